@@ -4,7 +4,7 @@
 
 #include "base/text/locale.h"
 #include "emass/emass.h"
-#include "io/hdf5/quiet.h"
+#include "io/hdf5/hdf5.h"
 #include "model/model_list.h"
 #include "par/mpi_world.h"
 

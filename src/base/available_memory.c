@@ -10,7 +10,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* Control groups of both versions: where they are, and what their files are called. */
+/* Control groups of versions 1 and 2: their folders and the names of their files. */
 typedef struct hierarchy {
     const char *root, *most, *used, *cached;
 } hierarchy;
@@ -20,7 +20,7 @@ static const hierarchy unified = {"/sys/fs/cgroup", "memory.max", "memory.curren
 static const hierarchy separate = {"/sys/fs/cgroup/memory", "memory.limit_in_bytes",
                                    "memory.usage_in_bytes", "total_inactive_file"};
 
-/* The number behind `key` in a file of lines "key number"; 0: none. */
+/* The number after `key` in a file of lines "key number"; 0: none. */
 static double keyed_number(const char *path, const char *key)
 {
     FILE *file = fopen(path, "r");
@@ -51,7 +51,7 @@ static bool group_number(const char *group, const char *name, double *out)
     return found;
 }
 
-/* What a group leaves; pages of files that nobody uses make room. */
+/* The memory that a group has left; cached pages of files count as free. */
 static double room_of_group(const hierarchy *h, const char *group)
 {
     char statistics[PATH_MAX];
@@ -63,8 +63,8 @@ static double room_of_group(const hierarchy *h, const char *group)
     return fmax(0, most - used + keyed_number(statistics, h->cached));
 }
 
-/* The least that a group and those it is in leave. In a container the path may be one of outside,
- * and only the root be there. */
+/* The least memory that a group and its parents have left. In a container the path may be one of
+ * the host, with only the root visible. */
 static double room_of_groups(const hierarchy *h, const char *path)
 {
     char group[PATH_MAX];
@@ -111,7 +111,7 @@ double em_memory_available(void)
     return em_fault_passage("memory-room") ? fmin(room, 0x1p28) : room;
 }
 
-/* Bytes of the address space in use, and of those in memory; 0 where nobody tells. */
+/* Bytes of the address space in use, and of resident memory; 0 where they are unknown. */
 static void read_bytes(double *mapped, double *resident)
 {
     FILE *file = fopen("/proc/self/statm", "r");

@@ -4,18 +4,16 @@
 
 #include <stdbool.h>
 
-/*
- * Bytes that could still be taken up: what the machine says is available, or less where a control
- * group (of a batch job, of a container) leaves less; infinite where nobody tells. Beyond it the
- * system kills whom it likes, without a message. Local.
- */
+/* Bytes that this process may still allocate: what the machine reports as available, or less where
+ * a control group (of a batch job or a container) sets a limit; infinite where neither is known.
+ * Beyond it the kernel's out-of-memory killer may end any process without a message. Local. */
 double em_memory_available(void);
 
-/* Bytes of memory that this process has now; 0 where nobody tells. Local. */
+/* Bytes of memory that this process holds now; 0 where that is not known. Local. */
 double em_resident_bytes(void);
 
-/* Bytes that em_allocate and its like have given so far, whatever has been released since: what is
- * made in between takes their difference. Local. */
+/* Total bytes that em_allocate and its like have returned, released ones included. The difference
+ * of two calls is what was allocated in between. Local. */
 double em_allocated_bytes(void);
 
 /* A limit on the address space, and the one before. */
@@ -24,11 +22,9 @@ typedef struct em_memory_bound {
     unsigned long long before;
 } em_memory_bound;
 
-/*
- * For foreign code that takes as much as it likes, and says so where it is not given: until
- * em_memory_unbind this process has no more than `bytes` beside what it has now. Of all its
- * threads, and not for nesting. Local.
- */
+/* Until em_memory_unbind, limits the address space of the process to `bytes` more than it holds
+ * now: foreign code then gets an allocation failure, which it can report. Concerns all threads;
+ * calls do not nest. Local. */
 em_memory_bound em_memory_bind(double bytes);
 void em_memory_unbind(em_memory_bound bound);
 

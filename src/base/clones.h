@@ -1,6 +1,9 @@
-/* Functions that are compiled once for each width of vectors, of which a processor takes its
- * widest: for loops that are arithmetic alone, whose results are the same bits in all of them. They
- * are static: what chooses among them is seen from outside the library, or not found, elsewhere. */
+/*
+ * Functions that are compiled once for each vector width; the processor runs the widest one that it
+ * supports. For loops of arithmetic alone, which give the same bits at any width. Such functions
+ * are static: the symbol that selects one is visible outside the library on some systems and
+ * missing on others.
+ */
 #ifndef EM_BASE_CLONES_H
 #define EM_BASE_CLONES_H
 

@@ -1,5 +1,5 @@
-/* Failures of code that is not ours (models, sinks), which may forget to say why: else the message
- * would be that of an earlier one. All Local. */
+/* Failures of code that is not ours (models, sinks). If it sets no message with em_fail, a default
+ * message replaces the one of an earlier failure. All Local. */
 #ifndef EM_BASE_DEFAULT_MESSAGE_H
 #define EM_BASE_DEFAULT_MESSAGE_H
 
@@ -10,8 +10,8 @@
 /* How many messages this thread has had so far. */
 uint64_t em_n_said(void);
 
-/* The status of what began when there were `before`: other than EM_OK and without a message it is
- * given one, in which it is called `who`. */
+/* Returns `status`. If it is a failure and no message was set since em_n_said() returned `before`,
+ * sets one that names `who`. */
 em_status em_default_message(em_status status, uint64_t before, const char *who);
 
 #endif

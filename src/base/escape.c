@@ -1,5 +1,3 @@
-#include "base/escape.h"
-
 #include "base/text.h"
 
 #include <stdio.h>

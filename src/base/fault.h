@@ -41,7 +41,7 @@
 
 #include <stdbool.h>
 
-/* Reads EMASS_FAULT for this rank; before it is called no site fails. Local. */
+/* Reads EMASS_FAULT for this rank. No site fails before this call. Local. */
 void em_fault_start(int rank);
 
 /* True when the site is to fail now. Local. */

@@ -27,7 +27,7 @@ const char *em_file_kind(mode_t mode)
     }
 }
 
-/* Whether the path is to blame for an errno, and not the disk or the kernel. */
+/* Whether an errno is the fault of the path and not of the disk or the kernel. */
 static bool is_of_path(int code)
 {
     static const int codes[] = {ENOENT, ENOTDIR, EISDIR, EACCES, EPERM, ELOOP, ENAMETOOLONG, ENXIO};

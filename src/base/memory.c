@@ -30,7 +30,8 @@ static em_status allocate(int64_t count, size_t size, void **out, size_t *bytes)
     return EM_OK;
 }
 
-/* Systems promise more memory than there is, and kill who then writes to it. */
+/* Linux overcommits memory: it grants more than there is and ends processes when they write to it.
+ * So large arrays are checked first. */
 static em_status check_room(double bytes)
 {
     const double large = 0x1p26;
@@ -116,6 +117,19 @@ void em_release(void *pointer)
     memcpy(pointer, &memory, sizeof memory);
 }
 
+void em_release_each(void *const *pointer, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        em_release(pointer[i]);
+}
+
+void em_release_texts(int64_t n, char ***texts)
+{
+    for (int64_t i = 0; *texts && i < n; i++)
+        em_release(&(*texts)[i]);
+    em_release(texts);
+}
+
 em_status em_copy_text(const char *text, char **out)
 {
     return em_format_text(out, "%s", text);
@@ -152,4 +166,19 @@ double em_allocated_bytes(void)
 bool em_is_believable(double numbers, double stored_bytes)
 {
     return numbers <= 0x1p20 + 0x1p12 * stored_bytes;
+}
+
+em_status em_array_reserve(void *array, int64_t *capacity, int64_t used, int64_t needed,
+                           size_t size)
+{
+    const int64_t larger = needed > 2 * *capacity ? needed : 2 * *capacity;
+    em_status status;
+
+    if (needed <= *capacity)
+        return EM_OK;
+    status = used == 0 && *capacity == 0 ? em_allocate(larger, size, array)
+                                         : em_reallocate(larger, size, array);
+    if (!status)
+        *capacity = larger;
+    return status;
 }

@@ -16,32 +16,38 @@ static inline int64_t em_stride(int64_t n)
     return (n + EM_LANES - 1) / EM_LANES * EM_LANES;
 }
 
-/* Whether so many bytes are left (base/available_memory.h). Local. Errors: EM_EMEMORY, "out of
- * memory: <what> takes 16 GB, of which there are 8". */
+/* Checks that so many bytes are available (base/available_memory.h). Local. Errors: EM_EMEMORY,
+ * "out of memory: <what> takes 16 GB, of which there are 8". */
 em_status em_memory_check(double bytes, const char *what);
 
-/*
- * Allocates `count` zeroed elements of `size` bytes, 64-byte aligned, into *(void **)out. `count` 0
+/* Allocates `count` zeroed elements of `size` bytes, 64-byte aligned, into *(void **)out. `count` 0
  * gives a valid pointer. Local. Errors: EM_EMEMORY (also when count * size overflows, or a large
- * array is more than there is room for), *out is then NULL. Freed by em_release.
- */
+ * array is more than there is room for), *out is then NULL. Freed by em_release. */
 em_status em_allocate(int64_t count, size_t size, void *out);
 
-/* The same for doubles that the caller sets before use: a debug build fills them with NaN, others
- * leave them as they are, so that memory is taken up only where it is written. Local. */
+/* The same for doubles that the caller sets before use: a debug build fills them with NaN. Others
+ * leave them unset, so that the system provides pages only when they are written. Local. */
 em_status em_allocate_doubles(int64_t count, double **out);
 
-/* The same for work space that grows: *out holds at least `count` doubles, *capacity of them, and
- * nothing is kept of what was there if that was too small. */
+/* The same for work space that grows: *out then holds at least `count` doubles, *capacity of them.
+ * Old contents are lost when it grows. */
 em_status em_renew_doubles(int64_t count, int64_t *capacity, double **out);
 
-/* Has *(void **)pointer, of em_allocate, hold `count` elements of `size` bytes; what is new is not
- * set, and the alignment is that of malloc. Large arrays are not copied. Local. Errors: EM_EMEMORY,
- * it is then as it was. */
+/* Resizes *(void **)pointer, of em_allocate, to `count` elements of `size` bytes. New elements are
+ * unset, and the alignment is that of malloc. Large arrays are remapped, not copied. Local. Errors:
+ * EM_EMEMORY, the array is then unchanged. */
 em_status em_reallocate(int64_t count, size_t size, void *pointer);
 
 /* Frees *(void **)pointer and sets it to NULL; NULL-safe. Local. */
 void em_release(void *pointer);
+
+/* Does the same with each of the pointers: em_release_all(&a, &b). Local. */
+#define em_release_all(...)                                                                        \
+    em_release_each((void *[]){__VA_ARGS__}, sizeof((void *[]){__VA_ARGS__}) / sizeof(void *))
+void em_release_each(void *const *pointer, size_t n);
+
+/* Frees the `n` texts of *texts (NULL-safe), then the array, and sets it to NULL. Local. */
+void em_release_texts(int64_t n, char ***texts);
 
 /* Copies a string. Local. Errors: EM_EMEMORY. Freed by em_release. */
 em_status em_copy_text(const char *text, char **out);
@@ -52,9 +58,17 @@ em_status em_format_text(char **out, const char *format, ...) EM_PRINTF(2, 3);
 /* Number of allocations so far in this process: tests check that a step makes none. Local. */
 int64_t em_allocation_count(void);
 
-/* Whether a file that stores so many bytes may have so many numbers, stored or not: a million, and
- * far more for each byte than compression gains. A damaged extent must not fill the memory. Local.
- */
+/* Whether a file that stores so many bytes can plausibly hold so many numbers: up to a million in
+ * any case, beyond that far more per byte than compression gains. A damaged extent must not exhaust
+ * memory. Local. */
 bool em_is_believable(double numbers, double stored_bytes);
+
+/* Arrays that grow while what comes is not known. */
+
+/* Makes *(T **)array, NULL at first, hold at least `needed` elements of `size` bytes and keeps the
+ * first `used`. The first allocation is zeroed. The capacity at least doubles. Local. Errors:
+ * EM_EMEMORY, the array is then unchanged. Freed by em_release. */
+em_status em_array_reserve(void *array, int64_t *capacity, int64_t used, int64_t needed,
+                           size_t size);
 
 #endif

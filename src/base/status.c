@@ -6,8 +6,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* Like errno: one per thread, read right after a failure. The alternative, an error argument in
- * every signature, would bury the equations. */
+/* Like errno: one per thread, read right after a failure. This keeps an error argument out of every
+ * signature. */
 static _Thread_local char error_text[2048];
 static _Thread_local uint64_t n_said;
 

@@ -1,6 +1,5 @@
 #include "base/text.h"
 
-#include "base/escape.h"
 #include "base/file.h"
 #include "base/memory.h"
 
@@ -12,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Opens a regular file or a pipe without waiting for what may never come. */
+/* Opens a regular file or a pipe without blocking. */
 static em_status open_text(const char *path, int *descriptor)
 {
     struct stat found = {.st_mode = 0};
@@ -59,8 +58,7 @@ em_status em_read_text_file(const char *path, int64_t max_bytes, char **text)
     if (status)
         return status;
     status = em_allocate(max_bytes + 2, 1, text);
-    if (!status)
-        status = read_all(path, descriptor, max_bytes, *text);
+    status = status ? status : read_all(path, descriptor, max_bytes, *text);
     close(descriptor);
     if (status)
         em_release(text);

@@ -1,6 +1,6 @@
 #include "diagnostics/rank.h"
 
-#include "math/normal.h"
+#include "math/special.h"
 
 #include <math.h>
 #include <stdbool.h>

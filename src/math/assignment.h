@@ -1,4 +1,4 @@
-/* Optimal assignment: who goes with whom at the least cost in all. */
+/* Optimal assignment of rows to columns at the least total cost. */
 #ifndef EM_MATH_ASSIGNMENT_H
 #define EM_MATH_ASSIGNMENT_H
 
@@ -6,11 +6,9 @@
 
 #include <stdint.h>
 
-/*
- * mate[i] = the column of row i, such that the sum of cost[i][mate[i]] over all rows of the square
- * matrix cost[n][n] is the least (shortest augmenting paths: Jonker & Volgenant 1987); of the order
- * of n^3. Local. Errors: EM_EMEMORY.
- */
+/* mate[i] is the column of row i that minimises the sum of cost[i][mate[i]] over the square matrix
+ * cost[n][n] (shortest augmenting paths: Jonker & Volgenant 1987), in time of order n^3. Local.
+ * Errors: EM_EMEMORY. */
 em_status em_assign(int64_t n, const double *cost, int64_t *mate);
 
 #endif

@@ -10,12 +10,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/*
- * LAPACK works on columns, so a row-major matrix is its transpose there: a row-major lower triangle
+/* LAPACK works on columns, so a row-major matrix is its transpose there: a row-major lower triangle
  * is LAPACK's upper one, and eigenvectors in columns are eigenvectors in rows. Asking for
  * LAPACK_COL_MAJOR throughout spares LAPACKE's transposed copies. A matrix whose order does not fit
- * into an int would take 2^65 bytes: the conversions to int lose nothing.
- */
+ * into an int would take 2^65 bytes: the conversions to int lose nothing. */
 
 static void mirror_lower(int64_t n, double *a, int64_t ld)
 {
@@ -86,16 +84,14 @@ em_status em_eigen(int64_t n, double *a, int64_t ld, double *value)
         return em_fail(EM_ENUMERIC, "no eigenvalues: the matrix of order %d is not finite", order);
     eigen(order, a, row, value, &n_work, -1, &n_iwork, -1);
     status = em_allocate_doubles((int64_t)n_work, &work);
-    if (!status)
-        status = em_allocate(n_iwork, sizeof *iwork, &iwork);
+    status = status ? status : em_allocate(n_iwork, sizeof *iwork, &iwork);
     if (!status) {
         info = eigen(order, a, row, value, work, (int)n_work, iwork, n_iwork);
         if (info)
             status = em_fail(EM_ENUMERIC, "no eigenvalues of a matrix of order %d (dsyevd: %d)",
                              order, info);
     }
-    em_release(&work);
-    em_release(&iwork);
+    em_release_all(&work, &iwork);
     return status;
 }
 
@@ -148,12 +144,10 @@ const char *em_linalg_kernels(void)
 }
 
 #if defined(__x86_64__)
-/*
- * OpenBLAS until 0.3.24, and so Debian 12's, takes an Intel processor that is younger than itself
+/* OpenBLAS until 0.3.24, and so Debian 12's, takes an Intel processor that is younger than itself
  * for a Prescott, of 2004 (its issue 4267), and multiplies at a fifth of the speed. Where nobody
  * chose its kernels and it fell back to those, it is asked to look again, for what the processor
- * has. This is done when this library is loaded, before anything multiplies.
- */
+ * has. This is done when this library is loaded, before anything multiplies. */
 __attribute__((weak)) void gotoblas_dynamic_quit(void);
 __attribute__((weak)) void gotoblas_dynamic_init(void);
 

@@ -39,15 +39,15 @@ void em_gram(int64_t n, int64_t m, const double *a, double *out);
 /* C [n][m] = A [n][k] B [k][m], without padding; no aliasing. */
 void em_multiply_into(int64_t n, int64_t k, int64_t m, const double *a, const double *b, double *c);
 
-/* The processor that BLAS has its products for: "Haswell". Local. */
+/* The processor for which BLAS selected its kernels: "Haswell". Local. */
 const char *em_linalg_kernels(void);
 
-/* How many threads BLAS may use in this process; returns how many it might before. One, where bits
- * matter: threads change them. Local. */
+/* Sets how many threads BLAS may use in this process and returns the old number. Use one where bits
+ * matter, because threads change them. Local. */
 int em_linalg_use_threads(int n);
 
-/* Has BLAS take the memory that it works in: at its first use OpenBLAS asks for it again and again
- * where there is none. Local. Errors: EM_EMEMORY. */
+/* Makes BLAS allocate its work space now: without memory at its first use OpenBLAS retries for
+ * ever. Local. Errors: EM_EMEMORY. */
 em_status em_linalg_reserve(void);
 
 #endif

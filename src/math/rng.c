@@ -1,14 +1,14 @@
 #include "math/rng.h"
 
+#include "emass/random.h"
 #include "math/simd/simd.h"
+#include "math/special.h"
 
 #include <Random123/philox.h>
 #include <Random123/u01fixedpt.h>
 
-/*
- * The 128 bits of a counter, from the lowest: block (40), iteration (40), purpose (8), attempt (8),
- * chain (32). The attempt is 0 but where em_uniform_below must draw again.
- */
+/* The 128 bits of a counter, from the lowest: block (40), iteration (40), purpose (8), attempt (8),
+ * chain (32). The attempt is 0 but where em_uniform_below must draw again. */
 static em_philox start_of(const em_stream *stream, uint64_t attempt)
 {
     return (em_philox){.key = stream->seed,
@@ -124,4 +124,66 @@ void em_item_bits(const em_stream *stream, int64_t n, const uint64_t *block, uin
                                      (stream->iteration >> 16 & 0xff) << 24 | stream->chain << 32};
 
     em_simd_best()->item_bits(start, n, block, out);
+}
+
+/* ---- the random numbers of a model (emass/random.h) ---- */
+
+void em_draw_uniforms(const em_draw *draw, uint64_t first, int64_t n, double *out)
+{
+    static const em_purpose purpose[] = {[EM_DRAW_REPORT] = EM_RNG_REPORT,
+                                         [EM_DRAW_EVALUATION] = EM_RNG_EVALUATION,
+                                         [EM_DRAW_UPDATE] = EM_RNG_UPDATE,
+                                         [EM_DRAW_START] = EM_RNG_START,
+                                         [EM_DRAW_PREDICTION] = EM_RNG_PREDICTION,
+                                         [EM_DRAW_PRIOR] = EM_RNG_PRIOR,
+                                         [EM_DRAW_PRIOR_REPORT] = EM_RNG_PRIOR_REPORT};
+    const em_stream stream = {draw->seed, (uint64_t)draw->chain, (uint64_t)draw->iteration,
+                              purpose[draw->purpose]};
+
+    em_uniforms(&stream, first, n, out);
+}
+
+void em_draw_normals(const em_draw *draw, uint64_t first, int64_t n, double *out)
+{
+    em_draw_uniforms(draw, first, n, out);
+    for (int64_t i = 0; i < n; i++)
+        out[i] = em_normal_quantile(out[i]);
+}
+
+em_shuffle em_shuffle_of(const em_stream *stream, int64_t n)
+{
+    em_shuffle s = {.n = (uint64_t)n};
+    int bits = 0;
+
+    while ((s.n - 1) >> bits)
+        bits++;
+    s.shift = bits / 2;
+    s.low = (UINT64_C(1) << s.shift) - 1;
+    s.high = (UINT64_C(1) << (bits - s.shift)) - 1;
+    for (uint64_t r = 0; r < EM_SHUFFLE_ROUNDS; r++)
+        s.key[r] = em_uniform_below(stream, r, UINT64_MAX);
+    return s;
+}
+
+/* 32 of the bits that splitmix64 makes of x. */
+static uint64_t scramble(uint64_t x)
+{
+    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+    return x >> 32;
+}
+
+int64_t em_shuffle_at(const em_shuffle *s, int64_t place)
+{
+    uint64_t x = (uint64_t)place;
+
+    do {
+        uint64_t low = x & s->low, high = x >> s->shift;
+        for (int r = 0; r < EM_SHUFFLE_ROUNDS; r += 2) {
+            high ^= scramble(low + s->key[r]) & s->high;
+            low ^= scramble(high + s->key[r + 1]) & s->low;
+        }
+        x = high << s->shift | low;
+    } while (x >= s->n);
+    return (int64_t)x;
 }

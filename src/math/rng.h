@@ -77,8 +77,7 @@ void em_uniforms(const em_stream *stream, uint64_t first, int64_t n, double *out
 void em_normals(const em_stream *stream, int64_t n, double *out);
 
 /* The normals from number `first` on, a multiple of 16: out[i] is what em_normals writes to
- * out[first
- * + i]. Local. */
+ * out[first + i]. Local. */
 void em_normals_from(const em_stream *stream, int64_t first, int64_t n, double *out);
 
 /* The same from half the bits and in single precision, at a third of the time: 24 bits of each,
@@ -98,5 +97,23 @@ void em_gammas(const em_stream *stream, uint64_t first, int64_t n, const double 
  * and its iteration is below 2^24. `block` and `out` are 64-byte aligned, n a multiple of 8. Local.
  */
 void em_item_bits(const em_stream *stream, int64_t n, const uint64_t *block, uint32_t *out);
+
+/* A permutation of 0 .. n - 1 that is computed where it is asked for and never stored: a Feistel
+ * network over the least power of two that holds n, walked along its cycle until it is below n
+ * (Black & Rogaway 2002), with keys from a counter-based stream (Mitchell et al. 2022). */
+
+enum { EM_SHUFFLE_ROUNDS = 24 }; /* fewer are not uniform over the permutations of few numbers */
+
+typedef struct em_shuffle {
+    uint64_t n, low, high; /* low, high: the ones of the halves of a number */
+    int shift;             /* where the upper half begins */
+    uint64_t key[EM_SHUFFLE_ROUNDS];
+} em_shuffle;
+
+/* That of the stream, for n > 0. Local. */
+em_shuffle em_shuffle_of(const em_stream *stream, int64_t n);
+
+/* The number at a place, both from 0 below n. Local. */
+int64_t em_shuffle_at(const em_shuffle *shuffle, int64_t place);
 
 #endif

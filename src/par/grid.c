@@ -3,13 +3,11 @@
 #include "base/memory.h"
 #include "math/binned.h"
 #include "math/exact.h"
-#include "par/mpi_grid.h"
 #include "par/mpi_world.h"
 
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct em_grid {
@@ -68,8 +66,8 @@ static void add_exact(void *from, void *into, int *count, MPI_Datatype *type)
         em_exact_add((const em_exact_sum *)from + i, (em_exact_sum *)into + i);
 }
 
-/* Without shards each rank is a group, and the peer of all: nothing has to be made, which all ranks
- * would have to agree on. */
+/* Without shards each rank is a group, and all ranks are its peers: no communicator is needed, so
+ * that nothing can fail. */
 static void make_communicators(em_grid *grid)
 {
     MPI_Comm_dup(em_world_ranks(), &grid->world);
@@ -88,10 +86,8 @@ static em_status create(int64_t n_chain, int64_t n_shard, bool may_idle, em_grid
     em_status status = check_layout(n_chain, n_shard, em_world_size(), may_idle);
 
     *out = NULL;
-    if (!status)
-        status = em_allocate(1, sizeof *grid, &grid);
-    if (!status)
-        status = em_allocate(2 * n_shard, sizeof *grid->dealt, &grid->dealt);
+    status = status ? status : em_allocate(1, sizeof *grid, &grid);
+    status = status ? status : em_allocate(2 * n_shard, sizeof *grid->dealt, &grid->dealt);
     status = em_agree(status);
     if (status) {
         if (grid)
@@ -142,8 +138,7 @@ void em_grid_destroy(em_grid **grid)
     MPI_Op_free(&(*grid)->merge);
     MPI_Type_free(&(*grid)->exact_sum);
     MPI_Op_free(&(*grid)->add);
-    em_release(&(*grid)->sums);
-    em_release(&(*grid)->dealt);
+    em_release_all(&(*grid)->sums, &(*grid)->dealt);
     em_release(grid);
 }
 
@@ -197,7 +192,7 @@ MPI_Comm em_grid_peers(const em_grid *grid)
     return grid->peers;
 }
 
-/* MPI counts in int, and takes as much memory again: large arrays go in pieces. */
+/* MPI counts in int and needs as much memory again: large arrays are sent in pieces. */
 enum { PIECE = 1 << 20, SUMS_PIECE = 1 << 16 };
 
 /* `n` is the same on all ranks, and so is the decision to agree. */
@@ -336,9 +331,9 @@ void em_grid_sum_integers(const em_grid *grid, int64_t n, int64_t *x)
                       MPI_SUM, grid->shards);
 }
 
-/* One shard after the other: who has sent its part for one goes on to the next. All but the first
- * receive where the first one's part was, which is no shorter than theirs and has been sent: of
- * MPI_IN_PLACE at another root than the first MPICH 4.0 dies. */
+/* Sums for one shard after the other; a rank goes on to the next once it has sent its part. Other
+ * ranks than the first receive where the first one's part was, which is at least as long and has
+ * been sent: MPICH 4.0 fails for MPI_IN_PLACE at a root other than the first. */
 void em_grid_deal_integers(const em_grid *grid, int64_t n, int64_t size, int64_t *x)
 {
     for (int s = 0; grid->n_shard > 1 && s < grid->n_shard; s++) {
@@ -450,8 +445,7 @@ static em_status parcel_create(const em_grid *grid, em_parcel *p)
     if (p->n_row > INT_MAX || p->n_column > INT_MAX / grid->n_chain)
         status = em_fail(EM_EINTERNAL, "a transpose of %lld x %lld x %lld is more than MPI takes",
                          (long long)grid->n_chain, (long long)p->n_row, (long long)p->n_column);
-    if (!status)
-        status = em_allocate(4 * grid->n_group, sizeof *counts, &counts);
+    status = status ? status : em_allocate(4 * grid->n_group, sizeof *counts, &counts);
     if (!status)
         status =
             em_allocate(grid->n_local_chain * p->n_row * p->n_column, sizeof(double), &p->send);
@@ -475,9 +469,7 @@ static em_status parcel_create(const em_grid *grid, em_parcel *p)
 
 static void parcel_destroy(em_parcel *parcel)
 {
-    em_release(&parcel->send_count);
-    em_release(&parcel->send);
-    em_release(&parcel->receive);
+    em_release_all(&parcel->send_count, &parcel->send, &parcel->receive);
 }
 
 /* Items ascend with the peers, so the parcels lie in order. */

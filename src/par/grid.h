@@ -12,10 +12,8 @@
 
 typedef struct em_grid em_grid;
 
-/*
- * Lays the world's ranks out as a grid. Chains need not divide evenly among groups. Collective.
- * Errors: EM_ECONFIG, agreed: shards that do not divide the ranks, more groups than chains.
- */
+/* Lays the world's ranks out as a grid. Chains need not divide evenly among groups. Collective.
+ * Errors: EM_ECONFIG, agreed: shards that do not divide the ranks, more groups than chains. */
 em_status em_grid_create(int64_t n_chain, int64_t n_shard, em_grid **out);
 /* The same, where groups without a chain are no error: the last ones have none. */
 em_status em_grid_create_any(int64_t n_chain, int64_t n_shard, em_grid **out);
@@ -32,20 +30,16 @@ int64_t em_grid_group(const em_grid *grid);         /* of this rank. Local. */
 int64_t em_grid_n_shard(const em_grid *grid);       /* Local. */
 int64_t em_grid_shard(const em_grid *grid);         /* of this rank. Local. */
 
-/*
- * sum[i] = sum over all chains of the run of x[c][i]; `x` is [n_local_chain][n]. The terms are
+/* sum[i] = sum over all chains of the run of x[c][i]; `x` is [n_local_chain][n]. The terms are
  * added as integers at fixed binary places (math/exact.h), so that the result has the same bits on
  * any number of ranks; what it loses of a term is below 2^-64 of the largest one. NaN where any
  * term is not finite. One all-reduce over the peer ranks for 65536 sums; every rank gets the
- * result. Collective. Errors: EM_EMEMORY, agreed.
- */
+ * result. Collective. Errors: EM_EMEMORY, agreed. */
 em_status em_grid_sum_chains(em_grid *grid, int64_t n, const double *x, double *sum);
 
-/*
- * The same of rows that are never there all at once: between the two a rank adds those of its
+/* The same of rows that are never there all at once: between the two a rank adds those of its
  * chains, `x` [n] of one after another, and has no other sums over chains done. Begin and end are
- * collective. Errors of begin: EM_EMEMORY, agreed.
- */
+ * collective. Errors of begin: EM_EMEMORY, agreed. */
 em_status em_grid_begin_sum(em_grid *grid, int64_t n);
 void em_grid_add_to_sum(em_grid *grid, int64_t n, const double *x); /* Local. */
 void em_grid_end_sum(em_grid *grid, int64_t n, double *sum);
@@ -88,14 +82,12 @@ void em_grid_copy_first_shard(const em_grid *grid, int64_t n, uint64_t *x);
  * ranks. */
 em_status em_grid_share_failure(const em_grid *grid, em_status status);
 
-/*
- * The transpose that diagnostics need: each rank holds, for its chains, rows of `n_column` numbers,
+/* The transpose that diagnostics need: each rank holds, for its chains, rows of `n_column` numbers,
  * local[n_local_chain][n_row][n_column]. The chains of each column are dealt to `n_part` parts
  * (em_deal_first), at most as many as there are groups for all columns' parts, unless it is one;
  * part p of column k is dealt to the groups as item k * n_part + p of n_column * n_part. Afterwards
- * each rank holds its own items, column[own][chains of the part][n_row].
- * Collective over the peer ranks. Errors: EM_EMEMORY, agreed.
- */
+ * each rank holds its own items, column[own][chains of the part][n_row]. Collective over the peer
+ * ranks. Errors: EM_EMEMORY, agreed. */
 em_status em_grid_transpose(const em_grid *grid, int64_t n_row, int64_t n_column, int64_t n_part,
                             const double *local, double *column);
 

@@ -1,7 +1,7 @@
 #include "par/mailbox.h"
 
 #include "base/memory.h"
-#include "par/mpi_grid.h"
+#include "par/mpi_world.h"
 #include "par/world.h"
 
 #include <sched.h>

@@ -42,7 +42,7 @@ static bool is_that(const em_mapped_place *where, const struct stat *file)
     return file->st_dev == where->device && file->st_ino == where->inode;
 }
 
-/* A process of that number may be another one, whose file must not even be opened. */
+/* Another process may have that number; its file must not be opened then. */
 void *em_mapped_find(const em_mapped_place *where, bool writes)
 {
     char path[64];

@@ -1,9 +1,9 @@
 /*
- * Memory that several processes of a node see: an unnamed file in memory (memfd_create), which the
- * others open by way of /proc. An MPI window would do as well, but for two things: to free it takes
- * all of its ranks, and a rank that gives up after an error is alone; and it may lie in /dev/shm,
- * which containers keep small. This one is freed by each rank for itself, leaves no name behind
- * however a run ends, and its pages are there before anybody writes.
+ * Memory that several processes of a node share: an unnamed file in memory (memfd_create), which
+ * the others open through /proc. An MPI window is no alternative: freeing it takes all its ranks,
+ * while a rank that gives up after an error is alone, and it may lie in /dev/shm, which containers
+ * keep small. Here each rank frees its own mapping, no name is left behind, and all pages are
+ * allocated before the first write.
  */
 #ifndef EM_PAR_MAPPED_H
 #define EM_PAR_MAPPED_H
@@ -11,22 +11,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Where the unnamed file of the one that made it is to be found, and how it is known: what the
- * others are sent, who may count processes otherwise (containers do). */
+/* How other processes find the unnamed file, and how they recognise it: containers may number
+ * processes differently. */
 typedef struct em_mapped_place {
     int process, descriptor; /* descriptor -1: there is none */
     uint64_t device, inode;
     int64_t bytes;
 } em_mapped_place;
 
-/* Makes where->bytes zeroed bytes, and says where; the pages are taken up here, so that none is
- * missing when it is written. NULL: there are none. em_mapped_close once the others have found
- * them. The site "data-shared" of base/fault.h fails here. Local. */
+/* Makes where->bytes zeroed bytes and says where they are. All pages are allocated here, so that no
+ * later write can fail. NULL: no memory. Call em_mapped_close once the others have found them. The
+ * site "data-shared" of base/fault.h fails here. Local. */
 void *em_mapped_make(em_mapped_place *where);
 void em_mapped_close(const em_mapped_place *where);
 
-/* Those of another process, to be read, or written too; NULL: they are not to be had, or what is
- * found there is another file. Local. */
+/* Maps the memory of another process, for reading or also for writing; NULL: it cannot be mapped,
+ * or another file is found there. Local. */
 void *em_mapped_find(const em_mapped_place *where, bool writes);
 
 void em_mapped_release(void *memory, int64_t bytes); /* NULL-safe. Local. */

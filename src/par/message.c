@@ -128,7 +128,7 @@ void em_send(int rank, int64_t bytes, const void *data)
         MPI_Send(next, bytes < PIECE ? (int)bytes : PIECE, MPI_BYTE, rank, TAG, em_world_ranks());
 }
 
-/* Where messages go that nobody has room for: they must be received all the same. */
+/* Receives messages for which there is no memory: they must be received all the same. */
 static void receive_nothing(int rank, int64_t bytes)
 {
     static char piece[PIECE];

@@ -1,7 +1,8 @@
-/* Worlds and their communicators, for the rooms that speak MPI themselves. */
+/* Worlds, grids and their communicators, for the rooms that call MPI themselves. */
 #ifndef EM_PAR_MPI_WORLD_H
 #define EM_PAR_MPI_WORLD_H
 
+#include "par/grid.h"
 #include "par/world.h"
 
 #include <mpi.h>
@@ -17,10 +18,14 @@ typedef struct em_world_options {
 em_status em_world_create(MPI_Comm ranks, const em_world_options *options, em_world **out);
 void em_world_destroy(em_world **world); /* NULL-safe. Collective over its ranks. */
 
-/* What this rank has just failed with, all ranks have agreed on by another collective. Local. */
+/* Says that all ranks have agreed by another collective on this rank's last failure. Local. */
 void em_world_agreed(void);
 
 MPI_Comm em_world_ranks(void); /* of the world that was entered. Local. */
 MPI_Comm em_world_node(void);  /* those of its ranks that see the same memory. Local. */
+
+MPI_Comm em_grid_world(const em_grid *grid);  /* all ranks. Local. */
+MPI_Comm em_grid_shards(const em_grid *grid); /* the group's. Local. */
+MPI_Comm em_grid_peers(const em_grid *grid);  /* the same shard of every group. Local. */
 
 #endif

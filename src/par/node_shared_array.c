@@ -9,17 +9,17 @@
 #include <limits.h>
 #include <string.h>
 
-/* Below this, a copy in each core's own cache is worth more. */
+/* Smaller arrays are faster as a copy in each core's cache. */
 enum { LEAST_SHARED = 1 << 18, TAG = 1 };
 
-/* The ranks count from the writer on, which is the first. There is no communicator of their own,
- * which it would take all of them to free. */
+/* Ranks are numbered from the writer on. They have no communicator of their own, because all of
+ * them would have to free it together. */
 struct em_node_array {
     int n, rank;
     int *member; /* [n] ranks of the node */
 };
 
-/* What stands before the memory that is given out, which begins the next line. */
+/* The header before the memory that is handed out, which begins at the next cache line. */
 typedef struct header {
     int64_t bytes; /* of the memory */
     bool shared;
@@ -35,10 +35,8 @@ em_status em_node_array_create(int64_t key, em_node_array **out)
         MPI_Comm_size(em_world_node(), &size);
         MPI_Comm_rank(em_world_node(), &rank);
     }
-    if (!status)
-        status = em_allocate(size, sizeof *(*out)->member, &(*out)->member);
-    if (!status)
-        status = em_allocate(size, sizeof *all, &all);
+    status = status ? status : em_allocate(size, sizeof *(*out)->member, &(*out)->member);
+    status = status ? status : em_allocate(size, sizeof *all, &all);
     status = em_agree_first(status, 0);
     if (!status && em_world_size() > 1)
         MPI_Allgather(&key, 1, MPI_INT64_T, all, 1, MPI_INT64_T, em_world_node());

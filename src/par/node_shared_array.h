@@ -21,11 +21,9 @@ void em_node_array_destroy(em_node_array **node_array); /* NULL-safe. Local. */
 /* Whether this rank is the one that writes. Local. */
 bool em_node_array_writes(const em_node_array *node_array);
 
-/*
- * Allocates `count` zeroed elements of `size` bytes, 64-byte aligned, into *(void **)out, by the
+/* Allocates `count` zeroed elements of `size` bytes, 64-byte aligned, into *(void **)out, by the
  * writer's count; the other ranks may only read them. Collective over its ranks. Errors, agreed
- * among them: EM_EMEMORY. Freed by em_node_array_release.
- */
+ * among them: EM_EMEMORY. Freed by em_node_array_release. */
 em_status em_node_array_allocate(em_node_array *node_array, int64_t count, size_t size, void *out);
 
 /* Makes what the writer has written visible to the other ranks; NULL-safe. Collective over its

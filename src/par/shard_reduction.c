@@ -2,9 +2,7 @@
 
 #include "base/clones.h"
 #include "base/memory.h"
-#include "math/simd/panel.h"
 #include "par/mapped.h"
-#include "par/mpi_grid.h"
 #include "par/mpi_world.h"
 
 #include <stdatomic.h>
@@ -13,13 +11,12 @@
 /* Fewer are sent as fast. */
 enum { LEAST_SHARED = 1 << 14, LINE = 64, LINE_DOUBLES = LINE / sizeof(double) };
 
-/* How often a shard has come to where all wait for each other, on a line of its own. */
+/* How often a shard has reached the barrier; each on a cache line of its own. */
 typedef struct arrival {
     _Alignas(LINE) _Atomic int64_t meetings;
 } arrival;
 
-/* In the memory that all see, the numbers of each shard, the panel, and behind them the arrivals of
- * all. */
+/* The shared memory: the numbers of each shard, the panel, then the counters of the barrier. */
 struct em_shard_reduction {
     const em_grid *grid;
     int64_t room, bytes; /* doubles of a shard; bytes of all */
@@ -122,8 +119,7 @@ double *em_shard_reduction_panel(const em_shard_reduction *a)
     return a->shared ? a->shared + em_grid_n_shard(a->grid) * a->room : NULL;
 }
 
-/* One that waits looks for messages meanwhile, as it would for the sum of MPI, which knows how to
- * wait. */
+/* A waiting rank polls MPI, which yields the processor as it does in a reduction. */
 void em_shard_reduction_wait(const em_shard_reduction *a)
 {
     arrival *mine = &a->arrived[em_grid_shard(a->grid)];

@@ -1,7 +1,7 @@
 #include "par/subcommunicator.h"
 
 #include "base/memory.h"
-#include "par/mpi_grid.h"
+#include "par/mpi_world.h"
 #include "par/world.h"
 
 struct em_subcommunicator {

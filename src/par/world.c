@@ -1,11 +1,12 @@
-#include "par/mpi_world.h"
-
+#include "par/world.h"
 #include "base/memory.h"
 #include "base/system/launcher.h"
 #include "base/text.h"
-#include "par/loaded.h"
+#include "par/mpi_world.h"
 
+#include <dlfcn.h>
 #include <limits.h>
+#include <link.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -66,7 +67,7 @@ em_status em_world_create(MPI_Comm ranks, const em_world_options *options, em_wo
     MPI_Comm_dup(ranks, &world->agreement);
     MPI_Comm_split_type(ranks, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &world->node);
     MPI_Comm_size(world->node, &world->node_size);
-    /* Nobody here looks at what MPI returns, and a host's handler may be one that goes on. */
+    /* Return values of MPI are not checked, and a host program's error handler may return. */
     MPI_Comm_set_errhandler(world->ranks, MPI_ERRORS_ARE_FATAL);
     MPI_Comm_set_errhandler(world->agreement, MPI_ERRORS_ARE_FATAL);
     MPI_Comm_set_errhandler(world->node, MPI_ERRORS_ARE_FATAL);
@@ -266,7 +267,8 @@ void em_world_agreed(void)
     here()->agreed = hash_text(em_error_text());
 }
 
-/* Of what was agreed on before the others know as well, and they come, however slow they are. */
+/* Waits for the others to agree, with a deadline unless all have agreed on this failure before:
+ * then they come, however slow they are. */
 static void wait_for(em_world *world, MPI_Request *request, em_status status)
 {
     const struct timespec pause = {0, 1000000};
@@ -284,7 +286,7 @@ static void wait_for(em_world *world, MPI_Request *request, em_status status)
     }
 }
 
-/* What all of them say alike, of a file or a config that they read, is no rank's own. */
+/* A message that all ranks have, about a file or a config, names no rank. */
 static void share_failure(em_world *world, int failing, bool alike, em_status *status)
 {
     struct {
@@ -304,8 +306,7 @@ static void share_failure(em_world *world, int failing, bool alike, em_status *s
     em_world_agreed();
 }
 
-/* No agreement can be trusted any more: which collective comes next is not the same on all ranks.
- */
+/* No later agreement is reliable: ranks no longer make the same next collective call. */
 static em_status part_ways(em_world *world, em_status status, const char *file, int line,
                            int elsewhere)
 {
@@ -396,4 +397,34 @@ em_status em_broadcast_text(char **text)
     if (!status)
         em_broadcast(*text, (size_t)length + 1);
     return status;
+}
+
+typedef struct names {
+    int n;
+    char *name[1024];
+} names;
+
+/* dl_iterate_phdr holds a lock that dlopen needs: names are collected first. */
+static int note(struct dl_phdr_info *object, size_t size, void *data)
+{
+    names *all = data;
+    const int room = (int)(sizeof all->name / sizeof *all->name);
+
+    (void)size;
+    if (object->dlpi_name[0] && all->n < room && (all->name[all->n] = strdup(object->dlpi_name)))
+        all->n++;
+    return 0;
+}
+
+void em_keep_loaded(void)
+{
+    names all = {0};
+
+    dl_iterate_phdr(note, &all);
+    for (int i = 0; i < all.n; i++) {
+        void *object = dlopen(all.name[i], RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+        if (object)
+            dlclose(object);
+        free(all.name[i]);
+    }
 }

@@ -2,7 +2,6 @@
 #include "base/memory.h"
 #include "math/binned.h"
 #include "math/rng.h"
-#include "math/shuffle.h"
 #include "posterior/inside.h"
 
 #include <string.h>

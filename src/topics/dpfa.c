@@ -22,9 +22,9 @@
 #include "emass/model/latent.h"
 #include "emass/model/prior.h"
 #include "emass/random.h"
-#include "math/digamma.h"
 #include "math/rng.h"
 #include "math/simd/tokens.h"
+#include "math/special.h"
 #include "topics/belief_network.h"
 #include "topics/topic_model.h"
 

@@ -1,5 +1,4 @@
 /* How tokens are laid out, and where the layout is kept: lda_tokens.h. */
-#include "base/array.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "topics/lda_tokens.h"

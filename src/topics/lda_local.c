@@ -1,9 +1,9 @@
 #include "topics/lda_local.h"
 
 #include "base/memory.h"
-#include "math/digamma.h"
 #include "math/rng.h"
 #include "math/simd/tokens.h"
+#include "math/special.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 #include "topics/lda_tokens.h"
 
-#include "math/digamma.h"
 #include "math/rng.h"
+#include "math/special.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "topics/lda_topics.h"
 
-#include "math/digamma.h"
+#include "math/special.h"
 #include "par/grid.h"
 #include "topics/lda_tokens.h"
 

@@ -23,8 +23,8 @@
 #include "emass/model/latent.h"
 #include "emass/model/metric.h"
 #include "emass/model/prior.h"
-#include "math/digamma.h"
 #include "math/simd/tokens.h"
+#include "math/special.h"
 #include "topics/gamma_process.h"
 #include "topics/topic_model.h"
 

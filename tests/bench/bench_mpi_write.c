@@ -7,7 +7,7 @@
 
 #include "base/memory.h"
 #include "io/draws/writer.h"
-#include "par/mpi_grid.h"
+#include "par/mpi_world.h"
 #include "par/world.h"
 
 #include <unistd.h>

@@ -1,18 +1,52 @@
-"""What tempered runs say beside the truth: tempering.py modes WEIGHT | linear TABLE | schools FILE.h5..."""
-import csv
+#!/usr/bin/env python3
+"""Tempered runs beside the truth: weights of modes and log evidence of a normal mixture, of a normal regression (closed
+form) and of the eight schools (quadrature), four seeds each.  TAP; $1: the build."""
 import math
-import sys
+import os
+import random
+import tempfile
+
+import lib
+from lib import report
+
+lib.needs_packages("weights and evidence of tempered runs")
 
 import h5py
 import numpy as np
 
 LIMIT = 4.5  # standard errors
+SEEDS = range(1, 5)
+
+# Two normal modes, WEIGHT of the mass at -5 and the rest at 4 in each of SIZE dimensions; the integral is 1.
+MODES = """
+#include <emass/plugin.h>
+#include <math.h>
+static em_status density(const void *given, const double *theta, double *log_p, double *gradient)
+{
+    const double at[] = {-5, 4}, weight[] = {WEIGHT, 1 - WEIGHT};
+    double term[2], sum = 0;
+    (void)given;
+    for (int k = 0; k < 2; k++) {
+        term[k] = log(weight[k]) - SIZE * 0.918938533204672742;
+        for (int i = 0; i < SIZE; i++)
+            term[k] -= (theta[i] - at[k]) * (theta[i] - at[k]) / 2;
+    }
+    const double most = fmax(term[0], term[1]);
+    for (int k = 0; k < 2; k++)
+        sum += exp(term[k] - most);
+    *log_p += most + log(sum);
+    for (int k = 0; k < 2; k++)
+        for (int i = 0; i < SIZE; i++)
+            gradient[i] -= exp(term[k] - most) / sum * (theta[i] - at[k]);
+    return EM_OK;
+}
+static const em_variable theta = {.name = "theta", .n_axes = 1, .shape = {SIZE}};
+EMASS_PLUGIN({.name = "modes", .n_parameter = 1, .parameter = &theta, .log_density_gradient = density});
+"""
 
 
-def linear(path):
+def normal_regression(x, y):
     """log p(y) of y ~ N(a + b (x - mean x), 0.5^2) with a, b ~ N(0, 3^2)."""
-    rows = list(csv.DictReader(open(path)))
-    x, y = (np.array([float(r[name]) for r in rows]) for name in ('x', 'y'))
     design = np.c_[np.ones(len(x)), x - x.mean()]
     cov = 0.25 * np.eye(len(y)) + 9 * design @ design.T
     return -0.5 * (y @ np.linalg.solve(cov, y) + np.linalg.slogdet(2 * math.pi * cov)[1])
@@ -33,33 +67,73 @@ def schools():
     return math.log(weights @ terms * (u[1] - u[0]) / 3) - 30
 
 
-def text(value):
-    return value.decode() if isinstance(value, bytes) else value
+def sample(model):
+    """The files of all seeds, open; "" and the failure where there is one."""
+    with open("run.yaml", "w") as out:
+        out.write(f"model: {model}\ntemper: {{}}\nrun: {{chains: 4, draws: 1000}}\n")
+    files = []
+    for seed in SEEDS:
+        done = lib.limited(lib.EMASS, "run", "run.yaml", "--seed", seed, "--overwrite", "--quiet", "--output",
+                           f"{seed}.h5")
+        if done.returncode:
+            return [], done.stderr
+        files.append(h5py.File(f"{seed}.h5"))
+    return files, ""
 
 
-def main():
-    what, *rest = sys.argv[1:]
-    weight = float(rest.pop(0)) if what == 'modes' else None
-    truth = {'modes': lambda: 0.0, 'linear': lambda: linear(rest.pop(0)), 'schools': schools}[what]()
-    scores, off = [], []
-    for path in rest:
-        with h5py.File(path) as file:
-            at, group = file.attrs, file['tempering']
-            scores.append((at['log_evidence'] - truth) / at['log_evidence_error'])
-            for leg in 0, 1:
-                z = (group['log_evidence'][leg] - truth) / group['log_evidence_error'][leg]
-                assert abs(z) < LIMIT, (path, 'leg', leg, z)
-            print(path, 'log evidence', at['log_evidence'], 'truth', truth, text(at['tempering']))
-            if weight is not None:  # chains are independent: the error is from how they differ
-                low = (file['posterior/theta'][..., 0] < 0).mean(axis=1)
-                off.append(low - weight)
-    assert max(np.abs(scores)) < LIMIT, scores
-    assert abs(np.mean(scores)) < LIMIT / math.sqrt(len(scores)), scores
+def scores(files, truth):
+    """z of both legs of each run, and of what the run says of both together."""
+    legs, both = [], []
+    for file in files:
+        group = file["tempering"]
+        legs += [(group["log_evidence"][i] - truth) / group["log_evidence_error"][i] for i in (0, 1)]
+        both.append((file.attrs["log_evidence"] - truth) / file.attrs["log_evidence_error"])
+    return np.array(legs), np.array(both)
+
+
+def check_evidence(what, model, truth):
+    files, why = sample(model)
+    if not files:
+        report(False, what, why)
+        return files
+    legs, both = scores(files, truth)
+    fine = abs(legs).max() < LIMIT and abs(both).max() < LIMIT and abs(both.mean()) * len(both)**0.5 < LIMIT
+    report(fine, what, "legs", legs, "both", both)
+    broken = scores(files, truth + 0.5)[1]  # the same test sees an evidence that is half a unit off
+    report(abs(broken.mean()) * len(broken)**0.5 > LIMIT, what + ": a broken truth is seen", broken)
+    return files
+
+
+def check_modes(size, weight):
+    with open("modes.c", "w") as out:
+        out.write(MODES.replace("SIZE", str(size)).replace("WEIGHT", str(weight)))
+    built = lib.limited("cc", "-std=c17", "-shared", "-fPIC", f"-I{lib.ROOT}/include", "modes.c", "-o", f"modes{size}.so",
+                        "-lm")
+    if built.returncode:
+        report(False, "the mixture builds", built.stderr)
+        return
+    files = check_evidence(f"{size} dimensions: log evidence", f"{{name: modes, library: ./modes{size}.so}}", 0)
+    off = [(file["posterior/theta"][..., 0] < 0).mean(axis=1) - weight for file in files]
     if off:
         off = np.concatenate(off)
-        error = off.std(ddof=1) / math.sqrt(len(off))
-        print('weight', weight, 'off by', off.mean(), '+-', error)
-        assert error < 0.03 and abs(off.mean()) < LIMIT * error, (off.mean(), error)
+        error = off.std(ddof=1) / len(off)**0.5
+        report(error < 0.03 and abs(off.mean()) < LIMIT * error, f"{size} dimensions: the weight of a mode", off.mean(),
+               error)
 
 
-main()
+os.environ["SOURCE_DATE_EPOCH"] = "0"
+with tempfile.TemporaryDirectory() as folder:
+    os.chdir(folder)
+    check_modes(1, 0.8)
+    check_modes(4, 0.3)
+    draw = random.Random(2)
+    x = np.array([draw.random() for _ in range(30)])
+    y = np.array([1 + 2 * v + draw.gauss(0, 0.5) for v in x])
+    np.savetxt("t.csv", np.c_[x, y], delimiter=",", header="x,y", comments="")
+    check_evidence("normal regression: log evidence in closed form",
+                   "{name: linear, data: t.csv, formula: y ~ x, sigma: 0.5, "
+                   "prior: {intercept: {normal: [0, 3]}, coefficients: {normal: [0, 3]}}}",
+                   normal_regression(x, y))
+    check_evidence("eight schools: log evidence by quadrature", "{name: eight_schools}", schools())
+    os.chdir("/")
+lib.finish()

@@ -1,8 +1,8 @@
 #include "adaptation/mass_window/subsampling_interval.h"
 
 #include "base/memory.h"
-#include "math/normal.h"
 #include "math/rng.h"
+#include "math/special.h"
 
 #include <math.h>
 #include <string.h>

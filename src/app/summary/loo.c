@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "diagnostics/diag.h"
 #include "diagnostics/psis.h"
-#include "io/draws/elements.h"
+#include "io/draws/reader.h"
 #include "par/world.h"
 
 #include <limits.h>

@@ -7,7 +7,6 @@
 #include "base/system/terminal.h"
 #include "diagnostics/diag.h"
 #include "diagnostics/limits.h"
-#include "io/draws/elements.h"
 #include "io/draws/reader.h"
 #include "par/grid.h"
 #include "par/mpi_world.h"

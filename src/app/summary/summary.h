@@ -6,7 +6,6 @@
 #include "app/summary/summary_table.h"
 #include "emass/field.h"
 #include "emass/status.h"
-#include "io/draws/elements.h"
 #include "io/draws/reader.h"
 
 #include <stdbool.h>

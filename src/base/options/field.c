@@ -36,9 +36,7 @@ enum { N_UNIT = sizeof units / sizeof *units };
 
 static void release_texts(em_texts *texts)
 {
-    for (int64_t i = 0; i < texts->count; i++)
-        em_release(&texts->value[i]);
-    em_release(&texts->value);
+    em_release_texts(texts->count, &texts->value);
     texts->count = 0;
 }
 
@@ -63,25 +61,6 @@ static bool is_bounded(const em_field *field)
     return field->minimum != 0 || field->maximum != 0;
 }
 
-static void write_choices(const em_field *field, FILE *out)
-{
-    fputs("one of ", out);
-    for (const char *const *choice = field->choices; *choice; choice++)
-        fprintf(out, "%s%s", choice == field->choices ? "" : ", ", *choice);
-}
-
-static void write_bounds(const em_field *field, FILE *out)
-{
-    fputs(isinf(field->maximum) ? " of at least " : " from ", out);
-    em_json_write_number(field->minimum, out);
-    if (!isinf(field->maximum)) {
-        fputs(" to ", out);
-        em_json_write_number(field->maximum, out);
-    }
-    if (field->type == EM_FIELD_DURATION)
-        fputs(" seconds", out);
-}
-
 void em_field_write_expected(const em_field *field, FILE *out)
 {
     static const char *const what[] = {
@@ -97,18 +76,28 @@ void em_field_write_expected(const em_field *field, FILE *out)
         [EM_FIELD_JSON] = "a value, a list or a mapping",
     };
 
-    if (field->type == EM_FIELD_CHOICE)
-        write_choices(field, out);
-    else
+    if (field->type == EM_FIELD_CHOICE) {
+        fputs("one of ", out);
+        for (const char *const *choice = field->choices; *choice; choice++)
+            fprintf(out, "%s%s", choice == field->choices ? "" : ", ", *choice);
+    } else
         fputs(what[field->type], out);
-    if (is_bounded(field))
-        write_bounds(field, out);
+    if (is_bounded(field)) {
+        fputs(isinf(field->maximum) ? " of at least " : " from ", out);
+        em_json_write_number(field->minimum, out);
+        if (!isinf(field->maximum)) {
+            fputs(" to ", out);
+            em_json_write_number(field->maximum, out);
+        }
+        if (field->type == EM_FIELD_DURATION)
+            fputs(" seconds", out);
+    }
     if (field->word)
         fprintf(out, ", or %s", field->word);
 }
 
-/* Fails with "found ..., expected ...": `text` where there is a text, else what there is instead.
- */
+/* Fails with "found ..., expected ...", quoting `text` or, if it is NULL, naming the kind of
+ * value. */
 static em_status mismatch(const em_field *field, const char *text, const char *instead)
 {
     em_nearest nearest = em_nearest_start(text ? text : "");
@@ -347,7 +336,7 @@ static void write_duration(double seconds, FILE *out)
     fputc(units[i].letter, out);
 }
 
-/* Plain where no reader could take it for anything else, else in single quotes. */
+/* Plain where no reader could take it for another type, else in single quotes. */
 static void write_text(const char *text, FILE *out)
 {
     static const char first[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ/_";

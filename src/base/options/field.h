@@ -5,7 +5,6 @@
 #include "emass/field.h"
 #include "emass/status.h"
 
-#include <stddef.h>
 #include <stdio.h>
 
 /* A value as it was written, before its type is known. */
@@ -27,12 +26,10 @@ void em_value_release(em_value *value);
 /* The row called `name` in a table (NULL: an empty one); NULL when there is none. */
 const em_field *em_field_find(const em_field *table, const char *name);
 
-/*
- * Sets the option of `field` in `options` (zeroed before its first use) from a value; nothing makes
- * an option whose default is "" absent: NaN, INT64_MIN, -1 (choice), NULL or an empty list. Paths
- * are taken as written. Errors: EM_ECONFIG, "found 'ten', expected an integer from 1 to 1000000",
- * for the caller to say where; EM_EMEMORY.
- */
+/* Sets the option of `field` in `options` (zeroed before its first use) from a value. NULL makes an
+ * option whose default is "" absent: NaN, INT64_MIN, -1 (choice), NULL or an empty list. Paths are
+ * taken as written. Errors: EM_ECONFIG, "found 'ten', expected an integer from 1 to 1000000", to
+ * which the caller adds the place; EM_EMEMORY. */
 em_status em_field_read(const em_field *field, const em_value *value, void *options);
 
 /* Writes the option as a YAML value that em_field_read reads back as the same, bit for bit. */

@@ -1,4 +1,4 @@
-/* Part of a state, shown to the visitor of the whole under names with a prefix of its own. */
+/* Shows part of a state to the visitor of the whole, under names with a prefix. */
 #ifndef EM_BASE_OPTIONS_PART_VISITOR_H
 #define EM_BASE_OPTIONS_PART_VISITOR_H
 
@@ -10,7 +10,7 @@ typedef struct em_part_visitor {
     const char *prefix;
 } em_part_visitor;
 
-/* Returns &part->visitor; `whole` and `prefix` outlive it. Local. */
+/* Returns &part->visitor; `parent` and `prefix` must outlive it. Local. */
 const em_visitor *em_part_visitor_start(em_part_visitor *part, const em_visitor *parent,
                                         const char *prefix);
 

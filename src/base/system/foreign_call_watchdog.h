@@ -1,17 +1,17 @@
 /*
- * Code that is not ours may not come back: a model's density, what it reports. Whoever calls it
- * says so, and a signal's handler can then tell a call that never ends from one that is merely
+ * Watches calls of code that is not ours (a model's density or report) and that may never return.
+ * The caller marks each call, so that a signal handler can tell a call that hangs from one that is
  * slow.
  */
 #ifndef EM_BASE_SYSTEM_FOREIGN_CALL_WATCHDOG_H
 #define EM_BASE_SYSTEM_FOREIGN_CALL_WATCHDOG_H
 
-/* The process leaves for such a call, or (within one) for the next of many; it is back. Local. */
+/* Marks the begin of such a call, or of the next one of a series, and the end. Local. */
 void em_foreign_call_begin(void);
 void em_foreign_call_end(void);
 
-/* Seconds that the present call has taken so far, 0 where there is none; that the longest of those
- * before it took. Local; a handler of signals may ask. */
+/* Seconds that the current call has taken so far (0: there is none), and that the longest earlier
+ * call took. Local; safe in a signal handler. */
 double em_foreign_call_seconds(void);
 double em_foreign_call_longest(void);
 

@@ -1,15 +1,13 @@
-/* What the environment says of who started this process. All Local. */
+/* What the environment variables say about the launcher of this process. All Local. */
 #ifndef EM_BASE_SYSTEM_LAUNCHER_H
 #define EM_BASE_SYSTEM_LAUNCHER_H
 
 #include <stdbool.h>
 
-/* The number of ranks that a launcher (mpirun, a PMI launcher, srun) says it started; 0: none did.
- */
+/* The number of ranks that a launcher (mpirun, a PMI launcher, srun) started; 0: no launcher. */
 int em_launched_ranks(void);
 
-/* Whether a launcher started this process, maybe beside others: also one that does not say how
- * many there are. */
+/* Whether a launcher started this process, even one that does not say how many ranks it started. */
 bool em_is_launched(void);
 
 #endif

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-/* A line being put together; what does not fit is cut off. */
+/* A line that is being put together; what does not fit is cut off. */
 typedef struct text_line {
     char text[512];
     size_t length;
@@ -29,8 +29,7 @@ struct em_progress {
     double last_news, last_shown;
 };
 
-/* Seconds between records shown, until the first line where no record comes, between its repeats.
- */
+/* Seconds between records, before the first line without a record, and between its repeats. */
 static const struct {
     double records, first, repeats;
 } pace[] = {[EM_PROGRESS_BAR] = {0.1, 0.5, 2}, [EM_PROGRESS_LOG] = {5, 1, 5}};
@@ -154,8 +153,8 @@ static bool is_last(const em_progress_record *record)
     return record->total > 0 && record->iteration >= record->total;
 }
 
-/* Draws over the last line, padded to its width. The last one ends with its line at once: what the
- * program prints next may come to the terminal by another way, and earlier. */
+/* Redraws the line, padded to its width. The last record ends the line at once, because later
+ * output of the program may reach the terminal by another way, and earlier. */
 static void show_bar(FILE *stream, const em_progress_record *record, double age)
 {
     const int width = line_width(stream);
@@ -180,9 +179,9 @@ static void show(em_progress *progress, double age)
     progress->last_shown = now();
 }
 
-/* ---------------------------------------------------------------- when nothing is told */
+/* ---------------------------------------------------------------- without new records */
 
-/* The clock at which the last record has to be shown again. */
+/* The time at which the last record is shown again. */
 static double next_repeat(const em_progress *progress)
 {
     return progress->shown
@@ -228,7 +227,7 @@ static void end_watch(em_progress *progress)
     pthread_cond_destroy(&progress->wake);
 }
 
-/* ---------------------------------------------------------------- telling */
+/* ---------------------------------------------------------------- records */
 
 em_status em_progress_create(em_progress_mode mode, FILE *stream, const char *starting,
                              em_progress **out)

@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The bytes that the segments of an ELF file of this machine take; 0 where it is none, which dlopen
- * says better. */
+/* The bytes that the segments of an ELF file of this machine need; 0 if it is not one, which dlopen
+ * reports better. */
 static off_t size_wanted(int file)
 {
     ElfW(Ehdr) header;
@@ -32,7 +32,7 @@ static off_t size_wanted(int file)
     return wanted;
 }
 
-/* dlopen maps what the headers promise: where the file has been cut short, that is a bus error. */
+/* dlopen maps what the headers promise; in a truncated file that is a bus error. */
 static em_status check_whole(const char *path)
 {
     struct stat about;
@@ -49,7 +49,7 @@ static em_status check_whole(const char *path)
     return status;
 }
 
-/* dlopen would wait for ever at a FIFO, and look elsewhere for a name without a slash. */
+/* dlopen would block on a FIFO, and searches system folders for a name without a slash. */
 em_status em_shared_object_load(const char *path, void **handle)
 {
     char *named = NULL;

@@ -6,12 +6,12 @@
 
 #include <stdbool.h>
 
-/* Loads the regular file at `path`, which a folder of the system never stands in for; it stays
- * loaded until the end of the process. Local. Errors: EM_ECONFIG, naming the path; EM_EMEMORY. */
+/* Loads the regular file at `path`, never one of the same name in a system folder; it stays loaded
+ * until the process ends. Local. Errors: EM_ECONFIG, naming the path; EM_EMEMORY. */
 em_status em_shared_object_load(const char *path, void **handle);
 
-/* The address of a symbol, into whatever kind of pointer is at `to`; false, and NULL, where there
- * is none. Local. */
+/* Stores the address of a symbol in the pointer at `to`; NULL and false if it is not found.
+ * Local. */
 bool em_shared_object_find(void *handle, const char *name, void *to);
 
 #endif

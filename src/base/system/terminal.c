@@ -11,8 +11,8 @@
 #include <unistd.h>
 #include <wchar.h>
 
-/* Who started a process that stands between a launcher and its ranks, as MPICH's has one on each
- * node (hydra_pmi_proxy); 0: it is none of these. */
+/* The parent of a helper process between a launcher and its ranks, such as MPICH's on each node
+ * (hydra_pmi_proxy); 0: this is no such process. */
 static int starter_of_proxy(int process)
 {
     char path[64], name[16] = "";
@@ -26,8 +26,8 @@ static int starter_of_proxy(int process)
     return known && strncmp(name, "hydra_", strlen("hydra_")) == 0 ? starter : 0;
 }
 
-/* Opened anew, by the name that the launcher's stream has on this node; below 0: there is none. A
- * terminal that is no more hangs nobody up. */
+/* Opens the terminal by the name that the launcher's stream has on this node; below 0: there is
+ * none. A terminal that has been closed causes no hang-up signal. */
 static int open_launchers(int descriptor)
 {
     char path[64];
@@ -106,7 +106,7 @@ static bool is_plain(const char *text, const char *end)
     return text == end;
 }
 
-/* The width of characters is asked of a locale that knows them, whatever the host's is. */
+/* The width of characters comes from a UTF-8 locale, whatever the locale of the host program. */
 static int width_between(const char *text, const char *end)
 {
     if (is_plain(text, end))

@@ -1,7 +1,7 @@
 /*
- * The terminal that a standard stream ends at, if it does. What a rank prints goes by way of its
- * launcher, through a pipe or through a pseudo-terminal of the launcher's own: what counts is where
- * the launcher's stream ends, which is known on the node it runs on. All Local.
+ * The terminal at which a standard stream ends. What a rank prints passes through its launcher by a
+ * pipe or by the launcher's own pseudo-terminal. So the launcher's stream decides, which is known
+ * on the launcher's node. All Local.
  */
 #ifndef EM_BASE_SYSTEM_TERMINAL_H
 #define EM_BASE_SYSTEM_TERMINAL_H
@@ -11,10 +11,10 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* How wide the terminal is that `stream` ends at, now; 0: it ends at none. */
+/* The current width of the terminal at which `stream` ends; 0: it ends at none. */
 int em_terminal_columns(FILE *stream);
 
-/* Whether colours help there: on a terminal that knows them, and without NO_COLOR
+/* Whether to use colours: on a terminal that supports them, and without NO_COLOR
  * (https://no-color.org). */
 bool em_terminal_colours(FILE *stream);
 
@@ -27,15 +27,14 @@ bool em_terminal_colours(FILE *stream);
 /* How many columns of a terminal UTF-8 text takes: wide characters two, combining ones none. */
 int em_terminal_width(const char *text);
 
-/*
- * Prints text in lines of at most `columns`, broken between words. A broken line goes on below what
- * follows its last gap of several blanks, where that is in its first half; else a little to the
- * right of where it began, unless that was the margin. 0 columns: as it is.
- */
+/* Prints text in lines of at most `columns`, broken between words. A continuation line is indented
+ * to the column after the last gap of several blanks, where that is in the first half of the line;
+ * otherwise a little more than the first line, or not at all if that was at the margin. 0 columns:
+ * no line breaks. */
 void em_terminal_fill(FILE *stream, int columns, const char *text);
 
-/* Prose on its way to a stream: what is written to `words` is filled to the width of the terminal,
- * if it ends at one, and at most `widest`, when that is done. Errors: EM_EMEMORY. */
+/* Wraps prose: what is written to `words` is filled at the end to the width of the terminal, if
+ * `stream` ends at one, and to at most `widest` columns. Errors: EM_EMEMORY. */
 typedef struct em_prose {
     FILE *words, *stream;
     char *text;

@@ -5,12 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static size_t digits(const char *text)
-{
-    return strspn(text, "0123456789");
-}
-
-/* The length of ".25" or "e-3" where the text goes on with that; `good` false: it breaks off. */
+/* The length of ".25" or "e-3" at `text`; `good` becomes false if it breaks off. */
 static size_t tail(const char *text, bool *good)
 {
     size_t sign = 0, n;
@@ -19,14 +14,14 @@ static size_t tail(const char *text, bool *good)
         return 0;
     if (*text != '.')
         sign = text[1] == '+' || text[1] == '-';
-    n = digits(text + 1 + sign);
+    n = strspn(text + 1 + sign, "0123456789");
     *good &= n > 0;
     return 1 + sign + n;
 }
 
 size_t em_json_number(const char *text, bool *is_integer)
 {
-    const size_t sign = *text == '-', whole = digits(text + sign);
+    const size_t sign = *text == '-', whole = strspn(text + sign, "0123456789");
     size_t n = sign + whole;
     bool good = whole == 1 || (whole > 1 && text[sign] != '0');
 

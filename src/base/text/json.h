@@ -1,4 +1,4 @@
-/* Pieces of JSON, for those who read or write it. All Local. */
+/* Reading and writing pieces of JSON. All Local. */
 #ifndef EM_BASE_TEXT_JSON_H
 #define EM_BASE_TEXT_JSON_H
 
@@ -8,21 +8,21 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* The length of the JSON number that `text` begins with; 0: none. *is_integer (may be NULL): it has
- * neither fraction nor power. */
+/* The length of the JSON number at the begin of `text`; 0: none. *is_integer (may be NULL): it has
+ * neither fraction nor exponent. */
 size_t em_json_number(const char *text, bool *is_integer);
 
-/* The string that begins at the quote *at, as em_json_write_string writes it in one line; *at is
- * then behind it. Errors: EM_EMEMORY. Freed by em_release. */
+/* Reads the string that begins at the quote *at, in the one-line form of em_json_write_string, and
+ * moves *at behind it. Errors: EM_EMEMORY. Freed by em_release. */
 em_status em_json_read_string(const char **at, char **text);
 
-/* Whether a string that ends before `behind` names a member of an object. */
+/* Whether the string that ended before `behind` is the name of a member of an object. */
 bool em_json_is_name(const char *behind);
 
 /* Writes text as a JSON string. */
 void em_json_write_string(const char *text, FILE *out);
 
-/* Writes a finite number with as few digits as read back to it: an integer where it is one. */
+/* Writes a finite number with the fewest digits that read back to it; integers without a point. */
 void em_json_write_number(double value, FILE *out);
 
 #endif

@@ -1,4 +1,4 @@
-/* Numbers with a decimal point, whatever locale a program that uses the library has set. */
+/* Reads and prints numbers with a decimal point whatever locale the host program has set. */
 #ifndef EM_BASE_TEXT_LOCALE_H
 #define EM_BASE_TEXT_LOCALE_H
 

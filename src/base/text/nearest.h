@@ -13,11 +13,9 @@ typedef struct em_nearest {
  * one. Local. */
 em_nearest em_nearest_start(const char *wanted);
 
-/*
- * Offers a candidate. The distance is the number of letters inserted, deleted, replaced or swapped
+/* Offers a candidate. The distance is the number of letters inserted, deleted, replaced or swapped
  * with the next one, upper and lower case being equal (optimal string alignment; Damerau 1964).
- * Local.
- */
+ * Local. */
 void em_nearest_offer(em_nearest *search, const char *candidate);
 
 #endif

@@ -73,8 +73,7 @@ static em_status find_share(em_corpus *corpus, const em_table *table, int64_t ti
     bounds *all = NULL;
     em_status status = em_allocate(table->n_run, sizeof *tokens, &tokens);
 
-    if (!status)
-        status = em_allocate(n_shard, sizeof *all, &all);
+    status = status ? status : em_allocate(n_shard, sizeof *all, &all);
     status = em_agree_first(status, 0);
     if (!status) {
         count_runs(table, tokens);
@@ -89,8 +88,7 @@ static em_status find_share(em_corpus *corpus, const em_table *table, int64_t ti
         corpus->first_token = (int64_t)fmin(b->token[0], all_tokens);
         corpus->n_local = (int64_t)fmin(b->document[1], total) - corpus->first_document;
     }
-    em_release(&tokens);
-    em_release(&all);
+    em_release_all(&tokens, &all);
     return status;
 }
 
@@ -125,10 +123,8 @@ static em_status hold(const em_corpus_options *options, int64_t n_word, int64_t 
     corpus->n_document = table->total;
     corpus->part = tile > 0 ? em_deal_rows(table->total, tile, shard, n_shard).part : 1;
     status = find_share(corpus, table, tile, shard, n_shard);
-    if (!status)
-        status = em_table_hold(table, corpus->first_document, corpus->n_local);
-    if (!status)
-        status = take_over(corpus, table);
+    status = status ? status : em_table_hold(table, corpus->first_document, corpus->n_local);
+    status = status ? status : take_over(corpus, table);
     em_table_destroy(&table);
     return status;
 }
@@ -140,13 +136,11 @@ em_status em_corpus_read(const em_corpus_options *options, int64_t n_word, int64
 {
     em_status status = em_allocate(1, sizeof **out, out);
 
-    if (!status)
-        status = em_copy_text(options->data, &(*out)->path);
+    status = status ? status : em_copy_text(options->data, &(*out)->path);
     status = em_agree_first(status, 0);
     if (!status && options->stream) {
         status = em_corpus_check_stream(options);
-        if (!status)
-            status = em_corpus_stream_open(*out, n_word, tile, shard, n_shard);
+        status = status ? status : em_corpus_stream_open(*out, n_word, tile, shard, n_shard);
     } else if (!status) {
         status = hold(options, n_word, tile, shard, n_shard, *out);
     }
@@ -157,9 +151,7 @@ em_status em_corpus_read(const em_corpus_options *options, int64_t n_word, int64
 
 void em_corpus_drop_documents(em_corpus *corpus)
 {
-    em_release(&corpus->start);
-    em_release(&corpus->word);
-    em_release(&corpus->count);
+    em_release_all(&corpus->start, &corpus->word, &corpus->count);
     em_corpus_stream_close(&corpus->stream);
 }
 
@@ -169,9 +161,7 @@ void em_corpus_destroy(em_corpus **out)
 
     if (!corpus)
         return;
-    for (int64_t i = 0; corpus->name && i < corpus->n_word; i++)
-        em_release(&corpus->name[i]);
-    em_release(&corpus->name);
+    em_release_texts(corpus->n_word, &corpus->name);
     em_release(&corpus->path);
     em_corpus_drop_documents(corpus);
     em_release(out);

@@ -72,40 +72,34 @@ typedef struct em_document {
     const int32_t *word, *count;
 } em_document;
 
-/*
- * Reads the documents of shard `shard` of `n_shard`: by `tile` 0, shards have about as many tokens
- * each; else about as many documents, in whole parts as em_deal_rows deals them by that tile.
- * Every rank reads a part of the file and checks it, and is handed what its shard holds; ranks may
- * ask for one shard of one. `n_word` 0: as many words as the vocabulary has, or as are found;
- * otherwise as many as that. Collective. Errors, agreed: EM_EDATA, one line naming file and line
- * (or row), what was found and what was expected; EM_EMEMORY. The site "data" of base/fault.h fails
- * here.
- */
+/* Reads the documents of shard `shard` of `n_shard`: by `tile` 0, shards have about as many tokens
+ * each; else about as many documents, in whole parts as em_deal_rows deals them by that tile. Every
+ * rank reads a part of the file and checks it, and is handed what its shard holds; ranks may ask
+ * for one shard of one. `n_word` 0: as many words as the vocabulary has, or as are found; otherwise
+ * as many as that. Collective. Errors, agreed: EM_EDATA, one line naming file and line (or row),
+ * what was found and what was expected; EM_EMEMORY. The site "data" of base/fault.h fails here. */
 em_status em_corpus_read(const em_corpus_options *options, int64_t n_word, int64_t tile,
                          int64_t shard, int64_t n_shard, em_corpus **out);
 void em_corpus_destroy(em_corpus **corpus); /* NULL-safe. */
 
-/* Lets the documents go, where they are held; sizes and names stay. Local. */
+/* Frees the documents, where they are held; sizes and names stay. Local. */
 void em_corpus_drop_documents(em_corpus *corpus);
 
-/*
- * Sees that documents of this shard are at hand until the next call: local ones, as a likelihood is
- * asked for them. Of a streamed corpus they are read, listed ones with all reads under way at the
- * same time, and what follows neighbours is read ahead; so few should be asked for at a time.
- * `rows->index` is borrowed. Local. Errors: EM_EDATA, EM_EIO, EM_EMEMORY; none where documents are
- * held.
- */
+/* Makes documents of this shard available until the next call, by their local numbers, as a
+ * likelihood needs them. Of a streamed corpus they are read: listed ones all at the same time, and
+ * the successors of neighbours ahead. So ask for few at a time. `rows->index` is borrowed. Local.
+ * Errors: EM_EDATA, EM_EIO, EM_EMEMORY; none where documents are held. */
 em_status em_corpus_fetch(em_corpus *corpus, const em_rows *rows);
 
 /* Number k of the documents fetched last. Local. */
 em_document em_corpus_fetched(const em_corpus *corpus, int64_t k);
 
-/* Shows all documents of this shard, d being the local number, in their order; ends with the first
- * status that is not EM_OK. Local. Errors: those of em_corpus_fetch, and of `see`. */
+/* Calls `see` with all documents of this shard in order, d being the local number, until a status
+ * is not EM_OK. Local. Errors: those of em_corpus_fetch and of `see`. */
 typedef em_status em_corpus_see(void *to, int64_t d, em_document of);
 em_status em_corpus_each(em_corpus *corpus, em_corpus_see *see, void *to);
 
-/* That words which have names have these, which are those of the file `whose`; NULL: no names are
+/* Checks that the words, where they have names, have those of the file `whose`; NULL: no names are
  * known. Local. Errors: EM_EDATA. */
 em_status em_corpus_check_names(const em_corpus *corpus, char *const *name, const char *whose);
 

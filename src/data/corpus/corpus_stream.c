@@ -1,6 +1,5 @@
 #include "data/corpus/corpus_stream.h"
 
-#include "base/array.h"
 #include "base/memory.h"
 #include "data/corpus/corpus_table.h"
 #include "data/reader/readers.h"
@@ -110,8 +109,7 @@ static em_status pass(em_corpus_stream *s, int64_t n_part, int64_t *tokens, uint
         row = p * PASS_DOCUMENTS;
         count = count < PASS_DOCUMENTS ? count : PASS_DOCUMENTS;
         status = fetch_neighbours(s, row, count);
-        if (!status)
-            status = em_corpus_check_counts(s->batch, row);
+        status = status ? status : em_corpus_check_counts(s->batch, row);
         if (status)
             break;
         *hash += em_table_hash_rows(s->batch, 0, count, row);
@@ -170,8 +168,7 @@ static em_status find_share(em_corpus *corpus, int64_t n_part, const int64_t *to
         return em_fail(EM_EDATA, "%s: found no words in %lld documents, expected some",
                        corpus->path, (long long)corpus->n_document);
     status = find_bound(corpus, n_part, tokens, tile, shard, n_shard, begin);
-    if (!status)
-        status = find_bound(corpus, n_part, tokens, tile, shard + 1, n_shard, end);
+    status = status ? status : find_bound(corpus, n_part, tokens, tile, shard + 1, n_shard, end);
     if (status)
         return status;
     corpus->first_document = begin[0];
@@ -208,10 +205,8 @@ static em_status open_file(em_corpus *corpus, int64_t n_word)
         return status;
     s = corpus->stream;
     status = em_rows_source_open(corpus->path, &s->source);
-    if (!status)
-        status = em_table_create(corpus->path, &s->batch);
-    if (!status)
-        status = em_allocate(2, sizeof *s->start, &s->start);
+    status = status ? status : em_table_create(corpus->path, &s->batch);
+    status = status ? status : em_allocate(2, sizeof *s->start, &s->start);
     if (status)
         return status;
     s->form = em_numbers_form_of(em_rows_source_numbers(s->source));
@@ -235,13 +230,10 @@ em_status em_corpus_stream_open(em_corpus *corpus, int64_t n_word, int64_t tile,
     if (!status)
         status = em_numbers_names(em_rows_source_numbers(corpus->stream->source), &corpus->name);
     n_part = status ? 0 : (corpus->n_document + PASS_DOCUMENTS - 1) / PASS_DOCUMENTS;
-    if (!status)
-        status = em_allocate(n_part, sizeof *tokens, &tokens);
+    status = status ? status : em_allocate(n_part, sizeof *tokens, &tokens);
     status = em_agree_first(status, 0);
-    if (!status)
-        status = pass(corpus->stream, n_part, tokens, &hash);
-    if (!status)
-        status = check_hash(corpus, hash);
+    status = status ? status : pass(corpus->stream, n_part, tokens, &hash);
+    status = status ? status : check_hash(corpus, hash);
     if (!status) {
         em_world_sum(n_part, tokens);
         status = em_agree_first(find_share(corpus, n_part, tokens, tile, shard, n_shard), 0);
@@ -258,7 +250,6 @@ void em_corpus_stream_close(em_corpus_stream **out)
         return;
     em_rows_source_close(&s->source);
     em_table_destroy(&s->batch);
-    em_release(&s->count);
-    em_release(&s->start);
+    em_release_all(&s->count, &s->start);
     em_release(out);
 }

@@ -1,13 +1,11 @@
-/* Documents of a corpus in HDF5 that stay in the file until they are needed. */
+/* A corpus in HDF5 whose documents are read only when they are needed. */
 #ifndef EM_DATA_CORPUS_CORPUS_STREAM_H
 #define EM_DATA_CORPUS_CORPUS_STREAM_H
 
 #include "data/corpus/corpus.h"
 
-/*
- * Opens the file that corpus->path names and fills in all else, after one pass over the file in
- * which each rank checks its part. Collective. Errors, agreed: as em_corpus_read.
- */
+/* Opens the file that corpus->path names and fills in all else, after one pass over the file in
+ * which each rank checks its part. Collective. Errors, agreed: as em_corpus_read. */
 em_status em_corpus_stream_open(em_corpus *corpus, int64_t n_word, int64_t tile, int64_t shard,
                                 int64_t n_shard);
 void em_corpus_stream_close(em_corpus_stream **stream); /* NULL-safe. Local. */

@@ -12,15 +12,6 @@
 
 #define KNOWN_WORDS " (the words of the vocabulary, or else those found in the corpus trained on)"
 
-/* Collective: who looks at the file is rank 0. */
-static bool is_hdf5(const char *path)
-{
-    bool is = em_world_rank() == 0 && em_numbers_is_hdf5(path);
-
-    em_broadcast(&is, sizeof is);
-    return is;
-}
-
 em_status em_corpus_check_counts(const em_table *table, int64_t row)
 {
     for (int64_t i = 0; i < table->n_row; i++) {
@@ -76,14 +67,12 @@ static em_status read_hdf5(const em_corpus_options *options, int64_t n_word, em_
         return status;
     if (!table->column || table->response)
         status = em_fail(EM_EDATA, "%s: found a table, expected a corpus", options->data);
-    if (!status)
-        status = check_words(options->data, table->n_column, n_word);
+    status = status ? status : check_words(options->data, table->n_column, n_word);
     if (!status) {
         const int64_t row = em_world_sum_before(table->n_row);
         status = em_agree_first(em_corpus_check_counts(table, row), row);
     }
-    if (!status)
-        status = em_table_finish(table);
+    status = status ? status : em_table_finish(table);
     if (!status && hash != 0 && hash != table->hash)
         status = em_fail(EM_EDATA,
                          "%s: found words of hash %016llx, expected those of %016llx that were "
@@ -127,8 +116,7 @@ static em_status see_files(const em_corpus_options *options)
         status = em_fail(EM_EDATA, "%s:1: found a fault injected by EMASS_FAULT, expected data",
                          options->data);
     status = em_agree(status);
-    if (!status)
-        status = em_same_file(options->data, (int64_t)strlen(options->data));
+    status = status ? status : em_same_file(options->data, (int64_t)strlen(options->data));
     if (!status && options->vocabulary)
         status = em_same_file(options->vocabulary, (int64_t)strlen(options->vocabulary));
     return status;
@@ -139,17 +127,15 @@ em_status em_corpus_table_read(const em_corpus_options *options, int64_t n_word,
     em_status status = see_files(options);
 
     *out = NULL;
-    if (!status)
-        status = em_agree_first(em_table_create(options->data, out), 0);
+    status = status ? status : em_agree_first(em_table_create(options->data, out), 0);
     if (status)
         return status;
     (*out)->unnamed = true;
-    if (is_hdf5(options->data)) {
+    if (em_same_is_hdf5(options->data)) {
         status = read_hdf5(options, n_word, *out);
     } else {
         status = read_text(options, n_word, NULL, NULL, *out);
-        if (!status)
-            status = em_table_finish(*out);
+        status = status ? status : em_table_finish(*out);
     }
     if (status)
         em_table_destroy(out);
@@ -161,13 +147,11 @@ static em_status scan(const em_corpus_options *options, em_corpus_take *take, vo
 {
     em_status status = see_files(options);
 
-    if (!status && is_hdf5(options->data))
+    if (!status && em_same_is_hdf5(options->data))
         status =
             em_fail(EM_EDATA, "%s: found an HDF5 file, expected a corpus in text", options->data);
-    if (!status)
-        status = em_table_create(options->data, out);
-    if (!status)
-        status = read_text(options, 0, take, to, *out);
+    status = status ? status : em_table_create(options->data, out);
+    status = status ? status : read_text(options, 0, take, to, *out);
     if (status)
         em_table_destroy(out);
     return status;
@@ -189,7 +173,7 @@ em_status em_corpus_check_stream(const em_corpus_options *options)
 {
     em_status status = see_files(options);
 
-    if (!status && !is_hdf5(options->data))
+    if (!status && !em_same_is_hdf5(options->data))
         status = em_fail(EM_EDATA,
                          "%s: found text, expected the HDF5 file that emass convert makes of it, "
                          "which is what can be streamed",

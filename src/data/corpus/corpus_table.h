@@ -7,19 +7,15 @@
 
 enum { EM_LONGEST_DOCUMENT = 50000000 }; /* tokens */
 
-/*
- * Reads a corpus as em_corpus_read does, of which each rank holds what it read. `name` is NULL
- * where there is no vocabulary. Collective. Errors, agreed: as em_corpus_read.
- */
+/* Reads a corpus as em_corpus_read does, of which each rank holds what it read. `name` is NULL
+ * where there is no vocabulary. Collective. Errors, agreed: as em_corpus_read. */
 em_status em_corpus_table_read(const em_corpus_options *options, int64_t n_word, em_table **out);
 
 /* Takes all rows of a table, documents in their order; the table is valid for the call. Local. */
 typedef em_status em_corpus_take(void *to, const em_table *table);
 
-/*
- * Reads a corpus in text from its begin to its end on this rank alone, some documents at a time;
- * *out has no rows then, but columns and names. Local. Errors: likewise; what `take` returns.
- */
+/* Reads a corpus in text from its begin to its end on this rank alone, some documents at a time;
+ * *out has no rows then, but columns and names. Local. Errors: likewise; what `take` returns. */
 em_status em_corpus_scan(const em_corpus_options *options, em_corpus_take *take, void *to,
                          em_table **out);
 
@@ -32,15 +28,15 @@ em_status em_corpus_read_text(const em_corpus_options *options, int64_t n_word, 
  * a failure. Local. Errors: EM_EDATA, EM_EMEMORY. */
 em_status em_corpus_read_words(const char *path, char ***name, int64_t *n_word);
 
-/* Sees that the file is HDF5, which can be streamed, and the same on all ranks. Collective. Errors,
- * agreed: EM_EDATA. */
+/* Checks that the file is HDF5, which can be streamed, and the same on all ranks. Collective.
+ * Errors, agreed: EM_EDATA. */
 em_status em_corpus_check_stream(const em_corpus_options *options);
 
-/* Sees that the numbers of rows are counts of words; `row` is what the first is called. Local.
- * Errors: EM_EDATA. */
+/* Checks that the numbers of held rows are counts; messages number rows from `row`. Local. Errors:
+ * EM_EDATA. */
 em_status em_corpus_check_counts(const em_table *table, int64_t row);
 
-/* The tokens of held rows first .. first + count - 1. Local. */
+/* The number of tokens in the held rows first .. first + count - 1. Local. */
 int64_t em_corpus_tokens(const em_table *table, int64_t first, int64_t count);
 
 #endif

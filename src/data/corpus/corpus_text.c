@@ -3,7 +3,6 @@
  * its own lines. Of UCI docword a document's lines stay with one rank, and documents that have none
  * are rows too.
  */
-#include "base/array.h"
 #include "base/fault.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -17,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A wild id must not become a table that fills the memory, nor may a count or a header. */
+/* A damaged id, count or header must not exhaust memory. */
 enum { MOST_WORDS = 10000000, LONGEST_DOCUMENT = EM_LONGEST_DOCUMENT, EMPTY_FOR_ENTRY = 1000 };
 
 enum { TAKEN_ENTRIES = 1 << 18, TAKEN_ROWS = 1 << 18 }; /* at a time */
@@ -113,8 +112,7 @@ static em_status end_document(reading *r)
         table->n_column = r->entry[r->used - 1].word + 1;
     r->used = r->length = 0;
     r->n_row++;
-    if (!status)
-        status = em_table_end_row(table, r->lines ? r->lines->number : 0);
+    status = status ? status : em_table_end_row(table, r->lines ? r->lines->number : 0);
     if (!status && r->take && (table->n_value >= TAKEN_ENTRIES || table->n_row >= TAKEN_ROWS))
         status = give_rows(r);
     return status;
@@ -195,10 +193,8 @@ static em_status read_lda_c_line(reading *r, const char *line)
         parse(r->lines, &line, ' ', 0, MOST_WORDS, "the number of words of a document", "", &n);
     while (!status && !at_end(&line)) {
         status = parse_word(r, &line, ':', 0, &word);
-        if (!status)
-            status = parse_count(r, &line, &count);
-        if (!status)
-            status = add_entry(r, word, count);
+        status = status ? status : parse_count(r, &line, &count);
+        status = status ? status : add_entry(r, word, count);
         found++;
     }
     if (!status && found != n)
@@ -242,8 +238,7 @@ static em_status read_triple(reading *r, const char *line)
     at_end(&line);
     status = parse(r->lines, &line, ' ', 1, r->n_document, "a document's number",
                    " (the documents that the header says)", &document);
-    if (!status)
-        status = go_to(r, document);
+    status = status ? status : go_to(r, document);
     if (!status && !at_end(&line))
         status = parse_word(r, &line, ' ', 1, &word);
     if (!status && !at_end(&line))
@@ -366,8 +361,7 @@ static em_status read_header(const reading *r, em_lines *lines, int64_t said[3])
 {
     em_status status = read_header_line(lines, "the number of documents", INT32_MAX, &said[0]);
 
-    if (!status)
-        status = read_header_line(lines, "the number of words", MOST_WORDS, &said[1]);
+    status = status ? status : read_header_line(lines, "the number of words", MOST_WORDS, &said[1]);
     if (!status && r->n_word < MOST_WORDS && said[1] > r->n_word)
         status = em_fail(EM_EDATA, "%s:2: found %lld words, expected at most %lld%s", r->path,
                          (long long)said[1], (long long)r->n_word, r->whose);
@@ -391,8 +385,7 @@ static em_status begin_docword(reading *r, em_feed_head *head)
 
     if (em_world_rank() == 0) {
         status = em_lines_open(r->path, &lines);
-        if (!status)
-            status = read_header(r, lines, said);
+        status = status ? status : read_header(r, lines, said);
         if (!status) {
             said[3] = lines->number;
             said[4] = em_lines_offset(lines);
@@ -421,8 +414,7 @@ static em_status read_run(reading *r)
 
     while (!status && line) {
         status = r->docword ? read_triple(r, line) : read_lda_c_line(r, line);
-        if (!status)
-            status = em_lines_next(r->lines, &line);
+        status = status ? status : em_lines_next(r->lines, &line);
     }
     return status;
 }
@@ -437,12 +429,10 @@ static em_status read_runs(em_feed *feed, reading *r)
         status = em_table_begin_run(r->table, 2 * order);
         if (!status && r->docword && !r->alone)
             status = begin_stretch(r, order);
-        if (!status)
-            status = read_run(r);
+        status = status ? status : read_run(r);
         if (!status && r->docword && !r->alone)
             status = end_stretch(r);
-        if (!status)
-            status = em_feed_next(feed, &r->lines, &order);
+        status = status ? status : em_feed_next(feed, &r->lines, &order);
     }
     return status;
 }
@@ -496,8 +486,7 @@ static em_status read_after(const em_corpus_options *options, em_feed_head *head
                  (options->format == EM_CORPUS_AUTO && is_count_alone(head->line));
     if (r->docword)
         status = begin_docword(r, head);
-    if (!status)
-        status = read_documents(r, head);
+    status = status ? status : read_documents(r, head);
     if (status)
         return status;
     n_word = (double)r->table->n_column;
@@ -519,14 +508,12 @@ em_status em_corpus_read_text(const em_corpus_options *options, int64_t n_word, 
     em_feed_head head;
     em_status status = em_agree_first(em_table_make_sparse(table), 0);
 
-    if (!status)
-        status = em_feed_look(options->data, &head);
+    status = status ? status : em_feed_look(options->data, &head);
     if (!status) {
         status = read_after(options, &head, &r);
         em_release(&head.line);
     }
-    em_release(&r.entry);
-    em_release(&r.stretch);
+    em_release_all(&r.entry, &r.stretch);
     return status;
 }
 
@@ -540,8 +527,7 @@ static em_status add_word(const em_lines *lines, const char *line, int64_t *capa
         return em_fail(EM_EDATA, "%s:%lld: found more than %d words, expected fewer", lines->path,
                        (long long)lines->number, MOST_WORDS);
     status = em_array_reserve(name, capacity, *n_word, *n_word + 1, sizeof **name);
-    if (!status)
-        status = em_text_valid(line + strspn(line, " \t"), &(*name)[*n_word]);
+    status = status ? status : em_text_valid(line + strspn(line, " \t"), &(*name)[*n_word]);
     *n_word += !status;
     return status;
 }
@@ -566,17 +552,14 @@ em_status em_corpus_read_words(const char *path, char ***name, int64_t *n_word)
     int64_t capacity = 0;
     em_status status = em_lines_open(path, &lines);
 
-    if (!status)
-        status = em_lines_next(lines, &line);
+    status = status ? status : em_lines_next(lines, &line);
     while (!status && line) {
         status = add_word(lines, line, &capacity, name, n_word);
-        if (!status)
-            status = em_lines_next(lines, &line);
+        status = status ? status : em_lines_next(lines, &line);
     }
     if (!status && *n_word == 0)
         status = em_fail(EM_EDATA, "%s:1: found an empty file, expected one word a line", path);
-    if (!status)
-        status = refuse_twins(path, *name, *n_word);
+    status = status ? status : refuse_twins(path, *name, *n_word);
     em_lines_close(&lines);
     return status;
 }

@@ -2,29 +2,15 @@
 #include "data/design/beside.h"
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "data/design/column_selection.h"
+#include "data/table/table.h"
 #include "par/message.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 /* ---------------------------------------------------------------- one column */
-
-/* The column with this name, or this number from 1. */
-static em_status find_column(const em_table *table, const char *what, const char *name,
-                             int64_t *column)
-{
-    em_status status = em_choice_find(table, name, column);
-
-    if (status || *column >= 0)
-        return status;
-    return em_fail(EM_EDATA,
-                   "%s:1: found no %s column '%s', expected one of %s, ..., %s or a number "
-                   "from 1 to %lld",
-                   table->path, what, name, table->name[0], table->name[table->n_column - 1],
-                   (long long)table->n_column);
-}
 
 static void split_dense(em_table *table, int64_t at, double *out)
 {
@@ -91,52 +77,23 @@ static em_status take_column(em_table *table, int64_t at, double **out)
 
 /* ---------------------------------------------------------------- which columns */
 
-/* Columns to be taken out; -1: none. */
-typedef struct apart {
-    int64_t response, beside[EM_N_BESIDE];
-} apart;
-
-static bool is_beside(const apart *a, int64_t column)
+/* The columns beside the features; the weights of rows that are predicted for may be missing. */
+static em_status find_beside(const em_table *table, const em_table_options *options, em_apart *a)
 {
-    for (int k = 0; k < EM_N_BESIDE; k++)
-        if (a->beside[k] == column)
-            return true;
-    return false;
-}
-
-/* The columns beside the features by their names; the weights of rows that are predicted for need
- * not be there. */
-static em_status find_beside(const em_table *table, const em_table_options *options, apart *a)
-{
+    const char *weights = options->beside[EM_BESIDE_WEIGHTS];
     em_status status = EM_OK;
 
-    for (int k = 0; k < EM_N_BESIDE; k++)
-        a->beside[k] = table->is_chosen ? table->beside_at[k] : -1;
-    for (int k = 0; !status && !table->is_chosen && k < EM_N_BESIDE; k++)
-        if (options->beside[k] && options->fitted && k == EM_BESIDE_WEIGHTS)
-            status = em_choice_find(table, options->beside[k], &a->beside[k]);
-        else if (options->beside[k])
-            status = find_column(table, em_beside_names[k], options->beside[k], &a->beside[k]);
+    if (table->is_chosen)
+        memcpy(a->beside, table->beside_at, sizeof a->beside);
+    else
+        status = em_apart_find_beside(options, table, a);
+    if (!status && !table->is_chosen && options->fitted && weights)
+        status = em_choice_find(table, weights, &a->beside[EM_BESIDE_WEIGHTS]);
     return status;
 }
 
-/* The response is the last column that is left, where no other is named. */
-static em_status find_apart(const em_table *table, const em_table_options *options, apart *a)
-{
-    em_status status = find_beside(table, options, a);
-
-    a->response = table->is_chosen ? table->response_at : table->n_column - 1;
-    if (status || table->is_chosen)
-        return status;
-    while (a->response >= 0 && is_beside(a, a->response))
-        a->response--;
-    return table->response || !options->response
-               ? EM_OK
-               : find_column(table, "response", options->response, &a->response);
-}
-
 /* No column may have two parts. */
-static em_status check_apart(const em_table *table, const apart *a)
+static em_status check_apart(const em_table *table, const em_apart *a)
 {
     for (int k = 0; k < EM_N_BESIDE; k++) {
         if (a->beside[k] < 0)
@@ -181,14 +138,14 @@ static em_status check_weights(const em_table *table)
 
 /* ---------------------------------------------------------------- they are taken */
 
-/* Those to the right of a column that has been taken out move by one. */
-static void move_left(apart *a, int64_t taken)
+/* Columns to the right of one that was taken out move left by one. */
+static void move_left(em_apart *a, int64_t taken)
 {
     for (int k = 0; k < EM_N_BESIDE; k++)
         a->beside[k] -= a->beside[k] > taken;
 }
 
-static em_status take_beside(em_table *table, apart *a)
+static em_status take_beside(em_table *table, em_apart *a)
 {
     em_status status = EM_OK;
 
@@ -203,7 +160,7 @@ static em_status take_beside(em_table *table, apart *a)
 
 em_status em_table_take_beside(em_table *table, const em_table_options *options)
 {
-    apart a;
+    em_apart a;
     em_status status = find_beside(table, options, &a);
 
     a.response = -1;
@@ -212,11 +169,13 @@ em_status em_table_take_beside(em_table *table, const em_table_options *options)
 
 em_status em_table_take_apart(em_table *table, const em_table_options *options)
 {
-    apart a;
-    em_status status = find_apart(table, options, &a);
+    em_apart a;
+    em_status status = find_beside(table, options, &a);
 
-    if (!status)
-        status = check_apart(table, &a);
+    a.response = table->is_chosen ? table->response_at : -1;
+    if (!status && !table->is_chosen && !table->response)
+        status = em_apart_find_response(options, table, &a);
+    status = status ? status : check_apart(table, &a);
     if (!status && !table->response) {
         if (table->text) {
             table->label = table->text[a.response];
@@ -225,9 +184,140 @@ em_status em_table_take_apart(em_table *table, const em_table_options *options)
         status = take_column(table, a.response, &table->response);
         move_left(&a, a.response);
     }
-    if (!status)
-        status = take_beside(table, &a);
+    status = status ? status : take_beside(table, &a);
     if (!status && table->beside[EM_BESIDE_WEIGHTS])
         status = check_weights(table);
     return status;
+}
+
+/* ---- new rows to predict: their columns are arranged as those of the run, by name ---- */
+
+enum { LABEL_BYTES = 256 }; /* as labels are kept */
+
+static bool is_called(const em_table *table, int64_t j, const char *name)
+{
+    char printable[LABEL_BYTES];
+
+    em_text_escape(table->name[j], printable, sizeof printable);
+    return strcmp(printable, name) == 0;
+}
+
+/* The first column of that name that is not taken yet; -1: there is none. Most tables have it where
+ * the one before had. */
+static int64_t find(const em_table *table, const char *name, int64_t guess, const bool *taken)
+{
+    if (guess < table->n_column && !taken[guess] && is_called(table, guess, name))
+        return guess;
+    for (int64_t j = 0; j < table->n_column; j++)
+        if (!taken[j] && is_called(table, j, name))
+            return j;
+    return -1;
+}
+
+/* from[j]: which column becomes column j. */
+static em_status match(const em_table *table, int64_t n, const char *const *name, bool *taken,
+                       int64_t *from)
+{
+    int64_t missing = -1;
+
+    for (int64_t j = n; j-- > 0;) {
+        from[j] = find(table, name[j], j, taken);
+        if (from[j] >= 0)
+            taken[from[j]] = true;
+        else
+            missing = j;
+    }
+    if (missing < 0)
+        return EM_OK;
+    if (table->is_named || table->n_column != n)
+        return em_fail(EM_EDATA,
+                       "%s:1: found no column '%s', expected those of the %lld features of the run",
+                       table->path, name[missing], (long long)n);
+    for (int64_t j = 0; j < n; j++)
+        from[j] = j;
+    return EM_OK;
+}
+
+/* The texts of column from[j] become those of column j. */
+static em_status move_texts(em_table *table, int64_t n, const int64_t *from)
+{
+    em_levels *text = NULL;
+    em_status status = table->text ? em_allocate(n, sizeof *text, &text) : EM_OK;
+
+    if (status || !table->text)
+        return status;
+    for (int64_t j = 0; j < n; j++) {
+        text[j] = table->text[from[j]];
+        table->text[from[j]] = (em_levels){0};
+    }
+    for (int64_t j = 0; j < table->n_column; j++)
+        em_levels_release(&table->text[j]);
+    em_release(&table->text);
+    table->text = text;
+    return EM_OK;
+}
+
+static em_status take_names(em_table *table, int64_t n, const char *const *name)
+{
+    char **copy = NULL;
+    em_status status = em_allocate(n, sizeof *copy, &copy);
+
+    for (int64_t j = 0; !status && j < n; j++)
+        status = em_copy_text(name[j], &copy[j]);
+    em_release_texts(table->n_column, &table->name);
+    table->name = copy;
+    table->n_column = n;
+    return status;
+}
+
+static em_status arrange_dense(em_table *table, int64_t n, const char *const *name)
+{
+    const int64_t n_old = table->n_column;
+    bool *taken = NULL;
+    int64_t *from = NULL;
+    double *value = NULL;
+    em_status status = em_allocate(n_old, sizeof *taken, &taken);
+
+    status = status ? status : em_allocate(n, sizeof *from, &from);
+    status = status ? status : match(table, n, name, taken, from);
+    status = status ? status : em_allocate_doubles(table->n_row * n, &value);
+    for (int64_t i = 0; !status && i < table->n_row; i++)
+        for (int64_t j = 0; j < n; j++)
+            value[i * n + j] = table->value[i * n_old + from[j]];
+    status = status ? status : move_texts(table, n, from);
+    if (!status) {
+        em_release(&table->value);
+        table->value = value;
+        table->n_value = table->value_capacity = table->n_row * n;
+        status = take_names(table, n, name);
+    }
+    em_release_all(&taken, &from);
+    return status;
+}
+
+/* The last columns may be absent: none of the rows has a number there. */
+static em_status arrange_sparse(em_table *table, int64_t n, const char *const *name)
+{
+    for (int64_t j = 0; j < table->n_column; j++)
+        if (j >= n || !is_called(table, j, name[j]))
+            return em_fail(EM_EDATA, "%s:1: found column %s, expected the %lld features of the run",
+                           table->path, em_excerpt_of(table->name[j]).text, (long long)n);
+    return take_names(table, n, name);
+}
+
+em_status em_table_arrange(em_table *table, const em_table_options *options, int64_t n_column,
+                           const char *const *name)
+{
+    em_status status = em_table_take_beside(table, options);
+
+    if (!status)
+        status = em_agree_first(table->column ? arrange_sparse(table, n_column, name)
+                                              : arrange_dense(table, n_column, name),
+                                0);
+    if (status)
+        return status;
+    table->total_entries = table->n_value;
+    em_world_sum(1, &table->total_entries);
+    em_release(&table->response);
+    return em_agree_first(em_allocate(table->n_row, sizeof *table->response, &table->response), 0);
 }

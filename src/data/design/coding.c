@@ -74,12 +74,10 @@ em_status em_coding_create(const em_table_options *options, const em_table *tabl
         coding->n = table->n_column;
         status = em_allocate(coding->n, sizeof *coding->is_factor, &coding->is_factor);
     }
-    if (!status)
-        status = em_allocate(coding->n, sizeof *coding->factor, &coding->factor);
+    status = status ? status : em_allocate(coding->n, sizeof *coding->factor, &coding->factor);
     if (!status)
         status = options->formula ? take_formula(options, table, coding) : take_columns(coding);
-    if (!status)
-        status = check_derived(table, coding);
+    status = status ? status : check_derived(table, coding);
     for (int64_t j = 0; !status && j < coding->n; j++)
         coding->is_factor[j] = fitted ? fitted[j] : table->factor && table->factor[j];
     if (status)
@@ -95,9 +93,7 @@ void em_coding_destroy(em_coding **out)
         return;
     for (int64_t j = 0; coding->factor && j < coding->n; j++)
         em_release(&coding->factor[j].level);
-    em_release(&coding->factor);
-    em_release(&coding->is_factor);
-    em_release(&coding->term);
+    em_release_all(&coding->factor, &coding->is_factor, &coding->term);
     for (int64_t k = 0; k < coding->n_derived; k++)
         em_derived_release(&coding->derived[k]);
     em_release(&coding->derived);
@@ -373,8 +369,7 @@ static em_status rename_columns(making *m)
         if (table->text)
             em_levels_release(&table->text[j]);
     }
-    em_release(&table->text);
-    em_release(&table->name);
+    em_release_all(&table->text, &table->name);
     table->name = name;
     table->n_column = m->n_made;
     return status;
@@ -395,12 +390,9 @@ em_status em_coding_apply(const em_coding *coding, em_table *table)
                             : bad >= 0 ? EM_EDATA
                                        : EM_OK,
                             bad >= 0 ? em_table_row(table, bad) : 0);
-    if (!status)
-        status = make_columns(&m);
-    if (!status)
-        status = make_rows(&m);
-    if (!status)
-        status = rename_columns(&m);
+    status = status ? status : make_columns(&m);
+    status = status ? status : make_rows(&m);
+    status = status ? status : rename_columns(&m);
     em_release(&m.made);
     status = em_agree_first(status, 0);
     if (status)

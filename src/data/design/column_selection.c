@@ -68,8 +68,7 @@ static em_status check_names_differ(const em_table *table, const em_use *use)
     status = em_allocate(table->n_column, sizeof *used, &used);
     for (int64_t j = 0; !status && j < table->n_column; j++)
         used[j] = use && use[j] == EM_USE_NOT ? NULL : table->name[j];
-    if (!status)
-        status = em_text_find_twin(table->n_column, used, &twin);
+    status = status ? status : em_text_find_twin(table->n_column, used, &twin);
     em_release(&used);
     if (status || twin < 0)
         return status;
@@ -114,46 +113,56 @@ static bool says_nothing(const em_table_options *o)
            !o->labelled && !o->fitted;
 }
 
-static bool is_beside(const em_choice *choice, int64_t column)
+static bool is_beside(const em_apart *apart, int64_t column)
 {
     for (int k = 0; k < EM_N_BESIDE; k++)
-        if (choice->beside[k] == column)
+        if (apart->beside[k] == column)
             return true;
     return false;
 }
 
-static em_status find_beside(making *m, int k)
+em_status em_apart_find_beside(const em_table_options *options, const em_table *table,
+                               em_apart *out)
 {
+    em_status status = EM_OK;
     char what[32];
 
-    snprintf(what, sizeof what, "%s column", em_beside_names[k]);
-    return find(m->table, what, m->options->beside[k], &m->choice->beside[k]);
+    for (int k = 0; k < EM_N_BESIDE; k++)
+        out->beside[k] = -1;
+    for (int k = 0; !status && k < EM_N_BESIDE; k++) {
+        snprintf(what, sizeof what, "%s column", em_beside_names[k]);
+        if (options->beside[k] && !(options->fitted && k == EM_BESIDE_WEIGHTS))
+            status = find(table, what, options->beside[k], &out->beside[k]);
+    }
+    return status;
+}
+
+em_status em_apart_find_response(const em_table_options *options, const em_table *table,
+                                 em_apart *apart)
+{
+    if (options->response)
+        return find(table, "response column", options->response, &apart->response);
+    apart->response = table->n_column - 1;
+    while (apart->response >= 0 && is_beside(apart, apart->response))
+        apart->response--;
+    return EM_OK;
 }
 
 static em_status find_apart(making *m)
 {
     const em_table_options *o = m->options;
-    em_status status = EM_OK;
+    em_apart *apart = &m->choice->apart;
+    const em_status status = em_apart_find_beside(o, m->table, apart);
 
-    m->choice->response = -1;
-    for (int k = 0; k < EM_N_BESIDE; k++)
-        m->choice->beside[k] = -1;
-    for (int k = 0; !status && k < EM_N_BESIDE; k++)
-        if (o->beside[k] && !(o->fitted && k == EM_BESIDE_WEIGHTS))
-            status = find_beside(m, k);
-    if (status || o->formula || o->fitted || m->table->response)
-        return status;
-    if (o->response)
-        return find(m->table, "response column", o->response, &m->choice->response);
-    m->choice->response = m->table->n_column - 1;
-    while (m->choice->response >= 0 && is_beside(m->choice, m->choice->response))
-        m->choice->response--;
-    return EM_OK;
+    apart->response = -1;
+    return status || o->formula || o->fitted || m->table->response
+               ? status
+               : em_apart_find_response(o, m->table, apart);
 }
 
 static em_status take_formula(making *m)
 {
-    const em_formula_columns columns = {m->table->n_column, m->table->name, m->choice->beside,
+    const em_formula_columns columns = {m->table->n_column, m->table->name, m->choice->apart.beside,
                                         false, false};
     em_formula formula = {0};
     em_status status = EM_OK;
@@ -161,9 +170,8 @@ static em_status take_formula(making *m)
     if (m->options->response || m->options->chosen.count > 0)
         status = em_fail(EM_ECONFIG, "model.formula: found model.%s too, expected one of the two",
                          m->options->response ? "response" : "columns");
-    if (!status)
-        status = em_formula_parse(m->options->formula, &columns, &formula);
-    m->choice->response = formula.response;
+    status = status ? status : em_formula_parse(m->options->formula, &columns, &formula);
+    m->choice->apart.response = formula.response;
     for (int64_t i = 0; !status && i < formula.n_term; i++)
         for (int k = 0; k < formula.term[i].n; k++)
             if (formula.term[i].column[k] < columns.n)
@@ -188,13 +196,12 @@ static em_status take_name(making *m, const char *name, bool *removes)
     em_status status = em_choice_find(m->table, name, &column);
 
     *removes = !status && column < 0 && *name == '-';
-    if (!status)
-        status = find(m->table, "column", *removes ? name + 1 : name, &column);
-    if (!status && (column == m->choice->response || is_beside(m->choice, column)))
-        status =
-            em_fail(EM_EDATA, "%s:1: found '%s' among columns, expected no %s there",
-                    m->table->path, em_excerpt_of(name).text,
-                    column == m->choice->response ? "response" : "exposure, offset or weights");
+    status = status ? status : find(m->table, "column", *removes ? name + 1 : name, &column);
+    if (!status && (column == m->choice->apart.response || is_beside(&m->choice->apart, column)))
+        status = em_fail(EM_EDATA, "%s:1: found '%s' among columns, expected no %s there",
+                         m->table->path, em_excerpt_of(name).text,
+                         column == m->choice->apart.response ? "response"
+                                                             : "exposure, offset or weights");
     if (!status)
         m->choice->use[column] = *removes ? EM_USE_NOT : EM_USE_NUMBER;
     return status;
@@ -249,13 +256,12 @@ static em_status take_factor(making *m, const char *factor)
 
     if (!status && column < 0 && equals) {
         status = em_format_text(&name, "%.*s", (int)(equals - factor), factor);
-        if (!status)
-            status = find(m->table, "factor", name, &column);
+        status = status ? status : find(m->table, "factor", name, &column);
     } else if (!status) {
         status = find(m->table, "factor", factor, &column);
     }
-    if (!status && (m->choice->use[column] == EM_USE_NOT || column == m->choice->response ||
-                    is_beside(m->choice, column)))
+    if (!status && (m->choice->use[column] == EM_USE_NOT || column == m->choice->apart.response ||
+                    is_beside(&m->choice->apart, column)))
         status = em_fail(EM_EDATA, "%s:1: found '%s' among factors, expected one of the features",
                          m->table->path, em_excerpt_of(factor).text);
     if (!status) {
@@ -278,11 +284,11 @@ static em_status make(making *m)
         status = take_factor(m, o->factors.value[i]);
     if (status)
         return status;
-    if (m->choice->response >= 0)
-        choice->use[m->choice->response] = o->labelled ? EM_USE_LEVEL : EM_USE_NUMBER;
+    if (m->choice->apart.response >= 0)
+        choice->use[m->choice->apart.response] = o->labelled ? EM_USE_LEVEL : EM_USE_NUMBER;
     for (int k = 0; k < EM_N_BESIDE; k++)
-        if (choice->beside[k] >= 0)
-            choice->use[choice->beside[k]] = EM_USE_NUMBER;
+        if (choice->apart.beside[k] >= 0)
+            choice->use[choice->apart.beside[k]] = EM_USE_NUMBER;
     for (int64_t j = 0; j < choice->n_column; j++)
         choice->n_used += choice->use[j] != EM_USE_NOT;
     choice->drops = o->na == EM_NA_DROP;
@@ -298,8 +304,7 @@ em_status em_choice_make(const em_table_options *options, const em_table *table,
     if (says_nothing(options) || table->n_column == 0)
         return check_names_differ(table, NULL);
     status = em_allocate(1, sizeof **out, out);
-    if (!status)
-        status = em_allocate(table->n_column, sizeof *(*out)->use, &(*out)->use);
+    status = status ? status : em_allocate(table->n_column, sizeof *(*out)->use, &(*out)->use);
     if (!status)
         status = em_allocate(table->n_column, sizeof *(*out)->factor, &(*out)->factor);
     if (!status) {
@@ -307,8 +312,7 @@ em_status em_choice_make(const em_table_options *options, const em_table *table,
         (*out)->n_column = table->n_column;
         status = make(&m);
     }
-    if (!status)
-        status = check_names_differ(table, (*out)->use);
+    status = status ? status : check_names_differ(table, (*out)->use);
     if (status)
         em_choice_destroy(out);
     return status;
@@ -332,18 +336,16 @@ em_status em_choice_mark(const em_choice *choice, em_table *table)
         if (choice->use[j] != EM_USE_NOT)
             table->factor[to++] = choice->factor[j];
     table->is_chosen = true;
-    table->response_at = place_of(choice, choice->response);
+    table->response_at = place_of(choice, choice->apart.response);
     for (int k = 0; k < EM_N_BESIDE; k++)
-        table->beside_at[k] = place_of(choice, choice->beside[k]);
+        table->beside_at[k] = place_of(choice, choice->apart.beside[k]);
     return status;
 }
 
 void em_choice_destroy(em_choice **choice)
 {
-    if (*choice) {
-        em_release(&(*choice)->use);
-        em_release(&(*choice)->factor);
-    }
+    if (*choice)
+        em_release_all(&(*choice)->use, &(*choice)->factor);
     em_release(choice);
 }
 
@@ -422,14 +424,10 @@ em_status em_choice_apply(const em_choice *choice, em_table **table)
     int64_t *place = NULL;
     em_status status = em_table_create(from->path, &to);
 
-    if (!status)
-        status = em_allocate(from->n_column, sizeof *place, &place);
-    if (!status)
-        status = copy_names(choice, from, place, to);
-    if (!status)
-        status = copy_rows(choice, place, from, to);
-    if (!status)
-        status = em_choice_mark(choice, to);
+    status = status ? status : em_allocate(from->n_column, sizeof *place, &place);
+    status = status ? status : copy_names(choice, from, place, to);
+    status = status ? status : copy_rows(choice, place, from, to);
+    status = status ? status : em_choice_mark(choice, to);
     em_release(&place);
     status =
         em_agree_first(status, status && to ? em_table_row(from, to->n_row + to->n_dropped) : 0);

@@ -1,5 +1,4 @@
-/* Which columns of a file are used, and as what: known from the names of its columns, before a row
- * is read. */
+/* Which columns of a file are used and as what, known from their names before a row is read. */
 #ifndef EM_DATA_DESIGN_COLUMN_SELECTION_H
 #define EM_DATA_DESIGN_COLUMN_SELECTION_H
 
@@ -11,38 +10,49 @@ typedef enum em_use {
     EM_USE_LEVEL /* of a factor, or a label: numbers and texts */
 } em_use;
 
+/* Columns that are no features; -1: none. */
+typedef struct em_apart {
+    int64_t response, beside[EM_N_BESIDE];
+} em_apart;
+
 typedef struct em_choice {
     int64_t n_column, n_used;
-    em_use *use;                           /* [n_column] */
-    const char **factor;                   /* [n_column] as em_table has it */
-    int64_t response, beside[EM_N_BESIDE]; /* -1: none */
-    bool drops;                            /* rows with a missing value are left out */
+    em_use *use;         /* [n_column] */
+    const char **factor; /* [n_column] as em_table has it */
+    em_apart apart;
+    bool drops; /* rows with a missing value are left out */
 } em_choice;
 
-/*
- * What the options say of a table whose columns have their names, or no names yet. *out is NULL
- * where they say nothing: all columns are numbers. Local. Errors: EM_EDATA, EM_ECONFIG, EM_EMEMORY.
- */
+/* Applies the options to a table whose columns have their names, or no names yet. *out is NULL
+ * where there are no such options: all columns are numbers. Local. Errors: EM_EDATA, EM_ECONFIG,
+ * EM_EMEMORY. */
 em_status em_choice_make(const em_table_options *options, const em_table *table, em_choice **out);
 void em_choice_destroy(em_choice **choice); /* NULL-safe. */
 
-/* What options call a column: its name, or its number from 1; -1: there is none. Local. Errors:
- * EM_EDATA where two have that name. */
+/* The column that an option names by its name or its number from 1; -1: there is none. Local.
+ * Errors: EM_EDATA for two columns of that name. */
 em_status em_choice_find(const em_table *table, const char *name, int64_t *column);
 
-/* How many features sparse data have: a number alone among the columns says it; below 1: as many as
+/* Finds the columns beside the features by their names, but for the weights of new rows to predict;
+ * then the response: the last other column where none is named. Local. Errors: EM_EDATA. */
+em_status em_apart_find_beside(const em_table_options *options, const em_table *table,
+                               em_apart *out);
+em_status em_apart_find_response(const em_table_options *options, const em_table *table,
+                                 em_apart *apart);
+
+/* The number of features of sparse data, if the option `columns` is one number; below 1: as many as
  * there are. Local. */
 int64_t em_choice_count(const em_table_options *options);
 
 /* Whether text stands for a missing value. Local. */
 bool em_is_missing(const char *text);
 
-/* Says in a table whose columns are those used which of them are apart, or factors; the texts are
- * borrowed from the options. Local. Errors: EM_EMEMORY. */
+/* Marks in a table of the used columns which are factors or no features; the texts are borrowed
+ * from the options. Local. Errors: EM_EMEMORY. */
 em_status em_choice_mark(const em_choice *choice, em_table *table);
 
-/* Takes out of a table of numbers what is not chosen: columns, and rows with a missing value, which
- * is NaN. Collective. Errors, agreed: EM_EDATA where a value is missing that may not be, or is not
+/* Removes what is not chosen from a table of numbers: columns, and rows with a missing value (NaN).
+ * Collective. Errors, agreed: EM_EDATA for a missing value that is not allowed, or one that is not
  * finite; EM_EMEMORY. */
 em_status em_choice_apply(const em_choice *choice, em_table **table);
 

@@ -1,6 +1,5 @@
 #include "data/design/design.h"
 
-#include "base/array.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "data/shard/redistribute_rows.h"
@@ -36,7 +35,7 @@ static bool can_be_scaled(const em_moments *moments, int64_t j)
     return moments->count[j] == 0 || (moments->smallest[j] > -most && moments->largest[j] < most);
 }
 
-/* Both may be NULL: then constant columns are warned of alone. Collective. */
+/* Finds mean and scale of the columns; both NULL: only warns of constant columns. Collective. */
 static em_status find_scaling(const em_table *table, double *centre, double *scale)
 {
     em_moments moments;
@@ -74,8 +73,7 @@ static em_status scale_columns(const em_table *table, const em_table_options *op
     if (given ? !given->centre : !options->standardise)
         return given ? EM_OK : find_scaling(table, NULL, NULL);
     status = em_allocate(design->n_column, sizeof *design->centre, &design->centre);
-    if (!status)
-        status = em_allocate(design->n_column, sizeof *design->scale, &design->scale);
+    status = status ? status : em_allocate(design->n_column, sizeof *design->scale, &design->scale);
     status = em_agree_first(status, 0);
     if (status)
         return status;
@@ -246,8 +244,7 @@ static em_status share_sparse(const filling *f)
 
     if (!status)
         status = share_array(design, n, sizeof *f->column, f->column, &design->column);
-    if (!status)
-        status = share_array(design, n, sizeof *f->value, f->value, &design->value);
+    status = status ? status : share_array(design, n, sizeof *f->value, f->value, &design->value);
     return status;
 }
 
@@ -292,11 +289,8 @@ static em_status fill(const em_table *table, const em_table_options *options,
 
     if (!status)
         status = em_hand_out(table, design->rows.first, writes ? design->rows.count : 0, take, &f);
-    if (!status)
-        status = em_agree_first(share(&f), 0);
-    em_release(&f.start);
-    em_release(&f.column);
-    em_release(&f.value);
+    status = status ? status : em_agree_first(share(&f), 0);
+    em_release_all(&f.start, &f.column, &f.value);
     return status;
 }
 
@@ -339,8 +333,7 @@ em_status em_design_create_as(const em_table *table, const em_table_options *opt
         (*out)->sparse = stays_sparse(table, options->standardise);
         status = em_node_array_create(shard, &(*out)->holders);
     }
-    if (!status)
-        status = fill(table, options, scaling, *out);
+    status = status ? status : fill(table, options, scaling, *out);
     if (status)
         em_design_destroy(out);
     return status;
@@ -396,8 +389,7 @@ em_status em_design_add_offset(em_design *design, const double *coefficient)
     if (!design->offset)
         status = em_node_array_allocate(design->holders, design->n_row + 1, sizeof *design->offset,
                                         &design->offset);
-    if (!status)
-        status = em_allocate_doubles(design->n_column, &row);
+    status = status ? status : em_allocate_doubles(design->n_column, &row);
     for (int64_t i = 0; !status && em_node_array_writes(design->holders) && i < design->n_row;
          i++) {
         em_design_row(design, i, row);
@@ -445,11 +437,8 @@ void em_design_destroy(em_design **out)
 
     if (!design)
         return;
-    for (int64_t j = 0; design->name && j < design->n_column; j++)
-        em_release(&design->name[j]);
-    em_release(&design->name);
-    em_release(&design->centre);
-    em_release(&design->scale);
+    em_release_texts(design->n_column, &design->name);
+    em_release_all(&design->centre, &design->scale);
     em_node_array_release(&design->response);
     em_node_array_release(&design->offset);
     em_node_array_release(&design->weight);

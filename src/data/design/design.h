@@ -45,12 +45,10 @@ typedef struct em_design {
  * (tests/bench/bench_model.c). */
 #define EM_SPARSE_DENSITY 0.15
 
-/*
- * Deals the rows of a table, its response taken out, to shards (em_deal_rows) and makes the design
+/* Deals the rows of a table, its response taken out, to shards (em_deal_rows) and makes the design
  * of shard `shard` of `n_shard`, with an intercept and standardised columns as the options say. A
  * constant column is a warning on standard error. Collective. Errors, agreed: EM_EDATA when no
- * column is left, EM_EMEMORY.
- */
+ * column is left, EM_EMEMORY. */
 em_status em_design_create(const em_table *table, const em_table_options *options, int64_t shard,
                            int64_t n_shard, em_design **out);
 

@@ -113,13 +113,8 @@ void em_features_destroy(em_features **out)
         em_release(&f->name[j]);
     for (int64_t i = 0; f && f->level && i < f->n_all; i++)
         em_release(&f->level[i]);
-    if (f) {
-        em_release(&f->name);
-        em_release(&f->n_level);
-        em_release(&f->level);
-        em_release(&f->value);
-        em_release(&f->poly);
-    }
+    if (f)
+        em_release_all(&f->name, &f->n_level, &f->level, &f->value, &f->poly);
     em_release(out);
 }
 
@@ -133,8 +128,7 @@ static em_status add_levels(em_features *f, const em_table *table, int64_t j, in
         return em_fail(EM_EDATA, "%s:1: found a factor of a name of %zu bytes, expected at most %d",
                        table->path, strlen(table->name[j]), LONGEST_NAME);
     status = em_reallocate(f->n_all + n, sizeof *f->level, &f->level);
-    if (!status)
-        status = em_reallocate(f->n_all + n, sizeof *f->value, &f->value);
+    status = status ? status : em_reallocate(f->n_all + n, sizeof *f->value, &f->value);
     for (int64_t i = 0; !status && i < n; i++) {
         char text[EM_LEVEL_BYTES];
         print_level(table, j, level[i], text);
@@ -170,12 +164,10 @@ static em_status find_codings(em_features *f, const em_table *table, em_coding *
 
     for (int64_t k = 0; !status && k < coding->n_derived; k++) {
         status = em_derived_check(&coding->derived[k], table);
-        if (!status)
-            status = em_derived_find(&coding->derived[k], table);
+        status = status ? status : em_derived_find(&coding->derived[k], table);
         f->n_poly += em_derived_coding_size(&coding->derived[k]);
     }
-    if (!status)
-        status = em_agree_first(em_allocate_doubles(f->n_poly, &f->poly), 0);
+    status = status ? status : em_agree_first(em_allocate_doubles(f->n_poly, &f->poly), 0);
     for (int64_t k = 0; !status && k < coding->n_derived; k++)
         for (int64_t i = 0; i < em_derived_coding_size(&coding->derived[k]); i++)
             f->poly[at++] = coding->derived[k].coding[i];
@@ -212,10 +204,8 @@ static em_status ask(const em_fitted *fitted, found *f)
     if (status || !f->size)
         return status;
     status = fitted->labels(fitted->context, "feature", &f->n, &f->name);
-    if (!status)
-        status = fitted->labels(fitted->context, "level", &f->n_label, &f->label);
-    if (!status)
-        status = fitted->numbers(fitted->context, codings, &f->n_poly, &f->poly);
+    status = status ? status : fitted->labels(fitted->context, "level", &f->n_label, &f->label);
+    status = status ? status : fitted->numbers(fitted->context, codings, &f->n_poly, &f->poly);
     return status ? status : fitted->numbers(fitted->context, values, &f->n_value, &f->value);
 }
 
@@ -258,8 +248,7 @@ static em_status value_in(em_table *table, int64_t j, const char *label, double 
     text[length] = '\0';
     if (!table->text)
         status = em_allocate(table->n_column, sizeof *table->text, &table->text);
-    if (!status)
-        status = em_levels_add(&table->text[j], text, &code);
+    status = status ? status : em_levels_add(&table->text[j], text, &code);
     if (!status)
         *out = em_level_value(code);
     return status;
@@ -341,10 +330,8 @@ static em_status read_run(const em_table_options *options, em_table **table, em_
 
     if (!status && options->formula)
         status = derive_response(options, *table);
-    if (!status)
-        status = em_table_take_response(*table, options);
-    if (!status)
-        status = em_agree_first(em_coding_create(options, *table, NULL, &coding), 0);
+    status = status ? status : em_table_take_response(*table, options);
+    status = status ? status : em_agree_first(em_coding_create(options, *table, NULL, &coding), 0);
     if (!status && coding)
         status = find_features(*table, coding, out);
     else if (!status)
@@ -384,12 +371,10 @@ static em_status read_plain(const em_table_options *options, const em_fitted *fi
         columns.name += options->intercept;
         status = em_allocate(columns.n, sizeof *no_factor, &no_factor);
     }
-    if (!status)
-        status = create(0, options->intercept, out);
+    status = status ? status : create(0, options->intercept, out);
     columns.is_factor = no_factor;
     status = em_agree_first(status, 0);
-    if (!status)
-        status = read_as(options, &columns, table);
+    status = status ? status : read_as(options, &columns, table);
     em_release(&no_factor);
     return status;
 }
@@ -405,19 +390,13 @@ static em_status read_coded(const em_table_options *options, const found *f, em_
         is_factor[j] = f->size[j] > 0;
     status = em_agree_first(status, 0);
     const em_fitted_columns columns = {f->n, f->name, is_factor};
-    if (!status)
-        status = read_as(options, &columns, table);
-    if (!status)
-        status = em_coding_create(options, *table, is_factor, &coding);
-    if (!status)
-        status = take_levels(*table, f, coding);
-    if (!status)
-        status = take_codings(f, coding);
-    if (!status)
-        status = create(0, coding->intercept, out);
+    status = status ? status : read_as(options, &columns, table);
+    status = status ? status : em_coding_create(options, *table, is_factor, &coding);
+    status = status ? status : take_levels(*table, f, coding);
+    status = status ? status : take_codings(f, coding);
+    status = status ? status : create(0, coding->intercept, out);
     status = em_agree_first(status, 0);
-    if (!status)
-        status = em_coding_apply(coding, *table);
+    status = status ? status : em_coding_apply(coding, *table);
     em_coding_destroy(&coding);
     em_release(&is_factor);
     return status;

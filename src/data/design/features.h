@@ -24,11 +24,9 @@ typedef struct em_features {
     double *poly; /* [n_poly] the codings of orthogonal polynomials, one after the other */
 } em_features;
 
-/*
- * Reads a table, takes its response and codes its features, which then are its columns. With
+/* Reads a table, takes its response and codes its features, which then are its columns. With
  * `fitted` it is a new table, whose features are coded as those of the run were; the response is 0.
- * Collective. Errors, agreed: EM_EDATA, EM_ECONFIG, EM_EMEMORY.
- */
+ * Collective. Errors, agreed: EM_EDATA, EM_ECONFIG, EM_EMEMORY. */
 em_status em_features_read(const em_table_options *options, const em_fitted *fitted,
                            em_table **table, em_features **out);
 void em_features_destroy(em_features **features); /* NULL-safe. Local. */

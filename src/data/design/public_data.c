@@ -74,16 +74,14 @@ static em_status read(const char *path, int64_t shard, int64_t n_shard, em_data 
     em_status status = em_table_read(&options, &table);
 
     *out = NULL;
-    if (!status)
-        status = em_agree_first(em_allocate(1, sizeof *h, &h), 0);
+    status = status ? status : em_agree_first(em_allocate(1, sizeof *h, &h), 0);
     if (!status) {
         h->data = (em_data){.rows = em_deal_rows(table->total, EM_TILE_ROWS, shard, n_shard),
                             .n_column = table->n_column + (table->response != NULL),
                             .hash = table->hash};
         status = em_node_array_create(shard, &h->holders);
     }
-    if (!status)
-        status = hold(table, h);
+    status = status ? status : hold(table, h);
     em_table_destroy(&table);
     *out = h ? &h->data : NULL;
     if (status)
@@ -107,9 +105,7 @@ void em_data_destroy(em_data **data)
 
     if (!h)
         return;
-    for (int64_t j = 0; h->name && j < h->data.n_column; j++)
-        em_release(&h->name[j]);
-    em_release(&h->name);
+    em_release_texts(h->data.n_column, &h->name);
     em_node_array_release(&h->value);
     em_node_array_destroy(&h->holders);
     em_release(&h);

@@ -198,17 +198,6 @@ static em_status fail_positive(const em_table *table, const char *positive)
     return fail_texts(table, expected);
 }
 
-/* How many responses are numbers, and how many the text of that code. Collective. */
-static void count_texts(const em_table *table, int64_t code, int64_t count[2])
-{
-    count[0] = count[1] = 0;
-    for (int64_t i = 0; i < table->n_row; i++) {
-        count[0] += em_level_code(table->response[i]) < 0;
-        count[1] += em_level_code(table->response[i]) == code;
-    }
-    em_world_sum(2, count);
-}
-
 /* Whether the whole of a text is a number. */
 static bool is_number(const char *text, double *number)
 {
@@ -231,7 +220,13 @@ static em_status text_response(em_table *table, const char *positive)
         return fail_positive(table, positive);
     if (!positive && !find_yes(levels, &code))
         return fail_texts(table, "no and yes, unless `positive` names the one that is 1");
-    count_texts(table, code, count);
+    /* How many responses are numbers, and how many the text of that code. Collective. */
+    count[0] = count[1] = 0;
+    for (int64_t i = 0; i < table->n_row; i++) {
+        count[0] += em_level_code(table->response[i]) < 0;
+        count[1] += em_level_code(table->response[i]) == code;
+    }
+    em_world_sum(2, count);
     if (!positive && count[0] > 0)
         return fail_texts(table,
                           "no numbers beside them, unless `positive` names the one that is 1");

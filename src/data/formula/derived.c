@@ -9,8 +9,7 @@
 
 void em_derived_release(em_derived *derived)
 {
-    em_release(&derived->name);
-    em_release(&derived->coding);
+    em_release_all(&derived->name, &derived->coding);
 }
 
 /* ---------------------------------------------------------------- a row */
@@ -179,8 +178,7 @@ em_status em_derived_find(em_derived *derived, const em_table *table)
         status =
             em_allocate(em_derived_coding_size(derived), sizeof *derived->coding, &derived->coding);
     status = em_agree_first(status, 0);
-    if (!status)
-        status = find_coding(derived, table, work);
+    status = status ? status : find_coding(derived, table, work);
     em_release(&work);
     return status;
 }

@@ -1,6 +1,5 @@
 #include "data/formula/formula.h"
 
-#include "base/array.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "data/formula/formula_reading.h"
@@ -59,15 +58,11 @@ static em_status read_column(reading *r, bool removed, int64_t *column)
 
 /* ---------------------------------------------------------------- terms */
 
-static bool is_same(const em_term *a, const em_term *b)
-{
-    return a->n == b->n && memcmp(a->column, b->column, (size_t)a->n * sizeof *a->column) == 0;
-}
-
 static int64_t place_of(int64_t n, const em_term *term, const em_term *one)
 {
     for (int64_t i = 0; i < n; i++)
-        if (is_same(&term[i], one))
+        if (term[i].n == one->n &&
+            memcmp(term[i].column, one->column, (size_t)term[i].n * sizeof *term[i].column) == 0)
             return i;
     return -1;
 }
@@ -138,8 +133,7 @@ static em_status cross(const reading *r, sum *left, const em_term *right)
     for (int64_t i = 0; !status && i < n; i++) {
         em_term product;
         status = multiply(r, &left->term[i], right, &product);
-        if (!status)
-            status = add(r, left, &product);
+        status = status ? status : add(r, left, &product);
     }
     return status;
 }
@@ -215,20 +209,12 @@ static em_status read_summand(reading *r, bool removed)
         return EM_OK;
     }
     status = read_part(r, removed, &part);
-    if (!status)
-        status = merge(r, &part, removed);
+    status = status ? status : merge(r, &part, removed);
     em_release(&part.term);
     return status;
 }
 
 /* ---------------------------------------------------------------- all of it */
-
-/* What the response is made of need not be there any more. */
-static void skip_response(reading *r)
-{
-    for (bool quoted = false; *r->at && (quoted || *r->at != '~'); r->at++)
-        quoted ^= *r->at == '`';
-}
 
 static em_status read_response(reading *r)
 {
@@ -236,7 +222,9 @@ static em_status read_response(reading *r)
     em_status status;
 
     if (r->columns->fitted) {
-        skip_response(r);
+        /* What the response is made of need not be there any more. */
+        for (bool quoted = false; *r->at && (quoted || *r->at != '~'); r->at++)
+            quoted ^= *r->at == '`';
         return EM_OK;
     }
     status = read_column(r, false, &f->response);
@@ -275,7 +263,7 @@ static em_status read_terms(reading *r)
     return status;
 }
 
-/* As R does it: products stand behind what they are made of, else the order is that of the text. */
+/* As in R: products follow what they are made of; otherwise terms keep the order of the text. */
 static em_status sort_terms(em_formula *formula)
 {
     em_term *sorted = NULL;
@@ -357,24 +345,19 @@ em_status em_formula_parse(const char *text, const em_formula_columns *columns, 
         return em_fail(EM_ECONFIG, "model.formula: found %zu characters, expected at most %d",
                        strlen(text), LONGEST);
     status = em_allocate(columns->n, sizeof *out->is_factor, &out->is_factor);
-    if (!status)
-        status = em_allocate(columns->n + EM_MOST_DERIVED, sizeof *r.seen, &r.seen);
-    if (!status)
-        status = read_response(&r);
+    status = status ? status : em_allocate(columns->n + EM_MOST_DERIVED, sizeof *r.seen, &r.seen);
+    status = status ? status : read_response(&r);
     if (!status && !em_reading_accept(&r, '~'))
         status = em_reading_fail(&r, "'~' behind the response");
-    if (!status)
-        status = read_terms(&r);
-    if (!status)
-        status = check_terms(&r);
+    status = status ? status : read_terms(&r);
+    status = status ? status : check_terms(&r);
     em_release(&r.seen);
     return status || out->n_term == 0 ? status : sort_terms(out);
 }
 
 void em_formula_release(em_formula *formula)
 {
-    em_release(&formula->term);
-    em_release(&formula->is_factor);
+    em_release_all(&formula->term, &formula->is_factor);
     for (int64_t k = 0; k < formula->n_derived; k++)
         em_derived_release(&formula->derived[k]);
     em_release(&formula->derived);

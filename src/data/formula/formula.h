@@ -8,7 +8,6 @@
 #define EM_DATA_FORMULA_FORMULA_H
 
 #include "data/formula/derived.h"
-#include "data/table/table_options.h"
 #include "emass/status.h"
 
 #include <stdbool.h>

@@ -1,5 +1,4 @@
 /* Functions of columns in a formula, as R writes them. */
-#include "base/array.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "data/formula/formula_reading.h"
@@ -93,12 +92,9 @@ static em_status read_call(deriving *d, const char *name, const char *start)
             d->r, "a number, a column, +, -, *, /, ^, log, log2, log10, log1p, exp, sqrt or abs");
     }
     status = write_text(d, name);
-    if (!status)
-        status = write_text(d, "(");
-    if (!status)
-        status = read_sum(d);
-    if (!status)
-        status = close_parenthesis(d);
+    status = status ? status : write_text(d, "(");
+    status = status ? status : read_sum(d);
+    status = status ? status : close_parenthesis(d);
     return status ? status : put(d, (em_step){.op = function_of(name)});
 }
 
@@ -114,8 +110,7 @@ static em_status read_operand_column(deriving *d, const char *name, const char *
     r->missed |= column < 0;
     if (quoted)
         status = write_text(d, "`");
-    if (!status)
-        status = write_text(d, name);
+    status = status ? status : write_text(d, name);
     if (!status && quoted)
         status = write_text(d, "`");
     return status ? status : put(d, (em_step){.op = EM_OP_COLUMN, .column = column});
@@ -134,8 +129,7 @@ static em_status read_operand(deriving *d)
         return read_number(d);
     if (em_reading_accept(d->r, '(')) {
         status = write_text(d, "(");
-        if (!status)
-            status = read_sum(d);
+        status = status ? status : read_sum(d);
         return status ? status : close_parenthesis(d);
     }
     status = em_reading_name(d->r, name);
@@ -154,18 +148,15 @@ static em_status read_power(deriving *d)
         return em_reading_fail(d->r, "fewer parentheses");
     if (em_reading_accept(d->r, '-')) {
         status = write_text(d, "-");
-        if (!status)
-            status = read_power(d);
+        status = status ? status : read_power(d);
         d->depth--;
         return status ? status : put(d, (em_step){.op = EM_OP_NEGATE});
     }
     status = read_operand(d);
     if (!status && em_reading_accept(d->r, '^')) {
         status = write_text(d, "^");
-        if (!status)
-            status = read_power(d);
-        if (!status)
-            status = put(d, (em_step){.op = EM_OP_POWER});
+        status = status ? status : read_power(d);
+        status = status ? status : put(d, (em_step){.op = EM_OP_POWER});
     }
     d->depth--;
     return status;
@@ -180,10 +171,8 @@ static em_status read_product(deriving *d)
         if (!times && !em_reading_accept(d->r, '/'))
             break;
         status = write_text(d, times ? " * " : "/");
-        if (!status)
-            status = read_power(d);
-        if (!status)
-            status = put(d, (em_step){.op = times ? EM_OP_MULTIPLY : EM_OP_DIVIDE});
+        status = status ? status : read_power(d);
+        status = status ? status : put(d, (em_step){.op = times ? EM_OP_MULTIPLY : EM_OP_DIVIDE});
     }
     return status;
 }
@@ -197,10 +186,8 @@ static em_status read_sum(deriving *d)
         if (!plus && !em_reading_accept(d->r, '-'))
             break;
         status = write_text(d, plus ? " + " : " - ");
-        if (!status)
-            status = read_product(d);
-        if (!status)
-            status = put(d, (em_step){.op = plus ? EM_OP_ADD : EM_OP_SUBTRACT});
+        status = status ? status : read_product(d);
+        status = status ? status : put(d, (em_step){.op = plus ? EM_OP_ADD : EM_OP_SUBTRACT});
     }
     return status;
 }
@@ -235,22 +222,13 @@ static em_status read_degree(deriving *d)
         status = em_reading_name(r, word);
         if (!status && (strcmp(word, "raw") != 0 || !em_reading_accept(r, '=')))
             status = em_reading_fail(r, "raw = TRUE");
-        if (!status)
-            status = em_reading_name(r, word);
+        status = status ? status : em_reading_name(r, word);
         for (int i = 0; i < 2; i++)
             d->to->raw |= strcmp(word, yes[i]) == 0;
         if (!status && !d->to->raw && strcmp(word, "FALSE") != 0 && strcmp(word, "F") != 0)
             status = em_reading_fail(r, "raw = TRUE or raw = FALSE before it");
     }
     return status;
-}
-
-static em_status write_degree(deriving *d)
-{
-    char text[40];
-
-    snprintf(text, sizeof text, ", %d%s", d->to->degree, d->to->raw ? ", raw = TRUE" : "");
-    return write_text(d, text);
 }
 
 /* ---------------------------------------------------------------- all of it */
@@ -260,17 +238,17 @@ static em_status read_function(deriving *d, const char *name)
     const em_operator op = function_of(name);
     em_status status = write_text(d, name);
 
-    if (!status)
-        status = write_text(d, "(");
-    if (!status)
-        status = read_sum(d);
+    status = status ? status : write_text(d, "(");
+    status = status ? status : read_sum(d);
     if (!status && strcmp(name, "poly") == 0) {
         status = read_degree(d);
-        if (!status)
-            status = write_degree(d);
+        if (!status) {
+            char text[40];
+            snprintf(text, sizeof text, ", %d%s", d->to->degree, d->to->raw ? ", raw = TRUE" : "");
+            status = write_text(d, text);
+        }
     }
-    if (!status)
-        status = close_parenthesis(d);
+    status = status ? status : close_parenthesis(d);
     if (!status && op != EM_N_OPERATOR)
         status = put(d, (em_step){.op = op});
     return status;

@@ -1,6 +1,5 @@
 /* Columns between commas, semicolons, tabs or blanks; a field may stand in double quotes, where ""
  * is a quote. */
-#include "base/array.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "data/reader/readers.h"
@@ -105,8 +104,7 @@ static em_status parse_header(const em_lines *lines, const char *delimiter, char
         if (!status)
             status = em_array_reserve(&table->name, &capacity, table->n_column, table->n_column + 1,
                                       sizeof *table->name);
-        if (!status)
-            status = em_copy_text(field, &table->name[table->n_column]);
+        status = status ? status : em_copy_text(field, &table->name[table->n_column]);
         if (!status)
             table->n_column++;
     }

@@ -279,26 +279,6 @@ static em_status read_items(em_examples *e, supply *s, uint8_t **out)
     return status;
 }
 
-static em_status check_labels(const supply *images, const supply *labels)
-{
-    return labels->shape.length[0] == images->shape.length[0]
-               ? EM_OK
-               : em_fail(EM_EDATA,
-                         "%s: found %" PRId64 " labels, expected %" PRId64 ", one for each image "
-                         "of %s",
-                         labels->path, labels->shape.length[0], images->shape.length[0],
-                         images->path);
-}
-
-static void take_shape(em_examples *e, const em_idx_shape *shape, const em_model_context *context)
-{
-    e->images = true;
-    e->rows = em_deal_rows(shape->length[0], EM_TILE_ROWS, context->shard, context->n_shard);
-    e->shape[0] = shape->length[1];
-    e->shape[1] = shape->length[2];
-    e->n_input = e->shape[0] * e->shape[1];
-}
-
 static em_status read_images(em_examples *e, const char *images, const char *labels,
                              const em_model_context *context)
 {
@@ -308,12 +288,24 @@ static em_status read_images(em_examples *e, const char *images, const char *lab
 
     if (!status && labels)
         status = open_supply(labels, 1, &label);
-    if (!status && labels)
-        status = check_labels(&image, &label);
-    if (!status)
-        take_shape(e, &image.shape, context);
-    if (!status)
-        status = read_items(e, &image, &byte);
+    if (!status && labels) {
+        status =
+            label.shape.length[0] == image.shape.length[0]
+                ? EM_OK
+                : em_fail(EM_EDATA,
+                          "%s: found %" PRId64 " labels, expected %" PRId64 ", one for each image "
+                          "of %s",
+                          label.path, label.shape.length[0], image.shape.length[0], image.path);
+    }
+    if (!status) {
+        e->images = true;
+        e->rows =
+            em_deal_rows(image.shape.length[0], EM_TILE_ROWS, context->shard, context->n_shard);
+        e->shape[0] = image.shape.length[1];
+        e->shape[1] = image.shape.length[2];
+        e->n_input = e->shape[0] * e->shape[1];
+    }
+    status = status ? status : read_items(e, &image, &byte);
     if (!status && labels)
         status = read_items(e, &label, &class);
     e->byte = byte;
@@ -345,13 +337,6 @@ static em_status find_response(em_examples *e, const char *response)
     return EM_OK;
 }
 
-/* All columns but the response. */
-static void take_others(em_examples *e)
-{
-    for (int64_t j = 0; j < e->n_input; j++)
-        e->column[j] = j + (j >= e->response_at);
-}
-
 static em_status find_inputs(em_examples *e, const em_examples_source *source)
 {
     for (int64_t j = 0; j < e->n_input; j++) {
@@ -368,8 +353,7 @@ static em_status read_table(em_examples *e, const em_examples_source *source,
 {
     em_status status = em_data_read(source->path, context, &e->table);
 
-    if (!status)
-        status = em_agree_first(em_copy_text(source->path, &e->path), 0);
+    status = status ? status : em_agree_first(em_copy_text(source->path, &e->path), 0);
     if (status)
         return status;
     e->response_at = -1;
@@ -385,7 +369,8 @@ static em_status read_table(em_examples *e, const em_examples_source *source,
     if (!status && source->input)
         status = find_inputs(e, source);
     else if (!status)
-        take_others(e);
+        for (int64_t j = 0; j < e->n_input; j++)
+            e->column[j] = j + (j >= e->response_at);
     e->rows = e->table->rows;
     e->shape[0] = e->n_input;
     e->shape[1] = 1;
@@ -402,15 +387,12 @@ em_status em_examples_read(const em_examples_source *source, const em_model_cont
     char *images = NULL, *labels = NULL;
     em_status status = em_agree_first(em_allocate(1, sizeof **out, out), 0);
 
-    if (!status)
-        status = em_node_array_create(context->shard, &(*out)->holders);
-    if (!status)
-        status = choose_files(source, &images, &labels);
+    status = status ? status : em_node_array_create(context->shard, &(*out)->holders);
+    status = status ? status : choose_files(source, &images, &labels);
     if (!status)
         status =
             images ? read_images(*out, images, labels, context) : read_table(*out, source, context);
-    em_release(&images);
-    em_release(&labels);
+    em_release_all(&images, &labels);
     if (status)
         em_examples_destroy(out);
     return status;
@@ -426,8 +408,7 @@ void em_examples_destroy(em_examples **examples)
     em_node_array_release(&e->label);
     em_node_array_destroy(&e->holders);
     em_data_destroy(&e->table);
-    em_release(&e->column);
-    em_release(&e->path);
+    em_release_all(&e->column, &e->path);
     em_release(examples);
 }
 

@@ -1,7 +1,8 @@
 /*
- * Observations for models that look at single ones: inputs and a response each, dealt to shards, of
- * which the ranks of a node have one copy. Images and labels in IDX stay bytes: of plain files each
- * rank reads its own, packed ones rank 0 unpacks and hands out. Tables are what emass/data.h reads.
+ * Observations for models that look at single ones: inputs and a response each, distributed to
+ * shards, with one copy for the ranks of a node. Images and labels in IDX stay bytes: of plain
+ * files each rank reads its part, packed ones are unpacked by rank 0 and sent. Tables are read as
+ * in emass/data.h.
  */
 #ifndef EM_DATA_READER_EXAMPLES_H
 #define EM_DATA_READER_EXAMPLES_H
@@ -54,11 +55,9 @@ double em_examples_bytes(const em_examples *examples);
 /* The response of observation i, of those that are here; 0 where there are none. Local. */
 double em_examples_response(const em_examples *examples, int64_t i);
 
-/*
- * How many classes all responses are of: `n_class`, or, where that is 0, as many as the largest
+/* How many classes all responses are of: `n_class`, or, where that is 0, as many as the largest
  * label says. Collective. Errors, agreed: EM_EDATA, the first label that is none of 0, 1, ...,
- * n_class - 1.
- */
+ * n_class - 1. */
 em_status em_examples_classes(const em_examples *examples, int64_t n_class, int64_t *out);
 
 #endif

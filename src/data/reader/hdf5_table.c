@@ -1,5 +1,4 @@
 /* Tables in HDF5 files (io/hdf5/numbers.h): each rank reads as many of the rows. */
-#include "base/array.h"
 #include "base/memory.h"
 #include "data/reader/readers.h"
 #include "io/hdf5/numbers.h"
@@ -32,24 +31,18 @@ static em_status check_finite(const slab *s, int64_t row, int64_t column, double
                          s->table->path, (long long)row + 1, value, (long long)column + 1);
 }
 
-static em_status check_rows(const slab *s, int64_t count, const double *value)
-{
-    em_status status = EM_OK;
-
-    for (int64_t i = 0; !status && !s->chosen && i < count * s->form.n_column; i++)
-        if (!isfinite(value[i]))
-            status = check_finite(s, s->row + i / s->form.n_column, i % s->form.n_column, value[i]);
-    return status;
-}
-
 /* Straight into the table, which has room for all. */
 static em_status read_dense(slab *s, int64_t count)
 {
     double *to = s->table->value + s->table->n_value;
     em_status status = em_numbers_read(s->numbers, EM_NUMBERS_VALUE, s->row, count, to);
 
-    if (!status)
-        status = check_rows(s, count, to);
+    if (!status) {
+        for (int64_t i = 0; !status && !s->chosen && i < count * s->form.n_column; i++)
+            if (!isfinite(to[i]))
+                status =
+                    check_finite(s, s->row + i / s->form.n_column, i % s->form.n_column, to[i]);
+    }
     return status ? status : em_table_end_rows(s->table, s->row + 1, count);
 }
 
@@ -79,16 +72,9 @@ static em_status push_entries(const slab *s, int64_t i, const double *value)
             return fail_sparse(s, s->row + i, "columns out of order or range");
         last = s->column[k];
         status = check_finite(s, s->row + i, last, value[k]);
-        if (!status)
-            status = em_table_push_sparse(s->table, (int32_t)last, value[k]);
+        status = status ? status : em_table_push_sparse(s->table, (int32_t)last, value[k]);
     }
     return status;
-}
-
-static em_status end_row(const slab *s, int64_t i)
-{
-    return s->form.labelled ? em_table_end_row_labelled(s->table, s->row + i + 1, s->response[i])
-                            : em_table_end_row(s->table, s->row + i + 1);
 }
 
 static em_status read_sparse(slab *s, int64_t count)
@@ -96,21 +82,20 @@ static em_status read_sparse(slab *s, int64_t count)
     double *value = NULL;
     em_status status = em_numbers_read(s->numbers, EM_NUMBERS_START, s->row, count + 1, s->start);
 
-    if (!status)
-        status = check_starts(s, count);
+    status = status ? status : check_starts(s, count);
     const int64_t n = status ? 0 : s->start[count] - s->start[0];
     if (!status)
         status = em_array_reserve(&s->column, &s->column_capacity, 0, n, sizeof *s->column);
-    if (!status)
-        status = em_allocate_doubles(n, &value);
+    status = status ? status : em_allocate_doubles(n, &value);
     if (!status)
         status = em_numbers_read(s->numbers, EM_NUMBERS_COLUMN, s->start[0], n, s->column);
-    if (!status)
-        status = em_numbers_read(s->numbers, EM_NUMBERS_VALUE, s->start[0], n, value);
+    status = status ? status : em_numbers_read(s->numbers, EM_NUMBERS_VALUE, s->start[0], n, value);
     for (int64_t i = 0; !status && i < count; i++) {
         status = push_entries(s, i, value);
         if (!status)
-            status = end_row(s, i);
+            status = s->form.labelled
+                         ? em_table_end_row_labelled(s->table, s->row + i + 1, s->response[i])
+                         : em_table_end_row(s->table, s->row + i + 1);
     }
     em_release(&value);
     return status;
@@ -147,8 +132,7 @@ static em_status read_slabs(slab *s)
         if (s->form.labelled)
             status = read_response(s, count,
                                    sparse ? s->response : s->table->response + s->table->n_row);
-        if (!status)
-            status = sparse ? read_sparse(s, count) : read_dense(s, count);
+        status = status ? status : sparse ? read_sparse(s, count) : read_dense(s, count);
         s->row += count;
     }
     return status;
@@ -168,9 +152,7 @@ static em_status open_slab(const char *path, const char *place, slab *s)
 static void close_slab(slab *s)
 {
     em_numbers_close(&s->numbers);
-    em_release(&s->start);
-    em_release(&s->column);
-    em_release(&s->response);
+    em_release_all(&s->start, &s->column, &s->response);
 }
 
 static em_status prepare(slab *s)
@@ -202,13 +184,11 @@ em_status em_read_hdf5(const char *path, const char *colon, bool chosen, em_tabl
         s.end = em_deal_first(s.form.n_row, em_world_size(), em_world_rank() + 1);
         *hash = s.form.hashed ? s.form.hash : 0;
         status = prepare(&s);
-        if (!status)
-            status = em_numbers_names(s.numbers, &table->name);
+        status = status ? status : em_numbers_names(s.numbers, &table->name);
         table->is_named = table->name != NULL;
         status = em_agree_first(status, 0);
     }
-    if (!status)
-        status = em_agree_first(read_slabs(&s), s.row);
+    status = status ? status : em_agree_first(read_slabs(&s), s.row);
     close_slab(&s);
     return status;
 }
@@ -223,8 +203,7 @@ em_status em_rows_source_open(const char *path, em_rows_source **out)
 {
     em_status status = em_allocate(1, sizeof **out, out);
 
-    if (!status)
-        status = open_slab(path, EM_NUMBERS_PLACE, &(*out)->slab);
+    status = status ? status : open_slab(path, EM_NUMBERS_PLACE, &(*out)->slab);
     if (status)
         em_rows_source_close(out);
     return status;

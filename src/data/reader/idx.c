@@ -6,7 +6,6 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
@@ -55,7 +54,8 @@ bool em_idx_is(const char *path)
 
     if (open_file(path, &stored, &file))
         return false;
-    /* Of another type it is still meant to be one, and the reader says what is wrong. */
+    /* Whether it is meant as an IDX file, even of an unsupported type: the reader then says what is
+     * wrong. */
     is = gzread(file, head, MAGIC_BYTES) == MAGIC_BYTES && head[0] == 0 && head[1] == 0 &&
          head[2] >= UNSIGNED_BYTES && head[2] <= 14;
     gzclose(file);
@@ -104,7 +104,7 @@ static em_status read_magic(em_idx *idx, uint8_t *head)
     return EM_OK;
 }
 
-/* A damaged length must neither overflow nor fill the memory. */
+/* A damaged length must neither overflow nor exhaust memory. */
 static em_status read_lengths(em_idx *idx, uint8_t *head)
 {
     em_idx_shape *shape = &idx->shape;
@@ -144,10 +144,8 @@ em_status em_idx_open(const char *path, em_idx **out)
     if (!status && em_fault("data"))
         status =
             em_fail(EM_EDATA, "%s: found a fault injected by EMASS_FAULT, expected data", path);
-    if (!status)
-        status = read_magic(*out, head);
-    if (!status)
-        status = read_lengths(*out, head + MAGIC_BYTES);
+    status = status ? status : read_magic(*out, head);
+    status = status ? status : read_lengths(*out, head + MAGIC_BYTES);
     if (status)
         em_idx_close(out);
     else
@@ -207,8 +205,7 @@ em_status em_idx_read(em_idx *idx, int64_t first, int64_t count, uint8_t *out, u
     int64_t got = 0;
     em_status status = count > 0 ? go_to(idx, begin) : EM_OK;
 
-    if (!status)
-        status = fetch(idx, length, out, &got);
+    status = status ? status : fetch(idx, length, out, &got);
     idx->at += got;
     if (!status && got < length)
         return em_fail(EM_EDATA,

@@ -37,12 +37,10 @@ bool em_idx_is_plain(const em_idx *idx);
 /* Bytes of an item, which is what the first axis counts. */
 int64_t em_idx_item(const em_idx *idx);
 
-/*
- * Reads items first .. first + count - 1, of a packed file none that are before those read; behind
+/* Reads items first .. first + count - 1, of a packed file none that are before those read; behind
  * the last item of all the file must end. *hash += those of the items, which are of their numbers
  * too, and of the header: their sum is that of the file, whoever read what. Errors: EM_EDATA; of
- * parts of a truncated file the first one that is not there says so.
- */
+ * parts of a truncated file the first one that is not there says so. */
 em_status em_idx_read(em_idx *idx, int64_t first, int64_t count, uint8_t *out, uint64_t *hash);
 
 #endif

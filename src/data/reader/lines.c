@@ -1,6 +1,5 @@
 #include "data/reader/lines.h"
 
-#include "base/array.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -41,8 +40,7 @@ em_status em_lines_open(const char *path, em_lines **out)
     int descriptor;
     em_status status = create(path, out);
 
-    if (!status)
-        status = em_file_open(path, O_RDONLY, &descriptor);
+    status = status ? status : em_file_open(path, O_RDONLY, &descriptor);
     if (!status && !((*out)->file = gzdopen(descriptor, "rb"))) {
         close(descriptor);
         status = em_fail(EM_EMEMORY, "%s: out of memory", path);
@@ -75,8 +73,7 @@ em_status em_lines_open_range(const char *path, int64_t first, int64_t limit, in
 {
     em_status status = create(path, out);
 
-    if (!status)
-        status = em_file_open(path, O_RDONLY, &(*out)->descriptor);
+    status = status ? status : em_file_open(path, O_RDONLY, &(*out)->descriptor);
     if (!status && first > 0) /* a line that begins at `first` follows a newline */
         status = pass_newline((*out)->descriptor, path, first - 1, &(*out)->position);
     if (!status) {
@@ -107,8 +104,7 @@ em_status em_lines_count(const char *path, int64_t first, int64_t limit, int64_t
     em_status status = em_file_open(path, O_RDONLY, &descriptor);
 
     *count = 0;
-    if (!status)
-        status = em_allocate(PIECE, 1, &piece);
+    status = status ? status : em_allocate(PIECE, 1, &piece);
     while (!status && first < limit && got > 0) {
         got = pread(descriptor, piece, limit - first < PIECE ? (size_t)(limit - first) : PIECE,
                     first);
@@ -162,8 +158,7 @@ void em_lines_close(em_lines **out)
         close(lines->descriptor);
     if (lines->xz)
         lzma_end(lines->xz);
-    em_release(&lines->xz);
-    em_release(&lines->packed);
+    em_release_all(&lines->xz, &lines->packed);
     if (lines->locale)
         freelocale(lines->locale);
     XXH64_freeState(lines->hash);
@@ -271,7 +266,7 @@ static em_status refill(em_lines *lines)
                               held ? 2 * held + 1 : FIRST_CAPACITY, 1);
     if (status)
         return status;
-    /* One byte stays free for the terminator of a last line without a newline. */
+    /* One byte stays free for the terminator of a last line that has no newline. */
     status = fetch(lines, lines->buffer + held, lines->capacity - held - 1, &got);
     if (status)
         return status;
@@ -395,10 +390,8 @@ static bool read_digits(const char **at, uint64_t *digits, int *n)
     return *n < 19;
 }
 
-/*
- * A short decimal, as most numbers of a table are: its digits and the power of ten are both exact
- * as doubles, so that their quotient is rounded once (Clinger 1990). Anything else: false.
- */
+/* A short decimal, as most numbers of a table are: its digits and the power of ten are both exact
+ * as doubles, so that their quotient is rounded once (Clinger 1990). Anything else: false. */
 static bool read_short(const char *text, double *value)
 {
     static const double power[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,

@@ -31,10 +31,8 @@ typedef struct em_lines {
 em_status em_lines_open(const char *path, em_lines **out);
 void em_lines_close(em_lines **lines); /* NULL-safe. */
 
-/*
- * Of a file that is not compressed, the lines that begin at the bytes first .. limit - 1, wherever
- * they end; `newlines` are before `first`. Errors: as em_lines_open.
- */
+/* The lines of an uncompressed file that begin at the bytes first .. limit - 1; `newlines` come
+ * before `first`. Errors: as em_lines_open. */
 em_status em_lines_open_range(const char *path, int64_t first, int64_t limit, int64_t newlines,
                               em_lines **out);
 
@@ -42,40 +40,37 @@ em_status em_lines_open_range(const char *path, int64_t first, int64_t limit, in
  */
 em_status em_lines_count(const char *path, int64_t first, int64_t limit, int64_t *count);
 
-/* Lines that come in blocks: none before the first em_lines_block. Errors: EM_EMEMORY. */
+/* Lines that the caller passes in blocks: none before the first em_lines_block. Errors:
+ * EM_EMEMORY. */
 em_status em_lines_open_blocks(const char *path, em_lines **out);
 
-/* Makes room for a block of `length` bytes, whole lines after line `number`, at *room; the caller
- * then puts them there. Errors: EM_EMEMORY. */
+/* Provides memory at *room for a block of `length` bytes, whole lines after line `number`, which
+ * the caller fills. Errors: EM_EMEMORY. */
 em_status em_lines_block(em_lines *lines, int64_t length, int64_t number, char **room);
 
-/*
- * Hands out all at once the next lines, with their ends: at least `least` bytes, unless that is all
- * there is; *length 0 at the end. Valid until the next call. Errors: as em_lines_next, after the
- * whole lines before.
- */
+/* Returns the next lines as one block, with their ends: at least `least` bytes unless fewer remain;
+ * *length 0 at the end. Valid until the next call. Errors: as em_lines_next, after the whole lines
+ * before. */
 em_status em_lines_next_block(em_lines *lines, int64_t least, const char **block, int64_t *length);
 
-/* The last `length` bytes of the block that was handed out last, whole lines, are to come again. */
+/* Puts the last `length` bytes of that block, whole lines, back to be returned again. */
 void em_lines_give_back(em_lines *lines, int64_t length);
 
 /* Whether all there is has been handed out. */
 bool em_lines_are_over(const em_lines *lines);
 
-/* Where in what is read (decompressed) the next line begins. */
+/* The offset of the next line in the (decompressed) content. */
 int64_t em_lines_offset(const em_lines *lines);
 
-/* Whether the file is as it is read, not compressed; after the first line was read. */
+/* Whether the file is uncompressed; call it after the first line was read. */
 bool em_lines_is_plain(const em_lines *lines);
 
-/*
- * The next line that is not blank, without its end, in *line: writable, valid until the next call;
+/* The next line that is not blank, without its end, in *line: writable, valid until the next call;
  * NULL after the last one. Errors: EM_EDATA for unreadable, truncated or binary content and for
- * lines longer than 64 MiB; EM_EMEMORY.
- */
+ * lines longer than 64 MiB; EM_EMEMORY. */
 em_status em_lines_next(em_lines *lines, char **line);
 
-/* XXH64 of the content (decompressed) read so far: of all of it once the last line was read. */
+/* XXH64 of the (decompressed) content read so far; of all of it after the last line. */
 uint64_t em_lines_hash(const em_lines *lines);
 
 typedef enum em_token {
@@ -84,7 +79,7 @@ typedef enum em_token {
     EM_TOKEN_TEXT       /* anything else, also nothing */
 } em_token;
 
-/* What the whole of `text` is; *value is set for a number. */
+/* Classifies all of `text`; *value is set for a number. */
 em_token em_lines_token(const em_lines *lines, const char *text, double *value);
 
 /* The same where only a number will do. Errors: EM_EDATA, naming file, line and `what`. */

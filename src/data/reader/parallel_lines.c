@@ -11,7 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Blocks double up to a size that keeps a parser busy: short files are dealt too. */
+/* Blocks double in size up to one that keeps a parser busy, so that short files are distributed
+ * too. */
 enum { FIRST_BLOCK = 1 << 12, LARGEST_BLOCK = 1 << 22 };
 
 /* What goes before a block from rank 0. */
@@ -130,8 +131,7 @@ static em_status find_range(const char *path, int64_t offset, em_feed_key *key, 
     if (!status && rank > 0)
         status = move_to_key(path, key, first);
     status = em_agree_first(status, 0);
-    if (!status)
-        status = em_world_gather(1, sizeof *first, first, &n, &all, NULL);
+    status = status ? status : em_world_gather(1, sizeof *first, first, &n, &all, NULL);
     if (!status)
         *limit = rank + 1 < size ? all[rank + 1] : length;
     em_release(&all);

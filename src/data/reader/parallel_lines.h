@@ -21,28 +21,26 @@ typedef struct em_feed_head {
 /* Collective. Errors, agreed: EM_EDATA, EM_EMEMORY. */
 em_status em_feed_look(const char *path, em_feed_head *head);
 
-/* What lines that belong together have in common: neighbours of one key stay with one rank. The
- * line ends with a newline or a zero; -1: a blank one. Local. */
+/* The key of a line: neighbours of one key stay with one rank. The line ends with a newline or a
+ * zero; -1: a blank one. Local. */
 typedef int64_t em_feed_key(const char *line);
 
-/*
- * Begins with the line at byte `offset` of the content, after line `number`: those that `head` has,
- * or 0 and 0. `key` NULL: every line is for itself. Collective. Errors, agreed: as em_lines_open.
- */
+/* Begins with the line at byte `offset` of the content, after line `number`: those that `head` has,
+ * or 0 and 0. `key` NULL: every line is for itself. Collective. Errors, agreed: as
+ * em_lines_open. */
 em_status em_feed_open(const char *path, const em_feed_head *head, bool after_head,
                        em_feed_key *key, em_feed **out);
 
-/*
- * The next run of lines of this rank, which em_lines_next then hands out: *lines, NULL when there
+/* The next run of lines of this rank, which em_lines_next then hands out: *lines, NULL when there
  * are no more; *order says where it belongs among those of all ranks. Local to the ranks that work
- * on the file: each asks until there are no more, or calls em_feed_close. Errors: as em_lines_next.
- */
+ * on the file: each asks until there are no more, or calls em_feed_close. Errors: as
+ * em_lines_next. */
 em_status em_feed_next(em_feed *feed, em_lines **lines, int64_t *order);
 
-/* The line that was read last, here or by whoever unpacks here. Local. */
+/* The line that was last read, here or by the rank that unpacks. Local. */
 int64_t em_feed_line(const em_feed *feed);
 
-/* NULL-safe; a rank that did not come to the end lets the rest go. Local, as em_feed_next. */
+/* Closes the feed; NULL-safe. A rank that stops early discards the rest. Local, as em_feed_next. */
 void em_feed_close(em_feed **feed);
 
 #endif

@@ -16,15 +16,6 @@ static em_status injected(const char *path)
                : EM_OK;
 }
 
-/* Collective: who looks at the file is rank 0. */
-static bool is_hdf5(const char *path)
-{
-    bool is = em_world_rank() == 0 && em_numbers_is_hdf5(path);
-
-    em_broadcast(&is, sizeof is);
-    return is;
-}
-
 /* Whether columns or rows of a file that is read as a whole may be left out. */
 static bool chooses(const em_table_options *options)
 {
@@ -56,27 +47,19 @@ static em_status fill(const em_table_options *options, const char *colon, em_tab
     uint64_t hash = 0;
     em_status status;
 
-    *is_whole = colon || is_hdf5(options->data);
+    *is_whole = colon || em_same_is_hdf5(options->data);
     status = *is_whole ? em_read_hdf5(options->data, colon, chooses(options), table, &hash)
                        : em_read_text(options, table);
     *is_whole |= table->column != NULL;
     if (table->column && !table->name)
         hash = 0; /* of a corpus, whose words have no names */
-    if (!status)
-        status = em_table_finish(table);
+    status = status ? status : em_table_finish(table);
     if (!status && hash != 0 && hash != table->hash)
         status = em_fail(EM_EDATA,
                          "%s: found numbers of hash %016llx, expected those of %016llx that were "
                          "written: the file is damaged or was changed",
                          options->data, (unsigned long long)table->hash, (unsigned long long)hash);
     return status;
-}
-
-static void say_dropped(const em_table *table)
-{
-    if (table->n_dropped > 0)
-        em_say("warning: %s: %lld of %lld rows have a missing value and are left out", table->path,
-               (long long)table->n_dropped, (long long)(table->n_dropped + table->total));
 }
 
 em_status em_table_read(const em_table_options *options, em_table **out)
@@ -87,17 +70,18 @@ em_status em_table_read(const em_table_options *options, em_table **out)
 
     *out = NULL;
     status = em_agree(injected(path));
-    if (!status)
-        status = em_same_file(path, colon ? colon - path : (int64_t)strlen(path));
-    if (!status)
-        status = em_agree_first(em_table_create(path, out), 0);
-    if (!status)
-        status = fill(options, colon, *out, &is_whole);
+    status = status ? status : em_same_file(path, colon ? colon - path : (int64_t)strlen(path));
+    status = status ? status : em_agree_first(em_table_create(path, out), 0);
+    status = status ? status : fill(options, colon, *out, &is_whole);
     if (!status && is_whole)
         status = choose(options, out);
     if (status)
         em_table_destroy(out);
-    else
-        say_dropped(*out);
+    else {
+        if ((*out)->n_dropped > 0)
+            em_say("warning: %s: %lld of %lld rows have a missing value and are left out",
+                   (*out)->path, (long long)(*out)->n_dropped,
+                   (long long)((*out)->n_dropped + (*out)->total));
+    }
     return status;
 }

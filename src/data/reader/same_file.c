@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "io/hdf5/numbers.h"
 #include "par/message.h"
 #include "par/world.h"
 
@@ -90,30 +91,33 @@ static em_status compare_copies(int descriptor, const char *path, int64_t bytes)
     return em_agree(status);
 }
 
-static em_status compare(int descriptor, const char *path)
-{
-    identity mine = {0}, first;
-    bool any = false;
-    em_status status = em_agree_first(identify(descriptor, path, &mine), 0);
-
-    if (!status && em_world_size() > 1)
-        (void)differs(&mine, &first, &any);
-    return status || !any ? status : compare_copies(descriptor, path, mine.bytes);
-}
-
 em_status em_same_file(const char *path, int64_t length)
 {
     char *name = NULL;
     int descriptor = -1;
     em_status status = em_format_text(&name, "%.*s", (int)length, path);
 
-    if (!status)
-        status = em_file_open(name, O_RDONLY, &descriptor);
+    status = status ? status : em_file_open(name, O_RDONLY, &descriptor);
     status = em_agree(status); /* naming the rank, where it is not missing everywhere */
-    if (!status)
-        status = compare(descriptor, name);
+    if (!status) {
+        identity mine = {0}, first;
+        bool any = false;
+        status = em_agree_first(identify(descriptor, name, &mine), 0);
+
+        if (!status && em_world_size() > 1)
+            (void)differs(&mine, &first, &any);
+        status = status || !any ? status : compare_copies(descriptor, name, mine.bytes);
+    }
     if (descriptor >= 0)
         close(descriptor);
     em_release(&name);
     return status;
+}
+
+bool em_same_is_hdf5(const char *path)
+{
+    bool is = em_world_rank() == 0 && em_numbers_is_hdf5(path);
+
+    em_broadcast(&is, sizeof is);
+    return is;
 }

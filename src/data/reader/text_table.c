@@ -1,9 +1,11 @@
-/* Tables in text: what the first line says, and then the rows, each rank's own. */
+/* Tables in text: the first line decides the form; then each rank reads its own rows. */
 #include "base/memory.h"
+#include "base/text.h"
 #include "data/reader/parallel_lines.h"
 #include "data/reader/readers.h"
 #include "par/message.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 const char *const em_table_format_names[] = {"auto", "libsvm", "comma", "semicolon",
@@ -43,6 +45,63 @@ static em_table_format detect_format(const char *line)
                        : EM_TABLE_SPACE;
 }
 
+static const char blanks[] = " \t";
+
+/* An index in 1..limit above `last`; `end` is where its digits must end. */
+static em_status parse_index(const em_lines *lines, const char *text, int64_t last, int64_t limit,
+                             int64_t *index)
+{
+    size_t length = strlen(text);
+
+    /* Ten digits fit in a long long, and no valid index has more. */
+    *index = length > 0 && length <= 10 && strspn(text, "0123456789") == length
+                 ? strtoll(text, NULL, 10)
+                 : 0;
+    if (*index < 1 || *index > limit)
+        return em_fail(
+            EM_EDATA, "%s:%lld: found index '%s', expected an integer from 1 to %lld (columns)",
+            lines->path, (long long)lines->number, em_excerpt_of(text).text, (long long)limit);
+    if (*index <= last)
+        return em_fail(EM_EDATA, "%s:%lld: found index %lld after %lld, expected ascending indices",
+                       lines->path, (long long)lines->number, (long long)*index, (long long)last);
+    return EM_OK;
+}
+
+static em_status parse_entry(const em_lines *lines, char *token, int64_t limit, int64_t *last,
+                             em_table *table)
+{
+    char *colon = strchr(token, ':');
+    int64_t index;
+    double value;
+    em_status status;
+
+    if (!colon)
+        return em_fail(EM_EDATA, "%s:%lld: found '%s', expected index:value", lines->path,
+                       (long long)lines->number, em_excerpt_of(token).text);
+    *colon = '\0';
+    status = parse_index(lines, token, *last, limit, &index);
+    status = status ? status : em_lines_number(lines, colon + 1, "a value", &value);
+    if (status)
+        return status;
+    *last = index;
+    if (index > table->n_column)
+        table->n_column = index;
+    return em_table_push_sparse(table, (int32_t)(index - 1), value);
+}
+
+/* Appends the row of a line of LIBSVM, which is cut up, with indices up to `limit`. */
+static em_status libsvm_row(const em_lines *lines, char *line, int64_t limit, em_table *table)
+{
+    char *rest, *token = strtok_r(line, blanks, &rest);
+    int64_t last = 0;
+    double label;
+    em_status status = em_lines_number(lines, token, "the label", &label);
+
+    while (!status && (token = strtok_r(NULL, blanks, &rest)))
+        status = parse_entry(lines, token, limit, &last, table);
+    return status ? status : em_table_end_row_labelled(table, lines->number, label);
+}
+
 /* A table that is being read. */
 typedef struct reading {
     em_table *table;
@@ -60,8 +119,7 @@ static em_status choose(const em_table_options *options, reading *r)
 
     r->form.n_column = table->n_column;
     status = em_table_name_columns(table);
-    if (!status)
-        status = em_choice_make(options, table, &r->form.choice);
+    status = status ? status : em_choice_make(options, table, &r->form.choice);
     if (status || !r->form.choice)
         return status;
     for (int64_t j = 0; j < table->n_column; j++)
@@ -113,10 +171,9 @@ static em_status read_run(em_lines *lines, reading *r)
 
     while (!status && line) {
         status = r->form.format == EM_TABLE_LIBSVM
-                     ? em_libsvm_row(lines, line, r->limit, r->table)
+                     ? libsvm_row(lines, line, r->limit, r->table)
                      : em_delimited_row(lines, line, &r->form, r->table);
-        if (!status)
-            status = em_lines_next(lines, &line);
+        status = status ? status : em_lines_next(lines, &line);
     }
     return status;
 }
@@ -130,10 +187,8 @@ static em_status read_runs(em_feed *feed, reading *r)
 
     while (!status && lines) {
         status = em_table_begin_run(r->table, order);
-        if (!status)
-            status = read_run(lines, r);
-        if (!status)
-            status = em_feed_next(feed, &lines, &order);
+        status = status ? status : read_run(lines, r);
+        status = status ? status : em_feed_next(feed, &lines, &order);
     }
     return status;
 }
@@ -157,8 +212,7 @@ static em_status read_after(const em_table_options *options, const em_feed_head 
     em_status status = em_agree_first(begin(options, head, r), 0);
     int64_t rows[2];
 
-    if (!status)
-        status = read_rows(options, head, r);
+    status = status ? status : read_rows(options, head, r);
     if (status)
         return status;
     if (r->form.format == EM_TABLE_LIBSVM) {
@@ -186,9 +240,10 @@ em_status em_read_text(const em_table_options *options, em_table *table)
     em_feed_head head;
     em_status status = em_feed_look(options->data, &head);
 
-    if (!status)
-        status = read_after(options, &head, &r);
+    status = status ? status : read_after(options, &head, &r);
     em_choice_destroy(&r.form.choice);
     em_release(&head.line);
     return status;
 }
+
+/* LIBSVM's sparse rows: label index:value index:value ..., indices from 1 and ascending. */

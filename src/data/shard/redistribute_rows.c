@@ -1,6 +1,5 @@
 #include "data/shard/redistribute_rows.h"
 
-#include "base/array.h"
 #include "base/memory.h"
 #include "par/message.h"
 #include "par/world.h"
@@ -27,7 +26,7 @@ typedef struct route {
     int64_t value_capacity, column_capacity;
 } route;
 
-/* The rows that both a run and a wish have: *from .. *end - 1. */
+/* The common rows of a run and a request: *from .. *end - 1. */
 static void common_rows(const em_run *run, const wish *w, int64_t *from, int64_t *end)
 {
     const int64_t run_end = run->row + run->count, wish_end = w->first + w->count;
@@ -156,13 +155,11 @@ static em_status prepare(int64_t first, int64_t count, route *r)
     if (status)
         return status;
     status = em_allocate(r->step + 1, sizeof *r->start, &r->start);
-    if (!status)
-        status = em_allocate_doubles(r->step, &r->response);
+    status = status ? status : em_allocate_doubles(r->step, &r->response);
     for (int k = 0; !status && k < EM_N_BESIDE; k++)
         if (t->beside[k])
             status = em_allocate_doubles(r->step, &r->beside[k]);
-    if (!status)
-        status = em_outbox_create(&r->outbox);
+    status = status ? status : em_outbox_create(&r->outbox);
     if (!status) {
         send_all(r);
         status = em_outbox_open(r->outbox);
@@ -180,13 +177,10 @@ em_status em_hand_out(const em_table *table, int64_t first, int64_t count, em_ta
         status = take_all(&r, take, to);
     }
     em_outbox_finish(&r.outbox);
-    em_release(&r.wish);
-    em_release(&r.start);
-    em_release(&r.response);
+    em_release_all(&r.wish, &r.start, &r.response);
     for (int k = 0; k < EM_N_BESIDE; k++)
         em_release(&r.beside[k]);
-    em_release(&r.value);
-    em_release(&r.column);
+    em_release_all(&r.value, &r.column);
     return em_agree_first(status, 0);
 }
 
@@ -222,10 +216,7 @@ static em_status append(void *untyped, const em_piece *piece)
 
 static void release_rows(em_table *t)
 {
-    em_release(&t->value);
-    em_release(&t->column);
-    em_release(&t->start);
-    em_release(&t->response);
+    em_release_all(&t->value, &t->column, &t->start, &t->response);
 }
 
 /* Room for rows, as far as their number says it. */
@@ -253,8 +244,7 @@ em_status em_table_hold(em_table *table, int64_t first, int64_t count)
     em_table held = {.n_column = table->n_column};
     em_status status = make_room(table, count, &held);
 
-    if (!status)
-        status = em_hand_out(table, first, count, append, &held);
+    status = status ? status : em_hand_out(table, first, count, append, &held);
     if (status) {
         release_rows(&held);
         return status;

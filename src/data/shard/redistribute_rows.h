@@ -1,4 +1,4 @@
-/* From the ranks that read the rows of a table to those that will hold them. */
+/* Sends rows of a table from the ranks that read them to those that hold them. */
 #ifndef EM_DATA_SHARD_REDISTRIBUTE_ROWS_H
 #define EM_DATA_SHARD_REDISTRIBUTE_ROWS_H
 
@@ -16,15 +16,12 @@ typedef struct em_piece {
 /* Takes a piece, which is valid for the call. Local. */
 typedef em_status em_take(void *to, const em_piece *piece);
 
-/*
- * Hands the rows first .. first + count - 1, in their order and piece by piece, to this rank;
- * others ask for others, or the same. Little more memory is needed than the table has. Collective.
- * Errors, agreed: what `take` returns, EM_EMEMORY.
- */
+/* Passes the rows first .. first + count - 1 to `take` on this rank, in order and piece by piece;
+ * each rank may ask for other rows or the same. Takes little more memory than the table.
+ * Collective. Errors, agreed: what `take` returns, EM_EMEMORY. */
 em_status em_hand_out(const em_table *table, int64_t first, int64_t count, em_take *take, void *to);
 
-/* Has the table hold those rows, instead of the ones that this rank read. Collective. Errors,
- * agreed: EM_EMEMORY. */
+/* Replaces the rows that this rank read by those rows. Collective. Errors, agreed: EM_EMEMORY. */
 em_status em_table_hold(em_table *table, int64_t first, int64_t count);
 
 #endif

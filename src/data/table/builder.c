@@ -1,6 +1,5 @@
 #include "data/table/builder.h"
 
-#include "base/array.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "par/grid.h"
@@ -15,8 +14,7 @@ em_status em_table_create(const char *path, em_table **out)
 {
     em_status status = em_allocate(1, sizeof **out, out);
 
-    if (!status)
-        status = em_copy_text(path, &(*out)->path);
+    status = status ? status : em_copy_text(path, &(*out)->path);
     if (status)
         em_table_destroy(out);
     return status;
@@ -124,8 +122,7 @@ em_status em_table_push_text(em_table *table, int64_t column, const char *text)
 
     if (!table->text)
         status = em_allocate(table->n_column, sizeof *table->text, &table->text);
-    if (!status)
-        status = em_levels_add(&table->text[column], text, &code);
+    status = status ? status : em_levels_add(&table->text[column], text, &code);
     return status ? status : em_table_push(table, em_level_value(code));
 }
 
@@ -273,13 +270,11 @@ em_status em_table_finish(em_table *table)
 {
     em_status status = number_rows(table);
 
-    if (!status)
-        status = finish_texts(table);
+    status = status ? status : finish_texts(table);
     em_world_sum(1, &table->n_dropped);
     table->total_entries = table->n_value;
     em_world_sum(1, &table->total_entries);
-    if (!status)
-        status = em_agree_first(em_table_name_columns(table), 0);
+    status = status ? status : em_agree_first(em_table_name_columns(table), 0);
     if (!status)
         em_table_hash(table, hash_runs(table));
     return status;
@@ -305,8 +300,7 @@ em_status em_table_generate(const char *name, int64_t n_row, int64_t n_column, c
         status = em_table_end_rows(*out, first + 1, end - first);
     }
     status = em_agree_first(status, 0);
-    if (!status)
-        status = em_table_finish(*out);
+    status = status ? status : em_table_finish(*out);
     if (status)
         em_table_destroy(out);
     return status;

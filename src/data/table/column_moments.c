@@ -20,18 +20,14 @@ static em_status sums_create(int64_t n, exact_sums *out)
 {
     em_status status = em_allocate(n, sizeof *out->scale, &out->scale);
 
-    if (!status)
-        status = em_allocate(n, sizeof *out->sum, &out->sum);
-    if (!status)
-        status = em_allocate(n * LIMBS, sizeof *out->limb, &out->limb);
+    status = status ? status : em_allocate(n, sizeof *out->sum, &out->sum);
+    status = status ? status : em_allocate(n * LIMBS, sizeof *out->limb, &out->limb);
     return status;
 }
 
 static void sums_release(exact_sums *sums)
 {
-    em_release(&sums->scale);
-    em_release(&sums->sum);
-    em_release(&sums->limb);
+    em_release_all(&sums->scale, &sums->sum, &sums->limb);
 }
 
 /* For terms of at most that size; one below 2^-960 is nothing beside what else a model adds. */
@@ -40,7 +36,7 @@ static double fixed_scale(double largest)
     return largest > 0 ? scalbn(1, FIXED_BITS - 1 - ilogb(fmax(largest, 0x1p-960))) : 0;
 }
 
-/* Adds those of the ranks, which becomes out [n]. Collective. */
+/* Adds the sums of all ranks; the result is out [n]. Collective. */
 static void sums_finish(int64_t n, exact_sums *sums, double *out)
 {
     for (int64_t j = 0; j < n; j++)
@@ -123,14 +119,10 @@ static em_status allocate(int64_t n, em_moments *m)
 {
     em_status status = em_allocate(n, sizeof *m->smallest, &m->smallest);
 
-    if (!status)
-        status = em_allocate(n, sizeof *m->largest, &m->largest);
-    if (!status)
-        status = em_allocate(n, sizeof *m->count, &m->count);
-    if (!status)
-        status = em_allocate(n, sizeof *m->mean, &m->mean);
-    if (!status)
-        status = em_allocate(n, sizeof *m->sd, &m->sd);
+    status = status ? status : em_allocate(n, sizeof *m->largest, &m->largest);
+    status = status ? status : em_allocate(n, sizeof *m->count, &m->count);
+    status = status ? status : em_allocate(n, sizeof *m->mean, &m->mean);
+    status = status ? status : em_allocate(n, sizeof *m->sd, &m->sd);
     return status;
 }
 
@@ -154,11 +146,7 @@ em_status em_moments_find(const em_table *table, bool both, em_moments *out)
 
 void em_moments_release(em_moments *m)
 {
-    em_release(&m->smallest);
-    em_release(&m->largest);
-    em_release(&m->count);
-    em_release(&m->mean);
-    em_release(&m->sd);
+    em_release_all(&m->smallest, &m->largest, &m->count, &m->mean, &m->sd);
 }
 
 em_status em_sum_exactly(int64_t n, const double *x, double *sum)

@@ -1,4 +1,4 @@
-/* What is known of the columns of a whole table, whoever read which rows. */
+/* Moments of the columns of a whole table; the same on all ranks. */
 #ifndef EM_DATA_TABLE_COLUMN_MOMENTS_H
 #define EM_DATA_TABLE_COLUMN_MOMENTS_H
 
@@ -16,8 +16,8 @@ typedef struct em_moments {
 em_status em_moments_find(const em_table *table, bool both, em_moments *out);
 void em_moments_release(em_moments *moments);
 
-/* The sum of the numbers x [n] of all ranks, n on this one, with the same bits however they are
- * dealt. Collective. Errors, agreed: EM_EMEMORY. */
+/* The sum of x over all ranks, n numbers on this one, with the same bits however they are
+ * distributed. Collective. Errors, agreed: EM_EMEMORY. */
 em_status em_sum_exactly(int64_t n, const double *x, double *sum);
 
 /* Whether all values of a column are equal. Local. */

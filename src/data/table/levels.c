@@ -1,6 +1,5 @@
 #include "data/table/levels.h"
 
-#include "base/array.h"
 #include "base/memory.h"
 #include "par/message.h"
 
@@ -62,8 +61,7 @@ em_status em_levels_add(em_levels *levels, const char *text, int64_t *code)
     if (levels->slot[at] == 0) {
         status = em_array_reserve(&levels->text, &levels->capacity, levels->count,
                                   levels->count + 1, sizeof *levels->text);
-        if (!status)
-            status = em_copy_text(text, &levels->text[levels->count]);
+        status = status ? status : em_copy_text(text, &levels->text[levels->count]);
         if (status)
             return status;
         levels->slot[at] = ++levels->count;
@@ -74,9 +72,7 @@ em_status em_levels_add(em_levels *levels, const char *text, int64_t *code)
 
 void em_levels_release(em_levels *levels)
 {
-    for (int64_t i = 0; i < levels->count; i++)
-        em_release(&levels->text[i]);
-    em_release(&levels->text);
+    em_release_texts(levels->count, &levels->text);
     em_release(&levels->slot);
     *levels = (em_levels){0};
 }
@@ -102,8 +98,7 @@ static em_status gather(const em_levels *levels, int64_t *n, fixed_text **all)
 
     for (int64_t i = 0; !status && i < mine; i++)
         strncpy(own[i].text, levels->text[i], sizeof own[i].text - 1);
-    if (!status)
-        status = em_world_gather(mine, sizeof *own, own, &total, all, NULL);
+    status = status ? status : em_world_gather(mine, sizeof *own, own, &total, all, NULL);
     em_release(&own);
     if (status)
         return status;
@@ -129,8 +124,7 @@ em_status em_levels_merge(em_levels *levels, int64_t *count, int64_t **map)
     }
     for (int64_t i = 0; !status && i < *count; i++)
         status = em_levels_add(&merged, all[i].text, &code);
-    if (!status)
-        status = em_allocate(levels->count, sizeof **map, map);
+    status = status ? status : em_allocate(levels->count, sizeof **map, map);
     for (int64_t i = 0; !status && i < levels->count; i++)
         status = em_levels_add(&merged, levels->text[i], &(*map)[i]);
     em_release(&all);

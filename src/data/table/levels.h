@@ -1,7 +1,5 @@
-/*
- * Texts among the numbers of a table: the levels of a factor, labels of a response. A text is kept
- * as a NaN that says which one of its column's it is.
- */
+/* Texts among the numbers of a table: levels of a factor, labels of a response. A text is stored as
+ * a NaN whose bits are its number in its column. */
 #ifndef EM_DATA_TABLE_LEVELS_H
 #define EM_DATA_TABLE_LEVELS_H
 
@@ -25,11 +23,9 @@ int64_t em_level_code(double value);
 /* Finds a text or adds it. Local. Errors: EM_EMEMORY. */
 em_status em_levels_add(em_levels *levels, const char *text, int64_t *code);
 
-/*
- * Makes the texts those of all ranks, in the order of their bytes; map[code] is what a code of this
- * rank becomes, freed by em_release. More than EM_MOST_LEVELS are left as they are, *count says how
- * many at least. Collective. Errors, agreed: EM_EMEMORY.
- */
+/* Merges the texts of all ranks and sorts them by their bytes; map[code] is the new code of one of
+ * this rank's texts, freed by em_release. If there are more than EM_MOST_LEVELS nothing is merged,
+ * and *count is a lower bound. Collective. Errors, agreed: EM_EMEMORY. */
 em_status em_levels_merge(em_levels *levels, int64_t *count, int64_t **map);
 
 void em_levels_release(em_levels *levels);

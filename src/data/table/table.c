@@ -1,6 +1,6 @@
-#include "data/table/builder.h"
-
+#include "data/table/table.h"
 #include "base/memory.h"
+#include "data/table/builder.h"
 #include "par/message.h"
 #include "par/world.h"
 
@@ -21,19 +21,12 @@ void em_table_destroy(em_table **out)
         em_release(&table->name[i]);
     for (int64_t i = 0; table->text && i < table->n_column; i++)
         em_levels_release(&table->text[i]);
-    em_release(&table->text);
-    em_release(&table->factor);
+    em_release_all(&table->text, &table->factor);
     em_levels_release(&table->label);
-    em_release(&table->name);
-    em_release(&table->path);
-    em_release(&table->run);
-    em_release(&table->line);
-    em_release(&table->response);
+    em_release_all(&table->name, &table->path, &table->run, &table->line, &table->response);
     for (int k = 0; k < EM_N_BESIDE; k++)
         em_release(&table->beside[k]);
-    em_release(&table->start);
-    em_release(&table->column);
-    em_release(&table->value);
+    em_release_all(&table->start, &table->column, &table->value);
     em_release(out);
 }
 
@@ -51,7 +44,7 @@ int64_t em_table_line_of(const em_table *table, int64_t held)
     return high == 0 ? -1 : table->line[low].line + held - table->line[low].held;
 }
 
-/* Where this rank holds a row of the table; -1: another does. */
+/* The index at which this rank holds a row of the table; -1: another rank does. */
 static int64_t held_of(const em_table *table, int64_t row)
 {
     for (int64_t r = 0; r < table->n_run; r++) {
@@ -89,15 +82,15 @@ int64_t em_table_line(const em_table *table, int64_t row)
     return line;
 }
 
-/* A number of every row: bits are added, of which all but those of the rank that holds it are 0. */
+/* A number of every row, on all ranks: the sum over ranks of its bits, which are 0 but on the rank
+ * that holds the row. */
 static em_status gather(const em_table *table, double (*number)(const em_table *, int64_t held),
                         double **out)
 {
     int64_t *bits = NULL;
     em_status status = em_allocate(table->total, sizeof *bits, &bits);
 
-    if (!status)
-        status = em_allocate_doubles(table->total, out);
+    status = status ? status : em_allocate_doubles(table->total, out);
     status = em_agree_first(status, 0);
     for (int64_t r = 0; !status && r < table->n_run; r++) {
         const em_run *run = &table->run[r];
@@ -141,4 +134,34 @@ double em_table_number(const em_table *table, int64_t row, const double *column)
 
     em_world_largest(1, &number);
     return number;
+}
+
+static bool is_count(double y)
+{
+    return y >= 0 && y < EM_MOST_COUNT && y == floor(y);
+}
+
+static em_status fail(const em_table *table, int64_t row, const char *what, double found,
+                      const char *expected)
+{
+    return em_fail(EM_EDATA, "%s:%lld: found %s %.15g, expected %s", table->path,
+                   (long long)em_table_line(table, row), what, found, expected);
+}
+
+em_status em_table_check_counts(const em_table *table)
+{
+    int64_t held = 0, row;
+    const double *exposure = table->beside[EM_BESIDE_EXPOSURE];
+    double y;
+
+    while (held < table->n_row && is_count(table->response[held]) &&
+           (!exposure || exposure[held] > 0))
+        held++;
+    row = em_table_first_row(table, held < table->n_row ? held : -1);
+    if (row < 0)
+        return EM_OK;
+    y = em_table_number(table, row, table->response);
+    if (!is_count(y))
+        return fail(table, row, "response", y, "a count: 0, 1, 2, ...");
+    return fail(table, row, "exposure", em_table_number(table, row, exposure), "a number above 0");
 }

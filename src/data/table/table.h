@@ -1,7 +1,7 @@
 /*
- * A table of numbers as read from a file by all ranks together: each holds some of its rows, those
- * that it read, until they are dealt (data/shard/redistribute_rows.h). What is said of the whole is
- * the same on all ranks.
+ * A table of numbers that all ranks read from a file together. Each rank holds the rows that it
+ * read until they are redistributed (data/shard/redistribute_rows.h). What describes the whole
+ * table is the same on all ranks.
  */
 #ifndef EM_DATA_TABLE_TABLE_H
 #define EM_DATA_TABLE_TABLE_H
@@ -56,75 +56,72 @@ typedef struct em_table {
         run_capacity;
 } em_table;
 
-/*
- * Reads options->data; of a LIBSVM file the labels become the response, else all columns stay
+/* Reads options->data; of a LIBSVM file the labels become the response, else all columns stay
  * columns. Collective. Errors, agreed: EM_EDATA, one line naming file and line, what was found and
  * what was expected, of the first bad line of the file; EM_EMEMORY. The site "data" of base/fault.h
- * fails here.
- */
+ * fails here. */
 em_status em_table_read(const em_table_options *options, em_table **out);
 void em_table_destroy(em_table **table); /* NULL-safe. Local. */
 
-/*
- * Makes a table of generated numbers, value[n_row][n_column], the same on all ranks, with the names
- * x1, x2, ... Collective. Errors, agreed: EM_EMEMORY.
- */
+/* Makes a table of generated numbers, value[n_row][n_column], the same on all ranks, with the names
+ * x1, x2, ... Collective. Errors, agreed: EM_EMEMORY. */
 em_status em_table_generate(const char *name, int64_t n_row, int64_t n_column, const double *value,
                             em_table **out);
 
 /* The row of the table that held row i is. Local. */
 int64_t em_table_row(const em_table *table, int64_t i);
 
-/* Of what all ranks found, the first row of the table; each says which held row, -1: none. -1 where
- * there is none. Collective. */
+/* The first row of the table among those that ranks found: each passes a held row, -1: none. -1 if
+ * no rank found one. Collective. */
 int64_t em_table_first_row(const em_table *table, int64_t held);
 
-/* The line of the file that a row of the table is on, asked for by all ranks; rows of an HDF5
- * dataset count from 1. Collective. */
+/* The line of the file on which a row stands; rows of an HDF5 dataset count from 1. All ranks pass
+ * the same row. Collective. */
 int64_t em_table_line(const em_table *table, int64_t row);
 
-/* Those of all rows, line[total] on all ranks, freed by em_release. Collective. Errors, agreed:
+/* The lines of all rows, line[total] on all ranks, freed by em_release. Collective. Errors, agreed:
  * EM_EMEMORY. */
 em_status em_table_lines(const em_table *table, double **line);
 
 /* The same for the responses, which the table has apart. */
 em_status em_table_responses(const em_table *table, double **response);
 
-/* What the rank that holds that row has for it in `column` [n_row]. Collective. */
+/* The number in `column` [n_row] of a row, from the rank that holds it. Collective. */
 double em_table_number(const em_table *table, int64_t row, const double *column);
 
-/*
- * Moves the response, and what is beside the features, out of the columns, as the options say, and
- * checks that as many features remain as they say, and that weights are numbers from 0. Collective.
- * Errors, agreed: EM_EDATA, EM_EMEMORY.
- */
+/* Moves the response and the columns beside the features out of the table, as the options say.
+ * Checks the number of remaining features, and that weights are not negative. Collective. Errors,
+ * agreed: EM_EDATA, EM_EMEMORY. */
 em_status em_table_take_response(em_table *table, const em_table_options *options);
 
-/* Of a table that is predicted for: what is beside the features alone; weights need not be there.
- * Collective. Errors, agreed: likewise. */
+/* For a table of new rows to predict: moves out only what is beside the features; weights need not
+ * be there. Collective. Errors, agreed: likewise. */
 em_status em_table_take_beside(em_table *table, const em_table_options *options);
 
-/* What the config calls it: exposure, offset, weights. Local. */
+/* Their names in a config: exposure, offset, weights. Local. */
 extern const char *const em_beside_names[EM_N_BESIDE];
 
-/*
- * Makes the columns those that a table before had, `name` [n_column] as they may be printed, in
- * that order; others are left out, and what is beside them is apart. A file that names no columns
- * may have as many, in that order. The response becomes 0 in all rows: it need not be there.
- * Collective. Errors, agreed: EM_EDATA, EM_EMEMORY.
- */
+/* Gives the table the columns of an earlier one, `name` [n_column] as printed, in that order.
+ * Others are dropped, and what is beside the features is moved out. A file without names must have
+ * as many columns, in that order. The response becomes 0 in all rows and need not be there.
+ * Collective. Errors, agreed: EM_EDATA, EM_EMEMORY. */
 em_status em_table_arrange(em_table *table, const em_table_options *options, int64_t n_column,
                            const char *const *name);
 
-/*
- * Turns the response into 0 and 1: `positive`, which some rows must have and some not, becomes 1,
- * all else 0; NaN: labels must be 0 and 1, or -1 and 1. Collective. Errors, agreed: EM_EDATA,
- * listing the values found.
- */
+/* Turns the response into 0 and 1: `positive`, which some but not all rows must have, becomes 1,
+ * all else 0. NaN: the labels must be 0 and 1, or -1 and 1. Collective. Errors, agreed: EM_EDATA,
+ * listing the values found. */
 em_status em_table_binary_response(em_table *table, double positive);
 
 /* The same where labels may be text: `positive` is one, or a number, or NULL, and then labels may
  * also be no and yes, or false and true. */
 em_status em_table_label_response(em_table *table, const char *positive);
+
+/* Doubles from here on do not represent every integer. */
+#define EM_MOST_COUNT 0x1p53
+
+/* Checks that the response is a count in all rows, and the exposure positive if there is one.
+ * Collective. Errors, agreed: EM_EDATA, naming the first bad line. */
+em_status em_table_check_counts(const em_table *table);
 
 #endif

@@ -5,7 +5,6 @@
 #include "emass/field.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 enum { EM_FITTED_BYTES = 256 };

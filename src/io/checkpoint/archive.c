@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "io/checkpoint/checksum_trailer.h"
 #include "io/hdf5/hdf5.h"
-#include "par/mpi_grid.h"
+#include "par/mpi_world.h"
 #include "par/world.h"
 
 #include <stdio.h>

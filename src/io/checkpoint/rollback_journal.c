@@ -1,6 +1,5 @@
 #include "io/checkpoint/rollback_journal.h"
 
-#include "base/array.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "io/checkpoint/checksum_trailer.h"

@@ -2,13 +2,12 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "io/draws/dataset.h"
 #include "io/draws/labels.h"
 #include "io/draws/reader.h"
-#include "io/draws/role.h"
 #include "io/hdf5/foreign.h"
 
 #include <hdf5_hl.h>
-#include <stdio.h>
 #include <string.h>
 
 enum { MOST_NAMES = 1 << 16 }; /* in a group */
@@ -24,14 +23,6 @@ struct walk {
     H5I_type_t type; /* of the members to take, */
     em_status (*take)(walk *w, const char *name, hid_t id);
 };
-
-static em_status printable(const char *name, char **out)
-{
-    char text[EM_LABEL_BYTES];
-
-    em_text_escape(name, text, sizeof text);
-    return em_copy_text(text, out);
-}
 
 /* ---------------------------------------------------------------- attributes */
 
@@ -75,14 +66,12 @@ static herr_t take_attribute(hid_t root, const char *name, const H5A_info_t *inf
     if (w->n_left-- > 0 && H5Sget_simple_extent_npoints(space) == 1)
         w->status = read_attribute(id, type, out, &kept);
     if (!w->status && kept)
-        w->status = printable(name, &out->name);
+        w->status = em_label_copy(name, &out->name);
     if (kept)
         w->contents->n_attribute++;
     else
         em_release(&out->text);
-    em_h5_close(&space);
-    em_h5_close(&type);
-    em_h5_close(&id);
+    em_h5_close_all(&space, &type, &id);
     return w->status || w->n_left <= 0 ? 1 : 0;
 }
 
@@ -100,29 +89,19 @@ static em_status take_attributes(walk *w)
 
 /* ---------------------------------------------------------------- datasets */
 
-static bool is_flag(hid_t id)
-{
-    char text[16] = "";
-    hid_t attribute = H5Aexists(id, "dtype") > 0 ? H5Aopen(id, "dtype", H5P_DEFAULT) : -1;
-    hid_t type = attribute >= 0 ? H5Aget_type(attribute) : -1;
-
-    if (type >= 0 && H5Tget_class(type) == H5T_STRING && H5Tis_variable_str(type) == 0 &&
-        H5Tget_size(type) < sizeof text)
-        H5Aread(attribute, type, text);
-    em_h5_close(&type);
-    em_h5_close(&attribute);
-    return strcmp(text, "bool") == 0;
-}
-
 static em_storage storage_of(hid_t id, hid_t type)
 {
+    char text[16];
+
     switch (H5Tget_class(type)) {
     case H5T_FLOAT:
         return H5Tget_size(type) <= sizeof(float) ? EM_STORE_SINGLE : EM_STORE_REAL;
     case H5T_ENUM:
         return EM_STORE_BOOL;
     default:
-        return is_flag(id) ? EM_STORE_BOOL : EM_STORE_INT;
+        return em_attribute_read_text(id, "dtype", sizeof text, text) && strcmp(text, "bool") == 0
+                   ? EM_STORE_BOOL
+                   : EM_STORE_INT;
     }
 }
 
@@ -136,7 +115,7 @@ static em_status name_axis(const em_foreign *file, hid_t id, unsigned axis, char
 
     if (!status && scale >= 0 && H5Iget_name(scale, path, sizeof path) > 0) {
         last = strrchr(path, '/');
-        status = printable(last ? last + 1 : path, out);
+        status = em_label_copy(last ? last + 1 : path, out);
     }
     em_h5_close(&scale);
     return status;
@@ -171,15 +150,14 @@ static em_status take_array(walk *w, const char *name, hid_t id)
 {
     em_contents_array *out = &w->group->array[w->group->n_array++];
     hid_t type = H5Dget_type(id);
-    em_status status = printable(name, &out->name);
+    em_status status = em_label_copy(name, &out->name);
 
     out->is_number = em_foreign_is_number(id);
     out->storage = storage_of(id, type);
     out->is_coordinate = H5DSis_scale(id) > 0;
     em_role_read(id, &out->role, &out->index_base);
     em_h5_close(&type);
-    if (!status)
-        status = take_axes(w->file, id, out);
+    status = status ? status : take_axes(w->file, id, out);
     out->has_draws = !status && out->is_number && out->n_axes >= 2 && out->axis[0] &&
                      out->axis[1] && strcmp(out->axis[0], "chain") == 0 &&
                      strcmp(out->axis[1], "draw") == 0;
@@ -231,7 +209,7 @@ static em_status take_group(walk *w, const char *name, hid_t id)
                   .take = take_array};
 
     inner.group = &w->contents->group[w->contents->n_group++];
-    inner.status = printable(name, &inner.group->name);
+    inner.status = em_label_copy(name, &inner.group->name);
     if (!inner.status)
         inner.status = em_allocate(inner.n_left, sizeof *inner.group->array, &inner.group->array);
     if (!inner.status)
@@ -260,10 +238,8 @@ em_status em_contents_read(const char *path, em_contents **out)
         return status;
     w.contents = *out;
     status = em_foreign_open(path, &file);
-    if (!status)
-        status = take_attributes(&w);
-    if (!status)
-        status = take_groups(&w);
+    status = status ? status : take_attributes(&w);
+    status = status ? status : take_groups(&w);
     em_h5_close(&file.file);
     if (status)
         em_contents_release(out);
@@ -277,8 +253,7 @@ static void release_group(em_contents_group *group)
         for (int axis = 0; axis < EM_CONTENTS_AXES; axis++)
             em_release(&group->array[i].axis[axis]);
     }
-    em_release(&group->array);
-    em_release(&group->name);
+    em_release_all(&group->array, &group->name);
 }
 
 void em_contents_release(em_contents **out)
@@ -287,14 +262,11 @@ void em_contents_release(em_contents **out)
 
     if (!contents)
         return;
-    for (int64_t i = 0; i < contents->n_attribute; i++) {
-        em_release(&contents->attribute[i].name);
-        em_release(&contents->attribute[i].text);
-    }
+    for (int64_t i = 0; i < contents->n_attribute; i++)
+        em_release_all(&contents->attribute[i].name, &contents->attribute[i].text);
     for (int64_t i = 0; i < contents->n_group; i++)
         release_group(&contents->group[i]);
-    em_release(&contents->attribute);
-    em_release(&contents->group);
+    em_release_all(&contents->attribute, &contents->group);
     em_release(out);
 }
 

@@ -1,10 +1,11 @@
 #include "io/draws/dataset.h"
 
-#include "io/hdf5/attribute.h"
+#include "io/hdf5/hdf5.h"
 #include "par/world.h"
 
 #include <math.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 int64_t em_variable_size(const em_variable *variable)
@@ -30,7 +31,7 @@ hid_t em_dataset_type(em_storage storage)
     }
 }
 
-/* HDF5 would convert, too, but then gives up collective transfers. */
+/* HDF5 would convert too, but then gives up collective transfers. */
 void em_dataset_convert(em_storage storage, int64_t n, const double *value, void *out)
 {
     int64_t *integer = out;
@@ -87,8 +88,8 @@ static hid_t creation_list(const em_dataset *dataset)
         H5Pset_fill_value(list, H5T_NATIVE_DOUBLE, &nan);
     if (dataset->chunk[0] > 0)
         H5Pset_chunk(list, dataset->n_axes, dataset->chunk);
-    /* Not by HDF5: up to 1.10.8 it hands MPI the addresses of chunks out of order, and what Open
-     * MPI then writes between them is arbitrary. */
+    /* Files are filled by us, not by HDF5: up to 1.10.8 it passes chunk addresses to MPI out of
+     * order, and what Open MPI then writes between them is arbitrary. */
     H5Pset_fill_time(list, H5D_FILL_TIME_NEVER);
     return list;
 }
@@ -108,8 +109,7 @@ em_status em_dataset_create(hid_t group, const char *name, em_dataset *dataset)
     hid_t list = creation_list(dataset), space = data_space(dataset);
     em_status status = em_h5_check(space, group, "cannot lay out %s", name);
 
-    if (!status)
-        status = em_h5_fault("hdf5-create", group);
+    status = status ? status : em_h5_fault("hdf5-create", group);
     if (!status && dataset->chunk[0] == 0)
         status = em_h5_reserve(group, em_dataset_bytes(dataset));
     status = em_agree(status);
@@ -117,8 +117,7 @@ em_status em_dataset_create(hid_t group, const char *name, em_dataset *dataset)
         dataset->id = H5Dcreate2(group, name, dataset->type, space, H5P_DEFAULT, list, H5P_DEFAULT);
         status = em_agree(em_h5_check(dataset->id, group, "cannot create %s", name));
     }
-    em_h5_close(&space);
-    em_h5_close(&list);
+    em_h5_close_all(&space, &list);
     return status;
 }
 
@@ -173,9 +172,7 @@ em_status em_dataset_write(const em_dataset *dataset, em_slab slab, const void *
     }
     status = em_h5_check(H5Dwrite(dataset->id, dataset->type, memory, file, transfer, value),
                          dataset->id, "cannot write %s", what);
-    em_h5_close(&memory);
-    em_h5_close(&file);
-    em_h5_close(&transfer);
+    em_h5_close_all(&memory, &file, &transfer);
     return status;
 }
 
@@ -203,4 +200,52 @@ em_status em_dataset_resize(em_dataset *dataset, int64_t n_draw)
 void em_dataset_close(em_dataset *dataset)
 {
     em_h5_close(&dataset->id);
+}
+
+enum { MOST_BYTES = 64, N_ROLE = EM_GENERATED_QUANTITY + 1 };
+
+static const char *const names[N_ROLE] = {
+    [EM_PARAMETER] = "parameter",
+    [EM_TRANSFORMED_PARAMETER] = "transformed parameter",
+    [EM_GENERATED_QUANTITY] = "generated quantity",
+};
+
+em_status em_role_write(hid_t dataset, const em_variable *variable)
+{
+    em_status status = EM_OK, numbered = EM_OK;
+
+    if (variable->role != EM_PARAMETER)
+        status = em_attribute_write_text(dataset, "role", names[variable->role]);
+    if (variable->from_one)
+        numbered = em_attribute_write_int(dataset, "index_base", 1);
+    return status ? status : numbered;
+}
+
+/* The text, of fixed or variable length, cut to its room; "" where there is none. */
+static void read_text(hid_t dataset, const char *name, size_t bytes, char *text)
+{
+    hid_t type, id = em_attribute_open(dataset, name, H5T_STRING, &type);
+    char *variable = NULL;
+
+    if (id >= 0 && H5Tis_variable_str(type) > 0 && H5Aread(id, type, &variable) >= 0 && variable)
+        snprintf(text, bytes, "%s", variable);
+    else
+        em_attribute_read_text(dataset, name, bytes, text);
+    H5free_memory(variable);
+    em_h5_close_all(&id, &type);
+}
+
+void em_role_read(hid_t dataset, em_role *role, int64_t *index_base)
+{
+    char text[MOST_BYTES + 1] = "";
+    hid_t type, id = em_attribute_open(dataset, "index_base", H5T_INTEGER, &type);
+
+    *role = EM_PARAMETER;
+    *index_base = 0;
+    read_text(dataset, "role", sizeof text, text);
+    for (int i = 0; i < N_ROLE; i++)
+        *role = strcmp(text, names[i]) == 0 ? (em_role)i : *role;
+    if (id >= 0 && (H5Aread(id, H5T_NATIVE_INT64, index_base) < 0 || *index_base != 1))
+        *index_base = 0;
+    em_h5_close_all(&id, &type);
 }

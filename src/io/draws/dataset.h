@@ -36,12 +36,10 @@ void em_dataset_convert(em_storage storage, int64_t n, const double *value, void
 /* The bytes that the dataset takes in the file, its index of chunks included. Local. */
 int64_t em_dataset_bytes(const em_dataset *dataset);
 
-/*
- * Creates dataset->id as group/name from the other members. Its space is allocated at once, so that
+/* Creates dataset->id as group/name from the other members. Its space is allocated at once, so that
  * writing values changes no metadata of the file, but nothing is written into it. Room on the disk
  * is reserved for one of fixed extent; for several that grow together, by who creates them.
- * Collective. Errors: EM_EIO, agreed.
- */
+ * Collective. Errors: EM_EIO, agreed. */
 em_status em_dataset_create(hid_t group, const char *name, em_dataset *dataset);
 
 /* Adds the attributes that tell readers about a storage class: _FillValue, dtype. Collective.
@@ -60,5 +58,15 @@ em_status em_dataset_write_all(const em_dataset *dataset, const void *value);
 em_status em_dataset_resize(em_dataset *dataset, int64_t n_draw);
 
 void em_dataset_close(em_dataset *dataset); /* Collective. */
+
+/* The role of a variable (parameter or not), and whether tables number its elements from 0 or 1, as
+ * attributes of its dataset. */
+
+/* Writes `role` where it is no parameter, and `index_base` where it is 1. Collective, not agreed,
+ * as em_attribute_write. Errors: EM_EIO. */
+em_status em_role_write(hid_t dataset, const em_variable *variable);
+
+/* Reads them; the defaults are a parameter, and 0. Local. */
+void em_role_read(hid_t dataset, em_role *role, int64_t *index_base);
 
 #endif

@@ -1,9 +1,8 @@
 #include "io/draws/dimension.h"
 
-#include "base/array.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "io/hdf5/attribute.h"
+#include "io/hdf5/hdf5.h"
 #include "par/world.h"
 
 #include <stddef.h>
@@ -70,15 +69,14 @@ static em_status write_labels(const em_dataset *coordinate, const char *const *l
     return status;
 }
 
-/* Nothing but zeros, which nobody reads: the extent is what a dimension without coordinate has. */
+/* Writes zeros, which nobody reads: the dataset stands for a dimension without coordinate. */
 static em_status write_nothing(const em_dataset *coordinate)
 {
     char *zeros;
     em_status status = em_agree(
         em_allocate((int64_t)coordinate->extent[0], H5Tget_size(coordinate->type), &zeros));
 
-    if (!status)
-        status = em_agree(em_dataset_write_all(coordinate, zeros));
+    status = status ? status : em_agree(em_dataset_write_all(coordinate, zeros));
     em_release(&zeros);
     return status;
 }
@@ -90,8 +88,7 @@ static em_status mark_scale(const em_dimension *dimension, const char *name)
     em_status status = em_attribute_write_text(id, "CLASS", "DIMENSION_SCALE");
     hid_t space = H5Screate(H5S_SCALAR);
 
-    if (!status)
-        status = em_attribute_write_text(id, "NAME", name);
+    status = status ? status : em_attribute_write_text(id, "NAME", name);
     if (!status)
         status =
             em_attribute_write(id, "_Netcdf4Dimid", H5T_NATIVE_INT32, space, &dimension->number);
@@ -200,16 +197,8 @@ static em_status create_labels(em_dimensions *dimensions, const char *name, int6
     layout.type = H5Tcopy(H5T_C_S1);
     layout.extent[1] = length->coordinate.extent[0];
     status = add(dimensions, name, name, layout, out);
-    if (!status)
-        status = em_agree(mark_labels(*out, length));
+    status = status ? status : em_agree(mark_labels(*out, length));
     return status ? status : write_labels(&(*out)->coordinate, label);
-}
-
-static void release_copies(int64_t n, char ***copy)
-{
-    for (int64_t i = 0; *copy && i < n; i++)
-        em_release(&(*copy)[i]);
-    em_release(copy);
 }
 
 /* Text that is no UTF-8 (the header of a table in another encoding, say) would keep other programs
@@ -234,7 +223,7 @@ static em_status create(em_dimensions *dimensions, const char *name, int64_t ext
     status = em_agree(copy_valid(extent, label, &valid));
     if (!status)
         status = create_labels(dimensions, name, extent, (const char *const *)valid, out);
-    release_copies(extent, &valid);
+    em_release_texts(extent, &valid);
     return status;
 }
 
@@ -274,8 +263,7 @@ static em_status refer(hid_t group, const char *name, int n_axes, em_dimension *
     for (int i = 0; i < n_axes && !status; i++) {
         status = em_h5_check(H5Rcreate(&scale[i], group, axis[i]->name, H5R_OBJECT, -1), group,
                              "cannot refer to %s", axis[i]->name);
-        if (!status)
-            status = add_reference(axis[i], self, i);
+        status = status ? status : add_reference(axis[i], self, i);
     }
     return status;
 }
@@ -293,8 +281,7 @@ em_status em_dimension_attach(const em_dimensions *dimensions, const char *name,
         list[i] = (hvl_t){1, &scale[i]};
     if (!status && n_axes > 0)
         status = em_attribute_write(dataset->id, "DIMENSION_LIST", type, space, list);
-    em_h5_close(&space);
-    em_h5_close(&type);
+    em_h5_close_all(&space, &type);
     return status;
 }
 
@@ -342,8 +329,6 @@ void em_dimensions_close(em_dimensions *dimensions)
         dimensions->first = closed->next;
         em_dataset_close(&closed->coordinate);
         em_h5_close(&closed->coordinate.type);
-        em_release(&closed->name);
-        em_release(&closed->reference);
-        em_release(&closed);
+        em_release_all(&closed->name, &closed->reference, &closed);
     }
 }

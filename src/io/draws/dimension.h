@@ -23,12 +23,10 @@ typedef struct em_dimensions {
     em_dimension *first;
 } em_dimensions;
 
-/*
- * The group's dimension of this name and extent, made with its coordinate if it is not there yet:
+/* The group's dimension of this name and extent, made with its coordinate if it is not there yet:
  * `label` [extent], or 0, 1, ... where NULL. `chunk`: 0 for a fixed extent, otherwise the dimension
  * is unlimited and its coordinate has chunks of this many. Collective. Errors: EM_EIO, EM_EMEMORY,
- * EM_EINTERNAL (the same name with another extent), agreed.
- */
+ * EM_EINTERNAL (the same name with another extent), agreed. */
 em_status em_dimension_get(em_dimensions *dimensions, const char *name, int64_t extent,
                            int64_t chunk, const char *const *label, em_dimension **out);
 

@@ -39,7 +39,7 @@ static int64_t at_least_one(int64_t n)
     return n > 1 ? n : 1;
 }
 
-/* Levelled out, so that the last chunk of a chain is about as full as the others. */
+/* Chunks of equal length, so that the last one of a chain is about as full as the others. */
 static int64_t draws_per_chunk(const series *chunked, int64_t n_draw, int64_t wanted)
 {
     const int64_t draw_bytes = at_least_one(chunked->size * (int64_t)chunked->item_bytes);
@@ -129,7 +129,7 @@ static em_status put_part(const em_draws *draws, const series *put, part at, con
     return em_agree(status ? status : em_h5_fault(site, put->dataset.id));
 }
 
-/* Chains of the fullest rank: all ranks take part in as many transfers as it needs. */
+/* Chains of the rank that has most: all ranks take part in as many transfers. */
 static int64_t most_chains(const em_draws *draws)
 {
     return em_deal_first(em_grid_n_chain(draws->grid), em_grid_n_group(draws->grid), 1);
@@ -170,10 +170,8 @@ static em_status fill_series(const em_draws *draws, const series *filled, int64_
     return status;
 }
 
-/*
- * Writes NaN into the draws from `first` on. The flush before extends the file to its full length:
- * what MPI leaves out between two pieces is then zero, whichever way it writes them. Collective.
- */
+/* Writes NaN into the draws from `first` on. The flush before extends the file to its full length:
+ * what MPI leaves out between two pieces is then zero, whichever way it writes them. Collective. */
 static em_status fill(const em_draws *draws, hid_t file, int64_t first)
 {
     em_status status = em_h5_flush(file);
@@ -197,8 +195,7 @@ em_status em_draws_create(const em_grid *grid, em_group *group, int64_t n_series
         draws->n_draw = draws->n_kept = n_draw;
         status = em_allocate(n_series, sizeof *draws->series, &draws->series);
     }
-    if (!status)
-        status = em_format_text(&draws->draw_path, "%s/draw", group->name);
+    status = status ? status : em_format_text(&draws->draw_path, "%s/draw", group->name);
     status = em_agree(status);
     if (status)
         return status;
@@ -213,15 +210,12 @@ em_status em_draws_create(const em_grid *grid, em_group *group, int64_t n_series
             em_dimension_get(&group->dimensions, "draw", n_draw, DRAW_CHUNK, NULL, &draws->draw);
     for (int64_t i = 0; i < n_series && !status; i++)
         status = add_series(draws, group, chain, &wanted[i], &draws->series[i]);
-    if (!status)
-        status = em_agree(em_dimensions_finish(&group->dimensions));
+    status = status ? status : em_agree(em_dimensions_finish(&group->dimensions));
     return status ? status : fill(draws, group->id, 0);
 }
 
-/*
- * Makes room for `n_draw` draws, and for as many again: growing changes the metadata of the file,
- * and a run that is killed in that moment may lose it. Collective.
- */
+/* Makes room for `n_draw` draws, and for as many again: growing changes the metadata of the file,
+ * and a run that is killed in that moment may lose it. Collective. */
 static em_status grow(em_draws *draws, int64_t n_draw)
 {
     const int64_t old = draws->n_draw;
@@ -230,8 +224,7 @@ static em_status grow(em_draws *draws, int64_t n_draw)
 
     draws->n_draw = draws->n_kept = grown;
     status = reserve_draws(draws, old, draws->series[0].dataset.id);
-    if (!status)
-        status = em_dimension_resize(draws->draw, grown);
+    status = status ? status : em_dimension_resize(draws->draw, grown);
     for (int64_t i = 0; i < draws->n_series && !status; i++)
         status = em_agree(em_dataset_resize(&draws->series[i].dataset, grown));
     return status ? status : fill(draws, draws->series[0].dataset.id, old);
@@ -328,8 +321,7 @@ static em_status shrink(hid_t file, const char *path, em_dataset dataset, int64_
 
     dataset.id = H5Dopen2(file, path, H5P_DEFAULT);
     status = em_h5_check(dataset.id, file, "cannot open %s", path);
-    if (!status)
-        status = em_dataset_resize(&dataset, n_draw);
+    status = status ? status : em_dataset_resize(&dataset, n_draw);
     em_dataset_close(&dataset);
     return status;
 }
@@ -365,8 +357,6 @@ void em_draws_destroy(em_draws **out)
         return;
     for (int64_t i = 0; i < draws->n_series; i++)
         em_release(&draws->series[i].path);
-    em_release(&draws->series);
-    em_release(&draws->draw_path);
-    em_release(&draws->buffer);
+    em_release_all(&draws->series, &draws->draw_path, &draws->buffer);
     em_release(out);
 }

@@ -3,8 +3,8 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "io/hdf5/attribute.h"
 #include "io/hdf5/foreign.h"
+#include "io/hdf5/hdf5.h"
 #include "par/world.h"
 
 #include <fcntl.h>
@@ -39,10 +39,8 @@ static em_status create(em_group *group, int64_t length, em_dataset *dataset)
                             .extent = {(hsize_t)n_row, ROW}};
     if (!status)
         status = em_dimension_get(&group->dimensions, "column", ROW, 0, NULL, &axis[1]);
-    if (!status)
-        status = em_dataset_create(group->id, dataset_name, dataset);
-    if (!status)
-        status = em_agree(em_attribute_write_int(dataset->id, length_name, length));
+    status = status ? status : em_dataset_create(group->id, dataset_name, dataset);
+    status = status ? status : em_agree(em_attribute_write_int(dataset->id, length_name, length));
     if (!status)
         status = em_agree(em_dimension_attach(&group->dimensions, dataset_name, dataset, axis));
     return status ? status : em_agree(em_dimensions_finish(&group->dimensions));
@@ -84,10 +82,8 @@ em_status em_enclosed_put(em_group *group, const char *path)
         status = measure(path, &descriptor, &length);
     status = em_agree(status);
     em_broadcast(&length, sizeof length);
-    if (!status)
-        status = create(group, length, &dataset);
-    if (!status)
-        status = write_rows(&dataset, path, descriptor, length, rows);
+    status = status ? status : create(group, length, &dataset);
+    status = status ? status : write_rows(&dataset, path, descriptor, length, rows);
     em_dataset_close(&dataset);
     if (descriptor >= 0)
         close(descriptor);
@@ -97,24 +93,14 @@ em_status em_enclosed_put(em_group *group, const char *path)
 
 /* ---------------------------------------------------------------- out of it */
 
-static em_status damaged(const char *path, const char *group)
-{
-    return em_fail(EM_EDATA, "%s: %s/%s is damaged, or no file that emass has put there", path,
-                   group, dataset_name);
-}
-
 static int64_t read_length(hid_t dataset)
 {
-    hid_t id = H5Aexists(dataset, length_name) > 0 ? H5Aopen(dataset, length_name, H5P_DEFAULT)
-                                                   : H5I_INVALID_HID;
-    hid_t space = id < 0 ? H5I_INVALID_HID : H5Aget_space(id);
+    hid_t type, id = em_attribute_open(dataset, length_name, H5T_INTEGER, &type);
     int64_t length = -1;
 
-    if (space < 0 || H5Sget_simple_extent_npoints(space) != 1 ||
-        H5Aread(id, H5T_NATIVE_INT64, &length) < 0)
+    if (id >= 0 && H5Aread(id, H5T_NATIVE_INT64, &length) < 0)
         length = -1;
-    em_h5_close(&space);
-    em_h5_close(&id);
+    em_h5_close_all(&type, &id);
     return length;
 }
 
@@ -142,8 +128,7 @@ static em_status read_rows(hid_t dataset, int64_t row, int64_t n_row, char *rows
     H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL);
     status = em_h5_check_read(H5Dread(dataset, H5T_NATIVE_UINT8, memory, space, H5P_DEFAULT, rows),
                               dataset, dataset_name);
-    em_h5_close(&memory);
-    em_h5_close(&space);
+    em_h5_close_all(&memory, &space);
     return status;
 }
 
@@ -172,11 +157,11 @@ static em_status take(const em_foreign *file, hid_t dataset, const char *group, 
     em_status status = EM_OK;
 
     if (length < 0 || !is_enclosed(dataset, length) || (double)length > file->bytes)
-        return damaged(file->path, group);
+        return em_fail(EM_EDATA, "%s: %s/%s is damaged, or no file that emass has put there",
+                       file->path, group, dataset_name);
     unlink(to);
     status = em_file_open(to, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, &descriptor);
-    if (!status)
-        status = copy_rows(dataset, length, to, descriptor);
+    status = status ? status : copy_rows(dataset, length, to, descriptor);
     if (descriptor >= 0)
         close(descriptor);
     if (status)
@@ -192,11 +177,8 @@ em_status em_enclosed_take(const char *from, const char *group, const char *to)
     em_status status = em_foreign_open(from, &file);
 
     snprintf(path, sizeof path, "%s/%s", group, dataset_name);
-    if (!status)
-        status = em_foreign_object(&file, path, &dataset);
-    if (!status)
-        status = take(&file, dataset, group, to);
-    em_h5_close(&dataset);
-    em_h5_close(&file.file);
+    status = status ? status : em_foreign_object(&file, path, &dataset);
+    status = status ? status : take(&file, dataset, group, to);
+    em_h5_close_all(&dataset, &file.file);
     return status;
 }

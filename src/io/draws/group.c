@@ -1,7 +1,7 @@
 #include "io/draws/group.h"
 
 #include "base/memory.h"
-#include "io/draws/role.h"
+#include "io/draws/dataset.h"
 #include "par/world.h"
 
 #include <stdio.h>
@@ -82,12 +82,9 @@ em_status em_group_put(em_group *group, const em_variable *variable, const doubl
 
     for (int i = 0; i < variable->n_axes; i++)
         dataset.extent[i] = (hsize_t)variable->shape[i];
-    if (!status)
-        status = em_group_add(group, variable, &dataset, axis);
-    if (!status)
-        status = em_agree(em_dimensions_finish(&group->dimensions));
-    if (!status)
-        status = write_values(&dataset, variable, value);
+    status = status ? status : em_group_add(group, variable, &dataset, axis);
+    status = status ? status : em_agree(em_dimensions_finish(&group->dimensions));
+    status = status ? status : write_values(&dataset, variable, value);
     em_dataset_close(&dataset);
     return status;
 }

@@ -10,12 +10,12 @@ typedef struct em_group {
     em_dimensions dimensions;
 } em_group;
 
-/* A list for creating a file or group in which times are not kept, and the order of links and
- * attributes is. Local. Closed by em_h5_close. */
+/* A creation list for files and groups that stores no times and keeps the order of links and
+ * attributes. Closed by em_h5_close. Local. */
 hid_t em_group_creation_list(hid_t class);
 
-/* Makes the group; *n_dimension counts the dimensions of all groups of the file, and stays in use.
- * Collective. Errors: EM_EIO, EM_EMEMORY, agreed; em_group_close all the same. */
+/* Creates the group; *n_dimension counts the dimensions of all groups of the file and must outlive
+ * the group. Collective. Errors: EM_EIO, EM_EMEMORY, agreed; call em_group_close even then. */
 em_status em_group_create(hid_t file, const char *name, int32_t *n_dimension, em_group *group);
 
 /* The dimensions of a variable's own axes, made if need be: axis[n_axes]. Collective. Errors: as

@@ -12,6 +12,14 @@ enum { MOST_AXES = 8 };
 
 typedef char label_text[EM_LABEL_BYTES];
 
+em_status em_label_copy(const char *name, char **out)
+{
+    label_text text;
+
+    em_text_escape(name, text, sizeof text);
+    return em_copy_text(text, out);
+}
+
 /* ---------------------------------------------------------------- coordinates */
 
 static herr_t first_scale(hid_t variable, unsigned axis, hid_t scale, void *out)
@@ -67,8 +75,7 @@ static em_status fixed_labels(em_foreign *file, hid_t scale, hid_t type, int64_t
     char *text = NULL;
     em_status status = em_foreign_claim_text(file, (double)n * (double)width);
 
-    if (!status)
-        status = em_allocate(n, width, &text);
+    status = status ? status : em_allocate(n, width, &text);
     if (!status)
         status = em_h5_check_read(H5Dread(scale, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, text), scale,
                                   "cannot read the labels");
@@ -110,8 +117,7 @@ static em_status variable_labels(em_foreign *file, hid_t scale, hid_t type, hid_
     if (text)
         H5Dvlen_reclaim(memory, space, transfer, text);
     em_release(&text);
-    em_h5_close(&memory);
-    em_h5_close(&transfer);
+    em_h5_close_all(&memory, &transfer);
     return status;
 }
 
@@ -135,8 +141,7 @@ static em_status scale_labels(em_foreign *file, hid_t scale, int64_t base, int64
         status = variable_labels(file, scale, type, space, n, label);
     else
         status = fixed_labels(file, scale, type, n, H5Tget_size(type), label);
-    em_h5_close(&type);
-    em_h5_close(&space);
+    em_h5_close_all(&type, &space);
     return status;
 }
 
@@ -146,8 +151,7 @@ static em_status axis_labels(em_foreign *file, hid_t dataset, unsigned axis, int
     hid_t scale;
     em_status status = em_scale_of(file, dataset, axis, &scale);
 
-    if (!status)
-        status = em_allocate(n, sizeof **label, label);
+    status = status ? status : em_allocate(n, sizeof **label, label);
     if (!status && scale >= 0)
         status = scale_labels(file, scale, base, n, *label);
     else if (!status)
@@ -161,8 +165,7 @@ em_status em_labels_of(em_foreign *file, hid_t scale, int64_t n, char ***out)
     label_text *text = NULL;
     em_status status = em_allocate(n, sizeof *text, &text);
 
-    if (!status)
-        status = em_allocate(n, sizeof **out, out);
+    status = status ? status : em_allocate(n, sizeof **out, out);
     if (!status && n > 0)
         status = scale_labels(file, scale, 0, n, text);
     for (int64_t i = 0; !status && i < n; i++)

@@ -7,21 +7,22 @@
 
 enum { EM_LABEL_BYTES = 256 }; /* the NUL included; longer ones are cut */
 
-/* The coordinate dataset of an axis, invalid where it has none. Closed by em_h5_close. Errors:
+/* Copies a name as it may be printed, cut to EM_LABEL_BYTES. Errors: EM_EMEMORY. Freed by
+ * em_release. */
+em_status em_label_copy(const char *name, char **out);
+
+/* The coordinate dataset of an axis; invalid if it has none. Closed by em_h5_close. Errors:
  * EM_EDATA. */
 em_status em_scale_of(const em_foreign *file, hid_t dataset, unsigned axis, hid_t *scale);
 
-/*
- * Fills in variable->label: "theta[Choate]", "beta[2,x]". The axes of the variable are those of the
- * dataset from the third on; an axis without coordinate, or with one of another length, is numbered
- * from 0, and where variable->index_base is 1 numbers of coordinates are shown as one more. Text is
- * characters, or strings of fixed or variable length. Errors: EM_EDATA where the file cannot hold
- * so much text, EM_EIO, EM_EMEMORY.
- */
+/* Fills in variable->label: "theta[Choate]", "beta[2,x]". The axes of the variable are those of the
+ * dataset from the third on. An axis without a coordinate of its length is numbered from 0; with
+ * variable->index_base 1 numbers are shown one higher. Texts are characters, or strings of fixed or
+ * variable length. Errors: EM_EDATA where the file cannot hold so much text, EM_EIO, EM_EMEMORY. */
 em_status em_label_elements(em_foreign *file, hid_t dataset, em_reader_variable *variable);
 
-/* The texts of a coordinate, `scale`, a dataset of one axis (or two, of characters), as they may be
- * printed; numbers where it has no texts. Each is freed by em_release, and so are they. Errors:
+/* The texts of a coordinate `scale`, a dataset of one axis (or two, of characters), in printable
+ * form, or its numbers as texts. Each is freed by em_release, and so is the array. Errors:
  * likewise. */
 em_status em_labels_of(em_foreign *file, hid_t scale, int64_t n, char ***label);
 

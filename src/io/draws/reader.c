@@ -1,8 +1,10 @@
-#include "io/draws/reader_file.h"
-
 #include "base/memory.h"
 #include "base/text.h"
+#include "io/draws/dataset.h"
+#include "io/draws/labels.h"
+#include "io/draws/reader_file.h"
 
+#include <hdf5_hl.h>
 #include <math.h>
 #include <string.h>
 
@@ -65,19 +67,14 @@ static em_status read_lp(em_reader *reader, const char *path, double **lp)
             em_fail(EM_EDATA, "%s: %s is %llu x %llu numbers, expected %lld x %lld", reader->path,
                     path, (unsigned long long)extent[0], (unsigned long long)extent[1],
                     (long long)reader->n_chain, (long long)reader->n_planned);
-    if (!status)
-        status = em_foreign_claim(&reader->file, id, em_foreign_count(id), 1);
-    if (!status)
-        status = em_allocate(reader->n_chain * reader->n_planned, sizeof **lp, lp);
-    if (!status)
-        status = em_reader_read(id, H5S_ALL, H5S_ALL, *lp);
-    em_h5_close(&space);
-    em_h5_close(&id);
+    status = status ? status : em_foreign_claim(&reader->file, id, em_foreign_count(id), 1);
+    status = status ? status : em_allocate(reader->n_chain * reader->n_planned, sizeof **lp, lp);
+    status = status ? status : em_reader_read(id, H5S_ALL, H5S_ALL, *lp);
+    em_h5_close_all(&space, &id);
     return status;
 }
 
-/* A run that has not ended has room for draws to come: only those that all chains have are shown.
- */
+/* A run that has not ended has room for later draws: only those that all chains have are shown. */
 static em_status leave_out_unwritten(em_reader *reader, const char *group)
 {
     const char *stats =
@@ -107,8 +104,7 @@ em_status em_reader_open(const char *path, const char *group, em_reader **out)
         return status;
     reader->file.file = reader->group = H5I_INVALID_HID;
     status = em_copy_text(path, &reader->path);
-    if (!status)
-        status = open_group(reader, group);
+    status = status ? status : open_group(reader, group);
     if (!status && group)
         status = em_reader_take_variables(reader);
     if (!status && group && reader->n_variable == 0)
@@ -132,15 +128,12 @@ void em_reader_close(em_reader **out)
     em_reader_close(&reader->next);
     for (int64_t i = 0; i < reader->n_variable; i++) {
         em_reader_variable *variable = &reader->variable[i].variable;
-        for (int64_t k = 0; variable->label && k < variable->size; k++)
-            em_release(&variable->label[k]);
-        em_release(&variable->label);
+        em_release_texts(variable->size, &variable->label);
         em_release(&variable->name);
         em_h5_close(&reader->variable[i].id);
     }
     em_release(&reader->variable);
-    em_h5_close(&reader->group);
-    em_h5_close(&reader->file.file);
+    em_h5_close_all(&reader->group, &reader->file.file);
     em_release(&reader->path);
     em_release(out);
 }
@@ -183,4 +176,299 @@ int64_t em_reader_n_variable(const em_reader *reader)
 const em_reader_variable *em_reader_variable_at(const em_reader *reader, int64_t i)
 {
     return &reader->variable[i].variable;
+}
+
+/* Which variables of draws a group has. */
+
+/* Whether the coordinate of an axis has this name. */
+static em_status is_axis(const em_reader *reader, hid_t id, unsigned axis, const char *name,
+                         bool *same)
+{
+    char path[1024] = "";
+    const char *last;
+    hid_t scale;
+    em_status status = em_scale_of(&reader->file, id, axis, &scale);
+
+    if (scale >= 0)
+        H5Iget_name(scale, path, sizeof path);
+    last = strrchr(path, '/');
+    *same = strcmp(last ? last + 1 : path, name) == 0;
+    em_h5_close(&scale);
+    return status;
+}
+
+static em_status take_axes(const em_reader *reader, int n, const hsize_t *extent,
+                           em_reader_variable *variable)
+{
+    double size = 1, longest = 0;
+
+    variable->n_axes = n;
+    variable->size = 1;
+    if (n > EM_MOST_READER_AXES)
+        return em_fail(EM_EDATA, "%s: %s has %d axes, expected at most %d", reader->path,
+                       variable->name, n + 2, EM_MOST_READER_AXES + 2);
+    for (int i = 0; i < n; i++) {
+        size *= (double)extent[i];
+        longest = fmax(longest, (double)extent[i]);
+    }
+    if (size > 0x1p53 || longest > 0x1p53)
+        return em_fail(EM_EDATA, "%s: %s has %.0f elements, expected fewer", reader->path,
+                       variable->name, size);
+    for (int i = 0; i < n; i++) {
+        variable->shape[i] = (int64_t)extent[i];
+        variable->size *= variable->shape[i];
+    }
+    return EM_OK;
+}
+
+/* The first of (chain, draw, ...) sets their extents. */
+static em_status take_draws(em_reader *reader, const hsize_t extent[2], const char *name)
+{
+    if (extent[0] == 0)
+        return em_fail(EM_EDATA, "%s: %s has no chains, expected one or more", reader->path, name);
+    if (extent[0] > 1 << 30 || extent[1] > (hsize_t)1 << 53)
+        return em_fail(EM_EDATA, "%s: %s claims %llu chains of %llu draws, expected fewer",
+                       reader->path, name, (unsigned long long)extent[0],
+                       (unsigned long long)extent[1]);
+    if (reader->n_variable == 0) {
+        reader->n_chain = (int64_t)extent[0];
+        reader->n_draw = reader->n_planned = (int64_t)extent[1];
+    }
+    if ((int64_t)extent[0] != reader->n_chain || (int64_t)extent[1] != reader->n_planned)
+        return em_fail(EM_EDATA,
+                       "%s: %s has %lld chains of %lld draws, the variable before %lld of %lld",
+                       reader->path, name, (long long)extent[0], (long long)extent[1],
+                       (long long)reader->n_chain, (long long)reader->n_planned);
+    return EM_OK;
+}
+
+/* Takes the extent of a dataset into the reader, where the file can hold so much. */
+static em_status take_extent(em_reader *reader, em_shown *d)
+{
+    hid_t space = H5Dget_space(d->id);
+    hsize_t extent[H5S_MAX_RANK];
+    const int rank = H5Sget_simple_extent_dims(space, extent, NULL);
+    em_status status = take_axes(reader, rank - 2, extent + 2, &d->variable);
+
+    em_h5_close(&space);
+    status = status ? status : take_draws(reader, extent, d->variable.name);
+    return status ? status
+                  : em_foreign_claim(&reader->file, d->id,
+                                     (double)extent[0] * (double)extent[1] *
+                                         fmax(1, (double)d->variable.size),
+                                     (double)d->variable.size);
+}
+
+/* Sets *wanted for datasets of (chain, draw, ...): others, coordinates among them, are passed over.
+ */
+static em_status is_wanted(const em_reader *reader, const char *name, hid_t id, bool *wanted)
+{
+    bool chain, draw, swapped[2] = {false, false};
+    hid_t space = H5Dget_space(id);
+    const int rank = H5Sget_simple_extent_ndims(space);
+    em_status status;
+
+    em_h5_close(&space);
+    *wanted = false;
+    if (rank < 2 || H5DSis_scale(id) > 0 || !em_foreign_is_number(id))
+        return EM_OK;
+    status = is_axis(reader, id, 0, "chain", &chain);
+    status = status ? status : is_axis(reader, id, 1, "draw", &draw);
+    status = status ? status : is_axis(reader, id, 0, "draw", &swapped[0]);
+    status = status ? status : is_axis(reader, id, 1, "chain", &swapped[1]);
+    if (status)
+        return status;
+    if (swapped[0] && swapped[1])
+        return em_fail(EM_EDATA, "%s: %s has the axes (draw, chain), expected (chain, draw, ...)",
+                       reader->path, em_excerpt_of(name).text);
+    *wanted = chain && draw;
+    return EM_OK;
+}
+
+static em_status take_dataset(em_reader *reader, const char *name, hid_t id)
+{
+    em_shown *d = &reader->variable[reader->n_variable];
+    bool wanted;
+    em_status status = is_wanted(reader, name, id, &wanted);
+
+    if (status || !wanted) {
+        em_h5_close(&id);
+        return status;
+    }
+    d->id = id;
+    status = em_label_copy(name, &d->variable.name);
+    status = status ? status : take_extent(reader, d);
+    em_role_read(id, &d->variable.role, &d->variable.index_base);
+    reader->n_variable++;
+    return status ? status : em_label_elements(&reader->file, id, &d->variable);
+}
+
+static H5_index_t order_of(hid_t group)
+{
+    hid_t list = H5Gget_create_plist(group);
+    unsigned order = 0;
+
+    H5Pget_link_creation_order(list, &order);
+    em_h5_close(&list);
+    return order & H5P_CRT_ORDER_INDEXED ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME;
+}
+
+/* What an iteration over the links of the group carries. */
+typedef struct walk {
+    em_reader *reader;
+    int64_t n_left; /* room in reader->variable */
+    em_status status;
+} walk;
+
+static herr_t take_link(hid_t group, const char *name, const H5L_info_t *info, void *data)
+{
+    walk *w = data;
+    hid_t id;
+
+    (void)info;
+    if (w->n_left-- == 0)
+        return 1;
+    w->status = em_foreign_member(&w->reader->file, group, name, &id);
+    if (!w->status && H5Iget_type(id) == H5I_DATASET)
+        w->status = take_dataset(w->reader, name, id);
+    else
+        em_h5_close(&id);
+    return w->status ? 1 : 0;
+}
+
+em_status em_reader_take_variables(em_reader *reader)
+{
+    H5G_info_t info = {0};
+    walk w = {.reader = reader};
+
+    H5Gget_info(reader->group, &info);
+    w.n_left = (int64_t)info.nlinks;
+    w.status = em_allocate(w.n_left, sizeof *reader->variable, &reader->variable);
+    if (!w.status)
+        H5Literate(reader->group, order_of(reader->group), H5_ITER_INC, NULL, take_link, &w);
+    return w.status;
+}
+
+/* What a file has besides draws: attributes, arrays and their labels. */
+
+em_status em_reader_read(hid_t id, hid_t memory, hid_t space, double *out)
+{
+    const em_status status =
+        em_h5_check_read(H5Dread(id, H5T_NATIVE_DOUBLE, memory, space, H5P_DEFAULT, out), id,
+                         "cannot read the numbers");
+
+    return status ? status : em_h5_fault("hdf5-read", id);
+}
+
+bool em_reader_text(em_reader *reader, const char *name, char **text)
+{
+    bool found = false;
+    hid_t type, attribute = em_attribute_open(reader->file.file, name, H5T_STRING, &type);
+
+    *text = NULL;
+    if (attribute >= 0 && H5Tis_variable_str(type) == 0 &&
+        em_allocate((int64_t)H5Tget_size(type) + 1, 1, text) == EM_OK)
+        found = H5Aread(attribute, type, *text) >= 0;
+    if (!found)
+        em_release(text);
+    em_h5_close_all(&type, &attribute);
+    return found;
+}
+
+static bool read_number(em_reader *reader, const char *name, H5T_class_t class, hid_t memory,
+                        void *value)
+{
+    hid_t type, attribute = em_attribute_open(reader->file.file, name, class, &type);
+    const bool found = attribute >= 0 && H5Aread(attribute, memory, value) >= 0;
+
+    em_h5_close_all(&type, &attribute);
+    return found;
+}
+
+bool em_reader_int(em_reader *reader, const char *name, int64_t *value)
+{
+    return read_number(reader, name, H5T_INTEGER, H5T_NATIVE_INT64, value);
+}
+
+bool em_reader_real(em_reader *reader, const char *name, double *value)
+{
+    return read_number(reader, name, H5T_FLOAT, H5T_NATIVE_DOUBLE, value);
+}
+
+bool em_reader_has(em_reader *reader, const char *group, const char *name)
+{
+    char path[512];
+    hid_t object = H5I_INVALID_HID;
+    bool has;
+
+    snprintf(path, sizeof path, "%s/%s", group, name);
+    has = em_foreign_object(&reader->file, path, &object) == EM_OK && object >= 0;
+    em_h5_close(&object);
+    return has;
+}
+
+/* A dataset of numbers of an open file. */
+static em_status read_array(em_foreign *file, const char *name, hid_t *id, int64_t *count,
+                            double **value)
+{
+    em_status status = em_foreign_object(file, name, id);
+
+    if (!status && !em_foreign_is_number(*id))
+        status = em_fail(EM_EDATA, "%s: found no numbers called %s, expected a file of emass",
+                         file->path, name);
+    status = status ? status : em_foreign_claim(file, *id, em_foreign_count(*id), 1);
+    if (status)
+        return status;
+    *count = (int64_t)em_foreign_count(*id);
+    status = em_allocate(*count, sizeof **value, value);
+    return status ? status : em_reader_read(*id, H5S_ALL, H5S_ALL, *value);
+}
+
+em_status em_read_array(const char *path, const char *name, int64_t *count, double **value)
+{
+    hid_t id = H5I_INVALID_HID;
+    em_foreign file;
+    em_status status = em_foreign_open(path, &file);
+
+    *value = NULL;
+    status = status ? status : read_array(&file, name, &id, count, value);
+    em_h5_close_all(&id, &file.file);
+    return status;
+}
+
+static em_status read_labels(em_foreign *file, const char *name, hid_t *id, int64_t *count,
+                             char ***label)
+{
+    hsize_t extent[H5S_MAX_RANK] = {0};
+    hid_t space = H5I_INVALID_HID;
+    int rank = 0;
+    em_status status = em_foreign_object(file, name, id);
+
+    if (!status && *id >= 0 && H5Iget_type(*id) == H5I_DATASET) {
+        space = H5Dget_space(*id);
+        rank = H5Sget_simple_extent_dims(space, extent, NULL);
+        em_h5_close(&space);
+    }
+    if (!status && (rank < 1 || rank > 2))
+        status = em_fail(EM_EDATA, "%s: found no coordinate %s, expected a file of emass",
+                         file->path, name);
+    status = status ? status : em_foreign_claim(file, *id, (double)extent[0], (double)extent[0]);
+    *count = status ? 0 : (int64_t)extent[0];
+    return status ? status : em_labels_of(file, *id, *count, label);
+}
+
+em_status em_read_labels(const char *path, const char *name, int64_t *count, char ***label)
+{
+    hid_t id = H5I_INVALID_HID;
+    em_foreign file;
+    em_status status = em_foreign_open(path, &file);
+
+    *label = NULL;
+    status = status ? status : read_labels(&file, name, &id, count, label);
+    for (int64_t i = 0; status && *label && i < *count; i++)
+        em_release(&(*label)[i]);
+    if (status)
+        em_release(label);
+    em_h5_close_all(&id, &file.file);
+    return status;
 }

@@ -26,22 +26,19 @@ typedef struct em_reader_variable {
     char **label;       /* [size] element names: mu, theta[Choate], beta[2,x] */
 } em_reader_variable;
 
-/*
- * Opens the file and a group in it; NULL: none, for the attributes alone. Errors: EM_EDATA when it
+/* Opens the file and a group in it; NULL: none, for the attributes alone. Errors: EM_EDATA when it
  * is missing, not HDF5, truncated, or has no such group, or the group no (chain, draw, ...)
- * variables, each in one line naming the file; EM_EIO when the system cannot read it; EM_EMEMORY.
- */
+ * variables, each in one line naming the file; EM_EIO when the system cannot read it;
+ * EM_EMEMORY. */
 em_status em_reader_open(const char *path, const char *group, em_reader **out);
 void em_reader_close(em_reader **reader);
 
-/*
- * The same of several files as one: chains are numbered through, in the order of the files, and the
+/* The same of several files as one: chains are numbered through, in the order of the files, and the
  * draws are those that all of them have. Variables, elements and attributes are those of the first.
  * Errors: as there, and EM_EDATA where files do not go together: another model, data set, variable
- * or number of draws, or chains that are in two of them.
- * common: numbers of draws need not be equal, but in groups of warmup, whose end is what matters;
- * the draws are the first of each chain, as many as all files have.
- */
+ * or number of draws, or chains that are in two of them. common: numbers of draws need not be
+ * equal, but in groups of warmup, whose end is what matters; the draws are the first of each chain,
+ * as many as all files have. */
 em_status em_reader_open_all(int64_t n, const char *const *path, const char *group, bool common,
                              em_reader **out);
 
@@ -97,5 +94,24 @@ em_status em_read_labels(const char *path, const char *name, int64_t *count, cha
 
 /* True when <group>/<name> exists in the file. */
 bool em_reader_has(em_reader *reader, const char *group, const char *name);
+
+/* The draws of one element of a reader after the other, read in batches of 64 MB. Reading any part
+ * of a compressed variable inflates all its chunks, so that batches are then 256 MB or a sixteenth
+ * of the variable. All Local. */
+
+typedef struct em_element {
+    int64_t variable, index;
+} em_element;
+
+typedef struct em_elements em_elements;
+
+/* For the `n` elements in `wanted`; these and the reader are borrowed. Errors: EM_EMEMORY. */
+em_status em_elements_create(em_reader *reader, int64_t n, const em_element *wanted,
+                             em_elements **out);
+void em_elements_destroy(em_elements **elements);
+
+/* All draws of the next of them, [n_chain][n_draw], until the next call. Errors: EM_EDATA, EM_EIO,
+ * EM_EMEMORY. */
+em_status em_elements_next(em_elements *elements, const double **draws);
 
 #endif

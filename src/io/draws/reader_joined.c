@@ -26,8 +26,7 @@ static em_status match_origin(em_reader *a, em_reader *b)
                         "%s: found %s %s, expected %s as %s has: files of one model "
                         "and data go together (az.compare in Python compares models)",
                         b->path, name[i], other ? other : "(none)", one ? one : "(none)", a->path);
-        em_release(&one);
-        em_release(&other);
+        em_release_all(&one, &other);
     }
     return status;
 }
@@ -78,9 +77,7 @@ static void forget_labels(em_reader *reader)
     for (int64_t i = 0; i < reader->n_variable; i++) {
         em_reader_variable *variable = &reader->variable[i].variable;
 
-        for (int64_t k = 0; k < variable->size; k++)
-            em_release(&variable->label[k]);
-        em_release(&variable->label);
+        em_release_texts(variable->size, &variable->label);
     }
 }
 
@@ -128,7 +125,7 @@ static em_status refuse_twins(int64_t n_chain, known *all)
     return EM_OK;
 }
 
-/* The same seed makes the same chains: they say nothing that the first ones did not. */
+/* The same seed gives the same chains, which add no information. */
 static em_status look_for_twins(em_reader *joined)
 {
     enum { FIRST_DRAWS = 16, MOST_NUMBERS = 1 << 20 };
@@ -143,8 +140,7 @@ static em_status look_for_twins(em_reader *joined)
             widest = joined->variable[i].variable.size;
     if (n * widest > MOST_NUMBERS)
         n = widest < MOST_NUMBERS ? MOST_NUMBERS / widest : 1;
-    if (!status)
-        status = em_allocate_doubles(n * widest, &draws);
+    status = status ? status : em_allocate_doubles(n * widest, &draws);
     for (em_reader *file = joined; !status && file && n > 0; file = file->next)
         for (int64_t c = 0; !status && c < file->n_chain; c++, k++) {
             all[k] = (known){.file = file, .chain = c};
@@ -152,14 +148,13 @@ static em_status look_for_twins(em_reader *joined)
         }
     if (!status && n > 0)
         status = refuse_twins(n_chain, all);
-    em_release(&draws);
-    em_release(&all);
+    em_release_all(&draws, &all);
     return status;
 }
 
 /* ---------------------------------------------------------------- all of them */
 
-/* Opens one more and puts it at the end, where it goes with the first. */
+/* Opens one more file and appends it if it fits the first. */
 static em_status append(const char *path, const char *group, bool common, em_reader **first)
 {
     em_reader **end = first;

@@ -6,8 +6,8 @@
 #include "io/draws/draw_group.h"
 #include "io/draws/enclosed.h"
 #include "io/draws/group.h"
-#include "io/hdf5/attribute.h"
-#include "par/mpi_grid.h"
+#include "io/hdf5/hdf5.h"
+#include "par/mpi_world.h"
 #include "par/world.h"
 
 #include <errno.h>
@@ -29,10 +29,8 @@ struct em_writer {
     const em_text_attribute *signature; /* borrowed: what every group is signed with */
 };
 
-/*
- * Rank 0 makes the file, or finds that it may be replaced: a plain open() says clearly what is
- * wrong with a path, and cannot race with another run that wants the same name. Local.
- */
+/* Rank 0 makes the file, or finds that it may be replaced: a plain open() says clearly what is
+ * wrong with a path, and cannot race with another run that wants the same name. Local. */
 static em_status reserve(const char *path, bool overwrite, bool *made)
 {
     int descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL, 0666);
@@ -50,17 +48,15 @@ static em_status reserve(const char *path, bool overwrite, bool *made)
     return EM_OK;
 }
 
-/*
- * The format of HDF5 1.8 is the first that stores attributes larger than 64 KiB, and the last that
- * does not mark a file as open for writing: it can be read while it is written, or after a kill.
- */
+/* The format of HDF5 1.8 is the first that stores attributes larger than 64 KiB, and the last that
+ * does not mark a file as open for writing: it can be read while it is written, or after a kill. */
 static void set_format(hid_t access)
 {
     H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V18);
     em_h5_keep_metadata(access);
 }
 
-/* For what fails with no file open: em_h5_check would not know its name. */
+/* The error of a call with no file open: em_h5_check would not know its name. */
 static em_status file_failure(const char *path, const char *what)
 {
     char reason[512];
@@ -79,8 +75,7 @@ static em_status open_file(em_writer *writer)
     writer->file = H5Fcreate(writer->path, H5F_ACC_TRUNC, creation, access);
     if (writer->file < 0)
         status = file_failure(writer->path, "create the output");
-    em_h5_close(&creation);
-    em_h5_close(&access);
+    em_h5_close_all(&creation, &access);
     return em_agree(status ? status : em_h5_reserve_start(writer->path));
 }
 
@@ -120,13 +115,10 @@ em_status em_writer_create(const em_grid *grid, const char *path, bool overwrite
     }
     if (!status && em_world_rank() == 0)
         status = reserve(path, overwrite, &made);
-    if (!status)
-        status = em_fault_file("hdf5-create", path);
+    status = status ? status : em_fault_file("hdf5-create", path);
     status = em_agree(status ? status : em_h5_reserve_start(path));
-    if (!status)
-        status = open_file(writer);
-    if (!status)
-        status = em_writer_put_int(writer, "complete", 0);
+    status = status ? status : open_file(writer);
+    status = status ? status : em_writer_put_int(writer, "complete", 0);
     if (status && made)
         unlink(path);
     if (status)
@@ -135,7 +127,8 @@ em_status em_writer_create(const em_grid *grid, const char *path, bool overwrite
     return status;
 }
 
-/* All of them, also where one failed, as all ranks have to. Collective. */
+/* Writes all attributes even if one fails, because all ranks must make the same calls.
+ * Collective. */
 static em_status put_signature(const em_writer *writer, hid_t object)
 {
     em_status status = EM_OK;
@@ -239,7 +232,7 @@ em_status em_writer_flush(em_writer *writer)
     return em_h5_flush(writer->file);
 }
 
-/* The last touch, by one rank alone: cuts the draws, and marks the file. Local. */
+/* Completes the file, by one rank alone: truncates the draws and sets the attribute. Local. */
 static em_status mark_complete(const em_writer *writer)
 {
     hid_t access = H5Pcreate(H5P_FILE_ACCESS), file;
@@ -252,8 +245,7 @@ static em_status mark_complete(const em_writer *writer)
     for (int i = 0; i < writer->n_group && !status; i++)
         if (writer->draws[i])
             status = em_draws_shrink(writer->draws[i], file);
-    if (!status)
-        status = em_attribute_write_int(file, "complete", 1);
+    status = status ? status : em_attribute_write_int(file, "complete", 1);
     if (em_h5_close(&file) < 0 && !status)
         status = file_failure(writer->path, "close");
     em_h5_close(&access);

@@ -15,29 +15,23 @@
 
 typedef struct em_writer em_writer;
 
-/*
- * Creates the file, marked incomplete (root attribute `complete` = 0). Fails when it exists, unless
- * `overwrite`. (same) Errors: EM_EUSAGE (exists), EM_EIO.
- */
+/* Creates the file, marked incomplete (root attribute `complete` = 0). Fails when it exists, unless
+ * `overwrite`. (same) Errors: EM_EUSAGE (exists), EM_EIO. */
 em_status em_writer_create(const em_grid *grid, const char *path, bool overwrite, em_writer **out);
 
-/*
- * Adds a group of draws ("posterior", "sample_stats", "warmup_posterior", ...): `n_series` datasets
+/* Adds a group of draws ("posterior", "sample_stats", "warmup_posterior", ...): `n_series` datasets
  * of (chain, draw, ...), `n_draw` planned draws, chunks of up to `n_chunk_draw` draws of one chain
  * (fewer where a chunk would exceed 16 MiB). All draws are in the file at once, as NaN; integers
- * INT64_MIN, booleans false. Returns its handle in *group. (same) Errors: EM_EIO, EM_EMEMORY.
- */
+ * INT64_MIN, booleans false. Returns its handle in *group. (same) Errors: EM_EIO, EM_EMEMORY. */
 em_status em_writer_add_draws(em_writer *writer, const char *name, int64_t n_series,
                               const em_variable *series, int64_t n_draw, int64_t n_chunk_draw,
                               int *group);
 
-/*
- * Writes draws first .. first + n of all series of the group, for this rank's chains.
- * `value`: [n_local_chain][n][width], width = the sum of the sizes of the series, a draw's numbers
- * one after the other in the order of the series. With shards, only shard 0 of each group writes;
- * all ranks call. Draws beyond those planned make the group grow, to twice its draws at least.
- * `first`, `n`: (same). Errors: EM_EIO, EM_EMEMORY.
- */
+/* Writes draws first .. first + n of all series of the group, for this rank's chains. `value`:
+ * [n_local_chain][n][width], width = the sum of the sizes of the series, a draw's numbers one after
+ * the other in the order of the series. With shards, only shard 0 of each group writes; all ranks
+ * call. Draws beyond those planned make the group grow, to twice its draws at least. `first`, `n`:
+ * (same). Errors: EM_EIO, EM_EMEMORY. */
 em_status em_writer_put_draws(em_writer *writer, int group, int64_t first, int64_t n,
                               const double *value);
 
@@ -51,11 +45,9 @@ em_status em_writer_put_chain(em_writer *writer, int group, int64_t chain, int64
  * Local. */
 em_status em_writer_truncate(em_writer *writer, int group, int64_t n_draw);
 
-/*
- * Writes an array that is the same on all ranks as <group>/<variable name>, with coordinates for
+/* Writes an array that is the same on all ranks as <group>/<variable name>, with coordinates for
  * its axes; makes the group if need be (data, inv_mass, mass_adaptation). Axes of the same name
- * within a group must have the same extent. (same) Errors: EM_EIO.
- */
+ * within a group must have the same extent. (same) Errors: EM_EIO. */
 em_status em_writer_put_array(em_writer *writer, const char *group, const em_variable *variable,
                               const double *value);
 
@@ -68,10 +60,8 @@ typedef struct em_text_attribute {
     const char *name, *text;
 } em_text_attribute;
 
-/*
- * Signs the file: texts that the root has and every group made from now on, where ArviZ puts them
- * too. `text` [n] is borrowed until the writer is closed. (same) Errors: EM_EIO.
- */
+/* Signs the file: texts that the root has and every group made from now on, where ArviZ puts them
+ * too. `text` [n] is borrowed until the writer is closed. (same) Errors: EM_EIO. */
 em_status em_writer_sign(em_writer *writer, int n, const em_text_attribute *text);
 
 /* Attributes of the root; written again, they replace the old value (same length classes only for

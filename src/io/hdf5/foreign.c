@@ -5,7 +5,6 @@
 #include "base/text.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -24,7 +23,8 @@ static bool leads_nowhere(int code)
     return code == 0 || code == ENOENT || code == ENOTDIR || code == EISDIR || code == EACCES;
 }
 
-/* After it was opened: a run that goes on makes it longer, and lets it claim more. */
+/* Measures the file after opening it: a run that goes on makes it longer and so raises its
+ * bound. */
 static em_status measure(const char *path, double *bytes)
 {
     struct stat now;
@@ -43,8 +43,7 @@ em_status em_foreign_open(const char *path, em_foreign *file)
 
     *file = (em_foreign){.path = path, .file = H5I_INVALID_HID};
     em_h5_quiet();
-    if (!status)
-        status = em_file_check(path);
+    status = status ? status : em_file_check(path);
     if (status)
         return status;
     access = H5Pcreate(H5P_FILE_ACCESS);
@@ -82,7 +81,7 @@ static const char *objection_to_filters(hid_t list)
     return NULL;
 }
 
-/* HDF5 holds a whole chunk in memory, however little of it is in the dataset. */
+/* HDF5 holds a whole chunk in memory, even if the dataset uses little of it. */
 static bool is_chunk_too_large(const em_foreign *file, hid_t list, size_t item_bytes)
 {
     hsize_t extent[H5S_MAX_RANK];
@@ -113,8 +112,7 @@ em_status em_foreign_check(const em_foreign *file, hid_t dataset)
     const char *found = list < 0 || type < 0 ? "is damaged" : objection(file, list, type);
     char name[LONGEST_NAME] = "";
 
-    em_h5_close(&list);
-    em_h5_close(&type);
+    em_h5_close_all(&list, &type);
     if (!found)
         return EM_OK;
     H5Iget_name(dataset, name, sizeof name);

@@ -1,7 +1,7 @@
 /*
- * HDF5 files of unknown origin: nothing outside the file is touched, and what a file may ask for is
- * bounded by how long it is. Links are followed only if they are hard; a dataset keeps its own
- * numbers (no external storage, no virtual dataset), compressed at most once. All Local.
+ * HDF5 files of unknown origin. Nothing outside the file is touched, and the memory that its
+ * contents may claim is bounded by its length. Only hard links are followed. A dataset holds its
+ * own numbers (no external storage, no virtual dataset) and is compressed at most once. All Local.
  */
 #ifndef EM_IO_HDF5_FOREIGN_H
 #define EM_IO_HDF5_FOREIGN_H
@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-/* An open file, and what has been asked for of what it may ask for. */
+/* An open file, and how much of its allowance has been claimed. */
 typedef struct em_foreign {
     const char *path; /* borrowed */
     hid_t file;
@@ -18,36 +18,30 @@ typedef struct em_foreign {
     double elements, numbers, stored, text; /* claimed so far: see em_foreign_claim */
 } em_foreign;
 
-/*
- * Opens a regular file for reading. Closed by em_h5_close(&file->file). Errors: EM_EDATA when there
+/* Opens a regular file for reading. Closed by em_h5_close(&file->file). Errors: EM_EDATA when there
  * is none, or it is a folder, a FIFO, a device, no HDF5 file, or damaged; EM_EIO when the system
- * cannot read it.
- */
+ * cannot read it. */
 em_status em_foreign_open(const char *path, em_foreign *file);
 
-/*
- * Opens a group or dataset by its path, with *object invalid where there is none. Closed by
- * em_h5_close. Errors: EM_EDATA where a link on the way leads out, or the dataset is one that is
- * not read.
- */
+/* Opens a group or dataset by its path; *object is invalid if there is none. Closed by em_h5_close.
+ * Errors: EM_EDATA where a link on the way leaves the file, or the dataset is of a kind that is not
+ * read. */
 em_status em_foreign_object(const em_foreign *file, const char *path, hid_t *object);
 
 /* The same for a member of an open group. */
 em_status em_foreign_member(const em_foreign *file, hid_t group, const char *name, hid_t *object);
 
-/* Checks a dataset that HDF5 opened otherwise (by a reference). Errors: EM_EDATA. */
+/* Checks a dataset that HDF5 opened by a reference. Errors: EM_EDATA. */
 em_status em_foreign_check(const em_foreign *file, hid_t dataset);
 
 /* True for a dataset of integers, reals or booleans of at most 16 bytes. */
 bool em_foreign_is_number(hid_t object);
 
-/*
- * Counts a dataset that is going to be read: its numbers, the rows of a table that its elements
- * are, and the bytes that it stores. Errors: EM_EDATA where all that were counted so far are more
- * than a file of this length can have: as many numbers as deflate can make of so many bytes (129 of
- * each), as many elements as bytes, and a million numbers and 65536 elements for nothing; and no
- * more stored bytes than there are.
- */
+/* Claims memory for a dataset before it is read: its numbers, the rows of a table that its elements
+ * are, and its stored bytes. Errors: EM_EDATA where all claims so far exceed what a file of this
+ * length can hold: 129 numbers per byte (the most that deflate can make of one), one element per
+ * byte, a million numbers and 65536 elements in any case, and no more stored bytes than there
+ * are. */
 em_status em_foreign_claim(em_foreign *file, hid_t dataset, double numbers, double elements);
 
 /* Counts bytes of text. Errors: EM_EDATA, likewise. */

@@ -1,5 +1,4 @@
 #include "io/hdf5/hdf5.h"
-#include "io/hdf5/quiet.h"
 
 #include "base/fault.h"
 #include "base/file.h"
@@ -139,8 +138,8 @@ bool em_h5_may_be(const char *path)
     return likely;
 }
 
-/* Without changing the length of the file. Only a refusal counts: file systems that cannot reserve
- * are left to themselves. */
+/* Keeps the length of the file. Only a refusal counts: on file systems that cannot reserve space
+ * nothing is done. */
 static bool reserve_range(int descriptor, off_t from, off_t to)
 {
     struct rlimit most;
@@ -160,8 +159,7 @@ static em_status reserve_bytes(const char *path, off_t from, off_t to)
     int descriptor;
     em_status status = em_file_open(path, O_WRONLY, &descriptor);
 
-    if (!status)
-        status = em_fault_file("hdf5-reserve", path);
+    status = status ? status : em_fault_file("hdf5-reserve", path);
     if (!status && !reserve_range(descriptor, from, to))
         status = em_fail(EM_EIO, "%s: cannot grow to %lld bytes: %s", path, (long long)to,
                          strerror(errno));
@@ -211,11 +209,10 @@ em_status em_h5_flush(hid_t location)
                         em_h5_check(H5Fflush(location, H5F_SCOPE_LOCAL), location, "cannot flush"));
 }
 
-/*
- * "Data sieving" reads, patches and writes back what lies between the pieces of a rank: Open MPI
+/* "Data sieving" reads, patches and writes back what lies between the pieces of a rank: Open MPI
  * 4.1 loses other ranks' data in this (darshan-hpc/darshan#1064, open-mpi/ompi#12718). A program of
- * our own turns it off in its environment (em_world_start); that of another is not ours to change.
- */
+ * our own turns it off in its environment (em_world_start); that of another is not ours to
+ * change. */
 static bool sieves(void)
 {
     char library[MPI_MAX_LIBRARY_VERSION_STRING];
@@ -273,4 +270,100 @@ herr_t em_h5_close(hid_t *id)
 
     *id = H5I_INVALID_HID;
     return closed > 0 ? (H5Idec_ref(closed) < 0 ? -1 : 0) : 0;
+}
+
+void em_h5_close_each(hid_t *const *id, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        em_h5_close(id[i]);
+}
+
+hid_t em_attribute_open(hid_t object, const char *name, H5T_class_t class, hid_t *type)
+{
+    hid_t id = H5Aexists(object, name) > 0 ? H5Aopen(object, name, H5P_DEFAULT) : H5I_INVALID_HID;
+    hid_t space = id >= 0 ? H5Aget_space(id) : H5I_INVALID_HID;
+
+    *type = id >= 0 ? H5Aget_type(id) : H5I_INVALID_HID;
+    if (id >= 0 && (H5Tget_class(*type) != class || H5Sget_simple_extent_npoints(space) != 1))
+        em_h5_close(&id);
+    em_h5_close(&space);
+    return id;
+}
+
+bool em_attribute_read_text(hid_t object, const char *name, size_t bytes, char *text)
+{
+    hid_t type, id = em_attribute_open(object, name, H5T_STRING, &type);
+    bool found = id >= 0 && H5Tis_variable_str(type) == 0 && H5Tget_size(type) < bytes;
+
+    memset(text, 0, bytes);
+    found = found && H5Aread(id, type, text) >= 0;
+    em_h5_close_all(&type, &id);
+    return found;
+}
+
+em_status em_attribute_write(hid_t object, const char *name, hid_t type, hid_t space,
+                             const void *value)
+{
+    hid_t attribute = H5I_INVALID_HID;
+    const htri_t exists = H5Aexists(object, name);
+    em_status status = em_h5_check(exists, object, "cannot look for attribute '%s'", name);
+
+    if (!status && exists)
+        status =
+            em_h5_check(H5Adelete(object, name), object, "cannot replace attribute '%s'", name);
+    if (!status) {
+        attribute = H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
+        status = em_h5_check(attribute, object, "cannot create attribute '%s'", name);
+    }
+    if (!status)
+        status = em_h5_check(H5Awrite(attribute, type, value), object,
+                             "cannot write attribute '%s'", name);
+    status = status ? status : em_h5_fault("hdf5-attribute", object);
+    em_h5_close(&attribute);
+    return status;
+}
+
+static em_status write_scalar(hid_t object, const char *name, hid_t type, const void *value)
+{
+    hid_t scalar = H5Screate(H5S_SCALAR);
+    em_status status = em_attribute_write(object, name, type, scalar, value);
+
+    em_h5_close(&scalar);
+    return status;
+}
+
+em_status em_attribute_write_text(hid_t object, const char *name, const char *text)
+{
+    hid_t type = H5Tcopy(H5T_C_S1);
+    em_status status;
+
+    H5Tset_size(type, strlen(text) + 1);
+    H5Tset_cset(type, H5T_CSET_UTF8);
+    status = write_scalar(object, name, type, text);
+    em_h5_close(&type);
+    return status;
+}
+
+em_status em_attribute_write_words(hid_t object, const char *name, int n, size_t size,
+                                   const char *words)
+{
+    const hsize_t extent = (hsize_t)n;
+    hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate_simple(1, &extent, NULL);
+    em_status status;
+
+    H5Tset_size(type, size);
+    H5Tset_cset(type, H5T_CSET_UTF8);
+    status = em_attribute_write(object, name, type, space, words);
+    em_h5_close_all(&space, &type);
+    return status;
+}
+
+em_status em_attribute_write_int(hid_t object, const char *name, int64_t value)
+{
+    return write_scalar(object, name, H5T_NATIVE_INT64, &value);
+}
+
+em_status em_attribute_write_real(hid_t object, const char *name, double value)
+{
+    return write_scalar(object, name, H5T_NATIVE_DOUBLE, &value);
 }

@@ -2,8 +2,8 @@
 
 #include "base/memory.h"
 #include "base/text.h"
-#include "io/hdf5/attribute.h"
 #include "io/hdf5/foreign.h"
+#include "io/hdf5/hdf5.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -103,10 +103,8 @@ static em_status open_names(em_numbers *n, hid_t group, int64_t *length)
         status = em_fail(EM_EDATA, "%s: found no list of texts as `name`, expected one", n->path);
     else
         H5Sget_simple_extent_dims(space, &extent, NULL);
-    if (!status)
-        status = em_foreign_claim_text(&n->file, (double)extent * (double)width);
-    em_h5_close(&space);
-    em_h5_close(&type);
+    status = status ? status : em_foreign_claim_text(&n->file, (double)extent * (double)width);
+    em_h5_close_all(&space, &type);
     *length = (int64_t)extent;
     return status;
 }
@@ -126,19 +124,10 @@ static em_status open_value(em_numbers *n, hid_t group, hsize_t shape[2])
 /* An attribute that is a text of sixteen hexadecimal digits. */
 static bool get_digits(hid_t group, const char *name, uint64_t *value)
 {
-    hid_t attribute =
-        H5Aexists(group, name) > 0 ? H5Aopen(group, name, H5P_DEFAULT) : H5I_INVALID_HID;
-    hid_t type = attribute >= 0 ? H5Aget_type(attribute) : H5I_INVALID_HID;
-    char text[64] = "";
-    bool is = false;
+    char text[18];
+    const bool is = em_attribute_read_text(group, name, sizeof text, text) && strlen(text) == 16;
 
-    if (type >= 0 && H5Tget_class(type) == H5T_STRING && H5Tis_variable_str(type) == 0 &&
-        H5Tget_size(type) == 17 && H5Aget_storage_size(attribute) == 17)
-        is = H5Aread(attribute, type, text) >= 0;
-    text[16] = '\0';
     *value = strtoull(text, NULL, 16);
-    em_h5_close(&type);
-    em_h5_close(&attribute);
     return is;
 }
 
@@ -162,14 +151,10 @@ static em_status open_group(em_numbers *n, hid_t group)
     hsize_t shape[2];
     em_status status = open_part(n, group, EM_NUMBERS_START, &start);
 
-    if (!status)
-        status = open_value(n, group, shape);
-    if (!status)
-        status = open_part(n, group, EM_NUMBERS_COLUMN, &column);
-    if (!status)
-        status = open_part(n, group, EM_NUMBERS_RESPONSE, &response);
-    if (!status)
-        status = open_names(n, group, &names);
+    status = status ? status : open_value(n, group, shape);
+    status = status ? status : open_part(n, group, EM_NUMBERS_COLUMN, &column);
+    status = status ? status : open_part(n, group, EM_NUMBERS_RESPONSE, &response);
+    status = status ? status : open_names(n, group, &names);
     if (status)
         return status;
     const bool sparse = start >= 0;
@@ -232,12 +217,10 @@ em_status em_numbers_open(const char *path, const char *place, em_numbers **out)
     status = em_format_text(&n->file_path, "%.*s",
                             (int)(colon ? (size_t)(colon - path) : strlen(path)), path);
     n->descriptor = -1;
-    if (!status)
-        status = em_foreign_open(n->file_path, &n->file);
+    status = status ? status : em_foreign_open(n->file_path, &n->file);
     if (!status)
         n->descriptor = open(n->file_path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    if (!status)
-        status = open_object(n, place);
+    status = status ? status : open_object(n, place);
     if (!status && (n->form.n_row < 1 || n->form.n_column < 1))
         status = em_fail(EM_EDATA, "%s: found an empty dataset, expected rows of numbers", path);
     if (status)
@@ -253,8 +236,7 @@ void em_numbers_close(em_numbers **out)
         return;
     for (int i = 0; i < EM_N_NUMBERS_PART; i++)
         em_h5_close(&n->part[i]);
-    em_h5_close(&n->name);
-    em_h5_close(&n->file.file);
+    em_h5_close_all(&n->name, &n->file.file);
     if (n->descriptor >= 0)
         close(n->descriptor);
     em_release(&n->file_path);
@@ -279,8 +261,7 @@ em_status em_numbers_names(const em_numbers *n, char ***name)
     hid_t type = H5Dget_type(n->name);
     const size_t width = H5Tget_size(type);
     status = em_allocate(n->form.n_column, width, &text);
-    if (!status)
-        status = em_allocate(n->form.n_column, sizeof **name, name);
+    status = status ? status : em_allocate(n->form.n_column, sizeof **name, name);
     if (!status)
         status = em_h5_check_read(H5Dread(n->name, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, text),
                                   n->name, "cannot read the names");
@@ -327,8 +308,7 @@ em_status em_numbers_read(const em_numbers *n, em_numbers_part part, int64_t fir
     status =
         em_h5_check_read(H5Dread(n->part[part], memory_type(part), memory, space, H5P_DEFAULT, out),
                          n->part[part], "unreadable content");
-    em_h5_close(&space);
-    em_h5_close(&memory);
+    em_h5_close_all(&space, &memory);
     return status;
 }
 
@@ -353,20 +333,13 @@ struct em_numbers_writer {
 bool em_numbers_is_ours(const char *path)
 {
     em_foreign file;
-    char text[sizeof "emass"] = "";
-    bool is = false;
+    char text[16];
+    bool is;
 
     if (em_foreign_open(path, &file))
         return false;
-    hid_t attribute = H5Aexists(file.file, "creation_library") > 0
-                          ? H5Aopen(file.file, "creation_library", H5P_DEFAULT)
-                          : H5I_INVALID_HID;
-    hid_t type = attribute >= 0 ? H5Aget_type(attribute) : H5I_INVALID_HID;
-    if (type >= 0 && H5Tget_class(type) == H5T_STRING && H5Tis_variable_str(type) == 0 &&
-        H5Aget_storage_size(attribute) == sizeof text && H5Aread(attribute, type, text) >= 0)
-        is = strcmp(text, "emass") == 0;
-    em_h5_close(&type);
-    em_h5_close(&attribute);
+    is = em_attribute_read_text(file.file, "creation_library", sizeof text, text) &&
+         strcmp(text, "emass") == 0;
     em_h5_close(&file.file);
     return is;
 }
@@ -381,8 +354,7 @@ static em_status create_part(hid_t group, const char *name, hid_t type, int rank
     H5Pset_alloc_time(list, H5D_ALLOC_TIME_EARLY);
     H5Pset_fill_time(list, H5D_FILL_TIME_NEVER);
     *out = H5Dcreate2(group, name, type, space, H5P_DEFAULT, list, H5P_DEFAULT);
-    em_h5_close(&list);
-    em_h5_close(&space);
+    em_h5_close_all(&list, &space);
     return em_h5_check(*out, group, "cannot create '%s'", name);
 }
 
@@ -421,20 +393,17 @@ static em_status write_names(const em_numbers_form *form, char *const *name, hid
     if (width > WIDEST_NAME)
         status = em_fail(EM_EDATA, "found a column's name of %zu bytes, expected at most %d", width,
                          WIDEST_NAME);
-    if (!status)
-        status = em_allocate(form->n_column, width, &text);
+    status = status ? status : em_allocate(form->n_column, width, &text);
     for (hsize_t j = 0; !status && j < n; j++)
         memcpy(text + j * width, name[j], strlen(name[j]));
     H5Tset_size(type, width);
     H5Tset_strpad(type, H5T_STR_NULLPAD);
     H5Tset_cset(type, H5T_CSET_UTF8);
-    if (!status)
-        status = create_part(group, "name", type, 1, &n, &dataset);
+    status = status ? status : create_part(group, "name", type, 1, &n, &dataset);
     if (!status)
         status = em_h5_check(H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, text), dataset,
                              "cannot write the names");
-    em_h5_close(&dataset);
-    em_h5_close(&type);
+    em_h5_close_all(&dataset, &type);
     em_release(&text);
     return status;
 }
@@ -451,8 +420,7 @@ static em_status write_about(const em_numbers_form *form, const char *source, em
 {
     em_status status = em_attribute_write_text(w->file, "creation_library", "emass");
 
-    if (!status)
-        status = write_digits(w->group, "hash", form->hash);
+    status = status ? status : write_digits(w->group, "hash", form->hash);
     return status ? status : em_attribute_write_text(w->group, "source", source);
 }
 
@@ -479,8 +447,7 @@ em_status em_numbers_create(const char *path, const em_numbers_form *form, char 
         w->group = H5Gcreate2(w->file, EM_NUMBERS_PLACE, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
         status = em_h5_check(w->group, w->file, "cannot create " EM_NUMBERS_PLACE);
     }
-    if (!status)
-        status = write_about(form, source, w);
+    status = status ? status : write_about(form, source, w);
     if (!status)
         status = name ? write_names(form, name, w->group)
                       : write_digits(w->group, "columns", (uint64_t)form->n_column);
@@ -499,8 +466,7 @@ em_status em_numbers_write(em_numbers_writer *w, em_numbers_part part, int64_t f
     select_rows(w->part[part], first, count, &space, &memory);
     status = em_h5_check(H5Dwrite(w->part[part], type, memory, space, H5P_DEFAULT, value),
                          w->part[part], "cannot write");
-    em_h5_close(&space);
-    em_h5_close(&memory);
+    em_h5_close_all(&space, &memory);
     return status ? status : em_h5_fault("hdf5-write", w->part[part]);
 }
 

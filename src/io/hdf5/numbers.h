@@ -40,10 +40,8 @@ typedef struct em_numbers_form {
 /* Whether a file begins as HDF5 files do. False where it cannot be read. */
 bool em_numbers_is_hdf5(const char *path);
 
-/*
- * `place` names the dataset or group in the file. Errors: EM_EDATA, with `path` in the message,
- * which is borrowed until em_numbers_close; EM_EIO, EM_EMEMORY.
- */
+/* `place` names the dataset or group in the file. Errors: EM_EDATA, with `path` in the message,
+ * which is borrowed until em_numbers_close; EM_EIO, EM_EMEMORY. */
 em_status em_numbers_open(const char *path, const char *place, em_numbers **out);
 void em_numbers_close(em_numbers **numbers); /* NULL-safe. */
 
@@ -70,11 +68,9 @@ typedef struct em_numbers_writer em_numbers_writer;
 /* Whether a file says that emass has written it. */
 bool em_numbers_is_ours(const char *path);
 
-/*
- * Makes a new file with one table of that form at EM_NUMBERS_PLACE, which says what it was made
+/* Makes a new file with one table of that form at EM_NUMBERS_PLACE, which says what it was made
  * from; `name` NULL: a sparse one whose columns have none. Errors: EM_EIO, EM_EDATA, EM_EMEMORY;
- * em_numbers_finish all the same.
- */
+ * em_numbers_finish all the same. */
 em_status em_numbers_create(const char *path, const em_numbers_form *form, char *const *name,
                             const char *source, em_numbers_writer **out);
 

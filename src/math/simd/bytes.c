@@ -4,8 +4,6 @@
 #include "base/memory.h"
 #include "math/simd/simd.h"
 
-#include <string.h>
-
 enum { WORD = 64 };
 
 static int64_t words(int64_t n)
@@ -20,18 +18,14 @@ em_status em_bytes_create(int64_t most, int64_t n_column, em_bytes *out)
 
     *out = (em_bytes){.n_column = n_column, .n_word = n_word, .room = room};
     status = em_allocate(room, sizeof *out->row, &out->row);
-    if (!status)
-        status = em_allocate(room * n_word, sizeof *out->of_row, &out->of_row);
-    if (!status)
-        status = em_allocate(room * n_word, sizeof *out->of_column, &out->of_column);
+    status = status ? status : em_allocate(room * n_word, sizeof *out->of_row, &out->of_row);
+    status = status ? status : em_allocate(room * n_word, sizeof *out->of_column, &out->of_column);
     return status;
 }
 
 void em_bytes_release(em_bytes *x)
 {
-    em_release(&x->row);
-    em_release(&x->of_row);
-    em_release(&x->of_column);
+    em_release_all(&x->row, &x->of_row, &x->of_column);
 }
 
 double em_bytes_size(int64_t most, int64_t n_column)

@@ -36,12 +36,10 @@ double em_bytes_size(int64_t most, int64_t n_column);
 /* X is factor times rows row[0 .. n) of `from`, of n_column bytes each, which it borrows. */
 void em_bytes_take(em_bytes *x, const uint8_t *from, double factor, int64_t n, const int64_t *row);
 
-/*
- * Z += X W for weight [n_column][n_to] and z [n_row][pitch], and sum [n_column][n_to] = X^T D, or,
+/* Z += X W for weight [n_column][n_to] and z [n_row][pitch], and sum [n_column][n_to] = X^T D, or,
  * once `begun`, sum + X^T D, for d [n_row][pitch]. Rows of z and d are on lines of 64 bytes, which
  * `pitch` counts in whole, and what is beyond n_to there is overwritten or anything; there are 64
- * bytes to read behind weight and sum.
- */
+ * bytes to read behind weight and sum. */
 void em_bytes_multiply(const em_bytes *x, int64_t n_to, const double *weight, int64_t pitch,
                        double *z);
 void em_bytes_gather(const em_bytes *x, int64_t n_to, const double *d, int64_t pitch, bool begun,

@@ -9,20 +9,16 @@
 
 #include <stdint.h>
 
-/*
- * C[c][i] = sum_j A[c][j] B[j][i], j ascending. A [n_chain][lda], B [n][ldb], C [n_chain][ldc];
- * j < n, i < m. ldb and ldc are multiples of 8 and at least m; rows 64-byte aligned. Columns from m
- * up to the next multiple of 8 are computed too (B's padding must be finite, zero by custom). No
- * aliasing. Local.
- */
+/* C[c][i] = sum_j A[c][j] B[j][i], j ascending. A [n_chain][lda], B [n][ldb], C [n_chain][ldc]; j <
+ * n, i < m. ldb and ldc are multiples of 8 and at least m; rows 64-byte aligned. Columns from m up
+ * to the next multiple of 8 are computed too (B's padding must be finite, zero by custom). No
+ * aliasing. Local. */
 void em_panel_product(int64_t n_chain, int64_t n, int64_t m, const double *A, int64_t lda,
                       const double *B, int64_t ldb, double *C, int64_t ldc);
 
-/*
- * A design matrix in tiles: rows are dealt to tiles of EM_TILE_ROWS, and within a tile stored
+/* A design matrix in tiles: rows are dealt to tiles of EM_TILE_ROWS, and within a tile stored
  * column by column, so that both products of a generalised linear model stream it once. Missing
- * rows of the last tile are zero.
- */
+ * rows of the last tile are zero. */
 enum { EM_TILE_ROWS = 64 };
 
 typedef struct em_tiled {
@@ -30,18 +26,14 @@ typedef struct em_tiled {
     double *tile; /* [n_tile][n_column][EM_TILE_ROWS], 64-byte aligned */
 } em_tiled;
 
-/*
- * eta[c][i] = sum_j theta[c][j] x[i][j] for the rows i of tile t; eta is [n_chain][EM_TILE_ROWS].
- * Local.
- */
+/* eta[c][i] = sum_j theta[c][j] x[i][j] for the rows i of tile t; eta is [n_chain][EM_TILE_ROWS].
+ * Local. */
 void em_tile_predict(const em_tiled *x, int64_t t, int64_t n_chain, int64_t stride,
                      const double *theta, double *eta);
 
-/*
- * partial[c][j][lane] += the products residual[c][i] x[i][j] of tile t, eight lanes by i modulo 8;
+/* partial[c][j][lane] += the products residual[c][i] x[i][j] of tile t, eight lanes by i modulo 8;
  * residual is [n_chain][EM_TILE_ROWS] (zero for missing rows), partial [n_chain][n_column][8].
- * Local.
- */
+ * Local. */
 void em_tile_accumulate(const em_tiled *x, int64_t t, int64_t n_chain, const double *residual,
                         double *partial);
 
@@ -50,12 +42,10 @@ void em_tile_accumulate(const em_tiled *x, int64_t t, int64_t n_chain, const dou
 void em_tile_finish(int64_t n_chain, int64_t n_column, const double *partial, int64_t stride,
                     double *gradient);
 
-/*
- * The same products for one chain and the n rows that a list names, of a matrix [.][stride] stored
+/* The same products for one chain and the n rows that a list names, of a matrix [.][stride] stored
  * row by row: eta[i] = sum_j theta[j] x[index[i]][j], and sum[j] += sum_i residual[i]
  * x[index[i]][j]. n and stride are multiples of 8, x, theta, eta and sum 64-byte aligned, the
- * padding of x and theta is zero. Local.
- */
+ * padding of x and theta is zero. Local. */
 void em_rows_predict(int64_t n, const int64_t *index, const double *x, int64_t stride,
                      const double *theta, double *eta);
 void em_rows_accumulate(int64_t n, const int64_t *index, const double *x, int64_t stride,

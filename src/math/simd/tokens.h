@@ -37,11 +37,9 @@ typedef struct em_topic_list {
     float *count;
 } em_topic_list;
 
-/*
- * Tokens of one word, of a block of documents. Neighbours had better be of different documents, so
+/* Tokens of one word, of a block of documents. Neighbours had better be of different documents, so
  * that a processor can work at several tokens at a time; that they are drawn in this order is of no
- * meaning where the documents differ, since then they do not depend on each other.
- */
+ * meaning where the documents differ, since then they do not depend on each other. */
 typedef struct em_token_run {
     int64_t n, n_more;        /* tokens behind these, of other words: what they need is fetched */
     const uint16_t *document; /* [n] within the block */

@@ -4,11 +4,9 @@
 
 #include <stdint.h>
 
-/*
- * For n logits a[i]: softplus[i] = log(1 + exp(a[i])) and sigmoid[i] = 1 / (1 + exp(-a[i])),
+/* For n logits a[i]: softplus[i] = log(1 + exp(a[i])) and sigmoid[i] = 1 / (1 + exp(-a[i])),
  * accurate to a few ulp over the whole range, without overflow. n is a multiple of 8, arrays
- * 64-byte aligned; softplus or sigmoid may alias a. Element i depends on a[i] alone. Local.
- */
+ * 64-byte aligned; softplus or sigmoid may alias a. Element i depends on a[i] alone. Local. */
 void em_logistic(int64_t n, const double *a, double *softplus, double *sigmoid);
 
 /* out[i] = exp(x[i]); the same conditions. Local. */
@@ -20,11 +18,9 @@ void em_log(int64_t n, const double *x, double *out);
 /* out[i] = log(1 + x[i]) for x[i] >= 0; the same conditions. Local. */
 void em_log1p(int64_t n, const double *x, double *out);
 
-/*
- * For y[i] >= 0 and phi > 0, value[i] = log(Gamma(y + phi) / (Gamma(phi) phi^y)) and slope[i] = phi
+/* For y[i] >= 0 and phi > 0, value[i] = log(Gamma(y + phi) / (Gamma(phi) phi^y)) and slope[i] = phi
  * times its derivative by phi; errors are of the order of 1e-15 (1 + y), whatever phi is. The same
- * conditions; value and slope do not alias. Local.
- */
+ * conditions; value and slope do not alias. Local. */
 void em_log_rising(int64_t n, const double *y, double phi, double *value, double *slope);
 
 #endif

@@ -1,7 +1,7 @@
 #include "model/regression/count_regression.h"
 
 #include "base/memory.h"
-#include "data/table/count_response.h"
+#include "data/table/table.h"
 #include "par/message.h"
 
 static em_status load(em_regression *self, const em_regression_options *options,

@@ -1,6 +1,5 @@
 #include "model/stan/stan_columns.h"
 
-#include "base/array.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "base/text/json.h"

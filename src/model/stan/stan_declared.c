@@ -1,6 +1,5 @@
 #include "model/stan/stan_declared.h"
 
-#include "base/array.h"
 #include "base/memory.h"
 
 #include <ctype.h>

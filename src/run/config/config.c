@@ -1,5 +1,3 @@
-#include "run/config/config_parse.h"
-
 #include "base/default_message.h"
 #include "base/memory.h"
 #include "base/options/field.h"
@@ -7,10 +5,12 @@
 #include "base/text/locale.h"
 #include "model/model.h"
 #include "model/model_list.h"
+#include "run/config/config_parse.h"
 #include "run/config/config_path.h"
 #include "sampler/stochastic/stochastic.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- values ---- */
@@ -35,8 +35,8 @@ static em_status require_names(const em_parse *p)
     return EM_OK;
 }
 
-/* Puts the place and the key of an option in front of the message, where `status` is of its value.
- */
+/* Puts the place and the key of an option in front of the message, if `status` concerns its
+ * value. */
 static em_status say_where(const em_parse *p, const em_config_section *section,
                            const em_field *field, em_status status)
 {
@@ -48,7 +48,7 @@ static em_status say_where(const em_parse *p, const em_config_section *section,
                    em_error_text());
 }
 
-/* One that is not given is first put there with its default. */
+/* Reads an option; one that is not given first gets its default. */
 static em_status read_option(em_parse *p, const em_config_section *section, const em_field *field)
 {
     const em_key key = em_join_key(section->name, field->name);
@@ -65,7 +65,7 @@ static em_status read_option(em_parse *p, const em_config_section *section, cons
                                             section->options));
 }
 
-/* Reads every option of a section; one that is not given may stand in another section. */
+/* Reads every option of a section; one that is missing may be inherited from another section. */
 static em_status read_section(em_parse *p, const em_config_section *section)
 {
     em_status status = EM_OK;
@@ -105,7 +105,7 @@ static em_status read_sections(em_parse *p)
     return status ? status : name_output(p->config);
 }
 
-/* A step size that is to be adapted needs a sampler and a warmup for it. */
+/* Checks that a step size to be adapted has a sampler that can adapt it, and a warmup. */
 static em_status check_step_size(const em_parse *p, int i)
 {
     const em_kernel_options *kernel = &p->config->kernel[i];
@@ -137,7 +137,7 @@ static em_status check_stochastic(const em_parse *p, int i)
     return status ? say_where(p, section, em_field_find(section->fields, name), status) : EM_OK;
 }
 
-/* What the tables cannot say, because it takes two options. */
+/* Checks that concern two options, which the field tables cannot express. */
 static em_status check_together(const em_parse *p)
 {
     const em_run_options *run = &p->config->run;
@@ -180,7 +180,7 @@ static em_status expand_paths(const em_parse *p, const em_config_section *sectio
     return status;
 }
 
-/* The output, where it was named: not of the config's folder, but variables stand in it too. */
+/* Expands variables in a given name of the output, which is not relative to the config's folder. */
 static em_status expand_output(const em_parse *p)
 {
     const em_yaml_entry *entry = em_yaml_find(p->yaml, "output.file");
@@ -206,12 +206,9 @@ static em_status apply_override(em_yaml *yaml, const char *override)
         return em_fail(EM_ECONFIG, "--set %s: expected key.path=value",
                        em_excerpt_of(override).text);
     status = em_format_text(&place, "--set %s", em_excerpt_of(override).text);
-    if (!status)
-        status = em_format_text(&key, "%.*s", (int)length, override);
-    if (!status)
-        status = em_yaml_put(yaml, place, key, override + length + 1);
-    em_release(&key);
-    em_release(&place);
+    status = status ? status : em_format_text(&key, "%.*s", (int)length, override);
+    status = status ? status : em_yaml_put(yaml, place, key, override + length + 1);
+    em_release_all(&key, &place);
     return status;
 }
 
@@ -262,14 +259,14 @@ static em_status read_text(em_parse *p, const char *text, int n_override,
     return status;
 }
 
-/* Twice, as what is in it depends on its model: a first look finds which one that is. */
+/* Parses twice, because what a model's options may hold depends on the model, which the first pass
+ * finds. */
 static em_status read_for_model(em_parse *p, const char *text, int n_override,
                                 const char *const *override)
 {
     em_status status = read_text(p, text, n_override, override);
 
-    if (!status)
-        status = em_config_choose_model(p);
+    status = status ? status : em_config_choose_model(p);
     if (status || !p->section[EM_SECTION_MODEL].chosen)
         return status;
     em_yaml_destroy(&p->yaml);
@@ -280,20 +277,13 @@ static em_status understand(em_parse *p)
 {
     em_status status = em_config_lay_sections(p);
 
-    if (!status)
-        status = em_config_choose_samplers(p);
-    if (!status)
-        status = em_config_check_keys(p);
-    if (!status)
-        status = require_names(p);
-    if (!status)
-        status = read_sections(p);
-    if (!status)
-        status = check_together(p);
-    if (!status)
-        status = em_config_write(p, false, &p->config->full);
-    if (!status)
-        status = em_config_write(p, true, &p->config->stored);
+    status = status ? status : em_config_choose_samplers(p);
+    status = status ? status : em_config_check_keys(p);
+    status = status ? status : require_names(p);
+    status = status ? status : read_sections(p);
+    status = status ? status : check_together(p);
+    status = status ? status : em_config_write(p, false, &p->config->full);
+    status = status ? status : em_config_write(p, true, &p->config->stored);
     for (int i = 0; !status && i < p->n_section; i++)
         status = expand_paths(p, &p->section[i]);
     return status ? status : expand_output(p);
@@ -307,12 +297,9 @@ static em_status parse_config(const char *path, const char *text, int n_override
     em_parse p = {.config = config};
 
     *out = config;
-    if (!status)
-        status = em_copy_text(path, &config->path);
-    if (!status)
-        status = read_for_model(&p, text, n_override, override);
-    if (!status)
-        status = understand(&p);
+    status = status ? status : em_copy_text(path, &config->path);
+    status = status ? status : read_for_model(&p, text, n_override, override);
+    status = status ? status : understand(&p);
     if (config)
         config->yaml = p.yaml;
     if (status)
@@ -354,8 +341,107 @@ void em_config_destroy(em_config **config)
     em_release(&c->model_options);
     em_plugin_close(&c->plugin);
     em_yaml_destroy(&c->yaml);
-    em_release(&c->path);
-    em_release(&c->full);
-    em_release(&c->stored);
+    em_release_all(&c->path, &c->full, &c->stored);
     em_release(config);
+}
+
+/* ---- the config with every default, as YAML ---- */
+
+/* The key of a field, `kappa: k0:` on two lines where it is the first of its group. */
+static void write_key(const char *indent, const em_field *field, const em_field *previous,
+                      FILE *out)
+{
+    const char *dot = strchr(field->name, '.');
+    const size_t group = dot ? (size_t)(dot + 1 - field->name) : 0;
+
+    if (dot && (!previous || strncmp(previous->name, field->name, group) != 0))
+        fprintf(out, "%s%.*s:\n", indent, (int)group - 1, field->name);
+    fprintf(out, "%s%s%s: ", indent, dot ? "  " : "", field->name + group);
+}
+
+static bool is_listed(const char *const *list, const char *name)
+{
+    while (*list && strcmp(*list, name) != 0)
+        list++;
+    return *list != NULL;
+}
+
+static const em_field block_field =
+    EM_TEXT(em_kernel_options, block, .doc = "parameters of the model that the sampler moves");
+
+/* A sampler of a list begins with its block. */
+static void write_head(const em_parse *p, const em_config_section *section, FILE *out)
+{
+    const ptrdiff_t i = section - &p->section[EM_SECTION_SAMPLER];
+
+    if (!em_is_element(p, section)) {
+        fprintf(out, "%s:\n", section->name);
+        if (section->chosen)
+            fprintf(out, "  name: %s\n", section->chosen);
+        return;
+    }
+    fprintf(out, "%s  - block: ", i == 0 ? "sampler:\n" : "");
+    em_field_write(&block_field, &p->config->kernel[i], out);
+    fprintf(out, "\n    name: %s\n", section->chosen);
+}
+
+static void write_section(const em_parse *p, const em_config_section *section,
+                          const char *const *left_out, FILE *out)
+{
+    const em_field *previous = NULL;
+
+    write_head(p, section, out);
+    for (const em_field *field = section->fields; field && field->name; field++) {
+        if (left_out && is_listed(left_out, field->name))
+            continue;
+        write_key(em_is_element(p, section) ? "    " : "  ", field, previous, out);
+        em_field_write(field, section->options, out);
+        fputc('\n', out);
+        previous = field;
+    }
+}
+
+/* What the mass of a sampler of a list has otherwise than the section `mass`. */
+static void write_own_mass(const em_parse *p, int i, FILE *out)
+{
+    const em_config_section *section = &p->section[p->n_outer + i];
+    const em_field *previous = NULL;
+
+    for (const em_field *field = section->fields; field->name; field++) {
+        if (!em_yaml_find(p->yaml, em_join_key(section->name, field->name).text))
+            continue;
+        if (!previous)
+            fprintf(out, "    mass:\n");
+        write_key("      ", field, previous, out);
+        em_field_write(field, section->options, out);
+        fputc('\n', out);
+        previous = field;
+    }
+}
+
+em_status em_config_write(const em_parse *p, bool is_stored, char **full)
+{
+    static const char *const both[] = {"file", "shards", NULL};
+    static const char *const file[] = {"file", NULL};
+    const char *const *left_out = !is_stored                           ? NULL
+                                  : em_config_shards_matter(p->config) ? file
+                                                                       : both;
+    size_t length;
+    char *text = NULL;
+    FILE *out = open_memstream(&text, &length);
+    em_status status;
+
+    if (!out)
+        return em_fail(EM_EMEMORY, "out of memory while writing the config");
+    for (int i = 0; i < p->n_outer; i++) {
+        write_section(p, &p->section[i], left_out, out);
+        if (em_is_element(p, &p->section[i]))
+            write_own_mass(p, i - EM_SECTION_SAMPLER, out);
+    }
+    if (fclose(out) == 0)
+        status = em_copy_text(text, full);
+    else
+        status = em_fail(EM_EMEMORY, "out of memory while writing the config");
+    free(text);
+    return status;
 }

@@ -1,4 +1,4 @@
-/* The config: parsed from YAML text on every rank, checked against the field tables. */
+/* The config: parsed from YAML text on every rank and checked against the field tables. */
 #ifndef EM_RUN_CONFIG_CONFIG_H
 #define EM_RUN_CONFIG_CONFIG_H
 
@@ -70,25 +70,23 @@ typedef struct em_config {
 
 extern const em_field em_run_fields[], em_stop_fields[], em_output_fields[];
 
-/* Whether the key is an option, as model.data, of the model `model` (em_model_ops) that takes a
- * mapping, or a list too, as one value; NULL: the model is to be found first. Local. */
+/* Whether the key is an option, such as model.data, of the model `model` (em_model_ops) that takes
+ * a mapping, or also a list, as one value. NULL: the model is not known yet. Local. */
 em_yaml_data em_config_is_data(const void *model, const char *key);
 
-/* The same where the model does not matter: each of its options is one value. Local. */
+/* The same without regard to the model: each option of a model may be one value. Local. */
 em_yaml_data em_config_may_be_data(const void *context, const char *key);
 
-/*
- * Parses `text`, the content of the file `path` (which is used for messages and for the folder of
+/* Parses `text`, the content of the file `path` (which is used for messages and for the folder of
  * relative paths), then applies `n_override` overrides "key.path=value". Local. Errors: EM_ECONFIG,
  * one line with file:line (or "--set key"), what was found, what was expected, and the nearest
- * valid name; EM_EMEMORY.
- */
+ * valid name; EM_EMEMORY. */
 em_status em_config_parse(const char *path, const char *text, int n_override,
                           const char *const *override, em_config **out);
 void em_config_destroy(em_config **config);
 
-/* Makes the model of a config. Where an error begins with the key of one of its options
- * ("model.layers[1]: found ...") the place of that is put in front of it. Collective. Errors: those
+/* Creates the model of a config. If the error begins with the key of one of its options
+ * ("model.layers[1]: found ..."), the place of that key is put in front. Collective. Errors: those
  * of em_model_ops.create, not agreed. */
 em_status em_config_create_model(const em_config *config, const em_model_context *context,
                                  em_model **out);
@@ -110,7 +108,8 @@ int em_config_sections(const em_config *config, em_section section[EM_MOST_SECTI
 /* Whether a sampler of the config takes minibatches. Local. */
 bool em_config_takes_minibatches(const em_config *config);
 
-/* Whether draws depend on run.shards: only the sums of minibatches may, by rounding. Local. */
+/* Whether the draws depend on run.shards: only fast sums over minibatches do, by rounding.
+ * Local. */
 bool em_config_shards_matter(const em_config *config);
 
 #endif

@@ -89,8 +89,7 @@ static em_status compare_option(const comparison *c, const em_section *section,
     bool old_inherits = false, new_inherits = false;
     em_status status = get_canonical(c->old, section, field, &old, &old_inherits);
 
-    if (!status)
-        status = get_canonical(c->new, section, field, &new, &new_inherits);
+    status = status ? status : get_canonical(c->new, section, field, &new, &new_inherits);
     const bool is_of_other = old_inherits && new_inherits; /* whose comparison says it */
     if (!status && !is_of_other && !(old && new &&strcmp(old, new) == 0)) {
         if (!field->may_change)
@@ -98,8 +97,7 @@ static em_status compare_option(const comparison *c, const em_section *section,
         if (strcmp(section->name, "stop") == 0 && strcmp(field->name, "max_time") != 0)
             c->changes->stop_rule = true;
     }
-    em_release(&old);
-    em_release(&new);
+    em_release_all(&old, &new);
     return status;
 }
 

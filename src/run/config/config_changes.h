@@ -1,4 +1,4 @@
-/* What differs between the config of a run and that of its continuation. */
+/* The differences between the config of a run and that of its continuation. */
 #ifndef EM_RUN_CONFIG_CONFIG_CHANGES_H
 #define EM_RUN_CONFIG_CONFIG_CHANGES_H
 
@@ -9,10 +9,8 @@ typedef struct em_changes {
     bool stop_rule; /* when a run is to end early is another rule */
 } em_changes;
 
-/*
- * Compares, by what each option's row says, a config with the text that a file keeps of another
- * one. An option that the text does not know had its default then. Local. Errors: EM_EMEMORY.
- */
+/* Compares a config with the stored text of another one, by the field tables. An option that the
+ * text lacks had its default. Local. Errors: EM_EMEMORY. */
 em_status em_changes_find(const em_config *config, const char *stored, em_changes *out);
 void em_changes_release(em_changes *changes);
 

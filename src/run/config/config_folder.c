@@ -67,7 +67,7 @@ static char *real_folder_of(const char *path)
     return real;
 }
 
-/* How long the folders are that both paths begin with, "/" being 0 of them. */
+/* The length of the common parent folder of both paths; 0: only "/". */
 static size_t common_length(const char *a, const char *b)
 {
     size_t common = 0, i = 0;
@@ -80,8 +80,7 @@ static size_t common_length(const char *a, const char *b)
     return common;
 }
 
-/* The way from one folder to another, both without links: up from what they do not share, and down.
- */
+/* The relative path from one folder to another, both without links. */
 static em_status find_way(const char *from, const char *to, char **way)
 {
     const size_t common = common_length(from, to);
@@ -124,8 +123,7 @@ em_status em_home_put(em_writer *writer, const char *folder, const char *output,
     if (!status && leads && !text)
         status = em_copy_text("", &text);
     status = em_agree(status);
-    if (!status)
-        status = em_broadcast_text(&text);
+    status = status ? status : em_broadcast_text(&text);
     if (!status && *text)
         status = em_writer_put_text(writer, EM_HOME_ATTRIBUTE, text);
     em_release(&text);

@@ -1,12 +1,10 @@
-/* Private to the config: while it is understood, section by section. All Local. */
+/* Private to the config: its state while it is parsed, section by section. All Local. */
 #ifndef EM_RUN_CONFIG_CONFIG_PARSE_H
 #define EM_RUN_CONFIG_CONFIG_PARSE_H
 
 #include "run/config/config.h"
 #include "run/config/model_catalogue.h"
 #include "run/config/yaml.h"
-
-#include <stddef.h>
 
 /* A section of the config: the options of its table, or of the variant that its `name` chooses. */
 typedef struct em_config_section {
@@ -47,13 +45,12 @@ em_key em_join_key(const char *section, const char *option);
 /* Whether the section is of a sampler of the list. */
 bool em_is_element(const em_parse *p, const em_config_section *section);
 
-/* The section of the model, with the model that its name (or a library) chooses, and room for its
- * options: of a config that was looked over. Errors: EM_ECONFIG, EM_EMEMORY; a missing name is for
- * the caller to tell, after misspelt keys. */
+/* Adds the section of the model, with the model that its name or library selects and memory for its
+ * options. Errors: EM_ECONFIG, EM_EMEMORY; the caller reports a missing name, after misspelt
+ * keys. */
 em_status em_config_choose_model(em_parse *p);
 
-/* The other sections that the config has: its samplers are counted. Errors: EM_ECONFIG: too many.
- */
+/* Adds the other sections, one for each sampler. Errors: EM_ECONFIG: too many samplers. */
 em_status em_config_lay_sections(em_parse *p);
 
 /* Checks that every key is an option of its section. Errors: EM_ECONFIG, with what may have been
@@ -63,14 +60,12 @@ em_status em_config_check_keys(em_parse *p);
 /* Whether a config has a section that it may do without: `name: {}`, or one of its options. */
 bool em_config_has_section(const em_yaml *yaml, const char *name);
 
-/* The samplers by their names likewise. */
+/* Selects the samplers by their names. Errors: as for the model. */
 em_status em_config_choose_samplers(em_parse *p);
 
-/*
- * The config in full. Paths stand in it as they were written, so that it does not depend on the
- * machine. What is stored depends neither on where the file is put, nor on the shards where the
- * draws do not. Errors: EM_EMEMORY.
- */
+/* Writes the config with all defaults. Paths stay as written, so that the text does not depend on
+ * the machine. The stored form omits the name of the output, and the shards unless the draws depend
+ * on them. Errors: EM_EMEMORY. */
 em_status em_config_write(const em_parse *p, bool is_stored, char **full);
 
 #endif

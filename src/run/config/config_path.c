@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Data that the environment does not place lie beside the config. */
+/* The folder of data, beside the config, if the environment variable is not set. */
 static const char data_name[] = "EMASS_DATA", data_folder[] = "data";
 
 static bool is_set(const char *name)
@@ -90,8 +90,7 @@ em_status em_expand_path(const char *config_path, char **path)
         char *written = *path;
         *path = NULL;
         status = em_format_text(path, "%.*s%s", folder, config_path, replaced);
-        if (!status)
-            status = check_data(written, *path);
+        status = status ? status : check_data(written, *path);
         em_release(&written);
     }
     free(replaced);
@@ -105,14 +104,11 @@ static em_status write_column(const char *config_path, const char *text, FILE *o
     char *path = NULL, *whole = NULL;
     em_status status = em_format_text(&path, "%.*s", (int)(colon - text), text);
 
-    if (!status)
-        status = em_expand_path(config_path, &path);
-    if (!status)
-        status = em_format_text(&whole, "%s%s", path, colon);
+    status = status ? status : em_expand_path(config_path, &path);
+    status = status ? status : em_format_text(&whole, "%s%s", path, colon);
     if (!status)
         em_json_write_string(whole, out);
-    em_release(&path);
-    em_release(&whole);
+    em_release_all(&path, &whole);
     return status;
 }
 

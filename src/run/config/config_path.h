@@ -6,22 +6,18 @@
 
 #include <stdbool.h>
 
-/*
- * Turns a path as it is written in the config `config_path` into one from the current folder, in
- * place: ${NAME} is replaced by the environment variable, and what is then relative is taken from
- * the config's folder. Where ${EMASS_DATA} is not set it is "data", and the file has to be there.
- * Local. Errors: EM_ECONFIG, for the caller to say where; EM_EMEMORY.
- */
+/* Replaces a path from the config `config_path` by one relative to the current folder: each ${NAME}
+ * becomes the environment variable, and a relative path is taken from the config's folder.
+ * ${EMASS_DATA} defaults to "data"; then the file must exist. Local. Errors: EM_ECONFIG, to which
+ * the caller adds the place; EM_EMEMORY. */
 em_status em_expand_path(const char *config_path, char **path);
 
-/*
- * The same for the paths in the JSON text of a mapping, in place: in strings, not names, that have
- * a colon, what stands before the last one (table.csv:age). Errors: EM_ECONFIG, EM_EMEMORY.
- */
+/* The same for the paths in the JSON text of a mapping, in place: the part before the last colon of
+ * each string that has one and is not a name (table.csv:age). Errors: EM_ECONFIG, EM_EMEMORY. */
 em_status em_expand_paths(const char *config_path, char **json);
 
-/* Whether there is a file at an expanded path, or the file of one with a dataset in it
- * (file.h5:/x); of a mapping as JSON, at each of its paths. Local. */
+/* Whether a file exists at an expanded path, or the file of one with a dataset (file.h5:/x); for a
+ * mapping as JSON, at each of its paths. Local. */
 bool em_path_is_there(const char *path);
 
 #endif

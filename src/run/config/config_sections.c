@@ -1,8 +1,19 @@
 /* The sections of a config, which has one sampler or a list of them. */
+#include "adaptation/mass_window/mass_options.h"
+#include "base/memory.h"
 #include "base/text.h"
 #include "emass/model/counts.h"
+#include "base/text/nearest.h"
+#include "mass/estimator.h"
+#include "model/model_list.h"
+#include "run/config/config.h"
 #include "run/config/config_parse.h"
+#include "run/config/config_path.h"
+#include "run/config/model_catalogue.h"
+#include "sampler/kernel/sampler.h"
 
+#include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -166,4 +177,284 @@ em_yaml_data em_config_may_be_data(const void *context, const char *key)
 {
     (void)context;
     return option_of_model(key) ? EM_YAML_ALL_IS_DATA : EM_YAML_NO_DATA;
+}
+
+/* ---- the model and the samplers that the names in a config select ---- */
+
+/* Whether this is a regression that has another family, or other effects, than those of the models
+ * here. */
+static bool is_other_regression(const char *name)
+{
+    static const char *const names[] = {
+        "gamma",    "beta",     "ordinal",     "cumulative",       "ordered",  "multinomial",
+        "probit",   "cloglog",  "categorical", "inverse_gaussian", "binomial", "zero_inflated",
+        "weibull",  "cox",      "survival",    "lognormal",        "tweedie",  "hurdle",
+        "mixed",    "lmer",     "glmer",       "multilevel",       "gam",      "hierarchical",
+        "quantile", "stan_glm", "brms"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+static em_status unknown_variant(const em_config_section *section, const em_yaml_entry *entry)
+{
+    const bool is_text = entry->value.kind == EM_VALUE_SCALAR;
+    const char *found = is_text ? entry->value.text.value[0] : "";
+    em_nearest nearest = em_nearest_start(found);
+    em_variant variant;
+
+    for (int i = 0; section->variants(i, &variant); i++)
+        em_nearest_offer(&nearest, variant.name);
+    if (!is_text)
+        return em_fail(EM_ECONFIG, "%s: %s: expected a name (see emass list %ss)", entry->place,
+                       entry->key, section->kind);
+    if (strcmp(section->kind, "model") == 0 && is_other_regression(found))
+        return em_fail(
+            EM_ECONFIG,
+            "%s: unknown model '%s'; regressions are linear, logistic, poisson and "
+            "negative_binomial, and another takes a Stan program (name: stan), which brms "
+            "or Bambi write",
+            entry->place, found);
+    if (nearest.name)
+        return em_fail(EM_ECONFIG, "%s: unknown %s '%s'; did you mean %s?", entry->place,
+                       section->kind, em_excerpt_of(found).text, nearest.name);
+    return em_fail(EM_ECONFIG, "%s: unknown %s '%s' (see emass list %ss)", entry->place,
+                   section->kind, em_excerpt_of(found).text, section->kind);
+}
+
+/* Chooses the variant and allocates its options; *index is its place in the list, unless a name is
+ * missing, which is for require_name to say, after misspelt keys. */
+static em_status choose(em_parse *p, em_config_section *section, int *index)
+{
+    const em_yaml_entry *entry = em_yaml_find(p->yaml, em_join_key(section->name, "name").text);
+    const bool is_text = entry && entry->value.kind == EM_VALUE_SCALAR;
+    const char *name = is_text ? entry->value.text.value[0] : entry ? NULL : section->fallback;
+    em_variant variant;
+
+    if (!entry && !name)
+        return EM_OK;
+    for (int i = 0; name && section->variants(i, &variant); i++)
+        if (strcmp(variant.name, name) == 0) {
+            *index = i;
+            section->chosen = variant.name;
+            section->fields = variant.fields;
+            return em_allocate(1, variant.options_size, &section->options);
+        }
+    return unknown_variant(section, entry);
+}
+
+/* The library where the model's name is none of ours; NULL: none is given, or it is an option. */
+static const em_yaml_entry *find_library(const em_parse *p)
+{
+    const em_yaml_entry *name = em_yaml_find(p->yaml, "model.name");
+    const em_yaml_entry *library = em_yaml_find(p->yaml, "model.library");
+    const char *wanted =
+        name && name->value.kind == EM_VALUE_SCALAR ? name->value.text.value[0] : "";
+    em_variant variant;
+
+    for (int i = 0; em_model_variant(i, &variant); i++)
+        if (strcmp(variant.name, wanted) == 0)
+            return NULL;
+    return library && library->value.kind == EM_VALUE_SCALAR ? library : NULL;
+}
+
+/* A model that is in a plug-in. */
+static em_status choose_plugin(em_parse *p, const em_yaml_entry *library)
+{
+    const em_yaml_entry *name = em_yaml_find(p->yaml, "model.name");
+    em_config_section *section = &p->section[EM_SECTION_MODEL];
+    char *path = NULL;
+    em_status status = em_copy_text(library->value.text.value[0], &path);
+
+    status = status ? status : em_expand_path(p->config->path, &path);
+    status = status ? status : em_plugin_open(path, &p->config->plugin);
+    em_release(&path);
+    if (status == EM_ECONFIG)
+        return em_fail(status, "%s: %s: %s", library->place, library->key, em_error_text());
+    if (status)
+        return status;
+    p->config->model = em_plugin_model(p->config->plugin);
+    section->chosen = p->config->model->name;
+    section->fields = p->config->model->fields;
+    if (name && (name->value.kind != EM_VALUE_SCALAR ||
+                 strcmp(name->value.text.value[0], section->chosen) != 0))
+        return em_fail(EM_ECONFIG, "%s: %s: expected %s, the model that is in %s", name->place,
+                       name->key, section->chosen,
+                       em_excerpt_of(library->value.text.value[0]).text);
+    return em_allocate(1, p->config->model->options_size, &section->options);
+}
+
+em_status em_config_choose_model(em_parse *p)
+{
+    const em_yaml_entry *library = find_library(p);
+    em_config_section *section = &p->section[p->n_section++];
+    int model = 0;
+
+    *section = (em_config_section){.name = "model", .kind = "model", .variants = em_model_variant};
+    const em_status status = library ? choose_plugin(p, library) : choose(p, section, &model);
+
+    if (!library)
+        p->config->model = em_model_at(model);
+    p->config->model_options = section->options;
+    return status;
+}
+
+/* The parameters that a sampler of a list is of. */
+static em_status read_block(em_parse *p, const em_config_section *section,
+                            em_kernel_options *kernel)
+{
+    const em_yaml_entry *parent = em_yaml_find(p->yaml, section->name);
+    const em_yaml_entry *block = em_yaml_find(p->yaml, em_join_key(section->name, "block").text);
+    em_status status;
+
+    if (!block)
+        return em_fail(EM_ECONFIG, "%s: %s.block is missing: which parameters it moves",
+                       parent->place, section->name);
+    if (block->value.kind != EM_VALUE_SCALAR)
+        return em_fail(EM_ECONFIG, "%s: %s: expected the name of a block of the model's parameters",
+                       block->place, block->key);
+    status = em_copy_text(block->value.text.value[0], &kernel->block);
+    return status ? status : em_copy_text(block->place, &kernel->location);
+}
+
+static em_status choose_kernel(em_parse *p, int i)
+{
+    em_kernel_options *kernel = &p->config->kernel[i];
+    em_config_section *section = &p->section[EM_SECTION_SAMPLER + i];
+    int sampler = 0;
+    em_status status;
+
+    if (!p->is_list)
+        section->fallback =
+            p->config->model->sampler ? p->config->model->sampler : em_default_sampler;
+    status = choose(p, section, &sampler);
+    kernel->ops = em_samplers[sampler];
+    kernel->options = section->options;
+    return status || !p->is_list ? status : read_block(p, section, kernel);
+}
+
+em_status em_config_choose_samplers(em_parse *p)
+{
+    em_config *config = p->config;
+    em_status status = EM_OK;
+
+    for (int i = 0; !status && i < config->n_kernel; i++)
+        status = choose_kernel(p, i);
+    config->sampler = config->kernel[0].ops;
+    config->sampler_options = config->kernel[0].options;
+    return status;
+}
+
+/* ---- options of the sections run, stop and output ---- */
+
+static const char *const minibatch_sums[] = {"fast", "by_parts", NULL};
+
+const em_field em_run_fields[] = {
+    EM_INT(em_run_options, chains, .minimum = 1, .maximum = 1e6, .fallback = "4",
+           .doc = "chains, dealt to the ranks (or groups of ranks)"),
+    EM_INT(em_run_options, superchains, .minimum = 2, .maximum = 1e6, .fallback = "none",
+           .word = "none",
+           .doc = "of as many chains each, which start at one point: nested R-hat then judges many "
+                  "short chains, in place of R-hat; none: each chain has a start of its own"),
+    EM_INT(em_run_options, shards, .minimum = 1, .maximum = 1e6, .fallback = "1",
+           .doc = "ranks that share the data of one chain, each holding a part of it; the draws "
+                  "are the same on any number of them, but for rounding with fast minibatch_sums"),
+    EM_INT(em_run_options, warmup, .maximum = 1e9, .fallback = "auto", .word = "auto",
+           .doc = "iterations of adaptation before the draws; auto: as many as hmc and nuts need, "
+                  "at most 950; 1000 for the others; in a list of samplers each stops adapting "
+                  "after its own, and the draws begin after the longest"),
+    EM_INT(em_run_options, draws, .minimum = 1, .maximum = 1e9, .fallback = "1000",
+           .doc = "draws stored per chain", .may_change = true),
+    EM_INT(em_run_options, thin, .minimum = 1, .maximum = 1e6, .fallback = "1",
+           .doc = "iterations per stored draw"),
+    EM_INT(em_run_options, seed, .maximum = 9007199254740992, .fallback = "1",
+           .doc =
+               "of all random numbers; the same seed gives the same draws on any number of ranks"),
+    EM_REAL(em_run_options, init_radius, .maximum = 1e6, .fallback = "2",
+            .doc =
+                "chains start uniformly in [-init_radius, init_radius] on the unconstrained scale"),
+    EM_CHOICE(em_run_options, minibatch_sums, .fallback = "fast", .choices = minibatch_sums,
+              .doc = "by_parts: sums over minibatches too have the same bits on any number of "
+                     "shards, which takes up to ten times as long where they have few rows; fast: "
+                     "the rows are the same, sums are rounded"),
+    {0}};
+
+const em_field em_stop_fields[] = {
+    EM_REAL(em_stop_options, r_hat, .minimum = 1, .maximum = 100, .fallback = "none",
+            .word = "none",
+            .doc = "stop early when the largest R-hat is at most this; none: no such rule, the "
+                   "verdict says 1.01",
+            .may_change = true),
+    EM_REAL(em_stop_options, ess, .minimum = 1, .maximum = 1e12, .fallback = "none", .word = "none",
+            .doc = "stop early when the smallest bulk or tail ESS is at least this; none: no such "
+                   "rule, the verdict says 100 per chain",
+            .may_change = true),
+    EM_INT(em_stop_options, check_every, .minimum = 1, .maximum = 1e9, .fallback = "200",
+           .doc = "draws between checks of these rules, and between reports of progress",
+           .may_change = true),
+    EM_INT(em_stop_options, consecutive, .minimum = 1, .maximum = 1e6, .fallback = "2",
+           .doc = "checks in a row that have to pass", .may_change = true),
+    EM_DURATION(em_stop_options, max_time, .maximum = INFINITY, .fallback = "none", .word = "none",
+                .doc = "stop after this time even if not all is done; none: no limit",
+                .may_change = true),
+    {0}};
+
+const em_field em_output_fields[] = {
+    EM_TEXT(em_output_options, file, .fallback = "",
+            .doc = "from the current folder, ${NAME} as in paths of data; absent: named like the "
+                   "config, with "
+                   ".h5",
+            .may_change = true),
+    EM_BOOL(em_output_options, save_warmup, .fallback = "false",
+            .doc = "store the draws of warmup too"),
+    EM_BOOL(em_output_options, save_unconstrained, .fallback = "false",
+            .doc = "store the draws on the unconstrained scale too"),
+    EM_INT(em_output_options, prior_draws, .minimum = 0, .maximum = 1e9, .fallback = "0",
+           .doc =
+               "draws of each chain from the prior, in the group prior; what the model draws anew "
+               "of each (posterior_predictive) goes to prior_predictive"),
+    EM_TEXTS(em_output_options, variables, .fallback = "[]",
+             .doc = "variables to store, * and ? as in file names; none named: all"),
+    EM_INT(em_output_options, flush_every, .minimum = 1, .maximum = 1e6, .fallback = "100",
+           .doc =
+               "draws between chances to write; small ones are written together, in a second or so",
+           .may_change = true),
+    EM_DURATION(em_output_options, checkpoint_every, .maximum = INFINITY, .fallback = "10m",
+                .doc = "time between checkpoints", .may_change = true),
+    EM_BOOL(em_output_options, keep_checkpoint, .fallback = "false",
+            .doc =
+                "leave the last checkpoint of a finished run beside its file as well; needed only "
+                "to extend a run whose state is larger than 64 MB and than its draws, as "
+                "the file then leaves the state out",
+            .may_change = true),
+    {0}};
+
+bool em_model_variant(int i, em_variant *out)
+{
+    const em_model_ops *ops = em_model_at(i);
+
+    if (ops)
+        *out = (em_variant){ops->name, ops->doc, ops->source, ops->options_size, ops->fields};
+    return ops;
+}
+
+bool em_sampler_variant(int i, em_variant *out)
+{
+    const em_sampler_ops *ops = em_samplers[i];
+
+    if (ops)
+        *out = (em_variant){ops->name, ops->doc, ops->source, ops->options_size, ops->fields};
+    return ops;
+}
+
+bool em_estimator_variant(int i, em_variant *out)
+{
+    const em_estimator_ops *ops = em_estimators[i];
+
+    if (ops) /* all of them have the options of the section */
+        *out =
+            (em_variant){ops->name, ops->doc, ops->source, sizeof(em_mass_options), em_mass_fields};
+    return ops;
 }

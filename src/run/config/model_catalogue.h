@@ -1,4 +1,5 @@
-/* What a config can choose from by name, in one form: for the parser and for `emass list`. */
+/* The models, samplers and estimators that a config can name, in one form for the parser and for
+ * `emass list`. */
 #ifndef EM_RUN_CONFIG_MODEL_CATALOGUE_H
 #define EM_RUN_CONFIG_MODEL_CATALOGUE_H
 

@@ -17,10 +17,8 @@ static int64_t most(int64_t a, int64_t b)
 /* HDF5 takes time and memory by the chunk, so that a chain of usual length is one. */
 enum { LONG_CHUNK = 1 << 14 };
 
-/*
- * A run of usual size is watched as a whole. Where chains x draws are so many that looking at one
- * number takes seconds, every few draws do, but no chain is left with fewer than have an ESS.
- */
+/* A run of usual size is watched completely. Where chains x draws are so many that checking one
+ * number takes seconds, only every few draws are, but enough of each chain for an ESS. */
 enum { MOST_VALUES = 1 << 22, LEAST_ROWS = 16 };
 
 static const int64_t watched_bytes = INT64_C(1) << 30;
@@ -37,7 +35,7 @@ static em_watch plan_watch(int64_t n_chain, int64_t n_draw, em_width width)
     return watch;
 }
 
-/* Past this, sizes in bytes would not fit the numbers that HDF5 and we count them with. */
+/* Checks that sizes in bytes fit the integers of HDF5 and ours. */
 static em_status check_size(const em_config *config, int64_t warmup, int64_t width)
 {
     const em_run_options *run = &config->run;
@@ -52,10 +50,8 @@ static em_status check_size(const em_config *config, int64_t warmup, int64_t wid
                                     (long long)width, bytes);
 }
 
-/*
- * A write is collective and takes its time whatever its size: small draws wait for one another, up
- * to 8 MB for all chains of the run.
- */
+/* How many draws to keep before writing. A write is collective and has a fixed cost, so that small
+ * draws are written together, up to 8 MB for all chains. */
 static int64_t plan_buffer(int64_t n_chain, int64_t flush_every, int64_t width)
 {
     enum { MOST_DRAWS = 1000, MOST_WAITING = 1 << 20 };

@@ -11,11 +11,9 @@ typedef struct em_width {
     int64_t all, posterior, watched, parameters;
 } em_width;
 
-/*
- * What is kept in memory to be watched for convergence: the first `width` numbers of every
+/* What is kept in memory to be watched for convergence: the first `width` numbers of every
  * `every`-th draw, `n_row` draws of each chain in all. It is bounded for all chains of the run
- * together and not for a rank, so that a stop rule decides the same on any number of ranks.
- */
+ * together and not for a rank, so that a stop rule decides the same on any number of ranks. */
 typedef struct em_watch {
     int64_t width, every, n_row;
     int64_t n_parameter; /* the first numbers, which a check looks at first, or alone */

@@ -1,6 +1,5 @@
 #include "run/config/yaml.h"
 
-#include "base/array.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "base/text/json.h"
@@ -48,8 +47,7 @@ const em_yaml_entry *em_yaml_find(const em_yaml *yaml, const char *key)
 
 static void release_entry(em_yaml_entry *entry)
 {
-    em_release(&entry->key);
-    em_release(&entry->place);
+    em_release_all(&entry->key, &entry->place);
     em_value_release(&entry->value);
 }
 
@@ -162,8 +160,7 @@ static em_status append_text(em_texts *texts, int64_t *capacity, const char *tex
     em_status status = em_array_reserve(&texts->value, capacity, texts->count, texts->count + 1,
                                         sizeof *texts->value);
 
-    if (!status)
-        status = em_copy_text(text, &texts->value[texts->count]);
+    status = status ? status : em_copy_text(text, &texts->value[texts->count]);
     texts->count += status == EM_OK;
     return status;
 }
@@ -207,8 +204,7 @@ static em_status read_numbered(parse *p, const yaml_event_t *event, const char *
     char *key = NULL;
     em_status status = em_format_text(&key, "%s[%lld]", path, (long long)i);
 
-    if (!status)
-        status = read_node(p, event, key, event->start_mark.line, depth + 1);
+    status = status ? status : read_node(p, event, key, event->start_mark.line, depth + 1);
     em_release(&key);
     return status;
 }
@@ -264,8 +260,7 @@ static em_status note_element(parse *p, const yaml_event_t *event, int64_t i)
     char *key = NULL;
     em_status status = em_format_text(&key, "%s[%lld]", p->list, (long long)i);
 
-    if (!status)
-        status = new_entry(p, key, event->start_mark.line, &entry);
+    status = status ? status : new_entry(p, key, event->start_mark.line, &entry);
     if (!status)
         entry->value.kind = EM_VALUE_MAPPING;
     em_release(&key);
@@ -337,8 +332,7 @@ static em_status read_data(parse *p, const yaml_event_t *event, const char *key,
     if (!out || fclose(out) != 0)
         status = em_fail(EM_EMEMORY, "out of memory while reading YAML");
     value->kind = EM_VALUE_MAPPING;
-    if (!status)
-        status = append_text(&value->text, &capacity, text);
+    status = status ? status : append_text(&value->text, &capacity, text);
     free(text);
     return status;
 }
@@ -361,8 +355,7 @@ static em_status read_pair(parse *p, const yaml_event_t *name, const char *path,
                                 (const char *)name->data.scalar.value);
     if (!status) {
         status = next_event(p, &event);
-        if (!status)
-            status = read_node(p, &event, key, line, depth + 1);
+        status = status ? status : read_node(p, &event, key, line, depth + 1);
         yaml_event_delete(&event);
     }
     em_release(&key);
@@ -440,16 +433,13 @@ static em_status read_document(parse *p, const char *key)
     yaml_event_t event;
     em_status status = skip(p, YAML_STREAM_START_EVENT, "not YAML");
 
-    if (!status)
-        status = skip(p, YAML_DOCUMENT_START_EVENT, "found nothing, expected YAML");
+    status = status ? status : skip(p, YAML_DOCUMENT_START_EVENT, "found nothing, expected YAML");
     if (status)
         return status;
     status = next_event(p, &event);
-    if (!status)
-        status = read_node(p, &event, key, event.start_mark.line, 0);
+    status = status ? status : read_node(p, &event, key, event.start_mark.line, 0);
     yaml_event_delete(&event);
-    if (!status)
-        status = skip(p, YAML_DOCUMENT_END_EVENT, "not YAML");
+    status = status ? status : skip(p, YAML_DOCUMENT_END_EVENT, "not YAML");
     if (!status)
         status = skip(p, YAML_STREAM_END_EVENT, "found a second document, expected one");
     return status;

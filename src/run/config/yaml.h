@@ -9,7 +9,6 @@
 
 #include "base/options/field.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct em_yaml_entry {

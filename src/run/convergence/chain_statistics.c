@@ -84,8 +84,7 @@ em_status em_chain_statistics_divergences(const em_chain_statistics *statistics,
 
     for (int64_t c = 0; !status && c < statistics->n_chain; c++)
         column[c] = statistics->chain[c].n_diverging;
-    if (!status)
-        status = em_grid_sum_chains(grid, 1, column, &sum);
+    status = status ? status : em_grid_sum_chains(grid, 1, column, &sum);
     *out = (int64_t)llround(sum);
     em_release(&column);
     return status;
@@ -108,8 +107,7 @@ static em_status find_stuck(const em_chain_statistics *statistics, em_grid *grid
         worst[0] = fmax(worst[0], -em_ebfmi_of(t->energy));
         worst[1] = fmax(worst[1], column[c] > 0 ? longest : 0);
     }
-    if (!status)
-        status = em_grid_sum_chains(grid, 1, column, &count);
+    status = status ? status : em_grid_sum_chains(grid, 1, column, &count);
     em_grid_maximum(grid, 2, worst);
     out->e_bfmi = isfinite(worst[0]) ? 0 - worst[0] : NAN;
     out->n_still = (int64_t)llround(count);

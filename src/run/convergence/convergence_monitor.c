@@ -34,8 +34,8 @@ struct em_monitor {
  * of a check; and what one rank copies for itself, which stays in its cache. */
 enum { BATCH = 1 << 22, OWN_BATCH = 1 << 16 };
 
-/* Draws of a number that are worth a rank's while beside others, and ranks that send as many
- * messages to each other in less time than they save. */
+/* Draws of a number for which it pays to share the check with another rank, and the most ranks that
+ * share one: more would spend their time on messages. */
 enum { PART = 1 << 14, MOST_PARTS = 64 };
 
 double em_monitor_r_hat_limit(const em_stop_options *stop)
@@ -48,7 +48,7 @@ em_starts em_monitor_starts(const em_run_options *run)
     return (em_starts){run->chains, run->superchains > 0 ? run->superchains : 0};
 }
 
-/* 100 for each start: what is asked of a chain of its own, superchains have together. */
+/* 100 for each starting point: the chains of a superchain share one. */
 double em_monitor_ess_limit(const em_stop_options *stop, em_starts starts)
 {
     const int64_t n = starts.n_superchain > 0 ? starts.n_superchain : starts.n_chain;
@@ -67,7 +67,8 @@ static int64_t widest(const em_monitor *monitor)
     return em_deal_first(monitor->watch.width, em_grid_n_shard(monitor->grid), 1);
 }
 
-/* Where there are more ranks than numbers; of chains, each rank has one at least. */
+/* Into how many parts the chains of a number are divided where there are more ranks than numbers;
+ * each rank has at least one chain. */
 static int64_t parts_of(const em_monitor *monitor)
 {
     const int64_t n_chain = em_grid_n_chain(monitor->grid), width = widest(monitor);
@@ -98,8 +99,7 @@ em_status em_monitor_create(const em_grid *grid, const em_stop_options *stop, co
         status = em_allocate_doubles(monitor->n_local_chain * watch->n_row * monitor->width,
                                      &monitor->history);
     }
-    if (!status)
-        status = em_diag_create(&monitor->diag);
+    status = status ? status : em_diag_create(&monitor->diag);
     status = em_agree(status);
     if (!status) {
         monitor->n_part = parts_of(monitor);
@@ -142,8 +142,8 @@ void em_monitor_keep(em_monitor *monitor, int64_t chain, int64_t draw, const dou
                value + monitor->first, (size_t)monitor->width * sizeof *value);
 }
 
-/* One number's contribution to {r_hat, -ess}. Numbers that never change, the same in all chains,
- * have no R-hat and are passed over; any other NaN is as bad as can be. */
+/* Updates {r_hat, -ess} by one number. Numbers that are constant and equal in all chains have no
+ * R-hat and are skipped; any other NaN counts as the worst value. */
 static em_status worsen(em_monitor *monitor, int64_t n_row, const double *draws, double worst[2])
 {
     const int64_t n_chain = em_grid_n_chain(monitor->grid);
@@ -171,8 +171,8 @@ static bool meets(const em_monitor *monitor, const double worst[2])
            -worst[1] >= em_monitor_ess_limit(monitor->stop, starts);
 }
 
-/* Numbers of this shard that are looked at together: from `first` on, `n_column` of them, the
- * chains of each in n_part parts. */
+/* A batch: numbers of this shard that are checked together, `n_column` from `first` on; the chains
+ * of each are in n_part parts. */
 typedef struct batch {
     int64_t first, n_column, n_row, n_part;
     int64_t own_first, own; /* items, a number or a part of one, that this rank was dealt */
@@ -249,8 +249,8 @@ static em_status gather_batch(em_monitor *monitor, batch *b)
     return status;
 }
 
-/* Numbers of a shard that fit a batch, of which each group has some, and which MPI can count; the
- * same on all ranks. */
+/* How many numbers of a shard form a batch: as many as fit in memory, at least one for each group,
+ * and no more than MPI can count. The same on all ranks. */
 static int64_t most_columns(const em_monitor *monitor, int64_t n_row)
 {
     const int64_t n_chain = em_grid_n_chain(monitor->grid), size = n_chain * n_row;

@@ -20,11 +20,9 @@ typedef struct em_starts {
 
 em_starts em_monitor_starts(const em_run_options *run); /* Local. */
 
-/*
- * Watches what `watch` says; the shards of a group share the numbers out. Memory is taken up as
+/* Watches what `watch` says; the shards of a group share the numbers out. Memory is taken up as
  * draws come. Of superchains, where n_superchain > 0, R-hat is the nested one. `grid` and `stop`
- * outlive it. Collective. Errors: EM_EMEMORY, agreed.
- */
+ * outlive it. Collective. Errors: EM_EMEMORY, agreed. */
 em_status em_monitor_create(const em_grid *grid, const em_stop_options *stop, const em_watch *watch,
                             int64_t n_superchain, em_monitor **out);
 void em_monitor_destroy(em_monitor **monitor);
@@ -43,11 +41,9 @@ void em_monitor_keep(em_monitor *monitor, int64_t chain, int64_t draw, const dou
  */
 em_status em_monitor_check(em_monitor *monitor, int64_t n_draw, bool thorough, em_convergence *out);
 
-/*
- * The modes that chains are in by the numbers that are watched, of the first `n_draw` draws, and
+/* The modes that chains are in by the numbers that are watched, of the first `n_draw` draws, and
  * how many of these numbers grow without an end in sight (diagnostics/growth.h) and have an R-hat
- * above its limit. Collective. Errors: EM_EMEMORY, agreed.
- */
+ * above its limit. Collective. Errors: EM_EMEMORY, agreed. */
 em_status em_monitor_find_modes(em_monitor *monitor, int64_t n_draw, em_modes *modes,
                                 int64_t *n_growing);
 

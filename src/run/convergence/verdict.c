@@ -38,7 +38,7 @@ static const char *plural(int64_t n)
     return n == 1 ? "" : "s";
 }
 
-/* A number and the limit it is held to: "worst R-hat 1.003 (limit 1.01)". */
+/* Appends a number and its limit: "worst R-hat 1.003 (limit 1.01)". */
 static void append_number(size_t bytes, char *text, const char *what, int decimals, double value,
                           double limit)
 {
@@ -48,7 +48,7 @@ static void append_number(size_t bytes, char *text, const char *what, int decima
     em_append(bytes, text, "%s %s (limit %g)", what, isnan(value) ? "undefined" : number, limit);
 }
 
-/* What no number says. */
+/* Appends the findings that have no limit. */
 static void append_findings(const em_evidence *e, size_t bytes, char *text)
 {
     const em_findings *f = &e->findings;

@@ -65,14 +65,10 @@ static em_status open_inputs(em_merge_state *m)
     if (!status && em_reader_n_draw(m->reader) < 1)
         status = em_fail(EM_EDATA, "%s: found no draws, expected those of a run",
                          em_reader_path(em_reader_shortest(m->reader)));
-    if (!status)
-        status = check_complete(m);
-    if (!status)
-        status = check_superchains(m);
-    if (!status)
-        status = em_reader_cut(m->reader, &m->request->cut);
-    if (!status)
-        status = em_allocate(request->n_input, sizeof *m->contents, &m->contents);
+    status = status ? status : check_complete(m);
+    status = status ? status : check_superchains(m);
+    status = status ? status : em_reader_cut(m->reader, &m->request->cut);
+    status = status ? status : em_allocate(request->n_input, sizeof *m->contents, &m->contents);
     for (int64_t i = 0; !status && i < request->n_input; i++)
         status = em_contents_read(request->input[i], &m->contents[i]);
     return status;
@@ -107,22 +103,18 @@ static em_status copy_draws(em_merge_state *m, em_reader *reader, int64_t width,
     double *part = NULL, *rows = NULL;
     em_status status = em_allocate_doubles(step * width, &part);
 
-    if (!status)
-        status = em_allocate_doubles(step * width, &rows);
+    status = status ? status : em_allocate_doubles(step * width, &rows);
     status = em_agree(status);
     for (int64_t c = 0; !status && c < most_chain; c++)
         for (int64_t first = 0; !status && first < n_draw; first += step) {
             const int64_t n = n_draw - first < step ? n_draw - first : step;
-
             if (c < em_grid_n_local_chain(m->grid))
                 status = read_rows(reader, em_grid_first_chain(m->grid) + c, first, n, width, part,
                                    rows);
             status = em_agree(status);
-            if (!status)
-                status = em_writer_put_chain(m->writer, group, c, first, n, rows);
+            status = status ? status : em_writer_put_chain(m->writer, group, c, first, n, rows);
         }
-    em_release(&part);
-    em_release(&rows);
+    em_release_all(&part, &rows);
     return status;
 }
 
@@ -157,25 +149,16 @@ static em_status write_draws(em_merge_state *m, const em_contents_group *group, 
     int number = 0;
     em_status status = em_allocate(n, sizeof *all, &all);
 
-    if (!status)
-        status = em_allocate(n, sizeof *series, &series);
-    if (!status)
-        status = describe_draws(m, group, reader, all, series, &width);
+    status = status ? status : em_allocate(n, sizeof *series, &series);
+    status = status ? status : describe_draws(m, group, reader, all, series, &width);
     status = em_agree(status);
     if (!status)
         status = em_writer_add_draws(m->writer, group->name, n, series, em_reader_n_draw(reader),
                                      LONG_CHUNK, &number);
-    if (!status)
-        status = copy_draws(m, reader, width, number);
+    status = status ? status : copy_draws(m, reader, width, number);
     em_merge_release_written(n, &all);
     em_release(&series);
     return status;
-}
-
-/* Groups of draws without which a file is not what the others are. */
-static bool is_needed(const char *group)
-{
-    return strcmp(group, "posterior") == 0 || strcmp(group, "sample_stats") == 0;
 }
 
 /* One that all files have, of as many draws; others are left out, and said to be. */
@@ -184,7 +167,9 @@ static em_status merge_draws(em_merge_state *m, const em_contents_group *group)
     em_reader *reader = NULL;
     em_status status = open_group(m, group->name, &reader);
 
-    if (status == EM_EDATA && !is_needed(group->name)) {
+    /* Groups of draws without which a file is not what the others are. */
+    if (status == EM_EDATA &&
+        !(strcmp(group->name, "posterior") == 0 || strcmp(group->name, "sample_stats") == 0)) {
         em_say("warning: group %s is left out: %s", group->name, em_error_text());
         return EM_OK;
     }
@@ -216,7 +201,7 @@ static void tell_missing(const em_merge_state *m)
         }
 }
 
-/* Chains of unlike draws are told, and not refused: each has the same law. */
+/* Chains of different lengths give a warning only: each has the same law. */
 static em_status tell_thinned(const em_merge_state *m)
 {
     char *unlike = NULL;
@@ -234,19 +219,16 @@ static em_status write_all(em_merge_state *m)
 {
     em_status status = em_writer_create(m->grid, em_atomic_file_part(m->output), false, &m->writer);
 
-    if (!status)
-        status = em_merge_attributes(m);
+    status = status ? status : em_merge_attributes(m);
     for (int64_t g = 0; !status && g < em_merge_first(m)->n_group; g++) {
         const em_contents_group *group = &em_merge_first(m)->group[g];
         if (is_own(group))
             continue;
         if (em_contents_has_draws(group))
             status = merge_draws(m, group);
-        if (!status)
-            status = em_merge_arrays(m, group);
+        status = status ? status : em_merge_arrays(m, group);
     }
-    if (!status)
-        status = em_merge_runs(m);
+    status = status ? status : em_merge_runs(m);
     if (!status)
         tell_missing(m);
     return status ? status : tell_thinned(m);
@@ -257,12 +239,9 @@ static em_status merge(em_merge_state *m)
     em_status status = em_atomic_file_take(m->request->output, m->request->overwrite,
                                            m->request->n_input, m->request->input, &m->output);
 
-    if (!status)
-        status = em_agree(open_inputs(m));
-    if (!status)
-        status = em_grid_create(em_reader_n_chain(m->reader), 1, &m->grid);
-    if (!status)
-        status = write_all(m);
+    status = status ? status : em_agree(open_inputs(m));
+    status = status ? status : em_grid_create(em_reader_n_chain(m->reader), 1, &m->grid);
+    status = status ? status : write_all(m);
     return em_atomic_file_finish(&m->output, &m->writer, status);
 }
 

@@ -12,9 +12,7 @@
 
 static void release_labels(em_merge_labels *out)
 {
-    for (int64_t i = 0; out->text && i < out->n; i++)
-        em_release(&out->text[i]);
-    em_release(&out->text);
+    em_release_texts(out->n, &out->text);
 }
 
 static bool is_index(const em_merge_labels *found)
@@ -80,12 +78,6 @@ em_status em_merge_describe(const char *path, const em_contents_group *group,
 
 /* ---------------------------------------------------------------- arrays */
 
-/* Whether an array has to be the same in all files. */
-static bool is_data(const char *group)
-{
-    return strcmp(group, "constant_data") == 0 || strcmp(group, "observed_data") == 0;
-}
-
 static em_status read_array(const char *path, const char *group, const char *name, int64_t *count,
                             double **value)
 {
@@ -122,11 +114,9 @@ static em_status merge_data(em_merge_state *m, const em_contents_group *group,
     double *value = NULL;
     em_status status = read_data(m, group, array, &value);
 
-    if (!status)
-        status = em_merge_describe(m->request->input[0], group, array, 0, &out);
+    status = status ? status : em_merge_describe(m->request->input[0], group, array, 0, &out);
     status = em_agree(status);
-    if (!status)
-        status = em_writer_put_array(m->writer, group->name, &out.variable, value);
+    status = status ? status : em_writer_put_array(m->writer, group->name, &out.variable, value);
     for (int axis = 0; axis < EM_MAX_AXES; axis++)
         release_labels(&out.label[axis]);
     em_release(&value);
@@ -244,8 +234,7 @@ static em_status lay_stack(const em_merge_state *m, const em_contents_array *arr
         variable->axis[k] = array->axis[k - (s->of_chains ? 0 : 1)];
     status = widen(m, s);
     s->row = em_variable_size(variable) / n_row;
-    if (!status)
-        status = em_allocate_doubles(n_row * s->row, &s->value);
+    status = status ? status : em_allocate_doubles(n_row * s->row, &s->value);
     for (int64_t i = 0; !status && i < n_row * s->row; i++)
         s->value[i] = NAN;
     return status ? status : fill_stack(m, s);
@@ -273,7 +262,11 @@ em_status em_merge_arrays(em_merge_state *m, const em_contents_group *group)
         const em_contents_array *array = &group->array[i];
         if (array->is_coordinate || array->has_draws || !array->is_number)
             continue;
-        status = is_data(group->name) ? merge_data(m, group, array) : merge_array(m, group, array);
+        /* Whether an array has to be the same in all files. */
+        status =
+            (strcmp(group->name, "constant_data") == 0 || strcmp(group->name, "observed_data") == 0)
+                ? merge_data(m, group, array)
+                : merge_array(m, group, array);
     }
     return status;
 }

@@ -142,8 +142,7 @@ em_status em_merge_runs(em_merge_state *m)
     variable.storage = EM_STORE_INT;
     for (const em_reader *file = m->reader; file; file = em_reader_next(file))
         value[run++] = (double)em_reader_n_own_draw(file);
-    if (!status)
-        status = em_writer_put_array(m->writer, "runs", &variable, value);
+    status = status ? status : em_writer_put_array(m->writer, "runs", &variable, value);
     run = 0;
     for (const em_reader *file = m->reader; !status && file; file = em_reader_next(file), run++)
         for (int64_t c = 0; c < em_reader_n_own_chain(file); c++)
@@ -153,8 +152,7 @@ em_status em_merge_runs(em_merge_state *m)
                              .n_axes = 1,
                              .shape = {n_chain},
                              .axis = {"chain"}};
-    if (!status)
-        status = em_writer_put_array(m->writer, "runs", &variable, value);
+    status = status ? status : em_writer_put_array(m->writer, "runs", &variable, value);
     em_release(&value);
     return status;
 }
@@ -179,12 +177,10 @@ em_status em_merge_attributes(em_merge_state *m)
     em_status status = em_created_read(&m->created);
 
     m->signature = em_created_signature(&m->created);
-    if (!status)
-        status = em_writer_sign(m->writer, 6, m->signature.text);
+    status = status ? status : em_writer_sign(m->writer, 6, m->signature.text);
     for (int64_t i = 0; !status && i < em_merge_first(m)->n_attribute; i++)
         status = merge_attribute(m, &em_merge_first(m)->attribute[i]);
-    if (!status)
-        status = put_home(m);
+    status = status ? status : put_home(m);
     if (!status && m->request->cut)
         status = em_writer_put_text(m->writer, "cut", m->request->cut);
     return status ? status : em_writer_put_int(m->writer, "merged", m->request->n_input);

@@ -21,8 +21,7 @@ em_status em_points_create(int64_t n, int64_t dim, em_points *out)
 
     *out = (em_points){.n = n, .dim = dim, .stride = em_stride(dim)};
     status = em_allocate(n, sizeof *out->chain, &out->chain);
-    if (!status)
-        status = em_allocate(5 * panel + em_stride(n), sizeof(double), &out->theta);
+    status = status ? status : em_allocate(5 * panel + em_stride(n), sizeof(double), &out->theta);
     if (status)
         return status;
     out->momentum = out->theta + panel;
@@ -35,8 +34,7 @@ em_status em_points_create(int64_t n, int64_t dim, em_points *out)
 
 void em_points_release(em_points *points)
 {
-    em_release(&points->chain);
-    em_release(&points->theta);
+    em_release_all(&points->chain, &points->theta);
 }
 
 static void hamiltonian_copy_row(int64_t stride, const double *from, double *to)
@@ -211,4 +209,12 @@ void em_hamiltonian_move(const em_points *points, int64_t row, em_block *block, 
     hamiltonian_copy_row(stride, points->momentum + row * stride, block->momentum + c * stride);
     hamiltonian_copy_row(stride, points->gradient + row * stride, block->gradient + c * stride);
     block->log_density[c] = points->log_density[row];
+}
+
+int64_t em_draw_length(const em_step_context *context, int64_t mean, bool jitter)
+{
+    const em_stream stream = {context->seed, EM_ALL_CHAINS, (uint64_t)context->iteration,
+                              EM_RNG_TRAJECTORY};
+
+    return jitter ? 1 + (int64_t)em_uniform_below(&stream, 0, (uint64_t)(2 * mean - 1)) : mean;
 }

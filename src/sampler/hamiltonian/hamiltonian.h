@@ -56,15 +56,25 @@ typedef struct em_subtree {
     double *sum, *momentum[2], *velocity[2];
 } em_subtree;
 
-/*
- * Whether two subtrees turn back when end 1 - far_a of a and end 1 - far_b of b are neighbours:
+/* Whether two subtrees turn back when end 1 - far_a of a and end 1 - far_b of b are neighbours:
  * some end of the whole does not go along with its sum; or, Stan's further checks, of one subtree
- * with the nearest point of the other.
- */
+ * with the nearest point of the other. */
 bool em_subtrees_turn(int64_t stride, const em_subtree *a, int far_a, const em_subtree *b,
                       int far_b);
 
 /* Chain c of the block moves to a row. */
 void em_hamiltonian_move(const em_points *points, int64_t row, em_block *block, int64_t c);
+
+/* Draws the number of steps of an iteration's trajectories uniformly from 1 to 2 mean - 1, because
+ * a fixed length can be resonant. All chains share it, so that they stay in step; it does not
+ * depend on their positions. */
+
+/* The row of the option `jitter` of `type`, which asks for it. */
+#define EM_JITTER_FIELD(type)                                                                      \
+    EM_BOOL(type, jitter, .fallback = "true",                                                      \
+            .doc = "draw the number of steps uniformly from 1 to 2 leapfrog_steps - 1")
+
+/* The number of steps: `mean` itself without jitter. Local. */
+int64_t em_draw_length(const em_step_context *context, int64_t mean, bool jitter);
 
 #endif

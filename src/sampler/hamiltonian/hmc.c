@@ -17,8 +17,8 @@
  */
 #include "base/memory.h"
 #include "math/rng.h"
+#include "sampler/hamiltonian/hamiltonian.h"
 #include "sampler/hamiltonian/nuts.h"
-#include "sampler/hamiltonian/trajectory_length.h"
 
 #include <math.h>
 #include <string.h>
@@ -72,9 +72,7 @@ static void hmc_destroy(em_sampler *base)
 
     if (s) {
         em_points_release(&s->points);
-        em_release(&s->fresh);
-        em_release(&s->initial_energy);
-        em_release(&s->step);
+        em_release_all(&s->fresh, &s->initial_energy, &s->step);
         if (s->arrival)
             em_nuts.destroy(s->arrival);
     }
@@ -87,14 +85,10 @@ static em_status hmc_create(const void *options, int64_t n_chain, int64_t dim, e
     em_status status = em_allocate(1, sizeof *s, &s);
 
     *out = NULL;
-    if (!status)
-        status = em_points_create(n_chain, dim, &s->points);
-    if (!status)
-        status = em_allocate(n_chain * em_stride(dim), sizeof(double), &s->fresh);
-    if (!status)
-        status = em_allocate(n_chain, sizeof(double), &s->initial_energy);
-    if (!status)
-        status = em_allocate(n_chain, sizeof(double), &s->step);
+    status = status ? status : em_points_create(n_chain, dim, &s->points);
+    status = status ? status : em_allocate(n_chain * em_stride(dim), sizeof(double), &s->fresh);
+    status = status ? status : em_allocate(n_chain, sizeof(double), &s->initial_energy);
+    status = status ? status : em_allocate(n_chain, sizeof(double), &s->step);
     if (!status) {
         s->base.ops = &em_hmc;
         s->options = options;

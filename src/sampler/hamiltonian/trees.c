@@ -22,11 +22,7 @@ void em_trees_release(em_trees *trees)
 
     for (int i = 0; i < 4; i++)
         em_points_release(points[i]);
-    em_release(&trees->tree);
-    em_release(&trees->chain);
-    em_release(&trees->mass);
-    em_release(&trees->step);
-    em_release(&trees->rows);
+    em_release_all(&trees->tree, &trees->chain, &trees->mass, &trees->step, &trees->rows);
 }
 
 static double *take_row(double **rows, int64_t stride)
@@ -52,20 +48,13 @@ em_status em_trees_create(int64_t n_chain, int64_t dim, int64_t depth, em_trees 
     const int64_t stride = em_stride(dim);
     em_status status = em_points_create(n_chain, dim, &out->moving);
 
-    if (!status)
-        status = em_points_create(2 * n_chain, dim, &out->end);
-    if (!status)
-        status = em_points_create(n_chain, dim, &out->draw);
-    if (!status)
-        status = em_points_create(n_chain, dim, &out->candidate);
-    if (!status)
-        status = em_allocate(n_chain, sizeof *out->tree, &out->tree);
-    if (!status)
-        status = em_allocate(n_chain, sizeof *out->chain, &out->chain);
-    if (!status)
-        status = em_allocate(n_chain, sizeof *out->mass, &out->mass);
-    if (!status)
-        status = em_allocate(n_chain, sizeof *out->step, &out->step);
+    status = status ? status : em_points_create(2 * n_chain, dim, &out->end);
+    status = status ? status : em_points_create(n_chain, dim, &out->draw);
+    status = status ? status : em_points_create(n_chain, dim, &out->candidate);
+    status = status ? status : em_allocate(n_chain, sizeof *out->tree, &out->tree);
+    status = status ? status : em_allocate(n_chain, sizeof *out->chain, &out->chain);
+    status = status ? status : em_allocate(n_chain, sizeof *out->mass, &out->mass);
+    status = status ? status : em_allocate(n_chain, sizeof *out->step, &out->step);
     if (!status)
         status = em_allocate(n_chain * (1 + depth) * ROWS_PER_PIECE * stride, sizeof *out->rows,
                              &out->rows);

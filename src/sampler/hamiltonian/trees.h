@@ -59,11 +59,9 @@ void em_trees_release(em_trees *trees);
 void em_trees_plant(em_trees *trees, const em_step_context *context, const em_block *block,
                     int64_t depth);
 
-/*
- * Makes the point at which a row stands, of energy `energy`, a leaf of its tree; its acceptance is
+/* Makes the point at which a row stands, of energy `energy`, a leaf of its tree; its acceptance is
  * that of energy `judged`. True: the row then stands where the next step begins; false: the
- * trajectory has ended.
- */
+ * trajectory has ended. */
 bool em_trees_grow(em_trees *trees, int64_t row, double energy, double judged);
 
 /* There is no such leaf: the trajectory ends without the current doubling. */

@@ -73,8 +73,7 @@ static void walnuts_destroy(em_sampler *base)
         em_trees_release(&s->trees);
         em_points_release(&s->from);
         em_points_release(&s->to);
-        em_release(&s->way);
-        em_release(&s->leap);
+        em_release_all(&s->way, &s->leap);
     }
     em_release(&s);
 }
@@ -83,12 +82,9 @@ static em_status walnuts_allocate(walnuts_sampler *s, int64_t n_chain, int64_t d
 {
     em_status status = em_trees_create(n_chain, dim, s->options->max_treedepth, &s->trees);
 
-    if (!status)
-        status = em_points_create(n_chain, dim, &s->from);
-    if (!status)
-        status = em_points_create(n_chain, dim, &s->to);
-    if (!status)
-        status = em_allocate(n_chain, sizeof *s->way, &s->way);
+    status = status ? status : em_points_create(n_chain, dim, &s->from);
+    status = status ? status : em_points_create(n_chain, dim, &s->to);
+    status = status ? status : em_allocate(n_chain, sizeof *s->way, &s->way);
     return status ? status : em_allocate(n_chain, sizeof *s->leap, &s->leap);
 }
 

@@ -23,8 +23,7 @@ em_status em_block_create(int64_t first_chain, int64_t n_chain, int64_t dim, int
     double **const vectors[] = {&block->log_density, &block->acceptance, &block->n_step};
     for (int i = 0; !status && i < 3; i++)
         status = em_allocate(n_chain, sizeof(double), vectors[i]);
-    if (!status)
-        status = em_allocate(n_chain * n_extra, sizeof(double), &block->extra);
+    status = status ? status : em_allocate(n_chain * n_extra, sizeof(double), &block->extra);
     for (int i = 0; !status && i < EM_STAT_COUNT; i++)
         status = em_allocate(n_chain, sizeof(double), &block->stat[i]);
     if (status)
@@ -36,14 +35,9 @@ em_status em_block_create(int64_t first_chain, int64_t n_chain, int64_t dim, int
 void em_block_destroy(em_block **block)
 {
     if (*block) {
-        em_release(&(*block)->chain);
-        em_release(&(*block)->theta);
-        em_release(&(*block)->momentum);
-        em_release(&(*block)->gradient);
-        em_release(&(*block)->log_density);
-        em_release(&(*block)->extra);
-        em_release(&(*block)->acceptance);
-        em_release(&(*block)->n_step);
+        em_release_all(&(*block)->chain, &(*block)->theta, &(*block)->momentum, &(*block)->gradient,
+                       &(*block)->log_density, &(*block)->extra, &(*block)->acceptance,
+                       &(*block)->n_step);
         for (int i = 0; i < EM_STAT_COUNT; i++)
             em_release(&(*block)->stat[i]);
     }

@@ -12,7 +12,7 @@
  * from 1 .. 2 leapfrog_steps - 1 and shared by all chains, as in hmc. Energies and lp are those of
  * all data with Metropolis-Hastings, else estimates from the minibatches.
  */
-#include "sampler/hamiltonian/trajectory_length.h"
+#include "sampler/hamiltonian/hamiltonian.h"
 #include "sampler/stochastic/langevin.h"
 
 #include "base/memory.h"

@@ -1,5 +1,5 @@
-/* What first-order kernels share that move by a metric: one inner step after the other, each from a
- * gradient, noise, and the metric where a chain stands. All Local, but for the target. */
+/* Common parts of first-order kernels that move by a metric: each inner step uses a gradient,
+ * noise, and the metric at the chain's position. All Local, but the target may sum over shards. */
 #ifndef EM_SAMPLER_RIEMANNIAN_METRIC_LANGEVIN_H
 #define EM_SAMPLER_RIEMANNIAN_METRIC_LANGEVIN_H
 
@@ -29,11 +29,9 @@ em_status em_metric_langevin_create(const em_sampler_ops *ops, const void *optio
 void em_metric_langevin_destroy(em_sampler *sampler);
 em_metric_kind em_metric_langevin_metric(const void *options);
 
-/*
- * An iteration: `agitate` (NULL: nothing) makes noise of the standard normals in langevin.normals,
+/* An iteration: `agitate` (NULL: nothing) makes noise of the standard normals in langevin.normals,
  * for all chains; `move` moves chain c, where the metric has been placed. A chain without a metric
- * there is lost.
- */
+ * there is lost. */
 em_status em_metric_langevin_step(em_metric_langevin *s, const em_step_context *context,
                                   em_block *block,
                                   void (*agitate)(em_metric_langevin *, const em_block *),

@@ -13,7 +13,7 @@
  * that of HMC.
  */
 #include "base/memory.h"
-#include "sampler/hamiltonian/trajectory_length.h"
+#include "sampler/hamiltonian/hamiltonian.h"
 #include "sampler/riemannian/riemann.h"
 #include "sampler/stochastic/stochastic.h"
 
@@ -73,10 +73,8 @@ static em_status rhmc_create(const void *untyped, int64_t n_chain, int64_t dim, 
     em_status status = em_allocate(1, sizeof *s, &s);
 
     *out = NULL;
-    if (!status)
-        status = em_riemann_create(dim, &options->riemann, &s->riemann);
-    if (!status)
-        status = em_allocate((n_chain + 3) * stride, sizeof(double), &s->fresh);
+    status = status ? status : em_riemann_create(dim, &options->riemann, &s->riemann);
+    status = status ? status : em_allocate((n_chain + 3) * stride, sizeof(double), &s->fresh);
     if (status) {
         rhmc_destroy((em_sampler *)s);
         return status;
@@ -131,8 +129,7 @@ static em_status rhmc_leap(rhmc_sampler *s, const em_step_context *context, doub
 {
     em_status status = em_riemann_advance(s->riemann, eps, s->gradient, s->theta, s->momentum);
 
-    if (!status)
-        status = em_posterior_evaluate(context->posterior, &s->here);
+    status = status ? status : em_posterior_evaluate(context->posterior, &s->here);
     if (!status)
         status = em_riemann_finish(s->riemann, eps, s->gradient, s->theta, s->momentum);
     return status;

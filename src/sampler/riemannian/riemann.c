@@ -276,8 +276,7 @@ em_status em_riemann_advance(em_riemann *r, double eps, const double *g, double 
 
     memcpy(r->before, theta, (size_t)r->dim * sizeof *theta);
     status = riemann_solve_momentum(r, eps, g, p);
-    if (!status)
-        status = riemann_solve_position(r, eps, p, theta);
+    status = status ? status : riemann_solve_position(r, eps, p, theta);
     return status ? status : riemann_place(r, theta);
 }
 
@@ -289,11 +288,9 @@ static bool riemann_same(int64_t n, const double *x, const double *y)
     return true;
 }
 
-/*
- * Whether the step from (before, ...) to (theta, p) by way of p_1/2 = half is found by the solves
+/* Whether the step from (before, ...) to (theta, p) by way of p_1/2 = half is found by the solves
  * from the other end too: p_1/2 from p, then where it began. The first momentum follows from these
- * two without a solve.
- */
+ * two without a solve. */
 static em_status riemann_see_way_back(em_riemann *r, double eps, const double *g,
                                       const double *theta, const double *p)
 {

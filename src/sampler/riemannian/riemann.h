@@ -74,16 +74,14 @@ void em_riemann_add_noise(const em_riemann *r, double scale, const double *z, do
 /* p^T G^-1 p / 2 */
 double em_riemann_kinetic(em_riemann *r, const double *p);
 
-/*
- * A step of size eps from where the metric is placed; g is the gradient there. em_riemann_advance
+/* A step of size eps from where the metric is placed; g is the gradient there. em_riemann_advance
  * solves p_1/2 = p - eps/2 dH/dtheta(theta, p_1/2) and theta' = theta + eps/2 [G^-1(theta) +
  * G^-1(theta')] p_1/2 and places the metric at theta'; then the caller evaluates the gradient
  * there; em_riemann_finish makes p' = p_1/2 - eps/2 dH/dtheta(theta', p_1/2) and, where it solves
  * to convergence, sees that the solves from there lead back: a step of which they do not is no step
  * of a reversible map, and Metropolis-Hastings would not be exact (Zappa, Holmes-Cerfon & Goodman
  * 2018 have the argument). Errors: EM_NONFINITE where a fixed point has not come to rest within
- * 1e-10 in 20 rounds, or the way back ends more than 1e-7 off; those of em_riemann_place.
- */
+ * 1e-10 in 20 rounds, or the way back ends more than 1e-7 off; those of em_riemann_place. */
 em_status em_riemann_advance(em_riemann *r, double eps, const double *g, double *theta, double *p);
 em_status em_riemann_finish(em_riemann *r, double eps, const double *g, const double *theta,
                             double *p);

@@ -49,12 +49,8 @@ em_status em_metric_create(const em_metric_options *options, em_divergence of, i
 void em_metric_destroy(em_metric **metric)
 {
     if (*metric) {
-        em_release(&(*metric)->root);
-        em_release(&(*metric)->divergence);
-        em_release(&(*metric)->derivative);
-        em_release(&(*metric)->scratch);
-        em_release(&(*metric)->log_density);
-        em_release(&(*metric)->gradient);
+        em_release_all(&(*metric)->root, &(*metric)->divergence, &(*metric)->derivative,
+                       &(*metric)->scratch, &(*metric)->log_density, &(*metric)->gradient);
     }
     em_release(metric);
 }
@@ -68,9 +64,7 @@ static em_status metric_prepare(em_metric *m, em_structure structure)
 
     if (m->root && m->structure == structure)
         return EM_OK;
-    em_release(&m->root);
-    em_release(&m->derivative);
-    em_release(&m->scratch);
+    em_release_all(&m->root, &m->derivative, &m->scratch);
     m->structure = structure;
     status = em_allocate(dense ? n * n : m->stride, sizeof(double), &m->root);
     if (!status && dense)
@@ -99,8 +93,7 @@ static em_status metric_place_mass(em_metric *m, const place *at)
     if (m->placed && m->version == at->mass->version)
         return EM_OK;
     status = metric_prepare(m, at->mass->ops->structure);
-    if (!status)
-        status = em_mass_matrix(at->mass, EM_MAP_VELOCITY, m->structure, m->root);
+    status = status ? status : em_mass_matrix(at->mass, EM_MAP_VELOCITY, m->structure, m->root);
     if (status)
         return status;
     if (m->structure == EM_MASS_DENSE)
@@ -161,11 +154,9 @@ static void metric_diverge_inverse(em_metric *m)
     em_metric_root(m, part, m->divergence);
 }
 
-/*
- * With G = L L^T and A = L^-T, dL_j = L low(A^T dG_j A), where low takes the lower triangle with
- * half the diagonal; so dA_j = -A low(A^T dG_j A)^T, and the divergence of the root is
- * -sum_j sum_k A_jk low(A^T dG_j A)_ik.
- */
+/* With G = L L^T and A = L^-T, dL_j = L low(A^T dG_j A), where low takes the lower triangle with
+ * half the diagonal; so dA_j = -A low(A^T dG_j A)^T, and the divergence of the root is -sum_j sum_k
+ * A_jk low(A^T dG_j A)_ik. */
 static void metric_diverge_root(em_metric *m)
 {
     const int64_t n = m->dim;
@@ -214,10 +205,8 @@ static em_status metric_place_fisher(em_metric *m, const place *at)
     if (!status)
         status =
             em_posterior_metric(at->posterior, at->chain, at->theta, m->scratch, m->derivative);
-    if (!status)
-        status = em_cholesky(n, m->scratch, n);
-    if (!status)
-        status = em_invert_lower(n, m->scratch, n);
+    status = status ? status : em_cholesky(n, m->scratch, n);
+    status = status ? status : em_invert_lower(n, m->scratch, n);
     if (status)
         return status;
     for (int64_t i = 0; i < n; i++)

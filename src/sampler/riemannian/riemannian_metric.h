@@ -65,8 +65,7 @@ em_status em_metric_look(em_metric *metric, const em_step_context *context, cons
 
 /* Sets root and divergence where chain c stands. Allocates the first time, and where masses differ
  * in structure. Errors: EM_NONFINITE where G is not positive definite; those of
- * em_posterior_metric.
- */
+ * em_posterior_metric. */
 em_status em_metric_place(em_metric *metric, const em_step_context *context, const em_block *block,
                           int64_t c);
 

@@ -49,8 +49,7 @@ static em_status sgrhmc_make_bath(const void *self, const em_bath_key *key, em_b
     em_status status = em_mass_identity(EM_MASS_DIAG, key->mass->dim, &identity);
 
     (void)self;
-    if (!status)
-        status = em_bath_of_mass(identity, key->noise, out);
+    status = status ? status : em_bath_of_mass(identity, key->noise, out);
     em_mass_destroy(&identity);
     return status;
 }

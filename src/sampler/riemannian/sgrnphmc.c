@@ -80,10 +80,8 @@ static em_status sgrnphmc_create(const void *untyped, int64_t n_chain, int64_t d
     em_status status = em_allocate(1, sizeof *s, &s);
 
     *out = NULL;
-    if (!status)
-        status = em_riemann_create(dim, &options->riemann, &s->riemann);
-    if (!status)
-        status = em_allocate(4 * stride, sizeof(double), &s->normals);
+    status = status ? status : em_riemann_create(dim, &options->riemann, &s->riemann);
+    status = status ? status : em_allocate(4 * stride, sizeof(double), &s->normals);
     if (status) {
         sgrnphmc_destroy((em_sampler *)s);
         return status;

@@ -21,18 +21,8 @@ void em_spread(em_structure from, em_structure to, int64_t dim, const double *x,
 
 /* ---- the frame ---- */
 
-static void bath_frame_diag(int64_t dim, const double *A, const double *V, double *y, double *value)
-{
-    for (int64_t i = 0; i < dim; i++) {
-        y[i] = sqrt(A[i]);
-        value[i] = V ? V[i] / A[i] : 0;
-    }
-}
-
-/*
- * With A = R R^T and R^-1 V R^-T = sum_k v_k e_k e_k^T: y_k = R e_k. `work` has room for three
- * matrices.
- */
+/* With A = R R^T and R^-1 V R^-T = sum_k v_k e_k e_k^T: y_k = R e_k. `work` has room for three
+ * matrices. */
 static em_status bath_frame_dense(int64_t n, const double *A, const double *V, double *y,
                                   double *value, double *work)
 {
@@ -74,12 +64,14 @@ em_status em_frame(em_structure structure, int64_t dim, const double *A, const d
     em_status status;
 
     if (structure == EM_MASS_DIAG) {
-        bath_frame_diag(dim, A, V, y, value);
+        for (int64_t i = 0; i < dim; i++) {
+            y[i] = sqrt(A[i]);
+            value[i] = V ? V[i] / A[i] : 0;
+        }
         return bath_all_positive(dim, A) ? EM_OK : EM_NONFINITE;
     }
     status = em_allocate_doubles(3 * dim * dim, &work);
-    if (!status)
-        status = bath_frame_dense(dim, A, V, y, value, work);
+    status = status ? status : bath_frame_dense(dim, A, V, y, value, work);
     em_release(&work);
     return status;
 }
@@ -114,12 +106,9 @@ em_status em_bath_create(em_structure structure, int64_t dim, const double *A, c
     em_status status = em_allocate(1, sizeof *bath, &bath);
 
     *out = NULL;
-    if (!status)
-        status = em_allocate_doubles(size + dim, &y);
-    if (!status)
-        status = em_frame(structure, dim, A, V, y, y + size);
-    if (!status)
-        status = bath_pad(structure, dim, y, &bath->basis);
+    status = status ? status : em_allocate_doubles(size + dim, &y);
+    status = status ? status : em_frame(structure, dim, A, V, y, y + size);
+    status = status ? status : bath_pad(structure, dim, y, &bath->basis);
     if (!status && V)
         status = bath_pad(EM_MASS_DIAG, dim, y + size, &bath->value);
     em_release(&y);
@@ -140,11 +129,8 @@ em_status em_bath_create(em_structure structure, int64_t dim, const double *A, c
 
 void em_bath_destroy(em_bath **bath)
 {
-    if (*bath) {
-        em_release(&(*bath)->basis);
-        em_release(&(*bath)->value);
-        em_release(&(*bath)->decay);
-    }
+    if (*bath)
+        em_release_all(&(*bath)->basis, &(*bath)->value, &(*bath)->decay);
     em_release(bath);
 }
 
@@ -164,8 +150,7 @@ em_status em_bath_of_mass(const em_mass *mass, const em_noise *noise, em_bath **
     status = em_mass_matrix(mass, EM_MAP_SOLVE, structure, M);
     if (noise)
         em_spread(noise->structure, structure, dim, noise->covariance, V);
-    if (!status)
-        status = em_bath_create(structure, dim, M, noise ? V : NULL, out);
+    status = status ? status : em_bath_create(structure, dim, M, noise ? V : NULL, out);
     em_release(&M);
     return status;
 }
@@ -177,15 +162,10 @@ em_status em_bath_set_decay(em_bath *bath, em_structure structure, const double 
     return bath_pad(structure, bath->dim, decay, &bath->decay);
 }
 
-static double bath_factor(double b, double value)
-{
-    return sqrt(fmax(0, 1 - b * value));
-}
-
 void em_bath_fix(em_bath *bath, double b)
 {
     for (int64_t k = 0; bath->value && k < bath->dim; k++) {
-        const double f = bath_factor(b, bath->value[k]);
+        const double f = sqrt(fmax(0, 1 - b * bath->value[k]));
         if (bath->structure == EM_MASS_DIAG)
             bath->basis[k] *= f;
         else
@@ -260,7 +240,7 @@ void em_bath_noise(em_bath *const *bath, int64_t n_chain, double b, const double
 
     for (int64_t c = 0; c < n_chain; c++)
         for (int64_t k = 0; bath[c]->value && k < bath[c]->dim; k++)
-            z[c * stride + k] *= bath_factor(b * eps[c], bath[c]->value[k]);
+            z[c * stride + k] *= sqrt(fmax(0, 1 - b * eps[c] * bath[c]->value[k]));
     for (int64_t first = 0, last; first < n_chain; first = last) {
         last = bath_run_end(bath, n_chain, first);
         bath_apply(bath[first]->structure, bath[first]->dim, bath[first]->basis, last - first,
@@ -347,8 +327,7 @@ static void bath_clear(em_baths *baths)
 void em_baths_destroy(em_baths *baths)
 {
     bath_clear(baths);
-    em_release(&baths->bath);
-    em_release(&baths->key);
+    em_release_all(&baths->bath, &baths->key);
 }
 
 static em_bath_key bath_key_of(const em_baths *baths, const em_step_context *context, bool corrects,

@@ -7,11 +7,9 @@
 
 #include "sampler/kernel/sampler.h"
 
-/*
- * A and V in the one frame that makes both diagonal: A = sum_k y_k y_k^T, V = sum_k v_k y_k y_k^T.
+/* A and V in the one frame that makes both diagonal: A = sum_k y_k y_k^T, V = sum_k v_k y_k y_k^T.
  * The root of A - b V is then known for every b, and its projection on the positive semidefinite
- * matrices is to leave out the terms that would be negative.
- */
+ * matrices is to leave out the terms that would be negative. */
 typedef struct em_bath {
     em_structure structure;
     int64_t dim, stride;
@@ -90,11 +88,9 @@ typedef em_status em_bath_maker(const void *self, const em_bath_key *key, em_bat
 em_status em_baths_create(int64_t n_chain, em_baths *out);
 void em_baths_destroy(em_baths *baths);
 
-/*
- * Makes the baths anew where the context differs from what they were made from; a
- * step in between allocates nothing. `corrects` false: V is taken as zero. Errors: those of the
- * maker, but that EM_NONFINITE becomes EM_EMODEL.
- */
+/* Makes the baths anew where the context differs from what they were made from; a step in between
+ * allocates nothing. `corrects` false: V is taken as zero. Errors: those of the maker, but that
+ * EM_NONFINITE becomes EM_EMODEL. */
 em_status em_baths_update(em_baths *baths, const em_step_context *context, bool corrects,
                           em_bath_maker *make, const void *self);
 

@@ -1,7 +1,7 @@
 /*
- * A block in pieces, for kernels that move every number by itself: what they do in several loops
- * over a piece stays in the first cache from one to the next. Whole rows of some chains, or columns
- * of one; either way its numbers are one stretch of a panel. All Local.
+ * Pieces of a block of chains, for kernels that move every number by itself: several loops over a
+ * piece find it in the first-level cache. A piece is whole rows of some chains or columns of one
+ * chain; either way it is contiguous in a panel. All Local.
  */
 #ifndef EM_SAMPLER_STOCHASTIC_COORDINATE_BLOCK_H
 #define EM_SAMPLER_STOCHASTIC_COORDINATE_BLOCK_H
@@ -31,13 +31,11 @@ em_span em_coordinate_blocks_span(const em_coordinate_blocks *pieces);
 /* Whether the masses of all chains work element by element. */
 bool em_is_elementwise(const em_step_context *context, const em_block *block);
 
-/*
- * The piece as a block of its own, beside what it needs of the context: columns from `first` on of
+/* The piece as a block of its own, beside what it needs of the context: columns from `first` on of
  * the chains from `chain` on. It has theta, momentum, gradient and extra numbers, those of the
  * columns where a chain has as many as a row, else all; nothing else of what a block has is to be
  * touched. What begins at number `at` of a panel is the piece's. It points into itself: it is not
- * to be copied.
- */
+ * to be copied. */
 typedef struct em_coordinate_block {
     em_block block;
     em_step_context context;

@@ -20,8 +20,7 @@ em_status em_langevin_create(const em_sampler_ops *ops, const void *options, siz
     status = em_allocate(n_chain, sizeof *s->finite, &s->finite);
     if (!status)
         status = em_allocate(5 * panel + 2 * n_chain, sizeof(double), &s->theta_before);
-    if (!status)
-        status = em_baths_create(n_chain, &s->baths);
+    status = status ? status : em_baths_create(n_chain, &s->baths);
     if (status) {
         em_langevin_destroy(&s->base);
         return status;
@@ -43,9 +42,7 @@ void em_langevin_destroy(em_sampler *base)
     em_langevin *s = (em_langevin *)base;
 
     if (s) {
-        em_release(&s->theta_before);
-        em_release(&s->finite);
-        em_release(&s->extra_before);
+        em_release_all(&s->theta_before, &s->finite, &s->extra_before);
         em_baths_destroy(&s->baths);
     }
     em_release(&s);

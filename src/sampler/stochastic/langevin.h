@@ -1,7 +1,5 @@
-/*
- * What the kernels of stochastic gradients without thermostats share: a state that is advanced in
- * place and put back where a chain diverged. All Local, but for the target.
- */
+/* Common parts of the stochastic-gradient kernels without thermostats: the state is advanced in
+ * place and restored where a chain diverged. All Local, but the target may sum over shards. */
 #ifndef EM_SAMPLER_STOCHASTIC_LANGEVIN_H
 #define EM_SAMPLER_STOCHASTIC_LANGEVIN_H
 
@@ -66,15 +64,13 @@ em_status em_langevin_in_turns(em_langevin *s, const em_step_context *context, e
 void em_langevin_move(em_langevin *s, const em_step_context *context, em_block *block, int64_t k,
                       em_langevin_part *part);
 
-/*
- * Puts every chain whose position or log density is not finite back to where the iteration began
+/* Puts every chain whose position or log density is not finite back to where the iteration began
  * (in all these kernels what is not finite in a gradient or momentum reaches the position within
  * the step), and fills the statistics of em_stochastic_stats: lp is the estimate of the last
- * gradient evaluation. The gradient of a chain that diverged is left as it is.
- */
+ * gradient evaluation. The gradient of a chain that diverged is left as it is. */
 void em_langevin_end(em_langevin *s, const em_step_context *context, em_block *block);
 
-/* Gives chain c up, to be put back at the end of the iteration. */
+/* Marks chain c as failed, so that the end of the iteration restores it. */
 void em_langevin_lose(em_block *block, int64_t c);
 
 /* em_sampler_ops.noise_share of kernels whose baths are fixed, or are N(0, M - eps/2 V) with the

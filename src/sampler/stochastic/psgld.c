@@ -56,8 +56,7 @@ static em_status psgld_create(const void *options, int64_t n_chain, int64_t dim,
     em_status status =
         em_langevin_create(&em_psgld, options, sizeof(psgld_sampler), n_chain, dim, &s);
 
-    if (!status)
-        status = em_langevin_keep_extra(s, n_chain, psgld_n_extra(options, dim));
+    status = status ? status : em_langevin_keep_extra(s, n_chain, psgld_n_extra(options, dim));
     if (status) {
         em_langevin_destroy((em_sampler *)s);
         s = NULL;
@@ -68,13 +67,13 @@ static em_status psgld_create(const void *options, int64_t n_chain, int64_t dim,
     return status;
 }
 
-/* Of the k-th inner step of the iteration, since the first one; */
+/* The number of the k-th inner step of the iteration, counted over the run. */
 static int64_t psgld_number(const em_langevin *s, const em_step_context *context, int64_t k)
 {
     return context->iteration * s->options->leapfrog_steps + k;
 }
 
-/* and b of it: in the first step all of v is new. */
+/* b of that step: in the first one all of v is new. */
 static double psgld_keep(const psgld_options *options, int64_t number)
 {
     return number == 0 ? 0 : options->square_decay;

@@ -18,8 +18,7 @@ em_status em_recipe_create(const em_recipe *recipe, em_recipe_stepper **out)
     em_status status = em_allocate(1, sizeof *s, &s);
 
     *out = NULL;
-    if (!status)
-        status = em_allocate(5 * square + 5 * n, sizeof(double), &s->D);
+    status = status ? status : em_allocate(5 * square + 5 * n, sizeof(double), &s->D);
     if (status) {
         em_release(&s);
         return status;

@@ -170,8 +170,7 @@ static em_status sghmc_gather(const sghmc_options *options, const em_bath_key *k
     em_status status;
 
     status = em_mass_matrix(key->mass, EM_MAP_VELOCITY, a->structure, a->W);
-    if (!status)
-        status = em_mass_matrix(key->mass, EM_MAP_SOLVE, a->structure, a->M);
+    status = status ? status : em_mass_matrix(key->mass, EM_MAP_SOLVE, a->structure, a->M);
     sghmc_set_friction(options, a);
     if (key->noise)
         em_spread(key->noise->structure, a->structure, dim, key->noise->covariance, a->V);
@@ -229,8 +228,7 @@ static em_status sghmc_mix_dense(int integrator, double eps, ingredients *a)
 
     for (int64_t k = 0; k < n; k++)
         a->factor[k] = sghmc_keep(integrator, eps, a->rate[k]);
-    if (!status)
-        status = em_spectral(n, a->y, n, a->factor, a->X);
+    status = status ? status : em_spectral(n, a->y, n, a->factor, a->X);
     em_multiply(n, a->W, a->X, n, a->decay);
     if (integrator != ABOBA) {
         sghmc_noise_of_friction(eps, a);
@@ -238,8 +236,7 @@ static em_status sghmc_mix_dense(int integrator, double eps, ingredients *a)
     }
     for (int64_t k = 0; k < n; k++)
         a->rate[k] = 1 - a->factor[k] * a->factor[k];
-    if (!status)
-        status = em_spectral(n, a->y, n, a->rate, a->A);
+    status = status ? status : em_spectral(n, a->y, n, a->rate, a->A);
     return status || !a->V ? status : sghmc_noise_of_kick(eps, a);
 }
 
@@ -265,16 +262,13 @@ static em_status sghmc_make_bath(const void *self, const em_bath_key *key, em_ba
     em_status status = sghmc_allocate_ingredients(dense ? EM_MASS_DENSE : EM_MASS_DIAG, dim, &a);
 
     memory = a.W;
-    if (!status)
-        status = sghmc_gather(s->options, key, &a);
+    status = status ? status : sghmc_gather(s->options, key, &a);
     if (!status && dense)
         status = sghmc_mix_dense(s->integrator, key->step_size, &a);
     else if (!status)
         sghmc_mix_diag(s->integrator, key->step_size, &a);
-    if (!status)
-        status = em_bath_create(a.structure, dim, a.A, a.V, out);
-    if (!status)
-        status = sghmc_set_decay(s, key->step_size, &a, *out);
+    status = status ? status : em_bath_create(a.structure, dim, a.A, a.V, out);
+    status = status ? status : sghmc_set_decay(s, key->step_size, &a, *out);
     if (!status)
         em_bath_fix(*out, 1);
     em_release(&memory);
@@ -288,12 +282,6 @@ static em_status sghmc_update_baths(sghmc_sampler *s, const em_step_context *con
 }
 
 /* ---- the step ---- */
-
-/* p <- E p */
-static void sghmc_decay(em_langevin *s, em_block *block)
-{
-    em_bath_decay(s->bath, block->n_chain, block->momentum, s->velocity);
-}
 
 /* p <- E p + fraction eps g + N(0, .) */
 static void sghmc_kick(em_langevin *s, const em_step_context *context, em_block *block, int64_t k,
@@ -321,7 +309,8 @@ static void sghmc_splitting(em_langevin *s, const em_step_context *context, em_b
                             int64_t k)
 {
     sghmc_kick(s, context, block, k, 1);
-    sghmc_decay(s, block);
+    /* p <- E p */
+    em_bath_decay(s->bath, block->n_chain, block->momentum, s->velocity);
     em_langevin_drift(s, context, block, 0.5);
 }
 

@@ -1,7 +1,7 @@
 #include "sampler/stochastic/stochastic.h"
 
 #include "mass/moments.h"
-#include "math/normal.h"
+#include "math/special.h"
 #include "sampler/stochastic/coordinate_block.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /*
- * What the kernels with stochastic gradients share: options, fresh minibatches, noise, and what
- * becomes of a chain that diverges. An iteration is `leapfrog_steps` inner steps. All Local, but
- * for the target, which may sum over shards.
+ * Common parts of the kernels with stochastic gradients: options, minibatches, noise, and the
+ * treatment of a chain that diverges. An iteration is `leapfrog_steps` inner steps. All Local, but
+ * the target may sum over shards.
  */
 #ifndef EM_SAMPLER_STOCHASTIC_STOCHASTIC_H
 #define EM_SAMPLER_STOCHASTIC_STOCHASTIC_H
@@ -48,27 +48,23 @@ em_status em_stochastic_check(const em_stochastic_options *options, const char *
 double em_stochastic_step_scale(const em_stochastic_options *options, int64_t n_row,
                                 int64_t iteration);
 
-/*
- * The log density and its gradient for `n_chain` chains from `first` (counted within the block),
+/* The log density and its gradient for `n_chain` chains from `first` (counted within the block),
  * from a minibatch of their own each: evaluation number k of `per_iteration` in this iteration.
  * theta, log_density, gradient are the panels of those chains alone. Where the context has slopes,
  * the gradient is due in the next move, and the log density is that of an iteration's last
- * evaluation alone. Errors: EM_EMODEL.
- */
+ * evaluation alone. Errors: EM_EMODEL. */
 em_status em_stochastic_evaluate(const em_stochastic_options *options,
                                  const em_step_context *context, const em_block *block,
                                  int64_t per_iteration, int64_t k, int64_t first, int64_t n_chain,
                                  const double *theta, double *log_density, double *gradient);
 
-/*
- * Takes the iteration of a block: all chains at once, or, where gradients are estimated chain by
+/* Takes the iteration of a block: all chains at once, or, where gradients are estimated chain by
  * chain anyway, one chain after the other, each as a block of its own: what it is made of then
  * stays in a cache from its gradient to its update. `take` keeps nothing in the sampler from one
  * call to the next; `chain` is the first of its block. `apart`: it moves every number by itself, in
  * pieces (sampler/stochastic/coordinate_block.h), and gathers them in the end: then moves may be
  * dealt to shards, or the gradient of a chain made in slopes, piece by piece, by a model that can.
- * Errors: those of `take`, EM_EMEMORY.
- */
+ * Errors: those of `take`, EM_EMEMORY. */
 typedef em_status em_stochastic_iteration(em_sampler *sampler, const em_step_context *context,
                                           em_block *block, int64_t chain);
 em_status em_stochastic_in_turns(const em_stochastic_options *options, em_sampler *sampler,

@@ -45,11 +45,9 @@ void em_nose_poincare_finish(em_nose_poincare *flow, const em_step_context *cont
 void em_nose_poincare_energy(em_nose_poincare *flow, const em_step_context *context,
                              double *energy);
 
-/*
- * Ends the trajectories: theta, its density and gradient, the momentum p / s, and (s, q / Q) as
+/* Ends the trajectories: theta, its density and gradient, the momentum p / s, and (s, q / Q) as
  * extra numbers go to the block, but for chains that are not finite, which are diverging and stay
- * where they were. Fills the statistics of em_nose_poincare_stats.
- */
+ * where they were. Fills the statistics of em_nose_poincare_stats. */
 extern const em_stat em_nose_poincare_stats[];
 void em_nose_poincare_store(em_nose_poincare *flow, const em_step_context *context, int64_t n_step,
                             em_block *block);

@@ -1,5 +1,5 @@
-/* What the forms of the stochastic gradient Nose-Hoover thermostat share: sgnht.c, sgnht_printed.c.
- */
+/* Common parts of the stochastic gradient Nose-Hoover thermostat (sgnht.c) and its printed form
+ * (sgnht_printed.c). */
 #ifndef EM_SAMPLER_THERMOSTAT_SGNHT_H
 #define EM_SAMPLER_THERMOSTAT_SGNHT_H
 

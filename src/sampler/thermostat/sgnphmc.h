@@ -1,4 +1,5 @@
-/* What the forms of stochastic gradient Nose-Poincare HMC share: sgnphmc.c, sgnphmc_printed.c. */
+/* Common parts of stochastic gradient Nose-Poincare HMC (sgnphmc.c) and its printed form
+ * (sgnphmc_printed.c). */
 #ifndef EM_SAMPLER_THERMOSTAT_SGNPHMC_H
 #define EM_SAMPLER_THERMOSTAT_SGNPHMC_H
 

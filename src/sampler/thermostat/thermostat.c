@@ -20,8 +20,7 @@ em_status em_thermostat_create(const em_sampler_ops *ops, const void *options, s
     *out = NULL;
     if (!status)
         status = em_allocate(3 * panel + 2 * em_stride(n_chain), sizeof(double), &self->start);
-    if (!status)
-        status = em_allocate(n_chain, sizeof *self->finite, &self->finite);
+    status = status ? status : em_allocate(n_chain, sizeof *self->finite, &self->finite);
     if (status) {
         em_thermostat_destroy((em_sampler *)self);
         return status;
@@ -40,10 +39,8 @@ void em_thermostat_destroy(em_sampler *sampler)
 {
     em_thermostat *self = (em_thermostat *)sampler;
 
-    if (self) {
-        em_release(&self->start);
-        em_release(&self->finite);
-    }
+    if (self)
+        em_release_all(&self->start, &self->finite);
     em_release(&self);
 }
 

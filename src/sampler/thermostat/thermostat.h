@@ -1,8 +1,8 @@
 /*
- * What the thermostat kernels share: momenta and thermostats that live on from one iteration to the
- * next, in block->momentum and block->extra. Momenta are drawn afresh when the mass has changed;
- * thermostats, which have found the noise of the gradient by then and would be slow to find it
- * again, only when the chain diverged. All Local, but for the target.
+ * Common parts of the thermostat kernels: momenta and thermostats that persist between iterations,
+ * in block->momentum and block->extra. Momenta are drawn anew when the mass has changed.
+ * Thermostats are drawn anew only when the chain diverged, because they adapt slowly to the noise
+ * of the gradient. All Local, but the target may sum over shards.
  */
 #ifndef EM_SAMPLER_THERMOSTAT_THERMOSTAT_H
 #define EM_SAMPLER_THERMOSTAT_THERMOSTAT_H
@@ -73,11 +73,9 @@ const double *em_thermostat_drift(em_thermostat *self, const em_step_context *co
 void em_thermostat_add_drift(em_thermostat *self, const em_step_context *context, em_block *block,
                              double fraction);
 
-/*
- * Fills em_thermostat_stats, lp being the estimate of the last minibatch. A chain
- * whose state is not finite, or whose momentum is hotter than any approach to the posterior makes
- * it, is diverging: it is put back to where the iteration began, and drawn afresh.
- */
+/* Fills em_thermostat_stats, lp being the estimate of the last minibatch. A chain whose state is
+ * not finite, or whose momentum is hotter than any approach to the posterior makes it, is
+ * diverging: it is put back to where the iteration began, and drawn afresh. */
 void em_thermostat_end(em_thermostat *self, const em_step_context *context, em_block *block);
 
 #endif

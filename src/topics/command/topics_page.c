@@ -1,8 +1,8 @@
 #include "topics/command/topics_page.h"
 
-#include "base/escape.h"
 #include "base/memory.h"
 #include "base/page.h"
+#include "base/text.h"
 #include "io/draws/reader.h"
 
 #include <math.h>

@@ -4,7 +4,7 @@
 #include "diagnostics/fft.h"
 #include "diagnostics/psis.h"
 #include "diagnostics/rank.h"
-#include "math/normal.h"
+#include "math/special.h"
 #include "support/tap.h"
 
 #include <check.h>

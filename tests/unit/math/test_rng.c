@@ -1,7 +1,6 @@
 /* Random numbers: the generator itself, streams that do not meet, and their distributions. */
 #include "base/memory.h"
 #include "math/rng.h"
-#include "math/shuffle.h"
 #include "math/simd/simd.h"
 #include "support/tap.h"
 

@@ -1,8 +1,8 @@
 /* Topics of tokens: the inner loops, the sweep against enumeration, the laws of words. */
 #include "base/memory.h"
-#include "math/digamma.h"
 #include "math/rng.h"
 #include "math/simd/simd.h"
+#include "math/special.h"
 #include "topics/lda_fold_in.h"
 #include "topics/lda_tokens.h"
 #include "topics/lda_topics.h"

@@ -1,9 +1,0 @@
-/* The normal distribution. All Local. */
-#ifndef EM_MATH_NORMAL_H
-#define EM_MATH_NORMAL_H
-
-/* The p-quantile of N(0, 1), 0 < p < 1, relative error about 1e-16: algorithm AS 241 (PPND16) of
- * Wichura (1988). */
-double em_normal_quantile(double p);
-
-#endif
