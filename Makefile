@@ -17,6 +17,7 @@
 #   make bench-scale     what meetings cost on up to 4,096 ranks, simulated (Debian's libsimgrid-dev and libhdf5-dev)
 #   make bench-posteriordb   ESS per gradient beside Stan's NUTS and nutpie (from PyPI), 20 minutes; POSTERIORDB="--seeds 5"
 #   make bench-overhead      what a run spends outside of its model on one rank, 10 minutes; OVERHEAD="--runs 1 --beside OTHER"
+#   make bench-tempering     weights of modes and evidence of known mixtures, 5 minutes; TEMPERING="--seeds 5 asym"
 #   make bench-verdict       how often *converged* is said falsely, beside Stan's NUTS, 30 minutes; VERDICT="--seeds 5 --only far"
 # MODE=release|debug|asan; V=1 shows commands. MPICC=mpicc.mpich: another MPI than that of mpicc, with its HDF5
 # (B=build/mpich beside the first). Lasting overrides go into config.mk, which git ignores.
@@ -82,7 +83,7 @@ TESTS   := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/unit/*/*.c tests/m
 SUPPORT := $(patsubst tests/%.c,$(B)/tests/%.o,$(wildcard tests/support/*.c))
 BENCHES := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bench/*.c))
 
-.PHONY: all help demo check check-built check-fast check-slow bench bench-overhead bench-posteriordb bench-verdict bench-scale bench-topics bench-network lint format install deps data stanli plots papers papers-topics papers-networks guide clean tests
+.PHONY: all help demo check check-built check-fast check-slow bench bench-overhead bench-tempering bench-posteriordb bench-verdict bench-scale bench-topics bench-network lint format install deps data stanli plots papers papers-topics papers-networks guide clean tests
 all: $(PROGRAM) $(LIBRARY) $(SHARED)
 
 # Files that change only when what they hold does: another flag rebuilds all, a deleted source the library.
@@ -177,6 +178,9 @@ bench-posteriordb: all build/bench/venv/ready
 bench-overhead: all build/bench/venv/ready
 	$(Q)EMASS_STANLI=$$(echo build/bench/venv/lib/python3*/site-packages/stanli/_bin/libstanli.so) \
 	    tests/bench/overhead.py $(PROGRAM) $(OVERHEAD)
+
+bench-tempering: all build/bench/venv/ready
+	$(Q)build/bench/venv/bin/python tests/bench/tempering.py $(PROGRAM) $(TEMPERING)
 
 bench-verdict: all build/bench/venv/ready
 	$(Q)build/bench/venv/bin/python tests/bench/verdict.py $(PROGRAM) --json build/bench/verdict.jsonl $(VERDICT)

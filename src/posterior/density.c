@@ -160,8 +160,8 @@ em_status em_posterior_sum_all(em_posterior *posterior, const em_query *query)
 
 em_status em_posterior_evaluate(em_posterior *posterior, const em_query *query)
 {
-    if (posterior->tempering)
-        return em_tempered_evaluate(posterior, query);
+    if (posterior->answer)
+        return posterior->answer(posterior, query);
     if (posterior->parent) {
         const em_query wide = em_part_query(posterior, query);
         const em_status status = em_posterior_evaluate(posterior->parent, &wide);

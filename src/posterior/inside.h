@@ -30,7 +30,10 @@ struct em_posterior {
      * rows are in the parts up to each. */
     int64_t *grouped, *end;
     em_posterior *parent; /* of a part of the parameters, or of a tempered posterior; else NULL */
-    em_tempering_panel *tempering; /* of a tempered posterior, else NULL */
+    /* Of a tempered posterior, else NULL: it answers, and frees what it has, by itself. */
+    em_tempering_panel *tempering;
+    em_status (*answer)(em_posterior *posterior, const em_query *query);
+    void (*release)(em_posterior *posterior);
     /* Of a part of the parameters: */
     const em_parameters *block;
     const double *held; /* [n_chain][stride] where the chains stand, from first_chain on */
@@ -106,10 +109,6 @@ void em_part_widen(const em_posterior *part, int64_t n, int64_t stride, const in
 /* The block's columns of all parameters, into rows [n][stride] whose padding is 0. Local. */
 void em_part_narrow(const em_posterior *part, int64_t n, const double *wide, int64_t stride,
                     double *out);
-
-/* em_posterior_evaluate of a tempered posterior. */
-em_status em_tempered_evaluate(em_posterior *posterior, const em_query *query);
-void em_tempering_panel_destroy(em_tempering_panel **panel); /* NULL-safe. Local. */
 
 /* What is asked of the whole for a question about the part. Local. */
 em_query em_part_query(const em_posterior *part, const em_query *query);

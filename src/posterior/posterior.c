@@ -42,7 +42,8 @@ void em_posterior_destroy(em_posterior **posterior)
         em_release(&(*posterior)->theta);
         em_release(&(*posterior)->gradient);
         em_release(&(*posterior)->all);
-        em_tempering_panel_destroy(&(*posterior)->tempering);
+        if ((*posterior)->release)
+            (*posterior)->release(*posterior);
     }
     em_release(posterior);
 }

@@ -14,15 +14,17 @@ struct em_tempering_panel {
     double *reference;        /* [stride] gradient of log r */
 };
 
-void em_tempering_panel_destroy(em_tempering_panel **panel)
+static void release_panel(em_posterior *posterior)
 {
-    if (*panel) {
-        em_release(&(*panel)->chain);
-        em_release(&(*panel)->row);
-        em_release(&(*panel)->log_density);
-        em_release(&(*panel)->reference);
+    em_tempering_panel *panel = posterior->tempering;
+
+    if (panel) {
+        em_release(&panel->chain);
+        em_release(&panel->row);
+        em_release(&panel->log_density);
+        em_release(&panel->reference);
     }
-    em_release(panel);
+    em_release(&posterior->tempering);
 }
 
 static em_status create_panel(int64_t n_chain, int64_t stride, const em_temperature *of,
@@ -41,32 +43,6 @@ static em_status create_panel(int64_t n_chain, int64_t stride, const em_temperat
     if (!status)
         status = em_allocate(n_chain, sizeof(double), &panel->log_density);
     return status ? status : em_allocate(stride, sizeof(double), &panel->reference);
-}
-
-em_status em_posterior_create_tempered(em_posterior *parent, int64_t n_chain, int64_t first_chain,
-                                       const em_temperature *of, em_posterior **out)
-{
-    const int64_t stride = em_stride(parent->model->dim);
-    em_posterior *posterior = NULL;
-    em_status status = em_allocate(1, sizeof *posterior, &posterior);
-
-    *out = NULL;
-    if (!status)
-        status = em_allocate(n_chain * stride, sizeof(double), &posterior->theta);
-    if (!status)
-        status = em_allocate(n_chain * stride, sizeof(double), &posterior->gradient);
-    if (!status)
-        status = create_panel(n_chain, stride, of, &posterior->tempering);
-    if (status) {
-        em_posterior_destroy(&posterior);
-        return status;
-    }
-    posterior->model = parent->model;
-    posterior->grid = parent->grid;
-    posterior->parent = parent;
-    posterior->first_chain = first_chain;
-    *out = posterior;
-    return EM_OK;
 }
 
 double em_tempered_density(double beta, double log_r, double log_p)
@@ -103,7 +79,7 @@ static em_status evaluate_model(em_posterior *posterior, const em_query *query)
     return hot.n_chain > 0 ? em_posterior_evaluate(posterior->parent, &hot) : EM_OK;
 }
 
-em_status em_tempered_evaluate(em_posterior *posterior, const em_query *query)
+static em_status answer(em_posterior *posterior, const em_query *query)
 {
     const int64_t stride = query->stride;
     em_tempering_panel *panel = posterior->tempering;
@@ -124,4 +100,34 @@ em_status em_tempered_evaluate(em_posterior *posterior, const em_query *query)
         hot += has_model;
     }
     return status < 0 ? status : EM_OK;
+}
+
+em_status em_posterior_create_tempered(em_posterior *parent, int64_t n_chain, int64_t first_chain,
+                                       const em_temperature *of, em_posterior **out)
+{
+    const int64_t stride = em_stride(parent->model->dim);
+    em_posterior *posterior = NULL;
+    em_status status = em_allocate(1, sizeof *posterior, &posterior);
+
+    *out = NULL;
+    if (!status) {
+        posterior->answer = answer;
+        posterior->release = release_panel;
+    }
+    if (!status)
+        status = em_allocate(n_chain * stride, sizeof(double), &posterior->theta);
+    if (!status)
+        status = em_allocate(n_chain * stride, sizeof(double), &posterior->gradient);
+    if (!status)
+        status = create_panel(n_chain, stride, of, &posterior->tempering);
+    if (status) {
+        em_posterior_destroy(&posterior);
+        return status;
+    }
+    posterior->model = parent->model;
+    posterior->grid = parent->grid;
+    posterior->parent = parent;
+    posterior->first_chain = first_chain;
+    *out = posterior;
+    return EM_OK;
 }

@@ -27,7 +27,7 @@ same_on_shards() {
     local shards
     emass_on 1 run.yaml --overwrite --output one.h5 || return 1
     for shards in 2 3; do
-        emass_on $((2 * shards)) run.yaml --overwrite --output many.h5 --set run.shards=$shards || return 1
+        emass_on $((2 * shards)) run.yaml --overwrite --output many.h5 --set run.shards="$shards" || return 1
         cmp one.h5 many.h5 || { echo "on $shards shards" && return 1; }
     done
 }
@@ -38,8 +38,8 @@ resumes() {
     emass_on 2 run.yaml --overwrite --output one.h5 || return 1
     for at in 3 8 20 55 56 90 120 150; do
         rm -f cut.h5*
-        stopped_at $at 2 run.yaml --output cut.h5 || return 1
-        emass_on $ranks run.yaml --resume --output cut.h5 || return 1
+        stopped_at "$at" 2 run.yaml --output cut.h5 || return 1
+        emass_on "$ranks" run.yaml --resume --output cut.h5 || return 1
         cmp one.h5 cut.h5 || { echo "after a stop at $at" && return 1; }
         ranks=$((ranks % 4 + 1))
     done

@@ -1,8 +1,8 @@
 #include "app/report/picture_files.h"
 
 #ifdef EM_DUKTAPE
-#include "base/page.h"
 #include "base/memory.h"
+#include "base/page.h"
 #include "base/text.h"
 
 #include <duktape.h>

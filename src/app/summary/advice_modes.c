@@ -168,7 +168,7 @@ static em_status tell_row(em_judge *judge, const em_summary_table *table,
     find_means(judge, draws, v->mean);
     tell_places(judge, v, row, out);
     fputs("Chains do not cross from one mode to another, so the weights of the modes are not "
-          "known, and longer runs do not help. ",
+          "known, and longer runs do not help; with temper: {} in the config they are found. ",
           out);
     status = tell_densities(judge, v, row, out, &tells);
     if (!status && !tells)

@@ -49,7 +49,7 @@ struct em_engine {
     const em_adapt *adapts[EM_MOST_KERNELS];
     em_tempering *tempering; /* of a tempered run, which has no kernels of its own; else NULL */
     em_tempering_findings tempered; /* at its end */
-    em_block *block; /* the state of the chains, in all parameters */
+    em_block *block;                /* the state of the chains, in all parameters */
     em_monitor *monitor;
     em_recorder *recorder;
     em_output *output; /* NULL: no file is written */

@@ -224,8 +224,7 @@ static em_status output_begin(void *state, const em_layout *layout)
 em_status em_output_create(const em_config *config, const char *path, const char *checkpoint,
                            em_grid *grid, em_model *model, const em_plan *plan,
                            const em_adapt *const *adapts, const em_tempering_findings *tempered,
-                           const em_created *created,
-                           em_output **out)
+                           const em_created *created, em_output **out)
 {
     em_output *output = NULL;
     em_status status = em_agree(em_allocate(1, sizeof *output, &output));

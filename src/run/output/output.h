@@ -20,8 +20,7 @@ typedef struct em_output em_output;
 em_status em_output_create(const em_config *config, const char *path, const char *checkpoint,
                            em_grid *grid, em_model *model, const em_plan *plan,
                            const em_adapt *const *adapts, const em_tempering_findings *tempered,
-                           const em_created *created,
-                           em_output **out);
+                           const em_created *created, em_output **out);
 
 /* The group of a finished output with the last checkpoint of the run (io/draws/enclosed.h), or the
  * root attribute that says why there is none. */

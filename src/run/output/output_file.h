@@ -18,7 +18,7 @@ struct em_output {
     em_grid *grid;
     em_model *model;
     const em_plan *plan;
-    const em_adapt *const *adapts; /* [config->n_kernel] */
+    const em_adapt *const *adapts;         /* [config->n_kernel] */
     const em_tempering_findings *tempered; /* of a tempered run, at its end */
     em_created created;
     em_signature signature;

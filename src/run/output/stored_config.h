@@ -3,8 +3,8 @@
 #ifndef EM_RUN_OUTPUT_STORED_CONFIG_H
 #define EM_RUN_OUTPUT_STORED_CONFIG_H
 
-#include "io/draws/reader.h"
 #include "emass/model/prediction.h"
+#include "io/draws/reader.h"
 #include "run/config/config.h"
 
 /*

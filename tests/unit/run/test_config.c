@@ -507,8 +507,8 @@ static const struct {
      "heart.yaml:4: unknown key stop.draws; did you mean run.draws?"},
     {TOP "  shrads: 3\n", "heart.yaml:4: unknown key run.shrads; did you mean shards?"},
     {TOP "  extraordinary: 3\n", "heart.yaml:4: unknown key run.extraordinary (see emass list)"},
-    {SHORTEST "weather: fine\n",
-     "heart.yaml:3: unknown key weather, expected model, sampler, mass, run, stop, output or temper"},
+    {SHORTEST "weather: fine\n", "heart.yaml:3: unknown key weather, expected model, sampler, "
+                                 "mass, run, stop, output or temper"},
     {SHORTEST "mass:\n  kappa:\n    k1: 3\n",
      "heart.yaml:5: unknown key mass.kappa.k1; did you mean kappa.k0?"},
     {TOP "  seed: 1\n  chains: 2\n  seed: 2\n",

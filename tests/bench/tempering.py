@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""Tempered runs of normal mixtures whose weights and log evidence (0) are known: make bench-tempering.
+
+    tests/bench/tempering.py EMASS [--seeds N] [--set KEY=VALUE ...] [TARGET ...]
+
+A row for each target: the error of the worst weight and its root mean square over seeds, log evidence with z scores by
+its own standard error, round trips a ladder, barriers of both legs, rungs, thousands of gradients over all rungs, how
+many runs said converged, and of these how many have a weight that is off by more than 0.1."""
+import argparse
+import math
+import os
+import subprocess
+import tempfile
+
+import h5py
+import numpy as np
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+CIRCLE = [[10 * math.cos(math.pi * k / 4), 10 * math.sin(math.pi * k / 4)] for k in range(8)]
+GRID = [[10 * i, 10 * j] for i in range(-2, 3) for j in range(-2, 3)]
+TARGETS = {  # weights, means, standard deviations
+    "asym": ([.5, .5], [[-7], [6]], [1, 1]),
+    "asym9": ([.9, .1], [[-7], [6]], [1, 1]),
+    "asym1": ([.1, .9], [[-7], [6]], [1, 1]),
+    "ring8": ([1 / 8] * 8, CIRCLE, [1] * 8),
+    "grid25": ([1 / 25] * 25, GRID, [1] * 25),
+    "two5": ([.5, .5], [[-10] * 5, [10] * 5], [1, 1]),
+    "two50": ([.5, .5], [[-2] * 50, [2] * 50], [1, 1]),
+    "far": ([.5, .5], [[-100], [100]], [1, 1]),
+    "small3": ([.02, .98], [[-8] * 3, [4] * 3], [1, .5]),
+    "narrow20": ([.3, .7], [[-3] * 20, [3] * 20], [1, .7]),
+    "wide10": ([.7, .3], [[-5] * 10, [5] * 10], [1, 3]),
+}
+MODEL = """
+#include <emass/plugin.h>
+#include <math.h>
+enum { D = %d, K = %d };
+static const double weight[] = {%s}, at[] = {%s}, sd[] = {%s};
+static em_status density(const void *given, const double *theta, double *log_p, double *gradient)
+{
+    double term[K], most = -INFINITY, sum = 0;
+    (void)given;
+    for (int k = 0; k < K; k++) {
+        term[k] = log(weight[k]) - D * (0.918938533204672742 + log(sd[k]));
+        for (int i = 0; i < D; i++)
+            term[k] -= pow((theta[i] - at[k * D + i]) / sd[k], 2) / 2;
+        most = fmax(most, term[k]);
+    }
+    for (int k = 0; k < K; k++)
+        sum += exp(term[k] - most);
+    *log_p += most + log(sum);
+    for (int k = 0; k < K; k++)
+        for (int i = 0; i < D; i++)
+            gradient[i] -= exp(term[k] - most) / sum * (theta[i] - at[k * D + i]) / (sd[k] * sd[k]);
+    return EM_OK;
+}
+static const em_variable x = {.name = "x", .n_axes = 1, .shape = {D}};
+EMASS_PLUGIN({.name = "mixture", .n_parameter = 1, .parameter = &x, .log_density_gradient = density});
+"""
+
+
+def text(value):
+    return value.decode() if isinstance(value, bytes) else value
+
+
+def build(weight, at, sd):
+    numbers = [", ".join(map(repr, np.ravel(v).astype(float).tolist())) for v in (weight, at, sd)]
+    with open("mixture.c", "w") as out:
+        out.write(MODEL % (len(at[0]), len(weight), *numbers))
+    subprocess.run(["cc", "-O2", "-std=c17", "-shared", "-fPIC", f"-I{ROOT}/include", "mixture.c", "-o", "mixture.so",
+                    "-lm"], check=True)
+    with open("run.yaml", "w") as out:
+        out.write("model: {name: mixture, library: ./mixture.so}\ntemper: {}\nrun: {chains: 4, draws: 1000}\n")
+
+
+def look(path, weight, at):
+    with h5py.File(path) as file:
+        draws, attributes, group = file["posterior/x"][:], file.attrs, file["tempering"]
+        nearest = ((draws[..., None, :] - np.array(at))**2).sum(-1).argmin(-1)
+        off = [(nearest == k).mean() - w for k, w in enumerate(weight)]
+        return {
+            "off": max(off, key=abs), "value": attributes["log_evidence"],
+            "z": attributes["log_evidence"] / attributes["log_evidence_error"],
+            "trips": group["ladder_round_trips"][:].mean(), "barrier": group["barrier"][:],
+            "rungs": len(group["beta"]),
+            "converged": text(attributes["verdict"]).startswith("converged"),
+        }
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("emass", type=os.path.abspath)
+    parser.add_argument("target", nargs="*")
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--set", action="append", default=[])
+    given = parser.parse_args()
+    settings = [part for setting in given.set for part in ("--set", setting)]
+    print("target   | worst weight off | rms | log evidence | rms z | round trips | barriers | rungs | converged | falsely")
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        for name in given.target or TARGETS:
+            weight, at, sd = TARGETS[name]
+            build(weight, at, sd)
+            rows = []
+            for seed in range(1, given.seeds + 1):
+                subprocess.run([given.emass, "run", "run.yaml", "--overwrite", "--quiet", "--seed", str(seed), *settings],
+                               check=True)
+                rows.append(look("run.h5", weight, at))
+            off, z = (np.array([row[key] for row in rows]) for key in ("off", "z"))
+            said = np.array([row["converged"] for row in rows])
+            barrier = np.mean([row["barrier"] for row in rows], axis=0)
+            print(f"{name:8s} | {max(off, key=abs):+.3f} | {(off**2).mean()**.5:.3f} | "
+                  f"{np.mean([row['value'] for row in rows]):+.3f} | {(z**2).mean()**.5:.2f} | "
+                  f"{np.mean([row['trips'] for row in rows]):.0f} | {barrier[0]:.1f}, {barrier[1]:.1f} | "
+                  f"{np.mean([row['rungs'] for row in rows]):.0f} | {said.sum()} of {len(rows)} | "
+                  f"{(said & (abs(off) > 0.1)).sum()}", flush=True)
+        os.chdir("/")
+
+
+main()
