@@ -174,12 +174,13 @@ START_TEST(legs_combine)
     const em_stream stream = {1, 0, 0, EM_RNG_TEST};
 
     em_uniforms(&stream, 0, UNITS, a);
-    memcpy(b, a, sizeof a);
     double mean = 0, square = 0;
     for (int i = 0; i < UNITS; i++)
         mean += a[i] / UNITS;
-    for (int i = 0; i < UNITS; i++)
-        square += (a[i] - mean) * (a[i] - mean);
+    for (int i = 0; i < UNITS; i++) {
+        b[i] = a[i] -= mean; /* influences have a mean of 0 */
+        square += a[i] * a[i];
+    }
     const double error = sqrt(square / (UNITS * (UNITS - 1)));
     const em_log_evidence same[EM_MOST_LEGS] = {{3, error}, {3, error}};
     double *const influence[EM_MOST_LEGS] = {a, b};
