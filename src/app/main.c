@@ -33,7 +33,7 @@ static const command commands[] = {
     {"list", em_list_command, true},        {"predict", em_predict_command, false},
     {"merge", em_merge_command, false},     {"loo", em_loo_command, true},
     {"diff", em_diff_command, true},        {"verify", em_verify_command, false},
-    {"convert", em_convert_command, false},
+    {"convert", em_convert_command, false}, {"evidence", em_evidence_command, true},
 };
 
 enum { N_COMMAND = sizeof commands / sizeof *commands };
@@ -117,8 +117,8 @@ static em_status run_program(int argc, const char **argv)
 {
     if (argc < 2)
         return em_fail(EM_EUSAGE, "expected a command: run, summary, report, check, list, merge, "
-                                  "diff, loo, verify, convert, predict or topics (see emass "
-                                  "--help)");
+                                  "diff, loo, evidence, verify, convert, predict or topics (see "
+                                  "emass --help)");
     if (strcmp(argv[1], "--version") == 0)
         return print_version();
     const bool help = strcmp(argv[1], "help") == 0 || is_help(argv[1]);

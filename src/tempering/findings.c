@@ -44,14 +44,19 @@ bool em_tempering_has_failed(const em_tempering_findings *found)
     return legs_disagree(found) || found->draws.restarts == 0;
 }
 
-bool em_tempering_warns(const em_tempering_findings *found, int64_t n_ladder)
+/*
+ * How many independent draws a weight of a mode rests on, about: a copy takes a mode anew where it
+ * is drawn from a reference, and how long it then is at the target is random too, so that two
+ * arrivals count as one. The ESS of draws does not show that: neighbouring draws come from
+ * different copies.
+ */
+static double arrivals(const em_tempering_findings *found)
 {
-    return legs_disagree(found) || barrier_grows(found) ||
-           found->draws.round_trips < fewest_trips * (double)n_ladder;
+    return found->draws.restarts / 2;
 }
 
-void em_tempering_warning(const em_tempering_findings *found, int64_t n_ladder, size_t bytes,
-                          char *text)
+void em_tempering_warning(const em_tempering_findings *found, int64_t n_ladder, double ess_limit,
+                          size_t bytes, char *text)
 {
     const double trips = found->draws.round_trips / (double)n_ladder;
     size_t used = 0;
@@ -64,6 +69,11 @@ void em_tempering_warning(const em_tempering_findings *found, int64_t n_ladder, 
         used += (size_t)snprintf(text + used, bytes - used,
                                  "%.1f round trips a ladder (at least %g expected), ", trips,
                                  fewest_trips);
+    if (used < bytes && arrivals(found) < ess_limit)
+        used +=
+            (size_t)snprintf(text + used, bytes - used,
+                             "weights of modes rest on about %.0f draws (at least %g expected), ",
+                             arrivals(found), ess_limit);
     if (used < bytes && barrier_grows(found))
         snprintf(text + used, bytes - used, "the communication barrier still grows, ");
 }

@@ -108,15 +108,16 @@ typedef struct em_tempering_findings {
 /* Freed by em_release(&out->of_ladder). Collective. Errors, agreed: EM_EMEMORY. */
 em_status em_tempering_conclude(em_tempering *tempering, em_tempering_findings *out);
 
-/* Whether the legs contradict each other, or no copy has come from a reference to the target; and
- * whether anything calls for a warning: that, few round trips, a barrier that still grows. Local.
+/* Whether the legs contradict each other, or no copy has come from a reference to the target.
+ * Local.
  */
 bool em_tempering_has_failed(const em_tempering_findings *found);
-bool em_tempering_warns(const em_tempering_findings *found, int64_t n_ladder);
 
-/* That warning, clauses that each end with ", "; "" where there is none. Local. */
-void em_tempering_warning(const em_tempering_findings *found, int64_t n_ladder, size_t bytes,
-                          char *text);
+/* What calls for a warning: that, few round trips, few independent arrivals at the target for an
+ * ESS of ess_limit, a barrier that still grows. Clauses that each end with ", "; "" where there is
+ * none. Local. */
+void em_tempering_warning(const em_tempering_findings *found, int64_t n_ladder, double ess_limit,
+                          size_t bytes, char *text);
 
 /* "log evidence -1.03 (standard error 0.05, reference: prior), legs differ by 0.02; 14 round trips
  * a ladder, 7 rungs, barrier 1.1 and 1.2". Local. */

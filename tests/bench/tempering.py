@@ -4,8 +4,8 @@
     tests/bench/tempering.py EMASS [--seeds N] [--set KEY=VALUE ...] [TARGET ...]
 
 A row for each target: the error of the worst weight and its root mean square over seeds, log evidence with z scores by
-its own standard error, round trips a ladder, barriers of both legs, rungs, thousands of gradients over all rungs, how
-many runs said converged, and of these how many have a weight that is off by more than 0.1."""
+its own standard error, round trips a ladder, barriers of both legs, rungs, how many runs said converged and converged
+with warnings, and how many of each have a weight that is off by more than 0.1."""
 import argparse
 import math
 import os
@@ -83,7 +83,7 @@ def look(path, weight, at):
             "z": attributes["log_evidence"] / attributes["log_evidence_error"],
             "trips": group["ladder_round_trips"][:].mean(), "barrier": group["barrier"][:],
             "rungs": len(group["beta"]),
-            "converged": text(attributes["verdict"]).startswith("converged"),
+            "word": text(attributes["verdict"]).split(":")[0],
         }
 
 
@@ -95,7 +95,7 @@ def main():
     parser.add_argument("--set", action="append", default=[])
     given = parser.parse_args()
     settings = [part for setting in given.set for part in ("--set", setting)]
-    print("target   | worst weight off | rms | log evidence | rms z | round trips | barriers | rungs | converged | falsely")
+    print("target   | worst weight off | rms | log evidence | rms z | round trips | barriers | rungs | converged, with warnings | falsely")
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         for name in given.target or TARGETS:
@@ -107,13 +107,13 @@ def main():
                                check=True)
                 rows.append(look("run.h5", weight, at))
             off, z = (np.array([row[key] for row in rows]) for key in ("off", "z"))
-            said = np.array([row["converged"] for row in rows])
+            said = [np.array([row["word"] == word for row in rows]) for word in ("converged", "converged with warnings")]
             barrier = np.mean([row["barrier"] for row in rows], axis=0)
             print(f"{name:8s} | {max(off, key=abs):+.3f} | {(off**2).mean()**.5:.3f} | "
                   f"{np.mean([row['value'] for row in rows]):+.3f} | {(z**2).mean()**.5:.2f} | "
                   f"{np.mean([row['trips'] for row in rows]):.0f} | {barrier[0]:.1f}, {barrier[1]:.1f} | "
-                  f"{np.mean([row['rungs'] for row in rows]):.0f} | {said.sum()} of {len(rows)} | "
-                  f"{(said & (abs(off) > 0.1)).sum()}", flush=True)
+                  f"{np.mean([row['rungs'] for row in rows]):.0f} | {said[0].sum()}, {said[1].sum()} | "
+                  f"{', '.join(str((s & (abs(off) > 0.1)).sum()) for s in said)}", flush=True)
         os.chdir("/")
 
 

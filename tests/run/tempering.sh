@@ -94,6 +94,24 @@ not_tempered_before() {
     [ "$status" = 2 ] && grep -q 'temper' why
 }
 
+# The table begins with the better model; a file of other data, or without evidence, is refused in one line.
+compares_models() {
+    local status=0
+    awk 'BEGIN { srand(3); print "x,z,y"; for (i = 0; i < 40; i++) { x = rand(); print x "," rand() "," 3 * x + rand() } }' >t.csv
+    for right in x z; do
+        printf 'model: {name: linear, data: t.csv, formula: y ~ %s, sigma: unknown}\ntemper: {}\nrun: {draws: 200}\n' "$right" >m.yaml
+        limited "$emass" run m.yaml --overwrite --quiet --output "$right.h5" || return 1
+    done
+    limited "$emass" evidence z.h5 x.h5 --same-data >table || return 1
+    cat table
+    awk 'NR == 2 && $1 == "x.h5" && $4 == 0 { a = 1 } NR == 3 && $1 == "z.h5" && $4 < -5 { b = 1 } END { exit !(a && b) }' table || return 1
+    limited "$emass" evidence z.h5 x.h5 2>why || status=$?
+    [ "$status" = 2 ] && [ "$(wc -l <why)" = 1 ] && grep -q 'of other data' why || return 1
+    sed '/^temper/d' m.yaml >plain.yaml
+    limited "$emass" run plain.yaml --overwrite --quiet --output plain.h5 || return 1
+    ! limited "$emass" evidence plain.h5 2>why && grep 'found no log evidence' why
+}
+
 says_evidence() {
     limited "$emass" run schools.yaml --overwrite --output s.h5 >out 2>/dev/null || return 1
     "$emass" summary s.h5 >again && grep -E '^log evidence -31\.[23][0-9] ' again && grep -E '^log evidence ' out
@@ -112,6 +130,7 @@ else
 fi
 check 'a finished run is extended' extends
 check 'a run that was not tempered is not resumed as one' not_tempered_before
+check 'models by their evidence' compares_models
 check 'a sampler of minibatches' refused 'does not move by an exact density' sampler.name=sghmc sampler.step_size=0.01
 check 'a number of rungs' refused 'temper.rungs' temper.rungs=1
 check 'a reference that is none' refused 'temper.reference' temper.reference=nowhere

@@ -50,7 +50,8 @@ static void word_verdict(em_engine *engine, int64_t n_draw)
 
     report->optimiser = find_optimiser(engine);
     if (engine->tempering)
-        em_tempering_warning(&engine->tempered, n_chain, sizeof warning, warning);
+        em_tempering_warning(&engine->tempered, n_chain, em_monitor_ess_limit(stop, starts),
+                             sizeof warning, warning);
     const em_evidence evidence = {
         .r_hat = report->convergence.r_hat,
         .ess = report->convergence.ess,
