@@ -23,6 +23,7 @@ CONFIGS = {
               "sampler: {leapfrog_steps: 2, step_size: 0.5}\n",
     "wide": "model: {name: gaussian, dim: 10000}\nrun: {chains: 2, warmup: 5, draws: 12}\n"
             "sampler: {leapfrog_steps: 2, step_size: 0.5}\nmass: {estimator: none, structure: diag}\n",
+    "tempered": "model: {name: eight_schools}\ntemper: {}\nrun: {chains: 2, warmup: 60, draws: 40}\n",
     "one": "model: {name: gaussian, dim: 1}\nrun: {chains: 1, warmup: 5, draws: 1}\n"
            "sampler: {leapfrog_steps: 2, step_size: 0.5}\n",
 }
@@ -241,6 +242,24 @@ def check_refusals():
     report(not [name for name in os.listdir() if name.endswith((".new", ".part"))] and not os.path.exists("new.html"), "nothing is left behind")
 
 
+def check_tempered():
+    """The ladder, its rejection rates, and the evidence of each round by leg, as the file has them."""
+    data, text, _ = make("tempered")
+    try:
+        import h5py
+        import numpy
+    except ImportError:
+        skip("tempering: the numbers of the file", "python3 has no h5py")
+        return
+    with h5py.File("tempered.h5") as file:
+        group = {name: numpy.ravel(file["tempering"][name][:]).tolist() for name in ("beta", "rejection", "round_log_evidence")}
+    drawn = data["figures"]["tempering"]
+    report(all(drawn[name] == value for name, value in group.items()) and len(group["beta"]) == len(group["rejection"]) + 1
+           and len(group["round_log_evidence"]) == 2 * len(drawn["round_scans"]) > 2, "tempering: the numbers of the file", drawn)
+    if text:
+        report('id="tempering"' in text and text.count("leg") > 0, "tempering: its figure")
+
+
 def check_early():
     """A run that was stopped in warmup, and a file that has predictions alone: what to do about it."""
     stopped = limited(EMASS, "run", "chains.yaml", "--output", "early.h5", "--max-time", "0s", "--quiet")
@@ -349,6 +368,7 @@ with tempfile.TemporaryDirectory(prefix="emass-report-") as work:
     check_evil()
     check_bounds()
     check_refusals()
+    check_tempered()
     check_early()
     check_links()
     check_ranks()

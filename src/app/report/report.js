@@ -153,6 +153,28 @@ function drawMass(mass) {
     return {width: WIDTH, height: 226, title: "Inverse mass by iteration", body: body};
 }
 
+/* Left: the schedule, and how often neighbours do not swap. Right: evidence by round of warmup, and of the draws. */
+function drawTempering(t) {
+    var pairs = t.rejection.length, rounds = t.round_scans.length;
+    var swaps = new Axes({left: 52, top: 40, width: 150, height: 130, x: [0, pairs], y: [0, 1]});
+    function leg(k) {
+        var list = [], i;
+        for (i = 0; i < rounds; i++) list.push(t.round_log_evidence[2 * i + k]);
+        return list.concat([t.log_evidence[k]]);
+    }
+    var a = leg(0), b = leg(1), at = count(1, rounds + 1, 1), late = a.concat(b).filter(function (v, i) {
+        return i % (rounds + 1) > rounds / 2 && v !== null && isFinite(v);
+    });
+    var evidence = new Axes({left: 262, top: 40, width: 130, height: 130, x: [1, rounds + 1], y: padded(rangeOf(late))});
+    var body = text(52, 15, "start", "head", "Rungs and swaps") + text(262, 15, "start", "head", "Log evidence by leg") +
+        swaps.frame("rung") + evidence.frame("round, then the draws") +
+        swaps.line("line c0", count(0, pairs + 1, 1), t.beta) + swaps.dots("mark c0", count(0, pairs + 1, 1), t.beta) +
+        swaps.line("line c1 dash", count(0.5, pairs, 1), t.rejection) + legend(52, "beta", "rejection") +
+        evidence.line("line c0", at, a) + evidence.dots("mark c0", at, a) + evidence.line("line c1 dash", at, b) +
+        evidence.dots("mark c1", at, b) + legend(262, "A", "B");
+    return {width: WIDTH, height: 208, title: "Tempering", body: body};
+}
+
 function drawSteps(s) {
     var isStep = s.statistic === "step_size", change = isStep ? logs : function (list) { return list; };
     var low = change(s.low), high = change(s.high);
@@ -203,6 +225,10 @@ var KINDS = {
     mass: ["What warmup learned of the mass matrix", drawMass,
         "Largest and smallest eigenvalue of the inverse mass matrix after each M-step. Their ratio is the condition number. When all " +
         "is well, both stop changing before warmup ends."],
+    tempering: ["Tempering", drawTempering,
+        "Left: the temperatures (beta) of the rungs of a ladder, and how often neighbouring rungs do not swap. When all is well, the " +
+        "dashed line is level in each leg. Right: the log evidence of both legs after each round of warmup, and of the draws. When " +
+        "all is well, both come to rest at one value. Early rounds may be outside of the picture."],
     steps: ["Step size and acceptance", drawSteps,
         "Mean over the chains, and their range. The dashed line is the end of warmup. The file has statistics of warmup only with " +
         "output.save_warmup: true."],

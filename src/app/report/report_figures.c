@@ -353,6 +353,8 @@ em_status em_report_figures(const em_report_data *data, em_json *json)
     if (!status)
         status = em_report_mass(data, json);
     if (!status)
+        status = em_report_tempering(data, json);
+    if (!status)
         status = em_report_steps(data, json);
     put_loo(data, json);
     em_json_close(json, '}');

@@ -15,6 +15,7 @@ em_status em_report_figures(const em_report_data *data, em_json *json);
 /* The same of energy, of the mass, and of step size and acceptance (report_sampler.c). */
 em_status em_report_energy(const em_report_data *data, em_json *json);
 em_status em_report_mass(const em_report_data *data, em_json *json);
+em_status em_report_tempering(const em_report_data *data, em_json *json);
 em_status em_report_steps(const em_report_data *data, em_json *json);
 
 #endif

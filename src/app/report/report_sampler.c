@@ -109,6 +109,41 @@ em_status em_report_mass(const em_report_data *data, em_json *json)
     return status;
 }
 
+/* ---------------------------------------------------------------- tempering */
+
+/* One array of the group `tempering`, of any shape, as numbers in a row. */
+static em_status put_tempering(const em_report_data *data, const char *name, em_json *json)
+{
+    double *value = NULL;
+    int64_t n = 0;
+    char path[64];
+    em_status status;
+
+    snprintf(path, sizeof path, "tempering/%s", name);
+    status = em_read_array(data->path, path, &n, &value);
+    em_json_open(json, name, '[');
+    for (int64_t i = 0; i < n; i++)
+        em_json_real(json, NULL, value[i]);
+    em_json_close(json, ']');
+    em_release(&value);
+    return status;
+}
+
+em_status em_report_tempering(const em_report_data *data, em_json *json)
+{
+    static const char *const name[] = {"beta", "rejection", "round_scans", "round_log_evidence",
+                                       "log_evidence"};
+    em_status status = EM_OK;
+
+    if (!em_reader_has(data->summary.reader, "tempering", "round_log_evidence"))
+        return EM_OK;
+    em_json_open(json, "tempering", '{');
+    for (size_t i = 0; !status && i < sizeof name / sizeof *name; i++)
+        status = put_tempering(data, name[i], json);
+    em_json_close(json, '}');
+    return status;
+}
+
 /* ---------------------------------------------------------------- step size and acceptance */
 
 /* Means of a statistic over chains and stretches of iterations, and the range of the chains'. `x`
