@@ -142,9 +142,9 @@ static void initialise_mpi(int *argc, char ***argv)
         if (ours[i])
             setenv(of_alone[i][0], of_alone[i][1], 1);
     }
-    if (!launched) /* read when the first file is opened: pointers that ranks share need the folder
-                    */
-        setenv("OMPI_MCA_sharedfp", "individual", 0);
+    if (!launched) /* read when the first file is opened: OMPIO needs the folder, or puts files for
+                      pointers that ranks share beside the output, where a kill leaves them */
+        setenv("OMPI_MCA_io", "^ompio", 0);
     MPI_Init(argc, argv);
     for (int i = 0; i < N_OF_ALONE; i++)
         if (ours[i])

@@ -119,7 +119,8 @@ static em_status report(em_model *model, const em_draw *draw, const double *thet
     return EM_OK;
 }
 EMASS_PLUGIN({.name = "mixture", .create = create, .destroy = destroy, .sampler = "gibbs",
-              .place = place, .update = update, .visit = visit, .report = report});
+              .start = place, .report = report,
+              .latent = &(const em_model_latent){.update = update, .visit = visit}});
 C
 build() { # NAME [FLAG...]: NAME.so of the mixture
     cc -std=c17 -Wall -Wextra -Werror -shared -fPIC -I"$project/include" "${@:2}" mixture.c \
@@ -241,7 +242,8 @@ static em_status report(em_model *model, const em_draw *draw, const double *thet
     return EM_OK;
 }
 EMASS_PLUGIN({.name = "noisy", .create = create, .destroy = destroy, .add_prior = add_prior,
-              .visit = visit, .report = report, .sampler = "sgld"});
+              .report = report, .sampler = "sgld",
+              .latent = &(const em_model_latent){.visit = visit}});
 C
 check 'a model that estimates builds' cc -std=c17 -Wall -Wextra -Werror -shared -fPIC \
     -I"$project/include" noisy.c -o noisy.so
