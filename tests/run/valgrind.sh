@@ -20,6 +20,12 @@ cat >mpi.supp <<'SUPP'
    fun:PMPI_Init*
 }
 {
+   ROMIO opens a file
+   Memcheck:Leak
+   ...
+   obj:*mca_io_romio321.so
+}
+{
    MPI ends
    Memcheck:Leak
    ...
