@@ -131,7 +131,7 @@ static em_status unevenness(int64_t dim, const double *accumulator, double *out)
         em_transpose(dim, l, transposed);
         em_multiply(dim, transposed, cx, dim, product);
         em_multiply(dim, product, l, dim, cx);
-        status = em_eigen(dim, cx, dim, value);
+        status = em_all_finite(square, cx) ? em_eigen(dim, cx, dim, value) : EM_NONFINITE;
     }
     if (!status)
         *out = value[dim - 1] / pow(1 + sqrt((double)dim / n), 4);

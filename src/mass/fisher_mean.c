@@ -1,5 +1,6 @@
 /* W C_g W = C_x: W = C_g^-1/2 (C_g^1/2 C_x C_g^1/2)^1/2 C_g^-1/2. */
 #include "mass/fisher.h"
+#include "mass/moments.h"
 #include "math/linalg.h"
 
 #include <math.h>
@@ -25,7 +26,7 @@ em_status em_fisher_mean(int64_t n, const double *cx, double *cg, double *work, 
 {
     double *root = work, *inverse_root = root + n * n, *a = inverse_root + n * n, *b = a + n * n;
     double *value = b + n * n, *scratch = value + n;
-    em_status status = em_eigen(n, cg, n, value);
+    em_status status = em_all_finite(n * n, cg) ? em_eigen(n, cg, n, value) : EM_NONFINITE;
 
     if (status || !all_positive(n, value))
         return status ? status : EM_NONFINITE;
@@ -36,7 +37,7 @@ em_status em_fisher_mean(int64_t n, const double *cx, double *cg, double *work, 
         return status;
     em_multiply(n, root, cx, n, a);
     em_multiply(n, a, root, n, b);
-    status = em_eigen(n, b, n, value);
+    status = em_all_finite(n * n, b) ? em_eigen(n, b, n, value) : EM_NONFINITE;
     if (status || !all_positive(n, value))
         return status ? status : EM_NONFINITE;
     status = power(n, b, value, 0.5, scratch, a);

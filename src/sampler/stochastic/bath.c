@@ -2,6 +2,7 @@
 
 #include "base/clones.h"
 #include "base/memory.h"
+#include "mass/moments.h"
 #include "math/linalg.h"
 #include "math/simd/panel.h"
 
@@ -43,7 +44,12 @@ static em_status bath_frame_dense(int64_t n, const double *A, const double *V, d
     em_multiply(n, inverse, V, n, y);
     em_transpose(n, inverse, scratch);
     em_multiply(n, y, scratch, n, inverse);
-    status = em_eigen(n, inverse, n, value);
+    status = em_all_finite(n * n, inverse)
+                 ? em_eigen(n, inverse, n, value)
+                 : em_fail(EM_ENUMERIC, "the noise of minibatch gradients is not finite, as chains "
+                                        "have left where the density is: lower sampler.step_size");
+    if (status)
+        return status;
     em_transpose(n, root, scratch);
     em_multiply(n, inverse, scratch, n, y);
     return status;
