@@ -11,6 +11,8 @@
  * sqrt(p_v q_v), which is 1 for equal ones. */
 #define EM_LEAST_OVERLAP 0.7
 
+enum { EM_TOPICS_MOST_TOP = 50 }; /* words of a topic that are looked at */
+
 /* Held-out scores of one definition. */
 typedef struct em_topic_score {
     double *perplexity; /* [n_chain]; NULL: none */
@@ -48,5 +50,9 @@ double em_topic_overlap(int64_t n, const double *p, const double *q);
  * file is not. Local. Errors: EM_EUSAGE, EM_EIO, EM_EMEMORY.
  */
 em_status em_topics_write_page(const em_topics *t);
+
+/* The coherence (NPMI) of the topics over the documents of the run's own corpus, into t->coherence;
+ * where the corpus is not there, none. Collective. Errors: those of reading it. */
+em_status em_topics_find_coherence(em_topics *t);
 
 #endif
