@@ -37,8 +37,8 @@ em_status em_diff_command(int argc, const char **argv);
  * difference. */
 em_status em_verify_command(int argc, const char **argv);
 
-/* Prints the log evidence of tempered runs, and Bayes factors. EM_EUSAGE where they are of other data,
- * EM_EDATA where there is no evidence. */
+/* Prints the log evidence of tempered runs, and Bayes factors. EM_EUSAGE where they are of other
+ * data, EM_EDATA where there is no evidence. */
 em_status em_evidence_command(int argc, const char **argv);
 
 /* Reads the text of a config on rank 0 and sends it to the others. EM_EUSAGE, EM_EDATA, EM_EMEMORY.
