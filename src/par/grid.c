@@ -28,6 +28,12 @@ int64_t em_deal_first(int64_t n_item, int64_t n_part, int64_t part)
     return part * each + (part < longer ? part : longer);
 }
 
+int64_t em_deal_part(int64_t n_item, int64_t n_part, int64_t item)
+{
+    const int64_t each = n_item / n_part, in_longer = n_item % n_part * (each + 1);
+    return item < in_longer ? item / (each + 1) : n_item % n_part + (item - in_longer) / each;
+}
+
 static em_status check_layout(int64_t n_chain, int64_t n_shard, int64_t n_rank, bool may_idle)
 {
     if (n_rank % n_shard != 0)

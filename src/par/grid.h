@@ -21,6 +21,7 @@ void em_grid_destroy(em_grid **grid); /* Collective. */
 
 /* How `n_item` items are dealt to `n_part` parts: contiguous, the first ones longer. Local. */
 int64_t em_deal_first(int64_t n_item, int64_t n_part, int64_t part);
+int64_t em_deal_part(int64_t n_item, int64_t n_part, int64_t item); /* that has the item. Local. */
 
 int64_t em_grid_n_chain(const em_grid *grid);       /* of the run. Local. */
 int64_t em_grid_first_chain(const em_grid *grid);   /* of this rank. Local. */

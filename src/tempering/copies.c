@@ -8,26 +8,14 @@
 #include <math.h>
 #include <string.h>
 
-/* The part of em_deal_first that has an item. */
-static int64_t part_of(int64_t n_item, int64_t n_part, int64_t item)
-{
-    int64_t part = (int64_t)((double)item * (double)n_part / (double)n_item);
-
-    while (part > 0 && em_deal_first(n_item, n_part, part) > item)
-        part--;
-    while (em_deal_first(n_item, n_part, part + 1) <= item)
-        part++;
-    return part;
-}
-
 int64_t em_copy_group(const em_tempering *t, int64_t number)
 {
-    return part_of(t->n_ladder * t->ladder.n_rung, em_grid_n_group(t->copies), number);
+    return em_deal_part(t->n_ladder * t->ladder.n_rung, em_grid_n_group(t->copies), number);
 }
 
 int64_t em_ladder_group(const em_tempering *t, int64_t ladder)
 {
-    return part_of(t->n_ladder, em_grid_n_group(t->task.grid), ladder);
+    return em_deal_part(t->n_ladder, em_grid_n_group(t->task.grid), ladder);
 }
 
 void em_copies_destroy(em_tempering *t)
@@ -43,6 +31,7 @@ void em_copies_destroy(em_tempering *t)
     em_release(&t->copy);
     em_release(&t->temperature);
     em_release(&t->of_model);
+    em_release(&t->of_reference);
     em_release(&t->count);
     em_release(&t->bridges);
     em_mailbox_destroy(&t->mailbox);
@@ -59,6 +48,8 @@ static em_status allocate_copies(em_tempering *t)
         status = em_allocate(n, sizeof *t->temperature, &t->temperature);
     if (!status)
         status = em_allocate(n * t->stride, sizeof(double), &t->of_model);
+    if (!status)
+        status = em_allocate(n * EM_MOST_LEGS * t->stride, sizeof(double), &t->of_reference);
     if (!status)
         status = em_allocate(n * n_rung, sizeof *t->count, &t->count);
     if (!status)
@@ -91,22 +82,36 @@ em_status em_copies_create(em_tempering *t)
     return status;
 }
 
-em_status em_copy_compose(em_tempering *t, int64_t c)
+double *em_copy_reference(const em_tempering *t, int64_t c, int leg)
 {
-    em_copy *copy = &t->copy[c];
+    return t->of_reference + (c * EM_MOST_LEGS + leg) * t->stride;
+}
+
+em_status em_copy_look(em_tempering *t, int64_t c, int leg)
+{
+    return t->reference[leg]->evaluate(t->reference[leg], t->block->chain[c],
+                                       t->block->theta + c * t->stride, &t->copy[c].log_r[leg],
+                                       em_copy_reference(t, c, leg));
+}
+
+void em_copy_compose(em_tempering *t, int64_t c)
+{
+    const em_copy *copy = &t->copy[c];
     em_block *block = t->block;
     const double beta = t->ladder.beta[copy->rung];
     const int leg = em_ladder_leg(&t->ladder, copy->rung);
-    em_status status = EM_OK;
 
     t->temperature[c] = (em_temperature){beta, t->reference[leg]};
-    if (beta != 1)
-        status = t->reference[leg]->evaluate(t->reference[leg], block->chain[c],
-                                             block->theta + c * t->stride, &copy->log_r[leg],
-                                             t->of_reference);
     block->log_density[c] = em_tempered_density(beta, copy->log_r[leg], copy->log_p);
-    em_tempered_gradient(beta, t->stride, t->of_reference, t->of_model + c * t->stride,
+    em_tempered_gradient(beta, t->stride, em_copy_reference(t, c, leg), t->of_model + c * t->stride,
                          block->gradient + c * t->stride);
+}
+
+em_status em_copy_look_and_compose(em_tempering *t, int64_t c)
+{
+    const em_status status = em_copy_look(t, c, em_ladder_leg(&t->ladder, t->copy[c].rung));
+
+    em_copy_compose(t, c);
     return status;
 }
 

@@ -1,9 +1,9 @@
 /* What ladders have shown, in words and as a judgement. */
+#include "base/text/append.h"
 #include "tempering/tempering.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 /* Ladders with fewer round trips tell little of how modes are weighed. */
 static const double fewest_trips = 10;
@@ -59,41 +59,31 @@ void em_tempering_warning(const em_tempering_findings *found, int64_t n_ladder, 
                           size_t bytes, char *text)
 {
     const double trips = found->draws.round_trips / (double)n_ladder;
-    size_t used = 0;
 
     text[0] = '\0';
     if (legs_disagree(found))
-        used += (size_t)snprintf(text, bytes, "the log evidence of the two legs differs by %.2g, ",
-                                 difference(found));
-    if (used < bytes && trips < fewest_trips)
-        used += (size_t)snprintf(text + used, bytes - used,
-                                 "%.1f round trips a ladder (at least %g expected), ", trips,
-                                 fewest_trips);
-    if (used < bytes && arrivals(found) < ess_limit)
-        used +=
-            (size_t)snprintf(text + used, bytes - used,
-                             "weights of modes rest on about %.0f draws (at least %g expected), ",
-                             arrivals(found), ess_limit);
-    if (used < bytes && barrier_grows(found))
-        snprintf(text + used, bytes - used, "the communication barrier still grows, ");
+        em_append(bytes, text, "the log evidence of the two legs differs by %.2g, ",
+                  difference(found));
+    if (trips < fewest_trips)
+        em_append(bytes, text, "%.1f round trips a ladder (at least %g expected), ", trips,
+                  fewest_trips);
+    if (arrivals(found) < ess_limit)
+        em_append(bytes, text, "weights of modes rest on about %.0f draws (at least %g expected), ",
+                  arrivals(found), ess_limit);
+    if (barrier_grows(found))
+        em_append(bytes, text, "the communication barrier still grows, ");
 }
 
 void em_tempering_describe(const em_tempering_findings *found, int64_t n_ladder, size_t bytes,
                            char *text)
 {
-    const char *reference = found->is_prior ? "prior" : "normal law";
-    size_t used =
-        (size_t)snprintf(text, bytes, "log evidence %.2f (standard error %.2g, reference: %s)",
-                         found->draws.both, found->draws.both_error, reference);
-
-    if (has_leg(found, EM_LEG_B) && used < bytes)
-        used +=
-            (size_t)snprintf(text + used, bytes - used, ", legs differ by %.2g", difference(found));
-    if (used < bytes)
-        used += (size_t)snprintf(text + used, bytes - used,
-                                 "; %.0f round trips a ladder, %lld rungs, barrier %.1f",
-                                 found->draws.round_trips / (double)n_ladder,
-                                 (long long)found->ladder.n_rung, found->draws.barrier[EM_LEG_A]);
-    if (has_leg(found, EM_LEG_B) && used < bytes)
-        snprintf(text + used, bytes - used, " and %.1f", found->draws.barrier[EM_LEG_B]);
+    snprintf(text, bytes, "log evidence %.2f (standard error %.2g, reference: %s)",
+             found->draws.both, found->draws.both_error, found->is_prior ? "prior" : "normal law");
+    if (has_leg(found, EM_LEG_B))
+        em_append(bytes, text, ", legs differ by %.2g", difference(found));
+    em_append(bytes, text, "; %.0f round trips a ladder, %lld rungs, barrier %.1f",
+              found->draws.round_trips / (double)n_ladder, (long long)found->ladder.n_rung,
+              found->draws.barrier[EM_LEG_A]);
+    if (has_leg(found, EM_LEG_B))
+        em_append(bytes, text, " and %.1f", found->draws.barrier[EM_LEG_B]);
 }

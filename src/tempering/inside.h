@@ -52,7 +52,7 @@ struct em_tempering {
     em_sampler *sampler;    /* of one copy at a time */
     em_block *block;        /* positions, and gradients of the tempered density */
     double *of_model;       /* [n_copy][stride] gradient of log p */
-    double *of_reference;   /* [stride] */
+    double *of_reference;   /* [n_copy][EM_MOST_LEGS][stride] gradients of log r */
     double log_constant[2]; /* what prior and likelihood leave out */
     double *message;        /* work space of one draw on its way */
     em_rung_counts *count;  /* [n_copy][n_rung] */
@@ -77,7 +77,9 @@ struct em_tempering {
     char why[512];
 };
 
-#define em_fisher_estimator (em_estimators[2]) /* of mass/list.c */
+/* A draw on its way: iteration, log p, acceptance, steps and statistics; theta and its gradient
+ * follow. */
+enum { EM_DRAW_HEAD = 4 + EM_STAT_COUNT };
 
 /* The group of ranks that has a copy, and the one that records a ladder. Local. */
 int64_t em_copy_group(const em_tempering *t, int64_t number);
@@ -87,8 +89,14 @@ int64_t em_ladder_group(const em_tempering *t, int64_t ladder);
 em_status em_copies_create(em_tempering *t);
 void em_copies_destroy(em_tempering *t); /* Collective. */
 
-/* log r, and the tempered density and its gradient, of copy c on its rung. Local. */
-em_status em_copy_compose(em_tempering *t, int64_t c);
+/* Evaluates log r of a leg and its gradient [stride] where copy c stands, and keeps both. Local. */
+em_status em_copy_look(em_tempering *t, int64_t c, int leg);
+double *em_copy_reference(const em_tempering *t, int64_t c, int leg); /* that gradient. Local. */
+
+/* The tempered density and its gradient of copy c on its rung, from what was kept of its leg's
+ * reference; and the same of a copy that has not looked yet. Local. */
+void em_copy_compose(em_tempering *t, int64_t c);
+em_status em_copy_look_and_compose(em_tempering *t, int64_t c);
 
 /* Sends what is at the targets to the groups of the ladders, and fills their block. Local, but
  * waits for who has it. */
@@ -101,6 +109,9 @@ em_status em_rungs_set_masses(em_tempering *t);
 void em_round_begin(em_tempering *t, int64_t done);
 em_structure em_round_structure(const em_tempering *t);
 em_status em_round_make_room(em_tempering *t); /* for what they collect of the target */
+
+/* A rung goes on from a step size, with a new dual averaging. Local. */
+void em_rung_start_step(em_tempering *t, int64_t k, double step_size);
 
 /* Clears what copies have counted. Local. */
 void em_counts_clear(em_tempering *t);

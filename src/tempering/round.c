@@ -70,6 +70,13 @@ int64_t em_tempering_next_update(const em_tempering *t, int64_t done)
 
 /* ---------------------------------------------------------------- step sizes */
 
+void em_rung_start_step(em_tempering *t, int64_t k, double step_size)
+{
+    t->rung[k].step_size = step_size;
+    t->rung[k].averaging.target = t->task.sampler_options->target_accept;
+    em_dual_averaging_start(&t->rung[k].averaging, step_size, 1);
+}
+
 /* By the acceptance rates of all ladders since the last update. Collective. */
 static em_status update_steps(em_tempering *t, bool last)
 {
@@ -145,7 +152,7 @@ static em_status learn_target(em_tempering *t, const double *sum)
     if (!status)
         status = em_allocate(t->dim, sizeof *mean, &mean);
     if (!status)
-        status = em_fisher_estimator->estimate(structure, t->dim, inverse, sum, inverse);
+        status = em_fisher.estimate(structure, t->dim, inverse, sum, inverse);
     if (!status) {
         em_release(&t->learned);
         t->learned = inverse;
@@ -177,7 +184,7 @@ em_status em_round_make_room(em_tempering *t)
     const int64_t n = em_grid_n_local_chain(t->task.grid);
 
     em_release(&t->accumulator);
-    t->n_accumulator = em_fisher_estimator->size(t->structure, t->dim);
+    t->n_accumulator = em_fisher.size(t->structure, t->dim);
     return em_allocate(n * t->n_accumulator, sizeof(double), &t->accumulator);
 }
 
@@ -217,11 +224,8 @@ static void inherit_steps(em_tempering *t, const int64_t *near)
 
     for (int64_t k = 0; k < t->ladder.n_rung; k++)
         step[k] = t->rung[near[k]].step_size;
-    for (int64_t k = 0; k < t->ladder.n_rung; k++) {
-        t->rung[k].step_size = step[k];
-        t->rung[k].averaging.target = t->task.sampler_options->target_accept;
-        em_dual_averaging_start(&t->rung[k].averaging, step[k], 1);
-    }
+    for (int64_t k = 0; k < t->ladder.n_rung; k++)
+        em_rung_start_step(t, k, step[k]);
 }
 
 static em_status improve(em_tempering *t, const double *rejection, int64_t done)
@@ -246,7 +250,7 @@ static em_status improve(em_tempering *t, const double *rejection, int64_t done)
     if (!status)
         status = em_rungs_set_masses(t);
     for (int64_t c = 0; !status && c < t->n_copy; c++)
-        status = em_copy_compose(t, c);
+        status = em_copy_look_and_compose(t, c);
     if (!status)
         inherit_steps(t, near);
     em_release(&sum);

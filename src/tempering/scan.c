@@ -85,16 +85,16 @@ static em_status move_copy(em_tempering *t, int64_t c, int64_t iteration)
     em_status status = t->sampler->ops->step(t->sampler, &context, &one);
 
     if (status >= 0 && beta != 1)
-        status = t->reference[leg]->evaluate(t->reference[leg], *one.chain, one.theta,
-                                             &copy->log_r[leg], t->of_reference);
+        status = em_copy_look(t, c, leg);
     if (status < 0)
         return status;
     copy->log_p = *one.log_density;
     memcpy(of_model, one.gradient, (size_t)t->stride * sizeof *of_model);
     if (beta != 1) {
+        const double *of_reference = em_copy_reference(t, c, leg);
         copy->log_p = (*one.log_density - (1 - beta) * copy->log_r[leg]) / beta;
         for (int64_t i = 0; i < t->dim; i++)
-            of_model[i] = (one.gradient[i] - (1 - beta) * t->of_reference[i]) / beta;
+            of_model[i] = (one.gradient[i] - (1 - beta) * of_reference[i]) / beta;
     }
     return EM_OK;
 }
@@ -114,8 +114,7 @@ static em_status draw_copy(em_tempering *t, int64_t c, int64_t iteration)
     if (status >= 0)
         status = em_posterior_evaluate(t->posterior, &query);
     if (status >= 0)
-        status = t->reference[leg]->evaluate(t->reference[leg], *one.chain, one.theta,
-                                             &copy->log_r[leg], t->of_reference);
+        status = em_copy_look(t, c, leg);
     *one.acceptance = 1;
     *one.n_step = 0;
     for (int i = 0; i < EM_STAT_COUNT; i++)
@@ -129,9 +128,7 @@ static em_status look_back(em_tempering *t, int64_t c)
     em_status status = EM_OK;
 
     for (int leg = 0; status >= 0 && leg < t->n_leg && t->copy[c].rung == t->ladder.target; leg++)
-        status = t->reference[leg]->evaluate(t->reference[leg], t->block->chain[c],
-                                             t->block->theta + c * t->stride,
-                                             &t->copy[c].log_r[leg], t->of_reference);
+        status = em_copy_look(t, c, leg);
     return status;
 }
 
@@ -287,8 +284,7 @@ static void swap(em_tempering *t, int64_t iteration)
 
 /* ---------------------------------------------------------------- draws */
 
-/* A draw on its way: iteration, log p, acceptance, steps, statistics, theta, its gradient. */
-enum { HEAD = 4 + EM_STAT_COUNT };
+enum { HEAD = EM_DRAW_HEAD };
 
 static void send_draw(em_tempering *t, int64_t c, int64_t iteration)
 {
@@ -372,8 +368,7 @@ static void collect(em_tempering *t, const em_block *block)
             t->message[i] = theta[i] - t->centre[i];
         const em_observation sample = {.theta = t->message,
                                        .gradient = block->gradient + c * t->stride};
-        em_fisher_estimator->observe(t->structure, t->dim, &sample,
-                                     t->accumulator + c * t->n_accumulator);
+        em_fisher.observe(t->structure, t->dim, &sample, t->accumulator + c * t->n_accumulator);
     }
 }
 
@@ -391,7 +386,7 @@ void em_tempering_scan(em_tempering *t, int64_t iteration, em_block *block)
     }
     swap(t, iteration);
     for (int64_t c = 0; c < t->n_copy; c++) {
-        note(t, em_copy_compose(t, c));
+        em_copy_compose(t, c);
         count_trip(t, &t->copy[c]);
     }
     em_ladders_deliver(t, iteration, block);

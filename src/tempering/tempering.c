@@ -32,24 +32,19 @@ static em_status create_references(em_tempering *t)
 
 static em_status set_up(em_tempering *t)
 {
+    const double given = t->task.sampler_options->step_size;
     em_status status = em_allocate(t->dim, sizeof(double), &t->centre);
 
     if (!status)
-        status = em_allocate(t->stride, sizeof(double), &t->of_reference);
-    if (!status)
-        status = em_allocate(4 + EM_STAT_COUNT + 2 * t->stride, sizeof(double), &t->message);
+        status = em_allocate(EM_DRAW_HEAD + 2 * t->stride, sizeof(double), &t->message);
     if (!status)
         status = create_references(t);
     if (!status)
         status = em_round_make_room(t);
     if (!status)
         status = em_rungs_set_masses(t);
-    for (int64_t k = 0; k < t->ladder.n_rung; k++) {
-        const double given = t->task.sampler_options->step_size;
-        t->rung[k].step_size = isnan(given) ? 0.3 : given;
-        t->rung[k].averaging.target = t->task.sampler_options->target_accept;
-        em_dual_averaging_start(&t->rung[k].averaging, t->rung[k].step_size, 1);
-    }
+    for (int64_t k = 0; k < t->ladder.n_rung; k++)
+        em_rung_start_step(t, k, isnan(given) ? 0.3 : given);
     return status;
 }
 
@@ -89,7 +84,6 @@ void em_tempering_destroy(em_tempering **out)
         em_reference_destroy(&t->reference[leg]);
     for (int64_t k = 0; k < 2 * EM_MOST_LEG_RUNGS; k++)
         em_mass_destroy(&t->rung[k].mass);
-    em_release(&t->of_reference);
     em_release(&t->message);
     em_release(&t->held);
     em_release(&t->accumulator);
@@ -129,7 +123,7 @@ static em_status start_copy(em_tempering *t, int64_t c)
         if (status >= 0)
             status = em_posterior_evaluate(t->posterior, &query);
         if (status >= 0 && isfinite(t->copy[c].log_p) && em_all_finite(t->dim, gradient))
-            return em_copy_compose(t, c);
+            return em_copy_look_and_compose(t, c);
     }
     return status < 0 ? status
                       : em_fail(EM_EMODEL,
@@ -254,7 +248,7 @@ static em_status visit_copies(em_tempering *t, const em_visitor *visitor)
                 status = em_fail(EM_EDATA, "a checkpoint has a copy on rung %lld of %lld",
                                  (long long)t->copy[c].rung, (long long)n_rung);
             else
-                status = em_copy_compose(t, c);
+                status = em_copy_look_and_compose(t, c);
         }
         em_release(&read);
         status = em_agree(status);
