@@ -10,6 +10,7 @@
 #include "emass/sink.h"
 #include "emass/status.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 EM_BEGIN_C
@@ -34,7 +35,9 @@ typedef struct em_run_request {
     int64_t n_override;
     const char *const *override; /* [n_override] "key.path=value", in place of what the text says */
     em_run_mode mode;
-    em_sink sink; /* the draws of this rank's chains go there too, whatever the mode */
+    bool same_kernels; /* fail where a rank, or the run that is resumed, has or had another
+                          processor or library that computes; false: a warning */
+    em_sink sink;      /* the draws of this rank's chains go there too, whatever the mode */
     /* Told how far the run is: about every second where an iteration takes no longer, whenever
        chains meet, at planned points and at the end; NULL: nobody is. Local. */
     void (*progress)(void *to, const em_report *report);

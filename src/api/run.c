@@ -19,6 +19,7 @@ typedef struct request {
     int64_t n_override;
     char **override;
     em_run_mode mode;
+    bool same_kernels;
 } request;
 
 static em_status check_request(const em_run_request *given)
@@ -50,8 +51,10 @@ static em_status share_request(const em_run_request *given, request *out)
         return status;
     out->n_override = given->n_override;
     out->mode = given->mode;
+    out->same_kernels = given->same_kernels;
     em_broadcast(&out->n_override, sizeof out->n_override);
     em_broadcast(&out->mode, sizeof out->mode);
+    em_broadcast(&out->same_kernels, sizeof out->same_kernels);
     status = share_text(given->path ? given->path : "config", &out->path);
     if (!status)
         status = share_text(given->config, &out->config);
@@ -130,6 +133,7 @@ static em_status create(const em_run_request *given, em_run *run)
     if (!status)
         status = em_engine_create(run->config,
                                   &(em_engine_request){.mode = run->mode,
+                                                       .same_kernels = r.same_kernels,
                                                        .sink = has_sink ? &given->sink : NULL,
                                                        .progress = given->progress,
                                                        .progress_to = given->progress_to},

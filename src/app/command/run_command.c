@@ -24,7 +24,7 @@ typedef struct run_command {
     const char *override[MOST_OVERRIDES]; /* key=value */
     char *owned[MOST_OVERRIDES];          /* those made here */
     em_progress_mode progress;
-    int overwrite, resume, quiet;
+    int overwrite, resume, quiet, same_kernels;
 } run_command;
 
 em_status em_read_config(const char *path, char **text)
@@ -91,6 +91,8 @@ static em_status parse_command(int argc, const char **argv, run_command *command
         {"resume", 0, POPT_ARG_NONE, &command->resume, 0,
          "go on where an earlier run was stopped, else start", NULL},
         {"overwrite", 0, POPT_ARG_NONE, &command->overwrite, 0, "replace an existing output", NULL},
+        {"same-kernels", 0, POPT_ARG_NONE, &command->same_kernels, 0,
+         "fail where processors or libraries compute otherwise", NULL},
         POPT_TABLEEND};
     poptContext context = poptGetContext("emass run", argc, argv, options, 0);
     em_status status = EM_OK;
@@ -199,6 +201,7 @@ static em_status sample(const run_command *command, em_context *context, const c
                                                        .n_override = command->n_override,
                                                        .override = command->override,
                                                        .mode = mode,
+                                                       .same_kernels = command->same_kernels,
                                                        .progress = show_progress,
                                                        .progress_to = progress},
                                      run);

@@ -7,6 +7,7 @@
 #include "par/world.h"
 #include "run/config/config_folder.h"
 #include "run/loop/driver.h"
+#include "run/output/processor_record.h"
 #include "run/output/stored_config.h"
 #include "run/transaction/transaction.h"
 
@@ -17,6 +18,7 @@
 typedef struct verify_command {
     const char *path, *folder;
     long draws;
+    bool same_kernels;
 } verify_command;
 
 /* ---------------------------------------------------------------- the second run */
@@ -122,8 +124,16 @@ static em_status compare_files(const char *old_path, const char *new_path)
 static em_status run_and_compare(const verify_command *command, const em_config *config)
 {
     em_report report;
-    const em_engine_request order = {.mode = EM_RUN_OVERWRITE, .watchful = true};
-    em_status status = em_sample(config, &order, &report), removed;
+    const em_engine_request order = {
+        .mode = EM_RUN_OVERWRITE, .watchful = true, .same_kernels = command->same_kernels};
+    char *kernels = NULL;
+    em_status removed,
+        status = em_processor_check_file(command->path, command->same_kernels, &kernels);
+
+    em_release(&kernels);
+    if (status)
+        return status;
+    status = em_sample(config, &order, &report);
 
     if (!status && em_world_rank() == 0)
         status = compare_files(command->path, config->output.file);
@@ -165,9 +175,11 @@ em_status em_verify_command(int argc, const char **argv)
 {
     char *folder = NULL;
     long draws = 100;
+    int same_kernels = 0;
     const struct poptOption options[] = {
         {"draws", 0, POPT_ARG_LONG, &draws, 0, "draws to compare", "N"},
         {"folder", 0, POPT_ARG_STRING, &folder, 0, "folder of the config", "DIR"},
+        {"same-kernels", 0, POPT_ARG_NONE, &same_kernels, 0, "fail on another processor", NULL},
         POPT_TABLEEND};
     em_command_line line;
     em_status status = em_command_line_read(argc, argv, options, "one file", 1, 1, &line);
@@ -175,7 +187,7 @@ em_status em_verify_command(int argc, const char **argv)
     if (!status && draws < 1)
         status = em_fail(EM_EUSAGE, "verify: --draws: found %ld, expected at least 1", draws);
     if (!status)
-        status = verify(&(verify_command){line.argument[0], folder, draws});
+        status = verify(&(verify_command){line.argument[0], folder, draws, same_kernels});
     em_command_line_end(&line);
     return status;
 }

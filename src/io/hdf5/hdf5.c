@@ -367,3 +367,15 @@ em_status em_attribute_write_real(hid_t object, const char *name, double value)
 {
     return write_scalar(object, name, H5T_NATIVE_DOUBLE, &value);
 }
+
+void em_h5_libraries(size_t size, char *text)
+{
+    char mpi[MPI_MAX_LIBRARY_VERSION_STRING];
+    unsigned major, minor, release;
+    int length;
+
+    MPI_Get_library_version(mpi, &length);
+    H5get_libversion(&major, &minor, &release);
+    snprintf(text, size, "%.*s, HDF5 %u.%u.%u", (int)strcspn(mpi, ",\n"), mpi, major, minor,
+             release);
+}

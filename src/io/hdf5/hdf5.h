@@ -110,4 +110,8 @@ typedef struct em_h5_printing {
 em_h5_printing em_h5_silence(void);
 void em_h5_restore(em_h5_printing before);
 
+/* Writes the names and versions of the MPI and HDF5 that run, "Open MPI v4.1.4, HDF5 1.10.8", into
+ * text [size]. Local. */
+void em_h5_libraries(size_t size, char *text);
+
 #endif

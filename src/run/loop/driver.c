@@ -8,6 +8,7 @@
 #include "run/loop/engine.h"
 #include "run/loop/rank_consistency.h"
 #include "run/loop/run_kernel.h"
+#include "run/output/processor_record.h"
 #include "run/output/recorder.h"
 
 #include <math.h>
@@ -222,6 +223,8 @@ static em_status set_up(em_engine *engine)
             ? em_grid_create_any(config->run.chains, config->run.shards, &engine->grid)
             : em_grid_create(config->run.chains, config->run.shards, &engine->grid);
 
+    if (!status)
+        status = em_processor_check_ranks(engine->request.same_kernels);
     if (!status && engine->request.mode != EM_RUN_NO_FILE)
         status = take_output(engine);
     if (status || engine->report.was_finished)
@@ -291,6 +294,7 @@ void em_engine_destroy(em_engine **out)
     em_recorder_destroy(&engine->recorder);
     em_engine_destroy_chains(engine);
     em_model_destroy(&engine->model);
+    em_release(&engine->kernels);
     em_grid_destroy(&engine->grid);
     em_release(out);
 }

@@ -55,6 +55,7 @@ struct em_engine {
     em_output *output; /* NULL: no file is written */
     em_plan plan;
     em_created created;
+    char *kernels; /* of a resumed run: the compute kernels of all that has drawn it; else NULL */
     em_report report;
     em_chain_statistics *statistics;
     em_findings findings;        /* at the end */

@@ -7,6 +7,7 @@
 #include "run/loop/engine.h"
 #include "run/loop/rank_consistency.h"
 #include "run/loop/run_kernel.h"
+#include "run/output/processor_record.h"
 
 #include <math.h>
 
@@ -65,9 +66,9 @@ static em_status create_output(void *run, const char *path, const char *checkpoi
 {
     em_engine *engine = run;
     em_sink sink;
-    em_status status = em_output_create(engine->config, path, checkpoint, engine->grid,
-                                        engine->model, &engine->plan, engine->adapts,
-                                        &engine->tempered, &engine->created, &engine->output);
+    em_status status = em_output_create(
+        engine->config, path, checkpoint, engine->grid, engine->model, &engine->plan,
+        engine->adapts, &engine->tempered, &engine->created, engine->kernels, &engine->output);
 
     if (status)
         return status;
@@ -96,6 +97,11 @@ static em_status find_draws(void *run, bool new_rule, const char *file, bool *fo
         return em_fail(EM_ECONFIG, "run.draws is %lld but the checkpoint has %lld",
                        (long long)engine->plan.n_draw,
                        (long long)em_plan_stored(&engine->plan, engine->done));
+    em_release(&engine->kernels);
+    const em_status status =
+        em_processor_check_file(file, engine->request.same_kernels, &engine->kernels);
+    if (status)
+        return status;
     if (new_rule) { /* no check so far was made by it */
         engine->ended = false;
         em_monitor_set_times_met(engine->monitor, 0);

@@ -6,6 +6,7 @@
 #include "par/world.h"
 #include "run/config/config_folder.h"
 #include "run/output/output_file.h"
+#include "run/output/processor_record.h"
 #include "version.h"
 
 #include <math.h>
@@ -151,6 +152,8 @@ static em_status put_attributes(em_output *output)
     for (size_t i = 0; !status && i < sizeof texts / sizeof *texts; i++)
         status = em_writer_put_text(writer, texts[i].name, texts[i].text);
     if (!status)
+        status = em_processor_record(writer, output->kernels, output->created.reproducible);
+    if (!status)
         status = put_config(output);
     if (!status)
         status = em_writer_put_int(writer, "seed", config->run.seed);
@@ -224,7 +227,7 @@ static em_status output_begin(void *state, const em_layout *layout)
 em_status em_output_create(const em_config *config, const char *path, const char *checkpoint,
                            em_grid *grid, em_model *model, const em_plan *plan,
                            const em_adapt *const *adapts, const em_tempering_findings *tempered,
-                           const em_created *created, em_output **out)
+                           const em_created *created, const char *kernels, em_output **out)
 {
     em_output *output = NULL;
     em_status status = em_agree(em_allocate(1, sizeof *output, &output));
@@ -239,7 +242,8 @@ em_status em_output_create(const em_config *config, const char *path, const char
                               .plan = plan,
                               .adapts = adapts,
                               .tempered = tempered,
-                              .created = *created};
+                              .created = *created,
+                              .kernels = kernels};
     return status;
 }
 

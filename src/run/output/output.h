@@ -15,12 +15,14 @@ typedef struct em_output em_output;
 
 /* Prepares an output; em_sink.begin then writes the file. adapts[config->n_kernel], one for each
  * sampler, have what is written of warmup at the end. `checkpoint` is the path of the last
- * checkpoint, a copy of which the finished output holds. All arguments outlive it. Collective.
+ * checkpoint, a copy of which the finished output holds; `kernels` is what a resumed run records as
+ * its compute kernels (processor_record.h; NULL: those of this process). All arguments outlive it.
+ * Collective.
  * Errors: EM_EMEMORY. */
 em_status em_output_create(const em_config *config, const char *path, const char *checkpoint,
                            em_grid *grid, em_model *model, const em_plan *plan,
                            const em_adapt *const *adapts, const em_tempering_findings *tempered,
-                           const em_created *created, em_output **out);
+                           const em_created *created, const char *kernels, em_output **out);
 
 /* The group of a finished output with the last checkpoint of the run (io/draws/enclosed.h), or the
  * root attribute that says why there is none. */

@@ -21,6 +21,7 @@ struct em_output {
     const em_adapt *const *adapts;         /* [config->n_kernel] */
     const em_tempering_findings *tempered; /* of a tempered run, at its end */
     em_created created;
+    const char *kernels; /* NULL: those of this process */
     em_signature signature;
     em_writer *writer;
     const em_layout *layout;
