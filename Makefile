@@ -38,7 +38,7 @@ MPIRUN  ?= $(if $(findstring /,$(MPICC)),$(dir $(MPICC)))$(patsubst mpicc%,mpiru
 HDF5     = $(firstword $(foreach p,hdf5-$(MPI) $(if $(filter openmpi,$(MPI)),hdf5-mpi) hdf5,$(shell pkg-config --exists $p 2>/dev/null && echo $p)))
 # LAPACKE is in Spack's and EasyBuild's OpenBLAS, and by itself in Debian's.
 LAPACKE  = $(shell pkg-config --exists lapacke 2>/dev/null && echo lapacke)
-PACKAGES = $(HDF5) $(LAPACKE) openblas yaml-0.1 sleef zlib liblzma libxxhash
+PACKAGES = $(HDF5) $(LAPACKE) openblas yaml-0.1 sleef zlib liblzma libxxhash libutf8proc jansson
 PKG_CFLAGS := $(shell pkg-config --cflags $(PACKAGES) popt 2>/dev/null)
 PKG_LIBS   := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) -lhdf5_hl
 POPT_LIBS  := $(shell pkg-config --libs popt 2>/dev/null)

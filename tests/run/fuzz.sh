@@ -21,9 +21,14 @@ plant() {
         number=$((number + 1))
         printf '%b' "$options$table" >"$scratch/seeds/table$number"
     done
-    for table in '2 0:3 4:1\n0\n3 1:1 2:2 3:1\n' '3\n5\n5\n1 1 3\n1 5 1\n\n3 2 1\n3 3 2\n3 4 1\n'; do
+    for table in '2 0:3 4:1\n0\n3 1:1 2:2 3:1\n' '3\n5\n5\n1 1 3\n1 5 1\n\n3 2 1\n3 3 2\n3 4 1\n' \
+        '%%MatrixMarket matrix coordinate real general\n%% x\n3 5 5\n1 1 3\n1 5 1e0\n3 2 1\n3 3 2\n3 4 1\n'; do
         number=$((number + 1))
         printf '%b' "\0\0\201$table" >"$scratch/seeds/corpus$number"
+    done
+    for table in 'a,b\n"the cat, ""sat""\non",1\nnew york,2\n' '{"a": "New York\\u00e9", "b": "x"}\n'; do
+        number=$((number + 1))
+        printf '%b' "\1\1\1$table" >"$scratch/seeds/text$number"
     done
     printf '%b' '\1\1a2,0\n40\n4' >"$scratch/seeds/response" # and no other column
     { printf '%b' "$options" && printf '1,2,0\n3,4,1\n' | gzip -n; } >"$scratch/seeds/gzip"

@@ -7,6 +7,7 @@
 #include "data/corpus/corpus_table.h"
 #include "data/shard/redistribute_rows.h"
 #include "data/table/column_moments.h"
+#include "data/text/text_corpus.h"
 #include "io/hdf5/numbers.h"
 #include "par/message.h"
 #include "par/world.h"
@@ -22,12 +23,14 @@ enum { MOST_SHOWN = 40 }; /* columns of the summary */
 typedef struct conversion {
     em_table_options options; /* .data: what is read */
     em_corpus_options corpus; /* the same, of a corpus */
-    bool is_corpus;
+    em_text_options text;     /* the same, of documents in text */
+    bool is_corpus, is_text;
     const char *output;
     int overwrite;
     em_atomic_file *file;      /* of the output */
     FILE *found;               /* rank 0: what was read, printed when the output is complete */
     em_numbers_writer *writer; /* of rank 0 */
+    em_text_corpus *documents; /* of rank 0, of documents in text */
     int64_t n_row, n_entry;    /* written so far */
 } conversion;
 
@@ -53,16 +56,57 @@ static em_status parse_choice(const char *what, const char *text, const char *co
                : EM_OK;
 }
 
-/* What has a corpus's format, or a vocabulary, is a corpus. */
+static bool has_ending(const char *path, const char *ending)
+{
+    const size_t length = strlen(path), n = strlen(ending);
+
+    return length >= n && strcmp(path + length - n, ending) == 0;
+}
+
+/* What has a corpus's format, or a vocabulary, is a corpus; what has a column of text, or of which
+ * every line is a document, is text. */
 static em_status take_format(const char *format, const char *vocabulary, conversion *c)
 {
-    c->is_corpus = vocabulary || find_choice(format, em_corpus_format_names) > EM_CORPUS_AUTO;
+    c->is_text = c->text.documents.text || (format && strcmp(format, "text") == 0);
+    if (c->is_text && vocabulary)
+        return em_fail(EM_EUSAGE, "convert: found --vocabulary, expected --like FILE.h5 for words "
+                                  "that are given, or a corpus of counts");
+    if (c->is_text)
+        return EM_OK;
+    c->is_corpus = vocabulary || has_ending(c->text.documents.path, ".mtx") ||
+                   has_ending(c->text.documents.path, ".mtx.gz") ||
+                   find_choice(format, em_corpus_format_names) > EM_CORPUS_AUTO;
     if (!c->is_corpus)
         return parse_choice("format", format, em_table_format_names, &c->options.format);
     const em_status status =
-        parse_choice("format", format, em_corpus_format_names, &c->corpus.format);
+        format ? parse_choice("format", format, em_corpus_format_names, &c->corpus.format) : EM_OK;
     c->corpus.vocabulary = (char *)vocabulary;
     return status;
+}
+
+static em_status check_text_options(const conversion *c)
+{
+    const em_text_options *t = &c->text;
+
+    if (!c->is_text && (t->documents.name || t->documents.label || t->like || t->phrases != 0))
+        return em_fail(EM_EUSAGE, "convert: found an option of documents in text, expected --text "
+                                  "COLUMN or --format text with it");
+    if (!t->documents.text && (t->documents.name || t->documents.label))
+        return em_fail(EM_EUSAGE, "convert: found --name or --label, expected --text COLUMN too");
+    if (t->least_documents < 1 || t->most_words < 1 || t->most_words > INT32_MAX)
+        return em_fail(EM_EUSAGE,
+                       "convert: found --min-documents=%lld and --max-words=%lld, "
+                       "expected at least 1",
+                       (long long)t->least_documents, (long long)t->most_words);
+    if (!(t->most_share > 0 && t->most_share <= 1))
+        return em_fail(EM_EUSAGE,
+                       "convert: found --max-share=%g, expected a share above 0, at "
+                       "most 1",
+                       t->most_share);
+    if (!(t->phrases >= 0))
+        return em_fail(EM_EUSAGE, "convert: found --phrases=%g, expected a threshold above 0",
+                       t->phrases);
+    return EM_OK;
 }
 
 /* ---------------------------------------------------------------- rows */
@@ -179,17 +223,44 @@ static void print_corpus(const em_table *table, const counts *n, const conversio
     fprintf(c->found, "# words      %lld\n", (long long)table->n_column);
     fprintf(c->found, "# tokens     %lld, %lld entries\n", (long long)n->n_token,
             (long long)n->n_entry);
+    if (c->documents) {
+        int64_t all, dropped;
+        em_text_corpus_tokens(c->documents, &all, &dropped);
+        fprintf(c->found, "# dropped    %lld of %lld tokens of the text%s\n", (long long)dropped,
+                (long long)all, c->text.like ? ", as that file has not their words" : "");
+    }
     fprintf(c->found, "# hash       %016llx\n", (unsigned long long)table->hash);
     fprintf(c->found, "# written    %s:%s\n", c->output, EM_NUMBERS_PLACE);
 }
 
-/* Rank 0: two passes over the text, neither of which holds more than some documents. */
+static em_status scan(conversion *c, em_corpus_take *take_rows, void *to, em_table **out)
+{
+    return c->documents ? em_text_corpus_scan(c->documents, take_rows, to, out)
+                        : em_corpus_scan(&c->corpus, take_rows, to, out);
+}
+
+/* Names and labels of documents in text. */
+static em_status write_documents_texts(const conversion *c)
+{
+    em_status status = EM_OK;
+    int64_t n;
+    char *const *text = c->documents ? em_text_corpus_names(c->documents, &n) : NULL;
+
+    if (text)
+        status = em_numbers_write_texts(c->writer, "document", n, text);
+    text = c->documents ? em_text_corpus_labels(c->documents, &n) : NULL;
+    return text && !status ? em_numbers_write_texts(c->writer, "label", n, text) : status;
+}
+
+/* Rank 0: two passes over the documents, neither of which holds more than some of them. */
 static em_status convert_corpus(conversion *c)
 {
     counts n = {0};
     em_table *table = NULL, *again = NULL;
     em_world *world;
-    em_status status = em_corpus_scan(&c->corpus, count_documents, &n, &table);
+    em_status status = c->is_text ? em_text_corpus_create(&c->text, &c->documents) : EM_OK;
+
+    status = status ? status : scan(c, count_documents, &n, &table);
 
     if (status)
         return status;
@@ -200,13 +271,15 @@ static em_status convert_corpus(conversion *c)
     em_world_enter(world);
     status = create(table, c);
     if (!status)
-        status = em_corpus_scan(&c->corpus, write_documents, c, &again);
+        status = scan(c, write_documents, c, &again);
     if (!status && (c->n_row != n.n_row || c->n_entry != n.n_entry))
         status = em_fail(EM_EDATA, "%s: found another file than a moment ago, expected the same",
                          c->options.data);
+    status = status ? status : write_documents_texts(c);
     status = finish(c, status);
     if (!status)
         print_corpus(table, &n, c);
+    em_text_corpus_destroy(&c->documents);
     em_table_destroy(&again);
     em_table_destroy(&table);
     return status;
@@ -270,17 +343,17 @@ static em_status convert_table(conversion *c)
 
 static em_status convert(conversion *c)
 {
-    const char *const input[] = {c->options.data, c->corpus.vocabulary};
+    const char *const input[] = {c->options.data, c->is_text ? c->text.like : c->corpus.vocabulary};
     char *found = NULL;
     size_t length = 0;
     em_status status =
-        em_atomic_file_take(c->output, c->overwrite, c->corpus.vocabulary ? 2 : 1, input, &c->file);
+        em_atomic_file_take(c->output, c->overwrite, input[1] ? 2 : 1, input, &c->file);
 
     c->found = open_memstream(&found, &length);
     if (!status && !c->found)
         status = em_fail(EM_EMEMORY, "out of memory");
     status = em_agree(status);
-    if (!status && c->is_corpus)
+    if (!status && (c->is_corpus || c->is_text))
         status = em_agree_first(em_world_rank() == 0 ? convert_corpus(c) : EM_OK, 0);
     else if (!status)
         status = convert_table(c);
@@ -297,20 +370,40 @@ em_status em_convert_command(int argc, const char **argv)
 {
     char *format = NULL, *header = NULL, *decimal = NULL, *vocabulary = NULL;
     long long columns = -1;
-    conversion c = {.output = NULL};
+    char *stop_words = NULL, *text = NULL, *name = NULL, *label = NULL, *like = NULL;
+    conversion c = {.text = {.least_documents = 5, .most_share = 0.5, .most_words = 50000}};
+    long long least_documents = 5, most_words = 50000;
     const struct poptOption options[] = {
         {"format", 0, POPT_ARG_STRING, &format, 0, "of a text file", "FORMAT"},
         {"vocabulary", 0, POPT_ARG_STRING, &vocabulary, 0, "words of a corpus", "FILE"},
         {"header", 0, POPT_ARG_STRING, &header, 0, "whether the first line names", "HEADER"},
         {"decimal", 0, POPT_ARG_STRING, &decimal, 0, "what parts digits", "DECIMAL"},
         {"columns", 0, POPT_ARG_LONGLONG, &columns, 0, "features of a LIBSVM file", "N"},
+        {"text", 0, POPT_ARG_STRING, &text, 0, "column of the text", "COLUMN"},
+        {"name", 0, POPT_ARG_STRING, &name, 0, "column of the names of documents", "COLUMN"},
+        {"label", 0, POPT_ARG_STRING, &label, 0, "column of the labels of documents", "COLUMN"},
+        {"stop-words", 0, POPT_ARG_STRING, &stop_words, 0, "words to leave out", "FILE"},
+        {"min-documents", 0, POPT_ARG_LONGLONG, &least_documents, 0, "with each word", "N"},
+        {"max-share", 0, POPT_ARG_DOUBLE, &c.text.most_share, 0, "of documents with a word", "P"},
+        {"max-words", 0, POPT_ARG_LONGLONG, &most_words, 0, "words to keep", "N"},
+        {"phrases", 0, POPT_ARG_DOUBLE, &c.text.phrases, 0, "threshold of phrases", "X"},
+        {"like", 0, POPT_ARG_STRING, &like, 0, "corpus with the words to use", "FILE"},
         {"overwrite", 0, POPT_ARG_NONE, &c.overwrite, 0, "replace an output", NULL},
         POPT_TABLEEND};
     em_command_line line;
     em_status status = em_command_line_read(argc, argv, options, "IN OUT.h5", 2, 2, &line);
 
-    if (!status)
+    if (!status) {
+        c.text.documents = (em_documents_options){
+            .path = line.argument[0], .text = text, .name = name, .label = label};
+        c.text.stop_words = stop_words ? stop_words : "english";
+        c.text.least_documents = least_documents;
+        c.text.most_words = most_words;
+        c.text.like = like;
         status = take_format(format, vocabulary, &c);
+    }
+    if (!status)
+        status = check_text_options(&c);
     if (!status)
         status = parse_choice("header", header, em_table_header_names, &c.options.header);
     if (!status)

@@ -13,7 +13,8 @@
 
 enum { SEEN_AT_ONCE = 1024 }; /* documents that are fetched for em_corpus_each */
 
-const char *const em_corpus_format_names[] = {"auto", "lda-c", "docword", NULL};
+const char *const em_corpus_format_names[] = {"auto", "lda-c",       "docword",
+                                              "mtx",  "mtx-columns", NULL};
 
 /* ---------------------------------------------------------------- shares */
 

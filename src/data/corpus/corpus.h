@@ -12,7 +12,9 @@
 typedef enum em_corpus_format {
     EM_CORPUS_AUTO,
     EM_CORPUS_LDA_C,
-    EM_CORPUS_DOCWORD
+    EM_CORPUS_DOCWORD,
+    EM_CORPUS_MARKET,        /* Matrix Market, rows are documents */
+    EM_CORPUS_MARKET_COLUMNS /* columns are */
 } em_corpus_format;
 
 extern const char *const em_corpus_format_names[];
@@ -28,12 +30,13 @@ typedef struct em_corpus_options {
 /* The rows of those options. */
 #define EM_CORPUS_FIELDS                                                                           \
     EM_PATH(em_corpus_options, data,                                                               \
-            .doc = "corpus: LDA-C (N id:count ...) or UCI docword, plain, .gz or .xz, or HDF5 by " \
-                   "emass convert"),                                                               \
+            .doc = "corpus: LDA-C (N id:count ...), UCI docword or Matrix Market, plain, .gz or "  \
+                   ".xz; HDF5 by emass convert, or AnnData (.h5ad)"),                              \
         EM_CHOICE(                                                                                 \
             em_corpus_options, format, .fallback = "auto", .choices = em_corpus_format_names,      \
             .doc =                                                                                 \
-                "of a corpus in text; auto: docword when the first line is one number above 0"),   \
+                "of a corpus in text; auto: as its first line says, of Matrix Market (mtx) with "  \
+                "rows as documents; mtx-columns: columns are documents"),                          \
         EM_PATH(                                                                                   \
             em_corpus_options, vocabulary, .fallback = "",                                         \
             .doc = "words of the corpus, one a line, in the order of their ids; absent: numbers"), \

@@ -5,7 +5,8 @@
 #include "data/corpus/corpus.h"
 #include "data/table/builder.h"
 
-enum { EM_LONGEST_DOCUMENT = 50000000 }; /* tokens */
+/* Tokens of a document, and words of a vocabulary. */
+enum { EM_LONGEST_DOCUMENT = 50000000, EM_MOST_WORDS = 10000000 };
 
 /* Reads a corpus as em_corpus_read does, of which each rank holds what it read. `name` is NULL
  * where there is no vocabulary. Collective. Errors, agreed: as em_corpus_read. */

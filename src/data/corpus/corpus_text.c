@@ -6,24 +6,18 @@
 #include "base/fault.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "data/corpus/corpus_table.h"
+#include "data/corpus/document_rows.h"
 #include "data/reader/parallel_lines.h"
 #include "par/message.h"
 #include "par/world.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* A damaged id, count or header must not exhaust memory. */
-enum { MOST_WORDS = 10000000, LONGEST_DOCUMENT = EM_LONGEST_DOCUMENT, EMPTY_FOR_ENTRY = 1000 };
-
-enum { TAKEN_ENTRIES = 1 << 18, TAKEN_ROWS = 1 << 18 }; /* at a time */
-
-typedef struct entry {
-    int32_t word, count;
-} entry;
+enum { LONGEST_DOCUMENT = EM_LONGEST_DOCUMENT, EMPTY_FOR_ENTRY = 1000 };
 
 /* Documents of one run of lines of docword. */
 typedef struct stretch {
@@ -34,17 +28,15 @@ typedef struct stretch {
 typedef struct reading {
     const char *path;
     em_table *table;
-    em_corpus_take *take; /* NULL: rows stay in the table */
-    void *to;
-    bool docword, alone;            /* alone: one rank reads all lines, in their order */
-    int64_t n_word;                 /* ids are below it */
-    const char *whose;              /* words they are */
-    int64_t n_document, n_entry;    /* that a docword header says */
-    int64_t found, n_row;           /* entries and documents read */
-    em_lines *lines;                /* of the run being read */
-    int64_t document;               /* being read, of docword; 0: none so far */
-    int64_t length, used, capacity; /* tokens and entries of the document being read */
-    entry *entry;
+    em_document_rows rows;
+    bool docword, alone;         /* alone: one rank reads all lines, in their order */
+    bool market;                 /* docword with the header of Matrix Market */
+    bool by_columns, pattern;    /* of that: columns are documents; entries have no counts */
+    int64_t n_word;              /* ids are below it */
+    const char *whose;           /* words they are */
+    int64_t n_document, n_entry; /* that a docword header says */
+    em_lines *lines;             /* of the run being read */
+    int64_t document;            /* being read, of docword; 0: none so far */
     stretch *stretch;
     int64_t n_stretch, stretch_capacity;
 } reading;
@@ -53,69 +45,12 @@ typedef struct reading {
 
 static em_status add_entry(reading *r, int64_t word, int64_t count)
 {
-    em_status status;
-
-    r->length += count;
-    if (r->length > LONGEST_DOCUMENT)
-        return em_fail(EM_EDATA, "%s:%lld: found a document of more than %d words, expected fewer",
-                       r->path, (long long)r->lines->number, LONGEST_DOCUMENT);
-    status = em_array_reserve(&r->entry, &r->capacity, r->used, r->used + 1, sizeof *r->entry);
-    if (!status)
-        r->entry[r->used++] = (entry){(int32_t)word, (int32_t)count};
-    r->found++;
-    return status;
-}
-
-static int by_word(const void *a, const void *b)
-{
-    const entry *x = a, *y = b;
-
-    return (x->word > y->word) - (x->word < y->word);
-}
-
-/* Each word once, in the order of the ids. */
-static void put_in_order(reading *r)
-{
-    int64_t n = 0;
-
-    for (int64_t i = 1; i < r->used; i++)
-        n += r->entry[i].word > r->entry[i - 1].word;
-    if (n + 1 >= r->used)
-        return;
-    qsort(r->entry, (size_t)r->used, sizeof *r->entry, by_word);
-    n = 0;
-    for (int64_t i = 1; i < r->used; i++)
-        if (r->entry[i].word == r->entry[n].word)
-            r->entry[n].count += r->entry[i].count;
-        else
-            r->entry[++n] = r->entry[i];
-    r->used = n + 1;
-}
-
-static em_status give_rows(reading *r)
-{
-    em_status status = r->take(r->to, r->table);
-
-    em_table_clear(r->table);
-    return status ? status : em_table_begin_run(r->table, 0);
+    return em_document_rows_add(&r->rows, r->lines->number, word, count);
 }
 
 static em_status end_document(reading *r)
 {
-    em_table *table = r->table;
-    em_status status = EM_OK;
-
-    put_in_order(r);
-    for (int64_t i = 0; !status && i < r->used; i++)
-        status = em_table_push_sparse(table, r->entry[i].word, r->entry[i].count);
-    if (r->used > 0 && r->entry[r->used - 1].word >= table->n_column)
-        table->n_column = r->entry[r->used - 1].word + 1;
-    r->used = r->length = 0;
-    r->n_row++;
-    status = status ? status : em_table_end_row(table, r->lines ? r->lines->number : 0);
-    if (!status && r->take && (table->n_value >= TAKEN_ENTRIES || table->n_row >= TAKEN_ROWS))
-        status = give_rows(r);
-    return status;
+    return em_document_rows_end(&r->rows, r->lines ? r->lines->number : 0);
 }
 
 /* ---------------------------------------------------------------- numbers */
@@ -190,7 +125,7 @@ static em_status read_lda_c_line(reading *r, const char *line)
 
     at_end(&line);
     status =
-        parse(r->lines, &line, ' ', 0, MOST_WORDS, "the number of words of a document", "", &n);
+        parse(r->lines, &line, ' ', 0, EM_MOST_WORDS, "the number of words of a document", "", &n);
     while (!status && !at_end(&line)) {
         status = parse_word(r, &line, ':', 0, &word);
         status = status ? status : parse_count(r, &line, &count);
@@ -229,20 +164,55 @@ static em_status go_to(reading *r, int64_t document)
     return status;
 }
 
-/* document word count, both numbered from 1. */
+static em_status parse_document(reading *r, const char **line)
+{
+    int64_t document = 0;
+    const em_status status = parse(r->lines, line, ' ', 1, r->n_document, "a document's number",
+                                   " (the documents that the header says)", &document);
+
+    return status ? status : go_to(r, document);
+}
+
+/* A count of Matrix Market, which may be written as a real: 3 or 3.0e+00; none in a pattern. */
+static em_status parse_entry(const reading *r, const char **line, int64_t *count)
+{
+    const size_t length = strcspn(*line, " \t");
+    char token[64];
+    double value = 0;
+
+    *count = 1;
+    if (r->pattern)
+        return EM_OK;
+    if (!r->market)
+        return parse_count(r, line, count);
+    snprintf(token, sizeof token, "%.*s", (int)(length < 63 ? length : 63), *line);
+    const em_status status = em_lines_number(r->lines, token, "the count", &value);
+    if (!status && !(value >= 1 && value <= LONGEST_DOCUMENT && value == (double)(int64_t)value))
+        return em_fail(EM_EDATA, "%s:%lld: found '%s', expected a count, an integer from 1 to %d",
+                       r->path, (long long)r->lines->number, token_at(*line).text,
+                       LONGEST_DOCUMENT);
+    *count = (int64_t)value;
+    *line += length;
+    return status;
+}
+
+/* document word count, both numbered from 1; or word document count. */
 static em_status read_triple(reading *r, const char *line)
 {
-    int64_t document = 0, word = 0, count = 0;
-    em_status status;
+    int64_t word = 0, count = 0;
+    em_status status = EM_OK;
 
     at_end(&line);
-    status = parse(r->lines, &line, ' ', 1, r->n_document, "a document's number",
-                   " (the documents that the header says)", &document);
-    status = status ? status : go_to(r, document);
+    if (!r->by_columns)
+        status = parse_document(r, &line);
     if (!status && !at_end(&line))
         status = parse_word(r, &line, ' ', 1, &word);
+    if (!status && r->by_columns && !at_end(&line))
+        status = parse_document(r, &line);
     if (!status && !at_end(&line))
-        status = parse_count(r, &line, &count);
+        status = parse_entry(r, &line, &count);
+    else if (!status)
+        count = r->pattern;
     if (!status && count == 0)
         status = em_fail(EM_EDATA,
                          "%s:%lld: found a line that ends early, expected document, word "
@@ -257,6 +227,13 @@ static int64_t document_of(const char *line)
 {
     line += strspn(line, " \t\r");
     return *line == '\n' || *line == '\0' ? -1 : strtoll(line, NULL, 10);
+}
+
+/* The same of a matrix whose columns are documents. */
+static int64_t second_number_of(const char *line)
+{
+    line += strspn(line, " \t\r");
+    return document_of(line + strspn(line, "0123456789"));
 }
 
 static em_status begin_stretch(reading *r, int64_t order)
@@ -314,7 +291,7 @@ static em_status fill_gaps(reading *r, int64_t n, const stretch *all)
 /* Collective. `line` is the last one of the file. */
 static em_status finish_docword(reading *r, int64_t line)
 {
-    int64_t n, found = r->found;
+    int64_t n, found = r->rows.found;
     stretch *all = NULL;
     em_status status = EM_OK;
 
@@ -357,22 +334,61 @@ static em_status read_header_line(em_lines *lines, const char *what, int64_t mos
     return status;
 }
 
-static em_status read_header(const reading *r, em_lines *lines, int64_t said[3])
+/* Of Matrix Market: comments, then the numbers of rows, columns and entries in one line. */
+static em_status read_market_header(const reading *r, em_lines *lines, int64_t said[3])
+{
+    static const char *const what[] = {"the number of rows", "the number of columns",
+                                       "the number of entries"};
+    char *line = NULL;
+    em_status status = em_lines_next(lines, &line);
+    const char *at;
+
+    while (!status && line && *line == '%')
+        status = em_lines_next(lines, &line);
+    if (!status && !line)
+        return em_fail(EM_EDATA, "%s:%lld: found the end of the file, expected %s", lines->path,
+                       (long long)lines->number, what[0]);
+    at = line;
+    for (int i = 0; !status && i < 3; i++) {
+        const bool documents = i == (r->by_columns ? 1 : 0);
+        int64_t *to = &said[i == 2 ? 2 : documents ? 0 : 1];
+        at_end(&at);
+        status = parse(lines, &at, ' ', 1,
+                       i == 2      ? INT64_C(100000000000000)
+                       : documents ? INT32_MAX
+                                   : EM_MOST_WORDS,
+                       what[i], "", to);
+    }
+    return !status && !at_end(&at) ? expected_end(lines, at, what[2]) : status;
+}
+
+static em_status read_docword_header(em_lines *lines, int64_t said[3])
 {
     em_status status = read_header_line(lines, "the number of documents", INT32_MAX, &said[0]);
 
-    status = status ? status : read_header_line(lines, "the number of words", MOST_WORDS, &said[1]);
-    if (!status && r->n_word < MOST_WORDS && said[1] > r->n_word)
-        status = em_fail(EM_EDATA, "%s:2: found %lld words, expected at most %lld%s", r->path,
-                         (long long)said[1], (long long)r->n_word, r->whose);
-    if (!status)
-        status =
-            read_header_line(lines, "the number of entries", INT64_C(100000000000000), &said[2]);
+    status =
+        status ? status : read_header_line(lines, "the number of words", EM_MOST_WORDS, &said[1]);
+    return status ? status
+                  : read_header_line(lines, "the number of entries", INT64_C(100000000000000),
+                                     &said[2]);
+}
+
+static em_status read_header(const reading *r, em_lines *lines, int64_t said[3])
+{
+    em_status status =
+        r->market ? read_market_header(r, lines, said) : read_docword_header(lines, said);
+
+    if (!status && r->n_word < EM_MOST_WORDS && said[1] > r->n_word)
+        status = em_fail(EM_EDATA, "%s:%lld: found %lld words, expected at most %lld%s", r->path,
+                         (long long)(r->market ? lines->number : 2), (long long)said[1],
+                         (long long)r->n_word, r->whose);
     if (!status && said[0] / EMPTY_FOR_ENTRY > said[2])
-        status = em_fail(EM_EDATA,
-                         "%s:3: found %lld entries of %lld documents, expected one of each %d at "
-                         "least",
-                         r->path, (long long)said[2], (long long)said[0], EMPTY_FOR_ENTRY);
+        status =
+            em_fail(EM_EDATA,
+                    "%s:%lld: found %lld entries of %lld documents, expected one of each %d at "
+                    "least",
+                    r->path, (long long)lines->number, (long long)said[2], (long long)said[0],
+                    EMPTY_FOR_ENTRY);
     return status;
 }
 
@@ -442,8 +458,11 @@ static em_status read_documents(reading *r, const em_feed_head *head)
     em_feed *feed;
     int64_t counts[2] = {0};
     double line;
-    em_status status =
-        em_feed_open(r->path, head, r->docword, r->docword ? document_of : NULL, &feed);
+    em_status status = em_feed_open(r->path, head, r->docword,
+                                    !r->docword     ? NULL
+                                    : r->by_columns ? second_number_of
+                                                    : document_of,
+                                    &feed);
 
     if (status)
         return status;
@@ -456,11 +475,11 @@ static em_status read_documents(reading *r, const em_feed_head *head)
     em_world_largest(1, &line);
     if (r->docword)
         status = finish_docword(r, (int64_t)line);
-    counts[0] = r->found;
-    counts[1] = r->n_row;
+    counts[0] = r->rows.found;
+    counts[1] = r->rows.n_row;
     em_world_sum(2, counts);
-    if (!status && r->take)
-        status = give_rows(r);
+    if (!status)
+        status = em_document_rows_finish(&r->rows);
     if (!status && counts[0] == 0)
         status = em_fail(EM_EDATA, "%s:%lld: found no words in %lld documents, expected some",
                          r->path, (long long)line, (long long)counts[1]);
@@ -475,6 +494,22 @@ static bool is_count_alone(const char *line)
     return strtoll(line, &end, 10) > 0 && end[strspn(end, " \t")] == '\0';
 }
 
+/* The first line of Matrix Market, which says what the entries are. */
+static em_status look_at_market(reading *r, const em_corpus_options *options, const char *line)
+{
+    char kind[16] = "", symmetry[16] = "";
+    const int n = sscanf(line, "%%%%MatrixMarket matrix coordinate %15s %15s", kind, symmetry);
+
+    r->pattern = strcasecmp(kind, "pattern") == 0;
+    if (n == 2 && strcasecmp(symmetry, "general") == 0 && strcasecmp(kind, "complex") != 0 &&
+        options->format != EM_CORPUS_LDA_C && options->format != EM_CORPUS_DOCWORD)
+        return EM_OK;
+    return em_fail(EM_EDATA, "%s:1: found '%s', expected %s", r->path, em_excerpt_of(line).text,
+                   options->format == EM_CORPUS_LDA_C || options->format == EM_CORPUS_DOCWORD
+                       ? "a corpus of another format"
+                       : "%%MatrixMarket matrix coordinate, integer, real or pattern, general");
+}
+
 static em_status read_after(const em_corpus_options *options, em_feed_head *head, reading *r)
 {
     double n_word;
@@ -482,9 +517,13 @@ static em_status read_after(const em_corpus_options *options, em_feed_head *head
 
     if (!head->line)
         return em_fail(EM_EDATA, "%s:1: found an empty file, expected a corpus", r->path);
-    r->docword = options->format == EM_CORPUS_DOCWORD ||
+    r->market = strncmp(head->line, "%%MatrixMarket", strlen("%%MatrixMarket")) == 0;
+    r->by_columns = options->format == EM_CORPUS_MARKET_COLUMNS;
+    if (r->market || r->by_columns || options->format == EM_CORPUS_MARKET)
+        status = look_at_market(r, options, head->line);
+    r->docword = r->market || options->format == EM_CORPUS_DOCWORD ||
                  (options->format == EM_CORPUS_AUTO && is_count_alone(head->line));
-    if (r->docword)
+    if (!status && r->docword)
         status = begin_docword(r, head);
     status = status ? status : read_documents(r, head);
     if (status)
@@ -500,10 +539,9 @@ em_status em_corpus_read_text(const em_corpus_options *options, int64_t n_word, 
 {
     reading r = {.path = options->data,
                  .table = table,
-                 .take = take,
-                 .to = to,
+                 .rows = {.path = options->data, .table = table, .take = take, .to = to},
                  .alone = em_world_size() == 1,
-                 .n_word = n_word ? n_word : MOST_WORDS,
+                 .n_word = n_word ? n_word : EM_MOST_WORDS,
                  .whose = whose};
     em_feed_head head;
     em_status status = em_agree_first(em_table_make_sparse(table), 0);
@@ -513,53 +551,7 @@ em_status em_corpus_read_text(const em_corpus_options *options, int64_t n_word, 
         status = read_after(options, &head, &r);
         em_release(&head.line);
     }
-    em_release_all(&r.entry, &r.stretch);
-    return status;
-}
-
-/* The word of a line. */
-static em_status add_word(const em_lines *lines, const char *line, int64_t *capacity, char ***name,
-                          int64_t *n_word)
-{
-    em_status status;
-
-    if (*n_word == MOST_WORDS)
-        return em_fail(EM_EDATA, "%s:%lld: found more than %d words, expected fewer", lines->path,
-                       (long long)lines->number, MOST_WORDS);
-    status = em_array_reserve(name, capacity, *n_word, *n_word + 1, sizeof **name);
-    status = status ? status : em_text_valid(line + strspn(line, " \t"), &(*name)[*n_word]);
-    *n_word += !status;
-    return status;
-}
-
-/* The first line that has the word of an earlier one. */
-static em_status refuse_twins(const char *path, char *const *name, int64_t n_word)
-{
-    int64_t twin;
-    const em_status status = em_text_find_twin(n_word, (const char *const *)name, &twin);
-
-    if (status || twin < 0)
-        return status;
-    return em_fail(EM_EDATA, "%s:%" PRId64 ": found '%s' again, expected every word once", path,
-                   twin + 1, name[twin]);
-}
-
-/* One word a line. */
-em_status em_corpus_read_words(const char *path, char ***name, int64_t *n_word)
-{
-    em_lines *lines = NULL;
-    char *line = NULL;
-    int64_t capacity = 0;
-    em_status status = em_lines_open(path, &lines);
-
-    status = status ? status : em_lines_next(lines, &line);
-    while (!status && line) {
-        status = add_word(lines, line, &capacity, name, n_word);
-        status = status ? status : em_lines_next(lines, &line);
-    }
-    if (!status && *n_word == 0)
-        status = em_fail(EM_EDATA, "%s:1: found an empty file, expected one word a line", path);
-    status = status ? status : refuse_twins(path, *name, *n_word);
-    em_lines_close(&lines);
+    em_document_rows_release(&r.rows);
+    em_release(&r.stretch);
     return status;
 }

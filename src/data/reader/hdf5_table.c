@@ -1,6 +1,7 @@
 /* Tables in HDF5 files (io/hdf5/numbers.h): each rank reads as many of the rows. */
 #include "base/memory.h"
 #include "data/reader/readers.h"
+#include "io/draws/reader.h"
 #include "io/hdf5/numbers.h"
 #include "par/grid.h"
 #include "par/message.h"
@@ -173,6 +174,27 @@ static em_status prepare(slab *s)
     return status;
 }
 
+/* The names of the columns, in the table or where AnnData has them. */
+static em_status read_names(const slab *s, const char *path, em_table *table)
+{
+    const char *colon = strstr(path, ":/"), *index = em_numbers_index_of(s->numbers, false);
+    char *file = NULL;
+    int64_t n = 0;
+    em_status status;
+
+    if (!index)
+        return em_numbers_names(s->numbers, &table->name);
+    status = em_format_text(&file, "%.*s", (int)(colon ? colon - path : (long)strlen(path)), path);
+    status = status ? status : em_read_labels(file, index, &n, &table->name);
+    if (!status && n != table->n_column) {
+        em_release_texts(n, &table->name);
+        status = em_fail(EM_EDATA, "%s: found %lld names in %s, expected %lld, one for each column",
+                         file, (long long)n, index, (long long)table->n_column);
+    }
+    em_release(&file);
+    return status;
+}
+
 em_status em_read_hdf5(const char *path, const char *colon, bool chosen, em_table *table,
                        uint64_t *hash)
 {
@@ -184,7 +206,7 @@ em_status em_read_hdf5(const char *path, const char *colon, bool chosen, em_tabl
         s.end = em_deal_first(s.form.n_row, em_world_size(), em_world_rank() + 1);
         *hash = s.form.hashed ? s.form.hash : 0;
         status = prepare(&s);
-        status = status ? status : em_numbers_names(s.numbers, &table->name);
+        status = status ? status : read_names(&s, path, table);
         table->is_named = table->name != NULL;
         status = em_agree_first(status, 0);
     }

@@ -16,7 +16,9 @@ enum { WIDEST_NAME = 1 << 12 };
 
 static const hsize_t most_numbers = (hsize_t)1 << 40; /* 8 TB: no product overflows */
 
-static const char *const part_name[EM_N_NUMBERS_PART] = {"value", "start", "column", "response"};
+/* The names of the parts: ours, and those of a matrix in compressed rows of AnnData (.h5ad). */
+static const char *const part_name[EM_N_NUMBERS_PART] = {"value", "start", "column", "response"},
+                         *const csr_name[EM_N_NUMBERS_PART] = {"data", "indptr", "indices", NULL};
 
 struct em_numbers {
     const char *path; /* for messages */
@@ -24,6 +26,7 @@ struct em_numbers {
     em_foreign file;
     em_numbers_form form;
     hid_t part[EM_N_NUMBERS_PART], name;
+    bool csr;       /* of AnnData: names of rows and columns are elsewhere in the file */
     int descriptor; /* for advice; -1: none */
 };
 
@@ -69,8 +72,9 @@ static em_status get_shape(em_numbers *n, hid_t dataset, int most_axes, hsize_t 
 /* Opens a part that is there; *length -1: it is not. */
 static em_status open_part(em_numbers *n, hid_t group, em_numbers_part part, int64_t *length)
 {
+    const char *name = n->csr ? csr_name[part] : part_name[part];
     hsize_t shape[2];
-    em_status status = em_foreign_member(&n->file, group, part_name[part], &n->part[part]);
+    em_status status = name ? em_foreign_member(&n->file, group, name, &n->part[part]) : EM_OK;
 
     *length = -1;
     if (status || n->part[part] < 0)
@@ -145,7 +149,66 @@ static em_status get_columns(em_numbers *n, hid_t group)
     return EM_OK;
 }
 
-static em_status open_group(em_numbers *n, hid_t group)
+/* An attribute of two integers: rows and columns. */
+static bool get_extent(hid_t group, int64_t extent[2])
+{
+    hid_t type, id = H5I_INVALID_HID, space;
+    bool is;
+
+    if (H5Aexists(group, "shape") <= 0)
+        return false;
+    id = H5Aopen(group, "shape", H5P_DEFAULT);
+    type = H5Aget_type(id);
+    space = H5Aget_space(id);
+    is = H5Tget_class(type) == H5T_INTEGER && H5Sget_simple_extent_npoints(space) == 2 &&
+         H5Aread(id, H5T_NATIVE_INT64, extent) >= 0;
+    em_h5_close_all(&space, &type, &id);
+    return is && extent[0] >= 0 && extent[1] >= 0 && extent[1] <= INT32_MAX;
+}
+
+/* Whether AnnData says so, in a text of either kind. */
+static bool is_by_columns(hid_t group)
+{
+    char *text = NULL, fixed[16] = "";
+    hid_t type, id = em_attribute_open(group, "encoding-type", H5T_STRING, &type);
+    bool is;
+
+    if (id >= 0 && H5Tis_variable_str(type) > 0 && H5Aread(id, type, &text) >= 0 && text)
+        is = strcmp(text, "csc_matrix") == 0;
+    else
+        is = em_attribute_read_text(group, "encoding-type", sizeof fixed, fixed) &&
+             strcmp(fixed, "csc_matrix") == 0;
+    H5free_memory(text);
+    em_h5_close_all(&id, &type);
+    return is;
+}
+
+/* A matrix of AnnData: indptr, indices, data. Compressed columns are known by the length of indptr,
+ * as far as that tells. */
+static em_status open_csr(em_numbers *n, hid_t group)
+{
+    int64_t start, column, value, extent[2];
+    em_status status = open_part(n, group, EM_NUMBERS_START, &start);
+
+    status = status ? status : open_part(n, group, EM_NUMBERS_COLUMN, &column);
+    status = status ? status : open_part(n, group, EM_NUMBERS_VALUE, &value);
+    if (!status && (value < 0 || column < 0 || !get_extent(group, extent)))
+        status = em_fail(EM_EDATA,
+                         "%s: found a group with indptr, expected a matrix of AnnData: also data, "
+                         "indices and the attribute shape",
+                         n->path);
+    if (!status && (is_by_columns(group) || start != extent[0] + 1))
+        status = em_fail(EM_EDATA,
+                         "%s: found a matrix in compressed columns, expected compressed rows: "
+                         "write it by adata.X = adata.X.tocsr()",
+                         n->path);
+    if (status)
+        return status;
+    n->form = (em_numbers_form){.n_row = extent[0], .n_column = extent[1], .n_entry = value};
+    return expect(n, "`indices`", column, value);
+}
+
+static em_status open_ours(em_numbers *n, hid_t group)
 {
     int64_t start, column, response, names;
     hsize_t shape[2];
@@ -173,6 +236,12 @@ static em_status open_group(em_numbers *n, hid_t group)
     return status;
 }
 
+static em_status open_group(em_numbers *n, hid_t group)
+{
+    n->csr = H5Lexists(group, "indptr", H5P_DEFAULT) > 0;
+    return n->csr ? open_csr(n, group) : open_ours(n, group);
+}
+
 static em_status open_dataset(em_numbers *n, hid_t dataset)
 {
     hsize_t shape[2];
@@ -190,6 +259,8 @@ static em_status open_object(em_numbers *n, const char *place)
     hid_t object;
     em_status status = em_foreign_object(&n->file, place, &object);
 
+    if (!status && object < 0 && strcmp(place, EM_NUMBERS_PLACE) == 0)
+        status = em_foreign_object(&n->file, "X", &object); /* the main matrix of AnnData */
     if (!status && H5Iget_type(object) == H5I_DATASET)
         return open_dataset(n, object);
     if (!status && H5Iget_type(object) == H5I_GROUP)
@@ -241,6 +312,11 @@ void em_numbers_close(em_numbers **out)
         close(n->descriptor);
     em_release(&n->file_path);
     em_release(out);
+}
+
+const char *em_numbers_index_of(const em_numbers *n, bool rows)
+{
+    return !n->csr ? NULL : rows ? "obs/_index" : "var/_index";
 }
 
 em_numbers_form em_numbers_form_of(const em_numbers *n)
@@ -379,33 +455,38 @@ static em_status create_parts(const em_numbers_form *form, em_numbers_writer *w)
     return status;
 }
 
-/* Names longer than a reader takes are refused, not cut: they are part of the hash. */
-static em_status write_names(const em_numbers_form *form, char *const *name, hid_t group)
+/* Texts longer than a reader takes are refused, not cut: names are part of the hash. */
+static em_status write_texts(hid_t group, const char *as, int64_t n, char *const *text)
 {
-    const hsize_t n = (hsize_t)form->n_column;
+    const hsize_t extent = (hsize_t)n;
     hid_t type = H5Tcopy(H5T_C_S1), dataset = H5I_INVALID_HID;
     size_t width = 1;
-    char *text = NULL;
+    char *all = NULL;
     em_status status = EM_OK;
 
-    for (hsize_t j = 0; j < n; j++)
-        width = strlen(name[j]) > width ? strlen(name[j]) : width;
+    for (int64_t j = 0; j < n; j++)
+        width = strlen(text[j]) > width ? strlen(text[j]) : width;
     if (width > WIDEST_NAME)
-        status = em_fail(EM_EDATA, "found a column's name of %zu bytes, expected at most %d", width,
+        status = em_fail(EM_EDATA, "found a %s of %zu bytes, expected at most %d", as, width,
                          WIDEST_NAME);
-    status = status ? status : em_allocate(form->n_column, width, &text);
-    for (hsize_t j = 0; !status && j < n; j++)
-        memcpy(text + j * width, name[j], strlen(name[j]));
+    status = status ? status : em_allocate(n, width, &all);
+    for (int64_t j = 0; !status && j < n; j++)
+        memcpy(all + (size_t)j * width, text[j], strlen(text[j]));
     H5Tset_size(type, width);
     H5Tset_strpad(type, H5T_STR_NULLPAD);
     H5Tset_cset(type, H5T_CSET_UTF8);
-    status = status ? status : create_part(group, "name", type, 1, &n, &dataset);
+    status = status ? status : create_part(group, as, type, 1, &extent, &dataset);
     if (!status)
-        status = em_h5_check(H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, text), dataset,
-                             "cannot write the names");
+        status = em_h5_check(H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, all), dataset,
+                             "cannot write '%s'", as);
     em_h5_close_all(&dataset, &type);
-    em_release(&text);
+    em_release(&all);
     return status;
+}
+
+em_status em_numbers_write_texts(em_numbers_writer *w, const char *as, int64_t n, char *const *text)
+{
+    return write_texts(w->group, as, n, text);
 }
 
 static em_status write_digits(hid_t group, const char *name, uint64_t value)
@@ -449,7 +530,7 @@ em_status em_numbers_create(const char *path, const em_numbers_form *form, char 
     }
     status = status ? status : write_about(form, source, w);
     if (!status)
-        status = name ? write_names(form, name, w->group)
+        status = name ? write_texts(w->group, "name", form->n_column, name)
                       : write_digits(w->group, "columns", (uint64_t)form->n_column);
     return status ? status : create_parts(form, w);
 }

@@ -5,7 +5,9 @@
  *     start [row + 1], column [entry], value [entry]: row i has the entries from start[i] on;
  *     response [row]           where it is apart;
  *     name [column]            text of fixed length; or the attribute `columns`, their number;
- * and the attribute `hash`. The files are of unknown origin (io/hdf5/foreign.h). All Local.
+ *     document, label [row]    text of fixed length, of documents, where they have them;
+ * and the attribute `hash`; or a matrix in compressed rows as AnnData (.h5ad) writes it. The files
+ * are of unknown origin (io/hdf5/foreign.h). All Local.
  */
 #ifndef EM_IO_HDF5_NUMBERS_H
 #define EM_IO_HDF5_NUMBERS_H
@@ -40,12 +42,17 @@ typedef struct em_numbers_form {
 /* Whether a file begins as HDF5 files do. False where it cannot be read. */
 bool em_numbers_is_hdf5(const char *path);
 
-/* `place` names the dataset or group in the file. Errors: EM_EDATA, with `path` in the message,
+/* `place` names the dataset or group in the file; a file without EM_NUMBERS_PLACE may have X, of
+ * AnnData. Errors: EM_EDATA, with `path` in the message,
  * which is borrowed until em_numbers_close; EM_EIO, EM_EMEMORY. */
 em_status em_numbers_open(const char *path, const char *place, em_numbers **out);
 void em_numbers_close(em_numbers **numbers); /* NULL-safe. */
 
 em_numbers_form em_numbers_form_of(const em_numbers *numbers);
+
+/* The dataset with the names of the rows, or of the columns, of a matrix of AnnData; NULL: it is
+ * none. */
+const char *em_numbers_index_of(const em_numbers *numbers, bool rows);
 
 /* The names of the columns, name[n_column] and each of its texts freed by em_release; NULL: there
  * are none. Errors: EM_EDATA, EM_EMEMORY. */
@@ -77,6 +84,11 @@ em_status em_numbers_create(const char *path, const em_numbers_form *form, char 
 /* Writes as em_numbers_read reads, but COLUMN from int32_t. Errors: EM_EIO. */
 em_status em_numbers_write(em_numbers_writer *writer, em_numbers_part part, int64_t first,
                            int64_t count, const void *value);
+
+/* Writes texts beside the table, as a dataset of that name: text[n]. Errors: EM_EDATA where one is
+ * longer than 4 KiB; EM_EIO, EM_EMEMORY. */
+em_status em_numbers_write_texts(em_numbers_writer *writer, const char *as, int64_t n,
+                                 char *const *text);
 
 /* Writes what is left and closes; NULL-safe. Errors: EM_EIO. */
 em_status em_numbers_finish(em_numbers_writer **writer);

@@ -1,0 +1,55 @@
+/* The words of a corpus, one a line. */
+#include "base/memory.h"
+#include "base/text.h"
+#include "data/corpus/corpus_table.h"
+#include "data/reader/lines.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* The word of a line. */
+static em_status add_word(const em_lines *lines, const char *line, int64_t *capacity, char ***name,
+                          int64_t *n_word)
+{
+    em_status status;
+
+    if (*n_word == EM_MOST_WORDS)
+        return em_fail(EM_EDATA, "%s:%lld: found more than %d words, expected fewer", lines->path,
+                       (long long)lines->number, EM_MOST_WORDS);
+    status = em_array_reserve(name, capacity, *n_word, *n_word + 1, sizeof **name);
+    status = status ? status : em_text_valid(line + strspn(line, " \t"), &(*name)[*n_word]);
+    *n_word += !status;
+    return status;
+}
+
+/* The first line that has the word of an earlier one. */
+static em_status refuse_twins(const char *path, char *const *name, int64_t n_word)
+{
+    int64_t twin;
+    const em_status status = em_text_find_twin(n_word, (const char *const *)name, &twin);
+
+    if (status || twin < 0)
+        return status;
+    return em_fail(EM_EDATA, "%s:%" PRId64 ": found '%s' again, expected every word once", path,
+                   twin + 1, name[twin]);
+}
+
+/* One word a line. */
+em_status em_corpus_read_words(const char *path, char ***name, int64_t *n_word)
+{
+    em_lines *lines = NULL;
+    char *line = NULL;
+    int64_t capacity = 0;
+    em_status status = em_lines_open(path, &lines);
+
+    status = status ? status : em_lines_next(lines, &line);
+    while (!status && line) {
+        status = add_word(lines, line, &capacity, name, n_word);
+        status = status ? status : em_lines_next(lines, &line);
+    }
+    if (!status && *n_word == 0)
+        status = em_fail(EM_EDATA, "%s:1: found an empty file, expected one word a line", path);
+    status = status ? status : refuse_twins(path, *name, *n_word);
+    em_lines_close(&lines);
+    return status;
+}

@@ -1,0 +1,513 @@
+#include "data/text/text_corpus.h"
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "data/corpus/document_rows.h"
+#include "data/reader/lines.h"
+#include "data/text/stop_words.h"
+#include "data/text/vocabulary.h"
+#include "data/text/words.h"
+#include "io/hdf5/numbers.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What stands between the words of a phrase, and in no word. */
+#define BETWEEN ' '
+
+typedef struct texts {
+    char **text;
+    int64_t n, capacity;
+    bool given; /* one at least is no empty text */
+} texts;
+
+struct em_text_corpus {
+    const em_text_options *options;
+    em_vocabulary *stop;
+    em_vocabulary *word;   /* counted in the first pass; NULL: the words are those of `like` */
+    em_vocabulary *phrase; /* neighbours: all that were counted, then those that are phrases; NULL:
+                              there are none */
+    em_vocabulary *term;   /* words and phrases of the corpus, in the order of its columns */
+    texts names, labels;
+    int64_t n_document, n_token, n_dropped;
+};
+
+/* A pass over the documents. */
+typedef struct pass {
+    em_text_corpus *corpus;
+    em_words_take *take;
+    em_vocabulary *counted;
+    em_document_rows *rows;
+    int64_t document; /* its number */
+    char previous[2 * EM_LONGEST_WORD + 1];
+    size_t length; /* of the previous word; 0: there is none */
+} pass;
+
+/* ---------------------------------------------------------------- passes */
+
+static em_status fail_at(const em_text_corpus *corpus, em_status status)
+{
+    char said[512];
+
+    snprintf(said, sizeof said, "%s", em_error_text());
+    return em_fail(status, "%s: %s", corpus->options->documents.path, said);
+}
+
+/* Calls `one` with each document. */
+static em_status for_each(pass *p, em_status (*one)(pass *p, const em_text_document *document))
+{
+    em_documents *documents = NULL;
+    em_text_document document = {.text = NULL};
+    em_status status = em_documents_open(&p->corpus->options->documents, &documents);
+
+    p->document = 0;
+    status = status ? status : em_documents_next(documents, &document);
+    for (; !status && document.text; p->document++) {
+        status = one(p, &document);
+        status = status ? status : em_documents_next(documents, &document);
+    }
+    em_documents_close(&documents);
+    return status;
+}
+
+static em_status count(pass *p, const char *word, size_t length)
+{
+    int64_t number;
+    const em_status status = em_vocabulary_add(p->counted, word, length, &number);
+
+    if (status)
+        return status == EM_EDATA ? fail_at(p->corpus, status) : status;
+    em_vocabulary_count(p->counted, number, p->document);
+    return EM_OK;
+}
+
+/* ---------------------------------------------------------------- phrases */
+
+/* Puts a word behind the previous one; returns the length of both. */
+static size_t join(pass *p, const char *word, size_t length)
+{
+    p->previous[p->length] = BETWEEN;
+    memcpy(p->previous + p->length + 1, word, length);
+    return p->length + 1 + length;
+}
+
+static void remember(pass *p, const char *word, size_t length)
+{
+    memcpy(p->previous, word, length);
+    p->length = length;
+}
+
+static bool may_be_in_phrases(const em_text_corpus *corpus, const char *word, size_t length)
+{
+    const int64_t number = em_vocabulary_find(corpus->word, word, length);
+
+    return number >= 0 && em_vocabulary_find(corpus->stop, word, length) < 0 &&
+           em_vocabulary_counts(corpus->word, number).documents >= corpus->options->least_documents;
+}
+
+/* Of the second pass: counts neighbours. */
+static em_status count_pair(void *to, const char *word, size_t length)
+{
+    pass *p = to;
+    em_status status = EM_OK;
+
+    if (!may_be_in_phrases(p->corpus, word, length)) {
+        p->length = 0;
+        return EM_OK;
+    }
+    if (p->length > 0)
+        status = count(p, p->previous, join(p, word, length));
+    remember(p, word, length);
+    return status;
+}
+
+static em_status end_phrases(pass *p, em_status (*give)(pass *, const char *, size_t))
+{
+    const size_t length = p->length;
+
+    p->length = 0;
+    return length > 0 ? give(p, p->previous, length) : EM_OK;
+}
+
+/* Gives a word, or with its neighbour as a phrase: the first of two that could be. */
+static em_status give_joined(pass *p, const char *word, size_t length,
+                             em_status (*give)(pass *, const char *, size_t))
+{
+    em_status status = EM_OK;
+
+    if (!p->corpus->phrase)
+        return give(p, word, length);
+    if (p->length > 0) {
+        const size_t both = join(p, word, length);
+        if (em_vocabulary_find(p->corpus->phrase, p->previous, both) >= 0) {
+            p->length = 0;
+            return give(p, p->previous, both);
+        }
+        status = give(p, p->previous, p->length);
+    }
+    remember(p, word, length);
+    return status;
+}
+
+/* Replaces the neighbours that were counted by the phrases among them. */
+static em_status choose_phrases(em_text_corpus *corpus, em_vocabulary *pairs)
+{
+    const em_text_options *options = corpus->options;
+    const double n_words = (double)em_vocabulary_size(corpus->word);
+    em_status status = em_vocabulary_create(&corpus->phrase);
+
+    for (int64_t i = 0; !status && i < em_vocabulary_size(pairs); i++) {
+        const char *both = em_vocabulary_word(pairs, i), *second = strchr(both, BETWEEN) + 1;
+        const em_word_count of = em_vocabulary_counts(pairs, i);
+        double each = 1;
+        int64_t number;
+        each *=
+            (double)em_vocabulary_counts(
+                corpus->word, em_vocabulary_find(corpus->word, both, (size_t)(second - both - 1)))
+                .tokens;
+        each *= (double)em_vocabulary_counts(
+                    corpus->word, em_vocabulary_find(corpus->word, second, strlen(second)))
+                    .tokens;
+        if (of.documents >= options->least_documents &&
+            (double)(of.tokens - options->least_documents) * n_words / each > options->phrases)
+            status = em_vocabulary_add(corpus->phrase, both, strlen(both), &number);
+    }
+    return status;
+}
+
+/* ---------------------------------------------------------------- choice of words */
+
+/* A word that may be kept. */
+typedef struct candidate {
+    const char *word;
+    int64_t tokens;
+} candidate;
+
+static int by_tokens(const void *a, const void *b)
+{
+    const candidate *x = a, *y = b;
+
+    return x->tokens != y->tokens ? (x->tokens < y->tokens) - (x->tokens > y->tokens)
+                                  : strcmp(x->word, y->word);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const candidate *)a)->word, ((const candidate *)b)->word);
+}
+
+static bool is_kept(const em_text_corpus *corpus, const em_vocabulary *all, int64_t number)
+{
+    const em_text_options *options = corpus->options;
+    const char *word = em_vocabulary_word(all, number);
+    const int64_t documents = em_vocabulary_counts(all, number).documents;
+
+    return documents >= options->least_documents &&
+           (double)documents <= options->most_share * (double)corpus->n_document &&
+           em_vocabulary_find(corpus->stop, word, strlen(word)) < 0;
+}
+
+/* The corpus's words from all that were counted. */
+static em_status choose_words(em_text_corpus *corpus, const em_vocabulary *all)
+{
+    const em_text_options *options = corpus->options;
+    candidate *kept = NULL;
+    int64_t n = 0, number;
+    em_status status = em_allocate(em_vocabulary_size(all), sizeof *kept, &kept);
+
+    for (int64_t i = 0; !status && i < em_vocabulary_size(all); i++)
+        if (is_kept(corpus, all, i))
+            kept[n++] =
+                (candidate){em_vocabulary_word(all, i), em_vocabulary_counts(all, i).tokens};
+    if (!status && n == 0)
+        status = em_fail(EM_EDATA,
+                         "%s: found no word in %lld or more and in at most %g%% of %lld documents, "
+                         "expected some (--min-documents, --max-share)",
+                         options->documents.path, (long long)options->least_documents,
+                         100 * options->most_share, (long long)corpus->n_document);
+    if (!status && n > options->most_words) {
+        qsort(kept, (size_t)n, sizeof *kept, by_tokens);
+        n = options->most_words;
+    }
+    if (!status)
+        qsort(kept, (size_t)n, sizeof *kept, by_name);
+    status = status ? status : em_vocabulary_create(&corpus->term);
+    for (int64_t i = 0; !status && i < n; i++)
+        status = em_vocabulary_add(corpus->term, kept[i].word, strlen(kept[i].word), &number);
+    em_release(&kept);
+    return status;
+}
+
+/* ---------------------------------------------------------------- the passes that count */
+
+static em_status count_word(void *to, const char *word, size_t length)
+{
+    return count(to, word, length);
+}
+
+static em_status count_joined(void *to, const char *word, size_t length)
+{
+    return give_joined(to, word, length, count);
+}
+
+static em_status count_document(pass *p, const em_text_document *document)
+{
+    em_status status = em_words_each(document->text, document->length, p->take, p);
+
+    if (!status && p->take == count_joined)
+        status = end_phrases(p, count);
+    p->length = 0;
+    return status;
+}
+
+static em_status count_by(em_text_corpus *corpus, em_words_take *take, em_vocabulary **out)
+{
+    pass p = {.corpus = corpus, .take = take};
+    em_status status = em_vocabulary_create(out);
+
+    p.counted = *out;
+    status = status ? status : for_each(&p, count_document);
+    corpus->n_document = p.document;
+    return status;
+}
+
+static em_status count_with_phrases(em_text_corpus *corpus)
+{
+    em_vocabulary *pairs = NULL, *joined = NULL;
+    em_status status = count_by(corpus, count_pair, &pairs);
+
+    status = status ? status : choose_phrases(corpus, pairs);
+    em_vocabulary_destroy(&pairs);
+    status = status ? status : count_by(corpus, count_joined, &joined);
+    status = status ? status : choose_words(corpus, joined);
+    em_vocabulary_destroy(&joined);
+    return status;
+}
+
+static em_status count_and_choose(em_text_corpus *corpus)
+{
+    em_status status = count_by(corpus, count_word, &corpus->word);
+
+    if (!status && corpus->n_document == 0)
+        status = em_fail(EM_EDATA, "%s: found no documents, expected some",
+                         corpus->options->documents.path);
+    if (!status)
+        status = corpus->options->phrases > 0 ? count_with_phrases(corpus)
+                                              : choose_words(corpus, corpus->word);
+    em_vocabulary_destroy(&corpus->word);
+    return status;
+}
+
+/* ---------------------------------------------------------------- words that are given */
+
+static em_status add_stop_word(void *to, const char *word, size_t length)
+{
+    int64_t number;
+
+    return em_vocabulary_add(to, word, length, &number);
+}
+
+/* Words of the list are read as those of documents are. */
+static em_status read_stop_words(em_text_corpus *corpus)
+{
+    const char *from = corpus->options->stop_words;
+    em_lines *lines = NULL;
+    char *line = NULL;
+    em_status status = em_vocabulary_create(&corpus->stop);
+
+    if (status || strcmp(from, "none") == 0)
+        return status;
+    if (strcmp(from, "english") == 0)
+        return em_words_each(em_stop_words_english, strlen(em_stop_words_english), add_stop_word,
+                             corpus->stop);
+    status = em_lines_open(from, &lines);
+    status = status ? status : em_lines_next(lines, &line);
+    while (!status && line) {
+        status = em_words_each(line, strlen(line), add_stop_word, corpus->stop);
+        status = status ? status : em_lines_next(lines, &line);
+    }
+    em_lines_close(&lines);
+    return status;
+}
+
+static em_status add_given(em_text_corpus *corpus, const char *word)
+{
+    int64_t number;
+    em_status status = em_vocabulary_add(corpus->term, word, strlen(word), &number);
+
+    if (!status && strchr(word, BETWEEN))
+        status = em_vocabulary_add(corpus->phrase, word, strlen(word), &number);
+    return status;
+}
+
+/* Words of another corpus; those with a blank are phrases. */
+static em_status read_like(em_text_corpus *corpus)
+{
+    const char *like = corpus->options->like;
+    em_numbers *numbers = NULL;
+    char **name = NULL;
+    int64_t n = 0;
+    em_status status = em_numbers_open(like, EM_NUMBERS_PLACE, &numbers);
+
+    status = status ? status : em_numbers_names(numbers, &name);
+    if (!status && (!name || em_numbers_form_of(numbers).n_entry < 0))
+        status = em_fail(EM_EDATA, "%s: found no words, expected a corpus with a vocabulary", like);
+    n = status ? 0 : em_numbers_form_of(numbers).n_column;
+    status = status ? status : em_vocabulary_create(&corpus->term);
+    status = status ? status : em_vocabulary_create(&corpus->phrase);
+    for (int64_t j = 0; !status && j < n; j++)
+        status = add_given(corpus, name[j]);
+    if (!status && em_vocabulary_size(corpus->term) != n)
+        status = em_fail(EM_EDATA, "%s: found a word twice, expected each once", like);
+    em_release_texts(n, &name);
+    em_numbers_close(&numbers);
+    return status;
+}
+
+/* ---------------------------------------------------------------- scan */
+
+static em_status add_token(pass *p, const char *word, size_t length)
+{
+    const int64_t number = em_vocabulary_find(p->corpus->term, word, length);
+
+    p->corpus->n_token++;
+    p->corpus->n_dropped += number < 0;
+    return number < 0 ? EM_OK : em_document_rows_add(p->rows, p->document + 1, number, 1);
+}
+
+static em_status add_joined(void *to, const char *word, size_t length)
+{
+    return give_joined(to, word, length, add_token);
+}
+
+static em_status keep(texts *to, const char *text)
+{
+    em_status status =
+        em_array_reserve(&to->text, &to->capacity, to->n, to->n + 1, sizeof *to->text);
+
+    status = status ? status : em_text_printable(text ? text : "", &to->text[to->n]);
+    to->n += !status;
+    to->given |= text != NULL;
+    return status;
+}
+
+static em_status add_document(pass *p, const em_text_document *document)
+{
+    em_status status = em_words_each(document->text, document->length, add_joined, p);
+
+    status = status ? status : end_phrases(p, add_token);
+    p->length = 0;
+    status = status ? status : em_document_rows_end(p->rows, p->document + 1);
+    status = status ? status : keep(&p->corpus->names, document->name);
+    return status ? status : keep(&p->corpus->labels, document->label);
+}
+
+static void forget(texts *t)
+{
+    em_release_texts(t->n, &t->text);
+    *t = (texts){.n = 0};
+}
+
+static em_status name_columns(const em_text_corpus *corpus, em_table *table)
+{
+    const int64_t n = em_vocabulary_size(corpus->term);
+    em_status status = em_allocate(n, sizeof *table->name, &table->name);
+
+    table->n_column = status ? 0 : n;
+    for (int64_t j = 0; !status && j < n; j++)
+        status = em_copy_text(em_vocabulary_word(corpus->term, j), &table->name[j]);
+    return status;
+}
+
+static em_status scan(pass *p, em_table *table)
+{
+    em_status status = em_table_make_sparse(table);
+
+    status = status ? status : em_table_begin_run(table, 0);
+    status = status ? status : for_each(p, add_document);
+    status = status ? status : em_document_rows_finish(p->rows);
+    if (!status && p->rows->found == 0)
+        status = em_fail(EM_EDATA,
+                         "%s: found no words of the vocabulary in %lld documents, "
+                         "expected some",
+                         p->corpus->options->documents.path, (long long)p->document);
+    return status ? status : name_columns(p->corpus, table);
+}
+
+em_status em_text_corpus_scan(em_text_corpus *corpus, em_corpus_take *take, void *to,
+                              em_table **out)
+{
+    const char *path = corpus->options->documents.path;
+    em_document_rows rows = {.path = path, .take = take, .to = to};
+    pass p = {.corpus = corpus, .rows = &rows};
+    em_status status = em_table_create(path, out);
+
+    forget(&corpus->names);
+    forget(&corpus->labels);
+    corpus->n_token = corpus->n_dropped = 0;
+    if (!status) {
+        rows.table = *out;
+        (*out)->unnamed = true;
+        status = scan(&p, *out);
+    }
+    em_document_rows_release(&rows);
+    if (status)
+        em_table_destroy(out);
+    return status;
+}
+
+/* ---------------------------------------------------------------- all */
+
+em_status em_text_corpus_create(const em_text_options *options, em_text_corpus **out)
+{
+    em_status status = em_allocate(1, sizeof **out, out);
+
+    if (status)
+        return status;
+    (*out)->options = options;
+    status = read_stop_words(*out);
+    if (!status)
+        status = options->like ? read_like(*out) : count_and_choose(*out);
+    if (status)
+        em_text_corpus_destroy(out);
+    return status;
+}
+
+void em_text_corpus_destroy(em_text_corpus **out)
+{
+    em_text_corpus *corpus = *out;
+
+    if (!corpus)
+        return;
+    em_vocabulary_destroy(&corpus->stop);
+    em_vocabulary_destroy(&corpus->word);
+    em_vocabulary_destroy(&corpus->phrase);
+    em_vocabulary_destroy(&corpus->term);
+    forget(&corpus->names);
+    forget(&corpus->labels);
+    em_release(out);
+}
+
+static char *const *given(const texts *t, int64_t *n)
+{
+    *n = t->given ? t->n : 0;
+    return t->given ? t->text : NULL;
+}
+
+char *const *em_text_corpus_names(const em_text_corpus *corpus, int64_t *n)
+{
+    return given(&corpus->names, n);
+}
+
+char *const *em_text_corpus_labels(const em_text_corpus *corpus, int64_t *n)
+{
+    return given(&corpus->labels, n);
+}
+
+void em_text_corpus_tokens(const em_text_corpus *corpus, int64_t *all, int64_t *dropped)
+{
+    *all = corpus->n_token;
+    *dropped = corpus->n_dropped;
+}

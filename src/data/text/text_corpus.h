@@ -1,0 +1,43 @@
+/*
+ * A corpus from documents in text. Its words are chosen first, in one pass over the documents, or
+ * three where phrases are found too; each scan is another pass. No more than the counts of words
+ * and one document are in memory. All Local.
+ */
+#ifndef EM_DATA_TEXT_TEXT_CORPUS_H
+#define EM_DATA_TEXT_TEXT_CORPUS_H
+
+#include "data/corpus/corpus_table.h"
+#include "data/text/documents.h"
+
+/* Which words the corpus has. */
+typedef struct em_text_options {
+    em_documents_options documents;
+    const char *stop_words;  /* left out: "english", "none", or a file with one a line */
+    int64_t least_documents; /* a word is in so many at least */
+    double most_share;       /* and in no more than this share of all */
+    int64_t most_words;      /* of more, those with the most tokens are kept */
+    double phrases;   /* neighbours a b, each in `least_documents`, become one word where (n_ab -
+                         least_documents) n_words / (n_a n_b) is above this; 0: none do */
+    const char *like; /* an HDF5 corpus: its words, and no others; NULL: none */
+} em_text_options;
+
+typedef struct em_text_corpus em_text_corpus;
+
+/* Chooses the words. `options` is borrowed. Errors: those of em_documents_next; EM_EDATA where no
+ * word is left. */
+em_status em_text_corpus_create(const em_text_options *options, em_text_corpus **out);
+void em_text_corpus_destroy(em_text_corpus **corpus); /* NULL-safe. */
+
+/* Reads all documents, as em_corpus_scan does; *out names the words. Words are in the order of
+ * their bytes, or as in `like`. Errors: likewise. */
+em_status em_text_corpus_scan(em_text_corpus *corpus, em_corpus_take *take, void *to,
+                              em_table **out);
+
+/* The names or labels of the documents, text[*n] from the last scan; NULL: there are none. */
+char *const *em_text_corpus_names(const em_text_corpus *corpus, int64_t *n);
+char *const *em_text_corpus_labels(const em_text_corpus *corpus, int64_t *n);
+
+/* What the last scan found: tokens of the text, and those among them whose word was not kept. */
+void em_text_corpus_tokens(const em_text_corpus *corpus, int64_t *all, int64_t *dropped);
+
+#endif

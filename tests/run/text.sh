@@ -1,0 +1,140 @@
+#!/usr/bin/env bash
+# From text to topics: documents in every form become one corpus, whose topics are found; matrices
+# of Matrix Market and AnnData too.
+# shellcheck source=tests/run/lib.sh disable=SC2317
+. "$(dirname "$0")/lib.sh"
+python=$(cd "$(dirname "$0")/../.." && pwd)/analysis/venv/bin/python
+cd "$scratch" || exit 1
+export SOURCE_DATE_EPOCH=0
+
+# 400 documents, each of one of two subjects with words of their own, and words that all have.
+awk 'function below(n) { seed = (seed * 16807) % 2147483647; return seed % n }
+    function word(list, m, p) { m = split(list, p, " "); return p[1 + below(m)] }
+    BEGIN {
+        seed = 7
+        subject[0] = "galaxy star planet orbit telescope comet lunar eclipse"
+        subject[1] = "goal match referee stadium penalty league coach defender"
+        for (d = 1; d <= 400; d++) {
+            s = d % 2; text = ""
+            for (i = 0; i < 30; i++) text = text (i % 3 ? word(subject[s]) : word("the and of report Said")) " "
+            if (s) text = text "New York."
+            print text >"lines.txt"
+            printf "%d,\"%s, \"\"quoted\"\"\n\",%s\n", d, text, s ? "sport" : "sky" >"rows.part"
+            printf "{\"id\": \"%d\", \"body\": \"%s quoted\", \"class\": \"%s\"}\n", d, text, s ? "sport" : "sky" >"rows.jsonl"
+        }
+    }'
+{ echo 'id,body,class' && cat rows.part; } >rows.csv
+mkdir -p folder/sport folder/sky
+awk '{ print >("folder/" (NR % 2 ? "sport" : "sky") "/" sprintf("%03d", NR)) }' lines.txt
+
+convert() { limited "$emass" convert "$@"; }
+hash_of() { sed -n 's/^# hash *//p' "$1"; }
+says() { # STATUS TEXT COMMAND...
+    local expected=$1 text=$2 status=0 said
+    shift 2
+    said=$(limited "$@" 2>&1) || status=$?
+    echo "$said"
+    [ "$status" = "$expected" ] && grep -qF -- "$text" <<<"$said"
+}
+
+lines() { convert lines.txt lines.h5 --format text --max-share 0.6 >lines.found && cat lines.found && grep -q '^# documents  400, 0' lines.found; }
+check 'lines of a file' lines
+packed() { gzip -kf lines.txt && convert lines.txt.gz packed.h5 --format text --max-share 0.6 >packed.found && [ "$(hash_of packed.found)" = "$(hash_of lines.found)" ]; }
+check 'packed: the same' packed
+files() { convert folder folder.h5 --format text --max-share 0.6 >folder.found && grep -q '^# documents  400, 0' folder.found; }
+check 'files of folders' files
+table() { convert rows.csv csv.h5 --text body --name id --label class --max-share 0.6 >csv.found && cat csv.found; }
+check 'a table with quoted fields over lines' table
+json() { convert rows.jsonl json.h5 --text body --max-share 0.6 >json.found && [ "$(hash_of json.found)" = "$(hash_of csv.found)" ]; }
+check 'JSON lines: the same corpus' json
+phrases() { convert lines.txt phrases.h5 --format text --max-share 0.6 --phrases 0.05 --stop-words none >/dev/null && h5dump -d table/name phrases.h5 | grep -q '"new york'; }
+if have h5dump; then
+    check 'phrases' phrases
+else
+    skip 'phrases' 'h5dump (hdf5-tools) is not installed'
+fi
+new() { # unknown words are counted and dropped
+    printf 'The galaxy met a wormhole\nfootball goal\n' >new.txt
+    convert new.txt new.h5 --format text --like lines.h5 >new.found && cat new.found &&
+        [ "$(grep '^# words' new.found)" = "$(grep '^# words' lines.found)" ] && grep -q '^# dropped    4 of 6 ' new.found
+}
+check 'new documents by the words of others' new
+
+cat >run.yaml <<'YAML'
+model: {name: lda, data: lines.h5, topics: 2}
+sampler: {name: lda_gibbs}
+run: {chains: 2, warmup: 40, draws: 20}
+YAML
+topics() { # each topic has the words of one subject first
+    limited "$emass" run run.yaml --quiet && limited "$emass" topics run.h5 --words 6 >topics.found && cat topics.found &&
+        grep -qE '(star|galaxy|planet|orbit|telescope|comet|lunar|eclipse)( (star|galaxy|planet|orbit|telescope|comet|lunar|eclipse)){5}' topics.found &&
+        grep -qE '(goal|match|referee|stadium|penalty|league|coach|defender)( (goal|match|referee|stadium|penalty|league|coach|defender)){4}' topics.found
+}
+check 'its topics are the subjects' topics
+
+check 'no such column' says 2 "rows.csv:1: found no column 'text' among 3 columns" "$emass" convert rows.csv bad.h5 --text text
+printf 'a,b\n1,"x\n' >open.csv
+check 'an open quote' says 2 'expected its closing quote' "$emass" convert open.csv bad.h5 --text b
+check 'no words are left' says 2 'found no word in 500 or more' "$emass" convert lines.txt bad.h5 --format text --min-documents 500
+check 'an option without its text' says 2 'expected --text COLUMN or --format text' "$emass" convert lines.txt bad.h5 --phrases 3
+check 'a share that is none' says 2 'found --max-share=2' "$emass" convert lines.txt bad.h5 --format text --max-share 2
+check 'nothing is left behind' test ! -e bad.h5
+
+# ---------------------------------------------------------------- matrices
+
+cat >rows.mtx <<'MTX'
+%%MatrixMarket matrix coordinate integer general
+% documents x words
+3 4 5
+1 1 2
+1 4 1
+3 2 1
+3 3 2
+3 4 1
+MTX
+cat >columns.mtx <<'MTX'
+%%MatrixMarket matrix coordinate real general
+4 3 5
+1 1 2.0e+00
+4 1 1
+2 3 1
+3 3 2
+4 3 1
+MTX
+printf '3\n4\n5\n1 1 2\n1 4 1\n3 2 1\n3 3 2\n3 4 1\n' >three.docword
+one_matrix() {
+    convert rows.mtx a.h5 >a && convert columns.mtx b.h5 --format mtx-columns >b && convert three.docword c.h5 --format docword >c &&
+        cat a && grep -q '^# documents  3, 1 of them empty' a && [ "$(hash_of a)" = "$(hash_of b)" ] && [ "$(hash_of a)" = "$(hash_of c)" ]
+}
+check 'Matrix Market, by rows and by columns' one_matrix
+check 'columns that are documents, unsaid' says 2 'expected documents in order' "$emass" convert columns.mtx bad.h5
+printf '%%%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 1.5\n' >half.mtx
+check 'a count that is none' says 2 ":3: found '1.5', expected a count" "$emass" convert half.mtx bad.h5
+printf '%%%%MatrixMarket matrix array real general\n1 1\n1\n' >dense.mtx
+check 'a dense one' says 2 'expected %%MatrixMarket matrix coordinate' "$emass" convert dense.mtx bad.h5
+
+anndata() {
+    "$python" - <<'PYTHON' && convert cells.h5ad cells.h5 >cells.found && cat cells.found && grep -q '^# rows       3' cells.found && grep -q gene3 cells.found &&
+import h5py, numpy as np
+with h5py.File("cells.h5ad", "w") as f:
+    for place, kind, ptr, ind in (("X", "csr_matrix", [0, 2, 2, 5], [0, 3, 1, 2, 3]), ("layers/csc", "csc_matrix", [0, 1, 2, 3, 5], [0, 2, 2, 0, 2])):
+        x = f.create_group(place)
+        x.attrs["encoding-type"] = kind
+        x.attrs["shape"] = np.array([3, 4])
+        for name, value in (("data", np.array([2, 1, 1, 2, 1], "f4")), ("indptr", ptr), ("indices", ind)):
+            x.create_dataset(name, data=value)
+    for axis, n in (("obs", 3), ("var", 4)):
+        f.create_dataset(axis + "/_index", data=[("cell" if n == 3 else "gene") + str(i) for i in range(n)], dtype=h5py.string_dtype())
+PYTHON
+        says 2 'found a matrix in compressed columns' "$emass" convert cells.h5ad:/layers/csc bad.h5
+}
+from_anndata() { # read by a run as it is
+    sed 's/lines.h5/cells.h5ad/' run.yaml >cells.yaml && limited mpirun -n 2 "$emass" run cells.yaml --quiet --output topics_of_cells.h5
+}
+if [ -x "$python" ]; then
+    check 'AnnData' anndata
+    check 'as the data of a run' from_anndata
+else
+    skip 'AnnData' 'no analysis/venv: make analysis/venv/ready'
+fi
+finish
