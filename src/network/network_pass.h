@@ -32,7 +32,7 @@ typedef struct em_pass_ops {
     void (*destroy)(em_pass **pass); /* NULL-safe. */
     /* Bytes that a pass takes. */
     double (*bytes)(const em_layers *layers, int64_t n_input, int64_t most);
-    /* From here on weights first .. first + n - 1 are theta [n]; of all of them, in any stretches,
+    /* From here on weights first .. first + n - 1 are theta [n]; of all of them, in any chunks,
      * before a pass. */
     void (*show)(em_pass *pass, int64_t first, int64_t n, const double *theta);
     /* The gradient's sums are those of no observation. */

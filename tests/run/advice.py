@@ -109,18 +109,20 @@ def check_sampler(folder):
     still = {"x": normals(1, [0, 0, 9, 9], 1000)}
     still["x"][0, 100:500] = still["x"][0, 100]
     everything = rate | saturated | {"energy": energy, "diverging": lowest, "lp": -(still["x"] ** 2) / 2}
-    lines = said(folder, still, everything, {"redrawn_starts": 2, "rescued_chains": 1})
-    report(titles(lines)[1:] == ["Stood still", "Modes", "R-hat", "ESS", "Divergences", "E-BFMI", "Rescued", "Starts drawn anew",
+    lines = said(folder, still, everything, {"redrawn_starts": 2, "reinitialised_chains": 1})
+    report(titles(lines)[1:] == ["Stood still", "Modes", "R-hat", "ESS", "Divergences", "E-BFMI", "Reinitialised", "Starts drawn anew",
                                  "Saturated tree depth"], "the gravest first", *lines)
 
 
 def check_warmup(folder):
     calm = {"x": normals(1, [0] * 4, 1000)}
-    lines = said(folder, calm, None, {"redrawn_starts": 0, "rescued_chains": 0})
+    lines = said(folder, calm, None, {"redrawn_starts": 0, "reinitialised_chains": 0})
     report(lines[0].startswith("converged: ") and len(lines) == 1, "nothing to say", *lines)
     lines = said(folder, calm, None, {"redrawn_starts": 3})
     report(lines[0].startswith("converged: ") and lines[1].startswith("Starts drawn anew: 3,") and len(lines) == 2,
            "starts drawn anew are said and are no warning", *lines)
+    lines = said(folder, calm, None, {"rescued_chains": 1})
+    report(lines[1].startswith("Reinitialised: in warmup 1 chain could not move"), "a file of an earlier version", *lines)
     lines = said(folder, calm, None, {"mode_search_log_mass": np.log(0.03)})
     report(lines[0].startswith("converged with warnings: a mode of 0.03 times the mass that no draw is near to, ")
            and re.match(r"A mode elsewhere: .* about 0.03 times the mass", lines[1]) and "larger part" not in lines[1],

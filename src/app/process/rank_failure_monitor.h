@@ -8,7 +8,7 @@
 #ifndef EM_APP_PROCESS_RANK_FAILURE_MONITOR_H
 #define EM_APP_PROCESS_RANK_FAILURE_MONITOR_H
 
-/* From here on a mate that ends ends all ranks, unless the launcher does within some seconds.
+/* From here on the end of one rank ends all ranks, unless the launcher does within some seconds.
  * Collective. */
 void em_rank_failure_watch(void);
 

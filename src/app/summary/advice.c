@@ -285,14 +285,15 @@ static void advise_on_energy(const em_judge *judge, FILE *out)
 
 static void advise_on_warmup(const em_judge *judge, FILE *out)
 {
-    const int64_t rescued = judge->rescued_chains, redrawn = judge->redrawn_starts;
+    const int64_t moved = judge->reinitialised_chains, redrawn = judge->redrawn_starts;
 
-    if (rescued > 0)
+    if (moved > 0)
         fprintf(out,
-                "Rescued: in warmup %lld chain%s could not move at any step size and took another "
+                "Reinitialised: in warmup %lld chain%s could not move at any step size and took "
+                "another "
                 "chain's position (mass.rescue: true). R-hat does not know where %s came from: "
                 "with mass.rescue: false chains stay independent.\n",
-                (long long)rescued, plural(rescued), rescued == 1 ? "it" : "they");
+                (long long)moved, plural(moved), moved == 1 ? "it" : "they");
     if (redrawn > 0)
         fprintf(out,
                 "Starts drawn anew: %lld, as the first one had no finite density, could not be "

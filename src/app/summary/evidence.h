@@ -46,7 +46,7 @@ typedef struct em_judge {
     em_evidence evidence;   /* by em_judge_conclude */
     int64_t n_low_energy;   /* chains whose E-BFMI is below its limit */
     int64_t redrawn_starts; /* of the files */
-    int64_t rescued_chains;
+    int64_t reinitialised_chains;
 } em_judge;
 
 /*

@@ -72,7 +72,7 @@ static em_status check_options(const em_stan_options *options, const em_model_co
     if (context->n_shard > 1)
         return em_fail(EM_ECONFIG,
                        "run.shards: found %lld, expected 1: a Stan program has no observations "
-                       "that could be dealt to shards",
+                       "that could be divided among shards",
                        (long long)context->n_shard);
     return EM_OK;
 }

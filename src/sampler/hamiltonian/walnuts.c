@@ -13,7 +13,7 @@
  * maps that preserve volume, and the draw among them by exp(-H) leaves the target invariant, as it
  * does in NUTS.
  *
- * Until the chains have arrived it moves as NUTS: far out, where energies are some 10^10 and a step
+ * In the initial phase it moves as NUTS: far out, where energies are some 10^10 and a step
  * changes them by thousands, no l keeps within delta, and a chain would stand still.
  *
  * What a step size is adapted by is the acceptance of a leaf reached in one step: where curvature
@@ -206,7 +206,7 @@ static em_status walnuts_step(em_sampler *base, const em_step_context *context, 
     em_trees *trees = &s->trees;
 
     s->max_error = context->trajectory.initial_phase ? INFINITY : s->options->max_error;
-    em_trees_plant(trees, context, block, s->options->max_treedepth);
+    em_trees_init(trees, context, block, s->options->max_treedepth);
     for (int64_t row = 0; row < trees->n_moving; row++)
         walnuts_begin_way(s, row);
     while (trees->n_moving > 0) {
@@ -226,7 +226,7 @@ static em_status walnuts_step(em_sampler *base, const em_step_context *context, 
         }
         trees->n_moving = kept;
     }
-    em_trees_harvest(trees, block);
+    em_trees_collect(trees, block);
     return EM_OK;
 }
 

@@ -590,7 +590,7 @@ static void sums_of(const hand *h, int64_t *sums)
 
 /* Minka's steps come to rest where the density is highest: a twentieth more or less of any of the
  * hyperparameters, and it is lower. */
-START_TEST(hyperparameters_climb_to_the_top)
+START_TEST(hyperparameters_reach_the_maximum)
 {
     em_corpus corpus;
     hand h;
@@ -713,7 +713,7 @@ int main(void)
     tcase_add_test(tests, saved_topics_go_to_other_shards);
     tcase_add_loop_test(tests, topics_given_phi_are_those_of_enumeration, 0, 2);
     tcase_add_loop_test(tests, partially_collapsed_gibbs_is_exact, 0, 2);
-    tcase_add_loop_test(tests, hyperparameters_climb_to_the_top, 0, 2);
+    tcase_add_loop_test(tests, hyperparameters_reach_the_maximum, 0, 2);
     tcase_add_test(tests, new_documents_are_folded_in);
     suite_add_tcase(suite, tests);
     return run_suite(suite, CK_FORK);
