@@ -1,5 +1,5 @@
-/* The model `network` in its parts: network.c sets it up, network_density.c is its posterior,
- * network_report.c what comes out, network_shards.c what shards know together. */
+/* The model `network` in its parts: network.c sets it up, network_density.c computes its density,
+ * network_report.c its reports, network_shards.c sums and scores over shards. */
 #ifndef EM_NETWORK_NETWORK_H
 #define EM_NETWORK_NETWORK_H
 

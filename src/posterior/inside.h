@@ -1,8 +1,8 @@
 /*
- * Private to the room: the posterior from inside. posterior.c makes it; density.c answers for all
- * observations, minibatch.c for some, dealt.c where each shard moves a coordinate range; block.c
- * asks it for a block of the parameters; metric.c and transition.c ask the model for what it has
- * besides a density; summary.c gives a model its sums.
+ * Private to the room: the struct of the posterior. posterior.c creates it. density.c computes the
+ * density from all observations, minibatch.c from some, dealt.c where each shard moves a coordinate
+ * range. block.c computes the density of a block of the parameters. metric.c and transition.c call
+ * the capabilities of the model, and summary.c makes the sums that a model may need.
  */
 #ifndef EM_POSTERIOR_INSIDE_H
 #define EM_POSTERIOR_INSIDE_H

@@ -1,6 +1,7 @@
 /*
- * Local expectations of topic models: for the documents that are asked for, the topics of tokens
- * are drawn by Gibbs, given the topics' laws of words phi and a prior alpha of each topic,
+ * Local expectations of topic models: the topics of the tokens of
+ * some documents are drawn by Gibbs sampling, given the word distributions phi of topics and a
+ * prior alpha of each topic,
  *
  *     z_j | z of its other tokens ~ (alpha_k + n_dk) phi_{k, w_j},
  *

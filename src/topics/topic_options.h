@@ -1,4 +1,4 @@
-/* The options that models of the topics of a corpus have in common. */
+/* The options that all topic models have in common. */
 #ifndef EM_TOPICS_TOPIC_OPTIONS_H
 #define EM_TOPICS_TOPIC_OPTIONS_H
 

@@ -1,7 +1,6 @@
 /*
- * What draws are worth: what the rows of a summary show, with the statistics of the sampler beside
- * them, as the evidence that a verdict rests on (run/convergence/verdict.h). All Local but
- * em_judge_combine.
+ * Collects the evidence for a verdict (run/convergence/verdict.h) from the rows of a summary and
+ * from the statistics of the sampler. All Local but em_judge_combine.
  */
 #ifndef EM_APP_SUMMARY_EVIDENCE_H
 #define EM_APP_SUMMARY_EVIDENCE_H

@@ -1,4 +1,5 @@
-/* Which columns of a file are used and as what, known from their names before a row is read. */
+/* Selects the columns of a file by their names, before a row is read: which are used, and in which
+ * role. */
 #ifndef EM_DATA_DESIGN_COLUMN_SELECTION_H
 #define EM_DATA_DESIGN_COLUMN_SELECTION_H
 

@@ -1,7 +1,7 @@
 /*
- * The lines of one text file, dealt to all ranks: of a plain file each reads a range of its bytes,
- * up to the end of the last line that begins in it; a compressed one rank 0 unpacks and deals in
- * blocks of whole lines.
+ * A parallel reader of the lines of one text file. Of a plain file each rank reads a range of bytes
+ * and the rest of the last line that begins in it. A compressed file is unpacked by rank 0, which
+ * sends blocks of whole lines to the ranks in turn.
  */
 #ifndef EM_DATA_READER_PARALLEL_LINES_H
 #define EM_DATA_READER_PARALLEL_LINES_H

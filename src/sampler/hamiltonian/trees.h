@@ -1,7 +1,7 @@
 /*
  * Trajectories that double, forward or backward, until they turn back or fail (Hoffman & Gelman
- * 2014; Betancourt 2017), one for each chain of a block; what the kernel calls a step of them is
- * its own affair. Each doubling of a trajectory of total weight w by one of weight w' takes its
+ * 2014; Betancourt 2017), one for each chain of a block. The kernel defines what a step of them
+ * is. Each doubling of a trajectory of total weight w by one of weight w' takes its
  * draw from the new half with probability min(1, w' / w) (biased progressive sampling); weights are
  * exp(H_0 - H).
  *
