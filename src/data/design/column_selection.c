@@ -223,7 +223,7 @@ static em_status take_columns(making *m)
             status =
                 em_fail(EM_ECONFIG,
                         "model.columns: found '%s' beside '%s', expected columns to use, or "
-                        "to leave out (-name), not both",
+                        "columns to leave out (-name), not both",
                         em_excerpt_of(chosen->value[i]).text, em_excerpt_of(chosen->value[0]).text);
     }
     return status;

@@ -42,7 +42,7 @@ static const em_field fields[] = {
               .doc = "length of a trajectory in standard deviations of the target, or learned"),
     EM_INT(hmc_options, leapfrog_steps, .minimum = 1, .maximum = 1e6, .fallback = "by trajectory",
            .word = "by trajectory",
-           .doc = "mean number of leapfrog steps of a trajectory; sets trajectory aside"),
+           .doc = "mean number of leapfrog steps of a trajectory; replaces the option trajectory"),
     EM_JITTER_FIELD(hmc_options),
     EM_NUTS_FIELD(hmc_options, max_treedepth),
     {0}};

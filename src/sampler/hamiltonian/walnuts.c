@@ -38,9 +38,9 @@ static const em_field fields[] = {
            .fallback = "10",
            .doc = "doublings of a tree: it has at most 2^max_treedepth - 1 leaves"),
     EM_REAL(walnuts_options, max_error, .minimum = 1e-6, .maximum = 1000, .fallback = "2",
-            .doc = "largest difference of energies on the way from leaf to leaf"),
+            .doc = "largest difference of energies between one leaf and the next"),
     EM_INT(walnuts_options, max_halvings, .maximum = 20, .fallback = "10",
-           .doc = "the way is taken in at most 2^max_halvings leapfrog steps"),
+           .doc = "between one leaf and the next there are at most 2^max_halvings leapfrog steps"),
     {0}};
 
 /* The way of one chain to its next leaf. */
