@@ -99,3 +99,24 @@ em_status try_setup(const char *name, const setting *settings, int64_t shard, in
 {
     return try_setup_for(1, name, settings, shard, n_shard, s);
 }
+
+double density_at(const setup *s, const double *theta)
+{
+    enum { MOST = 40 };
+    _Alignas(64) double at[MOST] = {0}, gradient[MOST] = {0};
+    double sum = 0;
+    em_query query = {.n_chain = 1,
+                      .stride = em_stride(s->model->dim),
+                      .theta = at,
+                      .log_density = &sum,
+                      .gradient = gradient,
+                      .rows = all_rows(s->model)};
+
+    if (query.stride > MOST)
+        abort();
+    memcpy(at, theta, (size_t)s->model->dim * sizeof *theta);
+    if (s->ops->add_prior(s->model, &query) ||
+        (s->ops->add_likelihood && s->ops->add_likelihood(s->model, &query)))
+        abort();
+    return sum;
+}
