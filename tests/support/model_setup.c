@@ -2,9 +2,11 @@
 
 const em_model_ops *find_model(const char *name)
 {
-    for (const em_model_ops *const *ops = em_models; *ops; ops++)
-        if (strcmp((*ops)->name, name) == 0)
-            return *ops;
+    const em_model_ops *ops;
+
+    for (int i = 0; (ops = em_model_at(i)) != NULL; i++)
+        if (strcmp(ops->name, name) == 0)
+            return ops;
     abort();
 }
 

@@ -330,7 +330,7 @@ static em_status choose_kernel(em_parse *p, int i)
         section->fallback =
             p->config->model->sampler ? p->config->model->sampler : em_default_sampler;
     status = choose(p, section, &sampler);
-    kernel->ops = em_samplers[sampler];
+    kernel->ops = em_sampler_at(sampler);
     kernel->options = section->options;
     return status || !p->is_list ? status : read_block(p, section, kernel);
 }
@@ -441,7 +441,7 @@ bool em_model_variant(int i, em_variant *out)
 
 bool em_sampler_variant(int i, em_variant *out)
 {
-    const em_sampler_ops *ops = em_samplers[i];
+    const em_sampler_ops *ops = em_sampler_at(i);
 
     if (ops)
         *out = (em_variant){ops->name, ops->doc, ops->source, ops->options_size, ops->fields};

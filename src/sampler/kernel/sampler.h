@@ -218,9 +218,12 @@ static inline bool em_takes_minibatches(const em_sampler_ops *ops,
     return ops->minibatches && options->minibatch != INT64_MIN;
 }
 
-/* All samplers, by name; ends with NULL. A new one is one file and one line in
- * sampler/sampler_list.c. */
-extern const em_sampler_ops *const em_samplers[];
+/* The samplers of this room, by name; a new one is one file and one line in sampler/sampler_list.c.
+ * Samplers for one kind of model register themselves (model/satellite.h). */
+extern const em_sampler_ops *const em_samplers[]; /* ends with NULL */
+
+/* The i-th of these and of those of satellites; NULL: there are no more. Local. */
+const em_sampler_ops *em_sampler_at(int i);
 
 extern const char *const em_default_sampler; /* of a config that names none */
 
