@@ -1,9 +1,9 @@
 /*
- * Random numbers for what a model draws when it reports a draw (em_model_ops.report), estimates a
- * density (em_query_draw), moves a chain (em_update_draw) or places one: counted by the em_draw and
- * an index alone, so that they are the same on any number of ranks and after a restart. Number i of
- * a draw is one number, whichever way it is asked for: a model that draws two things takes them
- * from different indices.
+ * Random numbers for models. A model may draw them when it reports a draw (em_model_ops.report),
+ * estimates a density (em_query_draw), moves a chain (em_update_draw) or chooses a start. A number
+ * depends on the em_draw and an index alone, so that it is the same on any number of ranks and
+ * after a restart. All functions take number i of a draw from the same bits: a model that draws two
+ * things must use different indices.
  */
 #ifndef EMASS_RANDOM_H
 #define EMASS_RANDOM_H

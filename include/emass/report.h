@@ -1,4 +1,4 @@
-/* How far a run is and what has come of it. */
+/* The progress of a run, and its results. */
 #ifndef EMASS_REPORT_H
 #define EMASS_REPORT_H
 

@@ -1,7 +1,6 @@
 /*
- * Where the draws of a run go. A sink is handed each draw that is stored, as it is made; the file
- * that a run writes is one, and a program that runs emass within itself gives another
- * (emass/emass.h).
+ * A sink receives the stored draws of a run as they are made. The file that a run writes is one
+ * sink; a program that uses the library may give another (emass/emass.h).
  */
 #ifndef EMASS_SINK_H
 #define EMASS_SINK_H

@@ -131,9 +131,9 @@ const char *em_phase_name(int phase); /* of an em_phase_id, as files name it */
 /* How often an outlying chain was reinitialised. Local. */
 int64_t em_adapt_n_reinitialised(const em_adapt *adapt);
 
-/* The warmup summary, one line: "warmup 140 iterations, 4310 gradients; the chains had arrived at
- * 90; T 2, 3 steps". Here the initial phase ended after 90 iterations, and the trajectory length is
- * 2 in whitened units. "" where warmup has no phases. Local. */
+/* The warmup summary, one line: "warmup 140 iterations, 4310 gradients; initial phase ended at
+ * iteration 90; T 2, 3 steps". T is the trajectory length in whitened units, in which the mass
+ * makes every standard deviation of the posterior about 1. "" where warmup has no phases. Local. */
 void em_adapt_summarise(const em_adapt *adapt, size_t bytes, char *out);
 
 /* The memory that it uses on this rank, about, in bytes. Local. */

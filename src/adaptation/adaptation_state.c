@@ -172,7 +172,7 @@ static em_status visit_schedule(em_adapt *adapt, const em_visitor *visitor)
         for (int i = 0; i < N_REAL; i++)
             *(out ? &x[REALS + i] : reals[i]) = *(out ? reals[i] : &x[REALS + i]);
         if (out)
-            status = visitor->shared(visitor->context, "course", N, x);
+            status = visitor->shared(visitor->context, "warmup_schedule", N, x);
         if (status)
             return status;
     }
@@ -195,7 +195,7 @@ static em_status visit_outlying(em_adapt *adapt, const em_visitor *visitor)
     for (int64_t c = 0; !status && c < n; c++)
         x[c] = adapt->outlying[c];
     if (!status)
-        status = visitor->shared(visitor->context, "flagged", n, x);
+        status = visitor->shared(visitor->context, "outlying", n, x);
     for (int64_t c = 0; !status && c < n; c++)
         adapt->outlying[c] = x[c] != 0;
     em_release(&x);
@@ -213,7 +213,7 @@ static em_status visit_phases(em_adapt *adapt, const em_visitor *visitor)
     if (!status)
         status = visit_outlying(adapt, visitor);
     if (!status)
-        status = visitor->shared(visitor->context, "stages", N_RECORD, (double *)adapt->record);
+        status = visitor->shared(visitor->context, "phases", N_RECORD, (double *)adapt->record);
     if (!status)
         status = visitor->shared(visitor->context, "autocorrelation", adapt->dim, search->kept_r);
     const bool initial = adapt->phase == EM_PHASE_INITIAL;
@@ -226,7 +226,7 @@ static em_status visit_phases(em_adapt *adapt, const em_visitor *visitor)
         {initial, "history", adapt->plan->initial, adapt->initial->history},
         {initial, "since", 1, adapt->initial->since},
         {initial, "step_factor", 1, adapt->step_factor},
-        {em_phases[adapt->phase].observe == em_trial_observe, "moves", N_STATISTICS,
+        {em_phases[adapt->phase].observe == em_trial_observe, "acceptance_statistics", N_STATISTICS,
          (double *)search->statistics},
         {!initial && adapt->plan->searches_length, "lag", em_lag_size(adapt->dim), search->lag}};
     for (size_t i = 0; !status && i < sizeof rows / sizeof *rows; i++)

@@ -128,13 +128,13 @@ void em_adapt_summarise(const em_adapt *adapt, size_t bytes, char *out)
         return;
     const em_trajectory *drawn = &adapt->search->drawn;
     const em_phase_record *initial = &adapt->record[0], *last = &adapt->record[adapt->n_phase - 1];
-    em_append(bytes, out, "warmup %.0f iterations, %.0f gradients; the chains ", last->iteration,
+    em_append(bytes, out, "warmup %.0f iterations, %.0f gradients; initial phase ", last->iteration,
               last->gradients);
     if ((int)initial->end == EM_END_REACHED)
-        em_append(bytes, out, "had arrived at %.0f", initial->iteration);
+        em_append(bytes, out, "ended at iteration %.0f", initial->iteration);
     else
-        em_append(bytes, out, "were given %.0f to arrive%s", initial->iteration,
-                  phase->n_stationary >= 2 ? ", and had" : ", and had not all");
+        em_append(bytes, out, "of the given %.0f iterations, %s", initial->iteration,
+                  phase->n_stationary >= 2 ? "chains stationary" : "not all chains stationary");
     if (drawn->kind == EM_TRAJECTORY_TIME)
         em_append(bytes, out, "; T %.3g, %.0f steps", drawn->time,
                   fmax(1, ceil(drawn->time / adapt->pools->step_size)));

@@ -50,14 +50,14 @@ static em_status leave_last_buffer(em_adapt *adapt, int64_t done, em_phase_id *n
 /* Name, follower, learns; enter, observe, update, leave. */
 const em_phase em_phases[] = {
     /* hmc, nuts, walnuts */
-    [EM_PHASE_INITIAL] = {"arrive", EM_PHASE_STEP_SIZE, true, NULL, em_initial_observe,
+    [EM_PHASE_INITIAL] = {"initial", EM_PHASE_STEP_SIZE, true, NULL, em_initial_observe,
                           em_initial_update, em_initial_leave},
-    [EM_PHASE_STEP_SIZE] = {"tune", EM_PHASE_FINAL, false, em_trial_enter, em_trial_observe, NULL,
-                            em_trial_leave},
-    [EM_PHASE_TRAJECTORY_LENGTH] = {"climb", EM_PHASE_FINAL, false, em_trial_enter,
+    [EM_PHASE_STEP_SIZE] = {"step_size", EM_PHASE_FINAL, false, em_trial_enter, em_trial_observe,
+                            NULL, em_trial_leave},
+    [EM_PHASE_TRAJECTORY_LENGTH] = {"trajectory_length", EM_PHASE_FINAL, false, em_trial_enter,
                                     em_trial_observe, NULL, em_trial_leave},
-    [EM_PHASE_FINAL] = {"rest", EM_PHASE_SAMPLING, false, NULL, NULL, NULL, em_trial_leave},
-    [EM_PHASE_SAMPLING] = {"draw", EM_PHASE_SAMPLING, false, enter_sampling, NULL, NULL, NULL},
+    [EM_PHASE_FINAL] = {"final", EM_PHASE_SAMPLING, false, NULL, NULL, NULL, em_trial_leave},
+    [EM_PHASE_SAMPLING] = {"sampling", EM_PHASE_SAMPLING, false, enter_sampling, NULL, NULL, NULL},
     /* other samplers */
     [EM_PHASE_FIRST_BUFFER] = {"first_buffer", EM_PHASE_WINDOWS, false, NULL, NULL, NULL, NULL},
     [EM_PHASE_WINDOWS] = {"windows", EM_PHASE_LAST_BUFFER, true, NULL, em_windows_observe,

@@ -1,4 +1,4 @@
-/* Private to the room: a context from inside, and the thread's way into it. */
+/* Private to the room: the struct of a context, and how a thread enters one. */
 #ifndef EM_API_CONTEXT_H
 #define EM_API_CONTEXT_H
 

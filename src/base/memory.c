@@ -45,7 +45,7 @@ em_status em_memory_check(double bytes, const char *what)
 
     return bytes <= room
                ? EM_OK
-               : em_fail(EM_EMEMORY, "out of memory: %s takes %.3g GB, of which there are %.3g",
+               : em_fail(EM_EMEMORY, "out of memory: %s takes %.3g GB, and %.3g GB are available",
                          what, bytes / 1e9, room / 1e9);
 }
 

@@ -34,7 +34,7 @@ uint64_t em_n_said(void)
 em_status em_default_message(em_status status, uint64_t before, const char *who)
 {
     return status && n_said == before
-               ? em_fail(status, "%s returned %d and did not say why (em_fail)", who, (int)status)
+               ? em_fail(status, "%s returned %d without a message (em_fail)", who, (int)status)
                : status;
 }
 

@@ -35,8 +35,8 @@ static em_status read_all(const char *path, int descriptor, int64_t max_bytes, c
 
     while (got != 0 && length <= max_bytes) {
         if (poll(&wait, 1, 1000 * PATIENCE_SECONDS) == 0)
-            return em_fail(EM_EUSAGE, "cannot read %s: a FIFO that nothing has come from in %d s",
-                           path, PATIENCE_SECONDS);
+            return em_fail(EM_EUSAGE, "cannot read %s: a FIFO without data for %d s", path,
+                           PATIENCE_SECONDS);
         got = read(descriptor, text + length, (size_t)(max_bytes + 1 - length));
         if (got < 0 && errno != EAGAIN && errno != EINTR)
             return em_fail(EM_EUSAGE, "cannot read %s: %s", path, strerror(errno));

@@ -1,7 +1,7 @@
 /*
- * One number's draws, of which each rank of a team holds those of some chains, in the order of the
- * chains: what needs them all, with the bits that a rank alone would find. All Collective over the
- * team. Errors: EM_EMEMORY, on all of its ranks.
+ * Diagnostics of one number whose draws are spread over a team of ranks: each rank has some chains,
+ * in their order. These are the steps that need all draws. They give the same bits as one rank that
+ * has all draws. All Collective over the team. Errors: EM_EMEMORY, on all of its ranks.
  */
 #ifndef EM_DIAGNOSTICS_DIAGNOSTICS_TEAM_H
 #define EM_DIAGNOSTICS_DIAGNOSTICS_TEAM_H

@@ -1,4 +1,5 @@
-/* Whether some draws, as those that diverged, gather in a part of where all are. All Local. */
+/* Whether some draws, for example the divergent ones, cluster in a part of the region of all draws.
+ * All Local. */
 #ifndef EM_DIAGNOSTICS_GATHER_H
 #define EM_DIAGNOSTICS_GATHER_H
 

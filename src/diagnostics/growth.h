@@ -1,5 +1,5 @@
-/* A number that has no bounds to settle in, as a parameter without a prior that the data say
- * nothing of: its posterior may be improper. Local. */
+/* Detects numbers whose draws keep growing, as those of a parameter without a prior about which the
+ * data have no information: the posterior may be improper. Local. */
 #ifndef EM_DIAGNOSTICS_GROWTH_H
 #define EM_DIAGNOSTICS_GROWTH_H
 

@@ -1,5 +1,5 @@
 /*
- * What is asked of draws: the one set of limits behind the progress line, the verdict of a run, and
+ * The limits of convergence diagnostics: one set for the progress line, the verdict of a run, and
  * the advice under a summary. R-hat and ESS: Vehtari et al. 2021, whose 400 are 100 for each of
  * four chains; E-BFMI: Betancourt 2016, as CmdStan's diagnose has it. Divergences: one
  * in so many draws is a warning, more are too many.

@@ -1,7 +1,7 @@
 /*
  * Criteria of the M-step: how an estimate of the inverse mass is made from what the E-step
  * collected. An estimator is a few pure functions over summable accumulators, so that pooling over
- * chains is one sum, done once for all of them by exchange/. An estimator knows a vector and a
+ * chains is one sum, done once for all of them in adaptation/. An estimator makes a vector and a
  * matrix, diagonal or whole: a mass of several parts (mass/mass.h) is estimated part by part.
  * Everything here is Local.
  */

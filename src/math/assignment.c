@@ -63,7 +63,7 @@ static void add_row(assignment *a, int64_t i)
         a->owner[at] = a->owner[a->way[at]];
 }
 
-em_status em_assign(int64_t n, const double *cost, int64_t *mate)
+em_status em_assign(int64_t n, const double *cost, int64_t *column)
 {
     assignment a = {.n = n, .cost = cost};
     const struct {
@@ -79,7 +79,7 @@ em_status em_assign(int64_t n, const double *cost, int64_t *mate)
     for (int64_t i = 1; !status && i <= n; i++)
         add_row(&a, i);
     for (int64_t j = 1; !status && j <= n; j++)
-        mate[a.owner[j] - 1] = j - 1;
+        column[a.owner[j] - 1] = j - 1;
     for (size_t i = 0; i < sizeof room / sizeof *room; i++)
         em_release(room[i].array);
     return status;

@@ -6,9 +6,9 @@
 
 #include <stdint.h>
 
-/* mate[i] is the column of row i that minimises the sum of cost[i][mate[i]] over the square matrix
- * cost[n][n] (shortest augmenting paths: Jonker & Volgenant 1987), in time of order n^3. Local.
- * Errors: EM_EMEMORY. */
-em_status em_assign(int64_t n, const double *cost, int64_t *mate);
+/* column[i] is the column of row i that minimises the sum of cost[i][column[i]] over the square
+ * matrix cost[n][n] (shortest augmenting paths: Jonker & Volgenant 1987), in time of order n^3.
+ * Local. Errors: EM_EMEMORY. */
+em_status em_assign(int64_t n, const double *cost, int64_t *column);
 
 #endif

@@ -32,7 +32,7 @@ typedef enum em_purpose {
     EM_RNG_PRIOR,        /* positions from the prior */
     EM_RNG_PRIOR_REPORT, /* what a model draws when it reports one */
     EM_RNG_FOLD_IN,      /* topics of tokens of new documents (em_item_bits alone) */
-    EM_RNG_SCOUT,        /* where chains go on when all move to another mode */
+    EM_RNG_MODE_SEARCH,  /* where chains go on when all move to another mode */
     EM_RNG_REFERENCE,    /* draws of the reference law of a tempered chain */
     EM_RNG_SWAP          /* whether two rungs of a ladder swap their states */
 } em_purpose;

@@ -56,9 +56,10 @@ static em_status check_parameters(const em_model *model)
     const bool bounded = em_bounds_any(model->n_parameter, model->parameter);
     const char *capability = bounded ? unbounded_capability(model->ops) : NULL;
     if (capability)
-        return em_fail(EM_EMODEL,
-                       "model %s: found bounds and the capability %s, which knows no bounds", name,
-                       capability);
+        return em_fail(
+            EM_EMODEL,
+            "model %s: found bounds and the capability %s, which does not support bounds", name,
+            capability);
     return EM_OK;
 }
 

@@ -1,7 +1,7 @@
 /*
- * A model as the rest of emass calls it: what its author left out is filled in, and parameters with
- * bounds are transformed. `theta` is on the unconstrained scale. What goes through no function here
- * is called by the model's table.
+ * A model as the rest of emass calls it: defaults stand for what its author omitted, and bounded
+ * parameters are transformed. `theta` is on the unconstrained scale. What has no function here is
+ * called through the model's table.
  */
 #ifndef EM_MODEL_MODEL_H
 #define EM_MODEL_MODEL_H

@@ -1,11 +1,12 @@
 #include "model/model_list.h"
 
+#include "model/satellite.h"
+
 #include <stddef.h>
 
 extern const em_model_ops em_model_banana, em_model_double_well, em_model_double_well_tilted,
-    em_model_dpfa, em_model_eight_schools, em_model_gaussian, em_model_lda, em_model_linear,
-    em_model_logistic, em_model_negative_binomial, em_model_network, em_model_normal_wishart,
-    em_model_pfa, em_model_poisson, em_model_stan;
+    em_model_eight_schools, em_model_gaussian, em_model_linear, em_model_logistic,
+    em_model_negative_binomial, em_model_normal_wishart, em_model_poisson, em_model_stan;
 
 const em_model_ops *const em_models[] = {&em_model_eight_schools,
                                          &em_model_gaussian,
@@ -18,10 +19,6 @@ const em_model_ops *const em_models[] = {&em_model_eight_schools,
                                          &em_model_double_well_tilted,
                                          &em_model_banana,
                                          &em_model_stan,
-                                         &em_model_lda,
-                                         &em_model_network,
-                                         &em_model_pfa,
-                                         &em_model_dpfa,
                                          NULL};
 
 static _Thread_local const em_registry *entered;
@@ -40,5 +37,9 @@ const em_model_ops *em_model_at(int i)
 
     if (i < own)
         return em_models[i];
-    return entered && i - own < entered->count ? entered->model[i - own] : NULL;
+    i -= own;
+    if (em_satellite_model(i))
+        return em_satellite_model(i);
+    i -= em_n_satellite_model();
+    return entered && i < entered->count ? entered->model[i] : NULL;
 }

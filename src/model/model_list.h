@@ -1,10 +1,11 @@
-/* All models, by name; ends with NULL. A new one is one file and one line in model/model_list.c. */
+/* The models of this room, by name; a new one is one file and one line in model/model_list.c.
+ * Others register themselves (model/satellite.h). */
 #ifndef EM_MODEL_MODEL_LIST_H
 #define EM_MODEL_MODEL_LIST_H
 
 #include "emass/model.h"
 
-extern const em_model_ops *const em_models[];
+extern const em_model_ops *const em_models[]; /* ends with NULL */
 
 /* Models that a program has registered besides (emass/emass.h). */
 typedef struct em_registry {
@@ -15,7 +16,8 @@ typedef struct em_registry {
 /* From here on the calling thread has these too, NULL: none; returns those it had. Local. */
 const em_registry *em_registry_enter(const em_registry *registry);
 
-/* The i-th of all of them; NULL: there are no more. Local. */
+/* The i-th of the models of this room, of satellites, and of the program; NULL: there are no more.
+ * Local. */
 const em_model_ops *em_model_at(int i);
 
 #endif

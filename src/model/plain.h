@@ -1,4 +1,4 @@
-/* Models without a `create` of their own, and what else authors of models may leave out. */
+/* Defaults for what authors of models may omit, such as `create`. */
 #ifndef EM_MODEL_PLAIN_H
 #define EM_MODEL_PLAIN_H
 

@@ -32,61 +32,63 @@ enum { BLOCKS_LAYERS, BLOCKS_WEIGHTS };
 
 static const em_field fields[] = {
     EM_PATH(em_network_options, data,
-            .doc =
-                "images and labels, IDX, plain or .gz: the file of images, a folder with both, or "
-                "what both names begin with; or a table, as other models read it"),
+            .doc = "images and labels, IDX, plain or .gz: the file of images, a folder with both "
+                   "files, or the common beginning of both names; or a table, as for other models"),
     EM_PATH(em_network_options, labels, .fallback = "",
-            .doc = "of images in one file; absent: the file beside it that is named alike"),
+            .doc = "file of the labels of the images; absent: the file beside it with the "
+                   "corresponding name"),
     EM_PATH(em_network_options, test, .fallback = "",
-            .doc = "observations that are predicted, and not trained on; absent: none"),
+            .doc = "test observations, which are predicted and not trained on; absent: none"),
     EM_PATH(em_network_options, test_labels, .fallback = "",
             .doc = "as labels, of the test images"),
     EM_TEXT(em_network_options, response, .fallback = "",
-            .doc =
-                "of a table: column to be explained, by name or number from 1; absent: the last"),
-    EM_JSON(em_network_options, layers,
-            .doc =
-                "list of {dense: units}, {convolution: channels, kernel: side, padding: valid or "
-                "same} and {pool: side}, each perhaps with its activation; the output is added"),
+            .doc = "response column of a table, by name or number from 1; absent: the last"),
+    EM_JSON(
+        em_network_options, layers,
+        .doc =
+            "list of {dense: units}, {convolution: channels, kernel: side, padding: valid or same} "
+            "and {pool: side}, each with an optional activation; the output layer is added"),
     EM_CHOICE(em_network_options, activation, .fallback = "relu", .choices = em_activation_names,
               .doc = "of the layers that name none"),
     EM_CHOICE(em_network_options, output, .fallback = "softmax", .choices = outputs,
               .doc = "softmax: the response is a class, 0, 1, ...; normal: a number, with normal "
                      "noise"),
     EM_INT(em_network_options, classes, .minimum = 2, .maximum = 10000, .fallback = "auto",
-           .word = "auto", .doc = "of a softmax; auto: as many as the largest label says"),
+           .word = "auto", .doc = "number of classes of a softmax; auto: from the largest label"),
     EM_JSON(em_network_options, prior_scale, .fallback = "1",
-            .doc =
-                "variance of the normal prior of weights and biases; {gamma: [shape, rate]}: every "
-                "layer has one of its own, whose inverse has that prior and is learned"),
+            .doc = "variance of the normal prior of weights and biases; {gamma: [shape, rate]}: "
+                   "each layer has its own variance, which is learned; its inverse has that prior"),
     EM_REAL(em_network_options, sigma, .minimum = 1e-300, .maximum = 1e300, .fallback = "unknown",
             .word = "unknown", .doc = "standard deviation of the noise of a normal output"),
-    EM_REAL(em_network_options, sigma_scale, .minimum = 1e-300, .maximum = 1e300, .fallback = "2.5",
-            .doc = "of an unknown sigma: scale of its prior, a half Student-t with 3 degrees of "
-                   "freedom"),
+    EM_REAL(
+        em_network_options, sigma_scale, .minimum = 1e-300, .maximum = 1e300, .fallback = "2.5",
+        .doc =
+            "scale of the prior of an unknown sigma, a half Student-t with 3 degrees of freedom"),
     EM_REAL(em_network_options, temperature, .minimum = 1e-6, .maximum = 1e6, .fallback = "1",
-            .doc = "the likelihood counts to the power 1 / temperature: below 1 the posterior is "
-                   "cold, and what it predicts doubts less (Wenzel et al. 2020)"),
+            .doc = "the likelihood is raised to the power 1 / temperature: below 1 the posterior "
+                   "is cold, and predictions are more certain (Wenzel et al. 2020)"),
     EM_REAL(em_network_options, input_scale, .minimum = 1e-300, .maximum = 1e300,
             .fallback = "auto", .word = "auto",
             .doc = "inputs are divided by it; auto: 255 for images of bytes, 1 for tables"),
-    EM_BOOL(em_network_options, standardise, .fallback = "false",
-            .doc = "of tables: inputs to mean 0 and standard deviation 1 on the training data"),
-    EM_CHOICE(
-        em_network_options, precision, .fallback = "double", .choices = precisions,
-        .doc = "of the products, and of the noise of stochastic samplers; single: 32 bits, twice "
-               "as fast, gradients good to about 1e-5"),
+    EM_BOOL(
+        em_network_options, standardise, .fallback = "false",
+        .doc =
+            "transform inputs of tables to mean 0 and standard deviation 1 on the training data"),
+    EM_CHOICE(em_network_options, precision, .fallback = "double", .choices = precisions,
+              .doc = "precision of matrix products and of the noise of stochastic samplers; "
+                     "single: 32 bits, twice as fast, gradients accurate to about 1e-5"),
     EM_CHOICE(em_network_options, blocks, .fallback = "layers", .choices = block_choices,
-              .doc =
-                  "what a list of samplers may name: layer1, layer2, ..., output; or weights, all "
-                  "of them; then sigma and scales, where they are learned"),
+              .doc = "blocks that a list of samplers may name: layer1, layer2, ..., output; or "
+                     "weights, all of them; then sigma and scales, where they are learned"),
     EM_INT(em_network_options, probes, .maximum = 1e6, .fallback = "5",
-           .doc = "test observations, evenly spaced, where the function is reported and watched"),
+           .doc = "number of test observations, evenly spaced, at which the function is reported "
+                  "and monitored"),
     EM_INT(em_network_options, scored, .maximum = 1e12, .fallback = "10000",
-           .doc = "training observations, evenly spaced, that the training score of a draw is of"),
+           .doc =
+               "number of training observations, evenly spaced, for the training score of a draw"),
     EM_BOOL(em_network_options, store_weights, .fallback = "false",
-            .doc = "store the parameters of every draw, in 32 bits (run.thin says of how many "
-                   "iterations), which emass predict needs"),
+            .doc = "store the parameters of every draw, in 32 bits, which emass predict needs "
+                   "(run.thin stores fewer draws)"),
     {0}};
 
 /* ---------------------------------------------------------------- options */
@@ -472,8 +474,8 @@ static void describe(const em_model *model, FILE *out)
             ops->bytes(&self->layers, train->n_input, self->batch) / 1e6,
             averages * sizeof(double) / 1e6);
     fprintf(out,
-            "# watched    R-hat and ESS are of %s and of the function at some inputs: weights "
-            "have symmetries, and are not judged by\n",
+            "# watched    R-hat and ESS are of %s and of the function at some inputs; not of the "
+            "weights, as they have symmetries\n",
             self->test ? "the test score" : "the training score");
     if (self->options->precision == PRECISION_SINGLE)
         fprintf(out, "# precision  single: what follows about gradients is of double precision\n");

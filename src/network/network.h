@@ -1,5 +1,5 @@
-/* The model `network` in its parts: network.c sets it up, network_density.c is its posterior,
- * network_report.c what comes out, network_shards.c what shards know together. */
+/* The model `network` in its parts: network.c sets it up, network_density.c computes its density,
+ * network_report.c its reports, network_shards.c sums and scores over shards. */
 #ifndef EM_NETWORK_NETWORK_H
 #define EM_NETWORK_NETWORK_H
 
@@ -66,7 +66,7 @@ typedef struct em_network {
     em_network_choice scored; /* training observations */
     em_network_choice probe;  /* test observations that are shown */
     int64_t n_told;           /* of a report, to the other shards: */
-    double *told;             /* tallies of parts of the test data, of the training data, probes */
+    double *told;             /* scores of parts of the test data, of the training data, probes */
     double *predicted;        /* [test->rows.count][n_moment] those of the last report */
     int64_t first_chain, n_chain;
     double *n_average; /* [n_chain] draws in the averages */

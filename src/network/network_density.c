@@ -21,7 +21,7 @@ typedef double lanes __attribute__((vector_size(4 * sizeof(double)), aligned(8),
 
 /* ---------------------------------------------------------------- the prior */
 
-/* A sum of squares in one fixed order, whatever the stretches: all but the last are of whole rows
+/* A sum of squares in one fixed order, whatever the chunks: all but the last are of whole rows
  * of vectors, which wait for no other's sum. */
 enum { ROW = 8 };
 typedef struct squares {
@@ -298,15 +298,15 @@ void em_network_publish(em_model *model, int64_t first, int64_t n, const double 
 }
 
 /* Weights of a layer go into the pass, unless it has them; returns their squares, where these are
- * wanted. A stretch of them is in the first cache when it is read again. */
+ * wanted. A chunk of them is in the first cache when it is read again. */
 static double begin_layer(const em_network *self, const em_layer *layer, const double *theta,
                           bool published, bool squared)
 {
-    enum { STRETCH = 2048 };
+    enum { CHUNK = 2048 };
     squares s = {.rest = 0};
 
-    for (int64_t i = 0; i < layer->n_weight && (squared || !published); i += STRETCH) {
-        const int64_t n = layer->n_weight - i < STRETCH ? layer->n_weight - i : STRETCH;
+    for (int64_t i = 0; i < layer->n_weight && (squared || !published); i += CHUNK) {
+        const int64_t n = layer->n_weight - i < CHUNK ? layer->n_weight - i : CHUNK;
         if (squared)
             add_squares(n, theta + layer->first + i, &s);
         if (!published)

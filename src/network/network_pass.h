@@ -1,8 +1,8 @@
 /*
  * A pass of some observations through a network, forwards, and back for the gradient, for the
  * weights of one chain: products of matrices, by BLAS, in double or single precision
- * (network_pass.inc). The weights of chains differ, so that a block of chains is one pass after the
- * other. What comes out depends on the weights and the observations of the pass alone.
+ * (network_pass.inc). The chains have different weights, so a block of chains takes one pass for
+ * each chain. The result depends on the weights and the observations of the pass alone.
  */
 #ifndef EM_NETWORK_NETWORK_PASS_H
 #define EM_NETWORK_NETWORK_PASS_H
@@ -32,7 +32,7 @@ typedef struct em_pass_ops {
     void (*destroy)(em_pass **pass); /* NULL-safe. */
     /* Bytes that a pass takes. */
     double (*bytes)(const em_layers *layers, int64_t n_input, int64_t most);
-    /* From here on weights first .. first + n - 1 are theta [n]; of all of them, in any stretches,
+    /* From here on weights first .. first + n - 1 are theta [n]; of all of them, in any chunks,
      * before a pass. */
     void (*show)(em_pass *pass, int64_t first, int64_t n, const double *theta);
     /* The gradient's sums are those of no observation. */

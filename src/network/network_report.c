@@ -216,11 +216,11 @@ static int64_t probe_width(const em_network *self)
 }
 
 /* What is added up of the observations of a part. */
-enum { LOG_DENSITY, RIGHT, SQUARE, N_TALLY };
+enum { LOG_DENSITY, RIGHT, SQUARE, N_SCORE };
 
-static int64_t tallies_of(const em_examples *e)
+static int64_t n_score_of(const em_examples *e)
 {
-    return e ? em_network_n_part(&e->rows) * N_TALLY : 0;
+    return e ? em_network_n_part(&e->rows) * N_SCORE : 0;
 }
 
 em_status em_network_prepare_reports(em_network *self)
@@ -235,7 +235,7 @@ em_status em_network_prepare_reports(em_network *self)
     if (!status && self->test)
         status = prepare_test(self);
     self->n_told =
-        tallies_of(self->test) + tallies_of(self->train) + self->probe.total * probe_width(self);
+        n_score_of(self->test) + n_score_of(self->train) + self->probe.total * probe_width(self);
     if (!status)
         status = em_allocate(self->n_told, sizeof *self->told, &self->told);
     if (!status) {
@@ -287,10 +287,10 @@ static void keep(const em_network *self, int64_t n, double sigma, double *to)
     }
 }
 
-/* Adds up n observations, row [n] or those from `first` on, to a tally; weights as of
+/* Adds up n observations, row [n] or those from `first` on, to the sums of a part; weights as of
  * pass_ops->show. `predicted` may be NULL. */
 static void score(em_network *self, const em_inputs *inputs, int64_t n, int64_t first,
-                  const int64_t *row, double sigma, double *predicted, double *tally)
+                  const int64_t *row, double sigma, double *predicted, double *sum)
 {
     const double constant = self->output == EM_OUTPUT_SOFTMAX ? 0 : 0.5 * log(2 * M_PI);
 
@@ -304,49 +304,49 @@ static void score(em_network *self, const em_inputs *inputs, int64_t n, int64_t 
             keep(self, count, sigma, predicted + (first + done) * self->n_moment);
         for (int64_t i = 0; i < count; i++) {
             const double miss = self->response[i] - self->out[i * self->n_output];
-            tally[LOG_DENSITY] += self->density[i] - constant;
-            tally[RIGHT] += self->output == EM_OUTPUT_SOFTMAX && is_right(self, i);
-            tally[SQUARE] += miss * miss;
+            sum[LOG_DENSITY] += self->density[i] - constant;
+            sum[RIGHT] += self->output == EM_OUTPUT_SOFTMAX && is_right(self, i);
+            sum[SQUARE] += miss * miss;
         }
     }
 }
 
-/* The same of every part of this shard, of all its observations or those chosen, to the tallies of
+/* The same of every part of this shard, of all its observations or those chosen, to the scores of
  * all parts. */
 static void score_parts(em_network *self, const em_inputs *inputs, const em_network_choice *chosen,
-                        double sigma, double *predicted, double *tallies)
+                        double sigma, double *predicted, double *scores)
 {
     const em_share *own = &inputs->examples->rows;
     int64_t k = 0;
 
     for (int64_t first = 0; first < own->count; first += own->part) {
         const int64_t left = own->count - first, n = left < own->part ? left : own->part, from = k;
-        double *tally = tallies + (own->first + first) / own->part * N_TALLY;
+        double *sum = scores + (own->first + first) / own->part * N_SCORE;
         while (chosen && k < chosen->count && chosen->row[k] < first + n)
             k++;
         score(self, inputs, chosen ? k - from : n, first, chosen ? chosen->row + from : NULL, sigma,
-              predicted, tally);
+              predicted, sum);
     }
 }
 
-static void sum_parts(const em_examples *e, const double *tallies, double *sum)
+static void sum_parts(const em_examples *e, const double *scores, double *sum)
 {
-    memset(sum, 0, N_TALLY * sizeof *sum);
+    memset(sum, 0, N_SCORE * sizeof *sum);
     for (int64_t p = 0; e && p < em_network_n_part(&e->rows); p++)
-        for (int k = 0; k < N_TALLY; k++)
-            sum[k] += tallies[p * N_TALLY + k];
+        for (int k = 0; k < N_SCORE; k++)
+            sum[k] += scores[p * N_SCORE + k];
 }
 
-static double nll(const double *tally, int64_t n)
+static double nll(const double *score, int64_t n)
 {
-    return -tally[LOG_DENSITY] / (double)n;
+    return -score[LOG_DENSITY] / (double)n;
 }
 
 /* The share of right ones, or the root of the mean square error. */
-static double quality(const em_network *self, const double *tally, int64_t n)
+static double quality(const em_network *self, const double *score, int64_t n)
 {
-    return self->output == EM_OUTPUT_SOFTMAX ? tally[RIGHT] / (double)n
-                                             : sqrt(tally[SQUARE] / (double)n);
+    return self->output == EM_OUTPUT_SOFTMAX ? score[RIGHT] / (double)n
+                                             : sqrt(score[SQUARE] / (double)n);
 }
 
 static void show_probes(const em_network *self, double *out)
@@ -358,10 +358,10 @@ static void show_probes(const em_network *self, double *out)
                self->predicted + self->probe.row[i] * self->n_moment, (size_t)width * sizeof *out);
 }
 
-/* Tallies and probes of all shards, in self->told. Collective over the ranks of a group. */
+/* Scores and probes of all shards, in self->told. Collective over the ranks of a group. */
 static em_status tell(em_network *self, double sigma, const double *theta)
 {
-    double *of_train = self->told + tallies_of(self->test);
+    double *of_train = self->told + n_score_of(self->test);
 
     memset(self->told, 0, (size_t)self->n_told * sizeof *self->told);
     self->pass_ops->show(self->pass, 0, self->layers.n_weight, theta);
@@ -369,7 +369,7 @@ static em_status tell(em_network *self, double sigma, const double *theta)
         score_parts(self, &self->train_inputs, &self->scored, sigma, NULL, of_train);
     if (self->test) {
         score_parts(self, &self->test_inputs, NULL, sigma, self->predicted, self->told);
-        show_probes(self, of_train + tallies_of(self->train));
+        show_probes(self, of_train + n_score_of(self->train));
     }
     return em_network_gather(self, EM_OK, self->n_told, self->told);
 }
@@ -379,10 +379,10 @@ em_status em_network_report(em_model *model, const em_draw *draw, const double *
 {
     em_network *self = (em_network *)model;
     const double sigma = em_network_sigma(self, theta);
-    const double *of_train = self->told + tallies_of(self->test);
+    const double *of_train = self->told + n_score_of(self->test);
     const int64_t n_test = self->test ? self->test->rows.total : 0, n_train = self->scored.total;
     const int64_t shown = self->probe.total * probe_width(self);
-    double test[N_TALLY], train[N_TALLY];
+    double test[N_SCORE], train[N_SCORE];
     const em_status status = tell(self, sigma, theta);
 
     (void)draw;
@@ -391,7 +391,7 @@ em_status em_network_report(em_model *model, const em_draw *draw, const double *
     sum_parts(self->test, self->told, test);
     sum_parts(self->train, of_train, train);
     *out++ = self->test ? nll(test, n_test) : nll(train, n_train);
-    memcpy(out, of_train + tallies_of(self->train), (size_t)shown * sizeof *out);
+    memcpy(out, of_train + n_score_of(self->train), (size_t)shown * sizeof *out);
     out += shown;
     if (self->sigma_at >= 0)
         *out++ = sigma;

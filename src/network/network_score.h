@@ -1,4 +1,4 @@
-/* How good predicted probabilities of classes are. All Local. */
+/* Scores of predicted probabilities of classes. All Local. */
 #ifndef EM_NETWORK_NETWORK_SCORE_H
 #define EM_NETWORK_NETWORK_SCORE_H
 

@@ -1,7 +1,8 @@
 /*
- * Rows of numbers from one group of ranks to another, by number, without a collective call: who
- * sends need not know who waits, nor who waits who sends. Each rank of a group writes to the rank
- * of the same shard in the other group, so that all ranks of a group see the same messages.
+ * Messages from one group of ranks to another, addressed by number and without a collective call.
+ * The sender need not know who waits for a message, and the receiver need not know who sends it.
+ * Each rank of a group writes to the rank of the same shard in the other group, so that all ranks
+ * of a group see the same messages.
  */
 #ifndef EM_PAR_MAILBOX_H
 #define EM_PAR_MAILBOX_H

@@ -1,9 +1,9 @@
 /*
  * Memory that several processes of a node share: an unnamed file in memory (memfd_create), which
- * the others open through /proc. An MPI window is no alternative: freeing it takes all its ranks,
- * while a rank that gives up after an error is alone, and it may lie in /dev/shm, which containers
- * keep small. Here each rank frees its own mapping, no name is left behind, and all pages are
- * allocated before the first write.
+ * the others open through /proc. An MPI window has two disadvantages: freeing it is collective,
+ * which a rank that failed alone cannot do, and it may lie in /dev/shm, which is small in
+ * containers. Here each rank frees its own mapping, no name remains in a file system, and all pages
+ * are allocated before the first write.
  */
 #ifndef EM_PAR_MAPPED_H
 #define EM_PAR_MAPPED_H

@@ -12,17 +12,17 @@
 enum { LEAST_SHARED = 1 << 14, LINE = 64, LINE_DOUBLES = LINE / sizeof(double) };
 
 /* How often a shard has reached the barrier; each on a cache line of its own. */
-typedef struct arrival {
-    _Alignas(LINE) _Atomic int64_t meetings;
-} arrival;
+typedef struct shard_barrier {
+    _Alignas(LINE) _Atomic int64_t rounds;
+} shard_barrier;
 
 /* The shared memory: the numbers of each shard, the panel, then the counters of the barrier. */
 struct em_shard_reduction {
     const em_grid *grid;
-    int64_t room, bytes; /* doubles of a shard; bytes of all */
-    double *shared;      /* NULL: there is no such memory, */
-    double *private;     /* but this */
-    arrival *arrived;    /* [n_shard] */
+    int64_t room, bytes;    /* doubles of a shard; bytes of all */
+    double *shared;         /* NULL: there is no such memory, */
+    double *private;        /* but this */
+    shard_barrier *barrier; /* [n_shard] */
 };
 
 /* Whether all shards of the group are on this node. */
@@ -83,12 +83,12 @@ em_status em_shard_reduction_create(const em_grid *grid, int64_t n, em_shard_red
     }
     a->grid = grid;
     a->room = em_stride(n);
-    a->bytes =
-        (n_shard + 1) * a->room * (int64_t)sizeof(double) + n_shard * (int64_t)sizeof(arrival);
+    a->bytes = (n_shard + 1) * a->room * (int64_t)sizeof(double) +
+               n_shard * (int64_t)sizeof(shard_barrier);
     if (n_shard > 1)
         share(a);
     if (a->shared)
-        a->arrived = (arrival *)(a->shared + (n_shard + 1) * a->room);
+        a->barrier = (shard_barrier *)(a->shared + (n_shard + 1) * a->room);
     else
         status = em_allocate(a->room, sizeof(double), &a->private);
     failed = status < 0;
@@ -122,22 +122,22 @@ double *em_shard_reduction_panel(const em_shard_reduction *a)
 /* A waiting rank polls MPI, which yields the processor as it does in a reduction. */
 void em_shard_reduction_wait(const em_shard_reduction *a)
 {
-    arrival *mine = &a->arrived[em_grid_shard(a->grid)];
-    const int64_t now = atomic_load_explicit(&mine->meetings, memory_order_relaxed) + 1;
+    shard_barrier *mine = &a->barrier[em_grid_shard(a->grid)];
+    const int64_t now = atomic_load_explicit(&mine->rounds, memory_order_relaxed) + 1;
 
-    atomic_store_explicit(&mine->meetings, now, memory_order_release);
+    atomic_store_explicit(&mine->rounds, now, memory_order_release);
     for (int64_t s = 0; s < em_grid_n_shard(a->grid); s++)
-        while (atomic_load_explicit(&a->arrived[s].meetings, memory_order_acquire) < now) {
+        while (atomic_load_explicit(&a->barrier[s].rounds, memory_order_acquire) < now) {
             int there;
             MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, em_grid_shards(a->grid), &there,
                        MPI_STATUS_IGNORE);
         }
 }
 
-/* Of a stretch that fits into the first cache: x [n_shard][room], from x on. */
-enum { STRETCH = 512 };
-EM_CLONES static void add_stretch(int64_t n, int64_t n_shard, int64_t room,
-                                  const double *restrict x, double *restrict sum)
+/* Of a chunk that fits into the first cache: x [n_shard][room], from x on. */
+enum { CHUNK = 512 };
+EM_CLONES static void add_chunk(int64_t n, int64_t n_shard, int64_t room, const double *restrict x,
+                                double *restrict sum)
 {
     memcpy(sum, x, (size_t)n * sizeof *sum);
     for (int64_t s = 1; s < n_shard; s++)
@@ -147,9 +147,9 @@ EM_CLONES static void add_stretch(int64_t n, int64_t n_shard, int64_t room,
 
 static void add_in_place(int64_t n, int64_t n_shard, int64_t room, double *x)
 {
-    _Alignas(LINE) double sum[STRETCH];
+    _Alignas(LINE) double sum[CHUNK];
 
-    add_stretch(n, n_shard, room, x, sum);
+    add_chunk(n, n_shard, room, x, sum);
     for (int64_t s = 0; s < n_shard; s++)
         memcpy(x + s * room, sum, (size_t)n * sizeof *sum);
 }
@@ -165,14 +165,14 @@ void em_shard_reduction_sum(em_shard_reduction *a, int64_t n)
         return;
     }
     em_shard_reduction_wait(a);
-    for (int64_t i = em_deal_first(lines, n_shard, shard) * LINE_DOUBLES; i < end; i += STRETCH)
-        add_in_place(end - i < STRETCH ? end - i : STRETCH, n_shard, a->room, a->shared + i);
+    for (int64_t i = em_deal_first(lines, n_shard, shard) * LINE_DOUBLES; i < end; i += CHUNK)
+        add_in_place(end - i < CHUNK ? end - i : CHUNK, n_shard, a->room, a->shared + i);
     em_shard_reduction_wait(a);
 }
 
 void em_shard_reduction_add(const em_shard_reduction *a, int64_t first, int64_t n, double *out)
 {
-    for (int64_t i = 0; i < n; i += STRETCH)
-        add_stretch(n - i < STRETCH ? n - i : STRETCH, em_grid_n_shard(a->grid), a->room,
-                    a->shared + first + i, out + i);
+    for (int64_t i = 0; i < n; i += CHUNK)
+        add_chunk(n - i < CHUNK ? n - i : CHUNK, em_grid_n_shard(a->grid), a->room,
+                  a->shared + first + i, out + i);
 }

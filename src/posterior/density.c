@@ -170,7 +170,7 @@ em_status em_posterior_evaluate(em_posterior *posterior, const em_query *query)
         return status;
     }
     if (posterior->model->estimates)
-        return em_fail(EM_ECONFIG, "model %s estimates its density, of which an exact one is asked",
+        return em_fail(EM_ECONFIG, "model %s estimates its density, but an exact density is needed",
                        posterior->model->ops->name);
     return em_posterior_sum_all(posterior, query);
 }

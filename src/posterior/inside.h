@@ -1,8 +1,8 @@
 /*
- * Private to the room: the posterior from inside. posterior.c makes it; density.c answers for all
- * observations, minibatch.c for some, dealt.c where each shard moves a stretch; block.c asks it for
- * a block of the parameters; metric.c and transition.c ask the model for what it has besides a
- * density; summary.c gives a model its sums.
+ * Private to the room: the struct of the posterior. posterior.c creates it. density.c computes the
+ * density from all observations, minibatch.c from some, dealt.c where each shard moves a coordinate
+ * range. block.c computes the density of a block of the parameters. metric.c and transition.c call
+ * the capabilities of the model, and summary.c makes the sums that a model may need.
  */
 #ifndef EM_POSTERIOR_INSIDE_H
 #define EM_POSTERIOR_INSIDE_H
@@ -21,8 +21,8 @@ struct em_posterior {
     em_sums likelihood; /* room for [n_chain][stride] gradients, then [n_chain] values */
     em_shard_reduction
         *reduction;  /* what likelihood.part is of, since minibatches were asked for of shards */
-    bool is_dealt;   /* positions are in the panel of addends, and gradients are of */
-    em_span own;     /* this stretch alone */
+    bool is_dealt;   /* positions are in the panel of a shard reduction, and gradients are of */
+    em_span own;     /* this range alone */
     em_sums metric;  /* room for a metric and its derivative, since they were asked for */
     int64_t *chosen; /* [em_integers_room(rows.total)] a minibatch */
     uint64_t *taken; /* [rows.total / 64 + 1] bits: those already in it */
@@ -92,10 +92,10 @@ em_status em_posterior_end_counts(const em_posterior *posterior, em_status statu
 /* Adds `scale` times the sums of the likelihood to an answer. Local. */
 void em_posterior_add_sums(const em_posterior *posterior, double scale, const em_query *query);
 
-/* ---- dealt.c: where each shard moves a stretch ---- */
+/* ---- dealt.c: where each shard moves a coordinate range ---- */
 
 /* The answer of a model that makes estimates itself, of all shards, which failed together or not;
- * the gradient of this shard's stretch. Collective over the ranks of a group. */
+ * the gradient of this shard's range. Collective over the ranks of a group. */
 em_status em_posterior_end_estimates(const em_posterior *posterior, em_status status,
                                      const em_query *query);
 

@@ -103,9 +103,9 @@ void em_posterior_publish(em_posterior *posterior, int64_t first, int64_t n, con
 
 /*
  * The moves of an iteration may be dealt to the shards of a group, where they see each other's
- * memory and kernels move every number by itself: each moves a stretch of the panel of positions,
- * which is one for all of them, and is given the gradient of that stretch alone. What a shard has
- * of other panels is then its stretch too, until they are gathered.
+ * memory and kernels move every number by itself: each moves a coordinate range of the panel of
+ * positions, which is one for all of them, and is given the gradient of that range alone. What a
+ * shard has of other panels is then its range too, until they are gathered.
  */
 typedef struct em_span {
     int64_t first, end; /* numbers first .. end - 1 of a panel */
@@ -118,18 +118,18 @@ em_status em_posterior_may_deal(em_posterior *posterior, const em_minibatch *min
 void em_posterior_deal(const em_posterior *posterior, int64_t n, int64_t *first, int64_t *end);
 
 /* Copies positions that all shards have into the panel that all see, returns it, and takes
- * estimates to be of it, `own` being this shard's stretch, until the end: one after the other, and
+ * estimates to be of it, `own` being this shard's range, until the end: one after the other, and
  * between them each moves its own. Collective over the ranks of a group; the end is Local. */
 double *em_posterior_begin_dealt(em_posterior *posterior, em_span own, const double *theta);
 void em_posterior_end_dealt(em_posterior *posterior);
 
-/* Of a panel [n] of which each shard has its stretch, in `from`, all of it into `to`, which may be
+/* Of a panel [n] of which each shard has its range, in `from`, all of it into `to`, which may be
  * `from`. Writes to the panel that all see, but where it is `from`. Collective over the ranks of a
  * group. */
 void em_posterior_gather_dealt(const em_posterior *posterior, int64_t n, const double *from,
                                double *to);
 
-/* Numbers x [n] of which each shard has found what its stretch adds. Likewise. */
+/* Numbers x [n] of which each shard has found what its range adds. Likewise. */
 void em_posterior_sum_dealt(const em_posterior *posterior, int64_t n, double *x);
 
 /*

@@ -1,7 +1,7 @@
 /*
  * Densities between a reference law r, which is normalised and can be drawn from, and the posterior
- * p: log pi = (1 - beta) log r + beta log p, on the unconstrained scale. A kernel that is given
- * such a posterior does not know that it is tempered.
+ * p: log pi = (1 - beta) log r + beta log p, on the unconstrained scale. Kernels use such a
+ * posterior like any other.
  */
 #ifndef EM_POSTERIOR_TEMPERED_H
 #define EM_POSTERIOR_TEMPERED_H

@@ -1,3 +1,4 @@
+#include "model/satellite.h"
 #include "sampler/kernel/sampler.h"
 
 #include <stddef.h>
@@ -6,14 +7,21 @@ extern const em_sampler_ops em_hmc, em_nuts, em_walnuts;
 extern const em_sampler_ops em_sgd, em_rmsprop, em_adam, em_sgld, em_psgld, em_sgrld,
     em_sghmc_naive, em_sghmc, em_sgrhmc, em_recipe_constant;
 extern const em_sampler_ops em_sgnht, em_msgnht, em_rhmc, em_nphmc, em_sgnphmc, em_sgrnphmc,
-    em_gibbs, em_lda_gibbs;
+    em_gibbs;
 
 const em_sampler_ops *const em_samplers[] = {
-    &em_hmc,       &em_nuts,   &em_walnuts,         &em_sgd,      &em_rmsprop,
-    &em_adam,      &em_sgld,   &em_psgld,           &em_sgrld,    &em_sghmc_naive,
-    &em_sghmc,     &em_sgrhmc, &em_recipe_constant, &em_sgnht,    &em_msgnht,
-    &em_rhmc,      &em_nphmc,  &em_sgnphmc,         &em_sgrnphmc, &em_gibbs,
-    &em_lda_gibbs, NULL};
+    &em_hmc,   &em_nuts,   &em_walnuts,         &em_sgd,      &em_rmsprop,
+    &em_adam,  &em_sgld,   &em_psgld,           &em_sgrld,    &em_sghmc_naive,
+    &em_sghmc, &em_sgrhmc, &em_recipe_constant, &em_sgnht,    &em_msgnht,
+    &em_rhmc,  &em_nphmc,  &em_sgnphmc,         &em_sgrnphmc, &em_gibbs,
+    NULL};
+
+const em_sampler_ops *em_sampler_at(int i)
+{
+    const int own = (int)(sizeof em_samplers / sizeof *em_samplers) - 1;
+
+    return i < own ? em_samplers[i] : em_satellite_sampler(i - own);
+}
 
 const char *const em_default_sampler = "hmc";
 

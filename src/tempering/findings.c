@@ -47,10 +47,10 @@ bool em_tempering_has_failed(const em_tempering_findings *found)
 /*
  * How many independent draws a weight of a mode rests on, about: a copy takes a mode anew where it
  * is drawn from a reference, and how long it then is at the target is random too, so that two
- * arrivals count as one. The ESS of draws does not show that: neighbouring draws come from
+ * visits count as one. The ESS of draws does not show that: neighbouring draws come from
  * different copies.
  */
-static double arrivals(const em_tempering_findings *found)
+static double independent_visits(const em_tempering_findings *found)
 {
     return found->draws.restarts / 2;
 }
@@ -67,9 +67,9 @@ void em_tempering_warning(const em_tempering_findings *found, int64_t n_ladder, 
     if (trips < fewest_trips)
         em_append(bytes, text, "%.1f round trips a ladder (at least %g expected), ", trips,
                   fewest_trips);
-    if (arrivals(found) < ess_limit)
+    if (independent_visits(found) < ess_limit)
         em_append(bytes, text, "weights of modes rest on about %.0f draws (at least %g expected), ",
-                  arrivals(found), ess_limit);
+                  independent_visits(found), ess_limit);
     if (barrier_grows(found))
         em_append(bytes, text, "the communication barrier still grows, ");
 }

@@ -113,7 +113,7 @@ em_status em_tempering_conclude(em_tempering *tempering, em_tempering_findings *
  */
 bool em_tempering_has_failed(const em_tempering_findings *found);
 
-/* What calls for a warning: that, few round trips, few independent arrivals at the target for an
+/* What calls for a warning: that, few round trips, few independent visits to the target for an
  * ESS of ess_limit, a barrier that still grows. Clauses that each end with ", "; "" where there is
  * none. Local. */
 void em_tempering_warning(const em_tempering_findings *found, int64_t n_ladder, double ess_limit,

@@ -418,4 +418,4 @@ const em_model_ops em_model_dpfa = {
     .averages = &(const em_model_averages){.pool = em_topic_model_pool_averages,
                                            .report = em_topic_model_report_averages},
     .prior = &(const em_model_prior){
-        .none = "is conditioned on the lengths of its documents, and draws none anew"}};
+        .none = "is conditioned on the lengths of its documents, and has no prior of them"}};

@@ -84,14 +84,15 @@ typedef struct lda {
 static const em_field fields[] = {
     EM_TOPIC_FIELDS("number of topics"),
     EM_CHOICE(em_topic_options, fold_in, .fallback = "em", .choices = fold_ins,
-              .doc = "of test documents: em, from phi alone; both: by the model's own Gibbs too, "
-                     "a score of its own"),
-    EM_REAL(
-        lda_options, alpha, .minimum = 1e-6, .maximum = 1e3, .fallback = "0.1", .word = "learned",
-        .doc = "of the prior of documents' weights; learned: one for each topic, from iteration 20 "
-               "of warmup on"),
+              .doc = "how test documents are folded in: em, from phi alone; both: also by the "
+                     "Gibbs sampler of the model, with its own score"),
+    EM_REAL(lda_options, alpha, .minimum = 1e-6, .maximum = 1e3, .fallback = "0.1",
+            .word = "learned",
+            .doc = "parameter of the prior of documents' weights; learned: one for each topic, "
+                   "from iteration 20 of warmup on"),
     EM_REAL(em_topic_options, beta, .minimum = 1e-6, .maximum = 1e3, .fallback = "0.01",
-            .word = "learned", .doc = "of the prior of topics' laws of words; learned: in warmup"),
+            .word = "learned",
+            .doc = "parameter of the prior of topics' word distributions; learned: in warmup"),
     EM_PATH(lda_options, scratch, .fallback = "",
             .doc = "folder for the topics of the tokens of a streamed corpus, on a disk of this "
                    "node; absent: TMPDIR, or /tmp"),
@@ -584,4 +585,4 @@ const em_model_ops em_model_lda = {
     .counts = &(const em_model_counts){.all = true},
     .averages = &(const em_model_averages){.pool = pool_averages, .report = report_averages},
     .prior = &(const em_model_prior){
-        .none = "is conditioned on the lengths of its documents, and draws none anew"}};
+        .none = "is conditioned on the lengths of its documents, and has no prior of them"}};

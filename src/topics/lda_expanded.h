@@ -1,7 +1,7 @@
 /*
- * Latent Dirichlet allocation for kernels of stochastic gradients: the topics' laws of words are
- * parameters (topics/topic_parameters.h), the documents' topics are drawn anew for every gradient
- * (topics/lda_local.h). Model lda is this one where its option `parameters` says so.
+ * Latent Dirichlet allocation for stochastic-gradient kernels. The word distributions of topics are
+ * parameters (topics/topic_parameters.h); the topics of tokens are drawn anew for every gradient
+ * (topics/lda_local.h). Model lda becomes this one by its option `parameters`.
  */
 #ifndef EM_TOPICS_LDA_EXPANDED_H
 #define EM_TOPICS_LDA_EXPANDED_H

@@ -1,12 +1,13 @@
 /*
- * The weights of topics in a document that was not trained on, by the model's own Gibbs: with phi
- * and alpha fixed, the topics of its tokens are drawn as in training,
+ * Folding in: the weights of topics in a document that was not trained on, by the Gibbs sampler of
+ * the model. phi and alpha are fixed, and the topics of the document's tokens are drawn as in
+ * training,
  *
  *     z_j | z of its other tokens ~ (alpha_k + n_dk) phi_{k, w_j},
  *
- * from no topics at all, for EM_FOLD_IN_SWEEPS sweeps; the weights are the mean over the later half
- * of (alpha_k + n_dk) / (A + n_d), A = sum_k alpha_k. Random numbers are counted by (seed, chain,
- * iteration, document). All Local.
+ * beginning with tokens without topics, for EM_FOLD_IN_SWEEPS sweeps. The weights are the mean over
+ * the later half of (alpha_k + n_dk) / (A + n_d), A = sum_k alpha_k. Random numbers are counted by
+ * (seed, chain, iteration, document). All Local.
  */
 #ifndef EM_TOPICS_LDA_FOLD_IN_H
 #define EM_TOPICS_LDA_FOLD_IN_H

@@ -1,9 +1,9 @@
 /*
- * A score on documents that were not trained on (document completion): of each, every token is
- * scored with probability 1/5, by counters that do not depend on the run (or those of a second
- * corpus are), and the others are folded in: from phi alone, by EM (math/simd/tokens.h), 100 steps
- * with alpha 0.1, probabilities of words not below 1e-12. Perplexity is exp of minus the mean log
- * probability of the scored tokens. All Local.
+ * A score on documents that were not trained on, by document completion. Every token is scored with
+ * probability 1/5, by random numbers that do not depend on the run; where there is a second corpus,
+ * its tokens are scored instead. The other tokens are folded in: from phi alone, by EM
+ * (math/simd/tokens.h), 100 steps with alpha 0.1. Probabilities of words are at least 1e-12.
+ * Perplexity is exp of minus the mean log probability of the scored tokens. All Local.
  */
 #ifndef EM_TOPICS_LDA_HELD_OUT_H
 #define EM_TOPICS_LDA_HELD_OUT_H

@@ -1,6 +1,7 @@
 /*
- * Local expectations of topic models: for the documents that are asked for, the topics of tokens
- * are drawn by Gibbs, given the topics' laws of words phi and a prior alpha of each topic,
+ * Local expectations of topic models: the topics of the tokens of
+ * some documents are drawn by Gibbs sampling, given the word distributions phi of topics and a
+ * prior alpha of each topic,
  *
  *     z_j | z of its other tokens ~ (alpha_k + n_dk) phi_{k, w_j},
  *
@@ -29,13 +30,12 @@ typedef struct em_local_options {
 
 #define EM_LOCAL_FIELDS(options, member)                                                           \
     EM_ROW_AS("local_discard", options, member.discard, EM_FIELD_INT, int64_t, .maximum = 1e6,     \
-              .fallback = "5",                                                                     \
-              .doc = "sweeps over the documents of a gradient that are forgotten"),                \
+              .fallback = "5", .doc = "burn-in sweeps over the documents of a gradient"),          \
         EM_ROW_AS("local_sweeps", options, member.keep, EM_FIELD_INT, int64_t, .minimum = 1,       \
                   .maximum = 1e6, .fallback = "5", .doc = "sweeps after those, which count"),      \
-        EM_ROW_AS("warm_start", options, member.warm_start, EM_FIELD_BOOL, bool,                   \
-                  .fallback = "false",                                                             \
-                  .doc = "the topics of a document's tokens begin where a chain last left them")
+        EM_ROW_AS(                                                                                 \
+            "warm_start", options, member.warm_start, EM_FIELD_BOOL, bool, .fallback = "false",    \
+            .doc = "start the topics of a document's tokens from those of the chain's last visit")
 
 typedef struct em_local em_local;
 

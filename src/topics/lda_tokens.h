@@ -1,8 +1,8 @@
 /*
  * The tokens of a shard's documents, laid out for sampling their topics: in blocks of documents
  * whose counts fit a processor's cache together, and within a block word by word, so that a word's
- * probabilities stay at hand. Given those, documents are independent: the order is free between
- * them, and within each it is that of the words. All Local.
+ * probabilities stay in the cache. Given these, documents are independent, so the order of
+ * documents is free; within a document it is the order of words. All Local.
  */
 #ifndef EM_TOPICS_LDA_TOKENS_H
 #define EM_TOPICS_LDA_TOKENS_H

@@ -1,7 +1,7 @@
 /*
  * The topics of latent Dirichlet allocation (EQUATIONS 22) given the topics of all tokens: their
- * laws of words, and the hyperparameters. Everything is made from counts of all documents, which
- * are integers. All Local.
+ * word distributions, and the hyperparameters. Everything is computed from counts of all documents,
+ * which are integers. All Local.
  */
 #ifndef EM_TOPICS_LDA_TOPICS_H
 #define EM_TOPICS_LDA_TOPICS_H

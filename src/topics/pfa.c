@@ -42,7 +42,7 @@ typedef struct pfa_options {
 static const em_field fields[] = {
     EM_POISSON_FIELDS("number of topics: atoms of the gamma process"),
     EM_INT(pfa_options, rounds, .minimum = 1, .maximum = 1e6, .fallback = "1",
-           .doc = "rounds of the gamma process, to which the topics are dealt evenly"),
+           .doc = "rounds of the gamma process, each with equally many topics"),
     EM_REAL(pfa_options, hyper_shape, .minimum = 1e-6, .maximum = 1e6, .fallback = "1",
             .doc = "of the gamma priors of alpha, gamma and c"),
     EM_REAL(pfa_options, hyper_rate, .minimum = 1e-6, .maximum = 1e6, .fallback = "1",
@@ -376,4 +376,4 @@ const em_model_ops em_model_pfa = {
                                            .report = em_topic_model_report_averages},
     .metric = &(const em_model_metric){.diagonal = diagonal},
     .prior = &(const em_model_prior){
-        .none = "is conditioned on the lengths of its documents, and draws none anew"}};
+        .none = "is conditioned on the lengths of its documents, and has no prior of them"}};

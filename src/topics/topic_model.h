@@ -1,7 +1,7 @@
 /*
- * What models of topics have in common whose laws of words are parameters that kernels with
- * stochastic gradients move (lda_expanded.c, pfa.c, dpfa.c): a corpus and test documents, topics of
- * tokens drawn for every gradient, what is told of them, and room to work in.
+ * Common parts of the topic models for stochastic gradients (lda_expanded.c, pfa.c, dpfa.c), in
+ * which the word distributions of topics are parameters: a corpus and test documents, the topics of
+ * tokens that are drawn for every gradient, the reported quantities, and work space.
  */
 #ifndef EM_TOPICS_TOPIC_MODEL_H
 #define EM_TOPICS_TOPIC_MODEL_H

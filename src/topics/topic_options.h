@@ -1,4 +1,4 @@
-/* The options that models of the topics of a corpus have in common. */
+/* The options that all topic models have in common. */
 #ifndef EM_TOPICS_TOPIC_OPTIONS_H
 #define EM_TOPICS_TOPIC_OPTIONS_H
 
@@ -32,14 +32,15 @@ typedef struct em_topic_options {
         EM_INT(em_topic_options, topics, .minimum = 1, .maximum = EM_MOST_TOPICS,                  \
                .doc = (what_topics_are)),                                                          \
         EM_PATH(em_topic_options, test, .fallback = "",                                            \
-                .doc = "corpus of the same words to be scored, and not trained on; absent: none"), \
+                .doc = "test corpus of the same words, which is scored and not trained on; "       \
+                       "absent: none"),                                                            \
         EM_PATH(em_topic_options, test_scored, .fallback = "",                                     \
                 .doc = "corpus of the same documents as test, whose tokens are scored, while all " \
                        "of test is folded in; absent: test is split"),                             \
         EM_INT(em_topic_options, test_every, .minimum = 1, .maximum = 1e9, .fallback = "10",       \
-               .doc = "iterations from score to score of the test documents"),                     \
+               .doc = "iterations between scores of the test documents"),                          \
         EM_BOOL(em_topic_options, store_phi, .fallback = "false",                                  \
-                .doc = "store phi of every draw, and not its average alone")
+                .doc = "store phi of every draw, besides its average")
 #define EM_TOPIC_PHI_FIELDS                                                                        \
     EM_REAL(em_topic_options, prior_mean, .minimum = -1e3, .maximum = 1e3, .fallback = "0.1",      \
             .doc = "of the normal prior of expanded_natural, which has no beta"),                  \

@@ -1,6 +1,6 @@
 /*
- * Topics' laws of words phi as parameters that kernels can move: theta [word][topic], topics
- * neighbours (EQUATIONS 22).
+ * The word distributions phi of topics as parameters that kernels can move: theta [word][topic]
+ * (EQUATIONS 22).
  *
  *     expanded mean      phi_kv = theta_kv / sum_w theta_kw,  theta_kv ~ Gamma(a, 1), above zero
  *     expanded natural   phi_kv = exp theta_kv / sum_w exp theta_kw,  theta_kv ~ N(mean, sd^2)

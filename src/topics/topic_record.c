@@ -142,8 +142,8 @@ em_status em_topic_record_create(const em_topic_options *options, const em_model
     record->n_piece = record->n_phi < PIECE ? record->n_phi : PIECE;
     record->width = HEAD + 3 * record->shape.n_topic + 1;
     if (options->test_scored && !options->test)
-        status = em_fail(EM_ECONFIG, "model.test_scored: found no test, expected the documents "
-                                     "whose tokens these are");
+        status = em_fail(EM_ECONFIG, "model.test_scored: found no test, expected the test "
+                                     "documents that these tokens belong to");
     else if (options->test)
         status = read_test(record, context, hash);
     if (!status)

@@ -1,6 +1,6 @@
 /*
- * What is told of the topics of a chain: its log density, the shares of topics, a score on test
- * documents, and averages over the draws (phi, shares, priors). For the chains of one rank.
+ * The reported quantities of the topics of a chain: its log density, the shares of topics, a score
+ * on test documents, and averages over the draws (phi, shares, priors). For the chains of one rank.
  */
 #ifndef EM_TOPICS_TOPIC_RECORD_H
 #define EM_TOPICS_TOPIC_RECORD_H

@@ -106,7 +106,7 @@ static int64_t warm_up(int64_t n_chain, uint64_t seed, int64_t *iteration, doubl
     }
     require(em_block_evaluate(posterior, block));
     require(em_adapt_start(adapt, sampler, posterior, block, NULL));
-    for (int64_t t = 0, meeting = em_adapt_next_update(adapt, 0); t < warmup;) {
+    for (int64_t t = 0, update = em_adapt_next_update(adapt, 0); t < warmup;) {
         const em_step_context step = {.posterior = posterior,
                                       .mass = em_adapt_mass(adapt),
                                       .step_size = em_adapt_step_size(adapt),
@@ -114,10 +114,10 @@ static int64_t warm_up(int64_t n_chain, uint64_t seed, int64_t *iteration, doubl
                                       .iteration = t};
         require(sampler->ops->step(sampler, &step, block));
         require(em_adapt_observe(adapt, posterior, block, t++));
-        if (t < meeting)
+        if (t < update)
             continue;
         require(em_adapt_update(adapt, sampler, posterior, block, t));
-        meeting = em_adapt_next_update(adapt, t);
+        update = em_adapt_next_update(adapt, t);
         if (em_adapt_n_m_step(adapt) > n_window) {
             iteration[n_window] = t;
             quality[n_window++] = condition(em_adapt_mass(adapt)[0], a);
@@ -208,7 +208,7 @@ int main(int argc, char **argv)
     for (int64_t n = 1; n <= 20; n = n == 5 ? 10 : n == 1 ? 5 : 2 * n) {
         char name[128];
         const double ess = ess_per_gradient("fisher", 2000, 300, n);
-        snprintf(name, sizeof name, "ESS per gradient, 300 of warmup, meetings every %lld",
+        snprintf(name, sizeof name, "ESS per gradient, 300 of warmup, updates every %lld",
                  (long long)n);
         print_figure(name, ess, "ESS/gradient", ess / every);
     }

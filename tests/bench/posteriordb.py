@@ -205,14 +205,12 @@ def judge(posterior, run):
             continue
         x = np.asarray(run.draws[name])
         square = (x - x.mean()) ** 2
-        mcse = x.std() / math.sqrt(float(arviz.ess(x, method="mean")))
-        sd_error = square.std() / math.sqrt(float(arviz.ess(square, method="mean"))) / (2 * x.std())
         found = {"bulk": arviz.ess(x), "square": arviz.ess(square), "tail": arviz.ess(x, method="tail"), "r_hat": arviz.rhat(x)}
         if known:
             of_one = known["sd"] / math.sqrt(posterior.reference["reference_draws"])
             kurtosis_factor = square.std() / (2 * x.std() ** 2)  # of the sd of one draw, over its sd
-            found["z"] = abs(x.mean() - known["mean"]) / math.hypot(mcse, of_one)
-            found["z_sd"] = abs(x.std() - known["sd"]) / math.hypot(sd_error, kurtosis_factor * of_one)
+            found["z"] = abs(x.mean() - known["mean"]) / math.hypot(float(arviz.mcse(x)), of_one)
+            found["z_sd"] = abs(x.std() - known["sd"]) / math.hypot(float(arviz.mcse(x, method="sd")), kurtosis_factor * of_one)
         for key, value in found.items():
             out[key] = worse(key, out[key], float(value))
     if math.isinf(out["bulk"]):

@@ -77,7 +77,7 @@ static em_status restore(const char *path, state *s)
 
 /* The trailer that belongs to the bytes before it, as in io/checkpoint/archive.c: a name, their
  * number, their hash. */
-static void seal(uint8_t *bytes, size_t size)
+static void add_checksum(uint8_t *bytes, size_t size)
 {
     const uint64_t length = size, hash = XXH64(bytes, size, 0);
 
@@ -87,12 +87,12 @@ static void seal(uint8_t *bytes, size_t size)
 }
 
 /* Perhaps another trailer, a lost end, or bytes too many. */
-static const char *write_sealed(recipe *r, uint8_t *bytes, size_t size)
+static const char *write_with_checksum(recipe *r, uint8_t *bytes, size_t size)
 {
     const unsigned damage = next(r, 32);
     size_t written = size + TRAILER;
 
-    seal(bytes, size);
+    add_checksum(bytes, size);
     if (damage == 31)
         bytes[size + next(r, TRAILER)] ^= (uint8_t)(1 + next(r, 255));
     else if (damage == 30)
@@ -209,7 +209,7 @@ static const char *bake(recipe *r)
     size = (size_t)H5Fget_file_image(file, NULL, 0);
     image = malloc(size + TRAILER);
     H5Fget_file_image(file, image, size);
-    path = write_sealed(r, image, size);
+    path = write_with_checksum(r, image, size);
     free(image);
     H5Fclose(file);
     H5Pclose(access);

@@ -101,20 +101,20 @@ START_TEST(sums_are_dealt_to_shards)
 }
 END_TEST
 
-/* Of numbers that nobody writes meanwhile each shard adds a stretch, into a panel that all read. */
-static bool panel_is_one(em_shard_reduction *addends, int64_t n)
+/* Of numbers that nobody writes meanwhile each shard adds a range, into a panel that all read. */
+static bool panel_is_one(em_shard_reduction *reduction, int64_t n)
 {
     const int64_t n_shard = em_world_size(), shard = em_world_rank();
     const int64_t first = em_deal_first(n, n_shard, shard);
-    double *x = em_shard_reduction_own(addends), *panel = em_shard_reduction_panel(addends);
+    double *x = em_shard_reduction_own(reduction), *panel = em_shard_reduction_panel(reduction);
     bool same = true;
 
     for (int64_t i = 0; i < n; i++)
         x[i] = (double)(i * (1 + shard));
-    em_shard_reduction_wait(addends);
-    em_shard_reduction_add(addends, first, em_deal_first(n, n_shard, shard + 1) - first,
+    em_shard_reduction_wait(reduction);
+    em_shard_reduction_add(reduction, first, em_deal_first(n, n_shard, shard + 1) - first,
                            panel + first);
-    em_shard_reduction_wait(addends);
+    em_shard_reduction_wait(reduction);
     for (int64_t i = 0; i < n; i++)
         same &= panel[i] == (double)(i * n_shard * (n_shard + 1) / 2);
     return same;
@@ -122,37 +122,37 @@ static bool panel_is_one(em_shard_reduction *addends, int64_t n)
 
 /* Few and many, in memory that the shards share and, where there is none, by messages; the numbers
  * behind those that are asked for stay, and no shard writes while another still adds. */
-START_TEST(addends_become_sums)
+START_TEST(terms_become_sums)
 {
     enum { MANY = 40001, BEHIND = 11 };
     const int64_t n_shard = em_world_size(), shard = em_world_rank(), n = _i % 2 ? MANY : N;
     em_grid *grid = NULL;
-    em_shard_reduction *addends = NULL;
+    em_shard_reduction *reduction = NULL;
     bool same = true;
 
     assert_everywhere(em_grid_create(N_CHAIN, n_shard, &grid) == EM_OK, "the grid is made");
     setenv("EMASS_FAULT", _i / 2 ? "data-shared:0:1" : "", 1);
     em_fault_start(em_world_rank());
-    assert_everywhere(em_shard_reduction_create(grid, n + BEHIND, &addends) == EM_OK,
+    assert_everywhere(em_shard_reduction_create(grid, n + BEHIND, &reduction) == EM_OK,
                       "room is made");
     unsetenv("EMASS_FAULT");
-    double *x = em_shard_reduction_own(addends);
+    double *x = em_shard_reduction_own(reduction);
     for (int64_t i = 0; i < n + BEHIND; i++)
         same &= x[i] == 0;
     for (int64_t again = 1; again <= 20; again++) {
         for (int64_t i = 0; i < n + BEHIND; i++)
             x[i] = (double)(again * (i + 1) * (1 + shard));
-        em_shard_reduction_sum(addends, n);
+        em_shard_reduction_sum(reduction, n);
         for (int64_t i = 0; i < n; i++)
             same &= x[i] == (double)(again * (i + 1) * n_shard * (n_shard + 1) / 2);
         for (int64_t i = n + 8; i < n + BEHIND; i++)
             same &= x[i] == (double)(again * (i + 1) * (1 + shard));
     }
     assert_everywhere(same, "all have the sums");
-    if (em_shard_reduction_panel(addends))
-        assert_everywhere(panel_is_one(addends, n), "each adds, and writes, a stretch");
-    em_shard_reduction_destroy(&addends);
-    ck_assert_ptr_null(addends);
+    if (em_shard_reduction_panel(reduction))
+        assert_everywhere(panel_is_one(reduction, n), "each adds, and writes, a range");
+    em_shard_reduction_destroy(&reduction);
+    ck_assert_ptr_null(reduction);
     em_grid_destroy(&grid);
 }
 END_TEST
@@ -368,7 +368,7 @@ int main(int argc, char **argv)
     tcase_add_test(tests, chains_are_dealt_once);
     tcase_add_test(tests, parts_of_shards_are_put_together);
     tcase_add_loop_test(tests, sums_are_dealt_to_shards, 0, 2);
-    tcase_add_loop_test(tests, addends_become_sums, 0, 4);
+    tcase_add_loop_test(tests, terms_become_sums, 0, 4);
     tcase_add_test(tests, sums_are_exact);
     tcase_add_test(tests, sums_do_not_depend_on_the_ranks);
     tcase_add_test(tests, a_sum_takes_one_reduction);

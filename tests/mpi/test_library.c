@@ -39,16 +39,16 @@ static const double sd = 3;
 
 /* Draws in the order of chains and iterations, so that sums have the same bits however they come.
  */
-typedef struct tally {
+typedef struct count {
     int64_t first_chain, n_taken, n_begun, n_flushed, fail_at;
     double sum[8]; /* of each chain of this rank */
     double sum_of_all;
     bool finished;
-} tally;
+} count;
 
 static em_status begin(void *state, const em_layout *layout)
 {
-    tally *t = state;
+    count *t = state;
 
     t->n_begun++;
     t->first_chain = layout->first_chain;
@@ -59,7 +59,7 @@ static em_status begin(void *state, const em_layout *layout)
 
 static em_status take(void *state, const em_stored_draw *draw)
 {
-    tally *t = state;
+    count *t = state;
 
     t->n_taken++;
     if (t->fail_at && t->n_taken == t->fail_at)
@@ -71,24 +71,24 @@ static em_status take(void *state, const em_stored_draw *draw)
 
 static em_status flush(void *state)
 {
-    ((tally *)state)->n_flushed++;
+    ((count *)state)->n_flushed++;
     return EM_OK;
 }
 
 static em_status visit(void *state, const em_visitor *visitor)
 {
-    return visitor->chains(visitor->context, "sum", 1, ((tally *)state)->sum);
+    return visitor->chains(visitor->context, "sum", 1, ((count *)state)->sum);
 }
 
 static em_status finish(void *state, const em_report *report)
 {
-    tally *t = state;
+    count *t = state;
 
     t->finished = report->n_draw > 0;
     return EM_OK;
 }
 
-static em_run_request request_of(tally *t)
+static em_run_request request_of(count *t)
 {
     return (em_run_request){.config = "model: {name: mine}\n"
                                       "run: {chains: 8, warmup: 150, draws: 120, seed: 5}\n",
@@ -107,7 +107,7 @@ static em_context *context_of(MPI_Comm ranks)
 }
 
 /* All of a run in steps, and what the chains of this rank came to. */
-static em_status run_in_steps(em_context *context, int64_t step, tally *t)
+static em_status run_in_steps(em_context *context, int64_t step, count *t)
 {
     const em_run_request request = request_of(t);
     em_run *run = NULL;
@@ -119,7 +119,7 @@ static em_status run_in_steps(em_context *context, int64_t step, tally *t)
     return status;
 }
 
-static bool same(const tally *a, const tally *b)
+static bool same(const count *a, const count *b)
 {
     return memcmp(a->sum, b->sum, sizeof a->sum) == 0;
 }
@@ -129,7 +129,7 @@ static bool same(const tally *a, const tally *b)
 START_TEST(steps_change_nothing)
 {
     em_context *context = context_of(MPI_COMM_WORLD);
-    tally whole = {0}, stepped = {0};
+    count whole = {0}, stepped = {0};
 
     assert_everywhere(run_in_steps(context, INT64_MAX, &whole) == EM_OK, "a whole run");
     assert_everywhere(run_in_steps(context, 7, &stepped) == EM_OK, "a run in steps");
@@ -144,7 +144,7 @@ END_TEST
 START_TEST(contexts_take_turns)
 {
     em_context *all = context_of(MPI_COMM_WORLD), *own = context_of(MPI_COMM_SELF);
-    tally alone = {0}, amid = {0}, together = {0}, meanwhile = {0};
+    count alone = {0}, amid = {0}, together = {0}, meanwhile = {0};
     em_run *run = NULL;
     em_run_request request;
     em_status status = EM_OK;
@@ -169,7 +169,7 @@ END_TEST
 START_TEST(an_error_is_a_status)
 {
     em_context *context = context_of(MPI_COMM_WORLD);
-    tally t = {.fail_at = rank == size - 1 ? 30 : 0}, good = {0};
+    count t = {.fail_at = rank == size - 1 ? 30 : 0}, good = {0};
     em_run *run = NULL;
     const char *bad[] = {"model: {name: mime}\n", "model: {name: mine, sd: 3}\n", "{", "",
                          "model: {name: logistic, data: nowhere.csv}\n"};
@@ -193,7 +193,7 @@ END_TEST
 START_TEST(an_interruption_is_passed)
 {
     em_context *context = context_of(MPI_COMM_WORLD);
-    tally calm = {0}, stopped = {0};
+    count calm = {0}, stopped = {0};
     const em_run_request request = request_of(&stopped);
     em_run *run = NULL;
 
@@ -214,7 +214,7 @@ END_TEST
 START_TEST(a_sink_is_resumed)
 {
     em_context *context = context_of(MPI_COMM_WORLD);
-    tally whole = {0}, first = {0}, second = {0};
+    count whole = {0}, first = {0}, second = {0};
     char output[96], name[64];
     long process = (long)getpid();
 
@@ -277,7 +277,7 @@ START_TEST(the_host_stays_as_it_is)
     const size_t environment = environment_size();
     const locale_t locale = uselocale((locale_t)0);
     bool handlers = true;
-    tally t = {0};
+    count t = {0};
 
     for (int i = 1; i < 32; i++)
         sigaction(i, NULL, &before[i]);

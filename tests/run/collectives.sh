@@ -38,8 +38,8 @@ count() { # ARGUMENT...: collectives of a run on 3 ranks
         sed -n 's/^collectives: //p'
 }
 
-# An M-step takes a few, a meeting at most two, and an iteration on its own none: 300 more of warmup
-# are 100 meetings, most of which do nothing else; draws meet where they may be written or are checked.
+# An M-step takes a few, an adaptation update at most two, and an iteration on its own none: 300 more of warmup
+# are 100 updates, most of which do nothing else; when sampling, ranks communicate to write and to check.
 short=$(count --set run.warmup=300 --set run.draws=1)
 long=$(count --set run.warmup=600 --set run.draws=1)
 echo "# warmup of 300 iterations: $short collectives in all, of 600: $long"

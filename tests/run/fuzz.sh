@@ -8,7 +8,7 @@ seconds=${FUZZ_SECONDS:-3}
 fuzz=$build/fuzz
 
 # Inputs to begin with, the same for all: each makes of them what it can.
-plant() {
+write_seeds() {
     local job number=0 table options='\0\0\1\2\1\1'
     mkdir -p "$scratch/seeds"
     for job in jobs/*.yaml; do
@@ -63,7 +63,7 @@ programs=()
 for source in tests/fuzz/*.c; do programs+=("$(basename "$source" .c)"); done
 check "the programs compile" sanitized "${programs[@]/#/tests/fuzz/}"
 ((failures == 0)) || finish
-plant
+write_seeds
 for program in "${programs[@]}"; do
     check "$seconds s of $program" survives "$program"
     sed -n 's/^stat::number_of_executed_units: */# inputs: /p' "$scratch/said"

@@ -51,7 +51,7 @@ silent_pipe() { # one that nobody writes into
     limited "$emass" run thing 2>err || status=$?
     cat err
     rm thing
-    [ "$status" = 2 ] && grep -q 'thing: a FIFO that nothing has come from' err
+    [ "$status" = 2 ] && grep -q 'thing: a FIFO without data for' err
 }
 
 # ---- what a run writes ----

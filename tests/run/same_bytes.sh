@@ -49,7 +49,7 @@ check 'momentum with the interval rule' same '1 3' sampler.adapt_every=5 mass.es
 check 'each chain for itself' same '1 3' mass.share=none
 check 'saved warmup, thinning, 5 chains' same '1 2 4' run.chains=5 run.thin=3 \
     output.save_warmup=true output.save_unconstrained=true
-check 'meetings every 7 iterations' same '1 2' sampler.adapt_every=7
+check 'adaptation updates every 7 iterations' same '1 2' sampler.adapt_every=7
 check 'metadata larger than a cache of HDF5: one md5 on 1 3 ranks' same '1 3' model.dim=2 \
     sampler.leapfrog_steps=1 run.draws=100000 output.flush_every=100
 check 'another seed gives another file' differs

@@ -298,7 +298,7 @@ head -n 9 test.ldac >nine.ldac
 check 'other documents to be scored' refuses 1 'found 9 documents, expected the 60 of test.ldac' \
     --set model.test_scored=nine.ldac
 check 'a corpus that is not there' refuses 2 missing: --set model.data=missing
-check 'another sampler' refuses 2 'needs a density, which model lda has not' --set sampler.name=hmc
+check 'another sampler' refuses 2 'needs a density, which model lda does not have' --set sampler.name=hmc
 printf '%s\n' 'model: {name: banana}' 'sampler: {name: lda_gibbs}' >run.yaml
 check 'another model' refuses 1 'which model banana has not'
 finish

@@ -59,7 +59,7 @@ warnings() {
     for seed in 1 2 3 4 5 6 7 8 9 10; do
         run "warned" schools.yaml --overwrite --seed "$seed" || return 1
         verdict_of warned | grep -E '^converged with warnings: worst R-hat .*, [1-4] divergences? \(limit 4\);' || continue
-        grep -E '^Divergences: [1-4] of 4000 draws \(0\.[0-9]+ %\)\. .*So few are a warning' warned.out &&
+        grep -E '^Divergences: [1-4] of 4000 draws \(0\.[0-9]+ %\)\. .*So few are only a warning' warned.out &&
             h5dump -a /verdict warned.h5 | grep 'converged with warnings: ' && h5dump -a /converged warned.h5 | grep '(0): 1$' &&
             limited "$emass" summary warned.h5 | grep '^converged with warnings: worst R-hat' &&
             limited "$emass" report warned.h5 && grep '"grade":"warning","verdict":"converged with warnings: ' warned.html

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Ranks that wait for one another beside busy processes do not wait for the turns of the scheduler,
-# too: meetings of a program with emass's sched_yield and of one without, in the same circumstances.
+# too: barriers of a program with emass's sched_yield and of one without, in the same circumstances.
 # shellcheck source=tests/run/lib.sh disable=SC2317
 . "$(dirname "$0")/lib.sh"
 project=$PWD
@@ -33,7 +33,7 @@ for _ in $(seq "$(nproc)"); do
 done
 trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$scratch"' EXIT
 
-meeting() { # PROGRAM: microseconds
+barrier() { # PROGRAM: microseconds
     OMPI_MCA_mpi_yield_when_idle=1 limited mpirun -n $(($(nproc) < 4 ? 4 : $(nproc))) env -u LD_PRELOAD "./$1"
 }
 
@@ -42,14 +42,14 @@ meeting() { # PROGRAM: microseconds
 is_short() {
     local naps yields
     for _ in 1 2 3; do
-        naps=$(meeting naps) && yields=$(meeting yields) || return 1
-        echo "# a meeting beside $(nproc) busy processes: $naps us, by yields alone $yields us" | tee -a said.waits
+        naps=$(barrier naps) && yields=$(barrier yields) || return 1
+        echo "# a barrier beside $(nproc) busy processes: $naps us, by yields alone $yields us" | tee -a said.waits
         [ "$naps" -gt $((yields / 2)) ] && [ "$naps" -gt 500 ] || return 0
     done
     return 1
 }
 
-check 'meetings beside busy processes' is_short
+check 'barriers beside busy processes' is_short
 cat said.waits
 check 'emass waits so' sh -c "nm -D --defined-only '$emass' | grep -w sched_yield"
 # It is the program's own: a program that uses the library waits as it likes.

@@ -72,13 +72,13 @@ for sampler in hmc nuts; do
 done
 check 'with warmup of given length' same --set run.warmup=310
 check 'the line at the end' ends \
-    '^warmup [0-9]+ iterations, [0-9]+ gradients; the chains had arrived at [0-9]+; T [0-9.]+, [0-9]+ steps'
+    '^warmup [0-9]+ iterations, [0-9]+ gradients; initial phase ended at iteration [0-9]+; T [0-9.]+, [0-9]+ steps'
 if command -v h5dump >/dev/null; then
     check 'the draws of warmup' saved
 else
     skip 'the draws of warmup' 'h5dump (hdf5-tools) is not installed'
 fi
-check 'of given length' ends '^warmup 40 iterations, .* were given 27 to arrive' --set run.warmup=40
+check 'of given length' ends '^warmup 40 iterations, .* initial phase of the given 27 iterations' --set run.warmup=40
 check 'of one iteration' ends '^warmup 1 iterations' --set run.warmup=1
 check 'one chain' ends '^warmup ' --chains 1
 check 'chains that share nothing' refused 'mass.share is none, but trajectories' \

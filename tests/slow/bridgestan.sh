@@ -32,7 +32,7 @@ same_on_any_ranks() {
     done
 }
 
-# Stopped at every meeting and gone on with; of what was done, no number is another.
+# Stopped at every adaptation update and resumed; of what was done, no number is another.
 piecemeal() {
     local status=75 times=0
     while [ "$status" = 75 ] && [ "$times" -lt 40 ]; do

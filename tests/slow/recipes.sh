@@ -63,18 +63,18 @@ bootstraps() {
 # COMMAND... in it, as in a container. What is mounted there is seen by the command alone, and is gone with
 # it, so that nothing of the host's lies below what is removed in the end. The folder that mpirun and its
 # ranks meet in has the same name on both sides.
-meeting=$scratch/meeting
+shared=$scratch/shared
 cat >"$scratch/inside" <<END
 #!/bin/sh
 exec unshare --mount --propagation private sh -c '
     mount --rbind /dev "$root/dev" && mount --rbind /sys "$root/sys" && mount -t proc proc "$root/proc" &&
-        mount --bind "$meeting" "$root$meeting" && exec chroot "$root" "\$@"' sh "\$@"
+        mount --bind "$shared" "$root$shared" && exec chroot "$root" "\$@"' sh "\$@"
 END
 chmod +x "$scratch/inside"
 inside() { limited "$scratch/inside" "$@"; }
 
 builds() {
-    mkdir -p "$meeting" "$root$meeting" "$root/opt/emass-source" &&
+    mkdir -p "$shared" "$root$shared" "$root/opt/emass-source" &&
         git archive HEAD | tar -x -C "$root/opt/emass-source" && section post >"$root/post" &&
         EMASS_LIMIT=$((4 * EMASS_LIMIT)) inside sh /post
 }
@@ -86,7 +86,7 @@ samples() {
 
 # What `mpirun -n 2 apptainer exec emass.sif emass ...` does, where both have Open MPI of one series.
 samples_by_the_host() {
-    limited mpirun --mca orte_tmpdir_base "$meeting" -n 2 "$scratch/inside" \
+    limited mpirun --mca orte_tmpdir_base "$shared" -n 2 "$scratch/inside" \
         emass run /eight_schools.yaml --output /host.h5 --quiet &&
         "$emass" diff "$root/out.h5" "$root/host.h5"
 }

@@ -42,10 +42,10 @@ ends_of_stages() { # FILE
 # The first iteration, after the starts; in and after the first window; when trees may grow deeper; before and
 # after the end of the initial phase; in and after each later phase; in the draws.
 moments() { # FILE
-    local ends arrived last
+    local ends initial last
     mapfile -t ends < <(ends_of_stages "$1")
-    arrived=${ends[0]} last=${ends[-1]}
-    printf '%d\n' 1 9 14 27 51 $((arrived - 1)) "$arrived" $((arrived + 12)) "${ends[@]}" $((last + 1)) $((last + 13)) |
+    initial=${ends[0]} last=${ends[-1]}
+    printf '%d\n' 1 9 14 27 51 $((initial - 1)) "$initial" $((initial + 12)) "${ends[@]}" $((last + 1)) $((last + 13)) |
         sort -un
 }
 

@@ -113,17 +113,17 @@ static void iterate(engine *e)
 static void warm_up(engine *e)
 {
     const int64_t warmup = e->config->run.warmup;
-    int64_t meeting = em_adapt_next_update(e->adapt, 0);
+    int64_t update = em_adapt_next_update(e->adapt, 0);
 
     while (e->iteration < warmup) {
         const int64_t t = e->iteration;
         iterate(e);
         ck_assert_int_eq(em_adapt_observe(e->adapt, e->posterior, e->block, t), EM_OK);
-        if (e->iteration < meeting)
+        if (e->iteration < update)
             continue;
-        ck_assert_int_eq(em_adapt_update(e->adapt, e->sampler, e->posterior, e->block, meeting),
+        ck_assert_int_eq(em_adapt_update(e->adapt, e->sampler, e->posterior, e->block, update),
                          EM_OK);
-        meeting = em_adapt_next_update(e->adapt, meeting);
+        update = em_adapt_next_update(e->adapt, update);
     }
 }
 
@@ -313,7 +313,7 @@ END_TEST
  * iteration 20 alone: one sample is too few for an estimate. */
 static void warm_up_blind(engine *e, int64_t until)
 {
-    int64_t meeting = em_adapt_next_update(e->adapt, 0);
+    int64_t update = em_adapt_next_update(e->adapt, 0);
 
     while (e->iteration < e->config->run.warmup) {
         const int64_t t = e->iteration;
@@ -324,11 +324,11 @@ static void warm_up_blind(engine *e, int64_t until)
             g[0] = NAN;
         ck_assert_int_eq(em_adapt_observe(e->adapt, e->posterior, e->block, t), EM_OK);
         g[0] = kept;
-        if (e->iteration < meeting)
+        if (e->iteration < update)
             continue;
-        ck_assert_int_eq(em_adapt_update(e->adapt, e->sampler, e->posterior, e->block, meeting),
+        ck_assert_int_eq(em_adapt_update(e->adapt, e->sampler, e->posterior, e->block, update),
                          EM_OK);
-        meeting = em_adapt_next_update(e->adapt, meeting);
+        update = em_adapt_next_update(e->adapt, update);
     }
 }
 

@@ -10,12 +10,6 @@ extern const em_sampler_ops em_hmc;
 
 static em_grid *grid;
 
-static const gaussian_law law = {
-    .dim = 3,
-    .mean = {1, -2, 0.5},
-    .precision = {{2.0, 0.6, -0.3}, {0.6, 1.0, 0.2}, {-0.3, 0.2, 4.0}},
-};
-
 static const double dense_inverse[] = {1.0, 0.3, 0.0, 0.3, 0.7, 0.1, 0.0, 0.1, 0.4};
 static const double diag_inverse[] = {0.5, 1.5, 0.2};
 
@@ -35,8 +29,9 @@ static double worst_of(em_mass *good, em_mass *other, bool jitter, uint64_t seed
     double covariance[9], z;
 
     twin_of(good, other ? other : good, &mass);
-    law_covariance(&law, covariance);
-    z = law_worst_z(&law, covariance, grid, &em_hmc, &options, &mass.base, 0.6, seed, 4000);
+    law_covariance(&law_of_three, covariance);
+    z = law_worst_z(&law_of_three, covariance, grid, &em_hmc, &options, &mass.base, 0.6, seed,
+                    4000);
     em_mass_destroy(&good);
     em_mass_destroy(&other);
     return z;

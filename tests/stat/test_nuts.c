@@ -11,12 +11,6 @@ extern const em_sampler_ops em_nuts;
 
 static em_grid *grid;
 
-static const gaussian_law law = {
-    .dim = 3,
-    .mean = {1, -2, 0.5},
-    .precision = {{2.0, 0.6, -0.3}, {0.6, 1.0, 0.2}, {-0.3, 0.2, 4.0}},
-};
-
 static const double dense_inverse[] = {1.0, 0.3, 0.0, 0.3, 0.7, 0.1, 0.0, 0.1, 0.4};
 static const double diag_inverse[] = {0.5, 1.5, 0.2};
 
@@ -43,8 +37,9 @@ static double worst_of(em_mass *good, em_mass *other, int64_t max_treedepth, uin
     double covariance[9], z;
 
     twin_of(good, other ? other : good, &mass);
-    law_covariance(&law, covariance);
-    z = law_worst_z(&law, covariance, grid, &em_nuts, &options, &mass.base, 0.5, seed, 4000);
+    law_covariance(&law_of_three, covariance);
+    z = law_worst_z(&law_of_three, covariance, grid, &em_nuts, &options, &mass.base, 0.5, seed,
+                    4000);
     em_mass_destroy(&good);
     em_mass_destroy(&other);
     return z;
@@ -146,8 +141,8 @@ static void evaluate(point *z)
     for (int i = 0; i < DIM; i++) {
         z->g[i] = 0;
         for (int j = 0; j < DIM; j++)
-            z->g[i] -= law.precision[i][j] * (z->theta[j] - law.mean[j]);
-        z->log_density += 0.5 * z->g[i] * (z->theta[i] - law.mean[i]);
+            z->g[i] -= law_of_three.precision[i][j] * (z->theta[j] - law_of_three.mean[j]);
+        z->log_density += 0.5 * z->g[i] * (z->theta[i] - law_of_three.mean[i]);
     }
 }
 
@@ -273,7 +268,7 @@ static int count_differences(double step_size, int max_depth, bool checks_betwee
     em_mass *mass = make_mass(EM_MASS_DENSE, dense_inverse);
     const kernel_run run = {&em_nuts, &options, mass, NULL, step_size, 11};
     static plain t;
-    law_model model = law_model_of(&law);
+    law_model model = law_model_of(&law_of_three);
     kernel_bench b;
     int count = 0;
 
@@ -335,7 +330,7 @@ START_TEST(behaves)
     const nuts_head options = {{0}, 6};
     em_mass *mass = make_mass(_i ? EM_MASS_DENSE : EM_MASS_DIAG, _i ? dense_inverse : diag_inverse);
     const kernel_run run = {&em_nuts, &options, mass, NULL, 0.3, 5};
-    law_model model = law_model_of(&law);
+    law_model model = law_model_of(&law_of_three);
 
     check_allocations(&model.base, grid, &run);
     check_company(&model.base, grid, &run);

@@ -11,12 +11,6 @@ static em_grid *grid;
 
 enum { DIM = 3, STEPS = 60 };
 
-static const gaussian_law law = {
-    .dim = DIM,
-    .mean = {1, -2, 0.5},
-    .precision = {{2.0, 0.6, -0.3}, {0.6, 1.0, 0.2}, {-0.3, 0.2, 4.0}},
-};
-
 /* Of one parameter: x goes down the gradient `d` of the loss -log p / N; `a`, `b` begin as 0. */
 typedef struct textbook {
     double x, a, b;
@@ -61,7 +55,7 @@ static void losses(const textbook *s, double *d)
     for (int i = 0; i < DIM; i++) {
         d[i] = 0;
         for (int j = 0; j < DIM; j++)
-            d[i] += law.precision[i][j] * (s[j].x - law.mean[j]) / N_ROW;
+            d[i] += law_of_three.precision[i][j] * (s[j].x - law_of_three.mean[j]) / N_ROW;
     }
 }
 
@@ -69,7 +63,7 @@ static void losses(const textbook *s, double *d)
  */
 static double distance_from(const char *sampler, textbook_step *step)
 {
-    noisy_model model = noisy_model_of(&law, 0.4);
+    noisy_model model = noisy_model_of(&law_of_three, 0.4);
     textbook at[DIM] = {{0}};
     double d[DIM], worst = 0, length = 0;
     char text[256];

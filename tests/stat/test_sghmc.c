@@ -10,12 +10,6 @@ enum { DIM = 3, DRAWS = 4000 };
 
 static em_grid *grid;
 
-static const gaussian_law law = {
-    .dim = DIM,
-    .mean = {1, -2, 0.5},
-    .precision = {{2.0, 0.6, -0.3}, {0.6, 1.0, 0.2}, {-0.3, 0.2, 4.0}},
-};
-
 static const double dense_W[] = {1.0, 0.3, 0.0, 0.3, 0.7, 0.1, 0.0, 0.1, 0.4};
 static const double diag_W[] = {0.5, 1.5, 0.2};
 
@@ -240,11 +234,11 @@ static void open_fixture(const variant *v, uint64_t seed, fixture *f)
 
     *r = (reference){.integrator = v->integrator, .n_inner = v->n_inner};
     r->A.n = DIM;
-    memcpy(r->A.at, law.precision, sizeof r->A.at);
+    memcpy(r->A.at, law_of_three.precision, sizeof r->A.at);
     r->W = matrix_of(v->structure, W);
     r->M = inverse_of(&r->W);
     r->C = v->C ? matrix_of(EM_MASS_DENSE, v->C) : sum(v->gamma, &r->M, 0, &r->M);
-    f->model = noisy_model_of(&law, 0.4);
+    f->model = noisy_model_of(&law_of_three, 0.4);
     r->V = noisy_covariance(&f->model, v->replacement);
     pack_matrix(&r->V, f->V_hat);
     for (int i = 0; v->estimate == DIAGONAL_V && i < DIM; i++)
@@ -340,7 +334,7 @@ END_TEST
 /* The gradient of the wrong sign leaves no law: the chain runs away and is marked. */
 START_TEST(twin_with_the_wrong_sign_diverges)
 {
-    gaussian_law upside_down = law;
+    gaussian_law upside_down = law_of_three;
     double lost = 0;
     em_status status = EM_OK;
     bool finite = true;
@@ -349,7 +343,7 @@ START_TEST(twin_with_the_wrong_sign_diverges)
 
     for (int i = 0; i < DIM; i++)
         for (int j = 0; j < DIM; j++)
-            upside_down.precision[i][j] = -law.precision[i][j];
+            upside_down.precision[i][j] = -law_of_three.precision[i][j];
     open_fixture(&variants[2], 1, &f);
     f.model = noisy_model_of(&upside_down, 0.4);
     bench_open(&f.model.law.base, grid, &f.run, &b);
@@ -386,7 +380,7 @@ START_TEST(metropolis_is_exact)
     fixture f;
 
     open_fixture(&exact, (uint64_t)_i + 1, &f);
-    law_covariance(&law, S);
+    law_covariance(&law_of_three, S);
     ck_assert(stationary(&f.reference, naive));
     for (int i = 0; i < DIM; i++)
         memcpy(naive_theta + i * DIM, naive + 2 * i * DIM, DIM * sizeof *naive);

@@ -417,12 +417,6 @@ START_TEST(twin_that_does_not_look_back_fails)
 }
 END_TEST
 
-static const gaussian_law law = {
-    .dim = 3,
-    .mean = {1, -2, 0.5},
-    .precision = {{2.0, 0.6, -0.3}, {0.6, 1.0, 0.2}, {-0.3, 0.2, 4.0}},
-};
-
 static const double dense_inverse[] = {1.0, 0.3, 0.0, 0.3, 0.7, 0.1, 0.0, 0.1, 0.4};
 
 static em_mass *dense_mass(void)
@@ -440,13 +434,13 @@ START_TEST(leaves_a_gaussian_invariant)
     em_mass *mass = dense_mass();
     double covariance[9];
 
-    law_covariance(&law, covariance);
-    ck_assert_double_lt(
-        law_worst_z(&law, covariance, grid, &em_walnuts, &tight, mass, 1.2, (uint64_t)_i + 1, 4000),
-        4);
-    ck_assert_double_lt(
-        law_worst_z(&law, covariance, grid, &em_walnuts, &loose, mass, 0.4, (uint64_t)_i + 1, 4000),
-        4);
+    law_covariance(&law_of_three, covariance);
+    ck_assert_double_lt(law_worst_z(&law_of_three, covariance, grid, &em_walnuts, &tight, mass, 1.2,
+                                    (uint64_t)_i + 1, 4000),
+                        4);
+    ck_assert_double_lt(law_worst_z(&law_of_three, covariance, grid, &em_walnuts, &loose, mass, 0.4,
+                                    (uint64_t)_i + 1, 4000),
+                        4);
     em_mass_destroy(&mass);
 }
 END_TEST
@@ -455,7 +449,7 @@ END_TEST
 
 static void draw_with(const em_sampler_ops *ops, const void *options, double *theta)
 {
-    law_model model = law_model_of(&law);
+    law_model model = law_model_of(&law_of_three);
     em_mass *mass = dense_mass();
     const kernel_run run = {ops, options, mass, NULL, 0.6, 3};
 
@@ -485,7 +479,7 @@ START_TEST(behaves)
     const walnuts_head options = {{0}, 6, 6, 0.05};
     em_mass *mass = dense_mass();
     const kernel_run run = {&em_walnuts, &options, mass, NULL, 0.5, 5};
-    law_model model = law_model_of(&law);
+    law_model model = law_model_of(&law_of_three);
 
     check_allocations(&model.base, grid, &run);
     check_company(&model.base, grid, &run);

@@ -1,5 +1,11 @@
 #include "support/law.h"
 
+const gaussian_law law_of_three = {
+    .dim = 3,
+    .mean = {1, -2, 0.5},
+    .precision = {{2.0, 0.6, -0.3}, {0.6, 1.0, 0.2}, {-0.3, 0.2, 4.0}},
+};
+
 em_status law_add_prior(em_model *base, const em_query *query)
 {
     const gaussian_law *law = ((law_model *)base)->law;

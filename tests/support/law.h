@@ -26,6 +26,8 @@ typedef struct gaussian_law {
     double precision[LAW_MOST_DIM][LAW_MOST_DIM];
 } gaussian_law;
 
+extern const gaussian_law law_of_three; /* of three dimensions, correlated */
+
 /* A model of the law, for em_posterior_create. */
 typedef struct law_model {
     em_model base;

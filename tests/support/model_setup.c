@@ -2,9 +2,11 @@
 
 const em_model_ops *find_model(const char *name)
 {
-    for (const em_model_ops *const *ops = em_models; *ops; ops++)
-        if (strcmp((*ops)->name, name) == 0)
-            return *ops;
+    const em_model_ops *ops;
+
+    for (int i = 0; (ops = em_model_at(i)) != NULL; i++)
+        if (strcmp(ops->name, name) == 0)
+            return ops;
     abort();
 }
 
@@ -98,4 +100,25 @@ em_status try_setup(const char *name, const setting *settings, int64_t shard, in
                     setup *s)
 {
     return try_setup_for(1, name, settings, shard, n_shard, s);
+}
+
+double density_at(const setup *s, const double *theta)
+{
+    enum { MOST = 40 };
+    _Alignas(64) double at[MOST] = {0}, gradient[MOST] = {0};
+    double sum = 0;
+    em_query query = {.n_chain = 1,
+                      .stride = em_stride(s->model->dim),
+                      .theta = at,
+                      .log_density = &sum,
+                      .gradient = gradient,
+                      .rows = all_rows(s->model)};
+
+    if (query.stride > MOST)
+        abort();
+    memcpy(at, theta, (size_t)s->model->dim * sizeof *theta);
+    if (s->ops->add_prior(s->model, &query) ||
+        (s->ops->add_likelihood && s->ops->add_likelihood(s->model, &query)))
+        abort();
+    return sum;
 }

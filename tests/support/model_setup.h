@@ -44,4 +44,7 @@ em_status try_setup(const char *name, const setting *settings, int64_t shard, in
 
 void teardown(setup *s);
 
+/* The log density of the model, of one shard, at theta. */
+double density_at(const setup *s, const double *theta);
+
 #endif

@@ -133,13 +133,4 @@ void evaluate(const setup *s, panel *p)
     add_likelihood(s, NULL, p);
 }
 
-double density_at(const setup *s, const double *theta)
-{
-    panel p = {1, em_stride(s->model->dim), {0}, {0}, {0}};
-
-    memcpy(p.theta, theta, (size_t)s->model->dim * sizeof *theta);
-    evaluate(s, &p);
-    return p.log_density[0];
-}
-
 const em_draw first_draw = {.seed = 1};

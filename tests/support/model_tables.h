@@ -56,7 +56,6 @@ void add_prior(const setup *s, panel *p);
 void add_likelihood(const setup *s, const em_rows *rows, panel *p);
 
 void evaluate(const setup *s, panel *p);
-double density_at(const setup *s, const double *theta);
 
 extern const em_draw first_draw;
 

@@ -1,32 +1,16 @@
 #include "support/one_table.h"
 
-static char folder[] = "/tmp/emass-data-XXXXXX";
-char table_path[256];
+test_path table_path;
 
 void make_folder(void)
 {
-    strcpy(folder + strlen(folder) - 6, "XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-    snprintf(table_path, sizeof table_path, "%s/table", folder);
-}
-
-void remove_folder(void)
-{
-    unlink(table_path);
-    rmdir(folder);
-}
-
-void write_bytes(const char *text, size_t length)
-{
-    FILE *file = fopen(table_path, "wb");
-
-    ck_assert_uint_eq(fwrite(text, 1, length, file), length);
-    fclose(file);
+    open_test_folder();
+    path_in_folder("table", table_path);
 }
 
 void write_text(const char *text)
 {
-    write_bytes(text, strlen(text));
+    write_bytes(table_path, text, strlen(text));
 }
 
 em_table_options options_of(char *data)

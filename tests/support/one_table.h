@@ -4,23 +4,19 @@
 
 #include "base/memory.h"
 #include "data/table/table.h"
+#include "support/test_files.h"
 
 #include <check.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Of the table of a test. */
-extern char table_path[256];
+extern test_path table_path;
 
-/* The fixture: they make and remove the folder. */
+/* Begins a test; close_test_folder ends it. */
 void make_folder(void);
-void remove_folder(void);
 
-/* These write the table. */
-void write_bytes(const char *text, size_t length);
 void write_text(const char *text);
 
 /* How read_text reads; a failure ends the test. */

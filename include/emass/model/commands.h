@@ -1,8 +1,8 @@
 /*
  * Capability `commands`: commands of the program that belong to a model, as `emass topics` does to
  * topic models. A command has one file of a finished run as its argument, and options by a table of
- * fields (emass/field.h): field `words` is --words N. The program finds the commands of built-in
- * models; those of plug-ins it does not know before a config names them.
+ * fields (emass/field.h): field `words` is --words N. The program has the commands of built-in
+ * models only, because a plug-in is not loaded before a config names it.
  *
  * Example commands:
  *     // emass say FILE.h5 [--loudly BOOL]

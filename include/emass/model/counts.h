@@ -1,7 +1,7 @@
 /*
  * Capability `counts`: a likelihood that depends on the data by integer counts over the rows asked
- * for. Sums of integers (below 2^53) have the same bits however rows are dealt and added: shards of
- * such a model need not hold whole parts.
+ * for. Sums of integers (below 2^53) have the same bits however rows are divided and added, so
+ * shards of such a model need not hold whole parts.
  *
  * Example counts:
  *     // y_i ~ Bernoulli(1 / (1 + e^-mu)): what counts is how many are 1, and how many there are

@@ -1,7 +1,7 @@
 /*
  * Capability `minibatch`: an estimate of the density from listed rows, made all at once. Models
  * without it are sampled from minibatches too, by add_prior and add_likelihood. This is for models
- * of so many parameters that every pass over them counts.
+ * of so many parameters that each pass over them takes noticeable time.
  *
  * Example minibatch:
  *     // y_i ~ normal(mu, 1); sampler: {name: sgld, step_size: 0.05, minibatch: 2}

@@ -13,7 +13,7 @@
  *
  * The step_size and trajectory_length phases may find that curvature varies too much for
  * trajectories of one length. NUTS then takes their place: its step size is adapted, and it
- * samples. Files and checkpoints name the phases arrive, tune, climb, rest, draw.
+ * samples. (Earlier versions wrote other names of phases to files.)
  *
  * All other samplers:
  *

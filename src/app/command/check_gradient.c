@@ -141,22 +141,21 @@ static em_status check_point(checker *check, uint64_t point, double *worst, int6
 static void say_agreement(const checker *check, int n_point, double worst, int64_t where)
 {
     if (!check->is_wrong && check->n_hidden == check->n_compared)
-        printf(
-            "# gradient   not compared: the log density is so large at %d points where chains may "
-            "start that its rounding hides what central differences differ by\n",
-            n_point);
+        printf("# gradient   not compared: the log density at %d possible starts of chains is so "
+               "large that rounding errors hide the central differences\n",
+               n_point);
     else if (!check->is_wrong && check->n_hidden > 0)
-        printf(
-            "# gradient   agrees with central differences at %d points, to %.2g; of %lld of %lld "
-            "numbers nothing is known, as the rounding of large log densities hides it\n",
-            n_point, worst, (long long)check->n_hidden, (long long)check->n_compared);
+        printf("# gradient   agrees with central differences at %d points, to %.2g; %lld of %lld "
+               "components could not be compared, because of the rounding errors of large log "
+               "densities\n",
+               n_point, worst, (long long)check->n_hidden, (long long)check->n_compared);
     else if (!check->is_wrong)
         printf("# gradient   agrees with central differences at %d points, to %.2g\n", n_point,
                worst);
     else
         printf("# gradient   differs from central differences by up to %.2g of its size (component "
-               "%lld, of %d points): that far the density is not exact where chains may start, by "
-               "rounding or a solver in it (ODE, root, integral)\n",
+               "%lld, of %d points): the density has errors of this size at possible starts of "
+               "chains, by rounding or by a solver in the model (ODE, root, integral)\n",
                worst, (long long)where, n_point);
 }
 

@@ -1,4 +1,4 @@
-/* What `emass check` looks at, and the parts of what it says. */
+/* The config that `emass check` examines, and the functions that print its sections. */
 #ifndef EM_APP_COMMAND_CHECKED_CONFIG_H
 #define EM_APP_COMMAND_CHECKED_CONFIG_H
 

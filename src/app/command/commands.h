@@ -1,6 +1,6 @@
 /*
  * The commands that have no folder of their own, one a file. argv[0] is the name of the command.
- * Collective, and errors are agreed: EM_EUSAGE of a wrong command line, and what is said here.
+ * Collective, and errors are agreed: EM_EUSAGE for a wrong command line, and those named here.
  */
 #ifndef EM_APP_COMMAND_COMMANDS_H
 #define EM_APP_COMMAND_COMMANDS_H

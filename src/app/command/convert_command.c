@@ -111,7 +111,7 @@ static em_status check_text_options(const conversion *c)
 
 /* ---------------------------------------------------------------- rows */
 
-static em_status write_sparse(conversion *c, const em_piece *piece)
+static em_status write_sparse(conversion *c, const em_row_block *piece)
 {
     const int64_t n = piece->start[piece->count] - piece->start[0];
     int64_t *start = NULL;
@@ -130,7 +130,7 @@ static em_status write_sparse(conversion *c, const em_piece *piece)
     return status;
 }
 
-static em_status take(void *to, const em_piece *piece)
+static em_status take(void *to, const em_row_block *piece)
 {
     conversion *c = to;
     em_status status = piece->start ? write_sparse(c, piece)
@@ -177,7 +177,7 @@ static em_status write_table(const em_table *table, conversion *c)
     const bool created = !status;
 
     if (created)
-        status = em_hand_out(table, 0, writes ? table->total : 0, take, c);
+        status = em_redistribute_rows(table, 0, writes ? table->total : 0, take, c);
     return em_agree_first(writes ? finish(c, status) : status, 0);
 }
 
@@ -205,11 +205,11 @@ static em_status count_documents(void *to, const em_table *table)
 static em_status write_documents(void *to, const em_table *table)
 {
     conversion *c = to;
-    const em_piece piece = {.row = c->n_row,
-                            .count = table->n_row,
-                            .value = table->value,
-                            .start = table->start,
-                            .column = table->column};
+    const em_row_block piece = {.row = c->n_row,
+                                .count = table->n_row,
+                                .value = table->value,
+                                .start = table->start,
+                                .column = table->column};
 
     c->n_row += table->n_row;
     return take(c, &piece);

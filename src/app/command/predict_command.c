@@ -37,8 +37,8 @@ em_status em_predict_command(int argc, const char **argv)
     em_status status = em_command_line_read(argc, argv, options, "one file", 1, 1, &line);
 
     if (!status && !data)
-        status = em_fail(EM_EUSAGE, "predict: expected --data NEW, what is to be predicted for "
-                                    "(see emass predict --help)");
+        status = em_fail(EM_EUSAGE, "predict: expected --data NEW, the data to make predictions "
+                                    "for (see emass predict --help)");
     if (!status && !output)
         status = em_agree(em_replace_h5(line.argument[0], ".predictions.h5", &beside));
     if (!status)

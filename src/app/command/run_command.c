@@ -174,7 +174,7 @@ static void print_outcome(const em_report *report)
         print_filled(report->learned);
     if (report->unreported > 0)
         fprintf(stderr,
-                "emass: warning: %lld draws could not be reported in full: what is missing is NaN "
+                "emass: warning: %lld draws could not be reported in full: missing numbers are NaN "
                 "in the file%s%s\n",
                 (long long)report->unreported,
                 report->failure[0] ? "; the first on this rank: " : "", report->failure);

@@ -285,7 +285,7 @@ static void say_what_was_lost(const char *launcher, const char *command, int cod
                         "EMASS_LAUNCHER=mpirun");
     fprintf(stderr, "%s\n",
             strcmp(command, "run") == 0
-                ? "; what the last checkpoint holds, if there was one, stays (go on with --resume)"
+                ? "; a checkpoint, if one was written, remains (go on with --resume)"
                 : "");
 }
 

@@ -47,8 +47,10 @@ static void *look(void *context)
     wait_for(file, N_FILE, -1);
     if (file[LEAVING].revents || wait_for(&file[LEAVING], 1, watch.patience))
         return NULL;
-    fprintf(stderr, "emass: rank %d was lost: the others, who would wait for it, end too\n",
-            watch.neighbour);
+    fprintf(
+        stderr,
+        "emass: rank %d was lost: the other ranks would wait for it for ever, so they end too\n",
+        watch.neighbour);
     MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
     abort();
 }

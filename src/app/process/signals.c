@@ -102,9 +102,8 @@ static void look_whether_it_ends(int number)
     if (!is_made && waited >= patience)
         leave("emass: stopped by a signal before the run began: it has no draws\n");
     if (model_is_lost())
-        leave(
-            "emass: stopped by a signal, in a call of the model that does not come back: what the "
-            "last checkpoint holds, if there was one, stays (go on with --resume)\n");
+        leave("emass: stopped by a signal, in a call of the model that does not return: a "
+              "checkpoint, if one was written, remains (go on with --resume)\n");
     alarm(1);
 }
 

@@ -1,4 +1,4 @@
-/* What the program makes of signals: a run stops at its next planned point, with a checkpoint. */
+/* Handles signals: a run stops at its next planned point and writes a checkpoint. */
 #ifndef EM_APP_PROCESS_SIGNALS_H
 #define EM_APP_PROCESS_SIGNALS_H
 

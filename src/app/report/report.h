@@ -1,4 +1,4 @@
-/* `emass report`: what a run was and found, as one page for somebody who was not there. */
+/* `emass report`: one page with the config, the diagnostics and the results of a run. */
 #ifndef EM_APP_REPORT_REPORT_H
 #define EM_APP_REPORT_REPORT_H
 

@@ -146,7 +146,7 @@ em_status em_report_tempering(const em_report_data *data, em_json *json)
 
 /* ---------------------------------------------------------------- step size and acceptance */
 
-/* Means of a statistic over chains and stretches of iterations, and the range of the chains'. `x`
+/* Means of a statistic over chains and intervals of iterations, and the range of the chains'. `x`
  * counts iterations from the first of warmup. */
 typedef struct history {
     int64_t n;

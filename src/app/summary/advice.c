@@ -39,18 +39,18 @@ static em_status advise_on_files(em_judge *judge, FILE *out)
 
     if (incomplete)
         fprintf(out,
-                "Incomplete: the run that wrote %s did not reach its end; emass run --resume goes "
-                "on from its last checkpoint.\n",
+                "Incomplete: the run that wrote %s did not finish. Continue it from its last "
+                "checkpoint by emass run --resume.\n",
                 several ? em_reader_path(incomplete) : "this file");
     if (judge->evidence.optimiser)
         fprintf(out,
-                "No sample: %s is an optimiser, so that these numbers are of points on its way and "
-                "not of the posterior; a sampler is wanted for that (emass list samplers).\n",
+                "No sample: %s is an optimiser: these numbers describe points on its path and not "
+                "the posterior. Choose a sampler (emass list samplers).\n",
                 judge->evidence.optimiser);
     if (unlike)
         fprintf(out,
-                "Thinned unlike: %s; means and quantiles are good, and ESS, which takes all chains "
-                "as alike, is rough.\n",
+                "Thinned unlike: %s. Means and quantiles are right. ESS is rough, because it "
+                "treats all chains as equally thinned.\n",
                 unlike);
     em_release(&unlike);
     return status;
@@ -69,7 +69,7 @@ static void advise_on_nonfinite(const em_summary_table *table, const em_judge_co
     if (w.count)
         fprintf(out,
                 "Not finite: draws in %lld of %lld rows (%.0f of %s). The model overflows there: "
-                "look at its priors and its data.\n",
+                "check its priors and its data.\n",
                 (long long)w.count, (long long)table->n_row, w.value, w.row->name);
 }
 
@@ -79,9 +79,9 @@ static void advise_on_stillness(const em_judge *judge, FILE *out)
 
     if (f->n_still > 0)
         fprintf(out,
-                "Stood still: %lld of %lld chains (up to %lld draws in a row without a move). "
-                "Steps are too long for where they were, so that this part has the wrong weight: "
-                "raise target_accept, %sor reparameterise.\n",
+                "Stood still: %lld of %lld chains (up to %lld draws in a row without a move). The "
+                "steps are too long for the region where these chains were, so this region has the "
+                "wrong weight: raise target_accept, %sor reparameterise.\n",
                 (long long)f->n_still, (long long)judge->n_chain, (long long)f->longest_still,
                 judge->builds_trees ? "" : "use nuts, ");
 }
@@ -95,9 +95,9 @@ static void advise_on_growth(const em_summary_table *table, const em_judge_colum
             take(&w, &table->row[i], fabs(table->row[i].value[0]));
     if (w.count)
         fprintf(out,
-                "Improper: the draws of %lld of %lld rows grow without an end in sight (%s, mean "
-                "%.2g). The posterior may be improper: has every parameter a prior, and do the "
-                "data tell each of them from the others? No number of draws mends that.\n",
+                "Improper: the draws of %lld of %lld rows keep growing (%s, mean %.2g). The "
+                "posterior may be improper: check that every parameter has a prior, and that the "
+                "data distinguish the parameters from each other. More draws do not help.\n",
                 (long long)w.count, (long long)table->n_row, w.row->name, w.row->value[0]);
 }
 
@@ -109,8 +109,8 @@ static void advise_on_search(const em_judge *judge, FILE *out)
     if (isnan(log_mass))
         return;
     fprintf(out,
-            "A mode elsewhere: the search for modes found one with about %.2g times the mass of "
-            "those that the draws are in (Laplace approximation), and no draw is near to it. ",
+            "A mode elsewhere: the mode search found a mode with about %.2g times the mass of "
+            "those that the draws are in (Laplace approximation). No draw is near it. ",
             exp(log_mass));
     fputs(log_mass > 0 ? "The draws miss the larger part of the posterior. " : "", out);
     fputs("The weights of the modes are not known. Run again with another seed or more chains, or "
@@ -149,19 +149,19 @@ static void advise_on_r_hat(const em_judge *judge, const worst *w, int64_t n_row
             e->nested ? "Nested R-hat" : "R-hat", e->r_hat_limit, (long long)w->count,
             (long long)n_row, w->value, w->row->name);
     if (has_cause(judge))
-        fputs("The chains do not agree, for the reason above, and these numbers are not of the "
+        fputs("The chains do not agree, for the reason above. These numbers do not describe the "
               "posterior.\n",
               out);
     else if (w->value < slightly)
         fprintf(out,
-                "The chains do not agree quite yet, so that these numbers may be a little off: "
-                "draw more, as by run.draws: %lld.\n",
+                "The chains do not quite agree yet, so these numbers may be slightly wrong: draw "
+                "more, for example run.draws: %lld.\n",
                 more_draws(judge, factor));
     else
         fprintf(out,
-                "The chains do not agree yet, so these numbers are not of the posterior: run "
-                "longer, warmup included, as by run.draws: %lld. If that does not help, look for "
-                "parameters that the data do not tell apart, and reparameterise.\n",
+                "The chains do not agree yet, so these numbers do not describe the posterior. Run "
+                "longer, warmup included, for example run.draws: %lld. If that does not help, look "
+                "for parameters that the data do not distinguish, and reparameterise.\n",
                 more_draws(judge, factor));
 }
 
@@ -175,14 +175,15 @@ static void advise_on_ess(const em_judge *judge, const worst *w, int64_t n_row, 
     fprintf(out, "ESS below %g: %lld of %lld rows (lowest %.0f, %s). ", e->ess_limit,
             (long long)w->count, (long long)n_row, least, w->row->name);
     if (e->r_hat > e->r_hat_limit)
-        fputs("Where chains do not agree it says little else.\n", out);
+        fputs("Where chains do not agree, ESS adds no information.\n", out);
     else if (least > 0 && enough * e->ess_limit < most * least)
         fprintf(out,
-                "Too little for quantiles and for R-hat itself: draw more, as by run.draws: "
-                "%lld.\n",
+                "This is too small for quantiles and for R-hat itself: draw more, for example "
+                "run.draws: %lld.\n",
                 more_draws(judge, enough * e->ess_limit / least));
     else
-        fputs("Too little for quantiles and for R-hat itself: draw many more, or reparameterise.\n",
+        fputs("This is too small for quantiles and for R-hat itself: draw many more, or "
+              "reparameterise.\n",
               out);
 }
 
@@ -239,9 +240,9 @@ static void tell_place(const em_summary_table *table, const em_judge_columns *at
     if (!gather && x[EM_JUDGED_SHARE] > small)
         return; /* they are everywhere */
     fprintf(out,
-            gather ? "They gather where %s is %.3g to %.3g, as %.2g %% of all draws are. "
-                   : "They are nearest to each other in %s, at %.3g to %.3g, as %.2g %% of all "
-                     "draws are, which may be chance. ",
+            gather ? "They cluster where %s is %.3g to %.3g, a range with %.2g %% of all draws. "
+                   : "They are closest together in %s, at %.3g to %.3g, a range with %.2g %% of "
+                     "all draws. This may be chance. ",
             row->name, x[EM_JUDGED_LOW], x[EM_JUDGED_HIGH], 100 * x[EM_JUDGED_SHARE]);
 }
 
@@ -257,18 +258,18 @@ static void advise_on_divergences(const em_judge *judge, const em_summary_table 
     fprintf(out, "Divergences: %lld of %lld draws (%.3g %%). ", (long long)e->divergences,
             (long long)e->n_iteration, 100.0 * (double)e->divergences / (double)e->n_iteration);
     if (!judge->accepts) {
-        fputs("The step size is too large, and nothing rejects what it leads to: give "
+        fputs("The step size is too large, and this sampler rejects no step: give "
               "sampler.step_size a tenth of it, or less.\n",
               out);
         return;
     }
     tell_place(table, at, out);
     fputs(e->divergences <= limit
-              ? "So few are a warning: the integrator fails where the posterior bends sharply, "
-                "which may have a little too small a weight; with sampler.target_accept: 0.95 "
-                "they should go away.\n"
-              : "The integrator fails where the posterior bends sharply, and misses that part: "
-                "raise target_accept, reparameterise, or take sampler walnuts.\n",
+              ? "So few are only a warning. The integrator fails where the posterior bends "
+                "sharply, and this region may have slightly too little weight. "
+                "sampler.target_accept: 0.95 should prevent them.\n"
+              : "The integrator fails where the posterior bends sharply, and the draws miss this "
+                "region: raise target_accept, reparameterise, or use sampler walnuts.\n",
           out);
 }
 
@@ -276,29 +277,29 @@ static void advise_on_energy(const em_judge *judge, FILE *out)
 {
     if (judge->n_low_energy > 0)
         fprintf(out,
-                "E-BFMI below %g: %lld of %lld chains (lowest %.2g). The energy changes too "
-                "slowly to reach heavy tails, so that standard deviations and outer quantiles may "
-                "be too small: reparameterise the model, or draw more.\n",
+                "E-BFMI below %g: %lld of %lld chains (lowest %.2g). The energy changes too slowly "
+                "to reach heavy tails, so standard deviations and outer quantiles may be too "
+                "small: reparameterise the model, or draw more.\n",
                 EM_E_BFMI_LIMIT, (long long)judge->n_low_energy, (long long)judge->n_chain,
                 judge->evidence.findings.e_bfmi);
 }
 
 static void advise_on_warmup(const em_judge *judge, FILE *out)
 {
-    const int64_t rescued = judge->rescued_chains, redrawn = judge->redrawn_starts;
+    const int64_t moved = judge->reinitialised_chains, redrawn = judge->redrawn_starts;
 
-    if (rescued > 0)
+    if (moved > 0)
         fprintf(out,
-                "Rescued: in warmup %lld chain%s could not move at any step size and took another "
-                "chain's position (mass.rescue: true). R-hat does not know where %s came from: "
-                "with mass.rescue: false chains stay independent.\n",
-                (long long)rescued, plural(rescued), rescued == 1 ? "it" : "they");
+                "Reinitialised: in warmup %lld chain%s could not move at any step size and took "
+                "the position of another chain (mass.rescue: true). R-hat does not show that %s "
+                "not independent of it. With mass.rescue: false all chains are independent.\n",
+                (long long)moved, plural(moved), moved == 1 ? "it is" : "they are");
     if (redrawn > 0)
-        fprintf(out,
-                "Starts drawn anew: %lld, as the first one had no finite density, could not be "
-                "moved from, or led to an optimum of negligible mass. The chains are independent "
-                "all the same.\n",
-                (long long)redrawn);
+        fprintf(
+            out,
+            "Starts drawn anew: %lld, because the first start had no finite density, could not be "
+            "moved, or led to an optimum of negligible mass. The chains are still independent.\n",
+            (long long)redrawn);
 }
 
 static void advise_on_trees(const em_judge *judge, FILE *out)
@@ -307,8 +308,8 @@ static void advise_on_trees(const em_judge *judge, FILE *out)
 
     if (n > 0)
         fprintf(out,
-                "Saturated tree depth: %lld of %lld draws (%.3g %%). Trajectories were cut short, "
-                "which costs time and biases nothing: warm up longer, or allow deeper trees "
+                "Saturated tree depth: %lld of %lld draws (%.3g %%). Trajectories were cut short. "
+                "This costs time but causes no bias: warm up longer, or allow deeper trees "
                 "(sampler.max_treedepth).\n",
                 (long long)n, (long long)n_all, 100.0 * (double)n / (double)n_all);
 }

@@ -1,4 +1,4 @@
-/* What the numbers of a summary say about a run, and what to do about it. */
+/* Advice under a summary: what is wrong with the draws, and what to do about it. */
 #ifndef EM_APP_SUMMARY_ADVICE_H
 #define EM_APP_SUMMARY_ADVICE_H
 

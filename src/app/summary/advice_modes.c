@@ -147,9 +147,9 @@ static em_status tell_densities(const em_judge *judge, const view *v, const em_s
     *tells = highest - lowest > much;
     if (*tells)
         fprintf(out,
-                "The log density at %s about %.3g is %.3g lower than elsewhere, so that this mode "
-                "has hardly any of the mass, unless it is much wider: run again with another seed "
-                "or a smaller init_radius.",
+                "The log density at %s about %.3g is %.3g lower than elsewhere, so this mode has "
+                "hardly any mass, unless it is much wider: run again with another seed or a "
+                "smaller init_radius.",
                 row->name, mean_over(judge, v, v->mean, low, &n), highest - lowest);
     em_release(&mean);
     return EM_OK;
@@ -167,19 +167,19 @@ static em_status tell_row(em_judge *judge, const em_summary_table *table,
         v->n_cluster = v->cluster[c] >= v->n_cluster ? v->cluster[c] + 1 : v->n_cluster;
     find_means(judge, draws, v->mean);
     tell_places(judge, v, row, out);
-    fputs("Chains do not cross from one mode to another, so the weights of the modes are not "
-          "known, and longer runs do not help; with temper: {} in the config they are found. ",
+    fputs("Chains do not cross from one mode to another. So the weights of the modes are not "
+          "known, and longer runs do not help. A run with temper: {} in the config finds them. ",
           out);
     status = tell_densities(judge, v, row, out, &tells);
     if (!status && !tells)
         status = find_exchange(judge, table, at, v, row, draws, &other);
     if (!status && other)
         fprintf(out,
-                "%s and %s have exchanged their values, as components of a mixture do whose labels "
-                "mean nothing: order them, as by a type ordered in Stan.",
+                "%s and %s have exchanged their values, as the components of a mixture do when "
+                "their labels are arbitrary: order them, for example by Stan's type ordered.",
                 row->name, other->name);
     else if (!status && !tells)
-        fputs("Constrain the model to one mode where they are copies of each other, or "
+        fputs("Constrain the model to one mode if the modes are copies of each other, or "
               "reparameterise it.",
               out);
     return status;

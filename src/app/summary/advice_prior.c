@@ -121,8 +121,8 @@ static void advise_on_distance(const found *f, FILE *out)
             mean, most, f->location[worst], f->scale[worst]);
     if (count > 1)
         fprintf(out, "; and %lld more are beyond three", (long long)count - 1);
-    fprintf(out, ". The prior shapes the result: give a wider one in model.prior, or leave it and "
-                 "prior_scale out, for one on the scale of the data.\n");
+    fprintf(out, ". The prior shapes the result: give a wider one in model.prior, or omit it and "
+                 "prior_scale for a prior on the scale of the data.\n");
 }
 
 /* Minus the log density of the priors at the means. */
@@ -159,9 +159,8 @@ static em_status advise_on_sigma(em_reader *reader, double log_density, const fo
         if (ratio > unlike || ratio < 1 / unlike)
             fprintf(
                 out,
-                "Residuals unlike sigma: their standard deviation is near %.3g, where sigma is "
-                "fixed at %.4g, so that intervals are %.2g times too %s: leave model.sigma out, "
-                "and it is learned.\n",
+                "Residuals unlike sigma: their standard deviation is near %.3g, but sigma is fixed "
+                "at %.4g, so intervals are %.2g times too %s: omit model.sigma to estimate it.\n",
                 ratio * known[0], known[0], ratio > 1 ? ratio : 1 / ratio,
                 ratio > 1 ? "narrow" : "wide");
     }

@@ -48,18 +48,20 @@ em_status em_expect_draws(em_reader *reader, const char *group)
     const em_reader *unfinished = em_find_incomplete(reader);
     return em_fail(EM_EDATA, "%s: group %s has no draws%s",
                    em_reader_path(unfinished ? unfinished : reader), group,
-                   unfinished ? " yet: the run that writes it is in warmup, or was stopped there, "
-                                "and then goes on by the same emass run with --resume"
+                   unfinished ? " yet: its run is in warmup, or was stopped there; a stopped run "
+                                "goes on by the same emass run with --resume"
                               : "");
 }
 
 /* The sum of an attribute over the files. */
-static int64_t sum_of(em_reader *reader, const char *name)
+/* `before`: the attribute's name in files of earlier versions. */
+static int64_t sum_of(em_reader *reader, const char *name, const char *before)
 {
     int64_t count = 0, one;
 
     for (; reader; reader = em_reader_next(reader))
-        count += em_reader_int(reader, name, &one) ? one : 0;
+        if (em_reader_int(reader, name, &one) || em_reader_int(reader, before, &one))
+            count += one;
     return count;
 }
 
@@ -340,8 +342,8 @@ em_status em_judge_conclude(em_judge *judge, const em_summary_table *table,
     e->nested = em_superchains_of(judge->reader) > 0;
     e->n_iteration = judge->n_chain * judge->n_draw;
     e->mode_search_log_mass = largest_of(judge->reader, "mode_search_log_mass");
-    judge->redrawn_starts = sum_of(judge->reader, "redrawn_starts");
-    judge->rescued_chains = sum_of(judge->reader, "rescued_chains");
+    judge->redrawn_starts = sum_of(judge->reader, "redrawn_starts", "redrawn_starts");
+    judge->reinitialised_chains = sum_of(judge->reader, "reinitialised_chains", "rescued_chains");
     if (em_reader_text(judge->reader, "optimiser", &optimiser))
         e->optimiser = optimiser;
     if (!status)

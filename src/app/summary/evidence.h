@@ -1,7 +1,6 @@
 /*
- * What draws are worth: what the rows of a summary show, with the statistics of the sampler beside
- * them, as the evidence that a verdict rests on (run/convergence/verdict.h). All Local but
- * em_judge_combine.
+ * Collects the evidence for a verdict (run/convergence/verdict.h) from the rows of a summary and
+ * from the statistics of the sampler. All Local but em_judge_combine.
  */
 #ifndef EM_APP_SUMMARY_EVIDENCE_H
 #define EM_APP_SUMMARY_EVIDENCE_H
@@ -46,7 +45,7 @@ typedef struct em_judge {
     em_evidence evidence;   /* by em_judge_conclude */
     int64_t n_low_energy;   /* chains whose E-BFMI is below its limit */
     int64_t redrawn_starts; /* of the files */
-    int64_t rescued_chains;
+    int64_t reinitialised_chains;
 } em_judge;
 
 /*

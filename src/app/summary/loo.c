@@ -178,21 +178,22 @@ static void tell(const em_loo *loo, const char *cut, FILE *words)
     if (loo->n_undefined > 0)
         fprintf(words,
                 "Not finite: the log likelihoods of %lld of the observations are infinite or no "
-                "number in some draw, so that there is no sum; emass summary --group "
+                "number in some draw, so elpd_loo is undefined; emass summary --group "
                 "log_likelihood shows them.\n",
                 (long long)loo->n_undefined);
     if (loo->n_draw <= EM_PSIS_TOO_FEW)
-        fprintf(words,
-                "Too few draws: the tail of the weights is fitted from %d draws on; sample more.\n",
-                EM_PSIS_TOO_FEW + 1);
+        fprintf(
+            words,
+            "Too few draws: at least %d are needed to fit the tail of the weights; sample more.\n",
+            EM_PSIS_TOO_FEW + 1);
     else if (loo->n_high > 0)
         fprintf(words,
-                "Pareto k: above %.2f for %lld of the observations, which move the posterior so "
-                "much that elpd_loo is not to be relied on: look whether the model fits them, or "
-                "sample again without them.\n",
+                "Pareto k: above %.2f for %lld of the observations. They change the posterior so "
+                "much that elpd_loo is unreliable: check whether the model fits them, or sample "
+                "again without them.\n",
                 loo->good_k, (long long)loo->n_high);
     else if (loo->n_undefined == 0)
-        fprintf(words, "Pareto k is at most %.2f for all of them: elpd_loo can be relied on.\n",
+        fprintf(words, "Pareto k is at most %.2f for all observations: elpd_loo is reliable.\n",
                 loo->good_k);
 }
 

@@ -196,7 +196,7 @@ static em_status explain(const em_summary_table *table)
           "observations, high_k the observations whose Pareto k is too large. ",
           prose.words);
     if (isnan(second[AT_DIFFERENCE]))
-        fputs("Where elpd_loo is not defined, nothing can be said.\n", prose.words);
+        fputs("A model whose elpd_loo is undefined cannot be compared.\n", prose.words);
     else if (-second[AT_DIFFERENCE] < little ||
              -second[AT_DIFFERENCE] < few * second[AT_DIFFERENCE_SE])
         fprintf(prose.words,

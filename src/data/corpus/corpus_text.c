@@ -20,9 +20,9 @@
 enum { LONGEST_DOCUMENT = EM_LONGEST_DOCUMENT, EMPTY_FOR_ENTRY = 1000 };
 
 /* Documents of one run of lines of docword. */
-typedef struct stretch {
+typedef struct line_run {
     int64_t order, first, last, line; /* line: of the first */
-} stretch;
+} line_run;
 
 /* A file being read. */
 typedef struct reading {
@@ -37,8 +37,8 @@ typedef struct reading {
     int64_t n_document, n_entry; /* that a docword header says */
     em_lines *lines;             /* of the run being read */
     int64_t document;            /* being read, of docword; 0: none so far */
-    stretch *stretch;
-    int64_t n_stretch, stretch_capacity;
+    line_run *line_run;
+    int64_t n_line_run, line_run_capacity;
 } reading;
 
 /* ---------------------------------------------------------------- documents */
@@ -156,7 +156,7 @@ static em_status go_to(reading *r, int64_t document)
     if (document < r->document)
         return out_of_order(r, r->lines->number, document, r->document);
     if (r->document == 0 && !r->alone)
-        r->stretch[r->n_stretch - 1].first = document;
+        r->line_run[r->n_line_run - 1].first = document;
     else
         for (int64_t d = r->document > 0 ? r->document : 1; !status && d < document; d++)
             status = end_document(r);
@@ -236,47 +236,47 @@ static int64_t second_number_of(const char *line)
     return document_of(line + strspn(line, "0123456789"));
 }
 
-static em_status begin_stretch(reading *r, int64_t order)
+static em_status begin_line_run(reading *r, int64_t order)
 {
-    em_status status = em_array_reserve(&r->stretch, &r->stretch_capacity, r->n_stretch,
-                                        r->n_stretch + 1, sizeof *r->stretch);
+    em_status status = em_array_reserve(&r->line_run, &r->line_run_capacity, r->n_line_run,
+                                        r->n_line_run + 1, sizeof *r->line_run);
 
     if (!status)
-        r->stretch[r->n_stretch++] = (stretch){order, 0, 0, r->lines->number + 1};
+        r->line_run[r->n_line_run++] = (line_run){order, 0, 0, r->lines->number + 1};
     r->document = 0;
     return status;
 }
 
-static em_status end_stretch(reading *r)
+static em_status end_line_run(reading *r)
 {
-    stretch *own = &r->stretch[r->n_stretch - 1];
+    line_run *own = &r->line_run[r->n_line_run - 1];
 
     own->last = r->document;
     if (r->document > 0)
         return end_document(r);
-    r->n_stretch--; /* there was no line in it */
+    r->n_line_run--; /* there was no line in it */
     return EM_OK;
 }
 
 static int by_order(const void *a, const void *b)
 {
-    const int64_t x = ((const stretch *)a)->order, y = ((const stretch *)b)->order;
+    const int64_t x = ((const line_run *)a)->order, y = ((const line_run *)b)->order;
 
     return (x > y) - (x < y);
 }
 
 /* Documents without words between two runs of lines, and after the last one, are held by the rank
  * that holds what is before them. */
-static em_status fill_gaps(reading *r, int64_t n, const stretch *all)
+static em_status fill_gaps(reading *r, int64_t n, const line_run *all)
 {
-    const stretch begin = {.order = -1}, end = {.first = r->n_document + 1};
+    const line_run begin = {.order = -1}, end = {.first = r->n_document + 1};
     int64_t own = 0; /* of this rank's, the next one */
     em_status status = EM_OK;
 
     for (int64_t i = -1; !status && i < n; i++) {
-        const stretch *before = i < 0 ? &begin : &all[i], *next = i + 1 < n ? &all[i + 1] : &end;
+        const line_run *before = i < 0 ? &begin : &all[i], *next = i + 1 < n ? &all[i + 1] : &end;
         const bool holds = i < 0 ? em_world_rank() == 0
-                                 : own < r->n_stretch && r->stretch[own].order == before->order;
+                                 : own < r->n_line_run && r->line_run[own].order == before->order;
         own += holds && i >= 0;
         if (next->first <= before->last)
             return out_of_order(r, next->line, next->first, before->last);
@@ -292,7 +292,7 @@ static em_status fill_gaps(reading *r, int64_t n, const stretch *all)
 static em_status finish_docword(reading *r, int64_t line)
 {
     int64_t n, found = r->rows.found;
-    stretch *all = NULL;
+    line_run *all = NULL;
     em_status status = EM_OK;
 
     em_world_sum(1, &found);
@@ -307,7 +307,7 @@ static em_status finish_docword(reading *r, int64_t line)
             status = end_document(r);
         return status;
     }
-    status = em_world_gather(r->n_stretch, sizeof *all, r->stretch, &n, &all, NULL);
+    status = em_world_gather(r->n_line_run, sizeof *all, r->line_run, &n, &all, NULL);
     if (!status) {
         qsort(all, (size_t)n, sizeof *all, by_order);
         status = em_agree_first(fill_gaps(r, n, all), 0);
@@ -393,7 +393,7 @@ static em_status read_header(const reading *r, em_lines *lines, int64_t said[3])
 }
 
 /* What rank 0 finds there. Collective. */
-static em_status begin_docword(reading *r, em_feed_head *head)
+static em_status begin_docword(reading *r, em_parallel_lines_head *head)
 {
     em_lines *lines = NULL;
     int64_t said[5] = {0};
@@ -436,39 +436,39 @@ static em_status read_run(reading *r)
 }
 
 /* Local, while others do the same. Runs of rows have even orders: there may be others between. */
-static em_status read_runs(em_feed *feed, reading *r)
+static em_status read_runs(em_parallel_lines *input, reading *r)
 {
     int64_t order;
-    em_status status = em_feed_next(feed, &r->lines, &order);
+    em_status status = em_parallel_lines_next(input, &r->lines, &order);
 
     while (!status && r->lines) {
         status = em_table_begin_run(r->table, 2 * order);
         if (!status && r->docword && !r->alone)
-            status = begin_stretch(r, order);
+            status = begin_line_run(r, order);
         status = status ? status : read_run(r);
         if (!status && r->docword && !r->alone)
-            status = end_stretch(r);
-        status = status ? status : em_feed_next(feed, &r->lines, &order);
+            status = end_line_run(r);
+        status = status ? status : em_parallel_lines_next(input, &r->lines, &order);
     }
     return status;
 }
 
-static em_status read_documents(reading *r, const em_feed_head *head)
+static em_status read_documents(reading *r, const em_parallel_lines_head *head)
 {
-    em_feed *feed;
+    em_parallel_lines *input;
     int64_t counts[2] = {0};
     double line;
-    em_status status = em_feed_open(r->path, head, r->docword,
-                                    !r->docword     ? NULL
-                                    : r->by_columns ? second_number_of
-                                                    : document_of,
-                                    &feed);
+    em_status status = em_parallel_lines_open(r->path, head, r->docword,
+                                              !r->docword     ? NULL
+                                              : r->by_columns ? second_number_of
+                                                              : document_of,
+                                              &input);
 
     if (status)
         return status;
-    status = read_runs(feed, r);
-    line = (double)em_feed_line(feed);
-    em_feed_close(&feed);
+    status = read_runs(input, r);
+    line = (double)em_parallel_lines_line(input);
+    em_parallel_lines_close(&input);
     status = em_agree_first(status, (int64_t)line);
     if (status)
         return status;
@@ -510,7 +510,8 @@ static em_status look_at_market(reading *r, const em_corpus_options *options, co
                        : "%%MatrixMarket matrix coordinate, integer, real or pattern, general");
 }
 
-static em_status read_after(const em_corpus_options *options, em_feed_head *head, reading *r)
+static em_status read_after(const em_corpus_options *options, em_parallel_lines_head *head,
+                            reading *r)
 {
     double n_word;
     em_status status = EM_OK;
@@ -543,15 +544,15 @@ em_status em_corpus_read_text(const em_corpus_options *options, int64_t n_word, 
                  .alone = em_world_size() == 1,
                  .n_word = n_word ? n_word : EM_MOST_WORDS,
                  .whose = whose};
-    em_feed_head head;
+    em_parallel_lines_head head;
     em_status status = em_agree_first(em_table_make_sparse(table), 0);
 
-    status = status ? status : em_feed_look(options->data, &head);
+    status = status ? status : em_parallel_lines_look(options->data, &head);
     if (!status) {
         status = read_after(options, &head, &r);
         em_release(&head.line);
     }
     em_document_rows_release(&r.rows);
-    em_release(&r.stretch);
+    em_release(&r.line_run);
     return status;
 }

@@ -78,7 +78,8 @@ static em_status take_column(em_table *table, int64_t at, double **out)
 /* ---------------------------------------------------------------- which columns */
 
 /* The columns beside the features; the weights of rows that are predicted for may be missing. */
-static em_status find_beside(const em_table *table, const em_table_options *options, em_apart *a)
+static em_status find_beside(const em_table *table, const em_table_options *options,
+                             em_set_aside *a)
 {
     const char *weights = options->beside[EM_BESIDE_WEIGHTS];
     em_status status = EM_OK;
@@ -86,14 +87,14 @@ static em_status find_beside(const em_table *table, const em_table_options *opti
     if (table->is_chosen)
         memcpy(a->beside, table->beside_at, sizeof a->beside);
     else
-        status = em_apart_find_beside(options, table, a);
+        status = em_set_aside_find_beside(options, table, a);
     if (!status && !table->is_chosen && options->fitted && weights)
         status = em_choice_find(table, weights, &a->beside[EM_BESIDE_WEIGHTS]);
     return status;
 }
 
 /* No column may have two parts. */
-static em_status check_apart(const em_table *table, const em_apart *a)
+static em_status check_apart(const em_table *table, const em_set_aside *a)
 {
     for (int k = 0; k < EM_N_BESIDE; k++) {
         if (a->beside[k] < 0)
@@ -139,13 +140,13 @@ static em_status check_weights(const em_table *table)
 /* ---------------------------------------------------------------- they are taken */
 
 /* Columns to the right of one that was taken out move left by one. */
-static void move_left(em_apart *a, int64_t taken)
+static void move_left(em_set_aside *a, int64_t taken)
 {
     for (int k = 0; k < EM_N_BESIDE; k++)
         a->beside[k] -= a->beside[k] > taken;
 }
 
-static em_status take_beside(em_table *table, em_apart *a)
+static em_status take_beside(em_table *table, em_set_aside *a)
 {
     em_status status = EM_OK;
 
@@ -160,21 +161,21 @@ static em_status take_beside(em_table *table, em_apart *a)
 
 em_status em_table_take_beside(em_table *table, const em_table_options *options)
 {
-    em_apart a;
+    em_set_aside a;
     em_status status = find_beside(table, options, &a);
 
     a.response = -1;
     return status ? status : take_beside(table, &a);
 }
 
-em_status em_table_take_apart(em_table *table, const em_table_options *options)
+em_status em_table_set_aside(em_table *table, const em_table_options *options)
 {
-    em_apart a;
+    em_set_aside a;
     em_status status = find_beside(table, options, &a);
 
     a.response = table->is_chosen ? table->response_at : -1;
     if (!status && !table->is_chosen && !table->response)
-        status = em_apart_find_response(options, table, &a);
+        status = em_set_aside_find_response(options, table, &a);
     status = status ? status : check_apart(table, &a);
     if (!status && !table->response) {
         if (table->text) {

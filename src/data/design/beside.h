@@ -6,6 +6,6 @@
 
 /* Takes out the response and the columns beside the features, as the options say. Collective.
  * Errors, agreed: EM_EDATA, naming the first line with a negative weight; EM_EMEMORY. */
-em_status em_table_take_apart(em_table *table, const em_table_options *options);
+em_status em_table_set_aside(em_table *table, const em_table_options *options);
 
 #endif

@@ -113,7 +113,7 @@ static bool says_nothing(const em_table_options *o)
            !o->labelled && !o->fitted;
 }
 
-static bool is_beside(const em_apart *apart, int64_t column)
+static bool is_beside(const em_set_aside *apart, int64_t column)
 {
     for (int k = 0; k < EM_N_BESIDE; k++)
         if (apart->beside[k] == column)
@@ -121,8 +121,8 @@ static bool is_beside(const em_apart *apart, int64_t column)
     return false;
 }
 
-em_status em_apart_find_beside(const em_table_options *options, const em_table *table,
-                               em_apart *out)
+em_status em_set_aside_find_beside(const em_table_options *options, const em_table *table,
+                                   em_set_aside *out)
 {
     em_status status = EM_OK;
     char what[32];
@@ -137,8 +137,8 @@ em_status em_apart_find_beside(const em_table_options *options, const em_table *
     return status;
 }
 
-em_status em_apart_find_response(const em_table_options *options, const em_table *table,
-                                 em_apart *apart)
+em_status em_set_aside_find_response(const em_table_options *options, const em_table *table,
+                                     em_set_aside *apart)
 {
     if (options->response)
         return find(table, "response column", options->response, &apart->response);
@@ -151,13 +151,13 @@ em_status em_apart_find_response(const em_table_options *options, const em_table
 static em_status find_apart(making *m)
 {
     const em_table_options *o = m->options;
-    em_apart *apart = &m->choice->apart;
-    const em_status status = em_apart_find_beside(o, m->table, apart);
+    em_set_aside *apart = &m->choice->apart;
+    const em_status status = em_set_aside_find_beside(o, m->table, apart);
 
     apart->response = -1;
     return status || o->formula || o->fitted || m->table->response
                ? status
-               : em_apart_find_response(o, m->table, apart);
+               : em_set_aside_find_response(o, m->table, apart);
 }
 
 static em_status take_formula(making *m)
@@ -223,7 +223,7 @@ static em_status take_columns(making *m)
             status =
                 em_fail(EM_ECONFIG,
                         "model.columns: found '%s' beside '%s', expected columns to use, or "
-                        "to leave out (-name), not both",
+                        "columns to leave out (-name), not both",
                         em_excerpt_of(chosen->value[i]).text, em_excerpt_of(chosen->value[0]).text);
     }
     return status;

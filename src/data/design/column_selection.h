@@ -1,4 +1,5 @@
-/* Which columns of a file are used and as what, known from their names before a row is read. */
+/* Selects the columns of a file by their names, before a row is read: which are used, and in which
+ * role. */
 #ifndef EM_DATA_DESIGN_COLUMN_SELECTION_H
 #define EM_DATA_DESIGN_COLUMN_SELECTION_H
 
@@ -11,15 +12,15 @@ typedef enum em_use {
 } em_use;
 
 /* Columns that are no features; -1: none. */
-typedef struct em_apart {
+typedef struct em_set_aside {
     int64_t response, beside[EM_N_BESIDE];
-} em_apart;
+} em_set_aside;
 
 typedef struct em_choice {
     int64_t n_column, n_used;
     em_use *use;         /* [n_column] */
     const char **factor; /* [n_column] as em_table has it */
-    em_apart apart;
+    em_set_aside apart;
     bool drops; /* rows with a missing value are left out */
 } em_choice;
 
@@ -35,10 +36,10 @@ em_status em_choice_find(const em_table *table, const char *name, int64_t *colum
 
 /* Finds the columns beside the features by their names, but for the weights of new rows to predict;
  * then the response: the last other column where none is named. Local. Errors: EM_EDATA. */
-em_status em_apart_find_beside(const em_table_options *options, const em_table *table,
-                               em_apart *out);
-em_status em_apart_find_response(const em_table_options *options, const em_table *table,
-                                 em_apart *apart);
+em_status em_set_aside_find_beside(const em_table_options *options, const em_table *table,
+                                   em_set_aside *out);
+em_status em_set_aside_find_response(const em_table_options *options, const em_table *table,
+                                     em_set_aside *apart);
 
 /* The number of features of sparse data, if the option `columns` is one number; below 1: as many as
  * there are. Local. */

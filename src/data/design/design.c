@@ -126,7 +126,7 @@ static void put(const filling *f, double *row, int64_t j, double value)
 }
 
 /* Into tiles, column by column. */
-static void take_dense(const filling *f, const em_piece *piece)
+static void take_dense(const filling *f, const em_row_block *piece)
 {
     const em_tiled *x = &f->design->dense;
 
@@ -144,7 +144,7 @@ static void take_dense(const filling *f, const em_piece *piece)
     }
 }
 
-static em_status take_sparse(filling *f, const em_piece *piece)
+static em_status take_sparse(filling *f, const em_row_block *piece)
 {
     int64_t to = f->start[piece->row];
     const int64_t end =
@@ -169,7 +169,7 @@ static em_status take_sparse(filling *f, const em_piece *piece)
     return status;
 }
 
-static void take_beside(em_design *design, const em_piece *piece)
+static void take_beside(em_design *design, const em_row_block *piece)
 {
     const double *exposure = piece->beside[EM_BESIDE_EXPOSURE],
                  *offset = piece->beside[EM_BESIDE_OFFSET],
@@ -184,7 +184,7 @@ static void take_beside(em_design *design, const em_piece *piece)
     }
 }
 
-static em_status take(void *to, const em_piece *piece)
+static em_status take(void *to, const em_row_block *piece)
 {
     filling *f = to;
 
@@ -288,7 +288,8 @@ static em_status fill(const em_table *table, const em_table_options *options,
     em_status status = prepare(table, options, scaling, &f);
 
     if (!status)
-        status = em_hand_out(table, design->rows.first, writes ? design->rows.count : 0, take, &f);
+        status = em_redistribute_rows(table, design->rows.first, writes ? design->rows.count : 0,
+                                      take, &f);
     status = status ? status : em_agree_first(share(&f), 0);
     em_release_all(&f.start, &f.column, &f.value);
     return status;

@@ -1,5 +1,5 @@
 /*
- * What the columns of a design are made of: numbers as they are, factors by a column for each level
+ * The terms of a design: numbers as they are, factors by a column for each level
  * but the first (treatment coding), and products of these, as a formula has them.
  */
 #ifndef EM_DATA_DESIGN_FEATURES_H

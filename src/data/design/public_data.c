@@ -18,7 +18,7 @@ typedef struct holding {
     em_node_array *holders;
 } holding;
 
-static em_status take(void *to, const em_piece *piece)
+static em_status take(void *to, const em_row_block *piece)
 {
     holding *h = to;
     const int64_t n = h->data.n_column, n_left = n - (piece->response != NULL);
@@ -58,8 +58,9 @@ static em_status hold(const em_table *table, holding *h)
                                                   sizeof *h->value, &h->value),
                            0);
     if (!status)
-        status = em_hand_out(table, h->data.rows.first,
-                             em_node_array_writes(h->holders) ? h->data.rows.count : 0, take, h);
+        status = em_redistribute_rows(table, h->data.rows.first,
+                                      em_node_array_writes(h->holders) ? h->data.rows.count : 0,
+                                      take, h);
     if (!status)
         em_node_array_publish(h->holders, h->value);
     h->data.value = h->value;

@@ -22,7 +22,7 @@ em_status em_table_take_response(em_table *table, const em_table_options *option
                        "%s:1: found a LIBSVM file and response '%s', expected no response: it is "
                        "the label",
                        table->path, options->response);
-    status = em_table_take_apart(table, options);
+    status = em_table_set_aside(table, options);
     if (!status && options->columns > 0 && options->columns != table->n_column)
         status = em_fail(EM_EDATA, "%s:1: found %lld features, expected columns: %lld", table->path,
                          (long long)table->n_column, (long long)options->columns);

@@ -1,6 +1,6 @@
 /*
- * What a formula makes of columns: log(x), I(x^2 + 1), poly(x, 2). A number, or the columns of a
- * polynomial, of each row.
+ * Columns that a formula computes from others: log(x), I(x^2 + 1), poly(x, 2). Each gives a number,
+ * or the columns of a polynomial, for each row.
  */
 #ifndef EM_DATA_FORMULA_DERIVED_H
 #define EM_DATA_FORMULA_DERIVED_H

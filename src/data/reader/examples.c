@@ -211,8 +211,8 @@ static em_status read_own(supply *s, uint8_t *out)
 
 /* Items first .. first + count - 1, which the dealer has in `piece`, to whoever wants some of them.
  */
-static void hand_out(const supply *s, int dealer, int64_t first, int64_t count,
-                     const uint8_t *piece, uint8_t *out)
+static void distribute(const supply *s, int dealer, int64_t first, int64_t count,
+                       const uint8_t *piece, uint8_t *out)
 {
     const int64_t item = em_idx_item(s->idx), end = first + count;
     const int me = em_world_rank();
@@ -237,7 +237,7 @@ static void hand_out(const supply *s, int dealer, int64_t first, int64_t count,
 
 /* All of a packed file, by rank 0; after an error what it hands out is of no meaning. Collective.
  */
-static em_status read_and_hand_out(supply *s, uint8_t *out)
+static em_status read_and_distribute(supply *s, uint8_t *out)
 {
     enum { DEALER = 0, PIECE_BYTES = 1 << 20 };
     const bool deals = em_world_rank() == DEALER;
@@ -252,7 +252,7 @@ static em_status read_and_hand_out(supply *s, uint8_t *out)
         const int64_t count = n - first < step ? n - first : step;
         if (deals && !status)
             status = em_idx_read(s->idx, first, count, piece, &s->hash);
-        hand_out(s, DEALER, first, count, piece, out);
+        distribute(s, DEALER, first, count, piece, out);
     }
     em_release(&piece);
     return status;
@@ -271,7 +271,7 @@ static em_status read_items(em_examples *e, supply *s, uint8_t **out)
             em_node_array_allocate(e->holders, rows->count * em_idx_item(s->idx), 1, out), 0);
     if (status)
         return status;
-    status = em_idx_is_plain(s->idx) ? read_own(s, *out) : read_and_hand_out(s, *out);
+    status = em_idx_is_plain(s->idx) ? read_own(s, *out) : read_and_distribute(s, *out);
     status = em_agree_first(status, rows->first);
     if (!status)
         em_node_array_publish(e->holders, *out);

@@ -1,7 +1,7 @@
 /*
  * Observations for models that look at single ones: inputs and a response each, distributed to
- * shards, with one copy for the ranks of a node. Images and labels in IDX stay bytes: of plain
- * files each rank reads its part, packed ones are unpacked by rank 0 and sent. Tables are read as
+ * shards. The ranks of a node share one copy. Images and labels in IDX stay bytes. Each rank reads
+ * its part of a plain file; rank 0 unpacks a compressed one and sends the parts. Tables are read as
  * in emass/data.h.
  */
 #ifndef EM_DATA_READER_EXAMPLES_H

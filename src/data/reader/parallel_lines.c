@@ -21,17 +21,17 @@ typedef struct notice {
     int64_t number, order;
 } notice;
 
-struct em_feed {
-    em_lines *lines;  /* of this rank */
-    em_lines *packed; /* the whole file, where this rank unpacks and deals it */
-    em_feed_key *key; /* NULL: lines are dealt one by one */
+struct em_parallel_lines {
+    em_lines *lines;            /* of this rank */
+    em_lines *packed;           /* the whole file, where this rank unpacks and deals it */
+    em_parallel_lines_key *key; /* NULL: lines are dealt one by one */
     bool plain, ended;
     int64_t n_block; /* dealt so far */
 };
 
 /* ---------------------------------------------------------------- the first line */
 
-static em_status read_first_line(const char *path, em_feed_head *head)
+static em_status read_first_line(const char *path, em_parallel_lines_head *head)
 {
     em_lines *lines;
     char *line;
@@ -51,12 +51,12 @@ static em_status read_first_line(const char *path, em_feed_head *head)
     return status;
 }
 
-em_status em_feed_look(const char *path, em_feed_head *head)
+em_status em_parallel_lines_look(const char *path, em_parallel_lines_head *head)
 {
     em_status status;
     int64_t length = -1;
 
-    *head = (em_feed_head){NULL, 0, 0, false};
+    *head = (em_parallel_lines_head){NULL, 0, 0, false};
     status = em_agree_first(em_world_rank() == 0 ? read_first_line(path, head) : EM_OK, 0);
     if (!status) {
         char *line = head->line;
@@ -94,7 +94,7 @@ static em_status file_length(const char *path, int64_t *length)
 
 /* Moves `first` on to where a line of another key begins than the one before has. What cannot be
  * read there is left to whoever will read it. */
-static em_status move_to_key(const char *path, em_feed_key *key, int64_t *first)
+static em_status move_to_key(const char *path, em_parallel_lines_key *key, int64_t *first)
 {
     em_lines *lines;
     char *line = NULL;
@@ -116,8 +116,8 @@ static em_status move_to_key(const char *path, em_feed_key *key, int64_t *first)
 }
 
 /* The range of this rank, and that of the next one, which ends it. */
-static em_status find_range(const char *path, int64_t offset, em_feed_key *key, int64_t *first,
-                            int64_t *limit)
+static em_status find_range(const char *path, int64_t offset, em_parallel_lines_key *key,
+                            int64_t *first, int64_t *limit)
 {
     const int64_t size = em_world_size(), rank = em_world_rank();
     int64_t length = 0, n, *all = NULL;
@@ -139,10 +139,11 @@ static em_status find_range(const char *path, int64_t offset, em_feed_key *key, 
 }
 
 /* Two passes over the range: messages name lines, whose numbers take the newlines before. */
-static em_status open_range(const char *path, int64_t offset, int64_t number, em_feed *feed)
+static em_status open_range(const char *path, int64_t offset, int64_t number,
+                            em_parallel_lines *input)
 {
     int64_t first, limit, newlines = 0;
-    em_status status = find_range(path, offset, feed->key, &first, &limit);
+    em_status status = find_range(path, offset, input->key, &first, &limit);
 
     if (!status && em_world_size() > 1)
         status = em_lines_count(path, first, limit, &newlines);
@@ -150,28 +151,28 @@ static em_status open_range(const char *path, int64_t offset, int64_t number, em
     if (status)
         return status;
     newlines = em_world_sum_before(newlines);
-    return em_agree_first(em_lines_open_range(path, first, limit, number + newlines, &feed->lines),
+    return em_agree_first(em_lines_open_range(path, first, limit, number + newlines, &input->lines),
                           0);
 }
 
 /* ---------------------------------------------------------------- packed files */
 
-static em_status open_packed(const char *path, int64_t offset, em_feed *feed)
+static em_status open_packed(const char *path, int64_t offset, em_parallel_lines *input)
 {
-    em_status status = em_lines_open_blocks(path, &feed->lines);
+    em_status status = em_lines_open_blocks(path, &input->lines);
 
     if (!status && em_world_rank() == 0)
-        status = em_lines_open(path, &feed->packed);
-    while (!status && feed->packed && em_lines_offset(feed->packed) < offset) {
+        status = em_lines_open(path, &input->packed);
+    while (!status && input->packed && em_lines_offset(input->packed) < offset) {
         char *line; /* none of them is longer than the head was */
-        status = em_lines_next(feed->packed, &line);
+        status = em_lines_next(input->packed, &line);
     }
     return em_agree_first(status, 0);
 }
 
 /* What is at the end of a block goes into the next one, where its lines may be of the key of those
  * that follow. */
-static int64_t end_of_keys(em_feed_key *key, const char *block, int64_t length)
+static int64_t end_of_keys(em_parallel_lines_key *key, const char *block, int64_t length)
 {
     const char *at = block + length;
     int64_t last = -1;
@@ -188,14 +189,15 @@ static int64_t end_of_keys(em_feed_key *key, const char *block, int64_t length)
 }
 
 /* Whole lines, at least `least` bytes of them, and no key is cut. */
-static em_status next_block(em_feed *feed, int64_t least, const char **block, int64_t *length)
+static em_status next_block(em_parallel_lines *input, int64_t least, const char **block,
+                            int64_t *length)
 {
-    em_lines *lines = feed->packed;
+    em_lines *lines = input->packed;
     int64_t before = -1, end = 0;
     em_status status = em_lines_next_block(lines, least, block, length);
 
-    while (!status && feed->key && !em_lines_are_over(lines) && *length > before) {
-        end = end_of_keys(feed->key, *block, *length);
+    while (!status && input->key && !em_lines_are_over(lines) && *length > before) {
+        end = end_of_keys(input->key, *block, *length);
         em_lines_give_back(lines, *length - end);
         if (end > 0) {
             *length = end;
@@ -212,33 +214,33 @@ static int64_t block_size(int64_t n_block)
     return n_block < 10 ? FIRST_BLOCK << n_block : LARGEST_BLOCK;
 }
 
-static void deal_the_end(em_feed *feed)
+static void deal_the_end(em_parallel_lines *input)
 {
     const notice none = {-1, 0, 0};
 
-    for (int rank = 1; !feed->ended && rank < em_world_size(); rank++)
+    for (int rank = 1; !input->ended && rank < em_world_size(); rank++)
         em_send(rank, sizeof none, &none);
-    feed->ended = true;
+    input->ended = true;
 }
 
 /* Rank 0: deals until the next block is its own. */
-static em_status deal(em_feed *feed, int64_t *order)
+static em_status deal(em_parallel_lines *input, int64_t *order)
 {
-    while (!feed->ended) {
-        const notice next = {0, feed->packed->number, feed->n_block};
-        const int whose = (int)(feed->n_block % em_world_size());
+    while (!input->ended) {
+        const notice next = {0, input->packed->number, input->n_block};
+        const int whose = (int)(input->n_block % em_world_size());
         const char *block;
         char *room;
         int64_t length = 0;
         em_status status =
-            next_block(feed, block_size(feed->n_block++ / em_world_size()), &block, &length);
+            next_block(input, block_size(input->n_block++ / em_world_size()), &block, &length);
 
         if (status || length == 0) {
-            deal_the_end(feed);
+            deal_the_end(input);
             return status;
         }
         if (whose == em_world_rank()) {
-            status = em_lines_block(feed->lines, length, next.number, &room);
+            status = em_lines_block(input->lines, length, next.number, &room);
             if (!status)
                 memcpy(room, block, (size_t)length);
             *order = next.order;
@@ -251,19 +253,19 @@ static em_status deal(em_feed *feed, int64_t *order)
 }
 
 /* The others: also where there is no room for a block it is received. */
-static em_status receive(em_feed *feed, int64_t *order)
+static em_status receive(em_parallel_lines *input, int64_t *order)
 {
     notice next;
     char *room = NULL;
     em_status status = EM_OK;
 
-    if (feed->ended)
+    if (input->ended)
         return EM_OK;
     em_receive(0, sizeof next, &next);
-    feed->ended = next.length < 0;
-    if (feed->ended)
+    input->ended = next.length < 0;
+    if (input->ended)
         return EM_OK;
-    status = em_lines_block(feed->lines, next.length, next.number, &room);
+    status = em_lines_block(input->lines, next.length, next.number, &room);
     em_receive(0, next.length, room);
     *order = next.order;
     return status;
@@ -271,8 +273,9 @@ static em_status receive(em_feed *feed, int64_t *order)
 
 /* ---------------------------------------------------------------- both */
 
-em_status em_feed_open(const char *path, const em_feed_head *head, bool after_head,
-                       em_feed_key *key, em_feed **out)
+em_status em_parallel_lines_open(const char *path, const em_parallel_lines_head *head,
+                                 bool after_head, em_parallel_lines_key *key,
+                                 em_parallel_lines **out)
 {
     const int64_t offset = after_head ? head->offset : 0, number = after_head ? head->number : 0;
     em_status status = em_agree_first(em_allocate(1, sizeof **out, out), 0);
@@ -286,46 +289,46 @@ em_status em_feed_open(const char *path, const em_feed_head *head, bool after_he
     status = head->plain ? open_range(path, offset, number, *out) : open_packed(path, offset, *out);
     (*out)->ended = status < 0; /* nobody deals */
     if (status)
-        em_feed_close(out);
+        em_parallel_lines_close(out);
     return status;
 }
 
-em_status em_feed_next(em_feed *feed, em_lines **lines, int64_t *order)
+em_status em_parallel_lines_next(em_parallel_lines *input, em_lines **lines, int64_t *order)
 {
     em_status status = EM_OK;
 
     *order = -1;
     if (em_fault("data-slow"))
         sleep(7);
-    if (feed->plain) {
-        *order = feed->ended ? -1 : em_world_rank();
-        feed->ended = true;
+    if (input->plain) {
+        *order = input->ended ? -1 : em_world_rank();
+        input->ended = true;
     } else {
-        status = feed->packed ? deal(feed, order) : receive(feed, order);
+        status = input->packed ? deal(input, order) : receive(input, order);
     }
-    *lines = *order >= 0 ? feed->lines : NULL;
+    *lines = *order >= 0 ? input->lines : NULL;
     return status;
 }
 
-int64_t em_feed_line(const em_feed *feed)
+int64_t em_parallel_lines_line(const em_parallel_lines *input)
 {
-    return feed->ended && feed->packed && feed->packed->number > feed->lines->number
-               ? feed->packed->number
-               : feed->lines->number;
+    return input->ended && input->packed && input->packed->number > input->lines->number
+               ? input->packed->number
+               : input->lines->number;
 }
 
-void em_feed_close(em_feed **out)
+void em_parallel_lines_close(em_parallel_lines **out)
 {
-    em_feed *feed = *out;
+    em_parallel_lines *input = *out;
     int64_t order;
 
-    if (!feed)
+    if (!input)
         return;
-    if (feed->packed)
-        deal_the_end(feed);
-    while (!feed->plain && !feed->ended)
-        (void)receive(feed, &order); /* what it says of memory is of no use any more */
-    em_lines_close(&feed->lines);
-    em_lines_close(&feed->packed);
+    if (input->packed)
+        deal_the_end(input);
+    while (!input->plain && !input->ended)
+        (void)receive(input, &order); /* what it says of memory is of no use any more */
+    em_lines_close(&input->lines);
+    em_lines_close(&input->packed);
     em_release(out);
 }

@@ -1,46 +1,48 @@
 /*
- * The lines of one text file, dealt to all ranks: of a plain file each reads a range of its bytes,
- * up to the end of the last line that begins in it; a compressed one rank 0 unpacks and deals in
- * blocks of whole lines.
+ * A parallel reader of the lines of one text file. Of a plain file each rank reads a range of bytes
+ * and the rest of the last line that begins in it. A compressed file is unpacked by rank 0, which
+ * sends blocks of whole lines to the ranks in turn.
  */
 #ifndef EM_DATA_READER_PARALLEL_LINES_H
 #define EM_DATA_READER_PARALLEL_LINES_H
 
 #include "data/reader/lines.h"
 
-typedef struct em_feed em_feed;
+typedef struct em_parallel_lines em_parallel_lines;
 
 /* What is said of a file by its first line, which is the same on all ranks. */
-typedef struct em_feed_head {
+typedef struct em_parallel_lines_head {
     char *line;     /* freed by em_release; NULL: there is none */
     int64_t number; /* of that line */
     int64_t offset; /* where the next one begins */
     bool plain;
-} em_feed_head;
+} em_parallel_lines_head;
 
 /* Collective. Errors, agreed: EM_EDATA, EM_EMEMORY. */
-em_status em_feed_look(const char *path, em_feed_head *head);
+em_status em_parallel_lines_look(const char *path, em_parallel_lines_head *head);
 
 /* The key of a line: neighbours of one key stay with one rank. The line ends with a newline or a
  * zero; -1: a blank one. Local. */
-typedef int64_t em_feed_key(const char *line);
+typedef int64_t em_parallel_lines_key(const char *line);
 
 /* Begins with the line at byte `offset` of the content, after line `number`: those that `head` has,
  * or 0 and 0. `key` NULL: every line is for itself. Collective. Errors, agreed: as
  * em_lines_open. */
-em_status em_feed_open(const char *path, const em_feed_head *head, bool after_head,
-                       em_feed_key *key, em_feed **out);
+em_status em_parallel_lines_open(const char *path, const em_parallel_lines_head *head,
+                                 bool after_head, em_parallel_lines_key *key,
+                                 em_parallel_lines **out);
 
 /* The next run of lines of this rank, which em_lines_next then hands out: *lines, NULL when there
  * are no more; *order says where it belongs among those of all ranks. Local to the ranks that work
- * on the file: each asks until there are no more, or calls em_feed_close. Errors: as
+ * on the file: each asks until there are no more, or calls em_parallel_lines_close. Errors: as
  * em_lines_next. */
-em_status em_feed_next(em_feed *feed, em_lines **lines, int64_t *order);
+em_status em_parallel_lines_next(em_parallel_lines *input, em_lines **lines, int64_t *order);
 
 /* The line that was last read, here or by the rank that unpacks. Local. */
-int64_t em_feed_line(const em_feed *feed);
+int64_t em_parallel_lines_line(const em_parallel_lines *input);
 
-/* Closes the feed; NULL-safe. A rank that stops early discards the rest. Local, as em_feed_next. */
-void em_feed_close(em_feed **feed);
+/* Closes the input; NULL-safe. A rank that stops early discards the rest. Local, as
+ * em_parallel_lines_next. */
+void em_parallel_lines_close(em_parallel_lines **input);
 
 #endif

@@ -131,7 +131,8 @@ static em_status choose(const em_table_options *options, reading *r)
     return em_choice_mark(r->form.choice, table);
 }
 
-static em_status begin(const em_table_options *options, const em_feed_head *head, reading *r)
+static em_status begin(const em_table_options *options, const em_parallel_lines_head *head,
+                       reading *r)
 {
     em_lines *place = NULL; /* for messages */
     em_status status = EM_OK;
@@ -179,35 +180,37 @@ static em_status read_run(em_lines *lines, reading *r)
 }
 
 /* Local, while others do the same. */
-static em_status read_runs(em_feed *feed, reading *r)
+static em_status read_runs(em_parallel_lines *input, reading *r)
 {
     em_lines *lines;
     int64_t order;
-    em_status status = em_feed_next(feed, &lines, &order);
+    em_status status = em_parallel_lines_next(input, &lines, &order);
 
     while (!status && lines) {
         status = em_table_begin_run(r->table, order);
         status = status ? status : read_run(lines, r);
-        status = status ? status : em_feed_next(feed, &lines, &order);
+        status = status ? status : em_parallel_lines_next(input, &lines, &order);
     }
     return status;
 }
 
-static em_status read_rows(const em_table_options *options, const em_feed_head *head, reading *r)
+static em_status read_rows(const em_table_options *options, const em_parallel_lines_head *head,
+                           reading *r)
 {
-    em_feed *feed;
+    em_parallel_lines *input;
     int64_t line;
-    em_status status = em_feed_open(options->data, head, r->has_header, NULL, &feed);
+    em_status status = em_parallel_lines_open(options->data, head, r->has_header, NULL, &input);
 
     if (status)
         return status;
-    status = read_runs(feed, r);
-    line = em_feed_line(feed);
-    em_feed_close(&feed);
+    status = read_runs(input, r);
+    line = em_parallel_lines_line(input);
+    em_parallel_lines_close(&input);
     return em_agree_first(status, line);
 }
 
-static em_status read_after(const em_table_options *options, const em_feed_head *head, reading *r)
+static em_status read_after(const em_table_options *options, const em_parallel_lines_head *head,
+                            reading *r)
 {
     em_status status = em_agree_first(begin(options, head, r), 0);
     int64_t rows[2];
@@ -237,8 +240,8 @@ static em_status read_after(const em_table_options *options, const em_feed_head 
 em_status em_read_text(const em_table_options *options, em_table *table)
 {
     reading r = {.table = table};
-    em_feed_head head;
-    em_status status = em_feed_look(options->data, &head);
+    em_parallel_lines_head head;
+    em_status status = em_parallel_lines_look(options->data, &head);
 
     status = status ? status : read_after(options, &head, &r);
     em_choice_destroy(&r.form.choice);

@@ -74,14 +74,14 @@ static void send_all(const route *r)
     }
 }
 
-static em_piece own_piece(const em_table *t, int64_t held, int64_t count)
+static em_row_block own_piece(const em_table *t, int64_t held, int64_t count)
 {
     const int64_t at = first_value(t, held);
-    em_piece piece = {.count = count,
-                      .response = t->response ? t->response + held : NULL,
-                      .value = t->value ? t->value + at : NULL,
-                      .start = t->column ? t->start + held : NULL,
-                      .column = t->column ? t->column + at : NULL};
+    em_row_block piece = {.count = count,
+                          .response = t->response ? t->response + held : NULL,
+                          .value = t->value ? t->value + at : NULL,
+                          .start = t->column ? t->start + held : NULL,
+                          .column = t->column ? t->column + at : NULL};
 
     for (int k = 0; k < EM_N_BESIDE; k++)
         piece.beside[k] = t->beside[k] ? t->beside[k] + held : NULL;
@@ -89,7 +89,7 @@ static em_piece own_piece(const em_table *t, int64_t held, int64_t count)
 }
 
 /* All of it is received, also what there is no room for. */
-static em_status receive_piece(route *r, int rank, int64_t count, em_piece *piece)
+static em_status receive_piece(route *r, int rank, int64_t count, em_row_block *piece)
 {
     const em_table *t = r->table;
     int64_t n = count * t->n_column;
@@ -109,11 +109,11 @@ static em_status receive_piece(route *r, int rank, int64_t count, em_piece *piec
     for (int k = 0; k < EM_N_BESIDE; k++)
         if (t->beside[k])
             em_receive(rank, count * (int64_t)sizeof *r->beside[k], r->beside[k]);
-    *piece = (em_piece){.count = count,
-                        .response = t->response ? r->response : NULL,
-                        .value = r->value,
-                        .start = t->column ? r->start : NULL,
-                        .column = t->column ? r->column : NULL};
+    *piece = (em_row_block){.count = count,
+                            .response = t->response ? r->response : NULL,
+                            .value = r->value,
+                            .start = t->column ? r->start : NULL,
+                            .column = t->column ? r->column : NULL};
     for (int k = 0; k < EM_N_BESIDE; k++)
         piece->beside[k] = t->beside[k] ? r->beside[k] : NULL;
     return status;
@@ -130,7 +130,7 @@ static em_status take_all(route *r, em_take *take, void *to)
         common_rows(run, mine, &from, &end);
         for (int64_t row = from; row < end; row += r->step) {
             const int64_t count = end - row < r->step ? end - row : r->step;
-            em_piece piece;
+            em_row_block piece;
             em_status received = EM_OK;
             if (run->rank == em_world_rank())
                 piece = own_piece(r->table, run->held + row - run->row, count);
@@ -167,7 +167,8 @@ static em_status prepare(int64_t first, int64_t count, route *r)
     return em_agree_first(status, 0);
 }
 
-em_status em_hand_out(const em_table *table, int64_t first, int64_t count, em_take *take, void *to)
+em_status em_redistribute_rows(const em_table *table, int64_t first, int64_t count, em_take *take,
+                               void *to)
 {
     route r = {.table = table};
     em_status status = prepare(first, count, &r);
@@ -187,7 +188,7 @@ em_status em_hand_out(const em_table *table, int64_t first, int64_t count, em_ta
 /* ---------------------------------------------------------------- in place of what was read */
 
 /* Appends a piece to the rows of a table that is being made. */
-static em_status append(void *untyped, const em_piece *piece)
+static em_status append(void *untyped, const em_row_block *piece)
 {
     em_table *t = untyped;
     const int64_t n =
@@ -244,7 +245,7 @@ em_status em_table_hold(em_table *table, int64_t first, int64_t count)
     em_table held = {.n_column = table->n_column};
     em_status status = make_room(table, count, &held);
 
-    status = status ? status : em_hand_out(table, first, count, append, &held);
+    status = status ? status : em_redistribute_rows(table, first, count, append, &held);
     if (status) {
         release_rows(&held);
         return status;

@@ -6,20 +6,21 @@
 
 /* Some rows of a table, as in em_table; entry k of the piece's i-th row is at start[i] - start[0]
  * <= k < start[i + 1] - start[0]. */
-typedef struct em_piece {
+typedef struct em_row_block {
     int64_t row, count; /* counted from the first row that was asked for */
     const double *response, *beside[EM_N_BESIDE], *value;
     const int64_t *start;
     const int32_t *column;
-} em_piece;
+} em_row_block;
 
 /* Takes a piece, which is valid for the call. Local. */
-typedef em_status em_take(void *to, const em_piece *piece);
+typedef em_status em_take(void *to, const em_row_block *piece);
 
 /* Passes the rows first .. first + count - 1 to `take` on this rank, in order and piece by piece;
  * each rank may ask for other rows or the same. Takes little more memory than the table.
  * Collective. Errors, agreed: what `take` returns, EM_EMEMORY. */
-em_status em_hand_out(const em_table *table, int64_t first, int64_t count, em_take *take, void *to);
+em_status em_redistribute_rows(const em_table *table, int64_t first, int64_t count, em_take *take,
+                               void *to);
 
 /* Replaces the rows that this rank read by those rows. Collective. Errors, agreed: EM_EMEMORY. */
 em_status em_table_hold(em_table *table, int64_t first, int64_t count);

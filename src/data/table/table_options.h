@@ -89,11 +89,12 @@ extern const char *const em_table_format_names[],
                   .choices = em_table_decimal_names,                                               \
                   .doc = "comma: numbers are written 1,5, between semicolons, tabs or spaces"),    \
         EM_TEXT(em_table_options, response, .fallback = "",                                        \
-                .doc = "column to be explained, by name or number from 1; absent: the last "       \
+                .doc = "response column, by name or number from 1; absent: the last "              \
                        "(LIBSVM: the label)"),                                                     \
         EM_ROW_AS("columns", em_table_options, chosen, EM_FIELD_TEXTS, em_texts, .fallback = "[]", \
-                  .doc = "features, by name or number from 1, or with a minus what is none: "      \
-                         "[age, sex], [-id]; of LIBSVM how many there are"),                       \
+                  .doc =                                                                           \
+                      "features, by name or number from 1, or with a minus columns to leave out: " \
+                      "[age, sex], [-id]; of LIBSVM how many there are"),                          \
         EM_TEXTS(em_table_options, factors, .fallback = "[]",                                      \
                  .doc = "features of categories: name, or name=level for the reference level; a "  \
                         "coefficient for each other level"),                                       \

@@ -65,6 +65,21 @@ static number_type type_of(em_number kind)
     }
 }
 
+/* The name of the array in a checkpoint that is read: earlier versions had other names. */
+static const char *stored_name(const em_archive *archive, const char *name)
+{
+    static const char *const renamed[][2] = {{"acceptance_statistics", "moves"},
+                                             {"chain_statistics", "tally"},
+                                             {"outlying", "flagged"},
+                                             {"phases", "stages"},
+                                             {"warmup_schedule", "course"}};
+
+    for (size_t i = 0; i < sizeof renamed / sizeof *renamed; i++)
+        if (strcmp(name, renamed[i][0]) == 0 && H5Lexists(archive->file, name, H5P_DEFAULT) <= 0)
+            return renamed[i][1];
+    return name;
+}
+
 /* Creates the array, or opens it and checks its extent. */
 static em_status open_array(em_archive *archive, const char *name, const slab *s, hid_t *id)
 {
@@ -79,7 +94,7 @@ static em_status open_array(em_archive *archive, const char *name, const slab *s
         *id = H5Dcreate2(archive->file, name, type_of(s->kind).in_file, space, H5P_DEFAULT, list,
                          H5P_DEFAULT);
     } else {
-        *id = H5Dopen2(archive->file, name, H5P_DEFAULT);
+        *id = H5Dopen2(archive->file, stored_name(archive, name), H5P_DEFAULT);
         if (*id >= 0)
             space = H5Dget_space(*id);
         if (space >= 0 && H5Sget_simple_extent_ndims(space) == 2)

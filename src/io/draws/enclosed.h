@@ -1,7 +1,7 @@
 /*
- * A file kept inside an output: its bytes, as the dataset `bytes` of a group, in rows of equal
- * length, of which the last is filled up with zeros; the attribute `length` says how many bytes
- * there are. A netCDF reader finds an array of small integers.
+ * A file kept inside an output. Its bytes are the dataset `bytes` of a group, in rows of equal
+ * length; the last row is padded with zeros, and the attribute `length` is the number of bytes. A
+ * netCDF reader sees an array of small integers.
  */
 #ifndef EM_IO_DRAWS_ENCLOSED_H
 #define EM_IO_DRAWS_ENCLOSED_H

@@ -414,8 +414,8 @@ static em_status read_array(em_foreign *file, const char *name, hid_t *id, int64
     em_status status = em_foreign_object(file, name, id);
 
     if (!status && !em_foreign_is_number(*id))
-        status = em_fail(EM_EDATA, "%s: found no numbers called %s, expected a file of emass",
-                         file->path, name);
+        status = em_fail(EM_EDATA, "%s: found no variable %s, expected a file of emass", file->path,
+                         name);
     status = status ? status : em_foreign_claim(file, *id, em_foreign_count(*id), 1);
     if (status)
         return status;

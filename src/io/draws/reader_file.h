@@ -1,4 +1,4 @@
-/* Private to the reader: a file that is open, and its group; one of several perhaps. */
+/* Private to the reader: an open file and its group; several files are a list. */
 #ifndef EM_IO_DRAWS_READER_FILE_H
 #define EM_IO_DRAWS_READER_FILE_H
 

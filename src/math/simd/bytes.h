@@ -1,12 +1,13 @@
 /*
- * Rows of bytes, most of them 0, as a factor X of products: drawings, of which most pixels are
- * blank, going into a dense layer. With a bit for each byte that is not 0, products follow the
- * bits,
+ * Products of matrices where one factor X has rows of bytes that are mostly 0, as images of
+ * drawings at the input of a dense layer. A bitmap marks the bytes that are not 0, and the products
+ * visit these alone:
  *
  *     Z_i += x_ij W_j  for all rows i and columns j,  G_j += x_ij D_i  for all j and i,
  *
- * by as many columns of W or D at a time as registers hold: a row of Z, or of G, stays there while
- * rows of W, or of D, are in the first cache. AVX-512 and AVX2 give the same bits. All Local.
+ * They take as many columns of W or D at a time as registers hold. A row of Z, or of G, stays in
+ * registers, and the rows of W, or of D, are in the first-level cache. AVX-512 and AVX2 give the
+ * same bits. All Local.
  */
 #ifndef EM_MATH_SIMD_BYTES_H
 #define EM_MATH_SIMD_BYTES_H

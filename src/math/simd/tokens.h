@@ -1,8 +1,8 @@
 /*
- * The inner loops of topic models: topics of tokens drawn one after the other, each given those of
- * the document's other tokens, with the topics' laws of words fixed. In vectors of 16 floats for
- * every instruction set; AVX-512 and AVX2 give the same topics, a processor with neither may round
- * differently. All Local.
+ * The inner loops of topic models. They draw the topic of one token after the other from its
+ * distribution given the topics of the document's other tokens; the word distributions of the
+ * topics are fixed. Every instruction set uses vectors of 16 floats. AVX-512 and AVX2 give the same
+ * topics; a processor with neither may round differently. All Local.
  */
 #ifndef EM_MATH_SIMD_TOKENS_H
 #define EM_MATH_SIMD_TOKENS_H

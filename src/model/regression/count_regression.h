@@ -1,4 +1,4 @@
-/* What regressions of counts share. */
+/* Common parts of the regressions of counts. */
 #ifndef EM_MODEL_REGRESSION_COUNT_REGRESSION_H
 #define EM_MODEL_REGRESSION_COUNT_REGRESSION_H
 

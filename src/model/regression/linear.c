@@ -42,9 +42,8 @@ static const em_field fields[] = {
             .doc = "standard deviation of the noise (student_t: its scale): a number, or unknown"),
     EM_REAL(linear_options, sigma_scale, .minimum = 1e-300, .maximum = 1e300, .fallback = "none",
             .word = "none",
-            .doc =
-                "of an unknown sigma: scale of a half Student-t prior with 3 degrees of freedom, "
-                "in place of prior.sigma"),
+            .doc = "scale of a half Student-t prior of an unknown sigma, with 3 degrees of "
+                   "freedom; replaces prior.sigma"),
     EM_REAL(linear_options, nu, .minimum = 1e-3, .maximum = 1e300, .fallback = "unknown",
             .word = "unknown",
             .doc = "degrees of freedom of student_t; unknown: its prior is Gamma(2, rate 0.1)"),

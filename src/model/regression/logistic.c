@@ -38,11 +38,11 @@ static const em_field fields[] = {
     EM_TABLE_WEIGHTS_FIELDS,
     EM_REGRESSION_FIELDS,
     EM_INT(logistic_options, n, .minimum = 1, .maximum = 1e12, .fallback = "auto", .word = "auto",
-           .doc = "without data: points to generate, from normals around (1, -1) and (-1, 1); "
-                  "auto: 2000"),
+           .doc = "number of points to generate where there are no data, from normals around (1, "
+                  "-1) and (-1, 1); auto: 2000"),
     EM_CHOICE(logistic_options, labels, .fallback = "auto", .choices = label_rules,
-              .doc = "without data: drawn with logit x1 - x2 (bernoulli, or auto), or its sign "
-                     "(linear: the classes separate)"),
+              .doc = "labels of generated points: drawn with logit x1 - x2 (bernoulli, or auto), "
+                     "or its sign (linear: the classes separate)"),
     {0}};
 
 /* Rows (x1, x2, y) from work space: two normals, and a uniform each for component and label. */

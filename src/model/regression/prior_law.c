@@ -21,7 +21,7 @@ static bool has_rate(const em_prior *prior)
     return strchr(em_prior_forms[prior->kind].numbers, 'r') != NULL;
 }
 
-void em_prior_stretch(em_prior *prior, double factor)
+void em_prior_scale_by(em_prior *prior, double factor)
 {
     prior->scale = has_rate(prior) ? prior->scale / factor : prior->scale * factor;
 }

@@ -40,7 +40,7 @@ extern const em_prior_form em_prior_forms[EM_N_PRIOR];
 
 /* In another unit of what the prior is of, `factor` times as large: the scale is multiplied, a rate
  * divided. The location is not. */
-void em_prior_stretch(em_prior *prior, double factor);
+void em_prior_scale_by(em_prior *prior, double factor);
 
 /* As a text: normal(0, 2.5). */
 enum { EM_PRIOR_BYTES = 128 };

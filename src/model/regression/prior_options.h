@@ -1,5 +1,5 @@
 /*
- * What the option model.prior of a regression says:
+ * The option model.prior of a regression:
  *     prior: {coefficients: {normal: [0, 10]}, intercept: {student_t: [3, 0, 5]},
  *             sigma: {exponential: 1}, autoscale: true}
  * or, of the coefficients, {age: {normal: [0, 1]}, sex[male]: {cauchy: [0, 2]}, default: {...}}.

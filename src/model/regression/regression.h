@@ -1,7 +1,7 @@
 /*
  * What the regression models of this room share. A model is a family (a link and a distribution of
- * the responses about it), options and a table: linear, logistic, poisson, negative_binomial. What
- * priors they have says model/regression/regression_prior.h; unknown shape parameters are sampled
+ * the responses about it), options and a table: linear, logistic, poisson, negative_binomial. Their
+ * priors are in model/regression/regression_prior.h; unknown shape parameters are sampled
  * as logarithms.
  */
 #ifndef EM_MODEL_REGRESSION_REGRESSION_H

@@ -156,7 +156,7 @@ static em_prior autoscaled(const finding *f, em_prior prior, double location, do
     if (!prior.kind)
         prior = (em_prior){EM_PRIOR_NORMAL, 1, location, default_scale * unit};
     else if (f->given.autoscale)
-        em_prior_stretch(&prior, unit);
+        em_prior_scale_by(&prior, unit);
     return prior;
 }
 
@@ -182,7 +182,7 @@ static void find_shapes(finding *f)
         if (given->kind)
             shape->prior = *given;
         if (shape->of_response && autoscale)
-            em_prior_stretch(&shape->prior, f->sd);
+            em_prior_scale_by(&shape->prior, f->sd);
     }
     if (self->unit_is_free)
         self->unit = f->sd;

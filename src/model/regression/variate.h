@@ -1,4 +1,4 @@
-/* Random numbers of the distributions that responses have, for what models draw when they report.
+/* Random numbers from the distributions of responses, for predictions in reported draws.
  */
 #ifndef EM_MODEL_REGRESSION_VARIATE_H
 #define EM_MODEL_REGRESSION_VARIATE_H

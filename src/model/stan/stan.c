@@ -26,16 +26,17 @@ static const em_field fields[] = {
             .doc = "its data: JSON as for CmdStan, or a mapping {N: rows, y: table.csv:age, X: "
                    "[...], ...}"),
     EM_DATA(em_stan_options, init, .fallback = "",
-            .doc = "where chains begin: JSON of all parameters, or a mapping"),
+            .doc = "starts of the chains: JSON of all parameters, or a mapping"),
     EM_TEXTS(em_stan_options, observed_data, .fallback = "[y]",
-             .doc = "data that go into the group observed_data; others that are not many into "
-                    "constant_data"),
+             .doc = "data for the group observed_data; other small data go into constant_data"),
     EM_TEXTS(em_stan_options, log_likelihood, .fallback = "[log_lik]",
-             .doc = "variables that go into the group log_likelihood, * and ? as in file names"),
-    EM_TEXTS(em_stan_options, posterior_predictive, .fallback = "[]",
-             .doc = "those that go into posterior_predictive: observations drawn anew, say y_rep"),
+             .doc = "variables for the group log_likelihood, * and ? as in file names"),
+    EM_TEXTS(
+        em_stan_options, posterior_predictive, .fallback = "[]",
+        .doc =
+            "variables for the group posterior_predictive: replicated observations, such as y_rep"),
     EM_TEXTS(em_stan_options, predictions, .fallback = "[]",
-             .doc = "those that go into predictions: of what was not observed"),
+             .doc = "variables for the group predictions: unobserved quantities"),
     {0}};
 
 static void destroy(em_model *model)
@@ -134,9 +135,8 @@ static em_status log_constants(em_model *model, const double *theta, double *pri
     em_foreign_call_end();
     if (failed || !isfinite(value[1] - value[0])) {
         em_stan_library_fail(&self->library, EM_EMODEL, "the program", error);
-        em_say("the log evidence is without the constants that statements with ~ drop, because "
-               "stanli cannot keep them: target += normal_lpdf(y | mu, sigma) keeps those of a "
-               "statement");
+        em_say("the log evidence lacks the constants that statements with ~ drop, because stanli "
+               "cannot keep them: target += normal_lpdf(y | mu, sigma) keeps those of a statement");
         return EM_OK;
     }
     *prior = value[1] - value[0];

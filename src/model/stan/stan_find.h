@@ -1,4 +1,4 @@
-/* Where libstanli.so is. */
+/* Finds libstanli.so. */
 #ifndef EM_MODEL_STAN_STAN_FIND_H
 #define EM_MODEL_STAN_STAN_FIND_H
 

@@ -1,4 +1,4 @@
-/* What a Stan program includes, looked at before the interpreter opens it. */
+/* Checks the files that a Stan program includes, before the interpreter opens them. */
 #ifndef EM_MODEL_STAN_STAN_INCLUDE_H
 #define EM_MODEL_STAN_STAN_INCLUDE_H
 

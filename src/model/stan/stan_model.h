@@ -1,4 +1,4 @@
-/* Private to the files stan*.c: a Stan program as a model, from inside. */
+/* Private to the files stan*.c: the struct of a Stan program as a model. */
 #ifndef EM_MODEL_STAN_STAN_MODEL_H
 #define EM_MODEL_STAN_STAN_MODEL_H
 

@@ -72,7 +72,7 @@ static em_status check_options(const em_stan_options *options, const em_model_co
     if (context->n_shard > 1)
         return em_fail(EM_ECONFIG,
                        "run.shards: found %lld, expected 1: a Stan program has no observations "
-                       "that could be dealt to shards",
+                       "that could be divided among shards",
                        (long long)context->n_shard);
     return EM_OK;
 }
@@ -150,8 +150,7 @@ static em_status construction_failed(const em_stan *self, const em_stan_options 
     if (error && strstr(error, "bad_alloc")) {
         self->library.free_error(error);
         return em_fail(EM_EMEMORY,
-                       "%s: out of memory: it takes more than the %.3g GB that there "
-                       "are for a rank",
+                       "%s: out of memory: it takes more than the %.3g GB available to a rank",
                        what.text, room / 1e9);
     }
     return em_stan_library_fail(&self->library, EM_EDATA, what.text, error);
@@ -244,8 +243,8 @@ static em_status check_asked(const em_stan *self, const em_texts *patterns, cons
     for (int64_t i = 0; i < patterns->count; i++)
         if (!strpbrk(patterns->value[i], "*?[") && !has_variable(self, patterns->value[i]))
             return em_fail(EM_ECONFIG,
-                           "model.%s: found '%s', expected names of what the program generates, "
-                           "which has %s%s",
+                           "model.%s: found '%s', expected names of generated quantities; the "
+                           "program has %s%s",
                            option, em_excerpt_of(patterns->value[i]).text,
                            self->model.n_variable > 0 ? self->model.variable[0].name : "nothing",
                            self->model.n_variable > 1 ? ", ..." : "");

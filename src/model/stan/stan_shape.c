@@ -282,7 +282,7 @@ em_status em_stan_check_room(const char *what, const em_stan_declared *declared,
     if (!largest || least * sum <= room)
         return EM_OK;
     return em_fail(EM_EMEMORY,
-                   "%s: out of memory: it takes more than the %.3g GB that there are for a rank: "
-                   "%.3g numbers in a draw, %.3g of them in %s",
+                   "%s: out of memory: it takes more than the %.3g GB available to a rank: %.3g "
+                   "numbers in a draw, %.3g of them in %s",
                    what, room / 1e9, sum, most, em_excerpt_of(largest->text).text);
 }

@@ -1,4 +1,5 @@
-/* What a Stan program declares: whether data have these shapes, and whether a draw has room. */
+/* Compares data with the shapes that a Stan program declares, and checks that draws fit into
+ * memory. */
 #ifndef EM_MODEL_STAN_STAN_SHAPE_H
 #define EM_MODEL_STAN_STAN_SHAPE_H
 

@@ -1,4 +1,4 @@
-/* What a Stan model reports, as arrays: from the flattened names that its library gives. */
+/* The reported arrays of a Stan model, from the flattened names that its library returns. */
 #ifndef EM_MODEL_STAN_STAN_VARIABLES_H
 #define EM_MODEL_STAN_STAN_VARIABLES_H
 

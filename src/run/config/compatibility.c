@@ -48,11 +48,11 @@ static em_status check_positive(const em_kernel_options *kernel, const em_model 
                        sampler->name, positive->name, model->ops->name,
                        free && !kernel->block ? ", for that block alone" : "");
     if (free && keeps)
-        return em_fail(EM_ECONFIG,
-                       "sampler %s with metric: expanded_mean keeps %s of model %s above zero, "
-                       "which need not be there: expected a list of samplers, with another one "
-                       "for that block",
-                       sampler->name, free->name, model->ops->name);
+        return em_fail(
+            EM_ECONFIG,
+            "sampler %s with metric: expanded_mean keeps %s of model %s above zero, but they may "
+            "be negative: expected a list of samplers, with another one for that block",
+            sampler->name, free->name, model->ops->name);
     return EM_OK;
 }
 
@@ -63,8 +63,8 @@ static em_status fits(const em_kernel_options *kernel, const em_model *model)
 
     if (sampler->by_model && !(model->ops->latent && model->ops->latent->update))
         return em_fail(EM_ECONFIG,
-                       "sampler %s asks the model for an update of its own, which model %s has "
-                       "not: expected another sampler",
+                       "sampler %s asks the model for an update of its own, which model %s does "
+                       "not have: expected another sampler",
                        sampler->name, name);
     if (sampler->by_model && model->update_of &&
         !(kernel->block && strcmp(kernel->block, model->update_of) == 0))
@@ -74,9 +74,10 @@ static em_status fits(const em_kernel_options *kernel, const em_model *model)
                        kernel->location ? kernel->location : "", kernel->location ? ": " : "",
                        sampler->name, name, model->update_of);
     if (!sampler->by_model && !model->ops->add_prior)
-        return em_fail(EM_ECONFIG,
-                       "sampler %s needs a density, which model %s has not: expected sampler gibbs",
-                       sampler->name, name);
+        return em_fail(
+            EM_ECONFIG,
+            "sampler %s needs a density, which model %s does not have: expected sampler gibbs",
+            sampler->name, name);
     if (!sampler->by_model && !sampler->minibatches && model->estimates)
         return em_fail(EM_ECONFIG,
                        "sampler %s needs an exact density, but model %s estimates it by random "

@@ -1,4 +1,4 @@
-/* Whether a sampler and a model fit together, which neither can say alone. */
+/* Checks that a sampler and a model can be used together. */
 #ifndef EM_RUN_CONFIG_COMPATIBILITY_H
 #define EM_RUN_CONFIG_COMPATIBILITY_H
 

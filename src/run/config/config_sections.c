@@ -330,7 +330,7 @@ static em_status choose_kernel(em_parse *p, int i)
         section->fallback =
             p->config->model->sampler ? p->config->model->sampler : em_default_sampler;
     status = choose(p, section, &sampler);
-    kernel->ops = em_samplers[sampler];
+    kernel->ops = em_sampler_at(sampler);
     kernel->options = section->options;
     return status || !p->is_list ? status : read_block(p, section, kernel);
 }
@@ -356,8 +356,8 @@ const em_field em_run_fields[] = {
            .doc = "chains, dealt to the ranks (or groups of ranks)"),
     EM_INT(em_run_options, superchains, .minimum = 2, .maximum = 1e6, .fallback = "none",
            .word = "none",
-           .doc = "of as many chains each, which start at one point: nested R-hat then judges many "
-                  "short chains, in place of R-hat; none: each chain has a start of its own"),
+           .doc = "groups of equally many chains that start at one point; nested R-hat, for many "
+                  "short chains, then replaces R-hat; none: each chain has a start of its own"),
     EM_INT(em_run_options, shards, .minimum = 1, .maximum = 1e6, .fallback = "1",
            .doc = "ranks that share the data of one chain, each holding a part of it; the draws "
                   "are the same on any number of them, but for rounding with fast minibatch_sums"),
@@ -376,9 +376,9 @@ const em_field em_run_fields[] = {
             .doc =
                 "chains start uniformly in [-init_radius, init_radius] on the unconstrained scale"),
     EM_CHOICE(em_run_options, minibatch_sums, .fallback = "fast", .choices = minibatch_sums,
-              .doc = "by_parts: sums over minibatches too have the same bits on any number of "
-                     "shards, which takes up to ten times as long where they have few rows; fast: "
-                     "the rows are the same, sums are rounded"),
+              .doc = "by_parts: sums over minibatches have the same bits on any number of shards, "
+                     "which takes up to ten times as long for small minibatches; fast: the rows "
+                     "are the same, but sums may differ by rounding"),
     {0}};
 
 const em_field em_stop_fields[] = {
@@ -412,22 +412,21 @@ const em_field em_output_fields[] = {
     EM_BOOL(em_output_options, save_unconstrained, .fallback = "false",
             .doc = "store the draws on the unconstrained scale too"),
     EM_INT(em_output_options, prior_draws, .minimum = 0, .maximum = 1e9, .fallback = "0",
-           .doc =
-               "draws of each chain from the prior, in the group prior; what the model draws anew "
-               "of each (posterior_predictive) goes to prior_predictive"),
+           .doc = "draws of each chain from the prior, for the group prior; the observations that "
+                  "the model draws from each go to prior_predictive"),
     EM_TEXTS(em_output_options, variables, .fallback = "[]",
              .doc = "variables to store, * and ? as in file names; none named: all"),
-    EM_INT(em_output_options, flush_every, .minimum = 1, .maximum = 1e6, .fallback = "100",
-           .doc =
-               "draws between chances to write; small ones are written together, in a second or so",
-           .may_change = true),
+    EM_INT(
+        em_output_options, flush_every, .minimum = 1, .maximum = 1e6, .fallback = "100",
+        .doc =
+            "draws between writes, at least; small draws are written together, about once a second",
+        .may_change = true),
     EM_DURATION(em_output_options, checkpoint_every, .maximum = INFINITY, .fallback = "10m",
                 .doc = "time between checkpoints", .may_change = true),
     EM_BOOL(em_output_options, keep_checkpoint, .fallback = "false",
-            .doc =
-                "leave the last checkpoint of a finished run beside its file as well; needed only "
-                "to extend a run whose state is larger than 64 MB and than its draws, as "
-                "the file then leaves the state out",
+            .doc = "keep the last checkpoint of a finished run beside its file; needed only to "
+                   "extend a run whose state is larger than 64 MB and than its draws, because the "
+                   "file does not keep such a state",
             .may_change = true),
     {0}};
 
@@ -442,7 +441,7 @@ bool em_model_variant(int i, em_variant *out)
 
 bool em_sampler_variant(int i, em_variant *out)
 {
-    const em_sampler_ops *ops = em_samplers[i];
+    const em_sampler_ops *ops = em_sampler_at(i);
 
     if (ops)
         *out = (em_variant){ops->name, ops->doc, ops->source, ops->options_size, ops->fields};

@@ -90,8 +90,8 @@ em_status em_chain_statistics_divergences(const em_chain_statistics *statistics,
     return status;
 }
 
-/* The least E-BFMI, the longest stretch without a move; and which chains are stuck by the mean
- * acceptance of all. Collective. */
+/* The least E-BFMI, the longest run of iterations without a move; and which chains are stuck by the
+ * mean acceptance of all. Collective. */
 static em_status find_stuck(const em_chain_statistics *statistics, em_grid *grid,
                             const chain_sums *sum, em_findings *out)
 {
@@ -132,5 +132,6 @@ em_status em_chain_statistics_find(const em_chain_statistics *statistics, em_gri
 
 em_status em_chain_statistics_visit(em_chain_statistics *statistics, const em_visitor *visitor)
 {
-    return visitor->chains(visitor->context, "tally", WIDTH, (double *)statistics->chain);
+    return visitor->chains(visitor->context, "chain_statistics", WIDTH,
+                           (double *)statistics->chain);
 }

@@ -1,6 +1,7 @@
 /*
- * What is counted of each chain while it samples, and what that says at the end: whether a chain
- * stood still, its energy moves or its trees were cut short. Part of the state of a run.
+ * Statistics of each chain in the sampling phase, and the findings from them at the end: whether a
+ * chain stood still, its E-BFMI (how well momenta move the energy), trees that were cut short. Part
+ * of the state of a run.
  */
 #ifndef EM_RUN_CONVERGENCE_CHAIN_STATISTICS_H
 #define EM_RUN_CONVERGENCE_CHAIN_STATISTICS_H

@@ -1,5 +1,5 @@
 /*
- * What is watched while a run goes on: the draws so far, in memory, and their convergence at
+ * Monitors convergence during a run: it keeps the draws so far in memory and checks them at
  * planned points. Stop decisions rest on draws and iterations alone, never on the clock or the
  * file.
  */

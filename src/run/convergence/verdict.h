@@ -1,6 +1,7 @@
 /*
- * The verdict on draws: one of three words, and the numbers it rests on. A run ends with it and
- * stores it in its file; a summary of other files words theirs by it. All Local.
+ * The verdict on draws: one of three words, and the numbers that it depends on. A run prints it at
+ * its end and stores it in its file; a summary of other files derives theirs by the same rule. All
+ * Local.
  */
 #ifndef EM_RUN_CONVERGENCE_VERDICT_H
 #define EM_RUN_CONVERGENCE_VERDICT_H

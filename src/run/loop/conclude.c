@@ -85,12 +85,11 @@ static void note_momenta(em_engine *engine, const em_kernel *kernel)
     for (int64_t i = 0; i < n; i++)
         by_chance += record[i].trace_deviation < 1 && record[i].diagonal_deviation < 1;
     if (n > 0 && (double)by_chance >= 0.9 * (double)n)
-        snprintf(
-            engine->report.note, sizeof engine->report.note,
-            "in %lld of %lld M-steps the momenta were what the current mass predicts, to within "
-            "chance: they carry no information about the mass, and nothing was learned; "
-            "mass.estimator: fisher learns it from draws and gradients",
-            (long long)by_chance, (long long)n);
+        snprintf(engine->report.note, sizeof engine->report.note,
+                 "in %lld of %lld M-steps the momenta agreed with the current mass to within "
+                 "chance: they carry no information about the mass, and nothing was learned; "
+                 "mass.estimator: fisher learns it from draws and gradients",
+                 (long long)by_chance, (long long)n);
 }
 
 /* Says so when minibatches bring more noise than a kernel can leave out of its own. Collective. */
@@ -102,8 +101,8 @@ static void note_noise(em_engine *engine, const em_kernel *kernel)
     em_grid_maximum(engine->grid, 1, &share);
     if (share > 1)
         snprintf(engine->report.note, sizeof engine->report.note,
-                 "minibatches bring up to %.3g times the noise that sampler %s may have in some "
-                 "direction, so that draws are too wide there: expected at most 1; lower "
+                 "in some direction minibatches add %.3g times the noise that sampler %s can "
+                 "correct for, so the draws are too wide there: expected at most 1; lower "
                  "sampler.step_size, or raise sampler.minibatch%s%s",
                  share, ops->name, ops->noise_remedy ? ", or " : "",
                  ops->noise_remedy ? ops->noise_remedy : "");

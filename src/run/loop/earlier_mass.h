@@ -1,4 +1,4 @@
-/* What a run takes over from an earlier one (mass.from): mass, step size, positions. */
+/* Reads mass, step size and positions from the file of an earlier run (mass.from). */
 #ifndef EM_RUN_LOOP_EARLIER_MASS_H
 #define EM_RUN_LOOP_EARLIER_MASS_H
 

@@ -71,9 +71,9 @@ em_status em_check_ranks_agree(const em_engine *engine)
     em_world_list(stray >= 0, sizeof ranks, ranks);
     if (stray >= 0)
         status = em_fail(EM_ENUMERIC,
-                         "chain %lld stands elsewhere here than on rank %lld of its group, after "
-                         "%lld iterations (%s): expected the same bits on every shard; are the "
-                         "processors or libraries of these ranks alike?",
+                         "chain %lld has another position here than on rank %lld of its group, "
+                         "after %lld iterations (%s): expected the same bits on every shard; are "
+                         "the processors or libraries of these ranks alike?",
                          (long long)engine->block->chain[stray],
                          (long long)(em_world_rank() - em_grid_shard(engine->grid)),
                          (long long)engine->done, ranks);

@@ -1,4 +1,4 @@
-/* What must be the same on several ranks is compared. */
+/* Compares what must be the same on several ranks. */
 #ifndef EM_RUN_LOOP_RANK_CONSISTENCY_H
 #define EM_RUN_LOOP_RANK_CONSISTENCY_H
 

@@ -208,8 +208,8 @@ static em_status tell_thinned(const em_merge_state *m)
     const em_status status = em_thinned_unlike(m->reader, &unlike);
 
     if (unlike)
-        em_say("warning: %s: ESS takes all chains as alike, and is rough; the config that the "
-               "output keeps is that of the first",
+        em_say("warning: %s: ESS is rough, because it treats all chains as equally thinned; the "
+               "output keeps the config of the first file",
                unlike);
     em_release(&unlike);
     return em_agree(status);

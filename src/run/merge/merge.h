@@ -1,4 +1,4 @@
-/* Files of one model, as of the jobs of an array, into one whose chains are numbered through. */
+/* Merges files of one model, for example of the jobs of an array, into one file with all chains. */
 #ifndef EM_RUN_MERGE_MERGE_H
 #define EM_RUN_MERGE_MERGE_H
 

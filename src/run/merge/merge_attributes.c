@@ -25,7 +25,8 @@ static rule rule_of(const char *name, bool cut)
         {"mode_search_log_mass", LARGEST},
         {"moved_chains", SUM},
         {"redrawn_starts", SUM},
-        {"rescued_chains", SUM},
+        {"reinitialised_chains", SUM},
+        {"rescued_chains", SUM}, /* the same, in files of earlier versions */
         {"smallest_e_bfmi", SMALLEST_OF_DRAWS},
         {"superchains", SUM},
         {"checkpoint_left_out", DROPPED},

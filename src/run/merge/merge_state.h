@@ -1,4 +1,4 @@
-/* Files that are merged, and the parts of that (run/merge/merge.h). */
+/* Private to the room: the state of a merge, and its steps (run/merge/merge.h). */
 #ifndef EM_RUN_MERGE_MERGE_STATE_H
 #define EM_RUN_MERGE_MERGE_STATE_H
 

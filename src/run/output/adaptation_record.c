@@ -233,8 +233,9 @@ static em_status put_stages(em_output *output, const em_adapt *adapt, const char
     }
     em_adapt_summarise(adapt, sizeof text, text);
     if (!status)
-        status = em_writer_put_int(output->writer, name_of_block("rescued_chains", block).text,
-                                   em_adapt_n_reinitialised(adapt));
+        status =
+            em_writer_put_int(output->writer, name_of_block("reinitialised_chains", block).text,
+                              em_adapt_n_reinitialised(adapt));
     return status ? status
                   : em_writer_put_text(output->writer, name_of_block("warmup", block).text, text);
 }

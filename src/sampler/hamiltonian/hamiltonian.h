@@ -2,13 +2,13 @@
  * The Hamiltonian H(theta, p) = -log p(theta) + p^T W p / 2 with W = M^-1, for kernels that follow
  * it: momenta, leapfrog steps, energies, U-turns. Points of phase space stand in the rows of panels
  * [n][stride]; beside p and g = grad log p a point carries v = W p and a = W g, so that a leapfrog
- * step takes one gradient and one product with W, and its velocity comes for nothing:
+ * step takes one gradient and one product with W, and no further product for its velocity:
  *
  *     p <- p + eps/2 g,   v <- v + eps/2 a,   theta <- theta + eps v,
  *     g, a at the new theta,   p <- p + eps/2 g,   v <- v + eps/2 a.
  *
- * A row's numbers do not depend on its place nor on its companions. Everything here is Local, but
- * that the target may sum over shards.
+ * The numbers of a row depend neither on its place nor on the other rows. Everything here is Local,
+ * except that the target may sum over shards.
  */
 #ifndef EM_SAMPLER_HAMILTONIAN_HAMILTONIAN_H
 #define EM_SAMPLER_HAMILTONIAN_HAMILTONIAN_H

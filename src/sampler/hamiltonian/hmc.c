@@ -9,11 +9,11 @@
  *
  * By default the length is a time T, learned in warmup in units in which the target is whitened:
  * T_j = T (1 - jitter + 2 jitter u_j) with u_j of the base-2 Halton sequence, L = ceil(T_j / eps)
- * steps (at most 100) of T_j / L; and chains arrive by NUTS. With leapfrog_steps given, L is drawn
- * uniformly from 1 .. 2 leapfrog_steps - 1, because a fixed eps L can be resonant. Either is shared
- * by all chains, so that they stay in step, and independent of their states, so that each is an HMC
- * chain of its own. The momentum left in the block is the one of the accepted point, or the fresh
- * one where the move was rejected: what Algorithm 1 of Roychowdhury & Parthasarathy stores.
+ * steps (at most 100) of T_j / L; and the initial phase uses NUTS. With leapfrog_steps given, L is
+ * drawn uniformly from 1 .. 2 leapfrog_steps - 1, because a fixed eps L can be resonant. Either is
+ * shared by all chains, so that they stay in step, and independent of their states, so that each is
+ * an HMC chain of its own. The momentum left in the block is the one of the accepted point, or the
+ * fresh one where the move was rejected: what Algorithm 1 of Roychowdhury & Parthasarathy stores.
  */
 #include "base/memory.h"
 #include "math/rng.h"
@@ -32,7 +32,7 @@ typedef struct hmc_options {
     int64_t leapfrog_steps; /* INT64_MIN: the trajectory has a time */
     bool jitter;            /* of leapfrog_steps */
     double time;            /* NaN: learned */
-    int64_t max_treedepth;  /* while chains arrive */
+    int64_t max_treedepth;  /* in the initial phase */
 } hmc_options;
 
 static const em_field fields[] = {
@@ -42,7 +42,7 @@ static const em_field fields[] = {
               .doc = "length of a trajectory in standard deviations of the target, or learned"),
     EM_INT(hmc_options, leapfrog_steps, .minimum = 1, .maximum = 1e6, .fallback = "by trajectory",
            .word = "by trajectory",
-           .doc = "mean number of leapfrog steps of a trajectory; sets trajectory aside"),
+           .doc = "mean number of leapfrog steps of a trajectory; replaces the option trajectory"),
     EM_JITTER_FIELD(hmc_options),
     EM_NUTS_FIELD(hmc_options, max_treedepth),
     {0}};
@@ -57,8 +57,8 @@ typedef struct hmc_sampler {
     double *fresh;          /* [n_chain][stride] the momenta they began with */
     double *initial_energy; /* [n_chain] */
     double *step;           /* [n_chain] their step sizes */
-    em_nuts_options arrival_options;
-    em_sampler *arrival; /* NUTS; NULL: the number of steps is given */
+    em_nuts_options initial_options;
+    em_sampler *initial; /* NUTS; NULL: the number of steps is given */
 } hmc_sampler;
 
 static bool hmc_has_time(const hmc_options *options)
@@ -73,8 +73,8 @@ static void hmc_destroy(em_sampler *base)
     if (s) {
         em_points_release(&s->points);
         em_release_all(&s->fresh, &s->initial_energy, &s->step);
-        if (s->arrival)
-            em_nuts.destroy(s->arrival);
+        if (s->initial)
+            em_nuts.destroy(s->initial);
     }
     em_release(&s);
 }
@@ -93,8 +93,8 @@ static em_status hmc_create(const void *options, int64_t n_chain, int64_t dim, e
         s->base.ops = &em_hmc;
         s->options = options;
         if (hmc_has_time(s->options)) {
-            s->arrival_options = (em_nuts_options){s->options->common, s->options->max_treedepth};
-            status = em_nuts.create(&s->arrival_options, n_chain, dim, &s->arrival);
+            s->initial_options = (em_nuts_options){s->options->common, s->options->max_treedepth};
+            status = em_nuts.create(&s->initial_options, n_chain, dim, &s->initial);
         }
     }
     if (status)
@@ -172,7 +172,7 @@ static int64_t hmc_plan_steps(hmc_sampler *s, const em_step_context *context, in
 
 static em_status hmc_by_u_turn(hmc_sampler *s, const em_step_context *context, em_block *block)
 {
-    em_status status = em_nuts.step(s->arrival, context, block);
+    em_status status = em_nuts.step(s->initial, context, block);
 
     for (int64_t c = 0; !status && c < block->n_chain; c++)
         block->stat[EM_STAT_INT_TIME][c] =
@@ -185,7 +185,7 @@ static em_status hmc_step(em_sampler *base, const em_step_context *context, em_b
     hmc_sampler *s = (hmc_sampler *)base;
     em_status status;
 
-    if (s->arrival && context->trajectory.kind != EM_TRAJECTORY_TIME)
+    if (s->initial && context->trajectory.kind != EM_TRAJECTORY_TIME)
         return hmc_by_u_turn(s, context, block);
     const int64_t n_step = hmc_plan_steps(s, context, block->n_chain);
     status = hmc_trajectory(s, context, block, n_step);

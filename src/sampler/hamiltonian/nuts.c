@@ -48,7 +48,7 @@ static em_status nuts_step(em_sampler *base, const em_step_context *context, em_
     nuts_sampler *s = (nuts_sampler *)base;
     em_trees *trees = &s->trees;
 
-    em_trees_plant(trees, context, block, s->options->max_treedepth);
+    em_trees_init(trees, context, block, s->options->max_treedepth);
     while (trees->n_moving > 0) {
         const em_status status = em_hamiltonian_leap(context->posterior, trees->n_moving,
                                                      trees->mass, trees->step, &trees->moving);
@@ -66,7 +66,7 @@ static em_status nuts_step(em_sampler *base, const em_step_context *context, em_
         }
         trees->n_moving = kept;
     }
-    em_trees_harvest(trees, block);
+    em_trees_collect(trees, block);
     return EM_OK;
 }
 

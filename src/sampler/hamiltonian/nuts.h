@@ -1,4 +1,4 @@
-/* NUTS for other kernels to begin with: its table and its options. */
+/* The table and the options of NUTS, which other kernels use in the initial phase. */
 #ifndef EM_SAMPLER_HAMILTONIAN_NUTS_H
 #define EM_SAMPLER_HAMILTONIAN_NUTS_H
 

@@ -168,8 +168,8 @@ static int most_depth(int64_t depth, const em_trajectory *trajectory)
                                                                             : depth);
 }
 
-static void plant(em_trees *trees, const em_step_context *context, const em_block *block,
-                  int64_t depth, int64_t c)
+static void init(em_trees *trees, const em_step_context *context, const em_block *block,
+                 int64_t depth, int64_t c)
 {
     em_tree *t = &trees->tree[c];
     const em_subtree leaf = subtree_of(&trees->moving, c);
@@ -192,12 +192,12 @@ static void plant(em_trees *trees, const em_step_context *context, const em_bloc
     begin_doubling(trees, c);
 }
 
-void em_trees_plant(em_trees *trees, const em_step_context *context, const em_block *block,
-                    int64_t depth)
+void em_trees_init(em_trees *trees, const em_step_context *context, const em_block *block,
+                   int64_t depth)
 {
     em_hamiltonian_refresh(context, block, &trees->moving);
     for (int64_t c = 0; c < block->n_chain; c++)
-        plant(trees, context, block, depth, c);
+        init(trees, context, block, depth, c);
     trees->n_moving = block->n_chain;
 }
 
@@ -304,7 +304,7 @@ void em_trees_move_row(em_trees *trees, int64_t from, int64_t to)
 
 const em_stat em_tree_stats[] = {EM_TREE_STATS, EM_STAT_MAX_ENERGY_ERROR, EM_STAT_COUNT};
 
-static void harvest(const em_trees *trees, em_block *block, int64_t c)
+static void collect(const em_trees *trees, em_block *block, int64_t c)
 {
     const em_tree *t = &trees->tree[c];
     const double energy = em_hamiltonian_energy(&trees->draw, c);
@@ -329,8 +329,8 @@ em_trajectory em_trees_trajectory(const void *options)
     return (em_trajectory){.kind = EM_TRAJECTORY_U_TURN};
 }
 
-void em_trees_harvest(const em_trees *trees, em_block *block)
+void em_trees_collect(const em_trees *trees, em_block *block)
 {
     for (int64_t c = 0; c < block->n_chain; c++)
-        harvest(trees, block, c);
+        collect(trees, block, c);
 }

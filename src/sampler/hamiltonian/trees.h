@@ -1,7 +1,7 @@
 /*
  * Trajectories that double, forward or backward, until they turn back or fail (Hoffman & Gelman
- * 2014; Betancourt 2017), one for each chain of a block; what the kernel calls a step of them is
- * its own affair. Each doubling of a trajectory of total weight w by one of weight w' takes its
+ * 2014; Betancourt 2017), one for each chain of a block. The kernel defines what a step of them
+ * is. Each doubling of a trajectory of total weight w by one of weight w' takes its
  * draw from the new half with probability min(1, w' / w) (biased progressive sampling); weights are
  * exp(H_0 - H).
  *
@@ -56,8 +56,8 @@ void em_trees_release(em_trees *trees);
 
 /* A tree for each chain of the block, where it stands, with fresh momenta: all of them move, and
  * each row is where its first step begins. */
-void em_trees_plant(em_trees *trees, const em_step_context *context, const em_block *block,
-                    int64_t depth);
+void em_trees_init(em_trees *trees, const em_step_context *context, const em_block *block,
+                   int64_t depth);
 
 /* Makes the point at which a row stands, of energy `energy`, a leaf of its tree; its acceptance is
  * that of energy `judged`. True: the row then stands where the next step begins; false: the
@@ -79,7 +79,7 @@ void em_trees_move_row(em_trees *trees, int64_t from, int64_t to);
 em_trajectory em_trees_trajectory(const void *options);
 
 /* The chains move to their draws, with the statistics of em_tree_stats. */
-void em_trees_harvest(const em_trees *trees, em_block *block);
+void em_trees_collect(const em_trees *trees, em_block *block);
 extern const em_stat em_tree_stats[]; /* ends with EM_STAT_COUNT */
 
 #endif

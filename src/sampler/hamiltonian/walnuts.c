@@ -13,7 +13,7 @@
  * maps that preserve volume, and the draw among them by exp(-H) leaves the target invariant, as it
  * does in NUTS.
  *
- * Until the chains have arrived it moves as NUTS: far out, where energies are some 10^10 and a step
+ * In the initial phase it moves as NUTS: far out, where energies are some 10^10 and a step
  * changes them by thousands, no l keeps within delta, and a chain would stand still.
  *
  * What a step size is adapted by is the acceptance of a leaf reached in one step: where curvature
@@ -38,9 +38,9 @@ static const em_field fields[] = {
            .fallback = "10",
            .doc = "doublings of a tree: it has at most 2^max_treedepth - 1 leaves"),
     EM_REAL(walnuts_options, max_error, .minimum = 1e-6, .maximum = 1000, .fallback = "2",
-            .doc = "largest difference of energies on the way from leaf to leaf"),
+            .doc = "largest difference of energies between one leaf and the next"),
     EM_INT(walnuts_options, max_halvings, .maximum = 20, .fallback = "10",
-           .doc = "the way is taken in at most 2^max_halvings leapfrog steps"),
+           .doc = "between one leaf and the next there are at most 2^max_halvings leapfrog steps"),
     {0}};
 
 /* The way of one chain to its next leaf. */
@@ -206,7 +206,7 @@ static em_status walnuts_step(em_sampler *base, const em_step_context *context, 
     em_trees *trees = &s->trees;
 
     s->max_error = context->trajectory.initial_phase ? INFINITY : s->options->max_error;
-    em_trees_plant(trees, context, block, s->options->max_treedepth);
+    em_trees_init(trees, context, block, s->options->max_treedepth);
     for (int64_t row = 0; row < trees->n_moving; row++)
         walnuts_begin_way(s, row);
     while (trees->n_moving > 0) {
@@ -226,7 +226,7 @@ static em_status walnuts_step(em_sampler *base, const em_step_context *context, 
         }
         trees->n_moving = kept;
     }
-    em_trees_harvest(trees, block);
+    em_trees_collect(trees, block);
     return EM_OK;
 }
 

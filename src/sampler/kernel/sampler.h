@@ -120,7 +120,7 @@ typedef struct em_step_context {
 /* The options every sampler has; first member of each sampler's own options. */
 typedef struct em_sampler_options {
     double step_size;     /* NaN: adapt */
-    int64_t adapt_every;  /* iterations between meetings in warmup */
+    int64_t adapt_every;  /* iterations between adaptation updates */
     double target_accept; /* mean acceptance that dual averaging aims at */
     int64_t minibatch;    /* observations per gradient; INT64_MIN: all */
     bool replacement;     /* minibatches are drawn with replacement */
@@ -135,10 +135,9 @@ typedef struct em_sampler_options {
     EM_REAL(em_sampler_options, step_size, .minimum = 1e-300, .maximum = 1e300,                    \
             .fallback = first_step, .word = "adapt",                                               \
             .doc = "step size of the integrator, or adapt (dual averaging in warmup)"),            \
-        EM_INT(                                                                                    \
-            em_sampler_options, adapt_every, .minimum = 1, .maximum = 1e6, .fallback = every,      \
-            .doc =                                                                                 \
-                "iterations between meetings of the chains in warmup; hmc and nuts begin with 1"), \
+        EM_INT(em_sampler_options, adapt_every, .minimum = 1, .maximum = 1e6, .fallback = every,   \
+               .doc =                                                                              \
+                   "iterations between adaptation updates in warmup; hmc and nuts begin with 1"),  \
         EM_REAL(em_sampler_options, target_accept, .minimum = 0.01, .maximum = 0.999,              \
                 .fallback = accept,                                                                \
                 .doc = "mean acceptance rate that an adapted step size aims at"),                  \
@@ -219,9 +218,12 @@ static inline bool em_takes_minibatches(const em_sampler_ops *ops,
     return ops->minibatches && options->minibatch != INT64_MIN;
 }
 
-/* All samplers, by name; ends with NULL. A new one is one file and one line in
- * sampler/sampler_list.c. */
-extern const em_sampler_ops *const em_samplers[];
+/* The samplers of this room, by name; a new one is one file and one line in sampler/sampler_list.c.
+ * Samplers for one kind of model register themselves (model/satellite.h). */
+extern const em_sampler_ops *const em_samplers[]; /* ends with NULL */
+
+/* The i-th of these and of those of satellites; NULL: there are no more. Local. */
+const em_sampler_ops *em_sampler_at(int i);
 
 extern const char *const em_default_sampler; /* of a config that names none */
 

@@ -30,8 +30,7 @@ static const em_field fields[] = {
     EM_STOCHASTIC_FIELDS("0.01"),
     EM_METRIC_FIELDS(sgrhmc_options, base.metric),
     EM_BOOL(sgrhmc_options, correct_noise, .fallback = "true",
-            .doc =
-                "leave out of the injected noise what minibatches bring, as estimated in warmup"),
+            .doc = "reduce the injected noise by the noise of minibatches, as estimated in warmup"),
     EM_BOOL(sgrhmc_options, naive, .fallback = "false",
             .doc = "leave out the correction for the change of the metric: WRONG at every step "
                    "size (by 16 % of the variance in EQUATIONS 8), to show why it is there"),

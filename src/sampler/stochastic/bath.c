@@ -46,8 +46,9 @@ static em_status bath_frame_dense(int64_t n, const double *A, const double *V, d
     em_multiply(n, y, scratch, n, inverse);
     status = em_all_finite(n * n, inverse)
                  ? em_eigen(n, inverse, n, value)
-                 : em_fail(EM_ENUMERIC, "the noise of minibatch gradients is not finite, as chains "
-                                        "have left where the density is: lower sampler.step_size");
+                 : em_fail(EM_ENUMERIC,
+                           "the noise of minibatch gradients is not finite, because chains have "
+                           "left the region of the posterior: lower sampler.step_size");
     if (status)
         return status;
     em_transpose(n, root, scratch);

@@ -1,7 +1,7 @@
 /*
- * Pieces of a block of chains, for kernels that move every number by itself: several loops over a
- * piece find it in the first-level cache. A piece is whole rows of some chains or columns of one
- * chain; either way it is contiguous in a panel. All Local.
+ * Pieces of a block of chains, for kernels that move every number by itself. A piece fits into the
+ * first-level cache, so that several loops over it are fast. A piece is whole rows of some chains
+ * or columns of one chain; either way it is contiguous in a panel. All Local.
  */
 #ifndef EM_SAMPLER_STOCHASTIC_COORDINATE_BLOCK_H
 #define EM_SAMPLER_STOCHASTIC_COORDINATE_BLOCK_H

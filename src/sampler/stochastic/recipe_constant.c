@@ -35,8 +35,7 @@ static const em_field fields[] = {
         .doc =
             "rows of Q, of the same order: skew-symmetric; left out, zero; both left out: SGHMC"),
     EM_BOOL(recipe_options, correct_noise, .fallback = "true",
-            .doc =
-                "leave out of the injected noise what minibatches bring, as estimated in warmup"),
+            .doc = "reduce the injected noise by the noise of minibatches, as estimated in warmup"),
     {0}};
 
 typedef struct recipe_sampler {

@@ -49,8 +49,7 @@ static const em_field fields[] = {
         sghmc_options, friction_matrix, .fallback = "",
         .doc = "C instead of gamma M: one number (times the identity), its diagonal, or its rows"),
     EM_BOOL(sghmc_options, correct_noise, .fallback = "true",
-            .doc =
-                "leave out of the injected noise what minibatches bring, as estimated in warmup"),
+            .doc = "reduce the injected noise by the noise of minibatches, as estimated in warmup"),
     EM_BOOL(sghmc_options, refresh_momentum, .fallback = "false",
             .doc = "draw a fresh momentum in each iteration"),
     EM_BOOL(sghmc_options, paper, .fallback = "false",

@@ -25,8 +25,7 @@ typedef struct sgld_options {
 static const em_field fields[] = {
     EM_STOCHASTIC_FIELDS("0.001"),
     EM_BOOL(sgld_options, correct_noise, .fallback = "false",
-            .doc =
-                "leave out of the injected noise what minibatches bring, as estimated in warmup"),
+            .doc = "reduce the injected noise by the noise of minibatches, as estimated in warmup"),
     {0}};
 
 typedef struct sgld_sampler {

@@ -79,7 +79,7 @@ em_status em_stochastic_evaluate(const em_stochastic_options *options,
     return em_posterior_estimate(context->posterior, &minibatch, &query);
 }
 
-/* All chains at once, each shard a stretch of them. */
+/* All chains at once, each shard one range of them. */
 static em_status stochastic_take_dealt(em_sampler *sampler, const em_step_context *context,
                                        em_block *block, em_stochastic_iteration *take)
 {

@@ -35,10 +35,8 @@ static const em_field fields[] = {
     EM_REAL(em_sgnphmc_options, thermostat_mass, .minimum = 1e-300, .maximum = 1e300,
             .fallback = "auto", .word = "auto",
             .doc = "Q, in squared units of time; auto: the dimension"),
-    EM_BOOL(
-        em_sgnphmc_options, learn_thermostat_mass, .fallback = "false",
-        .doc =
-            "M-steps set Q to the variance of q, which is Q already but for chance and step size"),
+    EM_BOOL(em_sgnphmc_options, learn_thermostat_mass, .fallback = "false",
+            .doc = "M-steps set Q to the variance of q; in theory this is Q already"),
     EM_REAL(em_sgnphmc_options, thermostat_diffusion, .maximum = 1e9, .fallback = "0",
             .doc = "noise A of the thermostat; above 0 it no longer absorbs minibatch noise"),
     EM_BOOL(em_sgnphmc_options, paper, .fallback = "false",

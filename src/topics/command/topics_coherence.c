@@ -10,8 +10,8 @@ typedef struct pairs {
     int64_t single[EM_TOPICS_MOST_TOP], both[EM_TOPICS_MOST_TOP][EM_TOPICS_MOST_TOP];
 } pairs;
 
-/* Mean of log(p_ij / p_i p_j) / -log p_ij over pairs of words; -1 for two that never meet; NaN of
- * one word alone. */
+/* Mean of log(p_ij / p_i p_j) / -log p_ij over pairs of words; -1 for two that occur in no document
+ * together; NaN of one word alone. */
 static double npmi(const pairs *of, long n_top, int64_t n_document)
 {
     double sum = 0;
@@ -28,15 +28,15 @@ static double npmi(const pairs *of, long n_top, int64_t n_document)
     return n > 0 ? sum / (double)n : NAN;
 }
 
-typedef struct meetings {
+typedef struct co_occurrence {
     const em_topics *topics;
     pairs *of;     /* [n_topic] */
     int64_t *seen; /* [n_word] the last document that has it, from 1 */
-} meetings;
+} co_occurrence;
 
 static em_status count_document(void *to, int64_t d, em_document of)
 {
-    const meetings *m = to;
+    const co_occurrence *m = to;
     const em_topics *t = m->topics;
 
     for (int64_t i = 0; i < of.n; i++)
@@ -54,7 +54,7 @@ static em_status count_document(void *to, int64_t d, em_document of)
 
 static em_status measure_coherence(em_topics *t, em_corpus *corpus)
 {
-    meetings m = {.topics = t};
+    co_occurrence m = {.topics = t};
     em_status status = em_allocate(t->n_topic, sizeof *m.of, &m.of);
 
     if (!status)

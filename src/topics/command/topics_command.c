@@ -184,7 +184,7 @@ static em_status read_file(em_topics *t)
 /* ---------------------------------------------------------------- topics of all chains */
 
 /* Adds the topics of chain c to those of the first one that they are. */
-static em_status match_chain(em_topics *t, int64_t c, double *cost, int64_t *mate)
+static em_status match_chain(em_topics *t, int64_t c, double *cost, int64_t *column)
 {
     const int64_t n = t->n_topic, size = n * t->n_word;
     em_status status;
@@ -193,9 +193,9 @@ static em_status match_chain(em_topics *t, int64_t c, double *cost, int64_t *mat
         for (int64_t b = 0; b < n; b++)
             cost[a * n + b] = -em_topic_overlap(t->n_word, t->phi + a * t->n_word,
                                                 t->phi + c * size + b * t->n_word);
-    status = em_assign(n, cost, mate);
+    status = em_assign(n, cost, column);
     for (int64_t a = 0; !status && a < n; a++) {
-        const int64_t b = mate[a];
+        const int64_t b = column[a];
         if (-cost[a * n + b] < EM_LEAST_OVERLAP)
             continue;
         t->n_found[a]++;
@@ -210,7 +210,7 @@ static em_status match_chains(em_topics *t)
 {
     const int64_t n = t->n_topic, size = n * t->n_word;
     double *cost = NULL;
-    int64_t *mate = NULL;
+    int64_t *column = NULL;
     em_status status = em_allocate(size, sizeof(double), &t->mean);
 
     if (!status)
@@ -220,7 +220,7 @@ static em_status match_chains(em_topics *t)
     if (!status)
         status = em_allocate(n * n, sizeof *cost, &cost);
     if (!status)
-        status = em_allocate(n, sizeof *mate, &mate);
+        status = em_allocate(n, sizeof *column, &column);
     if (!status) {
         memcpy(t->mean, t->phi, (size_t)size * sizeof(double));
         memcpy(t->mean_share, t->share, (size_t)n * sizeof(double));
@@ -228,14 +228,14 @@ static em_status match_chains(em_topics *t)
             t->n_found[k] = 1;
     }
     for (int64_t c = 1; !status && c < t->n_chain; c++)
-        status = match_chain(t, c, cost, mate);
+        status = match_chain(t, c, cost, column);
     for (int64_t k = 0; !status && k < n; k++) {
         t->mean_share[k] /= (double)t->n_found[k];
         for (int64_t v = 0; v < t->n_word; v++)
             t->mean[k * t->n_word + v] /= (double)t->n_found[k];
     }
     em_release(&cost);
-    em_release(&mate);
+    em_release(&column);
     return status;
 }
 

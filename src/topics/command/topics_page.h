@@ -1,4 +1,4 @@
-/* Topics of all chains of a run, and the page of them. */
+/* The topics of all chains of a run, and the HTML page that shows them. */
 #ifndef EM_TOPICS_COMMAND_TOPICS_PAGE_H
 #define EM_TOPICS_COMMAND_TOPICS_PAGE_H
 

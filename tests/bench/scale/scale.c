@@ -48,12 +48,12 @@ static int n_between;
 void scale_meet(const char *name, long long count, MPI_Datatype type, MPI_Comm ranks)
 {
     static long long before;
-    int size, all, meeting, k = 0;
+    int size, all, size_here, k = 0;
 
     spend();
     MPI_Comm_size(MPI_COMM_WORLD, &all);
-    MPI_Comm_size(ranks, &meeting);
-    if (meeting == all && n_between < (int)(sizeof between / sizeof *between))
+    MPI_Comm_size(ranks, &size_here);
+    if (size_here == all && n_between < (int)(sizeof between / sizeof *between))
         between[n_between++] = gradients - before, before = gradients;
     MPI_Type_size(type, &size);
     while (k < n_kind && (kinds[k].bytes != count * size || strcmp(kinds[k].name, name) != 0))

@@ -8,52 +8,32 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include "support/tap.h"
+#include "support/test_files.h"
 
-static char folder[] = "/tmp/emass-corpus-XXXXXX", path[256], words[256];
+static test_path path, words;
 
 static void set_up(void)
 {
-    strcpy(folder + strlen(folder) - 6, "XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-    snprintf(path, sizeof path, "%s/corpus", folder);
-    snprintf(words, sizeof words, "%s/words", folder);
+    open_test_folder();
+    path_in_folder("corpus", path);
+    path_in_folder("words", words);
 }
 
-static void tear_down(void)
-{
-    unlink(path);
-    unlink(words);
-    rmdir(folder);
-}
-
-static void write_bytes(const char *to, const void *bytes, size_t length)
-{
-    FILE *file = fopen(to, "wb");
-
-    ck_assert_uint_eq(fwrite(bytes, 1, length, file), length);
-    fclose(file);
-}
-
-static void write_xz(const char *text)
+static void write_packed(bool xz, const char *text)
 {
     uint8_t packed[4096];
     size_t length = 0;
 
+    if (!xz) {
+        write_gzip(path, text, strlen(text));
+        return;
+    }
     ck_assert_int_eq(lzma_easy_buffer_encode(6, LZMA_CHECK_CRC64, NULL, (const uint8_t *)text,
                                              strlen(text), packed, &length, sizeof packed),
                      LZMA_OK);
     write_bytes(path, packed, length);
-}
-
-static void write_gzip(const char *text)
-{
-    gzFile file = gzopen(path, "wb");
-
-    ck_assert_int_eq(gzwrite(file, text, (unsigned)strlen(text)), (int)strlen(text));
-    gzclose(file);
 }
 
 static em_corpus *read_shard(bool vocabulary, int64_t shard, int64_t n_shard)
@@ -94,9 +74,9 @@ START_TEST(both_formats_packed_or_not)
     for (int i = 0; i < 2; i++) {
         write_bytes(path, text[i], strlen(text[i]));
         is_the_sample(read_shard(false, 0, 1));
-        write_gzip(text[i]);
+        write_packed(false, text[i]);
         is_the_sample(read_shard(false, 0, 1));
-        write_xz(text[i]);
+        write_packed(true, text[i]);
         is_the_sample(read_shard(false, 0, 1));
     }
 }
@@ -228,10 +208,8 @@ START_TEST(packed_files_cut_short)
     size_t length;
 
     for (int xz = 0; xz < 2; xz++) {
-        (xz ? write_xz : write_gzip)(docword);
-        FILE *file = fopen(path, "rb");
-        length = fread(bytes, 1, sizeof bytes, file);
-        fclose(file);
+        write_packed(xz, docword);
+        length = read_bytes(path, sizeof bytes, bytes);
         write_bytes(path, bytes, length - 9);
         ck_assert_int_eq(em_corpus_read(&options, 0, 0, 0, 1, &corpus), EM_EDATA);
         ck_assert_ptr_nonnull(strstr(em_error_text(), xz ? "damaged xz" : "damaged gzip"));
@@ -270,7 +248,7 @@ int main(void)
     Suite *suite = suite_create("corpus");
     TCase *tests = tcase_create("corpus");
 
-    tcase_add_checked_fixture(tests, set_up, tear_down);
+    tcase_add_checked_fixture(tests, set_up, close_test_folder);
     tcase_add_test(tests, both_formats_packed_or_not);
     tcase_add_test(tests, a_vocabulary_gives_names);
     tcase_add_test(tests, a_word_stands_once);

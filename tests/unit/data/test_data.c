@@ -10,14 +10,6 @@
 #include <time.h>
 #include <zlib.h>
 
-static void write_gzip(const char *text)
-{
-    gzFile file = gzopen(table_path, "wb");
-
-    ck_assert_int_eq(gzwrite(file, text, (unsigned)strlen(text)), (int)strlen(text));
-    gzclose(file);
-}
-
 /* ---- what is understood ---- */
 
 typedef struct sample {
@@ -148,7 +140,7 @@ START_TEST(test_gzip_and_hash)
     const em_table_options options = options_of(table_path);
     em_table *plain = read_text(text), *zipped, *other;
 
-    write_gzip(text);
+    write_gzip(table_path, text, strlen(text));
     zipped = read_table(&options);
     other = read_text("1,2\n3,4\n5,7\n");
     ck_assert_int_eq(zipped->n_row, 3);
@@ -321,7 +313,7 @@ START_TEST(test_unreadable_file)
     mkdir(table_path, 0700);
     check_unreadable("found a folder");
     rmdir(table_path);
-    write_bytes("1,2\n\0\1\2\n", 9);
+    write_bytes(table_path, "1,2\n\0\1\2\n", 9);
     check_unreadable(":2: found a binary file");
 }
 END_TEST
@@ -330,7 +322,8 @@ START_TEST(test_truncated_gzip)
 {
     struct stat info;
 
-    write_gzip("1,2\n3,4\n5,6\n7,8\n9,1\n");
+    static const char packed[] = "1,2\n3,4\n5,6\n7,8\n9,1\n";
+    write_gzip(table_path, packed, strlen(packed));
     stat(table_path, &info);
     ck_assert_int_eq(truncate(table_path, info.st_size - 6), 0);
     check_unreadable("truncated");
@@ -509,7 +502,7 @@ static Suite *data_suite(void)
           *real = tcase_create(getenv("EMASS_DATA") ? "data sets"
                                                     : "data sets # SKIP EMASS_DATA is not set");
 
-    tcase_add_checked_fixture(reading, make_folder, remove_folder);
+    tcase_add_checked_fixture(reading, make_folder, close_test_folder);
     tcase_set_timeout(reading, 60);
     tcase_add_loop_test(reading, test_delimited, 0, COUNT(samples));
     tcase_add_test(reading, test_header_by_option);

@@ -289,7 +289,7 @@ int main(void)
     Suite *suite = suite_create("design");
     TCase *design = tcase_create("design");
 
-    tcase_add_checked_fixture(design, make_folder, remove_folder);
+    tcase_add_checked_fixture(design, make_folder, close_test_folder);
     tcase_add_loop_test(design, test_response, 0, 5);
     tcase_add_test(design, test_missing_response);
     tcase_add_loop_test(design, test_labels, 0, 5);

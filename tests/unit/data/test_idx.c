@@ -3,45 +3,17 @@
 #include "data/reader/idx.h"
 
 #include <check.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-#include <zlib.h>
 
 #include "support/tap.h"
+#include "support/test_files.h"
 
-static char path[64];
+static test_path path;
 
 static void set_up(void)
 {
-    int descriptor;
-
-    strcpy(path, "/tmp/emass-idx-XXXXXX");
-    descriptor = mkstemp(path);
-    ck_assert_int_ge(descriptor, 0);
-    close(descriptor);
-}
-
-static void tear_down(void)
-{
-    unlink(path);
-}
-
-static void write_bytes(const void *bytes, size_t length)
-{
-    FILE *file = fopen(path, "wb");
-
-    ck_assert_uint_eq(fwrite(bytes, 1, length, file), length);
-    fclose(file);
-}
-
-static void write_packed(const void *bytes, size_t length)
-{
-    gzFile file = gzopen(path, "wb");
-
-    ck_assert_int_eq(gzwrite(file, bytes, (unsigned)length), (int)length);
-    gzclose(file);
+    open_test_folder();
+    path_in_folder("idx", path);
 }
 
 /* Two images of 2 x 3. */
@@ -65,10 +37,9 @@ static void is_refused(const void *bytes, size_t length, const char *why)
     uint8_t out[64];
     uint64_t hash;
 
-    write_bytes(bytes, length);
-    ck_assert_int_eq(read_all(out, &hash), EM_EDATA);
-    ck_assert_msg(strstr(em_error_text(), why) && strstr(em_error_text(), path), "%s",
-                  em_error_text());
+    write_bytes(path, bytes, length);
+    check_failed(read_all(out, &hash), EM_EDATA, why);
+    ck_assert_ptr_nonnull(strstr(em_error_text(), path));
 }
 
 START_TEST(plain_and_packed_are_alike)
@@ -77,7 +48,7 @@ START_TEST(plain_and_packed_are_alike)
     uint64_t plain, packed;
     em_idx *idx = NULL;
 
-    write_bytes(good, GOOD);
+    write_bytes(path, good, GOOD);
     ck_assert_int_eq(em_idx_open(path, &idx), EM_OK);
     ck_assert_int_eq(em_idx_shape_of(idx)->n_axis, 3);
     ck_assert_int_eq(em_idx_shape_of(idx)->size, 12);
@@ -85,11 +56,11 @@ START_TEST(plain_and_packed_are_alike)
     em_idx_close(&idx);
     ck_assert_int_eq(read_all(out, &plain), EM_OK);
     ck_assert_int_eq(memcmp(out, "abcdefghijkl", 12), 0);
-    write_packed(good, GOOD);
+    write_gzip(path, good, GOOD);
     ck_assert(em_idx_is(path));
     ck_assert_int_eq(read_all(out, &packed), EM_OK);
     ck_assert_uint_eq(plain, packed);
-    write_packed("\0\0\10\1\0\0\0\14abcdefghijkl", 20); /* the same bytes in another shape */
+    write_gzip(path, "\0\0\10\1\0\0\0\14abcdefghijkl", 20); /* the same bytes in another shape */
     ck_assert_int_eq(read_all(out, &packed), EM_OK);
     ck_assert_uint_ne(plain, packed);
 }
@@ -101,7 +72,7 @@ START_TEST(parts_are_read_alone)
     uint8_t out[16];
     uint64_t whole, parts = 0;
 
-    write_bytes(good, GOOD);
+    write_bytes(path, good, GOOD);
     ck_assert_int_eq(read_all(out, &whole), EM_OK);
     for (int64_t first = 2; first-- > 0;) {
         em_idx *idx = NULL;
@@ -113,7 +84,7 @@ START_TEST(parts_are_read_alone)
         em_idx_close(&idx);
     }
     ck_assert_uint_eq(whole, parts);
-    write_bytes("\0\0\10\3\0\0\0\2\0\0\0\2\0\0\0\3ghijklabcdef", GOOD); /* in another order */
+    write_bytes(path, "\0\0\10\3\0\0\0\2\0\0\0\2\0\0\0\3ghijklabcdef", GOOD); /* in another order */
     ck_assert_int_eq(read_all(out, &parts), EM_OK);
     ck_assert_uint_ne(whole, parts);
 }
@@ -146,15 +117,12 @@ START_TEST(a_damaged_package_is_refused)
     char packed[256];
     const char *said;
     int found, of, last = 0;
-    FILE *file;
     size_t length;
 
-    write_packed(good, GOOD);
-    file = fopen(path, "rb");
-    length = fread(packed, 1, sizeof packed, file);
-    fclose(file);
+    write_gzip(path, good, GOOD);
+    length = read_bytes(path, sizeof packed, packed);
     for (size_t cut = 18; cut < length; cut++) { /* what stands behind gzip's own header */
-        write_bytes(packed, cut);
+        write_bytes(path, packed, cut);
         ck_assert_int_eq(read_all(out, &hash), EM_EDATA);
         said = strstr(em_error_text(), "damaged gzip file after");
         ck_assert_msg(said &&
@@ -166,7 +134,7 @@ START_TEST(a_damaged_package_is_refused)
         last = found;
     }
     packed[length - 6] ^= 1; /* of the check sum */
-    write_bytes(packed, length);
+    write_bytes(path, packed, length);
     ck_assert_int_eq(read_all(out, &hash), EM_EDATA);
     unlink(path);
     ck_assert(!em_idx_is(path));
@@ -179,7 +147,7 @@ int main(void)
     Suite *suite = suite_create("idx");
     TCase *tests = tcase_create("idx");
 
-    tcase_add_checked_fixture(tests, set_up, tear_down);
+    tcase_add_checked_fixture(tests, set_up, close_test_folder);
     tcase_add_test(tests, plain_and_packed_are_alike);
     tcase_add_test(tests, parts_are_read_alone);
     tcase_add_test(tests, what_is_wrong_is_said);

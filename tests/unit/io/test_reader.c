@@ -2,31 +2,18 @@
 #include "base/memory.h"
 #include "io/draws/reader.h"
 #include "support/tap.h"
+#include "support/test_files.h"
 
 #include <check.h>
 #include <hdf5_hl.h>
-#include <string.h>
-#include <unistd.h>
 
-static char path[] = "/tmp/emass-reader-XXXXXX";
+static test_path path;
 
 static void set_up(void)
 {
-    strcpy(path + strlen(path) - 6, "XXXXXX");
-    close(mkstemp(path));
-}
-
-static void tear_down(void)
-{
-    unlink(path);
-}
-
-static void write_bytes(const void *bytes, size_t size)
-{
-    FILE *file = fopen(path, "wb");
-
-    ck_assert_uint_eq(fwrite(bytes, 1, size, file), size);
-    fclose(file);
+    open_test_folder();
+    path_in_folder("draws.h5", path);
+    write_bytes(path, "", 0);
 }
 
 /* ---- files made with HDF5 ---- */
@@ -186,7 +173,7 @@ END_TEST
 
 START_TEST(test_not_hdf5)
 {
-    write_bytes("age,y\n1,0\n", 10);
+    write_bytes(path, "age,y\n1,0\n", 10);
     refuses("expected an HDF5 file: file signature not found");
 }
 END_TEST
@@ -194,16 +181,13 @@ END_TEST
 START_TEST(test_truncated)
 {
     static char bytes[1 << 16];
-    FILE *file;
     size_t size;
 
     H5Fclose(create_small());
-    file = fopen(path, "rb");
-    size = fread(bytes, 1, sizeof bytes, file);
-    fclose(file);
+    size = read_bytes(path, sizeof bytes, bytes);
     ck_assert_uint_gt(size, 1000);
     for (size_t cut = 0; cut < size; cut += 61) {
-        write_bytes(bytes, cut);
+        write_bytes(path, bytes, cut);
         refuses("expected an HDF5 file: ");
     }
 }
@@ -260,7 +244,7 @@ int main(void)
     Suite *suite = suite_create("reader");
     TCase *files = tcase_create("files");
 
-    tcase_add_checked_fixture(files, set_up, tear_down);
+    tcase_add_checked_fixture(files, set_up, close_test_folder);
     tcase_add_test(files, test_draws);
     tcase_add_test(files, test_long_labels);
     tcase_add_test(files, test_attributes);

@@ -258,7 +258,7 @@ START_TEST(unevenness_may_be_unknown)
 }
 END_TEST
 
-START_TEST(guard_limits_the_change)
+START_TEST(clipping_limits_the_change)
 {
     const em_mass_form form = {.ops = &em_mass_dense, .dim = DIM};
     double wild[DIM * DIM] = {0}, current[DIM * DIM] = {0}, smallest, largest;
@@ -294,7 +294,7 @@ int main(void)
     tcase_add_test(tests, too_few_samples_are_refused);
     tcase_add_loop_test(tests, unevenness_tells_curvature_that_varies, 0, 8);
     tcase_add_test(tests, unevenness_may_be_unknown);
-    tcase_add_test(tests, guard_limits_the_change);
+    tcase_add_test(tests, clipping_limits_the_change);
     suite_add_tcase(suite, tests);
     return run_suite(suite, CK_FORK);
 }

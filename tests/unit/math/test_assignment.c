@@ -23,7 +23,7 @@ static double least(int64_t n, const double *cost, int64_t i, unsigned taken)
 START_TEST(assignments_are_the_best)
 {
     double cost[MOST * MOST];
-    int64_t mate[MOST];
+    int64_t column[MOST];
 
     for (uint64_t t = 0; t < 200; t++) {
         const int64_t n = 1 + (int64_t)(t % MOST);
@@ -33,11 +33,11 @@ START_TEST(assignments_are_the_best)
         for (int64_t i = 0; i < n * n; i++) /* ties, and costs below 0, every other time */
             cost[i] = t % 2 ? (double)em_uniform_below(&stream, (uint64_t)i, 4) - 1
                             : em_uniform(&stream, (uint64_t)i);
-        ck_assert_int_eq(em_assign(n, cost, mate), EM_OK);
+        ck_assert_int_eq(em_assign(n, cost, column), EM_OK);
         for (int64_t i = 0; i < n; i++) {
-            ck_assert(mate[i] >= 0 && mate[i] < n && !(taken >> mate[i] & 1));
-            taken |= 1U << mate[i];
-            sum += cost[i * n + mate[i]];
+            ck_assert(column[i] >= 0 && column[i] < n && !(taken >> column[i] & 1));
+            taken |= 1U << column[i];
+            sum += cost[i * n + column[i]];
         }
         ck_assert_double_le(fabs(sum - least(n, cost, 0, 0)), 1e-12);
     }

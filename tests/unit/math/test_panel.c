@@ -4,8 +4,7 @@
 #include "math/rng.h"
 #include "math/simd/bytes.h"
 #include "math/simd/panel.h"
-#include "math/simd/simd.h"
-#include "support/tap.h"
+#include "support/simds.h"
 
 #include <check.h>
 #include <math.h>
@@ -396,16 +395,13 @@ int main(void)
 {
     Suite *suite = suite_create("panel");
     TCase *all = tcase_create("all");
-    int n_simd = 0;
 
-    while (em_simds[n_simd])
-        n_simd++;
-    tcase_add_loop_test(all, rows_of_a_product_are_their_own, 0, n_simd);
-    tcase_add_loop_test(all, rows_of_tiles_are_their_own, 0, n_simd);
-    tcase_add_loop_test(all, listed_rows, 0, n_simd);
+    add_simd_test(all, rows_of_a_product_are_their_own);
+    add_simd_test(all, rows_of_tiles_are_their_own);
+    add_simd_test(all, listed_rows);
     tcase_add_test(all, instruction_sets_agree);
-    tcase_add_loop_test(all, finish_adds, 0, n_simd);
-    tcase_add_loop_test(all, products_follow_the_bits, 0, n_simd);
+    add_simd_test(all, finish_adds);
+    add_simd_test(all, products_follow_the_bits);
     tcase_set_timeout(all, 60);
     suite_add_tcase(suite, all);
 

@@ -1,9 +1,8 @@
 /* Vector loops against long double, for every instruction set of this processor. */
 #include "base/memory.h"
 #include "math/rng.h"
-#include "math/simd/simd.h"
 #include "math/simd/vector.h"
-#include "support/tap.h"
+#include "support/simds.h"
 
 #include <check.h>
 #include <float.h>
@@ -195,15 +194,12 @@ int main(void)
 {
     Suite *suite = suite_create("vector");
     TCase *all = tcase_create("all");
-    int n_simd = 0;
 
-    while (em_simds[n_simd])
-        n_simd++;
-    tcase_add_loop_test(all, logistic_is_accurate, 0, n_simd);
-    tcase_add_loop_test(all, exp_is_accurate, 0, n_simd);
-    tcase_add_loop_test(all, log1p_is_accurate, 0, n_simd);
-    tcase_add_loop_test(all, log_is_accurate, 0, n_simd);
-    tcase_add_loop_test(all, log_rising_is_accurate, 0, n_simd);
+    add_simd_test(all, logistic_is_accurate);
+    add_simd_test(all, exp_is_accurate);
+    add_simd_test(all, log1p_is_accurate);
+    add_simd_test(all, log_is_accurate);
+    add_simd_test(all, log_rising_is_accurate);
     tcase_add_test(all, log_rising_of_a_half);
     tcase_add_test(all, nan_stays_in_its_place);
     tcase_add_test(all, elements_are_independent);

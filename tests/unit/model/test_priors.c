@@ -6,14 +6,14 @@
 #include "math/rng.h"
 #include "support/model_setup.h"
 #include "support/tap.h"
+#include "support/test_files.h"
 
 #include <check.h>
 #include <math.h>
-#include <unistd.h>
 
 enum { N_ROW = 90, N_BETA = 4, MOST = 8 };
 
-static char folder[64], csv[80];
+static test_path csv;
 
 typedef struct row {
     double y, x[N_BETA - 1], weight, offset;
@@ -190,23 +190,6 @@ static double expected_density(const regression *r, const double *out, double sh
 
 /* ---- */
 
-static double density_at(const setup *s, const double *theta)
-{
-    _Alignas(64) double at[MOST], gradient[MOST] = {0};
-    double sum = 0;
-    const em_query query = {.n_chain = 1,
-                            .stride = MOST,
-                            .theta = at,
-                            .log_density = &sum,
-                            .gradient = gradient,
-                            .rows = {.count = s->model->rows.count}};
-
-    memcpy(at, theta, sizeof at);
-    ck_assert_int_eq(s->ops->add_prior(s->model, &query), EM_OK);
-    ck_assert_int_eq(s->ops->add_likelihood(s->model, &query), EM_OK);
-    return sum;
-}
-
 START_TEST(test_density)
 {
     const regression *r = &regressions[_i];
@@ -290,9 +273,7 @@ START_TEST(test_refused)
         const setting settings[] = {DATA, {"prior", cases[k].prior}, {NULL, NULL}};
         setup s;
         write_table(cases[k].model);
-        ck_assert_int_eq(try_setup(cases[k].model, settings, 0, 1, &s), EM_ECONFIG);
-        ck_assert_msg(strstr(em_error_text(), cases[k].message) != NULL, "'%s' is not in: %s",
-                      cases[k].message, em_error_text());
+        check_failed(try_setup(cases[k].model, settings, 0, 1, &s), EM_ECONFIG, cases[k].message);
         teardown(&s);
     }
 }
@@ -325,9 +306,7 @@ START_TEST(test_refused_beside)
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         const setting settings[] = {DATA, cases[k].more[0], cases[k].more[1], {NULL, NULL}};
         setup s;
-        ck_assert_int_eq(try_setup("linear", settings, 0, 1, &s), cases[k].status);
-        ck_assert_msg(strstr(em_error_text(), cases[k].message) != NULL, "'%s' is not in: %s",
-                      cases[k].message, em_error_text());
+        check_failed(try_setup("linear", settings, 0, 1, &s), cases[k].status, cases[k].message);
         teardown(&s);
     }
 }
@@ -335,15 +314,8 @@ END_TEST
 
 static void set_up(void)
 {
-    strcpy(folder, "/tmp/emass-priors-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-    snprintf(csv, sizeof csv, "%s/csv", folder);
-}
-
-static void tear_down(void)
-{
-    unlink(csv);
-    rmdir(folder);
+    open_test_folder();
+    path_in_folder("csv", csv);
 }
 
 int main(void)
@@ -351,7 +323,7 @@ int main(void)
     Suite *suite = suite_create("priors");
     TCase *all = tcase_create("all");
 
-    tcase_add_checked_fixture(all, set_up, tear_down);
+    tcase_add_checked_fixture(all, set_up, close_test_folder);
     tcase_set_timeout(all, 60);
     tcase_add_loop_test(all, test_density, 0, N_REGRESSION);
     tcase_add_test(all, test_starts_are_dispersed);

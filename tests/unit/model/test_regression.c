@@ -6,14 +6,14 @@
 #include "math/rng.h"
 #include "support/model_setup.h"
 #include "support/tap.h"
+#include "support/test_files.h"
 
 #include <check.h>
 #include <math.h>
-#include <unistd.h>
 
 enum { N_ROW = 150, N_FEATURE = 3, STRIDE = 8, N_BETA = 1 + N_FEATURE };
 
-static char folder[64], csv[80], libsvm[80], bad[80];
+static test_path csv, libsvm, bad;
 
 static double number(int64_t i, int64_t j)
 {
@@ -169,23 +169,6 @@ static double log_prior(const regression *r, const double *theta, int64_t dim)
 }
 
 /* ---- */
-
-static double density_at(const setup *s, const double *theta)
-{
-    _Alignas(64) double at[STRIDE], gradient[STRIDE] = {0};
-    double sum = 0;
-    const em_query query = {.n_chain = 1,
-                            .stride = STRIDE,
-                            .theta = at,
-                            .log_density = &sum,
-                            .gradient = gradient,
-                            .rows = {.count = s->model->rows.count}};
-
-    memcpy(at, theta, sizeof at);
-    ck_assert_int_eq(s->ops->add_prior(s->model, &query), EM_OK);
-    ck_assert_int_eq(s->ops->add_likelihood(s->model, &query), EM_OK);
-    return sum;
-}
 
 static double expected_density(const regression *r, const double *theta, int64_t dim)
 {
@@ -472,8 +455,8 @@ START_TEST(test_nu_of_normal_noise)
     static const setting settings[] = {{"data", csv}, {"nu", "3"}, {NULL, NULL}};
     setup s;
 
-    ck_assert_int_eq(try_setup("linear", settings, 0, 1, &s), EM_ECONFIG);
-    ck_assert_ptr_nonnull(strstr(em_error_text(), "model.nu: found 3 for normal noise"));
+    check_failed(try_setup("linear", settings, 0, 1, &s), EM_ECONFIG,
+                 "model.nu: found 3 for normal noise");
     teardown(&s);
 }
 END_TEST
@@ -497,14 +480,10 @@ START_TEST(test_refused)
         for (int m = 0; m < 2; m++) {
             const setting settings[] = {
                 {"data", bad}, {"exposure", cases[k].exposure}, {NULL, NULL}};
-            FILE *file = fopen(bad, "w");
             setup s;
-            fputs(cases[k].table, file);
-            fclose(file);
-            ck_assert_int_eq(try_setup(m ? "poisson" : "negative_binomial", settings, 0, 1, &s),
-                             EM_EDATA);
-            ck_assert_msg(strstr(em_error_text(), cases[k].message) != NULL, "'%s' is not in: %s",
-                          cases[k].message, em_error_text());
+            write_bytes(bad, cases[k].table, strlen(cases[k].table));
+            check_failed(try_setup(m ? "poisson" : "negative_binomial", settings, 0, 1, &s),
+                         EM_EDATA, cases[k].message);
             teardown(&s);
         }
 }
@@ -512,20 +491,11 @@ END_TEST
 
 static void set_up(void)
 {
-    strcpy(folder, "/tmp/emass-regression-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-    snprintf(csv, sizeof csv, "%s/csv", folder);
-    snprintf(libsvm, sizeof libsvm, "%s/libsvm", folder);
-    snprintf(bad, sizeof bad, "%s/bad", folder);
+    open_test_folder();
+    path_in_folder("csv", csv);
+    path_in_folder("libsvm", libsvm);
+    path_in_folder("bad", bad);
     write_tables();
-}
-
-static void tear_down(void)
-{
-    unlink(csv);
-    unlink(libsvm);
-    unlink(bad);
-    rmdir(folder);
 }
 
 int main(void)
@@ -533,7 +503,7 @@ int main(void)
     Suite *suite = suite_create("regression");
     TCase *all = tcase_create("all");
 
-    tcase_add_checked_fixture(all, set_up, tear_down);
+    tcase_add_checked_fixture(all, set_up, close_test_folder);
     tcase_set_timeout(all, 60);
     tcase_add_loop_test(all, test_density, 0, N_REGRESSION);
     tcase_add_test(all, test_sparse_exposure);

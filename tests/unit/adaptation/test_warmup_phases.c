@@ -1,4 +1,5 @@
-/* The pure parts of a course: its windows, who has arrived, and when longer trajectories pay. */
+/* The pure parts of a warmup schedule: its windows, outlying chains, and when longer trajectories
+ * pay. */
 #include "adaptation/adaptation_internal.h"
 #include "adaptation/schedule/outliers.h"
 #include "adaptation/schedule/warmup_schedule.h"
@@ -68,8 +69,8 @@ START_TEST(windows_are_those_of_the_recipe)
 }
 END_TEST
 
-/* However long warmup is: windows grow to the end of arrive, each looks back on whole segments, and
- * there is room for those that are alive. */
+/* However long warmup is: windows grow to the end of the initial phase, each looks back on whole
+ * segments, and there is room for those that are alive. */
 START_TEST(windows_look_back_on_whole_segments)
 {
     for (int64_t warmup = 1; warmup < 3000; warmup += warmup < 400 ? 1 : 97) {
@@ -162,7 +163,8 @@ START_TEST(few_of_many_trees_are_ended)
 }
 END_TEST
 
-/* However far they are from where most would end, the limit follows: a doubling in each meeting. */
+/* However far they are from where most would end, the limit follows: a doubling in each adaptation
+ * update. */
 START_TEST(a_limit_that_is_too_tight_is_raised)
 {
     double count[EM_DEPTHS];
@@ -180,12 +182,12 @@ START_TEST(a_limit_that_is_too_tight_is_raised)
 }
 END_TEST
 
-/* ---- the gate ---- */
+/* ---- outlying chains ---- */
 
 enum { N = 6, LENGTH = 40 };
 
 /* Log densities of chains in the law of dimension 8, N(-4, 2^2) or so; but for chain 1. */
-static void stretches(double level, double spread, em_log_density_window *out)
+static void fill_windows(double level, double spread, em_log_density_window *out)
 {
     for (int64_t c = 0; c < N; c++) {
         _Alignas(64) double x[LENGTH];
@@ -197,7 +199,7 @@ static void stretches(double level, double spread, em_log_density_window *out)
     }
 }
 
-START_TEST(a_stretch_is_what_it_says)
+START_TEST(a_window_has_its_mean_and_spread)
 {
     const double x[] = {1, 2, 3, 4, 10};
     const em_log_density_window s = em_log_density_window_of(5, x);
@@ -210,25 +212,25 @@ START_TEST(a_stretch_is_what_it_says)
 END_TEST
 
 /* In 8 dimensions the limit is 16 below. */
-START_TEST(chains_left_behind_are_flagged)
+START_TEST(chains_left_behind_are_outlying)
 {
     em_log_density_window s[N];
     double scratch[N];
     bool outlying[N];
 
-    stretches(-4, 2, s);
+    fill_windows(-4, 2, s);
     ck_assert_int_eq(em_find_outlying_chains(N, s, 8, scratch, outlying), 0);
     ck_assert(em_initial_phase_has_ended(N, s, outlying, 0));
-    stretches(-15, 2, s);
+    fill_windows(-15, 2, s);
     ck_assert_int_eq(em_find_outlying_chains(N, s, 8, scratch, outlying), 0);
     ck_assert(!em_initial_phase_has_ended(N, s, outlying, 0)); /* too far apart for one law */
-    stretches(-40, 2, s);
+    fill_windows(-40, 2, s);
     ck_assert_int_eq(em_find_outlying_chains(N, s, 8, scratch, outlying), 1);
     ck_assert(outlying[1] && !em_initial_phase_has_ended(N, s, outlying, 0));
-    stretches(-4, 0, s);
+    fill_windows(-4, 0, s);
     ck_assert_int_eq(em_find_outlying_chains(N, s, 8, scratch, outlying), 1); /* it does not move */
     ck_assert(outlying[1]);
-    stretches(NAN, 0, s);
+    fill_windows(NAN, 0, s);
     ck_assert_int_eq(em_find_outlying_chains(N, s, 8, scratch, outlying), 1);
 }
 END_TEST
@@ -270,7 +272,7 @@ START_TEST(a_hundred_thousand_chains_are_sorted_once)
 }
 END_TEST
 
-START_TEST(not_all_chains_are_flagged)
+START_TEST(not_all_chains_are_outlying)
 {
     em_log_density_window still[N] = {{0}}, stuck[N];
     double scratch[N];
@@ -287,12 +289,12 @@ START_TEST(not_all_chains_are_flagged)
 }
 END_TEST
 
-START_TEST(a_trend_is_no_arrival)
+START_TEST(a_trend_is_not_stationary)
 {
     em_log_density_window s[N];
     const bool outlying[N] = {false};
 
-    stretches(-4, 2, s);
+    fill_windows(-4, 2, s);
     for (int c = 0; c < N; c++) {
         s[c].early -= 1;
         s[c].late += 1;
@@ -370,7 +372,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("course");
+    Suite *suite = suite_create("warmup_schedule");
     TCase *all = tcase_create("all");
 
     tcase_add_test(all, a_step_size_that_nothing_moved_is_what_it_was);
@@ -381,11 +383,11 @@ int main(void)
     tcase_add_test(all, a_given_warmup_is_kept);
     tcase_add_test(all, few_of_many_trees_are_ended);
     tcase_add_test(all, a_limit_that_is_too_tight_is_raised);
-    tcase_add_test(all, a_stretch_is_what_it_says);
-    tcase_add_test(all, chains_left_behind_are_flagged);
+    tcase_add_test(all, a_window_has_its_mean_and_spread);
+    tcase_add_test(all, chains_left_behind_are_outlying);
     tcase_add_test(all, a_hundred_thousand_chains_are_sorted_once);
-    tcase_add_test(all, not_all_chains_are_flagged);
-    tcase_add_test(all, a_trend_is_no_arrival);
+    tcase_add_test(all, not_all_chains_are_outlying);
+    tcase_add_test(all, a_trend_is_not_stationary);
     tcase_add_test(all, few_of_many_chains_hold_up_nobody);
     tcase_add_loop_test(all, autocorrelations_are_found, 0, 4);
     tcase_add_test(all, longer_trajectories_are_kept_where_they_pay);

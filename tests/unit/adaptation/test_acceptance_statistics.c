@@ -73,7 +73,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("moves");
+    Suite *suite = suite_create("acceptance_statistics");
     TCase *all = tcase_create("all");
 
     tcase_add_test(all, chains_of_one_law_are_even);
