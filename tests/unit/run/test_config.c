@@ -127,7 +127,9 @@ START_TEST(fills_in_the_defaults)
     ck_assert_int_eq(c->run.chains, 4);
     ck_assert_int_eq(c->run.shards, 1);
     ck_assert_int_eq(c->run.warmup, INT64_MIN);
-    ck_assert_int_eq(c->run.draws, 1000);
+    ck_assert(c->stop.until_done);
+    ck_assert_int_eq(c->run.draws, c->stop.max_draws);
+    ck_assert_int_eq(c->stop.max_draws, 10000);
     ck_assert_int_eq(c->run.thin, 1);
     ck_assert_int_eq(c->run.seed, 1);
     ck_assert_double_eq(c->run.init_radius, 2);
@@ -265,13 +267,15 @@ START_TEST(full_config_has_a_fixed_order)
 
     ck_assert_str_eq(c->full, d->full);
     ck_assert_ptr_nonnull(strstr(c->full, "  kappa:\n    k0: 1\n    eta: auto\n"));
-    ck_assert_ptr_nonnull(strstr(c->full, "stop:\n  r_hat: none\n  ess: none\n  check_every: 200\n"
-                                          "  consecutive: 2\n  max_time: none\noutput:\n"
-                                          "  file: a.h5\n  save_warmup: false\n"
-                                          "  save_unconstrained: false\n  prior_draws: 0\n"
-                                          "  variables: []\n"
-                                          "  flush_every: 100\n  checkpoint_every: 10m\n"
-                                          "  keep_checkpoint: false\n"));
+    ck_assert_ptr_nonnull(
+        strstr(c->full, "stop:\n  r_hat: none\n  ess: none\n  check_every: 200\n"
+                        "  consecutive: 2\n  max_draws: 10000\n"
+                        "  max_gradients: none\n  end_after: none\n  max_time: none\noutput:\n"
+                        "  file: a.h5\n  save_warmup: false\n"
+                        "  save_unconstrained: false\n  prior_draws: 0\n"
+                        "  variables: []\n"
+                        "  flush_every: 100\n  checkpoint_every: 10m\n"
+                        "  keep_checkpoint: false\n"));
     em_config_destroy(&c);
     em_config_destroy(&d);
 }
@@ -593,6 +597,19 @@ static const struct {
     {TOP "  thin: 1000000\n  draws: 1000000000\n",
      "heart.yaml:5: run.warmup + run.draws x run.thin is 1000000000001000 iterations, expected "
      "less than 2^40"},
+    {TOP "  thin: 1000000\nstop:\n  max_draws: 1000000000\n",
+     "heart.yaml:6: run.warmup + stop.max_draws x run.thin is 1000000000001000 iterations, "
+     "expected less than 2^40"},
+    {TOP "  draws: 100\nstop:\n  max_draws: 200\n",
+     "heart.yaml:6: stop.max_draws: found beside run.draws: 100, expected run.draws: auto"},
+    {TOP "  draws: 100\nstop: {max_gradients: 1}\n",
+     "heart.yaml:5: stop.max_gradients: found beside run.draws: 100, expected run.draws: auto"},
+    {"model: {name: gaussian}\nsampler: {name: adam}\nrun: {draws: auto}\n",
+     "heart.yaml:3: run.draws: found auto, expected a number: adam is an optimiser, whose draws "
+     "R-hat says nothing of"},
+    {"model: {name: gaussian}\nstop: {max_gradients: 9}\ntemper: {}\n",
+     "heart.yaml:2: stop.max_gradients: found with temper, expected stop.max_draws or "
+     "stop.end_after: gradients of copies are not counted"},
     /* YAML */
     {"", "heart.yaml:1: found nothing, expected YAML"},
     {"# nothing\n", "heart.yaml:2: found nothing, expected YAML"},
