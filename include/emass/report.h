@@ -58,6 +58,8 @@ typedef struct em_report {
     char failure[256];   /* why, the first on this rank; "": none did here */
     em_rejections rejections; /* in sampling, of all chains since the last start; why, the first on
                                  this rank */
+    const char *ended_by;     /* what ended a run with draws: auto: "the stop rule", or the limit,
+                                 "stop.max_draws"; NULL: the run has another number of draws */
 } em_report;
 
 EM_END_C

@@ -42,7 +42,8 @@ typedef struct em_layout {
 /* One draw of one chain. Borrowed for the call. */
 typedef struct em_stored_draw {
     int64_t chain;     /* from 0 */
-    int64_t index;     /* of its phase, from 0 */
+    int64_t index;     /* of its phase, from 0. With draws: auto draws are thinned the longer the
+                          run takes, and index + 1 becomes a multiple of 2, then of 4, ... */
     int64_t iteration; /* of the chain, from 0; warmup is counted too */
     bool in_warmup;
     const double *const *group; /* [layout.n_group]: pointers to `width` numbers each */

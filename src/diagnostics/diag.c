@@ -15,12 +15,12 @@ struct em_diag {
     em_status status;               /* of what they did together */
     int64_t n_sorted;               /* room for so many draws */
     em_sorted *sorted, *folded;
-    double *z, *low,
+    double *z, *folded_z, *low,
         *high;            /* scores, and the indicators of both tails, in the places of the draws */
     double *score, *half; /* of the ranks among n_score draws, and half way between them */
     int64_t n_score;
     int64_t n_mean, n_variance; /* room for so many half chains */
-    double *mean, *variance;    /* of all of them */
+    double *mean, *variance;    /* of all of them: of z, and of folded_z */
     em_ess *ess;
 };
 
@@ -41,6 +41,7 @@ static void release_sorted(em_diag *d)
     em_release(&d->sorted);
     em_release(&d->folded);
     em_release(&d->z);
+    em_release(&d->folded_z);
     em_release(&d->low);
     em_release(&d->high);
     em_release(&d->score);
@@ -72,6 +73,8 @@ static em_status reserve_sorted(em_diag *d, int64_t n)
     if (!status)
         status = em_allocate_doubles(n, &d->z);
     if (!status)
+        status = em_allocate_doubles(n, &d->folded_z);
+    if (!status)
         status = em_allocate_doubles(n, &d->low);
     if (!status)
         status = em_allocate_doubles(n, &d->high);
@@ -90,9 +93,9 @@ static em_status reserve(em_diag *d, const em_halves *h, int64_t n)
     em_status status = reserve_sorted(d, n);
 
     if (!status)
-        status = em_renew_doubles(h->all, &d->n_mean, &d->mean);
+        status = em_renew_doubles(2 * h->all, &d->n_mean, &d->mean);
     if (!status)
-        status = em_renew_doubles(h->all, &d->n_variance, &d->variance);
+        status = em_renew_doubles(2 * h->all, &d->n_variance, &d->variance);
     if (!status)
         status = em_ess_reserve(d->ess, h, d->team != NULL);
     if (!status && !d->team && d->n_score != h->n * h->length) {
@@ -110,19 +113,45 @@ static void gather_halves(const em_diag *d, double *x)
         em_subcommunicator_gather(d->team, 2 * sizeof *x, d->count, x);
 }
 
+/* fmin and fmax leave NaN out; here what is undefined stays undefined. */
+static double lesser(double a, double b)
+{
+    return isnan(a) || a < b ? a : b;
+}
+
+static double larger(double a, double b)
+{
+    return isnan(a) || a > b ? a : b;
+}
+
 /* sqrt(((n - 1) / n W + B / n) / W), B / n the variance of the means, W the mean of the variances.
  * 0/0 when all are equal, and for halves of one draw. */
-static double r_hat(em_diag *d, const em_halves *h)
+static double r_hat_of(const em_halves *h, const double *mean, const double *variance)
 {
     double n = (double)h->length, between, within = 0;
 
-    em_half_moments(d->ess, h, d->mean + h->first, d->variance + h->first);
-    gather_halves(d, d->mean);
-    gather_halves(d, d->variance);
     for (int64_t k = 0; k < h->all; k++)
-        within += d->variance[k] / (double)h->all;
-    between = em_variance_of(h->all, d->mean, em_mean_of(h->all, d->mean));
+        within += variance[k] / (double)h->all;
+    between = em_variance_of(h->all, mean, em_mean_of(h->all, mean));
     return sqrt((n * between / within + n - 1) / n);
+}
+
+/* The larger of that of z and, where they are defined, of the folded scores. */
+static double r_hat(em_diag *d, const em_halves *h, bool is_folded)
+{
+    const double *const series[] = {d->z, d->folded_z};
+    double *const mean[] = {d->mean, d->mean + h->all};
+    double *const variance[] = {d->variance, d->variance + h->all};
+    double *const own_mean[] = {mean[0] + h->first, mean[1] + h->first};
+    double *const own_variance[] = {variance[0] + h->first, variance[1] + h->first};
+
+    em_half_moments(d->ess, h, is_folded ? 2 : 1, series, own_mean, own_variance);
+    for (int s = 0; s < (is_folded ? 2 : 1); s++) {
+        gather_halves(d, mean[s]);
+        gather_halves(d, variance[s]);
+    }
+    return larger(r_hat_of(h, mean[0], variance[0]),
+                  is_folded ? r_hat_of(h, mean[1], variance[1]) : NAN);
 }
 
 /* Which draws are at most `quantile`. */
@@ -145,15 +174,14 @@ static int64_t drop_middle(const em_halves *h, int64_t n, em_sorted *sorted)
     return kept;
 }
 
-/* Leaves them in d->z. */
-static void scores(em_diag *d, const em_halves *h, int64_t n, em_sorted *sorted)
+static void scores(em_diag *d, const em_halves *h, int64_t n, em_sorted *sorted, double *z)
 {
     const int64_t kept = drop_middle(h, n, sorted);
 
     if (!d->team)
-        em_normal_scores((em_among){0, kept}, kept, sorted, d->score, d->half, d->z);
+        em_normal_scores((em_among){0, kept}, kept, sorted, d->score, d->half, z);
     else if (!d->status)
-        d->status = em_share_normal_scores(d->team, kept, sorted, d->z);
+        d->status = em_share_normal_scores(d->team, kept, sorted, z);
 }
 
 static void quantiles(em_diag *d, int64_t n, int64_t n_probability, const double *probability,
@@ -165,34 +193,21 @@ static void quantiles(em_diag *d, int64_t n, int64_t n_probability, const double
         d->status = em_share_quantiles(d->team, n, d->sorted, n_probability, probability, out);
 }
 
-/* fmin and fmax leave NaN out; here what is undefined stays undefined. */
-static double lesser(double a, double b)
-{
-    return isnan(a) || a < b ? a : b;
-}
-
-static double larger(double a, double b)
-{
-    return isnan(a) || a > b ? a : b;
-}
-
 static void bulk_and_tail(em_diag *d, const em_halves *h, int64_t n, bool infinite,
                           em_diagnosis *out)
 {
     static const double probability[] = {0.05, 0.5, 0.95};
-    double quantile[3], size[EM_ESS_SERIES], folded = NAN;
-    em_halves z = *h;
+    double quantile[3], size[EM_ESS_SERIES];
 
-    z.x = d->z;
     em_sort(n, h->x, d->sorted, d->folded);
     quantiles(d, n, 3, probability, quantile);
-    if (isfinite(quantile[1])) {
+    const bool is_folded = isfinite(quantile[1]);
+    if (is_folded) {
         em_fold(n, d->sorted, quantile[1], d->folded);
-        scores(d, h, n, d->folded);
-        folded = r_hat(d, &z);
+        scores(d, h, n, d->folded, d->folded_z);
     }
-    scores(d, h, n, d->sorted);
-    out->r_hat = larger(r_hat(d, &z), folded);
+    scores(d, h, n, d->sorted, d->z);
+    out->r_hat = r_hat(d, h, is_folded);
     mark_below(n, h->x, quantile[0], d->low);
     mark_below(n, h->x, quantile[2], d->high);
     const double *const series[EM_ESS_SERIES] = {d->z, d->low, d->high};

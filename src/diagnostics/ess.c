@@ -183,12 +183,13 @@ EM_CLONES static void sum_squares(int64_t n, const em_fft_lanes *x, double *sums
         sums[lane] = sum[lane];
 }
 
-void em_half_moments(em_ess *ess, const em_halves *h, double *mean, double *variance)
+void em_half_moments(em_ess *ess, const em_halves *h, int n_series, const double *const *series,
+                     double *const *mean, double *const *variance)
 {
-    const task t = {h, NULL, NULL, &h->x, 1, h->n / 2, h->length};
+    const task t = {h, NULL, NULL, series, n_series, h->n / 2, h->length};
     double means[2][EM_FFT_LANES], squares[2][EM_FFT_LANES];
 
-    for (int64_t first = 0; first < t.n_pair; first += EM_FFT_LANES) {
+    for (int64_t first = 0; first < n_series * t.n_pair; first += EM_FFT_LANES) {
         const bunch b = bunch_of(&t, first);
         fill_lanes(&b, h->length, h->length, ess->re, ess->im);
         centre(h->length, ess->re, means[0]);
@@ -196,8 +197,9 @@ void em_half_moments(em_ess *ess, const em_halves *h, double *mean, double *vari
         sum_squares(h->length, ess->re, squares[0]);
         sum_squares(h->length, ess->im, squares[1]);
         for (int k = 0; k < 2 * b.n; k++) {
-            mean[2 * first + k] = means[k % 2][k / 2];
-            variance[2 * first + k] = squares[k % 2][k / 2] / (double)(h->length - 1);
+            const int64_t item = first + k / 2, half = 2 * (item % t.n_pair) + k % 2;
+            mean[item / t.n_pair][half] = means[k % 2][k / 2];
+            variance[item / t.n_pair][half] = squares[k % 2][k / 2] / (double)(h->length - 1);
         }
     }
 }
@@ -278,17 +280,34 @@ static void autocovariance(em_ess *e, const task *t)
 
 /* ---------------------------------------------------------------- effective sample size */
 
+/* The autocorrelations of a series, by its autocovariances, in one of the lanes. */
+typedef struct autocorrelation {
+    const double *covariance;
+    double mean_var, var_plus;
+} autocorrelation;
+
+static double correlation_at(const autocorrelation *of, int64_t lag)
+{
+    return 1 - (of->mean_var - of->covariance[lag * EM_FFT_LANES]) / of->var_plus;
+}
+
 /*
  * tau = -1 + 2 sum of rho over Geyer's initial positive, then monotone sequence of pairs. The lag
- * after the last pair counts once, which lowers the variance for antithetic chains. Changes rho.
+ * after the last pair counts once, which lowers the variance for antithetic chains. `rho` is work
+ * space for n lags, of which as many are filled in as the sequence has.
  */
-static double autocorrelation_time(int64_t n, double *rho)
+static double autocorrelation_time(const autocorrelation *of, int64_t n, double *rho)
 {
     int64_t end = 0;
     double tau = -1;
 
-    while (end < n - 5 && rho[end] + rho[end + 1] > 0)
+    rho[0] = 1;
+    rho[1] = correlation_at(of, 1);
+    while (end < n - 5 && rho[end] + rho[end + 1] > 0) {
         end += 2;
+        rho[end] = correlation_at(of, end);
+        rho[end + 1] = correlation_at(of, end + 1);
+    }
     if (end == 0)
         return 2; /* no pair at all: what posterior gives, whose sum over 1:0 takes in lag 0 */
     for (int64_t t = 2; t < end; t += 2)
@@ -308,12 +327,11 @@ static double size_of(em_ess *e, const task *t, int lane)
     const double mean_var = covariance[0] * n / (n - 1);
     const double var_plus = covariance[0] + em_variance_of(h->all, mean, em_mean_of(h->all, mean));
 
+    const autocorrelation rho = {covariance, mean_var, var_plus};
+
     if (!(var_plus > 0 && isfinite(var_plus)))
         return NAN;
-    e->rho[0] = 1;
-    for (int64_t k = 1; k < h->length; k++)
-        e->rho[k] = 1 - (mean_var - covariance[k * EM_FFT_LANES]) / var_plus;
-    return s / fmax(autocorrelation_time(h->length, e->rho), 1 / log10(s));
+    return s / fmax(autocorrelation_time(&rho, h->length, e->rho), 1 / log10(s));
 }
 
 em_status em_ess_of(em_ess *ess, const em_halves *h, const em_subcommunicator *team,

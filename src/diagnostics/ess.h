@@ -37,8 +37,10 @@ enum { EM_ESS_SERIES = 3 };
 /* Room for halves like these; `together`: a team has them. Local. Errors: EM_EMEMORY. */
 em_status em_ess_reserve(em_ess *ess, const em_halves *h, bool together);
 
-/* Means and variances [n] of the halves, with the bits of em_mean_of and em_variance_of. Local. */
-void em_half_moments(em_ess *ess, const em_halves *h, double *mean, double *variance);
+/* Means and variances [h->n] of the halves of up to EM_ESS_SERIES numbers of chains like those of
+ * `h`, with the bits of em_mean_of and em_variance_of. Local. */
+void em_half_moments(em_ess *ess, const em_halves *h, int n_series, const double *const *series,
+                     double *const *mean, double *const *variance);
 
 /*
  * S / tau, at most S log10 S, of up to EM_ESS_SERIES numbers of chains like those of `h`, whose own

@@ -9,6 +9,7 @@
 
 #define EM_R_HAT_LIMIT          1.01
 #define EM_ESS_LIMIT_PER_CHAIN  100
+#define EM_LEAST_ESS_OF_RULE    400 /* of a run that ends when its limits hold */
 #define EM_E_BFMI_LIMIT         0.3
 #define EM_DRAWS_PER_DIVERGENCE 1000
 

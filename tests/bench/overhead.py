@@ -3,7 +3,7 @@
 
     tests/bench/overhead.py EMASS [--beside EMASS] [--runs 3] [--only NAME]...
 
-Each program is run with nothing but its data, and the calls of the interpreter are timed by a library in
+Each program is run for 1000 draws with nothing but its data, and the calls of the interpreter are timed by a library in
 between (overhead/stanli_clock.c). EMASS_STANLI names libstanli.so. Programs are four of the script's own, and
 the posteriors of EMASS_DATA/posteriordb, where that is set. One row each, medians over --runs:
 
@@ -78,7 +78,7 @@ def build_clock(folder):
 
 def run_once(emass, name, program, data, folder, clock):
     config, line = folder / f"{name}.yaml", folder / "line"
-    config.write_text(f"model: {{name: stan, program: {program}, data: {data}}}\n")
+    config.write_text(f"model: {{name: stan, program: {program}, data: {data}}}\nrun: {{draws: 1000}}\n")
     line.write_text("")
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     environment = dict(os.environ, EMASS_STANLI=str(clock), EMASS_CLOCK_OF=os.environ["EMASS_STANLI"],

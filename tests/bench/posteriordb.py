@@ -111,7 +111,7 @@ def by_element(name, values):
 def run_emass(emass, sampler, posterior, seed):
     with tempfile.TemporaryDirectory() as folder:
         config, output = pathlib.Path(folder, "run.yaml"), pathlib.Path(folder, "run.h5")
-        config.write_text(f"model: {{name: stan, program: {posterior.program}, data: {posterior.data}}}\n")
+        config.write_text(f"model: {{name: stan, program: {posterior.program}, data: {posterior.data}}}\nrun: {{draws: 1000}}\n")
         subprocess.run([emass, "run", config, "--output", output, "--quiet", "--seed", str(seed),
                         "--set", f"sampler.name={sampler}"], check=True)
         with h5py.File(output) as file:

@@ -153,6 +153,51 @@ START_TEST(parameters_first)
 }
 END_TEST
 
+/* With draws: auto the other numbers count at the check that may end the run, on any ranks. */
+START_TEST(other_numbers_at_the_last_check)
+{
+    const em_watch watch = {WIDTH, 1, N_DRAW, .n_parameter = WIDTH - 1};
+    const em_stop_options stop = {.r_hat = 1.1, .ess = 1, .consecutive = 2, .until_done = true};
+    em_convergence found;
+
+    for (int n_shard = 1; n_shard <= em_world_size(); n_shard++) {
+        em_grid *grid = NULL;
+        em_monitor *monitor = NULL;
+        if (em_world_size() % n_shard != 0)
+            continue;
+        assert_everywhere(em_grid_create(N_CHAIN, n_shard, &grid) == EM_OK, "a grid");
+        assert_everywhere(em_monitor_create(grid, &stop, &watch, 0, &monitor) == EM_OK, "made");
+        keep_draws(monitor, grid, watch);
+        for (int check = 0; check < 4; check++) {
+            assert_everywhere(em_monitor_check(monitor, N_DRAW, false, &found) == EM_OK, "checked");
+            assert_everywhere(!found.stop && found.met == (check % 2 == 0), "every second");
+            assert_everywhere(check % 2 == 0 ? found.r_hat < 1.1 : found.r_hat > 2, "of which");
+        }
+        em_monitor_destroy(&monitor);
+        em_grid_destroy(&grid);
+    }
+}
+END_TEST
+
+START_TEST(thinned_draws)
+{
+    const em_watch watch = {WIDTH, 1, N_DRAW}, half = {WIDTH, 2, N_DRAW / 2};
+    const em_stop_options stop = {.r_hat = NAN, .ess = NAN, .consecutive = 1};
+    em_grid *grid = NULL;
+    em_monitor *monitor = NULL;
+    em_convergence found;
+
+    assert_everywhere(em_grid_create(N_CHAIN, 1, &grid) == EM_OK, "a grid");
+    assert_everywhere(em_monitor_create(grid, &stop, &watch, 0, &monitor) == EM_OK, "made");
+    keep_draws(monitor, grid, watch);
+    em_monitor_thin(monitor);
+    assert_everywhere(em_monitor_check(monitor, N_DRAW / 2, true, &found) == EM_OK, "checked");
+    assert_everywhere(found.r_hat == worst_of(half), "R-hat of every second draw");
+    em_monitor_destroy(&monitor);
+    em_grid_destroy(&grid);
+}
+END_TEST
+
 /* Draws of which several ranks look at one number together. */
 typedef enum kind {
     IID,
@@ -278,6 +323,8 @@ int main(int argc, char **argv)
     tcase_add_test(tests, very_many_draws);
     tcase_add_test(tests, some_numbers);
     tcase_add_test(tests, parameters_first);
+    tcase_add_test(tests, other_numbers_at_the_last_check);
+    tcase_add_test(tests, thinned_draws);
     tcase_add_test(tests, many_draws_of_few_numbers);
     suite_add_tcase(suite, tests);
     failed = run_suite(suite, CK_NOFORK);

@@ -50,7 +50,8 @@ options() { # SECTION LIST...
 all_options() {
     options model models logistic
     options sampler samplers hmc
-    for section in mass run stop output; do options $section $section; done
+    for section in mass run stop output; do options $section $section; done | # these are of draws: auto: until_done.sh
+        grep -v 'stop.max_draws\|stop.max_gradients\|stop.end_after'
 }
 
 state() {

@@ -7,7 +7,7 @@
 
 cd "$scratch" || exit
 printf 'model: {name: gaussian, dim: 5}\nrun: {warmup: 300, draws: 500}\n' >g.yaml
-printf 'model: {name: eight_schools}\nrun: {chains: 4}\n' >schools.yaml
+printf 'model: {name: eight_schools}\nrun: {chains: 4, draws: 1000}\n' >schools.yaml
 printf 'model: {name: eight_schools}\nsampler: {step_size: 1.2, leapfrog_steps: 10}\nrun: {warmup: 0, draws: 500}\nmass: {estimator: none}\n' >e.yaml
 
 run() { # NAME ARGUMENT...

@@ -211,9 +211,11 @@ static void print_plan(const em_checked *check, const em_plan *plan, const memor
                (long long)em_deal_first(config->run.chains, n_group, g),
                (long long)em_deal_first(config->run.chains, n_group, g + 1) - 1);
     print_shards(check);
-    printf("# iterations %s%lld of warmup, then %lld draws",
+    printf("# iterations %s%lld of warmup, then %s%lld draws",
            config->run.warmup < 0 ? "at most " : "", (long long)plan->warmup,
-           (long long)plan->n_draw);
+           plan->until_done ? "until done, at most " : "", (long long)plan->most_draws);
+    if (plan->most_room < plan->most_draws)
+        printf(", of which at most %lld are kept", (long long)plan->most_room);
     if (plan->thin > 1)
         printf(" of %lld iterations", (long long)plan->thin);
     printf("\n");
@@ -222,8 +224,9 @@ static void print_plan(const em_checked *check, const em_plan *plan, const memor
         printf("# watched    the first %lld of %lld numbers, of 1 in %lld draws\n",
                (long long)plan->watch.width, (long long)plan->width.posterior,
                (long long)plan->watch.every);
-    printf("# output     %s, %.3g MB of draws\n", config->output.file,
-           draw * (double)(config->run.chains * plan->n_draw) / 1e6);
+    printf("# output     %s, %s%.3g MB of draws\n", config->output.file,
+           plan->until_done ? "at most " : "",
+           draw * (double)(config->run.chains * plan->most_room) / 1e6);
 }
 
 em_status em_check_plan(const em_checked *check, const em_plan *plan)

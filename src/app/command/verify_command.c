@@ -7,6 +7,7 @@
 #include "par/world.h"
 #include "run/config/config_folder.h"
 #include "run/loop/driver.h"
+#include "run/output/output.h"
 #include "run/output/processor_record.h"
 #include "run/output/stored_config.h"
 #include "run/transaction/transaction.h"
@@ -23,11 +24,13 @@ typedef struct verify_command {
 
 /* ---------------------------------------------------------------- the second run */
 
-/* The config in the file, for fewer draws, into another file. Local. */
+/* The config in the file, for fewer draws, into another file; where draws: auto has thinned them,
+ * for draws of as many iterations. Local. */
 static em_status load(const verify_command *command, em_reader *reader, const char *output,
                       em_config **out)
 {
-    char *file = NULL, *draws = NULL;
+    char *file = NULL, *draws = NULL, *thin = NULL;
+    int64_t thinning = 0;
     em_status status =
         em_reader_n_draw(reader) > 0
             ? em_format_text(&file, "output.file=%s", output)
@@ -38,17 +41,25 @@ static em_status load(const verify_command *command, em_reader *reader, const ch
                                 (long long)(em_reader_n_draw(reader) < command->draws
                                                 ? em_reader_n_draw(reader)
                                                 : command->draws));
+    if (!status && em_reader_int(reader, EM_OUTPUT_THINNING, &thinning))
+        status = em_format_text(&thin, "run.thin=%lld", (long long)thinning);
     if (!status) {
-        const char *const overrides[] = {file, draws, "stop.r_hat=none", "stop.ess=none",
-                                         "stop.max_time=none"};
-        status = em_stored_config(command->path, command->folder, 5, overrides, out);
+        const char *const overrides[] = {file,
+                                         draws,
+                                         "stop.r_hat=none",
+                                         "stop.ess=none",
+                                         "stop.max_time=none",
+                                         "stop.max_draws=10000",
+                                         "stop.max_gradients=none",
+                                         "stop.end_after=none",
+                                         thin};
+        status = em_stored_config(command->path, command->folder, thin ? 9 : 8, overrides, out);
         if (!status && !em_home_fits(*out))
             em_say("note: files that the config of %s names are not there (--folder DIR: where "
                    "its relative paths start)",
                    command->path);
     }
-    em_release(&file);
-    em_release(&draws);
+    em_release_all(&file, &draws, &thin);
     return status;
 }
 

@@ -2,9 +2,11 @@
 
 #include "base/memory.h"
 #include "diagnostics/limits.h"
+#include "run/output/output.h"
 #include "run/output/stored_config.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* How many rows have a bad value, and the worst of them. */
@@ -120,13 +122,31 @@ static void advise_on_search(const em_judge *judge, FILE *out)
 
 /* ---------------------------------------------------------------- R-hat and ESS */
 
-/* Draws of a chain for `factor` times as many, rounded up to two digits. */
-static long long more_draws(const em_judge *judge, double factor)
+/* What sets the number of draws. */
+typedef struct setting {
+    char text[64];
+} setting;
+
+/* The setting for `factor` times as many draws of a chain, rounded up to two digits. In a file of
+ * draws: auto that is the limit, where that ended the run, and draws thinned out count. */
+static setting more_draws(const em_judge *judge, double factor)
 {
-    const double n = factor * (double)judge->n_draw;
+    char *ended_by = NULL;
+    int64_t n_draw = judge->n_draw, thinning = 1;
+    setting more;
+
+    const bool until_done = em_reader_text(judge->reader, EM_OUTPUT_ENDED_BY, &ended_by);
+    if (until_done && em_reader_int(judge->reader, EM_OUTPUT_THINNING, &thinning))
+        n_draw *= thinning;
+    if (until_done && strcmp(ended_by, "stop.max_draws") == 0)
+        em_reader_int(judge->reader, "planned_draws", &n_draw);
+    const double n = factor * (double)n_draw;
     const double unit = pow(10, fmax(0, floor(log10(n)) - 1));
 
-    return (long long)(ceil(n / unit) * unit);
+    snprintf(more.text, sizeof more.text, "%s: %lld", until_done ? "stop.max_draws" : "run.draws",
+             (long long)(ceil(n / unit) * unit));
+    em_release(&ended_by);
+    return more;
 }
 
 /* Whether something is named already that more draws do not mend. */
@@ -155,14 +175,14 @@ static void advise_on_r_hat(const em_judge *judge, const worst *w, int64_t n_row
     else if (w->value < slightly)
         fprintf(out,
                 "The chains do not quite agree yet, so these numbers may be slightly wrong: draw "
-                "more, for example run.draws: %lld.\n",
-                more_draws(judge, factor));
+                "more, for example %s.\n",
+                more_draws(judge, factor).text);
     else
         fprintf(out,
                 "The chains do not agree yet, so these numbers do not describe the posterior. Run "
-                "longer, warmup included, for example run.draws: %lld. If that does not help, look "
+                "longer, warmup included, for example %s. If that does not help, look "
                 "for parameters that the data do not distinguish, and reparameterise.\n",
-                more_draws(judge, factor));
+                more_draws(judge, factor).text);
 }
 
 static void advise_on_ess(const em_judge *judge, const worst *w, int64_t n_row, FILE *out)
@@ -179,8 +199,8 @@ static void advise_on_ess(const em_judge *judge, const worst *w, int64_t n_row, 
     else if (least > 0 && enough * e->ess_limit < most * least)
         fprintf(out,
                 "This is too small for quantiles and for R-hat itself: draw more, for example "
-                "run.draws: %lld.\n",
-                more_draws(judge, enough * e->ess_limit / least));
+                "%s.\n",
+                more_draws(judge, enough * e->ess_limit / least).text);
     else
         fputs("This is too small for quantiles and for R-hat itself: draw many more, or "
               "reparameterise.\n",

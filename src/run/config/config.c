@@ -137,19 +137,72 @@ static em_status check_stochastic(const em_parse *p, int i)
     return status ? say_where(p, section, em_field_find(section->fields, name), status) : EM_OK;
 }
 
+/* Puts a number of draws where none is given and R-hat does not tell when a run is done. */
+static em_status choose_draws(em_parse *p)
+{
+    if (em_yaml_find(p->yaml, "run.draws"))
+        return EM_OK;
+    for (int i = 0; i < p->config->n_kernel; i++)
+        if (p->config->kernel[i].ops->minibatches || p->config->kernel[i].ops->by_model)
+            return em_yaml_put(p->yaml, "default", "run.draws", "1000");
+    return EM_OK;
+}
+
+/* Whether an option of `stop` has another value than its default, which a config with all defaults
+ * has too. */
+static bool is_limited(const em_yaml_entry *entry)
+{
+    const em_field *field = em_field_find(em_stop_fields, strchr(entry->key, '.') + 1);
+
+    return strcmp(entry->value.text.value[0], field->fallback) != 0;
+}
+
+/* Checks draws: auto with the samplers, and that its limits are given with it alone. */
+static em_status check_draws(const em_parse *p)
+{
+    static const char *const limit[] = {"stop.max_draws", "stop.max_gradients", "stop.end_after"};
+    enum { N_LIMIT = sizeof limit / sizeof *limit };
+    const em_config *config = p->config;
+    const em_yaml_entry *draws = em_yaml_find(p->yaml, "run.draws");
+    const bool until_done = config->run.draws == INT64_MIN;
+
+    for (int i = 0; until_done && i < config->n_kernel; i++)
+        if (config->kernel[i].ops->optimises)
+            return em_fail(EM_ECONFIG,
+                           "%s: run.draws: found auto, expected a number: %s is an optimiser, "
+                           "whose draws R-hat says nothing of",
+                           draws->place, config->kernel[i].ops->name);
+    for (int i = 0; !until_done && i < N_LIMIT; i++)
+        if (is_limited(em_yaml_find(p->yaml, limit[i])))
+            return em_fail(
+                EM_ECONFIG, "%s: %s: found beside run.draws: %lld, expected run.draws: auto",
+                em_yaml_find(p->yaml, limit[i])->place, limit[i], (long long)config->run.draws);
+    if (config->temper.on && config->stop.max_gradients > 0)
+        return em_fail(EM_ECONFIG,
+                       "%s: stop.max_gradients: found with temper, expected stop.max_draws or "
+                       "stop.end_after: gradients of copies are not counted",
+                       em_yaml_find(p->yaml, limit[1])->place);
+    return EM_OK;
+}
+
 /* Checks that concern two options, which the field tables cannot express. */
 static em_status check_together(const em_parse *p)
 {
     const em_run_options *run = &p->config->run;
+    const bool until_done = run->draws == INT64_MIN;
+    const int64_t draws = until_done ? p->config->stop.max_draws : run->draws;
     const double warmup = run->warmup == INT64_MIN ? 1000 : (double)run->warmup;
-    const double iterations = warmup + (double)run->draws * (double)run->thin;
-    em_status status = EM_OK;
+    const double iterations = warmup + (double)draws * (double)run->thin;
+    em_status status = check_draws(p);
 
+    if (status)
+        return status;
     if (iterations >= 0x1p40) /* the counter of math/rng.h */
         return em_fail(EM_ECONFIG,
-                       "%s: run.warmup + run.draws x run.thin is %.0f iterations, expected less "
+                       "%s: run.warmup + %s x run.thin is %.0f iterations, expected less "
                        "than 2^40",
-                       em_yaml_find(p->yaml, "run.draws")->place, iterations);
+                       em_yaml_find(p->yaml, until_done ? "stop.max_draws" : "run.draws")->place,
+                       until_done ? "stop.max_draws" : "run.draws", iterations);
     for (int i = 0; !status && i < p->config->n_kernel; i++)
         status = check_step_size(p, i);
     for (int i = 0; !status && i < p->config->n_kernel; i++)
@@ -280,12 +333,17 @@ static em_status understand(em_parse *p)
     status = status ? status : em_config_choose_samplers(p);
     status = status ? status : em_config_check_keys(p);
     status = status ? status : require_names(p);
+    status = status ? status : choose_draws(p);
     status = status ? status : read_sections(p);
     status = status ? status : check_together(p);
     status = status ? status : em_config_write(p, false, &p->config->full);
     status = status ? status : em_config_write(p, true, &p->config->stored);
     for (int i = 0; !status && i < p->n_section; i++)
         status = expand_paths(p, &p->section[i]);
+    if (!status && p->config->run.draws == INT64_MIN) {
+        p->config->stop.until_done = true;
+        p->config->run.draws = p->config->stop.max_draws;
+    }
     return status ? status : expand_output(p);
 }
 
@@ -392,7 +450,7 @@ static void write_section(const em_parse *p, const em_config_section *section,
 
     write_head(p, section, out);
     for (const em_field *field = section->fields; field && field->name; field++) {
-        if (left_out && is_listed(left_out, field->name))
+        if (is_listed(left_out, field->name))
             continue;
         write_key(em_is_element(p, section) ? "    " : "  ", field, previous, out);
         em_field_write(field, section->options, out);
@@ -421,11 +479,8 @@ static void write_own_mass(const em_parse *p, int i, FILE *out)
 
 em_status em_config_write(const em_parse *p, bool is_stored, char **full)
 {
-    static const char *const both[] = {"file", "shards", NULL};
-    static const char *const file[] = {"file", NULL};
-    const char *const *left_out = !is_stored                           ? NULL
-                                  : em_config_shards_matter(p->config) ? file
-                                                                       : both;
+    const char *left_out[6] = {NULL};
+    int n_left_out = 0;
     size_t length;
     char *text = NULL;
     FILE *out = open_memstream(&text, &length);
@@ -433,6 +488,15 @@ em_status em_config_write(const em_parse *p, bool is_stored, char **full)
 
     if (!out)
         return em_fail(EM_EMEMORY, "out of memory while writing the config");
+    if (is_stored)
+        left_out[n_left_out++] = "file";
+    if (is_stored && !em_config_shards_matter(p->config))
+        left_out[n_left_out++] = "shards";
+    if (p->config->run.draws != INT64_MIN) { /* limits of draws: auto alone */
+        left_out[n_left_out++] = "max_draws";
+        left_out[n_left_out++] = "max_gradients";
+        left_out[n_left_out++] = "end_after";
+    }
     for (int i = 0; i < p->n_outer; i++) {
         write_section(p, &p->section[i], left_out, out);
         if (em_is_element(p, &p->section[i]))

@@ -16,15 +16,18 @@
 enum { EM_MINIBATCH_FAST, EM_MINIBATCH_BY_PARTS };
 
 typedef struct em_run_options {
-    int64_t chains, superchains, shards, warmup, draws, thin, seed; /* superchains below 1: none */
+    int64_t chains, superchains, shards, warmup, thin, seed; /* superchains below 1: none */
+    int64_t draws; /* of each chain; at most as many with draws: auto, which is stop.until_done */
     double init_radius;
     int minibatch_sums;
 } em_run_options;
 
 typedef struct em_stop_options {
-    double r_hat, ess; /* NaN: no such criterion; both NaN: no stop rule */
+    double r_hat, ess; /* NaN: no such criterion; both NaN: no stop rule, unless until_done */
     int64_t check_every, consecutive;
-    double max_time; /* seconds; NaN: none */
+    int64_t max_draws, max_gradients; /* with until_done alone; max_gradients below 1: none */
+    double end_after, max_time;       /* seconds; NaN: none; end_after with until_done alone */
+    bool until_done; /* run.draws is auto: the limits of a verdict are the stop rule */
 } em_stop_options;
 
 typedef struct em_output_options {

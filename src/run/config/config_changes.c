@@ -82,6 +82,20 @@ static em_status get_canonical(em_yaml *yaml, const em_section *section, const e
     return status;
 }
 
+/* Whether draws were auto and are a number, or the reverse: such runs keep other states. */
+static bool is_other_kind_of_run(const em_field *field, const char *old, const char *new)
+{
+    return strcmp(field->name, "draws") == 0 && old && new &&
+           (strcmp(old, "auto") == 0) != (strcmp(new, "auto") == 0);
+}
+
+/* Whether an option of `stop` has nothing to do with checks. */
+static bool ends_run_otherwise(const char *name)
+{
+    return strcmp(name, "max_time") == 0 || strcmp(name, "max_draws") == 0 ||
+           strcmp(name, "end_after") == 0;
+}
+
 static em_status compare_option(const comparison *c, const em_section *section,
                                 const em_field *field)
 {
@@ -92,9 +106,9 @@ static em_status compare_option(const comparison *c, const em_section *section,
     status = status ? status : get_canonical(c->new, section, field, &new, &new_inherits);
     const bool is_of_other = old_inherits && new_inherits; /* whose comparison says it */
     if (!status && !is_of_other && !(old && new &&strcmp(old, new) == 0)) {
-        if (!field->may_change)
+        if (!field->may_change || is_other_kind_of_run(field, old, new))
             note(c, section->name, field->name);
-        if (strcmp(section->name, "stop") == 0 && strcmp(field->name, "max_time") != 0)
+        if (strcmp(section->name, "stop") == 0 && !ends_run_otherwise(field->name))
             c->changes->stop_rule = true;
     }
     em_release_all(&old, &new);

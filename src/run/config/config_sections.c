@@ -365,10 +365,14 @@ const em_field em_run_fields[] = {
            .doc = "iterations of adaptation before the draws; auto: as many as hmc and nuts need, "
                   "at most 950; 1000 for the others; in a list of samplers each stops adapting "
                   "after its own, and the draws begin after the longest"),
-    EM_INT(em_run_options, draws, .minimum = 1, .maximum = 1e9, .fallback = "1000",
-           .doc = "draws stored per chain", .may_change = true),
+    EM_INT(em_run_options, draws, .minimum = 1, .maximum = 1e9, .fallback = "auto", .word = "auto",
+           .doc = "draws stored per chain; auto: until bulk and tail ESS are at least 400 (100 per "
+                  "chain where that is more) and R-hat is at most 1.01, or as the section stop "
+                  "says, of at most 1000 stored draws per chain, thinned evenly; where it is not "
+                  "given, 1000 for optimisers, samplers that take minibatches, and gibbs",
+           .may_change = true),
     EM_INT(em_run_options, thin, .minimum = 1, .maximum = 1e6, .fallback = "1",
-           .doc = "iterations per stored draw"),
+           .doc = "iterations per stored draw; with draws: auto, at first"),
     EM_INT(em_run_options, seed, .maximum = 9007199254740992, .fallback = "1",
            .doc =
                "of all random numbers; the same seed gives the same draws on any number of ranks"),
@@ -396,6 +400,20 @@ const em_field em_stop_fields[] = {
            .may_change = true),
     EM_INT(em_stop_options, consecutive, .minimum = 1, .maximum = 1e6, .fallback = "2",
            .doc = "checks in a row that have to pass", .may_change = true),
+    EM_INT(em_stop_options, max_draws, .minimum = 1, .maximum = 1e9, .fallback = "5000",
+           .doc = "with draws: auto, draws of each chain after which the run ends at the latest; "
+                  "draws that were thinned out count",
+           .may_change = true),
+    EM_INT(em_stop_options, max_gradients, .minimum = 1, .maximum = 1e15, .fallback = "none",
+           .word = "none",
+           .doc = "with draws: auto, the run ends at the first check after so many gradients of "
+                  "all chains in sampling; none: no limit",
+           .may_change = true),
+    EM_DURATION(em_stop_options, end_after, .maximum = INFINITY, .fallback = "none", .word = "none",
+                .doc = "with draws: auto, the run ends after this time since it was started or "
+                       "resumed, with the draws that it has by then, which no other run "
+                       "reproduces; none: no limit",
+                .may_change = true),
     EM_DURATION(em_stop_options, max_time, .maximum = INFINITY, .fallback = "none", .word = "none",
                 .doc = "stop after this time even if not all is done; none: no limit",
                 .may_change = true),

@@ -1,6 +1,7 @@
 #include "run/config/run_plan.h"
 
 #include "adaptation/adaptation.h"
+#include "run/config/stop_rule.h"
 
 #include <math.h>
 
@@ -35,18 +36,34 @@ static em_watch plan_watch(int64_t n_chain, int64_t n_draw, em_width width)
     return watch;
 }
 
+/*
+ * The stored draws of a chain at most. Of draws: auto these are 1000, or more for few chains and a
+ * high limit of ESS: thinning halves them, and what is left must still have that ESS with ease.
+ */
+static int64_t most_room_of(const em_config *config)
+{
+    enum { USUAL_ROOM = 1000, ROOM_OF_ESS = 8 };
+    const em_run_options *run = &config->run;
+    const double ess = em_ess_limit(&config->stop, em_starts_of(run));
+    const double wanted = fmin(1e9, ceil(ROOM_OF_ESS * ess / (double)run->chains));
+
+    if (!config->stop.until_done)
+        return run->draws;
+    return least(run->draws, most(USUAL_ROOM, 2 * (((int64_t)wanted + 1) / 2)));
+}
+
 /* Checks that sizes in bytes fit the integers of HDF5 and ours. */
-static em_status check_size(const em_config *config, int64_t warmup, int64_t width)
+static em_status check_size(const em_config *config, int64_t warmup, int64_t n_draw, int64_t width)
 {
     const em_run_options *run = &config->run;
-    const double bytes = (double)run->chains * ((double)run->draws + (double)warmup) *
-                         (double)width * sizeof(double);
+    const double bytes =
+        (double)run->chains * ((double)n_draw + (double)warmup) * (double)width * sizeof(double);
 
     return bytes < 0x1p60 ? EM_OK
                           : em_fail(EM_ECONFIG,
                                     "%s: %lld chains x %lld draws of %lld numbers take %.3g "
                                     "bytes, expected less than 2^60",
-                                    config->path, (long long)run->chains, (long long)run->draws,
+                                    config->path, (long long)run->chains, (long long)n_draw,
                                     (long long)width, bytes);
 }
 
@@ -72,6 +89,10 @@ int64_t em_plan_sampler_warmup(const em_config *config, int i)
 em_status em_plan_create(const em_config *config, em_width width, em_plan *plan)
 {
     const em_run_options *run = &config->run;
+    const em_stop_options *stop = &config->stop;
+    const int64_t room = most_room_of(config);
+    const int64_t first_room =
+        stop->until_done ? least(room, stop->consecutive * stop->check_every) : room;
     int64_t warmup = 0;
 
     if (run->superchains > 0 && run->chains % run->superchains != 0)
@@ -87,18 +108,23 @@ em_status em_plan_create(const em_config *config, em_width width, em_plan *plan)
     *plan = (em_plan){
         .warmup = warmup,
         .total = warmup + run->draws * run->thin,
+        .first_thin = run->thin,
         .thin = run->thin,
-        .n_draw = run->draws,
+        .n_draw = first_room,
+        .most_draws = run->draws,
+        .first_room = first_room,
+        .most_room = room,
+        .until_done = stop->until_done,
         .n_warmup_draw = config->output.save_warmup ? warmup / run->thin : 0,
         .flush_every = config->output.flush_every,
         .buffer = plan_buffer(run->chains, config->output.flush_every, width.all),
         .chunk = most(config->output.flush_every, LONG_CHUNK),
-        .check_every = config->stop.check_every,
-        .has_stop_rule = !isnan(config->stop.r_hat) || !isnan(config->stop.ess),
+        .check_every = stop->check_every,
+        .has_stop_rule = em_has_stop_rule(stop),
         .width = width,
-        .watch = plan_watch(run->chains, run->draws, width),
+        .watch = plan_watch(run->chains, room, width),
     };
-    return check_size(config, warmup, width.all);
+    return check_size(config, warmup, room, width.all);
 }
 
 void em_plan_end_warmup(em_plan *plan, int64_t done)
@@ -116,10 +142,32 @@ static int64_t next_multiple(int64_t origin, int64_t step, int64_t done)
 int64_t em_plan_next_stop(const em_plan *plan, int64_t done)
 {
     if (done < plan->warmup)
-        return least(plan->warmup, next_multiple(0, plan->flush_every * plan->thin, done));
+        return least(plan->warmup, next_multiple(0, plan->flush_every * plan->first_thin, done));
     return least(plan->total,
-                 least(next_multiple(plan->warmup, plan->flush_every * plan->thin, done),
-                       next_multiple(plan->warmup, plan->check_every * plan->thin, done)));
+                 least(plan->warmup + plan->n_draw * plan->thin,
+                       least(next_multiple(plan->warmup, plan->flush_every * plan->thin, done),
+                             next_multiple(plan->warmup, plan->check_every * plan->thin, done))));
+}
+
+/* A file that is filled to this share at the end of a run stays as it is. */
+static const double enough_filled = 0.75;
+
+bool em_plan_make_room(em_plan *plan, int64_t done, bool ended)
+{
+    const int64_t thin = plan->thin, n_draw = plan->n_draw;
+    const bool is_over = ended || done == plan->total;
+    int64_t stored = done > plan->warmup ? em_plan_stored(plan, done) : 0;
+
+    if (!plan->until_done)
+        return false;
+    for (; !is_over && stored >= plan->most_room; stored = em_plan_stored(plan, done))
+        plan->thin *= 2;
+    const bool is_short = plan->thin == plan->first_thin &&
+                          (is_over ? stored <= plan->first_room : stored < plan->first_room);
+    plan->n_draw = is_short ? plan->first_room : plan->most_room;
+    if (is_over && (double)stored < enough_filled * (double)plan->n_draw)
+        plan->n_draw = stored;
+    return plan->n_draw != n_draw || plan->thin != thin;
 }
 
 bool em_plan_must_write(const em_plan *plan, int64_t waiting)
@@ -130,7 +178,7 @@ bool em_plan_must_write(const em_plan *plan, int64_t waiting)
 int64_t em_plan_stored(const em_plan *plan, int64_t done)
 {
     if (done <= plan->warmup)
-        return plan->n_warmup_draw ? done / plan->thin : 0;
+        return plan->n_warmup_draw ? done / plan->first_thin : 0;
     return (done - plan->warmup) / plan->thin;
 }
 

@@ -20,14 +20,18 @@ typedef struct em_watch {
 } em_watch;
 
 typedef struct em_plan {
-    int64_t warmup, total;         /* iterations: of warmup (at most, until it ends), in all */
-    int64_t thin;                  /* iterations per stored draw */
-    int64_t n_draw, n_warmup_draw; /* stored draws of a chain; n_warmup_draw 0 unless saved */
-    int64_t flush_every;           /* stored draws between chances to write */
-    int64_t buffer;                /* stored draws of a chain that wait to be written, at most */
-    int64_t chunk;                 /* stored draws of a chain that lie together in the file */
-    int64_t check_every;           /* draws between checks of convergence */
-    bool has_stop_rule;
+    int64_t warmup, total;    /* iterations: of warmup (at most, until it ends), in all */
+    int64_t first_thin, thin; /* iterations per stored draw, at first and now: as first_thin, but
+                                 for draws: auto */
+    int64_t n_draw, n_warmup_draw;  /* stored draws of a chain; n_warmup_draw 0 unless saved. With
+                                       draws: auto n_draw is the room for them now */
+    int64_t most_draws;             /* draws of a chain, in steps of first_thin, at the end */
+    int64_t first_room, most_room;  /* n_draw at first and at most; the same but for draws: auto */
+    int64_t flush_every;            /* stored draws between chances to write */
+    int64_t buffer;                 /* stored draws of a chain that wait to be written, at most */
+    int64_t chunk;                  /* stored draws of a chain that lie together in the file */
+    int64_t check_every;            /* stored draws between checks of convergence */
+    bool has_stop_rule, until_done; /* until_done: draws: auto */
     em_width width;
     em_watch watch;
 } em_plan;
@@ -46,6 +50,15 @@ void em_plan_end_warmup(em_plan *plan, int64_t done);
  * the end of warmup, a full buffer, a check, the end. */
 int64_t em_plan_next_stop(const em_plan *plan, int64_t done);
 
+/*
+ * With draws: auto the room for stored draws grows with the run: it is first_room, then most_room.
+ * Each time that is full every second draw is dropped, and thin doubles. Sets n_draw and thin for
+ * the draws after `done` iterations, a pure function of both and of the thinning so far; `ended`:
+ * the run has, and the room that is left over goes if it is more than a quarter. Returns whether
+ * anything changed.
+ */
+bool em_plan_make_room(em_plan *plan, int64_t done, bool ended);
+
 /* Whether the `waiting` draws of a chain leave no room for those up to the next chance to write. */
 bool em_plan_must_write(const em_plan *plan, int64_t waiting);
 
@@ -53,8 +66,8 @@ bool em_plan_must_write(const em_plan *plan, int64_t waiting);
 int64_t em_plan_stored(const em_plan *plan, int64_t done);
 
 /* True when the draws of sampling are to be checked after `done` iterations: every check_every
- * draws for a stop rule; else, for progress only, after 1, 2, 4, 8 ... times as many, so that the
- * checks of a long run cost no more than a few of its last ones. */
+ * stored draws for a stop rule; else, for progress only, after 1, 2, 4, 8 ... times as many, so
+ * that the checks of a long run cost no more than a few of its last ones. */
 bool em_plan_checks(const em_plan *plan, int64_t done);
 
 #endif

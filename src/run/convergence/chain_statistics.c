@@ -22,15 +22,6 @@ struct em_chain_statistics {
     chain_sums *chain; /* [n_chain] */
 };
 
-static bool has_stat(const em_sampler_ops *sampler, em_stat wanted)
-{
-    for (const em_stat *stat = sampler ? sampler->stats : NULL; stat && *stat != EM_STAT_COUNT;
-         stat++)
-        if (*stat == wanted)
-            return true;
-    return false;
-}
-
 em_status em_chain_statistics_create(const em_sampler_ops *sampler, int64_t n_local_chain,
                                      em_chain_statistics **out)
 {
@@ -41,8 +32,8 @@ em_status em_chain_statistics_create(const em_sampler_ops *sampler, int64_t n_lo
         status = em_allocate(n_local_chain, sizeof *statistics->chain, &statistics->chain);
     if (!status) {
         statistics->n_chain = n_local_chain;
-        statistics->has_energy = has_stat(sampler, EM_STAT_ENERGY);
-        statistics->accepts = has_stat(sampler, EM_STAT_ACCEPTANCE_RATE);
+        statistics->has_energy = em_sampler_has_stat(sampler, EM_STAT_ENERGY);
+        statistics->accepts = em_sampler_has_stat(sampler, EM_STAT_ACCEPTANCE_RATE);
     } else
         em_chain_statistics_destroy(&statistics);
     *out = statistics;

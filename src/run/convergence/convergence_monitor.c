@@ -3,7 +3,6 @@
 #include "base/memory.h"
 #include "diagnostics/diag.h"
 #include "diagnostics/growth.h"
-#include "diagnostics/limits.h"
 #include "par/world.h"
 
 #include <limits.h>
@@ -22,6 +21,7 @@ struct em_monitor {
     int64_t first, width; /* the numbers that this shard has of those watched */
     int64_t n_local_chain, n_superchain;
     int64_t times_met;         /* in a row */
+    int64_t end;               /* a check looks at the numbers of the run before this one */
     int64_t suspect;           /* the number that missed the thresholds last time, on this rank */
     double *history;           /* [n_local_chain][watch.n_row][width] */
     int64_t n_local, n_column; /* room in: */
@@ -37,24 +37,6 @@ enum { BATCH = 1 << 22, OWN_BATCH = 1 << 16 };
 /* Draws of a number for which it pays to share the check with another rank, and the most ranks that
  * share one: more would spend their time on messages. */
 enum { PART = 1 << 14, MOST_PARTS = 64 };
-
-double em_monitor_r_hat_limit(const em_stop_options *stop)
-{
-    return isnan(stop->r_hat) ? EM_R_HAT_LIMIT : stop->r_hat;
-}
-
-em_starts em_monitor_starts(const em_run_options *run)
-{
-    return (em_starts){run->chains, run->superchains > 0 ? run->superchains : 0};
-}
-
-/* 100 for each starting point: the chains of a superchain share one. */
-double em_monitor_ess_limit(const em_stop_options *stop, em_starts starts)
-{
-    const int64_t n = starts.n_superchain > 0 ? starts.n_superchain : starts.n_chain;
-
-    return isnan(stop->ess) ? EM_ESS_LIMIT_PER_CHAIN * (double)n : stop->ess;
-}
 
 static int64_t least(int64_t a, int64_t b)
 {
@@ -142,6 +124,17 @@ void em_monitor_keep(em_monitor *monitor, int64_t chain, int64_t draw, const dou
                value + monitor->first, (size_t)monitor->width * sizeof *value);
 }
 
+void em_monitor_thin(em_monitor *monitor)
+{
+    const int64_t n_row = monitor->watch.n_row, width = monitor->width;
+
+    for (int64_t c = 0; c < monitor->n_local_chain; c++)
+        for (int64_t r = 0; 2 * r + 1 < n_row; r++)
+            memcpy(monitor->history + (c * n_row + r) * width,
+                   monitor->history + (c * n_row + 2 * r + 1) * width,
+                   (size_t)width * sizeof *monitor->history);
+}
+
 /* Updates {r_hat, -ess} by one number. Numbers that are constant and equal in all chains have no
  * R-hat and are skipped; any other NaN counts as the worst value. */
 static em_status worsen(em_monitor *monitor, int64_t n_row, const double *draws, double worst[2])
@@ -167,8 +160,8 @@ static bool meets(const em_monitor *monitor, const double worst[2])
 {
     const em_starts starts = {em_grid_n_chain(monitor->grid), monitor->n_superchain};
 
-    return worst[0] <= em_monitor_r_hat_limit(monitor->stop) &&
-           -worst[1] >= em_monitor_ess_limit(monitor->stop, starts);
+    return worst[0] <= em_r_hat_limit(monitor->stop) &&
+           -worst[1] >= em_ess_limit(monitor->stop, starts);
 }
 
 /* A batch: numbers of this shard that are checked together, `n_column` from `first` on; the chains
@@ -303,6 +296,9 @@ static em_status worst_of(em_monitor *monitor, const batch *b, bool thorough, do
     for (int64_t i = 0; !status && i < b->own && (thorough || i == 0 || meets(monitor, worst));
          i++) {
         const int64_t k = (start + i) % b->own;
+        const int64_t number = monitor->first + (b->own_first + k) / b->n_part;
+        if (number >= monitor->end)
+            continue;
         if (!monitor->team && was_seen(monitor, size, b->column + k * size))
             continue;
         status = worsen(monitor, b->n_row, b->column + k * size, worst);
@@ -342,13 +338,16 @@ em_status em_monitor_check(em_monitor *monitor, int64_t n_draw, bool thorough, e
 {
     const int64_t n_row = n_draw / monitor->watch.every, all = widest(monitor);
     const int64_t n_first = monitor->n_part > 1 ? all : least(monitor->watch.n_parameter, all);
-    const bool rule = !isnan(monitor->stop->r_hat) || !isnan(monitor->stop->ess);
+    const bool rule = em_has_stop_rule(monitor->stop);
+    const bool may_end = monitor->times_met + 1 >= monitor->stop->consecutive;
     double worst[2] = {-INFINITY, -INFINITY};
     em_status status = em_agree(start_seen(monitor, monitor->width));
 
+    monitor->end =
+        thorough || may_end || !monitor->stop->until_done ? INT64_MAX : monitor->watch.n_parameter;
     if (!status)
         status = look_at(monitor, 0, n_first, n_row, thorough, worst);
-    const bool rest = thorough || (rule && meets(monitor, worst));
+    const bool rest = thorough || (rule && meets(monitor, worst) && monitor->end == INT64_MAX);
     if (!status && rest)
         status = look_at(monitor, n_first, all, n_row, thorough, worst);
     end_check(monitor);
@@ -372,7 +371,7 @@ static em_status does_grow(em_monitor *monitor, int64_t n_row, const double *dra
     *grows = em_grows(n_chain, n_row, draws);
     if (*grows) {
         status = em_diagnose_convergence(monitor->diag, n_chain, n_row, draws, &diagnosis);
-        *grows = diagnosis.r_hat > em_monitor_r_hat_limit(monitor->stop);
+        *grows = diagnosis.r_hat > em_r_hat_limit(monitor->stop);
     }
     return status;
 }

@@ -10,15 +10,9 @@
 #include "emass/report.h"
 #include "par/grid.h"
 #include "run/config/run_plan.h"
+#include "run/config/stop_rule.h"
 
 typedef struct em_monitor em_monitor;
-
-/* Where the chains of a run start: at a point of their own each, or in superchains of as many. */
-typedef struct em_starts {
-    int64_t n_chain, n_superchain; /* 0: none */
-} em_starts;
-
-em_starts em_monitor_starts(const em_run_options *run); /* Local. */
 
 /* Watches what `watch` says; the shards of a group share the numbers out. Memory is taken up as
  * draws come. Of superchains, where n_superchain > 0, R-hat is the nested one. `grid` and `stop`
@@ -34,10 +28,10 @@ void em_monitor_keep(em_monitor *monitor, int64_t chain, int64_t draw, const dou
 /*
  * Computes the convergence of the first `n_draw` draws, of those that are watched. `thorough`: of
  * all numbers. Else of the parameters and, where there is a stop rule and they meet it, of the
- * other numbers; and a rank stops at the first one that misses the thresholds, beginning with the
- * one that did so last time. Whether the rule is met is then the same; r_hat and ess are those of
- * the numbers looked at. Numbers with the same draws are looked at once. Collective. Errors:
- * EM_EMEMORY, agreed.
+ * other numbers, of draws: auto only at a check that may end the run; and a rank stops at the first
+ * one that misses the thresholds, beginning with the one that did so last time. Whether the rule is
+ * met is then the same; r_hat and ess are those of the numbers looked at. Numbers with the same
+ * draws are looked at once. Collective. Errors: EM_EMEMORY, agreed.
  */
 em_status em_monitor_check(em_monitor *monitor, int64_t n_draw, bool thorough, em_convergence *out);
 
@@ -52,8 +46,7 @@ em_status em_monitor_find_modes(em_monitor *monitor, int64_t n_draw, em_modes *m
 int64_t em_monitor_times_met(const em_monitor *monitor);
 void em_monitor_set_times_met(em_monitor *monitor, int64_t times);
 
-/* The thresholds in force: those of the stop rule, or of diagnostics/limits.h. Local. */
-double em_monitor_r_hat_limit(const em_stop_options *stop);
-double em_monitor_ess_limit(const em_stop_options *stop, em_starts starts);
+/* Thins the draws that are watched: of those kept so far every second stays. Local. */
+void em_monitor_thin(em_monitor *monitor);
 
 #endif

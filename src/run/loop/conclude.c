@@ -34,29 +34,54 @@ static const char *find_optimiser(const em_engine *engine)
     return NULL;
 }
 
+/* "; 4 chains x 500 draws, 1 of 4 kept, ended by the stop rule". Local. */
+static void word_end(em_engine *engine, int64_t n_draw, size_t bytes, char *text)
+{
+    const em_plan *plan = &engine->plan;
+    const long long n_chain = em_grid_n_chain(engine->grid),
+                    thinned = plan->thin / plan->first_thin;
+    const char *by = engine->report.ended_by;
+    char kept[64] = "", why[128];
+
+    if (thinned > 1)
+        snprintf(kept, sizeof kept, "1 of %lld kept, ", thinned);
+    if (by)
+        snprintf(why, sizeof why, "by %s%s", by,
+                 engine->ended == EM_ENDED_BY_TIME ? ", which no other run reproduces" : "");
+    else
+        snprintf(why, sizeof why, "%s", n_draw == plan->n_draw ? "as planned" : "by the stop rule");
+    snprintf(text, bytes, "; %lld chain%s x %lld draw%s, %sended %s", n_chain,
+             n_chain == 1 ? "" : "s", (long long)n_draw, n_draw == 1 ? "" : "s", kept, why);
+}
+
 /* One definition of convergence (run/convergence/verdict.h, diagnostics/limits.h): R-hat and ESS
  * are those that every progress line has. */
 static void word_verdict(em_engine *engine, int64_t n_draw)
 {
+    static const char *const ended_by[] = {[EM_GOES_ON] = "stop.max_draws",
+                                           [EM_ENDED_BY_RULE] = "the stop rule",
+                                           [EM_ENDED_BY_GRADIENTS] = "stop.max_gradients",
+                                           [EM_ENDED_BY_TIME] = "stop.end_after"};
     em_report *report = &engine->report;
     const em_stop_options *stop = &engine->config->stop;
     const int64_t n_chain = em_grid_n_chain(engine->grid);
-    const em_starts starts = em_monitor_starts(&engine->config->run);
-    const char *why = n_draw == engine->plan.n_draw ? "as planned" : "by the stop rule";
+    const em_starts starts = em_starts_of(&engine->config->run);
     char *text = report->verdict;
     const size_t bytes = sizeof report->verdict;
 
     char warning[256] = "";
 
     report->optimiser = find_optimiser(engine);
+    if (engine->plan.until_done)
+        report->ended_by = ended_by[engine->ended];
     if (engine->tempering)
-        em_tempering_warning(&engine->tempered, n_chain, em_monitor_ess_limit(stop, starts),
-                             sizeof warning, warning);
+        em_tempering_warning(&engine->tempered, n_chain, em_ess_limit(stop, starts), sizeof warning,
+                             warning);
     const em_evidence evidence = {
         .r_hat = report->convergence.r_hat,
         .ess = report->convergence.ess,
-        .r_hat_limit = em_monitor_r_hat_limit(stop),
-        .ess_limit = em_monitor_ess_limit(stop, starts),
+        .r_hat_limit = em_r_hat_limit(stop),
+        .ess_limit = em_ess_limit(stop, starts),
         .nested = starts.n_superchain > 0,
         .undefined = !report->convergence.met,
         .divergences = report->divergences,
@@ -70,9 +95,7 @@ static void word_verdict(em_engine *engine, int64_t n_draw)
     };
     report->converged = em_verdict_of(&evidence) != EM_NOT_CONVERGED;
     em_verdict_word(&evidence, bytes, text);
-    snprintf(text + strlen(text), bytes - strlen(text), "; %lld chain%s x %lld draw%s, ended %s",
-             (long long)n_chain, n_chain == 1 ? "" : "s", (long long)n_draw, n_draw == 1 ? "" : "s",
-             why);
+    word_end(engine, n_draw, bytes - strlen(text), text + strlen(text));
 }
 
 /* With exact gradients momenta are N(0, M) whatever M is: says so when the samples show it. */
@@ -116,7 +139,7 @@ static em_status find_faults(em_engine *engine)
     em_status status = em_chain_statistics_find(engine->statistics, engine->grid, findings);
 
     engine->report.e_bfmi = findings->e_bfmi;
-    if (!status && convergence->r_hat > em_monitor_r_hat_limit(&engine->config->stop))
+    if (!status && convergence->r_hat > em_r_hat_limit(&engine->config->stop))
         status = em_monitor_find_modes(engine->monitor, convergence->n_draw, &findings->modes,
                                        &findings->n_growing);
     return status;

@@ -1,4 +1,5 @@
 /* How far a run is, and whether its chains agree. */
+#include "base/memory.h"
 #include "par/world.h"
 #include "run/loop/engine.h"
 
@@ -14,16 +15,43 @@ em_status em_count_chains(const em_engine *engine, const double *of_chain, int64
     return status;
 }
 
+/* Whether draws: auto may end a tempered run whose draws meet the rule: its ladders call for no
+ * warning, so that weights of modes are known as well. Collective. */
+static em_status check_ladders(em_engine *engine, bool *may_end)
+{
+    const em_stop_options *stop = &engine->config->stop;
+    char warning[256] = "";
+    em_status status;
+
+    em_release(&engine->tempered.of_ladder);
+    status = em_tempering_conclude(engine->tempering, &engine->tempered);
+    if (!status)
+        em_tempering_warning(&engine->tempered, em_grid_n_chain(engine->grid),
+                             em_ess_limit(stop, em_starts_of(&engine->config->run)), sizeof warning,
+                             warning);
+    *may_end = warning[0] == '\0';
+    return status;
+}
+
 em_status em_engine_check(em_engine *engine, int64_t done, bool thorough)
 {
     const double start = em_clock();
+    int64_t gradients = 0;
     em_status status = em_monitor_check(engine->monitor, em_plan_stored(&engine->plan, done),
                                         thorough, &engine->report.convergence);
 
     if (!status)
         status = em_chain_statistics_divergences(engine->statistics, engine->grid,
                                                  &engine->report.divergences);
-    engine->ended = engine->report.convergence.stop;
+    if (!status && engine->tempering && engine->plan.until_done && engine->report.convergence.stop)
+        status = check_ladders(engine, &engine->report.convergence.stop);
+    if (!status && engine->config->stop.max_gradients > 0)
+        status = em_count_chains(engine, engine->gradients, &gradients);
+    engine->ended =
+        engine->report.convergence.stop ? EM_ENDED_BY_RULE
+        : engine->config->stop.max_gradients > 0 && gradients >= engine->config->stop.max_gradients
+            ? EM_ENDED_BY_GRADIENTS
+            : EM_GOES_ON;
     engine->report.seconds.diagnostics += em_clock() - start;
     return status;
 }
@@ -35,7 +63,7 @@ em_status em_engine_check_all(em_engine *engine)
     const int64_t n_draw = em_plan_stored(&engine->plan, engine->done);
     const em_convergence *convergence = &engine->report.convergence;
     const int64_t times_met = em_monitor_times_met(engine->monitor);
-    const bool ended = engine->ended;
+    const em_ending ended = engine->ended;
     em_status status = EM_OK;
 
     if (convergence->n_draw != n_draw || !convergence->thorough)
@@ -56,9 +84,8 @@ const em_report *em_engine_report(em_engine *engine)
     report->warmup = engine->plan.warmup;
     report->total = engine->ended ? done : engine->plan.total;
     report->n_draw = done > report->warmup ? em_plan_stored(&engine->plan, done) : 0;
-    report->r_hat_limit = em_monitor_r_hat_limit(&engine->config->stop);
-    report->ess_limit =
-        em_monitor_ess_limit(&engine->config->stop, em_monitor_starts(&engine->config->run));
+    report->r_hat_limit = em_r_hat_limit(&engine->config->stop);
+    report->ess_limit = em_ess_limit(&engine->config->stop, em_starts_of(&engine->config->run));
     if (!report->finished && engine->started > 0)
         report->seconds.total = em_clock() - engine->started;
     report->seconds.checkpoint = engine->longest_checkpoint;

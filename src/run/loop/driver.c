@@ -20,6 +20,24 @@ static int64_t least(int64_t a, int64_t b)
 
 /* ---------------------------------------------------------------- the loop */
 
+/* Of draws that were thinned out by draws: auto, too. */
+static bool is_draw(const em_engine *engine, int64_t iteration)
+{
+    return (iteration + 1 - engine->plan.warmup) % engine->plan.first_thin == 0;
+}
+
+/* A sampler that counts no steps takes a gradient in each iteration. */
+static void count_gradients(em_engine *engine)
+{
+    for (int i = 0; i < engine->n_kernel; i++) {
+        const em_kernel *kernel = &engine->kernel[i];
+        const bool counts = em_sampler_has_stat(kernel->options->ops, EM_STAT_N_STEPS);
+        const double *n_step = kernel->block->stat[EM_STAT_N_STEPS];
+        for (int64_t c = 0; c < engine->block->n_chain; c++)
+            engine->gradients[c] += counts ? n_step[c] : 1;
+    }
+}
+
 static em_status step(em_engine *engine, int64_t iteration)
 {
     em_status status = em_kernels_step(engine, iteration);
@@ -27,8 +45,8 @@ static em_status step(em_engine *engine, int64_t iteration)
     if (status < 0)
         return status;
     if (iteration >= engine->plan.warmup) {
-        em_chain_statistics_take(engine->statistics, engine->block,
-                                 (iteration + 1 - engine->plan.warmup) % engine->plan.thin == 0);
+        count_gradients(engine);
+        em_chain_statistics_take(engine->statistics, engine->block, is_draw(engine, iteration));
         if (engine->mode_search)
             em_mode_search_observe(engine->mode_search, engine->block, iteration);
     }
@@ -77,7 +95,9 @@ static em_status write_draws(em_engine *engine, bool due)
     const int64_t stored = em_plan_stored(plan, engine->done);
     em_status status;
 
-    if (!due && engine->done != plan->warmup && engine->done != plan->total && !engine->ended &&
+    const bool is_last = engine->done == plan->total || engine->ended || stored == plan->n_draw;
+
+    if (!due && engine->done != plan->warmup && !is_last &&
         !em_plan_must_write(plan, stored - engine->n_written))
         return EM_OK;
     status = em_recorder_flush(engine->recorder);
@@ -90,6 +110,7 @@ static em_status write_draws(em_engine *engine, bool due)
 static em_status pause_at(em_engine *engine)
 {
     const double start = em_clock();
+    bool saved;
     em_status status = write_draws(engine, em_timing_told().write);
 
     if (engine->done == engine->plan.warmup) /* steps in warmup are too long at times, as adaptation
@@ -98,8 +119,27 @@ static em_status pause_at(em_engine *engine)
     engine->report.seconds.writing += em_clock() - start;
     if (!status && em_plan_checks(&engine->plan, engine->done))
         status = em_engine_check(engine, engine->done, false);
-    if (!status && (engine->done == engine->plan.total || engine->ended))
+    const bool is_over = engine->done == engine->plan.total || engine->ended;
+    if (!status && is_over)
         status = em_engine_check_all(engine);
+    else if (!status && engine->done > engine->plan.warmup)
+        status = em_engine_make_room(engine, &saved);
+    return status;
+}
+
+/* Whether stop.end_after ends the run: once it has draws. Local. */
+static bool ends_by_time(const em_engine *engine)
+{
+    return engine->timing.out_of_time && engine->done > engine->plan.warmup &&
+           em_plan_stored(&engine->plan, engine->done) > 0;
+}
+
+static em_status end_by_time(em_engine *engine)
+{
+    engine->ended = EM_ENDED_BY_TIME;
+    const em_status status = em_engine_check_all(engine);
+    if (!status)
+        tell(engine);
     return status;
 }
 
@@ -159,6 +199,8 @@ static em_status sample(em_engine *engine, int64_t most)
         engine->timing = em_timing_told();
         if (interrupted || engine->timing.over)
             status = stop_early(engine, interrupted ? "a signal" : "the time limit");
+        else if (ends_by_time(engine))
+            status = end_by_time(engine);
         else if (engine->timing.checkpoint)
             status = em_engine_save(engine);
     }
@@ -197,7 +239,7 @@ static em_status begin(em_engine *engine)
             return status;
         em_engine_destroy_chains(engine);
         engine->done = 0;
-        engine->ended = false;
+        engine->ended = EM_GOES_ON;
         status = create_chains(engine);
     }
     if (!status)

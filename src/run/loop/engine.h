@@ -17,8 +17,9 @@ typedef struct em_timing {
     int64_t
         pace;  /* iterations in about a second, the longest segment: signals are handled after it */
     bool over; /* the time limit is near */
-    bool checkpoint; /* the last one is old */
-    bool write;      /* the last time draws were written is a second ago, or more */
+    bool out_of_time; /* stop.end_after is over */
+    bool checkpoint;  /* the last one is old */
+    bool write;       /* the last time draws were written is a second ago, or more */
 } em_timing;
 
 /* A sampler with its adaptation: of all parameters, or of a block of them. */
@@ -33,6 +34,15 @@ typedef struct em_kernel {
     uint64_t seed;        /* no two kernels share a random number */
     em_mass_options mass; /* those of the config; the structure of an earlier run's mass */
 } em_kernel;
+
+/* What ended a run before its last draw: the stop rule or, of draws: auto, a limit of gradients or
+ * time. */
+typedef enum em_ending {
+    EM_GOES_ON,
+    EM_ENDED_BY_RULE,
+    EM_ENDED_BY_GRADIENTS,
+    EM_ENDED_BY_TIME
+} em_ending;
 
 /* Everything a run holds on one rank. */
 struct em_engine {
@@ -64,7 +74,8 @@ struct em_engine {
     double *unreported;          /* [n_local_chain] draws of sampling whose report failed */
     int64_t done;                /* iterations */
     int64_t first_done;          /* those that were done before */
-    bool ended;                  /* by the stop rule */
+    double *gradients;           /* [n_local_chain] of sampling */
+    em_ending ended;
     em_timing timing;
     em_status failure;                                   /* that ended it; EM_OK: none */
     double started, last_checkpoint, longest_checkpoint; /* clock, clock, seconds */
@@ -95,6 +106,11 @@ em_timing em_timing_told(void);
 /* The sum over all chains of a count, which is of the chains of this rank. Collective. Errors:
  * EM_EMEMORY, agreed. */
 em_status em_count_chains(const em_engine *engine, const double *of_chain, int64_t *out);
+
+/* With draws: auto: makes room for more draws, or drops every second; at the end of the run, the
+ * room that is left over. The output is then made anew, after a save. *saved: that was done.
+ * Collective. Errors: agreed. */
+em_status em_engine_make_room(em_engine *engine, bool *saved);
 
 /* Checks the draws after `done` iterations: convergence, divergences, the stop rule. Collective.
  * Errors: agreed. */

@@ -6,6 +6,11 @@
 
 #include <string.h>
 
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 /* Numbers of one draw. */
 static int64_t width_of(em_reader *reader)
 {
@@ -16,16 +21,31 @@ static int64_t width_of(em_reader *reader)
     return width;
 }
 
-/* Damaged draws are none; what only cannot be read now is a failure. */
-static em_status holds(const em_grid *grid, const char *path, const char *group, int64_t n_draw,
-                       int64_t width, bool *can)
+/* How many draws of a group of the file make one of the run now: more than one where draws: auto
+ * has thinned them since, 0 where the file has been thinned more. */
+static int64_t step_of(em_reader *reader, const em_plan *plan)
+{
+    int64_t thinning = plan->first_thin;
+
+    if (plan->until_done)
+        em_reader_int(reader, EM_OUTPUT_THINNING, &thinning);
+    return thinning > 0 && plan->thin % thinning == 0 ? plan->thin / thinning : 0;
+}
+
+/* Draws of warmup are as they were made: plan NULL. Damaged draws are none; what only cannot be
+ * read now is a failure. */
+static em_status holds(const em_grid *grid, const em_plan *plan, const char *path,
+                       const char *group, int64_t n_draw, int64_t width, bool *can)
 {
     em_reader *reader = NULL;
     const em_status status = n_draw > 0 ? em_reader_open(path, group, &reader) : EM_OK;
 
-    if (n_draw > 0)
-        *can &= status == EM_OK && em_reader_n_chain(reader) == em_grid_n_chain(grid) &&
-                em_reader_n_draw(reader) >= n_draw && width_of(reader) == width;
+    if (n_draw > 0 && status == EM_OK) {
+        const int64_t step = plan ? step_of(reader, plan) : 1;
+        *can &= em_reader_n_chain(reader) == em_grid_n_chain(grid) && step > 0 &&
+                em_reader_n_draw(reader) >= n_draw * step && width_of(reader) == width;
+    } else if (n_draw > 0)
+        *can = false;
     em_reader_close(&reader);
     return status == EM_EDATA ? EM_OK : status;
 }
@@ -41,10 +61,10 @@ em_status em_output_can_restore(const em_layout *layout, const em_grid *grid, co
     *can = true;
     for (int64_t i = 0; !status && i < layout->n_group; i++) {
         const em_draw_group *group = &layout->group[i];
-        status = holds(grid, path, group->name, n_draw, group->width, can);
+        status = holds(grid, plan, path, group->name, n_draw, group->width, can);
         if (!status)
-            status =
-                holds(grid, path, em_warmup_group(group->name).text, n_warmup, group->width, can);
+            status = holds(grid, NULL, path, em_warmup_group(group->name).text, n_warmup,
+                           group->width, can);
     }
     status = em_agree(status);
     cannot = !*can;
@@ -65,13 +85,14 @@ static int64_t block_of(const em_output *output, int64_t width)
     return most > 1 ? most : 1;
 }
 
-/* Draws first .. first + n of all variables of a group, into rows of `width`. Local. */
-static em_status read_rows(const em_output *output, em_reader *reader, int64_t first, int64_t n,
-                           int64_t width, double *rows)
+/* Draws first .. first + n of all variables of a group, into rows of `width`: of `step` draws in
+ * the file the last. Local. */
+static em_status read_rows(const em_output *output, em_reader *reader, int64_t step, int64_t first,
+                           int64_t n, int64_t width, double *rows)
 {
     double *part = NULL;
     int64_t column = 0;
-    em_status status = em_allocate(output->n_local_chain * n * width, sizeof *part, &part);
+    em_status status = em_allocate(output->n_local_chain * n * step * width, sizeof *part, &part);
 
     for (int64_t i = 0; !status && i < em_reader_n_variable(reader); i++) {
         const int64_t size = em_reader_variable_at(reader, i)->size;
@@ -79,29 +100,31 @@ static em_status read_rows(const em_output *output, em_reader *reader, int64_t f
             status = em_fail(EM_EDATA, "the draws set aside have other variables");
         if (!status)
             status = em_reader_draws(reader, i, em_grid_first_chain(output->grid),
-                                     output->n_local_chain, first, n, part);
+                                     output->n_local_chain, first * step, n * step, part);
         for (int64_t r = 0; !status && r < output->n_local_chain * n; r++)
-            memcpy(rows + r * width + column, part + r * size, (size_t)size * sizeof *part);
+            memcpy(rows + r * width + column, part + ((r + 1) * step - 1) * size,
+                   (size_t)size * sizeof *part);
         column += size;
     }
     em_release(&part);
     return status;
 }
 
-static em_status copy_group(em_output *output, const char *path, const char *name, int64_t n_draw,
-                            const em_file_group *to, em_monitor *monitor)
+static em_status copy_group(em_output *output, const char *path, const char *name, bool is_warmup,
+                            int64_t n_draw, const em_file_group *to, em_monitor *monitor)
 {
-    const int64_t block = block_of(output, to->width);
     em_reader *reader = NULL;
     double *rows = NULL;
-    em_status status = em_reader_open(path, name, &reader);
+    em_status status = em_agree(em_reader_open(path, name, &reader));
+    const int64_t step = status || is_warmup ? 1 : step_of(reader, output->plan);
+    const int64_t block = least(n_draw, block_of(output, to->width * step));
 
     if (!status)
-        status = em_allocate(output->n_local_chain * block * to->width, sizeof *rows, &rows);
-    status = em_agree(status);
+        status =
+            em_agree(em_allocate(output->n_local_chain * block * to->width, sizeof *rows, &rows));
     for (int64_t first = 0; !status && first < n_draw; first += block) {
         const int64_t n = n_draw - first < block ? n_draw - first : block;
-        status = em_agree(read_rows(output, reader, first, n, to->width, rows));
+        status = em_agree(read_rows(output, reader, step, first, n, to->width, rows));
         if (!status)
             status = em_writer_put_draws(output->writer, to->group, first, n, rows);
         for (int64_t r = 0; !status && monitor && r < output->n_local_chain * n; r++)
@@ -122,10 +145,10 @@ em_status em_output_restore(em_output *output, const char *path, int64_t done, e
     for (int64_t i = 0; !status && i < output->layout->n_group; i++) {
         const char *name = output->layout->group[i].name;
         if (n_draw > 0) /* the posterior is the first group */
-            status = copy_group(output, path, name, n_draw, &output->sampling[i],
+            status = copy_group(output, path, name, false, n_draw, &output->sampling[i],
                                 i == 0 ? monitor : NULL);
         if (!status && n_warmup > 0)
-            status = copy_group(output, path, em_warmup_group(name).text, n_warmup,
+            status = copy_group(output, path, em_warmup_group(name).text, true, n_warmup,
                                 &output->warmup[i], NULL);
     }
     return status ? status : em_writer_flush(output->writer);

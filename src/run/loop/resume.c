@@ -18,15 +18,29 @@ static em_status visit_position(em_engine *engine, const em_visitor *visitor)
     enum { DONE, TIMES_MET, ENDED, PLANNED, WARMUP, N };
     const int64_t times_met =
         engine->plan.has_stop_rule ? em_monitor_times_met(engine->monitor) : 0;
-    double x[N] = {(double)engine->done, (double)times_met, engine->ended,
-                   (double)engine->plan.n_draw, (double)engine->plan.warmup};
+    em_plan *plan = &engine->plan;
+    double x[N] = {(double)engine->done, (double)times_met, engine->ended, (double)plan->most_draws,
+                   (double)plan->warmup};
     const em_status status = visitor->shared(visitor->context, "position", N, x);
 
     engine->done = (int64_t)x[DONE];
-    em_plan_end_warmup(&engine->plan, (int64_t)x[WARMUP]);
+    em_plan_end_warmup(plan, (int64_t)x[WARMUP]);
     em_monitor_set_times_met(engine->monitor, (int64_t)x[TIMES_MET]);
-    engine->ended = x[ENDED] != 0 && (int64_t)x[PLANNED] == engine->plan.n_draw;
+    engine->ended = (em_ending)x[ENDED];
+    if (!plan->until_done && (int64_t)x[PLANNED] != plan->most_draws)
+        engine->ended = EM_GOES_ON;
     return status;
+}
+
+/* What draws: auto has besides: how far draws are thinned, and the gradients of sampling. */
+static em_status visit_thinning(em_engine *engine, const em_visitor *visitor)
+{
+    double thin = (double)engine->plan.thin;
+    em_status status = visitor->shared(visitor->context, "thinning", 1, &thin);
+
+    engine->plan.thin = (int64_t)thin;
+    return status ? status
+                  : visitor->chains(visitor->context, "sampling_gradients", 1, engine->gradients);
 }
 
 /* What the model keeps for its chains. */
@@ -45,6 +59,8 @@ static em_status visit_engine(void *state, const em_visitor *visitor)
     em_engine *engine = state;
     em_status status = visit_position(engine, visitor);
 
+    if (!status && engine->plan.until_done)
+        status = visit_thinning(engine, visitor);
     if (!status)
         status = em_chain_statistics_visit(engine->statistics, visitor);
     if (!status)
@@ -94,18 +110,22 @@ static em_status find_draws(void *run, bool new_rule, const char *file, bool *fo
     em_engine *engine = run;
 
     if (engine->done > engine->plan.total)
-        return em_fail(EM_ECONFIG, "run.draws is %lld but the checkpoint has %lld",
-                       (long long)engine->plan.n_draw,
-                       (long long)em_plan_stored(&engine->plan, engine->done));
+        return em_fail(EM_ECONFIG, "%s is %lld but the checkpoint has %lld",
+                       engine->plan.until_done ? "stop.max_draws" : "run.draws",
+                       (long long)engine->plan.most_draws,
+                       (long long)((engine->done - engine->plan.warmup) / engine->plan.first_thin));
     em_release(&engine->kernels);
     const em_status status =
         em_processor_check_file(file, engine->request.same_kernels, &engine->kernels);
     if (status)
         return status;
     if (new_rule) { /* no check so far was made by it */
-        engine->ended = false;
+        engine->ended = EM_GOES_ON;
         em_monitor_set_times_met(engine->monitor, 0);
     }
+    if (engine->ended == EM_ENDED_BY_TIME)
+        engine->ended = EM_GOES_ON;
+    em_plan_make_room(&engine->plan, engine->done, engine->ended != EM_GOES_ON);
     return em_output_can_restore(em_recorder_layout(engine->recorder), engine->grid, &engine->plan,
                                  file, engine->done, found);
 }
@@ -168,7 +188,8 @@ static void say_where(const em_engine *engine, const em_resumption *resumption)
 
     if (resumption->extends)
         em_say("extending %s, a finished run of %lld draws, to %lld", resumption->output,
-               (long long)em_plan_stored(plan, engine->done), (long long)plan->n_draw);
+               (long long)((engine->done - plan->warmup) / plan->first_thin),
+               (long long)plan->most_draws);
     else
         em_say("resuming %s at iteration %lld of %s%lld (%s), from %s", resumption->output,
                (long long)engine->done,
@@ -188,13 +209,43 @@ em_status em_engine_resume(em_engine *engine, bool *resumed)
     return status;
 }
 
+em_status em_engine_make_room(em_engine *engine, bool *saved)
+{
+    const em_transaction_run run = transaction_run(engine);
+    const bool is_over = engine->ended || engine->done == engine->plan.total;
+    const int64_t thin = engine->plan.thin;
+    em_plan plan = engine->plan;
+    em_status status = EM_OK;
+
+    *saved = false;
+    if (!em_plan_make_room(&plan, engine->done, is_over))
+        return EM_OK;
+    if (engine->transaction)
+        status = em_recorder_flush(engine->recorder); /* by the thinning so far */
+    engine->plan = plan;
+    for (int64_t t = thin; t < plan.thin; t *= 2)
+        em_monitor_thin(engine->monitor);
+    engine->n_written = em_plan_stored(&plan, engine->done);
+    if (status || !engine->transaction)
+        return status;
+    status = em_engine_save(engine);
+    em_recorder_remove(engine->recorder, engine->output);
+    em_output_destroy(&engine->output);
+    *saved = true;
+    return status ? status : em_transaction_remake(engine->transaction, &run);
+}
+
 em_status em_engine_finish_output(em_engine *engine)
 {
     const em_transaction_run run = transaction_run(engine);
-    em_status status;
+    bool saved = false;
+    em_status status = em_engine_make_room(engine, &saved);
 
+    if (status)
+        return status;
     if (!engine->transaction)
         return finish_output(engine);
-    status = em_engine_save(engine);
+    if (!saved)
+        status = em_engine_save(engine);
     return status ? status : em_transaction_finish(engine->transaction, &run);
 }

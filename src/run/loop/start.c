@@ -142,7 +142,7 @@ static em_status create_adaptations(em_engine *engine)
 /* The first chain of a superchain, whose start all of them have. */
 static int64_t leader(const em_engine *engine, int64_t chain)
 {
-    const em_starts starts = em_monitor_starts(&engine->config->run);
+    const em_starts starts = em_starts_of(&engine->config->run);
     const int64_t each = starts.n_superchain > 0 ? starts.n_chain / starts.n_superchain : 1;
 
     return chain - chain % each;
@@ -203,6 +203,8 @@ em_status em_engine_create_chains(em_engine *engine)
     if (!status)
         status = em_allocate(n_chain, sizeof(double), &engine->unreported);
     if (!status)
+        status = em_allocate(n_chain, sizeof(double), &engine->gradients);
+    if (!status)
         status = em_allocate(n_chain, sizeof(double), &engine->unusable_starts);
     status = em_agree(status);
     if (!status && !engine->tempering)
@@ -212,7 +214,7 @@ em_status em_engine_create_chains(em_engine *engine)
             em_agree(em_mode_search_create(engine->grid, engine->block->dim, &engine->mode_search));
     if (!status)
         status = em_monitor_create(engine->grid, &config->stop, &engine->plan.watch,
-                                   em_monitor_starts(&config->run).n_superchain, &engine->monitor);
+                                   em_starts_of(&config->run).n_superchain, &engine->monitor);
     return status;
 }
 
@@ -350,6 +352,7 @@ void em_engine_destroy_chains(em_engine *engine)
     em_chain_statistics_destroy(&engine->statistics);
     em_mode_search_destroy(&engine->mode_search);
     em_release(&engine->unreported);
+    em_release(&engine->gradients);
     em_release(&engine->unusable_starts);
     em_release(&engine->tempered.of_ladder);
     em_posterior_destroy(&engine->posterior);

@@ -32,6 +32,7 @@ em_timing em_timing_now(const em_engine *engine)
     return (em_timing){
         .pace = fault > engine->done && fault - engine->done < a_second ? fault - engine->done
                                                                         : a_second,
+        .out_of_time = elapsed > engine->config->stop.end_after,
         .over = elapsed > engine->config->stop.max_time || (fault > 0 && engine->done >= fault) ||
                 (engine->transaction && job_seconds_left() < 10 + 3 * engine->longest_checkpoint),
         .checkpoint = engine->transaction &&
@@ -42,14 +43,17 @@ em_timing em_timing_now(const em_engine *engine)
 /* See engine.h: one word, sent with the agreement at the end of a segment. */
 void em_timing_tell(em_timing timing)
 {
-    em_world_tell(
-        (int)(timing.pace << 3 | timing.write << 2 | timing.over << 1 | timing.checkpoint));
+    em_world_tell((int)(timing.pace << 4 | timing.out_of_time << 3 | timing.write << 2 |
+                        timing.over << 1 | timing.checkpoint));
 }
 
 em_timing em_timing_told(void)
 {
     const int word = em_world_told();
 
-    return (em_timing){
-        .pace = word >> 3, .write = word >> 2 & 1, .over = word >> 1 & 1, .checkpoint = word & 1};
+    return (em_timing){.pace = word >> 4,
+                       .out_of_time = word >> 3 & 1,
+                       .write = word >> 2 & 1,
+                       .over = word >> 1 & 1,
+                       .checkpoint = word & 1};
 }

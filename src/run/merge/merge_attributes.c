@@ -20,6 +20,7 @@ static rule rule_of(const char *name, bool cut)
         {"config", FIRST},
         {"cut", DROPPED},
         {"divergences", SUM_OF_DRAWS},
+        {"ended_by", DROPPED},
         {"ess_limit", SUM},
         {"failed_reports", SUM},
         {"mode_search_log_mass", LARGEST},
@@ -29,6 +30,7 @@ static rule rule_of(const char *name, bool cut)
         {"rescued_chains", SUM}, /* the same, in files of earlier versions */
         {"smallest_e_bfmi", SMALLEST_OF_DRAWS},
         {"superchains", SUM},
+        {"thinning", DROPPED},
         {"checkpoint_left_out", DROPPED},
         {"complete", DROPPED},
         {EM_HOME_ATTRIBUTE, DROPPED},

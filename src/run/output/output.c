@@ -45,6 +45,9 @@ static em_status add_draws(em_output *output)
     const em_plan *plan = output->plan;
     em_status status = EM_OK;
 
+    if (plan->until_done)
+        status = em_writer_put_int(output->writer, EM_OUTPUT_THINNING, plan->thin);
+
     for (int64_t i = 0; !status && i < output->layout->n_group; i++) {
         const em_draw_group *group = &output->layout->group[i];
         status = add_phase(output, group->name, group, plan->n_draw, &output->sampling[i]);
@@ -277,11 +280,14 @@ static em_status output_take(void *state, const em_stored_draw *draw)
     em_output *output = state;
     const int64_t chain = draw->chain - output->layout->first_chain;
 
+    const int64_t thinned = draw->in_warmup ? 1 : output->plan->thin / output->plan->first_thin;
+    const int64_t index = (draw->index + 1) / thinned - 1;
+
     if (output->n_taken == 0) {
         output->in_warmup = draw->in_warmup;
-        output->first = draw->index;
+        output->first = index;
     }
-    const int64_t row = chain * output->plan->buffer + draw->index - output->first;
+    const int64_t row = chain * output->plan->buffer + index - output->first;
     for (int64_t i = 0; i < output->layout->n_group; i++) {
         const em_file_group *to = &phase(output)[i];
         memcpy(to->buffer + row * to->width, draw->group[i], (size_t)to->width * sizeof(double));
@@ -367,6 +373,8 @@ static em_status put_verdict(em_writer *writer, const em_report *report)
 {
     em_status status = em_writer_put_text(writer, "verdict", report->verdict);
 
+    if (!status && report->ended_by)
+        status = em_writer_put_text(writer, EM_OUTPUT_ENDED_BY, report->ended_by);
     if (!status && report->optimiser)
         status = em_writer_put_text(writer, "optimiser", report->optimiser);
     if (!status)

@@ -29,6 +29,10 @@ em_status em_output_create(const em_config *config, const char *path, const char
 #define EM_OUTPUT_CHECKPOINT "checkpoint"
 #define EM_OUTPUT_LEFT_OUT   "checkpoint_left_out"
 
+/* Of a run with draws: auto: iterations per draw of the file, and what ended the run. */
+#define EM_OUTPUT_THINNING "thinning"
+#define EM_OUTPUT_ENDED_BY "ended_by"
+
 /*
  * The file as a sink. `begin` writes the file with all its groups, constant data and attributes;
  * after a failure there is no file. `flush` writes the draws taken so far. `finish` truncates the

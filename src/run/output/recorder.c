@@ -276,7 +276,7 @@ em_status em_recorder_create(const em_config *config, const em_grid *grid, em_mo
                                        .first_chain = em_grid_first_chain(grid),
                                        .n_local_chain = em_grid_n_local_chain(grid),
                                        .shard = em_grid_shard(grid),
-                                       .n_draw = plan->n_draw,
+                                       .n_draw = plan->most_draws,
                                        .n_warmup_draw = plan->n_warmup_draw};
         status = select_variables(recorder);
     }
@@ -393,11 +393,12 @@ em_status em_recorder_take(em_recorder *recorder, const em_block *block,
     const int64_t done = iteration + 1 - (in_warmup ? 0 : plan->warmup);
     em_status status = EM_OK;
 
-    if ((in_warmup && plan->n_warmup_draw == 0) || done % plan->thin != 0)
+    if ((in_warmup && plan->n_warmup_draw == 0) ||
+        done % (in_warmup ? plan->first_thin : plan->thin) != 0)
         return EM_OK;
     for (int64_t c = 0; status >= 0 && c < block->n_chain; c++) {
         const double *theta = block->theta + c * block->stride;
-        const int64_t chain = block->chain[c], index = done / plan->thin - 1;
+        const int64_t chain = block->chain[c], index = done / plan->first_thin - 1;
         const em_draw draw = {(uint64_t)recorder->config->run.seed, chain, iteration};
         status = take_report(recorder, &draw, theta);
         if (status < 0)
@@ -407,7 +408,7 @@ em_status em_recorder_take(em_recorder *recorder, const em_block *block,
             memcpy(recorder->value[UNCONSTRAINED], theta, (size_t)block->dim * sizeof(double));
         if (!in_warmup) {
             unreported[c] += status > 0;
-            em_monitor_keep(monitor, c, index, recorder->value[EM_POSTERIOR]);
+            em_monitor_keep(monitor, c, done / plan->thin - 1, recorder->value[EM_POSTERIOR]);
             em_model_average(recorder->model, &draw, theta);
         }
         status = hand_over(recorder,
@@ -421,6 +422,16 @@ em_status em_recorder_take(em_recorder *recorder, const em_block *block,
 void em_recorder_add(em_recorder *recorder, const em_sink *sink, bool agreed)
 {
     recorder->outlet[recorder->n_outlet++] = (outlet){*sink, agreed};
+}
+
+void em_recorder_remove(em_recorder *recorder, const void *state)
+{
+    int n = 0;
+
+    for (int i = 0; i < recorder->n_outlet; i++)
+        if (recorder->outlet[i].sink.state != state)
+            recorder->outlet[n++] = recorder->outlet[i];
+    recorder->n_outlet = n;
 }
 
 static em_status agreed(const outlet *of, em_status status)

@@ -28,6 +28,9 @@ const em_layout *em_recorder_layout(const em_recorder *recorder);
  * its statuses are the same on all ranks. Local. */
 void em_recorder_add(em_recorder *recorder, const em_sink *sink, bool agreed);
 
+/* Removes the sink whose state this is. Local. */
+void em_recorder_remove(em_recorder *recorder, const void *state);
+
 /* Records iteration `iteration` (from 0) from the block, and from those of its samplers. An
  * iteration that is stored goes to the sinks and, in sampling, to the monitor.
  * unreported[n_local_chain] counts the draws of sampling whose report failed recoverably. Local.

@@ -27,6 +27,7 @@ typedef struct existing_output {
     char *config, *data_hash; /* NULL where not readable */
     char *program_hash;       /* NULL: of no program */
     char *left_out;           /* why it has no checkpoint; NULL: it does not say */
+    char *ended_by;           /* of a run with draws: auto; else NULL */
 } existing_output;
 
 static bool has_valid_checkpoint(const em_output_transaction *t)
@@ -48,6 +49,7 @@ static bool read_attributes(em_reader *reader, existing_output *out)
         return false;
     out->complete = complete != 0;
     em_reader_text(reader, "program_hash", &out->program_hash);
+    em_reader_text(reader, EM_OUTPUT_ENDED_BY, &out->ended_by);
     em_reader_text(reader, EM_OUTPUT_LEFT_OUT, &out->left_out);
     out->has_checkpoint = em_reader_has(reader, EM_OUTPUT_CHECKPOINT, "bytes");
     out->merged = em_reader_int(reader, "merged", &merged);
@@ -97,6 +99,7 @@ static void release(existing_output *existing)
     em_release(&existing->data_hash);
     em_release(&existing->program_hash);
     em_release(&existing->left_out);
+    em_release(&existing->ended_by);
 }
 
 em_status em_earlier_run_identify(const em_output_transaction *t, char **identity)
@@ -132,7 +135,8 @@ static em_status check_config(const em_config *config, const char *path,
 }
 
 /* Whether a complete output needs no more draws: as many were planned as the config says, and
- * either all of them are there or the stop rule that ended the run still applies. */
+ * either all of them are there or the stop rule that ended the run still applies. With draws: auto
+ * one that the stop rule has ended needs no more, and one that stop.end_after has ended does. */
 static em_status is_finished(const em_config *config, const char *path,
                              const existing_output *existing, bool new_rule, bool *finished)
 {
@@ -140,7 +144,9 @@ static em_status is_finished(const em_config *config, const char *path,
     em_status status = EM_OK;
 
     *finished = existing->planned_draws >= config->run.draws;
-    if (*finished && new_rule) {
+    if (existing->ended_by && strcmp(existing->ended_by, "stop.max_draws") != 0)
+        *finished = !new_rule && strcmp(existing->ended_by, "stop.end_after") != 0;
+    else if (*finished && new_rule && !existing->ended_by) {
         status = em_reader_open(path, "posterior", &reader);
         *finished = !status && em_reader_n_draw(reader) >= config->run.draws;
         em_reader_close(&reader);

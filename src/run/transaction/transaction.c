@@ -309,6 +309,11 @@ static em_status remake(em_output_transaction *t, const em_transaction_run *run,
     return status;
 }
 
+em_status em_transaction_remake(em_output_transaction *t, const em_transaction_run *run)
+{
+    return remake(t, run, &(em_restored){.found = true});
+}
+
 /* Nothing is renamed before it is known that the draws are there. Collective. */
 static em_status resume_from(em_output_transaction *t, const em_transaction_run *run,
                              const em_restored *restored, bool *resumed)

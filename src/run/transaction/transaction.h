@@ -28,15 +28,13 @@
  * STARTED    F: empty, unreadable, `complete` 0    warns and begins anew: there is no checkpoint
  * SAVED      F with `complete` 0; F.checkpoint;    restores F.checkpoint, or .previous where it is
  *            after the second save .previous too.  missing or damaged. Where both are, it warns
- *            Between the two renames of a save     and begins anew
- *            F.checkpoint is missing
- * STOPPED    as SAVED, without F.lock              does the same
- * REMAKING   F.draws; F.checkpoint; F: missing,    reads F.draws and makes F again
- *            empty or in part
- * FINISHING  F: perhaps unreadable; F.checkpoint   restores F from F.undo, then F.checkpoint, and
- *            of the last iteration; F.undo         finishes again
- * FINISHED   F with `complete` 1. What is left     removes that and says that the run is complete,
- *            beside it is being removed            or resumes for more draws
+ *            Between the two renames of a save     and begins anew, as it does where F.checkpoint
+ * is F.checkpoint is missing               damaged and F was thinned after .previous STOPPED    as
+ * SAVED, without F.lock              does the same REMAKING   F.draws; F.checkpoint; F: missing,
+ * reads F.draws and makes F again empty or in part FINISHING  F: perhaps unreadable; F.checkpoint
+ * restores F from F.undo, then F.checkpoint, and of the last iteration; F.undo         finishes
+ * again FINISHED   F with `complete` 1. What is left     removes that and says that the run is
+ * complete, beside it is being removed            or resumes for more draws
  *
  * F.checkpoint.new or F.undo.part may stand beside them, as far as they were written.
  *
@@ -48,6 +46,9 @@
  * save       has the run force the draws to the disk; writes F.checkpoint.new and forces it to the
  *            disk; renames F.checkpoint to .previous, and .new to F.checkpoint
  * close      releases the lock and removes F.lock, unless F cannot be opened
+ * remake     makes F with room for another number of draws, as `resume` does: renames F to F.draws;
+ *            makes F; has the run copy its draws, or every second of them; removes F.draws. It goes
+ *            through REMAKING and back to SAVED
  * resume     restores the state of the run and looks for its draws; makes F.checkpoint of the one
  *            inside a complete F; renames F to F.draws; makes F as `begin` does; has the run copy
  *            its draws; removes F.draws. Where that fails, a complete F is renamed back
@@ -145,6 +146,10 @@ em_status em_transaction_begin(em_output_transaction *transaction, const em_tran
 /* Errors: EM_EIO, also when another run has taken the lock; the last valid checkpoint then remains.
  * EM_EUSAGE, F is complete. */
 em_status em_transaction_save(em_output_transaction *transaction, const em_transaction_run *run);
+
+/* To be called after a `save` whose state counts the draws that the new F is to have; the run has
+ * closed F. Errors: EM_EIO; what run->create and run->copy_draws return. */
+em_status em_transaction_remake(em_output_transaction *transaction, const em_transaction_run *run);
 
 /* To be called after a `save` at the last iteration. Errors: EM_EIO; what run->finish returns. */
 em_status em_transaction_finish(em_output_transaction *transaction, const em_transaction_run *run);

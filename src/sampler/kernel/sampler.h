@@ -211,6 +211,16 @@ struct em_sampler {
     const em_sampler_ops *ops;
 };
 
+/* Whether the sampler fills in a statistic; NULL: no sampler. Local. */
+static inline bool em_sampler_has_stat(const em_sampler_ops *sampler, em_stat wanted)
+{
+    for (const em_stat *stat = sampler ? sampler->stats : NULL; stat && *stat != EM_STAT_COUNT;
+         stat++)
+        if (*stat == wanted)
+            return true;
+    return false;
+}
+
 /* Whether gradients are of minibatches. Local. */
 static inline bool em_takes_minibatches(const em_sampler_ops *ops,
                                         const em_sampler_options *options)

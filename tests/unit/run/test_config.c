@@ -76,7 +76,9 @@ START_TEST(fills_in_the_defaults)
     ck_assert_int_eq(c->run.chains, 4);
     ck_assert_int_eq(c->run.shards, 1);
     ck_assert_int_eq(c->run.warmup, INT64_MIN);
-    ck_assert_int_eq(c->run.draws, 1000);
+    ck_assert(c->stop.until_done);
+    ck_assert_int_eq(c->run.draws, c->stop.max_draws);
+    ck_assert_int_eq(c->stop.max_draws, 5000);
     ck_assert_int_eq(c->run.thin, 1);
     ck_assert_int_eq(c->run.seed, 1);
     ck_assert_double_eq(c->run.init_radius, 2);
@@ -215,13 +217,15 @@ START_TEST(full_config_has_a_fixed_order)
 
     ck_assert_str_eq(c->full, d->full);
     ck_assert_ptr_nonnull(strstr(c->full, "  kappa:\n    k0: 1\n    eta: auto\n"));
-    ck_assert_ptr_nonnull(strstr(c->full, "stop:\n  r_hat: none\n  ess: none\n  check_every: 200\n"
-                                          "  consecutive: 2\n  max_time: none\noutput:\n"
-                                          "  file: a.h5\n  save_warmup: false\n"
-                                          "  save_unconstrained: false\n  prior_draws: 0\n"
-                                          "  variables: []\n"
-                                          "  flush_every: 100\n  checkpoint_every: 10m\n"
-                                          "  keep_checkpoint: false\n"));
+    ck_assert_ptr_nonnull(
+        strstr(c->full, "stop:\n  r_hat: none\n  ess: none\n  check_every: 200\n"
+                        "  consecutive: 2\n  max_draws: 5000\n"
+                        "  max_gradients: none\n  end_after: none\n  max_time: none\noutput:\n"
+                        "  file: a.h5\n  save_warmup: false\n"
+                        "  save_unconstrained: false\n  prior_draws: 0\n"
+                        "  variables: []\n"
+                        "  flush_every: 100\n  checkpoint_every: 10m\n"
+                        "  keep_checkpoint: false\n"));
     em_config_destroy(&c);
     em_config_destroy(&d);
 }

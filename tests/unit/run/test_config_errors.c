@@ -111,6 +111,19 @@ static const struct {
     {TOP "  thin: 1000000\n  draws: 1000000000\n",
      "heart.yaml:5: run.warmup + run.draws x run.thin is 1000000000001000 iterations, expected "
      "less than 2^40"},
+    {TOP "  thin: 1000000\nstop:\n  max_draws: 1000000000\n",
+     "heart.yaml:6: run.warmup + stop.max_draws x run.thin is 1000000000001000 iterations, "
+     "expected less than 2^40"},
+    {TOP "  draws: 100\nstop:\n  max_draws: 200\n",
+     "heart.yaml:6: stop.max_draws: found beside run.draws: 100, expected run.draws: auto"},
+    {TOP "  draws: 100\nstop: {max_gradients: 1}\n",
+     "heart.yaml:5: stop.max_gradients: found beside run.draws: 100, expected run.draws: auto"},
+    {"model: {name: gaussian}\nsampler: {name: adam}\nrun: {draws: auto}\n",
+     "heart.yaml:3: run.draws: found auto, expected a number: adam is an optimiser, whose draws "
+     "R-hat says nothing of"},
+    {"model: {name: gaussian}\nstop: {max_gradients: 9}\ntemper: {}\n",
+     "heart.yaml:2: stop.max_gradients: found with temper, expected stop.max_draws or "
+     "stop.end_after: gradients of copies are not counted"},
     /* YAML */
     {"", "heart.yaml:1: found nothing, expected YAML"},
     {"# nothing\n", "heart.yaml:2: found nothing, expected YAML"},

@@ -53,6 +53,81 @@ START_TEST(the_memory_of_all_chains_is_bounded)
 }
 END_TEST
 
+static em_plan until_done(const char *run, const char *stop)
+{
+    char text[256];
+    em_config *config = NULL;
+    em_plan plan;
+
+    snprintf(text, sizeof text,
+             "model: {name: gaussian}\nsampler: {name: hmc, step_size: 0.1}\nrun: {warmup: 0%s}\n"
+             "stop: {check_every: 200%s}\n",
+             run, stop);
+    ck_assert_msg(em_config_parse("test.yaml", text, 0, NULL, &config) == EM_OK, "%s",
+                  em_error_text());
+    ck_assert_int_eq(em_plan_create(config, (em_width){1, 1, 1, 1}, &plan), EM_OK);
+    em_config_destroy(&config);
+    return plan;
+}
+
+/* The stops of a run that nothing ends early, and its room at each. */
+START_TEST(room_grows_and_then_draws_are_thinned)
+{
+    em_plan plan = until_done(", thin: 3", "");
+    int64_t done = 0, n_thinned = 0;
+
+    ck_assert_int_eq(plan.n_draw, 400);
+    while (done < plan.total) {
+        const int64_t thin = plan.thin;
+        done = em_plan_next_stop(&plan, done);
+        ck_assert_int_le(em_plan_stored(&plan, done), plan.n_draw);
+        if (done == 1200) {
+            ck_assert(em_plan_make_room(&plan, done, false));
+            ck_assert_int_eq(plan.n_draw, 1000);
+        } else if (done < plan.total) {
+            em_plan_make_room(&plan, done, false);
+            ck_assert_int_eq(plan.n_draw, done < 1200 ? 400 : 1000);
+        }
+        ck_assert(plan.thin == thin || (plan.thin == 2 * thin && done == 1000 * thin));
+        n_thinned += plan.thin != thin;
+    }
+    ck_assert_int_eq(n_thinned, 4);
+    ck_assert_int_eq(done, 30000);
+    em_plan_make_room(&plan, done, false);
+    ck_assert_int_eq(plan.n_draw, 625);
+    ck_assert_int_eq(plan.thin, 48);
+}
+END_TEST
+
+START_TEST(room_is_that_of_the_draws_where_a_run_ends)
+{
+    em_plan plan = until_done("", "");
+
+    ck_assert(!em_plan_make_room(&plan, 400, true));
+    ck_assert(!em_plan_make_room(&plan, 300, true));
+    ck_assert(em_plan_make_room(&plan, 299, true));
+    ck_assert_int_eq(plan.n_draw, 299);
+    plan = until_done("", "");
+    ck_assert(em_plan_make_room(&plan, 400, false));
+    ck_assert(!em_plan_make_room(&plan, 750, true));
+    ck_assert(em_plan_make_room(&plan, 600, true));
+    ck_assert_int_eq(plan.n_draw, 600);
+    plan = until_done(", draws: 300", "");
+    ck_assert(!em_plan_make_room(&plan, 100, true));
+    ck_assert_int_eq(plan.n_draw, 300);
+}
+END_TEST
+
+START_TEST(half_of_the_room_holds_the_ess_that_is_wanted)
+{
+    ck_assert_int_eq(until_done(", chains: 1", "").most_room, 3200);
+    ck_assert_int_eq(until_done(", chains: 100", "").most_room, 1000);
+    ck_assert_int_eq(until_done("", ", ess: 3001").most_room, 6002);
+    ck_assert_int_eq(until_done("", ", ess: 1e9").most_room, 10000);
+    ck_assert_int_eq(until_done("", ", max_draws: 7").n_draw, 7);
+}
+END_TEST
+
 static int64_t warmup_of(const char *samplers, const char *warmup, int i)
 {
     char text[256];
@@ -121,6 +196,9 @@ int main(void)
     tcase_add_test(tests, the_memory_of_all_chains_is_bounded);
     tcase_add_test(tests, gibbs_waits_for_the_others);
     tcase_add_test(tests, small_draws_are_written_together);
+    tcase_add_test(tests, room_grows_and_then_draws_are_thinned);
+    tcase_add_test(tests, room_is_that_of_the_draws_where_a_run_ends);
+    tcase_add_test(tests, half_of_the_room_holds_the_ess_that_is_wanted);
     tcase_add_test(tests, what_no_file_can_hold_is_refused);
     tcase_set_timeout(tests, 100);
     suite_add_tcase(suite, tests);

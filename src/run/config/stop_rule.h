@@ -1,0 +1,21 @@
+/* What R-hat and ESS are held to: the limits that the section `stop` gives, or those of a verdict
+ * (diagnostics/limits.h). All Local. */
+#ifndef EM_RUN_CONFIG_STOP_RULE_H
+#define EM_RUN_CONFIG_STOP_RULE_H
+
+#include "run/config/config.h"
+
+/* Where the chains of a run start: at a point of their own each, or in superchains of as many. */
+typedef struct em_starts {
+    int64_t n_chain, n_superchain; /* 0: none */
+} em_starts;
+
+em_starts em_starts_of(const em_run_options *run);
+
+/* Whether a check may end the run. */
+bool em_has_stop_rule(const em_stop_options *stop);
+
+double em_r_hat_limit(const em_stop_options *stop);
+double em_ess_limit(const em_stop_options *stop, em_starts starts);
+
+#endif
