@@ -131,7 +131,7 @@ stan_chain <- function(i, draws, fit, arguments) {
   samples <- as.list(as.data.frame(unclass(draws)[, i, , drop = TRUE], optional = TRUE))
   of_chain <- function(x) as.data.frame(matrix(x[, i, ], dim(x)[[1]], dimnames = list(NULL, posterior::variables(x))))
   attr(samples, "sampler_params") <- of_chain(fit$sampler_diagnostics())
-  attr(samples, "args") <- list(sampler_t = arguments$sampler_t, chain_id = i)
+  attr(samples, "args") <- list(sampler_t = arguments$sampler_t, chain_id = i, control = arguments$control)
   attr(samples, "elapsed_time") <- c(warmup = 0, sample = as.numeric(fit$metadata()$sampling_time))
   attr(samples, "mean_pars") <- vapply(utils::head(samples, -1), mean, 0)
   attr(samples, "mean_lp__") <- mean(samples[["lp__"]])

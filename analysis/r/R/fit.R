@@ -32,10 +32,13 @@ new_fit <- function(file) {
     if (is.null(kept[[name]])) kept[[name]] <- make(file)
     kept[[name]]
   }
-  diagnostics <- function() once("diagnostics", read_diagnostics)
+  all_draws <- function() once("draws", read_all_draws)
+  diagnostics <- function() once("diagnostics", function(file) {
+    first_draws(read_diagnostics(file), posterior::niterations(all_draws()))
+  })
   metadata <- function() once("metadata", read_metadata)
   draws <- function(variables = NULL, format = "array") {
-    all <- once("draws", read_all_draws)
+    all <- all_draws()
     if (!is.null(variables)) all <- posterior::subset_draws(all, variables)
     getExportedValue("posterior", paste0("as_draws_", sub("^draws_", "", format)))(all)
   }
@@ -66,9 +69,13 @@ read_all_draws <- function(file) {
   groups <- intersect(groups, read_groups(file))
   density <- posterior::subset_draws(read_draws(file, "sample_stats"), "lp")
   posterior::variables(density) <- "lp__"
-  bind <- function(...) posterior::bind_draws(..., along = "variable")
-  do.call(bind, c(list(density), lapply(groups, function(group) read_draws(file, group))))
+  all <- c(list(density), lapply(groups, function(group) read_draws(file, group)))
+  # Of a run that has not ended, integers are there that are not drawn yet.
+  all <- lapply(all, first_draws, min(vapply(all, posterior::niterations, 0L)))
+  do.call(posterior::bind_draws, c(all, along = "variable"))
 }
+
+first_draws <- function(draws, n) posterior::subset_draws(draws, iteration = seq_len(n))
 
 read_groups <- function(file) {
   opened <- ncdf4::nc_open(file)

@@ -18,7 +18,7 @@ array_json <- function(x) {
   for (i in rev(seq_along(axes))) {
     rows <- prod(axes[seq_len(i - 1)])
     row <- factor(rep(seq_len(rows), each = axes[[i]]), seq_len(rows))
-    text <- paste0("[", vapply(split(text, row), paste, "", collapse = ","), "]")
+    text <- sprintf("[%s]", vapply(split(text, row), paste, "", collapse = ",")) # of none, none
   }
   text
 }
