@@ -50,7 +50,7 @@ arrays <- function() {
   same("vector<lower=0,upper=1>[K + 1] a[M, 2];", "array[M, 2] vector<lower=0,upper=1>[K + 1] a;")
   same("matrix[N, knots_1[1]] Zs[nb[2]];", "array[nb[2]] matrix[N, knots_1[1]] Zs;")
   same("int seq[N] = sequence(1, N);", "array[N] int seq = sequence(1, N);")
-  same("real f(real[] x, data int[,] n, vector[] v) {", "real f(array[] real x, data array[,] int n, array[] vector v) {")
+  same("real f(real[] x, data int[,] n, vector[] v)", "real f(array[] real x, data array[,] int n, array[] vector v)")
   same("vector[] g(int n) {", "array[] vector g(int n) {")
   new <- "array[N] int Y; vector[M] b; mu[n] = r_1[J_1[n]] * x[n]; real lprior = 0; array[] int f(array[] real x)"
   same(new, new)
@@ -80,9 +80,11 @@ checks$sample <- function() {
   writeLines(emass:::data_json(data), "own.json")
   stopifnot(same_draws(fit, emass_sample("own.stan", "own.json", chains = 2, draws = 200, warmup = 100, quiet = TRUE)))
   draws <- fit$draws()
-  names <- c("lp__", "mu", "sigma", "M[1,1]", "M[2,1]", "M[1,2]", "M[2,2]", "M[1,3]", "M[2,3]", paste0("log_lik[", 1:3, "]"))
-  stopifnot(posterior::is_draws_array(draws), dim(draws) == c(200, 2, 12), identical(posterior::variables(draws), names),
-            draws[, , "M[2,1]"] == 21, posterior::is_draws_df(fit$draws("mu", "df")),
+  names <- c("lp__", "mu", "sigma", "M[1,1]", "M[2,1]", "M[1,2]", "M[2,2]", "M[1,3]", "M[2,3]",
+             paste0("log_lik[", 1:3, "]"))
+  stopifnot(posterior::is_draws_array(draws), dim(draws) == c(200, 2, 12),
+            identical(posterior::variables(draws), names), draws[, , "M[2,1]"] == 21,
+            posterior::is_draws_df(fit$draws("mu", "df")),
             identical(posterior::as_draws(fit), draws), fit$summary("mu")$variable == "mu")
   lik <- stats::dnorm(data$y[[3]], draws[, , "mu"], draws[, , "sigma"], log = TRUE)
   stopifnot(max(abs(lik - draws[, , "log_lik[3]"])) < 1e-9)
@@ -130,7 +132,8 @@ checks$stopped <- function(file) {
   error <- error_of(draw(ranks = 2, output = file))
   print(error)
   stopifnot(inherits(error, "emass_stopped"), error$status == 75,
-            grepl("after 130 of 300 iterations, with a checkpoint: go on with emass_resume\\(\"/.*stopped.h5\"\\)$", conditionMessage(error)),
+            grepl("after 130 of 300 iterations, with a checkpoint: go on with emass_resume\\(\"/.*stopped.h5\"\\)$",
+                  conditionMessage(error)),
             dim(emass_read(file)$draws())[[1]] == 30)
 }
 
@@ -138,7 +141,8 @@ checks$goes_on <- function(file) {
   stopifnot(same_draws(emass_resume(file, ranks = 1, quiet = TRUE), draw()))
 }
 
-slow <- "parameters { vector[50] x; } model { for (i in 1:50) for (j in 1:40) target += normal_lpdf(x[i] | 0, 1 + 0.01 * j); }"
+slow <- "parameters { vector[50] x; }
+model { for (i in 1:50) for (j in 1:40) target += normal_lpdf(x[i] | 0, 1 + 0.01 * j); }"
 checks$sample_until_interrupt <- function(file) {
   error <- error_of(emass_sample(slow, chains = 2, draws = 1e6, warmup = 50, ranks = 2, output = file,
                                  settings = list(stop.check_every = 20)))
@@ -160,7 +164,8 @@ if (requireNamespace("brms", quietly = TRUE)) suppressMessages(library(brms))
 
 # `known`: a row of mean and its Monte Carlo standard error for each variable, from 12000 draws by rstan.
 agrees <- function(fit, known) {
-  ours <- posterior::summarise_draws(posterior::subset_draws(posterior::as_draws(fit), rownames(known)), "mean", "mcse_mean")
+  draws <- posterior::subset_draws(posterior::as_draws(fit), rownames(known))
+  ours <- posterior::summarise_draws(draws, "mean", "mcse_mean")
   z <- (ours$mean - known[, 1]) / sqrt(ours$mcse_mean^2 + known[, 2]^2)
   print(round(z, 1))
   stopifnot(abs(z) < 5)
@@ -208,8 +213,8 @@ checks$brms_others <- function() {
   d$count <- rnbinom(n, mu = exp(1 + 0.3 * d$x), size = 2)
   d$zero <- ifelse(runif(n) < 0.3, 0, d$count + 1)
   each <- list(list(b ~ x, bernoulli()), list(y ~ s(x), student()), list(count ~ mo(o) + (1 | g), negbinomial()),
-               list(bf(zero ~ x, hu ~ o), hurdle_poisson()), list(bf(y ~ x, sigma ~ x), gaussian(), sample_prior = "yes",
-               prior = prior(normal(0, 1), class = "b")))
+               list(bf(zero ~ x, hu ~ o), hurdle_poisson()),
+               list(bf(y ~ x, sigma ~ x), gaussian(), sample_prior = "yes", prior = prior(normal(0, 1), class = "b")))
   for (model in each) {
     arguments <- c(list(model[[1]], d, family = model[[2]]), model[-(1:2)],
                    list(chains = 2, draws = 100, warmup = 200, ranks = 1, quiet = TRUE))

@@ -57,8 +57,8 @@ refuse_arguments <- function(given) {
 # brms before 2.19 writes arrays as Stan did before version 2.26: `int y[N];` and, of arguments, `real[] x`. Stan has
 # them no more: `array[N] int y;` and `array[] real x`. The same holds of two functions' names.
 modern_stan <- function(code) {
-  types <- paste0("(?:int|real|complex|(?:row_)?vector|(?:corr_|cov_)?matrix|simplex|(?:positive_)?ordered|unit_vector|",
-                  "cholesky_factor_(?:corr|cov))")
+  types <- paste0("(?:int|real|complex|(?:row_)?vector|(?:corr_|cov_)?matrix|simplex|(?:positive_)?ordered|",
+                  "unit_vector|cholesky_factor_(?:corr|cov))")
   sizes <- "\\[(?:[^\\[\\]]|\\[[^\\[\\]]*\\])*\\]"
   declared <- paste0("(?<![\\w.])(", types, "\\s*(?:<[^<>;]*>)?\\s*(?:", sizes, ")?)\\s+([A-Za-z]\\w*)\\s*(", sizes,
                      ")(?=\\s*[;=])")
@@ -99,9 +99,10 @@ as_stanfit <- function(fit, excluded = character()) {
   object <- create("cxxdso", sig = list(character()), dso_saved = FALSE, dso_filename = character(),
                    modulename = character(), system = R.version$system, cxxflags = character(),
                    .CXXDSOMISC = new.env(parent = emptyenv()))
+  model <- create("stanmodel", model_name = "emass", model_code = character(), model_cpp = list(), dso = object)
   create("stanfit", model_name = "emass", model_pars = levels(base), par_dims = axes, mode = 0L, sim = sim,
          inits = list(), stan_args = lapply(each, function(i) c(arguments, chain_id = i)),
-         stanmodel = create("stanmodel", model_name = "emass", model_code = character(), model_cpp = list(), dso = object),
+         stanmodel = model,
          date = format(file.mtime(fit$output_files()), "%a %b %d %X %Y"), .MISC = new.env(parent = emptyenv()))
 }
 

@@ -23,8 +23,8 @@ array_json <- function(x) {
   text
 }
 
-# One variable of Stan as JSON: numbers, factors, logical values, tables of numbers, and lists of these, which are arrays
-# or, with names, tuples.
+# One variable of Stan as JSON: numbers, factors, logical values, tables of numbers, and lists of these. Lists are
+# arrays, or tuples if they have names.
 value_json <- function(x, name) {
   if (is.data.frame(x)) x <- data.matrix(x)
   if (is.list(x)) {
@@ -42,7 +42,8 @@ value_json <- function(x, name) {
 
 data_json <- function(data) {
   if (!is.list(data) || (length(data) && is.null(names(data)))) {
-    stop("data: found ", class(data)[[1]], " without names, expected a list with a name for each variable", call. = FALSE)
+    stop("data: found ", class(data)[[1]], " without names, expected a list with a name for each variable",
+         call. = FALSE)
   }
   values <- vapply(names(data), function(name) value_json(data[[name]], name), "")
   c("{", paste0("\"", names(data), "\": ", values, c(rep(",", max(0, length(data) - 1)), "")), "}")

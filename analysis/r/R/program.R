@@ -11,8 +11,8 @@ emass_program <- function() {
   named <- named[!is.na(named) & nzchar(named)]
   found <- if (length(named)) Sys.which(path.expand(named[[1]])) else Sys.which("emass")
   if (!nzchar(found)) {
-    stop(if (length(named)) named[[1]] else "emass", ": found no such program; put emass on the PATH (make install), or ",
-         "set the environment variable EMASS to its path", call. = FALSE)
+    stop(if (length(named)) named[[1]] else "emass", ": found no such program; put emass on the PATH (make install), ",
+         "or set the environment variable EMASS to its path", call. = FALSE)
   }
   unname(found)
 }

@@ -1,4 +1,4 @@
-# This file is a part of the package, and also works alone: source("analysis/read_draws.R"). It needs ncdf4 and posterior.
+# A part of the package that also works alone: source("analysis/read_draws.R"). It needs ncdf4 and posterior.
 
 #' Read draws of a file of emass, or of any in the schema of ArviZ
 #'

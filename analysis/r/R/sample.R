@@ -11,8 +11,9 @@
 #'
 #' @param code A Stan program as text, or the path of its file, or that of a shared object compiled by BridgeStan.
 #' @param data A list with a value for each variable of the data block, or the path of a file of JSON.
-#' @param chains,draws,warmup,thin,seed Chains, draws of each chain, iterations of warmup, iterations of each stored draw,
-#'   and the seed. What is `NULL` is what the program has as default; warmup then takes as many iterations as it needs.
+#' @param chains,draws,warmup,thin,seed Chains, draws of each chain, iterations of warmup, iterations of each stored
+#'   draw, and the seed. What is `NULL` is what the program has as default; warmup then takes as many iterations as it
+#'   needs.
 #' @param ranks Processes that share the chains. `NULL`: one for each chain, at most one for each core, or for each of
 #'   the option `mc.cores`.
 #' @param sampler A name, such as `"nuts"`, or a list with options: `list(name = "nuts", target_accept = 0.95)`.
@@ -33,9 +34,9 @@
 #' fit$summary()
 #' }
 #' @export
-emass_sample <- function(code, data = NULL, chains = 4, draws = NULL, warmup = NULL, thin = NULL, seed = 1, ranks = NULL,
-                         sampler = NULL, init = NULL, max_time = NULL, settings = list(), output = NULL,
-                         overwrite = FALSE, quiet = FALSE) {
+emass_sample <- function(code, data = NULL, chains = 4, draws = NULL, warmup = NULL, thin = NULL, seed = 1,
+                         ranks = NULL, sampler = NULL, init = NULL, max_time = NULL, settings = list(),
+                         output = NULL, overwrite = FALSE, quiet = FALSE) {
   file <- run_stan(code, data, chains, draws, warmup, thin, seed, ranks, sampler, init, max_time, settings, output,
                    overwrite, quiet)
   emass_read(file)
