@@ -162,11 +162,13 @@ checks$resume_to_the_same <- function(file) {
 
 if (requireNamespace("brms", quietly = TRUE)) suppressMessages(library(brms))
 
-# `known`: a row of mean and its Monte Carlo standard error for each variable, from 12000 draws by rstan.
+# `known`: a row of mean and its Monte Carlo standard error for each variable, from 8000 draws by brm(), brms 2.18 and
+# rstan 2.21.
 agrees <- function(fit, known) {
   draws <- posterior::subset_draws(posterior::as_draws(fit), rownames(known))
   ours <- posterior::summarise_draws(draws, "mean", "mcse_mean")
-  z <- (ours$mean - known[, 1]) / sqrt(ours$mcse_mean^2 + known[, 2]^2)
+  stopifnot(identical(as.character(ours$variable), rownames(known)))
+  z <- (ours$mean - known[, "mean"]) / sqrt(ours$mcse_mean^2 + known[, "mcse"]^2)
   print(round(z, 1))
   stopifnot(abs(z) < 5)
 }
@@ -180,9 +182,13 @@ works <- function(fit, resp = NULL) {
             any(grepl("emass", capture.output(print(summary(fit))))))
 }
 
-known <- function(...) matrix(c(...), ncol = 2, byrow = TRUE)
-known_epilepsy <- EPI
-known_orthodont <- ORT
+known <- function(...) `colnames<-`(t(data.frame(..., check.names = FALSE)), c("mean", "mcse"))
+known_epilepsy <- known(
+  b_Intercept = c(1.76942, 0.00325), b_zAge = c(0.09055, 0.00232), b_zBase = c(0.70144, 0.00320),
+  b_Trt1 = c(-0.26746, 0.00468), "b_zBase:Trt1" = c(0.05116, 0.00403), sd_patient__Intercept = c(0.58203, 0.00166))
+known_orthodont <- known(
+  b_Intercept = c(16.74402, 0.00837), b_age = c(0.66019, 0.00087), sd_Subject__Intercept = c(1.49388, 0.02106),
+  sd_Subject__age = c(0.17074, 0.00275), cor_Subject__Intercept__age = c(-0.04360, 0.02053), sigma = c(1.39780, 0.00218))
 
 checks$brms_poisson <- function() {
   fit <- emass_brm(count ~ zAge + zBase * Trt + (1 | patient), brms::epilepsy, family = poisson(), quiet = TRUE,
