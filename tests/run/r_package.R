@@ -1,5 +1,6 @@
 # Checks of the package of R, one for each function; r_package.sh runs them.   Rscript r_package.R CHECK ARGUMENT...
 suppressMessages(library(emass))
+options(mc.cores = 1) # one rank, if none are named: starts of several take long on a busy machine
 
 code <- "data { int<lower=0> N; vector[N] y; }
 parameters { real mu; real<lower=0> sigma; }
@@ -188,7 +189,8 @@ known_epilepsy <- known(
   b_Trt1 = c(-0.26746, 0.00468), "b_zBase:Trt1" = c(0.05116, 0.00403), sd_patient__Intercept = c(0.58203, 0.00166))
 known_orthodont <- known(
   b_Intercept = c(16.74402, 0.00837), b_age = c(0.66019, 0.00087), sd_Subject__Intercept = c(1.49388, 0.02106),
-  sd_Subject__age = c(0.17074, 0.00275), cor_Subject__Intercept__age = c(-0.04360, 0.02053), sigma = c(1.39780, 0.00218))
+  sd_Subject__age = c(0.17074, 0.00275), cor_Subject__Intercept__age = c(-0.04360, 0.02053),
+  sigma = c(1.39780, 0.00218))
 
 checks$brms_poisson <- function() {
   fit <- emass_brm(count ~ zAge + zBase * Trt + (1 | patient), brms::epilepsy, family = poisson(), quiet = TRUE,
