@@ -1,0 +1,59 @@
+# The program emass: where it is, how it is run, and what becomes of what it says.
+
+#' The program that the functions of this package run
+#'
+#' It is what the option `emass.program` names, or else the environment variable `EMASS`, or else `emass` on the `PATH`.
+#'
+#' @return The path of the program. It is an error if there is none.
+#' @export
+emass_program <- function() {
+  named <- c(getOption("emass.program"), Sys.getenv("EMASS", NA))
+  named <- named[!is.na(named) & nzchar(named)]
+  found <- if (length(named)) Sys.which(path.expand(named[[1]])) else Sys.which("emass")
+  if (!nzchar(found)) {
+    stop(if (length(named)) named[[1]] else "emass", ": found no such program; put emass on the PATH (make install), ",
+         "or set the environment variable EMASS to its path", call. = FALSE)
+  }
+  unname(found)
+}
+
+# The number of ranks that a run gets if the caller names none: one for each chain, at most one for each core.
+default_ranks <- function(chains) {
+  cores <- getOption("mc.cores", parallel::detectCores(logical = FALSE))
+  max(1L, min(chains, cores, na.rm = TRUE))
+}
+
+# Turns what the program said into an R error. `status` is its exit status: 1 while running, 2 usage, config or
+# data, 75 stopped with a checkpoint. The class tells the last from the others.
+fail <- function(status, said, file = NULL) {
+  lines <- sub("^emass: (rank [0-9]+: )?", "", grep("^emass: ", said, value = TRUE))
+  lines <- gsub("\\S*[.]inputs/(program|data|init|config)[.](stan|json|yaml)", "\\1", lines)
+  message <- paste(if (length(lines)) lines else said, collapse = "\n")
+  if (!nzchar(message)) message <- paste("emass: exit status", status)
+  message <- gsub("give --overwrite, --resume or another --output",
+                  "give overwrite = TRUE or another output, or call emass_resume()", message, fixed = TRUE)
+  message <- gsub("go on with --resume", sprintf("go on with emass_resume(\"%s\")", file), message, fixed = TRUE)
+  class <- c(if (status == 75) "emass_stopped", "emass_error", "error", "condition")
+  stop(structure(class = class, list(message = message, call = NULL, status = status, file = file)))
+}
+
+# Runs the program with these arguments and returns when it has ended. `show` is given each line of progress. An
+# interrupt asks the program to write its checkpoint and to end, which is then the error of a run that was stopped.
+run_program <- function(arguments, show, file) {
+  process <- processx::process$new(emass_program(), arguments, stderr = "|", encoding = "UTF-8")
+  said <- character()
+  running <- TRUE
+  while (running) {
+    tryCatch({
+      process$poll_io(200)
+      lines <- process$read_error_lines()
+      progress <- grepl("^[0-9-]{10} [0-9:]{8} ", lines)
+      said <- c(said, lines[!progress])
+      for (line in substring(lines[progress], 21)) show(line)
+      running <- process$is_alive() || process$is_incomplete_error()
+    }, interrupt = function(condition) process$interrupt())
+  }
+  status <- process$get_exit_status()
+  if (status != 0) fail(status, said, file)
+  for (line in sub("^emass: ", "", said)) message(line)
+}

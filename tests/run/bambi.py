@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+"""Models of Bambi, through PyMC: coefficients as those of the data, and predictions by Bambi from our draws.
+Skipped without bambi, or where the package has no Model.from_pymc.   TAP; $1: the build."""
+import importlib.util
+import os
+import sys
+import warnings
+
+import lib
+from lib import report
+
+warnings.simplefilter("ignore")
+os.environ["EMASS"] = lib.EMASS
+os.environ["EMASS_LIBRARY"] = os.path.join(lib.BUILD, "libemass.so.0")
+sys.path.insert(0, os.path.join(lib.ROOT, "analysis"))
+
+WHAT = "models of Bambi"
+if missing := [name for name in ("bambi", "arviz", "pandas", "yaml") if importlib.util.find_spec(name) is None]:
+    lib.skip(WHAT, f"no {missing[0]} in this Python: pip install bambi")
+    lib.finish()
+
+import emass  # noqa: E402
+
+if not hasattr(getattr(emass, "Model", None), "from_pymc"):
+    lib.skip(WHAT, "the package has no Model.from_pymc")
+    lib.finish()
+
+import bambi  # noqa: E402
+import numpy as np  # noqa: E402
+import pandas as pd  # noqa: E402
+
+N = 240
+rng = np.random.default_rng(1)
+frame = pd.DataFrame({"x": rng.normal(size=N), "g": np.repeat(list("abcdef"), N // 6)})
+effects = dict(zip("abcdef", [0, 1, -1, 0.5, -0.5, 0]))
+frame["y"] = 1 + 0.5 * frame.x + frame.g.map(effects) + rng.normal(size=N)
+
+model = bambi.Model("y ~ x + (1|g)", frame)
+model.build()
+draws = emass.Model.from_pymc(model.backend.model).sample(chains=2, draws=300, seed=1, progress=False)
+posterior = draws.posterior
+
+# Least squares with an intercept for each group: with 40 rows in each, group effects move the slope by less than
+# its own standard error.
+design = np.column_stack([frame.x, pd.get_dummies(frame.g).to_numpy(float)])
+slope = np.linalg.lstsq(design, frame.y, rcond=None)[0][0]
+report(
+    abs(float(posterior["x"].mean()) - slope) < float(posterior["x"].std()) / 2,
+    "the slope is that of least squares, to half its standard error",
+    posterior["x"].mean(),
+    slope,
+)
+predicted = model.predict(draws, data=frame[:3], inplace=False).posterior["mu"]
+report(predicted.shape == (2, 300, 3) and np.isfinite(predicted).all(), "Bambi predicts from the draws", predicted)
+lib.finish()

@@ -1,0 +1,242 @@
+# Checks of the package of R, one for each function; r_package.sh runs them.   Rscript r_package.R CHECK ARGUMENT...
+suppressMessages(library(emass))
+options(mc.cores = 1) # one rank, if none are named: starts of several take long on a busy machine
+
+code <- "data { int<lower=0> N; vector[N] y; }
+parameters { real mu; real<lower=0> sigma; }
+model { mu ~ normal(0, 2); sigma ~ exponential(1); y ~ normal(mu, sigma); }
+generated quantities { vector[N] log_lik; matrix[2, 3] M;
+  for (n in 1:N) log_lik[n] = normal_lpdf(y[n] | mu, sigma);
+  for (i in 1:2) for (j in 1:3) M[i, j] = 10 * i + j; }"
+data <- list(N = 3, y = c(1.5, 2, 1 / 3))
+
+draw <- function(...) emass_sample(code, data, chains = 2, draws = 200, warmup = 100, quiet = TRUE, ...)
+same_draws <- function(a, b) identical(unclass(a$draws()), unclass(b$draws()))
+error_of <- function(expr) tryCatch({ expr; NULL }, error = identity)
+fails <- function(pattern, expr) {
+  found <- conditionMessage(error_of(expr))
+  cat("said:", found, "\n")
+  stopifnot(grepl(pattern, found), !grepl("\n", found))
+}
+
+checks <- list()
+
+# ---------------------------------------------------------------- without the program
+
+numbers <- function() {
+  set.seed(1)
+  x <- c(0, -1, 1e5, 2^31 - 1, 1e22, pi, 1 / 3, 0.1, .Machine$double.xmin, rnorm(1000) * 10^runif(1000, -300, 300))
+  json <- function(...) paste(emass:::data_json(list(...)), collapse = "")
+  back <- jsonlite::fromJSON(json(x = x))$x
+  # as.numeric reads all digits; the reader of jsonlite may round the last one
+  texts <- strsplit(gsub(".*\\[|\\].*", "", json(x = x)), ",")[[1]]
+  stopifnot(identical(as.numeric(texts), x), isTRUE(all.equal(back, x)))
+  cube <- array(1:24, 2:4)
+  stopifnot(
+    identical(json(a = 1, b = array(2, 1), c = TRUE, d = factor(c("u", "v"))), '{"a": 1,"b": [2],"c": 1,"d": [1,2]}'),
+    identical(json(m = matrix(1:6, 2)), '{"m": [[1,3,5],[2,4,6]]}'),
+    identical(json(e = numeric(), r = matrix(0, 3, 0), c = matrix(0, 0, 3)), '{"e": [],"r": [[],[],[]],"c": []}'),
+    identical(json(i = c(Inf, -Inf)), '{"i": ["Inf","-Inf"]}'),
+    identical(json(l = list(1:2, 3:4), t = list(a = 1, b = 2)), '{"l": [[1,2],[3,4]],"t": {"a":1,"b":2}}'),
+    identical(jsonlite::fromJSON(json(c = cube))$c, cube))
+  fails("data: y: found missing values", json(y = c(1, NA)))
+  fails("data: y: found character, expected numbers", json(y = "a"))
+  fails("expected a list with a name for each variable", emass:::data_json(list(1)))
+}
+
+arrays <- function() {
+  same <- function(from, to) stopifnot(identical(emass:::modern_stan(from), to))
+  same("  int Y[N];  // data\n", "  array[N] int Y;  // data\n")
+  same("int<lower=1> J_1[N];", "array[N] int<lower=1> J_1;")
+  same("vector<lower=0,upper=1>[K + 1] a[M, 2];", "array[M, 2] vector<lower=0,upper=1>[K + 1] a;")
+  same("matrix[N, knots_1[1]] Zs[nb[2]];", "array[nb[2]] matrix[N, knots_1[1]] Zs;")
+  same("int seq[N] = sequence(1, N);", "array[N] int seq = sequence(1, N);")
+  same("real f(real[] x, data int[,] n, vector[] v)", "real f(array[] real x, data array[,] int n, array[] vector v)")
+  same("vector[] g(int n) {", "array[] vector g(int n) {")
+  new <- "array[N] int Y; vector[M] b; mu[n] = r_1[J_1[n]] * x[n]; real lprior = 0; array[] int f(array[] real x)"
+  same(new, new)
+  same("fabs(x) + cov_exp_quad(a, b, c)", "abs(x) + gp_exp_quad_cov(a, b, c)")
+}
+
+no_program <- function() {
+  Sys.setenv(EMASS = "/no/such/emass")
+  fails("^/no/such/emass: found no such program", emass_program())
+  fails("found no such program", emass_sample(code, data))
+  options(emass.program = "sh")
+  stopifnot(basename(emass_program()) == "sh")
+}
+
+checks$without_program <- function() {
+  numbers()
+  arrays()
+  no_program()
+}
+
+# ---------------------------------------------------------------- Stan programs
+
+checks$sample <- function() {
+  fit <- draw(ranks = 1, output = "one.h5")
+  stopifnot(inherits(fit, "emass_fit"), same_draws(fit, draw(ranks = 2)), same_draws(fit, emass_read("one.h5")))
+  writeLines(code, "own.stan")
+  writeLines(emass:::data_json(data), "own.json")
+  stopifnot(same_draws(fit, emass_sample("own.stan", "own.json", chains = 2, draws = 200, warmup = 100, quiet = TRUE)))
+  draws <- fit$draws()
+  names <- c("lp__", "mu", "sigma", "M[1,1]", "M[2,1]", "M[1,2]", "M[2,2]", "M[1,3]", "M[2,3]",
+             paste0("log_lik[", 1:3, "]"))
+  stopifnot(posterior::is_draws_array(draws), dim(draws) == c(200, 2, 12),
+            identical(posterior::variables(draws), names), draws[, , "M[2,1]"] == 21,
+            posterior::is_draws_df(fit$draws("mu", "df")),
+            identical(posterior::as_draws(fit), draws), fit$summary("mu")$variable == "mu")
+  lik <- stats::dnorm(data$y[[3]], draws[, , "mu"], draws[, , "sigma"], log = TRUE)
+  stopifnot(max(abs(lik - draws[, , "log_lik[3]"])) < 1e-9)
+  told <- fit$diagnostic_summary()
+  stopifnot(length(told$num_divergent) == 2, length(told$ebfmi) == 2, told$ebfmi > 0, grepl("R-hat", told$verdict),
+            "stepsize__" %in% posterior::variables(fit$sampler_diagnostics()), fit$metadata()$seed == 1)
+  if (requireNamespace("loo", quietly = TRUE)) stopifnot(inherits(suppressWarnings(fit$loo()), "psis_loo"))
+  stopifnot(any(grepl("R-hat", capture.output(print(fit)))))
+  with <- draw(sampler = list(name = "nuts", max_treedepth = 4), init = list(mu = 1, sigma = 1),
+               settings = list(output.variables = c("mu", "sigma")))
+  stopifnot(with$metadata()$sampler == "nuts", max(with$sampler_diagnostics()[, , "treedepth__"]) <= 4,
+            identical(posterior::variables(with$draws()), c("lp__", "mu", "sigma")))
+  longer <- emass_resume(fit, draws = 300, quiet = TRUE)
+  stopifnot(identical(unclass(longer$draws())[1:200, , ], unclass(draws)[, , ]), dim(longer$draws())[[1]] == 300)
+}
+
+checks$errors <- function() {
+  fails("^program:1:[0-9]+: Syntax error", emass_sample("parameters { real x }"))
+  fails("^data: found y of shape \\(2\\), expected \\(3\\)", emass_sample(code, list(N = 3, y = c(1, 2))))
+  fails("no y in it", emass_sample(code, list(N = 3)))
+  fails("^config:[0-9]+: unknown sampler 'nus'; did you mean nuts", draw(sampler = "nus"))
+  fails("^none.stan: found no such file", emass_sample("none.stan"))
+  fails("^none.json: found no such file", emass_sample(code, "none.json"))
+  fails("found list, expected a file, or a fit", emass_resume(list()))
+  error <- error_of(emass_sample("parameters { real x; } model { target += log(-1); }", quiet = TRUE))
+  stopifnot(inherits(error, "emass_error"), !inherits(error, "emass_stopped"), error$status == 1)
+}
+
+checks$refused <- function() {
+  fit <- draw(output = "kept.h5")
+  before <- tools::md5sum(list.files("kept.h5.inputs", full.names = TRUE))
+  fails("kept.h5: found a file, expected none; give overwrite = TRUE", draw(output = "kept.h5"))
+  fails("unknown sampler", draw(output = "kept.h5", overwrite = TRUE, sampler = "nus"))
+  stopifnot(identical(tools::md5sum(list.files("kept.h5.inputs", full.names = TRUE)), before),
+            same_draws(fit, emass_read("kept.h5")))
+  fails("unknown sampler", draw(output = "new.h5", sampler = "nus"))
+  stopifnot(length(list.files(pattern = "^new")) == 0, length(list.files(pattern = "earlier")) == 0)
+  again <- draw(output = "kept.h5", overwrite = TRUE, seed = 2)
+  stopifnot(!same_draws(fit, again), length(list.files(pattern = "earlier")) == 0)
+}
+
+# ---------------------------------------------------------------- stops
+
+checks$stopped <- function(file) {
+  error <- error_of(draw(ranks = 2, output = file))
+  print(error)
+  stopifnot(inherits(error, "emass_stopped"), error$status == 75,
+            grepl("after 130 of 300 iterations, with a checkpoint: go on with emass_resume\\(\"/.*stopped.h5\"\\)$",
+                  conditionMessage(error)),
+            dim(emass_read(file)$draws())[[1]] == 30)
+}
+
+checks$goes_on <- function(file) {
+  stopifnot(same_draws(emass_resume(file, ranks = 1, quiet = TRUE), draw()))
+}
+
+slow <- "parameters { vector[50] x; }
+model { for (i in 1:50) for (j in 1:40) target += normal_lpdf(x[i] | 0, 1 + 0.01 * j); }"
+checks$sample_until_interrupt <- function(file) {
+  error <- error_of(emass_sample(slow, chains = 2, draws = 1e6, warmup = 50, ranks = 2, output = file,
+                                 settings = list(stop.check_every = 20)))
+  print(error)
+  stopifnot(inherits(error, "emass_stopped"), grepl("stopped by a signal", conditionMessage(error)))
+}
+
+checks$resume_to_the_same <- function(file) {
+  drawn <- dim(emass_read(file)$draws())[[1]]
+  fit <- emass_resume(file, draws = drawn + 10, ranks = 1, quiet = TRUE)
+  whole <- emass_sample(slow, chains = 2, draws = drawn + 10, warmup = 50, ranks = 1, quiet = TRUE,
+                        settings = list(stop.check_every = 20))
+  stopifnot(same_draws(fit, whole))
+}
+
+# ---------------------------------------------------------------- brms
+
+if (requireNamespace("brms", quietly = TRUE)) suppressMessages(library(brms))
+
+# `known`: a row of mean and its Monte Carlo standard error for each variable, from 8000 draws by brm(), brms 2.18 and
+# rstan 2.21.
+agrees <- function(fit, known) {
+  draws <- posterior::subset_draws(posterior::as_draws(fit), rownames(known))
+  ours <- posterior::summarise_draws(draws, "mean", "mcse_mean")
+  stopifnot(identical(as.character(ours$variable), rownames(known)))
+  z <- (ours$mean - known[, "mean"]) / sqrt(ours$mcse_mean^2 + known[, "mcse"]^2)
+  print(round(z, 1))
+  stopifnot(abs(z) < 5)
+}
+
+works <- function(fit, resp = NULL) {
+  loo <- suppressWarnings(loo::loo(fit))
+  effects <- brms::conditional_effects(fit, ndraws = 20)
+  check <- brms::pp_check(fit, ndraws = 5)
+  stopifnot(brms::is.brmsfit(fit), inherits(loo, "psis_loo"), is.data.frame(effects[[1]]), inherits(check, "ggplot"),
+            dim(brms::posterior_predict(fit)) == c(brms::ndraws(fit), stats::nobs(fit)), is.finite(loo$estimates),
+            any(grepl("emass", capture.output(print(summary(fit))))))
+}
+
+known <- function(...) `colnames<-`(t(data.frame(..., check.names = FALSE)), c("mean", "mcse"))
+known_epilepsy <- known(
+  b_Intercept = c(1.76942, 0.00325), b_zAge = c(0.09055, 0.00232), b_zBase = c(0.70144, 0.00320),
+  b_Trt1 = c(-0.26746, 0.00468), "b_zBase:Trt1" = c(0.05116, 0.00403), sd_patient__Intercept = c(0.58203, 0.00166))
+known_orthodont <- known(
+  b_Intercept = c(16.74402, 0.00837), b_age = c(0.66019, 0.00087), sd_Subject__Intercept = c(1.49388, 0.02106),
+  sd_Subject__age = c(0.17074, 0.00275), cor_Subject__Intercept__age = c(-0.04360, 0.02053),
+  sigma = c(1.39780, 0.00218))
+
+checks$brms_poisson <- function() {
+  fit <- emass_brm(count ~ zAge + zBase * Trt + (1 | patient), brms::epilepsy, family = poisson(), quiet = TRUE,
+                   output = "epilepsy.h5")
+  agrees(fit, known_epilepsy)
+  works(fit)
+  stopifnot(grepl("R-hat", fit$emass$verdict), length(brms::variables(fit)) == 6 + 59 + 2)
+  longer <- emass_resume(emass_read("epilepsy.h5"), draws = 1100, quiet = TRUE)
+  stopifnot(brms::ndraws(longer) == 4400,
+            identical(posterior::as_draws_array(longer)[1:1000, , ], posterior::as_draws_array(fit)[, , ]))
+}
+
+checks$brms_gaussian <- function() {
+  data(Orthodont, package = "nlme")
+  fit <- emass_brm(distance ~ age + (1 + age | Subject), as.data.frame(Orthodont), quiet = TRUE)
+  agrees(fit, known_orthodont)
+  works(fit)
+  stopifnot("cor_Subject__Intercept__age" %in% brms::variables(fit), dim(brms::ranef(fit)$Subject) == c(27, 4, 2))
+}
+
+# Short runs: that each family is sampled, comes back, and predicts.
+checks$brms_others <- function() {
+  set.seed(1)
+  n <- 60
+  d <- data.frame(x = rnorm(n), o = factor(sample(1:4, n, TRUE), ordered = TRUE), g = factor(rep(1:6, 10)))
+  d$y <- 1 + d$x + rnorm(n)
+  d$b <- rbinom(n, 1, plogis(d$x))
+  d$count <- rnbinom(n, mu = exp(1 + 0.3 * d$x), size = 2)
+  d$zero <- ifelse(runif(n) < 0.3, 0, d$count + 1)
+  each <- list(list(b ~ x, bernoulli()), list(y ~ s(x), student()), list(count ~ mo(o) + (1 | g), negbinomial()),
+               list(bf(zero ~ x, hu ~ o), hurdle_poisson()),
+               list(bf(y ~ x, sigma ~ x), gaussian(), sample_prior = "yes", prior = prior(normal(0, 1), class = "b")))
+  for (model in each) {
+    arguments <- c(list(model[[1]], d, family = model[[2]]), model[-(1:2)],
+                   list(chains = 2, draws = 100, warmup = 200, ranks = 1, quiet = TRUE))
+    works(suppressWarnings(do.call(emass_brm, arguments)))
+  }
+}
+
+checks$brms_errors <- function() {
+  model <- function(...) emass_brm(y ~ x, data.frame(x = 1:5, y = c(1, 3, 2, 5, 4)), ...)
+  fails("^iter: emass_brm\\(\\) has no such argument, expected draws and warmup", model(iter = 2000))
+  fails("^cores: .* expected ranks", model(cores = 4))
+  fails("^control: .* expected sampler", model(control = list(adapt_delta = 0.9)))
+  fails("^threads: emass_brm\\(\\) has no such argument$", model(threads = 2))
+}
+
+wanted <- commandArgs(TRUE)
+do.call(checks[[wanted[[1]]]], as.list(wanted[-1]))
