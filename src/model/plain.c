@@ -189,9 +189,7 @@ static em_status create_plain(const void *options, const em_model_context *conte
         return status;
     }
     if (ops->log_density && !ops->log_density_gradient)
-        em_say("warning: model %s gives no gradient: central differences take %lld densities for "
-               "each",
-               ops->name, (long long)(2 * n));
+        self->model.gradient = EM_GRADIENT_DIFFERENCES;
     *out = &self->model;
     return EM_OK;
 }
@@ -278,6 +276,8 @@ static em_status complete_plain(const char *path, em_model_ops *ops)
     if (ops->dim < 1 && ops->n_parameter < 1)
         return em_fail(EM_ECONFIG, "%s: its model has dim %lld, expected at least 1", path,
                        (long long)ops->dim);
+    if (ops->log_density && !ops->log_density_gradient && !ops->sampler)
+        ops->sampler = "slice";
     ops->create = create_plain;
     ops->destroy = plain_destroy;
     if (!ops->add_prior && (ops->log_density_gradient || ops->log_density || ops->rows))

@@ -107,6 +107,8 @@ static em_status start_copy(em_tempering *t, int64_t c)
     em_query query = em_block_query(block);
     em_status status = EM_OK;
 
+    if (t->task.sampler->without_gradient)
+        query.wanted = EM_WANT_LOG_DENSITY;
     query.n_chain = 1;
     query.chain = block->chain + c;
     query.theta = theta;

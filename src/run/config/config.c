@@ -105,6 +105,22 @@ static em_status read_sections(em_parse *p)
     return status ? status : name_output(p->config);
 }
 
+/* The default of mass.estimator: variance for a sampler that computes no gradients. */
+static em_status choose_estimators(em_parse *p)
+{
+    em_status status = EM_OK;
+
+    for (int i = 0; !status && i < p->config->n_kernel; i++) {
+        const char *section = p->is_list ? em_mass_sections[i] : "mass";
+        const em_key key = em_join_key(section, "estimator");
+        const bool is_given =
+            em_yaml_find(p->yaml, key.text) || em_yaml_find(p->yaml, "mass.estimator");
+        if (p->config->kernel[i].ops->without_gradient && !is_given)
+            status = em_yaml_put(p->yaml, "default", key.text, "variance");
+    }
+    return status;
+}
+
 /* Checks that a step size to be adapted has a sampler that can adapt it, and a warmup. */
 static em_status check_step_size(const em_parse *p, int i)
 {
@@ -280,6 +296,7 @@ static em_status understand(em_parse *p)
     status = status ? status : em_config_choose_samplers(p);
     status = status ? status : em_config_check_keys(p);
     status = status ? status : require_names(p);
+    status = status ? status : choose_estimators(p);
     status = status ? status : read_sections(p);
     status = status ? status : check_together(p);
     status = status ? status : em_config_write(p, false, &p->config->full);

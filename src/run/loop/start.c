@@ -253,14 +253,22 @@ static em_status try_starts(em_engine *engine, em_tries *tries, uint64_t attempt
 /* Evaluations of minibatches where chains begin have numbers beyond those of iterations. */
 static const int64_t start_evaluations = INT64_C(1) << 39;
 
-/* The sampler with the strictest needs at a start: an exact density, then an estimate, then none.
- */
+/* How strict the needs of a sampler are at a start: an exact density with its gradient, one
+ * without, an estimate, none. */
+static int needs(const em_kernel *kernel)
+{
+    const em_sampler_ops *ops = kernel->options->ops;
+
+    return ops->by_model ? 0 : !em_kernel_is_exact(kernel) ? 1 : ops->without_gradient ? 2 : 3;
+}
+
+/* The first sampler with the strictest needs. */
 static const em_kernel *most_exacting(const em_engine *engine)
 {
     const em_kernel *most = &engine->kernel[0];
 
     for (int i = 0; i < engine->n_kernel; i++)
-        if (em_kernel_is_exact(&engine->kernel[i]) || most->options->ops->by_model)
+        if (needs(&engine->kernel[i]) > needs(most))
             most = &engine->kernel[i];
     return most;
 }
@@ -273,6 +281,8 @@ static em_status evaluate_start(em_engine *engine, uint64_t attempt)
     const em_sampler_options *options = kernel->options->options;
     em_query query = em_block_query(engine->block);
 
+    if (kernel->options->ops->without_gradient)
+        query.wanted = EM_WANT_LOG_DENSITY;
     if (!engine->model->estimates && em_kernel_is_exact(kernel))
         return em_posterior_evaluate(engine->posterior, &query);
     const em_minibatch minibatch = {
