@@ -38,7 +38,7 @@ MPIRUN  ?= $(if $(findstring /,$(MPICC)),$(dir $(MPICC)))$(patsubst mpicc%,mpiru
 HDF5     = $(firstword $(foreach p,hdf5-$(MPI) $(if $(filter openmpi,$(MPI)),hdf5-mpi) hdf5,$(shell pkg-config --exists $p 2>/dev/null && echo $p)))
 # LAPACKE is in Spack's and EasyBuild's OpenBLAS, and by itself in Debian's.
 LAPACKE  = $(shell pkg-config --exists lapacke 2>/dev/null && echo lapacke)
-PACKAGES = $(HDF5) $(LAPACKE) openblas yaml-0.1 sleef zlib liblzma libxxhash
+PACKAGES = $(HDF5) $(LAPACKE) openblas yaml-0.1 sleef zlib liblzma libxxhash jansson
 PKG_CFLAGS := $(shell pkg-config --cflags $(PACKAGES) popt 2>/dev/null)
 PKG_LIBS   := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) -lhdf5_hl
 POPT_LIBS  := $(shell pkg-config --libs popt 2>/dev/null)
@@ -46,6 +46,10 @@ POPT_LIBS  := $(shell pkg-config --libs popt 2>/dev/null)
 ifeq ($(shell pkg-config --exists duktape 2>/dev/null && echo yes),yes)
 PKG_CFLAGS += -DEM_DUKTAPE $(shell pkg-config --cflags duktape)
 POPT_LIBS  += $(shell pkg-config --libs duktape)
+endif
+# Model umbridge loads libcurl when it is asked for; its headers are needed to build that.
+ifeq ($(shell pkg-config --exists libcurl 2>/dev/null && echo yes),yes)
+PKG_CFLAGS += -DEM_CURL $(shell pkg-config --cflags libcurl)
 endif
 CHECK_CFLAGS := $(shell pkg-config --cflags check 2>/dev/null)
 CHECK_LIBS   := $(shell pkg-config --libs check 2>/dev/null)

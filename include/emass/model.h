@@ -178,6 +178,8 @@ typedef struct em_model_context {
     const struct em_fitted *fitted; /* NULL, unless it is to predict (emass/model/prediction.h) */
     bool exact; /* gradients are going to be compared with differences (emass check): a model that
                    may be imprecise on request is not */
+    int64_t n_rank;    /* ranks that evaluate each density together (run.ranks_per_chain) */
+    const void *ranks; /* their communicator, an MPI_Comm, for the model alone; NULL: not known */
     const struct em_shards *shards; /* outlives the model, whose reports may sum over them
                                        (emass/shards.h); NULL: it has all of the data */
 } em_model_context;
@@ -205,6 +207,7 @@ typedef struct em_model {
     const em_datum *datum; /* [n_datum], owned by the model */
     uint64_t data_hash;    /* of the data read or generated; 0: none */
     uint64_t program_hash; /* of a program that is part of the model's data; 0: none */
+    int64_t n_rank;        /* of the context; set after `create` */
     em_gradient_kind gradient;
     bool estimates;      /* its density is an estimate, from random numbers (em_query_draw): not
                             for kernels that need an exact one */
@@ -212,8 +215,9 @@ typedef struct em_model {
                             have more */
     bool differentiated; /* automatically: where its gradient is not that of central differences,
                             it is the density that is not exact (a solver within it, rounding) */
-    em_rejections rejections; /* kept by models that reject with a reason; said at the end */
-    const void *options;      /* that it was created from; set after `create` */
+    em_rejections rejections;     /* kept by models that reject with a reason; said at the end */
+    struct em_failures *failures; /* emass's own, of a model whose evaluations may fail */
+    const void *options;          /* that it was created from; set after `create` */
     struct em_constrained *constrained; /* emass's own, of a model with bounds */
     /* Of capabilities, as their headers say. */
     int64_t n_piece, piece_size; /* of the summary; 0: none */
@@ -271,6 +275,11 @@ typedef struct em_model_ops {
     /* OPTIONAL */
     const char *sampler; /* what samples it where the config names none; NULL: hmc, or slice where
                             there is no gradient */
+    /* For a model that divides the work of an evaluation among ranks by MPI (run.ranks_per_chain):
+     * told before the first evaluation which ranks do so, by a pointer to their MPI_Comm, which
+     * lives as long as the run. All of them then evaluate the same positions in the same order; the
+     * numbers of the first rank count. Local. */
+    void (*use_ranks)(const void *options, const void *communicator);
     /* Where a chain begins, for models that are told, or have state of its own: replaces theta, a
      * random position. Local. Errors: EM_EDATA. */
     em_status (*start)(em_model *model, const em_draw *draw, double *theta);

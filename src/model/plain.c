@@ -6,6 +6,7 @@
 #include "emass/data.h"
 #include "emass/random.h"
 #include "model/bounds.h"
+#include "model/failures.h"
 #include "par/world.h"
 
 #include <float.h>
@@ -27,6 +28,7 @@ static void plain_destroy(em_model *model)
 {
     plain *self = (plain *)model;
 
+    em_failures_destroy(&self->model.failures);
     em_data_destroy(&self->data);
     em_release(&self->variable);
     em_release(&self->moved);
@@ -190,6 +192,12 @@ static em_status create_plain(const void *options, const em_model_context *conte
     }
     if (ops->log_density && !ops->log_density_gradient)
         self->model.gradient = EM_GRADIENT_DIFFERENCES;
+    if (self->model.gradient == EM_GRADIENT_DIFFERENCES)
+        status = em_failures_create(context, &self->model.failures);
+    if (status) {
+        plain_destroy(&self->model);
+        return status;
+    }
     *out = &self->model;
     return EM_OK;
 }
@@ -237,6 +245,9 @@ static em_status add_density(em_model *model, const em_query *query)
                 gradient[i] += self->partial[i];
         } else if (ops->log_density) {
             value = ops->log_density(model->options, theta);
+            if (isnan(value) && model->failures)
+                em_failures_add(model->failures, query->chain ? query->chain[c] : c, self->n, theta,
+                                "the log density is not a number");
             if (query->wanted != EM_WANT_LOG_DENSITY)
                 add_differences(self, theta, gradient);
         }

@@ -12,6 +12,7 @@
 
 struct em_grid {
     MPI_Comm world, shards, peers;
+    MPI_Comm lent;                      /* a duplicate of `shards`; MPI_COMM_NULL: not asked for */
     MPI_Datatype eight_sums, exact_sum; /* bins, digits, and how they are added */
     MPI_Op merge, add;
     int64_t n_chain, first_chain, n_local_chain;
@@ -77,6 +78,7 @@ static void add_exact(void *from, void *into, int *count, MPI_Datatype *type)
 static void make_communicators(em_grid *grid)
 {
     MPI_Comm_dup(em_world_ranks(), &grid->world);
+    grid->lent = MPI_COMM_NULL;
     grid->shards = MPI_COMM_SELF;
     grid->peers = grid->world;
     if (grid->n_shard == 1)
@@ -135,6 +137,8 @@ void em_grid_destroy(em_grid **grid)
 {
     if (!*grid)
         return;
+    if ((*grid)->lent != MPI_COMM_NULL)
+        MPI_Comm_free(&(*grid)->lent);
     if ((*grid)->n_shard > 1) {
         MPI_Comm_free(&(*grid)->shards);
         MPI_Comm_free(&(*grid)->peers);
@@ -196,6 +200,13 @@ MPI_Comm em_grid_shards(const em_grid *grid)
 MPI_Comm em_grid_peers(const em_grid *grid)
 {
     return grid->peers;
+}
+
+const void *em_grid_lend_ranks(em_grid *grid)
+{
+    if (grid->lent == MPI_COMM_NULL)
+        MPI_Comm_dup(grid->shards, &grid->lent);
+    return &grid->lent;
 }
 
 /* MPI counts in int and needs as much memory again: large arrays are sent in pieces. */

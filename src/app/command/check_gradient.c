@@ -182,12 +182,12 @@ static em_status compare(checker *check)
     for (uint64_t point = 0; !status && n_point < N_POINT && point < MOST_TRIES; point++)
         status = check_point(check, point, &worst, &where, &n_point);
     if (!status && n_point == 0)
-        status = em_fail(
-            EM_EMODEL,
-            "model %s: no finite log density at %d points within run.init_radius %g of "
-            "the origin%s%s",
-            check->of->config->model->name, MOST_TRIES, check->of->config->run.init_radius,
-            check->of->model->rejections.count > 0 ? ": " : "", check->of->model->rejections.first);
+        status =
+            em_fail(EM_EMODEL,
+                    "model %s: no finite log density at %d points within run.init_radius %g of "
+                    "the origin%s%s",
+                    check->of->config->model->name, MOST_TRIES, check->of->config->run.init_radius,
+                    *em_model_why(check->of->model) ? ": " : "", em_model_why(check->of->model));
     if (!status && check->is_wrong && !check->of->model->differentiated)
         status = em_fail(EM_EMODEL,
                          "model %s: the gradient's component %lld differs from central differences "

@@ -155,9 +155,21 @@ static void warn_of_differences(const em_sampler_ops *sampler, const em_model *m
                model->ops->name, (long long)(2 * model->dim), sampler->name);
 }
 
+/* The model must not have its data dealt to ranks. */
+static em_status check_ranks_per_chain(const em_config *config, const em_model *model)
+{
+    if (config->run.ranks_per_chain == 1 || (model->ops->use_ranks && model->rows.total == 0))
+        return EM_OK;
+    return em_fail(EM_ECONFIG,
+                   "%s: run.ranks_per_chain is %lld, but model %s does not divide the work of an "
+                   "evaluation among ranks (em_model_ops.use_ranks): expected run.shards for one "
+                   "whose data can be divided, or 1",
+                   config->path, (long long)config->run.ranks_per_chain, model->ops->name);
+}
+
 em_status em_check_samplers_suit_model(const em_config *config, const em_model *model)
 {
-    em_status status = EM_OK;
+    em_status status = check_ranks_per_chain(config, model);
 
     for (int i = 0; !status && i < config->n_kernel; i++) {
         status = fits(&config->kernel[i], model);

@@ -166,6 +166,13 @@ static em_status check_together(const em_parse *p)
                        "%s: run.warmup + run.draws x run.thin is %.0f iterations, expected less "
                        "than 2^40",
                        em_yaml_find(p->yaml, "run.draws")->place, iterations);
+    if (run->shards > 1 && run->ranks_per_chain > 1)
+        return em_fail(EM_ECONFIG,
+                       "%s: run.ranks_per_chain is %lld and run.shards is %lld, expected one of "
+                       "them: a model either divides its work among ranks itself, or has its data "
+                       "divided",
+                       em_yaml_find(p->yaml, "run.ranks_per_chain")->place,
+                       (long long)run->ranks_per_chain, (long long)run->shards);
     for (int i = 0; !status && i < p->config->n_kernel; i++)
         status = check_step_size(p, i);
     for (int i = 0; !status && i < p->config->n_kernel; i++)
@@ -438,8 +445,8 @@ static void write_own_mass(const em_parse *p, int i, FILE *out)
 
 em_status em_config_write(const em_parse *p, bool is_stored, char **full)
 {
-    static const char *const both[] = {"file", "shards", NULL};
-    static const char *const file[] = {"file", NULL};
+    static const char *const both[] = {"file", "shards", "ranks_per_chain", NULL};
+    static const char *const file[] = {"file", "ranks_per_chain", NULL};
     const char *const *left_out = !is_stored                           ? NULL
                                   : em_config_shards_matter(p->config) ? file
                                                                        : both;

@@ -45,14 +45,18 @@ static em_status check_tempering(const em_config *config, const em_model *model)
 
 em_status em_engine_load(em_engine *engine)
 {
-    const em_model_context context = {.seed = (uint64_t)engine->config->run.seed,
-                                      .shard = em_grid_shard(engine->grid),
-                                      .n_shard = em_grid_n_shard(engine->grid),
-                                      .minibatches = em_config_takes_minibatches(engine->config),
-                                      .ops = engine->config->model,
-                                      .first_chain = em_grid_first_chain(engine->grid),
-                                      .n_chain = em_grid_n_local_chain(engine->grid),
-                                      .shards = &engine->shards};
+    const bool divides = engine->config->run.ranks_per_chain > 1; /* the work, and no data */
+    const em_model_context context = {
+        .seed = (uint64_t)engine->config->run.seed,
+        .shard = divides ? 0 : em_grid_shard(engine->grid),
+        .n_shard = engine->config->run.shards,
+        .n_rank = engine->config->run.ranks_per_chain,
+        .ranks = engine->config->model->use_ranks ? em_grid_lend_ranks(engine->grid) : NULL,
+        .minibatches = em_config_takes_minibatches(engine->config),
+        .ops = engine->config->model,
+        .first_chain = em_grid_first_chain(engine->grid),
+        .n_chain = em_grid_n_local_chain(engine->grid),
+        .shards = divides ? NULL : &engine->shards};
     em_width width = {0, 0};
     em_status status = engine->transaction ? em_created_read(&engine->created) : EM_OK;
 
@@ -300,12 +304,12 @@ static em_status try_points(em_engine *engine, em_tries *tries)
     tries->lost = engine->block->n_chain > 0 ? engine->block->chain[0] : -1;
     for (uint64_t attempt = 1; !status && tries->lost >= 0; attempt++) {
         if (attempt > MOST_START_TRIES)
-            return em_fail(
-                EM_EMODEL,
-                "chain %lld: no finite log density in %d tries within run.init_radius "
-                "%g of the origin (see emass check)%s%s",
-                (long long)tries->lost, MOST_START_TRIES, engine->config->run.init_radius,
-                engine->model->rejections.count > 0 ? ": " : "", engine->model->rejections.first);
+            return em_fail(EM_EMODEL,
+                           "chain %lld: no finite log density in %d tries within run.init_radius "
+                           "%g of the origin (see emass check)%s%s",
+                           (long long)tries->lost, MOST_START_TRIES,
+                           engine->config->run.init_radius,
+                           *em_model_why(engine->model) ? ": " : "", em_model_why(engine->model));
         status = evaluate_start(engine, attempt);
         if (!status)
             status = try_starts(engine, tries, attempt);
@@ -360,6 +364,7 @@ void em_engine_destroy_chains(em_engine *engine)
     em_chain_statistics_destroy(&engine->statistics);
     em_mode_search_destroy(&engine->mode_search);
     em_release(&engine->unreported);
+    em_release(&engine->failed_evaluations);
     em_release(&engine->unusable_starts);
     em_release(&engine->tempered.of_ladder);
     em_posterior_destroy(&engine->posterior);
