@@ -5,7 +5,7 @@
 #include "emass/model/latent.h"
 #include "emass/model/prior.h"
 #include "model/bounds.h"
-#include "model/failures.h"
+#include "model/external/failures.h"
 
 #include <string.h>
 

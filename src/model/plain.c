@@ -6,7 +6,7 @@
 #include "emass/data.h"
 #include "emass/random.h"
 #include "model/bounds.h"
-#include "model/failures.h"
+#include "model/external/failures.h"
 #include "par/world.h"
 
 #include <float.h>

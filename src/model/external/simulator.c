@@ -2,9 +2,11 @@
 
 #include "base/memory.h"
 #include "data/shard/shard_assignment.h"
-#include "model/failures.h"
+#include "model/external/failures.h"
+#include "par/grid.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <xxhash.h>
 
@@ -92,6 +94,10 @@ em_status em_simulator_end(em_simulator *self, const em_model_context *context, 
     self->slope = self->output + n_output;
     self->gradient = self->slope + n_output;
     self->model.rows = em_deal_rows(1, 1, context->shard, context->n_shard);
+    if (options->evaluation_log && self->model.rows.count > 0)
+        status = em_evaluation_log_open(options->evaluation_log, self->n, n_output, &self->log);
+    if (status)
+        return status;
     if (n_datum == 0)
         return EM_OK;
     self->datum = (em_datum){
@@ -108,6 +114,7 @@ void em_simulator_release(em_simulator *self)
 {
     em_inputs_release(self->n_input, &self->input);
     em_failures_destroy(&self->model.failures);
+    em_evaluation_log_close(&self->log);
     em_release_all(&self->variable, &self->output);
 }
 
@@ -156,6 +163,26 @@ static bool all_finite(int64_t n, const double *x)
     return true;
 }
 
+/* Evaluates, unless the log has it. Errors: EM_NONFINITE, with a message: it failed. */
+static em_status evaluate(em_simulator *self, em_evaluation *e)
+{
+    em_status status = EM_OK;
+
+    if (self->log && em_evaluation_log_find(self->log, e))
+        return e->why[0] ? em_fail(EM_NONFINITE, "%s", e->why) : EM_OK;
+    const double start = em_clock();
+    status = self->evaluate(self, e->chain, e->x, e->output, e->gradient);
+    if (!status && (isnan(em_simulator_likelihood(self, e->output, NULL)) ||
+                    (e->gradient && !all_finite(self->n, e->gradient))))
+        status = em_fail(EM_NONFINITE, "the answer is not a number");
+    e->seconds = em_clock() - start;
+    if (!self->log || status < 0)
+        return status;
+    snprintf(e->why, sizeof e->why, "%s", status ? em_error_text() : "");
+    const em_status logged = em_evaluation_log_add(self->log, e);
+    return logged ? logged : status ? em_fail(EM_NONFINITE, "%s", e->why) : EM_OK;
+}
+
 /* The log density of one chain; what failed has none. A position that is not finite, as an
  * overflow of a transform leaves it, is not asked for: nothing failed there. */
 static em_status add_chain(em_simulator *self, int64_t chain, const double *x, bool wants_gradient,
@@ -167,10 +194,12 @@ static em_status add_chain(em_simulator *self, int64_t chain, const double *x, b
         *log_density = NAN;
         return EM_OK;
     }
-    status = self->evaluate(self, chain, x, self->output, wants_gradient ? self->gradient : NULL);
+    em_evaluation evaluation = {.chain = chain,
+                                .x = x,
+                                .output = self->output,
+                                .gradient = wants_gradient ? self->gradient : NULL};
+    status = evaluate(self, &evaluation);
     const double value = status ? NAN : em_simulator_likelihood(self, self->output, NULL);
-    if (!status && (isnan(value) || (wants_gradient && !all_finite(self->n, self->gradient))))
-        status = em_fail(EM_NONFINITE, "the answer is not a number");
     if (status > 0)
         em_failures_add(self->model.failures, chain, self->n, x, em_error_text());
     *log_density += status ? NAN : value;

@@ -2,13 +2,14 @@
  * Private to the room: what the models `process` and `umbridge` have in common. The log density of
  * a simulator comes from a program outside of emass; its parameters, their priors and the data are
  * in the config. An evaluation may fail. It is then a rejection, which is counted and listed
- * (model/failures.h), and never the end of the run.
+ * (model/external/failures.h), and never the end of the run.
  */
 #ifndef EM_MODEL_EXTERNAL_SIMULATOR_H
 #define EM_MODEL_EXTERNAL_SIMULATOR_H
 
 #include "emass/capabilities.h"
 #include "emass/model.h"
+#include "model/external/evaluation_log.h"
 #include "model/external/parameters.h"
 
 /* The options that both models have; first member of the options of each. */
@@ -16,6 +17,7 @@ typedef struct em_simulator_options {
     char *parameters; /* JSON; NULL: by the program */
     em_reals data, sd;
     double evaluation_timeout; /* seconds; NaN: none */
+    char *evaluation_log;      /* path; NULL: none */
 } em_simulator_options;
 
 #define EM_SIMULATOR_FIELDS                                                                        \
@@ -26,7 +28,10 @@ typedef struct em_simulator_options {
                  .doc = "with data: their standard deviations, or one of all"),                    \
         EM_DURATION(em_simulator_options, evaluation_timeout, .minimum = 1e-3, .maximum = 1e9,     \
                     .fallback = "none", .word = "none",                                            \
-                    .doc = "an evaluation that takes longer has failed")
+                    .doc = "an evaluation that takes longer has failed"),                          \
+        EM_PATH(em_simulator_options, evaluation_log, .fallback = "",                              \
+                .doc = "file for a line of JSON for each evaluation; those that it has already "   \
+                       "are not repeated")
 #define EM_SIMULATOR_PARAMETERS_DOC                                                                \
     "{alpha: {normal: [0, 10]}, k: {gamma: [2, 1], size: 3}, p: {uniform: [0, 1]}, x: {}}"
 
@@ -47,6 +52,7 @@ struct em_simulator {
     int64_t n_input, n, n_output;
     em_variable *variable; /* [n_input] */
     em_datum datum;
+    em_evaluation_log *log;            /* NULL: none */
     double *output, *gradient, *slope; /* [n_output], [n], [n_output] */
 };
 

@@ -1,6 +1,6 @@
 /* What there is to say of a run at its end. */
 #include "base/memory.h"
-#include "model/failures.h"
+#include "model/external/failures.h"
 #include "par/world.h"
 #include "run/convergence/verdict.h"
 #include "run/loop/engine.h"

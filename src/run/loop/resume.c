@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "base/options/part_visitor.h"
 #include "emass/model/latent.h"
-#include "model/failures.h"
+#include "model/external/failures.h"
 #include "par/world.h"
 #include "run/loop/engine.h"
 #include "run/loop/rank_consistency.h"

@@ -1,4 +1,4 @@
-#include "model/failures.h"
+#include "model/external/failures.h"
 
 #include "base/memory.h"
 #include "base/text/json.h"

@@ -3,8 +3,8 @@
  * Each is a rejection of the position that was tried. They are counted, and the first ones of each
  * chain are listed with their positions, in warmup too.
  */
-#ifndef EM_MODEL_FAILURES_H
-#define EM_MODEL_FAILURES_H
+#ifndef EM_MODEL_EXTERNAL_FAILURES_H
+#define EM_MODEL_EXTERNAL_FAILURES_H
 
 #include "emass/model.h"
 #include "emass/visitor.h"
