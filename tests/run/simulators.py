@@ -102,6 +102,80 @@ done = run("guide.yaml", "rwm.h5", "model.command=[./solve]", "sampler.name=rwm"
 fine, found = near("rwm.h5", exact) if done.returncode == 0 else (False, done.stderr)
 report(fine, "rwm samples it too", found, exact)
 
+# ---- the densities of UM-Bridge's benchmarks, beside quadrature ----
+
+write("densities.c", r"""
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+static double normal(double x, double s) { return -log(s) - x * x / s / s / 2; }
+static double hill(double x, double y, double a, double b, double s)
+{
+    return exp(2 * normal(hypot(x - a, y - b) / sqrt(2), s));
+}
+double density(const char *name, double x, double y)
+{
+    const double r = hypot(x, y);
+    switch (name[0]) {
+    case 'b': return normal(x / 2, 1) + normal(2 * y + 0.4 * (x * x + 4) - 4, sqrt(0.5));
+    case 'd': return -(r - 2.6) * (r - 2.6) / 0.033;
+    case 'f': return normal(x, 3) + normal(y, exp(x / 2));
+    default: return log(hill(x, y, -1.5, -1.5, 0.8) + hill(x, y, 1.5, 1.5, 0.8) + hill(x, y, -2, 2, 0.5));
+    }
+}
+int main(int argc, char **argv)
+{
+    static char line[1 << 16];
+    if (argc > 5) { /* mean and sd of x and y, by the midpoint rule */
+        double s[5] = {0};
+        const double a = atof(argv[2]), b = atof(argv[3]), c = atof(argv[4]), d = atof(argv[5]);
+        for (int i = 0; i < 2000; i++)
+            for (int k = 0; k < 2000; k++) {
+                const double x = a + (b - a) * (i + 0.5) / 2000, y = c + (d - c) * (k + 0.5) / 2000;
+                const double p = exp(density(argv[1], x, y));
+                s[0] += p, s[1] += p * x, s[2] += p * x * x, s[3] += p * y, s[4] += p * y * y;
+            }
+        for (int i = 1; i < 5; i++) s[i] /= s[0];
+        return printf("%.6f %.6f %.6f %.6f\n", s[1], sqrt(s[2] - s[1] * s[1]), s[3], sqrt(s[4] - s[3] * s[3])) < 0;
+    }
+    while (fgets(line, sizeof line, stdin)) {
+        char *at = strchr(strstr(line, "\"x\":"), '[') + 1;
+        const double x = strtod(at, &at), y = strtod(at + 1, NULL);
+        printf("{\"log_density\": %.17g}\n", density(argv[1], x, y));
+        fflush(stdout);
+    }
+    return 0;
+}
+""")
+subprocess.run(["cc", "-O2", "densities.c", "-lm", "-o", "densities"], check=True)
+
+
+def right(file, mean, sd):
+    """A mean and a standard deviation, each within 5 standard errors."""
+    found = list(means(file).values())
+    return all(abs(m - x) < 5 * e and abs(s - y) < 5 * e for (m, e, s), x, y in zip(found, mean, sd)), found
+
+
+for name, box, settings in (("banana", "-12 12 -20 6", ["run.draws=8000"]), ("donut", "-5 5 -5 5", ["run.draws=6000"]),
+                            ("mixture", "-6 6 -6 6", ["run.draws=3000", "temper.rungs=5"]),
+                            ("mixture", "-6 6 -6 6", ["run.draws=8000", "temper.rungs=5", "sampler.name=rwm"])):
+    exact_of = subprocess.run(["./densities", name, *box.split()], capture_output=True, text=True, check=True).stdout.split()
+    a, b, c, d = map(float, exact_of)
+    config("density.yaml", {"name": "process", "command": ["./densities", name], "parameters": {"x": {"size": 2}}},
+           "run: {chains: 4, warmup: 500}")
+    done = run("density.yaml", "density.h5", *settings)
+    fine, found = right("density.h5", (a, c), (b, d)) if done.returncode == 0 else (False, done.stderr)
+    report(fine, f"{name}, {' '.join(settings)}: means and standard deviations", found, exact_of)
+
+# x of the funnel is normal with standard deviation 3; y has a neck where x is small.
+config("density.yaml", {"name": "process", "command": ["./densities", "funnel"], "parameters": {"x": {"size": 2}}},
+       "run: {chains: 4, warmup: 500, draws: 10000}")
+done = run("density.yaml", "density.h5")
+found = list(means("density.h5").values()) if done.returncode == 0 else [(9, 0, 0)]
+report(abs(found[0][0]) < 5 * found[0][1] and abs(found[0][2] - 3) < 5 * found[0][1],
+       "funnel: mean and standard deviation of its x", found, done.stderr)
+
 # ---- a likelihood on several ranks ----
 
 write("waves.c", block("c", 1))
@@ -161,7 +235,8 @@ done = run("gradient.yaml", "gradient.h5")
 fine, found = near("gradient.h5", {"x[0]": 1, "x[1]": 1}) if done.returncode == 0 else (False, done.stderr)
 report(fine and limited(EMASS, "check", "gradient.yaml").returncode == 0, "hmc uses the gradient of a program", found)
 
-config("bad.yaml", {**model, "command": ["./program.py", "all"], "evaluation_timeout": "1s"})
+config("bad.yaml", {**model, "command": ["./program.py", "all"], "evaluation_timeout": "1s",
+                    "start_timeout": "9s"})
 done = run("bad.yaml", "bad.h5", "run.warmup=30", "run.draws=30")
 listed = failed("bad.h5") if done.returncode == 0 else []
 whys = " | ".join(sorted({entry["why"] for entry in listed}))
@@ -169,7 +244,7 @@ report(done.returncode == 0 and "evaluations failed, and were rejections" in don
        "a program that fails in eight ways never ends the run", done.stderr, whys)
 report(all(math.floor(1000 * abs(entry["position"][0])) % 50 == 7 for entry in listed) and listed != [],
        "what failed is listed with its position", listed)
-for kind, why in {"die": "exit status 3", "slow": "took longer than 1 s", "junk": "expected a line of JSON",
+for kind, why in {"die": "exit status 3", "slow": "took longer than 1", "junk": "expected a line of JSON",
                   "size": "has 2 items, expected 1", "error": "did not converge", "nan": "not a number"}.items():
     done = run("bad.yaml", "kind.h5", f"model.command=[./program.py, {kind}]", "run.warmup=0",
                "run.draws=6")
@@ -187,6 +262,7 @@ for name, settings in {"slice": [], "rwm": ["sampler.name=rwm"], "tempered": ["t
                      limited(EMASS, "diff", "one.h5", "three.h5").returncode == 0)
     report(same, f"{name}: the same file from 1 and 3 ranks", first.stderr, second.stderr)
     if name == "tempered":
+        report("evaluations failed" in first.stderr and not failed("one.h5"), "tempered: failures are told, not listed")
         continue
     stopped = run("bad.yaml", "parts.h5", *kind, "run.draws=25", ranks=2)
     resumed = run("bad.yaml", "parts.h5", *kind, ranks=3, resume=True)

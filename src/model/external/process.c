@@ -21,6 +21,7 @@ typedef struct process_options {
     em_texts command;
     char *folder;
     bool gradient;
+    double start_timeout; /* seconds */
 } process_options;
 
 static const em_field fields[] = {
@@ -31,6 +32,10 @@ static const em_field fields[] = {
               .doc = EM_SIMULATOR_PARAMETERS_DOC),
     EM_BOOL(process_options, gradient, .fallback = "false",
             .doc = "the program can give the gradient of the log density"),
+    EM_DURATION(process_options, start_timeout, .minimum = 0, .maximum = 1e9, .fallback = "1m",
+                .doc =
+                    "with evaluation_timeout: how much longer the first evaluation after a start "
+                    "of the program may take"),
     EM_SIMULATOR_FIELDS,
     {0}};
 
@@ -38,6 +43,7 @@ typedef struct process {
     em_simulator base;
     const process_options *options;
     em_child child;
+    bool is_new;    /* the child has answered nothing yet */
     char **command; /* with the NULL at its end */
     int64_t n_asked;
 } process;
@@ -130,7 +136,12 @@ static em_status evaluate(em_simulator *base, int64_t chain, const double *x, do
 {
     process *self = (process *)base;
     char *answer = NULL, *line = NULL;
-    em_status status = self->child.id ? EM_OK : em_child_start(&self->child);
+    em_status status = EM_OK;
+
+    if (!self->child.id) {
+        self->is_new = true;
+        status = em_child_start(&self->child);
+    }
 
     if (status) /* one that has been alive, and is no more */
         return em_fail(EM_NONFINITE, "the process cannot be started again");
@@ -139,7 +150,11 @@ static em_status evaluate(em_simulator *base, int64_t chain, const double *x, do
                      : em_fail(EM_EMEMORY, "out of memory for a request");
     free(request);
     if (!status)
-        status = em_child_ask(&self->child, line, self->base.options->evaluation_timeout, &answer);
+        status = em_child_ask(&self->child, line,
+                              self->base.options->evaluation_timeout +
+                                  (self->is_new ? self->options->start_timeout : 0),
+                              &answer);
+    self->is_new &= status != EM_OK;
     em_release(&line);
     return status ? status : read_answer(self, answer, output, gradient);
 }
@@ -177,6 +192,7 @@ static em_status set_up(process *self, const em_model_context *context)
     memcpy(self->command, command->value, (size_t)command->count * sizeof *self->command);
     self->child.command = self->command;
     self->child.folder = self->options->folder;
+    self->is_new = true;
     self->base.evaluate = evaluate;
     self->base.model.gradient = self->options->gradient ? EM_GRADIENT_EXACT : EM_GRADIENT_NONE;
     const int64_t n_datum = self->options->common.data.count;
@@ -206,6 +222,7 @@ static em_status create(const void *options, const em_model_context *context, em
 const em_model_ops em_model_process = {
     .name = "process",
     .doc = "a program of your own that reads parameters and writes log densities, in lines of JSON",
+    .source = "a protocol of emass: analysis/guide/simulators.md",
     .options_size = sizeof(process_options),
     .fields = fields,
     .create = create,

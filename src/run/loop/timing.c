@@ -23,7 +23,7 @@ static double job_seconds_left(void)
  * differs less. No segment is planned for more than half a minute, as stops wait for its end. */
 static int64_t least_pace(const em_engine *engine, double per_iteration)
 {
-    static const double enough = 16, longest = 30;
+    static const double enough = 64, longest = 30;
 
     return engine->model->failures ? (int64_t)fmax(1, fmin(enough, longest / per_iteration)) : 1;
 }
