@@ -92,13 +92,13 @@ fine, found = near("python.h5", exact) if done.returncode == 0 else (False, done
 report(fine, "the program in Python of the guide samples its posterior", found, exact)
 built = subprocess.run(["cc", "-Wall", "-Wextra", "-Werror", "solve.c", "-lm", "-o", "solve"], capture_output=True,
                        text=True, check=False)
-done = run("guide.yaml", "c.h5", "model.command=[./solve]", "run.draws=2000", "run.warmup=300")
+done = run("guide.yaml", "c.h5", "model.command=[./solve]", "run.draws=1000", "run.warmup=200")
 fine, found = near("c.h5", exact) if done.returncode == 0 else (False, built.stderr + done.stderr)
 report(fine, "so does the one in C", found, exact)
 done = limited(EMASS, "check", "guide.yaml")
 report(done.returncode == 0 and "sigma ~ half_normal(5)" in done.stdout and "gradient   none" in done.stdout,
        "emass check prints the priors", done.stdout[-800:], done.stderr)
-done = run("guide.yaml", "rwm.h5", "model.command=[./solve]", "sampler.name=rwm", "run.draws=3000", "run.warmup=500")
+done = run("guide.yaml", "rwm.h5", "model.command=[./solve]", "sampler.name=rwm", "run.draws=2000", "run.warmup=300")
 fine, found = near("rwm.h5", exact) if done.returncode == 0 else (False, done.stderr)
 report(fine, "rwm samples it too", found, exact)
 
@@ -157,20 +157,20 @@ def right(file, mean, sd):
     return all(abs(m - x) < 5 * e and abs(s - y) < 5 * e for (m, e, s), x, y in zip(found, mean, sd)), found
 
 
-for name, box, settings in (("banana", "-12 12 -20 6", ["run.draws=8000"]), ("donut", "-5 5 -5 5", ["run.draws=6000"]),
-                            ("mixture", "-6 6 -6 6", ["run.draws=3000", "temper.rungs=5"]),
-                            ("mixture", "-6 6 -6 6", ["run.draws=8000", "temper.rungs=5", "sampler.name=rwm"])):
+for name, box, settings in (("banana", "-12 12 -20 6", ["run.draws=3000"]), ("donut", "-5 5 -5 5", ["run.draws=3000"]),
+                            ("mixture", "-6 6 -6 6", ["run.draws=1000", "temper.rungs=5"]),
+                            ("mixture", "-6 6 -6 6", ["run.draws=2000", "temper.rungs=5", "sampler.name=rwm"])):
     exact_of = subprocess.run(["./densities", name, *box.split()], capture_output=True, text=True, check=True).stdout.split()
     a, b, c, d = map(float, exact_of)
     config("density.yaml", {"name": "process", "command": ["./densities", name], "parameters": {"x": {"size": 2}}},
-           "run: {chains: 4, warmup: 500}")
+           "run: {chains: 4, warmup: 300}")
     done = run("density.yaml", "density.h5", *settings)
     fine, found = right("density.h5", (a, c), (b, d)) if done.returncode == 0 else (False, done.stderr)
     report(fine, f"{name}, {' '.join(settings)}: means and standard deviations", found, exact_of)
 
 # x of the funnel is normal with standard deviation 3; y has a neck where x is small.
 config("density.yaml", {"name": "process", "command": ["./densities", "funnel"], "parameters": {"x": {"size": 2}}},
-       "run: {chains: 4, warmup: 500, draws: 10000}")
+       "run: {chains: 4, warmup: 300, draws: 3000}")
 done = run("density.yaml", "density.h5")
 found = list(means("density.h5").values()) if done.returncode == 0 else [(9, 0, 0)]
 report(abs(found[0][0]) < 5 * found[0][1] and abs(found[0][2] - 3) < 5 * found[0][1],
@@ -253,8 +253,8 @@ for kind, why in {"die": "exit status 3", "slow": "took longer than 1", "junk": 
 # ---- the same bytes on any number of ranks, and after a stop ----
 
 for name, settings in {"slice": [], "rwm": ["sampler.name=rwm"], "tempered": ["temper.rungs=3"]}.items():
-    kind = ["model.command=[./program.py, error]", "model.evaluation_timeout=none", "run.chains=5", "run.warmup=60",
-            "run.draws=60", *settings]
+    kind = ["model.command=[./program.py, error]", "model.evaluation_timeout=none", "run.chains=5", "run.warmup=30",
+            "run.draws=40", *settings]
     first = run("bad.yaml", "one.h5", *kind)
     second = run("bad.yaml", "three.h5", *kind, ranks=3)
     fine = first.returncode == 0 and second.returncode == 0
@@ -426,7 +426,7 @@ report(fine and "no convergence" in str(failed("bad.h5")) and failing.count > 10
 both, both_url = serve(("normal", "forward"))
 forward = {"name": "umbridge", "url": both_url, "server_model": "forward", "config": {"scale": 2}, "data": [1, 3, 5],
            "sd": 1, "parameters": {"a": {"normal": [0, 2]}, "b": {"normal": [0, 2]}}}
-config("forward.yaml", forward, "run: {chains: 4, warmup: 200, draws: 800}")
+config("forward.yaml", forward, "run: {chains: 4, warmup: 100, draws: 200}")
 p, q, r = 2 + 0.25, 1.0, 1 + 4 + 0.25  # precision: [[p, q], [q, r]], and the right side
 u, v = 1 + 3, 3 + 10
 determinant = p * r - q * q
@@ -437,7 +437,7 @@ report(fine, "a forward model beside data", found, expected)
 done = limited(EMASS, "check", "forward.yaml")
 report(done.returncode == 0 and "agrees with central differences" in done.stdout, "the gradient by its outputs",
        done.stdout[-400:], done.stderr)
-config("temper.yaml", forward, "temper: {rungs: 5}\nrun: {chains: 2, warmup: 120, draws: 200}")
+config("temper.yaml", forward, "temper: {rungs: 4}\nrun: {chains: 2, warmup: 60, draws: 100}")
 done = limited(EMASS, "run", "temper.yaml", "--overwrite", "--output", "temper.h5")
 evidence = re.search(r"log evidence (-?[\d.]+) \(standard error ([\d.e-]+), reference: prior", done.stdout)
 # y ~ N(0, I + 4 A A^T) with A = [[1, 0], [1, 1], [0, 2]]
@@ -463,10 +463,10 @@ for change, expected in {
 # ---- what a call costs beside the server's own time ----
 
 costs = []
-for _ in range(3):
+for _ in range(2):
     server.seconds, server.count = 0.0, 0
     start = time.perf_counter()
-    done = run("server.yaml", "cost.h5", "run.chains=1", "run.draws=300", "run.warmup=100")
+    done = run("server.yaml", "cost.h5", "run.chains=1", "run.draws=150", "run.warmup=50")
     took = time.perf_counter() - start
     costs.append((took - server.seconds - 0.5) / max(server.count, 1))
 report(min(costs) < 1e-3, f"a call costs {1e6 * min(costs):.0f} us beside the server's own time", costs)

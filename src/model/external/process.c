@@ -33,6 +33,7 @@ static const em_field fields[] = {
     EM_BOOL(process_options, gradient, .fallback = "false",
             .doc = "the program can give the gradient of the log density"),
     EM_DURATION(process_options, start_timeout, .minimum = 0, .maximum = 1e9, .fallback = "1m",
+                .may_change = true,
                 .doc =
                     "with evaluation_timeout: how much longer the first evaluation after a start "
                     "of the program may take"),

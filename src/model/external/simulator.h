@@ -28,18 +28,19 @@ typedef struct em_simulator_options {
                  .doc = "with data: their standard deviations, or one of all"),                    \
         EM_DURATION(em_simulator_options, evaluation_timeout, .minimum = 1e-3, .maximum = 1e9,     \
                     .fallback = "none", .word = "none",                                            \
-                    .doc = "an evaluation that takes longer has failed"),                          \
+                    .doc = "an evaluation that takes longer has failed", .may_change = true),      \
         EM_PATH(em_simulator_options, evaluation_log, .fallback = "",                              \
                 .doc = "file for a line of JSON for each evaluation; those that it has already "   \
-                       "are not repeated")
+                       "are not repeated",                                                         \
+                .may_change = true)
 #define EM_SIMULATOR_PARAMETERS_DOC                                                                \
     "{alpha: {normal: [0, 10]}, k: {gamma: [2, 1], size: 3}, p: {uniform: [0, 1]}, x: {}}"
 
 typedef struct em_simulator em_simulator;
 
 /* An evaluation at x, the parameters on their own scale: outputs [n_output] and, where `gradient`
- * is wanted, the gradient of the log density [n]. It then asks em_simulator_slope for the slopes of
- * the log density by the outputs. Local. EM_NONFINITE, with a message: it failed. */
+ * is wanted, the gradient of the log density [n], for which em_simulator_likelihood gives the
+ * slopes by the outputs. Local. EM_NONFINITE, with a message: it failed. */
 typedef em_status (*em_simulator_evaluate)(em_simulator *self, int64_t chain, const double *x,
                                            double *output, double *gradient);
 

@@ -24,7 +24,8 @@ typedef struct umbridge_options {
 
 static const em_field fields[] = {
     EM_TEXTS(umbridge_options, url,
-             .doc = "http://host:4242; a list: servers of one model, to which ranks are dealt"),
+             .doc = "http://host:4242; a list: servers of one model, to which ranks are dealt",
+             .may_change = true),
     EM_TEXT(umbridge_options, server_model, .fallback = "",
             .doc = "name of the model on the server; none: the only one there"),
     EM_JSON(umbridge_options, config, .fallback = "",
