@@ -278,19 +278,20 @@ def evaluations(log):
 
 
 kind = ["model.command=[./program.py, error]", "model.evaluation_timeout=none", "run.warmup=60", "run.draws=60"]
-whole = run("bad.yaml", "whole.h5", *kind, "model.evaluation_log=whole.jsonl")
+whole = run("bad.yaml", "whole.h5", *kind, "model.evaluation_log=log.jsonl")
+os.rename("log.jsonl", "whole.jsonl")
 kills = 0
 while kills < 5:
     running = subprocess.Popen([EMASS, "run", "bad.yaml", "--quiet", "--resume", "--output", "killed.h5",
-                                *[word for s in [*kind, "model.evaluation_log=killed.jsonl"] for word in ("--set", s)]],
+                                *[word for s in [*kind, "model.evaluation_log=log.jsonl"] for word in ("--set", s)]],
                                stderr=subprocess.DEVNULL)
     time.sleep(0.4 + 0.05 * kills)
     running.kill()
     kills += running.wait() != 0
     if running.returncode == 0:
         break
-killed = run("bad.yaml", "killed.h5", *kind, "model.evaluation_log=killed.jsonl", ranks=2, resume=True)
-more = evaluations("killed.jsonl") - evaluations("whole.jsonl") if killed.returncode == 0 else -1
+killed = run("bad.yaml", "killed.h5", *kind, "model.evaluation_log=log.jsonl", ranks=2, resume=True)
+more = evaluations("log.jsonl") - evaluations("whole.jsonl") if killed.returncode == 0 else -1
 report(killed.returncode == 0 and 0 <= more <= kills and limited(EMASS, "diff", "whole.h5", "killed.h5").returncode == 0,
        f"{kills} kills lose no evaluation but what was running", more, whole.stderr, killed.stderr)
 
