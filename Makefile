@@ -47,6 +47,10 @@ ifeq ($(shell pkg-config --exists duktape 2>/dev/null && echo yes),yes)
 PKG_CFLAGS += -DEM_DUKTAPE $(shell pkg-config --cflags duktape)
 POPT_LIBS  += $(shell pkg-config --libs duktape)
 endif
+# Model umbridge loads libcurl when it is asked for; its headers are needed to build that.
+ifeq ($(shell pkg-config --exists libcurl 2>/dev/null && echo yes),yes)
+PKG_CFLAGS += -DEM_CURL $(shell pkg-config --cflags libcurl)
+endif
 CHECK_CFLAGS := $(shell pkg-config --cflags check 2>/dev/null)
 CHECK_LIBS   := $(shell pkg-config --libs check 2>/dev/null)
 

@@ -106,6 +106,14 @@ static inline int64_t em_row(const em_rows *rows, int64_t k)
     return rows->index ? rows->index[k] : rows->first + k;
 }
 
+/* What a model knows of the gradient of its log density. */
+typedef enum em_gradient_kind {
+    EM_GRADIENT_EXACT,
+    EM_GRADIENT_DIFFERENCES, /* central differences, where it is asked for: two densities for each
+                                parameter */
+    EM_GRADIENT_NONE         /* it writes none: for samplers that need none (rwm, slice) */
+} em_gradient_kind;
+
 /* What is wanted of an evaluation; there is room for the rest too, which may be written. */
 typedef enum em_wanted { EM_WANT_BOTH, EM_WANT_LOG_DENSITY, EM_WANT_GRADIENT } em_wanted;
 
@@ -170,6 +178,8 @@ typedef struct em_model_context {
     const struct em_fitted *fitted; /* NULL, unless it is to predict (emass/model/prediction.h) */
     bool exact; /* gradients are going to be compared with differences (emass check): a model that
                    may be imprecise on request is not */
+    int64_t n_rank;    /* ranks that evaluate each density together (run.ranks_per_chain) */
+    const void *ranks; /* their communicator, an MPI_Comm, for the model alone; NULL: not known */
     const struct em_shards *shards; /* outlives the model, whose reports may sum over them
                                        (emass/shards.h); NULL: it has all of the data */
 } em_model_context;
@@ -197,14 +207,17 @@ typedef struct em_model {
     const em_datum *datum; /* [n_datum], owned by the model */
     uint64_t data_hash;    /* of the data read or generated; 0: none */
     uint64_t program_hash; /* of a program that is part of the model's data; 0: none */
-    bool estimates;        /* its density is an estimate, from random numbers (em_query_draw): not
-                              for kernels that need an exact one */
-    bool single;           /* its gradients are of 32 bits: nor need the noise of stochastic kernels
-                              have more */
-    bool differentiated;   /* automatically: where its gradient is not that of central differences,
-                              it is the density that is not exact (a solver within it, rounding) */
-    em_rejections rejections; /* kept by models that reject with a reason; said at the end */
-    const void *options;      /* that it was created from; set after `create` */
+    int64_t n_rank;        /* of the context; set after `create` */
+    em_gradient_kind gradient;
+    bool estimates;      /* its density is an estimate, from random numbers (em_query_draw): not
+                            for kernels that need an exact one */
+    bool single;         /* its gradients are of 32 bits: nor need the noise of stochastic kernels
+                            have more */
+    bool differentiated; /* automatically: where its gradient is not that of central differences,
+                            it is the density that is not exact (a solver within it, rounding) */
+    em_rejections rejections;     /* kept by models that reject with a reason; said at the end */
+    struct em_failures *failures; /* emass's own, of a model whose evaluations may fail */
+    const void *options;          /* that it was created from; set after `create` */
     struct em_constrained *constrained; /* emass's own, of a model with bounds */
     /* Of capabilities, as their headers say. */
     int64_t n_piece, piece_size; /* of the summary; 0: none */
@@ -240,8 +253,9 @@ typedef struct em_model_ops {
      * recoverable status says that there is none. */
     em_status (*log_density_gradient)(const void *options, const double *theta, double *log_density,
                                       double *gradient);
-    /* The same without gradient: central differences, two densities for each parameter, are good
-     * to about ten digits. */
+    /* The same without gradient. Such a model is sampled by `slice` unless the config names another
+     * sampler. One that needs gradients gets central differences: two densities for each parameter,
+     * good to about ten digits. */
     double (*log_density)(const void *options, const double *theta);
     /* Of a panel of chains: adds the log prior; a model with an update may do without a density. */
     em_status (*add_prior)(em_model *model, const em_query *query);
@@ -259,7 +273,13 @@ typedef struct em_model_ops {
      */
     em_status (*report)(em_model *model, const em_draw *draw, const double *theta, double *out);
     /* OPTIONAL */
-    const char *sampler; /* what samples it where the config names none; NULL: hmc */
+    const char *sampler; /* what samples it where the config names none; NULL: hmc, or slice where
+                            there is no gradient */
+    /* For a model that divides the work of an evaluation among ranks by MPI (run.ranks_per_chain):
+     * told before the first evaluation which ranks do so, by a pointer to their MPI_Comm, which
+     * lives as long as the run. All of them then evaluate the same positions in the same order; the
+     * numbers of the first rank count. Local. */
+    void (*use_ranks)(const void *options, const void *communicator);
     /* Where a chain begins, for models that are told, or have state of its own: replaces theta, a
      * random position. Local. Errors: EM_EDATA. */
     em_status (*start)(em_model *model, const em_draw *draw, double *theta);

@@ -26,6 +26,13 @@ typedef struct em_seconds {
     double checkpoint; /* the longest one */
 } em_seconds;
 
+/* Evaluations of a simulator that failed, each of which was a rejection. */
+typedef struct em_failed_evaluations {
+    int64_t count;
+    char first[256];  /* why, the first on this rank since the last start; "": none did */
+    const char *list; /* the first of each chain, a list in JSON; NULL: none. Borrowed */
+} em_failed_evaluations;
+
 typedef struct em_report {
     int64_t n_chain;     /* of the run */
     int64_t done, total; /* iterations of each chain: done, and in all (fewer once warmup ends) */
@@ -56,6 +63,7 @@ typedef struct em_report {
     int64_t evaluations; /* (chain, gradient) pairs of this rank */
     int64_t unreported;  /* draws of sampling whose report failed */
     char failure[256];   /* why, the first on this rank; "": none did here */
+    em_failed_evaluations failed_evaluations; /* of a simulator, in warmup too */
     em_rejections rejections; /* in sampling, of all chains since the last start; why, the first on
                                  this rank */
     const char *ended_by;     /* what ended a run with draws: auto: "the stop rule", or the limit,

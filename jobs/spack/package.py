@@ -28,6 +28,8 @@ class Emass(MakefilePackage):
     depends_on("zlib")
     depends_on("xz")
     depends_on("xxhash")
+    depends_on("jansson")
+    depends_on("curl")
 
     def settings(self):
         return [f"MPICC={self.spec['mpi'].mpicc}", f"PREFIX={self.prefix}"]

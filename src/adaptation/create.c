@@ -262,6 +262,11 @@ static em_status check_rules(const em_adapt *adapt, const em_sampler_ops *sample
         (adapt->estimator->windowed || !em_learns(adapt) || !adapt->shares))
         return em_fail(EM_ECONFIG, "mass.s_count_rule: interval is for the momentum estimator with "
                                    "share: all; use fixed");
+    if (sampler->without_gradient && em_learns(adapt) && adapt->estimator != &em_variance)
+        return em_fail(EM_ECONFIG,
+                       "mass.estimator is %s, but sampler %s computes no gradients nor momenta: "
+                       "expected variance or none",
+                       adapt->estimator->name, sampler->name);
     if (sampler->thermostat_mass && !em_learns(adapt) &&
         !isnan(sampler->thermostat_mass(adapt->sampler_options, adapt->dim)))
         return em_fail(EM_ECONFIG, "sampler.learn_thermostat_mass is true but mass.estimator is "
@@ -280,6 +285,8 @@ static em_status set_up(em_adapt *adapt, const em_sampler_ops *sampler, int64_t 
         status = check_trajectory(adapt, sampler, &drawn);
     if (!status)
         status = has_phases ? plan_phases(adapt, &drawn, config_warmup) : plan_windows(adapt);
+    if (sampler->without_gradient) /* acceptance falls slowly with the step size: no overshoot */
+        adapt->restart = 1;
     if (!status)
         status = em_choose_form(adapt, sampler);
     adapt->keeps_draws = em_learns(adapt) && adapt->initial && adapt->form.most_rank == 0 &&

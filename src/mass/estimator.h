@@ -66,7 +66,7 @@ typedef struct em_estimator_ops {
 
 /* All estimators, in the order of em_mass_options.estimator, "none" first; ends with NULL. */
 extern const em_estimator_ops *const em_estimators[];
-extern const em_estimator_ops em_fisher;
+extern const em_estimator_ops em_fisher, em_variance;
 
 /* The functions above for masses of a form: accumulators of its parts one after the other. */
 int64_t em_estimator_size(const em_estimator_ops *ops, const em_mass_form *form);

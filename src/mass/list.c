@@ -2,7 +2,7 @@
 
 #include <stddef.h>
 
-extern const em_estimator_ops em_none, em_momentum, em_variance, em_gradient, em_noise_covariance;
+extern const em_estimator_ops em_none, em_momentum, em_gradient, em_noise_covariance;
 
 /* The order of the choices in adaptation/mass_window/mass_options.c. */
 const em_estimator_ops *const em_estimators[] = {

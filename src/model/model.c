@@ -5,6 +5,7 @@
 #include "emass/model/latent.h"
 #include "emass/model/prior.h"
 #include "model/bounds.h"
+#include "model/external/failures.h"
 
 #include <string.h>
 
@@ -117,7 +118,10 @@ em_status em_model_create(const em_model_ops *ops, const void *options,
     status = ops->create(options, context, out);
     if (status || !*out)
         return status;
+    (*out)->n_rank = context->n_rank > 1 ? context->n_rank : 1;
     status = settle(*out, options);
+    if (!status && ops->use_ranks && context->ranks)
+        ops->use_ranks((*out)->options, context->ranks);
     if (status)
         em_model_destroy(out);
     return status;
@@ -224,4 +228,11 @@ void em_model_average(em_model *model, const em_draw *draw, const double *theta)
 
     if (averages && averages->add)
         averages->add(model, draw, constrained(model, theta));
+}
+
+const char *em_model_why(const em_model *model)
+{
+    return model->rejections.count > 0 ? model->rejections.first
+           : model->failures           ? em_failures_first(model->failures)
+                                       : "";
 }

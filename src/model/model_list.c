@@ -6,7 +6,8 @@
 
 extern const em_model_ops em_model_banana, em_model_double_well, em_model_double_well_tilted,
     em_model_eight_schools, em_model_gaussian, em_model_linear, em_model_logistic,
-    em_model_negative_binomial, em_model_normal_wishart, em_model_poisson, em_model_stan;
+    em_model_negative_binomial, em_model_normal_wishart, em_model_poisson, em_model_process,
+    em_model_stan, em_model_umbridge;
 
 const em_model_ops *const em_models[] = {&em_model_eight_schools,
                                          &em_model_gaussian,
@@ -19,6 +20,8 @@ const em_model_ops *const em_models[] = {&em_model_eight_schools,
                                          &em_model_double_well_tilted,
                                          &em_model_banana,
                                          &em_model_stan,
+                                         &em_model_process,
+                                         &em_model_umbridge,
                                          NULL};
 
 static _Thread_local const em_registry *entered;

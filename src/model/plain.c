@@ -6,6 +6,7 @@
 #include "emass/data.h"
 #include "emass/random.h"
 #include "model/bounds.h"
+#include "model/external/failures.h"
 #include "par/world.h"
 
 #include <float.h>
@@ -27,6 +28,7 @@ static void plain_destroy(em_model *model)
 {
     plain *self = (plain *)model;
 
+    em_failures_destroy(&self->model.failures);
     em_data_destroy(&self->data);
     em_release(&self->variable);
     em_release(&self->moved);
@@ -189,9 +191,13 @@ static em_status create_plain(const void *options, const em_model_context *conte
         return status;
     }
     if (ops->log_density && !ops->log_density_gradient)
-        em_say("warning: model %s gives no gradient: central differences take %lld densities for "
-               "each",
-               ops->name, (long long)(2 * n));
+        self->model.gradient = EM_GRADIENT_DIFFERENCES;
+    if (self->model.gradient == EM_GRADIENT_DIFFERENCES)
+        status = em_failures_create(context, &self->model.failures);
+    if (status) {
+        plain_destroy(&self->model);
+        return status;
+    }
     *out = &self->model;
     return EM_OK;
 }
@@ -239,6 +245,9 @@ static em_status add_density(em_model *model, const em_query *query)
                 gradient[i] += self->partial[i];
         } else if (ops->log_density) {
             value = ops->log_density(model->options, theta);
+            if (isnan(value) && model->failures)
+                em_failures_add(model->failures, query->chain ? query->chain[c] : c, self->n, theta,
+                                "the log density is not a number");
             if (query->wanted != EM_WANT_LOG_DENSITY)
                 add_differences(self, theta, gradient);
         }
@@ -278,6 +287,8 @@ static em_status complete_plain(const char *path, em_model_ops *ops)
     if (ops->dim < 1 && ops->n_parameter < 1)
         return em_fail(EM_ECONFIG, "%s: its model has dim %lld, expected at least 1", path,
                        (long long)ops->dim);
+    if (ops->log_density && !ops->log_density_gradient && !ops->sampler)
+        ops->sampler = "slice";
     ops->create = create_plain;
     ops->destroy = plain_destroy;
     if (!ops->add_prior && (ops->log_density_gradient || ops->log_density || ops->rows))

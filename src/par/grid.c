@@ -12,6 +12,7 @@
 
 struct em_grid {
     MPI_Comm world, shards, peers;
+    MPI_Comm lent;                      /* a duplicate of `shards`; MPI_COMM_NULL: not asked for */
     MPI_Datatype eight_sums, exact_sum; /* bins, digits, and how they are added */
     MPI_Op merge, add;
     int64_t n_chain, first_chain, n_local_chain;
@@ -38,7 +39,8 @@ static em_status check_layout(int64_t n_chain, int64_t n_shard, int64_t n_rank, 
 {
     if (n_rank % n_shard != 0)
         return em_fail(EM_ECONFIG,
-                       "run.shards is %lld but there are %lld ranks: expected a multiple of it",
+                       "run.shards is %lld but there are %lld ranks: expected a multiple of it "
+                       "(of run.ranks_per_chain likewise)",
                        (long long)n_shard, (long long)n_rank);
     if (!may_idle && n_rank / n_shard > n_chain)
         return em_fail(EM_ECONFIG,
@@ -77,6 +79,7 @@ static void add_exact(void *from, void *into, int *count, MPI_Datatype *type)
 static void make_communicators(em_grid *grid)
 {
     MPI_Comm_dup(em_world_ranks(), &grid->world);
+    grid->lent = MPI_COMM_NULL;
     grid->shards = MPI_COMM_SELF;
     grid->peers = grid->world;
     if (grid->n_shard == 1)
@@ -135,6 +138,8 @@ void em_grid_destroy(em_grid **grid)
 {
     if (!*grid)
         return;
+    if ((*grid)->lent != MPI_COMM_NULL)
+        MPI_Comm_free(&(*grid)->lent);
     if ((*grid)->n_shard > 1) {
         MPI_Comm_free(&(*grid)->shards);
         MPI_Comm_free(&(*grid)->peers);
@@ -196,6 +201,13 @@ MPI_Comm em_grid_shards(const em_grid *grid)
 MPI_Comm em_grid_peers(const em_grid *grid)
 {
     return grid->peers;
+}
+
+const void *em_grid_lend_ranks(em_grid *grid)
+{
+    if (grid->lent == MPI_COMM_NULL)
+        MPI_Comm_dup(grid->shards, &grid->lent);
+    return &grid->lent;
 }
 
 /* MPI counts in int and needs as much memory again: large arrays are sent in pieces. */

@@ -78,6 +78,10 @@ void em_grid_gather_shards(const em_grid *grid, int64_t n, int64_t size, void *x
 /* Copies x [n] of the first rank of the group to its others. Collective over the shard ranks. */
 void em_grid_copy_first_shard(const em_grid *grid, int64_t n, uint64_t *x);
 
+/* A communicator of the group for code that is not ours: a pointer to an MPI_Comm, which lives as
+ * long as the grid. Collective over the ranks of a group. */
+const void *em_grid_lend_ranks(em_grid *grid);
+
 /* For the ranks of a group, where a sum has told them that one of them failed: all return the
  * status of the lowest failing one and have its message, with its rank. Collective over the shard
  * ranks. */

@@ -21,6 +21,23 @@ em_status em_posterior_begin(em_posterior *posterior, int64_t n_chain)
     return EM_OK;
 }
 
+/* Of ranks that have evaluated the same density together: the numbers of the first one, as theirs
+ * may differ by rounding; they fail together. */
+static em_status copy_first_rank(const em_posterior *posterior, em_status status,
+                                 const em_query *query)
+{
+    int64_t failed = status < 0;
+
+    em_grid_sum_integers(posterior->grid, 1, &failed);
+    if (failed)
+        return em_grid_share_failure(posterior->grid, status);
+    em_grid_copy_first_shard(posterior->grid, query->n_chain, (uint64_t *)query->log_density);
+    if (query->wanted != EM_WANT_LOG_DENSITY)
+        em_grid_copy_first_shard(posterior->grid, query->n_chain * query->stride,
+                                 (uint64_t *)query->gradient);
+    return EM_OK;
+}
+
 em_status em_posterior_add_prior(em_posterior *posterior, const em_query *query)
 {
     em_status status = em_posterior_begin(posterior, query->n_chain);
@@ -32,7 +49,7 @@ em_status em_posterior_add_prior(em_posterior *posterior, const em_query *query)
     em_foreign_call_begin();
     status = em_model_add_prior(posterior->model, query);
     em_foreign_call_end();
-    return status;
+    return posterior->model->n_rank > 1 ? copy_first_rank(posterior, status, query) : status;
 }
 
 em_status em_posterior_add_likelihood(em_model *model, const em_query *query)

@@ -3,18 +3,18 @@
 
 #include <stddef.h>
 
-extern const em_sampler_ops em_hmc, em_nuts, em_walnuts;
+extern const em_sampler_ops em_hmc, em_nuts, em_walnuts, em_rwm, em_slice;
 extern const em_sampler_ops em_sgd, em_rmsprop, em_adam, em_sgld, em_psgld, em_sgrld,
     em_sghmc_naive, em_sghmc, em_sgrhmc, em_recipe_constant;
 extern const em_sampler_ops em_sgnht, em_msgnht, em_rhmc, em_nphmc, em_sgnphmc, em_sgrnphmc,
     em_gibbs;
 
 const em_sampler_ops *const em_samplers[] = {
-    &em_hmc,   &em_nuts,   &em_walnuts,         &em_sgd,      &em_rmsprop,
-    &em_adam,  &em_sgld,   &em_psgld,           &em_sgrld,    &em_sghmc_naive,
-    &em_sghmc, &em_sgrhmc, &em_recipe_constant, &em_sgnht,    &em_msgnht,
-    &em_rhmc,  &em_nphmc,  &em_sgnphmc,         &em_sgrnphmc, &em_gibbs,
-    NULL};
+    &em_hmc,      &em_nuts,        &em_walnuts, &em_rwm,    &em_slice,
+    &em_sgd,      &em_rmsprop,     &em_adam,    &em_sgld,   &em_psgld,
+    &em_sgrld,    &em_sghmc_naive, &em_sghmc,   &em_sgrhmc, &em_recipe_constant,
+    &em_sgnht,    &em_msgnht,      &em_rhmc,    &em_nphmc,  &em_sgnphmc,
+    &em_sgrnphmc, &em_gibbs,       NULL};
 
 const em_sampler_ops *em_sampler_at(int i)
 {

@@ -110,6 +110,10 @@ void em_round_begin(em_tempering *t, int64_t done);
 em_structure em_round_structure(const em_tempering *t);
 em_status em_round_make_room(em_tempering *t); /* for what they collect of the target */
 
+/* What the masses are learned by: draws and gradients, or draws alone where the kernel computes no
+ * gradients. Local. */
+const em_estimator_ops *em_tempering_estimator(const em_tempering *t);
+
 /* A rung goes on from a step size, with a new dual averaging. Local. */
 void em_rung_start_step(em_tempering *t, int64_t k, double step_size);
 

@@ -33,11 +33,12 @@ em_status em_tempering_check(const em_temper_options *options, const em_sampler_
     const em_model_prior *prior = model->ops->prior;
 
     if (sampler->by_model || sampler->metric || sampler->n_extra ||
-        em_takes_minibatches(sampler, sampler_options) || !sampler->probe || sampler->minibatches)
+        em_takes_minibatches(sampler, sampler_options) || sampler->minibatches ||
+        !(sampler->probe || sampler->without_gradient))
         return em_fail(
             EM_ECONFIG,
-            "temper: sampler %s does not move by an exact density, expected hmc, nuts or "
-            "walnuts",
+            "temper: sampler %s does not move by an exact density, expected hmc, nuts, walnuts, "
+            "slice or rwm",
             sampler->name);
     if (model->ops->latent || model->estimates)
         return em_fail(EM_ECONFIG,

@@ -138,6 +138,11 @@ static em_status deal_anew(em_tempering *t, const em_ladder *ladder, const int64
     return status;
 }
 
+const em_estimator_ops *em_tempering_estimator(const em_tempering *t)
+{
+    return t->task.sampler->without_gradient ? &em_variance : &em_fisher;
+}
+
 /* The mass and the law of the target's draws; what they do not allow stays as it is. Local. */
 static em_status learn_target(em_tempering *t, const double *sum)
 {
@@ -152,7 +157,7 @@ static em_status learn_target(em_tempering *t, const double *sum)
     if (!status)
         status = em_allocate(t->dim, sizeof *mean, &mean);
     if (!status)
-        status = em_fisher.estimate(structure, t->dim, inverse, sum, inverse);
+        status = em_tempering_estimator(t)->estimate(structure, t->dim, inverse, sum, inverse);
     if (!status) {
         em_release(&t->learned);
         t->learned = inverse;
@@ -184,7 +189,7 @@ em_status em_round_make_room(em_tempering *t)
     const int64_t n = em_grid_n_local_chain(t->task.grid);
 
     em_release(&t->accumulator);
-    t->n_accumulator = em_fisher.size(t->structure, t->dim);
+    t->n_accumulator = em_tempering_estimator(t)->size(t->structure, t->dim);
     return em_allocate(n * t->n_accumulator, sizeof(double), &t->accumulator);
 }
 

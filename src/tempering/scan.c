@@ -107,6 +107,9 @@ static em_status draw_copy(em_tempering *t, int64_t c, int64_t iteration)
     const int leg = em_ladder_leg(&t->ladder, copy->rung);
     const em_draw draw = {t->task.seed, *one.chain, iteration, EM_DRAW_PRIOR};
     em_query query = em_block_query(&one);
+
+    if (t->task.sampler->without_gradient)
+        query.wanted = EM_WANT_LOG_DENSITY;
     em_status status = t->reference[leg]->draw(t->reference[leg], &draw, one.theta);
 
     query.log_density = &copy->log_p;
@@ -368,7 +371,8 @@ static void collect(em_tempering *t, const em_block *block)
             t->message[i] = theta[i] - t->centre[i];
         const em_observation sample = {.theta = t->message,
                                        .gradient = block->gradient + c * t->stride};
-        em_fisher.observe(t->structure, t->dim, &sample, t->accumulator + c * t->n_accumulator);
+        em_tempering_estimator(t)->observe(t->structure, t->dim, &sample,
+                                           t->accumulator + c * t->n_accumulator);
     }
 }
 

@@ -4,6 +4,7 @@
 #include "emass/model/prior.h"
 #include "mass/moments.h"
 #include "math/rng.h"
+#include "model/model.h"
 #include "par/world.h"
 #include "tempering/inside.h"
 #include "tempering/reference.h"
@@ -107,6 +108,8 @@ static em_status start_copy(em_tempering *t, int64_t c)
     em_query query = em_block_query(block);
     em_status status = EM_OK;
 
+    if (t->task.sampler->without_gradient)
+        query.wanted = EM_WANT_LOG_DENSITY;
     query.n_chain = 1;
     query.chain = block->chain + c;
     query.theta = theta;
@@ -128,9 +131,10 @@ static em_status start_copy(em_tempering *t, int64_t c)
     return status < 0 ? status
                       : em_fail(EM_EMODEL,
                                 "chain %lld: no finite log density in %d tries within "
-                                "run.init_radius %g of the origin (see emass check)",
+                                "run.init_radius %g of the origin (see emass check)%s%s",
                                 (long long)(block->chain[c] / t->ladder.n_rung), MOST_TRIES,
-                                t->task.init_radius);
+                                t->task.init_radius, *em_model_why(t->task.model) ? ": " : "",
+                                em_model_why(t->task.model));
 }
 
 /* What the densities of the model leave out. Collective over the ranks of a group. */

@@ -128,6 +128,18 @@ warns() {
     limited "$emass" check value.yaml 2>&1 | grep -q 'gives no gradient: central differences take 2 densities'
 }
 check 'differences are told with what they cost' warns
+by_default() { # without a sampler in the config a log density alone is sampled by slice
+    grep -v sampler value.yaml >default.yaml
+    limited "$emass" run default.yaml --quiet --output default.h5 >said 2>&1 && ! grep -q 'central differences' said &&
+        near "$(mean default.h5)" 1.00 && limited "$emass" check default.yaml >said 2>&1 &&
+        grep -q 'name: slice' said && grep -q 'estimator: variance' said && grep -q 'gradient   none' said
+}
+check 'a log density alone is sampled by slice, without differences' by_default
+refuses_fisher() {
+    ! limited "$emass" run default.yaml --set mass.estimator=fisher --output fisher.h5 2>said && [ ! -e fisher.h5 ] &&
+        grep -q 'mass.estimator is fisher, but sampler slice computes no gradients' said
+}
+check 'an estimator of gradients is refused there' refuses_fisher
 twice_half_wrong() { # a broken gradient must be found by emass check
     sed 's|+= z / o->scale|+= z / 2 / o->scale|; s/"slope"/"wrong"/' slope.c >wrong.c
     build wrong && sed 's/slope/wrong/; s|models/slope|wrong|; s|models/wrong|wrong|' slope.yaml >wrong.yaml

@@ -23,7 +23,8 @@ same() { # SETTING...
 settings_of() { # SAMPLER
     case $1 in
     hmc | nuts | walnuts) echo sampler.step_size=adapt run.warmup=auto ;;
-    rhmc | nphmc) ;;
+    rwm) echo sampler.step_size=adapt sampler.steps=3 ;;
+    rhmc | nphmc | slice) ;;
     *) echo sampler.minibatch=30 ;;
     esac
 }
@@ -37,6 +38,9 @@ done
 check 'hmc, of a given number of steps' same sampler.leapfrog_steps=10
 check 'hmc, warmup of given length' same sampler.step_size=adapt run.warmup=330
 check 'nuts, each chain for itself' same sampler.name=nuts sampler.step_size=adapt mass.share=none
+check 'slice, each chain for itself' same sampler.name=slice sampler.step_size=2 mass.share=none
+check 'rwm, tempered' same sampler.name=rwm sampler.step_size=adapt run.warmup=30 run.draws=60 temper.rungs=3
+check 'slice, tempered' same sampler.name=slice sampler.step_size=2 run.warmup=30 run.draws=60 temper.rungs=3
 check 'sgnht with noise' same sampler.name=sgnht sampler.minibatch=30 mass.estimator=noise
 check 'sghmc with momentum' same sampler.name=sghmc sampler.minibatch=30 mass.estimator=momentum
 check 'sgnphmc with momentum and Q' same sampler.name=sgnphmc sampler.minibatch=30 \

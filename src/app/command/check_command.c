@@ -20,18 +20,23 @@ static em_status load(em_checked *check, em_plan *plan)
 {
     const em_config *config = check->config;
     em_width width = {0, 0};
-    em_status status = em_grid_create(config->run.chains, config->run.shards, &check->grid);
+    em_status status =
+        em_grid_create(config->run.chains, em_config_group_size(config), &check->grid);
 
     if (status)
         return status;
+    const bool divides = config->run.ranks_per_chain > 1; /* the work, and no data */
     check->shards = em_shards_of(check->grid);
-    const em_model_context context = {.seed = (uint64_t)config->run.seed,
-                                      .shard = em_grid_shard(check->grid),
-                                      .n_shard = em_grid_n_shard(check->grid),
-                                      .ops = config->model,
-                                      .n_chain = 1,
-                                      .exact = true,
-                                      .shards = &check->shards};
+    const em_model_context context = {
+        .seed = (uint64_t)config->run.seed,
+        .shard = divides ? 0 : em_grid_shard(check->grid),
+        .n_shard = config->run.shards,
+        .n_rank = config->run.ranks_per_chain,
+        .ranks = config->model->use_ranks ? em_grid_lend_ranks(check->grid) : NULL,
+        .ops = config->model,
+        .n_chain = 1,
+        .exact = true,
+        .shards = divides ? NULL : &check->shards};
     status = em_config_create_model(config, &context, &check->model);
     if (!status)
         status = em_check_samplers_suit_model(config, check->model);

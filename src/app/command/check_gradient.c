@@ -42,6 +42,12 @@ static em_status density(checker *check, em_wanted wanted, const double *theta, 
     return em_posterior_evaluate(check->of->posterior, &query);
 }
 
+/* Of a model without a gradient the log density alone. */
+static em_wanted wanted(const checker *check)
+{
+    return check->of->model->gradient == EM_GRADIENT_EXACT ? EM_WANT_BOTH : EM_WANT_LOG_DENSITY;
+}
+
 /* |analytic - numeric| / (1 + |numeric|) of one component, over a span; *right: as near as it can
  * be.
  */
@@ -121,11 +127,13 @@ static em_status check_point(checker *check, uint64_t point, double *worst, int6
     em_status status = place(check, point);
 
     if (!status)
-        status = density(check, EM_WANT_BOTH, check->theta, check->gradient, &value);
+        status = density(check, wanted(check), check->theta, check->gradient, &value);
     if (status || !isfinite(value))
         return status;
     plan_directions(check, em_clock() - start);
     ++*n_point;
+    if (check->of->model->gradient != EM_GRADIENT_EXACT)
+        return EM_OK;
     const int64_t every = (dim + check->most - 1) / check->most;
     for (int64_t i = 0; !status && i < dim; i += every) {
         double error = 0;
@@ -140,7 +148,11 @@ static em_status check_point(checker *check, uint64_t point, double *worst, int6
 
 static void say_agreement(const checker *check, int n_point, double worst, int64_t where)
 {
-    if (!check->is_wrong && check->n_hidden == check->n_compared)
+    if (check->of->model->gradient != EM_GRADIENT_EXACT)
+        printf("# gradient   none: the model gives log densities alone, which are finite at %d "
+               "possible starts of chains\n",
+               n_point);
+    else if (!check->is_wrong && check->n_hidden == check->n_compared)
         printf("# gradient   not compared: the log density at %d possible starts of chains is so "
                "large that rounding errors hide the central differences\n",
                n_point);
@@ -169,12 +181,12 @@ static em_status compare(checker *check)
     for (uint64_t point = 0; !status && n_point < N_POINT && point < MOST_TRIES; point++)
         status = check_point(check, point, &worst, &where, &n_point);
     if (!status && n_point == 0)
-        status = em_fail(
-            EM_EMODEL,
-            "model %s: no finite log density at %d points within run.init_radius %g of "
-            "the origin%s%s",
-            check->of->config->model->name, MOST_TRIES, check->of->config->run.init_radius,
-            check->of->model->rejections.count > 0 ? ": " : "", check->of->model->rejections.first);
+        status =
+            em_fail(EM_EMODEL,
+                    "model %s: no finite log density at %d points within run.init_radius %g of "
+                    "the origin%s%s",
+                    check->of->config->model->name, MOST_TRIES, check->of->config->run.init_radius,
+                    *em_model_why(check->of->model) ? ": " : "", em_model_why(check->of->model));
     if (!status && check->is_wrong && !check->of->model->differentiated)
         status = em_fail(EM_EMODEL,
                          "model %s: the gradient's component %lld differs from central differences "
@@ -197,14 +209,15 @@ static em_status time_gradient(checker *check)
 
     for (int64_t batch = 1; !status && seconds < enough; batch *= 2) {
         for (int64_t i = 0; !status && i < batch; i++)
-            status = density(check, EM_WANT_BOTH, check->theta, check->gradient, &value);
+            status = density(check, wanted(check), check->theta, check->gradient, &value);
         n += batch;
         seconds = em_clock() - start;
         em_broadcast(&seconds, sizeof seconds); /* shards evaluate together */
     }
     status = em_agree(status);
     if (!status && em_world_rank() == 0)
-        printf("# speed      %.3g us a gradient of one chain\n", 1e6 * seconds / (double)n);
+        printf("# speed      %.3g us a %s of one chain\n", 1e6 * seconds / (double)n,
+               wanted(check) == EM_WANT_BOTH ? "gradient" : "log density");
     return status;
 }
 

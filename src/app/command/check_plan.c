@@ -159,6 +159,10 @@ static void print_shards(const em_checked *check)
 
     if (n_shard == 1)
         return;
+    if (check->config->run.ranks_per_chain > 1) {
+        printf("# ranks      %lld evaluate each density together\n", (long long)n_shard);
+        return;
+    }
     if (rows->total == 0) {
         printf("# shards     %lld, as the model deals its data to them\n", (long long)n_shard);
         return;

@@ -178,6 +178,14 @@ static void print_outcome(const em_report *report)
                 "in the file%s%s\n",
                 (long long)report->unreported,
                 report->failure[0] ? "; the first on this rank: " : "", report->failure);
+    if (report->failed_evaluations.count > 0)
+        fprintf(stderr, "emass: note: %lld evaluations failed, and were rejections%s%s%s\n",
+                (long long)report->failed_evaluations.count,
+                report->failed_evaluations.first[0] ? "; the first on this rank: " : "",
+                report->failed_evaluations.first,
+                report->failed_evaluations.list
+                    ? "; the file lists the first of each chain (attribute failed_evaluations)"
+                    : "");
     if (report->rejections.count > 0)
         fprintf(
             stderr,

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "emass/model/latent.h"
+#include "par/world.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -83,6 +84,10 @@ static em_status fits(const em_kernel_options *kernel, const em_model *model)
                        "sampler %s needs an exact density, but model %s estimates it by random "
                        "numbers: expected a sampler that takes minibatches (emass list samplers)",
                        sampler->name, name);
+    if (model->gradient == EM_GRADIENT_NONE && !sampler->without_gradient && !sampler->by_model)
+        return em_fail(EM_ECONFIG,
+                       "sampler %s needs gradients, which model %s has not: expected slice or rwm",
+                       sampler->name, name);
     if (metric_of(kernel) == EM_METRIC_DENSITY && model->estimates)
         return em_fail(EM_ECONFIG,
                        "sampler %s with metric: density needs an exact density, but model %s "
@@ -141,16 +146,42 @@ static em_status check_cover(const em_config *config, const em_model *model)
     return EM_OK;
 }
 
+/* Of a model without gradient and a sampler that needs one. */
+static void warn_of_differences(const em_sampler_ops *sampler, const em_model *model)
+{
+    if (model->gradient == EM_GRADIENT_DIFFERENCES && !sampler->without_gradient &&
+        !sampler->by_model)
+        em_say("warning: model %s gives no gradient: central differences take %lld densities for "
+               "each that sampler %s needs; samplers slice and rwm need none",
+               model->ops->name, (long long)(2 * model->dim), sampler->name);
+}
+
+/* The model must not have its data dealt to ranks. */
+static em_status check_ranks_per_chain(const em_config *config, const em_model *model)
+{
+    if (config->run.ranks_per_chain == 1 || (model->ops->use_ranks && model->rows.total == 0))
+        return EM_OK;
+    return em_fail(EM_ECONFIG,
+                   "%s: run.ranks_per_chain is %lld, but model %s does not divide the work of an "
+                   "evaluation among ranks (em_model_ops.use_ranks): expected run.shards for one "
+                   "whose data can be divided, or 1",
+                   config->path, (long long)config->run.ranks_per_chain, model->ops->name);
+}
+
 em_status em_check_samplers_suit_model(const em_config *config, const em_model *model)
 {
-    em_status status = EM_OK;
+    em_status status = check_ranks_per_chain(config, model);
 
     for (int i = 0; !status && i < config->n_kernel; i++) {
         status = fits(&config->kernel[i], model);
         if (!status && config->kernel[i].block)
             status = check_block(config, model, i);
     }
-    return status || !config->kernel[0].block ? status : check_cover(config, model);
+    if (!status && config->kernel[0].block)
+        status = check_cover(config, model);
+    for (int i = 0; !status && i < config->n_kernel; i++)
+        warn_of_differences(config->kernel[i].ops, model);
+    return status;
 }
 
 em_status em_choose_blocks(const em_config *config, const em_model *model, em_mass_options *mass,

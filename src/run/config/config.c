@@ -105,6 +105,22 @@ static em_status read_sections(em_parse *p)
     return status ? status : name_output(p->config);
 }
 
+/* The default of mass.estimator: variance for a sampler that computes no gradients. */
+static em_status choose_estimators(em_parse *p)
+{
+    em_status status = EM_OK;
+
+    for (int i = 0; !status && i < p->config->n_kernel; i++) {
+        const char *section = p->is_list ? em_mass_sections[i] : "mass";
+        const em_key key = em_join_key(section, "estimator");
+        const bool is_given =
+            em_yaml_find(p->yaml, key.text) || em_yaml_find(p->yaml, "mass.estimator");
+        if (p->config->kernel[i].ops->without_gradient && !is_given)
+            status = em_yaml_put(p->yaml, "default", key.text, "variance");
+    }
+    return status;
+}
+
 /* Checks that a step size to be adapted has a sampler that can adapt it, and a warmup. */
 static em_status check_step_size(const em_parse *p, int i)
 {
@@ -203,6 +219,13 @@ static em_status check_together(const em_parse *p)
                        "than 2^40",
                        em_yaml_find(p->yaml, until_done ? "stop.max_draws" : "run.draws")->place,
                        until_done ? "stop.max_draws" : "run.draws", iterations);
+    if (run->shards > 1 && run->ranks_per_chain > 1)
+        return em_fail(EM_ECONFIG,
+                       "%s: run.ranks_per_chain is %lld and run.shards is %lld, expected one of "
+                       "them: a model either divides its work among ranks itself, or has its data "
+                       "divided",
+                       em_yaml_find(p->yaml, "run.ranks_per_chain")->place,
+                       (long long)run->ranks_per_chain, (long long)run->shards);
     for (int i = 0; !status && i < p->config->n_kernel; i++)
         status = check_step_size(p, i);
     for (int i = 0; !status && i < p->config->n_kernel; i++)
@@ -334,6 +357,7 @@ static em_status understand(em_parse *p)
     status = status ? status : em_config_check_keys(p);
     status = status ? status : require_names(p);
     status = status ? status : choose_draws(p);
+    status = status ? status : choose_estimators(p);
     status = status ? status : read_sections(p);
     status = status ? status : check_together(p);
     status = status ? status : em_config_write(p, false, &p->config->full);
@@ -479,7 +503,7 @@ static void write_own_mass(const em_parse *p, int i, FILE *out)
 
 em_status em_config_write(const em_parse *p, bool is_stored, char **full)
 {
-    const char *left_out[6] = {NULL};
+    const char *left_out[7] = {NULL};
     int n_left_out = 0;
     size_t length;
     char *text = NULL;
@@ -488,8 +512,10 @@ em_status em_config_write(const em_parse *p, bool is_stored, char **full)
 
     if (!out)
         return em_fail(EM_EMEMORY, "out of memory while writing the config");
-    if (is_stored)
+    if (is_stored) {
         left_out[n_left_out++] = "file";
+        left_out[n_left_out++] = "ranks_per_chain";
+    }
     if (is_stored && !em_config_shards_matter(p->config))
         left_out[n_left_out++] = "shards";
     if (p->config->run.draws != INT64_MIN) { /* limits of draws: auto alone */

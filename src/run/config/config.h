@@ -18,6 +18,7 @@ enum { EM_MINIBATCH_FAST, EM_MINIBATCH_BY_PARTS };
 typedef struct em_run_options {
     int64_t chains, superchains, shards, warmup, thin, seed; /* superchains below 1: none */
     int64_t draws; /* of each chain; at most as many with draws: auto, which is stop.until_done */
+    int64_t ranks_per_chain;
     double init_radius;
     int minibatch_sums;
 } em_run_options;
@@ -110,6 +111,9 @@ int em_config_sections(const em_config *config, em_section section[EM_MOST_SECTI
 
 /* Whether a sampler of the config takes minibatches. Local. */
 bool em_config_takes_minibatches(const em_config *config);
+
+/* Ranks that advance the same chains together: shards, or ranks_per_chain. Local. */
+int64_t em_config_group_size(const em_config *config);
 
 /* Whether the draws depend on run.shards: only fast sums over minibatches do, by rounding.
  * Local. */

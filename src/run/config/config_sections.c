@@ -144,6 +144,11 @@ bool em_config_takes_minibatches(const em_config *config)
     return false;
 }
 
+int64_t em_config_group_size(const em_config *config)
+{
+    return config->run.shards * config->run.ranks_per_chain;
+}
+
 bool em_config_shards_matter(const em_config *config)
 {
     return !(config->model->counts && config->model->counts->all) &&
@@ -361,6 +366,9 @@ const em_field em_run_fields[] = {
     EM_INT(em_run_options, shards, .minimum = 1, .maximum = 1e6, .fallback = "1",
            .doc = "ranks that share the data of one chain, each holding a part of it; the draws "
                   "are the same on any number of them, but for rounding with fast minibatch_sums"),
+    EM_INT(em_run_options, ranks_per_chain, .minimum = 1, .maximum = 1e6, .fallback = "1",
+           .doc = "ranks that evaluate each density together, in a model that uses MPI itself "
+                  "(em_model_ops.use_ranks); the draws are the same on any number of them"),
     EM_INT(em_run_options, warmup, .maximum = 1e9, .fallback = "auto", .word = "auto",
            .doc = "iterations of adaptation before the draws; auto: as many as hmc and nuts need, "
                   "at most 950; 1000 for the others; in a list of samplers each stops adapting "

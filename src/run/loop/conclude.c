@@ -1,11 +1,13 @@
 /* What there is to say of a run at its end. */
 #include "base/memory.h"
+#include "model/external/failures.h"
 #include "par/world.h"
 #include "run/convergence/verdict.h"
 #include "run/loop/engine.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The model's own count of this rank, which is added as if it were that of its first chain. */
@@ -22,6 +24,53 @@ static em_status count_rejections(em_engine *engine)
         status = em_count_chains(engine, of_chain, &total->count);
     }
     em_release(&of_chain);
+    return status;
+}
+
+/* The first failed evaluations of all chains, as a list in JSON. Collective. */
+static em_status list_failures(em_engine *engine)
+{
+    enum { MOST_LISTED = 32, EACH = EM_MOST_FAILURES * EM_FAILURE_BYTES };
+    const int64_t n_chain = em_grid_n_chain(engine->grid);
+    const void *own = em_failures_texts(engine->model->failures);
+    double *gathered = NULL;
+    char *text = NULL;
+    size_t length;
+    int64_t n_listed = 0;
+    em_status status = em_agree(em_allocate(n_chain, EACH, &gathered));
+
+    if (!status) /* texts as doubles, which are copied as they are */
+        status = em_grid_gather_chains(engine->grid, EACH / sizeof(double), own, gathered);
+    const char *all = (const char *)(const void *)gathered;
+    FILE *out = status ? NULL : open_memstream(&text, &length);
+    for (int64_t i = 0; out && i < n_chain * EM_MOST_FAILURES && n_listed < MOST_LISTED; i++)
+        if (all[i * EM_FAILURE_BYTES])
+            fprintf(out, "%s%s", n_listed++ ? ",\n " : "[", all + i * EM_FAILURE_BYTES);
+    if (out) {
+        fputs(n_listed ? "]" : "[]", out);
+        status = fclose(out) ? EM_EMEMORY : em_copy_text(text, &engine->failed_evaluations);
+        free(text);
+    }
+    em_release(&gathered);
+    return em_agree(status);
+}
+
+/* Evaluations that failed. Collective. */
+static em_status count_failures(em_engine *engine)
+{
+    em_failed_evaluations *failed = &engine->report.failed_evaluations;
+    const em_failures *failures = engine->model->failures;
+    em_status status = EM_OK;
+
+    *failed = (em_failed_evaluations){.count = 0};
+    if (!failures)
+        return EM_OK;
+    em_release(&engine->failed_evaluations);
+    status = em_count_chains(engine, em_failures_count(failures), &failed->count);
+    snprintf(failed->first, sizeof failed->first, "%s", em_failures_first(failures));
+    if (!status && failed->count > 0 && !engine->tempering) /* whose copies are on any rank */
+        status = list_failures(engine);
+    failed->list = engine->failed_evaluations;
     return status;
 }
 
@@ -223,6 +272,8 @@ em_status em_engine_conclude(em_engine *engine)
         status = em_count_chains(engine, engine->unreported, &report->unreported);
     if (!status)
         status = count_rejections(engine);
+    if (!status)
+        status = count_failures(engine);
     if (!status && engine->tempering)
         status = conclude_tempering(engine);
     snprintf(report->failure, sizeof report->failure, "%s", em_recorder_failure(engine->recorder));

@@ -262,8 +262,8 @@ static em_status set_up(em_engine *engine)
     const em_config *config = engine->config;
     em_status status =
         config->temper.on
-            ? em_grid_create_any(config->run.chains, config->run.shards, &engine->grid)
-            : em_grid_create(config->run.chains, config->run.shards, &engine->grid);
+            ? em_grid_create_any(config->run.chains, em_config_group_size(config), &engine->grid)
+            : em_grid_create(config->run.chains, em_config_group_size(config), &engine->grid);
 
     if (!status)
         status = em_processor_check_ranks(engine->request.same_kernels);

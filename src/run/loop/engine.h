@@ -71,6 +71,7 @@ struct em_engine {
     em_findings findings;        /* at the end */
     em_mode_search *mode_search; /* NULL: starts are the draws themselves */
     double *unusable_starts;     /* [n_local_chain] draws without a finite density */
+    char *failed_evaluations;    /* a list in JSON; NULL: there are none */
     double *unreported;          /* [n_local_chain] draws of sampling whose report failed */
     int64_t done;                /* iterations */
     int64_t first_done;          /* those that were done before */

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/options/part_visitor.h"
 #include "emass/model/latent.h"
+#include "model/external/failures.h"
 #include "par/world.h"
 #include "run/loop/engine.h"
 #include "run/loop/rank_consistency.h"
@@ -67,6 +68,8 @@ static em_status visit_engine(void *state, const em_visitor *visitor)
         status = visitor->chains(visitor->context, "unreported", 1, engine->unreported);
     if (!status)
         status = visitor->chains(visitor->context, "unusable_starts", 1, engine->unusable_starts);
+    if (!status && engine->model->failures && !engine->tempering)
+        status = em_failures_visit(engine->model->failures, visitor);
     if (!status && engine->mode_search)
         status = em_mode_search_visit(engine->mode_search, visitor);
     if (!status)

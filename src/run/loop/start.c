@@ -45,14 +45,18 @@ static em_status check_tempering(const em_config *config, const em_model *model)
 
 em_status em_engine_load(em_engine *engine)
 {
-    const em_model_context context = {.seed = (uint64_t)engine->config->run.seed,
-                                      .shard = em_grid_shard(engine->grid),
-                                      .n_shard = em_grid_n_shard(engine->grid),
-                                      .minibatches = em_config_takes_minibatches(engine->config),
-                                      .ops = engine->config->model,
-                                      .first_chain = em_grid_first_chain(engine->grid),
-                                      .n_chain = em_grid_n_local_chain(engine->grid),
-                                      .shards = &engine->shards};
+    const bool divides = engine->config->run.ranks_per_chain > 1; /* the work, and no data */
+    const em_model_context context = {
+        .seed = (uint64_t)engine->config->run.seed,
+        .shard = divides ? 0 : em_grid_shard(engine->grid),
+        .n_shard = engine->config->run.shards,
+        .n_rank = engine->config->run.ranks_per_chain,
+        .ranks = engine->config->model->use_ranks ? em_grid_lend_ranks(engine->grid) : NULL,
+        .minibatches = em_config_takes_minibatches(engine->config),
+        .ops = engine->config->model,
+        .first_chain = em_grid_first_chain(engine->grid),
+        .n_chain = em_grid_n_local_chain(engine->grid),
+        .shards = divides ? NULL : &engine->shards};
     em_width width = {0, 0};
     em_status status = engine->transaction ? em_created_read(&engine->created) : EM_OK;
 
@@ -255,14 +259,22 @@ static em_status try_starts(em_engine *engine, em_tries *tries, uint64_t attempt
 /* Evaluations of minibatches where chains begin have numbers beyond those of iterations. */
 static const int64_t start_evaluations = INT64_C(1) << 39;
 
-/* The sampler with the strictest needs at a start: an exact density, then an estimate, then none.
- */
+/* How strict the needs of a sampler are at a start: an exact density with its gradient, one
+ * without, an estimate, none. */
+static int needs(const em_kernel *kernel)
+{
+    const em_sampler_ops *ops = kernel->options->ops;
+
+    return ops->by_model ? 0 : !em_kernel_is_exact(kernel) ? 1 : ops->without_gradient ? 2 : 3;
+}
+
+/* The first sampler with the strictest needs. */
 static const em_kernel *most_exacting(const em_engine *engine)
 {
     const em_kernel *most = &engine->kernel[0];
 
     for (int i = 0; i < engine->n_kernel; i++)
-        if (em_kernel_is_exact(&engine->kernel[i]) || most->options->ops->by_model)
+        if (needs(&engine->kernel[i]) > needs(most))
             most = &engine->kernel[i];
     return most;
 }
@@ -275,6 +287,8 @@ static em_status evaluate_start(em_engine *engine, uint64_t attempt)
     const em_sampler_options *options = kernel->options->options;
     em_query query = em_block_query(engine->block);
 
+    if (kernel->options->ops->without_gradient)
+        query.wanted = EM_WANT_LOG_DENSITY;
     if (!engine->model->estimates && em_kernel_is_exact(kernel))
         return em_posterior_evaluate(engine->posterior, &query);
     const em_minibatch minibatch = {
@@ -292,12 +306,12 @@ static em_status try_points(em_engine *engine, em_tries *tries)
     tries->lost = engine->block->n_chain > 0 ? engine->block->chain[0] : -1;
     for (uint64_t attempt = 1; !status && tries->lost >= 0; attempt++) {
         if (attempt > MOST_START_TRIES)
-            return em_fail(
-                EM_EMODEL,
-                "chain %lld: no finite log density in %d tries within run.init_radius "
-                "%g of the origin (see emass check)%s%s",
-                (long long)tries->lost, MOST_START_TRIES, engine->config->run.init_radius,
-                engine->model->rejections.count > 0 ? ": " : "", engine->model->rejections.first);
+            return em_fail(EM_EMODEL,
+                           "chain %lld: no finite log density in %d tries within run.init_radius "
+                           "%g of the origin (see emass check)%s%s",
+                           (long long)tries->lost, MOST_START_TRIES,
+                           engine->config->run.init_radius,
+                           *em_model_why(engine->model) ? ": " : "", em_model_why(engine->model));
         status = evaluate_start(engine, attempt);
         if (!status)
             status = try_starts(engine, tries, attempt);
@@ -353,6 +367,7 @@ void em_engine_destroy_chains(em_engine *engine)
     em_mode_search_destroy(&engine->mode_search);
     em_release(&engine->unreported);
     em_release(&engine->gradients);
+    em_release(&engine->failed_evaluations);
     em_release(&engine->unusable_starts);
     em_release(&engine->tempered.of_ladder);
     em_posterior_destroy(&engine->posterior);

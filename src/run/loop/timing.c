@@ -18,23 +18,36 @@ static double job_seconds_left(void)
     return end > 0 ? end - MPIRUN_SECONDS - (double)time(NULL) : INFINITY;
 }
 
-/* The run stops before its job ends, by ten seconds and three times the longest checkpoint. Rank 0.
- */
+/* How many iterations a segment should have at least. The evaluations of a simulator may take very
+ * different times; ranks wait for the slowest at the end of a segment, and a sum over iterations
+ * differs less. No segment is planned for more than half a minute, as stops wait for its end. */
+static int64_t least_pace(const em_engine *engine, double per_iteration)
+{
+    static const double enough = 64, longest = 30;
+
+    return engine->model->failures ? (int64_t)fmax(1, fmin(enough, longest / per_iteration)) : 1;
+}
+
+/* The run stops before its job ends, by ten seconds, three times the longest checkpoint and, of a
+ * simulator, a segment. Rank 0. */
 em_timing em_timing_now(const em_engine *engine)
 {
     const double now = em_clock(), elapsed = now - engine->started;
     const double per_iteration =
         engine->report.seconds.sampling / (double)(engine->done - engine->first_done);
 
-    const int64_t a_second = per_iteration < 1e-6 ? 1000000 : (int64_t)(1 / per_iteration) + 1;
+    const int64_t at_least = least_pace(engine, per_iteration);
+    const int64_t in_time = per_iteration < 1e-6 ? 1000000 : (int64_t)(1 / per_iteration) + 1;
+    const int64_t pace = in_time > at_least ? in_time : at_least;
+    const double segment = at_least > 1 ? (double)at_least * per_iteration : 0;
     const int64_t fault = em_fault_passage("time-limit");
 
     return (em_timing){
-        .pace = fault > engine->done && fault - engine->done < a_second ? fault - engine->done
-                                                                        : a_second,
+        .pace = fault > engine->done && fault - engine->done < pace ? fault - engine->done : pace,
         .out_of_time = elapsed > engine->config->stop.end_after,
         .over = elapsed > engine->config->stop.max_time || (fault > 0 && engine->done >= fault) ||
-                (engine->transaction && job_seconds_left() < 10 + 3 * engine->longest_checkpoint),
+                (engine->transaction &&
+                 job_seconds_left() < 10 + segment + 3 * engine->longest_checkpoint),
         .checkpoint = engine->transaction &&
                       now - engine->last_checkpoint > engine->config->output.checkpoint_every,
         .write = now - engine->last_write > 1};

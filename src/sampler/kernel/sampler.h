@@ -171,11 +171,12 @@ typedef struct em_sampler_ops {
     /* One iteration of every chain of the block. Local (the target may sum over shards). */
     em_status (*step)(em_sampler *sampler, const em_step_context *context, em_block *block);
     /* OPTIONAL */
-    bool minibatches; /* gradients are of `minibatch` observations, and options begin with
-                         em_stochastic_options; false: always of all */
-    bool optimises;   /* it is no sampler: its draws are not of the posterior */
-    bool by_model;    /* the model moves itself: no density, mass, or step size is used */
-    bool uses_noise;  /* wants context->noise */
+    bool minibatches;      /* gradients are of `minibatch` observations, and options begin with
+                              em_stochastic_options; false: always of all */
+    bool without_gradient; /* it evaluates log densities alone: EM_WANT_LOG_DENSITY */
+    bool optimises;        /* it is no sampler: its draws are not of the posterior */
+    bool by_model;         /* the model moves itself: no density, mass, or step size is used */
+    bool uses_noise;       /* wants context->noise */
     /* The metric that it moves by; NULL: the mass. Local. */
     em_metric_kind (*metric)(const void *options);
     /* Numbers per chain in block->extra; NULL: none. Local. */

@@ -1,0 +1,223 @@
+#include "model/external/evaluation_log.h"
+
+#include "base/memory.h"
+#include "base/text/json.h"
+#include "model/external/answer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+/* One line of the file: x [n], output [n_output], gradient [n] (NaN: none), and why it failed. */
+typedef struct record {
+    char why[sizeof((em_evaluation *)0)->why];
+    double number[];
+} record;
+
+struct em_evaluation_log {
+    char *path;
+    int file;
+    int64_t n, n_output, count, capacity; /* capacity: a power of 2, or 0 */
+    record **slot;                        /* [capacity], by the hash of x; NULL: free */
+};
+
+static uint64_t hash_of(const em_evaluation_log *log, const double *x)
+{
+    return XXH64(x, (size_t)log->n * sizeof *x, 0);
+}
+
+/* The slot of a position, or the free one where it belongs. */
+static record **slot_of(const em_evaluation_log *log, const double *x)
+{
+    const size_t bytes = (size_t)log->n * sizeof *x;
+    uint64_t i = hash_of(log, x);
+
+    while (log->slot[i & (uint64_t)(log->capacity - 1)] &&
+           memcmp(log->slot[i & (uint64_t)(log->capacity - 1)]->number, x, bytes) != 0)
+        i++;
+    return &log->slot[i & (uint64_t)(log->capacity - 1)];
+}
+
+static em_status grow(em_evaluation_log *log)
+{
+    record **old = log->slot;
+    const int64_t n_old = log->capacity;
+
+    if (2 * (log->count + 1) <= log->capacity)
+        return EM_OK;
+    log->capacity = n_old > 0 ? 2 * n_old : 1024;
+    const em_status status = em_allocate(log->capacity, sizeof *log->slot, &log->slot);
+    if (status) {
+        log->slot = old;
+        log->capacity = n_old;
+        return status;
+    }
+    for (int64_t i = 0; i < n_old; i++)
+        if (old[i])
+            *slot_of(log, old[i]->number) = old[i];
+    em_release(&old);
+    return EM_OK;
+}
+
+/* ---------------------------------------------------------------- reading */
+
+/* Whether a line has all that a record needs. */
+static bool read_record(const em_evaluation_log *log, const json_t *line, record *out)
+{
+    const char *why = json_string_value(json_object_get(line, "failed"));
+    double *output = out->number + log->n, *gradient = output + log->n_output;
+
+    if (!em_answer_numbers(json_object_get(line, "x"), log->n, out->number))
+        return false;
+    if (!em_answer_numbers(json_object_get(line, "gradient"), log->n, gradient))
+        for (int64_t i = 0; i < log->n; i++)
+            gradient[i] = NAN;
+    if (why)
+        snprintf(out->why, sizeof out->why, "%s", *why ? why : "failed");
+    return why || em_answer_numbers(json_object_get(line, "output"), log->n_output, output);
+}
+
+/* A position that is there twice, once without a gradient, keeps the later line. */
+static em_status take_line(em_evaluation_log *log, char *text)
+{
+    const size_t bytes = sizeof(record) + (size_t)(2 * log->n + log->n_output) * sizeof(double);
+    json_t *line = em_answer_parse(text);
+    record *read = NULL;
+    em_status status = line ? em_allocate(1, bytes, &read) : EM_OK;
+
+    if (!status && line && read_record(log, line, read))
+        status = grow(log);
+    else
+        em_release(&read);
+    if (!status && read) {
+        record **slot = slot_of(log, read->number);
+        log->count += !*slot;
+        em_release(slot);
+        *slot = read;
+        read = NULL;
+    }
+    em_release(&read);
+    json_decref(line);
+    return status;
+}
+
+static em_status read_all(em_evaluation_log *log)
+{
+    FILE *in = fopen(log->path, "r");
+    char *line = NULL;
+    size_t size = 0;
+    int64_t n_line = 0;
+    em_status status = EM_OK;
+
+    if (!in)
+        return EM_OK;
+    while (!status && getline(&line, &size, in) > 0) {
+        n_line += line[0] != '\n';
+        status = take_line(log, line);
+    }
+    if (!status && n_line > 1 && log->count == 0)
+        status = em_fail(EM_ECONFIG,
+                         "model.evaluation_log: found %s, none of whose %lld lines is an "
+                         "evaluation of this model: expected its own log, or another name",
+                         log->path, (long long)n_line);
+    free(line);
+    fclose(in);
+    return status;
+}
+
+em_status em_evaluation_log_open(const char *path, int64_t n, int64_t n_output,
+                                 em_evaluation_log **out)
+{
+    em_evaluation_log *log = NULL;
+    em_status status = em_allocate(1, sizeof *log, &log);
+
+    *out = log;
+    if (status)
+        return status;
+    *log = (em_evaluation_log){.file = -1, .n = n, .n_output = n_output};
+    status = em_copy_text(path, &log->path);
+    if (!status)
+        status = read_all(log);
+    if (status)
+        return status;
+    log->file = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+    if (log->file < 0 || write(log->file, "\n", 1) != 1) /* after a line that was cut short */
+        return em_fail(EM_ECONFIG, "model.evaluation_log: found %s, which cannot be written: %s",
+                       path, strerror(errno));
+    return EM_OK;
+}
+
+void em_evaluation_log_close(em_evaluation_log **out)
+{
+    em_evaluation_log *log = *out;
+
+    if (!log)
+        return;
+    if (log->file >= 0)
+        close(log->file);
+    for (int64_t i = 0; i < log->capacity; i++)
+        em_release(&log->slot[i]);
+    em_release_all(&log->slot, &log->path);
+    em_release(out);
+}
+
+bool em_evaluation_log_find(const em_evaluation_log *log, em_evaluation *evaluation)
+{
+    const record *found = log->capacity > 0 ? *slot_of(log, evaluation->x) : NULL;
+
+    if (!found)
+        return false;
+    const double *output = found->number + log->n, *gradient = output + log->n_output;
+    if (evaluation->gradient && !found->why[0] && isnan(gradient[0]))
+        return false;
+    memcpy(evaluation->why, found->why, sizeof evaluation->why);
+    memcpy(evaluation->output, output, (size_t)log->n_output * sizeof *output);
+    if (evaluation->gradient)
+        memcpy(evaluation->gradient, gradient, (size_t)log->n * sizeof *gradient);
+    return true;
+}
+
+/* ---------------------------------------------------------------- writing */
+
+static void write_numbers(FILE *out, const char *key, int64_t n, const double *x)
+{
+    fprintf(out, ", \"%s\": [", key);
+    for (int64_t i = 0; i < n; i++) {
+        fputs(i > 0 ? ", " : "", out);
+        if (isfinite(x[i]))
+            em_json_write_number(x[i], out);
+        else
+            fputs(isnan(x[i]) ? "null" : x[i] > 0 ? "\"inf\"" : "\"-inf\"", out);
+    }
+    fputc(']', out);
+}
+
+/* One write for each line, so that those of several ranks do not mix. */
+em_status em_evaluation_log_add(em_evaluation_log *log, const em_evaluation *e)
+{
+    char *text = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&text, &length);
+
+    if (!out)
+        return em_fail(EM_EMEMORY, "out of memory for a line of %s", log->path);
+    fprintf(out, "{\"chain\": %lld", (long long)e->chain);
+    write_numbers(out, "x", log->n, e->x);
+    if (e->why[0]) {
+        fputs(", \"failed\": ", out);
+        em_json_write_string(e->why, out);
+    } else
+        write_numbers(out, "output", log->n_output, e->output);
+    if (e->gradient && !e->why[0])
+        write_numbers(out, "gradient", log->n, e->gradient);
+    fprintf(out, ", \"seconds\": %.6g}\n", e->seconds);
+    const bool written = fclose(out) == 0 && write(log->file, text, length) == (ssize_t)length;
+    free(text);
+    return written ? EM_OK
+                   : em_fail(EM_EIO, "%s: could not be written: %s", log->path, strerror(errno));
+}

@@ -1,0 +1,105 @@
+#include "model/external/failures.h"
+
+#include "base/memory.h"
+#include "base/text/json.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MOST_NUMBERS = 12 }; /* of a position, in a list */
+
+struct em_failures {
+    int64_t first_chain, n_chain;
+    double *count; /* [n_chain] */
+    double *text;  /* [n_chain][EM_MOST_FAILURES] of EM_FAILURE_BYTES, as checkpoints keep them */
+    char first[256];
+};
+
+em_status em_failures_create(const em_model_context *context, em_failures **out)
+{
+    em_failures *failures = NULL;
+    em_status status = em_allocate(1, sizeof *failures, &failures);
+
+    *out = failures;
+    if (status)
+        return status;
+    failures->first_chain = context->first_chain;
+    failures->n_chain = context->n_chain;
+    status = em_allocate(context->n_chain, sizeof *failures->count, &failures->count);
+    return status ? status
+                  : em_allocate(context->n_chain * EM_MOST_FAILURES, EM_FAILURE_BYTES,
+                                &failures->text);
+}
+
+void em_failures_destroy(em_failures **failures)
+{
+    if (*failures)
+        em_release_all(&(*failures)->count, &(*failures)->text);
+    em_release(failures);
+}
+
+/* {"chain": 3, "position": [0.5, 2], "why": "..."} */
+static void print(char *out, int64_t chain, int64_t n, const double *x, const char *why)
+{
+    char reason[161];
+    FILE *to = fmemopen(out, EM_FAILURE_BYTES - 1, "w");
+
+    if (!to)
+        return;
+    snprintf(reason, sizeof reason, "%s", why);
+    fprintf(to, "{\"chain\": %lld, \"position\": [", (long long)chain);
+    for (int64_t i = 0; i < n && i < MOST_NUMBERS; i++) {
+        fputs(i > 0 ? ", " : "", to);
+        if (isfinite(x[i]))
+            em_json_write_number(x[i], to);
+        else
+            fputs("null", to);
+    }
+    fprintf(to, "%s], \"why\": ", n > MOST_NUMBERS ? ", \"...\"" : "");
+    em_json_write_string(reason, to);
+    fputc('}', to);
+    fclose(to);
+}
+
+void em_failures_add(em_failures *failures, int64_t chain, int64_t n, const double *x,
+                     const char *why)
+{
+    const int64_t own = chain - failures->first_chain;
+    char *text = (char *)(void *)failures->text;
+
+    if (!failures->first[0])
+        snprintf(failures->first, sizeof failures->first, "%s", why);
+    if (failures->n_chain == 0)
+        return;
+    /* Copies of tempered chains have other numbers. */
+    const int64_t c = own >= 0 && own < failures->n_chain ? own : chain % failures->n_chain;
+    text += c * EM_MOST_FAILURES * EM_FAILURE_BYTES;
+    if (failures->count[c]++ < EM_MOST_FAILURES)
+        print(text + ((int64_t)failures->count[c] - 1) * EM_FAILURE_BYTES, chain, n, x, why);
+}
+
+const double *em_failures_count(const em_failures *failures)
+{
+    return failures->count;
+}
+
+const char *em_failures_first(const em_failures *failures)
+{
+    return failures->first;
+}
+
+const char *em_failures_texts(const em_failures *failures)
+{
+    return (const char *)(const void *)failures->text;
+}
+
+em_status em_failures_visit(em_failures *failures, const em_visitor *visitor)
+{
+    const int64_t n = EM_MOST_FAILURES * EM_FAILURE_BYTES / (int64_t)sizeof(double);
+    const em_status status =
+        visitor->chains(visitor->context, "failed_evaluations", 1, failures->count);
+
+    return status ? status
+                  : visitor->chains(visitor->context, "failed_evaluation_texts", n, failures->text);
+}

@@ -1,0 +1,36 @@
+/*
+ * Evaluations of a model that failed: a simulation that broke off, took too long or gave no number.
+ * Each is a rejection of the position that was tried. They are counted, and the first ones of each
+ * chain are listed with their positions, in warmup too.
+ */
+#ifndef EM_MODEL_EXTERNAL_FAILURES_H
+#define EM_MODEL_EXTERNAL_FAILURES_H
+
+#include "emass/model.h"
+#include "emass/visitor.h"
+
+enum { EM_MOST_FAILURES = 4, EM_FAILURE_BYTES = 512 }; /* listed of a chain; of a text */
+
+typedef struct em_failures em_failures;
+
+/* For the chains of the context. Local. Errors: EM_EMEMORY. */
+em_status em_failures_create(const em_model_context *context, em_failures **out);
+void em_failures_destroy(em_failures **failures); /* NULL-safe */
+
+/* Counts a failure of a chain at x [n], and keeps it if it is one of the first. Local. */
+void em_failures_add(em_failures *failures, int64_t chain, int64_t n, const double *x,
+                     const char *why);
+
+/* How many each chain of this rank had, [n_chain], and what the first one on this rank since the
+ * start was; "". Local. */
+const double *em_failures_count(const em_failures *failures);
+const char *em_failures_first(const em_failures *failures);
+
+/* The lists of the chains of this rank, EM_MOST_FAILURES texts of EM_FAILURE_BYTES each, a JSON
+ * object or "". Local. */
+const char *em_failures_texts(const em_failures *failures);
+
+/* Passes counts and lists to a visitor. Collective. Errors: the visitor's. */
+em_status em_failures_visit(em_failures *failures, const em_visitor *visitor);
+
+#endif

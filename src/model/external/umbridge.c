@@ -1,0 +1,339 @@
+/*
+ * A model on a server that speaks UM-Bridge (Seelinger et al. 2023, protocol version 1.0): JSON
+ * over HTTP. The requests Info, InputSizes, OutputSizes and ModelInfo say at the start what there
+ * is; Evaluate and, where the server has it, Gradient are the evaluations. Ranks are dealt to
+ * servers in turn.
+ */
+#include "base/memory.h"
+#include "base/text.h"
+#include "model/external/answer.h"
+#include "model/external/http.h"
+#include "model/external/simulator.h"
+#include "par/world.h"
+
+#include <math.h>
+#include <string.h>
+
+extern const em_model_ops em_model_umbridge; /* at the end */
+
+typedef struct umbridge_options {
+    em_simulator_options common;
+    em_texts url;
+    char *server_model, *config;
+} umbridge_options;
+
+static const em_field fields[] = {
+    EM_TEXTS(umbridge_options, url,
+             .doc = "http://host:4242; a list: servers of one model, to which ranks are dealt",
+             .may_change = true),
+    EM_TEXT(umbridge_options, server_model, .fallback = "",
+            .doc = "name of the model on the server; none: the only one there"),
+    EM_JSON(umbridge_options, config, .fallback = "",
+            .doc = "{key: value}: handed to the server with each request"),
+    EM_ROW_AS("parameters", em_simulator_options, parameters, EM_FIELD_JSON, char *, .fallback = "",
+              .doc = EM_SIMULATOR_PARAMETERS_DOC "; none: theta, flat, as the server has it"),
+    EM_SIMULATOR_FIELDS,
+    {0}};
+
+enum { MOST_VECTORS = 1024 };
+
+typedef struct umbridge {
+    em_simulator base;
+    const umbridge_options *options;
+    em_http *http;
+    json_t *config;
+    const char *url, *name; /* the server of this rank, and the model there */
+    char *own_name;
+    int64_t n_in, n_out; /* input and output vectors */
+    int64_t in_size[MOST_VECTORS], out_size[MOST_VECTORS];
+} umbridge;
+
+/* ---------------------------------------------------------------- requests */
+
+static json_t *request_of(const umbridge *self)
+{
+    json_t *request = json_object();
+
+    json_object_set_new(request, "name", json_string(self->name));
+    json_object_set(request, "config", self->config);
+    return request;
+}
+
+/* Numbers as vectors of these sizes: [[1, 2], [3]]. */
+static json_t *vectors_of(int64_t n, const int64_t *size, const double *x)
+{
+    json_t *all = json_array();
+
+    for (int64_t i = 0; i < n; i++) {
+        json_t *one = json_array();
+        for (int64_t k = 0; k < size[i]; k++)
+            json_array_append_new(one, json_real(*x++));
+        json_array_append_new(all, one);
+    }
+    return all;
+}
+
+static em_status read_vector(const json_t *list, int64_t n, double *out)
+{
+    return em_answer_numbers(list, n, out)
+               ? EM_OK
+               : em_fail(EM_NONFINITE, "the server's output has %lld items, expected %lld numbers",
+                         (long long)json_array_size(list), (long long)n);
+}
+
+/* Posts a request, which it frees; NULL: none, by GET. */
+static em_status post(umbridge *self, const char *path, json_t *request, json_t **answer)
+{
+    const em_status status = em_http_post(self->http, self->url, path, request,
+                                          self->options->common.evaluation_timeout, answer);
+
+    json_decref(request);
+    return status;
+}
+
+static em_status ask_outputs(umbridge *self, const double *x, double *output)
+{
+    json_t *request = request_of(self), *answer = NULL;
+
+    json_object_set_new(request, "input", vectors_of(self->n_in, self->in_size, x));
+    em_status status = post(self, "Evaluate", request, &answer);
+    const json_t *list = json_object_get(answer, "output");
+    if (!status && (int64_t)json_array_size(list) != self->n_out)
+        status = em_fail(EM_NONFINITE, "the server's output has %lld vectors, expected %lld",
+                         (long long)json_array_size(list), (long long)self->n_out);
+    for (int64_t i = 0, at = 0; !status && i < self->n_out; at += self->out_size[i++])
+        status = read_vector(json_array_get(list, (size_t)i), self->out_size[i], output + at);
+    json_decref(answer);
+    return status;
+}
+
+/* Adds to gradient [in_size] what slopes by output vector `out` are by input vector `in`. */
+static em_status ask_gradient(umbridge *self, const double *x, int64_t in, int64_t out,
+                              const double *slope, double *gradient)
+{
+    json_t *request = request_of(self), *answer = NULL, *sens = json_array();
+    double *part = NULL;
+
+    for (int64_t k = 0; k < self->out_size[out]; k++)
+        json_array_append_new(sens, json_real(slope[k]));
+    json_object_set_new(request, "input", vectors_of(self->n_in, self->in_size, x));
+    json_object_set_new(request, "outWrt", json_integer(out));
+    json_object_set_new(request, "inWrt", json_integer(in));
+    json_object_set_new(request, "sens", sens);
+    em_status status = post(self, "Gradient", request, &answer);
+    if (!status)
+        status = em_allocate(self->in_size[in], sizeof *part, &part);
+    if (!status)
+        status = read_vector(json_object_get(answer, "output"), self->in_size[in], part);
+    for (int64_t k = 0; !status && k < self->in_size[in]; k++)
+        gradient[k] += part[k];
+    em_release(&part);
+    json_decref(answer);
+    return status;
+}
+
+static em_status evaluate(em_simulator *base, int64_t chain, const double *x, double *output,
+                          double *gradient)
+{
+    umbridge *self = (umbridge *)base;
+    em_status status = ask_outputs(self, x, output);
+
+    (void)chain;
+    if (status || !gradient)
+        return status;
+    memset(gradient, 0, (size_t)base->n * sizeof *gradient);
+    if (!isfinite(em_simulator_likelihood(base, output, base->slope)))
+        return EM_OK;
+    for (int64_t out = 0, from = 0; out < self->n_out; from += self->out_size[out++])
+        for (int64_t in = 0, at = 0; !status && in < self->n_in; at += self->in_size[in++])
+            status = ask_gradient(self, x, in, out, base->slope + from, gradient + at);
+    return status;
+}
+
+/* ---------------------------------------------------------------- what the server has */
+
+/* What goes wrong before the run is an error of the config. */
+static em_status at_start(const umbridge *self, em_status status)
+{
+    if (status <= 0)
+        return status;
+    const em_excerpt said = em_excerpt_of(em_error_text());
+    return em_fail(EM_ECONFIG, "model.url: no answer of a UM-Bridge server at %s: %s", self->url,
+                   said.text);
+}
+
+static em_status find_name(umbridge *self)
+{
+    json_t *answer = NULL;
+    const char *wanted = self->options->server_model;
+    em_status status = at_start(self, post(self, "Info", NULL, &answer));
+    const json_t *models = json_object_get(answer, "models");
+    const size_t n = json_array_size(models);
+    char names[256] = "";
+
+    for (size_t i = 0; i < n && !self->own_name && !status; i++) {
+        const char *name = json_string_value(json_array_get(models, i));
+        const size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s%s", i > 0 ? ", " : "", name ? name : "?");
+        if (name && (wanted ? strcmp(name, wanted) == 0 : n == 1))
+            status = em_copy_text(name, &self->own_name);
+    }
+    if (!status && !self->own_name)
+        status = em_fail(EM_ECONFIG, "model.server_model: found %s, expected one of %s: %s",
+                         wanted ? wanted : "none", self->url, *names ? names : "it has none");
+    self->name = self->own_name;
+    json_decref(answer);
+    return status;
+}
+
+static em_status read_sizes(umbridge *self, const char *path, const char *key, int64_t *n,
+                            int64_t *size)
+{
+    json_t *answer = NULL;
+    em_status status = at_start(self, post(self, path, request_of(self), &answer));
+    const json_t *list = json_object_get(answer, key);
+
+    *n = (int64_t)json_array_size(list);
+    if (!status && (*n < 1 || *n > MOST_VECTORS))
+        status = em_fail(EM_ECONFIG, "model.url: %s: %s: found %lld vectors, expected 1 to %d",
+                         self->url, key, (long long)*n, MOST_VECTORS);
+    for (int64_t i = 0; !status && i < *n; i++) {
+        size[i] = json_integer_value(json_array_get(list, (size_t)i));
+        if (size[i] < 1 || size[i] > 1000000)
+            status = em_fail(EM_ECONFIG, "model.url: %s: %s: found %lld, expected 1 to 1000000",
+                             self->url, key, (long long)size[i]);
+    }
+    json_decref(answer);
+    return status;
+}
+
+static em_status read_support(umbridge *self)
+{
+    json_t *answer = NULL;
+    em_status status = at_start(self, post(self, "ModelInfo", request_of(self), &answer));
+    const json_t *support = json_object_get(answer, "support");
+
+    if (!status && !json_is_true(json_object_get(support, "Evaluate")))
+        status = em_fail(EM_ECONFIG, "model.url: model %s of %s cannot be evaluated", self->name,
+                         self->url);
+    self->base.model.gradient =
+        json_is_true(json_object_get(support, "Gradient")) ? EM_GRADIENT_EXACT : EM_GRADIENT_NONE;
+    json_decref(answer);
+    return status;
+}
+
+static int64_t sum_of(int64_t n, const int64_t *x)
+{
+    int64_t sum = 0;
+
+    for (int64_t i = 0; i < n; i++)
+        sum += x[i];
+    return sum;
+}
+
+/* The parameters of the config, or those of the server, are what it takes. */
+static em_status fit_parameters(umbridge *self)
+{
+    const int64_t wanted = sum_of(self->n_in, self->in_size);
+    int64_t found = 0;
+
+    if (!self->base.options->parameters) {
+        self->base.n_input = self->n_in;
+        return em_inputs_of_sizes(self->n_in, self->in_size, &self->base.input);
+    }
+    for (int64_t i = 0; i < self->base.n_input; i++)
+        found += self->base.input[i].size;
+    return found == wanted
+               ? EM_OK
+               : em_fail(EM_ECONFIG,
+                         "model.parameters: found %lld numbers, expected the %lld that model %s of "
+                         "%s takes",
+                         (long long)found, (long long)wanted, self->name, self->url);
+}
+
+/* ---------------------------------------------------------------- life */
+
+static void destroy(em_model *model)
+{
+    umbridge *self = (umbridge *)model;
+
+    if (self) {
+        em_http_destroy(&self->http);
+        json_decref(self->config);
+        em_release(&self->own_name);
+        em_simulator_release(&self->base);
+    }
+    em_release(&self);
+}
+
+static em_status read_config(umbridge *self)
+{
+    json_error_t error;
+    const char *text = self->options->config;
+
+    self->config = text ? json_loads(text, 0, &error) : json_object();
+    return json_is_object(self->config)
+               ? EM_OK
+               : em_fail(EM_ECONFIG, "model.config: found %s, expected a mapping",
+                         text ? em_excerpt_of(text).text : "none");
+}
+
+static em_status set_up(umbridge *self, const em_model_context *context)
+{
+    const em_texts *url = &self->options->url;
+    em_status status = em_simulator_begin(&self->base, self->options, context);
+
+    if (!status && url->count == 0)
+        status = em_fail(EM_ECONFIG, "model.url: found an empty list, expected http://host:4242");
+    if (!status)
+        status = read_config(self);
+    if (!status)
+        status = em_http_create(&self->http);
+    if (status)
+        return status;
+    self->url = url->value[em_world_rank() % url->count];
+    self->base.evaluate = evaluate;
+    status = find_name(self);
+    if (!status)
+        status = read_sizes(self, "InputSizes", "inputSizes", &self->n_in, self->in_size);
+    if (!status)
+        status = read_sizes(self, "OutputSizes", "outputSizes", &self->n_out, self->out_size);
+    if (!status)
+        status = read_support(self);
+    if (!status)
+        status = fit_parameters(self);
+    return status ? status
+                  : em_simulator_end(&self->base, context, sum_of(self->n_out, self->out_size));
+}
+
+static em_status create(const void *options, const em_model_context *context, em_model **out)
+{
+    umbridge *self = NULL;
+    em_status status = em_allocate(1, sizeof *self, &self);
+
+    *out = NULL;
+    if (status)
+        return status;
+    self->options = options;
+    status = set_up(self, context);
+    if (status)
+        destroy(&self->base.model);
+    else
+        *out = &self->base.model;
+    return status;
+}
+
+const em_model_ops em_model_umbridge = {
+    .name = "umbridge",
+    .doc = "a model on a UM-Bridge server: a log density, or a forward model beside data",
+    .source = "Seelinger et al. (2023), JOSS 8(83), 4748",
+    .options_size = sizeof(umbridge_options),
+    .fields = fields,
+    .create = create,
+    .destroy = destroy,
+    .add_prior = em_simulator_add_prior,
+    .add_likelihood = em_simulator_add_likelihood,
+    .sampler = "slice",
+    .start = em_simulator_start,
+    .describe = em_simulator_describe,
+    .prior = &em_simulator_prior};

@@ -1,0 +1,139 @@
+/*
+ * Random-walk Metropolis with the pooled covariance (Metropolis et al. 1953; Haario, Saksman &
+ * Tamminen 2001; EQUATIONS 22), for a block of chains in lockstep. With W = L^-T L^-1 the inverse
+ * mass, which warmup learns from the draws of all chains and then freezes:
+ *
+ *     theta' = theta + eps L^-T z,  z ~ N(0, I);  accept with probability min(1, p(theta') /
+ *     p(theta))
+ *
+ * eps is adapted to the acceptance that is best in many dimensions, 0.234 (Roberts, Gelman & Gilks
+ * 1997): for a normal target eps is then 2.38 / sqrt(dim). An iteration has as many such steps as
+ * there are parameters, so that draws that follow each other are as far apart as those of kernels
+ * with gradients.
+ */
+#include "base/memory.h"
+#include "math/rng.h"
+#include "sampler/gradient_free/proposals.h"
+
+#include <math.h>
+
+extern const em_sampler_ops em_rwm;
+
+typedef struct rwm_options {
+    em_sampler_options common;
+    int64_t steps; /* INT64_MIN: the dimension */
+} rwm_options;
+
+static const em_field fields[] = {
+    EM_SAMPLER_FIELDS_WITH("adapt", "0.234", "5"),
+    EM_INT(rwm_options, steps, .minimum = 1, .maximum = 1e6, .fallback = "auto", .word = "auto",
+           .doc = "steps of an iteration, an evaluation each; auto: as many as parameters"),
+    {0}};
+
+typedef struct rwm_sampler {
+    em_sampler base;
+    int64_t steps;
+    em_proposals proposals; /* one row for each chain */
+    double *accepted;       /* [n_chain] acceptance probabilities of an iteration, summed */
+} rwm_sampler;
+
+static void rwm_destroy(em_sampler *base)
+{
+    rwm_sampler *s = (rwm_sampler *)base;
+
+    if (s) {
+        em_proposals_release(&s->proposals);
+        em_release(&s->accepted);
+    }
+    em_release(&s);
+}
+
+static em_status rwm_create(const void *options, int64_t n_chain, int64_t dim, em_sampler **out)
+{
+    const int64_t given = ((const rwm_options *)options)->steps;
+    rwm_sampler *s = NULL;
+    em_status status = em_allocate(1, sizeof *s, &s);
+
+    *out = NULL;
+    status = status ? status : em_proposals_create(n_chain, dim, &s->proposals);
+    status = status ? status : em_allocate(n_chain, sizeof(double), &s->accepted);
+    if (status) {
+        rwm_destroy((em_sampler *)s);
+        return status;
+    }
+    s->base.ops = &em_rwm;
+    s->steps = given == INT64_MIN ? dim : given;
+    *out = &s->base;
+    return EM_OK;
+}
+
+/* Proposal `number` of the iteration from where each chain stands, evaluated. */
+static em_status rwm_propose(rwm_sampler *s, const em_step_context *context, const em_block *block,
+                             int64_t number)
+{
+    em_proposals *to = &s->proposals;
+
+    for (int64_t c = 0; c < block->n_chain; c++)
+        em_proposals_draw(to, context, block->chain[c], number, c);
+    em_mass_apply(context->mass, EM_MAP_UNWHITEN, block->n_chain, to->z, to->direction);
+    for (int64_t c = 0; c < block->n_chain; c++)
+        em_proposals_move(to, block->theta + c * block->stride, context->step_size[c], c);
+    return em_proposals_evaluate(to, context->posterior, block->n_chain, block->chain);
+}
+
+/* min(1, p' / p); 0 where there is no density. */
+static double rwm_acceptance(const rwm_sampler *s, const em_block *block, int64_t c)
+{
+    const double log_density = s->proposals.log_density[c];
+
+    return isfinite(log_density) ? exp(fmin(0, log_density - block->log_density[c])) : 0;
+}
+
+static em_status rwm_step(em_sampler *base, const em_step_context *context, em_block *block)
+{
+    rwm_sampler *s = (rwm_sampler *)base;
+
+    for (int64_t c = 0; c < block->n_chain; c++)
+        s->accepted[c] = 0;
+    for (int64_t k = 0; k < s->steps; k++) {
+        const em_status status = rwm_propose(s, context, block, k);
+        if (status)
+            return status;
+        for (int64_t c = 0; c < block->n_chain; c++) {
+            const em_stream stream = {context->seed, (uint64_t)block->chain[c],
+                                      (uint64_t)context->iteration, EM_RNG_ACCEPT};
+            const double acceptance = rwm_acceptance(s, block, c);
+            s->accepted[c] += acceptance;
+            if (em_uniform(&stream, (uint64_t)k) < acceptance)
+                em_proposals_accept(&s->proposals, c, block, c);
+        }
+    }
+    for (int64_t c = 0; c < block->n_chain; c++)
+        em_proposals_record(context, block, c, s->accepted[c] / (double)s->steps, (double)s->steps);
+    return EM_OK;
+}
+
+static em_status rwm_probe(em_sampler *base, const em_step_context *context, const em_block *block,
+                           double *acceptance)
+{
+    rwm_sampler *s = (rwm_sampler *)base;
+    const em_status status = rwm_propose(s, context, block, 0);
+
+    for (int64_t c = 0; !status && c < block->n_chain; c++)
+        acceptance[c] = rwm_acceptance(s, block, c);
+    return status;
+}
+
+const em_sampler_ops em_rwm = {
+    .name = "rwm",
+    .doc = "random-walk Metropolis with the pooled covariance: needs no gradient",
+    .source = "Metropolis et al. 1953; Haario et al. 2001; Roberts, Gelman & Gilks 1997",
+    .options_size = sizeof(rwm_options),
+    .fields = fields,
+    .stats = em_proposals_stats,
+    .create = rwm_create,
+    .destroy = rwm_destroy,
+    .step = rwm_step,
+    .probe = rwm_probe,
+    .without_gradient = true,
+};
