@@ -17,6 +17,7 @@
 #include "adaptation/mass_window/mass_options.h"
 #include "emass/visitor.h"
 #include "par/grid.h"
+#include "posterior/noncentring.h"
 #include "sampler/kernel/sampler.h"
 
 typedef struct em_adapt em_adapt;
@@ -95,6 +96,16 @@ const em_noise *const *em_adapt_noise(const em_adapt *adapt);  /* NULL until the
  * Errors: those of the sampler, agreed. */
 em_status em_adapt_start(em_adapt *adapt, em_sampler *sampler, em_posterior *posterior,
                          em_block *block, const double *inverse_curvature);
+
+/* One iteration of the kernel, in the coordinates that were learned. `context` is of the model's.
+ * Local, but the posterior may sum over shards. Errors: those of the kernel. */
+em_status em_adapt_step(em_adapt *adapt, em_sampler *sampler, const em_step_context *context,
+                        em_block *block);
+
+/* The map of non-centred parameters that the chains of all ranks move by; NULL: they move in the
+ * model's coordinates. Sets a first one, of an earlier run. Local. Errors: EM_EDATA, EM_ECONFIG. */
+const em_noncentring *em_adapt_noncentring(const em_adapt *adapt);
+em_status em_adapt_begin_noncentred(em_adapt *adapt, const em_noncentring_row *row);
 
 /* Adds the draws and statistics of warmup iteration `iteration` (from 0), which are in the block.
  * Local, but the estimate of gradient noise evaluates gradients of the target. Errors: EM_EMODEL.

@@ -11,6 +11,7 @@
 #include "adaptation/trajectory/trajectory_criterion.h"
 #include "adaptation/trajectory/tree_depth.h"
 #include "mass/estimator.h"
+#include "posterior/noncentring.h"
 
 /* Chains that share one mass and step size. */
 typedef struct em_pool {
@@ -95,6 +96,19 @@ typedef struct em_tree_depths {
     double *count;    /* [n_local_chain][EM_DEPTHS] trees since the last update */
 } em_tree_depths;
 
+/* Non-centred coordinates, in which kernels move and the mass is learned. The block and the window
+ * of draws are always in the model's. */
+typedef struct em_noncentred {
+    em_noncentring map;
+    em_noncentring_row *found; /* [dim] what the last search found, or the former map */
+    em_posterior *posterior;   /* in these coordinates, from the first step that needs it */
+    /* The start of a step: in these coordinates, and as the model has it. [n_local_chain][stride]
+     */
+    double *theta, *from, *gradient;
+    double *log_density; /* [n_local_chain] likewise */
+    double *row;         /* [2][dim] a draw and its gradient */
+} em_noncentred;
+
 struct em_adapt {
     const em_mass_options *options;
     const em_sampler_options *sampler_options;
@@ -132,6 +146,7 @@ struct em_adapt {
     const em_learner *learner[EM_MOST_LEARNERS];
     int n_learner;
     em_gradient_noise *noise;   /* NULL: neither the estimator nor the kernel uses it */
+    em_noncentred *noncentred;  /* NULL: coordinates stay the model's */
     em_tree_depths *tree_depth; /* NULL: fewer than EM_MANY_CHAINS, or no initial phase */
     double (*thermostat)(const em_step_context *, const em_block *, int64_t); /* NULL: Q is given */
 
@@ -237,6 +252,32 @@ bool em_is_sample(const em_adapt *adapt, const em_block *block, int64_t chain);
  * the S_count rule too. Local. */
 void em_collect(em_adapt *adapt, const em_block *block, int64_t chain, bool subsample,
                 double *accumulator);
+
+/* ---------------------------------------------------------------- non-centred coordinates */
+
+/* Sets them up, where the mass is dense and made from draws that are kept. Local. Errors:
+ * EM_EMEMORY. */
+em_status em_noncentred_create(em_adapt *adapt);
+void em_noncentred_destroy(em_adapt *adapt);
+
+/* Whether coordinates are other than the model's now. Local. */
+static inline bool em_is_noncentred(const em_adapt *adapt)
+{
+    return adapt->noncentred && adapt->noncentred->map.n_child > 0;
+}
+
+/* Learns them from the window's draws, before the mass is. Collective. Errors: EM_EMEMORY, agreed.
+ */
+em_status em_learn_noncentring(em_adapt *adapt);
+
+/* Takes the former ones again: the mass that belongs to the new ones was refused. Local. */
+em_status em_forget_noncentring(em_adapt *adapt);
+
+/* A draw and its gradient [2][dim] in these coordinates; `row` itself where they are the model's.
+ * Local. */
+const double *em_noncentred_draw(const em_adapt *adapt, const double *row);
+
+em_status em_noncentred_visit(em_adapt *adapt, const em_visitor *visitor); /* Collective. */
 
 /* ---------------------------------------------------------------- the step size */
 

@@ -252,6 +252,8 @@ em_status em_adapt_visit(em_adapt *adapt, int64_t done, const em_visitor *visito
     if (!status)
         status = visit_masses(adapt, visitor, rows);
     if (!status)
+        status = em_noncentred_visit(adapt, visitor);
+    if (!status)
         status =
             visit_member(adapt, visitor, "centre", adapt->dim, offsetof(em_pool, centre), rows);
     if (!status)

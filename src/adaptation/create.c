@@ -308,6 +308,8 @@ static em_status set_up(em_adapt *adapt, const em_sampler_ops *sampler, int64_t 
     if (!status && em_learns(adapt) && (adapt->form.most_rank > 0 || adapt->keeps_draws))
         status = create_window(adapt);
     if (!status)
+        status = em_noncentred_create(adapt);
+    if (!status)
         em_publish_to_chains(adapt);
     return status;
 }
@@ -362,6 +364,7 @@ void em_adapt_destroy(em_adapt **out)
         em_schedule_destroy(&adapt->windows->schedule);
     em_gradient_noise_destroy(&adapt->noise);
     em_window_release(&adapt->window);
+    em_noncentred_destroy(adapt);
     em_release(&adapt->part);
     for (int i = 0; i < adapt->n_owned; i++)
         em_release(&adapt->owned[i]);

@@ -140,6 +140,9 @@ void em_adapt_summarise(const em_adapt *adapt, size_t bytes, char *out)
                   fmax(1, ceil(drawn->time / adapt->pools->step_size)));
     else if (adapt->plan->learned)
         em_append(bytes, out, "; curvature varies, so that nuts draws");
+    if (em_is_noncentred(adapt))
+        em_append(bytes, out, "; %lld %s non-centred", (long long)adapt->noncentred->map.n_child,
+                  adapt->noncentred->map.n_child == 1 ? "parameter" : "parameters");
     if (phase->n_reinitialised > 0)
         em_append(bytes, out, "; %lld %s took the position of another, the last at %lld",
                   (long long)phase->n_reinitialised,
@@ -155,6 +158,7 @@ double em_adapt_bytes(const em_adapt *adapt)
     const double sums = (double)adapt->n_accumulator;
     const double each = (double)adapt->n_segment * sums +
                         (double)(adapt->window.n_slot * 2 * adapt->dim) +
+                        (double)(adapt->noncentred ? 3 * adapt->stride + 1 : 0) +
                         (double)(adapt->plan ? adapt->plan->initial : 0);
     const double mass = (double)adapt->form.ops->size(&adapt->form);
 

@@ -91,8 +91,10 @@ static void add_draws(const em_adapt *adapt, int64_t chain, double *sums)
 
     for (int64_t slot = 0; slot < adapt->window.n_slot; slot++) {
         const double *row = em_window_sample(&adapt->window, adapt->grid, number, slot);
-        if (row)
-            em_add_sample(adapt, chain, &(em_observation){row, row + adapt->dim, NULL, NULL}, sums);
+        if (!row)
+            continue;
+        row = em_noncentred_draw(adapt, row);
+        em_add_sample(adapt, chain, &(em_observation){row, row + adapt->dim, NULL, NULL}, sums);
     }
 }
 
@@ -143,11 +145,15 @@ static void recentre(em_adapt *adapt)
 em_status em_learn_from_window(em_adapt *adapt, int64_t done)
 {
     em_pool *pool = adapt->pools;
-    em_status status = pool_window(adapt, done);
+    em_status status = adapt->noncentred ? em_learn_noncentring(adapt) : EM_OK;
 
+    if (!status)
+        status = pool_window(adapt, done);
     adapt->s_count = em_grid_n_chain(adapt->grid) * (done - em_warmup_window_begin(done));
     if (!status)
         status = em_pooled_m_step(adapt, done);
+    if (!status && adapt->noncentred && em_was_refused(adapt, pool))
+        return em_forget_noncentring(adapt);
     if (!status && !em_was_refused(adapt, pool)) {
         recentre(adapt);
         if (adapt->adapts_step)

@@ -29,11 +29,17 @@ struct em_posterior {
     /* Where minibatches are summed part by part: their rows in the order of the parts, and how many
      * rows are in the parts up to each. */
     int64_t *grouped, *end;
-    em_posterior *parent; /* of a part of the parameters, or of a tempered posterior; else NULL */
+    em_posterior
+        *parent; /* of a part of the parameters, a tempered or a non-centred one; else NULL */
     /* Of a tempered posterior, else NULL: it answers, and frees what it has, by itself. */
     em_tempering_panel *tempering;
     em_status (*answer)(em_posterior *posterior, const em_query *query);
     void (*release)(em_posterior *posterior);
+    /* Of one in non-centred coordinates: the map, the chains that it is not for, and the log
+     * Jacobians [n_chain] of a panel. */
+    const struct em_noncentring *noncentring;
+    const bool *centred;
+    double *log_jacobian;
     /* Of a part of the parameters: */
     const em_parameters *block;
     const double *held; /* [n_chain][stride] where the chains stand, from first_chain on */

@@ -8,6 +8,7 @@ static const char *const estimators[] = {"none",     "momentum", "fisher", "vari
 static const char *const structures[] = {"auto",           "diag",     "dense",
                                          "block_diagonal", "low_rank", NULL};
 static const char *const shares[] = {"all", "none", NULL};
+static const char *const noncentrings[] = {"auto", "off", NULL};
 static const char *const rules[] = {"fixed", "interval", NULL};
 
 const em_field em_mass_fields[] = {
@@ -63,6 +64,10 @@ const em_field em_mass_fields[] = {
         em_mass_options, rescue, .fallback = "false",
         .doc = "in warmup, a chain that cannot move at any step size takes the position of another "
                "chain (hmc, nuts, walnuts)"),
+    EM_CHOICE(em_mass_options, noncentring, .fallback = "auto", .choices = noncentrings,
+              .doc = "auto: where draws of warmup show that the scale of parameters depends on "
+                     "another one, hmc, nuts and walnuts move in non-centred coordinates; off: "
+                     "never"),
     {0}};
 
 /* All but the first two rows, which are of the run as a whole. */

@@ -10,6 +10,7 @@
 typedef struct em_mass_options {
     char *from;  /* file of an earlier run whose mass and step size are the first ones; or NULL */
     bool rescue; /* outlying chains that cannot move are reinitialised */
+    int noncentring;            /* em_noncentring_choice */
     bool from_positions;        /* its last draws are where the chains begin */
     int estimator;              /* index into em_estimators */
     int structure;              /* em_structure_choice */
@@ -33,6 +34,7 @@ enum em_structure_choice {
     EM_STRUCTURE_LOW_RANK
 };
 enum em_share_choice { EM_SHARE_ALL, EM_SHARE_NONE };
+enum em_noncentring_choice { EM_NONCENTRING_AUTO, EM_NONCENTRING_OFF };
 enum em_s_count_choice { EM_S_COUNT_FIXED, EM_S_COUNT_INTERVAL };
 
 extern const em_field em_mass_fields[];            /* adaptation/mass_window/mass_options.c */

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "io/draws/reader.h"
 #include "par/world.h"
+#include "posterior/noncentring.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -201,6 +202,26 @@ static em_status read_trajectory(const source *from, em_initial *out)
     return status;
 }
 
+/* Runs in the model's coordinates leave none. */
+static em_status read_noncentring(const source *from, int64_t dim, em_initial *out)
+{
+    int64_t count = 0;
+
+    return has(from, "noncentring")
+               ? read_numbers(from, "noncentring", dim * EM_NONCENTRING_NUMBERS, &count,
+                              &out->noncentring)
+               : EM_OK;
+}
+
+/* Gives it to all ranks. Collective. */
+static em_status share_noncentring(int64_t dim, em_initial *out)
+{
+    int64_t count = out->noncentring ? dim * EM_NONCENTRING_NUMBERS : 0;
+
+    em_broadcast(&count, sizeof count);
+    return count > 0 ? share_array(&count, &out->noncentring) : EM_OK;
+}
+
 em_status em_initial_load(const char *path, const char *block, int64_t dim, em_initial *out)
 {
     source from = {.path = path};
@@ -217,6 +238,8 @@ em_status em_initial_load(const char *path, const char *block, int64_t dim, em_i
             status = read_step_size(&from, out);
         if (!status)
             status = read_trajectory(&from, out);
+        if (!status)
+            status = read_noncentring(&from, dim, out);
     }
     status = em_agree(status);
     if (!status) {
@@ -224,6 +247,8 @@ em_status em_initial_load(const char *path, const char *block, int64_t dim, em_i
         em_broadcast(&out->time, sizeof out->time);
         em_broadcast(&out->jitter, sizeof out->jitter);
         status = share_mass(path, dim, &found, out);
+        if (!status)
+            status = share_noncentring(dim, out);
     } else
         em_release(&found.blocks.value);
     em_release(&found.number);
@@ -233,6 +258,7 @@ em_status em_initial_load(const char *path, const char *block, int64_t dim, em_i
 void em_initial_release(em_initial *initial)
 {
     em_mass_destroy(&initial->mass);
+    em_release(&initial->noncentring);
     em_release(&initial->blocks.value);
 }
 

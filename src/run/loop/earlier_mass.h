@@ -11,6 +11,8 @@ typedef struct em_initial {
     em_reals blocks; /* of block_diagonal: their sizes; owned */
     double step_size;
     double time, jitter; /* of trajectories; NaN: it says nothing of them */
+    double *noncentring; /* [dim] em_noncentring_row; NULL: chains moved in the model's coordinates;
+                            owned */
 } em_initial;
 
 /* Reads the final mass and the mean step size of the file: of its only sampler, or (not NULL) of

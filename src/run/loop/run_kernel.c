@@ -234,7 +234,7 @@ static em_status step(const em_kernel *kernel, int64_t iteration, bool warmup)
     em_status status = reevaluate(kernel);
 
     if (status >= 0)
-        status = kernel->sampler->ops->step(kernel->sampler, &context, kernel->block);
+        status = em_adapt_step(kernel->adapt, kernel->sampler, &context, kernel->block);
     if (status >= 0 && adapts(kernel, iteration))
         status = em_adapt_observe(kernel->adapt, kernel->posterior, kernel->block, iteration);
     return status < 0 ? status : EM_OK;

@@ -124,6 +124,9 @@ static em_status begin_adaptation(em_engine *engine, em_kernel *kernel)
     if (!status && earlier)
         status = em_agree(em_adapt_begin_with(kernel->adapt, initial.mass, initial.step_size,
                                               initial.time, initial.jitter));
+    if (!status && initial.noncentring)
+        status = em_agree(em_adapt_begin_noncentred(
+            kernel->adapt, (const em_noncentring_row *)initial.noncentring));
     kernel->mass.blocks = kernel->options->mass->blocks;
     em_release(&own);
     em_initial_release(&initial);

@@ -179,6 +179,21 @@ static em_status put_mass(em_output *output, const em_adapt *adapt, const char *
     return status;
 }
 
+/* Writes the map of non-centred parameters, where chains move by one: a row of each unconstrained
+ * parameter, as posterior/noncentring.h has it. */
+static em_status put_noncentring(em_output *output, const em_adapt *adapt, const char *group)
+{
+    const em_noncentring *map = em_adapt_noncentring(adapt);
+    const em_variable variable = {.name = "noncentring",
+                                  .n_axes = 2,
+                                  .shape = {map ? map->dim : 0, EM_NONCENTRING_NUMBERS},
+                                  .axis = {"unconstrained", "of_map"},
+                                  .label = {NULL, em_noncentring_name}};
+
+    return map ? em_writer_put_array(output->writer, group, &variable, (const double *)map->row)
+               : EM_OK;
+}
+
 /* Writes the step size of each chain. */
 static em_status put_step_size(em_output *output, const em_adapt *adapt, const char *group)
 {
@@ -263,5 +278,7 @@ em_status em_output_put_learned(em_output *output, const em_adapt *adapt, const 
         status = put_trajectory(output, adapt, group.text);
     if (!status)
         status = put_mass(output, adapt, group.text);
+    if (!status)
+        status = put_noncentring(output, adapt, group.text);
     return status ? status : put_step_size(output, adapt, group.text);
 }

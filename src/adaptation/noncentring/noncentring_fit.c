@@ -1,0 +1,439 @@
+#include "adaptation/noncentring/noncentring_fit.h"
+
+#include "math/order.h"
+
+#include <math.h>
+#include <string.h>
+
+/* In standard deviations of the log scale. */
+static const double degree_step = 0.1;
+
+/* The correlation of a log derivative with a log scale that lets a parameter join its group. */
+static const double joins = 0.12;
+
+/* Gains in log likelihood of a draw: of a parameter with a degree of its own, or with that of its
+ * group; of a location, for each parameter. */
+static const double least_gain = 0.04, least_of_shared = 0.01, least_of_location = 0.02;
+
+/* ---------------------------------------------------------------- weighted regression */
+
+static double weighted_product(const em_group_search *s, const double *x, const double *y)
+{
+    double sum = 0;
+
+    for (int64_t r = 0; r < s->n; r++)
+        sum += s->weight[r] * x[r] * y[r];
+    return sum;
+}
+
+/* Takes what is along the first `n` vectors of the basis away from x; coefficient NULL: not wanted.
+ */
+static void project_out(const em_group_search *s, int n, double *x, double *coefficient)
+{
+    for (int q = 0; q < n; q++) {
+        const double *basis = s->basis + q * s->n;
+        const double c = weighted_product(s, basis, x);
+        for (int64_t r = 0; r < s->n; r++)
+            x[r] -= c * basis[r];
+        if (coefficient)
+            coefficient[q] = c;
+    }
+}
+
+/* Adds a regressor to a basis of n that is orthonormal under the weights; its coefficients in the
+ * basis go into column n of `triangle`. Returns the number of vectors: n where it is dependent. */
+static int add_regressor(em_group_search *s, int n, double *x,
+                         double (*triangle)[EM_MOST_REGRESSORS])
+{
+    double along[EM_MOST_REGRESSORS];
+    const double before = weighted_product(s, x, x);
+
+    project_out(s, n, x, along);
+    const double length = sqrt(weighted_product(s, x, x));
+    if (!(length * length > 1e-10 * before))
+        return n;
+    for (int64_t r = 0; r < s->n; r++)
+        s->basis[n * s->n + r] = x[r] / length;
+    for (int q = 0; triangle && q < n; q++)
+        triangle[q][n] = along[q];
+    if (triangle)
+        triangle[n][n] = length;
+    return n + 1;
+}
+
+/* The weights at degree a, and the basis of e^(a s), the constant and the free locations, in this
+ * order. Returns their number; `added[j]`: that of each, or -1. */
+static int prepare(em_group_search *s, const em_group_fit *f, double a,
+                   double (*triangle)[EM_MOST_REGRESSORS], int added[EM_MOST_REGRESSORS])
+{
+    const double *scale = s->x + f->scale * s->n;
+    int n = 0;
+
+    for (int64_t r = 0; r < s->n; r++) {
+        s->weight[r] = exp(-2 * a * scale[r]) / (double)s->n;
+        s->column[r] = exp(a * scale[r]);
+    }
+    n = add_regressor(s, 0, s->column, triangle);
+    for (int j = -1; j < f->where.n; j++) {
+        const int before = n;
+        if (j < 0 ? !f->where.has_constant : f->where.is_one[j]) {
+            added[j + 1] = -1;
+            continue;
+        }
+        for (int64_t r = 0; r < s->n; r++)
+            s->column[r] = j < 0 ? 1 : s->x[f->where.of[j] * s->n + r] + s->mean[f->where.of[j]];
+        n = add_regressor(s, n, s->column, triangle);
+        added[j + 1] = n > before ? before : -1;
+    }
+    return n;
+}
+
+/* What the locations with coefficient 1 leave of child i. */
+static void leave_of_child(const em_group_search *s, const em_locations *where, int64_t i,
+                           double *out)
+{
+    double shift = s->mean[i];
+
+    memcpy(out, s->x + i * s->n, (size_t)s->n * sizeof *out);
+    for (int j = 0; j < where->n; j++) {
+        const double *x = s->x + where->of[j] * s->n;
+        if (!where->is_one[j])
+            continue;
+        shift -= s->mean[where->of[j]];
+        for (int64_t r = 0; r < s->n; r++)
+            out[r] -= x[r];
+    }
+    for (int64_t r = 0; r < s->n; r++)
+        out[r] += shift;
+}
+
+/* ---------------------------------------------------------------- locations */
+
+/* Whether parameter p may be what group `f`, which is not made yet, depends on. `users`: bits of
+ * the groups that depend on its children. */
+static bool may_use(const em_group_search *s, uint32_t users, int64_t p)
+{
+    return s->sd[p] > 0 && !(s->group_of[p] >= 0 && (users >> s->group_of[p] & 1));
+}
+
+/* Which of the children p is; -1: none. */
+static int64_t child_at(const em_group_fit *f, int64_t p)
+{
+    int64_t c = 0;
+
+    while (c < f->n && f->child[c] != p)
+        c++;
+    return c < f->n ? c : -1;
+}
+
+static bool is_location(const em_locations *where, int64_t p)
+{
+    for (int j = 0; j < where->n; j++)
+        if (where->of[j] == p)
+            return true;
+    return false;
+}
+
+static void remove_child(em_group_fit *f, int64_t c)
+{
+    f->n--;
+    for (; c < f->n; c++) {
+        f->child[c] = f->child[c + 1];
+        f->degree[c] = f->degree[c + 1];
+        f->gain[c] = f->gain[c + 1];
+    }
+}
+
+/* Groups that depend on one of the parameters, directly or not. */
+uint32_t em_group_users(const em_group_search *s, const em_group_fit *f)
+{
+    uint32_t users = 0;
+
+    for (int64_t c = 0; c < f->n; c++)
+        users |= s->used_by[f->child[c]];
+    for (int g = 0; g < s->n_group; g++)
+        if (s->group[g].depends & users)
+            users |= (uint32_t)1 << g;
+    return users;
+}
+
+/* The gain in log likelihood of a draw, over the group but for child `but`, of a regressor that is
+ * in s->column, less what is along the basis. *of_one: with coefficient 1. left [f->n][n]:
+ * residuals. */
+static double gain_of(const em_group_search *s, const em_group_fit *f, int64_t but,
+                      const double *left, double *of_one)
+{
+    const double square = weighted_product(s, s->column, s->column);
+    double gain = 0;
+
+    *of_one = 0;
+    for (int64_t c = 0; c < f->n; c++) {
+        const double *y = left + c * s->n;
+        if (c == but)
+            continue;
+        const double v = weighted_product(s, y, y), xy = weighted_product(s, s->column, y);
+        gain -= 0.5 * log(fmax(1 - xy * xy / (square * v), 1e-12));
+        *of_one -= 0.5 * log(fmax((v - 2 * xy + square) / v, 1e-12));
+    }
+    return gain;
+}
+
+/* Residuals of all children at the weights and the basis that are set. */
+static void residuals(em_group_search *s, const em_group_fit *f, int n, double *left)
+{
+    for (int64_t c = 0; c < f->n; c++) {
+        leave_of_child(s, &f->where, f->child[c], left + c * s->n);
+        project_out(s, n, left + c * s->n, NULL);
+    }
+}
+
+/* A regressor that may be added; p -1: the constant. */
+typedef struct proposal {
+    int64_t p;
+    double gain, of_one;
+} proposal;
+
+/* What p gains as a location. A child that becomes one loses its own gain. */
+static proposal propose(em_group_search *s, const em_group_fit *f, int n, int64_t p,
+                        const double *left)
+{
+    const int64_t child = p < 0 ? -1 : child_at(f, p);
+    proposal out = {.p = p};
+
+    for (int64_t r = 0; r < s->n; r++)
+        s->column[r] = p < 0 ? 1 : s->x[p * s->n + r] + s->mean[p];
+    const double before = weighted_product(s, s->column, s->column);
+    project_out(s, n, s->column, NULL);
+    if (!(weighted_product(s, s->column, s->column) > 1e-6 * before))
+        return out;
+    out.gain = gain_of(s, f, child, left, &out.of_one);
+    if (child >= 0) {
+        out.gain -= f->gain[child];
+        out.of_one -= f->gain[child];
+    }
+    return out;
+}
+
+/* Adds the regressor that gains most, where that is enough. */
+static bool add_location(em_group_search *s, em_group_fit *f, double a, uint32_t users,
+                         double *left)
+{
+    const double enough = least_of_location * (double)f->n;
+    double triangle[EM_MOST_REGRESSORS][EM_MOST_REGRESSORS];
+    int added[EM_MOST_REGRESSORS];
+    proposal best = {.p = -2, .gain = enough};
+    const int n = prepare(s, f, a, triangle, added);
+
+    residuals(s, f, n, left);
+    for (int64_t p = -1; p < s->dim && f->n > 0; p++) {
+        if (p < 0 ? f->where.has_constant
+                  : f->where.n == EM_MOST_LOCATIONS || !may_use(s, users, p) ||
+                        is_location(&f->where, p))
+            continue;
+        const proposal other = propose(s, f, n, p, left);
+        if (fmax(other.gain, other.of_one) > fmax(best.gain, best.of_one))
+            best = other;
+    }
+    if (best.p == -1)
+        f->where.has_constant = true;
+    if (best.p >= 0) {
+        f->where.is_one[f->where.n] = best.of_one >= best.gain - enough;
+        f->where.of[f->where.n++] = best.p;
+        if (child_at(f, best.p) >= 0)
+            remove_child(f, child_at(f, best.p));
+    }
+    return best.p >= -1;
+}
+
+/* ---------------------------------------------------------------- degrees */
+
+static double median_degree(const em_group_fit *f, double *scratch)
+{
+    memcpy(scratch, f->degree, (size_t)f->n * sizeof *scratch);
+    em_sort_numbers(f->n, scratch);
+    return em_sorted_median(f->n, scratch);
+}
+
+/* The top of the parabola through three values at -1, 0, 1. */
+static double vertex(const double *y)
+{
+    const double bend = y[-1] - 2 * y[0] + y[1];
+
+    return bend < 0 ? fmax(-0.5, fmin(0.5, 0.5 * (y[-1] - y[1]) / bend)) : 0;
+}
+
+/* The degree at the top of a profile, in steps from 0; false: it has none. */
+static bool top_of(const double *y, double *degree, int *at)
+{
+    *at = EM_DEGREES;
+    for (int q = 0; q < EM_N_DEGREE; q++)
+        *at = y[q] > y[*at] ? q : *at;
+    if (*at == 0 || *at == EM_N_DEGREE - 1)
+        return false;
+    *degree = *at - EM_DEGREES + vertex(y + *at);
+    return true;
+}
+
+/* One degree for all children, where it serves as well as one for each: their gains are then those
+ * at this degree. */
+static bool share_degree(em_group_fit *f, double step)
+{
+    double sum[EM_N_DEGREE] = {0}, loss = 0, degree;
+    int at;
+
+    for (int64_t c = 0; c < f->n; c++)
+        for (int q = 0; q < EM_N_DEGREE; q++)
+            sum[q] += f->profile[c * EM_N_DEGREE + q];
+    if (!top_of(sum, &degree, &at))
+        return false;
+    for (int64_t c = 0; c < f->n; c++)
+        loss += f->profile[c * EM_N_DEGREE + EM_DEGREES] + f->gain[c] -
+                f->profile[c * EM_N_DEGREE + at];
+    if (!(loss < least_of_location * (double)f->n))
+        return false;
+    for (int64_t c = 0; c < f->n; c++) {
+        f->degree[c] = degree * step;
+        f->gain[c] = f->profile[c * EM_N_DEGREE + at] - f->profile[c * EM_N_DEGREE + EM_DEGREES];
+    }
+    return true;
+}
+
+/* Degrees and gains of all children from their likelihoods. */
+static void fit_degrees(em_group_search *s, em_group_fit *f)
+{
+    const double step = degree_step / s->sd[f->scale];
+    double triangle[EM_MOST_REGRESSORS][EM_MOST_REGRESSORS];
+    int added[EM_MOST_REGRESSORS];
+
+    for (int q = 0; q < EM_N_DEGREE; q++) {
+        const int n = prepare(s, f, (q - EM_DEGREES) * step, triangle, added);
+        for (int64_t c = 0; c < f->n; c++) {
+            leave_of_child(s, &f->where, f->child[c], s->residual);
+            project_out(s, n, s->residual, NULL);
+            f->profile[c * EM_N_DEGREE + q] =
+                -0.5 * log(weighted_product(s, s->residual, s->residual));
+        }
+    }
+    for (int64_t c = 0; c < f->n; c++) {
+        const double *y = f->profile + c * EM_N_DEGREE;
+        int at;
+        f->degree[c] = f->gain[c] = 0;
+        if (top_of(y, &f->degree[c], &at))
+            f->gain[c] = y[at] - y[EM_DEGREES];
+        f->degree[c] *= step;
+    }
+}
+
+/* Drops children that do not gain more than `least`. */
+static void drop_children(em_group_fit *f, double least)
+{
+    int64_t kept = 0;
+
+    f->total = 0;
+    for (int64_t c = 0; c < f->n; c++) {
+        if (!(f->gain[c] > least))
+            continue;
+        f->child[kept] = f->child[c];
+        f->degree[kept] = f->degree[c];
+        memmove(f->profile + kept * EM_N_DEGREE, f->profile + c * EM_N_DEGREE,
+                EM_N_DEGREE * sizeof *f->profile);
+        f->gain[kept] = f->gain[c];
+        f->total += f->gain[kept++];
+    }
+    f->n = kept;
+}
+
+/* Gives f the parameters that no group has, and whose log derivatives have at least this
+ * correlation with its log scale. */
+static void take_children(const em_group_search *s, double least, em_group_fit *f)
+{
+    const int64_t k = f->scale;
+
+    f->n = 0;
+    for (int64_t i = 0; i < s->dim; i++) {
+        const double rho = s->rho[i * s->dim + k];
+        const bool is_user = s->group_of[k] >= 0 && (s->used_by[i] >> s->group_of[k] & 1);
+        if (i == k || s->group_of[i] >= 0 || is_user || !(s->sd[i] > 0) || fabs(rho) < least ||
+            is_location(&f->where, i))
+            continue;
+        f->child[f->n] = i;
+        f->gain[f->n] = -0.5 * log(1 - rho * rho);
+        f->degree[f->n++] = -s->slope[i * s->dim + k];
+    }
+}
+
+/* Locations, degrees and gains of the children; those that gain too little are dropped. Returns
+ * whether they share a degree. */
+static bool fit_children(em_group_search *s, em_group_fit *f, double a, double *left)
+{
+    const uint32_t users = em_group_users(s, f);
+    bool shared;
+
+    f->where = (em_locations){0};
+    while (f->n > 0 && add_location(s, f, a, users, left))
+        continue;
+    fit_degrees(s, f);
+    drop_children(f, 0);
+    shared = f->n > 0 && share_degree(f, degree_step / s->sd[f->scale]);
+    drop_children(f, shared ? least_of_shared : least_gain);
+    return shared;
+}
+
+/* Fits the group of log scale k to the parameters that no group has: first to those whose
+ * derivatives speak for it, then, if these share a degree, to all that gain at this degree. */
+void em_fit_group(em_group_search *s, int64_t k, em_group_fit *f, double *left)
+{
+    f->scale = k;
+    f->where = (em_locations){0};
+    take_children(s, joins, f);
+    const bool shared = f->n > 0 && fit_children(s, f, median_degree(f, f->profile), left);
+    if (f->n > 0) {
+        const double a = median_degree(f, f->profile);
+        if (shared) {
+            take_children(s, 0, f);
+            fit_degrees(s, f);
+            const int at = EM_DEGREES + (int)lround(a / (degree_step / s->sd[k]));
+            for (int64_t c = 0; c < f->n; c++)
+                f->gain[c] =
+                    f->profile[c * EM_N_DEGREE + at] - f->profile[c * EM_N_DEGREE + EM_DEGREES];
+            drop_children(f, least_of_shared);
+        }
+        fit_children(s, f, a, left);
+    }
+    if (f->n > 0 && !may_use(s, em_group_users(s, f), k))
+        f->n = 0;
+    f->total = f->n > 0 ? f->total : 0;
+}
+
+/* ---------------------------------------------------------------- the map of a child */
+
+/* The coefficients of child c, from the regression at its own degree. */
+void em_write_child(em_group_search *s, const em_group_fit *f, int64_t c, em_noncentring_row *row)
+{
+    double triangle[EM_MOST_REGRESSORS][EM_MOST_REGRESSORS] = {{0}},
+           along[EM_MOST_REGRESSORS] = {0};
+    int added[EM_MOST_REGRESSORS], n;
+
+    *row = (em_noncentring_row){.level = 1,
+                                .scale = (double)f->scale,
+                                .degree = f->degree[c],
+                                .origin = s->mean[f->scale],
+                                .width = s->sd[f->scale]};
+    n = prepare(s, f, f->degree[c], triangle, added);
+    leave_of_child(s, &f->where, f->child[c], s->residual);
+    project_out(s, n, s->residual, along);
+    for (int q = n - 1; q >= 0; q--) {
+        for (int p = q + 1; p < n; p++)
+            along[q] -= triangle[q][p] * along[p];
+        along[q] /= triangle[q][q];
+    }
+    if (added[0] >= 0)
+        row->shift = along[added[0]];
+    for (int j = 0; j < EM_MOST_LOCATIONS; j++) {
+        row->location[j] = j < f->where.n ? (double)f->where.of[j] : -1;
+        if (j < f->where.n)
+            row->coefficient[j] = f->where.is_one[j]  ? 1
+                                  : added[j + 1] >= 0 ? along[added[j + 1]]
+                                                      : 0;
+    }
+}

@@ -1,0 +1,336 @@
+#include "adaptation/noncentring/noncentring_search.h"
+
+#include "adaptation/noncentring/noncentring_fit.h"
+#include "base/memory.h"
+#include "math/linalg.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    MOST_DRAWS = 1000,
+    MOST_TRIED = 4 /* log scales that are fitted, before one is taken */
+};
+
+/* The correlation of a log derivative with a log scale that counts as evidence for the scale. */
+static const double evident = 0.25;
+
+/* The least gain of a group in log likelihood of a draw, and what chance adds with few draws, times
+ * their number. */
+static const double least_of_group = 0.3, group_by_chance = 60;
+
+/* By how much a group brings the draws nearer to normal, at least; less is chance. */
+static const double least_nearer = 4;
+
+/* ---------------------------------------------------------------- the draws */
+
+/* Takes its mean away from x; returns the standard deviation. */
+double em_centre_column(int64_t n, double *x, double *mean)
+{
+    double sum = 0, square = 0;
+
+    for (int64_t r = 0; r < n; r++)
+        sum += x[r];
+    *mean = sum / (double)n;
+    for (int64_t r = 0; r < n; r++) {
+        x[r] -= *mean;
+        square += x[r] * x[r];
+    }
+    return sqrt(square / (double)n);
+}
+
+/* Draw r of those that are used, thinned evenly. */
+static const double *sample_at(const em_group_search *s, int64_t r)
+{
+    return s->samples->row + r * s->samples->n / s->n * 2 * s->dim;
+}
+
+static void take_columns(em_group_search *s, double *u)
+{
+    for (int64_t i = 0; i < s->dim; i++) {
+        double *x = s->x + i * s->n, *log_g = u + i * s->n, mean;
+        for (int64_t r = 0; r < s->n; r++) {
+            const double *row = sample_at(s, r);
+            x[r] = row[i];
+            log_g[r] = log(fabs(row[s->dim + i]) + 1e-300);
+        }
+        s->sd[i] = em_centre_column(s->n, x, &s->mean[i]);
+        const double sd = em_centre_column(s->n, log_g, &mean);
+        for (int64_t r = 0; r < s->n; r++)
+            log_g[r] /= sd > 0 ? sd : INFINITY;
+        s->slope[i * s->dim] = sd; /* until correlate */
+    }
+}
+
+/* Correlations and slopes of all log derivatives by all parameters. */
+static em_status correlate(em_group_search *s, const double *u)
+{
+    const int64_t dim = s->dim;
+    double *by_draw = NULL;
+    em_status status = em_allocate_doubles(s->n * dim, &by_draw);
+
+    if (status)
+        return status;
+    for (int64_t k = 0; k < dim; k++)
+        for (int64_t r = 0; r < s->n; r++)
+            by_draw[r * dim + k] = s->sd[k] > 0 ? s->x[k * s->n + r] / s->sd[k] : 0;
+    em_multiply_into(dim, s->n, dim, u, by_draw, s->rho);
+    for (int64_t i = 0; i < dim; i++) {
+        const double sd = s->slope[i * dim];
+        for (int64_t k = 0; k < dim; k++) {
+            double *rho = &s->rho[i * dim + k];
+            *rho = i == k || !isfinite(*rho) ? 0 : *rho / (double)s->n;
+            s->slope[i * dim + k] = s->sd[k] > 0 ? *rho * sd / s->sd[k] : 0;
+        }
+    }
+    em_release(&by_draw);
+    return EM_OK;
+}
+
+/* ---------------------------------------------------------------- groups */
+
+/* Notes that group g uses parameter p. */
+static void use(em_group_search *s, int g, int64_t p)
+{
+    s->used_by[p] |= (uint32_t)1 << g;
+    if (s->group_of[p] >= 0)
+        s->group[g].depends |= (uint32_t)1 << s->group_of[p] | s->group[s->group_of[p]].depends;
+}
+
+static void add_group(em_group_search *s, const em_group_fit *f, em_noncentring_row *row)
+{
+    const int g = s->n_group;
+    const uint32_t users = em_group_users(s, f);
+
+    s->group[g] = (em_child_group){.scale = f->scale};
+    use(s, g, f->scale);
+    for (int j = 0; j < f->where.n; j++)
+        use(s, g, f->where.of[j]);
+    for (int64_t c = 0; c < f->n; c++) {
+        s->group_of[f->child[c]] = g;
+        em_write_child(s, f, c, &row[f->child[c]]);
+    }
+    s->n_group++;
+    for (int h = 0; h < g; h++)
+        if (users >> h & 1)
+            s->group[h].depends |= (uint32_t)1 << g | s->group[g].depends;
+}
+
+/* The log scales that most log derivatives speak for: into out [MOST_TRIED]; how many. */
+static int candidates(const em_group_search *s, int64_t *out)
+{
+    double score[MOST_TRIED];
+    int n = 0;
+
+    for (int64_t k = 0; k < s->dim; k++) {
+        double sum = 0;
+        for (int64_t i = 0; i < s->dim; i++) {
+            const double rho = s->rho[i * s->dim + k];
+            if (s->group_of[i] < 0 && fabs(rho) > evident)
+                sum -= 0.5 * log(1 - rho * rho);
+        }
+        if (sum == 0)
+            continue;
+        int at = n < MOST_TRIED ? n++ : MOST_TRIED;
+        for (; at > 0 && score[at - 1] < sum; at--)
+            if (at < MOST_TRIED) {
+                score[at] = score[at - 1];
+                out[at] = out[at - 1];
+            }
+        if (at < MOST_TRIED) {
+            score[at] = sum;
+            out[at] = k;
+        }
+    }
+    return n;
+}
+
+/* The log determinant of the covariance of s->panel. Errors: EM_NONFINITE. */
+static em_status log_determinant(const em_group_search *s, double *out)
+{
+    double mean;
+
+    for (int64_t i = 0; i < s->dim; i++)
+        em_centre_column(s->n, s->panel + i * s->n, &mean);
+    em_gram(s->dim, s->n, s->panel, s->moment);
+    const em_status status = em_cholesky(s->dim, s->moment, s->dim);
+    for (int64_t i = 0; !status && i < s->dim; i++)
+        *out += 2 * log(s->moment[i * s->dim + i]) - log((double)s->n);
+    return status;
+}
+
+/*
+ * How far the draws in the map's coordinates are from normal: log det C_z + log det C_g. As
+ * E (z - E z) g^T = -I whatever the law is, it is 0 for a normal one and larger for all others.
+ * Errors: EM_NONFINITE, EM_EMEMORY.
+ */
+static em_status departure(em_group_search *s, double *out)
+{
+    double *row = NULL;
+    em_status status = em_allocate_doubles(3 * s->dim, &row);
+
+    *out = 0;
+    for (int gradient = 0; !status && gradient < 2; gradient++) {
+        for (int64_t r = 0; r < s->n; r++) {
+            const double *sample = sample_at(s, r);
+            memcpy(row, sample, (size_t)(2 * s->dim) * sizeof *row);
+            em_noncentring_from_model(&s->map, row);
+            em_noncentring_pull(&s->map, row, sample, row + s->dim);
+            for (int64_t i = 0; i < s->dim; i++)
+                s->panel[i * s->n + r] = row[gradient * s->dim + i];
+        }
+        status = log_determinant(s, out);
+    }
+    em_release(&row);
+    return status;
+}
+
+/* Levels are above those of what a group uses. */
+static void set_levels(em_group_search *s, em_noncentring_row *row)
+{
+    for (int pass = 0; pass <= s->n_group; pass++)
+        for (int g = 0; g < s->n_group; g++) {
+            s->group[g].level = 1;
+            for (int h = 0; h < s->n_group; h++)
+                if ((s->group[g].depends >> h & 1) && s->group[h].level >= s->group[g].level)
+                    s->group[g].level = s->group[h].level + 1;
+        }
+    for (int64_t i = 0; i < s->dim; i++)
+        row[i].level = s->group_of[i] >= 0 ? s->group[s->group_of[i]].level : 0;
+}
+
+/* Takes the last group away again. */
+static void remove_group(em_group_search *s, em_noncentring_row *row)
+{
+    const int g = --s->n_group;
+
+    for (int64_t i = 0; i < s->dim; i++) {
+        s->used_by[i] &= ~((uint32_t)1 << g);
+        if (s->group_of[i] != g)
+            continue;
+        s->group_of[i] = -1;
+        row[i] = (em_noncentring_row){0};
+    }
+    for (int h = 0; h < g; h++)
+        s->group[h].depends &= ~((uint32_t)1 << g);
+}
+
+/* Adds the group, unless the draws are not nearer to normal with it by half as much as it promises:
+ * log variances of draws and of derivatives fall by twice its gain each. Then its log scale is not
+ * tried again. */
+static em_status try_group(em_group_search *s, const em_group_fit *f, double *nearest,
+                           em_noncentring_row *row)
+{
+    double now = INFINITY;
+    em_status status;
+
+    add_group(s, f, row);
+    set_levels(s, row);
+    status = em_noncentring_set(&s->map, row);
+    if (!status)
+        status = departure(s, &now);
+    if (status < 0)
+        return status;
+    if (status == EM_OK && now < *nearest - fmax(2 * f->total, least_nearer)) {
+        *nearest = now;
+        return EM_OK;
+    }
+    remove_group(s, row);
+    set_levels(s, row);
+    for (int64_t i = 0; i < s->dim; i++)
+        s->rho[i * s->dim + f->scale] = 0;
+    return em_noncentring_set(&s->map, row);
+}
+
+/* Takes the group that gains most, one after the other. */
+static em_status find_groups(em_group_search *s, em_group_fit *tried, double *left,
+                             em_noncentring_row *row)
+{
+    const double least = least_of_group + group_by_chance / (double)s->n;
+    double nearest;
+    em_status status = departure(s, &nearest);
+
+    while (!status && s->n_group < EM_MOST_GROUPS) {
+        int64_t scale[MOST_TRIED], best = -1;
+        double most = least;
+        const int n = candidates(s, scale);
+        for (int i = 0; i < n; i++) {
+            em_fit_group(s, scale[i], tried, left);
+            if (tried->total > most) {
+                most = tried->total;
+                best = scale[i];
+            }
+        }
+        if (best < 0)
+            break;
+        em_fit_group(s, best, tried, left);
+        status = try_group(s, tried, &nearest, row);
+    }
+    return status > 0 ? EM_OK : status;
+}
+
+/* ---------------------------------------------------------------- the search */
+
+/* One allocation for all arrays of doubles. */
+static em_status lay_out(em_group_search *s, em_group_fit *f, double **memory, double **u,
+                         double **left)
+{
+    const int64_t dim = s->dim, n = s->n;
+    em_status status =
+        em_allocate_doubles(3 * dim * n + 3 * dim * dim + 2 * dim + dim * (EM_N_DEGREE + 2) +
+                                (EM_MOST_REGRESSORS + 3) * n,
+                            memory);
+    if (status)
+        return status;
+    double *at = *memory;
+    struct {
+        double **to;
+        int64_t count;
+    } part[] = {{&s->x, dim * n},     {u, dim * n},           {left, dim * n},
+                {&s->rho, dim * dim}, {&s->slope, dim * dim}, {&s->moment, dim * dim},
+                {&s->mean, dim},      {&s->sd, dim},          {&f->profile, dim * EM_N_DEGREE},
+                {&f->degree, dim},    {&f->gain, dim},        {&s->basis, EM_MOST_REGRESSORS * n},
+                {&s->weight, n},      {&s->residual, n},      {&s->column, n}};
+    for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
+        *part[i].to = at;
+        at += part[i].count;
+    }
+    return EM_OK;
+}
+
+em_status em_noncentring_search(int64_t dim, const em_samples *samples, em_noncentring_row *row,
+                                int64_t *n_child)
+{
+    em_group_search s = {
+        .dim = dim, .n = samples->n < MOST_DRAWS ? samples->n : MOST_DRAWS, .samples = samples};
+    em_group_fit tried = {0};
+    double *memory = NULL, *u = NULL, *left = NULL;
+    em_status status = EM_OK;
+
+    *n_child = 0;
+    memset(row, 0, (size_t)dim * sizeof *row);
+    if (s.n < EM_LEAST_NONCENTRING_DRAWS || s.n < 2 * dim)
+        return EM_OK;
+    status = em_allocate(dim, sizeof *s.group_of, &s.group_of);
+    if (!status)
+        status = em_allocate(dim, sizeof *s.used_by, &s.used_by);
+    if (!status)
+        status = em_allocate(dim, sizeof *tried.child, &tried.child);
+    if (!status)
+        status = em_noncentring_create(dim, &s.map);
+    if (!status)
+        status = lay_out(&s, &tried, &memory, &u, &left);
+    for (int64_t i = 0; !status && i < dim; i++)
+        s.group_of[i] = -1;
+    if (!status) {
+        take_columns(&s, u);
+        status = correlate(&s, u);
+    }
+    s.panel = u; /* which has served */
+    if (!status)
+        status = find_groups(&s, &tried, left, row);
+    *n_child = s.map.n_child;
+    em_noncentring_release(&s.map);
+    em_release_all(&s.group_of, &s.used_by, &tried.child, &memory);
+    return status;
+}

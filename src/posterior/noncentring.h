@@ -1,0 +1,72 @@
+/*
+ * The density of a model in coordinates z in which some of its parameters are (partly) non-centred.
+ * Where the scale of a parameter x_i depends on another one, x_k (a log scale), the density of x
+ * has a funnel, which no constant mass fits. A map takes it away:
+ *
+ *     x_i = m_i + sum_j b_ij x_j + exp(a_i h(x_k - s_i)) z_i
+ *
+ * a_i is the degree: 0 is the centred form, and for a scale exp(x_k) 1 is the non-centred one
+ * (Papaspiliopoulos, Roberts & Skoeld 2007; Gorinova, Moore & Hoffman 2020 learn degrees between).
+ * h(t) is t up to 12 widths from 0 and at most 16 widths: where no draws have been, the map does
+ * not stretch x_i without bounds. x_k and x_j are parameters of lower levels, so that the map is
+ * triangular: it has an inverse, and the log of its Jacobian determinant is the sum of
+ * a_i h(x_k - s_i). The density of z is that of x
+ * times this determinant: a chain of z is one of x, whatever the numbers of the map are.
+ */
+#ifndef EM_POSTERIOR_NONCENTRING_H
+#define EM_POSTERIOR_NONCENTRING_H
+
+#include "posterior/posterior.h"
+
+enum { EM_MOST_LOCATIONS = 4 };
+
+/* The map of one parameter. All members are double, so that rows of them can be stored. */
+typedef struct em_noncentring_row {
+    double level;                       /* 0: x_i = z_i; else above those of x_k and of all x_j */
+    double scale;                       /* k */
+    double degree;                      /* a_i */
+    double origin;                      /* s_i */
+    double width;                       /* of h: see above */
+    double shift;                       /* m_i */
+    double location[EM_MOST_LOCATIONS]; /* j; -1: none, nor are those after it */
+    double coefficient[EM_MOST_LOCATIONS]; /* b_ij */
+} em_noncentring_row;
+
+enum { EM_NONCENTRING_NUMBERS = sizeof(em_noncentring_row) / sizeof(double) };
+
+extern const char *const em_noncentring_name[EM_NONCENTRING_NUMBERS]; /* of the members */
+
+typedef struct em_noncentring {
+    int64_t dim, n_child;    /* parameters; those of level 1 and more */
+    em_noncentring_row *row; /* [dim] */
+    int64_t *child;          /* [n_child] by level; room for dim */
+} em_noncentring;
+
+/* The identity. Local. Errors: EM_EMEMORY. */
+em_status em_noncentring_create(int64_t dim, em_noncentring *out);
+void em_noncentring_release(em_noncentring *map);
+
+/* Takes the rows over, and lists their children. Local. Errors: EM_EDATA: they are no map. */
+em_status em_noncentring_set(em_noncentring *map, const em_noncentring_row *row);
+
+/* x of z, and z of x, [dim] each; in place. Returns the log of the Jacobian determinant. Local. */
+double em_noncentring_to_model(const em_noncentring *map, double *z);
+double em_noncentring_from_model(const em_noncentring *map, double *x);
+
+/* The gradient [dim] by z of the log density of z, in place of that by x of the log density of x;
+ * and back. `z`, `x`: where it is. Local. */
+void em_noncentring_pull(const em_noncentring *map, const double *z, const double *x,
+                         double *gradient);
+void em_noncentring_push(const em_noncentring *map, const double *z, const double *x,
+                         double *gradient);
+
+/*
+ * The posterior of z, for blocks of up to n_chain chains; of x for the chains, by their numbers in
+ * the run, that are `centred`. `parent`, `map` and `centred` outlive it; the two may change between
+ * evaluations. Destroyed by em_posterior_destroy. Local. Errors: EM_EMEMORY.
+ */
+em_status em_posterior_create_noncentred(em_posterior *parent, int64_t n_chain, int64_t dim,
+                                         const em_noncentring *map, const bool *centred,
+                                         em_posterior **out);
+
+#endif

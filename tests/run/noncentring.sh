@@ -1,0 +1,125 @@
+#!/usr/bin/env bash
+# Non-centred coordinates, learned in warmup (mass.noncentring): a funnel of known law, to which no
+# constant mass fits; the same bytes on any ranks and after a restart; the map in the file, and from
+# there in the next run; and what is refused.
+# shellcheck source=tests/run/lib.sh disable=SC2317
+. "$(dirname "$0")/lib.sh"
+project=$(cd "$(dirname "$0")/../.." && pwd)
+cd "$scratch" || exit 1
+export SOURCE_DATE_EPOCH=0
+
+# v ~ N(0, 3), mu ~ N(0, 1), x_i ~ N(mu, exp(v / 2)): Neal's funnel about a mean.
+cat >funnel.c <<'C'
+#include <emass/plugin.h>
+#include <math.h>
+static em_status density(const void *options, const double *theta, double *log_p, double *gradient)
+{
+    const double v = theta[0], mu = theta[1];
+    (void)options;
+    *log_p -= v * v / 18 + mu * mu / 2;
+    gradient[0] -= v / 9;
+    gradient[1] -= mu;
+    for (int i = 2; i < 10; i++) {
+        const double x = theta[i] - mu;
+        *log_p -= v / 2 + x * x * exp(-v) / 2;
+        gradient[0] += x * x * exp(-v) / 2 - 0.5;
+        gradient[1] += x * exp(-v);
+        gradient[i] -= x * exp(-v);
+    }
+    return EM_OK;
+}
+static const em_variable parameters[] = {{.name = "v"}, {.name = "mu"},
+                                         {.name = "x", .n_axes = 1, .shape = {8}}};
+EMASS_PLUGIN({.name = "funnel", .n_parameter = 3, .parameter = parameters,
+              .log_density_gradient = density});
+C
+cat >run.yaml <<'YAML'
+model: {name: funnel, library: ./funnel.so}
+run: {chains: 4, draws: 200}
+output: {checkpoint_every: 0}
+YAML
+
+build() {
+    cc -std=c17 -Wall -Wextra -Werror -shared -fPIC -I"$project/include" funnel.c -o funnel.so -lm
+}
+
+emass_on() { # RANKS ARGUMENT...
+    local n=$1
+    shift
+    limited mpirun -n "$n" "$emass" run run.yaml --quiet "$@"
+}
+
+many=(--set run.draws=1000 --set output.checkpoint_every=60)
+
+# Mean and standard deviation of v within 4.5 Monte Carlo standard errors of 0 and 3, and no
+# divergence; of x no moments exist that a sample would show.
+is_the_law() { # SEED SAMPLER
+    emass_on 1 --overwrite --output law.h5 --seed "$1" --set "sampler.name=$2" "${many[@]}" || return
+    limited "$emass" summary law.h5 --csv >law.csv || return
+    awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) column[$i] = i }
+        $1 == "v" { mean = $column["mean"] / $column["mcse_mean"]
+                    ess = $column["ess_bulk"] < $column["ess_tail"] ? $column["ess_bulk"] : $column["ess_tail"]
+                    sd = ($column["sd"] - 3) / (3 / sqrt(2 * ess))
+                    print "z of the mean", mean, "of the sd", sd
+                    fine = mean < 4.5 && mean > -4.5 && sd < 4.5 && sd > -4.5 && $column["r_hat"] < 1.01 }
+        END { exit !fine }' law.csv
+}
+
+# In the model's own coordinates the same run does not get there.
+is_needed() {
+    local said
+    said=$(limited "$emass" run run.yaml --progress none --overwrite --output off.h5 --set mass.noncentring=off \
+        "${many[@]}" 2>&1)
+    echo "$said"
+    grep -q '^not converged' <<<"$said" && ! h5ls off.h5/mass_adaptation | grep -q '^noncentring'
+}
+
+# Eight of ten parameters have scale v and location mu, in the file; those are not.
+says_so() {
+    h5dump -d /mass_adaptation/noncentring -s 0,0 -c 10,1 -y -w 200 one.h5 | tr -cd '01\n,' | tr -d '\n' |
+        grep -q '0,0,1,1,1,1,1,1,1,1' && h5ls one.h5/mass_adaptation | grep -q '^noncentring'
+}
+
+is_the_same() { # RANKS [ARGUMENT...]
+    emass_on "$1" --overwrite --output other.h5 "${@:2}" && cmp one.h5 other.h5
+}
+
+# Stopped after so many gradients of a rank, in warmup or later.
+goes_on() { # GRADIENTS
+    rm -f cut.h5*
+    ! EMASS_FAULT=model:1:$1 emass_on 2 --output cut.h5 || return
+    [ -s cut.h5.checkpoint ] || return
+    emass_on 3 --output cut.h5 --resume && cmp one.h5 cut.h5
+}
+
+is_taken_over() {
+    emass_on 2 --overwrite --output next.h5 --set mass.from=one.h5 --set run.warmup=0 || return
+    for name in inv_mass step_size noncentring; do
+        h5diff one.h5 next.h5 "/mass_adaptation/$name" || return
+    done
+}
+
+refuses() { # TEXT ARGUMENT...
+    local text=$1 status=0 said
+    shift
+    said=$(limited "$emass" run run.yaml --output none.h5 "$@" 2>&1) || status=$?
+    echo "$said"
+    [ "$status" = 2 ] && grep -qF -- "$text" <<<"$said" && [ ! -e none.h5 ]
+}
+
+check 'a funnel' build
+check 'one rank' emass_on 1 --output one.h5
+for seed in 1 2 3 4; do
+    check "the funnel's law by hmc, seed $seed" is_the_law "$seed" hmc
+done
+check "the funnel's law by nuts" is_the_law 5 nuts
+check 'without it the run does not converge' is_needed
+check 'the map is in the file' says_so
+check 'the same bytes on two ranks' is_the_same 2
+check 'the same bytes on three ranks' is_the_same 3
+check 'stopped in warmup' goes_on 1500
+check 'stopped in sampling' goes_on 3000
+check 'the next run takes it over' is_taken_over
+check 'a choice that there is not' refuses 'noncentring' --set mass.noncentring=always
+check 'a map that may not be used' refuses 'mass.noncentring: auto' --set mass.from=one.h5 --set mass.noncentring=off
+finish
