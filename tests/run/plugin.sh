@@ -242,7 +242,7 @@ EMASS_PLUGIN({.name = \"silent\", $2});" >silent.c
     limited "$emass" run silent.yaml --output silent.h5 >silent.txt 2>&1
     [ $? = 1 ] && cat silent.txt && [ "$(grep -c . silent.txt)" = 1 ] && grep -q -- "$1" silent.txt
 }
-check 'a density that fails and does not say why' silent 'log_density_gradient returned -6 and did not say why' \
+check 'a density that fails and does not say why' silent 'log_density_gradient returned -6 without a message' \
     '.dim = 1, .log_density_gradient = density'
 check 'a model that is not made' silent 'create of the model returned 1' ".create = odd, $rest"
 check 'nor made, and all is well' silent 'create of the model made none' ".create = create, $rest"

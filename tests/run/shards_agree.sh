@@ -44,14 +44,14 @@ check 'the same data' limited mpirun -n 2 "$emass" run run.yaml --quiet
 check 'a model that fails on one shard' ends 1 '1: model logistic failed' \
     env EMASS_FAULT=model:1:100 mpirun -n 2 "$emass" run run.yaml --quiet --overwrite
 check 'a chain that strays on one shard, at the checkpoint' \
-    ends 1 '1: chain 0 stands elsewhere here than on rank 0 of its group, after 60' \
+    ends 1 '1: chain 0 has another position here than on rank 0 of its group, after 60' \
     env EMASS_FAULT=position:1 mpirun -n 2 "$emass" run run.yaml --quiet --overwrite
 check 'the second chain of the second group' \
-    ends 1 '3: chain 2 stands elsewhere here than on rank 2 of its group, after 60 .*(rank 3)' \
+    ends 1 '3: chain 2 has another position here than on rank 2 of its group, after 60 .*(rank 3)' \
     env EMASS_FAULT=position:3 mpirun -n 4 "$emass" run run.yaml --quiet --overwrite
 check 'runs again' limited mpirun -n 2 "$emass" run run.yaml --quiet --overwrite
 check 'verify compares at every adaptation update' \
-    ends 1 '1: chain 0 stands elsewhere here than on rank 0 of its group, after [1-5][0-9]\? ' \
+    ends 1 '1: chain 0 has another position here than on rank 0 of its group, after [1-5][0-9]\? ' \
     env EMASS_FAULT=position:1 mpirun -n 2 "$emass" verify run.h5 --draws 40
 check 'verify on the same shards' limited mpirun -n 2 "$emass" verify run.h5 --draws 40
 finish
