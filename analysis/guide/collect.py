@@ -16,10 +16,36 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def links(page: Path) -> set[Path]:
-    """The files of the repository that a page links to, titles of pages left out."""
-    targets = re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text())
-    return {(page.parent / target).resolve() for target in targets if "://" not in target}
+LINK = re.compile(r"\[([^\]]*)\]\(([^)#\s]+)([^)]*)\)")  # [words](target)
+NAMED = re.compile(r"^\[[^\]]+\]: *([^#\s]+)", re.MULTILINE)  # [name]: target
+
+
+def collect(page: Path) -> tuple[str, set[Path]]:
+    """The text of a page for the site, and the files of the repository that it links to. A link to a folder leads to
+    its README; where it has none, the name of the folder stands alone."""
+    files = set()
+
+    def find(target: str) -> Path:
+        path = (page.parent / target).resolve()
+        if not path.is_dir() and (not path.is_file() or ROOT not in path.parents):
+            sys.exit(f"{page.relative_to(ROOT)}: found a link to {path}, expected a file of the repository")
+        return path
+
+    def resolve(link: re.Match) -> str:
+        words, target, rest = link.groups()
+        if "://" in target:
+            return link[0]
+        path = find(target)
+        if path.is_dir() and not (path / "README.md").is_file():
+            return words
+        if path.is_dir():
+            path, target = path / "README.md", target.rstrip("/") + "/README.md"
+        files.add(path)
+        return f"[{words}]({target}{rest})"
+
+    text = LINK.sub(resolve, page.read_text())
+    files.update(find(target) for target in NAMED.findall(text) if "://" not in target)
+    return text, files
 
 
 def main() -> None:
@@ -31,13 +57,13 @@ def main() -> None:
         file = waiting.pop()
         copy = folder / file.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(file, copy)
-        for target in links(file) if file.suffix == ".md" else ():
-            if not target.is_file() or ROOT not in target.parents:
-                sys.exit(f"{file.relative_to(ROOT)}: found a link to {target}, expected a file of the repository")
-            if target not in seen:
-                seen.add(target)
-                waiting.append(target)
+        if file.suffix != ".md":
+            shutil.copyfile(file, copy)
+            continue
+        text, files = collect(file)
+        copy.write_text(text)
+        waiting += files - seen
+        seen |= files
 
 
 main()

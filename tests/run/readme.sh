@@ -81,10 +81,11 @@ short() { # the README and its lines, and those of the guide
 }
 
 in_the_menu() { # every page of the guide is in that of the site, and in the list of the README
-    local page
+    local page list
+    list=$(sed -n '/^## The guide/,$p' "$project/README.md")
     for page in "$project"/analysis/guide/*.md; do
         page=${page#"$project/"}
-        { grep -q ": $page\$" "$project/analysis/guide/mkdocs.yml" && grep -q "^- .*($page)" "$project/README.md"; } ||
+        { grep -q ": $page\$" "$project/analysis/guide/mkdocs.yml" && grep -qF "($page)" <<<"$list"; } ||
             { echo "$page" && return 1; }
     done
 }
@@ -99,4 +100,5 @@ check 'its goals are there' goals
 check 'its links lead somewhere' links
 check 'it is short, and so are its lines' short
 check 'it lists every page of the guide' in_the_menu
+check 'the pages of the site are found' "$project/analysis/guide/collect.py" "$scratch/pages"
 finish
