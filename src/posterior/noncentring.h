@@ -7,11 +7,11 @@
  *
  * a_i is the degree: 0 is the centred form, and for a scale exp(x_k) 1 is the non-centred one
  * (Papaspiliopoulos, Roberts & Skoeld 2007; Gorinova, Moore & Hoffman 2020 learn degrees between).
- * h(t) is t up to 12 widths from 0 and at most 16 widths: where no draws have been, the map does
- * not stretch x_i without bounds. x_k and x_j are parameters of lower levels, so that the map is
- * triangular: it has an inverse, and the log of its Jacobian determinant is the sum of
- * a_i h(x_k - s_i). The density of z is that of x
- * times this determinant: a chain of z is one of x, whatever the numbers of the map are.
+ * h(t) is t up to 12 widths from 0 and at most 16 widths: where no draws have been, the scale of
+ * x_i stays bounded. x_k and x_j are parameters of lower levels, so that the map is triangular: it
+ * has an inverse, and the log of its Jacobian determinant is the sum of a_i h(x_k - s_i). The
+ * density of z is that of x times this determinant: a chain of z is one of x, whatever the numbers
+ * of the map are.
  */
 #ifndef EM_POSTERIOR_NONCENTRING_H
 #define EM_POSTERIOR_NONCENTRING_H

@@ -9,7 +9,8 @@ and those of its folder `more` (posteriors.csv, models/, data/) for which there 
 there. --only names some of them, or others of `more`: those are judged on the program's parameters, and have
 no z. 4 chains each:
 
-    hmc, nuts     `emass run` with nothing but the model, and with sampler nuts (or walnuts, on request)
+    hmc, nuts     `emass run` with nothing but the model, and with sampler nuts (on request: walnuts, or
+                  centred, which is hmc with mass.noncentring: off)
     diag, dense   Stan's NUTS as stanli runs it with its defaults, 1000 + 1000 iterations, by metric
     short         Stan's NUTS, dense_e, with as many iterations of warmup as hmc took
     nutpie        with its defaults, on the gradients of stanli
@@ -43,7 +44,7 @@ import forked
 
 N_CHAIN = 4
 MOVED_R_HAT = 1.1
-OURS = ("hmc", "nuts", "walnuts")
+OURS = ("hmc", "nuts", "walnuts", "centred")
 
 
 # ---- running ----
@@ -113,7 +114,8 @@ def run_emass(emass, sampler, posterior, seed):
         config, output = pathlib.Path(folder, "run.yaml"), pathlib.Path(folder, "run.h5")
         config.write_text(f"model: {{name: stan, program: {posterior.program}, data: {posterior.data}}}\nrun: {{draws: 1000}}\n")
         subprocess.run([emass, "run", config, "--output", output, "--quiet", "--seed", str(seed),
-                        "--set", f"sampler.name={sampler}"], check=True)
+                        *(("--set", "mass.noncentring=off") if sampler == "centred" else ("--set", f"sampler.name={sampler}"))],
+                       check=True)
         with h5py.File(output) as file:
             draws = {}
             for name, values in file["posterior"].items():

@@ -70,6 +70,7 @@ for model in $(names models); do
     network) config 'network, data: table, test: table, layers: [{dense: 3}]' hmc ;;
     pfa | dpfa) config "$model, topics: 2, data: corpus.ldac" msgnht ;;
     stan) config stan hmc && expected=2 ;; # it has no program
+    process | umbridge) config "$model" slice && expected=2 ;; # no command, no address (run/simulators)
     *) config "$model" hmc ;;
     esac >model.yaml
     check "model $model" clean $expected "$emass" run model.yaml "${short[@]}"

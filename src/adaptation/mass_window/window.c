@@ -100,32 +100,44 @@ const double *em_window_sample(const em_window *window, const em_grid *grid, int
                : NULL;
 }
 
-/* Columns first .. first + count - 1 of a slot's rows of all chains, into out [n_chain][count]. */
-static em_status gather_columns(const em_window *window, const em_grid *grid, int64_t slot,
-                                int64_t first, int64_t count, double *local, double *out)
+/* Some slots, and the columns of their rows that are gathered at a time. */
+typedef struct slots {
+    const int64_t *slot;
+    int64_t n, first, count;
+} slots;
+
+/* Gathers those of all chains, out [n_chain][n][count]. */
+static em_status gather_columns(const em_window *window, const em_grid *grid, const slots *of,
+                                double *local, double *out)
 {
+    double *to = local;
+
     for (int64_t c = 0; c < window->n_chain; c++)
-        memcpy(local + c * count, row_of(window, c, slot) + first, (size_t)count * sizeof *local);
-    return em_grid_gather_chains(grid, count, local, out);
+        for (int64_t k = 0; k < of->n; k++, to += of->count)
+            memcpy(to, row_of(window, c, of->slot[k]) + of->first,
+                   (size_t)of->count * sizeof *local);
+    return em_grid_gather_chains(grid, of->n * of->count, local, out);
 }
 
-/* Adds a slot's rows to the samples, by way of batches of columns, to bound the memory. */
-static em_status gather_slot(const em_window *window, const em_grid *grid, const bool *outlying,
-                             int64_t slot, int64_t batch, double *work, em_samples *out)
+/* Adds the rows of some slots to the samples, slot by slot, by way of batches of columns, to bound
+ * the memory. */
+static em_status gather_slots(const em_window *window, const em_grid *grid, const bool *outlying,
+                              slots of, int64_t batch, double *work, em_samples *out)
 {
     const int64_t n_chain = em_grid_n_chain(grid), width = 2 * window->dim;
-    double *all = work + window->n_chain * batch;
+    double *all = work + window->n_chain * of.n * batch;
     int64_t n = 0;
     em_status status = EM_OK;
 
-    for (int64_t first = 0; !status && first < width; first += batch) {
-        const int64_t count = width - first < batch ? width - first : batch;
-        status = gather_columns(window, grid, slot, first, count, work, all);
+    for (of.first = 0; !status && of.first < width; of.first += batch) {
+        of.count = width - of.first < batch ? width - of.first : batch;
+        status = gather_columns(window, grid, &of, work, all);
         n = 0;
-        for (int64_t c = 0; !status && c < n_chain; c += window->skip)
-            if (!outlying || !outlying[c])
-                memcpy(out->row + (out->n + n++) * width + first, all + c * count,
-                       (size_t)count * sizeof *all);
+        for (int64_t k = 0; !status && k < of.n; k++)
+            for (int64_t c = 0; c < n_chain; c += window->skip)
+                if (!outlying || !outlying[c])
+                    memcpy(out->row + (out->n + n++) * width + of.first,
+                           all + (c * of.n + k) * of.count, (size_t)of.count * sizeof *all);
     }
     out->n += n;
     return status;
@@ -147,25 +159,43 @@ static void drop_left_out(int64_t width, em_samples *samples)
     samples->n = kept;
 }
 
+/* The slots of iterations that are wanted. */
+static int64_t list_wanted(const em_window *window, int64_t *slot)
+{
+    int64_t n = 0;
+
+    for (int64_t i = 0; i < window->n_slot; i++)
+        if (is_wanted(window, window->iteration[i]))
+            slot[n++] = i;
+    return n;
+}
+
+/* As many slots are gathered at a time as fit into 8 MB for all chains. */
 em_status em_window_gather(const em_window *window, const em_grid *grid, const bool *outlying,
                            em_samples *out)
 {
     const int64_t n_chain = em_grid_n_chain(grid), width = 2 * window->dim;
     const int64_t fit = (1 << 20) / n_chain + 1, batch = fit < width ? fit : width;
+    const int64_t together = fit / batch < window->n_slot ? fit / batch : window->n_slot;
     const int64_t most = window->n_slot * ((n_chain + window->skip - 1) / window->skip);
     double *work = NULL;
-    em_status status = em_allocate_doubles((window->n_chain + n_chain) * batch, &work);
+    int64_t *slot = NULL, n;
+    em_status status = em_allocate_doubles((window->n_chain + n_chain) * together * batch, &work);
 
     *out = (em_samples){0, NULL};
     if (!status)
+        status = em_allocate(window->n_slot, sizeof *slot, &slot);
+    if (!status)
         status = em_allocate_doubles(most * width, &out->row);
     status = em_agree(status);
-    for (int64_t slot = 0; !status && slot < window->n_slot; slot++)
-        if (is_wanted(window, window->iteration[slot]))
-            status = gather_slot(window, grid, outlying, slot, batch, work, out);
+    n = status ? 0 : list_wanted(window, slot);
+    for (int64_t i = 0; !status && i < n; i += together) {
+        const slots of = {.slot = slot + i, .n = n - i < together ? n - i : together};
+        status = gather_slots(window, grid, outlying, of, batch, work, out);
+    }
     if (!status)
         drop_left_out(width, out);
-    em_release(&work);
+    em_release_all(&work, &slot);
     return status;
 }
 

@@ -49,7 +49,7 @@ static em_status load(const verify_command *command, em_reader *reader, const ch
                                          "stop.r_hat=none",
                                          "stop.ess=none",
                                          "stop.max_time=none",
-                                         "stop.max_draws=10000",
+                                         "stop.max_draws=" EM_DEFAULT_MAX_DRAWS,
                                          "stop.max_gradients=none",
                                          "stop.end_after=none",
                                          thin};

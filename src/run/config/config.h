@@ -15,6 +15,9 @@
 
 enum { EM_MINIBATCH_FAST, EM_MINIBATCH_BY_PARTS };
 
+/* The default of stop.max_draws, as a config has it. */
+#define EM_DEFAULT_MAX_DRAWS "5000"
+
 typedef struct em_run_options {
     int64_t chains, superchains, shards, warmup, thin, seed; /* superchains below 1: none */
     int64_t draws; /* of each chain; at most as many with draws: auto, which is stop.until_done */

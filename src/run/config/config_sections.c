@@ -408,7 +408,8 @@ const em_field em_stop_fields[] = {
            .may_change = true),
     EM_INT(em_stop_options, consecutive, .minimum = 1, .maximum = 1e6, .fallback = "2",
            .doc = "checks in a row that have to pass", .may_change = true),
-    EM_INT(em_stop_options, max_draws, .minimum = 1, .maximum = 1e9, .fallback = "5000",
+    EM_INT(em_stop_options, max_draws, .minimum = 1, .maximum = 1e9,
+           .fallback = EM_DEFAULT_MAX_DRAWS,
            .doc = "with draws: auto, draws of each chain after which the run ends at the latest; "
                   "draws that were thinned out count",
            .may_change = true),
