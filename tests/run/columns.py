@@ -216,7 +216,7 @@ def refuses():
              ("gaps.csv", "columns: [x]", "gaps.csv:2: found nothing for column x, expected a number (na: drop leaves such rows out)"),
              ("t.csv", "columns: [agee], response: ill", "or a number from 1 to 8; did you mean age?"),
              ("t.csv", "formula: 'ill ~ offset(age)'", "an offset is a column that model.offset names"),
-             ("t.csv", "columns: [age, -sex], response: ill", "to use, or to leave out"),
+             ("t.csv", "columns: [age, -sex], response: ill", "columns to use, or columns to leave out"),
              ("t.csv", "columns: [age, ill], response: ill", "expected no response there"),
              ("t.csv", "columns: [age, sex], response: ill", "expected a number (those of categories are listed in model.factors)"),
              ("t.csv", "formula: 'ill ~ sex'", "expected a number (one of categories is factor(NAME) in the formula)"),

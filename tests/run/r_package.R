@@ -194,7 +194,7 @@ known_orthodont <- known(
 
 checks$brms_poisson <- function() {
   fit <- emass_brm(count ~ zAge + zBase * Trt + (1 | patient), brms::epilepsy, family = poisson(), quiet = TRUE,
-                   output = "epilepsy.h5")
+                   draws = 1000, output = "epilepsy.h5")
   agrees(fit, known_epilepsy)
   works(fit)
   stopifnot(grepl("R-hat", fit$emass$verdict), length(brms::variables(fit)) == 6 + 59 + 2)

@@ -129,7 +129,7 @@ check 'a sampler that leaves the simplex' refuses mean 'does not keep phi of mod
     --set sampler.metric=mass
 check 'an exact sampler' refuses exact 'needs an exact density'
 check 'a sampler by the model' refuses gibbs 'asks the model for an update'
-check 'expanded mean for more than phi' refuses pfa 'which need not be there' \
+check 'expanded mean for more than phi' refuses pfa 'but they may be negative' \
     --set 'sampler[1].name=sgrld' --set 'sampler[1].metric=expanded_mean'
 check 'no metric' refuses dpfa 'model dpfa has no metric' --set 'sampler[1].name=sgrnphmc'
 check 'alpha to be learned' refuses natural 'model.alpha: found learned' --set model.alpha=learned
