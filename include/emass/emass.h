@@ -65,6 +65,7 @@
 #include "emass/data.h"
 #include "emass/export.h"
 #include "emass/field.h"
+#include "emass/host.h"
 #include "emass/model.h"
 #include "emass/random.h"
 #include "emass/report.h"

@@ -13,6 +13,12 @@ typedef struct em_world_options {
     bool may_abort; /* a failure that cannot be agreed on ends all ranks of the communicator */
 } em_world_options;
 
+/* Starts MPI, for the program and for a host that has no MPI of its own: a process that no launcher
+ * started gets neither a daemon nor transports, and a rank that waits yields its core. Sets
+ * variables of the environment that MPI reads, where they are not set. Collective over the
+ * processes. */
+void em_world_initialise_mpi(int *argc, char ***argv);
+
 /* A world of the ranks of a communicator, which is duplicated; it is not entered. Collective over
  * the communicator. Errors: EM_EMEMORY, agreed. */
 em_status em_world_create(MPI_Comm ranks, const em_world_options *options, em_world **out);

@@ -132,11 +132,12 @@ static const char *const of_alone[][2] = {{"OMPI_MCA_ess_singleton_isolated", "1
 
 enum { N_OF_ALONE = sizeof of_alone / sizeof *of_alone };
 
-static void initialise_mpi(int *argc, char ***argv)
+void em_world_initialise_mpi(int *argc, char ***argv)
 {
     const bool launched = em_is_launched();
     bool ours[N_OF_ALONE];
 
+    set_up_process();
     for (int i = 0; i < N_OF_ALONE; i++) {
         ours[i] = !launched && !getenv(of_alone[i][0]);
         if (ours[i])
@@ -168,8 +169,7 @@ em_status em_world_start(int *argc, char ***argv)
     em_world *world;
     em_status status;
 
-    set_up_process();
-    initialise_mpi(argc, argv);
+    em_world_initialise_mpi(argc, argv);
     status = em_world_create(MPI_COMM_WORLD, &options, &world);
     em_world_enter(world);
     if (!status && world->size == 1 && em_launched_ranks() > 1)

@@ -1,0 +1,213 @@
+"""The program's commands as functions: run, summary, merge, topics, report, evidence, loo."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import math
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import yaml
+
+from . import _program
+from ._errors import Error, Stopped
+from .data import as_file, as_text
+
+__all__ = ["Draws", "evidence", "has_group", "loo", "merge", "read", "report", "run", "summary", "topics"]
+
+Draws = Any  # an InferenceData of ArviZ 0.x, or a DataTree of 1.x
+Config = Mapping[str, Any] | str | os.PathLike[str]
+
+
+def run(
+    config: Config,
+    ranks: int = 4,
+    *,
+    output: str | os.PathLike[str] | None = None,
+    settings: Mapping[str, Any] | None = None,
+    overwrite: bool = False,
+    resume: bool = False,
+    progress: bool = True,
+) -> Draws:
+    """Samples, and returns the draws.
+
+    config: the file of a config, or its content; data are named from its folder, or from the
+    current one. settings: {"run.draws": 2000}, in place of what it says. output: the file to keep,
+    in place of the config's; where neither names one, nothing stays on the disk. An interrupt stops
+    the run with a checkpoint. Raises Error with the line that emass said, or Stopped, whose file
+    goes on with resume=True.
+    """
+    named = None if output else _output_of(config, settings or {})
+    kept_as = output or named
+    if resume and not kept_as:
+        raise ValueError("resume: expected the output to go on with")
+    with contextlib.ExitStack() as stack:
+        file = Path(kept_as or stack.enter_context(tempfile.TemporaryDirectory()) + "/draws.h5")
+        words = ["run", str(stack.enter_context(as_file(config))), "--ranks", str(ranks)]
+        words += [] if named else ["--output", str(file)]
+        words += ["--overwrite"] * overwrite + ["--resume"] * resume
+        for key, value in (settings or {}).items():
+            words += ["--set", f"{key}={as_text(value)}"]
+        try:
+            _program.watch([_program.program(), *words, "--progress", "log"], progress)
+        except Stopped as stopped:
+            kept = ", with a checkpoint: go on with resume=True"
+            lost = "; nothing is kept: name an output, from which resume=True goes on"
+            said = str(stopped).replace(", with a checkpoint: go on with --resume", kept if kept_as else lost)
+            raise Stopped(said, stopped.status) from None
+        data = read(file)
+        if progress and (verdict := data.attrs.get("verdict")):
+            print(verdict, file=sys.stderr)
+        return data
+
+
+def summary(
+    data: Draws | str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    var: str | Sequence[str] = (),
+    *,
+    group: str = "posterior",
+    percentiles: Sequence[float] = (5, 50, 95),
+    common: bool = False,
+) -> pd.DataFrame:
+    """Mean, its Monte Carlo standard error, sd, percentiles, ESS and R-hat, a row for each number.
+
+    data: draws, or a file of any program in ArviZ's schema, or several of one model, whose chains
+    are then numbered through. var: names or patterns. common: of files of unequal numbers of draws
+    the first, as many as all have.
+    """
+    words = ["--csv", "--group", group, "--percentiles", ",".join(f"{p:g}" for p in percentiles)]
+    words += ["--common"] if common else []
+    for name in [var] if isinstance(var, str) else var:
+        words += ["--var", name]
+    with contextlib.ExitStack() as stack:
+        files = data if isinstance(data, Sequence) and not isinstance(data, str) else [data]
+        paths = [stack.enter_context(_on_disk(file)) for file in files]
+        return pd.read_csv(io.StringIO(_program.ask("summary", *paths, *words)), index_col="name")
+
+
+def merge(
+    output: str | os.PathLike[str],
+    files: Sequence[str | os.PathLike[str]],
+    *,
+    common: bool = False,
+    overwrite: bool = False,
+) -> Draws:
+    """Puts files of one model, as of the jobs of an array, into one, their chains numbered through,
+    and returns its draws; common: the first ones, as many as all files have."""
+    words = (["--common"] if common else []) + (["--overwrite"] if overwrite else [])
+    _program.ask("merge", os.fspath(output), *map(os.fspath, files), *words)
+    return read(Path(output))
+
+
+def topics(file: str | os.PathLike[str], words: int = 10) -> pd.DataFrame:
+    """The topics of a run of model lda, the largest first: share, coherence (npmi), how many chains
+    found it, and its most probable words."""
+    rows = []
+    for line in _program.ask("topics", os.fspath(file), "--words", str(words)).splitlines():
+        if match := re.match(r" *(\d+) +(\S+) +(\S+) +(\d+)/(\d+) +(.*)", line):
+            topic, share, npmi, found, _, text = match.groups()
+            coherence = float(npmi) if npmi != "-" else float("nan")
+            rows.append((int(topic), float(share), coherence, int(found), text.split()))
+    return pd.DataFrame(rows, columns=["topic", "share", "npmi", "chains", "words"]).set_index("topic")
+
+
+def report(
+    data: Draws | str | os.PathLike[str], output: str | os.PathLike[str] | None = None
+) -> Path:
+    """Writes the page of a run, FILE.html unless `output` names another; returns its path."""
+    if output is None and not isinstance(data, (str, os.PathLike)):
+        raise ValueError("report: expected output, as draws have no file")
+    with _on_disk(data) as file:
+        return Path(_program.ask("report", file, *(["--output", os.fspath(output)] if output else [])).strip())
+
+
+def loo(draws: Draws | str | os.PathLike[str], var: str | None = None) -> Any:
+    """Leave-one-out cross-validation by Pareto smoothed importance sampling: ArviZ's ELPDData.
+
+    draws: with the group log_likelihood, each of whose variables is (chain, draw, observation...);
+    var: its variable, where it has several."""
+    import arviz
+
+    data = read(draws) if isinstance(draws, (str, os.PathLike)) else draws
+    if not has_group(data, "log_likelihood"):
+        raise Error("loo: found no group log_likelihood in the draws, expected a model made with log_likelihood=True")
+    return arviz.loo(data, var_name=var)
+
+
+def evidence(
+    draws: Draws | str | os.PathLike[str] | Mapping[str, Draws | str | os.PathLike[str]], *, same_data: bool = False
+) -> pd.DataFrame:
+    """The log evidence of tempered runs, the best model first, a row for each: log_evidence and
+    its std_error, log_bayes_factor beside the best one and its error, and the probability where
+    all models are equally probable beforehand.
+
+    draws: of one run, or {"name": draws} of several, with sample(temper=True). Models of other data
+    are refused, unless same_data says that it is the same."""
+    runs = draws if isinstance(draws, Mapping) and not hasattr(draws, "attrs") else {"model": draws}
+    rows, hashes = [], set()
+    for name, one in runs.items():
+        attrs = (read(one) if isinstance(one, (str, os.PathLike)) else one).attrs
+        if "log_evidence" not in attrs:
+            raise Error(f"evidence: {name}: found no log evidence, expected draws of sample(temper=True)")
+        hashes.add(attrs.get("data_hash"))
+        rows.append((name, float(attrs["log_evidence"]), float(attrs["log_evidence_error"])))
+    if len(hashes) > 1 and not same_data:
+        raise Error("evidence: the models have other data: same_data=True where that is not so")
+    table = pd.DataFrame(rows, columns=["name", "log_evidence", "std_error"]).set_index("name")
+    table = table.sort_values("log_evidence", ascending=False, kind="stable")
+    best = table.iloc[0]
+    table["log_bayes_factor"] = table.log_evidence - best.log_evidence
+    table["bayes_factor_error"] = [
+        0.0 if i == 0 else math.hypot(error, best.std_error) for i, error in enumerate(table.std_error)
+    ]
+    weight = table.log_bayes_factor.map(math.exp)
+    table["probability"] = weight / weight.sum()
+    return table
+
+
+# ---------------------------------------------------------------- files
+
+
+def has_group(data: Draws, group: str) -> bool:
+    """Whether draws have a group: ArviZ 0.x has attributes, 1.x children."""
+    return group in data.children if hasattr(data, "children") else hasattr(data, group)
+
+
+def _output_of(config: Config, settings: Mapping[str, Any]) -> str | None:
+    """The file that settings or else the config names. Of what is no config emass says what is wrong."""
+    if "output.file" in settings:
+        file = settings["output.file"]
+    else:
+        try:
+            content = config if isinstance(config, Mapping) else yaml.safe_load(Path(config).read_text(encoding="utf-8"))
+            file = content["output"]["file"]
+        except (OSError, ValueError, LookupError, TypeError, yaml.YAMLError):
+            return None
+    return os.path.expandvars(file) if isinstance(file, (str, os.PathLike)) else None
+
+
+@contextlib.contextmanager
+def _on_disk(data: Draws | str | os.PathLike[str]) -> Iterator[str]:
+    if isinstance(data, (str, os.PathLike)):
+        yield os.fspath(data)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        file = os.path.join(folder, "draws.nc")
+        data.to_netcdf(file)
+        yield file
+
+
+def read(file: str | os.PathLike[str]) -> Draws:
+    """The draws of a file, in memory: an object of ArviZ, whichever version is installed."""
+    import arviz
+
+    data = arviz.from_netcdf(file)
+    loaded = data.load()
+    return data if loaded is None else loaded

@@ -1,0 +1,244 @@
+"""A log density that emass calls by address: its parameters, outputs and functions."""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+import hashlib
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import _library
+from ._errors import Error
+
+__all__ = ["LOG_LIKELIHOOD", "POSTERIOR", "Bounds", "Density", "Variable", "gradient_function", "named", "outputs_function"]
+
+POSTERIOR, LOG_LIKELIHOOD = 0, 1  # em_report_group
+_FREE, _LOWER, _UPPER, _BETWEEN, _ORDERED, _SIMPLEX = range(6)  # em_constraint
+
+# (lower, upper), either of which may be None; or "ordered", "simplex"
+Bounds = tuple[float | None, float | None] | str | None
+
+
+@dataclasses.dataclass
+class Variable:
+    """An array of the parameters or the outputs."""
+
+    name: str
+    shape: tuple[int, ...] = ()
+    axes: tuple[str | None, ...] | None = None
+    bounds: Bounds = None
+    group: int = POSTERIOR
+    storage: int = 0  # em_storage: real
+
+    @property
+    def size(self) -> int:
+        """How many numbers it has."""
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    def constraint(self) -> tuple[int, float, float]:
+        """em_constraint, lower, upper.
+
+        >>> Variable("sigma", bounds=(0, None)).constraint()
+        (1, 0.0, 0.0)
+        """
+        words = {"ordered": _ORDERED, "simplex": _SIMPLEX}
+        if self.bounds is None:
+            return _FREE, 0.0, 0.0
+        if isinstance(self.bounds, str):
+            if self.bounds not in words:
+                raise Error(f"bounds of {self.name}: found {self.bounds!r}, expected a pair, 'ordered' or 'simplex'")
+            return words[self.bounds], 0.0, 0.0
+        lower, upper = self.bounds
+        kind = _BETWEEN if None not in (lower, upper) else _LOWER if lower is not None else _UPPER
+        return (_FREE if lower is upper is None else kind), float(lower or 0), float(upper or 0)
+
+    def inside(self, free: np.ndarray) -> np.ndarray:
+        """A value within the bounds, of free numbers."""
+        kind, lower, upper = self.constraint()
+        if kind == _LOWER:
+            return lower + np.exp(free)
+        if kind == _UPPER:
+            return upper - np.exp(free)
+        if kind == _BETWEEN:
+            return lower + (upper - lower) / (1 + np.exp(-free))
+        if kind == _ORDERED:
+            return np.cumsum(np.exp(free.reshape(self.shape)), axis=-1).ravel()
+        if kind == _SIMPLEX:
+            weight = np.exp(free.reshape(self.shape))
+            return (weight / weight.sum(-1, keepdims=True)).ravel()
+        return free
+
+
+def named(
+    dim: int | None, names: Sequence[str] | None, shapes: Mapping[str, Any] | None, bounds: Mapping[str, Bounds] | None
+) -> list[Variable]:
+    """Parameters as from_function is told them: by one of the three.
+
+    >>> [v.name for v in named(None, ["mu", "tau"], None, {"tau": (0, None)})]
+    ['mu', 'tau']
+    """
+    if sum(given is not None for given in (dim, names, shapes)) != 1:
+        raise Error("from_function: expected one of dim, names and shapes")
+    if dim is not None:
+        sizes: dict[str, Any] = {"theta": (int(dim),)}
+    elif names is not None:
+        sizes = dict.fromkeys(names, ())
+    else:
+        sizes = dict(shapes or {})
+    unknown = set(bounds or ()) - set(sizes)
+    if unknown:
+        raise Error(f"bounds: found {sorted(unknown)[0]!r}, expected a name of {', '.join(sizes)}")
+    return [
+        Variable(name, (shape,) if isinstance(shape, int) else tuple(shape), bounds=(bounds or {}).get(name))
+        for name, shape in sizes.items()
+    ]
+
+
+@dataclasses.dataclass
+class Density:
+    """Functions by address, and what they are of. `keep` holds what the addresses point to."""
+
+    name: str
+    parameters: list[Variable] = dataclasses.field(default_factory=list)
+    dim: int = 0  # without parameters
+    unconstrained: list[str] | None = None
+    outputs: list[Variable] = dataclasses.field(default_factory=list)
+    labels: dict[str, list[str]] = dataclasses.field(default_factory=dict)
+    gradient: int | None = None
+    value: int | None = None
+    outputs_function: int | None = None
+    keep: Any = None
+
+    @property
+    def size(self) -> int:
+        """How many numbers a position has."""
+        return self.dim or sum(one.size for one in self.parameters)
+
+    def evaluate(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+        """log density and gradient at x (size,), or NaN; without a gradient that is NaN."""
+        x = np.ascontiguousarray(x, dtype=np.float64)
+        out, slope = ctypes.c_double(np.nan), np.full(self.size, np.nan)
+        if self.gradient:
+            status = _library.GRADIENT(self.gradient)(None, x.ctypes.data, ctypes.addressof(out), slope.ctypes.data)
+            return (out.value if status == 0 else float("nan")), slope
+        return _library.VALUE(self.value)(None, x.ctypes.data), slope
+
+    def point(self, k: int, scale: float = 1.0) -> np.ndarray:
+        """A position within the bounds, the same for the same k."""
+        free = np.random.default_rng(k).uniform(-scale, scale, self.size)
+        if not self.parameters:
+            return free
+        ends = np.cumsum([one.size for one in self.parameters])[:-1]
+        return np.concatenate([one.inside(part) for one, part in zip(self.parameters, np.split(free, ends), strict=True)])
+
+    def fingerprint(self) -> int:
+        """Of the function: by its values at two places, in six digits. A run goes on with the same."""
+        text = " ".join(f"{self.evaluate(self.point(k))[0]:.6g}" for k in (1, 2))
+        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little") or 1
+
+    def check(self, points: int = 5, numbers: int = 20) -> str:
+        """Compares gradients with central differences, and times them."""
+        worst, tried, failed = 0.0, 0, False
+        for k in range(1, 10 * points):
+            x = self.point(k)
+            before = _library.last_error()
+            value, slope = self.evaluate(x)
+            failed = failed or _library.last_error() != before
+            if not (np.isfinite(value) and (self.value or np.isfinite(slope).all())):
+                continue
+            tried += 1
+            for i in [] if self.value else np.random.default_rng(k).permutation(self.size)[:numbers]:
+                worst = max(worst, self._compare(x, int(i), float(slope[i])))
+            if tried == points:
+                break
+        if tried == 0:
+            said = f": {_library.last_error()}" if failed else ""
+            raise Error(f"{self.name}: found no position within 1 of the origin where the log density is finite{said}", 1)
+        start = time.perf_counter()
+        rounds = 0
+        while time.perf_counter() - start < 0.1:
+            self.evaluate(x)
+            rounds += 1
+        micro = 1e6 * (time.perf_counter() - start) / rounds
+        agrees = "no gradient: central differences" if self.value else f"gradients agree with central differences within {worst:.1e}"
+        return f"{self.name}: {self.size} parameters; {agrees}, at {tried} positions; {micro:.3g} us an evaluation"
+
+    def _compare(self, x: np.ndarray, i: int, slope: float) -> float:
+        moved, step = x.copy(), 1e-5 * max(1.0, abs(x[i]))
+        ends = []
+        for sign in (1, -1):
+            moved[i] = x[i] + sign * step
+            ends.append(self.evaluate(moved)[0])
+        difference = (ends[0] - ends[1]) / (2 * step)
+        off = abs(difference - slope) / max(1.0, abs(slope), abs(difference))
+        if off > 1e-3:
+            raise Error(f"{self.name}: derivative {i} is {slope:.6g}, by central differences {difference:.6g}", 1)
+        return off
+
+
+# ---------------------------------------------------------------- functions of Python
+
+
+def _said(error: Exception) -> str:
+    trace = error.__traceback__
+    while trace and trace.tb_next:
+        trace = trace.tb_next
+    where = f" ({trace.tb_frame.f_code.co_filename}:{trace.tb_lineno})" if trace else ""
+    return f"{type(error).__name__}: {error}".splitlines()[0][:160] + where
+
+
+def _array(address: int, n: int) -> np.ndarray:
+    return np.frombuffer((ctypes.c_double * n).from_address(address))
+
+
+def gradient_function(n: int, evaluate: Callable[[np.ndarray], tuple[Any, Any]]) -> Any:
+    """A C function of a Python one, x (n,) -> (log density, gradient (n,)). An exception is a
+    rejection, with its text."""
+
+    def call(state: Any, theta: int, log_density: int, gradient: int) -> int:
+        try:
+            value, slope = evaluate(_array(theta, n))
+            ctypes.c_double.from_address(log_density).value = value
+            _array(gradient, n)[:] = slope
+        except Exception as error:  # whatever the function of the user raises
+            return _library.fail_with(1, _said(error))
+        return 0
+
+    return _library.GRADIENT(call)
+
+
+def value_function(n: int, evaluate: Callable[[np.ndarray], Any]) -> Any:
+    """The same without a gradient."""
+
+    def call(state: Any, theta: int) -> float:
+        try:
+            return float(evaluate(_array(theta, n)))
+        except Exception as error:  # likewise
+            _library.fail_with(1, _said(error))
+            return float("nan")
+
+    return _library.VALUE(call)
+
+
+def outputs_function(n: int, outputs: Sequence[Variable], evaluate: Callable[[np.ndarray], Mapping[str, Any]]) -> Any:
+    """A C function of a Python one, x (n,) -> {name: array of its shape}."""
+    width = sum(one.size for one in outputs)
+
+    def call(state: Any, theta: int, out: int) -> int:
+        try:
+            values = evaluate(_array(theta, n))
+            _array(out, width)[:] = np.concatenate([np.ravel(np.asarray(values[one.name])) for one in outputs])
+        except Exception as error:  # likewise
+            return _library.fail_with(1, _said(error))
+        return 0
+
+    return _library.OUTPUTS(call)
+
+
+def output_variables(values: Mapping[str, Any], group: int = POSTERIOR) -> list[Variable]:
+    """Variables as an example of the outputs has them."""
+    return [Variable(name, tuple(np.shape(value)), group=group) for name, value in values.items()]

@@ -1,0 +1,144 @@
+"""Densities by functions of Python or numba (Model.from_function)."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ._density import Density, Variable, gradient_function, output_variables, outputs_function, value_function
+from ._errors import Error, needs
+
+__all__ = ["FunctionSource"]
+
+
+def _is_jitted(function: Any) -> bool:
+    return hasattr(function, "py_func") and hasattr(function, "inspect_llvm")
+
+
+@dataclasses.dataclass
+class FunctionSource:
+    """What from_function is given. It travels to other ranks by cloudpickle."""
+
+    log_density: Callable[..., Any]
+    gradient: Callable[..., Any] | bool | None
+    parameters: list[Variable]
+    together: bool  # one array holds all parameters: dim was given
+    outputs: Callable[..., Mapping[str, Any]] | None
+    name: str = "function"
+
+    @property
+    def size(self) -> int:
+        """How many numbers a position has."""
+        return sum(one.size for one in self.parameters)
+
+    def compile(self) -> Density:
+        """The density, by functions of C."""
+        made = Density(self.name, self.parameters)
+        if self.outputs:
+            made.outputs, evaluate = self._outputs()
+            call = outputs_function(self.size, made.outputs, evaluate)
+            made.outputs_function, made.keep = _address(call), call
+        functions = [self.log_density, *([self.gradient] if callable(self.gradient) else [])]
+        compiled = [_is_jitted(one) for one in functions]
+        if hasattr(self.log_density, "address"):
+            made.gradient, made.keep = self.log_density.address, (made.keep, self.log_density)
+        elif all(compiled):
+            self._by_numba(made)
+        else:
+            self._by_python(made)
+        return made
+
+    def _parts(self) -> list[tuple[int, int, tuple[int, ...]]]:
+        ends = np.cumsum([one.size for one in self.parameters])
+        return [(int(end) - one.size, int(end), one.shape) for one, end in zip(self.parameters, ends, strict=True)]
+
+    def arguments(self, x: np.ndarray) -> list[Any]:
+        """x (size,) as the arguments of the functions."""
+        if self.together:
+            return [x]
+        return [float(x[a]) if shape == () else x[a:b].reshape(shape) for a, b, shape in self._parts()]
+
+    def _flat(self, gradient: Any) -> Any:
+        if self.together:
+            return gradient
+        parts = gradient.values() if isinstance(gradient, Mapping) else gradient
+        return np.concatenate([np.ravel(part) for part in parts])
+
+    def _by_python(self, made: Density) -> None:
+        density, gradient = self.log_density, self.gradient
+
+        def both(x: np.ndarray) -> tuple[Any, Any]:
+            value, slope = density(*self.arguments(x))
+            return value, self._flat(slope)
+
+        def each(x: np.ndarray) -> tuple[Any, Any]:
+            given = self.arguments(x)
+            return density(*given), self._flat(gradient(*given))  # type: ignore[operator]
+
+        if gradient:
+            call = gradient_function(self.size, each if callable(gradient) else both)
+            made.gradient = _address(call)
+        else:
+            call = value_function(self.size, lambda x: density(*self.arguments(x)))
+            made.value = _address(call)
+        made.keep = (made.keep, call)
+
+    def _by_numba(self, made: Density) -> None:
+        """A C function around the compiled ones: no Python, and no lock of it, in the loop."""
+        numba = needs("numba", "from_function with numba")
+        arguments = ", ".join(
+            "x" if self.together else f"x[{a}]" if shape == () else f"x[{a}:{b}].reshape({shape})"
+            for a, b, shape in self._parts()
+        )
+        lines = ["def call(state, theta, out, slope):", "    try:", f"        x = carray(theta, ({self.size},))"]
+        if not self.gradient:
+            lines = ["def call(state, theta):", "    try:", f"        x = carray(theta, ({self.size},))"]
+            lines += [f"        return density({arguments})", "    except Exception:", "        return nan"]
+            kinds = "double(voidptr, CPointer(double))"
+        else:
+            if callable(self.gradient):
+                lines += [f"        value = density({arguments})", f"        g = gradient({arguments})"]
+            else:
+                lines += [f"        value, g = density({arguments})"]
+            lines += ["        out[0] = value", f"        to = carray(slope, ({self.size},))", *self._store()]
+            lines += ["    except Exception:", "        return 1", "    return 0"]
+            kinds = "int32(voidptr, CPointer(double), CPointer(double), CPointer(double))"
+        scope = {"carray": numba.carray, "density": self.log_density, "gradient": self.gradient, "nan": float("nan")}
+        exec("\n".join(lines), scope)  # the text is made of numbers and the names above
+        types = {"voidptr": numba.types.voidptr, "CPointer": numba.types.CPointer, "double": numba.types.double}
+        try:
+            call = numba.cfunc(eval(kinds, types | {"int32": numba.types.int32}))(scope["call"])
+        except numba.core.errors.NumbaError as error:
+            first = next((line for line in str(error).splitlines() if line.strip()), "")
+            raise Error(f"{self.name}: numba cannot compile it: {first}") from error
+        if self.gradient:
+            made.gradient = call.address
+        else:
+            made.value = call.address
+        made.keep = (made.keep, call)
+
+    def _store(self) -> list[str]:
+        if self.together:
+            return ["        to[:] = g"]
+        return [
+            f"        to[{a}] = g[{i}]" if shape == () else f"        to[{a}:{b}] = g[{i}].ravel()"
+            for i, (a, b, shape) in enumerate(self._parts())
+        ]
+
+    def _outputs(self) -> tuple[list[Variable], Callable[[np.ndarray], Mapping[str, Any]]]:
+        def evaluate(x: np.ndarray) -> Mapping[str, Any]:
+            return self.outputs(*self.arguments(x))  # type: ignore[misc]
+
+        example = evaluate(Density(self.name, self.parameters).point(1))
+        return output_variables(example), evaluate
+
+
+def _address(function: Any) -> int:
+    import ctypes
+
+    address = ctypes.cast(function, ctypes.c_void_p).value
+    assert address
+    return address

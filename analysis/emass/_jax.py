@@ -1,0 +1,97 @@
+"""Densities by functions of JAX (Model.from_jax)."""
+
+from __future__ import annotations
+
+import ctypes
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ._density import Bounds, Density, Variable, gradient_function, output_variables, outputs_function
+from ._errors import Error, needs
+
+__all__ = ["JaxSource"]
+
+
+@dataclasses.dataclass
+class JaxSource:
+    """What from_jax is given, the example as arrays of numpy. It travels by cloudpickle."""
+
+    function: Callable[[Any], Any]
+    example: Any
+    bounds: Mapping[str, Bounds] | None = None
+    outputs: Callable[[Any], Mapping[str, Any]] | None = None
+    name: str = "jax"
+
+    def __post_init__(self) -> None:
+        jax = needs("jax", "from_jax")
+        self.example = jax.tree_util.tree_map(np.asarray, self.example)
+
+    def compile(self) -> Density:
+        """The density; each evaluation is one call of a compiled function, in 64 bits."""
+        jax = needs("jax", "from_jax")
+        with _x64(jax):
+            flat, ravel = _raveller(jax, self.example)
+            self._warn_of_integers()
+            call = _compiled(jax, jax.value_and_grad(lambda x: self.function(ravel(x))), flat)
+            made = Density(self.name, self._parameters(jax))
+            function = gradient_function(flat.size, call)
+            if self.outputs:
+                of = _compiled(jax, lambda x: dict(self.outputs(ravel(x))), flat)  # type: ignore[misc]
+                made.outputs = output_variables(of(np.asarray(flat)))
+                report = outputs_function(flat.size, made.outputs, of)
+                made.outputs_function = ctypes.cast(report, ctypes.c_void_p).value
+                made.keep = report
+        made.gradient = ctypes.cast(function, ctypes.c_void_p).value
+        made.keep = (made.keep, function)
+        return made
+
+    def _warn_of_integers(self) -> None:
+        jax = needs("jax", "from_jax")
+        for leaf in jax.tree_util.tree_leaves(self.example):
+            if not np.issubdtype(np.asarray(leaf).dtype, np.number):
+                raise Error(f"from_jax: found {leaf!r} in the example, expected numbers and arrays of them")
+
+    def _parameters(self, jax: Any) -> list[Variable]:
+        leaves = jax.tree_util.tree_flatten_with_path(self.example)[0]
+        made = [Variable(_name(path), tuple(np.shape(leaf))) for path, leaf in leaves]
+        for one in made:
+            one.bounds = (self.bounds or {}).get(one.name)
+        unknown = set(self.bounds or ()) - {one.name for one in made}
+        if unknown:
+            raise Error(f"bounds: found {sorted(unknown)[0]!r}, expected a name of {', '.join(one.name for one in made)}")
+        return made
+
+
+def _x64(jax: Any) -> Any:
+    """64 bits, within; what the user has set otherwise stays."""
+    return jax.enable_x64(True) if hasattr(jax, "enable_x64") else jax.experimental.enable_x64()
+
+
+def _raveller(jax: Any, example: Any) -> tuple[Any, Callable[[Any], Any]]:
+    from jax.flatten_util import ravel_pytree
+
+    return ravel_pytree(jax.tree_util.tree_map(lambda leaf: jax.numpy.asarray(leaf, dtype="float64"), example))
+
+
+def _compiled(jax: Any, function: Callable[[Any], Any], flat: Any) -> Callable[[np.ndarray], Any]:
+    """On one thread: sums then have the same bits in any process."""
+    lowered = jax.jit(function).lower(flat)
+    try:
+        made = lowered.compile(compiler_options={"xla_cpu_multi_thread_eigen": False})
+    except Exception:  # of a device that is no CPU
+        made = lowered.compile()
+
+    def call(x: np.ndarray) -> Any:
+        with _x64(jax):
+            return made(x)
+
+    return call
+
+
+def _name(path: Any) -> str:
+    """Where a leaf stands in the tree: "a.b.0"; of a mere array, theta."""
+    parts = [str(getattr(key, "key", getattr(key, "name", getattr(key, "idx", key)))) for key in path]
+    return ".".join(parts).replace("/", "_") or "theta"

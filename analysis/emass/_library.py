@@ -1,0 +1,266 @@
+"""libemass in this process, by ctypes: MPI, contexts, densities and runs (include/emass/host.h)."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import ctypes
+import functools
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from ctypes import POINTER, c_char_p, c_double, c_int, c_int64, c_uint64, c_void_p
+from pathlib import Path
+from typing import Any
+
+from . import _program
+from ._errors import Error, Stopped
+
+__all__ = ["Context", "fail_with", "is_launched", "last_error", "library"]
+
+GRADIENT = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p, c_void_p)
+VALUE = ctypes.CFUNCTYPE(c_double, c_void_p, c_void_p)
+OUTPUTS = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p)
+_MESSAGE = ctypes.CFUNCTYPE(None, c_void_p, c_char_p)
+_PROGRESS = ctypes.CFUNCTYPE(None, c_void_p, c_void_p)
+
+NEW, OVERWRITE, RESUME = 1, 2, 3  # em_run_mode
+STOPPED = -9  # EM_ESTOPPED
+
+_TEXTS = POINTER(c_char_p)
+_FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
+    "em_error_text": (c_char_p, []),
+    "em_exit_status": (c_int, [c_int]),
+    "em_fail": (c_int, [c_int, c_char_p, c_char_p]),
+    "em_host_start": (c_int, []),
+    "em_host_stop": (None, []),
+    "em_host_context": (c_int, [c_int, _MESSAGE, c_void_p, POINTER(c_void_p)]),
+    "em_host_rank": (c_int, [c_void_p]),
+    "em_host_ranks": (c_int, [c_void_p]),
+    "em_host_agree": (c_int, [c_void_p, c_int]),
+    "em_host_run": (c_int, [c_void_p, c_char_p, c_char_p, c_int, _PROGRESS, c_void_p, POINTER(c_void_p)]),
+    "em_host_report": (None, [c_void_p, POINTER(c_int64), POINTER(c_double), _TEXTS]),
+    "em_run_advance": (c_int, [c_void_p, c_int64]),
+    "em_run_report": (c_void_p, [c_void_p]),
+    "em_run_file": (c_char_p, [c_void_p]),
+    "em_run_destroy": (None, [POINTER(c_void_p)]),
+    "em_context_interrupt": (None, [c_void_p]),
+    "em_context_destroy": (None, [POINTER(c_void_p)]),
+    "em_context_add_density": (c_int, [c_void_p, c_void_p]),
+    "em_density_create": (c_int, [c_char_p, c_int64, c_uint64, POINTER(c_void_p)]),
+    "em_density_destroy": (None, [POINTER(c_void_p)]),
+    "em_density_compute": (c_int, [c_void_p, c_void_p, c_void_p, c_void_p, c_void_p]),
+    "em_density_name": (c_int, [c_void_p, c_int64, c_char_p]),
+    "em_density_add_parameter": (
+        c_int,
+        [c_void_p, c_char_p, c_int, POINTER(c_int64), _TEXTS, c_int, c_double, c_double],
+    ),
+    "em_density_add_output": (c_int, [c_void_p, c_char_p, c_int, POINTER(c_int64), _TEXTS, c_int, c_int]),
+    "em_density_label_axis": (c_int, [c_void_p, c_char_p, c_int64, _TEXTS]),
+}
+
+
+def _candidates() -> Iterator[str]:
+    """Where libemass may be: EMASS_LIBRARY, beside the program, where the loader looks."""
+    if named := os.environ.get("EMASS_LIBRARY"):
+        yield named
+        return
+    with contextlib.suppress(FileNotFoundError):
+        folder = Path(_program.program()).resolve().parent
+        for place in (folder, folder.parent / "lib"):
+            yield from (str(place / name) for name in ("libemass.so.0", "libemass.so") if (place / name).exists())
+    yield "libemass.so.0"
+
+
+def _share_mpi() -> None:
+    """Plug-ins of Open MPI look for its symbols where all of the process sees them."""
+    with open("/proc/self/maps", encoding="utf-8") as maps:
+        paths = {line.split()[-1] for line in maps if "libmpi" in line or "libopen-" in line}
+    for path in paths:
+        with contextlib.suppress(OSError):
+            ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL)
+
+
+@functools.cache
+def library() -> ctypes.CDLL:
+    """libemass, with MPI started. Raises Error where there is none."""
+    failed = "nothing"
+    for path in _candidates():
+        try:
+            found = ctypes.CDLL(path)
+        except OSError as error:
+            failed = str(error)
+            continue
+        for name, (result, arguments) in _FUNCTIONS.items():
+            try:
+                function = getattr(found, name)
+            except AttributeError:
+                raise Error(f"{path}: found no {name}, expected libemass of version 0.1.0 or later") from None
+            function.restype, function.argtypes = result, arguments
+        _start(found)
+        return found
+    raise Error(f"libemass is not to be found: make install, or set EMASS_LIBRARY to its path ({failed})")
+
+
+def _start(found: ctypes.CDLL) -> None:
+    stanli = _program.environment().get("EMASS_STANLI")
+    if stanli:
+        os.environ.setdefault("EMASS_STANLI", stanli)
+    _share_mpi()
+    if "mpi4py.MPI" in sys.modules and sys.modules["mpi4py.MPI"].Is_initialized():
+        mpi = sys.modules["mpi4py.MPI"]
+        if not _is_running(found):
+            raise Error(f"mpi4py uses another MPI than emass: {mpi.Get_library_version().splitlines()[0]}")
+    _check(found, found.em_host_start())
+    atexit.register(found.em_host_stop)
+
+
+def _is_running(found: ctypes.CDLL) -> bool:
+    running = c_int(0)
+    found.MPI_Initialized(ctypes.byref(running))
+    return bool(running.value)
+
+
+def is_launched() -> bool:
+    """Whether a launcher (mpirun, srun) started this process as one of several."""
+    sizes = (os.environ.get(name, "") for name in ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"))
+    return any(size.isdigit() and int(size) > 1 for size in sizes)
+
+
+def _check(found: ctypes.CDLL, status: int) -> None:
+    if status >= 0:
+        return
+    text = _program.plainly(found.em_error_text().decode(errors="replace"))
+    raise (Stopped if status == STOPPED else Error)(text, found.em_exit_status(status))
+
+
+def fail_with(status: int, text: str) -> int:
+    """em_fail, for functions that emass calls; returns the status."""
+    return library().em_fail(status, b"%s", text.encode())
+
+
+def last_error() -> str:
+    """em_error_text."""
+    return library().em_error_text().decode(errors="replace")
+
+
+def _texts(words: Sequence[str | None] | None) -> Any:
+    if words is None:
+        return None
+    return (c_char_p * len(words))(*(word if word is None else word.encode() for word in words))
+
+
+def _shape(shape: Sequence[int]) -> Any:
+    return (c_int64 * len(shape))(*shape)
+
+
+class Context:
+    """A context of the ranks of a communicator, as a context manager; Collective over them.
+
+    ranks: a communicator of mpi4py; None: all processes."""
+
+    def __init__(self, ranks: Any = None) -> None:
+        self._library = library()
+        self._densities: list[c_void_p] = []
+        self._say = _MESSAGE(lambda to, text: print(f"emass: {text.decode(errors='replace')}", file=sys.stderr))
+        self._context = c_void_p()
+        handle = -1 if ranks is None else ranks.py2f()
+        _check(self._library, self._library.em_host_context(handle, self._say, None, ctypes.byref(self._context)))
+        self.rank: int = self._library.em_host_rank(self._context)
+        self.size: int = self._library.em_host_ranks(self._context)
+
+    def __enter__(self) -> Context:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._library.em_context_destroy(ctypes.byref(self._context))
+        for density in self._densities:
+            self._library.em_density_destroy(ctypes.byref(density))
+
+    def agree(self, error: BaseException | None = None) -> None:
+        """Waits for all ranks; raises on all of them what one came with."""
+        status = 0
+        if error is not None:
+            exit_status = getattr(error, "status", 1)
+            status = fail_with(-3 if exit_status == 2 else -4, str(error))
+        _check(self._library, self._library.em_host_agree(self._context, status))
+
+    def add(self, density: Any) -> None:
+        """Adds a Density as a model, which a config then names."""
+        made, call = c_void_p(), self._library
+        _check(call, call.em_density_create(density.name.encode(), density.dim, density.fingerprint(), ctypes.byref(made)))
+        self._densities.append(made)
+        _check(call, call.em_density_compute(made, density.gradient, density.value, density.outputs_function, None))
+        for i, name in enumerate(density.unconstrained or []):
+            _check(call, call.em_density_name(made, i, name.encode()))
+        for axis, labels in density.labels.items():
+            _check(call, call.em_density_label_axis(made, axis.encode(), len(labels), _texts(labels)))
+        for one in density.parameters:
+            _check(
+                call,
+                call.em_density_add_parameter(
+                    made, one.name.encode(), len(one.shape), _shape(one.shape), _texts(one.axes), *one.constraint()
+                ),
+            )
+        for one in density.outputs:
+            _check(
+                call,
+                call.em_density_add_output(
+                    made, one.name.encode(), len(one.shape), _shape(one.shape), _texts(one.axes), one.group, one.storage
+                ),
+            )
+        _check(call, call.em_context_add_density(self._context, made))
+
+    def run(self, config: str, path: str, mode: int, show: Callable[[Any], None]) -> tuple[str, list[str]]:
+        """Samples. config, path and mode are those of rank 0. `show` is given (count, level) of
+        em_host_report. Returns the file and what the user should know. An interrupt, or SIGUSR1 or
+        SIGTERM, stops with a checkpoint; a second one is raised when the run has stopped."""
+        call, run = self._library, c_void_p()
+        tell = _PROGRESS(lambda to, report: show(self._numbers(report)[:2]))
+        try:
+            with self._interrupts():
+                _check(
+                    call,
+                    call.em_host_run(self._context, config.encode(), path.encode(), mode, tell, None, ctypes.byref(run)),
+                )
+                file = call.em_run_file(run).decode()
+                _check(call, call.em_run_advance(run, 2**62))
+            return file, self._notes(call.em_run_report(run))
+        finally:
+            call.em_run_destroy(ctypes.byref(run))
+
+    def _numbers(self, report: Any) -> tuple[list[int], list[float], list[str]]:
+        count, level, text = (c_int64 * 6)(), (c_double * 2)(), (c_char_p * 3)()
+        self._library.em_host_report(report, count, level, text)
+        return list(count), list(level), [(word or b"").decode(errors="replace") for word in text]
+
+    def _notes(self, report: Any) -> list[str]:
+        count, _, text = self._numbers(report)
+        notes = []
+        if count[5]:
+            notes.append(f"warning: {count[5]} draws could not be reported in full: what is missing is NaN: {text[2]}")
+        if count[4]:
+            first = f"; the first on this rank: {text[1]}" if text[1] else ""
+            notes.append(f"note: the model rejected {count[4]} positions that chains tried after warmup{first}")
+        return notes
+
+    @contextlib.contextmanager
+    def _interrupts(self) -> Iterator[None]:
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        caught: list[int] = []
+
+        def stop(number: int, frame: Any) -> None:
+            caught.append(number)
+            self._library.em_context_interrupt(self._context)
+
+        numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
+        before = [signal.signal(number, stop) for number in numbers]
+        try:
+            yield
+        finally:
+            for number, handler in zip(numbers, before, strict=True):
+                signal.signal(number, handler)

@@ -1,0 +1,183 @@
+"""Densities by models of PyMC, compiled by PyTensor and numba (Model.from_pymc)."""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from typing import Any
+
+import numpy as np
+
+from ._density import LOG_LIKELIHOOD, Density, Variable
+from ._errors import Error, needs
+
+__all__ = ["PyMCSource"]
+
+
+@dataclasses.dataclass
+class PyMCSource:
+    """What from_pymc is given. It travels to other ranks by cloudpickle."""
+
+    model: Any
+    log_likelihood: bool = False
+    name: str = "pymc"
+
+    def __post_init__(self) -> None:
+        backend = getattr(self.model, "backend", None)
+        if hasattr(self.model, "build") and hasattr(self.model, "formula"):  # a model of Bambi
+            if backend is None or not getattr(self.model, "built", True):
+                self.model.build()
+            self.model = self.model.backend.model
+        if not hasattr(self.model, "rvs_to_values"):
+            raise Error(f"from_pymc: found {type(self.model).__name__}, expected a model of PyMC or Bambi")
+
+    def compile(self) -> Density:
+        """The density, by two functions that numba compiles: no Python in the loop."""
+        needs("numba", "from_pymc")
+        needs("pymc", "from_pymc")
+        from pymc.model.transform.optimization import freeze_dims_and_data
+
+        if discrete := [one.name for one in self.model.discrete_value_vars]:
+            raise Error(f"from_pymc: {discrete[0]} is discrete: marginalise it (pymc-extras), as no gradient can be had")
+        model = freeze_dims_and_data(self.model)
+        free, point, shapes = _point(model)
+        made = Density(self.name, dim=int(sum(np.prod(shape, dtype=int) for shape in shapes)))
+        made.unconstrained = _names([one.name for one in free], shapes)
+        reported = list(model.unobserved_RVs)
+        likelihood = dict(_log_likelihoods(model)) if self.log_likelihood else {}
+        values = [*model.replace_rvs_by_values(reported), *likelihood.values()]
+        sizes = _shapes(model, values, free, shapes)
+        made.outputs = _variables(model, reported, likelihood, sizes)
+        made.labels = {name: [str(one) for one in labels] for name, labels in model.coords.items() if labels is not None}
+        density = _gradient(model, free, point, shapes)
+        outputs = _outputs(values, free, point, shapes)
+        first = _as_gradient(density, made.dim)
+        second = _as_outputs(outputs, made.dim, sum(one.size for one in made.outputs))
+        made.gradient, made.outputs_function, made.keep = first.address, second.address, (first, second, density, outputs)
+        return made
+
+
+def _point(model: Any) -> tuple[list[Any], Any, list[tuple[int, ...]]]:
+    """The unconstrained values, a vector of all of them, and their shapes."""
+    import pytensor.tensor as pt
+
+    start = model.initial_point(random_seed=0)
+    free = [model.rvs_to_values[one] for one in model.free_RVs]
+    shapes = [tuple(np.shape(start[one.name])) for one in free]
+    size = int(sum(np.prod(shape, dtype=int) for shape in shapes))
+    if size == 0:
+        raise Error("from_pymc: found no free variable in the model")
+    return free, pt.TensorType("float64", shape=(size,))(name="_point"), shapes
+
+
+def _names(bases: list[str], shapes: list[tuple[int, ...]]) -> list[str]:
+    return [
+        f"{base}[{','.join(map(str, at))}]" if shape else base
+        for base, shape in zip(bases, shapes, strict=True)
+        for at in np.ndindex(shape)
+    ]
+
+
+def _replacements(free: list[Any], point: Any, shapes: list[tuple[int, ...]]) -> dict[Any, Any]:
+    """Each value as its part of the point."""
+    found, start = {}, 0
+    for one, shape in zip(free, shapes, strict=True):
+        size = int(np.prod(shape, dtype=int))
+        found[one] = point[start : start + size].reshape(shape).astype(one.dtype)
+        start += size
+    return found
+
+
+def _shapes(model: Any, values: list[Any], free: list[Any], shapes: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    import pytensor
+
+    start = model.initial_point(random_seed=0)
+    of = pytensor.function(free, [one.shape for one in values], mode="FAST_COMPILE", on_unused_input="ignore")
+    return [tuple(int(length) for length in shape) for shape in of(*(start[one.name] for one in free))]
+
+
+def _log_likelihoods(model: Any) -> Any:
+    for observed, term in zip(model.observed_RVs, model.logp(vars=model.observed_RVs, sum=False), strict=True):
+        yield observed.name, term
+
+
+def _variables(model: Any, reported: list[Any], likelihood: Any, sizes: list[tuple[int, ...]]) -> list[Variable]:
+    storage = {"b": 2, "i": 1, "u": 1}  # em_storage
+    made = []
+    for one, shape in zip([*reported, *likelihood], sizes, strict=True):
+        name = one if isinstance(one, str) else one.name
+        axes = tuple(model.named_vars_to_dims.get(name) or ())
+        group = LOG_LIKELIHOOD if isinstance(one, str) else 0
+        kind = 0 if isinstance(one, str) else storage.get(np.dtype(one.dtype).kind, 0)
+        made.append(Variable(name, shape, axes if len(axes) == len(shape) else None, group=group, storage=kind))
+    return made
+
+
+def _compile(inputs: list[Any], outputs: list[Any]) -> Any:
+    """The function of numba in what PyTensor compiles."""
+    import pytensor
+
+    function = pytensor.function(inputs, outputs, mode="NUMBA", on_unused_input="ignore")
+    if function.get_shared():
+        raise Error(f"from_pymc: the model draws random numbers or has shared variables: {function.get_shared()[0]}")
+    return function.vm.jit_fn
+
+
+def _gradient(model: Any, free: list[Any], point: Any, shapes: list[tuple[int, ...]]) -> Any:
+    import pytensor
+    import pytensor.tensor as pt
+
+    rewrites = ["canonicalize", "stabilize"] + ([] if model.check_bounds else ["local_remove_check_parameter"])
+    value = pytensor.graph.rewrite_graph(model.logp(), include=rewrites)
+    slope = pt.concatenate([one.ravel() for one in pytensor.gradient.grad(value, free)])
+    both = pytensor.graph.replace.clone_replace([value, slope], _replacements(free, point, shapes))
+    return _compile([point], both)
+
+
+def _outputs(values: list[Any], free: list[Any], point: Any, shapes: list[tuple[int, ...]]) -> Any:
+    import pytensor
+    import pytensor.tensor as pt
+
+    all_of_them = pt.concatenate([one.ravel().astype("float64") for one in values])
+    return _compile([point], pytensor.graph.replace.clone_replace([all_of_them], _replacements(free, point, shapes)))
+
+
+def _cfunc(signature: Any, function: Any) -> Any:
+    import numba
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", numba.NumbaWarning)
+        return numba.cfunc(signature)(function)
+
+
+def _as_gradient(inner: Any, n: int) -> Any:
+    import numba
+    from numba import types
+
+    def call(state, theta, log_density, gradient):  # type: ignore[no-untyped-def]
+        try:
+            value, slope = inner(numba.carray(theta, (n,)))
+            log_density[0] = value.item()
+            numba.carray(gradient, (n,))[:] = slope
+        except Exception:  # numba knows no other
+            return 1
+        return 0
+
+    numbers = types.CPointer(types.float64)
+    return _cfunc(types.int32(types.voidptr, numbers, numbers, numbers), call)
+
+
+def _as_outputs(inner: Any, n: int, width: int) -> Any:
+    import numba
+    from numba import types
+
+    def call(state, theta, out):  # type: ignore[no-untyped-def]
+        try:
+            (values,) = inner(numba.carray(theta, (n,)))
+            numba.carray(out, (width,))[:] = values
+        except Exception:  # likewise
+            return 1
+        return 0
+
+    numbers = types.CPointer(types.float64)
+    return _cfunc(types.int32(types.voidptr, numbers, numbers), call)

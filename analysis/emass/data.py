@@ -1,0 +1,139 @@
+"""What goes in: configs, data frames and arrays as files that emass reads."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import hashlib
+import io
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ._errors import Error
+from ._program import CONFIG_PREFIX
+
+__all__ = ["Files", "as_file", "as_json", "as_text", "is_frame", "plain", "stan_data", "table"]
+
+
+def plain(value: Any) -> Any:
+    """Arrays and numbers of numpy as lists and numbers; paths as text.
+
+    >>> import numpy as np
+    >>> as_json({"N": np.int64(2), "y": np.array([1.5, 2.0])})
+    '{"N": 2, "y": [1.5, 2.0]}'
+    """
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if hasattr(value, "to_list"):  # a polars Series
+        return value.to_list()
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    raise TypeError(f"a config cannot hold {value!r}")
+
+
+def as_json(value: Any) -> str:
+    """In one line, which is YAML too."""
+    return json.dumps(value, default=plain, ensure_ascii=False)
+
+
+def as_text(value: Any) -> str:
+    """A setting as it is written behind --set KEY=."""
+    return value if isinstance(value, str) else json.dumps(value, default=plain)
+
+
+@contextlib.contextmanager
+def as_file(config: Mapping[str, Any] | str | os.PathLike[str], folder: str | None = None) -> Iterator[Path]:
+    """A config as a file; in `folder`, or the current one, from which its paths then start."""
+    if not isinstance(config, Mapping):
+        yield Path(config)
+        return
+    with tempfile.NamedTemporaryFile(
+        "w", dir=folder or os.getcwd(), prefix=CONFIG_PREFIX, suffix=".yaml", encoding="utf-8"
+    ) as file:
+        file.write(as_json(config))
+        file.flush()
+        yield Path(file.name)
+
+
+def is_frame(value: Any) -> bool:
+    """A frame of pandas or polars, or a mapping of columns."""
+    return isinstance(value, Mapping) or hasattr(value, "to_csv") or hasattr(value, "write_csv")
+
+
+def table(frame: Any) -> bytes:
+    """A frame as CSV: numbers with all their digits, truth values as 0 and 1, missing ones as NA.
+
+    >>> table({"x": [1.5, float("nan")], "sex": ["f", "m"]})
+    b'x,sex\\n1.5,f\\nNA,m\\n'
+    """
+    if hasattr(frame, "to_csv"):
+        flags = [name for name, kind in frame.dtypes.items() if str(kind) in ("bool", "boolean")]
+        text = frame.astype({name: "Int64" for name in flags}).to_csv(index=False, na_rep="NA", lineterminator="\n")
+    elif hasattr(frame, "write_csv"):
+        import polars
+        import polars.selectors
+
+        frame = frame.lazy().collect()
+        flags = polars.selectors.boolean().cast(polars.Int8)
+        floats = polars.selectors.float().fill_nan(None)
+        text = frame.with_columns(flags).with_columns(floats).write_csv(null_value="NA")
+    else:
+        text = _columns(frame)
+    return str(text).encode()
+
+
+def _cell(value: Any) -> Any:
+    if value is None or value != value:
+        return "NA"
+    return int(value) if isinstance(value, bool) else value
+
+
+def _columns(frame: Mapping[str, Any]) -> str:
+    columns = {name: plain(value) if not isinstance(value, (list, tuple)) else value for name, value in frame.items()}
+    lengths = {name: len(value) for name, value in columns.items()}
+    if len(set(lengths.values())) != 1:
+        raise Error(f"data: found columns of unequal length, expected one length: {lengths}")
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(map(_cell, row) for row in zip(*columns.values(), strict=True))
+    return out.getvalue()
+
+
+def stan_data(data: Any) -> Any:
+    """Data of a Stan program as what JSON holds: mappings and lists. A column of pandas, an array or
+    a number of any kind may stand in a mapping."""
+    if data is None or isinstance(data, (str, os.PathLike)):
+        return data
+    if not isinstance(data, Mapping):
+        raise Error(f"data: found {type(data).__name__}, expected a mapping, or the path of a JSON file")
+    return json.loads(as_json(dict(data)))
+
+
+class Files:
+    """Files of a model, by what they are called: (name, suffix) -> content. They are written beside
+    the output of a run, under names that say what they hold, so that a run which goes on finds
+    them."""
+
+    def __init__(self) -> None:
+        self._content: dict[str, tuple[str, bytes]] = {}
+
+    def add(self, option: str, suffix: str, content: bytes) -> None:
+        """A file that the option of the model is to name."""
+        self._content[option] = (suffix, content)
+
+    def write(self, output: Path) -> dict[str, str]:
+        """Writes them beside `output`; returns {option: name, from the folder of output}."""
+        names = {}
+        for option, (suffix, content) in self._content.items():
+            name = f"{output.name}.{hashlib.sha256(content).hexdigest()[:12]}{suffix}"
+            names[option] = name
+            if not (output.parent / name).exists():
+                part = output.parent / f"{name}.{os.getpid()}.part"
+                part.write_bytes(content)
+                os.replace(part, output.parent / name)
+        return names

@@ -1,0 +1,404 @@
+"""Models, and what is done with them: check, sample, predict, loo, evidence."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from . import _commands, _library, _program, data, sampling
+from ._commands import Draws
+from ._density import Bounds, Density, named
+from ._errors import Error, needs
+
+__all__ = ["Model", "resume"]
+
+Path_ = str | os.PathLike[str]
+_compiled_of_files: dict[str, Model] = {}  # whose model is in this process, for resume
+
+
+class Model:
+    """A model to sample. One of the functions from_... or of the names of built-in models makes it.
+
+    >>> model = Model.built_in("eight_schools")
+    >>> draws = model.sample(chains=2, draws=50, progress=False)
+    >>> draws.posterior["theta"].shape      # (chain, draw, school)
+    (2, 50, 8)
+    """
+
+    def __init__(self, options: Mapping[str, Any], *, source: Any = None, files: data.Files | None = None) -> None:
+        self._options = dict(options)
+        self._source = source
+        self._files = files or data.Files()
+        self._density: Density | None = None
+        self._draws: Draws | None = None
+        self._file: str | None = None
+        self._folder: Any = None  # keeps the file where it is a temporary one
+        self._settings: dict[str, Any] = {}
+
+    def __repr__(self) -> str:
+        return f"<emass.Model {self._options['name']}>"
+
+    # ------------------------------------------------------------ where models come from
+
+    @classmethod
+    def from_stan(cls, program: Path_, data: Any = None, **options: Any) -> Model:
+        """A program in the Stan language, which libstanli.so interprets (pip install stanli).
+
+        program: its text, or the path of a file. data: a mapping, whose values may be numbers,
+        arrays of any shape or columns of frames; or the path of a JSON file. options: those of the
+        model stan, such as posterior_predictive=["y_rep"] (`emass list models stan`).
+
+        >>> model = Model.from_stan("parameters { real x; } model { x ~ normal(0, 1); }")
+        >>> model
+        <emass.Model stan>
+        """
+        text = os.fspath(program)
+        files = _files()
+        given = {"name": "stan", **_plain_options(options)}
+        if "{" in text or "\n" in text:
+            files.add("program", ".stan", text.encode())
+        else:
+            given["program"] = _existing(text, "from_stan")
+        return cls(_with_stan_data(given, files, data), files=files)
+
+    @classmethod
+    def from_bridgestan(cls, library: Path_, data: Any = None, **options: Any) -> Model:
+        """A Stan program that BridgeStan has compiled: the path of its shared object. data and
+        options as of from_stan."""
+        files = _files()
+        given = {"name": "stan", "library": _existing(library, "from_bridgestan"), **_plain_options(options)}
+        return cls(_with_stan_data(given, files, data), files=files)
+
+    @classmethod
+    def from_pymc(cls, model: Any, *, log_likelihood: bool = False) -> Model:
+        """A model of PyMC, or of Bambi. PyTensor and numba compile its log density and gradient
+        to a function that is called without Python; so are its deterministics. Names, dims and
+        coords are those of the model. log_likelihood: report that of each observation, for loo.
+        Data are those that the model has now."""
+        from ._pymc import PyMCSource
+
+        return cls({"name": "pymc"}, source=PyMCSource(model, log_likelihood))
+
+    @classmethod
+    def from_jax(
+        cls,
+        log_density: Callable[[Any], Any],
+        example: Any,
+        *,
+        bounds: Mapping[str, Bounds] | None = None,
+        outputs: Callable[[Any], Mapping[str, Any]] | None = None,
+    ) -> Model:
+        """A log density in JAX.
+
+        log_density: of a pytree as `example`, whose shapes are those of the parameters; it returns
+        a scalar. Names are the keys of the tree, "a.b" for nested ones, or theta for a mere array.
+        bounds: {"sigma": (0, None)}, likewise "ordered" or "simplex" along the last axis; emass
+        transforms such parameters and adds the Jacobian. outputs: of the parameters to a dict of
+        arrays, which are stored too. It is computed in 64 bits."""
+        from ._jax import JaxSource
+
+        return cls({"name": "jax"}, source=JaxSource(log_density, example, bounds, outputs))
+
+    @classmethod
+    def from_function(
+        cls,
+        log_density: Callable[..., Any],
+        dim: int | None = None,
+        *,
+        names: Sequence[str] | None = None,
+        shapes: Mapping[str, Any] | None = None,
+        gradient: Callable[..., Any] | bool | None = None,
+        bounds: Mapping[str, Bounds] | None = None,
+        outputs: Callable[..., Mapping[str, Any]] | None = None,
+    ) -> Model:
+        """A log density in Python or numba.
+
+        Parameters by one of: dim, then the functions are given one array (dim,); names, of scalars,
+        or shapes, {"mu": (), "theta": (8,)}: then they are given one argument for each, in this
+        order. gradient: returns the derivatives, (dim,) or one for each argument; True: log_density
+        returns (value, gradient); None: there is none. Functions of numba.njit are called without
+        Python and its lock. An exception, or what is not finite, is a rejection. bounds and outputs
+        as of from_jax; outputs need a gradient.
+
+        >>> model = Model.from_function(lambda x: (-x @ x / 2, -x), dim=3, gradient=True)
+        >>> model.sample(chains=2, draws=50, progress=False).posterior["theta"].shape
+        (2, 50, 3)
+        """
+        from ._functions import FunctionSource
+
+        if outputs and not gradient:
+            raise Error("from_function: outputs need a gradient")
+        parameters = named(dim, names, shapes, bounds)
+        source = FunctionSource(log_density, gradient, parameters, dim is not None, outputs)
+        return cls({"name": "function"}, source=source)
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any] | Path_) -> Model:
+        """The model of a config, or of its file; its other sections hold where sample() says
+        nothing else."""
+        import yaml
+
+        folder = os.getcwd()
+        if not isinstance(config, Mapping):
+            folder = os.path.dirname(os.path.abspath(config))
+            config = yaml.safe_load(Path(_existing(config, "from_config")).read_text(encoding="utf-8"))
+        if not isinstance(config, Mapping) or "name" not in (config.get("model") or {}):
+            raise Error("from_config: found no model.name, expected a config of emass")
+        options = {key: _from_folder(value, folder) for key, value in config["model"].items()}
+        model = cls(options)
+        model._settings = {key: value for key, value in config.items() if key != "model"}
+        return model
+
+    @classmethod
+    def built_in(cls, name: str, frame: Any = None, **options: Any) -> Model:
+        """A model of emass's own (`emass list models`), by name. frame: the data, where it takes a
+        table: a frame of pandas or polars, a mapping of columns, or a path."""
+        files = _files()
+        given = {"name": name, **_plain_options(options)}
+        if frame is not None and data.is_frame(frame):
+            files.add("data", ".csv", data.table(frame))
+        elif frame is not None:
+            given["data"] = os.path.abspath(os.fspath(frame))
+        return cls(given, files=files)
+
+    @classmethod
+    def linear(cls, formula: str, frame: Any, **options: Any) -> Model:
+        """Linear regression, as in "y ~ x + factor(group)". options: `emass list models linear`,
+        such as log_likelihood=True, standardise=True, noise="student_t", prior={...}.
+
+        >>> model = Model.linear("y ~ x", {"x": [0.0, 1.0, 2.0, 3.0], "y": [0.1, 0.9, 2.2, 2.9]})
+        >>> model.sample(chains=2, draws=50, progress=False).posterior["beta"].shape  # (chain, draw, term)
+        (2, 50, 2)
+        """
+        return cls.built_in("linear", frame, formula=formula, **options)
+
+    @classmethod
+    def logistic(cls, formula: str, frame: Any, **options: Any) -> Model:
+        """Logistic regression of one of two labels (`emass list models logistic`)."""
+        return cls.built_in("logistic", frame, formula=formula, **options)
+
+    @classmethod
+    def poisson(cls, formula: str, frame: Any, **options: Any) -> Model:
+        """Poisson regression of counts (`emass list models poisson`)."""
+        return cls.built_in("poisson", frame, formula=formula, **options)
+
+    @classmethod
+    def negative_binomial(cls, formula: str, frame: Any, **options: Any) -> Model:
+        """Negative binomial regression of counts (`emass list models negative_binomial`)."""
+        return cls.built_in("negative_binomial", frame, formula=formula, **options)
+
+    # ------------------------------------------------------------ what is done with them
+
+    def _made(self) -> Density | None:
+        """The density, compiled once in a process."""
+        if self._source is not None and self._density is None:
+            self._density = self._source.compile()
+        return self._density
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_density": None, "_draws": None, "_folder": None}
+
+    def check(self) -> str:
+        """Compares the gradient with central differences, and says what is going to be sampled.
+        Raises Error where they differ."""
+        density = self._made()
+        if density is not None:
+            return density.check()
+        job = sampling.Job({**self._settings, "model": self._options}, self._files, None)
+        return sampling.ask_about(job, "check")
+
+    def sample(
+        self,
+        *,
+        chains: int | None = None,
+        draws: int | str = "auto",
+        warmup: int | str | None = None,
+        seed: int | None = None,
+        ranks: int | None = None,
+        temper: bool | Mapping[str, Any] = False,
+        sampler: str | Mapping[str, Any] | None = None,
+        output: Path_ | None = None,
+        overwrite: bool = False,
+        progress: bool = True,
+        settings: Mapping[str, Any] | None = None,
+        comm: Any = None,
+    ) -> Draws:
+        """Samples; returns ArviZ's object, whose arrays are (chain, draw, ...).
+
+        chains, draws of each, warmup, seed: as in a config; "auto" or None: as emass has it.
+        ranks: processes that share the chains, which emass starts; None: this process, or under
+        mpirun all of its processes, which then all call this. The draws are the same. temper: True
+        for several modes and the evidence. sampler: "nuts", or {"name": "hmc", ...}. output: the
+        file to keep. settings: {"stop.ess": 1000}, any other of a config. comm: a communicator of
+        mpi4py, in place of all processes.
+
+        An interrupt stops the run with a checkpoint: Stopped says from which file emass.resume goes
+        on."""
+        config = {**self._settings, "model": dict(self._options)}
+        run = dict(config.get("run") or {})
+        for key, value in {"chains": chains, "warmup": warmup, "seed": seed}.items():
+            if value is not None:
+                run[key] = value
+        if draws != "auto":
+            run["draws"] = draws
+        config["run"] = run
+        if temper is not False:
+            config["temper"] = {} if temper is True else dict(temper)
+        if sampler is not None:
+            config["sampler"] = {"name": sampler} if isinstance(sampler, str) else dict(sampler)
+        for key, value in (settings or {}).items():
+            _set(config, key, value)
+        mode = _library.OVERWRITE if overwrite else _library.NEW
+        return self._perform(config, mode, output, progress, ranks, comm)
+
+    def _perform(
+        self, config: dict[str, Any], mode: int, output: Path_ | None, progress: bool, ranks: int | None, comm: Any
+    ) -> Draws:
+        named_output = output or (config.get("output") or {}).get("file")
+        file = os.path.abspath(os.path.expandvars(os.fspath(named_output))) if named_output else None
+        alone = ranks is None or ranks == 1
+        job = sampling.Job(config, self._files, self._source, self._made() if alone else None, file, mode, progress)
+        try:
+            self._draws, self._file, self._folder = sampling.perform(job, ranks, comm)
+        except _commands.Stopped as stopped:
+            if stopped.file:
+                _compiled_of_files[os.path.abspath(stopped.file)] = self
+            raise
+        return self._draws
+
+    def predict(self, new: Any, draws: Path_ | None = None) -> Draws:
+        """Predictions for new data from each draw: ArviZ's object with the group predictions, whose
+        arrays are (chain, draw, row).
+
+        new: a frame with the columns of the data but the response; of a PyMC model what
+        pm.set_data takes. draws: the file of a run; None: what this model has sampled last."""
+        if self._source is not None and hasattr(self._source, "model"):
+            return self._predict_by_pymc(new, draws)
+        if self._source is not None or self._options["name"] == "stan":
+            raise Error(f"predict: {self._options['name']} has no predictions: report them as outputs, or generated quantities")
+        file = os.fspath(draws) if draws is not None else self._file
+        if file is None or not os.path.exists(file):
+            raise Error("predict: expected a model that has been sampled, or the file of its draws")
+        return sampling.predict(file, new)
+
+    def _predict_by_pymc(self, new: Any, draws: Any) -> Draws:
+        pymc = needs("pymc", "predict")
+        sampled = self._last(draws)
+        with self._source.model:
+            pymc.set_data(dict(new or {}))
+            return pymc.sample_posterior_predictive(sampled, predictions=True, progressbar=False)
+
+    def _last(self, draws: Any) -> Draws:
+        if draws is None and self._draws is None:
+            raise Error("expected draws, or a model that has been sampled")
+        return self._draws if draws is None else draws
+
+    def loo(self, draws: Draws | Path_ | None = None, var: str | None = None) -> Any:
+        """Leave-one-out cross-validation: ArviZ's ELPDData, of these draws or the last ones."""
+        return _commands.loo(self._last(draws), var)
+
+    def evidence(self, draws: Draws | Path_ | None = None) -> tuple[float, float]:
+        """The log evidence of a tempered run and its standard error. emass.evidence compares
+        several."""
+        table = _commands.evidence(self._last(draws))
+        return float(table.log_evidence.iloc[0]), float(table.std_error.iloc[0])
+
+
+def resume(
+    file: Path_,
+    model: Model | None = None,
+    *,
+    draws: int | None = None,
+    ranks: int | None = None,
+    progress: bool = True,
+    settings: Mapping[str, Any] | None = None,
+    comm: Any = None,
+) -> Draws:
+    """Goes on with a run that was stopped, or extends a finished one to more draws; the draws are
+    those of a run that was not stopped.
+
+    model: needed where it is a function, or of PyMC, unless this process has it. settings: what may
+    change, as {"stop.max_time": "1h"}."""
+    path = os.path.abspath(_existing(file, "resume"))
+    config, folder = _stored(path)
+    if model is None:
+        model = _compiled_of_files.get(path)
+    if model is None and config["model"]["name"] in ("pymc", "jax", "function"):
+        raise Error(f"{os.fspath(file)}: its model is a function of Python: expected it too, emass.resume(file, model)")
+    if model is None:
+        options = {key: _from_folder(value, folder) for key, value in config["model"].items()}
+        model = Model(options)
+    config["model"] = dict(model._options)
+    config["output"] = {key: value for key, value in (config.get("output") or {}).items() if key != "file"}
+    if draws is not None:
+        config["run"]["draws"] = draws
+    for key, value in (settings or {}).items():
+        _set(config, key, value)
+    return model._perform(config, _library.RESUME, path, progress, ranks, comm)
+
+
+# ---------------------------------------------------------------- options
+
+
+def _files() -> data.Files:
+    return data.Files()
+
+
+def _plain_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in options.items() if value is not None}
+
+
+def _existing(file: Path_, who: str) -> str:
+    path = os.path.abspath(os.fspath(file))
+    if not os.path.exists(path):
+        raise Error(f"{who}: {os.fspath(file)}: could not open: no such file")
+    return path
+
+
+def _with_stan_data(options: dict[str, Any], files: data.Files, given: Any) -> dict[str, Any]:
+    content = data.stan_data(given)
+    if isinstance(content, (str, os.PathLike)):
+        options["data"] = os.path.abspath(os.fspath(content))
+    elif content is not None:
+        files.add("data", ".json", data.as_json(content).encode())
+    return options
+
+
+def _from_folder(value: Any, folder: str) -> Any:
+    """Text that is the path of a file in the folder, as an absolute one."""
+    if isinstance(value, str) and value and not os.path.isabs(value):
+        path = os.path.join(folder, os.path.expandvars(value))
+        if os.path.isfile(path):
+            return path
+    if isinstance(value, Mapping):
+        return {key: _from_folder(one, folder) for key, one in value.items()}
+    return value
+
+
+def _set(config: dict[str, Any], key: str, value: Any) -> None:
+    """config["a"]["b"] = value for "a.b"."""
+    *sections, last = key.split(".")
+    for section in sections:
+        config[section] = dict(config.get(section) or {})
+        config = config[section]
+    config[last] = value
+
+
+def _stored(path: str) -> tuple[dict[str, Any], str]:
+    """The config of a file, and the folder from which its paths start."""
+    import h5py
+    import yaml
+
+    try:
+        with h5py.File(path) as file:
+            attributes = {key: file.attrs[key] for key in ("config", "config_folder") if key in file.attrs}
+    except OSError as error:
+        raise Error(f"{path}: could not be read: {error}") from None
+    if "config" not in attributes:
+        raise Error(f"{path}: no config in it: expected a file of emass")
+    text, inner = (
+        one.decode() if isinstance(one, bytes) else str(one) for one in (attributes["config"], attributes.get("config_folder", "."))
+    )
+    return yaml.safe_load(text), os.path.normpath(os.path.join(os.path.dirname(path), inner))

@@ -1,0 +1,190 @@
+"""How a run is done: in this process, by the program, or by ranks of Python."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from . import _library, _program
+from ._commands import Draws, read
+from ._errors import Error, Stopped, needs
+from .data import Files, as_file, as_json, is_frame, table
+from .progress import Bar, describe
+
+__all__ = ["Job", "perform"]
+
+
+@dataclasses.dataclass
+class Job:
+    """A run: what it samples and where it goes."""
+
+    config: dict[str, Any]
+    files: Files
+    source: Any  # of a density; None: the config's model is emass's own
+    density: Any = None  # compiled from the source, in this process
+    output: str | None = None
+    mode: int = _library.NEW
+    progress: bool = True
+
+    def text(self, file: Path) -> str:
+        """The config with the names of its files and its output, as rank 0 runs it."""
+        model = dict(self.config["model"])
+        for option, name in self.files.write(file).items():
+            model[option] = name
+        output = dict(self.config.get("output") or {}, file=os.path.abspath(file))
+        return as_json({**self.config, "model": model, "output": output})
+
+
+def perform(job: Job, ranks: int | None, comm: Any = None) -> tuple[Draws, str | None, Any]:
+    """Runs it; returns the draws, their file, and what keeps that file."""
+    if ranks is not None and ranks > 1:
+        if _library.is_launched():
+            raise Error("ranks starts the ranks itself: leave it out under mpirun or srun")
+        if comm is not None:
+            raise Error("found ranks and comm, expected one of them")
+        return _elsewhere(job, ranks)
+    return _here(job, comm)
+
+
+# ---------------------------------------------------------------- in this process
+
+
+def _here(job: Job, comm: Any) -> tuple[Draws, str | None, Any]:
+    bar = Bar(job.progress)
+    with _library.Context(comm) as context:
+        if job.density is not None:
+            context.add(job.density)
+        config, folder = "", None
+        try:
+            if context.rank == 0:
+                file, folder = _place(job)
+                config = job.text(file)
+            problem = None
+        except (Error, OSError, TypeError) as error:
+            problem = error
+        context.agree(problem)
+        path = f"{os.path.dirname(folder_of(job, folder))}/{_program.CONFIG_PREFIX}x.yaml" if context.rank == 0 else ""
+        shown = bar if context.rank == 0 else Bar(False)
+        try:
+            file_name, notes = context.run(config, path, job.mode, lambda at: shown.show(describe(*at[0][:4], *at[1])))
+        except Stopped as stopped:
+            raise _stopped(stopped, job, folder) from None
+        finally:
+            shown.close()
+        try:
+            draws, problem = read(file_name), None
+        except Exception as error:  # so that no rank waits for one that could not read
+            draws, problem = None, error
+        context.agree(problem)
+        if context.rank == 0:
+            _tell(job, draws, notes)
+        return draws, file_name, folder
+
+
+def folder_of(job: Job, folder: Any) -> str:
+    """The file of the job, or of the folder that it goes to while none was named."""
+    return os.path.abspath(job.output) if job.output else os.path.join(folder.name, "draws.h5")
+
+
+def _place(job: Job) -> tuple[Path, Any]:
+    folder = None if job.output else tempfile.TemporaryDirectory(prefix="emass-")
+    return Path(folder_of(job, folder)), folder
+
+
+def _tell(job: Job, draws: Draws, notes: list[str]) -> None:
+    if not job.progress:
+        return
+    for note in notes:
+        print(f"emass: {note}", file=sys.stderr)
+    if verdict := draws.attrs.get("verdict"):
+        print(verdict, file=sys.stderr)
+
+
+def _stopped(stopped: Stopped, job: Job, folder: Any) -> Stopped:
+    """With the file, which is kept although nobody named one."""
+    file = folder_of(job, folder) if job.output or folder else None
+    if folder is not None:
+        folder._finalizer.detach()  # the checkpoint stays
+    said = str(stopped).replace("go on with --resume", f"go on with emass.resume({file!r})")
+    return Stopped(said, stopped.status, file)
+
+
+# ---------------------------------------------------------------- in others
+
+
+def _elsewhere(job: Job, ranks: int) -> tuple[Draws, str | None, Any]:
+    file, folder = _place(job)
+    with contextlib.ExitStack() as stack:
+        config = stack.enter_context(as_file(_content(job, file), str(file.parent)))
+        try:
+            if job.source is None:
+                _by_program(job, config, ranks)
+            else:
+                _by_workers(job, config, ranks, stack)
+        except Stopped as stopped:
+            raise _stopped(stopped, job, folder) from None
+    draws = read(file)
+    _tell(job, draws, [])
+    return draws, str(file), folder
+
+
+def _content(job: Job, file: Path) -> Mapping[str, Any]:
+    import json
+
+    return json.loads(job.text(file))
+
+
+def _by_program(job: Job, config: Path, ranks: int) -> None:
+    mode = {_library.OVERWRITE: ["--overwrite"], _library.RESUME: ["--resume"]}.get(job.mode, [])
+    _program.watch(
+        [_program.program(), "run", str(config), "--ranks", str(ranks), *mode, "--progress", "log"], job.progress
+    )
+
+
+def _by_workers(job: Job, config: Path, ranks: int, stack: contextlib.ExitStack) -> None:
+    """Each rank is a Python of its own, which is given the model by cloudpickle."""
+    cloudpickle = needs("cloudpickle", "ranks of a model in Python")
+    words, given = _program.launcher(ranks)
+    try:
+        content = cloudpickle.dumps(job.source)
+    except Exception as error:  # whatever a member of the model raises
+        raise Error(f"the model cannot be sent to other ranks: {error}; start them by mpirun instead") from error
+    sent = stack.enter_context(tempfile.NamedTemporaryFile(prefix="emass-", suffix=".model"))
+    sent.write(content)
+    sent.flush()
+    env = {**given, **_program.environment()}
+    paths = [str(Path(__file__).resolve().parents[1]), *(path or os.getcwd() for path in sys.path)]
+    env["PYTHONPATH"] = os.pathsep.join(paths)
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):  # ranks are the parallelism
+        env.setdefault(name, "1")
+    words += [sys.executable, "-m", "emass._worker", sent.name, str(config), str(job.mode)]
+    _program.watch(words, job.progress, env, signal.SIGUSR1)
+
+
+# ---------------------------------------------------------------- other commands
+
+
+def ask_about(job: Job, command: str) -> str:
+    """What the program's command says of the config."""
+    with tempfile.TemporaryDirectory(prefix="emass-") as folder:
+        with as_file(_content(job, Path(folder) / "draws.h5"), folder) as config:
+            return _program.ask(command, str(config))
+
+
+def predict(file: str, new: Any) -> Draws:
+    """emass predict of a frame, a mapping of columns or a path."""
+    with tempfile.TemporaryDirectory(prefix="emass-") as folder:
+        path = os.path.join(folder, "new.csv")
+        if is_frame(new):
+            Path(path).write_bytes(table(new))
+        else:
+            path = os.path.abspath(os.fspath(new))
+        _program.ask("predict", file, "--data", path, "--output", os.path.join(folder, "p.h5"))
+        return read(os.path.join(folder, "p.h5"))

@@ -1,0 +1,371 @@
+/* Models that a program in another language computes (emass/host.h). */
+#include "base/default_message.h"
+#include "base/memory.h"
+#include "emass/emass.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Labels of an axis. */
+typedef struct axis_labels {
+    char *axis, **label;
+    int64_t n;
+} axis_labels;
+
+/* A growing list of variables. */
+typedef struct variables {
+    int64_t n, capacity, width; /* width: numbers of all of them */
+    em_variable *item;
+} variables;
+
+struct em_density {
+    char *name, **unconstrained_name;
+    int64_t dim, n_labels, labels_capacity;
+    uint64_t data_hash;
+    variables parameter, output;
+    axis_labels *labels;
+    em_density_gradient *gradient;
+    em_density_value *value;
+    em_density_outputs *outputs;
+    const void *state;
+};
+
+typedef struct density_model {
+    em_model model;
+    const em_density *density;
+    em_variable *variable; /* the parameters, then the outputs */
+    double *partial;       /* a gradient */
+    int64_t n;             /* numbers of a position on the scale of the parameters */
+} density_model;
+
+/* ---------------------------------------------------------------- the model */
+
+static void destroy_model(em_model *model)
+{
+    density_model *self = (density_model *)model;
+
+    em_release_all(&self->variable, &self->partial, &self);
+}
+
+static em_status create_model(const void *options, const em_model_context *context, em_model **out)
+{
+    const em_density *density = context->ops->state;
+    const variables *parameter = &density->parameter, *output = &density->output;
+    density_model *self = NULL;
+    em_status status = em_allocate(1, sizeof *self, &self);
+
+    (void)options;
+    *out = NULL;
+    if (status)
+        return status;
+    self->density = density;
+    self->n = parameter->n > 0 ? parameter->width : density->dim;
+    self->model = (em_model){.ops = context->ops,
+                             .dim = parameter->n > 0 ? 0 : density->dim,
+                             .unconstrained_name = (const char *const *)density->unconstrained_name,
+                             .n_parameter = parameter->n,
+                             .parameter = parameter->item,
+                             .n_variable = parameter->n + output->n,
+                             .data_hash = density->data_hash,
+                             .differentiated = true};
+    status = em_allocate(self->n, sizeof *self->partial, &self->partial);
+    if (!status)
+        status = em_allocate(self->model.n_variable, sizeof *self->variable, &self->variable);
+    if (status) {
+        destroy_model(&self->model);
+        return status;
+    }
+    for (int64_t i = 0; i < self->model.n_variable; i++)
+        self->variable[i] = i < parameter->n ? parameter->item[i] : output->item[i - parameter->n];
+    self->model.variable = self->variable;
+    *out = &self->model;
+    return EM_OK;
+}
+
+/* Keeps the message of the first rejection. */
+static void reject(density_model *self, bool said, double value)
+{
+    em_rejections *rejections = &self->model.rejections;
+
+    if (rejections->count++ > 0)
+        return;
+    if (said)
+        snprintf(rejections->first, sizeof rejections->first, "%s", em_error_text());
+    else if (isfinite(value))
+        snprintf(rejections->first, sizeof rejections->first, "the gradient is not finite");
+    else
+        snprintf(rejections->first, sizeof rejections->first, "the log density is %g", value);
+}
+
+static bool is_finite(int64_t n, const double *x)
+{
+    double sum = 0;
+
+    for (int64_t i = 0; i < n; i++)
+        sum += x[i] - x[i];
+    return sum == 0;
+}
+
+static em_status add_chain(density_model *self, const double *theta, double *log_density,
+                           double *gradient)
+{
+    const uint64_t before = em_n_said();
+    double value = NAN;
+
+    memset(self->partial, 0, (size_t)self->n * sizeof *self->partial);
+    const em_status status =
+        self->density->gradient(self->density->state, theta, &value, self->partial);
+    if (status < 0)
+        return em_default_message(status, before, self->density->name);
+    if (status > 0 || !isfinite(value) || !is_finite(self->n, self->partial)) {
+        reject(self, em_n_said() != before, value);
+        *log_density = NAN;
+        return EM_OK;
+    }
+    *log_density += value;
+    for (int64_t i = 0; i < self->n; i++)
+        gradient[i] += self->partial[i];
+    return EM_OK;
+}
+
+static em_status add_prior(em_model *model, const em_query *query)
+{
+    em_status status = EM_OK;
+
+    for (int64_t c = 0; !status && c < query->n_chain; c++)
+        status = add_chain((density_model *)model, query->theta + c * query->stride,
+                           &query->log_density[c], query->gradient + c * query->stride);
+    return status;
+}
+
+static em_status report(em_model *model, const em_draw *draw, const double *theta, double *out)
+{
+    const density_model *self = (const density_model *)model;
+    const em_density *density = self->density;
+    const uint64_t before = em_n_said();
+
+    (void)draw;
+    memcpy(out, theta, (size_t)density->parameter.width * sizeof *out);
+    if (density->output.n == 0)
+        return EM_OK;
+    const em_status status =
+        density->outputs(density->state, theta, out + density->parameter.width);
+    return status ? em_default_message(status, before, density->name) : EM_OK;
+}
+
+em_status em_context_add_density(em_context *context, em_density *density)
+{
+    const bool named = density->parameter.n > 0;
+    em_model_ops ops = {.name = density->name, .doc = "a density of the host program"};
+
+    if (!density->gradient && !density->value)
+        return em_fail(EM_EUSAGE, "em_context_add_density: %s has no function", density->name);
+    if (density->output.n > 0 && !density->outputs)
+        return em_fail(EM_EUSAGE, "em_context_add_density: %s has outputs and no function for them",
+                       density->name);
+    if (density->value) {
+        ops.dim = named ? 0 : density->dim;
+        ops.n_parameter = density->parameter.n;
+        ops.parameter = named ? density->parameter.item : NULL;
+        ops.log_density = density->value;
+        return em_context_add_model(context, &ops, density->state);
+    }
+    ops.create = create_model;
+    ops.destroy = destroy_model;
+    ops.add_prior = add_prior;
+    ops.report = named || density->output.n > 0 ? report : NULL;
+    return em_context_add_model(context, &ops, density);
+}
+
+/* ---------------------------------------------------------------- how it is put together */
+
+em_status em_density_create(const char *name, int64_t dim, uint64_t data_hash, em_density **out)
+{
+    em_density *density = NULL;
+    em_status status;
+
+    *out = NULL;
+    if (dim < 0)
+        return em_fail(EM_EUSAGE, "em_density_create: found dim %lld, expected 0 or more",
+                       (long long)dim);
+    status = em_allocate(1, sizeof *density, &density);
+    if (status)
+        return status;
+    density->dim = dim;
+    density->data_hash = data_hash;
+    status = em_copy_text(name, &density->name);
+    if (status)
+        em_density_destroy(&density);
+    *out = density;
+    return status;
+}
+
+/* Labels belong to the density. */
+static void release_variables(variables *list)
+{
+    for (int64_t i = 0; i < list->n; i++) {
+        em_release(&list->item[i].name);
+        for (int a = 0; a < list->item[i].n_axes; a++)
+            em_release(&list->item[i].axis[a]);
+    }
+    em_release(&list->item);
+}
+
+void em_density_destroy(em_density **out)
+{
+    em_density *density = *out;
+
+    *out = NULL;
+    if (!density)
+        return;
+    release_variables(&density->parameter);
+    release_variables(&density->output);
+    for (int64_t i = 0; i < density->n_labels; i++) {
+        em_release(&density->labels[i].axis);
+        em_release_texts(density->labels[i].n, &density->labels[i].label);
+    }
+    if (density->unconstrained_name)
+        em_release_texts(density->dim, &density->unconstrained_name);
+    em_release_all(&density->labels, &density->name, &density);
+}
+
+em_status em_density_compute(em_density *density, em_density_gradient *gradient,
+                             em_density_value *value, em_density_outputs *outputs,
+                             const void *state)
+{
+    if (!gradient == !value)
+        return em_fail(EM_EUSAGE, "em_density_compute: expected one of gradient and value");
+    if (value && outputs)
+        return em_fail(EM_EUSAGE, "em_density_compute: outputs need a gradient");
+    density->gradient = gradient;
+    density->value = value;
+    density->outputs = outputs;
+    density->state = state;
+    return EM_OK;
+}
+
+em_status em_density_name(em_density *density, int64_t i, const char *name)
+{
+    em_status status = EM_OK;
+
+    if (i < 0 || i >= density->dim)
+        return em_fail(EM_EUSAGE, "em_density_name: found number %lld of %lld", (long long)i,
+                       (long long)density->dim);
+    if (!density->unconstrained_name)
+        status = em_allocate(density->dim, sizeof *density->unconstrained_name,
+                             &density->unconstrained_name);
+    for (int64_t k = 0; !status && k < density->dim; k++) /* each number has a name */
+        if (k != i && !density->unconstrained_name[k])
+            status = em_format_text(&density->unconstrained_name[k], "%lld", (long long)k);
+    if (!status) {
+        em_release(&density->unconstrained_name[i]);
+        status = em_copy_text(name, &density->unconstrained_name[i]);
+    }
+    return status;
+}
+
+static const char *const *find_labels(const em_density *density, const char *axis, int64_t n)
+{
+    for (int64_t i = 0; axis && i < density->n_labels; i++)
+        if (density->labels[i].n == n && strcmp(density->labels[i].axis, axis) == 0)
+            return (const char *const *)density->labels[i].label;
+    return NULL;
+}
+
+static em_status set_axes(const em_density *density, const int64_t *shape, const char *const *axis,
+                          em_variable *variable, int64_t *width)
+{
+    em_status status = EM_OK;
+
+    *width = 1;
+    for (int a = 0; !status && a < variable->n_axes; a++) {
+        variable->shape[a] = shape[a];
+        *width *= shape[a];
+        if (shape[a] < 1)
+            return em_fail(EM_EUSAGE, "%s: found axis %d of length %lld, expected at least 1",
+                           variable->name, a, (long long)shape[a]);
+        if (!axis || !axis[a])
+            continue;
+        status = em_copy_text(axis[a], (char **)&variable->axis[a]);
+        variable->label[a] = find_labels(density, axis[a], shape[a]);
+    }
+    return status;
+}
+
+static em_status add_variable(const em_density *density, variables *list, const char *name,
+                              int n_axes, const int64_t *shape, const char *const *axis,
+                              em_variable variable)
+{
+    int64_t width = 0;
+    em_status status;
+
+    if (n_axes < 0 || n_axes > EM_MAX_AXES)
+        return em_fail(EM_EUSAGE, "%s: found %d axes, expected at most %d", name, n_axes,
+                       EM_MAX_AXES);
+    status =
+        em_array_reserve(&list->item, &list->capacity, list->n, list->n + 1, sizeof *list->item);
+    if (status)
+        return status;
+    variable.n_axes = n_axes;
+    list->item[list->n] = variable;
+    status = em_copy_text(name, (char **)&list->item[list->n].name);
+    if (status)
+        return status;
+    list->n++; /* from here on it is released with the list */
+    status = set_axes(density, shape, axis, &list->item[list->n - 1], &width);
+    list->width += width;
+    return status;
+}
+
+em_status em_density_add_parameter(em_density *density, const char *name, int n_axes,
+                                   const int64_t *shape, const char *const *axis, int constraint,
+                                   double lower, double upper)
+{
+    if (density->dim > 0)
+        return em_fail(EM_EUSAGE, "%s: found a parameter of a density with dim %lld, expected 0",
+                       name, (long long)density->dim);
+    if (constraint < EM_FREE || constraint > EM_SIMPLEX)
+        return em_fail(EM_EUSAGE, "%s: found constraint %d, expected an em_constraint", name,
+                       constraint);
+    return add_variable(
+        density, &density->parameter, name, n_axes, shape, axis,
+        (em_variable){.bounds = {(em_constraint)constraint, .lower = lower, .upper = upper}});
+}
+
+em_status em_density_add_output(em_density *density, const char *name, int n_axes,
+                                const int64_t *shape, const char *const *axis, int group,
+                                int storage)
+{
+    if (group < 0 || group >= EM_N_REPORT_GROUP || storage < 0 || storage > EM_STORE_SINGLE)
+        return em_fail(EM_EUSAGE,
+                       "%s: found group %d and storage %d, expected those of "
+                       "emass/variable.h",
+                       name, group, storage);
+    return add_variable(density, &density->output, name, n_axes, shape, axis,
+                        (em_variable){.group = (em_report_group)group,
+                                      .storage = (em_storage)storage,
+                                      .role = EM_TRANSFORMED_PARAMETER});
+}
+
+em_status em_density_label_axis(em_density *density, const char *axis, int64_t n,
+                                const char *const *label)
+{
+    axis_labels new = {.n = n};
+    em_status status = em_copy_text(axis, &new.axis);
+
+    if (!status)
+        status = em_allocate(n, sizeof *new.label, &new.label);
+    for (int64_t i = 0; !status && i < n; i++)
+        status = em_copy_text(label[i], &new.label[i]);
+    if (!status)
+        status = em_array_reserve(&density->labels, &density->labels_capacity, density->n_labels,
+                                  density->n_labels + 1, sizeof *density->labels);
+    if (!status) {
+        density->labels[density->n_labels++] = new;
+        return EM_OK;
+    }
+    em_release_texts(new.label ? n : 0, &new.label);
+    em_release(&new.axis);
+    return status;
+}
