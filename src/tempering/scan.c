@@ -299,6 +299,8 @@ static void send_draw(em_tempering *t, int64_t c, int64_t iteration)
     for (int i = 0; i < EM_STAT_COUNT; i++)
         x[4 + i] = block->stat[i][c];
     x[4 + EM_STAT_LP] = t->copy[c].log_p;
+    x[4 + EM_STAT_VISIT] = (double)((t->first_copy + c) % t->ladder.n_rung) +
+                           (double)t->ladder.n_rung * t->copy[c].restarts;
     memcpy(x + HEAD, block->theta + c * t->stride, (size_t)t->stride * sizeof *x);
     memcpy(x + HEAD + t->stride, t->of_model + c * t->stride, (size_t)t->stride * sizeof *x);
     note(t, em_mailbox_put(t->mailbox, em_ladder_group(t, ladder), key_of(KEY_DRAW, ladder),
