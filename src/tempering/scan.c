@@ -391,6 +391,8 @@ void em_tempering_scan(em_tempering *t, int64_t iteration, em_block *block)
         em_copy_compose(t, c);
         count_trip(t, &t->copy[c]);
     }
+    if (t->ended >= 0)
+        em_path_take(t, iteration - t->ended);
     em_ladders_deliver(t, iteration, block);
     if (t->ended < 0 && iteration >= (t->round_begin + t->round_end) / 2)
         collect(t, block);
