@@ -22,6 +22,7 @@ struct em_diag {
     int64_t n_mean, n_variance; /* room for so many half chains */
     double *mean, *variance;    /* of all of them: of z, and of folded_z */
     em_ess *ess;
+    em_visits *visits; /* borrowed; NULL: none */
 };
 
 em_status em_diag_create(em_diag **out)
@@ -58,6 +59,18 @@ void em_diag_destroy(em_diag **diag)
     em_release(&(*diag)->variance);
     em_release(&(*diag)->count);
     em_release(diag);
+}
+
+void em_diag_set_visits(em_diag *diag, em_visits *visits)
+{
+    diag->visits = visits;
+}
+
+/* No ESS is above that of the visits, of draws x. */
+static void bound_by_visits(const em_diag *d, int64_t left_out, const double *x, double *size)
+{
+    if (d->visits && !isnan(*size))
+        *size = fmin(*size, em_visits_ess(d->visits, x, left_out));
 }
 
 static em_status reserve_sorted(em_diag *d, int64_t n)
@@ -214,6 +227,8 @@ static void bulk_and_tail(em_diag *d, const em_halves *h, int64_t n, bool infini
     const em_status status =
         em_ess_of(d->ess, h, d->team, d->count, infinite ? 1 : EM_ESS_SERIES, series, size);
     d->status = d->status ? d->status : status;
+    for (int s = 0; s < (infinite ? 1 : EM_ESS_SERIES); s++)
+        bound_by_visits(d, h->n_draw == 2 * h->length ? -1 : h->length, series[s], &size[s]);
     out->ess_bulk = size[0];
     if (!infinite)
         out->ess_tail = lesser(size[1], size[2]);
@@ -323,6 +338,7 @@ em_status em_diagnose(em_diag *diag, int64_t n_chain, int64_t n_draw, const doub
     if (!isfinite(out->sd) || are_equal(n, draws))
         return EM_OK;
     status = em_ess_of(diag->ess, &h, NULL, NULL, 1, &draws, &size);
+    bound_by_visits(diag, -1, draws, &size);
     out->mcse_mean = out->sd / sqrt(size);
     return status;
 }

@@ -19,6 +19,7 @@
 #ifndef EM_DIAGNOSTICS_DIAG_H
 #define EM_DIAGNOSTICS_DIAG_H
 
+#include "diagnostics/visits.h"
 #include "emass/status.h"
 #include "par/subcommunicator.h"
 
@@ -37,6 +38,10 @@ typedef struct em_diagnosis {
 typedef struct em_diag em_diag;
 em_status em_diag_create(em_diag **out);
 void em_diag_destroy(em_diag **diag);
+
+/* From now on every ESS is at most that of the draws' visits (diagnostics/visits.h), which outlive
+ * it and are of as many chains and draws; NULL: none. Not for em_diagnose_together. */
+void em_diag_set_visits(em_diag *diag, em_visits *visits);
 
 /* Errors: EM_EMEMORY. */
 em_status em_diagnose(em_diag *diag, int64_t n_chain, int64_t n_draw, const double *draws,

@@ -38,4 +38,5 @@ const char *const em_stat_name[EM_STAT_COUNT] = {
     [EM_STAT_MAX_ENERGY_ERROR] = "max_energy_error",
     [EM_STAT_INT_TIME] = "int_time",
     [EM_STAT_THERMOSTAT] = "thermostat",
+    [EM_STAT_VISIT] = "visit",
 };

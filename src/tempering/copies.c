@@ -34,6 +34,7 @@ void em_copies_destroy(em_tempering *t)
     em_release(&t->of_reference);
     em_release(&t->count);
     em_release(&t->bridges);
+    em_release(&t->path);
     em_mailbox_destroy(&t->mailbox);
     em_grid_destroy(&t->copies);
 }
@@ -54,6 +55,8 @@ static em_status allocate_copies(em_tempering *t)
         status = em_allocate(n * n_rung, sizeof *t->count, &t->count);
     if (!status)
         status = em_allocate(n * t->n_unit * (n_rung - 1), sizeof *t->bridges, &t->bridges);
+    if (!status)
+        status = em_allocate(n * EM_MOST_TIMES, sizeof *t->path, &t->path);
     if (!status)
         status = em_block_create(t->first_copy, n, t->dim, 0, &t->block);
     if (!status)

@@ -8,6 +8,10 @@
 /* Ladders with fewer round trips tell little of how modes are weighed. */
 static const double fewest_trips = 10;
 
+/* Draws that are farther from the mean of the reference, in its standard deviations, were not all
+ * looked for: there may be other modes as far away. */
+static const double widest_reach = 2;
+
 static bool has_leg(const em_tempering_findings *found, int leg)
 {
     return leg < found->ladder.n_leg;
@@ -64,6 +68,11 @@ void em_tempering_warning(const em_tempering_findings *found, int64_t n_ladder, 
     if (legs_disagree(found))
         em_append(bytes, text, "the log evidence of the two legs differs by %.2g, ",
                   difference(found));
+    if (found->reach > widest_reach)
+        em_append(bytes, text,
+                  "the reference is narrower than the draws by a factor of %.2g (raise "
+                  "temper.scale), ",
+                  found->reach);
     if (trips < fewest_trips)
         em_append(bytes, text, "%.1f round trips a ladder (at least %g expected), ", trips,
                   fewest_trips);

@@ -57,9 +57,11 @@ struct em_tempering {
     double *message;        /* work space of one draw on its way */
     em_rung_counts *count;  /* [n_copy][n_rung] */
     em_bridge *bridges;     /* [n_copy][n_unit][n_rung - 1] */
-    int64_t n_unit;         /* parts that errors are told by: 1, or an even number; */
-    int64_t unit_length;    /* scans of each, which doubles when all are full */
-    double *held;           /* draws that came before their turn: see receive in scan.c */
+    double *path; /* [n_copy][EM_MOST_TIMES] rungs, of every path_every-th scan of the draws */
+    int64_t path_every;  /* doubles when the path is full */
+    int64_t n_unit;      /* parts that errors are told by: 1, or an even number; */
+    int64_t unit_length; /* scans of each, which doubles when all are full */
+    double *held;        /* draws that came before their turn: see receive in scan.c */
     int64_t n_held, most_held;
 
     /* What ladders have collected of the target, [n_local_ladder][n_accumulator]. */
@@ -116,6 +118,12 @@ const em_estimator_ops *em_tempering_estimator(const em_tempering *t);
 
 /* A rung goes on from a step size, with a new dual averaging. Local. */
 void em_rung_start_step(em_tempering *t, int64_t k, double step_size);
+
+/* Keeps the rungs of all copies after a scan of the draws, where it is due. Local. */
+void em_path_take(em_tempering *t, int64_t scan);
+
+/* The paths of the first ladders into the findings. Collective. */
+em_status em_path_gather(em_tempering *t, int64_t n_scan, em_tempering_findings *out);
 
 /* Clears what copies have counted. Local. */
 void em_counts_clear(em_tempering *t);

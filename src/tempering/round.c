@@ -143,6 +143,18 @@ const em_estimator_ops *em_tempering_estimator(const em_tempering *t)
     return t->task.sampler->without_gradient ? &em_variance : &em_fisher;
 }
 
+/* How far the draws are from the mean of a normal reference, in its standard deviations: the root
+ * mean square in the dimension where it is largest. A prior is as wide as it is: 0. */
+static double reach_of(const em_tempering *t, const double *mean, const double *covariance)
+{
+    double most = 0;
+
+    for (int64_t i = 0; !t->findings.is_prior && i < t->dim; i++)
+        most = fmax(most, mean[i] * mean[i] +
+                              covariance[t->structure == EM_MASS_DENSE ? i * t->dim + i : i]);
+    return sqrt(most) / t->task.options->scale;
+}
+
 /* The mass and the law of the target's draws; what they do not allow stays as it is. Local. */
 static em_status learn_target(em_tempering *t, const double *sum)
 {
@@ -169,6 +181,7 @@ static em_status learn_target(em_tempering *t, const double *sum)
             for (int64_t j = 0; structure == EM_MASS_DENSE && j < t->dim; j++)
                 covariance[i * t->dim + j] *= i == j ? 1 : sum[0] / (sum[0] + 5 * (double)t->dim);
         memcpy(t->centre, mean, (size_t)t->dim * sizeof *mean);
+        t->findings.reach = reach_of(t, mean, covariance);
         status =
             em_reference_of_covariance(structure, t->dim, mean, covariance, inflation, &learned);
     }

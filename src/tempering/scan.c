@@ -302,6 +302,8 @@ static void send_draw(em_tempering *t, int64_t c, int64_t iteration)
     for (int i = 0; i < EM_STAT_COUNT; i++)
         x[4 + i] = block->stat[i][c];
     x[4 + EM_STAT_LP] = t->copy[c].log_p;
+    x[4 + EM_STAT_VISIT] = (double)((t->first_copy + c) % t->ladder.n_rung) +
+                           (double)t->ladder.n_rung * t->copy[c].restarts;
     memcpy(x + HEAD, block->theta + c * t->stride, (size_t)t->stride * sizeof *x);
     memcpy(x + HEAD + t->stride, t->of_model + c * t->stride, (size_t)t->stride * sizeof *x);
     note(t, em_mailbox_put(t->mailbox, em_ladder_group(t, ladder), key_of(KEY_DRAW, ladder),
@@ -393,6 +395,8 @@ void em_tempering_scan(em_tempering *t, int64_t iteration, em_block *block)
         em_copy_compose(t, c);
         count_trip(t, &t->copy[c]);
     }
+    if (t->ended >= 0)
+        em_path_take(t, iteration - t->ended);
     em_ladders_deliver(t, iteration, block);
     if (t->ended < 0 && iteration >= (t->round_begin + t->round_end) / 2)
         collect(t, block);

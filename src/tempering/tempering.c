@@ -64,7 +64,7 @@ em_status em_tempering_create(const em_tempering_task *task, em_tempering **out)
     t->n_ladder = em_grid_n_chain(task->grid);
     t->n_leg = task->options->legs;
     t->n_unit = t->n_ladder >= UNITS ? 1 : 2 * ((UNITS / 2 + t->n_ladder - 1) / t->n_ladder);
-    t->unit_length = 1;
+    t->unit_length = t->path_every = 1;
     t->ladder = em_ladder_create(t->n_leg, given == INT64_MIN ? FIRST_RUNGS : given);
     t->warmup = em_tempering_most_warmup(task->warmup);
     t->ended = t->warmup == 0 ? 0 : -1;
@@ -166,7 +166,7 @@ em_status em_tempering_start(em_tempering *t, em_block *block)
 
 /* ---------------------------------------------------------------- the end */
 
-em_status em_tempering_conclude(em_tempering *t, em_tempering_findings *out)
+em_status em_tempering_conclude(em_tempering *t, int64_t done, em_tempering_findings *out)
 {
     em_tempering_findings *found = &t->findings;
     em_status status = em_agree(em_allocate(3 * t->n_ladder, sizeof(double), &out->of_ladder));
@@ -179,18 +179,19 @@ em_status em_tempering_conclude(em_tempering *t, em_tempering_findings *out)
         found->step_size[k] = t->rung[k].step_size;
     *out = *found;
     out->of_ladder = of_ladder;
-    return status;
+    return status ? status : em_path_gather(t, t->ended < 0 ? 0 : done - t->ended, out);
 }
 
 /* ---------------------------------------------------------------- checkpoints */
 
-/* Numbers of a ladder: rung, origin, trips, log p, counts, bridges, position and gradient of each
- * copy. */
+/* Numbers of a ladder: rung, origin, trips, log p, path, counts, bridges, position and gradient of
+ * each copy. */
 static int64_t numbers_of_copy(const em_tempering *t)
 {
     const int64_t n_rung = t->ladder.n_rung;
 
-    return 5 + 2 * t->stride + n_rung * (int64_t)(sizeof(em_rung_counts) / sizeof(double)) +
+    return 5 + EM_MOST_TIMES + 2 * t->stride +
+           n_rung * (int64_t)(sizeof(em_rung_counts) / sizeof(double)) +
            t->n_unit * (n_rung - 1) * (int64_t)(sizeof(em_bridge) / sizeof(double));
 }
 
@@ -204,6 +205,7 @@ static void copy_numbers(em_tempering *t, int64_t c, double *x, bool out)
         void *data;
         size_t bytes;
     } arrays[] = {{head, sizeof head},
+                  {t->path + c * EM_MOST_TIMES, EM_MOST_TIMES * sizeof(double)},
                   {t->block->theta + c * t->stride, (size_t)t->stride * sizeof(double)},
                   {t->of_model + c * t->stride, (size_t)t->stride * sizeof(double)},
                   {t->count + c * n_rung, (size_t)n_rung * sizeof *t->count},
@@ -265,7 +267,7 @@ static em_status visit_copies(em_tempering *t, const em_visitor *visitor)
 /* Numbers that are the same on all ranks and of a size that never changes. */
 typedef struct fixed {
     double round, round_begin, round_end, ended, structure, has_learned, has_reference;
-    double n_rung, target, n_round, unit_length, log_constant[2];
+    double n_rung, target, n_round, unit_length, path_every, reach, log_constant[2];
     double beta[2 * EM_MOST_LEG_RUNGS];
     double rung[2 * EM_MOST_LEG_RUNGS][6];
     em_tempering_round rounds[EM_MOST_ROUNDS];
@@ -284,6 +286,8 @@ static void save_fixed(const em_tempering *t, fixed *x)
                  .target = (double)t->ladder.target,
                  .n_round = (double)t->findings.n_round,
                  .unit_length = (double)t->unit_length,
+                 .path_every = (double)t->path_every,
+                 .reach = t->findings.reach,
                  .log_constant = {t->log_constant[0], t->log_constant[1]}};
     memcpy(x->beta, t->ladder.beta, sizeof x->beta);
     memcpy(x->rounds, t->findings.round, sizeof x->rounds);
@@ -300,7 +304,7 @@ static bool is_sound(const em_tempering *t, const fixed *x)
     return x->n_rung >= 2 && x->n_rung < 2 * EM_MOST_LEG_RUNGS && x->target >= 1 &&
            x->target < x->n_rung && (t->n_leg == 1) == (x->target == x->n_rung - 1) &&
            x->n_round >= 0 && x->n_round <= EM_MOST_ROUNDS && x->round_end > x->round_begin &&
-           x->unit_length >= 1;
+           x->unit_length >= 1 && x->path_every >= 1;
 }
 
 /* The rooms that depend on the ladder are made anew. Collective. */
@@ -319,6 +323,8 @@ static em_status restore_fixed(em_tempering *t, const fixed *x)
     t->ladder.target = (int64_t)x->target;
     t->findings.n_round = (int64_t)x->n_round;
     t->unit_length = (int64_t)x->unit_length;
+    t->path_every = (int64_t)x->path_every;
+    t->findings.reach = x->reach;
     memcpy(t->log_constant, x->log_constant, sizeof x->log_constant);
     memcpy(t->ladder.beta, x->beta, sizeof x->beta);
     memcpy(t->findings.round, x->rounds, sizeof x->rounds);

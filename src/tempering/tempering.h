@@ -92,7 +92,7 @@ typedef struct em_tempering_round {
     double restarts, round_trips; /* of all ladders: reference to target, and back */
 } em_tempering_round;
 
-enum { EM_MOST_ROUNDS = 24 };
+enum { EM_MOST_ROUNDS = 24, EM_MOST_TIMES = 128, EM_MOST_PATH_LADDERS = 4 };
 
 typedef struct em_tempering_findings {
     em_ladder ladder;
@@ -101,21 +101,28 @@ typedef struct em_tempering_findings {
     em_tempering_round draws; /* of the iterations after warmup */
     double rejection[2 * EM_MOST_LEG_RUNGS];
     double step_size[2 * EM_MOST_LEG_RUNGS];
+    double reach; /* of a normal reference: the largest root mean square distance of the draws of
+                     warmup from its mean, in its standard deviations, of any dimension; 0: not
+                     known */
     double *of_ladder; /* [n_ladder][3] log evidence of legs A and B, round trips */
-    bool is_prior;     /* the reference of leg A */
+    double *path; /* the index process [n_path_ladder][n_rung][n_time]: the rung of each copy of
+                     the first ladders after every path_every-th scan of the draws */
+    int64_t n_path_ladder, n_time, path_every;
+    bool is_prior; /* the reference of leg A */
 } em_tempering_findings;
 
-/* Freed by em_release(&out->of_ladder). Collective. Errors, agreed: EM_EMEMORY. */
-em_status em_tempering_conclude(em_tempering *tempering, em_tempering_findings *out);
+/* Freed by em_release(&out->of_ladder) and em_release(&out->path). Collective. Errors, agreed:
+ * EM_EMEMORY. `done`: iterations so far. */
+em_status em_tempering_conclude(em_tempering *tempering, int64_t done, em_tempering_findings *out);
 
 /* Whether the legs contradict each other, or no copy has come from a reference to the target.
  * Local.
  */
 bool em_tempering_has_failed(const em_tempering_findings *found);
 
-/* What calls for a warning: that, few round trips, few independent visits to the target for an
- * ESS of ess_limit, a barrier that still grows. Clauses that each end with ", "; "" where there is
- * none. Local. */
+/* What calls for a warning: that, a reference narrower than the draws, few round trips, few
+ * independent visits to the target for an ESS of ess_limit, a barrier that still grows. Clauses
+ * that each end with ", "; "" where there is none. Local. */
 void em_tempering_warning(const em_tempering_findings *found, int64_t n_ladder, double ess_limit,
                           size_t bytes, char *text);
 

@@ -4,9 +4,11 @@
     tests/bench/tempering.py EMASS [--seeds N] [--set KEY=VALUE ...] [TARGET ...]
 
 A row for each target: the error of the worst weight and its root mean square over seeds, log evidence with z scores by
-its own standard error, round trips a ladder, barriers of both legs, rungs, how many runs said converged and converged
+its own standard error, the root mean square over seeds of the z scores of the mean of the first coordinate by the
+summary's standard error (1 where errors are right) and its ESS, round trips a ladder, barriers of both legs, rungs, how many runs said converged and converged
 with warnings, and how many of each have a weight that is off by more than 0.1."""
 import argparse
+import csv
 import math
 import os
 import subprocess
@@ -73,6 +75,13 @@ def build(weight, at, sd):
         out.write("model: {name: mixture, library: ./mixture.so}\ntemper: {}\nrun: {chains: 4, draws: 1000}\n")
 
 
+def score(emass, path, truth):
+    """z of the mean of the first coordinate, which follows from the weights of modes, and its ESS."""
+    done = subprocess.run([emass, "summary", path, "--csv"], check=True, capture_output=True, text=True)
+    row = next(csv.DictReader(done.stdout.splitlines()))
+    return (float(row["mean"]) - truth) / float(row["mcse_mean"]), float(row["ess_bulk"])
+
+
 def look(path, weight, at):
     with h5py.File(path) as file:
         draws, attributes, group = file["posterior/x"][:], file.attrs, file["tempering"]
@@ -95,7 +104,7 @@ def main():
     parser.add_argument("--set", action="append", default=[])
     given = parser.parse_args()
     settings = [part for setting in given.set for part in ("--set", setting)]
-    print("target   | worst weight off | rms | log evidence | rms z | round trips | barriers | rungs | converged, with warnings | falsely")
+    print("target   | worst weight off | rms | log evidence | rms z | rms z of the mean | ESS | round trips | barriers | rungs | converged, with warnings | falsely")
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         for name in given.target or TARGETS:
@@ -106,11 +115,13 @@ def main():
                 subprocess.run([given.emass, "run", "run.yaml", "--overwrite", "--quiet", "--seed", str(seed), *settings],
                                check=True)
                 rows.append(look("run.h5", weight, at))
-            off, z = (np.array([row[key] for row in rows]) for key in ("off", "z"))
+                rows[-1]["mean"], rows[-1]["ess"] = score(given.emass, "run.h5", np.dot(weight, at)[0])
+            off, z, mean = (np.array([row[key] for row in rows]) for key in ("off", "z", "mean"))
             said = [np.array([row["word"] == word for row in rows]) for word in ("converged", "converged with warnings")]
             barrier = np.mean([row["barrier"] for row in rows], axis=0)
             print(f"{name:8s} | {max(off, key=abs):+.3f} | {(off**2).mean()**.5:.3f} | "
                   f"{np.mean([row['value'] for row in rows]):+.3f} | {(z**2).mean()**.5:.2f} | "
+                  f"{(mean**2).mean()**.5:.2f} | {np.mean([row['ess'] for row in rows]):.0f} | "
                   f"{np.mean([row['trips'] for row in rows]):.0f} | {barrier[0]:.1f}, {barrier[1]:.1f} | "
                   f"{np.mean([row['rungs'] for row in rows]):.0f} | {said[0].sum()}, {said[1].sum()} | "
                   f"{', '.join(str((s & (abs(off) > 0.1)).sum()) for s in said)}", flush=True)

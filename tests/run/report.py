@@ -252,7 +252,8 @@ def check_tempered():
         skip("tempering: the numbers of the file", "python3 has no h5py")
         return
     with h5py.File("tempered.h5") as file:
-        group = {name: numpy.ravel(file["tempering"][name][:]).tolist() for name in ("beta", "rejection", "round_log_evidence")}
+        group = {name: numpy.ravel(file["tempering"][name][:]).tolist()
+                 for name in ("beta", "rejection", "round_log_evidence", "index_process")}
     drawn = data["figures"]["tempering"]
     report(all(drawn[name] == value for name, value in group.items()) and len(group["beta"]) == len(group["rejection"]) + 1
            and len(group["round_log_evidence"]) == 2 * len(drawn["round_scans"]) > 2, "tempering: the numbers of the file", drawn)

@@ -104,6 +104,16 @@ def check_evidence(what, model, truth):
     return files
 
 
+def check_paths(file):
+    """After every scan each rung has one copy; a draw's visit is of a copy that has been at the target."""
+    group, visit = file["tempering"], file["sample_stats/visit"][:]
+    path, n_rung = group["index_process"][:], len(group["beta"])
+    fine = np.all(np.sort(path, axis=1) == np.arange(n_rung)[:, None])
+    report(fine and path.shape[2] == len(group["index_process_scan"]) <= 128, "each rung has one copy", path.shape)
+    trips, visits = group["ladder_round_trips"][:], np.array([len(set(row)) for row in visit])
+    report((visits > trips / 2).all() and (visits % n_rung).any(), "visits are about as many as round trips", trips, visits)
+
+
 def check_modes(size, weight):
     with open("modes.c", "w") as out:
         out.write(MODES.replace("SIZE", str(size)).replace("WEIGHT", str(weight)))
@@ -134,6 +144,6 @@ with tempfile.TemporaryDirectory() as folder:
                    "{name: linear, data: t.csv, formula: y ~ x, sigma: 0.5, "
                    "prior: {intercept: {normal: [0, 3]}, coefficients: {normal: [0, 3]}}}",
                    normal_regression(x, y))
-    check_evidence("eight schools: log evidence by quadrature", "{name: eight_schools}", schools())
+    check_paths(check_evidence("eight schools: log evidence by quadrature", "{name: eight_schools}", schools())[0])
     os.chdir("/")
 lib.finish()

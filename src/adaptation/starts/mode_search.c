@@ -7,16 +7,16 @@
 #include <math.h>
 #include <string.h>
 
-/* Ascents of a run, at least; dimensions up to which optima are compared; rounds of draws and
- * ascents; draws of one start until its density is finite; draws of a start that cannot move. */
-enum { LEAST_ASCENTS = 12, MOST_DIM = 200, MOST_ROUNDS = 20, MOST_TRIES = 100, MOST_STILL = 5 };
+/* Rounds of draws and ascents; draws of one start until its density is finite; draws of a start
+ * that cannot move. */
+enum { MOST_ROUNDS = 20, MOST_TRIES = 100, MOST_STILL = 5 };
 
 /* Draws of starts have numbers beyond those of the first ones. */
 enum { FIRST_REDRAW = 1 << 20, FIRST_EXTRA = 1 << 24 };
 
 /* ---------------------------------------------------------------- set up */
 
-em_status em_mode_search_create(em_grid *grid, int64_t dim, em_mode_search **out)
+em_status em_mode_search_create(em_grid *grid, int64_t dim, int64_t ascents, em_mode_search **out)
 {
     const int64_t n_chain = em_grid_n_chain(grid);
     em_mode_search *search = NULL;
@@ -29,7 +29,7 @@ em_status em_mode_search_create(em_grid *grid, int64_t dim, em_mode_search **out
     search->dim = dim;
     search->stride = em_stride(dim);
     search->n_local = em_grid_n_local_chain(grid);
-    search->n_each = dim > MOST_DIM ? 1 : (LEAST_ASCENTS + n_chain - 1) / n_chain;
+    search->n_each = dim > EM_MODE_SEARCH_MOST_DIM ? 1 : (ascents + n_chain - 1) / n_chain;
     search->every = dim > 50 ? 10 : 1;
     status = em_allocate(search->n_local, sizeof *search->redrawn, &search->redrawn);
     if (!status)
@@ -89,7 +89,7 @@ static em_status create_ascents(em_ascents *a)
 {
     em_status status = em_ascent_create(a->search->dim, &a->path);
 
-    a->compares = a->search->dim <= MOST_DIM;
+    a->compares = a->search->dim <= EM_MODE_SEARCH_MOST_DIM;
     a->n = em_grid_n_chain(a->search->grid) * a->search->n_each;
     a->row = a->compares ? 2 + a->search->dim : 0;
     if (!status)

@@ -28,8 +28,12 @@ typedef struct em_mode_findings {
     double log_mass;   /* log of the Laplace mass of these over that of the others; NaN: none */
 } em_mode_findings;
 
-/* `grid` outlives it. Local. Errors: EM_EMEMORY. */
-em_status em_mode_search_create(em_grid *grid, int64_t dim, em_mode_search **out);
+/* Dimensions up to which optima are compared, and modes are told. */
+enum { EM_MODE_SEARCH_MOST_DIM = 200 };
+
+/* Follows at least `ascents` draws of all chains to their optima, but one of each chain where
+ * optima are not compared. `grid` outlives it. Local. Errors: EM_EMEMORY. */
+em_status em_mode_search_create(em_grid *grid, int64_t dim, int64_t ascents, em_mode_search **out);
 void em_mode_search_destroy(em_mode_search **search);
 
 /*

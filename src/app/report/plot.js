@@ -87,7 +87,7 @@ function styleOf(colours) {
         "svg .frame{stroke:" + colours.soft + "}svg .line{stroke-width:1.6;stroke-linejoin:round}" +
         "svg .thin{stroke-width:.8;stroke-linejoin:round;opacity:.85}svg .dot{stroke-linecap:round;stroke-width:2.2;opacity:.45}" +
         "svg .mark{stroke-linecap:round;stroke-width:4.5}svg .thick{stroke-width:4;stroke-linecap:round}" +
-        "svg .dash{stroke-dasharray:5 4}svg .band{opacity:.2}";
+        "svg .dash{stroke-dasharray:5 4}svg .thin{stroke-width:.5}svg .band{opacity:.2}";
     Object.keys(colours).forEach(function (name) {
         text += "svg ." + name + "{stroke:" + colours[name] + "}svg .band." + name + "{stroke:none;fill:" + colours[name] + "}";
     });

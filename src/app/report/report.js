@@ -172,7 +172,20 @@ function drawTempering(t) {
         swaps.line("line c1 dash", count(0.5, pairs, 1), t.rejection) + legend(52, "beta", "rejection") +
         evidence.line("line c0", at, a) + evidence.dots("mark c0", at, a) + evidence.line("line c1 dash", at, b) +
         evidence.dots("mark c1", at, b) + legend(262, "A", "B");
-    return {width: WIDTH, height: 208, title: "Tempering", body: body};
+    return t.index_process ? {width: WIDTH, height: 396, title: "Tempering", body: body + indexProcess(t)}
+        : {width: WIDTH, height: 208, title: "Tempering", body: body};
+}
+
+/* The rungs of the copies of the first ladder over time; one copy stands out. */
+function indexProcess(t) {
+    var n = t.index_process_scan.length, rungs = t.rejection.length + 1, target = t.beta.indexOf(1), lines = "", c;
+    var axes = new Axes({left: 52, top: 240, width: WIDTH - 66, height: 118, x: [0, t.index_process_scan[n - 1] + 1],
+                         y: [0, rungs - 1]});
+    for (c = rungs - 1; c >= 0; c--) {
+        lines += axes.line(c ? "line thin c7" : "line c0", t.index_process_scan, t.index_process.slice(c * n, (c + 1) * n));
+    }
+    return text(52, 226, "start", "head", "Rung of each copy of a ladder") + axes.frame("scan of the draws") + lines +
+        axes.line("line c1 dash", axes.box.x, [target, target]);
 }
 
 function drawSteps(s) {
@@ -228,7 +241,9 @@ var KINDS = {
     tempering: ["Tempering", drawTempering,
         "Left: the temperatures (beta) of the rungs of a ladder, and how often neighbouring rungs do not swap. When all is well, the " +
         "dashed line is level in each leg. Right: the log evidence of both legs after each round of warmup, and of the draws. When " +
-        "all is well, both come to rest at one value. Early rounds may be outside of the picture."],
+        "all is well, both come to rest at one value. Early rounds may be outside of the picture. Below: which copy of the first " +
+        "ladder is on which rung after which scan; the dashed line is the posterior. When all is well, every copy, as the one in " +
+        "colour, goes from end to end."],
     steps: ["Step size and acceptance", drawSteps,
         "Mean over the chains, and their range. The dashed line is the end of warmup. The file has statistics of warmup only with " +
         "output.save_warmup: true."],

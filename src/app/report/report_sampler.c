@@ -133,6 +133,7 @@ em_status em_report_tempering(const em_report_data *data, em_json *json)
 {
     static const char *const name[] = {"beta", "rejection", "round_scans", "round_log_evidence",
                                        "log_evidence"};
+    static const char *const path[] = {"index_process", "index_process_scan"};
     em_status status = EM_OK;
 
     if (!em_reader_has(data->summary.reader, "tempering", "round_log_evidence"))
@@ -140,6 +141,10 @@ em_status em_report_tempering(const em_report_data *data, em_json *json)
     em_json_open(json, "tempering", '{');
     for (size_t i = 0; !status && i < sizeof name / sizeof *name; i++)
         status = put_tempering(data, name[i], json);
+    for (size_t i = 0; !status && i < sizeof path / sizeof *path &&
+                       em_reader_has(data->summary.reader, "tempering", path[i]);
+         i++)
+        status = put_tempering(data, path[i], json);
     em_json_close(json, '}');
     return status;
 }

@@ -141,6 +141,17 @@ static em_status read_statistic(em_judge *judge, const char *name, double **valu
     return EM_OK;
 }
 
+static em_status read_visits(em_judge *judge)
+{
+    double *visit = NULL;
+    em_status status = read_statistic(judge, "visit", &visit);
+
+    if (!status && visit)
+        status = em_visits_create(judge->n_chain, judge->n_draw, visit, &judge->visits);
+    em_release(&visit);
+    return status;
+}
+
 /* How many draws have a flag. */
 static em_status count_flag(em_judge *judge, const char *name, int64_t *count)
 {
@@ -221,6 +232,8 @@ em_status em_judge_create(em_reader *reader, const char *group, em_judge **out)
         status = read_statistic(judge, "lp", &judge->log_density);
     if (!status)
         status = read_statistic(judge, "diverging", &judge->diverging);
+    if (!status)
+        status = read_visits(judge);
     for (int64_t i = 0; !status && judge->diverging && i < judge->n_chain * judge->n_draw; i++)
         judge->evidence.divergences += judge->diverging[i] != 0;
     if (!status && judge->evidence.divergences == 0)
@@ -238,6 +251,7 @@ void em_judge_destroy(em_judge **judge)
         em_mode_finder_destroy(&(*judge)->finder);
         em_release(&(*judge)->diverging);
         em_release(&(*judge)->log_density);
+        em_visits_destroy(&(*judge)->visits);
         em_release(&(*judge)->evidence.optimiser);
     }
     em_release(judge);

@@ -41,6 +41,7 @@ typedef struct em_judge {
     bool builds_trees;   /* the statistics have a tree depth */
     double *diverging;   /* [n_chain][n_draw]; NULL: none did, or it is not known */
     double *log_density; /* [n_chain][n_draw]; NULL: not known */
+    em_visits *visits;   /* of tempered draws; else NULL */
     em_mode_finder *finder;
     em_evidence evidence;   /* by em_judge_conclude */
     int64_t n_low_energy;   /* chains whose E-BFMI is below its limit */

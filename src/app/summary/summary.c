@@ -231,6 +231,8 @@ static em_status summarise_share(em_summary *s)
     em_status status = em_diag_create(&diag);
 
     if (!status)
+        em_diag_set_visits(diag, s->judge->visits);
+    if (!status)
         status = em_elements_create(s->reader, s->end - s->first, s->element + s->first, &elements);
     for (int64_t i = 0; !status && i < s->end - s->first; i++) {
         const double *draws;

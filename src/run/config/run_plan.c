@@ -124,6 +124,7 @@ em_status em_plan_create(const em_config *config, em_width width, em_plan *plan)
         .width = width,
         .watch = plan_watch(run->chains, room, width),
     };
+    plan->watch.visits = config->temper.on;
     return check_size(config, warmup, room, width.all);
 }
 

@@ -17,6 +17,7 @@ typedef struct em_width {
 typedef struct em_watch {
     int64_t width, every, n_row;
     int64_t n_parameter; /* the first numbers, which a check looks at first, or alone */
+    bool visits;         /* and of which visit a draw is (diagnostics/visits.h) */
 } em_watch;
 
 typedef struct em_plan {

@@ -24,6 +24,7 @@ struct em_monitor {
     int64_t end;               /* a check looks at the numbers of the run before this one */
     int64_t suspect;           /* the number that missed the thresholds last time, on this rank */
     double *history;           /* [n_local_chain][watch.n_row][width] */
+    double *visit;             /* [n_local_chain][watch.n_row] of tempered draws, else NULL */
     int64_t n_local, n_column; /* room in: */
     double *local, *column;    /* what a check sends and looks at; between checks NULL */
     int64_t n_slot;
@@ -59,7 +60,9 @@ static int64_t parts_of(const em_monitor *monitor)
     const int64_t worth = n_chain * monitor->watch.n_row / PART;
     const int64_t most = worth < MOST_PARTS ? worth : MOST_PARTS;
 
-    return monitor->n_superchain > 0 || most < 2 || idle < 2 ? 1 : idle < most ? idle : most;
+    return monitor->n_superchain > 0 || monitor->watch.visits || most < 2 || idle < 2 ? 1
+           : idle < most                                                              ? idle
+                                                                                      : most;
 }
 
 em_status em_monitor_create(const em_grid *grid, const em_stop_options *stop, const em_watch *watch,
@@ -81,6 +84,8 @@ em_status em_monitor_create(const em_grid *grid, const em_stop_options *stop, co
         status = em_allocate_doubles(monitor->n_local_chain * watch->n_row * monitor->width,
                                      &monitor->history);
     }
+    if (!status && watch->visits)
+        status = em_allocate_doubles(monitor->n_local_chain * watch->n_row, &monitor->visit);
     status = status ? status : em_diag_create(&monitor->diag);
     status = em_agree(status);
     if (!status) {
@@ -101,6 +106,7 @@ void em_monitor_destroy(em_monitor **monitor)
         em_diag_destroy(&(*monitor)->diag);
         em_subcommunicator_destroy(&(*monitor)->team);
         em_release(&(*monitor)->history);
+        em_release(&(*monitor)->visit);
     }
     em_release(monitor);
 }
@@ -133,6 +139,43 @@ void em_monitor_thin(em_monitor *monitor)
             memcpy(monitor->history + (c * n_row + r) * width,
                    monitor->history + (c * n_row + 2 * r + 1) * width,
                    (size_t)width * sizeof *monitor->history);
+    for (int64_t c = 0; monitor->visit && c < monitor->n_local_chain; c++)
+        for (int64_t r = 0; 2 * r + 1 < n_row; r++)
+            monitor->visit[c * n_row + r] = monitor->visit[c * n_row + 2 * r + 1];
+}
+
+void em_monitor_keep_visit(em_monitor *monitor, int64_t chain, int64_t draw, double visit)
+{
+    const int64_t row = (draw + 1) / monitor->watch.every - 1;
+
+    if (monitor->visit && (draw + 1) % monitor->watch.every == 0 && row < monitor->watch.n_row)
+        monitor->visit[chain * monitor->watch.n_row + row] = visit;
+}
+
+/* The visits of all chains, where draws have them, for the diagnosis of every number. Collective.
+ */
+static em_status gather_visits(em_monitor *monitor, int64_t n_row, em_visits **out)
+{
+    const int64_t n_chain = em_grid_n_chain(monitor->grid);
+    double *own = NULL, *all = NULL;
+    em_status status;
+
+    *out = NULL;
+    if (!monitor->visit || n_row == 0)
+        return EM_OK;
+    status = em_allocate_doubles(monitor->n_local_chain * n_row, &own);
+    if (!status)
+        status = em_allocate_doubles(n_chain * n_row, &all);
+    status = em_agree(status);
+    for (int64_t c = 0; !status && c < monitor->n_local_chain; c++)
+        memcpy(own + c * n_row, monitor->visit + c * monitor->watch.n_row,
+               (size_t)n_row * sizeof *own);
+    if (!status)
+        status = em_grid_gather_chains(monitor->grid, n_row, own, all);
+    if (!status)
+        status = em_agree(em_visits_create(n_chain, n_row, all, out));
+    em_release_all(&own, &all);
+    return status;
 }
 
 /* Updates {r_hat, -ess} by one number. Numbers that are constant and equal in all chains have no
@@ -341,16 +384,22 @@ em_status em_monitor_check(em_monitor *monitor, int64_t n_draw, bool thorough, e
     const bool rule = em_has_stop_rule(monitor->stop);
     const bool may_end = monitor->times_met + 1 >= monitor->stop->consecutive;
     double worst[2] = {-INFINITY, -INFINITY};
+    em_visits *visits = NULL;
     em_status status = em_agree(start_seen(monitor, monitor->width));
 
     monitor->end =
         thorough || may_end || !monitor->stop->until_done ? INT64_MAX : monitor->watch.n_parameter;
+    if (!status)
+        status = gather_visits(monitor, n_row, &visits);
+    em_diag_set_visits(monitor->diag, visits);
     if (!status)
         status = look_at(monitor, 0, n_first, n_row, thorough, worst);
     const bool rest = thorough || (rule && meets(monitor, worst) && monitor->end == INT64_MAX);
     if (!status && rest)
         status = look_at(monitor, n_first, all, n_row, thorough, worst);
     end_check(monitor);
+    em_diag_set_visits(monitor->diag, NULL);
+    em_visits_destroy(&visits);
     *out = (em_convergence){.n_draw = n_draw,
                             .thorough = thorough || (rest && meets(monitor, worst)),
                             .r_hat = isfinite(worst[0]) || worst[0] > 0 ? worst[0] : NAN,

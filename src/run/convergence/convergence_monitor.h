@@ -25,6 +25,9 @@ void em_monitor_destroy(em_monitor **monitor);
  * Local. */
 void em_monitor_keep(em_monitor *monitor, int64_t chain, int64_t draw, const double *value);
 
+/* The same of the number of its visit, where `watch` has visits (diagnostics/visits.h). Local. */
+void em_monitor_keep_visit(em_monitor *monitor, int64_t chain, int64_t draw, double visit);
+
 /*
  * Computes the convergence of the first `n_draw` draws, of those that are watched. `thorough`: of
  * all numbers. Else of the parameters and, where there is a stop rule and they meet it, of the

@@ -118,7 +118,7 @@ static void word_verdict(em_engine *engine, int64_t n_draw)
     char *text = report->verdict;
     const size_t bytes = sizeof report->verdict;
 
-    char warning[256] = "";
+    char warning[512] = "";
 
     report->optimiser = find_optimiser(engine);
     if (engine->plan.until_done)
@@ -238,7 +238,8 @@ static em_status find_missed_modes(em_engine *engine)
 
     if (!status && engine->mode_search)
         status = em_mode_search_conclude(engine->mode_search, &found);
-    report->redrawn_starts += found.n_redrawn;
+    if (!engine->tempering)
+        report->redrawn_starts += found.n_redrawn;
     report->mode_search_log_mass = found.log_mass;
     return status;
 }
@@ -249,8 +250,8 @@ static em_status conclude_tempering(em_engine *engine)
     em_report *report = &engine->report;
     em_status status;
 
-    em_release(&engine->tempered.of_ladder);
-    status = em_tempering_conclude(engine->tempering, &engine->tempered);
+    em_release_all(&engine->tempered.of_ladder, &engine->tempered.path);
+    status = em_tempering_conclude(engine->tempering, engine->done, &engine->tempered);
     if (!status)
         em_tempering_describe(&engine->tempered, em_grid_n_chain(engine->grid),
                               sizeof report->tempering, report->tempering);

@@ -17,14 +17,14 @@ em_status em_count_chains(const em_engine *engine, const double *of_chain, int64
 
 /* Whether draws: auto may end a tempered run whose draws meet the rule: its ladders call for no
  * warning, so that weights of modes are known as well. Collective. */
-static em_status check_ladders(em_engine *engine, bool *may_end)
+static em_status check_ladders(em_engine *engine, int64_t done, bool *may_end)
 {
     const em_stop_options *stop = &engine->config->stop;
     char warning[256] = "";
     em_status status;
 
-    em_release(&engine->tempered.of_ladder);
-    status = em_tempering_conclude(engine->tempering, &engine->tempered);
+    em_release_all(&engine->tempered.of_ladder, &engine->tempered.path);
+    status = em_tempering_conclude(engine->tempering, done, &engine->tempered);
     if (!status)
         em_tempering_warning(&engine->tempered, em_grid_n_chain(engine->grid),
                              em_ess_limit(stop, em_starts_of(&engine->config->run)), sizeof warning,
@@ -44,7 +44,7 @@ em_status em_engine_check(em_engine *engine, int64_t done, bool thorough)
         status = em_chain_statistics_divergences(engine->statistics, engine->grid,
                                                  &engine->report.divergences);
     if (!status && engine->tempering && engine->plan.until_done && engine->report.convergence.stop)
-        status = check_ladders(engine, &engine->report.convergence.stop);
+        status = check_ladders(engine, done, &engine->report.convergence.stop);
     if (!status && engine->config->stop.max_gradients > 0)
         status = em_count_chains(engine, engine->gradients, &gradients);
     engine->ended =

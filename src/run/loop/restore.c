@@ -110,9 +110,21 @@ static em_status read_rows(const em_output *output, em_reader *reader, int64_t s
     return status;
 }
 
+/* The visits of tempered draws are the last of their statistics. */
+static void keep(em_monitor *monitor, bool is_posterior, int64_t chain, int64_t draw,
+                 const double *row, int64_t width)
+{
+    if (is_posterior)
+        em_monitor_keep(monitor, chain, draw, row);
+    else
+        em_monitor_keep_visit(monitor, chain, draw, row[width - 1]);
+}
+
+/* monitor: NULL where it watches nothing of the group. */
 static em_status copy_group(em_output *output, const char *path, const char *name, bool is_warmup,
                             int64_t n_draw, const em_file_group *to, em_monitor *monitor)
 {
+    const bool is_posterior = strcmp(name, "posterior") == 0;
     em_reader *reader = NULL;
     double *rows = NULL;
     em_status status = em_agree(em_reader_open(path, name, &reader));
@@ -128,7 +140,7 @@ static em_status copy_group(em_output *output, const char *path, const char *nam
         if (!status)
             status = em_writer_put_draws(output->writer, to->group, first, n, rows);
         for (int64_t r = 0; !status && monitor && r < output->n_local_chain * n; r++)
-            em_monitor_keep(monitor, r / n, first + r % n, rows + r * to->width);
+            keep(monitor, is_posterior, r / n, first + r % n, rows + r * to->width, to->width);
     }
     em_reader_close(&reader);
     em_release(&rows);
@@ -146,7 +158,7 @@ em_status em_output_restore(em_output *output, const char *path, int64_t done, e
         const char *name = output->layout->group[i].name;
         if (n_draw > 0) /* the posterior is the first group */
             status = copy_group(output, path, name, false, n_draw, &output->sampling[i],
-                                i == 0 ? monitor : NULL);
+                                i == 0 || strcmp(name, "sample_stats") == 0 ? monitor : NULL);
         if (!status && n_warmup > 0)
             status = copy_group(output, path, em_warmup_group(name).text, true, n_warmup,
                                 &output->warmup[i], NULL);

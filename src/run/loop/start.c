@@ -15,7 +15,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_START_TRIES = 100 };
+/* Ascents of the mode search, at least: chains start where some end; a tempered run only looks for
+ * modes that its ladders miss, and has many evaluations for each of these. */
+enum { MOST_START_TRIES = 100, ASCENTS = 12, TEMPERED_ASCENTS = 512 };
 
 /* A minibatch of more observations than there are is all of them. */
 static void warn_of_minibatch(const em_engine *engine, const em_kernel_options *kernel)
@@ -179,14 +181,16 @@ static em_status set_start(em_engine *engine, int64_t c, uint64_t attempt)
     return point(engine, block->chain[c], attempt, block->theta + c * block->stride);
 }
 
-/* Whether the mode search chooses the starts. It needs one sampler of all parameters, with an exact
- * density and an initial phase, a model without latent variables, and no positions of an earlier
- * run. */
+/* Whether modes are searched for, which chooses the starts of chains that are not tempered. It
+ * needs one sampler of all parameters, with an exact density and an initial phase, a model without
+ * latent variables, and no positions of an earlier run. */
 static bool may_search_modes(const em_engine *engine)
 {
     const em_model_latent *latent = engine->model->ops->latent;
 
-    return engine->n_kernel == 1 && !engine->tempering && !engine->config->mass.from_positions &&
+    if (engine->tempering)
+        return engine->block->dim <= EM_MODE_SEARCH_MOST_DIM;
+    return engine->n_kernel == 1 && !engine->config->mass.from_positions &&
            !(latent && latent->visit) && !engine->model->estimates &&
            em_kernel_is_exact(&engine->kernel[0]) &&
            em_adapt_has_initial_phase(engine->kernel[0].adapt);
@@ -217,8 +221,9 @@ em_status em_engine_create_chains(em_engine *engine)
     if (!status && !engine->tempering)
         status = create_adaptations(engine);
     if (!status && may_search_modes(engine))
-        status =
-            em_agree(em_mode_search_create(engine->grid, engine->block->dim, &engine->mode_search));
+        status = em_agree(em_mode_search_create(engine->grid, engine->block->dim,
+                                                engine->tempering ? TEMPERED_ASCENTS : ASCENTS,
+                                                &engine->mode_search));
     if (!status)
         status = em_monitor_create(engine->grid, &config->stop, &engine->plan.watch,
                                    em_starts_of(&config->run).n_superchain, &engine->monitor);
@@ -325,14 +330,14 @@ static em_status try_points(em_engine *engine, em_tries *tries)
 /* From the draws to where the chains begin, and which modes that shows. Collective. */
 static em_status search_modes(em_engine *engine)
 {
-    em_adapt *adapt = engine->kernel[0].adapt;
+    em_adapt *adapt = engine->tempering ? NULL : engine->kernel[0].adapt;
     double *gradients = NULL;
     em_status status = em_agree(em_allocate(engine->block->n_chain, sizeof *gradients, &gradients));
 
     if (!status)
         status = em_mode_search_start(engine->mode_search, engine->posterior, point, engine,
                                       engine->block, gradients);
-    for (int64_t c = 0; !status && c < engine->block->n_chain; c++)
+    for (int64_t c = 0; !status && adapt && c < engine->block->n_chain; c++)
         em_adapt_count_gradients(adapt, c, (int64_t)gradients[c]);
     em_release(&gradients);
     return status;
@@ -344,8 +349,6 @@ em_status em_engine_start_chains(em_engine *engine)
     const em_mass_options *mass = &engine->config->mass;
     em_tries tries = {.lost = -1};
 
-    if (engine->tempering)
-        return em_kernels_start(engine);
     em_status status = em_allocate(block->n_chain, sizeof *tries.usable, &tries.usable);
 
     for (int64_t c = 0; !status && c < block->n_chain; c++)
@@ -353,7 +356,7 @@ em_status em_engine_start_chains(em_engine *engine)
     if (!status && mass->from && mass->from_positions)
         status = em_initial_positions(mass->from, em_grid_first_chain(engine->grid), block->n_chain,
                                       block->dim, block->stride, block->theta);
-    if (!status && !most_exacting(engine)->options->ops->by_model)
+    if (!status && !engine->tempering && !most_exacting(engine)->options->ops->by_model)
         status = try_points(engine, &tries);
     em_release(&tries.usable);
     status = em_agree(status);
@@ -372,6 +375,6 @@ void em_engine_destroy_chains(em_engine *engine)
     em_release(&engine->gradients);
     em_release(&engine->failed_evaluations);
     em_release(&engine->unusable_starts);
-    em_release(&engine->tempered.of_ladder);
+    em_release_all(&engine->tempered.of_ladder, &engine->tempered.path);
     em_posterior_destroy(&engine->posterior);
 }

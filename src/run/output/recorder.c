@@ -143,6 +143,7 @@ static em_storage stat_storage(em_stat stat)
         return EM_STORE_BOOL;
     case EM_STAT_TREE_DEPTH:
     case EM_STAT_N_STEPS:
+    case EM_STAT_VISIT:
         return EM_STORE_INT;
     default:
         return EM_STORE_REAL;
@@ -211,6 +212,8 @@ static em_status lay_columns(em_recorder *recorder)
     for (int i = 0; !status && i < config->n_kernel; i++)
         for (const em_stat *s = config->kernel[i].ops->stats; !status && *s != EM_STAT_COUNT; s++)
             status = add_column(recorder, config->kernel[i].block, *s, i);
+    if (!status && config->temper.on)
+        status = add_column(recorder, NULL, EM_STAT_VISIT, 0);
     return status;
 }
 
@@ -409,6 +412,7 @@ em_status em_recorder_take(em_recorder *recorder, const em_block *block,
         if (!in_warmup) {
             unreported[c] += status > 0;
             em_monitor_keep(monitor, c, done / plan->thin - 1, recorder->value[EM_POSTERIOR]);
+            em_monitor_keep_visit(monitor, c, done / plan->thin - 1, block->stat[EM_STAT_VISIT][c]);
             em_model_average(recorder->model, &draw, theta);
         }
         status = hand_over(recorder,

@@ -83,6 +83,24 @@ static em_status put_ladders(em_output *output)
     return status;
 }
 
+/* Which copy of the first ladders is on which rung, and after which scans of the draws. */
+static em_status put_path(em_output *output)
+{
+    const em_tempering_findings *found = output->tempered;
+    const em_variable path = {.name = "index_process",
+                              .n_axes = 3,
+                              .shape = {found->n_path_ladder, found->ladder.n_rung, found->n_time},
+                              .axis = {"path_ladder", "copy", "time"}};
+    double scan[EM_MOST_TIMES];
+
+    if (found->n_time == 0)
+        return EM_OK;
+    for (int64_t i = 0; i < found->n_time; i++)
+        scan[i] = (double)(i * found->path_every + 1);
+    const em_status status = put_row(output, "index_process_scan", "time", found->n_time, scan);
+    return status ? status : em_writer_put_array(output->writer, group, &path, found->path);
+}
+
 em_status em_output_put_tempering(em_output *output, const char *description)
 {
     const em_tempering_findings *found = output->tempered;
@@ -109,6 +127,8 @@ em_status em_output_put_tempering(em_output *output, const char *description)
         status = put_history(output);
     if (!status)
         status = put_ladders(output);
+    if (!status)
+        status = put_path(output);
     if (!status)
         status = em_writer_put_text(output->writer, "tempering", description);
     if (!status)

@@ -35,6 +35,7 @@ typedef enum em_stat {
     EM_STAT_MAX_ENERGY_ERROR, /* of the trajectory, the one of largest absolute value */
     EM_STAT_INT_TIME,
     EM_STAT_THERMOSTAT, /* friction that a thermostat has found, per unit of time */
+    EM_STAT_VISIT,      /* of a tempered run: which visit of which copy (diagnostics/visits.h) */
     EM_STAT_COUNT
 } em_stat;
 

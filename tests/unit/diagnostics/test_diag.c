@@ -4,6 +4,7 @@
 #include "diagnostics/fft.h"
 #include "diagnostics/psis.h"
 #include "diagnostics/rank.h"
+#include "math/rng.h"
 #include "math/special.h"
 #include "support/tap.h"
 
@@ -225,6 +226,68 @@ START_TEST(scale_does_not_matter)
 }
 END_TEST
 
+/*
+ * Sixteen copies of a chain take turns at random; each keeps its sign for a visit of 40 of its own
+ * draws. The ESS of the mean is about the number of visits, by which z scores of the mean have a
+ * standard deviation of 1 over replicates. The broken twin, without the visits, is too sure.
+ */
+START_TEST(visits_bound_the_ess)
+{
+    enum { COPIES = 16, LENGTH = 40, CHAINS = 2, DRAWS = 2000, REPLICATES = 60 };
+    static double x[CHAINS * DRAWS], visit[CHAINS * DRAWS];
+    double square = 0, broken = 0;
+
+    for (uint64_t r = 0; r < REPLICATES; r++) {
+        em_visits *visits;
+        em_diagnosis d;
+        for (uint64_t c = 0; c < CHAINS; c++) {
+            const em_stream turn = {7, c, r, 0}, sign = {8, c, r, 0};
+            int done[COPIES] = {0};
+            for (uint64_t i = 0; i < DRAWS; i++) {
+                const int copy = (int)(COPIES * em_uniform(&turn, i));
+                const int number = copy + COPIES * (done[copy]++ / LENGTH);
+                visit[c * DRAWS + i] = number;
+                x[c * DRAWS + i] = (em_uniform(&sign, (uint64_t)number) < 0.5 ? -10 : 10) +
+                                   em_uniform(&turn, DRAWS + i) - 0.5;
+            }
+        }
+        ck_assert_int_eq(em_visits_create(CHAINS, DRAWS, visit, &visits), EM_OK);
+        em_diagnose(diag, CHAINS, DRAWS, x, &d);
+        broken += d.mean * d.mean / (d.mcse_mean * d.mcse_mean) / REPLICATES;
+        em_diag_set_visits(diag, visits);
+        em_diagnose(diag, CHAINS, DRAWS, x, &d);
+        em_diag_set_visits(diag, NULL);
+        square += d.mean * d.mean / (d.mcse_mean * d.mcse_mean) / REPLICATES;
+        ck_assert(d.ess_bulk < 2.0 * CHAINS * DRAWS / LENGTH);
+        em_visits_destroy(&visits);
+    }
+    ck_assert_msg(square > 0.5 && square < 1.8, "mean square z %g", square);
+    ck_assert_msg(broken > 3, "mean square z without visits %g", broken);
+}
+END_TEST
+
+/* Where every draw is a visit of its own, nothing changes but what exceeds the number of draws. */
+START_TEST(visits_of_one_draw_bound_nothing_more)
+{
+    static double visit[1000];
+    em_visits *visits;
+    em_diagnosis plain, bounded;
+
+    make_draws(&table[2]);
+    for (int i = 0; i < 1000; i++)
+        visit[i] = i;
+    ck_assert_int_eq(em_visits_create(4, 250, visit, &visits), EM_OK);
+    em_diagnose(diag, 4, 250, draws, &plain);
+    em_diag_set_visits(diag, visits);
+    em_diagnose(diag, 4, 250, draws, &bounded);
+    em_diag_set_visits(diag, NULL);
+    ck_assert(bounded.ess_bulk <= 1001 && bounded.ess_bulk <= plain.ess_bulk);
+    ck_assert(bounded.ess_bulk == plain.ess_bulk || plain.ess_bulk > 990);
+    ck_assert(bounded.r_hat == plain.r_hat && bounded.sd == plain.sd);
+    em_visits_destroy(&visits);
+}
+END_TEST
+
 START_TEST(few_draws_are_undefined)
 {
     em_diagnosis d;
@@ -427,6 +490,8 @@ int main(void)
     tcase_add_test(own, convergence_alone_is_the_same);
     tcase_add_test(own, stuck_chains_have_infinite_r_hat);
     tcase_add_test(own, scale_does_not_matter);
+    tcase_add_test(own, visits_bound_the_ess);
+    tcase_add_test(own, visits_of_one_draw_bound_nothing_more);
     tcase_add_test(own, few_draws_are_undefined);
     tcase_add_test(own, quantiles_interpolate);
     tcase_add_test(own, normal_quantile_inverts_erfc);
