@@ -41,16 +41,19 @@ static em_status gather_bridges(em_tempering *t, em_bridge **out)
     return status;
 }
 
-/* Sums over all copies: of each rung its counts, then restarts and round trips. Collective. */
-static em_status sum_counts(em_tempering *t, double *trips, em_rung_counts *sum)
+em_status em_counts_sum(em_tempering *t, em_rung_counts *sum)
 {
     enum { N = sizeof(em_rung_counts) / sizeof(double) };
-    const int64_t n_rung = t->ladder.n_rung;
-    double *of_copy = NULL;
-    em_status status = em_grid_sum_chains(t->copies, N * n_rung, (double *)t->count, (double *)sum);
 
-    if (!status)
-        status = em_agree(em_allocate(2 * t->n_copy, sizeof *of_copy, &of_copy));
+    return em_grid_sum_chains(t->copies, N * t->ladder.n_rung, (double *)t->count, (double *)sum);
+}
+
+/* Restarts and round trips of all copies. Collective. */
+static em_status sum_trips(em_tempering *t, double *trips)
+{
+    double *of_copy = NULL;
+    em_status status = em_agree(em_allocate(2 * t->n_copy, sizeof *of_copy, &of_copy));
+
     for (int64_t c = 0; !status && c < t->n_copy; c++) {
         of_copy[2 * c] = t->copy[c].restarts;
         of_copy[2 * c + 1] = t->copy[c].round_trips;
@@ -125,8 +128,10 @@ em_status em_counts_gather(em_tempering *t, em_tempering_round *out, double *rej
     em_rung_counts sum[2 * EM_MOST_LEG_RUNGS];
     em_bridge *bridges = NULL;
     double trips[2], *influence = NULL;
-    em_status status = sum_counts(t, trips, sum);
+    em_status status = em_counts_sum(t, sum);
 
+    if (!status)
+        status = sum_trips(t, trips);
     if (!status)
         status = gather_bridges(t, &bridges);
     if (!status && of_ladder)

@@ -128,6 +128,10 @@ em_status em_path_gather(em_tempering *t, int64_t n_scan, em_tempering_findings 
 /* Clears what copies have counted. Local. */
 void em_counts_clear(em_tempering *t);
 
+/* The counts of each rung, over all ladders: sum [n_rung]. Collective. Errors: EM_EMEMORY, agreed.
+ */
+em_status em_counts_sum(em_tempering *t, em_rung_counts *sum);
+
 /* Rejection rates of all pairs, and the evidence of each leg, over all ladders. Collective. */
 em_status em_counts_gather(em_tempering *t, em_tempering_round *out, double *rejection,
                            double *of_ladder);

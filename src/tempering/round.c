@@ -80,10 +80,8 @@ void em_rung_start_step(em_tempering *t, int64_t k, double step_size)
 /* By the acceptance rates of all ladders since the last update. Collective. */
 static em_status update_steps(em_tempering *t, bool last)
 {
-    enum { N = sizeof(em_rung_counts) / sizeof(double) };
     em_rung_counts sum[2 * EM_MOST_LEG_RUNGS];
-    em_status status =
-        em_grid_sum_chains(t->copies, N * t->ladder.n_rung, (double *)t->count, (double *)sum);
+    em_status status = em_counts_sum(t, sum);
 
     for (int64_t k = 0; !status && k < t->ladder.n_rung; k++) {
         em_rung_state *rung = &t->rung[k];

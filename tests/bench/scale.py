@@ -9,7 +9,8 @@ and messages takes no time, and figures are the same on any machine. `unequal` i
 which ranks wait because one of them has more gradients to compute before they meet; weak scaling is the
 time of the first number of ranks over that of each, for as many chains on a rank. Memory is what a rank
 holds at most, and message sizes what a rank sends in one call: functions of ranks and dimension
-(--dim 10 100). Left out are the file system, the start of the processes and noise of the nodes.
+(--dim 10 100). `scan` is an iteration's time, without updates. With --rungs N the run is tempered, with one
+rung a rank. Left out are the file system, the start of the processes and noise of the nodes.
 Prints a table in Markdown.
 """
 import argparse
@@ -75,7 +76,8 @@ def simulate(program, ranks, dim, o):
                    *(f"--cfg={setting}" for setting in SETTINGS), f"--cfg=smpi/tmpdir:{folder}",
                    f"--cfg=smpi/simulate-computation:{'yes' if o.computing == 'measured' else 'no'}",
                    "--log=root.thres:warning",
-                   program, ranks * o.chains_per_rank, dim, o.gradient, *o.override]
+                   program, ranks // o.rungs if o.rungs else ranks * o.chains_per_rank, dim, o.gradient,
+                   *([f"temper.rungs={o.rungs}", "temper.legs=1"] if o.rungs else []), *o.override]
         done = subprocess.run([str(word) for word in command], capture_output=True, text=True,
                               env=os.environ | HEAP)
     lines = [line for line in done.stdout.splitlines() if line.startswith('{"ranks"')]
@@ -97,6 +99,7 @@ def row(result, first):
             result["warmup"], result["draws"], f"{result['total']:.2f}",
             f"{100 * seconds(first) / seconds(result):.1f}", f"{100 * result['computing'] / seconds(result):.1f}",
             share("unequal"),
+            f"{1000 * result['sampling'] / (result['warmup'] + result['draws']):.3f}",
             share("exchange"), share("diagnostics"), f"{result['start']:.2f}",
             sum(m["calls"] for m in result["messages"]), kB(max(m["bytes"] for m in result["messages"])),
             kB(result["memory_first"]), kB(result["memory_most"])]
@@ -107,7 +110,7 @@ def kB(size):
 
 
 HEAD = ["ranks", "chains", "dim", "ms a gradient", "warmup", "draws", "seconds", "weak scaling %", "gradients %",
-        "unequal %", "exchange %", "diagnostics %", "start s", "collectives", "largest message kB", "memory of rank 0 kB",
+        "unequal %", "scan ms", "exchange %", "diagnostics %", "start s", "collectives", "largest message kB", "memory of rank 0 kB",
         "of the largest kB"]
 
 
@@ -133,6 +136,8 @@ def main():
     parser.add_argument("program", help="build/smpi/tests/bench/scale/scale")
     parser.add_argument("--ranks", type=int, nargs="+", default=[64, 256, 1024, 4096])
     parser.add_argument("--chains-per-rank", type=int, default=1)
+    parser.add_argument("--rungs", type=int, default=0,
+                        help="a tempered run, a rung of one ladder on each rank: ladders of so many rungs, one leg")
     parser.add_argument("--dim", type=int, nargs="+", default=[10])
     parser.add_argument("--gradient", type=float, default=1e-3, help="simulated seconds of one (1e-3)")
     parser.add_argument("--computing", choices=["measured", "free"], default="measured", help="besides gradients")

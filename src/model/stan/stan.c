@@ -118,7 +118,8 @@ static em_status add_chain(em_stan *self, const double *theta, double *log_densi
 }
 
 /* Statements with ~ leave out what does not depend on parameters. All of the density counts as the
- * prior's. stanli's programs cannot say what was left out. */
+ * prior's. stanli's programs cannot say what was left out; without such a statement it is nothing.
+ */
 static em_status log_constants(em_model *model, const double *theta, double *prior,
                                double *likelihood)
 {
@@ -135,8 +136,11 @@ static em_status log_constants(em_model *model, const double *theta, double *pri
     em_foreign_call_end();
     if (failed || !isfinite(value[1] - value[0])) {
         em_stan_library_fail(&self->library, EM_EMODEL, "the program", error);
-        em_say("the log evidence lacks the constants that statements with ~ drop, because stanli "
-               "cannot keep them: target += normal_lpdf(y | mu, sigma) keeps those of a statement");
+        if (!self->declared || self->declared->may_drop_constants)
+            em_say(
+                "the log evidence lacks the constants that statements with ~ drop, because stanli "
+                "cannot keep them: target += normal_lpdf(y | mu, sigma) keeps those of a "
+                "statement");
         return EM_OK;
     }
     *prior = value[1] - value[0];

@@ -230,6 +230,7 @@ em_status em_stan_declared_read(const char *program, em_stan_declared **out)
         status = em_copy_text(program, &text);
     if (!status) {
         strip(text);
+        (*out)->may_drop_constants = strchr(text, '~') || strstr(text, "#include");
         status = read_blocks(*out, text);
     }
     em_release(&text);

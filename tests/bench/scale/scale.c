@@ -18,7 +18,7 @@
 static double cost, pending; /* seconds: of a gradient, and those not yet simulated */
 static long long gradients;
 
-static void spend(void)
+void scale_spend(void)
 {
     if (pending > 0)
         smpi_execute_benched(pending);
@@ -27,7 +27,7 @@ static void spend(void)
 
 double scale_clock(void)
 {
-    spend();
+    scale_spend();
     return (MPI_Wtime)();
 }
 
@@ -50,7 +50,7 @@ void scale_meet(const char *name, long long count, MPI_Datatype type, MPI_Comm r
     static long long before;
     int size, all, size_here, k = 0;
 
-    spend();
+    scale_spend();
     MPI_Comm_size(MPI_COMM_WORLD, &all);
     MPI_Comm_size(ranks, &size_here);
     if (size_here == all && n_between < (int)(sizeof between / sizeof *between))
@@ -199,8 +199,8 @@ static em_status sample(const char *config, int n_override, const char *const *o
     const em_variable variable = {.name = "x", .n_axes = 1, .shape = {dim}};
     const em_model_ops model = {.name = "priced",
                                 .dim = dim,
-                                .n_variable = 1,
-                                .variable = &variable,
+                                .n_parameter = 1,
+                                .parameter = &variable,
                                 .log_density_gradient = density};
     em_context *context = NULL;
     em_run *run = NULL;

@@ -14,6 +14,7 @@ int scale_transpose(const void *send, const int *count, const int *first, MPI_Da
                     void *receive, const int *receive_count, const int *receive_first,
                     MPI_Datatype receive_type, MPI_Comm ranks);
 double scale_clock(void);
+void scale_spend(void); /* simulates the time that the model has taken */
 
 /* SMPI's own Iallreduce sends everything to everybody; here it waits, as one does right after. */
 #define MPI_Iallreduce(send, receive, count, type, op, ranks, request)                             \
@@ -37,6 +38,12 @@ double scale_clock(void);
     (smpi_bench_end(), (MPI_Comm_dup)((ranks), (copy)), smpi_bench_begin())
 #define MPI_Comm_split(ranks, colour, key, part)                                                   \
     (smpi_bench_end(), (MPI_Comm_split)((ranks), (colour), (key), (part)), smpi_bench_begin())
+/* Between neighbours. To look for a message again and again would be simulated each time: it waits.
+ */
+#define MPI_Isend(data, count, type, to, key, ranks, request)                                      \
+    (scale_spend(), (MPI_Isend)((data), (count), (type), (to), (key), (ranks), (request)))
+#define MPI_Iprobe(from, key, ranks, there, status)                                                \
+    (scale_spend(), *(there) = 1, (MPI_Probe)((from), (key), (ranks), (status)))
 /* SMPI's own sends what is empty, too: as many messages as there are pairs of ranks. */
 #define MPI_Alltoallv scale_transpose
 #define MPI_Wtime()   scale_clock()
