@@ -28,6 +28,7 @@ class Emass(MakefilePackage):
     depends_on("zlib")
     depends_on("xz")
     depends_on("xxhash")
+    depends_on("utf8proc")
     depends_on("jansson")
     depends_on("curl")
 
