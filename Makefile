@@ -14,6 +14,7 @@
 #   make bench-topics CORPUS=20news|wiki7702   perplexity against CPU seconds beside peers (from PyPI), on a set of EMASS_DATA
 #                   TRAIN=... TEST=... TOPICS="--topics 100"   or on another
 #   make bench-network   steps a second of networks on MNIST beside JAX (from PyPI)
+#   make bench-pymc      seconds a gradient of a PyMC model beside nutpie (from PyPI), five minutes
 #   make bench-scale     what meetings cost on up to 4,096 ranks, simulated (Debian's libsimgrid-dev and libhdf5-dev)
 #   make bench-posteriordb   ESS per gradient beside Stan's NUTS and nutpie (from PyPI), 20 minutes; POSTERIORDB="--seeds 5"
 #   make bench-overhead      what a run spends outside of its model on one rank, 10 minutes; OVERHEAD="--runs 1 --beside OTHER"
@@ -83,7 +84,7 @@ TESTS   := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/unit/*/*.c tests/m
 SUPPORT := $(patsubst tests/%.c,$(B)/tests/%.o,$(wildcard tests/support/*.c))
 BENCHES := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bench/*.c))
 
-.PHONY: all help demo check check-built check-fast check-slow bench bench-overhead bench-tempering bench-posteriordb bench-verdict bench-scale bench-topics bench-network lint format install deps data stanli plots papers papers-topics papers-networks guide clean tests
+.PHONY: all help demo check check-built check-fast check-slow bench bench-overhead bench-tempering bench-posteriordb bench-verdict bench-scale bench-topics bench-network bench-pymc lint format install deps data stanli plots papers papers-topics papers-networks guide clean tests
 all: $(PROGRAM) $(LIBRARY) $(SHARED)
 
 # Files that change only when what they hold does: another flag rebuilds all, a deleted source the library.
@@ -227,6 +228,10 @@ build/bench/venv/ready: tests/bench/requirements.txt
 	$(Q)build/bench/venv/bin/pip install --quiet --retries 10 --timeout 60 --disable-pip-version-check -r $<
 	$(Q)touch $@
 
+bench-pymc: all build/python-venv/ready
+	$(Q)build/python-venv/bin/pip install --quiet --disable-pip-version-check nutpie==0.16.8
+	$(Q)build/python-venv/bin/python tests/bench/pymc_gradients.py $(PROGRAM)
+
 lint:
 	$(Q)tests/lint $(B)
 
@@ -290,6 +295,12 @@ papers: all analysis/venv/ready
 analysis/venv/ready: analysis/requirements.txt
 	$(Q)python3 -m venv analysis/venv
 	$(Q)analysis/venv/bin/pip install --quiet --retries 10 --timeout 60 --disable-pip-version-check -r $<
+	$(Q)touch $@
+
+# PyMC, JAX, numba and polars: for tests of the package of Python.
+build/python-venv/ready: tests/run/python-requirements.txt analysis/requirements.txt
+	$(Q)python3 -m venv build/python-venv
+	$(Q)build/python-venv/bin/pip install --quiet --retries 10 --timeout 60 --disable-pip-version-check -r $<
 	$(Q)touch $@
 
 # A broken link is an error.

@@ -11,14 +11,14 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
-import yaml
+from typing import TYPE_CHECKING, Any
 
 from . import _program
 from ._errors import Error, Stopped
 from .data import as_file, as_text
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["Draws", "evidence", "has_group", "loo", "merge", "read", "report", "run", "summary", "topics"]
 
@@ -82,6 +82,8 @@ def summary(
     are then numbered through. var: names or patterns. common: of files of unequal numbers of draws
     the first, as many as all have.
     """
+    import pandas as pd
+
     words = ["--csv", "--group", group, "--percentiles", ",".join(f"{p:g}" for p in percentiles)]
     words += ["--common"] if common else []
     for name in [var] if isinstance(var, str) else var:
@@ -109,6 +111,8 @@ def merge(
 def topics(file: str | os.PathLike[str], words: int = 10) -> pd.DataFrame:
     """The topics of a run of model lda, the largest first: share, coherence (npmi), how many chains
     found it, and its most probable words."""
+    import pandas as pd
+
     rows = []
     for line in _program.ask("topics", os.fspath(file), "--words", str(words)).splitlines():
         if match := re.match(r" *(\d+) +(\S+) +(\S+) +(\d+)/(\d+) +(.*)", line):
@@ -150,6 +154,8 @@ def evidence(
 
     draws: of one run, or {"name": draws} of several, with sample(temper=True). Models of other data
     are refused, unless same_data says that it is the same."""
+    import pandas as pd
+
     runs = draws if isinstance(draws, Mapping) and not hasattr(draws, "attrs") else {"model": draws}
     rows, hashes = [], set()
     for name, one in runs.items():
@@ -182,6 +188,8 @@ def has_group(data: Draws, group: str) -> bool:
 
 def _output_of(config: Config, settings: Mapping[str, Any]) -> str | None:
     """The file that settings or else the config names. Of what is no config emass says what is wrong."""
+    import yaml
+
     if "output.file" in settings:
         file = settings["output.file"]
     else:

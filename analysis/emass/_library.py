@@ -6,6 +6,7 @@ import atexit
 import contextlib
 import ctypes
 import functools
+import itertools
 import os
 import signal
 import sys
@@ -28,6 +29,9 @@ _PROGRESS = ctypes.CFUNCTYPE(None, c_void_p, c_void_p)
 
 NEW, OVERWRITE, RESUME = 1, 2, 3  # em_run_mode
 STOPPED = -9  # EM_ESTOPPED
+
+# What em_host_start sets for MPI to read when it opens a file, or whenever it waits.
+_READ_LATER = {b"OMPI_MCA_io", b"OMPI_MCA_fbtl_posix_write_datasieving", b"OMPI_MCA_mpi_yield_when_idle"}
 
 _TEXTS = POINTER(c_char_p)
 _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
@@ -113,8 +117,18 @@ def _start(found: ctypes.CDLL) -> None:
         mpi = sys.modules["mpi4py.MPI"]
         if not _is_running(found):
             raise Error(f"mpi4py uses another MPI than emass: {mpi.Get_library_version().splitlines()[0]}")
+    before = _environment()
     _check(found, found.em_host_start())
+    for name in _environment() - before - _READ_LATER:  # they would lead processes that this one starts astray
+        found.unsetenv(name)
     atexit.register(found.em_host_stop)
+
+
+def _environment() -> set[bytes]:
+    """Names of the variables of the process, of which os.environ has those from its start."""
+    texts = ctypes.POINTER(c_char_p).in_dll(ctypes.CDLL(None), "environ")
+    found = itertools.takewhile(lambda text: text is not None, (texts[i] for i in itertools.count()))
+    return {text.split(b"=", 1)[0] for text in found}
 
 
 def _is_running(found: ctypes.CDLL) -> bool:

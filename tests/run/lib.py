@@ -29,6 +29,16 @@ def needs_packages(what):
     prefer_packages()
 
 
+def needs_front_ends(what):
+    """Goes on in the Python of build/python-venv, which has PyMC, JAX, numba and polars; without it, `what` is skipped."""
+    python = os.path.join(ROOT, "build", "python-venv", "bin", "python")
+    if not os.path.exists(os.path.join(ROOT, "build", "python-venv", "ready")):
+        skip(what, "no build/python-venv: make build/python-venv/ready")
+        finish()
+    if os.path.dirname(python) != os.path.join(sys.prefix, "bin"):
+        os.execv(python, [python] + sys.argv)
+
+
 def report(fine, what, *notes):
     """A test, and what is said if it failed."""
     results.append(bool(fine))

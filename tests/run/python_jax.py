@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""Densities in JAX: pytrees, bounds, outputs, the same draws on ranks, errors. TAP; $1: the build."""
+import os
+import sys
+import tempfile
+import warnings
+
+import lib
+from lib import report
+
+lib.needs_front_ends("densities in JAX")
+warnings.simplefilter("ignore")
+os.environ["EMASS"] = lib.EMASS
+os.environ["EMASS_LIBRARY"] = os.path.join(lib.BUILD, "libemass.so.0")
+os.environ["JAX_PLATFORMS"] = "cpu"
+sys.path.insert(0, os.path.join(lib.ROOT, "analysis"))
+
+import jax  # noqa: E402
+import jax.numpy as jnp  # noqa: E402
+import numpy as np  # noqa: E402
+
+import emass  # noqa: E402
+
+X = np.linspace(-1, 1, 200)
+Y = 0.5 + 2 * X + 0.3 * np.sin(40 * X)
+
+
+def regression(p):
+    mean = p["line"]["a"] + p["line"]["b"] * X
+    return -jnp.sum((Y - mean) ** 2) / (2 * p["sigma"] ** 2) - len(X) * jnp.log(p["sigma"]) - p["sigma"]
+
+
+def said(call):
+    try:
+        call()
+    except emass.Error as error:
+        return str(error)
+    return "no error"
+
+
+def check():
+    start = {"line": {"a": 0.0, "b": 0.0}, "sigma": 1.0}
+    model = emass.Model.from_jax(regression, start, bounds={"sigma": (0, None)},
+                                 outputs=lambda p: {"ends": p["line"]["a"] + p["line"]["b"] * jnp.array([-1.0, 1.0])})
+    report("agree with central differences" in model.check(), "the gradient, in 64 bits")
+    draws = model.sample(chains=4, draws=300, progress=False)
+    slope = np.polyfit(X, Y, 1)[0]
+    found = draws.posterior["line.b"]
+    report(draws.posterior.ends.shape == (4, 300, 2) and abs(float(found.mean()) - slope) < 6 * float(found.std()) / np.sqrt(400),
+           "a tree, bounds and outputs", found.mean(), slope)
+    report(np.allclose(draws.posterior.ends[..., 1], draws.posterior["line.a"] + found), "outputs are those of the draws")
+    ranks = model.sample(chains=4, draws=300, progress=False, ranks=2)
+    report(np.array_equal(ranks.posterior.ends, draws.posterior.ends), "two ranks: the same draws")
+    array = emass.Model.from_jax(lambda x: -jnp.sum(x**2) / 2, np.zeros((2, 3)))
+    report(array.sample(chains=2, draws=50, progress=False).posterior.theta.shape == (2, 50, 2, 3), "a mere array")
+    report(jnp.zeros(1).dtype == jnp.float32 and not jax.config.jax_enable_x64, "JAX is left as it was")
+    nowhere = emass.Model.from_jax(lambda x: jnp.log(-jnp.sum(x**2)), np.zeros(2))
+    report("no finite log density" in (text := said(lambda: nowhere.sample(chains=2, draws=50, progress=False))), "nowhere finite", text)
+    report("expected a name of a, b" in said(lambda: emass.Model.from_jax(lambda p: -p["a"] ** 2, {"a": 0.0, "b": 0.0},
+                                                                          bounds={"c": (0, 1)}).check()), "bounds of no parameter")
+
+
+with tempfile.TemporaryDirectory(prefix="emass-python-") as work:
+    os.chdir(work)
+    check()
+lib.finish()

@@ -1,0 +1,222 @@
+#!/usr/bin/env python3
+"""Models in Python, by libemass in the process: from Stan code, frames, functions and configs; their draws on ranks of
+the program and of mpirun; predictions, evidence, checkpoints, errors; the examples in docstrings. TAP; $1: the build."""
+import doctest
+import importlib
+import os
+import subprocess
+import sys
+import tempfile
+import warnings
+
+import lib
+from lib import report
+
+lib.needs_packages("models in Python")
+warnings.simplefilter("ignore")
+os.environ["EMASS"] = lib.EMASS
+os.environ["EMASS_LIBRARY"] = os.path.join(lib.BUILD, "libemass.so.0")
+sys.path.insert(0, os.path.join(lib.ROOT, "analysis"))
+
+import numpy as np  # noqa: E402
+import pandas as pd  # noqa: E402
+
+import emass  # noqa: E402
+
+X = np.arange(20.0)
+FRAME = pd.DataFrame({"x": X, "flag": X % 3 == 0, "s": list("abcd" * 5), "y": 1 + 2 * X + np.sin(7 * X)})
+QUIET = {"chains": 2, "draws": 60, "progress": False}
+
+
+def said(call, kind=emass.Error):
+    try:
+        call()
+    except kind as error:
+        return str(error)
+    return "no error"
+
+
+def normal(x):
+    return -x @ x / 2, -x
+
+
+def same(a, b, name):
+    return np.array_equal(a.posterior[name], b.posterior[name])
+
+
+def check_frames():
+    model = emass.Model.linear("y ~ x + flag + factor(s)", FRAME, log_likelihood=True)
+    draws = model.sample(**QUIET)
+    by_columns = emass.Model.linear("y ~ x + flag + factor(s)", {name: FRAME[name] for name in FRAME}, log_likelihood=True)
+    report(draws.posterior.beta.shape == (2, 60, 6) and same(draws, by_columns.sample(**QUIET), "beta"), "a frame, and its columns")
+    report(same(draws, model.sample(**QUIET, ranks=2), "beta"), "the same draws by two ranks of the program")
+    means = model.predict({"x": [3.0, 4.0], "flag": [0, 1], "s": ["a", "b"]}).predictions.mu.mean(("chain", "draw"))
+    report(abs(float(means[0]) - 7) < 2.5 and means.size == 2, "predictions for new rows", means)
+    report(np.isfinite(model.loo().elpd_loo), "leave-one-out cross-validation")
+    report("formula: y ~ x" in (text := emass.Model.linear("y ~ x", FRAME).check().replace("'", "")), "check says the plan", text)
+    report("found no group log_likelihood" in said(lambda: emass.loo(emass.Model.built_in("eight_schools").sample(**QUIET))),
+           "what loo needs")
+    missing = FRAME.assign(x=FRAME.x.where(FRAME.x > 3))
+    report("NA" in said(lambda: emass.Model.linear("y ~ x", missing).sample(**QUIET)) and
+           emass.Model.linear("y ~ x", missing, na="drop").sample(**QUIET).posterior.beta.shape == (2, 60, 2), "missing values")
+    report("did you mean" in (text := said(lambda: emass.Model.linear("y ~ xx", FRAME).sample(**QUIET))) and
+           text.startswith("config: model.formula"), "an error is one line of emass", text)
+    report("columns of unequal length" in said(lambda: emass.Model.linear("y ~ x", {"x": [1], "y": [1, 2]})), "unequal columns")
+
+
+def check_stan():
+    code = "data { int N; vector[N] y; } parameters { real mu; } model { y ~ normal(mu, 1); }"
+    model = emass.Model.from_stan(code, {"N": 20, "y": FRAME["y"]})
+    draws = model.sample(**QUIET)
+    with open("mine.stan", "w") as file:
+        file.write(code)
+    emass.Model.from_stan("mine.stan", {"N": 20, "y": X})
+    again = emass.Model.from_stan("mine.stan", {"N": 20, "y": FRAME["y"].to_numpy()}).sample(**QUIET, ranks=2)
+    report(same(draws, again, "mu") and abs(float(draws.posterior.mu.mean()) - FRAME.y.mean()) < 0.2, "Stan, as text and as a file")
+    report("no such file" in said(lambda: emass.Model.from_stan("none.stan")), "a program that is not there")
+    wrong = emass.Model.from_stan("parameters { real x }")
+    report((text := said(lambda: wrong.sample(**QUIET))).startswith("program:1:"), "Stan's error", text)
+
+
+def check_functions():
+    model = emass.Model.from_function(normal, dim=3, gradient=True)
+    report("agree with central differences" in model.check(), "the gradient of a function")
+    draws = model.sample(chains=4, draws=500, progress=False)
+    second = float((draws.posterior.theta**2).mean())
+    report(abs(second - 1) < 6 * np.sqrt(2 / 2000), "draws of a function: variance 1", second)
+    twice = emass.Model.from_function(lambda x: (-x @ x / 2, -2 * x), dim=3, gradient=True)
+    report("by central differences" in said(twice.check), "a wrong gradient is found")
+    named = emass.Model.from_function(
+        lambda mu, sigma, p: -mu**2 / 2 - sigma + np.log(p).sum(), shapes={"mu": (), "sigma": (), "p": 3},
+        gradient=lambda mu, sigma, p: (-mu, -1.0, 1 / p), bounds={"sigma": (0, None), "p": "simplex"},
+        outputs=lambda mu, sigma, p: {"twice": 2 * p})
+    named.check()
+    draws = named.sample(chains=4, draws=500, progress=False).posterior
+    report(draws.p.shape == (4, 500, 3) and np.allclose(draws.p.sum("p_dim_0"), 1) and np.array_equal(draws.twice, 2 * draws.p) and
+           abs(float(draws.sigma.mean()) - 1) < 0.2, "names, bounds and outputs", draws.sigma.mean())
+    report("expected one of dim" in said(lambda: emass.Model.from_function(normal)), "no dimension")
+    without = emass.Model.from_function(lambda x: -x @ x / 2, dim=1).sample(chains=4, draws=500, progress=False)
+    report(abs(float((without.posterior.theta**2).mean()) - 1) < 6 * np.sqrt(2 / 800), "a function without gradient",
+           float((without.posterior.theta**2).mean()))
+
+
+def check_failures():
+    def partly(x):
+        if x[0] > 0.5:
+            raise ValueError("no value there")
+        return (np.nan if x[0] < -2 else -x @ x / 2), -x
+
+    ran = subprocess.run([sys.executable, "-c", PARTLY], capture_output=True, text=True)
+    report("the model rejected" in ran.stderr and "fine" in ran.stdout, "an exception is a rejection, and counted", ran.stderr, ran.stdout)
+    text = said(lambda: emass.Model.from_function(lambda x: 1 / 0, dim=2, gradient=True).sample(**QUIET))
+    report("ZeroDivisionError" in text and "\n" not in text, "one that always fails is an error of one line", text)
+    draws = emass.Model.from_function(partly, dim=2, gradient=True).sample(**QUIET).posterior.theta
+    report(float(draws[..., 0].max()) <= 0.5 and float(draws[..., 0].min()) >= -2, "no draw is where there is none")
+    report("reported in full" in subprocess.run([sys.executable, "-c", UNREPORTED], capture_output=True, text=True).stderr,
+           "outputs that fail are said")
+
+
+PATHS = f"import sys; sys.path.insert(0, {os.path.join(lib.ROOT, 'analysis')!r}); import emass\n"
+PARTLY = PATHS + """
+def partly(x):
+    if x[0] > 0.5: raise ValueError("no value there")
+    return -x @ x / 2, -x
+emass.Model.from_function(partly, dim=2, gradient=True).sample(chains=2, draws=60)
+print("fine")
+"""
+UNREPORTED = PATHS + """
+calls = []
+def outputs(x):
+    calls.append(1)
+    if len(calls) > 20: raise ValueError("none")
+    return {"a": 1.0}
+emass.Model.from_function(lambda x: (-x @ x / 2, -x), dim=2, gradient=True, outputs=outputs).sample(chains=2, draws=60)
+"""
+INTERRUPTED = PATHS + """
+import os, signal, time
+calls = []
+def slow(x):
+    calls.append(1)
+    if len(calls) == 300: os.kill(os.getpid(), signal.SIGINT)
+    return -x @ x / 2, -x
+try:
+    emass.Model.from_function(slow, dim=3, gradient=True).sample(chains=2, draws=60, seed=4, output=sys.argv[1], progress=False)
+except emass.Stopped as stop:
+    print(stop.status, stop.file, stop)
+print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)
+"""
+UNDER_MPIRUN = PATHS + """
+import hashlib
+one = emass.Model.from_function(lambda x: (-x @ x / 2, -x), dim=3, gradient=True).sample(chains=4, draws=60, progress=False)
+two = emass.Model.linear("y ~ x", {"x": [0.0, 1, 2, 3], "y": [1, 2, 3.5, 4]}).sample(chains=4, draws=60, progress=False)
+try: emass.Model.built_in("nope").sample()
+except emass.Error as error: said = str(error)
+print(hashlib.md5(one.posterior.theta.values.tobytes() + two.posterior.beta.values.tobytes()).hexdigest(), said)
+"""
+
+
+def check_resume():
+    ran = subprocess.run([sys.executable, "-c", INTERRUPTED, "cut.h5"], capture_output=True, text=True)
+    report("75 " in ran.stdout and "emass.resume" in ran.stdout and "True" in ran.stdout and os.path.exists("cut.h5.checkpoint"),
+           "an interrupt leaves a checkpoint, and the signals as they were", ran.stdout, ran.stderr)
+    other = emass.Model.from_function(lambda x: (-x @ x, -2 * x), dim=3, gradient=True)
+    model = emass.Model.from_function(normal, dim=3, gradient=True)
+    report("its model is a function of Python" in said(lambda: emass.resume("cut.h5", progress=False)), "whose model has to be given")
+    report("data" in (text := said(lambda: emass.resume("cut.h5", other, progress=False))), "not another function", text)
+    whole = model.sample(chains=2, draws=60, seed=4, progress=False, output="whole.h5")
+    report(same(emass.resume("cut.h5", model, progress=False), whole, "theta"), "it goes on to the same draws")
+    longer = emass.resume("whole.h5", model, draws=80, progress=False)
+    report(longer.posterior.theta.shape == (2, 80, 3) and np.array_equal(longer.posterior.theta[:, :60], whole.posterior.theta), "extended")
+    regression = emass.Model.linear("y ~ x", FRAME)
+    text = said(lambda: regression.sample(**QUIET, settings={"stop.max_time": "0s"}, output="line.h5"), emass.Stopped)
+    report("emass.resume" in text and same(emass.resume("line.h5", settings={"stop.max_time": "none"}, progress=False), regression.sample(**QUIET), "beta") and
+           same(emass.read("line.h5"), regression.sample(**QUIET), "beta"), "a regression goes on from its file alone", text)
+    report("give overwrite=True" in said(lambda: regression.sample(**QUIET, output="line.h5")), "a file is not replaced unasked")
+    report("no such file" in said(lambda: emass.resume("none.h5")), "nothing to go on with")
+
+
+def check_mpirun():
+    results = [subprocess.run([*words, sys.executable, "-c", UNDER_MPIRUN], capture_output=True, text=True)
+               for words in ([], ["mpirun", "-n", "2"], ["mpirun", "-n", "4"])]
+    lines = [sorted(ran.stdout.splitlines()) for ran in results]
+    report(lines[0] and lines[1] == lines[0] * 2 and lines[2] == lines[0] * 4 and "unknown model 'nope'" in lines[0][0],
+           "a script under mpirun: all ranks have the draws of one process", lines, *(ran.stderr for ran in results))
+
+
+def check_evidence():
+    model = emass.Model.built_in("eight_schools")
+    draws = model.sample(chains=2, draws=100, temper=True, progress=False)
+    value, error = model.evidence()
+    table = emass.evidence({"a": draws, "b": draws})
+    report(abs(value + 31.3) < 6 * max(error, 0.05) and list(table.probability) == [0.5, 0.5], "evidence", value, error, table)
+    report("temper=True" in said(lambda: emass.evidence(model.sample(**QUIET))), "what it needs")
+
+
+def check_config():
+    with open("schools.yaml", "w") as file:
+        file.write("model: {name: eight_schools}\nrun: {chains: 3, draws: 50, seed: 9}\n")
+    model = emass.Model.from_config("schools.yaml")
+    draws = model.sample(progress=False, settings={"output.save_warmup": True})
+    report(draws.posterior.theta.shape == (3, 50, 8) and hasattr(draws, "warmup_posterior"), "a config, and settings")
+    report("numpy" not in said(lambda: emass.Model.built_in("eight_schools", y=np.ones(3)).sample(**QUIET)), "arrays as options")
+
+
+def check_doctests():
+    modules = ["_commands", "_density", "_library", "data", "model", "progress"]
+    failed = [f"{name}: {found.failed}" for name in modules
+              if (found := doctest.testmod(importlib.import_module(f"emass.{name}"))).failed]
+    report(not failed, "the examples in docstrings", failed)
+
+
+with tempfile.TemporaryDirectory(prefix="emass-python-") as work:
+    os.chdir(work)
+    check_frames()
+    check_stan()
+    check_functions()
+    check_failures()
+    check_resume()
+    check_mpirun()
+    check_evidence()
+    check_config()
+    check_doctests()
+lib.finish()

@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""Models of PyMC: names, dims, transforms and deterministics, log likelihoods, predictions, ranks, resume; errors.
+TAP; $1: the build."""
+import os
+import sys
+import tempfile
+import warnings
+
+import lib
+from lib import report
+
+lib.needs_front_ends("models of PyMC")
+warnings.simplefilter("ignore")
+os.environ["EMASS"] = lib.EMASS
+os.environ["EMASS_LIBRARY"] = os.path.join(lib.BUILD, "libemass.so.0")
+sys.path.insert(0, os.path.join(lib.ROOT, "analysis"))
+
+import numpy as np  # noqa: E402
+import pymc as pm  # noqa: E402
+import scipy.stats  # noqa: E402
+
+import emass  # noqa: E402
+
+RANDOM = np.random.default_rng(1)
+GROUP = RANDOM.integers(0, 5, 100)
+X = RANDOM.normal(size=100)
+Y = np.array([-1.0, 0, 0.5, 1, 2])[GROUP] + X + RANDOM.normal(size=100)
+
+
+def said(call):
+    try:
+        call()
+    except emass.Error as error:
+        return str(error)
+    return "no error"
+
+
+def hierarchy():
+    with pm.Model(coords={"group": list("abcde")}) as model:
+        x = pm.Data("x", X)
+        group = pm.Data("which", GROUP)
+        mu = pm.Normal("mu", 0, 5)
+        tau = pm.HalfNormal("tau", 2)
+        z = pm.Normal("z", 0, 1, dims="group")
+        theta = pm.Deterministic("theta", mu + tau * z, dims="group")
+        share = pm.Dirichlet("share", np.ones(3))
+        pm.Potential("more", pm.math.log(share[0]))
+        pm.Normal("y", theta[group] + x, 1, observed=Y, shape=x.shape)
+    return model
+
+
+def check():
+    model = emass.Model.from_pymc(hierarchy(), log_likelihood=True)
+    report("agree with central differences" in model.check(), "the gradient of PyTensor, by numba")
+    draws = model.sample(chains=4, draws=400, progress=False)
+    posterior = draws.posterior
+    report(list(posterior.group.values) == list("abcde") and posterior.theta.dims == ("chain", "draw", "group") and
+           float(posterior.tau.min()) > 0 and np.allclose(posterior.share.sum(posterior.share.dims[-1]), 1) and
+           np.allclose(posterior.theta, posterior.mu + posterior.tau * posterior.z), "names, dims, transforms, deterministics", posterior)
+    place = posterior.theta.values[..., GROUP] + X
+    report(np.allclose(draws.log_likelihood.y, scipy.stats.norm.logpdf(Y, place, 1)), "the log likelihood of each observation")
+    first = posterior.share[..., 0]
+    report(abs(float(first.mean()) - 0.5) < 6 * float(first.std()) / np.sqrt(400), "a potential counts: share[0] ~ beta(2, 2)", first.mean())
+    report(np.isfinite(model.loo().elpd_loo), "leave-one-out cross-validation")
+    predicted = model.predict({"x": np.array([0.0, 1.0]), "which": np.array([0, 4])}).predictions.y
+    report(predicted.shape[:2] == (4, 400) and predicted.shape[2] == 2 and float(predicted.mean(("chain", "draw"))[1]) > 1.5,
+           "predictions for new data", predicted)
+    ranks = model.sample(chains=4, draws=400, progress=False, ranks=2)
+    report(np.array_equal(ranks.posterior.theta, posterior.theta), "two ranks: the same draws")
+    text = ""
+    try:
+        model.sample(chains=4, draws=400, progress=False, settings={"stop.max_time": "0s"}, output="cut.h5")
+    except emass.Stopped as stopped:
+        text = str(stopped)
+    again = emass.resume("cut.h5", model, progress=False, settings={"stop.max_time": "none"})
+    report("emass.resume" in text and np.array_equal(again.posterior.theta, posterior.theta), "stopped and resumed", text)
+
+
+def check_errors():
+    with pm.Model() as discrete:
+        pm.Poisson("k", 3)
+    report("k is discrete" in said(lambda: emass.Model.from_pymc(discrete).check()), "a discrete variable")
+    report("expected a model of PyMC" in said(lambda: emass.Model.from_pymc(3)), "what is no model")
+
+
+with tempfile.TemporaryDirectory(prefix="emass-python-") as work:
+    os.chdir(work)
+    check()
+    check_errors()
+lib.finish()
