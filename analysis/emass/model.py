@@ -285,15 +285,16 @@ class Model:
 
     def _predict_by_pymc(self, new: Any, draws: Any) -> Draws:
         pymc = needs("pymc", "predict")
-        sampled = self._last(draws)
-        new = dict(new or {})
-        with self._source.model as model:
-            given = {name: model[name].get_value() for name in new if name in model.named_vars}
-            pymc.set_data(new)
+        sampled, of = self._last(draws), self._source.model
+        if isinstance(sampled, (str, os.PathLike)):
+            sampled = _commands.read(sampled)
+        before = {name: of[name].get_value() for name in new or {}}
+        with of:
+            pymc.set_data(dict(new or {}))
             try:
                 return pymc.sample_posterior_predictive(sampled, predictions=True, progressbar=False)
             finally:
-                pymc.set_data(given)  # the model is still that of the data it was fitted to
+                pymc.set_data(before)
 
     def _last(self, draws: Any) -> Draws:
         if draws is None and self._draws is None:

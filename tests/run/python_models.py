@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import types
 import warnings
 
 import lib
@@ -201,6 +202,25 @@ def check_config():
     report("numpy" not in said(lambda: emass.Model.built_in("eight_schools", y=np.ones(3)).sample(**QUIET)), "arrays as options")
 
 
+def check_notebook():
+    """A notebook has IPython; here something in its place notes what a cell is shown."""
+    shown = []
+
+    class ZMQInteractiveShell:
+        pass
+
+    class Cell:
+        def update(self, page, raw):
+            shown.append(page)
+
+    display = types.SimpleNamespace(display=lambda *_, **__: Cell())
+    sys.modules["IPython"] = types.SimpleNamespace(get_ipython=ZMQInteractiveShell, display=display)
+    sys.modules["IPython.display"] = display
+    emass.Model.built_in("eight_schools").sample(chains=2, draws=60)
+    del sys.modules["IPython"], sys.modules["IPython.display"]
+    report(shown and "sampling 60/60" in shown[-1]["text/plain"] and 'value="1.000"' in shown[-1]["text/html"], "a bar in a notebook", shown)
+
+
 def check_doctests():
     modules = ["_commands", "_density", "_library", "data", "model", "progress"]
     failed = [f"{name}: {found.failed}" for name in modules
@@ -218,5 +238,6 @@ with tempfile.TemporaryDirectory(prefix="emass-python-") as work:
     check_mpirun()
     check_evidence()
     check_config()
+    check_notebook()
     check_doctests()
 lib.finish()
