@@ -53,6 +53,7 @@ START_TEST(instruction_sets_agree)
     static double shape[N] __attribute__((aligned(64))), x[2][N] __attribute__((aligned(64)));
     static uint64_t block[N] __attribute__((aligned(64)));
     static uint32_t bits[2][4 * N] __attribute__((aligned(64)));
+    static float gap[2][N] __attribute__((aligned(64))), size[2][N] __attribute__((aligned(64)));
     const em_philox start = {.key = 3, .low = 5, .high = (uint64_t)EM_RNG_TEST << 16};
 
     for (int i = 0; i < N; i++) {
@@ -68,7 +69,11 @@ START_TEST(instruction_sets_agree)
         em_simd_best()->gammas(start, N, shape, x[1]);
         em_simd_best()->item_bits(start, N, block, bits[1]);
         ck_assert_mem_eq(bits[0], bits[1], sizeof bits[0]);
+        em_simds[s]->jumps(N, bits[0], gap[0], size[0]);
+        em_simd_best()->jumps(N, bits[0], gap[1], size[1]);
         for (int i = 0; i < N; i++) {
+            ck_assert_float_le(fabsf(gap[0][i] - gap[1][i]), exact ? 0 : 1e-5F * gap[1][i]);
+            ck_assert_float_le(fabsf(size[0][i] - size[1][i]), exact ? 0 : 1e-5F * size[1][i]);
             ck_assert(shape[i] > 0 || x[0][i] == 0);
             ck_assert_double_le(fabs(x[0][i] - x[1][i]), exact ? 0 : 1e-9 * x[1][i]);
         }
@@ -153,7 +158,7 @@ static void make_hand(em_corpus *corpus, int64_t n_topic, int sparse, hand *h)
 {
     ck_assert_int_eq(em_tokens_create(corpus, n_topic, sparse, NULL, &h->tokens), EM_OK);
     const int64_t stride = h->tokens->stride, n = corpus->n_word * stride;
-    h->shape = (em_lda_shape){corpus->n_word, n_topic, stride};
+    h->shape = (em_lda_shape){corpus->n_word, n_topic, stride, false};
     ck_assert_int_eq(em_tokens_add_chain(h->tokens, &h->topics), EM_OK);
     h->topic = h->topics.held;
     ck_assert_int_eq(em_allocate(n, sizeof *h->count, &h->count), EM_OK);
@@ -199,13 +204,14 @@ static void draw_run(const em_token_kernels *kernels, bool sparse, const hand *h
     const em_stream stream = {.seed = 5, .purpose = EM_RNG_TEST};
     const int64_t stride = h->shape.stride, n_topic = h->shape.n_topic;
     em_topic_list list[DOCUMENTS];
-    float *tokens, *room, *alpha;
+    float *tokens, *room, *alpha, *groups;
     uint16_t *keys;
 
     ck_assert_int_eq(em_allocate(DOCUMENTS * stride, sizeof *tokens, &tokens), EM_OK);
     ck_assert_int_eq(em_allocate(DOCUMENTS * stride, sizeof *keys, &keys), EM_OK);
     ck_assert_int_eq(em_allocate(em_token_room(n_topic), sizeof *room, &room), EM_OK);
     ck_assert_int_eq(em_allocate(stride, sizeof *alpha, &alpha), EM_OK);
+    ck_assert_int_eq(em_allocate(em_topic_groups(n_topic), sizeof *groups, &groups), EM_OK);
     for (int d = 0; d < DOCUMENTS; d++)
         list[d] = (em_topic_list){0, keys + d * stride, tokens + d * stride};
     for (int64_t i = 0; i < DOCUMENTS * stride; i++)
@@ -240,16 +246,18 @@ static void draw_run(const em_token_kernels *kernels, bool sparse, const hand *h
     run.list = list;
     run.place = place;
     run.room = room;
+    run.groups = groups;
     (sparse ? kernels->sparse : kernels->dense)(&run);
     em_release(&tokens);
     em_release(&keys);
     em_release(&room);
     em_release(&alpha);
+    em_release(&groups);
 }
 
 START_TEST(loops_of_all_instruction_sets_agree)
 {
-    static const int64_t n_topics[] = {2, 15, 16, 50, 129, 700};
+    static const int64_t n_topics[] = {2, 15, 16, 50, 129, 700, 1500};
     static uint16_t topic[2][2000];
     em_corpus corpus;
     hand h;
@@ -447,7 +455,7 @@ static void enumerate(const hand *h, const int *word, double beta, double *out)
         features_of(z, exp(log_joint(h, word, beta, z)) / total, out);
 }
 
-enum { EXACT, MEAN_PHI, OTHER_ALPHA };
+enum { EXACT, MEAN_PHI, OTHER_ALPHA, LONGER_JUMPS };
 
 static em_lda_words all_words(const hand *h)
 {
@@ -493,7 +501,7 @@ static double worst_deviation(hand *h, double beta, int variant, const double *e
         if (beta > 0 && variant == MEAN_PHI)
             find_mean(h, beta);
         else if (beta > 0)
-            draw_phi(h, sweep.iteration, beta);
+            draw_phi(h, sweep.iteration, variant == LONGER_JUMPS ? 1.5 * beta : beta);
         em_tokens_sweep(h->tokens, &sweep, &h->topics);
         int z = 0;
         for (int t = 0; t < SMALL_TOKENS; t++)
@@ -522,6 +530,7 @@ static double deviation_of(double beta, int variant, int sparse)
 
     make_small(&corpus);
     make_hand(&corpus, SMALL_K, sparse, &h);
+    h.shape.jumps = sparse > 0;
     words_of(&h, word);
     for (int v = 0; v < SMALL_V; v++)
         for (int k = 0; k < SMALL_K; k++)
@@ -544,6 +553,14 @@ START_TEST(partially_collapsed_gibbs_is_exact)
 {
     ck_assert_double_le(deviation_of(0.5, EXACT, _i), 5);
     ck_assert_double_gt(deviation_of(0.5, MEAN_PHI, _i), 5);
+}
+END_TEST
+
+/* Of a beta so small that phi is drawn by jumps, where documents keep lists. */
+START_TEST(it_is_exact_with_a_small_beta)
+{
+    ck_assert_double_le(deviation_of(0.02, EXACT, _i), 5);
+    ck_assert_double_gt(deviation_of(0.02, LONGER_JUMPS, _i), 5);
 }
 END_TEST
 
@@ -708,11 +725,12 @@ int main(void)
     tcase_add_loop_test(tests, gammas_have_their_moments, 0, 7);
     tcase_add_test(tests, instruction_sets_agree);
     tcase_add_test(tests, digamma);
-    tcase_add_loop_test(tests, loops_of_all_instruction_sets_agree, 0, 6);
+    tcase_add_loop_test(tests, loops_of_all_instruction_sets_agree, 0, 7);
     tcase_add_loop_test(tests, shards_draw_the_same_topics, 0, 2);
     tcase_add_test(tests, saved_topics_go_to_other_shards);
     tcase_add_loop_test(tests, topics_given_phi_are_those_of_enumeration, 0, 2);
     tcase_add_loop_test(tests, partially_collapsed_gibbs_is_exact, 0, 2);
+    tcase_add_loop_test(tests, it_is_exact_with_a_small_beta, 0, 2);
     tcase_add_loop_test(tests, hyperparameters_climb_to_the_top, 0, 2);
     tcase_add_test(tests, new_documents_are_folded_in);
     suite_add_tcase(suite, tests);
