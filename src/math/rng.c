@@ -126,6 +126,18 @@ void em_item_bits(const em_stream *stream, int64_t n, const uint64_t *block, uin
     em_simd_best()->item_bits(start, n, block, out);
 }
 
+void em_gamma_jumps(const em_stream *stream, uint32_t item, uint32_t batch, float *gap, float *size)
+{
+    enum { BLOCKS = EM_JUMPS / 2 }; /* 64 bits a jump */
+    uint64_t block[BLOCKS] __attribute__((aligned(64)));
+    uint32_t bits[4 * BLOCKS] __attribute__((aligned(64)));
+
+    for (uint64_t i = 0; i < BLOCKS; i++)
+        block[i] = (uint64_t)item << 32 | ((uint64_t)batch * BLOCKS + i);
+    em_item_bits(stream, BLOCKS, block, bits);
+    em_simd_best()->jumps(EM_JUMPS, bits, gap, size);
+}
+
 /* ---- the random numbers of a model (emass/random.h) ---- */
 
 void em_draw_uniforms(const em_draw *draw, uint64_t first, int64_t n, double *out)

@@ -34,7 +34,8 @@ typedef enum em_purpose {
     EM_RNG_FOLD_IN,      /* topics of tokens of new documents (em_item_bits alone) */
     EM_RNG_MODE_SEARCH,  /* where chains go on when all move to another mode */
     EM_RNG_REFERENCE,    /* draws of the reference law of a tempered chain */
-    EM_RNG_SWAP          /* whether two rungs of a ladder swap their states */
+    EM_RNG_SWAP,         /* whether two rungs of a ladder swap their states */
+    EM_RNG_JUMPS         /* jumps of gamma processes (em_item_bits alone) */
 } em_purpose;
 
 /* `chain` below 2^32, `iteration` below 2^40; a stream has 2^41 uniforms. */
@@ -97,6 +98,18 @@ void em_gammas(const em_stream *stream, uint64_t first, int64_t n, const double 
  * and its iteration is below 2^24. `block` and `out` are 64-byte aligned, n a multiple of 8. Local.
  */
 void em_item_bits(const em_stream *stream, int64_t n, const uint64_t *block, uint32_t *out);
+
+/*
+ * A gamma process on a line, which adds Gamma(s, 1) to a stretch of length s: the jumps that are
+ * larger than EM_LEAST_JUMP, as they come along the line. The others have a mean of s EM_LEAST_JUMP
+ * and are left out. For i < EM_JUMPS, gap[i] is the way from jump i - 1 to jump i and size[i] its
+ * size, which may be 0. Batch `batch` of item `item` has jumps of its own, as em_item_bits has
+ * bits; the same bits as for normals. `gap` and `size` are 64-byte aligned. Local.
+ */
+#define EM_LEAST_JUMP 0x1p-32
+enum { EM_JUMPS = 128 };
+void em_gamma_jumps(const em_stream *stream, uint32_t item, uint32_t batch, float *gap,
+                    float *size);
 
 /* A permutation of 0 .. n - 1 that is computed where it is asked for and never stored: a Feistel
  * network over the least power of two that holds n, walked along its cycle until it is below n

@@ -209,7 +209,8 @@ static em_status set_up(lda *self, const em_model_context *context)
     if (status)
         return status;
     self->shape =
-        (em_lda_shape){self->corpus->n_word, options->topics, em_topic_stride(options->topics)};
+        (em_lda_shape){self->corpus->n_word, options->topics, em_topic_stride(options->topics),
+                       options->topics >= EM_MANY_TOPICS};
     self->own = em_lda_own_words(self->shape.n_word, self->shard, self->n_shard);
     model->dim = options->topics + 1;
     model->data_hash = self->corpus->hash;

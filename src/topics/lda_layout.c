@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "topics/lda_tokens.h"
+#include "topics/lda_topics.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,9 +20,6 @@ enum {
     LIST_TOKENS = 1 << 18,
     MOST_DOCUMENTS = 65536
 };
-
-/* From so many topics on it pays to look at a document's own ones alone. */
-enum { SPARSE_TOPICS = 192 };
 
 /* The lowest level has about so many tokens, and documents for each topic. */
 enum { FIRST_TOKENS = 1 << 15, FIRST_DOCUMENTS = 4, MOST_LEVELS = 9 };
@@ -446,19 +444,22 @@ static em_status make_room(em_tokens *t, const layout *l)
         void *array;
         int64_t count;
         size_t size;
-    } room[] = {{&t->item, items, sizeof *t->item},
-                {&t->bits, 4 * items, sizeof *t->bits},
-                {&t->table, t->n_topic, sizeof *t->table},
-                {&t->table_alpha, t->n_topic, sizeof *t->table_alpha},
-                {&t->alpha, t->stride, sizeof *t->alpha},
-                {&t->room, em_token_room(t->n_topic), sizeof *t->room},
-                {&t->tokens, t->sparse ? 0 : l->most_documents * t->stride, sizeof *t->tokens},
-                {&t->list, t->sparse ? l->most_documents : 0, sizeof *t->list},
-                {&t->list_topic, t->sparse ? l->most_listed : 0, sizeof *t->list_topic},
-                {&t->list_count, t->sparse ? l->most_listed : 0, sizeof *t->list_count},
-                {&t->place, t->sparse ? t->n_topic + 1 : 0, sizeof *t->place},
-                {&t->slot_place, t->sparse ? 4 * items : 0, sizeof *t->slot_place},
-                {&t->topic_room, streams ? l->most_tokens : 0, sizeof *t->topic_room}};
+    } room[] = {
+        {&t->item, items, sizeof *t->item},
+        {&t->bits, 4 * items, sizeof *t->bits},
+        {&t->table, t->n_topic, sizeof *t->table},
+        {&t->table_alpha, t->n_topic, sizeof *t->table_alpha},
+        {&t->alpha, t->stride, sizeof *t->alpha},
+        {&t->room, em_token_room(t->n_topic), sizeof *t->room},
+        {&t->tokens, t->sparse ? 0 : l->most_documents * t->stride, sizeof *t->tokens},
+        {&t->list, t->sparse ? l->most_documents : 0, sizeof *t->list},
+        {&t->list_topic, t->sparse ? l->most_listed : 0, sizeof *t->list_topic},
+        {&t->list_count, t->sparse ? l->most_listed : 0, sizeof *t->list_count},
+        {&t->place, t->sparse ? t->n_topic + 1 : 0, sizeof *t->place},
+        {&t->groups, t->sparse ? t->n_word * em_topic_groups(t->n_topic) : 0, sizeof *t->groups},
+        {&t->grouped, t->sparse ? t->n_word : 0, sizeof *t->grouped},
+        {&t->slot_place, t->sparse ? 4 * items : 0, sizeof *t->slot_place},
+        {&t->topic_room, streams ? l->most_tokens : 0, sizeof *t->topic_room}};
     em_status status = EM_OK;
 
     em_release(&t->layout_room);
@@ -537,7 +538,7 @@ em_status em_tokens_create(em_corpus *corpus, int64_t n_topic, int sparse, const
     tokens->n_word = corpus->n_word;
     tokens->n_all = corpus->n_token;
     tokens->first_token = corpus->first_token;
-    tokens->sparse = sparse < 0 ? n_topic >= SPARSE_TOPICS : sparse > 0;
+    tokens->sparse = sparse < 0 ? n_topic >= EM_MANY_TOPICS : sparse > 0;
     tokens->scratch = -1;
     choose_levels(tokens, corpus);
     if (scratch)
@@ -559,12 +560,12 @@ void em_tokens_destroy(em_tokens **out)
         em_release(&tokens->block[b].layout);
     if (tokens->scratch >= 0)
         close(tokens->scratch);
-    void *const array[] = {&tokens->block,      &tokens->number,      &tokens->length,
-                           &tokens->first,      &tokens->tokens,      &tokens->list,
-                           &tokens->list_topic, &tokens->list_count,  &tokens->place,
-                           &tokens->slot_place, &tokens->item,        &tokens->bits,
-                           &tokens->table,      &tokens->table_alpha, &tokens->alpha,
-                           &tokens->room,       &tokens->layout_room, &tokens->topic_room};
+    void *const array[] = {
+        &tokens->block,       &tokens->number,      &tokens->length,     &tokens->first,
+        &tokens->tokens,      &tokens->list,        &tokens->list_topic, &tokens->list_count,
+        &tokens->place,       &tokens->slot_place,  &tokens->item,       &tokens->bits,
+        &tokens->table,       &tokens->table_alpha, &tokens->alpha,      &tokens->room,
+        &tokens->layout_room, &tokens->topic_room,  &tokens->groups,     &tokens->grouped};
     for (size_t i = 0; i < sizeof array / sizeof *array; i++)
         em_release(array[i]);
     em_release(out);

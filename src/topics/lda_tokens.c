@@ -82,6 +82,7 @@ static void count_sparse(em_tokens *tokens, const em_block_view *view)
 static void sweep_runs(em_tokens *tokens, const em_block_view *view, const em_sweep *sweep)
 {
     const em_token_kernels *kernels = em_token_kernels_best();
+    const int64_t n_group = em_topic_groups(tokens->n_topic);
     em_token_run run = {.bits = tokens->bits,
                         .n_topic = tokens->n_topic,
                         .stride = tokens->stride,
@@ -92,19 +93,44 @@ static void sweep_runs(em_tokens *tokens, const em_block_view *view, const em_sw
                         .room = tokens->room};
 
     for (int64_t r = 0; r < view->block->n_run; r++) {
-        const int64_t row = view->run_word[r] * tokens->stride, first = view->run_start[r];
+        const int64_t word = view->run_word[r], first = view->run_start[r];
         const bool is_last = r + 1 == view->block->n_run;
-        const int64_t next = is_last ? row : view->run_word[r + 1] * tokens->stride;
+        const int64_t next = (is_last ? word : view->run_word[r + 1]) * tokens->stride;
         run.n = view->run_start[r + 1] - first;
         run.n_more = view->block->n_token - view->run_start[r + 1];
         run.document = view->document + first;
         run.slot = view->slot + first;
         run.topic = view->topic + first;
-        run.phi = sweep->phi + row;
-        run.count = sweep->count + row;
+        run.phi = sweep->phi + word * tokens->stride;
         run.next_phi = sweep->phi + next;
-        run.next_count = sweep->count + next;
-        (tokens->sparse ? kernels->sparse : kernels->dense)(&run);
+        if (tokens->sparse) {
+            run.groups = tokens->groups + word * n_group;
+            run.grouped = tokens->grouped[word];
+            tokens->grouped[word] = true;
+            kernels->sparse(&run);
+        } else {
+            run.count = sweep->count + word * tokens->stride;
+            run.next_count = sweep->count + next;
+            kernels->dense(&run);
+        }
+    }
+}
+
+/* Counts of words are seldom in a cache, and few of a row are needed: those of the run after next
+ * are fetched. */
+static void count_words(const em_tokens *tokens, const em_block_view *view, int32_t *count)
+{
+    enum { AHEAD = 2 };
+    const int64_t n_run = view->block->n_run;
+
+    for (int64_t r = 0; r < n_run; r++) {
+        const int64_t later = r + AHEAD < n_run ? r + AHEAD : n_run - 1;
+        int32_t *row = count + view->run_word[later] * tokens->stride;
+        for (int64_t i = view->run_start[later]; i < view->run_start[later + 1]; i++)
+            __builtin_prefetch(row + view->topic[i], 1);
+        row = count + view->run_word[r] * tokens->stride;
+        for (int64_t i = view->run_start[r]; i < view->run_start[r + 1]; i++)
+            row[view->topic[i]]++;
     }
 }
 
@@ -180,6 +206,8 @@ static em_status sweep_block(em_tokens *tokens, int64_t b, const em_sweep *sweep
     draw_bits(tokens, block, sweep);
     (tokens->sparse ? count_sparse : count_dense)(tokens, &view);
     sweep_runs(tokens, &view, sweep);
+    if (tokens->sparse)
+        count_words(tokens, &view, sweep->count);
     if (sweep->sums)
         sum_block(tokens, block, sweep, total);
     return em_block_close(tokens, topics, &view);
@@ -195,6 +223,8 @@ em_status em_tokens_sweep(em_tokens *tokens, const em_sweep *sweep, const em_tok
         memset(sweep->sums, 0, (size_t)(EM_LDA_SLOPES + tokens->n_topic) * sizeof *sweep->sums);
         fill_table(tokens, sweep->alpha);
     }
+    if (tokens->sparse)
+        memset(tokens->grouped, 0, (size_t)tokens->n_word * sizeof *tokens->grouped);
     for (int64_t k = 0; k < tokens->n_topic; k++) {
         total += sweep->alpha[k];
         tokens->alpha[k] = (float)sweep->alpha[k];

@@ -78,6 +78,8 @@ typedef struct em_tokens {
     uint64_t *item;
     uint32_t *bits;
     float *alpha, *room;
+    float *groups; /* [n_word][em_topic_groups] the prior's sums, where documents keep lists */
+    bool *grouped; /* [n_word] whether they are there, of this sweep */
     int64_t (*table)[EM_LDA_TABLE][2]; /* [n_topic] terms of [0] and of [2 + k], of this */
     double *table_alpha;               /* [n_topic]; 0: none so far */
 } em_tokens;

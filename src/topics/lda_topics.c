@@ -10,6 +10,7 @@
 /* Sums of gamma variates are added in units of 2^-32, as integers: topics of up to 2^31 tokens. */
 #define GAMMA_UNIT   0x1p-32
 #define SMALLEST_PHI 1e-30F
+#define MOST_BETA    0.03125 /* of a larger one there are more jumps than topics */
 
 /* What a word that has a topic n times adds is looked up where n is small. */
 enum { TABLE = 64 };
@@ -20,21 +21,87 @@ em_lda_words em_lda_own_words(int64_t n_word, int64_t shard, int64_t n_shard)
                           em_deal_first(n_word, n_shard, shard + 1)};
 }
 
+/* ---------------------------------------------------------------- laws of words */
+
+/* Weights of all topics of a word, one by one. */
+static void draw_each(const em_lda_shape *shape, int64_t v, const em_stream *stream, double beta,
+                      const int32_t *count, double *room, int64_t *total, float *row)
+{
+    for (int64_t k = 0; k < shape->n_topic; k++)
+        room[k] = beta + count[k];
+    em_gammas(stream, (uint64_t)(v * shape->stride), shape->n_topic, room, room);
+    for (int64_t k = 0; k < shape->n_topic; k++) {
+        row[k] = (float)room[k];
+        total[k] += (int64_t)(room[k] * (1 / GAMMA_UNIT));
+    }
+}
+
+/* Gamma(n_k, 1) of the topics that have the word. */
+static void draw_counted(const em_lda_shape *shape, int64_t v, const em_stream *stream,
+                         const int32_t *count, double *room, int64_t *total, float *row)
+{
+    uint16_t topic[EM_TOPIC_LANES * 8];
+    int64_t n_drawn = 0;
+
+    for (int64_t k = 0; k < shape->n_topic;) {
+        int64_t n = 0;
+        for (; k < shape->n_topic && n < (int64_t)(sizeof topic / sizeof *topic); k++)
+            if (count[k] > 0) {
+                topic[n] = (uint16_t)k;
+                room[n++] = count[k];
+            }
+        em_gammas(stream, (uint64_t)(v * shape->stride + n_drawn), n, room, room);
+        for (int64_t i = 0; i < n; i++) {
+            row[topic[i]] = (float)room[i];
+            total[topic[i]] += (int64_t)(room[i] * (1 / GAMMA_UNIT));
+        }
+        n_drawn += n;
+    }
+}
+
+/* Adds Gamma(beta, 1) to the weight of every topic: topics lie side by side on a line, each of the
+ * length beta. What is left out is less than the unit in which weights are added. */
+static void add_jumps(const em_lda_shape *shape, int64_t v, const em_stream *stream, double beta,
+                      int64_t *total, float *row)
+{
+    const em_stream jumps = {stream->seed, stream->chain, stream->iteration, EM_RNG_JUMPS};
+    const float per_topic = (float)(1 / beta), end = (float)shape->n_topic;
+    float gap[EM_JUMPS] __attribute__((aligned(64))), size[EM_JUMPS] __attribute__((aligned(64)));
+    float at = 0;
+
+    for (uint32_t batch = 0; at < end; batch++) {
+        em_gamma_jumps(&jumps, (uint32_t)v, batch, gap, size);
+        for (int i = 0; i < EM_JUMPS; i++) {
+            at += gap[i] * per_topic;
+            if (at >= end)
+                break;
+            const int32_t k = (int32_t)at;
+            row[k] += size[i];
+            total[k] += (int64_t)(size[i] * (float)(1 / GAMMA_UNIT));
+        }
+    }
+}
+
+static bool by_jumps(const em_lda_shape *shape, double beta)
+{
+    return shape->jumps && beta <= MOST_BETA;
+}
+
 void em_lda_draw_weights(const em_lda_shape *shape, em_lda_words words, const em_stream *stream,
                          double beta, const int32_t *count, double *room, int64_t *total,
                          float *phi)
 {
-    const int64_t n = shape->n_topic, stride = shape->stride;
-
-    memset(total, 0, (size_t)n * sizeof *total);
+    memset(total, 0, (size_t)shape->n_topic * sizeof *total);
     for (int64_t v = words.first; v < words.end; v++) {
-        for (int64_t k = 0; k < n; k++)
-            room[k] = beta + count[v * stride + k];
-        em_gammas(stream, (uint64_t)(v * stride), n, room, room);
-        for (int64_t k = 0; k < n; k++) {
-            phi[v * stride + k] = (float)room[k];
-            total[k] += (int64_t)(room[k] * (1 / GAMMA_UNIT));
+        const int32_t *of = count + v * shape->stride;
+        float *row = phi + v * shape->stride;
+        if (!by_jumps(shape, beta)) {
+            draw_each(shape, v, stream, beta, of, room, total, row);
+            continue;
         }
+        memset(row, 0, (size_t)shape->stride * sizeof *row);
+        draw_counted(shape, v, stream, of, room, total, row);
+        add_jumps(shape, v, stream, beta, total, row);
     }
 }
 
@@ -50,13 +117,32 @@ void em_lda_scale(const em_lda_shape *shape, em_lda_words words, const int64_t *
         }
 }
 
+/* ---------------------------------------------------------------- sums over counts */
+
+/* The counts of a word by sixteen topics at a time: most are 0, of most topics. */
+enum { PIECE = EM_TOPIC_LANES };
+
+static bool has_any(const int32_t *count)
+{
+    int32_t any = 0;
+
+    for (int k = 0; k < PIECE; k++)
+        any |= count[k];
+    return any != 0;
+}
+
 void em_lda_total(const em_lda_shape *shape, em_lda_words words, const int32_t *restrict count,
                   int64_t *restrict total)
 {
     memset(total, 0, (size_t)shape->n_topic * sizeof *total);
     for (int64_t v = words.first; v < words.end; v++)
-        for (int64_t k = 0; k < shape->n_topic; k++)
-            total[k] += count[v * shape->stride + k];
+        for (int64_t k = 0; k < shape->n_topic; k += PIECE) {
+            const int32_t *of = count + v * shape->stride + k;
+            const int64_t left = shape->n_topic - k, n = left < PIECE ? left : PIECE;
+            if (has_any(of))
+                for (int64_t j = 0; j < n; j++)
+                    total[k + j] += of[j];
+        }
 }
 
 void em_lda_mean_phi(const em_lda_shape *shape, em_lda_words words, double beta,
@@ -95,9 +181,11 @@ static int64_t sum_terms(const em_lda_shape *shape, em_lda_words words, double b
     for (int64_t n = 0; n < TABLE; n++)
         table[n] = term(beta, n);
     for (int64_t v = words.first; v < words.end; v++)
-        for (int64_t k = 0; k < shape->n_topic; k++) {
-            const int32_t n = count[v * shape->stride + k];
-            sum += n < TABLE ? table[n] : term(beta, n);
+        for (int64_t k = 0; k < shape->n_topic; k += PIECE) {
+            const int32_t *of = count + v * shape->stride + k;
+            if (has_any(of))
+                for (int64_t j = 0; j < PIECE; j++)
+                    sum += of[j] < TABLE ? table[of[j]] : term(beta, of[j]);
         }
     return sum;
 }

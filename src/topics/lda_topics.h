@@ -9,10 +9,16 @@
 #include "emass/status.h"
 #include "math/rng.h"
 
+#include <stdbool.h>
 #include <stdint.h>
+
+/* From so many topics on documents keep lists of their topics, and laws of words are drawn by
+ * jumps: a rule by the size of the model alone, so that it is the same on all ranks. */
+enum { EM_MANY_TOPICS = 192 };
 
 typedef struct em_lda_shape {
     int64_t n_word, n_topic, stride; /* em_topic_stride(n_topic) */
+    bool jumps; /* gamma variates of a small beta are drawn as jumps of a gamma process */
 } em_lda_shape;
 
 /* Words first .. end - 1: whatever goes over all words and topics may be shared between the shards,
@@ -28,8 +34,11 @@ em_lda_words em_lda_own_words(int64_t n_word, int64_t shard, int64_t n_shard);
  * phi_k ~ Dirichlet(beta + n_k.), for all topics: phi [n_word][stride] from count [n_word][stride],
  * in two steps. The first one draws the weights of some words, counted by (seed, chain, iteration),
  * and writes total [n_topic], their sums in units of their own; the other divides those of some
- * words by the sums over all. None is below 1e-30, so that every word has a topic.
- * `room` [em_stride(stride)] is room to work in.
+ * words by the sums over all. None is below 1e-30, so that every word has a topic. With `jumps`,
+ * and beta at most 1/32, Gamma(beta + n) is drawn as Gamma(n) and the jumps of a gamma process of
+ * length beta (math/rng.h) that are larger than the unit in which weights are added, 2^-32: the
+ * time then grows with the counts that are not 0 and with 25 beta topics a word. `room`
+ * [em_stride(stride)] is room to work in.
  */
 void em_lda_draw_weights(const em_lda_shape *shape, em_lda_words words, const em_stream *stream,
                          double beta, const int32_t *count, double *room, int64_t *total,

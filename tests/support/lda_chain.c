@@ -53,7 +53,7 @@ void make_lda_chain(em_corpus *corpus, int64_t n_topic, int sparse, lda_chain *h
 {
     ck_assert_int_eq(em_tokens_create(corpus, n_topic, sparse, NULL, &h->tokens), EM_OK);
     const int64_t stride = h->tokens->stride, n = corpus->n_word * stride;
-    h->shape = (em_lda_shape){corpus->n_word, n_topic, stride};
+    h->shape = (em_lda_shape){corpus->n_word, n_topic, stride, false};
     ck_assert_int_eq(em_tokens_add_chain(h->tokens, &h->topics), EM_OK);
     h->topic = h->topics.held;
     ck_assert_int_eq(em_allocate(n, sizeof *h->count, &h->count), EM_OK);

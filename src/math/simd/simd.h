@@ -33,6 +33,7 @@ typedef struct em_simd {
     bool (*integers)(em_philox start, int64_t n, uint64_t bound, uint64_t growth, int64_t *out);
     void (*gammas)(em_philox start, int64_t n, const double *shape, double *out);
     void (*item_bits)(em_philox start, int64_t n, const uint64_t *block, uint32_t *out);
+    void (*jumps)(int64_t n, const uint32_t *bits, float *gap, float *size);
     void (*logistic)(int64_t n, const double *a, double *softplus, double *sigmoid);
     void (*exp)(int64_t n, const double *x, double *out);
     void (*log)(int64_t n, const double *x, double *out);

@@ -22,6 +22,16 @@ static inline int64_t em_topic_stride(int64_t n_topic)
 /* Tokens that are worked at together. */
 enum { EM_TOKEN_BATCH = 8 };
 
+/* The prior's sums are kept for groups of so many vectors, as many as fill whole vectors. */
+enum { EM_GROUP_VECTORS = 4, EM_GROUP_TOPICS = EM_GROUP_VECTORS * EM_TOPIC_LANES };
+
+static inline int64_t em_topic_groups(int64_t n_topic)
+{
+    const int64_t n = (n_topic + EM_GROUP_TOPICS - 1) / EM_GROUP_TOPICS;
+
+    return (n + EM_TOPIC_LANES - 1) / EM_TOPIC_LANES * EM_TOPIC_LANES;
+}
+
 /* Sums are looked at eight vectors at a time. */
 static inline int64_t em_token_room(int64_t n_topic)
 {
@@ -50,19 +60,26 @@ typedef struct em_token_run {
     int64_t n_topic, stride;  /* em_topic_stride(n_topic) */
     const float *phi;         /* [stride] probability of this word in each topic; padding 0 */
     const float *alpha;       /* [stride] the prior of each topic; padding any number */
-    int32_t *count;           /* [stride] tokens of this word in each topic; added to */
-    const float *next_phi;    /* those of the run to come, which are fetched; or NULL */
+    const float *next_phi;    /* that of the run to come, which is fetched; or NULL */
+    float *room;              /* em_token_room(n_topic) aligned */
+    /* Of `dense`. */
+    float *tokens;  /* [document][stride] tokens of the document in each topic */
+    int32_t *count; /* [stride] tokens of this word in each topic; added to */
     const int32_t *next_count;
-    float *tokens;       /* [document][stride] tokens of the document in each topic, or */
-    em_topic_list *list; /* [document] the same, short */
-    float *room;         /* em_token_room(n_topic) aligned */
+    /* Of `sparse`. */
+    em_topic_list *list; /* [document] */
+    float *groups; /* [em_topic_groups(n_topic)] sums of alpha phi up to and with each group */
+    bool grouped;  /* whether they are there; written if not */
 } em_token_run;
 
 /*
  * The loops themselves: each token's topic k is drawn with probability proportional to
  *     (alpha_k + n_dk) phi_k,   n_dk without the token itself,
- * and the counts are kept up. `dense` looks at all topics, `sparse` at those the document has and,
- * once in a while, at the others by bisection.
+ * and the document's counts are kept up. `dense` looks at all topics and adds to the word's counts
+ * too. `sparse` looks at the topics that the document has, whose part is n_dk phi_k, and beside
+ * them at the sum of alpha_k phi_k over all topics, which is the word's: a token that falls into
+ * that part finds its group of topics by the sums up to each, and looks at the topics of that group
+ * alone.
  */
 typedef struct em_token_kernels {
     const char *name;

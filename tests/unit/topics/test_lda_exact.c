@@ -95,7 +95,7 @@ static void enumerate(const lda_chain *h, const int *word, double beta, double *
         features_of(z, exp(log_joint(h, word, beta, z)) / total, out);
 }
 
-enum { EXACT, MEAN_PHI, OTHER_ALPHA };
+enum { EXACT, MEAN_PHI, OTHER_ALPHA, LONGER_JUMPS };
 
 static em_lda_words all_words(const lda_chain *h)
 {
@@ -141,7 +141,7 @@ static double worst_deviation(lda_chain *h, double beta, int variant, const doub
         if (beta > 0 && variant == MEAN_PHI)
             find_mean(h, beta);
         else if (beta > 0)
-            draw_phi(h, sweep.iteration, beta);
+            draw_phi(h, sweep.iteration, variant == LONGER_JUMPS ? 1.5 * beta : beta);
         em_tokens_sweep(h->tokens, &sweep, &h->topics);
         int z = 0;
         for (int t = 0; t < SMALL_TOKENS; t++)
@@ -170,6 +170,7 @@ static double deviation_of(double beta, int variant, int sparse)
 
     make_small(&corpus);
     make_lda_chain(&corpus, SMALL_K, sparse, &h);
+    h.shape.jumps = sparse > 0;
     words_of(&h, word);
     for (int v = 0; v < SMALL_V; v++)
         for (int k = 0; k < SMALL_K; k++)
@@ -192,6 +193,14 @@ START_TEST(partially_collapsed_gibbs_is_exact)
 {
     ck_assert_double_le(deviation_of(0.5, EXACT, _i), 5);
     ck_assert_double_gt(deviation_of(0.5, MEAN_PHI, _i), 5);
+}
+END_TEST
+
+/* Of a beta so small that phi is drawn by jumps, where documents keep lists. */
+START_TEST(it_is_exact_with_a_small_beta)
+{
+    ck_assert_double_le(deviation_of(0.02, EXACT, _i), 5);
+    ck_assert_double_gt(deviation_of(0.02, LONGER_JUMPS, _i), 5);
 }
 END_TEST
 
@@ -355,6 +364,7 @@ int main(void)
     tcase_set_timeout(tests, 300);
     tcase_add_loop_test(tests, topics_given_phi_are_those_of_enumeration, 0, 2);
     tcase_add_loop_test(tests, partially_collapsed_gibbs_is_exact, 0, 2);
+    tcase_add_loop_test(tests, it_is_exact_with_a_small_beta, 0, 2);
     tcase_add_loop_test(tests, hyperparameters_reach_the_maximum, 0, 2);
     tcase_add_test(tests, new_documents_are_folded_in);
     suite_add_tcase(suite, tests);

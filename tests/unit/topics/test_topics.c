@@ -50,6 +50,7 @@ START_TEST(instruction_sets_agree)
     static double shape[N] __attribute__((aligned(64))), x[2][N] __attribute__((aligned(64)));
     static uint64_t block[N] __attribute__((aligned(64)));
     static uint32_t bits[2][4 * N] __attribute__((aligned(64)));
+    static float gap[2][N] __attribute__((aligned(64))), size[2][N] __attribute__((aligned(64)));
     const em_philox start = {.key = 3, .low = 5, .high = (uint64_t)EM_RNG_TEST << 16};
 
     for (int i = 0; i < N; i++) {
@@ -65,7 +66,11 @@ START_TEST(instruction_sets_agree)
         em_simd_best()->gammas(start, N, shape, x[1]);
         em_simd_best()->item_bits(start, N, block, bits[1]);
         ck_assert_mem_eq(bits[0], bits[1], sizeof bits[0]);
+        em_simds[s]->jumps(N, bits[0], gap[0], size[0]);
+        em_simd_best()->jumps(N, bits[0], gap[1], size[1]);
         for (int i = 0; i < N; i++) {
+            ck_assert_float_le(fabsf(gap[0][i] - gap[1][i]), exact ? 0 : 1e-5F * gap[1][i]);
+            ck_assert_float_le(fabsf(size[0][i] - size[1][i]), exact ? 0 : 1e-5F * size[1][i]);
             ck_assert(shape[i] > 0 || x[0][i] == 0);
             ck_assert_double_le(fabs(x[0][i] - x[1][i]), exact ? 0 : 1e-9 * x[1][i]);
         }
@@ -99,13 +104,14 @@ static void draw_run(const em_token_kernels *kernels, bool sparse, const lda_cha
     const em_stream stream = {.seed = 5, .purpose = EM_RNG_TEST};
     const int64_t stride = h->shape.stride, n_topic = h->shape.n_topic;
     em_topic_list list[DOCUMENTS];
-    float *tokens, *room, *alpha;
+    float *tokens, *room, *alpha, *groups;
     uint16_t *keys;
 
     ck_assert_int_eq(em_allocate(DOCUMENTS * stride, sizeof *tokens, &tokens), EM_OK);
     ck_assert_int_eq(em_allocate(DOCUMENTS * stride, sizeof *keys, &keys), EM_OK);
     ck_assert_int_eq(em_allocate(em_token_room(n_topic), sizeof *room, &room), EM_OK);
     ck_assert_int_eq(em_allocate(stride, sizeof *alpha, &alpha), EM_OK);
+    ck_assert_int_eq(em_allocate(em_topic_groups(n_topic), sizeof *groups, &groups), EM_OK);
     for (int d = 0; d < DOCUMENTS; d++)
         list[d] = (em_topic_list){0, keys + d * stride, tokens + d * stride};
     for (int64_t i = 0; i < DOCUMENTS * stride; i++)
@@ -140,16 +146,18 @@ static void draw_run(const em_token_kernels *kernels, bool sparse, const lda_cha
     run.list = list;
     run.place = place;
     run.room = room;
+    run.groups = groups;
     (sparse ? kernels->sparse : kernels->dense)(&run);
     em_release(&tokens);
     em_release(&keys);
     em_release(&room);
     em_release(&alpha);
+    em_release(&groups);
 }
 
 START_TEST(loops_of_all_instruction_sets_agree)
 {
-    static const int64_t n_topics[] = {2, 15, 16, 50, 129, 700};
+    static const int64_t n_topics[] = {2, 15, 16, 50, 129, 700, 1500};
     static uint16_t topic[2][2000];
     em_corpus corpus;
     lda_chain h;
@@ -272,7 +280,7 @@ int main(void)
     tcase_add_loop_test(tests, gammas_have_their_moments, 0, 7);
     tcase_add_test(tests, instruction_sets_agree);
     tcase_add_test(tests, digamma);
-    tcase_add_loop_test(tests, loops_of_all_instruction_sets_agree, 0, 6);
+    tcase_add_loop_test(tests, loops_of_all_instruction_sets_agree, 0, 7);
     tcase_add_loop_test(tests, shards_draw_the_same_topics, 0, 2);
     tcase_add_test(tests, saved_topics_go_to_other_shards);
     suite_add_tcase(suite, tests);
