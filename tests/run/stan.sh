@@ -263,7 +263,7 @@ check 'program: more of what is transformed' no_room '6e.09 of them in array\[20
     "data { int N; } parameters { real x; } transformed parameters { array[$most] vector[N] y; } model { x ~ normal(0, 1); }"
 check 'program: more that is generated' no_room '2e.09 of them in vector\[2000000000\] y$' \
     "parameters { real x; } model { x ~ normal(0, 1); } generated quantities { vector[$most] y = rep_vector(x, $most); }"
-check 'program: more of what only the program can tell' no_room 'for a rank$' \
+check 'program: more of what only the program can tell' no_room 'available to a rank$' \
     "transformed data { vector[$most] y = rep_vector(1, $most); } parameters { real x; } model { x ~ normal(0, 1); }"
 never_made() { # ends by a signal, although nobody comes to ask whether there was one
     local status=0 pid
@@ -310,9 +310,9 @@ lost() { # RANKS
     stopped_at 300 1 run.yaml --output "$scratch/s.h5" "${lost_model[@]}" || return 1
     for _ in $(seq 20); do
         signalled "$1" saves_no_more || return 1
-        ! grep -q 'a call of the model that does not come back' words || break
+        ! grep -q 'a call of the model that does not return' words || break
     done
-    grep -q 'a call of the model that does not come back' words && [ -s s.h5.checkpoint ] && [ -s s.h5 ]
+    grep -q 'a call of the model that does not return' words && [ -s s.h5.checkpoint ] && [ -s s.h5 ]
 }
 check 'program: one whose density never ends is stopped by a signal' never_begun
 check 'program: one that does not come back while another rank waits: the last checkpoint stays' lost 2
