@@ -100,7 +100,7 @@ void em_gammas(const em_stream *stream, uint64_t first, int64_t n, const double 
 void em_item_bits(const em_stream *stream, int64_t n, const uint64_t *block, uint32_t *out);
 
 /*
- * A gamma process on a line, which adds Gamma(s, 1) to a stretch of length s: the jumps that are
+ * A gamma process on a line, which adds Gamma(s, 1) to an interval of length s: the jumps that are
  * larger than EM_LEAST_JUMP, as they come along the line. The others have a mean of s EM_LEAST_JUMP
  * and are left out. For i < EM_JUMPS, gap[i] is the way from jump i - 1 to jump i and size[i] its
  * size, which may be 0. Batch `batch` of item `item` has jumps of its own, as em_item_bits has

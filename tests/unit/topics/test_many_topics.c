@@ -21,9 +21,9 @@ static double probability_below(double s, double x)
     return sum;
 }
 
-/* Sums of the jumps of stretches of the length s have the moments of Gamma(s, 1): mean, variance,
+/* Sums of the jumps of intervals of the length s have the moments of Gamma(s, 1): mean, variance,
  * and the probabilities of being below 1e-9, 1e-6, 1e-3 and 1, in standard errors. The twin's
- * stretches are a tenth longer. */
+ * intervals are a tenth longer. */
 START_TEST(jumps_add_to_gammas)
 {
     enum { N = 60000, POINTS = 4 };
