@@ -14,6 +14,7 @@
 #include "emass/model/ranges.h"
 #include "emass/random.h"
 #include "math/linalg.h"
+#include "model/model.h"
 #include "par/message.h"
 
 #include <inttypes.h>
@@ -376,33 +377,25 @@ static void destroy(em_model *model)
     em_release(&self);
 }
 
-static em_status create(const void *options, const em_model_context *context, em_model **out)
+static em_status set_up(em_model *model, const void *options, const em_model_context *context)
 {
-    em_network *self = NULL;
+    em_network *self = (em_network *)model;
     em_status status = check_options(options);
 
-    *out = NULL;
-    if (!status)
-        status = em_allocate(1, sizeof *self, &self);
-    status = em_agree_first(status, 0);
-    if (status) {
-        em_release(&self);
+    if (status)
         return status;
-    }
-    self->model.ops = &em_model_network;
     self->options = options;
     self->output = (em_network_output)self->options->output;
     self->shards = context->n_shard > 1 ? context->shards : NULL;
     self->first_chain = context->first_chain;
     self->n_chain = context->n_chain;
     status = context->fitted ? read_new(self, context) : read_data(self, context);
-    if (!status)
-        status = prepare_network(self, context);
-    if (status)
-        destroy(&self->model);
-    else
-        *out = &self->model;
-    return status;
+    return status ? status : prepare_network(self, context);
+}
+
+static em_status create(const void *options, const em_model_context *context, em_model **out)
+{
+    return em_model_build(sizeof(em_network), &em_model_network, set_up, options, context, out);
 }
 
 /* The standard deviation of a layer's weights, such that what goes through keeps its size: He et

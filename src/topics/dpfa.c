@@ -25,6 +25,7 @@
 #include "math/rng.h"
 #include "math/simd/tokens.h"
 #include "math/special.h"
+#include "model/model.h"
 #include "topics/belief_network.h"
 #include "topics/topic_model.h"
 
@@ -369,10 +370,13 @@ static em_status set_network(dpfa *self)
     return em_belief_network_create(network);
 }
 
-static em_status set_up(dpfa *self, const em_model_context *context)
+static em_status set_up(em_model *model, const void *options, const em_model_context *context)
 {
-    em_status status = em_topic_model_open(&self->base, &self->options->poisson.topic, context);
+    dpfa *self = (dpfa *)model;
+    em_status status;
 
+    self->options = options;
+    status = em_topic_model_open(&self->base, &self->options->poisson.topic, context);
     if (!status)
         status = set_network(self);
     if (!status)
@@ -384,19 +388,7 @@ static em_status set_up(dpfa *self, const em_model_context *context)
 
 static em_status create(const void *options, const em_model_context *context, em_model **out)
 {
-    dpfa *self;
-    em_status status = em_allocate(1, sizeof *self, &self);
-
-    if (status)
-        return status;
-    self->base.model.ops = &em_model_dpfa;
-    self->options = options;
-    status = set_up(self, context);
-    if (status)
-        destroy(&self->base.model);
-    else
-        *out = &self->base.model;
-    return status;
+    return em_model_build(sizeof(dpfa), &em_model_dpfa, set_up, options, context, out);
 }
 
 const em_model_ops em_model_dpfa = {

@@ -18,6 +18,7 @@
 #include "emass/model/latent.h"
 #include "emass/model/prior.h"
 #include "math/simd/tokens.h"
+#include "model/model.h"
 #include "par/message.h"
 #include "topics/lda_expanded.h"
 #include "topics/lda_tokens.h"
@@ -199,13 +200,18 @@ static const char *scratch_of(const lda_options *options)
     return !options->topic.corpus.stream ? NULL : folder && *folder ? folder : "/tmp";
 }
 
-static em_status set_up(lda *self, const em_model_context *context)
+static em_status set_up(em_model *model, const void *untyped, const em_model_context *context)
 {
-    const em_topic_options *options = &self->options->topic;
-    em_model *model = &self->model;
-    em_status status =
-        em_corpus_read(&options->corpus, 0, 0, self->shard, self->n_shard, &self->corpus);
+    lda *self = (lda *)model;
+    em_status status;
 
+    self->options = untyped;
+    self->shard = context->shard;
+    self->n_shard = context->n_shard;
+    self->first_chain = context->first_chain;
+    self->n_chain = context->n_chain;
+    const em_topic_options *options = &self->options->topic;
+    status = em_corpus_read(&options->corpus, 0, 0, self->shard, self->n_shard, &self->corpus);
     if (status)
         return status;
     self->shape =
@@ -230,26 +236,10 @@ static em_status set_up(lda *self, const em_model_context *context)
 static em_status create(const void *untyped, const em_model_context *context, em_model **out)
 {
     const lda_options *options = untyped;
-    lda *self;
-    em_status status;
 
-    if (options->topic.parameters != COLLAPSED)
-        return em_lda_expanded_create(&options->topic, options->alpha, context, out);
-    status = em_allocate(1, sizeof *self, &self);
-    if (status)
-        return status;
-    self->model.ops = &em_model_lda;
-    self->options = options;
-    self->shard = context->shard;
-    self->n_shard = context->n_shard;
-    self->first_chain = context->first_chain;
-    self->n_chain = context->n_chain;
-    status = set_up(self, context);
-    if (status)
-        destroy(&self->model);
-    else
-        *out = &self->model;
-    return status;
+    return options->topic.parameters == COLLAPSED
+               ? em_model_build(sizeof(lda), &em_model_lda, set_up, options, context, out)
+               : em_lda_expanded_create(&options->topic, options->alpha, context, out);
 }
 
 static void describe(const em_model *model, FILE *out)

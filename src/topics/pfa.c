@@ -25,6 +25,7 @@
 #include "emass/model/prior.h"
 #include "math/simd/tokens.h"
 #include "math/special.h"
+#include "model/model.h"
 #include "topics/gamma_process.h"
 #include "topics/topic_model.h"
 
@@ -318,9 +319,10 @@ static void set_model(pfa *self)
     em_topic_model_declare(&self->base, dim, N_BLOCK, self->block);
 }
 
-static em_status set_up(pfa *self, const em_model_context *context)
+static em_status set_up(em_model *model, const void *untyped, const em_model_context *context)
 {
-    const pfa_options *options = self->options;
+    pfa *self = (pfa *)model;
+    const pfa_options *options = self->options = untyped;
     const int64_t n_topic = options->poisson.topic.topics;
     em_status status = em_topic_model_open(&self->base, &options->poisson.topic, context);
 
@@ -341,19 +343,7 @@ static em_status set_up(pfa *self, const em_model_context *context)
 
 static em_status create(const void *options, const em_model_context *context, em_model **out)
 {
-    pfa *self;
-    em_status status = em_allocate(1, sizeof *self, &self);
-
-    if (status)
-        return status;
-    self->base.model.ops = &em_model_pfa;
-    self->options = options;
-    status = set_up(self, context);
-    if (status)
-        destroy(&self->base.model);
-    else
-        *out = &self->base.model;
-    return status;
+    return em_model_build(sizeof(pfa), &em_model_pfa, set_up, options, context, out);
 }
 
 const em_model_ops em_model_pfa = {
