@@ -357,8 +357,7 @@ void em_adapt_destroy(em_adapt **out)
         return;
     for (int64_t i = 0; adapt->pools && i < adapt->n_pool; i++) {
         em_mass_destroy(&adapt->pools[i].mass);
-        em_release(&adapt->pools[i].centre);
-        em_release(&adapt->pools[i].m_step);
+        em_release_all(&adapt->pools[i].centre, &adapt->pools[i].m_step);
     }
     if (adapt->windows)
         em_schedule_destroy(&adapt->windows->schedule);

@@ -156,8 +156,7 @@ em_status em_initial_update(em_adapt *adapt, em_block *block, int64_t done, bool
     initial->window = em_warmup_next_window(adapt->plan, done);
     em_window_aim(&adapt->window, em_warmup_window_begin(initial->window), initial->window);
     em_drop_segments(adapt);
-    em_release(&window);
-    em_release(&scratch);
+    em_release_all(&window, &scratch);
     return status;
 }
 

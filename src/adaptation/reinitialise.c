@@ -89,9 +89,7 @@ static em_status move_stuck(em_adapt *adapt, em_block *block, int64_t done, cons
         if (stuck[c])
             copy_chain(adapt, block, c,
                        all + choose_source(adapt, n_source, source, c, done) * width, done);
-    em_release(&local);
-    em_release(&all);
-    em_release(&source);
+    em_release_all(&local, &all, &source);
     return status;
 }
 

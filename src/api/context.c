@@ -127,9 +127,7 @@ static void destroy(em_context *context)
     em_world_destroy(&context->world);
     for (int i = 0; i < context->registry.count; i++)
         em_release(&context->model[i]);
-    em_release(&context->model);
-    em_release(&context->registry.model);
-    em_release(&context);
+    em_release_all(&context->model, &context->registry.model, &context);
 }
 
 void em_context_destroy(em_context **out)
@@ -181,8 +179,7 @@ static em_status append(em_context *context, em_model_ops *model)
     }
     for (int i = 0; i <= n; i++)
         shown[i] = owned[i] = i < n ? context->model[i] : model;
-    em_release(&context->model);
-    em_release(&context->registry.model);
+    em_release_all(&context->model, &context->registry.model);
     context->model = owned;
     context->registry = (em_registry){n + 1, shown};
     return EM_OK;

@@ -62,12 +62,7 @@ em_status em_ess_create(em_ess **out)
 static void release_fft(em_ess *e)
 {
     e->n_fft = 0;
-    em_release(&e->cosine);
-    em_release(&e->sine);
-    em_release(&e->power);
-    em_release(&e->rho);
-    em_release(&e->re);
-    em_release(&e->im);
+    em_release_all(&e->cosine, &e->sine, &e->power, &e->rho, &e->re, &e->im);
 }
 
 void em_ess_destroy(em_ess **ess)
@@ -75,9 +70,7 @@ void em_ess_destroy(em_ess **ess)
     if (!*ess)
         return;
     release_fft(*ess);
-    em_release(&(*ess)->mean);
-    em_release(&(*ess)->spectra);
-    em_release(ess);
+    em_release_all(&(*ess)->mean, &(*ess)->spectra, ess);
 }
 
 static em_status reserve_fft(em_ess *e, int64_t length)

@@ -66,7 +66,6 @@ em_status em_find_gathering(int64_t n_chain, int64_t n_draw, const double *x, co
         out->distance = largest_gap(n, sorted, marked, n_marked);
         out->by_chance = sqrt(0.5 * log(2 * one_of * (double)n_tried) * (1 / a + 1 / b));
     }
-    em_release(&sorted);
-    em_release(&scratch);
+    em_release_all(&sorted, &scratch);
     return status;
 }

@@ -70,14 +70,8 @@ void em_mode_finder_destroy(em_mode_finder **out)
     em_mode_finder *finder = *out;
 
     if (finder) {
-        em_release(&finder->cluster);
-        em_release(&finder->reach);
-        em_release(&finder->wanders);
-        em_release(&finder->span);
-        em_release(&finder->sorted);
-        em_release(&finder->order);
-        em_release(&finder->above);
-        em_release(&finder->sums);
+        em_release_all(&finder->cluster, &finder->reach, &finder->wanders, &finder->span,
+                       &finder->sorted, &finder->order, &finder->above, &finder->sums);
     }
     em_release(out);
 }

@@ -40,10 +40,7 @@ em_status em_psis_create(int64_t n_draw, double r_eff, em_psis **out)
 void em_psis_destroy(em_psis **psis)
 {
     if (*psis) {
-        em_release(&(*psis)->log_weight);
-        em_release(&(*psis)->excess);
-        em_release(&(*psis)->sorted);
-        em_release(&(*psis)->scratch);
+        em_release_all(&(*psis)->log_weight, &(*psis)->excess, &(*psis)->sorted, &(*psis)->scratch);
     }
     em_release(psis);
 }

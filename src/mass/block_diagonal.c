@@ -72,11 +72,7 @@ static void destroy(em_mass *base)
 
     for (int64_t i = 0; mass->own && i < mass->n_part; i++)
         em_mass_destroy(&mass->own[i]);
-    em_release(&mass->own);
-    em_release(&mass->part);
-    em_release(&mass->in);
-    em_release(&mass->ones);
-    em_release(&mass);
+    em_release_all(&mass->own, &mass->part, &mass->in, &mass->ones, &mass);
 }
 
 static em_status allocate(const em_mass_form *form, block_mass **out)

@@ -71,10 +71,7 @@ static em_status open_span(const em_mass_form *form, const double *current,
 
 static void close_span(span *s)
 {
-    em_release(&s->row);
-    em_release(&s->vector);
-    em_release(&s->value);
-    em_release(&s->coordinate);
+    em_release_all(&s->row, &s->vector, &s->value, &s->coordinate);
 }
 
 /* Y Y^T = E^T diag(value) E: the orthonormal basis is value^-1/2 E Y, and the coordinates of Y in

@@ -63,10 +63,7 @@ static void destroy(em_mass *base)
 {
     low_rank_mass *mass = (low_rank_mass *)base;
 
-    em_release(&mass->scale);
-    em_release(&mass->row);
-    em_release(&mass->column);
-    em_release(&mass);
+    em_release_all(&mass->scale, &mass->row, &mass->column, &mass);
 }
 
 static em_status allocate(int64_t dim, int64_t rank, low_rank_mass **out)

@@ -156,8 +156,7 @@ void em_model_destroy(em_model **model)
     (*model)->ops->destroy(*model);
     *model = NULL;
     if (room) {
-        em_release(&room->x);
-        em_release(&room->gradient);
+        em_release_all(&room->x, &room->gradient);
     }
     em_release(&room);
 }

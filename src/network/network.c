@@ -368,13 +368,8 @@ static void destroy(em_model *model)
         self->pass_ops->destroy(&self->pass);
     em_examples_destroy(&self->train);
     em_examples_destroy(&self->test);
-    em_release(&self->centre);
-    em_release(&self->factor);
-    em_release(&self->row);
-    em_release(&self->response);
-    em_release(&self->density);
-    em_release(&self->out);
-    em_release(&self);
+    em_release_all(&self->centre, &self->factor, &self->row, &self->response, &self->density,
+                   &self->out, &self);
 }
 
 static em_status set_up(em_model *model, const void *options, const em_model_context *context)

@@ -249,14 +249,8 @@ void em_network_release_reports(em_network *self)
 {
     for (int64_t j = 0; self->input_name && j < self->train->n_input; j++)
         em_release(&self->input_name[j]);
-    em_release(&self->input_name);
-    em_release(&self->n_average);
-    em_release(&self->mean);
-    em_release(&self->label);
-    em_release(&self->predicted);
-    em_release(&self->probe.row);
-    em_release(&self->scored.row);
-    em_release(&self->told);
+    em_release_all(&self->input_name, &self->n_average, &self->mean, &self->label, &self->predicted,
+                   &self->probe.row, &self->scored.row, &self->told);
 }
 
 /* ---------------------------------------------------------------- a draw */

@@ -35,13 +35,9 @@ void em_posterior_destroy(em_posterior **posterior)
         em_shard_reduction_destroy(&(*posterior)->reduction);
         em_sums_release(&(*posterior)->likelihood);
         em_sums_release(&(*posterior)->metric);
-        em_release(&(*posterior)->chosen);
-        em_release(&(*posterior)->taken);
-        em_release(&(*posterior)->grouped);
-        em_release(&(*posterior)->end);
-        em_release(&(*posterior)->theta);
-        em_release(&(*posterior)->gradient);
-        em_release(&(*posterior)->all);
+        em_release_all(&(*posterior)->chosen, &(*posterior)->taken, &(*posterior)->grouped,
+                       &(*posterior)->end, &(*posterior)->theta, &(*posterior)->gradient,
+                       &(*posterior)->all);
         if ((*posterior)->release)
             (*posterior)->release(*posterior);
     }

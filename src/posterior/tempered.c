@@ -19,10 +19,7 @@ static void release_panel(em_posterior *posterior)
     em_tempering_panel *panel = posterior->tempering;
 
     if (panel) {
-        em_release(&panel->chain);
-        em_release(&panel->row);
-        em_release(&panel->log_density);
-        em_release(&panel->reference);
+        em_release_all(&panel->chain, &panel->row, &panel->log_density, &panel->reference);
     }
     em_release(&posterior->tempering);
 }

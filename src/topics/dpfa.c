@@ -75,10 +75,7 @@ static void destroy(em_model *model)
 
     em_belief_network_destroy(&self->network);
     em_topic_model_close(&self->base);
-    em_release(&self->r);
-    em_release(&self->logit);
-    em_release(&self->unit);
-    em_release(&self);
+    em_release_all(&self->r, &self->logit, &self->unit, &self);
 }
 
 /* ---------------------------------------------------------------- the density */

@@ -108,8 +108,7 @@ static const em_field fields[] = {
 static void destroy_chain(lda_chain *chain)
 {
     em_tokens_release_chain(&chain->topic);
-    em_release(&chain->count);
-    em_release(&chain->phi);
+    em_release_all(&chain->count, &chain->phi);
 }
 
 static void destroy(em_model *model)
@@ -122,14 +121,8 @@ static void destroy(em_model *model)
     em_corpus_destroy(&self->corpus);
     em_tokens_destroy(&self->tokens);
     em_topic_record_destroy(&self->record);
-    em_release(&self->room);
-    em_release(&self->alpha);
-    em_release(&self->tokens_of);
-    em_release(&self->total);
-    em_release(&self->sums);
-    em_release(&self->phi);
-    em_release(&self->ordered);
-    em_release(&self);
+    em_release_all(&self->room, &self->alpha, &self->tokens_of, &self->total, &self->sums,
+                   &self->phi, &self->ordered, &self);
 }
 
 /* A shard's tokens of a piece of the corpus. */

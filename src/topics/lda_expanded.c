@@ -18,8 +18,7 @@ static void destroy(em_model *model)
     expanded *self = (expanded *)model;
 
     em_topic_model_close(&self->base);
-    em_release(&self->alpha);
-    em_release(&self);
+    em_release_all(&self->alpha, &self);
 }
 
 /* ---------------------------------------------------------------- the density */

@@ -108,14 +108,8 @@ void em_held_out_destroy(em_held_out **out)
 
     if (!h)
         return;
-    em_release(&h->fold_start);
-    em_release(&h->score_start);
-    em_release(&h->fold_word);
-    em_release(&h->score_word);
-    em_release(&h->fold_count);
-    em_release(&h->score_count);
-    em_release(&h->rows);
-    em_release(&h->mixture);
+    em_release_all(&h->fold_start, &h->score_start, &h->fold_word, &h->score_word, &h->fold_count,
+                   &h->score_count, &h->rows, &h->mixture);
     em_fold_in_destroy(&h->gibbs);
     em_release(out);
 }

@@ -475,11 +475,9 @@ static em_status make_room(em_tokens *t, const layout *l)
 static void release_layout(layout *l)
 {
     for (int i = 0; i < MOST_LEVELS; i++) {
-        em_release(&l->level[i].entry);
-        em_release(&l->level[i].document);
+        em_release_all(&l->level[i].entry, &l->level[i].document);
     }
-    em_release(&l->sorted);
-    em_release(&l->start);
+    em_release_all(&l->sorted, &l->start);
 }
 
 /* What is known beforehand: an array that grows is there twice for a moment. */

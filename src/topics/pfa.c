@@ -66,10 +66,7 @@ static void destroy(em_model *model)
     pfa *self = (pfa *)model;
 
     em_topic_model_close(&self->base);
-    em_release(&self->r);
-    em_release(&self->slope);
-    em_release(&self->metric);
-    em_release(&self);
+    em_release_all(&self->r, &self->slope, &self->metric, &self);
 }
 
 /* ---------------------------------------------------------------- the density */

@@ -67,10 +67,7 @@ void em_topic_model_close(em_topic_model *self)
     em_topic_parameters_destroy(&self->topics);
     em_local_destroy(&self->local);
     em_corpus_destroy(&self->corpus);
-    em_release(&self->phi);
-    em_release(&self->count);
-    em_release(&self->density);
-    em_release(&self->topic);
+    em_release_all(&self->phi, &self->count, &self->density, &self->topic);
 }
 
 void em_topic_model_declare(em_topic_model *self, int64_t dim, int n_block,

@@ -33,9 +33,7 @@ em_status em_topic_parameters_create(em_topic_parameters *topics)
 
 void em_topic_parameters_destroy(em_topic_parameters *topics)
 {
-    em_release(&topics->work);
-    em_release(&topics->total);
-    em_release(&topics->count);
+    em_release_all(&topics->work, &topics->total, &topics->count);
 }
 
 void em_topic_parameters_place(const em_topic_parameters *topics, const em_draw *draw,

@@ -158,10 +158,8 @@ void em_topic_record_destroy(em_topic_record **record)
 {
     if (*record) {
         em_held_out_destroy(&(*record)->held_out);
-        em_release(&(*record)->row);
-        em_release(&(*record)->mean);
-        em_release(&(*record)->piece);
-        em_release(&(*record)->probability);
+        em_release_all(&(*record)->row, &(*record)->mean, &(*record)->piece,
+                       &(*record)->probability);
     }
     em_release(record);
 }

@@ -79,9 +79,7 @@ void em_gradient_noise_destroy(em_gradient_noise **out)
                                &self->accumulator, &self->pooled, &self->covariance};
     for (int i = 0; i < 6; i++)
         em_release(arrays[i]);
-    em_release(&self->chain);
-    em_release(&self->noise);
-    em_release(out);
+    em_release_all(&self->chain, &self->noise, out);
 }
 
 /* Its random numbers are those of chains that the run does not have, so that no kernel sees them.

@@ -83,8 +83,7 @@ static em_status compare(em_ascents *a, int m)
             a->mode[e] = m;
         a->compared[e] = a->compared[e] > m ? a->compared[e] : m + 1;
     }
-    em_release(&mark);
-    em_release(&all);
+    em_release_all(&mark, &all);
     return status;
 }
 

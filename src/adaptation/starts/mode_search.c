@@ -44,10 +44,7 @@ em_status em_mode_search_create(em_grid *grid, int64_t dim, int64_t ascents, em_
 void em_mode_search_destroy(em_mode_search **out)
 {
     if (*out) {
-        em_release(&(*out)->redrawn);
-        em_release(&(*out)->scale);
-        em_release(&(*out)->modes);
-        em_release(&(*out)->visits);
+        em_release_all(&(*out)->redrawn, &(*out)->scale, &(*out)->modes, &(*out)->visits);
     }
     em_release(out);
 }

@@ -18,9 +18,7 @@ typedef struct evidence {
 
 static void release(evidence *e)
 {
-    em_release(&e->model);
-    em_release(&e->data);
-    em_release(&e->verdict);
+    em_release_all(&e->model, &e->data, &e->verdict);
 }
 
 static em_status read_evidence(const char *path, evidence *out)

@@ -132,8 +132,7 @@ typedef struct launch_line {
 
 static void release(launch_line *l)
 {
-    em_release(&l->words);
-    em_release(&l->argv);
+    em_release_all(&l->words, &l->argv);
 }
 
 /* The launcher's own words, -n N, this program and its arguments. */

@@ -79,11 +79,7 @@ static em_status read_found(em_reader *reader, found *f)
 
 static void release(found *f)
 {
-    em_release(&f->location);
-    em_release(&f->scale);
-    em_release(&f->df);
-    em_release(&f->centre);
-    em_release(&f->mean);
+    em_release_all(&f->location, &f->scale, &f->df, &f->centre, &f->mean);
 }
 
 /* How many standard deviations of the prior a coefficient is from its centre; the intercept, where

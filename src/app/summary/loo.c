@@ -37,8 +37,7 @@ em_status em_loo_ask(em_reader *posterior, char **out)
                                          : "this model reports none";
     if (em_reader_text(posterior, "config", &config) && strstr(config, "log_likelihood: false"))
         how = "emass run --set model.log_likelihood=true stores it";
-    em_release(&model);
-    em_release(&config);
+    em_release_all(&model, &config);
     return em_copy_text(how, out);
 }
 

@@ -268,8 +268,7 @@ static em_status gather(em_summary *s)
                     start, row, 0, em_world_ranks());
         MPI_Type_free(&row);
     }
-    em_release(&count);
-    em_release(&start);
+    em_release_all(&count, &start);
     return status;
 }
 
@@ -442,9 +441,7 @@ em_status em_summary_read(const em_summary_options *options, em_summary *s)
 void em_summary_release(em_summary *s)
 {
     em_table_release(&s->table);
-    em_release(&s->element);
-    em_release(&s->value);
-    em_release(&s->square);
+    em_release_all(&s->element, &s->value, &s->square);
     em_judge_destroy(&s->judge);
     em_reader_close(&s->reader);
 }

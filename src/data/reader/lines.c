@@ -162,8 +162,7 @@ void em_lines_close(em_lines **out)
     if (lines->locale)
         freelocale(lines->locale);
     XXH64_freeState(lines->hash);
-    em_release(&lines->buffer);
-    em_release(out);
+    em_release_all(&lines->buffer, out);
 }
 
 static em_status damaged(const em_lines *lines, const char *what)

@@ -97,8 +97,7 @@ static void destroy(em_writer **out)
         return;
     for (int i = 0; i < writer->n_group; i++)
         em_draws_destroy(&writer->draws[i]);
-    em_release(&writer->path);
-    em_release(out);
+    em_release_all(&writer->path, out);
 }
 
 em_status em_writer_create(const em_grid *grid, const char *path, bool overwrite, em_writer **out)

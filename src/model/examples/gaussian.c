@@ -264,11 +264,7 @@ static void destroy(em_model *model)
 
     em_release(&self->mean);
     em_node_array_release(&self->precision);
-    em_release(&self->deviation);
-    em_release(&self->product);
-    em_release(&self->stored);
-    em_release(&self->block);
-    em_release(&self->names);
+    em_release_all(&self->deviation, &self->product, &self->stored, &self->block, &self->names);
     em_artificial_noise_destroy(&self->noise);
     em_release(&self);
 }

@@ -170,8 +170,7 @@ static void destroy(em_model *model)
     em_child_stop(&self->child, 2);
     em_child_release(&self->child);
     em_simulator_release(&self->base);
-    em_release(&self->command);
-    em_release(&self);
+    em_release_all(&self->command, &self);
 }
 
 /* Starts the process where it will be asked, so that a wrong command is an error at once. */

@@ -81,20 +81,11 @@ void em_glm_destroy(em_glm **out)
 
     if (!glm)
         return;
-    em_release(&glm->eta);
-    em_release(&glm->density);
+    em_release_all(&glm->eta, &glm->density);
     for (int k = 0; k < EM_GLM_SHAPES; k++)
         em_release(&glm->slope[k]);
-    em_release(&glm->work[0]);
-    em_release(&glm->work[1]);
-    em_release(&glm->response);
-    em_release(&glm->weight);
-    em_release(&glm->partial);
-    em_release(&glm->row_theta);
-    em_release(&glm->row_sum);
-    em_release(&glm->theta);
-    em_release(&glm->sum);
-    em_release(out);
+    em_release_all(&glm->work[0], &glm->work[1], &glm->response, &glm->weight, &glm->partial,
+                   &glm->row_theta, &glm->row_sum, &glm->theta, &glm->sum, out);
 }
 
 void em_glm_shape(const em_glm *glm, const double *theta, double *shape)

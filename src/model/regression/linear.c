@@ -411,12 +411,7 @@ static void destroy(em_model *model)
     linear *self = (linear *)model;
 
     em_regression_release(&self->base);
-    em_release(&self->gram);
-    em_release(&self->moment);
-    em_release(&self->product);
-    em_release(&self->weights);
-    em_release(&self->sum);
-    em_release(&self);
+    em_release_all(&self->gram, &self->moment, &self->product, &self->weights, &self->sum, &self);
 }
 
 static em_status set_up(em_model *model, const void *untyped, const em_model_context *context)

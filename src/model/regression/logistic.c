@@ -78,9 +78,7 @@ static em_status generate(const logistic_options *options, uint64_t seed, em_tab
         draw_points(n, options->labels, seed, uniform, normal, row);
         status = em_table_generate("generated data", n, 3, row, table);
     }
-    em_release(&uniform);
-    em_release(&normal);
-    em_release(&row);
+    em_release_all(&uniform, &normal, &row);
     return status;
 }
 

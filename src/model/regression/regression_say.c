@@ -158,12 +158,6 @@ void em_regression_release_priors(em_regression *self)
 {
     for (int64_t i = 0; i < self->n_line; i++)
         em_release(&self->prior_line[i]);
-    em_release(&self->prior_line);
-    em_release(&self->prior_count);
-    em_release(&self->prior_location);
-    em_release(&self->prior_sd);
-    em_release(&self->prior_df);
-    em_release(&self->prior);
-    em_release(&self->mean);
-    em_release(&self->sd);
+    em_release_all(&self->prior_line, &self->prior_count, &self->prior_location, &self->prior_sd,
+                   &self->prior_df, &self->prior, &self->mean, &self->sd);
 }

@@ -54,15 +54,8 @@ static void destroy(em_model *model)
     em_stan_data_destroy(&self->data);
     em_stan_declared_destroy(&self->declared);
     em_stan_variables_destroy(&self->variables);
-    em_release(&self->init);
-    em_release(&self->datum);
-    em_release(&self->name_text);
-    em_release(&self->unconstrained_name);
-    em_release(&self->block);
-    em_release(&self->block_names);
-    em_release(&self->gradient);
-    em_release(&self->flat);
-    em_release(&self);
+    em_release_all(&self->init, &self->datum, &self->name_text, &self->unconstrained_name,
+                   &self->block, &self->block_names, &self->gradient, &self->flat, &self);
 }
 
 static em_status set_up(em_model *model, const void *options, const em_model_context *context)

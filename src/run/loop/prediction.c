@@ -357,9 +357,6 @@ em_status em_predict(em_prediction *request)
     em_reader_close(&p.reader);
     for (int64_t k = 0; k < p.n_wanted; k++)
         em_release(&p.wanted[k].value);
-    em_release(&p.wanted);
-    em_release(&p.series);
-    em_release(&p.posterior);
-    em_release(&p.value);
+    em_release_all(&p.wanted, &p.series, &p.posterior, &p.value);
     return status;
 }

@@ -371,10 +371,8 @@ void em_engine_destroy_chains(em_engine *engine)
     em_kernels_destroy(engine);
     em_chain_statistics_destroy(&engine->statistics);
     em_mode_search_destroy(&engine->mode_search);
-    em_release(&engine->unreported);
-    em_release(&engine->gradients);
-    em_release(&engine->failed_evaluations);
-    em_release(&engine->unusable_starts);
+    em_release_all(&engine->unreported, &engine->gradients, &engine->failed_evaluations,
+                   &engine->unusable_starts);
     em_release_all(&engine->tempered.of_ladder, &engine->tempered.path);
     em_posterior_destroy(&engine->posterior);
 }

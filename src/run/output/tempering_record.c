@@ -78,8 +78,7 @@ static em_status put_ladders(em_output *output)
         status = em_writer_put_array(output->writer, group, &evidence, value);
     if (!status)
         status = put_row(output, "ladder_round_trips", "ladder", n, trips);
-    em_release(&value);
-    em_release(&trips);
+    em_release_all(&value, &trips);
     return status;
 }
 

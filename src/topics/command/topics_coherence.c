@@ -65,8 +65,7 @@ static em_status measure_coherence(em_topics *t, em_corpus *corpus)
         status = em_corpus_each(corpus, count_document, &m);
     for (int64_t k = 0; !status && k < t->n_topic; k++)
         t->coherence[k] = npmi(&m.of[k], t->n_top, corpus->n_document);
-    em_release(&m.of);
-    em_release(&m.seen);
+    em_release_all(&m.of, &m.seen);
     return status;
 }
 

@@ -234,8 +234,7 @@ static em_status match_chains(em_topics *t)
         for (int64_t v = 0; v < t->n_word; v++)
             t->mean[k * t->n_word + v] /= (double)t->n_found[k];
     }
-    em_release(&cost);
-    em_release(&column);
+    em_release_all(&cost, &column);
     return status;
 }
 
@@ -382,9 +381,7 @@ static em_status start_folding(const em_topics *t, const em_corpus *corpus, fold
 static void end_folding(folding *f)
 {
     em_fold_in_destroy(&f->gibbs);
-    em_release(&f->rows);
-    em_release(&f->count);
-    em_release(&f->mixture);
+    em_release_all(&f->rows, &f->count, &f->mixture);
 }
 
 /* Topics are numbered as in the first chain: alpha is that chain's. */
@@ -461,8 +458,7 @@ static void release(em_topics *t)
     void *const array[] = {&t->word,       &t->phi,     &t->share, &t->alpha, &t->mean,
                            &t->mean_share, &t->n_found, &t->order, &t->top,   &t->coherence};
     for (int i = 0; i < EM_TOPIC_SCORES; i++) {
-        em_release(&t->score[i].perplexity);
-        em_release(&t->score[i].pooled);
+        em_release_all(&t->score[i].perplexity, &t->score[i].pooled);
     }
     for (size_t i = 0; i < sizeof array / sizeof *array; i++)
         em_release(array[i]);
