@@ -73,12 +73,9 @@ static em_status move_stuck(em_adapt *adapt, em_block *block, int64_t done, cons
     const int64_t n_chain = em_grid_n_chain(adapt->grid), width = 2 * block->dim + 1;
     double *local = NULL, *all = NULL;
     int64_t *source = NULL;
-    em_status status = em_allocate(block->n_chain * width, sizeof *local, &local);
+    em_status status = em_allocate_all(EM_ARRAY(local, block->n_chain * width),
+                                       EM_ARRAY(all, n_chain * width), EM_ARRAY(source, n_chain));
 
-    if (!status)
-        status = em_allocate(n_chain * width, sizeof *all, &all);
-    if (!status)
-        status = em_allocate(n_chain, sizeof *source, &source);
     status = em_agree(status);
     for (int64_t c = 0; !status && c < block->n_chain; c++)
         pack_chain(block, c, local + c * width);

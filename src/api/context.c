@@ -169,10 +169,8 @@ static em_status append(em_context *context, em_model_ops *model)
     const int n = context->registry.count;
     em_model_ops **owned = NULL;
     const em_model_ops **shown = NULL;
-    em_status status = em_allocate(n + 1, sizeof *owned, &owned);
+    em_status status = em_allocate_all(EM_ARRAY(owned, n + 1), EM_ARRAY(shown, n + 1));
 
-    if (!status)
-        status = em_allocate(n + 1, sizeof *shown, &shown);
     if (status) {
         em_release(&owned);
         return status;

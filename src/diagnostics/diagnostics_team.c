@@ -100,9 +100,7 @@ static em_status make_pile(const em_subcommunicator *team, int64_t n, const em_s
         return status;
     status = em_allocate_doubles(p->n, &p->received);
     if (!status)
-        status = em_allocate(p->n, sizeof *p->sorted, &p->sorted);
-    if (!status)
-        status = em_allocate(p->n, sizeof *p->scratch, &p->scratch);
+        status = em_allocate_all(EM_ARRAY(p->sorted, p->n), EM_ARRAY(p->scratch, p->n));
     status = em_share_agree(team, status);
     if (status)
         return status;

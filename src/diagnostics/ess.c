@@ -88,9 +88,7 @@ static em_status reserve_fft(em_ess *e, int64_t length)
     if (!status)
         status = em_allocate_doubles(length, &e->rho);
     if (!status)
-        status = em_allocate(length, sizeof *e->re, &e->re);
-    if (!status)
-        status = em_allocate(length, sizeof *e->im, &e->im);
+        status = em_allocate_all(EM_ARRAY(e->re, length), EM_ARRAY(e->im, length));
     if (status)
         return status;
     em_fft_twiddles(length, e->cosine, e->sine); /* those of shorter transforms are among them */

@@ -87,11 +87,8 @@ static em_status allocate(const em_mass_form *form, block_mass **out)
     mass->n_part = n;
     status = em_allocate(n, sizeof *mass->part, &mass->part);
     if (!status)
-        status = em_allocate(n, sizeof *mass->own, &mass->own);
-    if (!status)
-        status = em_allocate(2 * CHAINS * stride, sizeof(double), &mass->in);
-    if (!status)
-        status = em_allocate(stride, sizeof(double), &mass->ones);
+        status = em_allocate_all(EM_ARRAY(mass->own, n), EM_ARRAY(mass->in, 2 * CHAINS * stride),
+                                 EM_ARRAY(mass->ones, stride));
     if (status)
         return status;
     memcpy(mass->part, form->part, (size_t)n * sizeof *mass->part);

@@ -155,9 +155,8 @@ void em_model_destroy(em_model **model)
     struct em_constrained *room = (*model)->constrained;
     (*model)->ops->destroy(*model);
     *model = NULL;
-    if (room) {
+    if (room)
         em_release_all(&room->x, &room->gradient);
-    }
     em_release(&room);
 }
 

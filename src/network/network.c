@@ -187,10 +187,9 @@ static em_status prepare_inputs(em_network *self, const em_fitted *fitted)
 {
     const em_examples *e = self->train;
     const double scale = self->options->input_scale;
-    em_status status = em_allocate(e->n_input, sizeof(double), &self->centre);
+    em_status status =
+        em_allocate_all(EM_ARRAY(self->centre, e->n_input), EM_ARRAY(self->factor, e->n_input));
 
-    if (!status)
-        status = em_allocate(e->n_input, sizeof(double), &self->factor);
     status = em_agree_first(status, 0);
     if (status)
         return status;
@@ -321,14 +320,10 @@ static em_status prepare_pass(em_network *self, bool exact)
     self->batch = em_pass_batch(&self->layers);
     status = self->pass_ops->create(&self->layers, self->train->n_input, self->batch, &self->pass);
     if (!status)
-        status = em_allocate(self->batch, sizeof *self->row, &self->row);
-    if (!status)
-        status = em_allocate(self->batch, sizeof *self->response, &self->response);
-    if (!status)
-        status = em_allocate(self->batch, sizeof *self->density, &self->density);
-    if (!status)
         status =
-            em_allocate(em_stride(self->batch * self->n_output), sizeof *self->out, &self->out);
+            em_allocate_all(EM_ARRAY(self->row, self->batch), EM_ARRAY(self->response, self->batch),
+                            EM_ARRAY(self->density, self->batch),
+                            EM_ARRAY(self->out, em_stride(self->batch * self->n_output)));
     return status;
 }
 

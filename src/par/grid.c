@@ -465,10 +465,8 @@ static em_status parcel_create(const em_grid *grid, em_parcel *p)
                          (long long)grid->n_chain, (long long)p->n_row, (long long)p->n_column);
     status = status ? status : em_allocate(4 * grid->n_group, sizeof *counts, &counts);
     if (!status)
-        status =
-            em_allocate(grid->n_local_chain * p->n_row * p->n_column, sizeof(double), &p->send);
-    if (!status)
-        status = em_allocate(p->own * p->n_row * in_part, sizeof(double), &p->receive);
+        status = em_allocate_all(EM_ARRAY(p->send, grid->n_local_chain * p->n_row * p->n_column),
+                                 EM_ARRAY(p->receive, p->own * p->n_row * in_part));
     p->send_count = counts;
     if (status)
         return status;

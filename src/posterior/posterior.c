@@ -14,9 +14,8 @@ em_status em_posterior_create(em_model *model, const em_grid *grid, int64_t n_ch
     if (!status)
         status = em_sums_create(n_chain * (em_stride(model->dim) + 1), &posterior->likelihood);
     if (!status)
-        status = em_allocate(em_integers_room(n), sizeof(int64_t), &posterior->chosen);
-    if (!status)
-        status = em_allocate(n / 64 + 1, sizeof(uint64_t), &posterior->taken);
+        status = em_allocate_all(EM_ARRAY(posterior->chosen, em_integers_room(n)),
+                                 EM_ARRAY(posterior->taken, n / 64 + 1));
     if (status) {
         em_posterior_destroy(&posterior);
         return status;

@@ -331,20 +331,10 @@ static void set_model(dpfa *self)
 static em_status make_room(dpfa *self)
 {
     const em_lda_shape *shape = &self->base.topics.shape;
-    const struct {
-        void *array;
-        int64_t count;
-        size_t size;
-    } room[] = {
-        {&self->r, shape->n_topic, sizeof(double)},
-        {&self->logit, shape->n_topic, sizeof(double)},
-        {&self->unit, em_local_most_documents(self->base.local) * self->network.n_unit, 1},
-    };
-    em_status status = EM_OK;
 
-    for (size_t i = 0; !status && i < sizeof room / sizeof *room; i++)
-        status = em_allocate(room[i].count, room[i].size, room[i].array);
-    return status;
+    return em_allocate_all(
+        EM_ARRAY(self->r, shape->n_topic), EM_ARRAY(self->logit, shape->n_topic),
+        EM_ARRAY(self->unit, em_local_most_documents(self->base.local) * self->network.n_unit));
 }
 
 static em_status set_network(dpfa *self)

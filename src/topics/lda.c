@@ -149,19 +149,13 @@ static em_status make_room(lda *self)
 {
     const int64_t n_topic = self->shape.n_topic, n = self->shape.n_word * self->shape.stride;
     em_status status = em_allocate(self->shape.stride, sizeof *self->room, &self->room);
-    const struct {
-        void *array;
-        int64_t count;
-        size_t size;
-    } room[] = {{&self->alpha, n_topic, sizeof(double)},
-                {&self->tokens_of, n_topic, sizeof(double)},
-                {&self->total, n_topic, sizeof(int64_t)},
-                {&self->sums, n_sum(self), sizeof(int64_t)},
-                {&self->phi, n, sizeof(float)},
-                {&self->ordered, self->n_chain * most_of_piece(self->tokens), sizeof(uint16_t)}};
-    for (size_t i = 0; !status && i < sizeof room / sizeof *room; i++)
-        status = em_allocate(room[i].count, room[i].size, room[i].array);
-    return status;
+
+    return status ? status
+                  : em_allocate_all(
+                        EM_ARRAY(self->alpha, n_topic), EM_ARRAY(self->tokens_of, n_topic),
+                        EM_ARRAY(self->total, n_topic), EM_ARRAY(self->sums, n_sum(self)),
+                        EM_ARRAY(self->phi, n),
+                        EM_ARRAY(self->ordered, self->n_chain * most_of_piece(self->tokens)));
 }
 
 static em_status create_chain(const lda *self, lda_chain *chain)
@@ -170,9 +164,7 @@ static em_status create_chain(const lda *self, lda_chain *chain)
     em_status status = em_tokens_add_chain(self->tokens, &chain->topic);
 
     if (!status)
-        status = em_allocate(n, sizeof *chain->count, &chain->count);
-    if (!status)
-        status = em_allocate(n, sizeof *chain->phi, &chain->phi);
+        status = em_allocate_all(EM_ARRAY(chain->count, n), EM_ARRAY(chain->phi, n));
     return status;
 }
 

@@ -326,13 +326,9 @@ static em_status set_up(em_model *model, const void *untyped, const em_model_con
     self->process =
         (em_gamma_process){n_topic, options->rounds, options->hyper_shape, options->hyper_rate};
     if (!status)
-        status = em_allocate(n_topic, sizeof *self->r, &self->r);
-    if (!status)
-        status =
-            em_allocate(em_gamma_process_size(&self->process), sizeof *self->slope, &self->slope);
-    if (!status)
-        status = em_allocate(4 * em_gamma_process_size(&self->process), sizeof *self->metric,
-                             &self->metric);
+        status = em_allocate_all(EM_ARRAY(self->r, n_topic),
+                                 EM_ARRAY(self->slope, em_gamma_process_size(&self->process)),
+                                 EM_ARRAY(self->metric, 4 * em_gamma_process_size(&self->process)));
     if (!status)
         set_model(self);
     return status;

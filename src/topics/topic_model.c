@@ -31,12 +31,10 @@ static em_status read_data(em_topic_model *self, const em_topic_options *options
 static em_status make_room(em_topic_model *self, bool warm)
 {
     const em_lda_shape *shape = &self->topics.shape;
-    em_status status = em_allocate(shape->n_word * shape->stride, sizeof *self->phi, &self->phi);
+    em_status status = em_allocate_all(EM_ARRAY(self->phi, shape->n_word * shape->stride),
+                                       EM_ARRAY(self->count, self->n_chain * shape->n_topic),
+                                       EM_ARRAY(self->density, self->n_chain));
 
-    if (!status)
-        status = em_allocate(self->n_chain * shape->n_topic, sizeof *self->count, &self->count);
-    if (!status)
-        status = em_allocate(self->n_chain, sizeof *self->density, &self->density);
     if (!status && warm)
         status = em_allocate(self->n_chain * em_local_n_token(self->local), sizeof *self->topic,
                              &self->topic);

@@ -23,11 +23,9 @@ em_status em_topic_parameters_create(em_topic_parameters *topics)
     em_status status;
 
     topics->n = topics->shape.n_word * topics->shape.n_topic;
-    status = em_allocate(em_stride(topics->n), sizeof(double), &topics->work);
-    if (!status)
-        status = em_allocate(topics->shape.n_topic, sizeof(double), &topics->total);
-    if (!status)
-        status = em_allocate(topics->shape.n_topic, sizeof(double), &topics->count);
+    status = em_allocate_all(EM_ARRAY(topics->work, em_stride(topics->n)),
+                             EM_ARRAY(topics->total, topics->shape.n_topic),
+                             EM_ARRAY(topics->count, topics->shape.n_topic));
     return status;
 }
 

@@ -51,9 +51,7 @@ em_status em_gradient_noise_create(const em_sampler_options *options, em_grid *g
     for (int i = 0; !status && i < 6; i++)
         status = em_allocate(sizes[i], sizeof(double), arrays[i]);
     if (!status)
-        status = em_allocate(n, sizeof *self->chain, &self->chain);
-    if (!status)
-        status = em_allocate(n_pool, sizeof *self->noise, &self->noise);
+        status = em_allocate_all(EM_ARRAY(self->chain, n), EM_ARRAY(self->noise, n_pool));
     for (int64_t i = 0; !status && i < n_pool; i++)
         self->noise[i] = (em_noise){structure, dim, self->covariance + i * size, 0};
     if (status)

@@ -311,11 +311,8 @@ em_status em_noncentring_search(int64_t dim, const em_samples *samples, em_nonce
     memset(row, 0, (size_t)dim * sizeof *row);
     if (s.n < EM_LEAST_NONCENTRING_DRAWS || s.n < 2 * dim)
         return EM_OK;
-    status = em_allocate(dim, sizeof *s.group_of, &s.group_of);
-    if (!status)
-        status = em_allocate(dim, sizeof *s.used_by, &s.used_by);
-    if (!status)
-        status = em_allocate(dim, sizeof *tried.child, &tried.child);
+    status = em_allocate_all(EM_ARRAY(s.group_of, dim), EM_ARRAY(s.used_by, dim),
+                             EM_ARRAY(tried.child, dim));
     if (!status)
         status = em_noncentring_create(dim, &s.map);
     if (!status)

@@ -128,9 +128,7 @@ em_status em_loo_read(em_reader *log_likelihood, int64_t i, double r_eff, em_loo
                     .n_draw = em_reader_n_chain(log_likelihood) * em_reader_n_draw(log_likelihood)};
     const int64_t n = loo->variable->size;
     loo->good_k = em_psis_good_k(loo->n_draw);
-    status = em_allocate(n * EM_N_LOO, sizeof *loo->value, &loo->value);
-    if (!status)
-        status = em_allocate(n, sizeof *wanted, &wanted);
+    status = em_allocate_all(EM_ARRAY(loo->value, n * EM_N_LOO), EM_ARRAY(wanted, n));
     for (int64_t k = 0; !status && k < n; k++)
         wanted[k] = (em_element){i, k};
     if (!status)

@@ -252,10 +252,8 @@ static em_status gather(em_summary *s)
     int n_rank = em_world_size(), share = (int)(s->end - s->first);
     int *count, *start = NULL;
     MPI_Datatype row;
-    em_status status = em_allocate(n_rank, sizeof *count, &count);
+    em_status status = em_allocate_all(EM_ARRAY(count, n_rank), EM_ARRAY(start, n_rank));
 
-    if (!status)
-        status = em_allocate(n_rank, sizeof *start, &start);
     status = em_agree(status);
     if (!status) {
         for (int r = 0; r < n_rank; r++) {

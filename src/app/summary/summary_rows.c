@@ -221,8 +221,7 @@ em_status em_rows_arrange(const em_summary_table *table, const em_reader *reader
 
 void em_rows_release(em_shown_rows *rows)
 {
-    for (int64_t i = 0; i < rows->table.n_row; i++) {
+    for (int64_t i = 0; i < rows->table.n_row; i++)
         em_release_all(&rows->table.row[i].name, &rows->table.row[i].note);
-    }
     em_release(&rows->table.row);
 }

@@ -224,9 +224,8 @@ static em_status allocate(gaussian *self)
     em_status status = em_allocate(n, sizeof *self->mean, &self->mean);
 
     if (!status)
-        status = em_allocate(PANEL * stride, sizeof *self->deviation, &self->deviation);
-    if (!status)
-        status = em_allocate(PANEL * stride, sizeof *self->product, &self->product);
+        status = em_allocate_all(EM_ARRAY(self->deviation, PANEL * stride),
+                                 EM_ARRAY(self->product, PANEL * stride));
     if (!status && n <= SMALL_DIM)
         status = em_allocate(n * n, sizeof *self->stored, &self->stored);
     return status;

@@ -50,9 +50,9 @@ static em_status allocate_sums(em_glm *glm)
         return status ? status : em_allocate(n, sizeof *glm->sum, &glm->sum);
     }
     status = em_allocate_doubles(EM_GLM_CHAINS * n * EM_LANES, &glm->partial);
-    if (!status)
-        status = em_allocate(em_stride(n + 1), sizeof(double), &glm->row_theta);
-    return status ? status : em_allocate(em_stride(n + 1), sizeof(double), &glm->row_sum);
+    return status ? status
+                  : em_allocate_all(EM_ARRAY(glm->row_theta, em_stride(n + 1)),
+                                    EM_ARRAY(glm->row_sum, em_stride(n + 1)));
 }
 
 em_status em_glm_create(const em_design *design, int n_shape, const double *shape, em_glm **out)

@@ -379,10 +379,9 @@ static em_regression_plan plan_of(const linear_options *options)
 static em_status keep_sums(linear *self)
 {
     const int64_t n = self->base.design->n_column, stride = em_stride(self->base.model.dim);
-    em_status status = em_allocate(n * stride, sizeof *self->gram, &self->gram);
+    em_status status =
+        em_allocate_all(EM_ARRAY(self->gram, n * stride), EM_ARRAY(self->moment, stride));
 
-    if (!status)
-        status = em_allocate(stride, sizeof *self->moment, &self->moment);
     if (!status)
         status = em_allocate_doubles(EM_GLM_CHAINS * stride, &self->product);
     self->base.model.n_piece = 1 + (n + EM_GLM_CHAINS - 1) / EM_GLM_CHAINS;

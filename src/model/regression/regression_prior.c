@@ -123,12 +123,9 @@ static em_status find_moments(finding *f, bool standardise)
 {
     em_regression *self = f->self;
     const int64_t n = f->table->n_column + f->first;
-    em_status status = em_allocate(n, sizeof *self->mean, &self->mean);
+    em_status status =
+        em_allocate_all(EM_ARRAY(self->mean, n), EM_ARRAY(self->sd, n), EM_ARRAY(self->prior, n));
 
-    if (!status)
-        status = em_allocate(n, sizeof *self->sd, &self->sd);
-    if (!status)
-        status = em_allocate(n, sizeof *self->prior, &self->prior);
     status = em_agree_first(status, 0);
     if (status)
         return status;

@@ -212,11 +212,9 @@ em_status em_engine_create_chains(em_engine *engine)
             config->n_kernel == 1 && !config->temper.on ? config->sampler : NULL, n_chain,
             &engine->statistics);
     if (!status)
-        status = em_allocate(n_chain, sizeof(double), &engine->unreported);
-    if (!status)
-        status = em_allocate(n_chain, sizeof(double), &engine->gradients);
-    if (!status)
-        status = em_allocate(n_chain, sizeof(double), &engine->unusable_starts);
+        status = em_allocate_all(EM_ARRAY(engine->unreported, n_chain),
+                                 EM_ARRAY(engine->gradients, n_chain),
+                                 EM_ARRAY(engine->unusable_starts, n_chain));
     status = em_agree(status);
     if (!status && !engine->tempering)
         status = create_adaptations(engine);

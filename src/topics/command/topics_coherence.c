@@ -55,12 +55,9 @@ static em_status count_document(void *to, int64_t d, em_document of)
 static em_status measure_coherence(em_topics *t, em_corpus *corpus)
 {
     co_occurrence m = {.topics = t};
-    em_status status = em_allocate(t->n_topic, sizeof *m.of, &m.of);
+    em_status status = em_allocate_all(EM_ARRAY(m.of, t->n_topic), EM_ARRAY(m.seen, t->n_word),
+                                       EM_ARRAY(t->coherence, t->n_topic));
 
-    if (!status)
-        status = em_allocate(t->n_word, sizeof *m.seen, &m.seen);
-    if (!status)
-        status = em_allocate(t->n_topic, sizeof(double), &t->coherence);
     if (!status)
         status = em_corpus_each(corpus, count_document, &m);
     for (int64_t k = 0; !status && k < t->n_topic; k++)

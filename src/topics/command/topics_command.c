@@ -214,13 +214,8 @@ static em_status match_chains(em_topics *t)
     em_status status = em_allocate(size, sizeof(double), &t->mean);
 
     if (!status)
-        status = em_allocate(n, sizeof(double), &t->mean_share);
-    if (!status)
-        status = em_allocate(n, sizeof *t->n_found, &t->n_found);
-    if (!status)
-        status = em_allocate(n * n, sizeof *cost, &cost);
-    if (!status)
-        status = em_allocate(n, sizeof *column, &column);
+        status = em_allocate_all(EM_ARRAY(t->mean_share, n), EM_ARRAY(t->n_found, n),
+                                 EM_ARRAY(cost, n * n), EM_ARRAY(column, n));
     if (!status) {
         memcpy(t->mean, t->phi, (size_t)size * sizeof(double));
         memcpy(t->mean_share, t->share, (size_t)n * sizeof(double));
@@ -372,9 +367,7 @@ static em_status start_folding(const em_topics *t, const em_corpus *corpus, fold
     }
     status = em_allocate(widest * stride, sizeof *f->rows, &f->rows);
     if (!status)
-        status = em_allocate(widest, sizeof *f->count, &f->count);
-    if (!status)
-        status = em_allocate(2 * stride, sizeof *f->mixture, &f->mixture);
+        status = em_allocate_all(EM_ARRAY(f->count, widest), EM_ARRAY(f->mixture, 2 * stride));
     return !status && t->by_gibbs ? em_fold_in_create(t->n_topic, longest, &f->gibbs) : status;
 }
 
@@ -455,13 +448,10 @@ static void release(em_topics *t)
 {
     for (int64_t v = 0; t->word && v < t->n_word; v++)
         em_release(&t->word[v]);
-    void *const array[] = {&t->word,       &t->phi,     &t->share, &t->alpha, &t->mean,
-                           &t->mean_share, &t->n_found, &t->order, &t->top,   &t->coherence};
-    for (int i = 0; i < EM_TOPIC_SCORES; i++) {
+    for (int i = 0; i < EM_TOPIC_SCORES; i++)
         em_release_all(&t->score[i].perplexity, &t->score[i].pooled);
-    }
-    for (size_t i = 0; i < sizeof array / sizeof *array; i++)
-        em_release(array[i]);
+    em_release_all(&t->word, &t->phi, &t->share, &t->alpha, &t->mean, &t->mean_share, &t->n_found,
+                   &t->order, &t->top, &t->coherence);
 }
 
 static em_status topics_command(const em_command_host *host, const char *path, const void *given)
