@@ -146,8 +146,10 @@ static em_status create_window(em_adapt *adapt)
 
 /* ---------------------------------------------------------------- the schedule */
 
-bool em_warmup_has_phases(const em_mass_options *options, const em_sampler_ops *sampler,
-                          const em_sampler_options *sampler_options, em_trajectory *drawn)
+/* Whether warmup has an initial phase and those after it with these options, and which trajectories
+ * it ends with. */
+static bool warmup_has_phases(const em_mass_options *options, const em_sampler_ops *sampler,
+                              const em_sampler_options *sampler_options, em_trajectory *drawn)
 {
     const em_estimator_ops *estimator = em_estimators[options->estimator];
 
@@ -268,7 +270,7 @@ static em_status set_up(em_adapt *adapt, const em_sampler_ops *sampler, int64_t 
 {
     em_trajectory drawn;
     const bool has_phases =
-        em_warmup_has_phases(adapt->options, sampler, adapt->sampler_options, &drawn);
+        warmup_has_phases(adapt->options, sampler, adapt->sampler_options, &drawn);
     em_status status = check_rules(adapt, sampler);
 
     if (!status && !has_phases)
@@ -389,7 +391,7 @@ int64_t em_adapt_most_warmup(const em_mass_options *options, const em_sampler_op
 
     if (warmup != INT64_MIN)
         return warmup;
-    return em_warmup_has_phases(options, sampler, sampler_options, &drawn)
+    return warmup_has_phases(options, sampler, sampler_options, &drawn)
                ? em_warmup_plan_create(warmup, &drawn).warmup
                : WARMUP_OF_WINDOWS;
 }

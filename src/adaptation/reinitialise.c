@@ -46,7 +46,8 @@ static int64_t choose_source(const em_adapt *adapt, int64_t n_source, const int6
     return source[em_uniform_below(&stream, 0, (uint64_t)n_source)];
 }
 
-void em_forget_chain(em_adapt *adapt, int64_t c, int64_t done)
+/* Drops what local chain `c` has added so far: it is no sample of the target. */
+static void forget_chain(em_adapt *adapt, int64_t c, int64_t done)
 {
     memset(em_accumulators(adapt, c, 0), 0,
            (size_t)(adapt->n_segment * adapt->n_accumulator) * sizeof(double));
@@ -64,7 +65,7 @@ static void copy_chain(em_adapt *adapt, em_block *block, int64_t chain, const do
     if (c < 0 || c >= block->n_chain)
         return;
     unpack_chain(row, block, c);
-    em_forget_chain(adapt, c, done);
+    forget_chain(adapt, c, done);
 }
 
 /* Gives each chain marked in `stuck` the state of another one. Collective. */

@@ -2,7 +2,7 @@
 
 #include "base/memory.h"
 #include "math/linalg.h"
-#include "model/plain.h"
+#include "model/model.h"
 #include "version.h"
 
 #include <sched.h>

@@ -27,7 +27,7 @@ typedef struct task {
     int64_t n_pair, length; /* chains; of the transform */
 } task;
 
-const double *em_half_chain(const em_halves *h, int64_t k)
+static const double *half_chain(const em_halves *h, int64_t k)
 {
     return h->x + k / 2 * h->n_draw + k % 2 * (h->n_draw - h->length);
 }
@@ -128,8 +128,8 @@ static bunch bunch_of(const task *t, int64_t first)
         const int64_t item = first + (lane < b.n ? lane : 0); /* those that are idle repeat one */
         em_halves h = *t->h;
         h.x = t->series[item / t->n_pair];
-        b.x[lane] = em_half_chain(&h, 2 * (item % t->n_pair));
-        b.y[lane] = em_half_chain(&h, 2 * (item % t->n_pair) + 1);
+        b.x[lane] = half_chain(&h, 2 * (item % t->n_pair));
+        b.y[lane] = half_chain(&h, 2 * (item % t->n_pair) + 1);
     }
     return b;
 }

@@ -8,6 +8,10 @@
 
 #include "emass/model.h"
 
+/* Fills in what the table of a model leaves out, as emass/model.h says. Local. Errors: EM_ECONFIG,
+ * with `path`, where it came from, where something is missing that nothing stands for. */
+em_status em_model_complete(const char *path, em_model_ops *ops);
+
 /* Creates a model of a table that em_model_complete has seen, or of a built-in one. Collective, as
  * em_model_ops.create. Errors: the model's, not agreed; EM_EMODEL, a model that contradicts itself;
  * EM_EMEMORY. */

@@ -1,4 +1,4 @@
-#include "model/plain.h"
+#include "model/model.h"
 
 #include "base/default_message.h"
 #include "base/memory.h"

@@ -483,11 +483,6 @@ static em_status parcel_create(const em_grid *grid, em_parcel *p)
     return EM_OK;
 }
 
-static void parcel_destroy(em_parcel *parcel)
-{
-    em_release_all(&parcel->send_count, &parcel->send, &parcel->receive);
-}
-
 /* Items ascend with the peers, so the parcels lie in order. */
 static void pack(const em_grid *grid, const em_parcel *p, const double *local)
 {
@@ -532,7 +527,7 @@ em_status em_grid_transpose(const em_grid *grid, int64_t n_row, int64_t n_column
         MPI_Type_free(&row);
         unpack(grid, &parcel, column);
     }
-    parcel_destroy(&parcel);
+    em_release_all(&parcel.send_count, &parcel.send, &parcel.receive);
     return status;
 }
 

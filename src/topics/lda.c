@@ -20,10 +20,9 @@
 #include "math/simd/tokens.h"
 #include "model/model.h"
 #include "par/message.h"
-#include "topics/lda_expanded.h"
 #include "topics/lda_tokens.h"
 #include "topics/lda_topics.h"
-#include "topics/topic_record.h"
+#include "topics/topic_model.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -270,7 +270,9 @@ static em_status choose(const char *path, const char *name, em_reader *log_likel
     return EM_OK;
 }
 
-em_status em_loo_open_files(int64_t n_path, const char *const *path, const char *name, bool common,
+/* `name`: the variable; NULL: the only one. `common`: as of em_reader_open_all. Errors: as there,
+ * and EM_EUSAGE; close_files all the same. */
+static em_status open_files(int64_t n_path, const char *const *path, const char *name, bool common,
                             em_loo_files *out)
 {
     char *how = NULL;
@@ -297,7 +299,7 @@ em_status em_loo_open_files(int64_t n_path, const char *const *path, const char 
     return status;
 }
 
-void em_loo_close_files(em_loo_files *files)
+static void close_files(em_loo_files *files)
 {
     em_loo_release(&files->loo);
     em_reader_close(&files->log_likelihood);
@@ -309,7 +311,7 @@ static em_status leave_one_out(const arguments *a, int64_t n_path, const char *c
                                em_loo_files *files)
 {
     char *cut = NULL;
-    em_status status = em_loo_open_files(n_path, path, a->name, a->common, files);
+    em_status status = open_files(n_path, path, a->name, a->common, files);
 
     if (!status)
         status = em_reader_cut(files->posterior, &cut);
@@ -337,7 +339,7 @@ static em_status compare(const arguments *a)
     if (!status)
         status = em_loo_compare(a->n_path, a->path, files, a->csv);
     for (int64_t i = 0; files && i < a->n_path; i++)
-        em_loo_close_files(&files[i]);
+        close_files(&files[i]);
     em_release(&files);
     return status;
 }
@@ -351,7 +353,7 @@ static em_status answer(const arguments *a)
     if (a->n_path > 1 && !a->together && !a->common)
         return compare(a);
     status = leave_one_out(a, a->n_path, a->path, &files);
-    em_loo_close_files(&files);
+    close_files(&files);
     return status;
 }
 

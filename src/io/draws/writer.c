@@ -282,12 +282,3 @@ void em_writer_discard(em_writer **out)
         unlink((*out)->path);
     em_writer_close(out, false);
 }
-
-int64_t em_writer_bytes(const em_writer *writer)
-{
-    int64_t bytes = 0;
-
-    for (int i = 0; i < writer->n_group; i++)
-        bytes += writer->draws[i] ? em_draws_bytes(writer->draws[i]) : 0;
-    return bytes;
-}

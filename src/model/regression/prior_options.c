@@ -2,7 +2,6 @@
 
 #include "base/memory.h"
 #include "base/text.h"
-#include "base/text/append.h"
 #include "base/text/json.h"
 #include "base/text/nearest.h"
 

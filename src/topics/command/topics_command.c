@@ -371,12 +371,6 @@ static em_status start_folding(const em_topics *t, const em_corpus *corpus, fold
     return !status && t->by_gibbs ? em_fold_in_create(t->n_topic, longest, &f->gibbs) : status;
 }
 
-static void end_folding(folding *f)
-{
-    em_fold_in_destroy(&f->gibbs);
-    em_release_all(&f->rows, &f->count, &f->mixture);
-}
-
 /* Topics are numbered as in the first chain: alpha is that chain's. */
 static void fold_in(const em_topics *t, const em_corpus *corpus, int64_t d, const folding *f)
 {
@@ -407,7 +401,8 @@ static em_status print_mixtures(const em_topics *t, const em_corpus *corpus)
         fold_in(t, corpus, d, &f);
         print_mixture(t, d, f.mixture);
     }
-    end_folding(&f);
+    em_fold_in_destroy(&f.gibbs);
+    em_release_all(&f.rows, &f.count, &f.mixture);
     return status;
 }
 
