@@ -306,7 +306,7 @@ static em_status report(em_model *model, const em_draw *draw, const double *thet
 
     has_weights(self, theta);
     memcpy(out, self->r, (size_t)n * sizeof *out);
-    em_topic_model_order(n, out);
+    em_topic_order(n, out);
     em_topic_model_report(&self->base, draw->chain, theta, out + self->base.topics.shape.n_topic);
     return EM_OK;
 }

@@ -288,7 +288,7 @@ static em_status report(em_model *model, const em_draw *draw, const double *thet
     for (int i = 0; i < EM_GAMMA_HYPER; i++)
         *out++ = exp(hyper[i]);
     em_gamma_process_weights(&self->process, theta + self->base.topics.n, out);
-    em_topic_model_order(self->process.n, out);
+    em_topic_order(self->process.n, out);
     em_topic_model_report(&self->base, draw->chain, theta, out + self->process.n);
     return EM_OK;
 }

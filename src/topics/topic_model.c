@@ -4,7 +4,6 @@
 #include "math/simd/tokens.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---------------------------------------------------------------- set up */
@@ -88,21 +87,20 @@ bool em_topic_model_wants(const em_query *query, const em_parameters *block)
     return !query->block || query->block->first == block->first;
 }
 
-int64_t em_topic_model_chain(const em_topic_model *self, int64_t chain)
+static int64_t local_chain(const em_topic_model *self, int64_t chain)
 {
     return chain - self->first_chain;
 }
 
 uint16_t *em_topic_model_warm(const em_topic_model *self, int64_t chain)
 {
-    return self->topic
-               ? self->topic + em_topic_model_chain(self, chain) * em_local_n_token(self->local)
-               : NULL;
+    return self->topic ? self->topic + local_chain(self, chain) * em_local_n_token(self->local)
+                       : NULL;
 }
 
-double *em_topic_model_count(const em_topic_model *self, int64_t chain)
+static double *count_of(const em_topic_model *self, int64_t chain)
 {
-    return self->count + em_topic_model_chain(self, chain) * self->topics.shape.n_topic;
+    return self->count + local_chain(self, chain) * self->topics.shape.n_topic;
 }
 
 void em_topic_model_place(const em_topic_model *self, const em_draw *draw, double *theta)
@@ -117,7 +115,7 @@ static void finish_chain(em_topic_model *self, int64_t chain, const double *thet
 {
     const int64_t n = self->topics.shape.n_topic;
     const double sweeps = (double)self->options->local.keep;
-    double *count = em_topic_model_count(self, chain), all = 0;
+    double *count = count_of(self, chain), all = 0;
 
     *density *= EM_LOCAL_UNIT / sweeps;
     *density += em_topic_parameters_finish(&self->topics, theta, sweeps, gradient);
@@ -125,7 +123,7 @@ static void finish_chain(em_topic_model *self, int64_t chain, const double *thet
     for (int64_t k = 0; k < n; k++)
         all += count[k];
     if (all > 0)
-        self->density[em_topic_model_chain(self, chain)] = *density / all;
+        self->density[local_chain(self, chain)] = *density / all;
 }
 
 void em_topic_model_finish(em_topic_model *self, const em_query *sums, em_topic_slope *others)
@@ -143,8 +141,7 @@ void em_topic_model_finish(em_topic_model *self, const em_query *sums, em_topic_
 
 double em_topic_model_density(em_topic_model *self, int64_t chain, const double *theta)
 {
-    double density =
-        self->density[em_topic_model_chain(self, chain)] * (double)self->corpus->n_token;
+    double density = self->density[local_chain(self, chain)] * (double)self->corpus->n_token;
 
     em_topic_parameters_add_prior(&self->topics, theta, &density, NULL);
     return density;
@@ -156,7 +153,7 @@ em_status em_topic_model_take(em_topic_model *self, const em_update *after, int6
     const em_topic_look look = {.chain = after->chain[c],
                                 .log_density = log_density,
                                 .phi = self->phi,
-                                .count = em_topic_model_count(self, after->chain[c]),
+                                .count = count_of(self, after->chain[c]),
                                 .alpha = alpha,
                                 .beta = self->options->beta};
 
@@ -166,18 +163,6 @@ em_status em_topic_model_take(em_topic_model *self, const em_update *after, int6
 }
 
 /* ---------------------------------------------------------------- what comes out */
-
-static int descending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x < y) - (x > y);
-}
-
-void em_topic_model_order(int64_t n, double *weight)
-{
-    qsort(weight, (size_t)n, sizeof *weight, descending);
-}
 
 void em_topic_model_report(em_topic_model *self, int64_t chain, const double *theta, double *out)
 {

@@ -48,11 +48,8 @@ void em_topic_model_declare(em_topic_model *self, int64_t dim, int n_block,
 /* Whether the gradient by these parameters is wanted. Local. */
 bool em_topic_model_wants(const em_query *query, const em_parameters *block);
 
-/* Of one of this rank's chains: its topics for warm starts (NULL: none), and its tokens in each
- * topic. Local. */
-int64_t em_topic_model_chain(const em_topic_model *self, int64_t chain);
+/* Of one of this rank's chains: its topics for warm starts; NULL: none. Local. */
 uint16_t *em_topic_model_warm(const em_topic_model *self, int64_t chain);
-double *em_topic_model_count(const em_topic_model *self, int64_t chain);
 
 /* Topics begin, and phi's parameters do. Local. */
 void em_topic_model_place(const em_topic_model *self, const em_draw *draw, double *theta);
@@ -74,9 +71,6 @@ em_status em_topic_model_take(em_topic_model *self, const em_update *after, int6
 
 /* The variables that em_topic_model_declare adds. Local. */
 void em_topic_model_report(em_topic_model *self, int64_t chain, const double *theta, double *out);
-
-/* Puts weights into the order of their sizes, which is one for all chains. Local. */
-void em_topic_model_order(int64_t n, double *weight);
 
 /* em_model_ops.create of model lda for stochastic gradients (lda_expanded.c), with `alpha` as the
  * prior of each document's weights. `options` outlive the model. */

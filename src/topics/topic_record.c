@@ -207,6 +207,11 @@ static int descending(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
+void em_topic_order(int64_t n, double *weight)
+{
+    qsort(weight, (size_t)n, sizeof *weight, descending);
+}
+
 static void take_shares(const em_topic_record *record, const double *count, bool averages,
                         double *row)
 {
@@ -220,7 +225,7 @@ static void take_shares(const em_topic_record *record, const double *count, bool
         if (averages)
             mean[k] += (share[k] - mean[k]) / row[N_AVERAGE];
     }
-    qsort(share, (size_t)n, sizeof *share, descending);
+    em_topic_order(n, share);
 }
 
 static void take_phi(const em_topic_record *record, const em_topic_look *look, double n_average)

@@ -68,4 +68,7 @@ void em_topic_record_report_averages(const em_topic_record *record, int64_t chai
 /* Collective. */
 em_status em_topic_record_visit(em_topic_record *record, const em_visitor *visitor);
 
+/* Puts weights into the order of their sizes, which is one for all chains. Local. */
+void em_topic_order(int64_t n, double *weight);
+
 #endif

@@ -194,19 +194,18 @@ static em_status adam_create(const void *options, int64_t n_chain, int64_t dim, 
     return optimiser_create(&em_adam, adam_move, options, n_chain, dim, out);
 }
 
+#define OPTIMISER_OPS                                                                              \
+    .options_size = sizeof(optimiser_options), .stats = em_stochastic_stats,                       \
+    .destroy = em_langevin_destroy, .step = optimiser_step, .minibatches = true, .optimises = true
+
 const em_sampler_ops em_sgd = {
     .name = "sgd",
     .doc = "stochastic gradient descent with momentum: a baseline, not a sampler (its spread "
            "vanishes with step_size)",
     .source = "Robbins & Monro 1951; Polyak 1964; baseline of Li et al. 2016",
-    .options_size = sizeof(optimiser_options),
+    OPTIMISER_OPS,
     .fields = sgd_fields,
-    .stats = em_stochastic_stats,
     .create = sgd_create,
-    .destroy = em_langevin_destroy,
-    .step = optimiser_step,
-    .minibatches = true,
-    .optimises = true,
 };
 
 const em_sampler_ops em_rmsprop = {
@@ -214,14 +213,9 @@ const em_sampler_ops em_rmsprop = {
     .doc = "gradient descent in units of the root of the mean squared gradient: a baseline, not a "
            "sampler",
     .source = "Tieleman & Hinton 2012; baseline of Li et al. 2016",
-    .options_size = sizeof(optimiser_options),
+    OPTIMISER_OPS,
     .fields = rmsprop_fields,
-    .stats = em_stochastic_stats,
     .create = rmsprop_create,
-    .destroy = em_langevin_destroy,
-    .step = optimiser_step,
-    .minibatches = true,
-    .optimises = true,
     .n_extra = optimiser_squares,
 };
 
@@ -230,13 +224,8 @@ const em_sampler_ops em_adam = {
     .doc = "gradient descent by moving averages of gradients and their squares: a baseline, not a "
            "sampler",
     .source = "Kingma & Ba 2015",
-    .options_size = sizeof(optimiser_options),
+    OPTIMISER_OPS,
     .fields = adam_fields,
-    .stats = em_stochastic_stats,
     .create = adam_create,
-    .destroy = em_langevin_destroy,
-    .step = optimiser_step,
-    .minibatches = true,
-    .optimises = true,
     .n_extra = optimiser_squares,
 };
