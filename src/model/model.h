@@ -19,14 +19,6 @@ em_status em_model_create(const em_model_ops *ops, const void *options,
                           const em_model_context *context, em_model **out);
 void em_model_destroy(em_model **model); /* NULL-safe. Local. */
 
-/* For the create of a model that begins with its em_model: allocates `size` bytes, all zero but for
- * the table of functions, and sets them up. A model whose set_up fails is destroyed. Collective.
- * Errors: EM_EMEMORY, agreed; those of set_up. */
-typedef em_status em_model_set_up(em_model *model, const void *options,
-                                  const em_model_context *context);
-em_status em_model_build(size_t size, const em_model_ops *ops, em_model_set_up *set_up,
-                         const void *options, const em_model_context *context, em_model **out);
-
 /* As the functions of em_model_ops and of its capabilities prior and averages. */
 em_status em_model_add_prior(em_model *model, const em_query *query);
 em_status em_model_add_likelihood(em_model *model, const em_query *query);

@@ -14,7 +14,7 @@
 #include "emass/model/ranges.h"
 #include "emass/random.h"
 #include "math/linalg.h"
-#include "model/model.h"
+#include "model/construct/construct.h"
 #include "par/message.h"
 
 #include <inttypes.h>

@@ -25,7 +25,7 @@
 #include "math/rng.h"
 #include "math/simd/tokens.h"
 #include "math/special.h"
-#include "model/model.h"
+#include "model/construct/construct.h"
 #include "topics/belief_network.h"
 #include "topics/topic_model.h"
 

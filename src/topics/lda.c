@@ -18,7 +18,7 @@
 #include "emass/model/latent.h"
 #include "emass/model/prior.h"
 #include "math/simd/tokens.h"
-#include "model/model.h"
+#include "model/construct/construct.h"
 #include "par/message.h"
 #include "topics/lda_tokens.h"
 #include "topics/lda_topics.h"

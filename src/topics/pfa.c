@@ -25,7 +25,7 @@
 #include "emass/model/prior.h"
 #include "math/simd/tokens.h"
 #include "math/special.h"
-#include "model/model.h"
+#include "model/construct/construct.h"
 #include "topics/gamma_process.h"
 #include "topics/topic_model.h"
 

@@ -14,7 +14,7 @@
 #include "emass/random.h"
 #include "math/rng.h"
 #include "math/simd/panel.h"
-#include "model/model.h"
+#include "model/construct/construct.h"
 #include "par/message.h"
 
 #include <math.h>

@@ -5,10 +5,10 @@
  */
 #include "base/memory.h"
 #include "base/text.h"
+#include "model/construct/construct.h"
 #include "model/external/answer.h"
 #include "model/external/child.h"
 #include "model/external/simulator.h"
-#include "model/model.h"
 
 #include <jansson.h>
 #include <math.h>

@@ -6,10 +6,10 @@
  */
 #include "base/memory.h"
 #include "base/text.h"
+#include "model/construct/construct.h"
 #include "model/external/answer.h"
 #include "model/external/http.h"
 #include "model/external/simulator.h"
-#include "model/model.h"
 #include "par/world.h"
 
 #include <math.h>

@@ -14,7 +14,7 @@
 #include "emass/model/summary.h"
 #include "math/simd/panel.h"
 #include "math/simd/vector.h"
-#include "model/model.h"
+#include "model/construct/construct.h"
 #include "model/regression/regression.h"
 #include "par/message.h"
 

@@ -8,7 +8,7 @@
 #include "emass/model/metric.h"
 #include "math/rng.h"
 #include "math/simd/vector.h"
-#include "model/model.h"
+#include "model/construct/construct.h"
 #include "model/regression/regression.h"
 #include "par/message.h"
 

@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "emass/model/metric.h"
 #include "math/simd/vector.h"
-#include "model/model.h"
+#include "model/construct/construct.h"
 #include "model/regression/count_regression.h"
 
 #include <math.h>

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "emass/model/prior.h"
 #include "math/rng.h"
-#include "model/model.h"
+#include "model/construct/construct.h"
 #include "model/stan/stan_model.h"
 #include "par/world.h"
 
