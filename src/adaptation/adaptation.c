@@ -4,6 +4,7 @@
  */
 #include "adaptation/adaptation.h"
 #include "adaptation/adaptation_internal.h"
+#include "base/memory.h"
 #include "par/world.h"
 
 #include <string.h>
@@ -85,17 +86,12 @@ em_status em_adapt_observe(em_adapt *adapt, em_posterior *posterior, const em_bl
     return !status && phase->observe ? phase->observe(adapt, block, iteration) : status;
 }
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 int64_t em_adapt_next_update(const em_adapt *adapt, int64_t done)
 {
     const int64_t every = done < adapt->often ? 1 : adapt->adapt_every;
     const int64_t step_size = adapt->adapts_step ? (done / every + 1) * every : adapt->warmup;
 
-    return least(least(step_size, em_phase_next_update(adapt, done)), adapt->warmup);
+    return em_least(em_least(step_size, em_phase_next_update(adapt, done)), adapt->warmup);
 }
 
 em_status em_adapt_update(em_adapt *adapt, em_sampler *sampler, em_posterior *posterior,

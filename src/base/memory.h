@@ -16,6 +16,17 @@ static inline int64_t em_stride(int64_t n)
     return (n + EM_LANES - 1) / EM_LANES * EM_LANES;
 }
 
+/* The smaller, and the larger, of two numbers. Local. */
+static inline int64_t em_least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline int64_t em_most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
 /* Checks that so many bytes are available (base/available_memory.h). Local. Errors: EM_EMEMORY,
  * "out of memory: <what> takes 16 GB, of which there are 8". */
 em_status em_memory_check(double bytes, const char *what);

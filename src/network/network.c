@@ -110,19 +110,19 @@ static bool is_positive(double x)
 /* 1, or {"gamma": [1, 1]} as a config is made into. */
 static em_status read_prior(em_network *self, bool *learned)
 {
-    const char *json = self->options->prior_scale;
-    double variance = 0;
-    int end = 0;
+    const char *text = self->options->prior_scale;
+    em_excerpt why;
+    json_t *json = em_json_load(text, &why);
+    double variance = 1;
 
-    if (sscanf(json, "{\"gamma\": [%lf, %lf]}%n", &self->gamma[0], &self->gamma[1], &end) == 2 &&
-        end > 0 && !json[end]) {
-        *learned = true;
-        return is_positive(self->gamma[0]) && is_positive(self->gamma[1]) ? EM_OK : bad_scale(json);
-    }
-    if (sscanf(json, "%lf%n", &variance, &end) != 1 || json[end] || !is_positive(variance))
-        return bad_scale(json);
+    *learned =
+        json && json_unpack(json, "{s:[F,F!]!}", "gamma", &self->gamma[0], &self->gamma[1]) == 0;
+    const bool good = *learned
+                          ? is_positive(self->gamma[0]) && is_positive(self->gamma[1])
+                          : json_is_number(json) && is_positive(variance = json_number_value(json));
     self->precision = 1 / variance;
-    return EM_OK;
+    json_decref(json);
+    return good ? EM_OK : bad_scale(text);
 }
 
 static em_status check_options(const em_network_options *o)

@@ -279,11 +279,6 @@ static void lay_tokens(const sorted *of, int64_t n, const em_token_block *block,
     ((uint32_t *)view.run_start)[run] = (uint32_t)token;
 }
 
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 static void note_sizes(layout *l, const filling *f)
 {
     int64_t listed = 0, items = 0;
@@ -292,11 +287,11 @@ static void note_sizes(layout *l, const filling *f)
         listed += em_topic_list_room(l->tokens->n_topic, f->document[i].n_token);
         items += em_padded_length(f->document[i].n_token) / 4;
     }
-    l->most_tokens = larger(l->most_tokens, f->block.n_token);
-    l->most_items = larger(l->most_items, items);
-    l->most_documents = larger(l->most_documents, f->block.n_document);
-    l->most_listed = larger(l->most_listed, listed);
-    l->most_bytes = larger(l->most_bytes, layout_bytes(f->block.n_token, f->block.n_run));
+    l->most_tokens = em_most(l->most_tokens, f->block.n_token);
+    l->most_items = em_most(l->most_items, items);
+    l->most_documents = em_most(l->most_documents, f->block.n_document);
+    l->most_listed = em_most(l->most_listed, listed);
+    l->most_bytes = em_most(l->most_bytes, layout_bytes(f->block.n_token, f->block.n_run));
 }
 
 /* The documents of a block behind those of the blocks before. */
@@ -438,7 +433,7 @@ static int by_level(const void *a, const void *b)
 
 static em_status make_room(em_tokens *t, const layout *l)
 {
-    const int64_t n = larger(l->most_items, l->most_documents), items = (n + 7) / 8 * 8;
+    const int64_t n = em_most(l->most_items, l->most_documents), items = (n + 7) / 8 * 8;
     const bool streams = t->scratch >= 0;
     em_status status = EM_OK;
 

@@ -4,11 +4,6 @@
 
 #include <math.h>
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Iterations of phases, at most, with warmup: auto. Updates are made in each of the first OFTEN. */
 enum { MOST_INITIAL = 750, TRIAL = 50, MOST_TRIALS = 3, FIRST_WINDOW = 10, OFTEN = 50 };
 
@@ -44,7 +39,7 @@ int64_t em_warmup_next_window(const em_warmup_plan *plan, int64_t n)
     const int64_t next = n < FIRST_WINDOW ? FIRST_WINDOW : grown > n + 1 ? grown : n + 1;
 
     /* The last window takes the iterations left over when they are less than half of it. */
-    return plan->initial - next < (next - n) / 2 ? plan->initial : least(next, plan->initial);
+    return plan->initial - next < (next - n) / 2 ? plan->initial : em_least(next, plan->initial);
 }
 
 int64_t em_warmup_window_begin(int64_t n)
@@ -69,7 +64,7 @@ int64_t em_warmup_tree_depth_cap(int64_t n)
 
 int64_t em_warmup_updates_often(const em_warmup_plan *plan)
 {
-    return least(OFTEN, plan->initial);
+    return em_least(OFTEN, plan->initial);
 }
 
 em_trajectory em_trajectory_of_time(double time, double jitter)
@@ -114,12 +109,12 @@ em_status em_schedule_create(int64_t warmup, int64_t init_buffer, int64_t term_b
     em_status status;
 
     if (init_buffer == INT64_MIN)
-        init_buffer = least(75, warmup * 15 / 100);
+        init_buffer = em_least(75, warmup * 15 / 100);
     if (term_buffer == INT64_MIN)
-        term_buffer = least(50, warmup / 10);
+        term_buffer = em_least(50, warmup / 10);
     *out = (em_schedule){.warmup = warmup};
-    out->first = least(init_buffer, warmup);
-    out->last = warmup - least(term_buffer, warmup - out->first);
+    out->first = em_least(init_buffer, warmup);
+    out->last = warmup - em_least(term_buffer, warmup - out->first);
     out->n_window = lay_windows(out, size, NULL);
     status = em_allocate(out->n_window, sizeof *out->window_end, &out->window_end);
     if (!status)

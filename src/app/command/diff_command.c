@@ -108,14 +108,6 @@ static em_status compare_variable(diff *d, const char *group, em_reader **reader
     return status;
 }
 
-static int64_t find_variable(em_reader *reader, const char *name)
-{
-    for (int64_t i = 0; i < em_reader_n_variable(reader); i++)
-        if (strcmp(em_reader_variable_at(reader, i)->name, name) == 0)
-            return i;
-    return -1;
-}
-
 static void say_alone(diff *d, const char *what, const char *name, int which)
 {
     printf("%s%s%s: in %s alone\n", what, *what ? " " : "", name, d->path[which]);
@@ -162,7 +154,7 @@ static em_status compare_variables(diff *d, const em_contents_group *group, em_r
     for (int64_t i = 0; !status && i < em_reader_n_variable(reader[0]); i++) {
         const em_reader_variable *v = em_reader_variable_at(reader[0], i);
         const em_contents_array *array = em_contents_array_of(group, v->name);
-        const int64_t pair[] = {i, find_variable(reader[1], v->name)};
+        const int64_t pair[] = {i, em_reader_find(reader[1], v->name)};
 
         if (pair[1] < 0)
             say_alone(d, group->name, v->name, 0);
@@ -172,7 +164,7 @@ static em_status compare_variables(diff *d, const em_contents_group *group, em_r
     }
     for (int64_t i = 0; !status && i < em_reader_n_variable(reader[1]); i++) {
         const char *name = em_reader_variable_at(reader[1], i)->name;
-        if (find_variable(reader[0], name) < 0)
+        if (em_reader_find(reader[0], name) < 0)
             say_alone(d, group->name, name, 1);
     }
     return status;

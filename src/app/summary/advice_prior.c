@@ -27,14 +27,6 @@ static em_status read_array(em_reader *reader, const char *name, int64_t *n, dou
                : EM_OK;
 }
 
-static const em_reader_variable *find_beta(em_reader *reader, int64_t *at)
-{
-    for (*at = 0; *at < em_reader_n_variable(reader); ++*at)
-        if (strcmp(em_reader_variable_at(reader, *at)->name, "beta") == 0)
-            return em_reader_variable_at(reader, *at);
-    return NULL;
-}
-
 static em_status read_means(em_reader *reader, int64_t at, found *f)
 {
     const int64_t n_draw = em_reader_n_chain(reader) * em_reader_n_draw(reader);
@@ -55,8 +47,9 @@ static em_status read_means(em_reader *reader, int64_t at, found *f)
 /* Where all arrays have as many numbers as there are coefficients; else f->mean stays NULL. */
 static em_status read_found(em_reader *reader, found *f)
 {
-    int64_t at, n[4] = {0};
-    const em_reader_variable *beta = find_beta(reader, &at);
+    const int64_t at = em_reader_find(reader, "beta");
+    const em_reader_variable *beta = at < 0 ? NULL : em_reader_variable_at(reader, at);
+    int64_t n[4] = {0};
     em_status status = EM_OK;
 
     if (!beta || em_reader_n_draw(reader) < 1)

@@ -254,10 +254,8 @@ static em_status choose(const char *path, const char *name, em_reader *log_likel
     const int64_t n = em_reader_n_variable(log_likelihood);
     const char *first = em_reader_variable_at(log_likelihood, 0)->name;
 
-    for (*out = 0; name && *out < n; ++*out)
-        if (strcmp(em_reader_variable_at(log_likelihood, *out)->name, name) == 0)
-            return EM_OK;
-    if (name)
+    *out = name ? em_reader_find(log_likelihood, name) : 0;
+    if (*out < 0)
         return em_fail(EM_EUSAGE,
                        "loo: --var %s: no such variable in group log_likelihood of %s, which "
                        "begins with %s",

@@ -177,6 +177,14 @@ const em_reader_variable *em_reader_variable_at(const em_reader *reader, int64_t
     return &reader->variable[i].variable;
 }
 
+int64_t em_reader_find(const em_reader *reader, const char *name)
+{
+    for (int64_t i = 0; i < reader->n_variable; i++)
+        if (strcmp(em_reader_variable_at(reader, i)->name, name) == 0)
+            return i;
+    return -1;
+}
+
 /* Which variables of draws a group has. */
 
 /* Whether the coordinate of an axis has this name. */

@@ -67,6 +67,7 @@ int64_t em_reader_n_draw(const em_reader *reader);
 int64_t em_reader_n_planned(const em_reader *reader);
 int64_t em_reader_n_variable(const em_reader *reader);
 const em_reader_variable *em_reader_variable_at(const em_reader *reader, int64_t i);
+int64_t em_reader_find(const em_reader *reader, const char *name); /* -1: there is none */
 
 /* Elements first .. first + n of variable i for all chains and draws, as
  * out[n][n_chain][n_draw]. Errors: EM_EDATA, EM_EIO, EM_EMEMORY. */

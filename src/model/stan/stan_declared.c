@@ -37,7 +37,7 @@ static const char *past(const char *c)
     return *c ? c + 1 : c;
 }
 
-static size_t word_length(const char *c)
+size_t em_stan_word_length(const char *c)
 {
     size_t n = 0;
 
@@ -48,7 +48,7 @@ static size_t word_length(const char *c)
 
 static bool is_word(const char *c, const char *word)
 {
-    return word_length(c) == strlen(word) && strncmp(c, word, strlen(word)) == 0;
+    return em_stan_word_length(c) == strlen(word) && strncmp(c, word, strlen(word)) == 0;
 }
 
 /* Behind the bracket that closes the one at `c`, or at the end of the text. */
@@ -124,15 +124,15 @@ static em_status read_statement(em_stan_declared *declared, em_stan_block block,
 
     if (is_word(base, "array"))
         base = skip_blanks(skip_brackets(skip_blanks(base + 5)));
-    at = skip_blanks(base + word_length(base));
+    at = skip_blanks(base + em_stan_word_length(base));
     if (at < end && *at == '<')
         at = skip_blanks(past(find_outside(at, ">")));
     if (at < end && (*at == '[' || *at == '('))
         at = skip_blanks(skip_brackets(at));
     type_length = (size_t)(at - start);
-    while (!status && at < end && word_length(at) > 0) {
-        status =
-            add(declared, block, is_word(base, "int"), start, type_length, at, word_length(at));
+    while (!status && at < end && em_stan_word_length(at) > 0) {
+        status = add(declared, block, is_word(base, "int"), start, type_length, at,
+                     em_stan_word_length(at));
         at = find_outside(at, ",;");
         at = *at == ',' ? skip_blanks(at + 1) : end;
     }
@@ -172,7 +172,7 @@ static bool find_block(const char **at, const char **open, const char **close)
 
 static bool are_words(const char *c, const char *first, const char *second)
 {
-    return is_word(c, first) && is_word(skip_blanks(c + word_length(c)), second);
+    return is_word(c, first) && is_word(skip_blanks(c + em_stan_word_length(c)), second);
 }
 
 static bool is_generated(const char *name)

@@ -5,6 +5,7 @@
 #include "emass/status.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 typedef enum em_stan_block {
@@ -42,5 +43,8 @@ em_status em_stan_without_generated(const char *program, char **out);
 /* The declaration of a name in a block; NULL: none. Local. */
 const em_stan_declaration *em_stan_declared_find(const em_stan_declared *declared,
                                                  em_stan_block block, const char *name);
+
+/* How many letters, digits and _ there are from c on. Local. */
+size_t em_stan_word_length(const char *c);
 
 #endif

@@ -50,15 +50,6 @@ static void skip_blanks(const char **at)
         ++*at;
 }
 
-static size_t word_length(const char *c)
-{
-    size_t n = 0;
-
-    while (isalnum((unsigned char)c[n]) || c[n] == '_')
-        n++;
-    return n;
-}
-
 /* ---------------------------------------------------------------- lengths */
 
 /* A scalar of the data that is an int. */
@@ -83,7 +74,7 @@ static double read_operand(const char **at, const em_stan_data *data)
 
     skip_blanks(at);
     start = *at;
-    length = word_length(start);
+    length = em_stan_word_length(start);
     *at += length;
     if (length == 0)
         return NAN;
@@ -139,7 +130,7 @@ static bool read_lengths(const char **at, const em_stan_data *data, shape *out)
 static const type *find_type(const char *name)
 {
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        if (word_length(name) == strlen(types[i].name) &&
+        if (em_stan_word_length(name) == strlen(types[i].name) &&
             strncmp(name, types[i].name, strlen(types[i].name)) == 0)
             return &types[i];
     return NULL;
@@ -164,7 +155,7 @@ static bool read_declaration(const char *at, const em_stan_data *data, shape *ou
 
     out->n = 0;
     skip_blanks(&at);
-    if (word_length(at) == 5 && strncmp(at, "array", 5) == 0) {
+    if (em_stan_word_length(at) == 5 && strncmp(at, "array", 5) == 0) {
         at += 5;
         if (!read_lengths(&at, data, out))
             return false;

@@ -1,19 +1,10 @@
 #include "run/config/run_plan.h"
 
 #include "adaptation/adaptation.h"
+#include "base/memory.h"
 #include "run/config/stop_rule.h"
 
 #include <math.h>
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
 
 /* HDF5 takes time and memory by the chunk, so that a chain of usual length is one. */
 enum { LONG_CHUNK = 1 << 14 };
@@ -27,12 +18,12 @@ static const int64_t watched_bytes = INT64_C(1) << 30;
 static em_watch plan_watch(int64_t n_chain, int64_t n_draw, em_width width)
 {
     const int64_t every = (n_chain * n_draw + MOST_VALUES - 1) / MOST_VALUES;
-    em_watch watch = {.every = most(1, least(every, n_draw / LEAST_ROWS))};
+    em_watch watch = {.every = em_most(1, em_least(every, n_draw / LEAST_ROWS))};
 
     watch.n_row = n_draw / watch.every;
     watch.width =
-        least(width.watched, watched_bytes / (n_chain * watch.n_row * (int64_t)sizeof(double)));
-    watch.n_parameter = least(width.parameters, watch.width);
+        em_least(width.watched, watched_bytes / (n_chain * watch.n_row * (int64_t)sizeof(double)));
+    watch.n_parameter = em_least(width.parameters, watch.width);
     return watch;
 }
 
@@ -49,7 +40,7 @@ static int64_t most_room_of(const em_config *config)
 
     if (!config->stop.until_done)
         return run->draws;
-    return least(run->draws, most(USUAL_ROOM, 2 * (((int64_t)wanted + 1) / 2)));
+    return em_least(run->draws, em_most(USUAL_ROOM, 2 * (((int64_t)wanted + 1) / 2)));
 }
 
 /* Checks that sizes in bytes fit the integers of HDF5 and ours. */
@@ -73,7 +64,7 @@ static int64_t plan_buffer(int64_t n_chain, int64_t flush_every, int64_t width)
 {
     enum { MOST_DRAWS = 1000, MOST_WAITING = 1 << 20 };
 
-    return most(flush_every, least(MOST_DRAWS, MOST_WAITING / (n_chain * width)));
+    return em_most(flush_every, em_least(MOST_DRAWS, MOST_WAITING / (n_chain * width)));
 }
 
 int64_t em_plan_sampler_warmup(const em_config *config, int i)
@@ -92,7 +83,7 @@ em_status em_plan_create(const em_config *config, em_width width, em_plan *plan)
     const em_stop_options *stop = &config->stop;
     const int64_t room = most_room_of(config);
     const int64_t first_room =
-        stop->until_done ? least(room, stop->consecutive * stop->check_every) : room;
+        stop->until_done ? em_least(room, stop->consecutive * stop->check_every) : room;
     int64_t warmup = 0;
 
     if (run->superchains > 0 && run->chains % run->superchains != 0)
@@ -100,9 +91,9 @@ em_status em_plan_create(const em_config *config, em_width width, em_plan *plan)
                        "%s: run.superchains: found %lld, expected a divisor of the %lld chains",
                        config->path, (long long)run->superchains, (long long)run->chains);
     for (int i = 0; i < config->n_kernel; i++)
-        warmup = most(warmup, em_adapt_most_warmup(config->kernel[i].mass, config->kernel[i].ops,
-                                                   config->kernel[i].options,
-                                                   em_plan_sampler_warmup(config, i)));
+        warmup = em_most(warmup, em_adapt_most_warmup(config->kernel[i].mass, config->kernel[i].ops,
+                                                      config->kernel[i].options,
+                                                      em_plan_sampler_warmup(config, i)));
     if (config->temper.on)
         warmup = em_tempering_most_warmup(run->warmup);
     *plan = (em_plan){
@@ -118,7 +109,7 @@ em_status em_plan_create(const em_config *config, em_width width, em_plan *plan)
         .n_warmup_draw = config->output.save_warmup ? warmup / run->thin : 0,
         .flush_every = config->output.flush_every,
         .buffer = plan_buffer(run->chains, config->output.flush_every, width.all),
-        .chunk = most(config->output.flush_every, LONG_CHUNK),
+        .chunk = em_most(config->output.flush_every, LONG_CHUNK),
         .check_every = stop->check_every,
         .has_stop_rule = em_has_stop_rule(stop),
         .width = width,
@@ -143,11 +134,12 @@ static int64_t next_multiple(int64_t origin, int64_t step, int64_t done)
 int64_t em_plan_next_stop(const em_plan *plan, int64_t done)
 {
     if (done < plan->warmup)
-        return least(plan->warmup, next_multiple(0, plan->flush_every * plan->first_thin, done));
-    return least(plan->total,
-                 least(plan->warmup + plan->n_draw * plan->thin,
-                       least(next_multiple(plan->warmup, plan->flush_every * plan->thin, done),
-                             next_multiple(plan->warmup, plan->check_every * plan->thin, done))));
+        return em_least(plan->warmup, next_multiple(0, plan->flush_every * plan->first_thin, done));
+    return em_least(
+        plan->total,
+        em_least(plan->warmup + plan->n_draw * plan->thin,
+                 em_least(next_multiple(plan->warmup, plan->flush_every * plan->thin, done),
+                          next_multiple(plan->warmup, plan->check_every * plan->thin, done))));
 }
 
 /* A file that is filled to this share at the end of a run stays as it is. */

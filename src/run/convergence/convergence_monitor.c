@@ -39,11 +39,6 @@ enum { BATCH = 1 << 22, OWN_BATCH = 1 << 16 };
  * share one: more would spend their time on messages. */
 enum { PART = 1 << 14, MOST_PARTS = 64 };
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Numbers of the shard that has the most: for so many are batches gathered everywhere. */
 static int64_t widest(const em_monitor *monitor)
 {
@@ -358,7 +353,7 @@ static em_status look_at(em_monitor *monitor, int64_t first, int64_t end, int64_
     em_status status = EM_OK;
 
     for (; !status && first < end; first += most) {
-        batch b = batch_of(monitor, first, least(most, end - first), n_row, monitor->n_part);
+        batch b = batch_of(monitor, first, em_least(most, end - first), n_row, monitor->n_part);
         status = gather_batch(monitor, &b);
         if (!status)
             status = em_agree(worst_of(monitor, &b, thorough, worst));
@@ -377,7 +372,7 @@ static void end_check(em_monitor *monitor)
 em_status em_monitor_check(em_monitor *monitor, int64_t n_draw, bool thorough, em_convergence *out)
 {
     const int64_t n_row = n_draw / monitor->watch.every, all = widest(monitor);
-    const int64_t n_first = monitor->n_part > 1 ? all : least(monitor->watch.n_parameter, all);
+    const int64_t n_first = monitor->n_part > 1 ? all : em_least(monitor->watch.n_parameter, all);
     const bool rule = em_has_stop_rule(monitor->stop);
     const bool may_end = monitor->times_met + 1 >= monitor->stop->consecutive;
     double worst[2] = {-INFINITY, -INFINITY};

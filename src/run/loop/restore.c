@@ -6,11 +6,6 @@
 
 #include <string.h>
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Numbers of one draw. */
 static int64_t width_of(em_reader *reader)
 {
@@ -129,7 +124,7 @@ static em_status copy_group(em_output *output, const char *path, const char *nam
     double *rows = NULL;
     em_status status = em_agree(em_reader_open(path, name, &reader));
     const int64_t step = status || is_warmup ? 1 : step_of(reader, output->plan);
-    const int64_t block = least(n_draw, block_of(output, to->width * step));
+    const int64_t block = em_least(n_draw, block_of(output, to->width * step));
 
     if (!status)
         status =

@@ -1,13 +1,9 @@
 #include "sampler/stochastic/coordinate_block.h"
 
+#include "base/memory.h"
 #include "mass/moments.h"
 
 #include <string.h>
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 /* Pieces of a row. */
 static int64_t across(const em_coordinate_blocks *pieces)
@@ -22,7 +18,7 @@ em_coordinate_blocks em_coordinate_blocks_of(const em_step_context *context, con
 
     if (!whole) {
         pieces.rows = block->stride > EM_MOST_OF_PIECE ? 1 : EM_MOST_OF_PIECE / block->stride;
-        pieces.columns = least(block->stride, EM_MOST_OF_PIECE);
+        pieces.columns = em_least(block->stride, EM_MOST_OF_PIECE);
         pieces.end = (block->n_chain + pieces.rows - 1) / pieces.rows * across(&pieces);
     }
     if (context->home)
@@ -35,8 +31,8 @@ static int64_t begin_of(const em_coordinate_blocks *pieces, int64_t number)
 {
     const int64_t n = across(pieces), stride = pieces->block->stride;
 
-    return least(number / n * pieces->rows * stride + number % n * pieces->columns,
-                 pieces->block->n_chain * stride);
+    return em_least(number / n * pieces->rows * stride + number % n * pieces->columns,
+                    pieces->block->n_chain * stride);
 }
 
 em_span em_coordinate_blocks_span(const em_coordinate_blocks *pieces)
@@ -64,7 +60,7 @@ static void fetch_next(const em_coordinate_blocks *pieces, const em_block *block
                        bool extra)
 {
     const int64_t size = pieces->rows * pieces->columns, all = block->n_chain * block->stride;
-    const int64_t end = least(at + 2 * size, all);
+    const int64_t end = em_least(at + 2 * size, all);
 
     fetch(block->theta, at + size, end);
     fetch(block->momentum, at + size, end);
@@ -92,7 +88,7 @@ static void begin_piece(const em_coordinate_blocks *pieces, em_coordinate_block 
         context->thermostat_mass ? context->thermostat_mass + chain : NULL;
     *b = *block;
     b->first = first;
-    b->n_chain = least(pieces->rows, block->n_chain - chain);
+    b->n_chain = em_least(pieces->rows, block->n_chain - chain);
     b->chain = block->chain + chain;
     b->theta = block->theta + at;
     b->momentum = block->momentum + at;
@@ -103,7 +99,7 @@ static void begin_piece(const em_coordinate_blocks *pieces, em_coordinate_block 
     fetch_next(pieces, block, at, in_rows);
     if (pieces->columns == block->stride)
         return;
-    b->dim = least(pieces->columns, block->dim - first);
+    b->dim = em_least(pieces->columns, block->dim - first);
     b->stride = em_stride(b->dim);
     b->n_extra = in_rows ? b->stride : block->n_extra;
     out->head = em_mass_piece(context->mass[chain], first, b->dim);

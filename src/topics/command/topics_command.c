@@ -61,15 +61,6 @@ static const char help[] =
 
 /* ---------------------------------------------------------------- the file */
 
-/* Number of a variable; -1: there is none. */
-static int64_t find(em_reader *reader, const char *name)
-{
-    for (int64_t i = 0; i < em_reader_n_variable(reader); i++)
-        if (strcmp(em_reader_variable_at(reader, i)->name, name) == 0)
-            return i;
-    return -1;
-}
-
 static em_status read_averages(em_reader *reader, int64_t i, int64_t n_chain, double **out)
 {
     const int64_t size = em_reader_variable_at(reader, i)->size;
@@ -92,7 +83,7 @@ static em_status copy_word(const char *label, char **out)
 /* What is not there is left NULL. */
 static em_status read_if_any(em_reader *reader, const char *name, int64_t n_chain, double **out)
 {
-    const int64_t i = find(reader, name);
+    const int64_t i = em_reader_find(reader, name);
 
     return i < 0 ? EM_OK : read_averages(reader, i, n_chain, out);
 }
@@ -114,7 +105,8 @@ static em_status read_scores(em_topics *t, em_reader *reader)
 
 static em_status read_topics(em_topics *t, em_reader *reader)
 {
-    const int64_t phi = find(reader, "phi"), share = find(reader, "topic_share");
+    const int64_t phi = em_reader_find(reader, "phi"),
+                  share = em_reader_find(reader, "topic_share");
     em_status status;
 
     if (phi < 0 || share < 0 || em_reader_variable_at(reader, phi)->n_axes != 2 ||
