@@ -7,11 +7,6 @@
 #include "mass/moments.h"
 #include "math/linalg.h"
 
-static int64_t size(em_structure structure, int64_t dim)
-{
-    return 1 + em_moments_size(structure, dim);
-}
-
 static void observe(em_structure structure, int64_t dim, const em_observation *sample,
                     double *accumulator)
 {
@@ -48,7 +43,7 @@ const em_estimator_ops em_gradient = {
     .doc = "inverse second moment of the gradients of the log density",
     .source = "E[g g^T] is the Fisher information of a Gaussian target",
     .windowed = true,
-    .size = size,
+    .size = em_moments_with_count,
     .observe = observe,
     .estimate = estimate,
 };

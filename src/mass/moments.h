@@ -13,6 +13,9 @@
  * lower triangle of the sum of products [dim (dim + 1) / 2] (dense). */
 int64_t em_moments_size(em_structure structure, int64_t dim);
 
+/* The same with a count before them: the accumulators of most estimators. */
+int64_t em_moments_with_count(em_structure structure, int64_t dim);
+
 /* Adds x to the moments. */
 void em_moments_add(em_structure structure, int64_t dim, const double *x, double *moments);
 

@@ -18,11 +18,6 @@
 #include <math.h>
 #include <string.h>
 
-static int64_t size(em_structure structure, int64_t dim)
-{
-    return 1 + em_moments_size(structure, dim);
-}
-
 static void observe(em_structure structure, int64_t dim, const em_observation *sample,
                     double *accumulator)
 {
@@ -105,7 +100,7 @@ const em_estimator_ops em_momentum = {
     .doc = "inverse second moment of the momenta, as in the papers; learns nothing from exact "
            "gradients",
     .source = "Roychowdhury & Parthasarathy 2017, Algorithm 1 and eq 5",
-    .size = size,
+    .size = em_moments_with_count,
     .observe = observe,
     .estimate = estimate,
     .deviation = deviation,

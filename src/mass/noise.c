@@ -14,11 +14,6 @@
 
 static const double ridge = 1e-3;
 
-static int64_t size(em_structure structure, int64_t dim)
-{
-    return 1 + em_moments_size(structure, dim);
-}
-
 static void observe(em_structure structure, int64_t dim, const em_observation *sample,
                     double *accumulator)
 {
@@ -55,7 +50,7 @@ const em_estimator_ops em_noise_covariance = {
     .windowed = true,
     .noise = true,
     .keeps_determinant = true,
-    .size = size,
+    .size = em_moments_with_count,
     .observe = observe,
     .estimate = estimate,
 };

@@ -4,11 +4,6 @@
 #include "mass/estimator.h"
 #include "mass/moments.h"
 
-static int64_t size(em_structure structure, int64_t dim)
-{
-    return 1 + em_moments_size(structure, dim);
-}
-
 static void observe(em_structure structure, int64_t dim, const em_observation *sample,
                     double *accumulator)
 {
@@ -44,7 +39,7 @@ const em_estimator_ops em_variance = {
     .doc = "covariance of the draws, shrunk as in Stan",
     .source = "Stan reference manual, covariance adaptation",
     .windowed = true,
-    .size = size,
+    .size = em_moments_with_count,
     .observe = observe,
     .recentre = recentre,
     .estimate = estimate,

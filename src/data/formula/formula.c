@@ -67,11 +67,6 @@ static int64_t place_of(int64_t n, const em_term *term, const em_term *one)
     return -1;
 }
 
-bool em_formula_has(const em_formula *formula, const em_term *term)
-{
-    return term->n == 0 ? formula->intercept : place_of(formula->n_term, formula->term, term) >= 0;
-}
-
 static em_status add(const reading *r, sum *to, const em_term *term)
 {
     em_status status;

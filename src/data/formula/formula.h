@@ -49,7 +49,4 @@ typedef struct em_formula_columns {
 em_status em_formula_parse(const char *text, const em_formula_columns *columns, em_formula *out);
 void em_formula_release(em_formula *formula);
 
-/* Whether the term is there; n 0: the intercept. Local. */
-bool em_formula_has(const em_formula *formula, const em_term *term);
-
 #endif
