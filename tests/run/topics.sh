@@ -140,6 +140,27 @@ mixes() { # [OPTION...] two topics a document, about seven to three: mixtures su
         held += top + second
     } END { exit bad || NR != 61 || held / 60 < 0.8 }' mixtures.csv
 }
+words_csv() { # five topics of twelve words, whose probabilities fall; the first line names the columns
+    "$emass" topics whole.h5 --words 12 --csv | awk -F, 'NR == 1 { bad += $0 != "topic,share,npmi,chains,word,probability" }
+        NR > 1 { if ($1 == last && $6 > p) bad++
+            last = $1; p = $6; n[$1]++; bad += NF != 6 || $4 != 2 }
+        END { for (k in n) bad += n[k] != 12; exit bad || NR != 61 }'
+}
+files_of_tables() { # mixtures as they are printed, topics whose probabilities sum to one; a file is not replaced
+    local status=0
+    "$emass" topics whole.h5 --documents test.ldac >mixtures.csv && "$emass" topics whole.h5 --documents test.ldac --output mixtures.h5 &&
+        "$emass" topics whole.h5 --output topics.h5 && h5dump -w 0 -y -d /table/value topics.h5 | tr -d ' ' | grep '^[0-9]' |
+        awk -F, '{ sum = 0; for (i = 1; i <= 60; i++) sum += $i; bad += NF < 60 || sum < 0.999 || sum > 1.001 }
+            END { exit bad || NR != 5 }' &&
+        h5dump -w 0 -y -d /table/value mixtures.h5 | tr -d ' ' | grep '^[0-9]' >rows.txt &&
+        awk -F, 'NR == FNR { if (FNR > 1) for (i = 2; i <= NF; i++) x[++n] = $i; next }
+            { for (i = 1; i <= 5; i++) if ((x[++m] - $i) ^ 2 > 1e-10) bad++ } END { exit bad || m != n || n != 300 }' mixtures.csv rows.txt ||
+        return 1
+    "$emass" topics whole.h5 --documents test.ldac --output mixtures.h5 2>said.txt || status=$?
+    [ "$status" = 2 ] && grep -q 'mixtures.h5: found a file' said.txt && ! ls mixtures.h5.*.part 2>/dev/null || return 1
+    "$emass" topics whole.h5 --csv --html x.html 2>said.txt || status=$?
+    [ "$status" = 2 ] && grep -q 'found two of' said.txt && [ ! -e x.html ]
+}
 page() { # all topics, both traces, and nothing from elsewhere; only a page of the kind is replaced
     local status=0
     "$emass" topics whole.h5 --html page.html >said.txt && [ ! -s said.txt ] &&
@@ -249,6 +270,12 @@ no_topics() { # one line, status 2
 }
 printf '%s\n' 'model: {name: banana}' 'run: {chains: 1, warmup: 20, draws: 10}' >other.yaml
 check 'a line for each topic, found by both chains' tells_topics
+check 'words and probabilities as CSV' words_csv
+if command -v h5dump >/dev/null; then
+    check 'mixtures and topics as HDF5 tables' files_of_tables
+else
+    skip 'mixtures and topics as HDF5 tables' 'no h5dump'
+fi
 check 'mixtures of new documents' mixes
 check 'and by the own Gibbs of the model' mixes --fold-in gibbs
 check 'both scores, with their definitions' both_scores

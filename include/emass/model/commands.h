@@ -1,11 +1,12 @@
 /*
  * Capability `commands`: commands of the program that belong to a model, as `emass topics` does to
  * topic models. A command has one file of a finished run as its argument, and options by a table of
- * fields (emass/field.h): field `words` is --words N. The program has the commands of built-in
+ * fields (emass/field.h): field `words` is --words N, and a field that is true or false is --csv,
+ * without a value. The program has the commands of built-in
  * models only, because a plug-in is not loaded before a config names it.
  *
  * Example commands:
- *     // emass say FILE.h5 [--loudly BOOL]
+ *     // emass say FILE.h5 [--loudly]
  *     typedef struct { bool loudly; } options;
  *     static const em_field fields[] = {
  *         EM_BOOL(options, loudly, .fallback = "false", .doc = "with an exclamation mark"), {0}};
@@ -16,7 +17,7 @@
  *         return EM_OK;
  *     }
  *     static const em_model_command command = {
- *         .name = "say", .help = "usage: emass say FILE.h5 [--loudly BOOL]\n",
+ *         .name = "say", .help = "usage: emass say FILE.h5 [--loudly]\n",
  *         .options_size = sizeof(options), .fields = fields, .run = say};
  *     static em_status density(const void *none, const double *theta, double *log_p,
  *                              double *gradient)

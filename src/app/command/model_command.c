@@ -42,11 +42,14 @@ static em_status read_arguments(const em_model_command *command, int argc, const
                                 char **path, void *options)
 {
     struct poptOption table[MOST_OPTIONS + 1] = {POPT_TABLEEND};
-    char *text[MOST_OPTIONS] = {NULL}, title[64];
-    int n = 0;
+    char *text[MOST_OPTIONS] = {NULL}, yes[] = "true", title[64];
+    int n = 0, flag[MOST_OPTIONS] = {0};
 
     for (const em_field *f = command->fields; f && f->name && n < MOST_OPTIONS; f++, n++)
-        table[n] = (struct poptOption){f->name, 0, POPT_ARG_STRING, &text[n], 0, f->doc, "VALUE"};
+        table[n] =
+            f->type == EM_FIELD_BOOL
+                ? (struct poptOption){f->name, 0, POPT_ARG_NONE, &flag[n], 0, f->doc, NULL}
+                : (struct poptOption){f->name, 0, POPT_ARG_STRING, &text[n], 0, f->doc, "VALUE"};
     snprintf(title, sizeof title, "emass %s", command->name);
     poptContext context = poptGetContext(title, argc, argv, table, 0);
     em_status status = em_arguments_check(context, command->name, poptGetNextOpt(context));
@@ -54,7 +57,8 @@ static em_status read_arguments(const em_model_command *command, int argc, const
         status = em_arguments_only(context, command->name, "one file", path);
     for (int i = 0; i < n; i++) {
         if (!status)
-            status = read_option(command->name, &command->fields[i], text[i], options);
+            status =
+                read_option(command->name, &command->fields[i], flag[i] ? yes : text[i], options);
         free(text[i]);
     }
     poptFreeContext(context);
