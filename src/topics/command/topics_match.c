@@ -1,9 +1,9 @@
 /* Which topics of several chains are the same, and their averages. */
 #include "base/memory.h"
 #include "math/assignment.h"
+#include "math/linalg.h"
 #include "topics/command/topics_page.h"
 
-#include <cblas.h>
 #include <math.h>
 #include <string.h>
 
@@ -17,16 +17,6 @@ static void take_roots(int64_t n, const float *p, float *root)
         root[i] = sqrtf(p[i]);
 }
 
-/* overlap[a * n_topic + b] of all topics a and of `block` topics b, by their roots. */
-static void multiply(const em_topics *t, const float *a, const float *b, int64_t block,
-                     float *overlap)
-{
-    const int n_word = (int)t->n_word, n_topic = (int)t->n_topic;
-
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n_topic, (int)block, n_word, 1, a, n_word,
-                b, n_word, 0, overlap, n_topic);
-}
-
 em_status em_topic_overlaps(const em_topics *t, float *overlap)
 {
     const int64_t size = t->n_topic * t->n_word;
@@ -35,7 +25,7 @@ em_status em_topic_overlaps(const em_topics *t, float *overlap)
 
     if (!status) {
         take_roots(size, t->mean, root);
-        multiply(t, root, root, t->n_topic, overlap);
+        em_multiply_rows(t->n_topic, t->n_word, t->n_topic, root, root, overlap, t->n_topic);
     }
     em_release(&root);
     return status;
@@ -83,7 +73,7 @@ static em_status match_chain(const em_topics *t, int64_t c, matching *m)
                                   m->block);
         if (!status) {
             take_roots(block * t->n_word, m->block, m->block);
-            multiply(t, m->root, m->block, block, m->overlap + first);
+            em_multiply_rows(n, t->n_word, block, m->root, m->block, m->overlap + first, n);
         }
     }
     for (int64_t i = 0; !status && i < n * n; i++)

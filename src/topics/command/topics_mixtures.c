@@ -55,7 +55,7 @@ static em_status close_table(table_file *file, em_status status)
 }
 
 static em_status put_row(const table_file *file, int64_t row, int64_t n, const float *value,
-                           double *room)
+                         double *room)
 {
     for (int64_t j = 0; j < n; j++)
         room[j] = value[j];
