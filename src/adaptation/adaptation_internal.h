@@ -226,12 +226,6 @@ static inline double *em_accumulators(const em_adapt *adapt, int64_t chain, int6
     return adapt->accumulator + (chain * adapt->n_segment + segment) * adapt->n_accumulator;
 }
 
-/* Where the sums of a thermostat are among the accumulators of a chain. Local. */
-static inline int64_t em_thermostat_sums(const em_adapt *adapt)
-{
-    return adapt->n_accumulator - 2;
-}
-
 /* Gives every chain the mass and step size of its pool. Local. */
 void em_publish_to_chains(em_adapt *adapt);
 
@@ -240,10 +234,6 @@ em_step_context em_adapt_context(const em_adapt *adapt, em_posterior *posterior,
 
 /* Iterations until the chains of a pool have s_count samples together. Local. */
 int64_t em_e_step_length(const em_adapt *adapt);
-
-/* Adds a sample of chain `chain` of this rank, a position as it is, to its accumulators. Local. */
-void em_add_sample(const em_adapt *adapt, int64_t chain, const em_observation *sample,
-                   double *accumulator);
 
 /* Whether the state of a chain of this rank is a sample: its gradients are finite. Local. */
 bool em_is_sample(const em_adapt *adapt, const em_block *block, int64_t chain);
@@ -297,11 +287,6 @@ double em_final_step_size(const em_adapt *adapt, const em_pool *pool);
 
 /* ---------------------------------------------------------------- phases */
 
-/* Whether warmup has an initial phase and those after it with these options, and which trajectories
- * it ends with. Local. */
-bool em_warmup_has_phases(const em_mass_options *options, const em_sampler_ops *sampler,
-                          const em_sampler_options *sampler_options, em_trajectory *drawn);
-
 /* Iterations done when the current phase ends, as known now. The next update after `done` that it
  * needs besides those of the step size. Local. */
 int64_t em_phase_ends_at(const em_adapt *adapt);
@@ -329,9 +314,6 @@ void em_drop_segments(em_adapt *adapt);
  */
 em_status em_reinitialise_chains(em_adapt *adapt, em_block *block,
                                  const em_log_density_window *window, int64_t done);
-
-/* Drops what local chain `c` has added so far: it is no sample of the target. Local. */
-void em_forget_chain(em_adapt *adapt, int64_t c, int64_t done);
 
 /* Rows of the table: see em_phase. */
 em_status em_initial_observe(em_adapt *adapt, const em_block *block, int64_t iteration);

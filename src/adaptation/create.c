@@ -7,28 +7,19 @@
 #include <math.h>
 #include <string.h>
 
-/* Memory that is released with the engine: an array of `count`, and where its address goes. */
-typedef struct owned {
-    void *out;
-    int64_t count;
-    size_t size;
-} owned;
-
-#define ARRAY(pointer, count)                                                                      \
-    {                                                                                              \
-        &(pointer), count, sizeof *(pointer)                                                       \
-    }
 #define ALLOCATE(adapt, ...)                                                                       \
-    allocate(adapt, sizeof((owned[]){__VA_ARGS__}) / sizeof(owned), (owned[]){__VA_ARGS__})
+    allocate(adapt, sizeof((em_new_array[]){__VA_ARGS__}) / sizeof(em_new_array),                  \
+             (em_new_array[]){__VA_ARGS__})
 
-static em_status allocate(em_adapt *adapt, size_t n, const owned *array)
+/* Allocates memory that is released with the engine. */
+static em_status allocate(em_adapt *adapt, size_t n, const em_new_array *array)
 {
     em_status status = EM_OK;
 
     for (size_t i = 0; !status && i < n; i++) {
-        status = em_allocate(array[i].count, array[i].size, array[i].out);
+        status = em_allocate(array[i].count, array[i].size, array[i].array);
         if (!status)
-            memcpy(&adapt->owned[adapt->n_owned++], array[i].out, sizeof(void *));
+            memcpy(&adapt->owned[adapt->n_owned++], array[i].array, sizeof(void *));
     }
     return status;
 }
@@ -64,7 +55,7 @@ static double first_thermostat_mass(const em_adapt *adapt, const em_sampler_ops 
 
 static em_status create_pools(em_adapt *adapt, const em_sampler_ops *sampler)
 {
-    em_status status = ALLOCATE(adapt, ARRAY(adapt->pools, adapt->n_pool));
+    em_status status = ALLOCATE(adapt, EM_ARRAY(adapt->pools, adapt->n_pool));
 
     for (int64_t i = 0; !status && i < adapt->n_pool; i++) {
         em_pool *pool = &adapt->pools[i];
@@ -73,9 +64,8 @@ static em_status create_pools(em_adapt *adapt, const em_sampler_ops *sampler)
         pool->thermostat_mass = first_thermostat_mass(adapt, sampler);
         status = em_mass_identity_of(&adapt->form, &pool->mass);
         if (!status)
-            status = em_allocate(adapt->dim, sizeof(double), &pool->centre);
-        if (!status)
-            status = em_allocate(adapt->most_m_steps, sizeof *pool->m_step, &pool->m_step);
+            status = em_allocate_all(EM_ARRAY(pool->centre, adapt->dim),
+                                     EM_ARRAY(pool->m_step, adapt->most_m_steps));
     }
     return status;
 }
@@ -92,13 +82,13 @@ static em_status allocate_work(em_adapt *adapt)
     if (adapt->thermostat)
         adapt->n_accumulator += 2;
     status = ALLOCATE(
-        adapt, ARRAY(adapt->chain_mass, n), ARRAY(adapt->chain_step, n),
-        ARRAY(adapt->chain_thermostat, n), ARRAY(adapt->acceptance, n), ARRAY(adapt->probe, n),
-        ARRAY(adapt->gradients, n), ARRAY(adapt->step_factor, n),
-        ARRAY(adapt->outlying, em_grid_n_chain(adapt->grid)),
-        ARRAY(adapt->accumulator, n * adapt->n_segment * adapt->n_accumulator),
-        ARRAY(adapt->pooled, adapt->n_accumulator), ARRAY(adapt->sample, 2 * adapt->stride),
-        ARRAY(adapt->estimate, adapt->form.ops->size(&adapt->form)));
+        adapt, EM_ARRAY(adapt->chain_mass, n), EM_ARRAY(adapt->chain_step, n),
+        EM_ARRAY(adapt->chain_thermostat, n), EM_ARRAY(adapt->acceptance, n),
+        EM_ARRAY(adapt->probe, n), EM_ARRAY(adapt->gradients, n), EM_ARRAY(adapt->step_factor, n),
+        EM_ARRAY(adapt->outlying, em_grid_n_chain(adapt->grid)),
+        EM_ARRAY(adapt->accumulator, n * adapt->n_segment * adapt->n_accumulator),
+        EM_ARRAY(adapt->pooled, adapt->n_accumulator), EM_ARRAY(adapt->sample, 2 * adapt->stride),
+        EM_ARRAY(adapt->estimate, adapt->form.ops->size(&adapt->form)));
     for (int64_t c = 0; !status && c < n; c++)
         adapt->step_factor[c] = 1;
     return status;
@@ -156,8 +146,10 @@ static em_status create_window(em_adapt *adapt)
 
 /* ---------------------------------------------------------------- the schedule */
 
-bool em_warmup_has_phases(const em_mass_options *options, const em_sampler_ops *sampler,
-                          const em_sampler_options *sampler_options, em_trajectory *drawn)
+/* Whether warmup has an initial phase and those after it with these options, and which trajectories
+ * it ends with. */
+static bool warmup_has_phases(const em_mass_options *options, const em_sampler_ops *sampler,
+                              const em_sampler_options *sampler_options, em_trajectory *drawn)
 {
     const em_estimator_ops *estimator = em_estimators[options->estimator];
 
@@ -179,27 +171,27 @@ static int64_t count_windows(const em_warmup_plan *plan)
 static em_status create_initial_phase(em_adapt *adapt)
 {
     const int64_t n = adapt->n_local_chain;
-    em_status status = ALLOCATE(adapt, ARRAY(adapt->initial, 1));
+    em_status status = ALLOCATE(adapt, EM_ARRAY(adapt->initial, 1));
 
     if (status)
         return status;
     adapt->initial->end = adapt->plan->initial;
     adapt->initial->window = em_warmup_next_window(adapt->plan, 0);
-    status = ALLOCATE(adapt, ARRAY(adapt->initial->history, n * adapt->plan->initial),
-                      ARRAY(adapt->initial->since, n));
+    status = ALLOCATE(adapt, EM_ARRAY(adapt->initial->history, n * adapt->plan->initial),
+                      EM_ARRAY(adapt->initial->since, n));
     if (!status && em_grid_n_chain(adapt->grid) >= EM_MANY_CHAINS)
-        status = ALLOCATE(adapt, ARRAY(adapt->tree_depth, 1));
+        status = ALLOCATE(adapt, EM_ARRAY(adapt->tree_depth, 1));
     if (status || !adapt->tree_depth)
         return status;
     adapt->tree_depth->cap = EM_FIRST_DEPTH;
-    return ALLOCATE(adapt, ARRAY(adapt->tree_depth->count, n * EM_DEPTHS));
+    return ALLOCATE(adapt, EM_ARRAY(adapt->tree_depth->count, n * EM_DEPTHS));
 }
 
 static em_status create_length_search(em_adapt *adapt, const em_trajectory *drawn)
 {
     const int64_t n = adapt->n_local_chain, dim = adapt->dim;
     const int64_t n_lag = adapt->plan->searches_length ? n * em_lag_size(dim) : 0;
-    em_status status = ALLOCATE(adapt, ARRAY(adapt->search, 1));
+    em_status status = ALLOCATE(adapt, EM_ARRAY(adapt->search, 1));
 
     if (status)
         return status;
@@ -208,14 +200,14 @@ static em_status create_length_search(em_adapt *adapt, const em_trajectory *draw
     search->drawn.time = adapt->plan->time;
     search->kept = search->drawn;
     search->kept_averaging.target = adapt->sampler_options->target_accept;
-    return ALLOCATE(adapt, ARRAY(search->statistics, n), ARRAY(search->lag, n_lag),
-                    ARRAY(search->kept_r, dim), ARRAY(search->tried_r, dim));
+    return ALLOCATE(adapt, EM_ARRAY(search->statistics, n), EM_ARRAY(search->lag, n_lag),
+                    EM_ARRAY(search->kept_r, dim), EM_ARRAY(search->tried_r, dim));
 }
 
 /* The schedule with an initial phase. */
 static em_status plan_phases(em_adapt *adapt, const em_trajectory *drawn, int64_t config_warmup)
 {
-    em_status status = ALLOCATE(adapt, ARRAY(adapt->plan, 1));
+    em_status status = ALLOCATE(adapt, EM_ARRAY(adapt->plan, 1));
 
     if (status)
         return status;
@@ -236,7 +228,7 @@ static em_status plan_phases(em_adapt *adapt, const em_trajectory *drawn, int64_
 static em_status plan_windows(em_adapt *adapt)
 {
     const em_mass_options *options = adapt->options;
-    em_status status = ALLOCATE(adapt, ARRAY(adapt->windows, 1));
+    em_status status = ALLOCATE(adapt, EM_ARRAY(adapt->windows, 1));
 
     if (status)
         return status;
@@ -278,7 +270,7 @@ static em_status set_up(em_adapt *adapt, const em_sampler_ops *sampler, int64_t 
 {
     em_trajectory drawn;
     const bool has_phases =
-        em_warmup_has_phases(adapt->options, sampler, adapt->sampler_options, &drawn);
+        warmup_has_phases(adapt->options, sampler, adapt->sampler_options, &drawn);
     em_status status = check_rules(adapt, sampler);
 
     if (!status && !has_phases)
@@ -357,8 +349,7 @@ void em_adapt_destroy(em_adapt **out)
         return;
     for (int64_t i = 0; adapt->pools && i < adapt->n_pool; i++) {
         em_mass_destroy(&adapt->pools[i].mass);
-        em_release(&adapt->pools[i].centre);
-        em_release(&adapt->pools[i].m_step);
+        em_release_all(&adapt->pools[i].centre, &adapt->pools[i].m_step);
     }
     if (adapt->windows)
         em_schedule_destroy(&adapt->windows->schedule);
@@ -400,7 +391,7 @@ int64_t em_adapt_most_warmup(const em_mass_options *options, const em_sampler_op
 
     if (warmup != INT64_MIN)
         return warmup;
-    return em_warmup_has_phases(options, sampler, sampler_options, &drawn)
+    return warmup_has_phases(options, sampler, sampler_options, &drawn)
                ? em_warmup_plan_create(warmup, &drawn).warmup
                : WARMUP_OF_WINDOWS;
 }

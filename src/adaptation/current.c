@@ -1,6 +1,6 @@
 /* What the chains use now, and what has been learned so far: the read access to the engine. */
 #include "adaptation/adaptation_internal.h"
-#include "base/text/append.h"
+#include "base/text.h"
 
 #include <math.h>
 

@@ -20,8 +20,9 @@ int64_t em_e_step_length(const em_adapt *adapt)
     return (adapt->s_count + chains - 1) / chains;
 }
 
-void em_add_sample(const em_adapt *adapt, int64_t chain, const em_observation *sample,
-                   double *accumulator)
+/* Adds a sample of chain `chain` of this rank, a position as it is, to its accumulators. */
+static void add_sample(const em_adapt *adapt, int64_t chain, const em_observation *sample,
+                       double *accumulator)
 {
     const double *centre = em_pool_of(adapt, chain)->centre;
     double *position = accumulator + adapt->n_estimator;
@@ -58,7 +59,7 @@ void em_collect(em_adapt *adapt, const em_block *block, int64_t chain, bool subs
 
     if (!em_is_sample(adapt, block, chain))
         return;
-    em_add_sample(adapt, chain, &sample, accumulator);
+    add_sample(adapt, chain, &sample, accumulator);
     if (subsample) {
         double *velocity = adapt->sample + adapt->stride,
                *position = accumulator + adapt->n_estimator;
@@ -94,7 +95,7 @@ static void add_draws(const em_adapt *adapt, int64_t chain, double *sums)
         if (!row)
             continue;
         row = em_noncentred_draw(adapt, row);
-        em_add_sample(adapt, chain, &(em_observation){row, row + adapt->dim, NULL, NULL}, sums);
+        add_sample(adapt, chain, &(em_observation){row, row + adapt->dim, NULL, NULL}, sums);
     }
 }
 

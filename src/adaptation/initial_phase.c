@@ -137,9 +137,7 @@ em_status em_initial_update(em_adapt *adapt, em_block *block, int64_t done, bool
     (void)renews; /* these kernels draw momenta in each iteration */
     if (done != initial->window)
         return EM_OK;
-    status = em_allocate(n_chain, sizeof *window, &window);
-    if (!status)
-        status = em_allocate(n_chain, sizeof *scratch, &scratch);
+    status = em_allocate_all(EM_ARRAY(window, n_chain), EM_ARRAY(scratch, n_chain));
     status = em_agree(status);
     if (!status)
         status = gather_windows(adapt, done, window);
@@ -156,8 +154,7 @@ em_status em_initial_update(em_adapt *adapt, em_block *block, int64_t done, bool
     initial->window = em_warmup_next_window(adapt->plan, done);
     em_window_aim(&adapt->window, em_warmup_window_begin(initial->window), initial->window);
     em_drop_segments(adapt);
-    em_release(&window);
-    em_release(&scratch);
+    em_release_all(&window, &scratch);
     return status;
 }
 

@@ -32,10 +32,9 @@ em_status em_noncentred_create(em_adapt *adapt)
     own = adapt->noncentred;
     status = em_noncentring_create(adapt->dim, &own->map);
     if (!status)
-        status = em_allocate(adapt->dim, sizeof *own->found, &own->found);
-    if (!status)
-        status = em_allocate(3 * panel + adapt->n_local_chain + 2 * adapt->dim, sizeof(double),
-                             &own->theta);
+        status = em_allocate_all(
+            EM_ARRAY(own->found, adapt->dim),
+            EM_ARRAY(own->theta, 3 * panel + adapt->n_local_chain + 2 * adapt->dim));
     if (status)
         return status;
     own->gradient = own->theta + panel;

@@ -46,7 +46,8 @@ static int64_t choose_source(const em_adapt *adapt, int64_t n_source, const int6
     return source[em_uniform_below(&stream, 0, (uint64_t)n_source)];
 }
 
-void em_forget_chain(em_adapt *adapt, int64_t c, int64_t done)
+/* Drops what local chain `c` has added so far: it is no sample of the target. */
+static void forget_chain(em_adapt *adapt, int64_t c, int64_t done)
 {
     memset(em_accumulators(adapt, c, 0), 0,
            (size_t)(adapt->n_segment * adapt->n_accumulator) * sizeof(double));
@@ -64,7 +65,7 @@ static void copy_chain(em_adapt *adapt, em_block *block, int64_t chain, const do
     if (c < 0 || c >= block->n_chain)
         return;
     unpack_chain(row, block, c);
-    em_forget_chain(adapt, c, done);
+    forget_chain(adapt, c, done);
 }
 
 /* Gives each chain marked in `stuck` the state of another one. Collective. */
@@ -73,12 +74,9 @@ static em_status move_stuck(em_adapt *adapt, em_block *block, int64_t done, cons
     const int64_t n_chain = em_grid_n_chain(adapt->grid), width = 2 * block->dim + 1;
     double *local = NULL, *all = NULL;
     int64_t *source = NULL;
-    em_status status = em_allocate(block->n_chain * width, sizeof *local, &local);
+    em_status status = em_allocate_all(EM_ARRAY(local, block->n_chain * width),
+                                       EM_ARRAY(all, n_chain * width), EM_ARRAY(source, n_chain));
 
-    if (!status)
-        status = em_allocate(n_chain * width, sizeof *all, &all);
-    if (!status)
-        status = em_allocate(n_chain, sizeof *source, &source);
     status = em_agree(status);
     for (int64_t c = 0; !status && c < block->n_chain; c++)
         pack_chain(block, c, local + c * width);
@@ -89,9 +87,7 @@ static em_status move_stuck(em_adapt *adapt, em_block *block, int64_t done, cons
         if (stuck[c])
             copy_chain(adapt, block, c,
                        all + choose_source(adapt, n_source, source, c, done) * width, done);
-    em_release(&local);
-    em_release(&all);
-    em_release(&source);
+    em_release_all(&local, &all, &source);
     return status;
 }
 

@@ -2,7 +2,7 @@
 
 #include "base/memory.h"
 #include "math/linalg.h"
-#include "model/plain.h"
+#include "model/model.h"
 #include "version.h"
 
 #include <sched.h>
@@ -127,9 +127,7 @@ static void destroy(em_context *context)
     em_world_destroy(&context->world);
     for (int i = 0; i < context->registry.count; i++)
         em_release(&context->model[i]);
-    em_release(&context->model);
-    em_release(&context->registry.model);
-    em_release(&context);
+    em_release_all(&context->model, &context->registry.model, &context);
 }
 
 void em_context_destroy(em_context **out)
@@ -171,18 +169,15 @@ static em_status append(em_context *context, em_model_ops *model)
     const int n = context->registry.count;
     em_model_ops **owned = NULL;
     const em_model_ops **shown = NULL;
-    em_status status = em_allocate(n + 1, sizeof *owned, &owned);
+    em_status status = em_allocate_all(EM_ARRAY(owned, n + 1), EM_ARRAY(shown, n + 1));
 
-    if (!status)
-        status = em_allocate(n + 1, sizeof *shown, &shown);
     if (status) {
         em_release(&owned);
         return status;
     }
     for (int i = 0; i <= n; i++)
         shown[i] = owned[i] = i < n ? context->model[i] : model;
-    em_release(&context->model);
-    em_release(&context->registry.model);
+    em_release_all(&context->model, &context->registry.model);
     context->model = owned;
     context->registry = (em_registry){n + 1, shown};
     return EM_OK;

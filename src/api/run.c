@@ -69,9 +69,7 @@ static void release_request(request *r)
 {
     for (int64_t i = 0; r->override && i < r->n_override; i++)
         em_release(&r->override[i]);
-    em_release(&r->override);
-    em_release(&r->config);
-    em_release(&r->path);
+    em_release_all(&r->override, &r->config, &r->path);
 }
 
 /* Collective. */

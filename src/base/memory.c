@@ -63,6 +63,15 @@ em_status em_allocate(int64_t count, size_t size, void *out)
     return status;
 }
 
+em_status em_allocate_each(const em_new_array *all, size_t n)
+{
+    em_status status = EM_OK;
+
+    for (size_t i = 0; !status && i < n; i++)
+        status = em_allocate(all[i].count, all[i].size, all[i].array);
+    return status;
+}
+
 em_status em_allocate_doubles(int64_t count, double **out)
 {
     void *memory;

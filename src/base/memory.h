@@ -25,8 +25,24 @@ em_status em_memory_check(double bytes, const char *what);
  * array is more than there is room for), *out is then NULL. Freed by em_release. */
 em_status em_allocate(int64_t count, size_t size, void *out);
 
-/* The same for doubles that the caller sets before use: a debug build fills them with NaN. Others
- * leave them unset, so that the system provides pages only when they are written. Local. */
+/* Several arrays at once, zeroed: em_allocate_all(EM_ARRAY(a, 10), EM_ARRAY(b, n)). After a failure
+ * those behind it are not touched. Local. Errors: as em_allocate. */
+#define EM_ARRAY(array, count)                                                                     \
+    {                                                                                              \
+        &(array), (count), sizeof *(array)                                                         \
+    }
+#define em_allocate_all(...)                                                                       \
+    em_allocate_each((const em_new_array[]){__VA_ARGS__},                                          \
+                     sizeof((const em_new_array[]){__VA_ARGS__}) / sizeof(em_new_array))
+typedef struct em_new_array {
+    void *array; /* where its address goes */
+    int64_t count;
+    size_t size;
+} em_new_array;
+em_status em_allocate_each(const em_new_array *all, size_t n);
+
+/* As em_allocate, for doubles that the caller sets before use: a debug build fills them with NaN.
+ * Others leave them unset, so that the system provides pages only when they are written. Local. */
 em_status em_allocate_doubles(int64_t count, double **out);
 
 /* The same for work space that grows: *out then holds at least `count` doubles, *capacity of them.

@@ -80,7 +80,6 @@ em_status em_page_close(em_page *page, em_status status)
                          strerror(errno));
     if (status && made)
         unlink(page->part);
-    em_release(&page->part);
-    em_release(&page->path);
+    em_release_all(&page->part, &page->path);
     return status;
 }

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -129,4 +130,14 @@ em_status em_text_find_twin(int64_t n, const char *const *text, int64_t *twin)
             *twin = sorted[i].number;
     em_release(&sorted);
     return EM_OK;
+}
+
+void em_append(size_t bytes, char *out, const char *format, ...)
+{
+    const size_t used = strlen(out);
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(out + used, bytes - used, format, arguments);
+    va_end(arguments);
 }

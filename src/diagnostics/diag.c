@@ -39,14 +39,8 @@ em_status em_diag_create(em_diag **out)
 static void release_sorted(em_diag *d)
 {
     d->n_sorted = d->n_score = 0;
-    em_release(&d->sorted);
-    em_release(&d->folded);
-    em_release(&d->z);
-    em_release(&d->folded_z);
-    em_release(&d->low);
-    em_release(&d->high);
-    em_release(&d->score);
-    em_release(&d->half);
+    em_release_all(&d->sorted, &d->folded, &d->z, &d->folded_z, &d->low, &d->high, &d->score,
+                   &d->half);
 }
 
 void em_diag_destroy(em_diag **diag)
@@ -55,10 +49,7 @@ void em_diag_destroy(em_diag **diag)
         return;
     release_sorted(*diag);
     em_ess_destroy(&(*diag)->ess);
-    em_release(&(*diag)->mean);
-    em_release(&(*diag)->variance);
-    em_release(&(*diag)->count);
-    em_release(diag);
+    em_release_all(&(*diag)->mean, &(*diag)->variance, &(*diag)->count, diag);
 }
 
 void em_diag_set_visits(em_diag *diag, em_visits *visits)

@@ -27,11 +27,7 @@ typedef struct pile {
 
 static void release_pile(pile *p)
 {
-    em_release(&p->sorted);
-    em_release(&p->scratch);
-    em_release(&p->sent);
-    em_release(&p->received);
-    em_release(&p->send);
+    em_release_all(&p->sorted, &p->scratch, &p->sent, &p->received, &p->send);
 }
 
 /* What is to be sent to each member: regular samples of all, in order, are cut in as many parts. */
@@ -59,8 +55,7 @@ static em_status split(const em_subcommunicator *team, int64_t n, const em_sorte
             p->send[to]++;
         }
     }
-    em_release(&ordered);
-    em_release(&sample);
+    em_release_all(&ordered, &sample);
     return status;
 }
 
@@ -105,9 +100,7 @@ static em_status make_pile(const em_subcommunicator *team, int64_t n, const em_s
         return status;
     status = em_allocate_doubles(p->n, &p->received);
     if (!status)
-        status = em_allocate(p->n, sizeof *p->sorted, &p->sorted);
-    if (!status)
-        status = em_allocate(p->n, sizeof *p->scratch, &p->scratch);
+        status = em_allocate_all(EM_ARRAY(p->sorted, p->n), EM_ARRAY(p->scratch, p->n));
     status = em_share_agree(team, status);
     if (status)
         return status;
@@ -162,8 +155,7 @@ em_status em_share_normal_scores(const em_subcommunicator *team, int64_t n, cons
         for (int64_t i = 0; i < n; i++)
             z[sorted[i].index] = p.sent[i];
     }
-    em_release(&score);
-    em_release(&found);
+    em_release_all(&score, &found);
     release_pile(&p);
     return status;
 }
@@ -207,8 +199,6 @@ em_status em_share_sum(const em_subcommunicator *team, const int64_t *count, int
                 sum[first + k] += received[r * own + k];
         em_subcommunicator_gather(team, sizeof *sum, dealt, sum);
     }
-    em_release(&send);
-    em_release(&sent);
-    em_release(&received);
+    em_release_all(&send, &sent, &received);
     return status;
 }

@@ -27,7 +27,7 @@ typedef struct task {
     int64_t n_pair, length; /* chains; of the transform */
 } task;
 
-const double *em_half_chain(const em_halves *h, int64_t k)
+static const double *half_chain(const em_halves *h, int64_t k)
 {
     return h->x + k / 2 * h->n_draw + k % 2 * (h->n_draw - h->length);
 }
@@ -62,12 +62,7 @@ em_status em_ess_create(em_ess **out)
 static void release_fft(em_ess *e)
 {
     e->n_fft = 0;
-    em_release(&e->cosine);
-    em_release(&e->sine);
-    em_release(&e->power);
-    em_release(&e->rho);
-    em_release(&e->re);
-    em_release(&e->im);
+    em_release_all(&e->cosine, &e->sine, &e->power, &e->rho, &e->re, &e->im);
 }
 
 void em_ess_destroy(em_ess **ess)
@@ -75,9 +70,7 @@ void em_ess_destroy(em_ess **ess)
     if (!*ess)
         return;
     release_fft(*ess);
-    em_release(&(*ess)->mean);
-    em_release(&(*ess)->spectra);
-    em_release(ess);
+    em_release_all(&(*ess)->mean, &(*ess)->spectra, ess);
 }
 
 static em_status reserve_fft(em_ess *e, int64_t length)
@@ -95,9 +88,7 @@ static em_status reserve_fft(em_ess *e, int64_t length)
     if (!status)
         status = em_allocate_doubles(length, &e->rho);
     if (!status)
-        status = em_allocate(length, sizeof *e->re, &e->re);
-    if (!status)
-        status = em_allocate(length, sizeof *e->im, &e->im);
+        status = em_allocate_all(EM_ARRAY(e->re, length), EM_ARRAY(e->im, length));
     if (status)
         return status;
     em_fft_twiddles(length, e->cosine, e->sine); /* those of shorter transforms are among them */
@@ -137,8 +128,8 @@ static bunch bunch_of(const task *t, int64_t first)
         const int64_t item = first + (lane < b.n ? lane : 0); /* those that are idle repeat one */
         em_halves h = *t->h;
         h.x = t->series[item / t->n_pair];
-        b.x[lane] = em_half_chain(&h, 2 * (item % t->n_pair));
-        b.y[lane] = em_half_chain(&h, 2 * (item % t->n_pair) + 1);
+        b.x[lane] = half_chain(&h, 2 * (item % t->n_pair));
+        b.y[lane] = half_chain(&h, 2 * (item % t->n_pair) + 1);
     }
     return b;
 }

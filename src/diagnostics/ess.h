@@ -20,8 +20,6 @@ typedef struct em_halves {
     int64_t first, all; /* these n are, with those of a team, first ... first + n - 1 of all */
 } em_halves;
 
-const double *em_half_chain(const em_halves *h, int64_t k);
-
 /* With a second pass over the residuals: exact when all are equal, so that a stuck chain has
  * variance 0. Local. */
 double em_mean_of(int64_t n, const double *x);

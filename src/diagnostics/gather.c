@@ -54,9 +54,7 @@ em_status em_find_gathering(int64_t n_chain, int64_t n_draw, const double *x, co
     }
     if (n_marked < 1 || n_marked == n)
         return EM_OK;
-    status = em_allocate(n, sizeof *sorted, &sorted);
-    if (!status)
-        status = em_allocate(n, sizeof *scratch, &scratch);
+    status = em_allocate_all(EM_ARRAY(sorted, n), EM_ARRAY(scratch, n));
     if (!status) {
         const double lasts = isfinite(ess) && ess >= 1 ? fmax((double)n / ess, 1) : (double)n;
         const double a = (double)count_apart(n_chain, n_draw, marked, lasts > 1 ? lasts : 0),
@@ -66,7 +64,6 @@ em_status em_find_gathering(int64_t n_chain, int64_t n_draw, const double *x, co
         out->distance = largest_gap(n, sorted, marked, n_marked);
         out->by_chance = sqrt(0.5 * log(2 * one_of * (double)n_tried) * (1 / a + 1 / b));
     }
-    em_release(&sorted);
-    em_release(&scratch);
+    em_release_all(&sorted, &scratch);
     return status;
 }

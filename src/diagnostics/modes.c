@@ -46,19 +46,11 @@ em_status em_mode_finder_create(int64_t n_chain, int64_t n_draw, em_mode_finder 
         status = em_allocate(n_chain, sizeof *finder->cluster, &finder->cluster);
     }
     if (!status)
-        status = em_allocate(n_chain, sizeof *finder->reach, &finder->reach);
-    if (!status)
-        status = em_allocate(n_chain, sizeof *finder->wanders, &finder->wanders);
-    if (!status)
-        status = em_allocate(n_chain, sizeof *finder->span, &finder->span);
-    if (!status)
-        status = em_allocate(n_draw, sizeof *finder->sorted, &finder->sorted);
-    if (!status)
-        status = em_allocate(2 * n_draw, sizeof *finder->order, &finder->order);
-    if (!status)
-        status = em_allocate(n_chain, sizeof *finder->above, &finder->above);
-    if (!status)
-        status = em_allocate(2 * n_chain, sizeof *finder->sums, &finder->sums);
+        status =
+            em_allocate_all(EM_ARRAY(finder->reach, n_chain), EM_ARRAY(finder->wanders, n_chain),
+                            EM_ARRAY(finder->span, n_chain), EM_ARRAY(finder->sorted, n_draw),
+                            EM_ARRAY(finder->order, 2 * n_draw), EM_ARRAY(finder->above, n_chain),
+                            EM_ARRAY(finder->sums, 2 * n_chain));
     if (status)
         em_mode_finder_destroy(&finder);
     *out = finder;
@@ -69,16 +61,9 @@ void em_mode_finder_destroy(em_mode_finder **out)
 {
     em_mode_finder *finder = *out;
 
-    if (finder) {
-        em_release(&finder->cluster);
-        em_release(&finder->reach);
-        em_release(&finder->wanders);
-        em_release(&finder->span);
-        em_release(&finder->sorted);
-        em_release(&finder->order);
-        em_release(&finder->above);
-        em_release(&finder->sums);
-    }
+    if (finder)
+        em_release_all(&finder->cluster, &finder->reach, &finder->wanders, &finder->span,
+                       &finder->sorted, &finder->order, &finder->above, &finder->sums);
     em_release(out);
 }
 

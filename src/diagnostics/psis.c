@@ -29,9 +29,7 @@ em_status em_psis_create(int64_t n_draw, double r_eff, em_psis **out)
     if (!status)
         status = em_allocate_doubles(psis->n_tail, &psis->excess);
     if (!status)
-        status = em_allocate(n_draw, sizeof *psis->sorted, &psis->sorted);
-    if (!status)
-        status = em_allocate(n_draw, sizeof *psis->scratch, &psis->scratch);
+        status = em_allocate_all(EM_ARRAY(psis->sorted, n_draw), EM_ARRAY(psis->scratch, n_draw));
     if (status)
         em_psis_destroy(out);
     return status;
@@ -39,12 +37,8 @@ em_status em_psis_create(int64_t n_draw, double r_eff, em_psis **out)
 
 void em_psis_destroy(em_psis **psis)
 {
-    if (*psis) {
-        em_release(&(*psis)->log_weight);
-        em_release(&(*psis)->excess);
-        em_release(&(*psis)->sorted);
-        em_release(&(*psis)->scratch);
-    }
+    if (*psis)
+        em_release_all(&(*psis)->log_weight, &(*psis)->excess, &(*psis)->sorted, &(*psis)->scratch);
     em_release(psis);
 }
 

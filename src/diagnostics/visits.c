@@ -32,11 +32,8 @@ em_status em_visits_create(int64_t n_chain, int64_t n_draw, const double *visit,
 
     *out = v;
     if (!status)
-        status = em_allocate(n_chain * n_draw, sizeof *v->of_draw, &v->of_draw);
-    if (!status)
-        status = em_allocate(n_chain * n_draw, sizeof *v->sum, &v->sum);
-    if (!status)
-        status = em_allocate(n_draw, sizeof *order, &order);
+        status = em_allocate_all(EM_ARRAY(v->of_draw, n_chain * n_draw),
+                                 EM_ARRAY(v->sum, n_chain * n_draw), EM_ARRAY(order, n_draw));
     for (int64_t c = 0; !status && c < n_chain; c++) {
         for (int64_t i = 0; i < n_draw; i++)
             order[i] = (numbered){visit[c * n_draw + i], i};

@@ -72,11 +72,7 @@ static void destroy(em_mass *base)
 
     for (int64_t i = 0; mass->own && i < mass->n_part; i++)
         em_mass_destroy(&mass->own[i]);
-    em_release(&mass->own);
-    em_release(&mass->part);
-    em_release(&mass->in);
-    em_release(&mass->ones);
-    em_release(&mass);
+    em_release_all(&mass->own, &mass->part, &mass->in, &mass->ones, &mass);
 }
 
 static em_status allocate(const em_mass_form *form, block_mass **out)
@@ -91,11 +87,8 @@ static em_status allocate(const em_mass_form *form, block_mass **out)
     mass->n_part = n;
     status = em_allocate(n, sizeof *mass->part, &mass->part);
     if (!status)
-        status = em_allocate(n, sizeof *mass->own, &mass->own);
-    if (!status)
-        status = em_allocate(2 * CHAINS * stride, sizeof(double), &mass->in);
-    if (!status)
-        status = em_allocate(stride, sizeof(double), &mass->ones);
+        status = em_allocate_all(EM_ARRAY(mass->own, n), EM_ARRAY(mass->in, 2 * CHAINS * stride),
+                                 EM_ARRAY(mass->ones, stride));
     if (status)
         return status;
     memcpy(mass->part, form->part, (size_t)n * sizeof *mass->part);

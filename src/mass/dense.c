@@ -39,12 +39,8 @@ static void destroy(em_mass *base)
 {
     dense_mass *mass = (dense_mass *)base;
 
-    em_release(&mass->inverse);
-    em_release(&mass->factor);
-    em_release(&mass->root);
-    em_release(&mass->root_transposed);
-    em_release(&mass->ones);
-    em_release(&mass);
+    em_release_all(&mass->inverse, &mass->factor, &mass->root, &mass->root_transposed, &mass->ones,
+                   &mass);
 }
 
 static em_status allocate(int64_t dim, dense_mass **out)

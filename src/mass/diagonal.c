@@ -31,8 +31,7 @@ static void destroy(em_mass *base)
 {
     diag_mass *mass = (diag_mass *)base;
 
-    em_release(&mass->inverse);
-    em_release(&mass);
+    em_release_all(&mass->inverse, &mass);
 }
 
 static em_status allocate(int64_t dim, diag_mass **out)

@@ -69,14 +69,6 @@ static em_status open_span(const em_mass_form *form, const double *current,
     return EM_OK;
 }
 
-static void close_span(span *s)
-{
-    em_release(&s->row);
-    em_release(&s->vector);
-    em_release(&s->value);
-    em_release(&s->coordinate);
-}
-
 /* Y Y^T = E^T diag(value) E: the orthonormal basis is value^-1/2 E Y, and the coordinates of Y in
  * it value^1/2 E, for the eigenvalues that are not rounding. */
 static em_status find_frame(span *s)
@@ -238,6 +230,6 @@ em_status em_fisher_directions(const em_mass_form *form, const double *current, 
     for (int64_t k = 0; !status && k < count; k++)
         values[k] = value[which[k]];
     em_release(&vector);
-    close_span(&s);
+    em_release_all(&s.row, &s.vector, &s.value, &s.coordinate);
     return status;
 }

@@ -63,10 +63,7 @@ static void destroy(em_mass *base)
 {
     low_rank_mass *mass = (low_rank_mass *)base;
 
-    em_release(&mass->scale);
-    em_release(&mass->row);
-    em_release(&mass->column);
-    em_release(&mass);
+    em_release_all(&mass->scale, &mass->row, &mass->column, &mass);
 }
 
 static em_status allocate(int64_t dim, int64_t rank, low_rank_mass **out)
@@ -82,9 +79,8 @@ static em_status allocate(int64_t dim, int64_t rank, low_rank_mass **out)
     mass->column_stride = rank_stride;
     status = em_allocate(3 * stride + rank_stride, sizeof(double), &mass->scale);
     if (!status)
-        status = em_allocate(rank * stride, sizeof(double), &mass->row);
-    if (!status)
-        status = em_allocate(dim * rank_stride, sizeof(double), &mass->column);
+        status = em_allocate_all(EM_ARRAY(mass->row, rank * stride),
+                                 EM_ARRAY(mass->column, dim * rank_stride));
     if (status)
         return status;
     mass->inverse_scale = mass->scale + stride;

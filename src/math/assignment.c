@@ -66,21 +66,14 @@ static void add_row(assignment *a, int64_t i)
 em_status em_assign(int64_t n, const double *cost, int64_t *column)
 {
     assignment a = {.n = n, .cost = cost};
-    const struct {
-        void *array;
-        size_t size;
-    } room[] = {{&a.row, sizeof *a.row},     {&a.column, sizeof *a.column},
-                {&a.least, sizeof *a.least}, {&a.owner, sizeof *a.owner},
-                {&a.way, sizeof *a.way},     {&a.seen, sizeof *a.seen}};
-    em_status status = EM_OK;
+    em_status status =
+        em_allocate_all(EM_ARRAY(a.row, n + 1), EM_ARRAY(a.column, n + 1), EM_ARRAY(a.least, n + 1),
+                        EM_ARRAY(a.owner, n + 1), EM_ARRAY(a.way, n + 1), EM_ARRAY(a.seen, n + 1));
 
-    for (size_t i = 0; !status && i < sizeof room / sizeof *room; i++)
-        status = em_allocate(n + 1, room[i].size, room[i].array);
     for (int64_t i = 1; !status && i <= n; i++)
         add_row(&a, i);
     for (int64_t j = 1; !status && j <= n; j++)
         column[a.owner[j] - 1] = j - 1;
-    for (size_t i = 0; i < sizeof room / sizeof *room; i++)
-        em_release(room[i].array);
+    em_release_all(&a.row, &a.column, &a.least, &a.owner, &a.way, &a.seen);
     return status;
 }

@@ -6,6 +6,7 @@
 #include "emass/model/prior.h"
 #include "model/bounds.h"
 #include "model/external/failures.h"
+#include "par/message.h"
 
 #include <string.h>
 
@@ -127,6 +128,26 @@ em_status em_model_create(const em_model_ops *ops, const void *options,
     return status;
 }
 
+em_status em_model_build(size_t size, const em_model_ops *ops, em_model_set_up *set_up,
+                         const void *options, const em_model_context *context, em_model **out)
+{
+    em_model *model = NULL;
+    em_status status = em_agree_first(em_allocate(1, size, &model), 0);
+
+    *out = NULL;
+    if (status) {
+        em_release(&model);
+        return status;
+    }
+    model->ops = ops;
+    status = set_up(model, options, context);
+    if (status)
+        ops->destroy(model);
+    else
+        *out = model;
+    return status;
+}
+
 void em_model_destroy(em_model **model)
 {
     if (!*model)
@@ -134,10 +155,8 @@ void em_model_destroy(em_model **model)
     struct em_constrained *room = (*model)->constrained;
     (*model)->ops->destroy(*model);
     *model = NULL;
-    if (room) {
-        em_release(&room->x);
-        em_release(&room->gradient);
-    }
+    if (room)
+        em_release_all(&room->x, &room->gradient);
     em_release(&room);
 }
 

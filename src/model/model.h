@@ -8,12 +8,24 @@
 
 #include "emass/model.h"
 
+/* Fills in what the table of a model leaves out, as emass/model.h says. Local. Errors: EM_ECONFIG,
+ * with `path`, where it came from, where something is missing that nothing stands for. */
+em_status em_model_complete(const char *path, em_model_ops *ops);
+
 /* Creates a model of a table that em_model_complete has seen, or of a built-in one. Collective, as
  * em_model_ops.create. Errors: the model's, not agreed; EM_EMODEL, a model that contradicts itself;
  * EM_EMEMORY. */
 em_status em_model_create(const em_model_ops *ops, const void *options,
                           const em_model_context *context, em_model **out);
 void em_model_destroy(em_model **model); /* NULL-safe. Local. */
+
+/* For the create of a model that begins with its em_model: allocates `size` bytes, all zero but for
+ * the table of functions, and sets them up. A model whose set_up fails is destroyed. Collective.
+ * Errors: EM_EMEMORY, agreed; those of set_up. */
+typedef em_status em_model_set_up(em_model *model, const void *options,
+                                  const em_model_context *context);
+em_status em_model_build(size_t size, const em_model_ops *ops, em_model_set_up *set_up,
+                         const void *options, const em_model_context *context, em_model **out);
 
 /* As the functions of em_model_ops and of its capabilities prior and averages. */
 em_status em_model_add_prior(em_model *model, const em_query *query);

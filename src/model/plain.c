@@ -1,4 +1,4 @@
-#include "model/plain.h"
+#include "model/model.h"
 
 #include "base/default_message.h"
 #include "base/memory.h"
@@ -30,10 +30,7 @@ static void plain_destroy(em_model *model)
 
     em_failures_destroy(&self->model.failures);
     em_data_destroy(&self->data);
-    em_release(&self->variable);
-    em_release(&self->moved);
-    em_release(&self->partial);
-    em_release(&self);
+    em_release_all(&self->variable, &self->moved, &self->partial, &self);
 }
 
 /* ---------------------------------------------------------------- rows of a table */

@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "base/system/shared_object.h"
 #include "emass/plugin.h"
-#include "model/plain.h"
+#include "model/model.h"
 
 struct em_plugin {
     em_model_ops ops;

@@ -1,7 +1,7 @@
 /*
  * A satellite is a room of models, with the kernels and commands that these alone have. It
  * registers itself by one table, and no other room names its models. All satellites are in
- * model/satellites.c.
+ * model/model_list.c.
  */
 #ifndef EM_MODEL_SATELLITE_H
 #define EM_MODEL_SATELLITE_H
@@ -17,11 +17,7 @@ typedef struct em_satellite {
     const struct em_sampler_ops *const *sampler;
 } em_satellite;
 
-extern const em_satellite *const em_satellites[]; /* ends with NULL */
-
-/* The i-th of the models, or the samplers, of all satellites; NULL: there are no more. Local. */
-int em_n_satellite_model(void);
-const em_model_ops *em_satellite_model(int i);
+/* The i-th of the samplers of all satellites; NULL: there are no more. Local. */
 const struct em_sampler_ops *em_satellite_sampler(int i);
 
 #endif

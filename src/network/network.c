@@ -14,6 +14,7 @@
 #include "emass/model/ranges.h"
 #include "emass/random.h"
 #include "math/linalg.h"
+#include "model/model.h"
 #include "par/message.h"
 
 #include <inttypes.h>
@@ -186,10 +187,9 @@ static em_status prepare_inputs(em_network *self, const em_fitted *fitted)
 {
     const em_examples *e = self->train;
     const double scale = self->options->input_scale;
-    em_status status = em_allocate(e->n_input, sizeof(double), &self->centre);
+    em_status status =
+        em_allocate_all(EM_ARRAY(self->centre, e->n_input), EM_ARRAY(self->factor, e->n_input));
 
-    if (!status)
-        status = em_allocate(e->n_input, sizeof(double), &self->factor);
     status = em_agree_first(status, 0);
     if (status)
         return status;
@@ -320,14 +320,10 @@ static em_status prepare_pass(em_network *self, bool exact)
     self->batch = em_pass_batch(&self->layers);
     status = self->pass_ops->create(&self->layers, self->train->n_input, self->batch, &self->pass);
     if (!status)
-        status = em_allocate(self->batch, sizeof *self->row, &self->row);
-    if (!status)
-        status = em_allocate(self->batch, sizeof *self->response, &self->response);
-    if (!status)
-        status = em_allocate(self->batch, sizeof *self->density, &self->density);
-    if (!status)
         status =
-            em_allocate(em_stride(self->batch * self->n_output), sizeof *self->out, &self->out);
+            em_allocate_all(EM_ARRAY(self->row, self->batch), EM_ARRAY(self->response, self->batch),
+                            EM_ARRAY(self->density, self->batch),
+                            EM_ARRAY(self->out, em_stride(self->batch * self->n_output)));
     return status;
 }
 
@@ -367,42 +363,29 @@ static void destroy(em_model *model)
         self->pass_ops->destroy(&self->pass);
     em_examples_destroy(&self->train);
     em_examples_destroy(&self->test);
-    em_release(&self->centre);
-    em_release(&self->factor);
-    em_release(&self->row);
-    em_release(&self->response);
-    em_release(&self->density);
-    em_release(&self->out);
-    em_release(&self);
+    em_release_all(&self->centre, &self->factor, &self->row, &self->response, &self->density,
+                   &self->out, &self);
 }
 
-static em_status create(const void *options, const em_model_context *context, em_model **out)
+static em_status set_up(em_model *model, const void *options, const em_model_context *context)
 {
-    em_network *self = NULL;
+    em_network *self = (em_network *)model;
     em_status status = check_options(options);
 
-    *out = NULL;
-    if (!status)
-        status = em_allocate(1, sizeof *self, &self);
-    status = em_agree_first(status, 0);
-    if (status) {
-        em_release(&self);
+    if (status)
         return status;
-    }
-    self->model.ops = &em_model_network;
     self->options = options;
     self->output = (em_network_output)self->options->output;
     self->shards = context->n_shard > 1 ? context->shards : NULL;
     self->first_chain = context->first_chain;
     self->n_chain = context->n_chain;
     status = context->fitted ? read_new(self, context) : read_data(self, context);
-    if (!status)
-        status = prepare_network(self, context);
-    if (status)
-        destroy(&self->model);
-    else
-        *out = &self->model;
-    return status;
+    return status ? status : prepare_network(self, context);
+}
+
+static em_status create(const void *options, const em_model_context *context, em_model **out)
+{
+    return em_model_build(sizeof(em_network), &em_model_network, set_up, options, context, out);
 }
 
 /* The standard deviation of a layer's weights, such that what goes through keeps its size: He et

@@ -196,11 +196,9 @@ static em_status prepare_test(em_network *self)
     self->n_moment = self->output == EM_OUTPUT_SOFTMAX ? self->n_output : EM_N_MOMENT;
     const int64_t n = own->count * self->n_moment;
     if (!status)
-        status = em_allocate(n, sizeof *self->predicted, &self->predicted);
-    if (!status)
-        status = em_allocate(self->n_chain, sizeof *self->n_average, &self->n_average);
-    if (!status)
-        status = em_allocate(self->n_chain * n, sizeof *self->mean, &self->mean);
+        status =
+            em_allocate_all(EM_ARRAY(self->predicted, n), EM_ARRAY(self->n_average, self->n_chain),
+                            EM_ARRAY(self->mean, self->n_chain * n));
     if (!status)
         status = choose_rows(own, self->options->probes, &self->probe);
     for (int64_t i = 0; !status && i < own->count; i++)
@@ -249,14 +247,8 @@ void em_network_release_reports(em_network *self)
 {
     for (int64_t j = 0; self->input_name && j < self->train->n_input; j++)
         em_release(&self->input_name[j]);
-    em_release(&self->input_name);
-    em_release(&self->n_average);
-    em_release(&self->mean);
-    em_release(&self->label);
-    em_release(&self->predicted);
-    em_release(&self->probe.row);
-    em_release(&self->scored.row);
-    em_release(&self->told);
+    em_release_all(&self->input_name, &self->n_average, &self->mean, &self->label, &self->predicted,
+                   &self->probe.row, &self->scored.row, &self->told);
 }
 
 /* ---------------------------------------------------------------- a draw */

@@ -465,10 +465,8 @@ static em_status parcel_create(const em_grid *grid, em_parcel *p)
                          (long long)grid->n_chain, (long long)p->n_row, (long long)p->n_column);
     status = status ? status : em_allocate(4 * grid->n_group, sizeof *counts, &counts);
     if (!status)
-        status =
-            em_allocate(grid->n_local_chain * p->n_row * p->n_column, sizeof(double), &p->send);
-    if (!status)
-        status = em_allocate(p->own * p->n_row * in_part, sizeof(double), &p->receive);
+        status = em_allocate_all(EM_ARRAY(p->send, grid->n_local_chain * p->n_row * p->n_column),
+                                 EM_ARRAY(p->receive, p->own * p->n_row * in_part));
     p->send_count = counts;
     if (status)
         return status;
@@ -483,11 +481,6 @@ static em_status parcel_create(const em_grid *grid, em_parcel *p)
         received += p->receive_count[peer] = (int)rows_of(grid, p, peer, p->first, p->own);
     }
     return EM_OK;
-}
-
-static void parcel_destroy(em_parcel *parcel)
-{
-    em_release_all(&parcel->send_count, &parcel->send, &parcel->receive);
 }
 
 /* Items ascend with the peers, so the parcels lie in order. */
@@ -534,7 +527,7 @@ em_status em_grid_transpose(const em_grid *grid, int64_t n_row, int64_t n_column
         MPI_Type_free(&row);
         unpack(grid, &parcel, column);
     }
-    parcel_destroy(&parcel);
+    em_release_all(&parcel.send_count, &parcel.send, &parcel.receive);
     return status;
 }
 

@@ -180,6 +180,5 @@ void em_outbox_finish(em_outbox **out)
         return;
     for (int64_t i = 0; i < outbox->n; i++)
         MPI_Wait(&outbox->request[i], MPI_STATUS_IGNORE);
-    em_release(&outbox->request);
-    em_release(out);
+    em_release_all(&outbox->request, out);
 }

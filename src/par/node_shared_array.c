@@ -56,8 +56,7 @@ void em_node_array_destroy(em_node_array **node_array)
 {
     if (!*node_array)
         return;
-    em_release(&(*node_array)->member);
-    em_release(node_array);
+    em_release_all(&(*node_array)->member, node_array);
 }
 
 bool em_node_array_writes(const em_node_array *node_array)

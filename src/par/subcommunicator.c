@@ -44,8 +44,7 @@ void em_subcommunicator_destroy(em_subcommunicator **communicator)
         return;
     if ((*communicator)->ranks != MPI_COMM_NULL)
         MPI_Comm_free(&(*communicator)->ranks);
-    em_release(&(*communicator)->count);
-    em_release(communicator);
+    em_release_all(&(*communicator)->count, communicator);
 }
 
 int64_t em_subcommunicator_size(const em_subcommunicator *communicator)

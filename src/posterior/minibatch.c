@@ -216,10 +216,9 @@ em_status em_posterior_sum_by_parts(em_posterior *posterior)
 
     if (em_model_finishes_counts(posterior->model) || own->total == 0)
         return EM_OK;
-    status = em_allocate(em_integers_room(own->total), sizeof(int64_t), &posterior->grouped);
+    status = em_allocate_all(EM_ARRAY(posterior->grouped, em_integers_room(own->total)),
+                             EM_ARRAY(posterior->end, own->count / own->part + 2));
 
-    if (!status)
-        status = em_allocate(own->count / own->part + 2, sizeof(int64_t), &posterior->end);
     return status;
 }
 

@@ -14,9 +14,7 @@ em_status em_posterior_create_part(em_posterior *parent, const em_parameters *bl
 
     *out = NULL;
     if (!status)
-        status = em_allocate(panel, sizeof(double), &part->theta);
-    if (!status)
-        status = em_allocate(panel, sizeof(double), &part->gradient);
+        status = em_allocate_all(EM_ARRAY(part->theta, panel), EM_ARRAY(part->gradient, panel));
     if (status) {
         em_posterior_destroy(&part);
         return status;

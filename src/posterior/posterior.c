@@ -14,9 +14,8 @@ em_status em_posterior_create(em_model *model, const em_grid *grid, int64_t n_ch
     if (!status)
         status = em_sums_create(n_chain * (em_stride(model->dim) + 1), &posterior->likelihood);
     if (!status)
-        status = em_allocate(em_integers_room(n), sizeof(int64_t), &posterior->chosen);
-    if (!status)
-        status = em_allocate(n / 64 + 1, sizeof(uint64_t), &posterior->taken);
+        status = em_allocate_all(EM_ARRAY(posterior->chosen, em_integers_room(n)),
+                                 EM_ARRAY(posterior->taken, n / 64 + 1));
     if (status) {
         em_posterior_destroy(&posterior);
         return status;
@@ -35,13 +34,9 @@ void em_posterior_destroy(em_posterior **posterior)
         em_shard_reduction_destroy(&(*posterior)->reduction);
         em_sums_release(&(*posterior)->likelihood);
         em_sums_release(&(*posterior)->metric);
-        em_release(&(*posterior)->chosen);
-        em_release(&(*posterior)->taken);
-        em_release(&(*posterior)->grouped);
-        em_release(&(*posterior)->end);
-        em_release(&(*posterior)->theta);
-        em_release(&(*posterior)->gradient);
-        em_release(&(*posterior)->all);
+        em_release_all(&(*posterior)->chosen, &(*posterior)->taken, &(*posterior)->grouped,
+                       &(*posterior)->end, &(*posterior)->theta, &(*posterior)->gradient,
+                       &(*posterior)->all);
         if ((*posterior)->release)
             (*posterior)->release(*posterior);
     }

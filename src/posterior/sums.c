@@ -18,8 +18,7 @@ em_status em_sums_create(int64_t n, em_sums *out)
 
 void em_sums_release(em_sums *s)
 {
-    em_release(&s->part);
-    em_release(&s->bins);
+    em_release_all(&s->part, &s->bins);
 }
 
 em_sums em_sums_begin(const em_sums *whole, int64_t n, bool is_one)

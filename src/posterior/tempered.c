@@ -18,12 +18,8 @@ static void release_panel(em_posterior *posterior)
 {
     em_tempering_panel *panel = posterior->tempering;
 
-    if (panel) {
-        em_release(&panel->chain);
-        em_release(&panel->row);
-        em_release(&panel->log_density);
-        em_release(&panel->reference);
-    }
+    if (panel)
+        em_release_all(&panel->chain, &panel->row, &panel->log_density, &panel->reference);
     em_release(&posterior->tempering);
 }
 
@@ -38,11 +34,10 @@ static em_status create_panel(int64_t n_chain, int64_t stride, const em_temperat
     panel = *out;
     panel->of = of;
     status = em_allocate(n_chain, sizeof *panel->chain, &panel->chain);
-    if (!status)
-        status = em_allocate(n_chain, sizeof *panel->row, &panel->row);
-    if (!status)
-        status = em_allocate(n_chain, sizeof(double), &panel->log_density);
-    return status ? status : em_allocate(stride, sizeof(double), &panel->reference);
+    return status ? status
+                  : em_allocate_all(EM_ARRAY(panel->row, n_chain),
+                                    EM_ARRAY(panel->log_density, n_chain),
+                                    EM_ARRAY(panel->reference, stride));
 }
 
 double em_tempered_density(double beta, double log_r, double log_p)
@@ -115,9 +110,8 @@ em_status em_posterior_create_tempered(em_posterior *parent, int64_t n_chain, in
         posterior->release = release_panel;
     }
     if (!status)
-        status = em_allocate(n_chain * stride, sizeof(double), &posterior->theta);
-    if (!status)
-        status = em_allocate(n_chain * stride, sizeof(double), &posterior->gradient);
+        status = em_allocate_all(EM_ARRAY(posterior->theta, n_chain * stride),
+                                 EM_ARRAY(posterior->gradient, n_chain * stride));
     if (!status)
         status = create_panel(n_chain, stride, of, &posterior->tempering);
     if (status) {

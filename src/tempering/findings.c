@@ -1,5 +1,5 @@
 /* What ladders have shown, in words and as a judgement. */
-#include "base/text/append.h"
+#include "base/text.h"
 #include "tempering/tempering.h"
 
 #include <math.h>

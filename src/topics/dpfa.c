@@ -25,6 +25,7 @@
 #include "math/rng.h"
 #include "math/simd/tokens.h"
 #include "math/special.h"
+#include "model/model.h"
 #include "topics/belief_network.h"
 #include "topics/topic_model.h"
 
@@ -74,10 +75,7 @@ static void destroy(em_model *model)
 
     em_belief_network_destroy(&self->network);
     em_topic_model_close(&self->base);
-    em_release(&self->r);
-    em_release(&self->logit);
-    em_release(&self->unit);
-    em_release(&self);
+    em_release_all(&self->r, &self->logit, &self->unit, &self);
 }
 
 /* ---------------------------------------------------------------- the density */
@@ -333,20 +331,10 @@ static void set_model(dpfa *self)
 static em_status make_room(dpfa *self)
 {
     const em_lda_shape *shape = &self->base.topics.shape;
-    const struct {
-        void *array;
-        int64_t count;
-        size_t size;
-    } room[] = {
-        {&self->r, shape->n_topic, sizeof(double)},
-        {&self->logit, shape->n_topic, sizeof(double)},
-        {&self->unit, em_local_most_documents(self->base.local) * self->network.n_unit, 1},
-    };
-    em_status status = EM_OK;
 
-    for (size_t i = 0; !status && i < sizeof room / sizeof *room; i++)
-        status = em_allocate(room[i].count, room[i].size, room[i].array);
-    return status;
+    return em_allocate_all(
+        EM_ARRAY(self->r, shape->n_topic), EM_ARRAY(self->logit, shape->n_topic),
+        EM_ARRAY(self->unit, em_local_most_documents(self->base.local) * self->network.n_unit));
 }
 
 static em_status set_network(dpfa *self)
@@ -369,10 +357,13 @@ static em_status set_network(dpfa *self)
     return em_belief_network_create(network);
 }
 
-static em_status set_up(dpfa *self, const em_model_context *context)
+static em_status set_up(em_model *model, const void *options, const em_model_context *context)
 {
-    em_status status = em_topic_model_open(&self->base, &self->options->poisson.topic, context);
+    dpfa *self = (dpfa *)model;
+    em_status status;
 
+    self->options = options;
+    status = em_topic_model_open(&self->base, &self->options->poisson.topic, context);
     if (!status)
         status = set_network(self);
     if (!status)
@@ -384,19 +375,7 @@ static em_status set_up(dpfa *self, const em_model_context *context)
 
 static em_status create(const void *options, const em_model_context *context, em_model **out)
 {
-    dpfa *self;
-    em_status status = em_allocate(1, sizeof *self, &self);
-
-    if (status)
-        return status;
-    self->base.model.ops = &em_model_dpfa;
-    self->options = options;
-    status = set_up(self, context);
-    if (status)
-        destroy(&self->base.model);
-    else
-        *out = &self->base.model;
-    return status;
+    return em_model_build(sizeof(dpfa), &em_model_dpfa, set_up, options, context, out);
 }
 
 const em_model_ops em_model_dpfa = {

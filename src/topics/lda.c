@@ -18,11 +18,11 @@
 #include "emass/model/latent.h"
 #include "emass/model/prior.h"
 #include "math/simd/tokens.h"
+#include "model/model.h"
 #include "par/message.h"
-#include "topics/lda_expanded.h"
 #include "topics/lda_tokens.h"
 #include "topics/lda_topics.h"
-#include "topics/topic_record.h"
+#include "topics/topic_model.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -107,8 +107,7 @@ static const em_field fields[] = {
 static void destroy_chain(lda_chain *chain)
 {
     em_tokens_release_chain(&chain->topic);
-    em_release(&chain->count);
-    em_release(&chain->phi);
+    em_release_all(&chain->count, &chain->phi);
 }
 
 static void destroy(em_model *model)
@@ -121,14 +120,8 @@ static void destroy(em_model *model)
     em_corpus_destroy(&self->corpus);
     em_tokens_destroy(&self->tokens);
     em_topic_record_destroy(&self->record);
-    em_release(&self->room);
-    em_release(&self->alpha);
-    em_release(&self->tokens_of);
-    em_release(&self->total);
-    em_release(&self->sums);
-    em_release(&self->phi);
-    em_release(&self->ordered);
-    em_release(&self);
+    em_release_all(&self->room, &self->alpha, &self->tokens_of, &self->total, &self->sums,
+                   &self->phi, &self->ordered, &self);
 }
 
 /* A shard's tokens of a piece of the corpus. */
@@ -155,19 +148,13 @@ static em_status make_room(lda *self)
 {
     const int64_t n_topic = self->shape.n_topic, n = self->shape.n_word * self->shape.stride;
     em_status status = em_allocate(self->shape.stride, sizeof *self->room, &self->room);
-    const struct {
-        void *array;
-        int64_t count;
-        size_t size;
-    } room[] = {{&self->alpha, n_topic, sizeof(double)},
-                {&self->tokens_of, n_topic, sizeof(double)},
-                {&self->total, n_topic, sizeof(int64_t)},
-                {&self->sums, n_sum(self), sizeof(int64_t)},
-                {&self->phi, n, sizeof(float)},
-                {&self->ordered, self->n_chain * most_of_piece(self->tokens), sizeof(uint16_t)}};
-    for (size_t i = 0; !status && i < sizeof room / sizeof *room; i++)
-        status = em_allocate(room[i].count, room[i].size, room[i].array);
-    return status;
+
+    return status ? status
+                  : em_allocate_all(
+                        EM_ARRAY(self->alpha, n_topic), EM_ARRAY(self->tokens_of, n_topic),
+                        EM_ARRAY(self->total, n_topic), EM_ARRAY(self->sums, n_sum(self)),
+                        EM_ARRAY(self->phi, n),
+                        EM_ARRAY(self->ordered, self->n_chain * most_of_piece(self->tokens)));
 }
 
 static em_status create_chain(const lda *self, lda_chain *chain)
@@ -176,9 +163,7 @@ static em_status create_chain(const lda *self, lda_chain *chain)
     em_status status = em_tokens_add_chain(self->tokens, &chain->topic);
 
     if (!status)
-        status = em_allocate(n, sizeof *chain->count, &chain->count);
-    if (!status)
-        status = em_allocate(n, sizeof *chain->phi, &chain->phi);
+        status = em_allocate_all(EM_ARRAY(chain->count, n), EM_ARRAY(chain->phi, n));
     return status;
 }
 
@@ -199,13 +184,18 @@ static const char *scratch_of(const lda_options *options)
     return !options->topic.corpus.stream ? NULL : folder && *folder ? folder : "/tmp";
 }
 
-static em_status set_up(lda *self, const em_model_context *context)
+static em_status set_up(em_model *model, const void *untyped, const em_model_context *context)
 {
-    const em_topic_options *options = &self->options->topic;
-    em_model *model = &self->model;
-    em_status status =
-        em_corpus_read(&options->corpus, 0, 0, self->shard, self->n_shard, &self->corpus);
+    lda *self = (lda *)model;
+    em_status status;
 
+    self->options = untyped;
+    self->shard = context->shard;
+    self->n_shard = context->n_shard;
+    self->first_chain = context->first_chain;
+    self->n_chain = context->n_chain;
+    const em_topic_options *options = &self->options->topic;
+    status = em_corpus_read(&options->corpus, 0, 0, self->shard, self->n_shard, &self->corpus);
     if (status)
         return status;
     self->shape =
@@ -230,26 +220,10 @@ static em_status set_up(lda *self, const em_model_context *context)
 static em_status create(const void *untyped, const em_model_context *context, em_model **out)
 {
     const lda_options *options = untyped;
-    lda *self;
-    em_status status;
 
-    if (options->topic.parameters != COLLAPSED)
-        return em_lda_expanded_create(&options->topic, options->alpha, context, out);
-    status = em_allocate(1, sizeof *self, &self);
-    if (status)
-        return status;
-    self->model.ops = &em_model_lda;
-    self->options = options;
-    self->shard = context->shard;
-    self->n_shard = context->n_shard;
-    self->first_chain = context->first_chain;
-    self->n_chain = context->n_chain;
-    status = set_up(self, context);
-    if (status)
-        destroy(&self->model);
-    else
-        *out = &self->model;
-    return status;
+    return options->topic.parameters == COLLAPSED
+               ? em_model_build(sizeof(lda), &em_model_lda, set_up, options, context, out)
+               : em_lda_expanded_create(&options->topic, options->alpha, context, out);
 }
 
 static void describe(const em_model *model, FILE *out)

@@ -1,9 +1,13 @@
-#include "topics/lda_expanded.h"
-
+/*
+ * Latent Dirichlet allocation for stochastic-gradient kernels. The word distributions of topics are
+ * parameters (topics/topic_parameters.h); the topics of tokens are drawn anew for every gradient
+ * (topics/lda_local.h). Model lda becomes this one by its option `parameters`.
+ */
 #include "base/memory.h"
 #include "emass/model/averages.h"
 #include "emass/model/counts.h"
 #include "emass/model/latent.h"
+#include "topics/topic_model.h"
 
 #include <math.h>
 
@@ -18,8 +22,7 @@ static void destroy(em_model *model)
     expanded *self = (expanded *)model;
 
     em_topic_model_close(&self->base);
-    em_release(&self->alpha);
-    em_release(&self);
+    em_release_all(&self->alpha, &self);
 }
 
 /* ---------------------------------------------------------------- the density */

@@ -25,22 +25,11 @@ em_status em_fold_in_create(int64_t n_topic, int64_t most, em_fold_in **out)
         return status;
     f = *out;
     *f = (em_fold_in){.n_topic = n_topic, .stride = stride, .most = most};
-    const struct {
-        void *array;
-        int64_t count;
-        size_t size;
-    } room[] = {{&f->document, most, sizeof *f->document},
-                {&f->topic, most, sizeof *f->topic},
-                {&f->slot, most, sizeof *f->slot},
-                {&f->bits, 4 * items, sizeof *f->bits},
-                {&f->item, items, sizeof *f->item},
-                {&f->tokens, stride, sizeof *f->tokens},
-                {&f->alpha, stride, sizeof *f->alpha},
-                {&f->room, em_token_room(n_topic), sizeof *f->room},
-                {&f->forgotten, stride, sizeof *f->forgotten},
-                {&f->sum, n_topic, sizeof *f->sum}};
-    for (size_t i = 0; !status && i < sizeof room / sizeof *room; i++)
-        status = em_allocate(room[i].count, room[i].size, room[i].array);
+    status = em_allocate_all(EM_ARRAY(f->document, most), EM_ARRAY(f->topic, most),
+                             EM_ARRAY(f->slot, most), EM_ARRAY(f->bits, 4 * items),
+                             EM_ARRAY(f->item, items), EM_ARRAY(f->tokens, stride),
+                             EM_ARRAY(f->alpha, stride), EM_ARRAY(f->room, em_token_room(n_topic)),
+                             EM_ARRAY(f->forgotten, stride), EM_ARRAY(f->sum, n_topic));
     for (int64_t i = 0; !status && i < most; i++)
         f->slot[i] = (uint32_t)i;
     if (status)
@@ -54,10 +43,8 @@ void em_fold_in_destroy(em_fold_in **out)
 
     if (!f)
         return;
-    void *const array[] = {&f->document, &f->topic, &f->slot, &f->bits,      &f->item,
-                           &f->tokens,   &f->alpha, &f->room, &f->forgotten, &f->sum};
-    for (size_t i = 0; i < sizeof array / sizeof *array; i++)
-        em_release(array[i]);
+    em_release_all(&f->document, &f->topic, &f->slot, &f->bits, &f->item, &f->tokens, &f->alpha,
+                   &f->room, &f->forgotten, &f->sum);
     em_release(out);
 }
 

@@ -75,16 +75,10 @@ em_status em_held_out_create(const em_corpus *corpus, const em_corpus *scored,
     h = *out;
     h->n_document = n;
     h->is_first = shard == 0;
-    const struct {
-        void *array;
-        int64_t count;
-        size_t size;
-    } room[] = {{&h->fold_start, n + 1, 8},         {&h->score_start, n + 1, 8},
-                {&h->fold_word, n_entry, 4},        {&h->score_word, n_score, 4},
-                {&h->fold_count, n_entry, 4},       {&h->score_count, n_score, 4},
-                {&h->mixture, 2 * shape->stride, 4}};
-    for (size_t i = 0; !status && i < sizeof room / sizeof *room; i++)
-        status = em_allocate(room[i].count, room[i].size, room[i].array);
+    status = em_allocate_all(EM_ARRAY(h->fold_start, n + 1), EM_ARRAY(h->score_start, n + 1),
+                             EM_ARRAY(h->fold_word, n_entry), EM_ARRAY(h->score_word, n_score),
+                             EM_ARRAY(h->fold_count, n_entry), EM_ARRAY(h->score_count, n_score),
+                             EM_ARRAY(h->mixture, 2 * shape->stride));
     for (int64_t d = 0; !status && d < n; d++) {
         const int64_t words = split(h, corpus, scored, d);
         widest = words > widest ? words : widest;
@@ -108,14 +102,8 @@ void em_held_out_destroy(em_held_out **out)
 
     if (!h)
         return;
-    em_release(&h->fold_start);
-    em_release(&h->score_start);
-    em_release(&h->fold_word);
-    em_release(&h->score_word);
-    em_release(&h->fold_count);
-    em_release(&h->score_count);
-    em_release(&h->rows);
-    em_release(&h->mixture);
+    em_release_all(&h->fold_start, &h->score_start, &h->fold_word, &h->score_word, &h->fold_count,
+                   &h->score_count, &h->rows, &h->mixture);
     em_fold_in_destroy(&h->gibbs);
     em_release(out);
 }

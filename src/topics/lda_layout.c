@@ -440,33 +440,25 @@ static em_status make_room(em_tokens *t, const layout *l)
 {
     const int64_t n = larger(l->most_items, l->most_documents), items = (n + 7) / 8 * 8;
     const bool streams = t->scratch >= 0;
-    const struct {
-        void *array;
-        int64_t count;
-        size_t size;
-    } room[] = {
-        {&t->item, items, sizeof *t->item},
-        {&t->bits, 4 * items, sizeof *t->bits},
-        {&t->table, t->n_topic, sizeof *t->table},
-        {&t->table_alpha, t->n_topic, sizeof *t->table_alpha},
-        {&t->alpha, t->stride, sizeof *t->alpha},
-        {&t->room, em_token_room(t->n_topic), sizeof *t->room},
-        {&t->tokens, t->sparse ? 0 : l->most_documents * t->stride, sizeof *t->tokens},
-        {&t->list, t->sparse ? l->most_documents : 0, sizeof *t->list},
-        {&t->list_topic, t->sparse ? l->most_listed : 0, sizeof *t->list_topic},
-        {&t->list_count, t->sparse ? l->most_listed : 0, sizeof *t->list_count},
-        {&t->place, t->sparse ? t->n_topic + 1 : 0, sizeof *t->place},
-        {&t->groups, t->sparse ? t->n_word * em_topic_groups(t->n_topic) : 0, sizeof *t->groups},
-        {&t->grouped, t->sparse ? t->n_word : 0, sizeof *t->grouped},
-        {&t->slot_place, t->sparse ? 4 * items : 0, sizeof *t->slot_place},
-        {&t->topic_room, streams ? l->most_tokens : 0, sizeof *t->topic_room}};
     em_status status = EM_OK;
 
     em_release(&t->layout_room);
     if (streams)
         status = em_allocate(l->most_bytes, 1, &t->layout_room);
-    for (size_t i = 0; !status && i < sizeof room / sizeof *room; i++)
-        status = em_allocate(room[i].count, room[i].size, room[i].array);
+    if (!status)
+        status = em_allocate_all(
+            EM_ARRAY(t->item, items), EM_ARRAY(t->bits, 4 * items), EM_ARRAY(t->table, t->n_topic),
+            EM_ARRAY(t->table_alpha, t->n_topic), EM_ARRAY(t->alpha, t->stride),
+            EM_ARRAY(t->room, em_token_room(t->n_topic)),
+            EM_ARRAY(t->tokens, t->sparse ? 0 : l->most_documents * t->stride),
+            EM_ARRAY(t->list, t->sparse ? l->most_documents : 0),
+            EM_ARRAY(t->list_topic, t->sparse ? l->most_listed : 0),
+            EM_ARRAY(t->list_count, t->sparse ? l->most_listed : 0),
+            EM_ARRAY(t->place, t->sparse ? t->n_topic + 1 : 0),
+            EM_ARRAY(t->groups, t->sparse ? t->n_word * em_topic_groups(t->n_topic) : 0),
+            EM_ARRAY(t->grouped, t->sparse ? t->n_word : 0),
+            EM_ARRAY(t->slot_place, t->sparse ? 4 * items : 0),
+            EM_ARRAY(t->topic_room, streams ? l->most_tokens : 0));
     for (int64_t k = 0; !status && t->sparse && k <= t->n_topic; k++)
         t->place[k] = INT32_MAX;
     return status;
@@ -474,12 +466,9 @@ static em_status make_room(em_tokens *t, const layout *l)
 
 static void release_layout(layout *l)
 {
-    for (int i = 0; i < MOST_LEVELS; i++) {
-        em_release(&l->level[i].entry);
-        em_release(&l->level[i].document);
-    }
-    em_release(&l->sorted);
-    em_release(&l->start);
+    for (int i = 0; i < MOST_LEVELS; i++)
+        em_release_all(&l->level[i].entry, &l->level[i].document);
+    em_release_all(&l->sorted, &l->start);
 }
 
 /* What is known beforehand: an array that grows is there twice for a moment. */
@@ -560,13 +549,10 @@ void em_tokens_destroy(em_tokens **out)
         em_release(&tokens->block[b].layout);
     if (tokens->scratch >= 0)
         close(tokens->scratch);
-    void *const array[] = {
-        &tokens->block,       &tokens->number,      &tokens->length,     &tokens->first,
-        &tokens->tokens,      &tokens->list,        &tokens->list_topic, &tokens->list_count,
-        &tokens->place,       &tokens->slot_place,  &tokens->item,       &tokens->bits,
-        &tokens->table,       &tokens->table_alpha, &tokens->alpha,      &tokens->room,
-        &tokens->layout_room, &tokens->topic_room,  &tokens->groups,     &tokens->grouped};
-    for (size_t i = 0; i < sizeof array / sizeof *array; i++)
-        em_release(array[i]);
+    em_release_all(&tokens->block, &tokens->number, &tokens->length, &tokens->first,
+                   &tokens->tokens, &tokens->list, &tokens->list_topic, &tokens->list_count,
+                   &tokens->place, &tokens->slot_place, &tokens->item, &tokens->bits,
+                   &tokens->table, &tokens->table_alpha, &tokens->alpha, &tokens->room,
+                   &tokens->layout_room, &tokens->topic_room, &tokens->groups, &tokens->grouped);
     em_release(out);
 }

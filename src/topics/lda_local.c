@@ -96,34 +96,21 @@ static void find_capacities(em_local *local)
 
 static em_status make_room(em_local *local)
 {
-    const struct {
-        void *array;
-        int64_t count;
-        size_t size;
-    } room[] = {{&local->document, local->n_document, sizeof(int64_t)},
-                {&local->base, local->n_document, sizeof(int64_t)},
-                {&local->entries, local->corpus->n_word + 1, sizeof(int32_t)},
-                {&local->entry, local->entry_capacity, sizeof(entry)},
-                {&local->more, local->entry_capacity, sizeof(entry)},
-                {&local->token_document, local->token_capacity, sizeof(uint16_t)},
-                {&local->topic, local->token_capacity, sizeof(uint16_t)},
-                {&local->slot, local->token_capacity, sizeof(uint32_t)},
-                {&local->run_word, local->run_capacity, sizeof(int32_t)},
-                {&local->run_start, local->run_capacity + 1, sizeof(int32_t)},
-                {&local->count, local->run_capacity * local->stride, sizeof(int32_t)},
-                {&local->item, local->item_capacity, sizeof(uint64_t)},
-                {&local->bits, 4 * local->item_capacity, sizeof(uint32_t)},
-                {&local->tokens, local->n_document * local->stride, sizeof(float)},
-                {&local->prior, local->stride, sizeof(float)},
-                {&local->room, em_token_room(local->n_topic), sizeof(float)},
-                {&local->forgotten, local->stride, sizeof(int32_t)},
-                {&local->table, local->n_topic * TABLE, sizeof(term)},
-                {&local->alpha, local->n_topic, sizeof(double)}};
-    em_status status = EM_OK;
-
-    for (size_t i = 0; !status && i < sizeof room / sizeof *room; i++)
-        status = em_allocate(room[i].count, room[i].size, room[i].array);
-    return status;
+    return em_allocate_all(
+        EM_ARRAY(local->document, local->n_document), EM_ARRAY(local->base, local->n_document),
+        EM_ARRAY(local->entries, local->corpus->n_word + 1),
+        EM_ARRAY(local->entry, local->entry_capacity), EM_ARRAY(local->more, local->entry_capacity),
+        EM_ARRAY(local->token_document, local->token_capacity),
+        EM_ARRAY(local->topic, local->token_capacity), EM_ARRAY(local->slot, local->token_capacity),
+        EM_ARRAY(local->run_word, local->run_capacity),
+        EM_ARRAY(local->run_start, local->run_capacity + 1),
+        EM_ARRAY(local->count, local->run_capacity * local->stride),
+        EM_ARRAY(local->item, local->item_capacity),
+        EM_ARRAY(local->bits, 4 * local->item_capacity),
+        EM_ARRAY(local->tokens, local->n_document * local->stride),
+        EM_ARRAY(local->prior, local->stride), EM_ARRAY(local->room, em_token_room(local->n_topic)),
+        EM_ARRAY(local->forgotten, local->stride), EM_ARRAY(local->table, local->n_topic * TABLE),
+        EM_ARRAY(local->alpha, local->n_topic));
 }
 
 em_status em_local_create(em_corpus *corpus, int64_t n_topic, const em_local_options *options,
@@ -158,14 +145,11 @@ void em_local_destroy(em_local **out)
 
     if (!local)
         return;
-    void *const array[] = {
-        &local->first,     &local->document, &local->base,  &local->entries,
-        &local->count,     &local->entry,    &local->more,  &local->topic,
-        &local->slot,      &local->run_word, &local->item,  &local->bits,
-        &local->tokens,    &local->prior,    &local->room,  &local->forgotten,
-        &local->run_start, &local->table,    &local->alpha, &local->token_document};
-    for (size_t i = 0; i < sizeof array / sizeof *array; i++)
-        em_release(array[i]);
+    em_release_all(&local->first, &local->document, &local->base, &local->entries, &local->count,
+                   &local->entry, &local->more, &local->topic, &local->slot, &local->run_word,
+                   &local->item, &local->bits, &local->tokens, &local->prior, &local->room,
+                   &local->forgotten, &local->run_start, &local->table, &local->alpha,
+                   &local->token_document);
     em_release(out);
 }
 

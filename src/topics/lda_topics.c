@@ -82,11 +82,6 @@ static void add_jumps(const em_lda_shape *shape, int64_t v, const em_stream *str
     }
 }
 
-static bool by_jumps(const em_lda_shape *shape, double beta)
-{
-    return shape->jumps && beta <= MOST_BETA;
-}
-
 void em_lda_draw_weights(const em_lda_shape *shape, em_lda_words words, const em_stream *stream,
                          double beta, const int32_t *count, double *room, int64_t *total,
                          float *phi)
@@ -95,7 +90,7 @@ void em_lda_draw_weights(const em_lda_shape *shape, em_lda_words words, const em
     for (int64_t v = words.first; v < words.end; v++) {
         const int32_t *of = count + v * shape->stride;
         float *row = phi + v * shape->stride;
-        if (!by_jumps(shape, beta)) {
+        if (!(shape->jumps && beta <= MOST_BETA)) {
             draw_each(shape, v, stream, beta, of, room, total, row);
             continue;
         }

@@ -25,6 +25,7 @@
 #include "emass/model/prior.h"
 #include "math/simd/tokens.h"
 #include "math/special.h"
+#include "model/model.h"
 #include "topics/gamma_process.h"
 #include "topics/topic_model.h"
 
@@ -65,10 +66,7 @@ static void destroy(em_model *model)
     pfa *self = (pfa *)model;
 
     em_topic_model_close(&self->base);
-    em_release(&self->r);
-    em_release(&self->slope);
-    em_release(&self->metric);
-    em_release(&self);
+    em_release_all(&self->r, &self->slope, &self->metric, &self);
 }
 
 /* ---------------------------------------------------------------- the density */
@@ -318,22 +316,19 @@ static void set_model(pfa *self)
     em_topic_model_declare(&self->base, dim, N_BLOCK, self->block);
 }
 
-static em_status set_up(pfa *self, const em_model_context *context)
+static em_status set_up(em_model *model, const void *untyped, const em_model_context *context)
 {
-    const pfa_options *options = self->options;
+    pfa *self = (pfa *)model;
+    const pfa_options *options = self->options = untyped;
     const int64_t n_topic = options->poisson.topic.topics;
     em_status status = em_topic_model_open(&self->base, &options->poisson.topic, context);
 
     self->process =
         (em_gamma_process){n_topic, options->rounds, options->hyper_shape, options->hyper_rate};
     if (!status)
-        status = em_allocate(n_topic, sizeof *self->r, &self->r);
-    if (!status)
-        status =
-            em_allocate(em_gamma_process_size(&self->process), sizeof *self->slope, &self->slope);
-    if (!status)
-        status = em_allocate(4 * em_gamma_process_size(&self->process), sizeof *self->metric,
-                             &self->metric);
+        status = em_allocate_all(EM_ARRAY(self->r, n_topic),
+                                 EM_ARRAY(self->slope, em_gamma_process_size(&self->process)),
+                                 EM_ARRAY(self->metric, 4 * em_gamma_process_size(&self->process)));
     if (!status)
         set_model(self);
     return status;
@@ -341,19 +336,7 @@ static em_status set_up(pfa *self, const em_model_context *context)
 
 static em_status create(const void *options, const em_model_context *context, em_model **out)
 {
-    pfa *self;
-    em_status status = em_allocate(1, sizeof *self, &self);
-
-    if (status)
-        return status;
-    self->base.model.ops = &em_model_pfa;
-    self->options = options;
-    status = set_up(self, context);
-    if (status)
-        destroy(&self->base.model);
-    else
-        *out = &self->base.model;
-    return status;
+    return em_model_build(sizeof(pfa), &em_model_pfa, set_up, options, context, out);
 }
 
 const em_model_ops em_model_pfa = {

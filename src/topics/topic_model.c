@@ -31,12 +31,10 @@ static em_status read_data(em_topic_model *self, const em_topic_options *options
 static em_status make_room(em_topic_model *self, bool warm)
 {
     const em_lda_shape *shape = &self->topics.shape;
-    em_status status = em_allocate(shape->n_word * shape->stride, sizeof *self->phi, &self->phi);
+    em_status status = em_allocate_all(EM_ARRAY(self->phi, shape->n_word * shape->stride),
+                                       EM_ARRAY(self->count, self->n_chain * shape->n_topic),
+                                       EM_ARRAY(self->density, self->n_chain));
 
-    if (!status)
-        status = em_allocate(self->n_chain * shape->n_topic, sizeof *self->count, &self->count);
-    if (!status)
-        status = em_allocate(self->n_chain, sizeof *self->density, &self->density);
     if (!status && warm)
         status = em_allocate(self->n_chain * em_local_n_token(self->local), sizeof *self->topic,
                              &self->topic);
@@ -67,10 +65,7 @@ void em_topic_model_close(em_topic_model *self)
     em_topic_parameters_destroy(&self->topics);
     em_local_destroy(&self->local);
     em_corpus_destroy(&self->corpus);
-    em_release(&self->phi);
-    em_release(&self->count);
-    em_release(&self->density);
-    em_release(&self->topic);
+    em_release_all(&self->phi, &self->count, &self->density, &self->topic);
 }
 
 void em_topic_model_declare(em_topic_model *self, int64_t dim, int n_block,

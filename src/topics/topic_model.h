@@ -78,6 +78,11 @@ void em_topic_model_report(em_topic_model *self, int64_t chain, const double *th
 /* Puts weights into the order of their sizes, which is one for all chains. Local. */
 void em_topic_model_order(int64_t n, double *weight);
 
+/* em_model_ops.create of model lda for stochastic gradients (lda_expanded.c), with `alpha` as the
+ * prior of each document's weights. `options` outlive the model. */
+em_status em_lda_expanded_create(const em_topic_options *options, double alpha,
+                                 const em_model_context *context, em_model **out);
+
 /* em_model_ops of the same names. */
 em_status em_topic_model_pool_averages(em_model *model);
 void em_topic_model_report_averages(em_model *model, int64_t chain, double *out);

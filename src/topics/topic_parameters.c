@@ -23,19 +23,15 @@ em_status em_topic_parameters_create(em_topic_parameters *topics)
     em_status status;
 
     topics->n = topics->shape.n_word * topics->shape.n_topic;
-    status = em_allocate(em_stride(topics->n), sizeof(double), &topics->work);
-    if (!status)
-        status = em_allocate(topics->shape.n_topic, sizeof(double), &topics->total);
-    if (!status)
-        status = em_allocate(topics->shape.n_topic, sizeof(double), &topics->count);
+    status = em_allocate_all(EM_ARRAY(topics->work, em_stride(topics->n)),
+                             EM_ARRAY(topics->total, topics->shape.n_topic),
+                             EM_ARRAY(topics->count, topics->shape.n_topic));
     return status;
 }
 
 void em_topic_parameters_destroy(em_topic_parameters *topics)
 {
-    em_release(&topics->work);
-    em_release(&topics->total);
-    em_release(&topics->count);
+    em_release_all(&topics->work, &topics->total, &topics->count);
 }
 
 void em_topic_parameters_place(const em_topic_parameters *topics, const em_draw *draw,

@@ -102,15 +102,11 @@ static em_status read_test(em_topic_record *record, const em_model_context *cont
 static em_status make_room(em_topic_record *record)
 {
     const int64_t n_own = record->held_out ? record->held_out->n_own : 0, n = record->n_chain;
-    em_status status = em_allocate(n * record->width, sizeof *record->row, &record->row);
+    em_status status = em_allocate_all(
+        EM_ARRAY(record->row, n * record->width), EM_ARRAY(record->mean, n * record->n_phi),
+        EM_ARRAY(record->piece, n * record->n_piece),
+        EM_ARRAY(record->probability, record->n_fold_in * n * n_own));
 
-    if (!status)
-        status = em_allocate(n * record->n_phi, sizeof *record->mean, &record->mean);
-    if (!status)
-        status = em_allocate(n * record->n_piece, sizeof *record->piece, &record->piece);
-    if (!status)
-        status = em_allocate(record->n_fold_in * n * n_own, sizeof *record->probability,
-                             &record->probability);
     for (int64_t c = 0; !status && c < n; c++)
         for (int f = 0; f < EM_FOLD_INS; f++) {
             record->row[c * record->width + SCORE + f] = NAN;
@@ -158,10 +154,8 @@ void em_topic_record_destroy(em_topic_record **record)
 {
     if (*record) {
         em_held_out_destroy(&(*record)->held_out);
-        em_release(&(*record)->row);
-        em_release(&(*record)->mean);
-        em_release(&(*record)->piece);
-        em_release(&(*record)->probability);
+        em_release_all(&(*record)->row, &(*record)->mean, &(*record)->piece,
+                       &(*record)->probability);
     }
     em_release(record);
 }

@@ -6,6 +6,7 @@
 #include "adaptation/adaptation.h"
 #include "par/world.h"
 #include "support/observe.h"
+#include "support/on_grid.h"
 
 enum { DIM = 5 };
 
@@ -395,10 +396,7 @@ int main(int argc, char **argv)
 {
     Suite *suite = suite_create("em");
     TCase *em = tcase_create("em");
-    int failed;
 
-    if (em_world_start(&argc, &argv) || em_grid_create(N_CHAIN, 1, &grid))
-        return EXIT_FAILURE;
     tcase_set_timeout(em, 60);
     tcase_add_loop_test(em, sgnht_em_learns_the_noise, 0, 4);
     tcase_add_loop_test(em, sgnht_em_learns_nothing_else, 0, 4);
@@ -411,8 +409,5 @@ int main(int argc, char **argv)
     tcase_add_test(em, noise_needs_minibatches);
     tcase_add_test(em, a_refused_window_goes_on);
     suite_add_tcase(suite, em);
-    failed = run_suite(suite, CK_NOFORK);
-    em_grid_destroy(&grid);
-    em_world_stop();
-    return failed;
+    return run_suite_on_grid(suite, argc, argv, N_CHAIN, &grid);
 }

@@ -4,6 +4,7 @@
  */
 #include "par/world.h"
 #include "support/behaviour.h"
+#include "support/on_grid.h"
 #include "support/twin_mass.h"
 
 extern const em_sampler_ops em_rwm, em_slice;
@@ -166,10 +167,7 @@ int main(int argc, char **argv)
 {
     Suite *suite = suite_create("gradient_free");
     TCase *law_case = tcase_create("law");
-    int failed;
 
-    if (em_world_start(&argc, &argv) || em_grid_create(8, 1, &grid))
-        return EXIT_FAILURE;
     tcase_set_timeout(law_case, 60);
     tcase_add_loop_test(law_case, leaves_the_law_invariant, 0, 8);
     tcase_add_loop_test(law_case, twin_that_leaves_too_readily_fails, 0, 4);
@@ -177,8 +175,5 @@ int main(int argc, char **argv)
     tcase_add_loop_test(law_case, asks_for_no_gradient, 0, 2);
     tcase_add_loop_test(law_case, survives_steps_that_are_far_too_wide, 0, 2);
     suite_add_tcase(suite, law_case);
-    failed = run_suite(suite, CK_NOFORK);
-    em_grid_destroy(&grid);
-    em_world_stop();
-    return failed;
+    return run_suite_on_grid(suite, argc, argv, 8, &grid);
 }

@@ -3,7 +3,7 @@
  * long as they say. */
 #include "par/world.h"
 #include "support/kernel_bench.h"
-#include "support/tap.h"
+#include "support/on_grid.h"
 #include "support/twin_mass.h"
 
 extern const em_sampler_ops em_hmc;
@@ -145,10 +145,7 @@ int main(int argc, char **argv)
 {
     Suite *suite = suite_create("hmc");
     TCase *law_case = tcase_create("law");
-    int failed;
 
-    if (em_world_start(&argc, &argv) || em_grid_create(8, 1, &grid))
-        return EXIT_FAILURE;
     tcase_set_timeout(law_case, 60);
     tcase_add_loop_test(law_case, leaves_the_law_invariant, 0, 4);
     tcase_add_loop_test(law_case, twin_with_half_the_noise_fails, 0, 4);
@@ -156,8 +153,5 @@ int main(int argc, char **argv)
     tcase_add_loop_test(law_case, twins_by_blocks_and_directions_fail, 0, 2);
     tcase_add_loop_test(law_case, trajectories_last_as_long_as_they_say, 0, 4);
     suite_add_tcase(suite, law_case);
-    failed = run_suite(suite, CK_NOFORK);
-    em_grid_destroy(&grid);
-    em_world_stop();
-    return failed;
+    return run_suite_on_grid(suite, argc, argv, 8, &grid);
 }

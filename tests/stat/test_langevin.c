@@ -6,6 +6,7 @@
 #include "par/world.h"
 #include "sampler/stochastic/stochastic.h"
 #include "support/kernel_bench.h"
+#include "support/on_grid.h"
 
 enum { DIM = 3, DRAWS = 4000 };
 
@@ -350,10 +351,7 @@ int main(int argc, char **argv)
 {
     Suite *suite = suite_create("langevin");
     TCase *law_case = tcase_create("law");
-    int failed;
 
-    if (em_world_start(&argc, &argv) || em_grid_create(8, 1, &grid))
-        return EXIT_FAILURE;
     tcase_set_timeout(law_case, 120);
     tcase_add_loop_test(law_case, has_the_exact_law, 0, 4);
     tcase_add_loop_test(law_case, has_the_exact_linear_part, 0, N_VARIANT);
@@ -363,8 +361,5 @@ int main(int argc, char **argv)
     tcase_add_test(law_case, halves_at_epochs);
     tcase_add_test(law_case, decreasing_steps_have_their_law);
     suite_add_tcase(suite, law_case);
-    failed = run_suite(suite, CK_NOFORK);
-    em_grid_destroy(&grid);
-    em_world_stop();
-    return failed;
+    return run_suite_on_grid(suite, argc, argv, 8, &grid);
 }

@@ -4,6 +4,7 @@
  */
 #include "par/world.h"
 #include "support/kernel_bench.h"
+#include "support/on_grid.h"
 
 static em_grid *grid;
 
@@ -284,17 +285,11 @@ int main(int argc, char **argv)
 {
     Suite *suite = suite_create("langevin_curves");
     TCase *law_case = tcase_create("law");
-    int failed;
 
-    if (em_world_start(&argc, &argv) || em_grid_create(8, 1, &grid))
-        return EXIT_FAILURE;
     tcase_set_timeout(law_case, 120);
     tcase_add_loop_test(law_case, curves_have_their_law, 0, N_CURVE);
     tcase_add_loop_test(law_case, riemannian_hmc_on_the_double_well, 0, 4);
     tcase_add_test(law_case, naive_form_fails_on_the_double_well);
     suite_add_tcase(suite, law_case);
-    failed = run_suite(suite, CK_NOFORK);
-    em_grid_destroy(&grid);
-    em_world_stop();
-    return failed;
+    return run_suite_on_grid(suite, argc, argv, 8, &grid);
 }

@@ -7,6 +7,7 @@
 #include "sampler/riemannian/riemannian_metric.h"
 #include "sampler/stochastic/stochastic.h"
 #include "support/kernel_bench.h"
+#include "support/on_grid.h"
 
 enum { DIM = 3 };
 
@@ -169,17 +170,11 @@ int main(int argc, char **argv)
 {
     Suite *suite = suite_create("langevin_metrics");
     TCase *law_case = tcase_create("law");
-    int failed;
 
-    if (em_world_start(&argc, &argv) || em_grid_create(8, 1, &grid))
-        return EXIT_FAILURE;
     tcase_set_timeout(law_case, 120);
     tcase_add_loop_test(law_case, divergences_are_those_of_the_metric, 0, 3);
     tcase_add_loop_test(law_case, fisher_metric_leaves_the_law, 0, 4);
     tcase_add_test(law_case, fisher_metric_without_its_correction_fails);
     suite_add_tcase(suite, law_case);
-    failed = run_suite(suite, CK_NOFORK);
-    em_grid_destroy(&grid);
-    em_world_stop();
-    return failed;
+    return run_suite_on_grid(suite, argc, argv, 8, &grid);
 }

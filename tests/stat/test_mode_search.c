@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "math/rng.h"
 #include "par/world.h"
-#include "support/tap.h"
+#include "support/on_grid.h"
 
 #include <math.h>
 #include <string.h>
@@ -302,10 +302,7 @@ int main(int argc, char **argv)
 {
     Suite *suite = suite_create("mode_search");
     TCase *ascents = tcase_create("ascents"), *basins = tcase_create("basins");
-    int failed;
 
-    if (em_world_start(&argc, &argv) || em_grid_create(N_CHAIN, 1, &grid))
-        return EXIT_FAILURE;
     tcase_add_loop_test(ascents, an_ascent_finds_the_peak_of_an_ill_conditioned_normal_law, 0, 10);
     tcase_add_test(ascents, no_chain_begins_in_the_neck_of_a_funnel);
     tcase_add_loop_test(basins, chains_keep_their_basins, 0, 15);
@@ -313,8 +310,5 @@ int main(int argc, char **argv)
     tcase_add_test(basins, modes_that_no_draw_is_near_to_are_told);
     suite_add_tcase(suite, ascents);
     suite_add_tcase(suite, basins);
-    failed = run_suite(suite, CK_NOFORK);
-    em_grid_destroy(&grid);
-    em_world_stop();
-    return failed;
+    return run_suite_on_grid(suite, argc, argv, N_CHAIN, &grid);
 }

@@ -13,6 +13,7 @@
 #include "emass/model/metric.h"
 #include "par/world.h"
 #include "support/observe.h"
+#include "support/on_grid.h"
 #include "support/twin_mass.h"
 
 enum { N_SEED = 8, N_DRAW = 500, MOST_DIM = 2, MOST_FEATURES = 5 };
@@ -410,17 +411,11 @@ int main(int argc, char **argv)
 {
     Suite *suite = suite_create("non_gaussian");
     TCase *law_case = tcase_create("law");
-    int failed;
 
-    if (em_world_start(&argc, &argv) || em_grid_create(8, 1, &grid))
-        return EXIT_FAILURE;
     tcase_set_timeout(law_case, 60);
     tcase_add_loop_test(law_case, kernel_agrees_with_quadrature, 0, N_TRIAL);
     tcase_add_loop_test(law_case, twin_does_not, 0, N_TRIAL);
     tcase_add_test(law_case, rhmc_sees_the_way_back);
     suite_add_tcase(suite, law_case);
-    failed = run_suite(suite, CK_NOFORK);
-    em_grid_destroy(&grid);
-    em_world_stop();
-    return failed;
+    return run_suite_on_grid(suite, argc, argv, 8, &grid);
 }

@@ -7,6 +7,7 @@
 #include "par/world.h"
 #include "posterior/noncentring.h"
 #include "support/behaviour.h"
+#include "support/on_grid.h"
 
 extern const em_sampler_ops em_nuts;
 
@@ -333,10 +334,7 @@ int main(int argc, char **argv)
 {
     Suite *suite = suite_create("noncentring");
     TCase *law_case = tcase_create("law"), *map_case = tcase_create("map");
-    int failed;
 
-    if (em_world_start(&argc, &argv) || em_grid_create(N_CHAIN, 1, &grid))
-        return EXIT_FAILURE;
     tcase_set_timeout(law_case, 120);
     tcase_add_loop_test(law_case, leaves_the_hierarchy_invariant, 0, 3);
     tcase_add_loop_test(law_case, twin_without_the_jacobian_fails, 0, 3);
@@ -347,8 +345,5 @@ int main(int argc, char **argv)
     tcase_add_loop_test(map_case, the_search_finds_nothing_in_a_gaussian, 0, 20);
     suite_add_tcase(suite, law_case);
     suite_add_tcase(suite, map_case);
-    failed = run_suite(suite, CK_NOFORK);
-    em_grid_destroy(&grid);
-    em_world_stop();
-    return failed;
+    return run_suite_on_grid(suite, argc, argv, N_CHAIN, &grid);
 }

@@ -8,6 +8,7 @@
 #include "support/behaviour.h"
 #include "support/jacobian.h"
 #include "support/observe.h"
+#include "support/on_grid.h"
 
 enum { DIM = 2 };
 
@@ -328,10 +329,7 @@ int main(int argc, char **argv)
 {
     Suite *suite = suite_create("nphmc");
     TCase *flow_case = tcase_create("flow"), *law_case = tcase_create("law");
-    int failed;
 
-    if (em_world_start(&argc, &argv) || em_grid_create(8, 1, &grid))
-        return EXIT_FAILURE;
     tcase_add_loop_test(flow_case, energy_error_is_of_order_2, 0, 4);
     tcase_add_loop_test(flow_case, flow_is_reversible, 0, 4);
     tcase_add_test(flow_case, flow_preserves_volume);
@@ -343,8 +341,5 @@ int main(int argc, char **argv)
     tcase_add_test(law_case, kernel_behaves);
     suite_add_tcase(suite, flow_case);
     suite_add_tcase(suite, law_case);
-    failed = run_suite(suite, CK_NOFORK);
-    em_grid_destroy(&grid);
-    em_world_stop();
-    return failed;
+    return run_suite_on_grid(suite, argc, argv, 8, &grid);
 }

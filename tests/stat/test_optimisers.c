@@ -4,6 +4,7 @@
  */
 #include "par/world.h"
 #include "support/kernel_bench.h"
+#include "support/on_grid.h"
 
 static em_grid *grid;
 
@@ -199,16 +200,10 @@ int main(int argc, char **argv)
 {
     Suite *suite = suite_create("optimisers");
     TCase *tests = tcase_create("laws");
-    int failed;
 
-    if (em_world_start(&argc, &argv) || em_grid_create(N_CHAIN, 1, &grid))
-        return EXIT_FAILURE;
     tcase_set_timeout(tests, 60);
     tcase_add_loop_test(tests, steps_are_the_textbooks, 0, N_OPTIMISER);
     tcase_add_test(tests, psgld_has_its_law);
     suite_add_tcase(suite, tests);
-    failed = run_suite(suite, CK_NOFORK);
-    em_grid_destroy(&grid);
-    em_world_stop();
-    return failed;
+    return run_suite_on_grid(suite, argc, argv, N_CHAIN, &grid);
 }

@@ -5,6 +5,7 @@
 #include "emass/model/metric.h"
 #include "par/world.h"
 #include "support/kernel_bench.h"
+#include "support/on_grid.h"
 
 static em_grid *grid;
 
@@ -110,17 +111,12 @@ int main(int argc, char **argv)
 {
     Suite *suite = suite_create("query");
     TCase *numbers = tcase_create("numbers");
-    int n_sampler = 0, failed;
+    int n_sampler = 0;
 
-    if (em_world_start(&argc, &argv) || em_grid_create(N_CHAIN, 1, &grid))
-        return EXIT_FAILURE;
     while (em_samplers[n_sampler] && !em_samplers[n_sampler]->by_model)
         n_sampler++; /* the last ones ask nothing */
     tcase_set_timeout(numbers, 60);
     tcase_add_loop_test(numbers, test_numbers, 0, n_sampler);
     suite_add_tcase(suite, numbers);
-    failed = run_suite(suite, CK_NOFORK);
-    em_grid_destroy(&grid);
-    em_world_stop();
-    return failed;
+    return run_suite_on_grid(suite, argc, argv, N_CHAIN, &grid);
 }

@@ -6,6 +6,7 @@
 #include "par/world.h"
 #include "sampler/stochastic/recipe.h"
 #include "support/kernel_bench.h"
+#include "support/on_grid.h"
 
 enum { MOST = 8 };
 
@@ -489,10 +490,7 @@ int main(int argc, char **argv)
 {
     Suite *suite = suite_create("recipe");
     TCase *law_case = tcase_create("law");
-    int failed;
 
-    if (em_world_start(&argc, &argv) || em_grid_create(8, 1, &grid))
-        return EXIT_FAILURE;
     tcase_set_timeout(law_case, 120);
     tcase_add_loop_test(law_case, changing_matrices_leave_the_target, 0, 4);
     tcase_add_test(law_case, without_gamma_or_with_its_sign_printed_fails);
@@ -503,8 +501,5 @@ int main(int argc, char **argv)
     tcase_add_test(law_case, bad_matrices_are_refused);
     tcase_add_loop_test(law_case, is_sgnht_and_sgrhmc, 0, 4);
     suite_add_tcase(suite, law_case);
-    failed = run_suite(suite, CK_NOFORK);
-    em_grid_destroy(&grid);
-    em_world_stop();
-    return failed;
+    return run_suite_on_grid(suite, argc, argv, 8, &grid);
 }

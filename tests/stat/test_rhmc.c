@@ -11,6 +11,7 @@
 #include "support/jacobian.h"
 #include "support/model_setup.h"
 #include "support/observe.h"
+#include "support/on_grid.h"
 
 enum { DIM = 2 };
 
@@ -508,10 +509,7 @@ int main(int argc, char **argv)
 {
     Suite *suite = suite_create("rhmc");
     TCase *path_case = tcase_create("path"), *law_case = tcase_create("law");
-    int failed;
 
-    if (em_world_start(&argc, &argv) || em_grid_create(8, 1, &grid))
-        return EXIT_FAILURE;
     tcase_add_loop_test(path_case, energy_error_is_of_order_2, 0, 2);
     tcase_add_loop_test(path_case, leapfrog_is_reversible, 0, 2);
     tcase_add_loop_test(path_case, leapfrog_preserves_volume, 0, 2);
@@ -526,8 +524,5 @@ int main(int argc, char **argv)
     tcase_add_test(law_case, models_have_derivatives_of_their_metric);
     suite_add_tcase(suite, path_case);
     suite_add_tcase(suite, law_case);
-    failed = run_suite(suite, CK_NOFORK);
-    em_grid_destroy(&grid);
-    em_world_stop();
-    return failed;
+    return run_suite_on_grid(suite, argc, argv, 8, &grid);
 }

@@ -6,6 +6,7 @@
 #include "par/world.h"
 #include "support/behaviour.h"
 #include "support/observe.h"
+#include "support/on_grid.h"
 
 enum { DIM = 2, DRAWS = 8000 };
 
@@ -510,10 +511,7 @@ int main(int argc, char **argv)
     Suite *suite = suite_create("thermostats");
     TCase *frozen_case = tcase_create("frozen"), *live_case = tcase_create("alive");
     TCase *behaviour = tcase_create("behaviour");
-    int failed;
 
-    if (em_world_start(&argc, &argv) || em_grid_create(8, 1, &grid))
-        return EXIT_FAILURE;
     tcase_set_timeout(frozen_case, 60);
     tcase_add_loop_test(frozen_case, frozen_has_the_exact_law, 0, 4);
     tcase_add_test(frozen_case, frozen_has_the_exact_linear_part);
@@ -529,8 +527,5 @@ int main(int argc, char **argv)
     suite_add_tcase(suite, frozen_case);
     suite_add_tcase(suite, live_case);
     suite_add_tcase(suite, behaviour);
-    failed = run_suite(suite, CK_NOFORK);
-    em_grid_destroy(&grid);
-    em_world_stop();
-    return failed;
+    return run_suite_on_grid(suite, argc, argv, 8, &grid);
 }

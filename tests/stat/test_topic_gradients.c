@@ -8,11 +8,10 @@
  * Twins follow minibatches as if they were all data, or know no correction of their metric.
  */
 #include "emass/model/counts.h"
-#include "par/world.h"
 #include "sampler/riemannian/metric_langevin.h"
 #include "support/kernel_bench.h"
 #include "support/model_setup.h"
-#include "support/tap.h"
+#include "support/on_grid.h"
 
 #include <check.h>
 #include <math.h>
@@ -156,6 +155,21 @@ static void open_lda(bool natural, const char *warm, int64_t shard, int64_t n_sh
     ck_assert_msg(try_setup("lda", settings, shard, n_shard, s) == EM_OK, "%s", em_error_text());
 }
 
+/* Of chain 0. */
+static em_query query_at(int64_t evaluation, double *theta, double *density, double *gradient)
+{
+    static const int64_t chain = 0;
+
+    return (em_query){.n_chain = 1,
+                      .stride = STRIDE,
+                      .chain = &chain,
+                      .theta = theta,
+                      .log_density = density,
+                      .gradient = gradient,
+                      .seed = 3,
+                      .evaluation = evaluation};
+}
+
 /* The largest deviation of the mean of `n` estimates from `exact`, in standard errors. They need
  * not be independent of their neighbours: batches of 50 are. */
 static double worst_z(const setup *s, int64_t minibatch, const double *theta, const double *exact,
@@ -163,7 +177,6 @@ static double worst_z(const setup *s, int64_t minibatch, const double *theta, co
 {
     enum { BATCH = 50 };
     const em_minibatch batch = {minibatch, false};
-    const int64_t chain = 0;
     _Alignas(64) double gradient[STRIDE], x[STRIDE] = {0};
     double density, mean[DIM] = {0}, square[DIM] = {0}, part[DIM] = {0}, worst = 0;
     em_posterior *posterior = NULL;
@@ -171,14 +184,7 @@ static double worst_z(const setup *s, int64_t minibatch, const double *theta, co
     memcpy(x, theta, DIM * sizeof *x);
     ck_assert_int_eq(em_posterior_create(s->model, grid, 1, &posterior), EM_OK);
     for (int e = 0; e < n; e++) {
-        const em_query query = {.n_chain = 1,
-                                .stride = STRIDE,
-                                .chain = &chain,
-                                .theta = x,
-                                .log_density = &density,
-                                .gradient = gradient,
-                                .seed = 3,
-                                .evaluation = e};
+        const em_query query = query_at(e, x, &density, gradient);
         ck_assert_int_eq(em_posterior_estimate(posterior, &batch, &query), EM_OK);
         ck_assert(isfinite(density));
         for (int i = 0; i < DIM; i++) {
@@ -228,7 +234,6 @@ START_TEST(sums_of_shards)
 {
     _Alignas(64) double theta[STRIDE] = {0.4, 2.1, 1.3, 0.2, 0.9, 1.6, 2.2, 0.5};
     double whole[STRIDE + 1] = {0};
-    const int64_t chain = 4;
 
     for (int n_shard = 1; n_shard <= 4; n_shard++) {
         _Alignas(64) double sum[STRIDE] = {0};
@@ -236,15 +241,8 @@ START_TEST(sums_of_shards)
         for (int shard = 0; shard < n_shard; shard++) {
             setup s;
             open_lda(false, "false", shard, n_shard, &s);
-            const em_query query = {.n_chain = 1,
-                                    .stride = STRIDE,
-                                    .chain = &chain,
-                                    .theta = theta,
-                                    .log_density = &density,
-                                    .gradient = sum,
-                                    .seed = 3,
-                                    .evaluation = 77,
-                                    .rows = {.count = s.model->rows.count}};
+            em_query query = query_at(77, theta, &density, sum);
+            query.rows.count = s.model->rows.count;
             ck_assert_int_eq(s.model->ops->add_likelihood(s.model, &query), EM_OK);
             teardown(&s);
         }
@@ -262,7 +260,6 @@ START_TEST(positions_that_are_none)
 {
     static const double bad[] = {NAN, INFINITY, -1, 0};
     const em_minibatch batch = {2, false};
-    const int64_t chain = 0;
     em_posterior *posterior = NULL;
     setup s;
 
@@ -272,13 +269,7 @@ START_TEST(positions_that_are_none)
         _Alignas(64) double theta[STRIDE] = {0.4, 2.1, 1.3, 0.2, 0.9, 1.6, 2.2, 0.5};
         _Alignas(64) double gradient[STRIDE];
         double density;
-        const em_query query = {.n_chain = 1,
-                                .stride = STRIDE,
-                                .chain = &chain,
-                                .theta = theta,
-                                .log_density = &density,
-                                .gradient = gradient,
-                                .evaluation = (int64_t)b};
+        const em_query query = query_at((int64_t)b, theta, &density, gradient);
         theta[3] = bad[b];
         ck_assert_int_eq(em_posterior_estimate(posterior, &batch, &query), EM_OK);
         ck_assert_int_eq(isfinite(density) != 0, bad[b] == 0);
@@ -590,7 +581,7 @@ int main(int argc, char **argv)
     Suite *suite = suite_create("topic_gradients");
     TCase *all = tcase_create("all");
 
-    if (em_world_start(&argc, &argv) || em_grid_create(1, 1, &grid) || !write_corpora())
+    if (!write_corpora())
         return EXIT_FAILURE;
     tcase_add_loop_test(all, lda_by_enumeration, 0, 4);
     tcase_add_test(all, sums_of_shards);
@@ -600,11 +591,9 @@ int main(int argc, char **argv)
     tcase_add_test(all, a_metric_without_its_correction_fails);
     tcase_set_timeout(all, 300);
     suite_add_tcase(suite, all);
-    const int status = run_suite(suite, CK_NOFORK);
+    const int status = run_suite_on_grid(suite, argc, argv, 1, &grid);
     unlink(path);
     unlink(uneven_path);
     rmdir(folder);
-    em_grid_destroy(&grid);
-    em_world_stop();
     return status;
 }

@@ -6,6 +6,7 @@
  */
 #include "par/world.h"
 #include "support/behaviour.h"
+#include "support/on_grid.h"
 
 extern const em_sampler_ops em_nuts, em_walnuts;
 
@@ -492,10 +493,7 @@ int main(int argc, char **argv)
 {
     Suite *suite = suite_create("walnuts");
     TCase *law_case = tcase_create("law"), *tree_case = tcase_create("tree");
-    int failed;
 
-    if (em_world_start(&argc, &argv) || em_grid_create(8, 1, &grid))
-        return EXIT_FAILURE;
     tcase_set_timeout(law_case, 120);
     tcase_set_timeout(tree_case, 120);
     tcase_add_loop_test(law_case, leaves_the_funnel_invariant, 0, 3);
@@ -508,8 +506,5 @@ int main(int argc, char **argv)
     tcase_add_test(tree_case, behaves);
     suite_add_tcase(suite, law_case);
     suite_add_tcase(suite, tree_case);
-    failed = run_suite(suite, CK_NOFORK);
-    em_grid_destroy(&grid);
-    em_world_stop();
-    return failed;
+    return run_suite_on_grid(suite, argc, argv, 8, &grid);
 }

@@ -51,9 +51,7 @@ em_status em_gradient_noise_create(const em_sampler_options *options, em_grid *g
     for (int i = 0; !status && i < 6; i++)
         status = em_allocate(sizes[i], sizeof(double), arrays[i]);
     if (!status)
-        status = em_allocate(n, sizeof *self->chain, &self->chain);
-    if (!status)
-        status = em_allocate(n_pool, sizeof *self->noise, &self->noise);
+        status = em_allocate_all(EM_ARRAY(self->chain, n), EM_ARRAY(self->noise, n_pool));
     for (int64_t i = 0; !status && i < n_pool; i++)
         self->noise[i] = (em_noise){structure, dim, self->covariance + i * size, 0};
     if (status)
@@ -79,9 +77,7 @@ void em_gradient_noise_destroy(em_gradient_noise **out)
                                &self->accumulator, &self->pooled, &self->covariance};
     for (int i = 0; i < 6; i++)
         em_release(arrays[i]);
-    em_release(&self->chain);
-    em_release(&self->noise);
-    em_release(out);
+    em_release_all(&self->chain, &self->noise, out);
 }
 
 /* Its random numbers are those of chains that the run does not have, so that no kernel sees them.

@@ -34,8 +34,7 @@ em_status em_window_create(int64_t chains_per_pool, int64_t n_chain, int64_t dim
 
 void em_window_release(em_window *window)
 {
-    em_release(&window->iteration);
-    em_release(&window->row);
+    em_release_all(&window->iteration, &window->row);
 }
 
 /* Multiples of `every` in from .. to - 1. */

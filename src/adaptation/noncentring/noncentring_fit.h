@@ -59,9 +59,6 @@ typedef struct em_group_fit {
     double total; /* of the gains */
 } em_group_fit;
 
-/* Takes its mean away from x; returns the standard deviation. */
-double em_centre_column(int64_t n, double *x, double *mean);
-
 /* Fits the group of log scale k to the parameters that no group has; n 0: there are none. left
  * [dim][n] is work space. */
 void em_fit_group(em_group_search *s, int64_t k, em_group_fit *f, double *left);

@@ -25,7 +25,7 @@ static const double least_nearer = 4;
 /* ---------------------------------------------------------------- the draws */
 
 /* Takes its mean away from x; returns the standard deviation. */
-double em_centre_column(int64_t n, double *x, double *mean)
+static double centre_column(int64_t n, double *x, double *mean)
 {
     double sum = 0, square = 0;
 
@@ -54,8 +54,8 @@ static void take_columns(em_group_search *s, double *u)
             x[r] = row[i];
             log_g[r] = log(fabs(row[s->dim + i]) + 1e-300);
         }
-        s->sd[i] = em_centre_column(s->n, x, &s->mean[i]);
-        const double sd = em_centre_column(s->n, log_g, &mean);
+        s->sd[i] = centre_column(s->n, x, &s->mean[i]);
+        const double sd = centre_column(s->n, log_g, &mean);
         for (int64_t r = 0; r < s->n; r++)
             log_g[r] /= sd > 0 ? sd : INFINITY;
         s->slope[i * s->dim] = sd; /* until correlate */
@@ -151,7 +151,7 @@ static em_status log_determinant(const em_group_search *s, double *out)
     double mean;
 
     for (int64_t i = 0; i < s->dim; i++)
-        em_centre_column(s->n, s->panel + i * s->n, &mean);
+        centre_column(s->n, s->panel + i * s->n, &mean);
     em_gram(s->dim, s->n, s->panel, s->moment);
     const em_status status = em_cholesky(s->dim, s->moment, s->dim);
     for (int64_t i = 0; !status && i < s->dim; i++)
@@ -311,11 +311,8 @@ em_status em_noncentring_search(int64_t dim, const em_samples *samples, em_nonce
     memset(row, 0, (size_t)dim * sizeof *row);
     if (s.n < EM_LEAST_NONCENTRING_DRAWS || s.n < 2 * dim)
         return EM_OK;
-    status = em_allocate(dim, sizeof *s.group_of, &s.group_of);
-    if (!status)
-        status = em_allocate(dim, sizeof *s.used_by, &s.used_by);
-    if (!status)
-        status = em_allocate(dim, sizeof *tried.child, &tried.child);
+    status = em_allocate_all(EM_ARRAY(s.group_of, dim), EM_ARRAY(s.used_by, dim),
+                             EM_ARRAY(tried.child, dim));
     if (!status)
         status = em_noncentring_create(dim, &s.map);
     if (!status)

@@ -68,10 +68,8 @@ static em_status compare(em_ascents *a, int m)
     const em_mode_search *search = a->search;
     const int64_t n_own = search->n_local * search->n_each, own = em_first_own_ascent(a);
     double *mark = NULL, *all = NULL;
-    em_status status = em_allocate(n_own, sizeof *mark, &mark);
+    em_status status = em_allocate_all(EM_ARRAY(mark, n_own), EM_ARRAY(all, a->n));
 
-    if (!status)
-        status = em_allocate(a->n, sizeof *all, &all);
     for (int64_t i = 0; !status && i < n_own; i++)
         if (a->mode[own + i] < 0 && end_of(a, own + i)[1] != 0 && a->compared[own + i] <= m)
             status = is_of_mode(a, own + i, &search->mode[m], &mark[i]);
@@ -83,8 +81,7 @@ static em_status compare(em_ascents *a, int m)
             a->mode[e] = m;
         a->compared[e] = a->compared[e] > m ? a->compared[e] : m + 1;
     }
-    em_release(&mark);
-    em_release(&all);
+    em_release_all(&mark, &all);
     return status;
 }
 

@@ -33,67 +33,36 @@ em_status em_mode_search_create(em_grid *grid, int64_t dim, int64_t ascents, em_
     search->every = dim > 50 ? 10 : 1;
     status = em_allocate(search->n_local, sizeof *search->redrawn, &search->redrawn);
     if (!status)
-        status =
-            em_allocate(search->n_local * search->stride, sizeof *search->scale, &search->scale);
-    if (!status)
-        status =
-            em_allocate(search->n_local * EM_MOST_MODES, sizeof *search->visits, &search->visits);
+        status = em_allocate_all(EM_ARRAY(search->scale, search->n_local * search->stride),
+                                 EM_ARRAY(search->visits, search->n_local * EM_MOST_MODES));
     return status;
 }
 
 void em_mode_search_destroy(em_mode_search **out)
 {
-    if (*out) {
-        em_release(&(*out)->redrawn);
-        em_release(&(*out)->scale);
-        em_release(&(*out)->modes);
-        em_release(&(*out)->visits);
-    }
+    if (*out)
+        em_release_all(&(*out)->redrawn, &(*out)->scale, &(*out)->modes, &(*out)->visits);
     em_release(out);
-}
-
-/* Allocates the arrays of a search (creates), or releases them. */
-static em_status manage_memory(em_ascents *a, bool creates)
-{
-    const em_mode_search *search = a->search;
-    const int64_t n = search->n_local, n_own = n * search->n_each;
-    const int64_t n_onward = a->compares ? EM_MOST_MODES * search->dim : 0;
-    const int64_t n_rest = a->compares ? n_own * 2 * search->stride : 0;
-    const struct {
-        void *out;
-        int64_t count;
-        size_t size;
-    } arrays[] = {{&a->end, a->n * a->row, sizeof *a->end},
-                  {&a->mode, a->n, sizeof *a->mode},
-                  {&a->compared, a->n, sizeof *a->compared},
-                  {&a->task, a->n, sizeof *a->task},
-                  {&a->continued, a->n, sizeof *a->continued},
-                  {&a->onward, n_onward, sizeof *a->onward},
-                  {&a->draws, n, sizeof *a->draws},
-                  {&a->moved, n, sizeof *a->moved},
-                  {&a->log_mass, n, sizeof *a->log_mass},
-                  {&a->further, search->stride, sizeof *a->further},
-                  {&a->own, n_own * a->row, sizeof *a->own},
-                  {&a->rest, n_rest, sizeof *a->rest}};
-    em_status status = EM_OK;
-
-    for (size_t i = 0; !status && i < sizeof arrays / sizeof *arrays; i++)
-        if (creates)
-            status = em_allocate(arrays[i].count, arrays[i].size, arrays[i].out);
-        else
-            em_release(arrays[i].out);
-    return status;
 }
 
 static em_status create_ascents(em_ascents *a)
 {
-    em_status status = em_ascent_create(a->search->dim, &a->path);
+    const em_mode_search *search = a->search;
+    const int64_t n = search->n_local, n_own = n * search->n_each;
+    em_status status = em_ascent_create(search->dim, &a->path);
 
-    a->compares = a->search->dim <= EM_MODE_SEARCH_MOST_DIM;
-    a->n = em_grid_n_chain(a->search->grid) * a->search->n_each;
-    a->row = a->compares ? 2 + a->search->dim : 0;
+    a->compares = search->dim <= EM_MODE_SEARCH_MOST_DIM;
+    a->n = em_grid_n_chain(search->grid) * search->n_each;
+    a->row = a->compares ? 2 + search->dim : 0;
+    const int64_t n_onward = a->compares ? EM_MOST_MODES * search->dim : 0;
+    const int64_t n_rest = a->compares ? n_own * 2 * search->stride : 0;
     if (!status)
-        status = manage_memory(a, true);
+        status = em_allocate_all(EM_ARRAY(a->end, a->n * a->row), EM_ARRAY(a->mode, a->n),
+                                 EM_ARRAY(a->compared, a->n), EM_ARRAY(a->task, a->n),
+                                 EM_ARRAY(a->continued, a->n), EM_ARRAY(a->onward, n_onward),
+                                 EM_ARRAY(a->draws, n), EM_ARRAY(a->moved, n),
+                                 EM_ARRAY(a->log_mass, n), EM_ARRAY(a->further, search->stride),
+                                 EM_ARRAY(a->own, n_own * a->row), EM_ARRAY(a->rest, n_rest));
     for (int64_t e = 0; !status && e < a->n; e++) {
         a->task[e] = EM_ASCENT_DRAW;
         a->mode[e] = -1;
@@ -263,7 +232,8 @@ em_status em_mode_search_start(em_mode_search *search, em_posterior *posterior, 
     if (any)
         status = em_block_evaluate(posterior, block);
     em_ascent_destroy(&a.path);
-    manage_memory(&a, false);
+    em_release_all(&a.end, &a.mode, &a.compared, &a.task, &a.continued, &a.onward, &a.draws,
+                   &a.moved, &a.log_mass, &a.further, &a.own, &a.rest);
     return em_agree(status < 0 ? status : EM_OK);
 }
 

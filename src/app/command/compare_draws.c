@@ -49,7 +49,6 @@ em_status em_compare_draws(em_reader **reader, const int64_t *variable, bool bit
             if (!status)
                 em_compare_block(value[0], value[1], size, c, first, n, bits, out);
         }
-    em_release(&value[0]);
-    em_release(&value[1]);
+    em_release_all(&value[0], &value[1]);
     return status;
 }

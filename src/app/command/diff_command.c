@@ -235,8 +235,7 @@ static em_status compare_numbers(diff *d, const char *group, const em_contents_a
         name_element(array, found.element, sizeof where, where);
         print_difference(d, group, where, array->storage, &found);
     }
-    em_release(&value[0]);
-    em_release(&value[1]);
+    em_release_all(&value[0], &value[1]);
     return status;
 }
 

@@ -16,13 +16,6 @@ typedef struct evidence {
     double value, error;
 } evidence;
 
-static void release(evidence *e)
-{
-    em_release(&e->model);
-    em_release(&e->data);
-    em_release(&e->verdict);
-}
-
 static em_status read_evidence(const char *path, evidence *out)
 {
     em_reader *reader = NULL;
@@ -112,7 +105,7 @@ em_status em_evidence_command(int argc, const char **argv)
         print(line.n, all);
     }
     for (int64_t i = 0; all && i < line.n; i++)
-        release(&all[i]);
+        em_release_all(&all[i].model, &all[i].data, &all[i].verdict);
     em_release(&all);
     em_command_line_end(&line);
     return status;

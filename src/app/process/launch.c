@@ -24,11 +24,6 @@ enum { MOST_RANKS = 1000000, MOST_WORDS = 64 };
 
 /* ---------------------------------------------------------------- the command line */
 
-static bool has_ranks(const char *command)
-{
-    return strcmp(command, "run") == 0 || strcmp(command, "verify") == 0;
-}
-
 /* Takes the option out of argv; *value NULL: it is not there. */
 static em_status take_option(int *argc, char **argv, const char **value)
 {
@@ -129,12 +124,6 @@ typedef struct launch_line {
     char *words, option[4], ranks[32], program[4096];
     char **argv;
 } launch_line;
-
-static void release(launch_line *l)
-{
-    em_release(&l->words);
-    em_release(&l->argv);
-}
 
 /* The launcher's own words, -n N, this program and its arguments. */
 static em_status prepare_command(int argc, char **argv, long ranks, launch_line *l)
@@ -305,7 +294,7 @@ static em_status launch(int argc, char **argv, long ranks, int *code)
     *code = WIFEXITED(result) ? WEXITSTATUS(result) : 1;
     if (!status)
         say_what_was_lost(l.argv[0], argv[1], *code);
-    release(&l);
+    em_release_all(&l.words, &l.argv);
     return status;
 }
 
@@ -316,7 +305,7 @@ em_status em_launch(int *argc, char **argv, bool *launched, int *code)
     em_status status = EM_OK;
 
     *launched = false;
-    if (*argc < 3 || !has_ranks(argv[1]))
+    if (*argc < 3 || !(strcmp(argv[1], "run") == 0 || strcmp(argv[1], "verify") == 0))
         return EM_OK;
     status = take_option(argc, argv, &text);
     if (status || !text)

@@ -25,11 +25,6 @@ static void take(worst *w, const em_summary_row *row, double value)
     }
 }
 
-static const char *plural(int64_t n)
-{
-    return n == 1 ? "" : "s";
-}
-
 /* ---------------------------------------------------------------- what comes first */
 
 static em_status advise_on_files(em_judge *judge, FILE *out)
@@ -313,7 +308,7 @@ static void advise_on_warmup(const em_judge *judge, FILE *out)
                 "Reinitialised: in warmup %lld chain%s could not move at any step size and took "
                 "the position of another chain (mass.rescue: true). R-hat does not show that %s "
                 "not independent of it. With mass.rescue: false all chains are independent.\n",
-                (long long)moved, plural(moved), moved == 1 ? "it is" : "they are");
+                (long long)moved, (moved == 1 ? "" : "s"), moved == 1 ? "it is" : "they are");
     if (redrawn > 0)
         fprintf(
             out,

@@ -215,8 +215,7 @@ em_status em_advise_on_modes(em_judge *judge, const em_summary_table *table,
         status = tell_row(judge, table, at, row, &v, draws, out);
     }
     fputc('\n', out);
-    em_release(&v.mean);
-    em_release(&draws);
+    em_release_all(&v.mean, &draws);
     em_mode_finder_destroy(&finder);
     return status;
 }

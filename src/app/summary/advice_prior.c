@@ -77,15 +77,6 @@ static em_status read_found(em_reader *reader, found *f)
     return status ? status : read_means(reader, at, f);
 }
 
-static void release(found *f)
-{
-    em_release(&f->location);
-    em_release(&f->scale);
-    em_release(&f->df);
-    em_release(&f->centre);
-    em_release(&f->mean);
-}
-
 /* How many standard deviations of the prior a coefficient is from its centre; the intercept, where
  * its prior is about that of predictors at their means, there. */
 static double distance(const found *f, int64_t j, double *mean)
@@ -179,6 +170,6 @@ em_status em_advise_on_priors(em_reader *reader, int64_t n_draw, const double *l
         advise_on_distance(&f, out);
         status = advise_on_sigma(reader, mean_of(n_draw, log_density), &f, out);
     }
-    release(&f);
+    em_release_all(&f.location, &f.scale, &f.df, &f.centre, &f.mean);
     return status;
 }

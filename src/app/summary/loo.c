@@ -37,8 +37,7 @@ em_status em_loo_ask(em_reader *posterior, char **out)
                                          : "this model reports none";
     if (em_reader_text(posterior, "config", &config) && strstr(config, "log_likelihood: false"))
         how = "emass run --set model.log_likelihood=true stores it";
-    em_release(&model);
-    em_release(&config);
+    em_release_all(&model, &config);
     return em_copy_text(how, out);
 }
 
@@ -129,9 +128,7 @@ em_status em_loo_read(em_reader *log_likelihood, int64_t i, double r_eff, em_loo
                     .n_draw = em_reader_n_chain(log_likelihood) * em_reader_n_draw(log_likelihood)};
     const int64_t n = loo->variable->size;
     loo->good_k = em_psis_good_k(loo->n_draw);
-    status = em_allocate(n * EM_N_LOO, sizeof *loo->value, &loo->value);
-    if (!status)
-        status = em_allocate(n, sizeof *wanted, &wanted);
+    status = em_allocate_all(EM_ARRAY(loo->value, n * EM_N_LOO), EM_ARRAY(wanted, n));
     for (int64_t k = 0; !status && k < n; k++)
         wanted[k] = (em_element){i, k};
     if (!status)
@@ -274,7 +271,9 @@ static em_status choose(const char *path, const char *name, em_reader *log_likel
     return EM_OK;
 }
 
-em_status em_loo_open_files(int64_t n_path, const char *const *path, const char *name, bool common,
+/* `name`: the variable; NULL: the only one. `common`: as of em_reader_open_all. Errors: as there,
+ * and EM_EUSAGE; close_files all the same. */
+static em_status open_files(int64_t n_path, const char *const *path, const char *name, bool common,
                             em_loo_files *out)
 {
     char *how = NULL;
@@ -301,7 +300,7 @@ em_status em_loo_open_files(int64_t n_path, const char *const *path, const char 
     return status;
 }
 
-void em_loo_close_files(em_loo_files *files)
+static void close_files(em_loo_files *files)
 {
     em_loo_release(&files->loo);
     em_reader_close(&files->log_likelihood);
@@ -313,7 +312,7 @@ static em_status leave_one_out(const arguments *a, int64_t n_path, const char *c
                                em_loo_files *files)
 {
     char *cut = NULL;
-    em_status status = em_loo_open_files(n_path, path, a->name, a->common, files);
+    em_status status = open_files(n_path, path, a->name, a->common, files);
 
     if (!status)
         status = em_reader_cut(files->posterior, &cut);
@@ -341,7 +340,7 @@ static em_status compare(const arguments *a)
     if (!status)
         status = em_loo_compare(a->n_path, a->path, files, a->csv);
     for (int64_t i = 0; files && i < a->n_path; i++)
-        em_loo_close_files(&files[i]);
+        close_files(&files[i]);
     em_release(&files);
     return status;
 }
@@ -355,7 +354,7 @@ static em_status answer(const arguments *a)
     if (a->n_path > 1 && !a->together && !a->common)
         return compare(a);
     status = leave_one_out(a, a->n_path, a->path, &files);
-    em_loo_close_files(&files);
+    close_files(&files);
     return status;
 }
 

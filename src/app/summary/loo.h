@@ -39,12 +39,6 @@ typedef struct em_loo_files {
     em_loo loo;
 } em_loo_files;
 
-/* `name`: the variable; NULL: the only one. `common`: as of em_reader_open_all. Errors: as there,
- * and EM_EUSAGE; em_loo_close_files all the same. */
-em_status em_loo_open_files(int64_t n_path, const char *const *path, const char *name, bool common,
-                            em_loo_files *out);
-void em_loo_close_files(em_loo_files *files);
-
 /* How a file comes to have the group, in half a sentence; freed by em_release. Errors:
  * EM_EMEMORY. */
 em_status em_loo_ask(em_reader *posterior, char **out);

@@ -50,9 +50,7 @@ static em_status compare_array(data *d, const char *group, const char *name)
         d->n_equal += equal;
         d->differs = equal || d->differs ? d->differs : name;
     }
-    em_release(&value[0]);
-    em_release(&value[1]);
-    em_release(&place);
+    em_release_all(&value[0], &value[1], &place);
     return status;
 }
 

@@ -252,10 +252,8 @@ static em_status gather(em_summary *s)
     int n_rank = em_world_size(), share = (int)(s->end - s->first);
     int *count, *start = NULL;
     MPI_Datatype row;
-    em_status status = em_allocate(n_rank, sizeof *count, &count);
+    em_status status = em_allocate_all(EM_ARRAY(count, n_rank), EM_ARRAY(start, n_rank));
 
-    if (!status)
-        status = em_allocate(n_rank, sizeof *start, &start);
     status = em_agree(status);
     if (!status) {
         for (int r = 0; r < n_rank; r++) {
@@ -268,8 +266,7 @@ static em_status gather(em_summary *s)
                     start, row, 0, em_world_ranks());
         MPI_Type_free(&row);
     }
-    em_release(&count);
-    em_release(&start);
+    em_release_all(&count, &start);
     return status;
 }
 
@@ -442,9 +439,7 @@ em_status em_summary_read(const em_summary_options *options, em_summary *s)
 void em_summary_release(em_summary *s)
 {
     em_table_release(&s->table);
-    em_release(&s->element);
-    em_release(&s->value);
-    em_release(&s->square);
+    em_release_all(&s->element, &s->value, &s->square);
     em_judge_destroy(&s->judge);
     em_reader_close(&s->reader);
 }

@@ -215,16 +215,13 @@ em_status em_rows_arrange(const em_summary_table *table, const em_reader *reader
     for (int64_t i = 0; !status && i < a.n_line; i++)
         if (a.line[i].chosen)
             status = put_line(&a, &a.line[i], &out->table.row[out->table.n_row++]);
-    em_release(&a.by);
-    em_release(&a.line);
+    em_release_all(&a.by, &a.line);
     return status;
 }
 
 void em_rows_release(em_shown_rows *rows)
 {
-    for (int64_t i = 0; i < rows->table.n_row; i++) {
-        em_release(&rows->table.row[i].name);
-        em_release(&rows->table.row[i].note);
-    }
+    for (int64_t i = 0; i < rows->table.n_row; i++)
+        em_release_all(&rows->table.row[i].name, &rows->table.row[i].note);
     em_release(&rows->table.row);
 }

@@ -27,8 +27,7 @@ void em_table_release(em_summary_table *table)
 {
     for (int64_t j = 0; table->column && j < table->n_column; j++)
         em_release(&table->column[j].name);
-    em_release(&table->column);
-    em_release(&table->row);
+    em_release_all(&table->column, &table->row);
 }
 
 /* Four significant digits, without an exponent where that is readable. */

@@ -2,8 +2,40 @@
 
 #include "base/memory.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+json_t *em_json_load(const char *text, em_excerpt *why)
+{
+    json_error_t error;
+    json_t *value = json_loads(text, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &error);
+
+    if (!value)
+        *why = em_excerpt_of(error.text);
+    return value;
+}
+
+bool em_json_finite(const json_t *value, double *out)
+{
+    const char *text = json_string_value(value);
+    char rest;
+
+    *out = json_number_value(value);
+    return (json_is_number(value) || (text && sscanf(text, "%lf%c", out, &rest) == 1)) &&
+           isfinite(*out);
+}
+
+em_excerpt em_json_excerpt(const json_t *value)
+{
+    char *text = json_is_string(value) ? NULL : json_dumps(value, JSON_ENCODE_ANY);
+    const em_excerpt excerpt = em_excerpt_of(text                    ? text
+                                             : json_is_string(value) ? json_string_value(value)
+                                                                     : "nothing");
+
+    free(text);
+    return excerpt;
+}
 
 /* The length of ".25" or "e-3" at `text`; `good` becomes false if it breaks off. */
 static size_t tail(const char *text, bool *good)

@@ -1,12 +1,24 @@
-/* Reading and writing pieces of JSON. All Local. */
+/* Reading and writing JSON. All Local. */
 #ifndef EM_BASE_TEXT_JSON_H
 #define EM_BASE_TEXT_JSON_H
 
+#include "base/text.h"
 #include "emass/status.h"
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+
+/* The value of an option that is JSON; NULL: the text is none, and *why says where. A key that an
+ * object has twice is an error. Freed by json_decref. */
+json_t *em_json_load(const char *text, em_excerpt *why);
+
+/* A finite number, or the text of one. False: it is neither. */
+bool em_json_finite(const json_t *value, double *out);
+
+/* The value, for a message; "nothing" of NULL. */
+em_excerpt em_json_excerpt(const json_t *value);
 
 /* The length of the JSON number at the begin of `text`; 0: none. *is_integer (may be NULL): it has
  * neither fraction nor exponent. */

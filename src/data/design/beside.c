@@ -1,5 +1,4 @@
 /* What is no feature: the response and the columns beside the features, taken out of the others. */
-#include "data/design/beside.h"
 
 #include "base/memory.h"
 #include "base/text.h"
@@ -159,7 +158,9 @@ static em_status take_beside(em_table *table, em_set_aside *a)
     return status;
 }
 
-em_status em_table_take_beside(em_table *table, const em_table_options *options)
+/* For a table of new rows to predict: moves out only what is beside the features; weights need not
+ * be there. */
+static em_status take_beside_features(em_table *table, const em_table_options *options)
 {
     em_set_aside a;
     em_status status = find_beside(table, options, &a);
@@ -309,7 +310,7 @@ static em_status arrange_sparse(em_table *table, int64_t n, const char *const *n
 em_status em_table_arrange(em_table *table, const em_table_options *options, int64_t n_column,
                            const char *const *name)
 {
-    em_status status = em_table_take_beside(table, options);
+    em_status status = take_beside_features(table, options);
 
     if (!status)
         status = em_agree_first(table->column ? arrange_sparse(table, n_column, name)

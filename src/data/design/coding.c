@@ -96,8 +96,7 @@ void em_coding_destroy(em_coding **out)
     em_release_all(&coding->factor, &coding->is_factor, &coding->term);
     for (int64_t k = 0; k < coding->n_derived; k++)
         em_derived_release(&coding->derived[k]);
-    em_release(&coding->derived);
-    em_release(out);
+    em_release_all(&coding->derived, out);
 }
 
 /* ---------------------------------------------------------------- columns */

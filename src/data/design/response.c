@@ -4,7 +4,6 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "base/text/nearest.h"
-#include "data/design/beside.h"
 #include "par/message.h"
 
 #include <math.h>

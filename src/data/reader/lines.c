@@ -28,10 +28,8 @@ static em_status create(const char *path, em_lines **out)
     lines->descriptor = -1;
     lines->limit = INT64_MAX;
     lines->locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-    lines->hash = XXH64_createState();
-    if (!lines->locale || !lines->hash)
+    if (!lines->locale)
         return em_fail(EM_EMEMORY, "%s: out of memory", path);
-    XXH64_reset(lines->hash, 0);
     return EM_OK;
 }
 
@@ -161,9 +159,7 @@ void em_lines_close(em_lines **out)
     em_release_all(&lines->xz, &lines->packed);
     if (lines->locale)
         freelocale(lines->locale);
-    XXH64_freeState(lines->hash);
-    em_release(&lines->buffer);
-    em_release(out);
+    em_release_all(&lines->buffer, out);
 }
 
 static em_status damaged(const em_lines *lines, const char *what)
@@ -270,7 +266,6 @@ static em_status refill(em_lines *lines)
     status = fetch(lines, lines->buffer + held, lines->capacity - held - 1, &got);
     if (status)
         return status;
-    XXH64_update(lines->hash, lines->buffer + held, (size_t)got);
     lines->position += got;
     lines->end += got;
     lines->ended = got == 0;
@@ -364,11 +359,6 @@ em_status em_lines_next(em_lines *lines, char **line)
             *line += sizeof mark - 1;
     } while ((*line)[strspn(*line, " \t")] == '\0');
     return EM_OK;
-}
-
-uint64_t em_lines_hash(const em_lines *lines)
-{
-    return XXH64_digest(lines->hash);
 }
 
 static bool is_nonfinite_word(const char *text)

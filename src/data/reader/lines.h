@@ -8,7 +8,6 @@
 #include <lzma.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <xxhash.h>
 #include <zlib.h>
 
 /* Lines being read; messages name `path` and `number`, the rest is private to lines.c. */
@@ -24,7 +23,6 @@ typedef struct em_lines {
     int64_t position, limit; /* of `end` in what is read; where no line begins any more */
     bool ended;
     locale_t locale; /* C: a decimal point is a point, whatever the program's locale */
-    XXH64_state_t *hash;
 } em_lines;
 
 /* `path` is borrowed until em_lines_close. Errors: EM_EDATA when it cannot be opened. */
@@ -69,9 +67,6 @@ bool em_lines_is_plain(const em_lines *lines);
  * NULL after the last one. Errors: EM_EDATA for unreadable, truncated or binary content and for
  * lines longer than 64 MiB; EM_EMEMORY. */
 em_status em_lines_next(em_lines *lines, char **line);
-
-/* XXH64 of the (decompressed) content read so far; of all of it after the last line. */
-uint64_t em_lines_hash(const em_lines *lines);
 
 typedef enum em_token {
     EM_TOKEN_NUMBER,

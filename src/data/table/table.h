@@ -94,9 +94,9 @@ double em_table_number(const em_table *table, int64_t row, const double *column)
  * agreed: EM_EDATA, EM_EMEMORY. */
 em_status em_table_take_response(em_table *table, const em_table_options *options);
 
-/* For a table of new rows to predict: moves out only what is beside the features; weights need not
- * be there. Collective. Errors, agreed: likewise. */
-em_status em_table_take_beside(em_table *table, const em_table_options *options);
+/* The part of it that takes columns out of the table. Collective. Errors, agreed: EM_EDATA, naming
+ * the first line with a negative weight; EM_EMEMORY. */
+em_status em_table_set_aside(em_table *table, const em_table_options *options);
 
 /* Their names in a config: exposure, offset, weights. Local. */
 extern const char *const em_beside_names[EM_N_BESIDE];

@@ -350,7 +350,6 @@ em_status em_archive_close(em_archive **out, bool whole)
     if (archive->saves && (!whole || status) && archive->path && em_world_rank() == 0)
         unlink(archive->path);
     em_h5_close(&archive->file);
-    em_release(&archive->path);
-    em_release(out);
+    em_release_all(&archive->path, out);
     return status;
 }

@@ -339,8 +339,7 @@ static void destroy(em_lock **out)
     if (lock->descriptor >= 0)
         close(lock->descriptor); /* this releases the operating system's lock */
     pthread_mutex_destroy(&lock->mutex);
-    em_release(&lock->path);
-    em_release(out);
+    em_release_all(&lock->path, out);
 }
 
 em_status em_lock_take(const char *path, const char *output, em_lock **out)

@@ -29,7 +29,6 @@ struct em_draws {
     int64_t n_draw, n_kept;
     int64_t n_series, width;
     series *series;
-    int64_t bytes;
     int64_t buffer_bytes;
     void *buffer; /* one series of one call of em_draws_put */
 };
@@ -289,7 +288,6 @@ em_status em_draws_put(em_draws *draws, int64_t first, int64_t n, const double *
 
         status = put_series(draws, put, first, n, pack(draws, put, n_row, value));
         value += put->size;
-        draws->bytes += em_grid_n_chain(draws->grid) * n * put->size * (int64_t)put->item_bytes;
     }
     return status;
 }
@@ -336,11 +334,6 @@ em_status em_draws_shrink(const em_draws *draws, hid_t file)
     for (int64_t i = 0; i < draws->n_series && !status; i++)
         status = shrink(file, draws->series[i].path, draws->series[i].dataset, draws->n_kept);
     return status;
-}
-
-int64_t em_draws_bytes(const em_draws *draws)
-{
-    return draws->bytes;
 }
 
 void em_draws_close(em_draws *draws)

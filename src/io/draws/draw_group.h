@@ -29,9 +29,6 @@ void em_draws_keep(em_draws *draws, int64_t n_draw);
  * 1.10.8). `draws` may have been closed. Local. Errors: EM_EIO. */
 em_status em_draws_shrink(const em_draws *draws, hid_t file);
 
-/* Bytes written by all ranks. Local. */
-int64_t em_draws_bytes(const em_draws *draws);
-
 void em_draws_close(em_draws *draws);    /* Closes what is open in the file. Collective. */
 void em_draws_destroy(em_draws **draws); /* Local. */
 

@@ -134,8 +134,7 @@ void em_reader_close(em_reader **out)
     }
     em_release(&reader->variable);
     em_h5_close_all(&reader->group, &reader->file.file);
-    em_release(&reader->path);
-    em_release(out);
+    em_release_all(&reader->path, out);
 }
 
 em_reader *em_reader_next(const em_reader *reader)

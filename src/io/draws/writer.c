@@ -97,8 +97,7 @@ static void destroy(em_writer **out)
         return;
     for (int i = 0; i < writer->n_group; i++)
         em_draws_destroy(&writer->draws[i]);
-    em_release(&writer->path);
-    em_release(out);
+    em_release_all(&writer->path, out);
 }
 
 em_status em_writer_create(const em_grid *grid, const char *path, bool overwrite, em_writer **out)
@@ -282,13 +281,4 @@ void em_writer_discard(em_writer **out)
     if (*out && em_world_rank() == 0)
         unlink((*out)->path);
     em_writer_close(out, false);
-}
-
-int64_t em_writer_bytes(const em_writer *writer)
-{
-    int64_t bytes = 0;
-
-    for (int i = 0; i < writer->n_group; i++)
-        bytes += writer->draws[i] ? em_draws_bytes(writer->draws[i]) : 0;
-    return bytes;
 }

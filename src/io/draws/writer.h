@@ -80,7 +80,4 @@ em_status em_writer_close(em_writer **writer, bool complete);
 /* Closes and removes a file that holds nothing yet, and frees the writer; NULL-safe. */
 void em_writer_discard(em_writer **writer);
 
-/* Bytes of draws written so far by all ranks, for reports. Local. */
-int64_t em_writer_bytes(const em_writer *writer);
-
 #endif

@@ -310,8 +310,7 @@ void em_numbers_close(em_numbers **out)
     em_h5_close_all(&n->name, &n->file.file);
     if (n->descriptor >= 0)
         close(n->descriptor);
-    em_release(&n->file_path);
-    em_release(out);
+    em_release_all(&n->file_path, out);
 }
 
 const char *em_numbers_index_of(const em_numbers *n, bool rows)

@@ -224,9 +224,8 @@ static em_status allocate(gaussian *self)
     em_status status = em_allocate(n, sizeof *self->mean, &self->mean);
 
     if (!status)
-        status = em_allocate(PANEL * stride, sizeof *self->deviation, &self->deviation);
-    if (!status)
-        status = em_allocate(PANEL * stride, sizeof *self->product, &self->product);
+        status = em_allocate_all(EM_ARRAY(self->deviation, PANEL * stride),
+                                 EM_ARRAY(self->product, PANEL * stride));
     if (!status && n <= SMALL_DIM)
         status = em_allocate(n * n, sizeof *self->stored, &self->stored);
     return status;
@@ -264,11 +263,7 @@ static void destroy(em_model *model)
 
     em_release(&self->mean);
     em_node_array_release(&self->precision);
-    em_release(&self->deviation);
-    em_release(&self->product);
-    em_release(&self->stored);
-    em_release(&self->block);
-    em_release(&self->names);
+    em_release_all(&self->deviation, &self->product, &self->stored, &self->block, &self->names);
     em_artificial_noise_destroy(&self->noise);
     em_release(&self);
 }

@@ -14,6 +14,7 @@
 #include "emass/random.h"
 #include "math/rng.h"
 #include "math/simd/panel.h"
+#include "model/model.h"
 #include "par/message.h"
 
 #include <math.h>
@@ -128,32 +129,25 @@ static void add_variables(normal_wishart *self)
     model->variable = self->variable;
 }
 
-static em_status create(const void *untyped, const em_model_context *context, em_model **out)
+static em_status set_up(em_model *model, const void *untyped, const em_model_context *context)
 {
     const normal_wishart_options *options = untyped;
     const int64_t n = options->n == INT64_MIN ? DEFAULT_N : options->n;
-    normal_wishart *self;
-    em_share rows;
+    normal_wishart *self = (normal_wishart *)model;
     em_status status;
 
     if (options->data && options->n != INT64_MIN)
         return em_fail(EM_ECONFIG, "model.n: found %lld beside data %s, expected one of the two",
                        (long long)options->n, options->data);
-    status = em_agree_first(em_allocate(1, sizeof *self, &self), 0);
-    if (status) {
-        em_release(&self);
-        return status;
-    }
     status = options->data ? read_column(options->data, &self->table)
                            : generate(n, context->seed, &self->table);
-    if (!status) {
-        rows = em_deal_rows(self->table->total, EM_TILE_ROWS, context->shard, context->n_shard);
-        status = em_table_hold(self->table, rows.first, rows.count);
-    }
-    if (status) {
-        destroy(&self->model);
+    if (status)
         return status;
-    }
+    const em_share rows =
+        em_deal_rows(self->table->total, EM_TILE_ROWS, context->shard, context->n_shard);
+    status = em_table_hold(self->table, rows.first, rows.count);
+    if (status)
+        return status;
     self->model = (em_model){.ops = &em_model_normal_wishart,
                              .dim = DIM,
                              .n_block = 2,
@@ -166,8 +160,13 @@ static em_status create(const void *untyped, const em_model_context *context, em
     self->log_likelihood = options->log_likelihood;
     self->posterior_predictive = options->posterior_predictive;
     add_variables(self);
-    *out = &self->model;
     return EM_OK;
+}
+
+static em_status create(const void *options, const em_model_context *context, em_model **out)
+{
+    return em_model_build(sizeof(normal_wishart), &em_model_normal_wishart, set_up, options,
+                          context, out);
 }
 
 static em_status add_prior(em_model *model, const em_query *query)

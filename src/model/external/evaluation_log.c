@@ -26,16 +26,11 @@ struct em_evaluation_log {
     record **slot;                        /* [capacity], by the hash of x; NULL: free */
 };
 
-static uint64_t hash_of(const em_evaluation_log *log, const double *x)
-{
-    return XXH64(x, (size_t)log->n * sizeof *x, 0);
-}
-
 /* The slot of a position, or the free one where it belongs. */
 static record **slot_of(const em_evaluation_log *log, const double *x)
 {
     const size_t bytes = (size_t)log->n * sizeof *x;
-    uint64_t i = hash_of(log, x);
+    uint64_t i = XXH64(x, (size_t)log->n * sizeof *x, 0);
 
     while (log->slot[i & (uint64_t)(log->capacity - 1)] &&
            memcmp(log->slot[i & (uint64_t)(log->capacity - 1)]->number, x, bytes) != 0)

@@ -111,8 +111,7 @@ void em_http_destroy(em_http **http)
         (*http)->curl.free_all((*http)->headers);
     if ((*http)->handle)
         (*http)->curl.cleanup((*http)->handle);
-    em_release(&(*http)->answer);
-    em_release(http);
+    em_release_all(&(*http)->answer, http);
 }
 
 static em_status send_text(em_http *http, const char *url, const char *text, double timeout)

@@ -1,9 +1,8 @@
 #include "model/external/parameters.h"
 
 #include "base/memory.h"
-#include "base/text.h"
+#include "base/text/json.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,16 +11,6 @@ static em_status fail(const char *name, const char *found, const char *expected)
 {
     return em_fail(EM_ECONFIG, "model.parameters%s%s: found %s, expected %s", *name ? "." : "",
                    name, em_excerpt_of(found).text, expected);
-}
-
-/* A number of a config, quoted or not. */
-static bool number_of(const json_t *value, double *out)
-{
-    const char *text = json_string_value(value);
-    char rest;
-
-    *out = json_number_value(value);
-    return json_is_number(value) || (text && sscanf(text, "%lf%c", out, &rest) == 1);
 }
 
 /* ---------------------------------------------------------------- one parameter */
@@ -35,8 +24,7 @@ static em_status read_numbers(const char *name, const char *key, const json_t *v
     bool good = found == n;
 
     for (size_t i = 0; good && i < n; i++)
-        good = number_of(json_is_array(value) ? json_array_get(value, i) : value, &out[i]) &&
-               isfinite(out[i]);
+        good = em_json_finite(json_is_array(value) ? json_array_get(value, i) : value, &out[i]);
     snprintf(expected, sizeof expected, "%s: %s%zu finite number%s%s", key, n > 1 ? "[" : "", n,
              n > 1 ? "s" : "", n > 1 ? "]" : "");
     return good ? EM_OK : fail(name, key, expected);
@@ -98,7 +86,7 @@ static em_status read_size(const char *name, const json_t *value, em_input *out)
 {
     double size = 0;
 
-    if (!number_of(value, &size) || size != floor(size) || size < 1 || size > 1e6)
+    if (!em_json_finite(value, &size) || size != floor(size) || size < 1 || size > 1e6)
         return fail(name, "size", "a whole number from 1 to 1000000");
     out->size = (int64_t)size;
     out->scalar = false;
@@ -140,8 +128,8 @@ static em_status read_input(const char *name, json_t *options, em_input *out)
 
 em_status em_inputs_read(const char *json, int64_t *n, em_input **out)
 {
-    json_error_t error;
-    json_t *all = json_loads(json, 0, &error);
+    em_excerpt why;
+    json_t *all = em_json_load(json, &why);
     const char *name;
     json_t *options;
     em_status status = EM_OK;
@@ -149,7 +137,8 @@ em_status em_inputs_read(const char *json, int64_t *n, em_input **out)
     *n = 0;
     *out = NULL;
     if (!json_is_object(all) || json_object_size(all) == 0)
-        status = fail("", json, "a mapping of names, as {alpha: {normal: [0, 1]}, beta: {}}");
+        status = fail("", all ? json : why.text,
+                      "a mapping of names, as {alpha: {normal: [0, 1]}, beta: {}}");
     else
         status = em_allocate((int64_t)json_object_size(all), sizeof **out, out);
     if (!status)

@@ -8,6 +8,7 @@
 #include "model/external/answer.h"
 #include "model/external/child.h"
 #include "model/external/simulator.h"
+#include "model/model.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -166,21 +167,20 @@ static void destroy(em_model *model)
 {
     process *self = (process *)model;
 
-    if (self) {
-        em_child_stop(&self->child, 2);
-        em_child_release(&self->child);
-        em_simulator_release(&self->base);
-        em_release(&self->command);
-    }
-    em_release(&self);
+    em_child_stop(&self->child, 2);
+    em_child_release(&self->child);
+    em_simulator_release(&self->base);
+    em_release_all(&self->command, &self);
 }
 
 /* Starts the process where it will be asked, so that a wrong command is an error at once. */
-static em_status set_up(process *self, const em_model_context *context)
+static em_status set_up(em_model *model, const void *options, const em_model_context *context)
 {
-    const em_texts *command = &self->options->command;
-    em_status status = em_simulator_begin(&self->base, self->options, context);
+    process *self = (process *)model;
+    em_status status = em_simulator_begin(&self->base, options, context);
 
+    self->options = options;
+    const em_texts *command = &self->options->command;
     if (!status && command->count == 0)
         status = em_fail(EM_ECONFIG, "model.command: found an empty list, expected a program");
     if (!status && self->options->gradient && self->options->common.data.count > 0)
@@ -205,19 +205,7 @@ static em_status set_up(process *self, const em_model_context *context)
 
 static em_status create(const void *options, const em_model_context *context, em_model **out)
 {
-    process *self = NULL;
-    em_status status = em_allocate(1, sizeof *self, &self);
-
-    *out = NULL;
-    if (status)
-        return status;
-    self->options = options;
-    status = set_up(self, context);
-    if (status)
-        destroy(&self->base.model);
-    else
-        *out = &self->base.model;
-    return status;
+    return em_model_build(sizeof(process), &em_model_process, set_up, options, context, out);
 }
 
 const em_model_ops em_model_process = {

@@ -9,6 +9,7 @@
 #include "model/external/answer.h"
 #include "model/external/http.h"
 #include "model/external/simulator.h"
+#include "model/model.h"
 #include "par/world.h"
 
 #include <math.h>
@@ -257,12 +258,10 @@ static void destroy(em_model *model)
 {
     umbridge *self = (umbridge *)model;
 
-    if (self) {
-        em_http_destroy(&self->http);
-        json_decref(self->config);
-        em_release(&self->own_name);
-        em_simulator_release(&self->base);
-    }
+    em_http_destroy(&self->http);
+    json_decref(self->config);
+    em_release(&self->own_name);
+    em_simulator_release(&self->base);
     em_release(&self);
 }
 
@@ -278,11 +277,13 @@ static em_status read_config(umbridge *self)
                          text ? em_excerpt_of(text).text : "none");
 }
 
-static em_status set_up(umbridge *self, const em_model_context *context)
+static em_status set_up(em_model *model, const void *options, const em_model_context *context)
 {
-    const em_texts *url = &self->options->url;
-    em_status status = em_simulator_begin(&self->base, self->options, context);
+    umbridge *self = (umbridge *)model;
+    em_status status = em_simulator_begin(&self->base, options, context);
 
+    self->options = options;
+    const em_texts *url = &self->options->url;
     if (!status && url->count == 0)
         status = em_fail(EM_ECONFIG, "model.url: found an empty list, expected http://host:4242");
     if (!status)
@@ -308,19 +309,7 @@ static em_status set_up(umbridge *self, const em_model_context *context)
 
 static em_status create(const void *options, const em_model_context *context, em_model **out)
 {
-    umbridge *self = NULL;
-    em_status status = em_allocate(1, sizeof *self, &self);
-
-    *out = NULL;
-    if (status)
-        return status;
-    self->options = options;
-    status = set_up(self, context);
-    if (status)
-        destroy(&self->base.model);
-    else
-        *out = &self->base.model;
-    return status;
+    return em_model_build(sizeof(umbridge), &em_model_umbridge, set_up, options, context, out);
 }
 
 const em_model_ops em_model_umbridge = {

@@ -4,9 +4,11 @@
 #include "data/table/table.h"
 #include "par/message.h"
 
-static em_status load(em_regression *self, const em_regression_options *options,
-                      const em_model_context *context, const em_regression_plan *plan)
+em_status em_count_regression_set_up(em_model *model, const em_regression_options *options,
+                                     const em_model_context *context,
+                                     const em_regression_plan *plan)
 {
+    em_regression *self = (em_regression *)model;
     em_table *table = NULL;
     em_status status = em_features_read(&options->table, context->fitted, &table, &self->features);
 
@@ -15,26 +17,6 @@ static em_status load(em_regression *self, const em_regression_options *options,
     if (!status)
         status = em_regression_create(self, table, options, context, plan);
     em_table_destroy(&table);
-    return status;
-}
-
-em_status em_create_count_model(const em_regression_options *options,
-                                const em_model_context *context, const em_regression_plan *plan,
-                                em_model **out)
-{
-    em_regression *self;
-    em_status status = em_agree_first(em_allocate(1, sizeof *self, &self), 0);
-
-    *out = NULL;
-    if (status) {
-        em_release(&self);
-        return status;
-    }
-    status = load(self, options, context, plan);
-    if (status)
-        em_regression_destroy(&self->model);
-    else
-        *out = &self->model;
     return status;
 }
 

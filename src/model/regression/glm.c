@@ -50,9 +50,9 @@ static em_status allocate_sums(em_glm *glm)
         return status ? status : em_allocate(n, sizeof *glm->sum, &glm->sum);
     }
     status = em_allocate_doubles(EM_GLM_CHAINS * n * EM_LANES, &glm->partial);
-    if (!status)
-        status = em_allocate(em_stride(n + 1), sizeof(double), &glm->row_theta);
-    return status ? status : em_allocate(em_stride(n + 1), sizeof(double), &glm->row_sum);
+    return status ? status
+                  : em_allocate_all(EM_ARRAY(glm->row_theta, em_stride(n + 1)),
+                                    EM_ARRAY(glm->row_sum, em_stride(n + 1)));
 }
 
 em_status em_glm_create(const em_design *design, int n_shape, const double *shape, em_glm **out)
@@ -81,20 +81,11 @@ void em_glm_destroy(em_glm **out)
 
     if (!glm)
         return;
-    em_release(&glm->eta);
-    em_release(&glm->density);
+    em_release_all(&glm->eta, &glm->density);
     for (int k = 0; k < EM_GLM_SHAPES; k++)
         em_release(&glm->slope[k]);
-    em_release(&glm->work[0]);
-    em_release(&glm->work[1]);
-    em_release(&glm->response);
-    em_release(&glm->weight);
-    em_release(&glm->partial);
-    em_release(&glm->row_theta);
-    em_release(&glm->row_sum);
-    em_release(&glm->theta);
-    em_release(&glm->sum);
-    em_release(out);
+    em_release_all(&glm->work[0], &glm->work[1], &glm->response, &glm->weight, &glm->partial,
+                   &glm->row_theta, &glm->row_sum, &glm->theta, &glm->sum, out);
 }
 
 void em_glm_shape(const em_glm *glm, const double *theta, double *shape)

@@ -11,11 +11,10 @@
  */
 #include "base/memory.h"
 #include "emass/model/metric.h"
-#include "emass/model/prediction.h"
-#include "emass/model/prior.h"
 #include "emass/model/summary.h"
 #include "math/simd/panel.h"
 #include "math/simd/vector.h"
+#include "model/model.h"
 #include "model/regression/regression.h"
 #include "par/message.h"
 
@@ -375,28 +374,14 @@ static em_regression_plan plan_of(const linear_options *options)
                                 .shape = {[SIGMA] = sigma, [NU] = nu}};
 }
 
-static em_status load(linear *self, const linear_options *options, const em_model_context *context)
-{
-    const em_table_options *data = &options->regression.table;
-    const em_regression_plan plan = plan_of(options);
-    em_table *table = NULL;
-    em_status status = em_features_read(data, context->fitted, &table, &self->base.features);
-
-    if (!status)
-        status = em_regression_create(&self->base, table, &options->regression, context, &plan);
-    em_table_destroy(&table);
-    return status;
-}
-
 /* X^T X is worth its space where it has fewer numbers than X and all rows are asked for again and
  * again; minibatches and sparse rows do without. */
 static em_status keep_sums(linear *self)
 {
     const int64_t n = self->base.design->n_column, stride = em_stride(self->base.model.dim);
-    em_status status = em_allocate(n * stride, sizeof *self->gram, &self->gram);
+    em_status status =
+        em_allocate_all(EM_ARRAY(self->gram, n * stride), EM_ARRAY(self->moment, stride));
 
-    if (!status)
-        status = em_allocate(stride, sizeof *self->moment, &self->moment);
     if (!status)
         status = em_allocate_doubles(EM_GLM_CHAINS * stride, &self->product);
     self->base.model.n_piece = 1 + (n + EM_GLM_CHAINS - 1) / EM_GLM_CHAINS;
@@ -425,37 +410,33 @@ static void destroy(em_model *model)
     linear *self = (linear *)model;
 
     em_regression_release(&self->base);
-    em_release(&self->gram);
-    em_release(&self->moment);
-    em_release(&self->product);
-    em_release(&self->weights);
-    em_release(&self->sum);
-    em_release(&self);
+    em_release_all(&self->gram, &self->moment, &self->product, &self->weights, &self->sum, &self);
 }
 
-static em_status create(const void *untyped, const em_model_context *context, em_model **out)
+static em_status set_up(em_model *model, const void *untyped, const em_model_context *context)
 {
+    linear *self = (linear *)model;
     const linear_options *options = untyped;
-    linear *self;
+    const em_regression_options *regression = &options->regression;
+    const em_regression_plan plan = plan_of(options);
+    em_table *table = NULL;
     em_status status;
 
     if (options->noise == NOISE_NORMAL && !isnan(options->nu))
         return em_fail(EM_ECONFIG, "model.nu: found %g for normal noise, expected noise: student_t",
                        options->nu);
-    status = em_agree_first(em_allocate(1, sizeof *self, &self), 0);
-    if (status) {
-        em_release(&self);
-        return status;
-    }
-    status = load(self, options, context);
+    status = em_features_read(&regression->table, context->fitted, &table, &self->base.features);
     if (!status)
-        status = context->fitted ? EM_OK : prepare(self, options, context->minibatches);
-    if (status) {
-        destroy(&self->base.model);
-        return status;
-    }
-    *out = &self->base.model;
-    return EM_OK;
+        status = em_regression_create(&self->base, table, regression, context, &plan);
+    em_table_destroy(&table);
+    if (!status && !context->fitted)
+        status = prepare(self, options, context->minibatches);
+    return status;
+}
+
+static em_status create(const void *options, const em_model_context *context, em_model **out)
+{
+    return em_model_build(sizeof(linear), &em_model_linear, set_up, options, context, out);
 }
 
 const em_model_ops em_model_linear = {
@@ -466,12 +447,7 @@ const em_model_ops em_model_linear = {
     .fields = fields,
     .create = create,
     .destroy = destroy,
-    .add_prior = em_regression_add_prior,
-    .report = em_regression_report,
-    .describe = em_regression_describe,
     .add_likelihood = add_likelihood,
     .summary = &(const em_model_summary){.add = add_summary, .take = take_summary},
     .metric = &(const em_model_metric){.add = add_metric},
-    .prediction = &(const em_model_prediction){.predict = em_regression_predict},
-    .prior = &(const em_model_prior){.draw = em_regression_draw_prior,
-                                     .log_constants = em_regression_log_constants}};
+    EM_REGRESSION_OPS};

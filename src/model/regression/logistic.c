@@ -6,10 +6,9 @@
  */
 #include "base/memory.h"
 #include "emass/model/metric.h"
-#include "emass/model/prediction.h"
-#include "emass/model/prior.h"
 #include "math/rng.h"
 #include "math/simd/vector.h"
+#include "model/model.h"
 #include "model/regression/regression.h"
 #include "par/message.h"
 
@@ -79,9 +78,7 @@ static em_status generate(const logistic_options *options, uint64_t seed, em_tab
         draw_points(n, options->labels, seed, uniform, normal, row);
         status = em_table_generate("generated data", n, 3, row, table);
     }
-    em_release(&uniform);
-    em_release(&normal);
-    em_release(&row);
+    em_release_all(&uniform, &normal, &row);
     return status;
 }
 
@@ -145,14 +142,31 @@ static const char *positive_of(const logistic_options *options)
     return positive && strcmp(positive, "auto") == 0 ? NULL : positive;
 }
 
-static em_status load(em_regression *self, const logistic_options *options,
-                      const em_model_context *context)
+/* What generated data would be like says nothing about those of a file. */
+static em_status check_options(const logistic_options *options)
 {
+    const char *data = options->regression.table.data;
+
+    if (data && options->n != INT64_MIN)
+        return em_fail(EM_ECONFIG, "model.n: found %lld beside data %s, expected one of the two",
+                       (long long)options->n, data);
+    if (data && options->labels != LABELS_AUTO)
+        return em_fail(EM_ECONFIG, "model.labels: found %s beside data %s, expected one of the two",
+                       label_rules[options->labels], data);
+    return EM_OK;
+}
+
+static em_status set_up(em_model *model, const void *untyped, const em_model_context *context)
+{
+    const logistic_options *options = untyped;
+    em_regression *self = (em_regression *)model;
     em_table_options data = options->regression.table;
     const em_regression_plan plan = {.family = &family, .unit = 1};
     em_table *table = NULL;
-    em_status status;
+    em_status status = check_options(options);
 
+    if (status)
+        return status;
     data.labelled = true;
     if (data.data) {
         status = em_features_read(&data, context->fitted, &table, &self->features);
@@ -169,39 +183,9 @@ static em_status load(em_regression *self, const logistic_options *options,
     return status;
 }
 
-/* What generated data would be like says nothing about those of a file. */
-static em_status check_options(const logistic_options *options)
-{
-    const char *data = options->regression.table.data;
-
-    if (data && options->n != INT64_MIN)
-        return em_fail(EM_ECONFIG, "model.n: found %lld beside data %s, expected one of the two",
-                       (long long)options->n, data);
-    if (data && options->labels != LABELS_AUTO)
-        return em_fail(EM_ECONFIG, "model.labels: found %s beside data %s, expected one of the two",
-                       label_rules[options->labels], data);
-    return EM_OK;
-}
-
 static em_status create(const void *options, const em_model_context *context, em_model **out)
 {
-    em_regression *self = NULL;
-    em_status status = check_options(options);
-
-    *out = NULL;
-    if (!status)
-        status = em_allocate(1, sizeof *self, &self);
-    status = em_agree_first(status, 0);
-    if (status) {
-        em_release(&self);
-        return status;
-    }
-    status = load(self, options, context);
-    if (status)
-        em_regression_destroy(&self->model);
-    else
-        *out = &self->model;
-    return status;
+    return em_model_build(sizeof(em_regression), &em_model_logistic, set_up, options, context, out);
 }
 
 const em_model_ops em_model_logistic = {
@@ -213,11 +197,6 @@ const em_model_ops em_model_logistic = {
     .fields = fields,
     .create = create,
     .destroy = em_regression_destroy,
-    .add_prior = em_regression_add_prior,
-    .report = em_regression_report,
-    .describe = em_regression_describe,
     .add_likelihood = em_regression_add_likelihood,
     .metric = &(const em_model_metric){.add = em_regression_add_metric},
-    .prediction = &(const em_model_prediction){.predict = em_regression_predict},
-    .prior = &(const em_model_prior){.draw = em_regression_draw_prior,
-                                     .log_constants = em_regression_log_constants}};
+    EM_REGRESSION_OPS};

@@ -10,9 +10,8 @@
  */
 #include "base/memory.h"
 #include "emass/model/metric.h"
-#include "emass/model/prediction.h"
-#include "emass/model/prior.h"
 #include "math/simd/vector.h"
+#include "model/model.h"
 #include "model/regression/count_regression.h"
 
 #include <math.h>
@@ -100,7 +99,7 @@ static const em_family family = {.link = negative_binomial,
                                  .draw = draw,
                                  .information = information};
 
-static em_status create(const void *untyped, const em_model_context *context, em_model **out)
+static em_status set_up(em_model *model, const void *untyped, const em_model_context *context)
 {
     const negative_binomial_options *options = untyped;
     const em_regression_plan plan = {
@@ -112,7 +111,13 @@ static em_status create(const void *untyped, const em_model_context *context, em
                    .prior = {EM_PRIOR_EXPONENTIAL, 1, 0, 1},            /* as rstanarm has it */
                    .earlier = {EM_PRIOR_INVERSE_GAMMA, 0.4, 0, 0.3}}}}; /* as brms has it */
 
-    return em_create_count_model(&options->regression, context, &plan, out);
+    return em_count_regression_set_up(model, &options->regression, context, &plan);
+}
+
+static em_status create(const void *options, const em_model_context *context, em_model **out)
+{
+    return em_model_build(sizeof(em_regression), &em_model_negative_binomial, set_up, options,
+                          context, out);
 }
 
 const em_model_ops em_model_negative_binomial = {
@@ -124,11 +129,6 @@ const em_model_ops em_model_negative_binomial = {
     .fields = fields,
     .create = create,
     .destroy = em_regression_destroy,
-    .add_prior = em_regression_add_prior,
-    .report = em_regression_report,
-    .describe = em_regression_describe,
     .add_likelihood = em_regression_add_likelihood,
     .metric = &(const em_model_metric){.add = em_regression_add_metric},
-    .prediction = &(const em_model_prediction){.predict = em_regression_predict},
-    .prior = &(const em_model_prior){.draw = em_regression_draw_prior,
-                                     .log_constants = em_regression_log_constants}};
+    EM_REGRESSION_OPS};

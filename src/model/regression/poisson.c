@@ -4,9 +4,8 @@
  *     grad  = X^T (y - e^eta) - beta / s.
  */
 #include "emass/model/metric.h"
-#include "emass/model/prediction.h"
-#include "emass/model/prior.h"
 #include "math/simd/vector.h"
+#include "model/model.h"
 #include "model/regression/count_regression.h"
 
 #include <math.h>
@@ -59,10 +58,15 @@ static const em_family family = {.link = poisson,
                                  .draw = draw,
                                  .information = information};
 
+static em_status set_up(em_model *model, const void *options, const em_model_context *context)
+{
+    return em_count_regression_set_up(model, options, context,
+                                      &(em_regression_plan){.family = &family, .unit = 1});
+}
+
 static em_status create(const void *options, const em_model_context *context, em_model **out)
 {
-    return em_create_count_model(options, context,
-                                 &(em_regression_plan){.family = &family, .unit = 1}, out);
+    return em_model_build(sizeof(em_regression), &em_model_poisson, set_up, options, context, out);
 }
 
 const em_model_ops em_model_poisson = {
@@ -73,11 +77,6 @@ const em_model_ops em_model_poisson = {
     .fields = fields,
     .create = create,
     .destroy = em_regression_destroy,
-    .add_prior = em_regression_add_prior,
-    .report = em_regression_report,
-    .describe = em_regression_describe,
     .add_likelihood = em_regression_add_likelihood,
     .metric = &(const em_model_metric){.add = em_regression_add_metric},
-    .prediction = &(const em_model_prediction){.predict = em_regression_predict},
-    .prior = &(const em_model_prior){.draw = em_regression_draw_prior,
-                                     .log_constants = em_regression_log_constants}};
+    EM_REGRESSION_OPS};

@@ -203,8 +203,7 @@ static em_status create_design(em_regression *self, const em_table *table,
     if (!status)
         status = em_design_create_as(table, options, &scaling, context->shard, context->n_shard,
                                      &self->design);
-    em_release(&scaling.centre);
-    em_release(&scaling.scale);
+    em_release_all(&scaling.centre, &scaling.scale);
     return status;
 }
 
@@ -326,16 +325,10 @@ void em_regression_release(em_regression *self)
     em_glm_destroy(&self->glm);
     em_design_destroy(&self->design);
     em_features_destroy(&self->features);
-    em_release(&self->original);
-    em_release(&self->theta);
+    em_release_all(&self->original, &self->theta);
     em_regression_release_priors(self);
-    em_release(&self->beta);
-    em_release(&self->row);
-    em_release(&self->eta);
-    em_release(&self->density);
-    em_release(&self->constant);
-    em_release(&self->line);
-    em_release(&self->observed);
+    em_release_all(&self->beta, &self->row, &self->eta, &self->density, &self->constant,
+                   &self->line, &self->observed);
 }
 
 void em_regression_destroy(em_model *model)

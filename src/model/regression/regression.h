@@ -9,6 +9,8 @@
 
 #include "data/design/features.h"
 #include "emass/model.h"
+#include "emass/model/prediction.h"
+#include "emass/model/prior.h"
 #include "emass/shards.h"
 #include "model/regression/glm.h"
 #include "model/regression/prior_law.h"
@@ -155,5 +157,15 @@ em_status em_regression_predict(em_model *model, const em_draw *draw, const doub
 
 em_status em_regression_draw_prior(em_model *model, const em_draw *draw, double *theta);
 void em_regression_describe(const em_model *model, FILE *out);
+
+/* Those of them that every regression has, for its table. */
+#define EM_REGRESSION_OPS                                                                          \
+    .add_prior = em_regression_add_prior, .report = em_regression_report,                          \
+    .describe = em_regression_describe,                                                            \
+    .prediction = &(const em_model_prediction){.predict = em_regression_predict},                  \
+    .prior = &(const em_model_prior)                                                               \
+    {                                                                                              \
+        .draw = em_regression_draw_prior, .log_constants = em_regression_log_constants             \
+    }
 
 #endif

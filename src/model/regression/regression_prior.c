@@ -123,12 +123,9 @@ static em_status find_moments(finding *f, bool standardise)
 {
     em_regression *self = f->self;
     const int64_t n = f->table->n_column + f->first;
-    em_status status = em_allocate(n, sizeof *self->mean, &self->mean);
+    em_status status =
+        em_allocate_all(EM_ARRAY(self->mean, n), EM_ARRAY(self->sd, n), EM_ARRAY(self->prior, n));
 
-    if (!status)
-        status = em_allocate(n, sizeof *self->sd, &self->sd);
-    if (!status)
-        status = em_allocate(n, sizeof *self->prior, &self->prior);
     status = em_agree_first(status, 0);
     if (status)
         return status;
@@ -280,8 +277,8 @@ void em_regression_beta(const em_regression *self, const double *theta, double *
 
 /* ---------------------------------------------------------------- densities */
 
-double em_regression_prior_of_chain(const em_regression *self, const double *theta,
-                                    double *gradient)
+/* The log density of all unknowns of a chain, to whose gradient the prior's is added. */
+static double prior_of_chain(const em_regression *self, const double *theta, double *gradient)
 {
     const int64_t n = self->design->n_column;
     double sum = 0, slope;
@@ -310,9 +307,9 @@ double em_regression_prior_of_chain(const em_regression *self, const double *the
 em_status em_regression_add_prior(em_model *model, const em_query *query)
 {
     for (int64_t c = 0; c < query->n_chain; c++)
-        query->log_density[c] += em_regression_prior_of_chain((const em_regression *)model,
-                                                              query->theta + c * query->stride,
-                                                              query->gradient + c * query->stride);
+        query->log_density[c] +=
+            prior_of_chain((const em_regression *)model, query->theta + c * query->stride,
+                           query->gradient + c * query->stride);
     return EM_OK;
 }
 

@@ -30,10 +30,6 @@ em_status em_regression_scaling(const em_regression *self, int64_t n, em_scaling
  * of the response. Collective. Errors, agreed: EM_EMEMORY. */
 em_status em_regression_centre(em_regression *self, bool identity);
 
-/* The log density of all unknowns of a chain, to whose gradient the prior's is added. Local. */
-double em_regression_prior_of_chain(const em_regression *self, const double *theta,
-                                    double *gradient);
-
 /* The coefficients as they are reported, beta [n_column], at a position. Local. */
 void em_regression_beta(const em_regression *self, const double *theta, double *beta);
 

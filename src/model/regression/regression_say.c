@@ -81,12 +81,9 @@ static em_status say_variance(em_regression *self)
 static em_status find_arrays(em_regression *self)
 {
     const int64_t n = self->design->n_column;
-    em_status status = em_allocate(n, sizeof *self->prior_location, &self->prior_location);
+    em_status status = em_allocate_all(EM_ARRAY(self->prior_location, n),
+                                       EM_ARRAY(self->prior_sd, n), EM_ARRAY(self->prior_df, n));
 
-    if (!status)
-        status = em_allocate(n, sizeof *self->prior_sd, &self->prior_sd);
-    if (!status)
-        status = em_allocate(n, sizeof *self->prior_df, &self->prior_df);
     for (int64_t j = 0; !status && j < n; j++) {
         const em_prior *prior = self->prior ? &self->prior[j] : NULL;
         const double unit = prior && self->standardised ? self->sd[j] : 1;
@@ -158,12 +155,6 @@ void em_regression_release_priors(em_regression *self)
 {
     for (int64_t i = 0; i < self->n_line; i++)
         em_release(&self->prior_line[i]);
-    em_release(&self->prior_line);
-    em_release(&self->prior_count);
-    em_release(&self->prior_location);
-    em_release(&self->prior_sd);
-    em_release(&self->prior_df);
-    em_release(&self->prior);
-    em_release(&self->mean);
-    em_release(&self->sd);
+    em_release_all(&self->prior_line, &self->prior_count, &self->prior_location, &self->prior_sd,
+                   &self->prior_df, &self->prior, &self->mean, &self->sd);
 }

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "emass/model/prior.h"
 #include "math/rng.h"
+#include "model/model.h"
 #include "model/stan/stan_model.h"
 #include "par/world.h"
 
@@ -53,33 +54,19 @@ static void destroy(em_model *model)
     em_stan_data_destroy(&self->data);
     em_stan_declared_destroy(&self->declared);
     em_stan_variables_destroy(&self->variables);
-    em_release(&self->init);
-    em_release(&self->datum);
-    em_release(&self->name_text);
-    em_release(&self->unconstrained_name);
-    em_release(&self->block);
-    em_release(&self->block_names);
-    em_release(&self->gradient);
-    em_release(&self->flat);
-    em_release(&self);
+    em_release_all(&self->init, &self->datum, &self->name_text, &self->unconstrained_name,
+                   &self->block, &self->block_names, &self->gradient, &self->flat, &self);
+}
+
+static em_status set_up(em_model *model, const void *options, const em_model_context *context)
+{
+    model->differentiated = true;
+    return em_stan_set_up((em_stan *)model, options, context);
 }
 
 static em_status create(const void *options, const em_model_context *context, em_model **out)
 {
-    em_stan *self = NULL;
-    em_status status = em_agree(em_allocate(1, sizeof *self, &self));
-
-    *out = NULL;
-    if (status)
-        return status;
-    self->model.ops = &em_model_stan;
-    self->model.differentiated = true;
-    status = em_stan_set_up(self, options, context);
-    if (status)
-        destroy(&self->model);
-    else
-        *out = &self->model;
-    return status;
+    return em_model_build(sizeof(em_stan), &em_model_stan, set_up, options, context, out);
 }
 
 /* ---------------------------------------------------------------- density */

@@ -319,14 +319,10 @@ em_status em_stan_data_read(const char *path, const char *text, em_stan_data **o
 
 void em_stan_data_destroy(em_stan_data **data)
 {
-    for (int64_t i = 0; *data && i < (*data)->count; i++) {
-        em_release(&(*data)->datum[i].name);
-        em_release(&(*data)->datum[i].value);
-    }
-    if (*data) {
-        em_release(&(*data)->datum);
-        em_release(&(*data)->text);
-    }
+    for (int64_t i = 0; *data && i < (*data)->count; i++)
+        em_release_all(&(*data)->datum[i].name, &(*data)->datum[i].value);
+    if (*data)
+        em_release_all(&(*data)->datum, &(*data)->text);
     em_release(data);
 }
 

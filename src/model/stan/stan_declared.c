@@ -241,10 +241,8 @@ em_status em_stan_declared_read(const char *program, em_stan_declared **out)
 
 void em_stan_declared_destroy(em_stan_declared **declared)
 {
-    for (int64_t i = 0; *declared && i < (*declared)->count; i++) {
-        em_release(&(*declared)->declaration[i].name);
-        em_release(&(*declared)->declaration[i].text);
-    }
+    for (int64_t i = 0; *declared && i < (*declared)->count; i++)
+        em_release_all(&(*declared)->declaration[i].name, &(*declared)->declaration[i].text);
     if (*declared)
         em_release(&(*declared)->declaration);
     em_release(declared);

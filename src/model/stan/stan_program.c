@@ -136,8 +136,7 @@ static em_status translate(const em_stan_library *library, const char *path, con
     }
     if (text)
         library->free_text(text);
-    em_release(&error);
-    em_release(&folder);
+    em_release_all(&error, &folder);
     return status;
 }
 

@@ -412,8 +412,7 @@ static em_status read_program(em_stan *self, const em_stan_options *options, cha
         status = em_agree(em_stan_without_generated(text, &shorter));
     if (!status && shorter)
         status = em_stan_translate(&self->library, options->program, shorter, simpler);
-    em_release(&shorter);
-    em_release(&text);
+    em_release_all(&shorter, &text);
     return status;
 }
 
@@ -479,7 +478,6 @@ em_status em_stan_set_up(em_stan *self, const em_stan_options *options,
             status = describe_data(self, options);
         status = em_agree(status);
     }
-    em_release(&translated);
-    em_release(&simpler);
+    em_release_all(&translated, &simpler);
     return status;
 }

@@ -157,13 +157,11 @@ static em_status arrange(arrangement *a, const char *names)
     if (!status)
         status = check_counts(a);
     if (!status)
-        status = em_allocate(a->out->n_variable + 1, sizeof *first, &first);
-    if (!status)
-        status = em_allocate(a->out->n_element, sizeof *taken, &taken);
+        status = em_allocate_all(EM_ARRAY(first, a->out->n_variable + 1),
+                                 EM_ARRAY(taken, a->out->n_element));
     if (!status)
         status = place_elements(a, first, taken);
-    em_release(&first);
-    em_release(&taken);
+    em_release_all(&first, &taken);
     return status;
 }
 
@@ -197,8 +195,7 @@ em_status em_stan_variables_create(const char *names, em_stan_variables **out)
         status = arrange(&a, names);
     }
     tdestroy(a.tree, keep);
-    em_release(&a.count);
-    em_release(&a.element);
+    em_release_all(&a.count, &a.element);
     if (status)
         em_stan_variables_destroy(&a.out);
     *out = a.out;
@@ -207,10 +204,7 @@ em_status em_stan_variables_create(const char *names, em_stan_variables **out)
 
 void em_stan_variables_destroy(em_stan_variables **variables)
 {
-    if (*variables) {
-        em_release(&(*variables)->names);
-        em_release(&(*variables)->variable);
-        em_release(&(*variables)->place);
-    }
+    if (*variables)
+        em_release_all(&(*variables)->names, &(*variables)->variable, &(*variables)->place);
     em_release(variables);
 }

@@ -411,9 +411,7 @@ void em_config_destroy(em_config **config)
         if (c->kernel[i].options)
             em_field_release(c->kernel[i].ops->fields, c->kernel[i].options);
         em_field_release(em_block_mass_fields, &c->kernel[i].own_mass);
-        em_release(&c->kernel[i].options);
-        em_release(&c->kernel[i].block);
-        em_release(&c->kernel[i].location);
+        em_release_all(&c->kernel[i].options, &c->kernel[i].block, &c->kernel[i].location);
     }
     em_field_release(em_mass_fields, &c->mass);
     em_field_release(em_temper_fields, &c->temper);

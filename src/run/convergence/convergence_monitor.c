@@ -105,8 +105,7 @@ void em_monitor_destroy(em_monitor **monitor)
     if (*monitor) {
         em_diag_destroy(&(*monitor)->diag);
         em_subcommunicator_destroy(&(*monitor)->team);
-        em_release(&(*monitor)->history);
-        em_release(&(*monitor)->visit);
+        em_release_all(&(*monitor)->history, &(*monitor)->visit);
     }
     em_release(monitor);
 }
@@ -371,9 +370,7 @@ static em_status look_at(em_monitor *monitor, int64_t first, int64_t end, int64_
 /* What a check allocated is given back: a run has its pages between checks. */
 static void end_check(em_monitor *monitor)
 {
-    em_release(&monitor->local);
-    em_release(&monitor->column);
-    em_release(&monitor->seen);
+    em_release_all(&monitor->local, &monitor->column, &monitor->seen);
     monitor->n_local = monitor->n_column = 0;
 }
 

@@ -1,6 +1,6 @@
 #include "run/convergence/verdict.h"
 
-#include "base/text/append.h"
+#include "base/text.h"
 #include "diagnostics/limits.h"
 
 #include <math.h>

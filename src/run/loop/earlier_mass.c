@@ -258,8 +258,7 @@ em_status em_initial_load(const char *path, const char *block, int64_t dim, em_i
 void em_initial_release(em_initial *initial)
 {
     em_mass_destroy(&initial->mass);
-    em_release(&initial->noncentring);
-    em_release(&initial->blocks.value);
+    em_release_all(&initial->noncentring, &initial->blocks.value);
 }
 
 em_status em_initial_positions(const char *path, int64_t first_chain, int64_t n_chain, int64_t dim,

@@ -151,10 +151,9 @@ static em_status find_wanted(const predicting *p, const em_variable *variable, w
 static em_status sort_variables(predicting *p)
 {
     const em_model *model = p->model;
-    em_status status = em_allocate(model->n_variable, sizeof *p->wanted, &p->wanted);
+    em_status status = em_allocate_all(EM_ARRAY(p->wanted, model->n_variable),
+                                       EM_ARRAY(p->series, model->n_variable));
 
-    if (!status)
-        status = em_allocate(model->n_variable, sizeof *p->series, &p->series);
     for (int64_t k = 0; !status && k < model->n_variable; k++) {
         const em_variable *variable = &model->variable[k];
         if (variable->group == EM_POSTERIOR) {
@@ -357,9 +356,6 @@ em_status em_predict(em_prediction *request)
     em_reader_close(&p.reader);
     for (int64_t k = 0; k < p.n_wanted; k++)
         em_release(&p.wanted[k].value);
-    em_release(&p.wanted);
-    em_release(&p.series);
-    em_release(&p.posterior);
-    em_release(&p.value);
+    em_release_all(&p.wanted, &p.series, &p.posterior, &p.value);
     return status;
 }

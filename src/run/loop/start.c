@@ -212,11 +212,9 @@ em_status em_engine_create_chains(em_engine *engine)
             config->n_kernel == 1 && !config->temper.on ? config->sampler : NULL, n_chain,
             &engine->statistics);
     if (!status)
-        status = em_allocate(n_chain, sizeof(double), &engine->unreported);
-    if (!status)
-        status = em_allocate(n_chain, sizeof(double), &engine->gradients);
-    if (!status)
-        status = em_allocate(n_chain, sizeof(double), &engine->unusable_starts);
+        status = em_allocate_all(EM_ARRAY(engine->unreported, n_chain),
+                                 EM_ARRAY(engine->gradients, n_chain),
+                                 EM_ARRAY(engine->unusable_starts, n_chain));
     status = em_agree(status);
     if (!status && !engine->tempering)
         status = create_adaptations(engine);
@@ -371,10 +369,8 @@ void em_engine_destroy_chains(em_engine *engine)
     em_kernels_destroy(engine);
     em_chain_statistics_destroy(&engine->statistics);
     em_mode_search_destroy(&engine->mode_search);
-    em_release(&engine->unreported);
-    em_release(&engine->gradients);
-    em_release(&engine->failed_evaluations);
-    em_release(&engine->unusable_starts);
+    em_release_all(&engine->unreported, &engine->gradients, &engine->failed_evaluations,
+                   &engine->unusable_starts);
     em_release_all(&engine->tempered.of_ladder, &engine->tempered.path);
     em_posterior_destroy(&engine->posterior);
 }

@@ -262,8 +262,7 @@ void em_output_destroy(em_output **out)
         if (output->warmup)
             em_release(&output->warmup[i].buffer);
     }
-    em_release(&output->sampling);
-    em_release(&output->warmup);
+    em_release_all(&output->sampling, &output->warmup);
     em_writer_close(&output->writer, false);
     em_release(out);
 }
@@ -441,8 +440,7 @@ static em_status put_pooled(em_output *output, const double *value)
         status = em_writer_put_array(output->writer, "predictions", &model->pooled[i], out + n);
         n += em_variable_size(&model->pooled[i]);
     }
-    em_release(&mean);
-    em_release(&out);
+    em_release_all(&mean, &out);
     return status;
 }
 

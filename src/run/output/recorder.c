@@ -296,13 +296,10 @@ em_status em_recorder_create(const em_config *config, const em_grid *grid, em_mo
 void em_recorder_destroy(em_recorder **recorder)
 {
     if (*recorder) {
-        em_release(&(*recorder)->reported);
-        em_release(&(*recorder)->stored);
+        em_release_all(&(*recorder)->reported, &(*recorder)->stored);
         for (int64_t i = 0; i < (*recorder)->n_stat; i++)
             em_release(&(*recorder)->column[i].name);
-        em_release(&(*recorder)->column);
-        em_release(&(*recorder)->series);
-        em_release(&(*recorder)->values);
+        em_release_all(&(*recorder)->column, &(*recorder)->series, &(*recorder)->values);
     }
     em_release(recorder);
 }

@@ -237,9 +237,7 @@ void em_stored_destroy(em_stored **out)
         next = one->next;
         for (int64_t i = 0; one->label && i < one->count; i++)
             em_release(&one->label[i]);
-        em_release(&one->label);
-        em_release(&one->value);
-        em_release(&one);
+        em_release_all(&one->label, &one->value, &one);
     }
     em_release(out);
 }

@@ -64,10 +64,8 @@ static em_status put_ladders(em_output *output)
                                   .shape = {n, EM_MOST_LEGS},
                                   .axis = {"ladder", "leg"}};
     double *value = NULL, *trips = NULL;
-    em_status status = em_allocate(2 * n, sizeof *value, &value);
+    em_status status = em_allocate_all(EM_ARRAY(value, 2 * n), EM_ARRAY(trips, n));
 
-    if (!status)
-        status = em_allocate(n, sizeof *trips, &trips);
     status = em_agree(status);
     for (int64_t l = 0; !status && l < n; l++) {
         value[2 * l] = output->tempered->of_ladder[3 * l];
@@ -78,8 +76,7 @@ static em_status put_ladders(em_output *output)
         status = em_writer_put_array(output->writer, group, &evidence, value);
     if (!status)
         status = put_row(output, "ladder_round_trips", "ladder", n, trips);
-    em_release(&value);
-    em_release(&trips);
+    em_release_all(&value, &trips);
     return status;
 }
 

@@ -95,11 +95,8 @@ static em_status read_output(const em_output_transaction *t, em_transaction_file
 
 static void release(existing_output *existing)
 {
-    em_release(&existing->config);
-    em_release(&existing->data_hash);
-    em_release(&existing->program_hash);
-    em_release(&existing->left_out);
-    em_release(&existing->ended_by);
+    em_release_all(&existing->config, &existing->data_hash, &existing->program_hash,
+                   &existing->left_out, &existing->ended_by);
 }
 
 em_status em_earlier_run_identify(const em_output_transaction *t, char **identity)

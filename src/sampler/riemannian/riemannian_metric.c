@@ -48,10 +48,9 @@ em_status em_metric_create(const em_metric_options *options, em_divergence of, i
 
 void em_metric_destroy(em_metric **metric)
 {
-    if (*metric) {
+    if (*metric)
         em_release_all(&(*metric)->root, &(*metric)->divergence, &(*metric)->derivative,
                        &(*metric)->scratch, &(*metric)->log_density, &(*metric)->gradient);
-    }
     em_release(metric);
 }
 

@@ -90,18 +90,11 @@ static em_status measure_coherence(em_topics *t, em_corpus *corpus)
 {
     const int64_t n = t->n_topic, square = t->n_top * t->n_top;
     co_occurrence m = {.topics = t};
-    em_status status = em_allocate(n * square, sizeof *m.both, &m.both);
+    em_status status =
+        em_allocate_all(EM_ARRAY(m.both, n * square), EM_ARRAY(m.first, t->n_word + 1),
+                        EM_ARRAY(m.place, n * t->n_top), EM_ARRAY(m.seen, n), EM_ARRAY(m.found, n),
+                        EM_ARRAY(t->coherence, n));
 
-    if (!status)
-        status = em_allocate(t->n_word + 1, sizeof *m.first, &m.first);
-    if (!status)
-        status = em_allocate(n * t->n_top, sizeof *m.place, &m.place);
-    if (!status)
-        status = em_allocate(n, sizeof *m.seen, &m.seen);
-    if (!status)
-        status = em_allocate(n, sizeof *m.found, &m.found);
-    if (!status)
-        status = em_allocate(n, sizeof(double), &t->coherence);
     if (!status) {
         list_places(&m);
         status = em_corpus_each(corpus, count_document, &m);

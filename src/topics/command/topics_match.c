@@ -47,16 +47,10 @@ typedef struct matching {
 static em_status start(const em_topics *t, matching *m)
 {
     const int64_t n = t->n_topic, size = n * t->n_word;
-    em_status status = em_allocate(size, sizeof *m->root, &m->root);
+    em_status status = em_allocate_all(
+        EM_ARRAY(m->root, size), EM_ARRAY(m->block, BLOCK * t->n_word), EM_ARRAY(m->overlap, n * n),
+        EM_ARRAY(m->cost, n * n), EM_ARRAY(m->column, n));
 
-    if (!status)
-        status = em_allocate(BLOCK * t->n_word, sizeof *m->block, &m->block);
-    if (!status)
-        status = em_allocate(n * n, sizeof *m->overlap, &m->overlap);
-    if (!status)
-        status = em_allocate(n * n, sizeof *m->cost, &m->cost);
-    if (!status)
-        status = em_allocate(n, sizeof *m->column, &m->column);
     if (!status)
         take_roots(size, t->mean, m->root);
     return status;
@@ -114,10 +108,9 @@ static em_status add_chains(em_topics *t, em_reader *reader, int64_t phi)
 
 em_status em_topics_match_chains(em_topics *t, em_reader *reader, int64_t phi)
 {
-    em_status status = em_allocate(t->n_topic, sizeof(double), &t->mean_share);
+    em_status status =
+        em_allocate_all(EM_ARRAY(t->mean_share, t->n_topic), EM_ARRAY(t->n_found, t->n_topic));
 
-    if (!status)
-        status = em_allocate(t->n_topic, sizeof *t->n_found, &t->n_found);
     for (int64_t k = 0; !status && k < t->n_topic; k++) {
         t->mean_share[k] = t->share[k];
         t->n_found[k] = 1;

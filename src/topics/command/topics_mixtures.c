@@ -148,13 +148,9 @@ static em_status start_folding(const em_topics *t, em_corpus *corpus, folding *f
 
     f->stride = em_topic_stride(t->n_topic);
     if (!status)
-        status = em_allocate(f->widest * f->stride, sizeof *f->rows, &f->rows);
-    if (!status)
-        status = em_allocate(f->widest, sizeof *f->count, &f->count);
-    if (!status)
-        status = em_allocate(2 * f->stride, sizeof *f->mixture, &f->mixture);
-    if (!status)
-        status = em_allocate(t->n_topic, sizeof *f->room, &f->room);
+        status =
+            em_allocate_all(EM_ARRAY(f->rows, f->widest * f->stride), EM_ARRAY(f->count, f->widest),
+                            EM_ARRAY(f->mixture, 2 * f->stride), EM_ARRAY(f->room, t->n_topic));
     return !status && t->by_gibbs ? em_fold_in_create(t->n_topic, f->longest, &f->gibbs) : status;
 }
 
