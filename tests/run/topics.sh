@@ -161,6 +161,17 @@ files_of_tables() { # mixtures as they are printed, topics whose probabilities s
     "$emass" topics whole.h5 --csv --html x.html 2>said.txt || status=$?
     [ "$status" = 2 ] && grep -q 'found two of' said.txt && [ ! -e x.html ]
 }
+several() { # runs of other numbers of topics, one line each: five topics of five are found by both chains; junk is not
+    local k status=0
+    for k in 3 5; do
+        "$emass" run run.yaml --quiet --overwrite --output "of$k.h5" --set model.topics="$k" --set run.draws=10 || return 1
+    done
+    "$emass" topics of3.h5 of5.h5 --csv >several.csv && "$emass" topics of3.h5 of5.h5 | grep -q '^ *5  *2 .* of5.h5$' &&
+        awk -F, 'NR == 2 { worse = $4 } NR == 3 { ok = $1 == "of5.h5" && $2 == 5 && $3 == 2 && $4 < worse && $5 > 0 && $6 == 0 && $7 == 1 }
+            END { exit !(ok && NR == 3) }' several.csv || return 1
+    "$emass" topics of3.h5 of5.h5 --html x.html 2>said.txt || status=$?
+    [ "$status" = 2 ] && grep -q 'expected one file with these' said.txt && [ ! -e x.html ]
+}
 page() { # all topics, both traces, and nothing from elsewhere; only a page of the kind is replaced
     local status=0
     "$emass" topics whole.h5 --html page.html >said.txt && [ ! -s said.txt ] &&
@@ -271,6 +282,7 @@ no_topics() { # one line, status 2
 printf '%s\n' 'model: {name: banana}' 'run: {chains: 1, warmup: 20, draws: 10}' >other.yaml
 check 'a line for each topic, found by both chains' tells_topics
 check 'words and probabilities as CSV' words_csv
+check 'runs of several numbers of topics beside one another' several
 if command -v h5dump >/dev/null; then
     check 'mixtures and topics as HDF5 tables' files_of_tables
 else

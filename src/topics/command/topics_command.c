@@ -2,10 +2,12 @@
 #include "base/memory.h"
 #include "io/draws/reader.h"
 #include "par/message.h"
+#include "par/world.h"
 #include "topics/command/topics_page.h"
 #include "topics/lda_held_out.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 extern const em_model_commands em_topics_commands; /* at the end */
@@ -36,11 +38,17 @@ static const em_field fields[] = {
 static const char help[] =
     "usage: emass topics FILE.h5 [--words N] [--folder DIR] [--csv | --html PAGE | --output T.h5]\n"
     "       emass topics FILE.h5 --documents FILE [--fold-in em|gibbs] [--output MIXTURES.h5]\n"
+    "       emass topics FILE.h5 FILE.h5 ... [--csv]\n"
     "\n"
     "A line for each topic of a run of model lda, the largest first: its share of the tokens, its\n"
     "coherence (NPMI of its words over the documents of the run's corpus), how many chains found\n"
     "it, and its most probable words; and the perplexity of the test documents. Topics of the\n"
     "chains are matched before they are averaged.\n"
+    "\n"
+    "Of several files, such as runs with different numbers of topics, a line each: perplexity, "
+    "mean\n"
+    "coherence, the share of junk topics (coherence of 0 or less), the share of topics that all\n"
+    "chains found, and seconds of sampling.\n"
     "\n"
     "options:\n"
     "  --words N               words of a topic (default 10)\n"
@@ -63,6 +71,7 @@ static const char help[] =
     "\n"
     "example:\n"
     "  emass topics news.h5 --documents new.ldac > mixtures.csv\n"
+    "  emass topics news.topics*.h5\n"
     "\n";
 
 /* ---------------------------------------------------------------- the file */
@@ -351,6 +360,116 @@ static em_status show_topics(em_topics *t, const topics_options *o)
     return status;
 }
 
+/* ---------------------------------------------------------------- several runs */
+
+/* What tells one number of topics from another. */
+typedef struct run_row {
+    int64_t n_topic, n_chain;
+    double perplexity, coherence; /* NaN: not known; coherence: mean weighted by share */
+    double junk, common;          /* shares of topics: NPMI of 0 or less; found by all chains */
+    double seconds;
+    uint64_t data; /* hash of the data; 0: not known */
+} run_row;
+
+static run_row row_of(const em_topics *t)
+{
+    const double n = (double)t->n_topic;
+    double share = 0, sum = 0;
+    run_row row = {t->n_topic, t->n_chain, NAN, NAN, t->coherence ? 0 : NAN, 0, NAN, 0};
+
+    if (t->score[0].pooled)
+        row.perplexity = t->score[0].pooled[0];
+    else if (t->score[0].perplexity)
+        row.perplexity = t->score[0].perplexity[0];
+    for (int64_t k = 0; k < t->n_topic; k++) {
+        row.common += (double)(t->n_found[k] == t->n_chain) / n;
+        if (!t->coherence || isnan(t->coherence[k]))
+            continue;
+        row.junk += (double)(t->coherence[k] <= 0) / n;
+        share += t->mean_share[k];
+        sum += t->mean_share[k] * t->coherence[k];
+    }
+    if (share > 0)
+        row.coherence = sum / share;
+    return row;
+}
+
+static em_status read_row(const em_command_host *host, const topics_options *o, const char *path,
+                          run_row *row)
+{
+    em_topics t = {.host = host, .path = path, .folder = o->folder, .n_top = (long)o->words};
+    em_reader *reader = NULL;
+    char *hash = NULL;
+    em_status status = read_file(&t);
+
+    if (!status)
+        status = rank_topics(&t);
+    if (!status)
+        status = em_topics_find_coherence(&t);
+    if (!status) {
+        *row = row_of(&t);
+        status = em_reader_open(path, NULL, &reader);
+    }
+    if (!status) {
+        em_reader_real(reader, "sampling_time", &row->seconds);
+        if (em_reader_text(reader, "data_hash", &hash))
+            row->data = strtoull(hash, NULL, 16);
+    }
+    em_reader_close(&reader);
+    em_release(&hash);
+    release(&t);
+    return status;
+}
+
+static void print_rows(const em_command_host *host, const run_row *row, bool csv)
+{
+    bool alike = true;
+
+    printf(csv ? "file,topics,chains,perplexity,npmi,junk,in_all_chains,seconds\n"
+               : "topics  chains  perplexity    npmi    junk  in all chains  seconds  file\n");
+    for (int64_t i = 0; i < host->n_file; i++) {
+        const run_row *r = &row[i];
+        alike = alike && r->data == row[0].data;
+        if (csv) {
+            print_quoted(host->file[i]);
+            printf(",%lld,%lld,%.9g,%.9g,%.9g,%.9g,%.9g\n", (long long)r->n_topic,
+                   (long long)r->n_chain, r->perplexity, r->coherence, r->junk, r->common,
+                   r->seconds);
+        } else {
+            printf("%6lld  %6lld  %10.1f  %6.3f  %5.1f%%  %12.1f%%  %7.1f  %s\n",
+                   (long long)r->n_topic, (long long)r->n_chain, r->perplexity, r->coherence,
+                   100 * r->junk, 100 * r->common, r->seconds, host->file[i]);
+        }
+    }
+    if (!alike)
+        em_say("warning: topics: these runs have not the same data, so that their perplexities do "
+               "not compare");
+    if (!csv)
+        printf("Perplexity: of the test documents, averaged over draws and chains; lower is "
+               "better. npmi: mean coherence\nof the topics, weighted by their shares. junk: "
+               "topics with an npmi of 0 or less.\n");
+}
+
+/* A line for each run, in the order of the files. */
+static em_status compare(const em_command_host *host, const topics_options *o)
+{
+    run_row *row = NULL;
+    em_status status =
+        o->documents || o->html || o->output
+            ? em_fail(EM_EUSAGE,
+                      "topics: found %lld files with --documents, --html or --output, "
+                      "expected one file with these",
+                      (long long)host->n_file)
+            : em_allocate(host->n_file, sizeof *row, &row);
+
+    for (int64_t i = 0; !status && i < host->n_file; i++)
+        status = read_row(host, o, host->file[i], &row[i]);
+    if (!status && host->prints)
+        print_rows(host, row, o->csv);
+    em_release(&row);
+    return status;
+}
+
 static em_status topics_command(const em_command_host *host, const char *path, const void *given)
 {
     const topics_options *o = given;
@@ -364,6 +483,8 @@ static em_status topics_command(const em_command_host *host, const char *path, c
                    .by_gibbs = o->fold_in == 1};
     em_status status = check_options(o);
 
+    if (!status && host->n_file > 1)
+        return compare(host, o);
     if (!status)
         status = read_file(&t);
     if (!status && t.documents)
@@ -380,6 +501,7 @@ static const em_model_command command = {.name = "topics",
                                          .help = help,
                                          .options_size = sizeof(topics_options),
                                          .fields = fields,
+                                         .most_files = 1000,
                                          .run = topics_command};
 
 const em_model_commands em_topics_commands = {1, &command};
