@@ -13,16 +13,19 @@ from ._commands import evidence, loo, merge, read, report, run, summary, topics
 from ._errors import Error, Stopped
 from ._program import program
 from .model import Model, resume
+from .topic_model import TopicModel, read_topics
 
 __all__ = [
     "Error",
     "Model",
     "Stopped",
+    "TopicModel",
     "evidence",
     "loo",
     "merge",
     "program",
     "read",
+    "read_topics",
     "report",
     "resume",
     "run",

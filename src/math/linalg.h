@@ -39,6 +39,10 @@ void em_gram(int64_t n, int64_t m, const double *a, double *out);
 /* C [n][m] = A [n][k] B [k][m], without padding; no aliasing. */
 void em_multiply_into(int64_t n, int64_t k, int64_t m, const double *a, const double *b, double *c);
 
+/* C [n][ld], of which m columns are set: C = A B^T for A [n][k] and B [m][k]; no aliasing. */
+void em_multiply_rows(int64_t n, int64_t k, int64_t m, const float *a, const float *b, float *c,
+                      int64_t ld);
+
 /* The processor for which BLAS selected its kernels: "Haswell". Local. */
 const char *em_linalg_kernels(void);
 

@@ -270,8 +270,8 @@ static em_status read_variable(em_reader *reader, int64_t i)
         em_allocate_doubles(n * em_reader_n_chain(reader) * em_reader_n_draw(reader), &draws);
 
     for (int64_t k = 0; k < variable->size; k++) {
-        REQUIRE(strncmp(variable->label[k], variable->name, strlen(variable->name)) == 0);
-        require_printable(variable->label[k]);
+        REQUIRE(strncmp(em_reader_label(variable, k), variable->name, strlen(variable->name)) == 0);
+        require_printable(em_reader_label(variable, k));
     }
     if (!status)
         status = em_reader_elements(reader, i, variable->size - n, n, draws);

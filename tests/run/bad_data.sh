@@ -114,4 +114,12 @@ warns() {
     [ "$(grep -cF 'warning: table: column b\x1b[2J: all values are equal' err.txt)" = 1 ]
 }
 check 'a constant column is one warning' warns
+printf 'a,y\n1,5\n2,5\n3,5\n' >table
+flat_response() { # of an unknown sigma; a check samples nothing
+    printf 'model: {name: linear, data: table}\n' >linear.yaml
+    limited mpirun -n 2 --oversubscribe "$emass" check linear.yaml >/dev/null 2>err.txt || return 1
+    cat err.txt
+    [ "$(grep -c 'warning: table: response: all values are equal' err.txt)" = 1 ]
+}
+check 'a constant response is one warning' flat_response
 finish

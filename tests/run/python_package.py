@@ -128,6 +128,15 @@ def check_topics():
     table = emass.topics("c.h5", words=4)
     report(len(table) == 2 and abs(table.share.sum() - 1) < 1e-3 and all(len(words) == 4 for words in table.words),
            "topics", table)
+    model = emass.read_topics("c.h5", "c.ldac.gz")
+    lda, scenic = model.to_pyldavis(), model.to_pycistopic()
+    report(model.topic_word.shape == (2, 20) and np.allclose(model.topic_word.sum(axis=1), 1, atol=1e-4) and
+           model.document_topic.shape == (40, 2) and np.allclose(model.document_topic.sum(axis=1), 1, atol=1e-4),
+           "topics and mixtures as tables", model)
+    report(lda["doc_lengths"].tolist() == [6] * 40 and lda["term_frequency"].sum() == 240 and lda["vocab"][3] == "w3" and
+           lda["doc_topic_dists"].shape == (40, 2) and lda["topic_term_dists"].shape == (2, 20), "for pyLDAvis", lda)
+    report(list(scenic["cell_topic"].index) == ["Topic1", "Topic2"] and scenic["topic_region"].shape == (20, 2), "for pycisTopic", scenic)
+    report(raises(emass.Error, "found no documents", emass.read_topics("c.h5").to_pyldavis), "which need documents")
 
 
 def check_installs(folder):

@@ -140,6 +140,38 @@ mixes() { # [OPTION...] two topics a document, about seven to three: mixtures su
         held += top + second
     } END { exit bad || NR != 61 || held / 60 < 0.8 }' mixtures.csv
 }
+words_csv() { # five topics of twelve words, whose probabilities fall; the first line names the columns
+    "$emass" topics whole.h5 --words 12 --csv | awk -F, 'NR == 1 { bad += $0 != "topic,share,npmi,chains,word,probability" }
+        NR > 1 { if ($1 == last && $6 > p) bad++
+            last = $1; p = $6; n[$1]++; bad += NF != 6 || $4 != 2 }
+        END { for (k in n) bad += n[k] != 12; exit bad || NR != 61 }'
+}
+files_of_tables() { # mixtures as they are printed, topics whose probabilities sum to one; a file is not replaced
+    local status=0
+    "$emass" topics whole.h5 --documents test.ldac >mixtures.csv && "$emass" topics whole.h5 --documents test.ldac --output mixtures.h5 &&
+        "$emass" topics whole.h5 --output topics.h5 && h5dump -w 0 -y -d /table/value topics.h5 | tr -d ' ' | grep '^[0-9]' |
+        awk -F, '{ sum = 0; for (i = 1; i <= 60; i++) sum += $i; bad += NF < 60 || sum < 0.999 || sum > 1.001 }
+            END { exit bad || NR != 5 }' &&
+        h5dump -w 0 -y -d /table/value mixtures.h5 | tr -d ' ' | grep '^[0-9]' >rows.txt &&
+        awk -F, 'NR == FNR { if (FNR > 1) for (i = 2; i <= NF; i++) x[++n] = $i; next }
+            { for (i = 1; i <= 5; i++) if ((x[++m] - $i) ^ 2 > 1e-10) bad++ } END { exit bad || m != n || n != 300 }' mixtures.csv rows.txt ||
+        return 1
+    "$emass" topics whole.h5 --documents test.ldac --output mixtures.h5 2>said.txt || status=$?
+    [ "$status" = 2 ] && grep -q 'mixtures.h5: found a file' said.txt && ! ls mixtures.h5.*.part 2>/dev/null || return 1
+    "$emass" topics whole.h5 --csv --html x.html 2>said.txt || status=$?
+    [ "$status" = 2 ] && grep -q 'found two of' said.txt && [ ! -e x.html ]
+}
+several() { # runs of other numbers of topics, one line each: five topics of five are found by both chains; junk is not
+    local k status=0
+    for k in 3 5; do
+        "$emass" run run.yaml --quiet --overwrite --output "of$k.h5" --set model.topics="$k" --set run.draws=10 || return 1
+    done
+    "$emass" topics of3.h5 of5.h5 --csv >several.csv && "$emass" topics of3.h5 of5.h5 | grep -q '^ *5  *2 .* of5.h5$' &&
+        awk -F, 'NR == 2 { worse = $4 } NR == 3 { ok = $1 == "of5.h5" && $2 == 5 && $3 == 2 && $4 < worse && $5 > 0 && $6 == 0 && $7 == 1 }
+            END { exit !(ok && NR == 3) }' several.csv || return 1
+    "$emass" topics of3.h5 of5.h5 --html x.html 2>said.txt || status=$?
+    [ "$status" = 2 ] && grep -q 'expected one file with these' said.txt && [ ! -e x.html ]
+}
 page() { # all topics, both traces, and nothing from elsewhere; only a page of the kind is replaced
     local status=0
     "$emass" topics whole.h5 --html page.html >said.txt && [ ! -s said.txt ] &&
@@ -249,6 +281,13 @@ no_topics() { # one line, status 2
 }
 printf '%s\n' 'model: {name: banana}' 'run: {chains: 1, warmup: 20, draws: 10}' >other.yaml
 check 'a line for each topic, found by both chains' tells_topics
+check 'words and probabilities as CSV' words_csv
+check 'runs of several numbers of topics beside one another' several
+if command -v h5dump >/dev/null; then
+    check 'mixtures and topics as HDF5 tables' files_of_tables
+else
+    skip 'mixtures and topics as HDF5 tables' 'no h5dump'
+fi
 check 'mixtures of new documents' mixes
 check 'and by the own Gibbs of the model' mixes --fold-in gibbs
 check 'both scores, with their definitions' both_scores

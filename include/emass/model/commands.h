@@ -1,11 +1,12 @@
 /*
  * Capability `commands`: commands of the program that belong to a model, as `emass topics` does to
- * topic models. A command has one file of a finished run as its argument, and options by a table of
- * fields (emass/field.h): field `words` is --words N. The program has the commands of built-in
- * models only, because a plug-in is not loaded before a config names it.
+ * topic models. A command has the file of a finished run as its argument, or several files, and
+ * options by a table of fields (emass/field.h): field `words` is --words N, and a field that is
+ * true or false is --csv, without a value. The program has the commands of built-in models only,
+ * because a plug-in is not loaded before a config names it.
  *
  * Example commands:
- *     // emass say FILE.h5 [--loudly BOOL]
+ *     // emass say FILE.h5 [--loudly]
  *     typedef struct { bool loudly; } options;
  *     static const em_field fields[] = {
  *         EM_BOOL(options, loudly, .fallback = "false", .doc = "with an exclamation mark"), {0}};
@@ -16,7 +17,7 @@
  *         return EM_OK;
  *     }
  *     static const em_model_command command = {
- *         .name = "say", .help = "usage: emass say FILE.h5 [--loudly BOOL]\n",
+ *         .name = "say", .help = "usage: emass say FILE.h5 [--loudly]\n",
  *         .options_size = sizeof(options), .fields = fields, .run = say};
  *     static em_status density(const void *none, const double *theta, double *log_p,
  *                              double *gradient)
@@ -38,7 +39,9 @@ EM_BEGIN_C
 /* What the program does for a command. */
 typedef struct em_command_host {
     void *context;
-    bool prints; /* this rank prints, to standard output */
+    bool prints;             /* this rank prints, to standard output */
+    int64_t n_file;          /* given: one, or up to most_files of the command */
+    const char *const *file; /* [n_file] */
     /* The options of the model in the config that a file of a run holds, which stay until the
      * command returns. Relative paths start in `folder`; NULL: where those of the run did. Local.
      * Errors: EM_EDATA, EM_ECONFIG. */
@@ -50,7 +53,9 @@ typedef struct em_model_command {
     const char *help; /* lines of text: usage, what it does, options, an example */
     size_t options_size;
     const em_field *fields; /* its options; may be NULL */
-    /* `path` is the file. Collective over all ranks. Errors: the same on all ranks. */
+    int64_t most_files;     /* that it takes at a time; 0: one */
+    /* `path` is the file, the first of host->file. Collective over all ranks. Errors: the same on
+     * all ranks. */
     em_status (*run)(const em_command_host *host, const char *path, const void *options);
 } em_model_command;
 

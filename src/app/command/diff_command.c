@@ -98,7 +98,7 @@ static em_status compare_variable(diff *d, const char *group, em_reader **reader
     d->n_number += found.of;
     if (status || found.count == 0)
         return status;
-    status = em_format_text(&where, "%s, chain %lld, draw %lld", v->label[found.element],
+    status = em_format_text(&where, "%s, chain %lld, draw %lld", em_reader_label(v, found.element),
                             (long long)found.chain, (long long)found.draw);
     if (!status)
         status = remember(d, group, where, &found);
@@ -138,8 +138,8 @@ static bool has_other_labels(diff *d, const char *group, const em_reader_variabl
         return true;
     }
     for (int64_t k = 0; k < a->size; k++)
-        if (strcmp(a->label[k], b->label[k]) != 0) {
-            printf("%s: %s | %s\n", group, a->label[k], b->label[k]);
+        if (strcmp(em_reader_label(a, k), em_reader_label(b, k)) != 0) {
+            printf("%s: %s | %s\n", group, em_reader_label(a, k), em_reader_label(b, k));
             d->n_line++;
             return false;
         }

@@ -38,26 +38,31 @@ static em_status read_option(const char *command, const em_field *field, char *t
                : status;
 }
 
-static em_status read_arguments(const em_model_command *command, int argc, const char **argv,
-                                char **path, void *options)
-{
-    struct poptOption table[MOST_OPTIONS + 1] = {POPT_TABLEEND};
-    char *text[MOST_OPTIONS] = {NULL}, title[64];
-    int n = 0;
+/* The options of a command, as they are written. */
+typedef struct written {
+    int n, flag[MOST_OPTIONS];
+    char *text[MOST_OPTIONS];
+    struct poptOption table[MOST_OPTIONS + 1];
+} written;
 
-    for (const em_field *f = command->fields; f && f->name && n < MOST_OPTIONS; f++, n++)
-        table[n] = (struct poptOption){f->name, 0, POPT_ARG_STRING, &text[n], 0, f->doc, "VALUE"};
-    snprintf(title, sizeof title, "emass %s", command->name);
-    poptContext context = poptGetContext(title, argc, argv, table, 0);
-    em_status status = em_arguments_check(context, command->name, poptGetNextOpt(context));
-    if (!status)
-        status = em_arguments_only(context, command->name, "one file", path);
-    for (int i = 0; i < n; i++) {
-        if (!status)
-            status = read_option(command->name, &command->fields[i], text[i], options);
-        free(text[i]);
-    }
-    poptFreeContext(context);
+static void list_options(const em_model_command *command, written *w)
+{
+    *w = (written){.table = {POPT_TABLEEND}};
+    for (const em_field *f = command->fields; f && f->name && w->n < MOST_OPTIONS; f++, w->n++)
+        w->table[w->n] = (struct poptOption){
+            .longName = f->name,
+            .argInfo = f->type == EM_FIELD_BOOL ? POPT_ARG_NONE : POPT_ARG_STRING,
+            .arg = f->type == EM_FIELD_BOOL ? (void *)&w->flag[w->n] : (void *)&w->text[w->n]};
+}
+
+static em_status read_options(const em_model_command *command, const written *w, void *options)
+{
+    char yes[] = "true";
+    em_status status = EM_OK;
+
+    for (int i = 0; !status && i < w->n; i++)
+        status =
+            read_option(command->name, &command->fields[i], w->flag[i] ? yes : w->text[i], options);
     return status;
 }
 
@@ -75,19 +80,29 @@ static em_status stored_options(void *context, const char *path, const char *fol
 
 em_status em_model_command_run(const em_model_command *command, int argc, const char **argv)
 {
+    const bool many = command->most_files > 1;
     em_config *config = NULL;
-    const em_command_host host = {&config, em_world_rank() == 0, stored_options};
-    char *path = NULL;
+    em_command_host host = {
+        .context = &config, .prints = em_world_rank() == 0, .options = stored_options};
+    written given;
+    em_command_line line;
     void *options = calloc(1, command->options_size + 1);
-    em_status status = options ? read_arguments(command, argc, argv, &path, options)
-                               : em_fail(EM_EMEMORY, "out of memory");
+    em_status status;
 
+    list_options(command, &given);
+    status = em_command_line_read(argc, argv, given.table, many ? "one file or more" : "one file",
+                                  1, many ? command->most_files : 1, &line);
     if (!status)
-        status = command->run(&host, path, options);
+        status =
+            options ? read_options(command, &given, options) : em_fail(EM_EMEMORY, "out of memory");
+    host.n_file = line.n;
+    host.file = line.argument;
+    if (!status)
+        status = command->run(&host, line.argument[0], options);
     em_config_destroy(&config);
     if (options)
         em_field_release(command->fields, options);
     free(options);
-    em_release(&path);
+    em_command_line_end(&line);
     return status;
 }

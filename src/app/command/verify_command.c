@@ -89,8 +89,8 @@ static em_status compare_variable(em_reader *old, em_reader *new, int64_t i)
         return status;
     return em_fail(EM_ENUMERIC,
                    "verify: %s, chain %lld, draw %lld: %.17g in the file, %.17g on %d ranks",
-                   variable->label[found.element], (long long)found.chain, (long long)found.draw,
-                   found.value[0], found.value[1], em_world_size());
+                   em_reader_label(variable, found.element), (long long)found.chain,
+                   (long long)found.draw, found.value[0], found.value[1], em_world_size());
 }
 
 static em_status compare_group(const char *old_path, const char *new_path, const char *group)

@@ -315,7 +315,7 @@ static const char *worst_observation(const em_loo *loo)
                      most = loo->value[worst * EM_N_LOO + EM_LOO_K];
         worst = k > most || isnan(most) ? i : worst;
     }
-    return loo->variable->label[worst];
+    return em_reader_label(loo->variable, worst);
 }
 
 static void put_loo(const em_report_data *data, em_json *json)

@@ -13,7 +13,7 @@ typedef struct found {
     double *location, *scale, *df;
     double *centre; /* of the predictors, where the intercept's prior is; NULL: 0 */
     double *mean;   /* of the posterior */
-    char **label;
+    const em_reader_variable *beta;
 } found;
 
 /* An array of constant_data; absent: left NULL. */
@@ -63,7 +63,7 @@ static em_status read_found(em_reader *reader, found *f)
     if (!status)
         status = read_array(reader, "predictor_mean", &n[3], &f->centre);
     f->n = beta->size;
-    f->label = beta->label;
+    f->beta = beta;
     for (int k = 0; k < 4; k++)
         if (n[k] != f->n)
             return status;
@@ -101,8 +101,9 @@ static void advise_on_distance(const found *f, FILE *out)
     fprintf(out,
             "Prior far off: the posterior mean of %s%s is %.4g, %.3g standard deviations from the "
             "centre of its prior, normal(%.4g, %.4g)",
-            f->label[worst], worst == 0 && f->centre ? " where predictors are at their means" : "",
-            mean, most, f->location[worst], f->scale[worst]);
+            em_reader_label(f->beta, worst),
+            worst == 0 && f->centre ? " where predictors are at their means" : "", mean, most,
+            f->location[worst], f->scale[worst]);
     if (count > 1)
         fprintf(out, "; and %lld more are beyond three", (long long)count - 1);
     fprintf(out, ". The prior shapes the result: give a wider one in model.prior, or omit it and "

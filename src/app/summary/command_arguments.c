@@ -14,15 +14,6 @@ em_status em_arguments_check(poptContext context, const char *command, int optio
                    poptBadOption(context, POPT_BADOPTION_NOALIAS), poptStrerror(option), command);
 }
 
-em_status em_arguments_only(poptContext context, const char *command, const char *what, char **out)
-{
-    const char *only = poptGetArg(context);
-
-    if (!only || poptPeekArg(context))
-        return em_fail(EM_EUSAGE, "%s: expected %s (see emass %s --help)", command, what, command);
-    return em_copy_text(only, out);
-}
-
 em_status em_command_line_read(int argc, const char **argv, const struct poptOption *option,
                                const char *what, int64_t least, int64_t most, em_command_line *out)
 {

@@ -35,7 +35,4 @@ em_status em_replace_h5(const char *path, const char *ending, char **out);
  * Errors: EM_EUSAGE. */
 em_status em_arguments_check(poptContext context, const char *command, int option);
 
-/* The only argument, `what` ("one file"), copied to *out. Errors: EM_EUSAGE, EM_EMEMORY. */
-em_status em_arguments_only(poptContext context, const char *command, const char *what, char **out);
-
 #endif

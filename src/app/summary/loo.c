@@ -208,7 +208,8 @@ static em_status make_table(const em_loo *loo, em_summary_table *table)
         return status;
     table->column[EM_LOO_K].most = loo->good_k;
     for (int64_t i = 0; i < table->n_row; i++)
-        table->row[i] = (em_summary_row){loo->variable->label[i], loo->value + i * EM_N_LOO};
+        table->row[i] =
+            (em_summary_row){em_reader_label(loo->variable, i), loo->value + i * EM_N_LOO};
     return EM_OK;
 }
 

@@ -35,7 +35,7 @@ static bool matches(const char *pattern, const char *variable, const char *label
 static bool wanted(const em_summary_options *options, const em_reader_variable *v, int64_t index)
 {
     for (const char *const *p = options->pattern; p && *p; p++)
-        if (matches(*p, v->name, v->label[index]))
+        if (matches(*p, v->name, em_reader_label(v, index)))
             return true;
     return !options->pattern;
 }
@@ -50,7 +50,7 @@ static em_status check_patterns(const em_summary *s)
             const em_reader_variable *v = em_reader_variable_at(s->reader, i);
 
             for (int64_t k = 0; k < v->size && !found; k++)
-                found = matches(*p, v->name, v->label[k]);
+                found = matches(*p, v->name, em_reader_label(v, k));
         }
         if (!found)
             return em_fail(EM_EUSAGE,
@@ -280,11 +280,11 @@ static em_status fill_table(em_summary *s)
     for (int64_t i = 0; i < s->n_element; i++) {
         const em_element *e = &s->element[i];
 
-        s->table.row[i] =
-            (em_summary_row){.name = em_reader_variable_at(s->reader, e->variable)->label[e->index],
-                             .value = s->value + i * s->n_value,
-                             .variable = e->variable,
-                             .index = e->index};
+        s->table.row[i] = (em_summary_row){
+            .name = em_reader_label(em_reader_variable_at(s->reader, e->variable), e->index),
+            .value = s->value + i * s->n_value,
+            .variable = e->variable,
+            .index = e->index};
     }
     s->table.n_row = s->n_element;
     if (s->sort >= 0) /* the worst first: few effective draws, or large numbers */

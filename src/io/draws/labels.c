@@ -145,66 +145,91 @@ static em_status scale_labels(em_foreign *file, hid_t scale, int64_t base, int64
     return status;
 }
 
-static em_status axis_labels(em_foreign *file, hid_t dataset, unsigned axis, int64_t base,
-                             int64_t n, label_text **label)
-{
-    hid_t scale;
-    em_status status = em_scale_of(file, dataset, axis, &scale);
-
-    status = status ? status : em_allocate(n, sizeof **label, label);
-    if (!status && scale >= 0)
-        status = scale_labels(file, scale, base, n, *label);
-    else if (!status)
-        status = number_labels(scale, base, n, *label);
-    em_h5_close(&scale);
-    return status;
-}
-
-em_status em_labels_of(em_foreign *file, hid_t scale, int64_t n, char ***out)
+static em_status labels_of(em_foreign *file, hid_t scale, int64_t base, int64_t n, char ***out)
 {
     label_text *text = NULL;
     em_status status = em_allocate(n, sizeof *text, &text);
 
     status = status ? status : em_allocate(n, sizeof **out, out);
     if (!status && n > 0)
-        status = scale_labels(file, scale, 0, n, text);
+        status = scale_labels(file, scale, base, n, text);
     for (int64_t i = 0; !status && i < n; i++)
         status = em_copy_text(text[i], &(*out)[i]);
     em_release(&text);
     return status;
 }
 
+em_status em_labels_of(em_foreign *file, hid_t scale, int64_t n, char ***label)
+{
+    return labels_of(file, scale, 0, n, label);
+}
+
 /* ---------------------------------------------------------------- names of elements */
 
-/* Element k from the labels of its axes. */
-static em_status name_element(const em_reader_variable *variable, label_text *const *axis,
-                              int64_t k, char **name)
+em_status em_label_axes(em_foreign *file, hid_t dataset, em_reader_variable *variable)
 {
-    char text[(MOST_AXES + 1) * EM_LABEL_BYTES];
+    em_status status = em_allocate(1, sizeof *variable->element, &variable->element);
+
+    for (int i = 0; !status && variable->size > 0 && i < variable->n_axes; i++) {
+        hid_t scale;
+        status = em_scale_of(file, dataset, (unsigned)i + 2, &scale);
+        if (!status && scale >= 0)
+            status = labels_of(file, scale, variable->index_base, variable->shape[i],
+                               &variable->axis_label[i]);
+        em_h5_close(&scale);
+    }
+    return status;
+}
+
+void em_label_release(em_reader_variable *variable)
+{
+    if (variable->element)
+        em_release_texts(variable->size, variable->element);
+    em_release(&variable->element);
+    for (int i = 0; i < variable->n_axes; i++)
+        em_release_texts(variable->shape[i], &variable->axis_label[i]);
+}
+
+/* Label `at` of axis i, in `number` where the axis has none. */
+static const char *axis_text(const em_reader_variable *variable, int i, int64_t at, char number[24])
+{
+    if (variable->axis_label[i])
+        return variable->axis_label[i][at];
+    snprintf(number, 24, "%lld", (long long)(at + variable->index_base));
+    return number;
+}
+
+int64_t em_label_difference(const em_reader_variable *one, const em_reader_variable *other)
+{
+    char number[2][24];
+    int64_t stride = one->size, first = one->size;
+
+    for (int i = 0; i < one->n_axes && one->size > 0; i++) {
+        stride /= one->shape[i];
+        for (int64_t at = 0; at < one->shape[i] && at * stride < first; at++)
+            if (strcmp(axis_text(one, i, at, number[0]), axis_text(other, i, at, number[1])) != 0)
+                first = at * stride;
+    }
+    return first < one->size ? first : -1;
+}
+
+const char *em_reader_label(const em_reader_variable *variable, int64_t k)
+{
+    char text[(MOST_AXES + 1) * EM_LABEL_BYTES], number[24];
     size_t length = (size_t)snprintf(text, sizeof text, "%s", variable->name);
     int64_t stride = variable->size;
 
-    for (int i = 0; i < variable->n_axes && length < sizeof text; i++) {
+    if (!*variable->element &&
+        em_allocate(variable->size, sizeof **variable->element, variable->element))
+        return variable->name;
+    if ((*variable->element)[k])
+        return (*variable->element)[k];
+    for (int i = 0; i < variable->n_axes; i++) {
         stride /= variable->shape[i];
         length += (size_t)snprintf(text + length, sizeof text - length, "%s%s", i ? "," : "[",
-                                   axis[i][k / stride % variable->shape[i]]);
+                                   axis_text(variable, i, k / stride % variable->shape[i], number));
     }
-    return em_format_text(name, "%s%s", text, variable->n_axes ? "]" : "");
-}
-
-em_status em_label_elements(em_foreign *file, hid_t dataset, em_reader_variable *variable)
-{
-    label_text *axis[MOST_AXES] = {NULL};
-    em_status status = em_allocate(variable->size, sizeof *variable->label, &variable->label);
-
-    if (status || variable->size == 0) /* an axis of nothing beside one of any length */
-        return status;
-    for (int i = 0; !status && i < variable->n_axes; i++)
-        status = axis_labels(file, dataset, (unsigned)i + 2, variable->index_base,
-                             variable->shape[i], &axis[i]);
-    for (int64_t k = 0; !status && k < variable->size; k++)
-        status = name_element(variable, axis, k, &variable->label[k]);
-    for (int i = 0; i < variable->n_axes; i++)
-        em_release(&axis[i]);
-    return status;
+    snprintf(text + length, sizeof text - length, "%s", variable->n_axes > 0 ? "]" : "");
+    char **name = *variable->element + k;
+    return em_copy_text(text, name) ? variable->name : *name;
 }

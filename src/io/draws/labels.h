@@ -15,11 +15,16 @@ em_status em_label_copy(const char *name, char **out);
  * EM_EDATA. */
 em_status em_scale_of(const em_foreign *file, hid_t dataset, unsigned axis, hid_t *scale);
 
-/* Fills in variable->label: "theta[Choate]", "beta[2,x]". The axes of the variable are those of the
- * dataset from the third on. An axis without a coordinate of its length is numbered from 0; with
- * variable->index_base 1 numbers are shown one higher. Texts are characters, or strings of fixed or
- * variable length. Errors: EM_EDATA where the file cannot hold so much text, EM_EIO, EM_EMEMORY. */
-em_status em_label_elements(em_foreign *file, hid_t dataset, em_reader_variable *variable);
+/* Reads the labels of the axes of a variable, of which em_reader_label makes the names of its
+ * elements: those of the dataset from the third on. An axis without a coordinate of its length is
+ * numbered from 0; with variable->index_base 1 numbers are shown one higher. Texts are characters,
+ * or strings of fixed or variable length. Errors: EM_EDATA where the file cannot hold so much text,
+ * EM_EIO, EM_EMEMORY. */
+em_status em_label_axes(em_foreign *file, hid_t dataset, em_reader_variable *variable);
+void em_label_release(em_reader_variable *variable);
+
+/* The first element that two variables of one shape name otherwise; -1: none. */
+int64_t em_label_difference(const em_reader_variable *one, const em_reader_variable *other);
 
 /* The texts of a coordinate `scale`, a dataset of one axis (or two, of characters), in printable
  * form, or its numbers as texts. Each is freed by em_release, and so is the array. Errors:

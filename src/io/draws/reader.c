@@ -69,7 +69,7 @@ static em_status read_lp(em_reader *reader, const char *path, double **lp)
                     (long long)reader->n_chain, (long long)reader->n_planned);
     status = status ? status : em_foreign_claim(&reader->file, id, em_foreign_count(id), 1);
     status = status ? status : em_allocate(reader->n_chain * reader->n_planned, sizeof **lp, lp);
-    status = status ? status : em_reader_read(id, H5S_ALL, H5S_ALL, *lp);
+    status = status ? status : em_reader_read(id, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, *lp);
     em_h5_close_all(&space, &id);
     return status;
 }
@@ -128,7 +128,7 @@ void em_reader_close(em_reader **out)
     em_reader_close(&reader->next);
     for (int64_t i = 0; i < reader->n_variable; i++) {
         em_reader_variable *variable = &reader->variable[i].variable;
-        em_release_texts(variable->size, &variable->label);
+        em_label_release(variable);
         em_release(&variable->name);
         em_h5_close(&reader->variable[i].id);
     }
@@ -307,7 +307,7 @@ static em_status take_dataset(em_reader *reader, const char *name, hid_t id)
     status = status ? status : take_extent(reader, d);
     em_role_read(id, &d->variable.role, &d->variable.index_base);
     reader->n_variable++;
-    return status ? status : em_label_elements(&reader->file, id, &d->variable);
+    return status ? status : em_label_axes(&reader->file, id, &d->variable);
 }
 
 static H5_index_t order_of(hid_t group)
@@ -358,11 +358,10 @@ em_status em_reader_take_variables(em_reader *reader)
 
 /* What a file has besides draws: attributes, arrays and their labels. */
 
-em_status em_reader_read(hid_t id, hid_t memory, hid_t space, double *out)
+em_status em_reader_read(hid_t id, hid_t type, hid_t memory, hid_t space, void *out)
 {
-    const em_status status =
-        em_h5_check_read(H5Dread(id, H5T_NATIVE_DOUBLE, memory, space, H5P_DEFAULT, out), id,
-                         "cannot read the numbers");
+    const em_status status = em_h5_check_read(H5Dread(id, type, memory, space, H5P_DEFAULT, out),
+                                              id, "cannot read the numbers");
 
     return status ? status : em_h5_fault("hdf5-read", id);
 }
@@ -428,7 +427,7 @@ static em_status read_array(em_foreign *file, const char *name, hid_t *id, int64
         return status;
     *count = (int64_t)em_foreign_count(*id);
     status = em_allocate(*count, sizeof **value, value);
-    return status ? status : em_reader_read(*id, H5S_ALL, H5S_ALL, *value);
+    return status ? status : em_reader_read(*id, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, *value);
 }
 
 em_status em_read_array(const char *path, const char *name, int64_t *count, double **value)

@@ -20,11 +20,16 @@ typedef struct em_reader_variable {
     char *name;
     int n_axes; /* beyond chain and draw */
     int64_t shape[8];
-    int64_t size;       /* product of shape */
-    em_role role;       /* of files that tell it; else parameter */
-    int64_t index_base; /* of axes without labels: 0, or 1 in the tables of Stan's programs */
-    char **label;       /* [size] element names: mu, theta[Choate], beta[2,x] */
+    int64_t size;         /* product of shape */
+    em_role role;         /* of files that tell it; else parameter */
+    int64_t index_base;   /* of axes without labels: 0, or 1 in the tables of Stan's programs */
+    char **axis_label[8]; /* [shape[i]] of each axis; NULL: numbered from index_base */
+    char ***element;      /* *element: [size] names made by em_reader_label; NULL: none yet */
 } em_reader_variable;
+
+/* The name of element k: mu, theta[Choate], beta[2,x]. It is made at the first call and kept, until
+ * the reader is closed. Without memory for it: the name of the variable. */
+const char *em_reader_label(const em_reader_variable *variable, int64_t k);
 
 /* Opens the file and a group in it; NULL: none, for the attributes alone. Errors: EM_EDATA when it
  * is missing, not HDF5, truncated, or has no such group, or the group no (chain, draw, ...)
@@ -77,6 +82,11 @@ em_status em_reader_elements(em_reader *reader, int64_t i, int64_t first, int64_
  * out[n_chain][n][size]. Errors: EM_EDATA, EM_EIO. */
 em_status em_reader_draws(em_reader *reader, int64_t i, int64_t first_chain, int64_t n_chain,
                           int64_t first, int64_t n, double *out);
+
+/* Elements first .. first + n of one draw of one chain of variable i, as out[n]. Errors: EM_EDATA,
+ * EM_EIO. */
+em_status em_reader_floats(em_reader *reader, int64_t i, int64_t chain, int64_t draw, int64_t first,
+                           int64_t n, float *out);
 
 /* Root attributes, of the first file. False when absent or of another type. Text is released by
  * em_release. */

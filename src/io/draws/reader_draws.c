@@ -40,8 +40,8 @@ static box box_at(const em_reader_variable *variable, int64_t first, int64_t mos
 }
 
 /* The numbers from `start` on, `count` along each axis. */
-static em_status read_part(hid_t id, const hsize_t *start, const hsize_t *count, int64_t n,
-                           double *out)
+static em_status read_part(hid_t id, hid_t type, const hsize_t *start, const hsize_t *count,
+                           int64_t n, void *out)
 {
     const hsize_t total = (hsize_t)n;
     hid_t memory, space;
@@ -52,7 +52,7 @@ static em_status read_part(hid_t id, const hsize_t *start, const hsize_t *count,
     space = H5Dget_space(id);
     memory = H5Screate_simple(1, &total, NULL);
     H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL);
-    status = em_reader_read(id, memory, space, out);
+    status = em_reader_read(id, type, memory, space, out);
     em_h5_close_all(&space, &memory);
     return status;
 }
@@ -65,7 +65,8 @@ static em_status read_box(const em_reader *reader, const em_shown *d, const box 
 
     memcpy(start + 2, b->start, sizeof b->start);
     memcpy(count + 2, b->count, sizeof b->count);
-    return read_part(d->id, start, count, reader->n_chain * reader->n_draw * b->size, rows);
+    return read_part(d->id, H5T_NATIVE_DOUBLE, start, count,
+                     reader->n_chain * reader->n_draw * b->size, rows);
 }
 
 int64_t em_reader_n_chain(const em_reader *reader)
@@ -121,7 +122,7 @@ static em_status read_draws(const em_reader *reader, int64_t i, int64_t first_ch
 
     for (int axis = 0; axis < d->variable.n_axes; axis++)
         count[axis + 2] = (hsize_t)d->variable.shape[axis];
-    return read_part(d->id, start, count, n_chain * n * d->variable.size, out);
+    return read_part(d->id, H5T_NATIVE_DOUBLE, start, count, n_chain * n * d->variable.size, out);
 }
 
 em_status em_reader_draws(em_reader *reader, int64_t i, int64_t first_chain, int64_t n_chain,
@@ -140,6 +141,28 @@ em_status em_reader_draws(em_reader *reader, int64_t i, int64_t first_chain, int
             first_chain += here;
         }
         first_chain -= reader->n_chain;
+    }
+    return status;
+}
+
+em_status em_reader_floats(em_reader *reader, int64_t i, int64_t chain, int64_t draw, int64_t first,
+                           int64_t n, float *out)
+{
+    em_status status = EM_OK;
+
+    for (; chain >= reader->n_chain; reader = reader->next)
+        chain -= reader->n_chain;
+    for (const int64_t end = first + n; !status && first < end;) {
+        const em_shown *d = &reader->variable[i];
+        const box b = box_at(&d->variable, first, end - first);
+        hsize_t start[EM_MOST_READER_AXES + 2] = {(hsize_t)chain, (hsize_t)draw};
+        hsize_t count[EM_MOST_READER_AXES + 2] = {1, 1};
+
+        memcpy(start + 2, b.start, sizeof b.start);
+        memcpy(count + 2, b.count, sizeof b.count);
+        status = read_part(d->id, H5T_NATIVE_FLOAT, start, count, b.size, out);
+        first += b.size;
+        out += b.size;
     }
     return status;
 }

@@ -1,6 +1,7 @@
 /* Several files of one model as one: chains numbered through. */
 #include "base/memory.h"
 #include "base/text.h"
+#include "io/draws/labels.h"
 #include "io/draws/reader_file.h"
 
 #include <stdlib.h>
@@ -40,11 +41,10 @@ static em_status match_variable(const em_reader *a, const em_reader *b, int64_t 
         return em_fail(EM_EDATA, "%s: found %s of %lld numbers, expected %s of %lld as %s has",
                        b->path, other->name, (long long)other->size, one->name,
                        (long long)one->size, a->path);
-    for (int64_t k = 0; k < one->size; k++)
-        if (strcmp(one->label[k], other->label[k]) != 0)
-            return em_fail(EM_EDATA, "%s: found %s, expected %s as %s has", b->path,
-                           other->label[k], one->label[k], a->path);
-    return EM_OK;
+    const int64_t k = em_label_difference(one, other);
+    return k < 0 ? EM_OK
+                 : em_fail(EM_EDATA, "%s: found %s, expected %s as %s has", b->path,
+                           em_reader_label(other, k), em_reader_label(one, k), a->path);
 }
 
 /* Warmups of unequal lengths are no beginnings of one another. */
@@ -77,7 +77,7 @@ static void forget_labels(em_reader *reader)
     for (int64_t i = 0; i < reader->n_variable; i++) {
         em_reader_variable *variable = &reader->variable[i].variable;
 
-        em_release_texts(variable->size, &variable->label);
+        em_label_release(variable);
     }
 }
 

@@ -7,6 +7,7 @@
 #include "emass/random.h"
 #include "model/regression/prior_options.h"
 #include "par/message.h"
+#include "par/world.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -108,6 +109,10 @@ static em_status find_response(finding *f)
         f->mean = moments.mean[0];
         if (moments.smallest[0] < moments.largest[0])
             f->sd = moments.sd[0];
+        else if (response.total > 1)
+            em_say("warning: %s: response: all values are equal, so that the density has no bound "
+                   "where a scale that is estimated goes to 0",
+                   response.path);
         if (!isfinite(f->sd) || !(f->sd > 0))
             status = em_fail(EM_EDATA,
                              "%s: response: found numbers from %g to %g, expected some that have a "

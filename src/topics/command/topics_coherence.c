@@ -5,64 +5,103 @@
 #include "topics/lda_held_out.h"
 #include <math.h>
 
-/* Documents with each of the words of a topic, and with each two. */
-typedef struct pairs {
-    int64_t single[EM_TOPICS_MOST_TOP], both[EM_TOPICS_MOST_TOP][EM_TOPICS_MOST_TOP];
-} pairs;
+/* Where a word is among the most probable ones of a topic. */
+typedef struct place {
+    int64_t topic, rank;
+} place;
+
+typedef struct co_occurrence {
+    const em_topics *topics;
+    int64_t *first; /* [n_word + 1] places of word v: first[v] .. first[v + 1] */
+    place *place;   /* [n_topic * n_top] */
+    int64_t
+        *both; /* [n_topic][n_top][n_top] documents with two of the words; with one: both[i][i] */
+    uint64_t *seen; /* [n_topic] the words of the topic that are in the document, a bit each */
+    int64_t *found; /* [n_topic] topics of which any is */
+} co_occurrence;
+
+_Static_assert(EM_TOPICS_MOST_TOP <= 64, "a bit for each word of a topic");
 
 /* Mean of log(p_ij / p_i p_j) / -log p_ij over pairs of words; -1 for two that occur in no document
  * together; NaN of one word alone. */
-static double npmi(const pairs *of, long n_top, int64_t n_document)
+static double npmi(const int64_t *count, long n_top, int64_t n_document)
 {
     double sum = 0;
     int64_t n = 0;
 
     for (long i = 1; i < n_top; i++)
         for (long j = 0; j < i; j++) {
-            const double both = (double)of->both[i][j] / (double)n_document;
-            const double apart =
-                (double)of->single[i] * (double)of->single[j] / pow((double)n_document, 2);
+            const double both = (double)count[i * n_top + j] / (double)n_document;
+            const double apart = (double)count[i * (n_top + 1)] * (double)count[j * (n_top + 1)] /
+                                 pow((double)n_document, 2);
             n++;
             sum += both > 0 && both < 1 ? log(both / apart) / -log(both) : both > 0 ? 1 : -1;
         }
     return n > 0 ? sum / (double)n : NAN;
 }
 
-typedef struct co_occurrence {
-    const em_topics *topics;
-    pairs *of;     /* [n_topic] */
-    int64_t *seen; /* [n_word] the last document that has it, from 1 */
-} co_occurrence;
+static void count_topic(const co_occurrence *m, int64_t k)
+{
+    const long n_top = m->topics->n_top;
+    int64_t *both = m->both + k * n_top * n_top;
+
+    for (long i = 0; i < n_top; i++)
+        for (long j = 0; j <= i && m->seen[k] >> i & 1; j++)
+            both[i * n_top + j] += (int64_t)(m->seen[k] >> j & 1);
+    m->seen[k] = 0;
+}
 
 static em_status count_document(void *to, int64_t d, em_document of)
 {
     const co_occurrence *m = to;
-    const em_topics *t = m->topics;
+    int64_t n = 0;
 
+    (void)d;
     for (int64_t i = 0; i < of.n; i++)
-        m->seen[of.word[i]] = d + 1;
-    for (int64_t k = 0; k < t->n_topic; k++)
-        for (long i = 0; i < t->n_top; i++) {
-            if (m->seen[t->top[k * t->n_top + i]] != d + 1)
-                continue;
-            m->of[k].single[i]++;
-            for (long j = 0; j < i; j++)
-                m->of[k].both[i][j] += m->seen[t->top[k * t->n_top + j]] == d + 1;
+        for (int64_t p = m->first[of.word[i]]; p < m->first[of.word[i] + 1]; p++) {
+            const place at = m->place[p];
+            if (m->seen[at.topic] == 0)
+                m->found[n++] = at.topic;
+            m->seen[at.topic] |= UINT64_C(1) << at.rank;
         }
+    for (int64_t i = 0; i < n; i++)
+        count_topic(m, m->found[i]);
     return EM_OK;
+}
+
+/* Lists the places of each word. */
+static void list_places(co_occurrence *m)
+{
+    const em_topics *t = m->topics;
+    const int64_t n = t->n_topic * t->n_top;
+
+    for (int64_t i = 0; i < n; i++)
+        m->first[t->top[i] + 1]++;
+    for (int64_t v = 0; v < t->n_word; v++)
+        m->first[v + 1] += m->first[v];
+    for (int64_t i = n - 1; i >= 0; i--) /* from the end of each list: first[v] becomes its start */
+        m->place[--m->first[t->top[i] + 1]] = (place){i / t->n_top, i % t->n_top};
+    for (int64_t v = 0; v < t->n_word; v++)
+        m->first[v] = m->first[v + 1];
+    m->first[t->n_word] = n;
 }
 
 static em_status measure_coherence(em_topics *t, em_corpus *corpus)
 {
+    const int64_t n = t->n_topic, square = t->n_top * t->n_top;
     co_occurrence m = {.topics = t};
-    em_status status = em_allocate_all(EM_ARRAY(m.of, t->n_topic), EM_ARRAY(m.seen, t->n_word),
-                                       EM_ARRAY(t->coherence, t->n_topic));
+    em_status status =
+        em_allocate_all(EM_ARRAY(m.both, n * square), EM_ARRAY(m.first, t->n_word + 1),
+                        EM_ARRAY(m.place, n * t->n_top), EM_ARRAY(m.seen, n), EM_ARRAY(m.found, n),
+                        EM_ARRAY(t->coherence, n));
 
-    if (!status)
+    if (!status) {
+        list_places(&m);
         status = em_corpus_each(corpus, count_document, &m);
-    for (int64_t k = 0; !status && k < t->n_topic; k++)
-        t->coherence[k] = npmi(&m.of[k], t->n_top, corpus->n_document);
-    em_release_all(&m.of, &m.seen);
+    }
+    for (int64_t k = 0; !status && k < n; k++)
+        t->coherence[k] = npmi(m.both + k * square, t->n_top, corpus->n_document);
+    em_release_all(&m.both, &m.first, &m.place, &m.seen, &m.found);
     return status;
 }
 

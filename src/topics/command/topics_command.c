@@ -1,25 +1,24 @@
 /* `emass topics`: what the topics of a run are about. */
 #include "base/memory.h"
 #include "io/draws/reader.h"
-#include "math/assignment.h"
-#include "math/simd/tokens.h"
 #include "par/message.h"
+#include "par/world.h"
 #include "topics/command/topics_page.h"
 #include "topics/lda_held_out.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 extern const em_model_commands em_topics_commands; /* at the end */
-
-enum { EM_STEPS = 100 };
 
 /* ---------------------------------------------------------------- command line */
 
 typedef struct topics_options {
     int64_t words;
-    char *documents, *html, *folder;
+    char *documents, *html, *output, *folder;
     int fold_in;
+    bool csv;
 } topics_options;
 
 static const char *const fold_in_names[] = {"em", "gibbs", NULL};
@@ -30,17 +29,26 @@ static const em_field fields[] = {
     EM_ROW_AS("fold-in", topics_options, fold_in, EM_FIELD_CHOICE, int, .choices = fold_in_names,
               .fallback = "", .doc = "of new documents"),
     EM_TEXT(topics_options, html, .fallback = "", .doc = "a page"),
+    EM_TEXT(topics_options, output, .fallback = "",
+            .doc = "HDF5 of the mixtures, or of the topics"),
+    EM_BOOL(topics_options, csv, .fallback = "false", .doc = "comma-separated"),
     EM_TEXT(topics_options, folder, .fallback = "", .doc = "folder of the config"),
     {0}};
 
 static const char help[] =
-    "usage: emass topics FILE.h5 [--words N] [--folder DIR] [--html PAGE]\n"
-    "       emass topics FILE.h5 --documents FILE [--fold-in em|gibbs]\n"
+    "usage: emass topics FILE.h5 [--words N] [--folder DIR] [--csv | --html PAGE | --output T.h5]\n"
+    "       emass topics FILE.h5 --documents FILE [--fold-in em|gibbs] [--output MIXTURES.h5]\n"
+    "       emass topics FILE.h5 FILE.h5 ... [--csv]\n"
     "\n"
     "A line for each topic of a run of model lda, the largest first: its share of the tokens, its\n"
     "coherence (NPMI of its words over the documents of the run's corpus), how many chains found\n"
     "it, and its most probable words; and the perplexity of the test documents. Topics of the\n"
     "chains are matched before they are averaged.\n"
+    "\n"
+    "Of several files, such as runs with different numbers of topics, a line each: perplexity, "
+    "mean\n"
+    "coherence, the share of junk topics (coherence of 0 or less), the share of topics that all\n"
+    "chains found, and seconds of sampling.\n"
     "\n"
     "options:\n"
     "  --words N               words of a topic (default 10)\n"
@@ -52,11 +60,18 @@ static const char help[] =
     "  --html PAGE             instead, one page that needs no other file: the traces, and of "
     "each\n"
     "                          topic size, coherence, words and nearest topics\n"
+    "  --csv                   instead, a line for each word of each topic, comma-separated:\n"
+    "                          topic, share, npmi, chains, word, probability\n"
+    "  --output FILE.h5        instead, a new HDF5 file: /table/value has a row of each topic "
+    "with\n"
+    "                          the probabilities of all words (/table/name); with --documents, a\n"
+    "                          row of each document with its mixture\n"
     "  --folder DIR            where relative paths of the config start (default: where they\n"
     "                          did in the run, else the folder of FILE.h5, else the current one)\n"
     "\n"
     "example:\n"
     "  emass topics news.h5 --documents new.ldac > mixtures.csv\n"
+    "  emass topics news.topics*.h5\n"
     "\n";
 
 /* ---------------------------------------------------------------- the file */
@@ -69,14 +84,14 @@ static em_status read_averages(em_reader *reader, int64_t i, int64_t n_chain, do
     return status ? status : em_reader_draws(reader, i, 0, n_chain, 0, 1, *out);
 }
 
-/* Of phi[3,word], what is behind the comma. */
-static em_status copy_word(const char *label, char **out)
+/* Words without names are called by their numbers. */
+static em_status copy_words(em_topics *t, const em_reader_variable *phi)
 {
-    const char *comma = strchr(label, ',');
-    em_status status = em_copy_text(comma ? comma + 1 : label, out);
+    em_status status = em_allocate(t->n_word, sizeof *t->word, &t->word);
 
-    if (!status && comma)
-        (*out)[strlen(*out) - 1] = '\0';
+    for (int64_t v = 0; !status && v < t->n_word; v++)
+        status = phi->axis_label[1] ? em_copy_text(phi->axis_label[1][v], &t->word[v])
+                                    : em_format_text(&t->word[v], "%lld", (long long)v);
     return status;
 }
 
@@ -123,16 +138,18 @@ static em_status read_topics(em_topics *t, em_reader *reader)
         return em_fail(EM_EDATA, "%s: found %lld topic_share, expected %lld", t->path,
                        (long long)em_reader_variable_at(reader, share)->size,
                        (long long)t->n_topic);
-    status = em_allocate(t->n_word, sizeof *t->word, &t->word);
-    for (int64_t v = 0; !status && v < t->n_word; v++)
-        status = copy_word(variable->label[v], &t->word[v]);
+    status = copy_words(t, variable);
     if (!status)
-        status = read_averages(reader, phi, t->n_chain, &t->phi);
+        status = em_allocate(variable->size, sizeof *t->mean, &t->mean);
+    if (!status)
+        status = em_reader_floats(reader, phi, 0, 0, 0, variable->size, t->mean);
     if (!status)
         status = read_averages(reader, share, t->n_chain, &t->share);
     if (!status)
         status = read_if_any(reader, "alpha", t->n_chain, &t->alpha);
-    return status ? status : read_scores(t, reader);
+    if (!status)
+        status = read_scores(t, reader);
+    return status ? status : em_topics_match_chains(t, reader, phi);
 }
 
 /* Whether the config in the file names tokens to be scored. */
@@ -173,62 +190,10 @@ static em_status read_file(em_topics *t)
     return status;
 }
 
-/* ---------------------------------------------------------------- topics of all chains */
-
-/* Adds the topics of chain c to those of the first one that they are. */
-static em_status match_chain(em_topics *t, int64_t c, double *cost, int64_t *column)
-{
-    const int64_t n = t->n_topic, size = n * t->n_word;
-    em_status status;
-
-    for (int64_t a = 0; a < n; a++)
-        for (int64_t b = 0; b < n; b++)
-            cost[a * n + b] = -em_topic_overlap(t->n_word, t->phi + a * t->n_word,
-                                                t->phi + c * size + b * t->n_word);
-    status = em_assign(n, cost, column);
-    for (int64_t a = 0; !status && a < n; a++) {
-        const int64_t b = column[a];
-        if (-cost[a * n + b] < EM_LEAST_OVERLAP)
-            continue;
-        t->n_found[a]++;
-        t->mean_share[a] += t->share[c * n + b];
-        for (int64_t v = 0; v < t->n_word; v++)
-            t->mean[a * t->n_word + v] += t->phi[c * size + b * t->n_word + v];
-    }
-    return status;
-}
-
-static em_status match_chains(em_topics *t)
-{
-    const int64_t n = t->n_topic, size = n * t->n_word;
-    double *cost = NULL;
-    int64_t *column = NULL;
-    em_status status = em_allocate(size, sizeof(double), &t->mean);
-
-    if (!status)
-        status = em_allocate_all(EM_ARRAY(t->mean_share, n), EM_ARRAY(t->n_found, n),
-                                 EM_ARRAY(cost, n * n), EM_ARRAY(column, n));
-    if (!status) {
-        memcpy(t->mean, t->phi, (size_t)size * sizeof(double));
-        memcpy(t->mean_share, t->share, (size_t)n * sizeof(double));
-        for (int64_t k = 0; k < n; k++)
-            t->n_found[k] = 1;
-    }
-    for (int64_t c = 1; !status && c < t->n_chain; c++)
-        status = match_chain(t, c, cost, column);
-    for (int64_t k = 0; !status && k < n; k++) {
-        t->mean_share[k] /= (double)t->n_found[k];
-        for (int64_t v = 0; v < t->n_word; v++)
-            t->mean[k * t->n_word + v] /= (double)t->n_found[k];
-    }
-    em_release_all(&cost, &column);
-    return status;
-}
-
 /* ---------------------------------------------------------------- the largest ones */
 
 /* The `n` largest of x[size], by insertion: n is small. */
-static void largest(int64_t size, const double *x, long n, int32_t *out)
+static void largest(int64_t size, const float *x, long n, int32_t *out)
 {
     long held = 0;
 
@@ -312,121 +277,35 @@ static void print_table(const em_topics *t)
             print_score(t, &t->score[i]);
 }
 
-/* ---------------------------------------------------------------- new documents */
-
-/* Rows of the document's words, and how often they stand in it. */
-static void gather(const em_topics *t, const em_corpus *corpus, int64_t d, int64_t stride,
-                   float *rows, float *count)
+/* A word may have a comma or a quote in it (RFC 4180). */
+static void print_quoted(const char *text)
 {
-    for (int64_t i = corpus->start[d]; i < corpus->start[d + 1]; i++) {
-        const int64_t at = i - corpus->start[d];
-        count[at] = (float)corpus->count[i];
-        for (int64_t k = 0; k < t->n_topic; k++)
-            rows[at * stride + k] = (float)fmax(t->mean[k * t->n_word + corpus->word[i]], 1e-12);
+    if (!strpbrk(text, ",\"\n")) {
+        printf("%s", text);
+        return;
     }
-}
-
-static void print_mixture(const em_topics *t, int64_t d, const float *mixture)
-{
-    double sum = 0;
-
-    for (int64_t k = 0; k < t->n_topic; k++)
-        sum += mixture[k];
-    printf("%lld", (long long)d);
-    for (int64_t k = 0; k < t->n_topic; k++)
-        printf(",%.6g", mixture[k] / sum);
-    printf("\n");
-}
-
-/* Room for the largest document, and what folds in. */
-typedef struct folding {
-    em_fold_in *gibbs; /* NULL: EM */
-    float *rows, *count, *mixture;
-} folding;
-
-static em_status start_folding(const em_topics *t, const em_corpus *corpus, folding *f)
-{
-    const int64_t stride = em_topic_stride(t->n_topic);
-    int64_t widest = 0, longest = 0;
-    em_status status;
-
-    for (int64_t d = 0; d < corpus->n_local; d++) {
-        int64_t length = 0;
-        for (int64_t i = corpus->start[d]; i < corpus->start[d + 1]; i++)
-            length += corpus->count[i];
-        widest = (int64_t)fmax((double)widest, (double)(corpus->start[d + 1] - corpus->start[d]));
-        longest = length > longest ? length : longest;
+    putchar('"');
+    for (; *text; text++) {
+        if (*text == '"')
+            putchar('"');
+        putchar(*text);
     }
-    status = em_allocate(widest * stride, sizeof *f->rows, &f->rows);
-    if (!status)
-        status = em_allocate_all(EM_ARRAY(f->count, widest), EM_ARRAY(f->mixture, 2 * stride));
-    return !status && t->by_gibbs ? em_fold_in_create(t->n_topic, longest, &f->gibbs) : status;
+    putchar('"');
 }
 
-/* Topics are numbered as in the first chain: alpha is that chain's. */
-static void fold_in(const em_topics *t, const em_corpus *corpus, int64_t d, const folding *f)
+static void print_csv(const em_topics *t)
 {
-    const int64_t stride = em_topic_stride(t->n_topic), n = corpus->start[d + 1] - corpus->start[d];
-    const em_folded document = {.number = d, .n = n, .count = f->count, .phi = f->rows};
-    const em_stream stream = em_fold_in_stream(0, 0, 0);
-
-    gather(t, corpus, d, stride, f->rows, f->count);
-    if (f->gibbs)
-        em_fold_in_gibbs(f->gibbs, &stream, &document, t->alpha, f->mixture);
-    else
-        em_token_kernels_best()->fold_in(n, f->rows, f->count, t->n_topic, stride, 0.1F, EM_STEPS,
-                                         f->mixture);
-}
-
-static em_status print_mixtures(const em_topics *t, const em_corpus *corpus)
-{
-    folding f = {0};
-    em_status status = start_folding(t, corpus, &f);
-
-    if (!status) {
-        printf("document");
-        for (int64_t k = 0; k < t->n_topic; k++)
-            printf(",topic%lld", (long long)k);
-        printf("\n");
-    }
-    for (int64_t d = 0; !status && d < corpus->n_local; d++) {
-        fold_in(t, corpus, d, &f);
-        print_mixture(t, d, f.mixture);
-    }
-    em_fold_in_destroy(&f.gibbs);
-    em_release_all(&f.rows, &f.count, &f.mixture);
-    return status;
-}
-
-/* Words that had no names are called by their numbers. */
-static bool is_named(const em_topics *t)
-{
-    char number[24];
-    bool named = false;
-
-    for (int64_t v = 0; v < t->n_word && !named; v++) {
-        snprintf(number, sizeof number, "%lld", (long long)v);
-        named = strcmp(t->word[v], number) != 0;
-    }
-    return named;
-}
-
-static em_status mix_documents(const em_topics *t)
-{
-    const em_corpus_options options = {.data = (char *)t->documents};
-    em_corpus *corpus = NULL;
-    em_status status =
-        t->by_gibbs && !t->alpha
-            ? em_fail(EM_EDATA, "%s: found no averages/alpha, expected it for --fold-in gibbs",
-                      t->path)
-            : em_corpus_read(&options, t->n_word, 0, 0, 1, &corpus);
-
-    if (!status && is_named(t))
-        status = em_corpus_check_names(corpus, t->word, t->path);
-    if (!status && t->host->prints)
-        status = print_mixtures(t, corpus);
-    em_corpus_destroy(&corpus);
-    return status;
+    printf("topic,share,npmi,chains,word,probability\n");
+    for (int64_t r = 0; r < t->n_topic; r++)
+        for (long i = 0; i < t->n_top; i++) {
+            const int64_t k = t->order[r], v = t->top[k * t->n_top + i];
+            printf("%lld,%.9g,", (long long)k, t->mean_share[k]);
+            if (t->coherence && !isnan(t->coherence[k]))
+                printf("%.9g", t->coherence[k]);
+            printf(",%lld,", (long long)t->n_found[k]);
+            print_quoted(t->word[v]);
+            printf(",%.9g\n", (double)t->mean[k * t->n_word + v]);
+        }
 }
 
 /* ---------------------------------------------------------------- the command */
@@ -435,42 +314,177 @@ static void release(em_topics *t)
 {
     for (int64_t v = 0; t->word && v < t->n_word; v++)
         em_release(&t->word[v]);
-    for (int i = 0; i < EM_TOPIC_SCORES; i++)
-        em_release_all(&t->score[i].perplexity, &t->score[i].pooled);
-    em_release_all(&t->word, &t->phi, &t->share, &t->alpha, &t->mean, &t->mean_share, &t->n_found,
-                   &t->order, &t->top, &t->coherence);
+    void *const array[] = {&t->word,    &t->share, &t->alpha, &t->mean,     &t->mean_share,
+                           &t->n_found, &t->order, &t->top,   &t->coherence};
+    for (int i = 0; i < EM_TOPIC_SCORES; i++) {
+        em_release(&t->score[i].perplexity);
+        em_release(&t->score[i].pooled);
+    }
+    for (size_t i = 0; i < sizeof array / sizeof *array; i++)
+        em_release(array[i]);
+}
+
+static em_status check_options(const topics_options *o)
+{
+    if (o->fold_in >= 0 && !o->documents)
+        return em_fail(EM_EUSAGE, "topics: --fold-in: found no --documents, expected some to be "
+                                  "folded in");
+    if ((o->csv != 0) + (o->html != NULL) + (o->output != NULL) > 1)
+        return em_fail(EM_EUSAGE, "topics: found two of --csv, --html and --output, expected one");
+    if (o->documents && (o->csv || o->html))
+        return em_fail(EM_EUSAGE, "topics: --documents: found --csv or --html, expected --output "
+                                  "or neither: mixtures are printed comma-separated");
+    return EM_OK;
+}
+
+static em_status show_topics(em_topics *t, const topics_options *o)
+{
+    em_status status = rank_topics(t);
+
+    if (!status)
+        status = em_topics_find_coherence(t);
+    if (!status && t->html)
+        return em_agree_first(t->host->prints ? em_topics_write_page(t) : EM_OK, 0);
+    if (!status && t->host->prints && o->csv)
+        print_csv(t);
+    else if (!status && t->host->prints)
+        print_table(t);
+    return status;
+}
+
+/* ---------------------------------------------------------------- several runs */
+
+/* What tells one number of topics from another. */
+typedef struct run_row {
+    int64_t n_topic, n_chain;
+    double perplexity, coherence; /* NaN: not known; coherence: mean weighted by share */
+    double junk, common;          /* shares of topics: NPMI of 0 or less; found by all chains */
+    double seconds;
+    uint64_t data; /* hash of the data; 0: not known */
+} run_row;
+
+static run_row row_of(const em_topics *t)
+{
+    const double n = (double)t->n_topic;
+    double share = 0, sum = 0;
+    run_row row = {t->n_topic, t->n_chain, NAN, NAN, t->coherence ? 0 : NAN, 0, NAN, 0};
+
+    if (t->score[0].pooled)
+        row.perplexity = t->score[0].pooled[0];
+    else if (t->score[0].perplexity)
+        row.perplexity = t->score[0].perplexity[0];
+    for (int64_t k = 0; k < t->n_topic; k++) {
+        row.common += (double)(t->n_found[k] == t->n_chain) / n;
+        if (!t->coherence || isnan(t->coherence[k]))
+            continue;
+        row.junk += (double)(t->coherence[k] <= 0) / n;
+        share += t->mean_share[k];
+        sum += t->mean_share[k] * t->coherence[k];
+    }
+    if (share > 0)
+        row.coherence = sum / share;
+    return row;
+}
+
+static em_status read_row(const em_command_host *host, const topics_options *o, const char *path,
+                          run_row *row)
+{
+    em_topics t = {.host = host, .path = path, .folder = o->folder, .n_top = (long)o->words};
+    em_reader *reader = NULL;
+    char *hash = NULL;
+    em_status status = read_file(&t);
+
+    if (!status)
+        status = rank_topics(&t);
+    if (!status)
+        status = em_topics_find_coherence(&t);
+    if (!status) {
+        *row = row_of(&t);
+        status = em_reader_open(path, NULL, &reader);
+    }
+    if (!status) {
+        em_reader_real(reader, "sampling_time", &row->seconds);
+        if (em_reader_text(reader, "data_hash", &hash))
+            row->data = strtoull(hash, NULL, 16);
+    }
+    em_reader_close(&reader);
+    em_release(&hash);
+    release(&t);
+    return status;
+}
+
+static void print_rows(const em_command_host *host, const run_row *row, bool csv)
+{
+    bool alike = true;
+
+    printf(csv ? "file,topics,chains,perplexity,npmi,junk,in_all_chains,seconds\n"
+               : "topics  chains  perplexity    npmi    junk  in all chains  seconds  file\n");
+    for (int64_t i = 0; i < host->n_file; i++) {
+        const run_row *r = &row[i];
+        alike = alike && r->data == row[0].data;
+        if (csv) {
+            print_quoted(host->file[i]);
+            printf(",%lld,%lld,%.9g,%.9g,%.9g,%.9g,%.9g\n", (long long)r->n_topic,
+                   (long long)r->n_chain, r->perplexity, r->coherence, r->junk, r->common,
+                   r->seconds);
+        } else {
+            printf("%6lld  %6lld  %10.1f  %6.3f  %5.1f%%  %12.1f%%  %7.1f  %s\n",
+                   (long long)r->n_topic, (long long)r->n_chain, r->perplexity, r->coherence,
+                   100 * r->junk, 100 * r->common, r->seconds, host->file[i]);
+        }
+    }
+    if (!alike)
+        em_say("warning: topics: these runs have not the same data, so that their perplexities do "
+               "not compare");
+    if (!csv)
+        printf("Perplexity: of the test documents, averaged over draws and chains; lower is "
+               "better. npmi: mean coherence\nof the topics, weighted by their shares. junk: "
+               "topics with an npmi of 0 or less.\n");
+}
+
+/* A line for each run, in the order of the files. */
+static em_status compare(const em_command_host *host, const topics_options *o)
+{
+    run_row *row = NULL;
+    em_status status =
+        o->documents || o->html || o->output
+            ? em_fail(EM_EUSAGE,
+                      "topics: found %lld files with --documents, --html or --output, "
+                      "expected one file with these",
+                      (long long)host->n_file)
+            : em_allocate(host->n_file, sizeof *row, &row);
+
+    for (int64_t i = 0; !status && i < host->n_file; i++)
+        status = read_row(host, o, host->file[i], &row[i]);
+    if (!status && host->prints)
+        print_rows(host, row, o->csv);
+    em_release(&row);
+    return status;
 }
 
 static em_status topics_command(const em_command_host *host, const char *path, const void *given)
 {
-    const topics_options *options = given;
+    const topics_options *o = given;
     em_topics t = {.host = host,
                    .path = path,
-                   .folder = options->folder,
-                   .documents = options->documents,
-                   .html = options->html,
-                   .n_top = (long)options->words,
-                   .by_gibbs = options->fold_in == 1};
-    em_status status = EM_OK;
+                   .folder = o->folder,
+                   .documents = o->documents,
+                   .html = o->html,
+                   .output = o->output,
+                   .n_top = (long)o->words,
+                   .by_gibbs = o->fold_in == 1};
+    em_status status = check_options(o);
 
-    if (options->fold_in >= 0 && !t.documents)
-        status = em_fail(EM_EUSAGE, "topics: --fold-in: found no --documents, expected some to be "
-                                    "folded in");
+    if (!status && host->n_file > 1)
+        return compare(host, o);
     if (!status)
         status = read_file(&t);
-    if (!status)
-        status = match_chains(&t);
-    if (!status && t.documents) {
-        status = mix_documents(&t);
-    } else if (!status) {
-        status = rank_topics(&t);
-        if (!status)
-            status = em_topics_find_coherence(&t);
-        if (!status && host->prints && !t.html)
-            print_table(&t);
-        if (!status && t.html)
-            status = em_agree_first(host->prints ? em_topics_write_page(&t) : EM_OK, 0);
-    }
+    if (!status && t.documents)
+        status = em_topics_mix_documents(&t);
+    else if (!status && t.output)
+        status = em_agree_first(host->prints ? em_topics_write_topics(&t) : EM_OK, 0);
+    else if (!status)
+        status = show_topics(&t, o);
     release(&t);
     return status;
 }
@@ -479,6 +493,7 @@ static const em_model_command command = {.name = "topics",
                                          .help = help,
                                          .options_size = sizeof(topics_options),
                                          .fields = fields,
+                                         .most_files = 1000,
                                          .run = topics_command};
 
 const em_model_commands em_topics_commands = {1, &command};

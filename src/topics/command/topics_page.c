@@ -128,26 +128,15 @@ static em_status put_traces(FILE *out, const em_topics *t)
 
 /* ---------------------------------------------------------------- topics */
 
-double em_topic_overlap(int64_t n, const double *p, const double *q)
-{
-    double sum = 0;
-
-    for (int64_t v = 0; v < n; v++)
-        sum += sqrt(p[v] * q[v]);
-    return sum;
-}
-
 /* The nearest ones that overlap at all, the first the nearest. */
-static void put_nearest(FILE *out, const em_topics *t, int64_t k)
+static void put_nearest(FILE *out, const em_topics *t, const float *overlaps, int64_t k)
 {
     int64_t nearest[NEAREST];
     double much[NEAREST];
     int n = 0;
 
     for (int64_t j = 0; j < t->n_topic; j++) {
-        const double overlap =
-            j == k ? 0
-                   : em_topic_overlap(t->n_word, t->mean + k * t->n_word, t->mean + j * t->n_word);
+        const double overlap = j == k ? 0 : overlaps[k * t->n_topic + j];
         int at = n;
         if (overlap <= 0 || (n == NEAREST && overlap <= much[n - 1]))
             continue;
@@ -164,7 +153,7 @@ static void put_nearest(FILE *out, const em_topics *t, int64_t k)
                 (long long)nearest[i], (long long)nearest[i], much[i]);
 }
 
-static void put_topic(FILE *out, const em_topics *t, int64_t k)
+static void put_topic(FILE *out, const em_topics *t, const float *overlaps, int64_t k)
 {
     fprintf(out, "<tr id=\"t%lld\"><td class=\"n\">%lld<td class=\"n\">%.2f %%", (long long)k,
             (long long)k, 100 * t->mean_share[k]);
@@ -178,13 +167,26 @@ static void put_topic(FILE *out, const em_topics *t, int64_t k)
             (long long)t->n_chain);
     for (long i = 0; i < t->n_top; i++) {
         const int32_t v = t->top[k * t->n_top + i];
-        fprintf(out, "%s<span title=\"%.4g\">", i ? " " : "", t->mean[k * t->n_word + v]);
+        fprintf(out, "%s<span title=\"%.4g\">", i ? " " : "", (double)t->mean[k * t->n_word + v]);
         em_escape_html(out, t->word[v]);
         fprintf(out, "</span>");
     }
     fprintf(out, "<td>");
-    put_nearest(out, t, k);
+    put_nearest(out, t, overlaps, k);
     fprintf(out, "\n");
+}
+
+static em_status put_topics(FILE *out, const em_topics *t)
+{
+    float *overlaps = NULL;
+    em_status status = em_allocate(t->n_topic * t->n_topic, sizeof *overlaps, &overlaps);
+
+    if (!status)
+        status = em_topic_overlaps(t, overlaps);
+    for (int64_t i = 0; !status && i < t->n_topic; i++)
+        put_topic(out, t, overlaps, t->order[i]);
+    em_release(&overlaps);
+    return status;
 }
 
 static void put_score(FILE *out, const em_topics *t, const em_topic_score *score)
@@ -224,8 +226,8 @@ static em_status put_page(FILE *out, const em_topics *t)
     fprintf(out,
             "<h2>Topics, the largest first</h2>\n<div class=\"wide\"><table><thead><tr><th>topic"
             "<th>share<th>coherence<th>chains<th>words<th>nearest</thead><tbody>\n");
-    for (int64_t i = 0; i < t->n_topic; i++)
-        put_topic(out, t, t->order[i]);
+    if (!status)
+        status = put_topics(out, t);
     fprintf(out,
             "</tbody></table></div>\n<p class=\"faint\">Topics are numbered as in the first chain; "
             "those of the others are matched to them by the best assignment and averaged where "

@@ -4,6 +4,7 @@
 
 #include "emass/model/commands.h"
 #include "emass/status.h"
+#include "io/draws/reader.h"
 
 #include <stdint.h>
 
@@ -24,16 +25,15 @@ enum { EM_TOPIC_SCORES = 2 }; /* folded in by EM, and by the model's own Gibbs *
 
 typedef struct em_topics {
     const em_command_host *host;
-    const char *path, *folder, *documents, *html;
+    const char *path, *folder, *documents, *html, *output;
     int by_gibbs; /* documents are folded in by the model's own Gibbs */
     long n_top;
     int64_t n_chain, n_topic, n_word;
     char **word;   /* [n_word] */
-    double *phi;   /* [n_chain][n_topic][n_word] */
     double *share; /* [n_chain][n_topic] */
     double *alpha; /* [n_chain][n_topic]; NULL: none */
     em_topic_score score[EM_TOPIC_SCORES];
-    double *mean;       /* [n_topic][n_word] over the chains that have the topic */
+    float *mean;        /* [n_topic][n_word] over the chains that have the topic */
     double *mean_share; /* [n_topic] */
     int64_t *n_found;   /* [n_topic] chains that have it, the first one included */
     int64_t *order;     /* [n_topic] the largest first */
@@ -41,8 +41,15 @@ typedef struct em_topics {
     double *coherence;  /* [n_topic]; NULL: not known */
 } em_topics;
 
-/* sum_v sqrt(p_v q_v) over n words. Local. */
-double em_topic_overlap(int64_t n, const double *p, const double *q);
+/* sum_v sqrt(p_av p_bv) of each two topics a and b of t->mean, into overlap[n_topic][n_topic].
+ * Local. Errors: EM_EMEMORY. */
+em_status em_topic_overlaps(const em_topics *t, float *overlap);
+
+/* Averages the topics over the chains, into t->mean, which holds those of the first one, mean_share
+ * and n_found. The topics of another chain are assigned to those of the first so that the sum of
+ * overlaps is largest. phi: its number in `reader`, which is read some topics at a time. Local.
+ * Errors: those of reading, EM_EMEMORY. */
+em_status em_topics_match_chains(em_topics *t, em_reader *reader, int64_t phi);
 
 /*
  * Writes t->html: one page that needs nothing else, with the trace of the perplexity and, of each
@@ -50,6 +57,15 @@ double em_topic_overlap(int64_t n, const double *p, const double *q);
  * file is not. Local. Errors: EM_EUSAGE, EM_EIO, EM_EMEMORY.
  */
 em_status em_topics_write_page(const em_topics *t);
+
+/* The mixture of topics of each document of the corpus t->documents, whose words are those of the
+ * run: printed, or written to t->output. Words without a topic have probability 1e-12. Collective.
+ * Errors: those of reading; EM_EUSAGE where there is such a file, EM_EIO. */
+em_status em_topics_mix_documents(const em_topics *t);
+
+/* Writes the probabilities of all words in all topics to t->output, as a table (io/hdf5/numbers.h).
+ * Local. Errors: EM_EUSAGE where there is such a file, EM_EIO. */
+em_status em_topics_write_topics(const em_topics *t);
 
 /* The coherence (NPMI) of the topics over the documents of the run's own corpus, into t->coherence;
  * where the corpus is not there, none. Collective. Errors: those of reading it. */

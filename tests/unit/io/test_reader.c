@@ -113,7 +113,7 @@ START_TEST(test_draws)
     ck_assert_int_eq(em_reader_n_chain(reader), 2);
     ck_assert_int_eq(em_reader_n_draw(reader), 3);
     ck_assert_int_eq(em_reader_n_variable(reader), 1);
-    ck_assert_str_eq(em_reader_variable_at(reader, 0)->label[1], "theta[2]");
+    ck_assert_str_eq(em_reader_label(em_reader_variable_at(reader, 0), 1), "theta[2]");
     ck_assert_int_eq(em_reader_elements(reader, 0, 0, 2, draws), EM_OK);
     for (int i = 0; i < 6; i++) {
         ck_assert_double_eq(draws[i], 2 * i);
@@ -135,7 +135,8 @@ START_TEST(test_long_labels)
     H5Fclose(create(small, type, label));
     H5Tclose(type);
     reader = open_reader();
-    ck_assert_uint_eq(strlen(em_reader_variable_at(reader, 0)->label[1]), strlen("theta[]") + 255);
+    ck_assert_uint_eq(strlen(em_reader_label(em_reader_variable_at(reader, 0), 1)),
+                      strlen("theta[]") + 255);
     em_reader_close(&reader);
 }
 END_TEST
@@ -216,8 +217,9 @@ START_TEST(test_character_labels)
     H5Tclose(type);
     H5Fclose(file);
     reader = open_reader();
-    ck_assert_str_eq(em_reader_variable_at(reader, 0)->label[0], "theta[a\\n\\x1bc]");
-    ck_assert_str_eq(em_reader_variable_at(reader, 0)->label[1], "theta[b\xc3\xa9\\xffbb]");
+    ck_assert_str_eq(em_reader_label(em_reader_variable_at(reader, 0), 0), "theta[a\\n\\x1bc]");
+    ck_assert_str_eq(em_reader_label(em_reader_variable_at(reader, 0), 1),
+                     "theta[b\xc3\xa9\\xffbb]");
     em_reader_close(&reader);
 }
 END_TEST

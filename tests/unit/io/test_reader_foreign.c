@@ -114,10 +114,10 @@ START_TEST(test_foreign)
     ck_assert_int_eq(em_reader_n_variable(reader), 2);
     const em_reader_variable *beta = em_reader_variable_at(reader, 0);
     const em_reader_variable *theta = em_reader_variable_at(reader, 1);
-    ck_assert_str_eq(theta->label[1], "theta[Deerfield]");
-    ck_assert_str_eq(theta->label[2], "theta[x y]");
+    ck_assert_str_eq(em_reader_label(theta, 1), "theta[Deerfield]");
+    ck_assert_str_eq(em_reader_label(theta, 2), "theta[x y]");
     for (int i = 0; i < 4; i++)
-        ck_assert_str_eq(beta->label[i], beta_labels[i]);
+        ck_assert_str_eq(em_reader_label(beta, i), beta_labels[i]);
     ck_assert(em_reader_elements(reader, 1, 1, 2, value) == EM_OK);
     for (int i = 0; i < 2 * N_CHAIN * N_DRAW; i++)
         ck_assert_double_eq(value[i], (i % 10 * N_THETA + 1 + i / 10) / 4.0);

@@ -1,0 +1,137 @@
+"""Topics of a run as tables, and as pyLDAvis, gensim and pycisTopic read them."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from . import _program
+from ._errors import Error
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from scipy.sparse import csr_array
+
+__all__ = ["TopicModel", "read_topics"]
+
+
+@dataclass(frozen=True)
+class TopicModel:
+    """The topics of a run, numbered as in its first chain.
+
+    topic_word: probabilities of words, a row for each topic (topics x words). document_topic:
+    mixtures, a row for each document (documents x topics); None where no documents were given.
+    counts: tokens of each word in each document (documents x words, sparse); likewise.
+    """
+
+    topic_word: pd.DataFrame
+    document_topic: pd.DataFrame | None = None
+    counts: csr_array | None = None
+
+    def to_pyldavis(self) -> dict[str, Any]:
+        """The arguments of `pyLDAvis.prepare(**model.to_pyldavis())`; documents without tokens are
+        left out, as pyLDAvis divides by their lengths."""
+        mixtures, counts = self._documents()
+        lengths = counts.sum(axis=1)
+        return {
+            "topic_term_dists": self.topic_word.to_numpy(),
+            "doc_topic_dists": mixtures.to_numpy()[lengths > 0],
+            "doc_lengths": lengths[lengths > 0],
+            "vocab": list(self.topic_word.columns),
+            "term_frequency": counts.sum(axis=0),
+        }
+
+    def to_gensim(self, tokens: float = 1e6) -> Any:
+        """A `gensim.models.LdaModel` of these topics. Its topics' pseudo-counts sum to `tokens`."""
+        from gensim.corpora import Dictionary
+        from gensim.models import LdaModel
+
+        words = {str(word): i for i, word in enumerate(self.topic_word.columns)}
+        dictionary = Dictionary()
+        dictionary.token2id = words
+        dictionary.id2token = {i: word for word, i in words.items()}
+        model = LdaModel(num_topics=len(self.topic_word), id2word=dictionary.id2token)
+        model.state.sstats = (self.topic_word.to_numpy() * tokens).astype(model.dtype)
+        model.sync_state()
+        return model
+
+    def to_pycistopic(self) -> dict[str, pd.DataFrame]:
+        """The tables `cell_topic` (topics x cells) and `topic_region` (regions x topics), called and
+        laid out as the attributes of pycisTopic's CistopicLDAModel: topics are Topic1, Topic2, ..."""
+        mixtures, _ = self._documents()
+        names = [f"Topic{k + 1}" for k in range(len(self.topic_word))]
+        return {
+            "cell_topic": mixtures.T.set_axis(names, axis=0),
+            "topic_region": self.topic_word.T.set_axis(names, axis=1),
+        }
+
+    def _documents(self) -> tuple[pd.DataFrame, csr_array]:
+        if self.document_topic is None or self.counts is None:
+            raise Error("topics: found no documents, expected emass.read_topics(file, documents=...)")
+        return self.document_topic, self.counts
+
+
+def read_topics(
+    file: str | os.PathLike[str], documents: str | os.PathLike[str] | None = None, *, fold_in: str = "em"
+) -> TopicModel:
+    """Reads the topics of a run of model lda, averaged over draws and over the chains that found them.
+
+    documents: a corpus of the words of the run, such as its own, in any format that a run reads; their
+    mixtures are found with the topics fixed. fold_in: "em", by the topics alone, or "gibbs", by the
+    model's own Gibbs sampler."""
+    import pandas as pd
+
+    with tempfile.TemporaryDirectory() as folder:
+        table = os.path.join(folder, "topics.h5")
+        _program.ask("topics", os.fspath(file), "--output", table)
+        value, words, _ = _read_table(table)
+        topic_word = pd.DataFrame(value, columns=words).rename_axis(index="topic", columns="word")
+        if documents is None:
+            return TopicModel(topic_word)
+        table = os.path.join(folder, "mixtures.h5")
+        given = os.fspath(documents)
+        _program.ask("topics", os.fspath(file), "--documents", given, "--fold-in", fold_in, "--output", table)
+        value, _, names = _read_table(table)
+        mixtures = pd.DataFrame(value, index=names).rename_axis(index="document", columns="topic")
+        return TopicModel(topic_word, mixtures, _read_counts(given, folder, len(topic_word.columns)))
+
+
+def _read_table(path: str) -> tuple[Any, list[str], list[str] | None]:
+    import h5py
+
+    with h5py.File(path) as file:
+        table = file["table"]
+        names = [name.decode() for name in table["name"]]
+        rows = [name.decode() for name in table["document"]] if "document" in table else None
+        return table["value"][:], names, rows
+
+
+def _read_counts(documents: str, folder: str, n_word: int) -> csr_array:
+    import h5py
+    import numpy as np
+    from scipy.sparse import csr_array
+
+    path = documents
+    if not h5py.is_hdf5(path):
+        path = os.path.join(folder, "corpus.h5")
+        _convert(documents, path)
+    elif "table" not in h5py.File(path):  # of AnnData
+        path = os.path.join(folder, "corpus.h5")
+        _program.ask("convert", documents, path)
+    with h5py.File(path) as file:
+        value, column, start = (file["table"][part][:] for part in ("value", "column", "start"))
+    return csr_array((value.astype(np.int64), column, start), shape=(len(start) - 1, n_word))
+
+
+def _convert(documents: str, path: str) -> None:
+    """A corpus in text is of the first format that fits."""
+    formats = ["lda-c", "docword", "mtx"]
+    for name in formats:
+        try:
+            _program.ask("convert", documents, path, "--format", name)
+            return
+        except Error:
+            if name == formats[-1]:
+                raise

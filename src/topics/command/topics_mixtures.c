@@ -1,0 +1,249 @@
+/* The mixture of topics of each of new documents; and tables of mixtures and of topics as files. */
+#include "base/memory.h"
+#include "base/text.h"
+#include "data/corpus/corpus_table.h"
+#include "io/draws/reader.h"
+#include "io/hdf5/numbers.h"
+#include "math/simd/tokens.h"
+#include "par/message.h"
+#include "topics/command/topics_page.h"
+#include "topics/lda_held_out.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+enum { EM_STEPS = 100 };
+
+/* ---------------------------------------------------------------- a table in a new file */
+
+/* A table that is written below another name until it is whole. */
+typedef struct table_file {
+    const char *path;
+    char *part;
+    em_numbers_writer *writer;
+} table_file;
+
+static em_status open_table(const char *path, int64_t n_row, int64_t n_column, uint64_t hash,
+                            char *const *name, const char *source, table_file *out)
+{
+    const em_numbers_form form = {
+        .n_row = n_row, .n_column = n_column, .n_entry = -1, .hashed = true, .hash = hash};
+    em_status status;
+
+    *out = (table_file){.path = path};
+    if (access(path, F_OK) == 0)
+        return em_fail(EM_EUSAGE, "%s: found a file, expected a new name for --output", path);
+    status = em_format_text(&out->part, "%s.%lld.part", path, (long long)getpid());
+    return status ? status : em_numbers_create(out->part, &form, name, source, &out->writer);
+}
+
+static em_status close_table(table_file *file, em_status status)
+{
+    const em_status finished = em_numbers_finish(&file->writer);
+
+    status = status ? status : finished;
+    if (!status && rename(file->part, file->path) != 0)
+        status = em_fail(EM_EIO, "%s: cannot be written: %s", file->path, strerror(errno));
+    if (status && file->part)
+        unlink(file->part);
+    em_release(&file->part);
+    return status;
+}
+
+static em_status put_row(const table_file *file, int64_t row, int64_t n, const float *value,
+                         double *room)
+{
+    for (int64_t j = 0; j < n; j++)
+        room[j] = value[j];
+    return em_numbers_write(file->writer, EM_NUMBERS_VALUE, row, 1, room);
+}
+
+em_status em_topics_write_topics(const em_topics *t)
+{
+    const uint64_t hash = XXH3_64bits(t->mean, (size_t)(t->n_topic * t->n_word) * sizeof *t->mean);
+    table_file file;
+    double *room = NULL;
+    em_status status = open_table(t->output, t->n_topic, t->n_word, hash, t->word, t->path, &file);
+
+    if (!status)
+        status = em_allocate(t->n_word, sizeof *room, &room);
+    for (int64_t k = 0; !status && k < t->n_topic; k++)
+        status = put_row(&file, k, t->n_word, t->mean + k * t->n_word, room);
+    em_release(&room);
+    return close_table(&file, status);
+}
+
+/* ---------------------------------------------------------------- folding in */
+
+/* What folds in one document after the other, and where their mixtures go. */
+typedef struct folding {
+    const em_topics *topics;
+    int64_t stride, widest, longest; /* words and tokens of the largest documents */
+    em_fold_in *gibbs;               /* NULL: EM */
+    float *rows, *count, *mixture;
+    table_file file; /* no writer: mixtures are printed */
+    double *room;
+} folding;
+
+static em_status measure(void *to, int64_t d, em_document of)
+{
+    folding *f = to;
+    int64_t length = 0;
+
+    (void)d;
+    for (int64_t i = 0; i < of.n; i++)
+        length += of.count[i];
+    f->widest = of.n > f->widest ? of.n : f->widest;
+    f->longest = length > f->longest ? length : f->longest;
+    return EM_OK;
+}
+
+/* Topics are numbered as in the first chain: alpha is that chain's. */
+static void fold_in(const folding *f, int64_t d, em_document of)
+{
+    const em_topics *t = f->topics;
+    const em_folded document = {.number = d, .n = of.n, .count = f->count, .phi = f->rows};
+    const em_stream stream = em_fold_in_stream(0, 0, 0);
+
+    for (int64_t i = 0; i < of.n; i++) {
+        f->count[i] = (float)of.count[i];
+        for (int64_t k = 0; k < t->n_topic; k++)
+            f->rows[i * f->stride + k] = fmaxf(t->mean[k * t->n_word + of.word[i]], 1e-12F);
+    }
+    if (f->gibbs)
+        em_fold_in_gibbs(f->gibbs, &stream, &document, t->alpha, f->mixture);
+    else
+        em_token_kernels_best()->fold_in(of.n, f->rows, f->count, t->n_topic, f->stride, 0.1F,
+                                         EM_STEPS, f->mixture);
+}
+
+static em_status put_mixture(void *to, int64_t d, em_document of)
+{
+    folding *f = to;
+    const int64_t n = f->topics->n_topic;
+    double sum = 0;
+
+    fold_in(f, d, of);
+    for (int64_t k = 0; k < n; k++)
+        sum += f->mixture[k];
+    for (int64_t k = 0; k < n; k++)
+        f->room[k] = f->mixture[k] / sum;
+    if (f->file.writer)
+        return em_numbers_write(f->file.writer, EM_NUMBERS_VALUE, d, 1, f->room);
+    printf("%lld", (long long)d);
+    for (int64_t k = 0; k < n; k++)
+        printf(",%.6g", f->room[k]);
+    printf("\n");
+    return EM_OK;
+}
+
+/* Memory for the largest document. */
+static em_status start_folding(const em_topics *t, em_corpus *corpus, folding *f)
+{
+    em_status status = em_corpus_each(corpus, measure, f);
+
+    f->stride = em_topic_stride(t->n_topic);
+    if (!status)
+        status =
+            em_allocate_all(EM_ARRAY(f->rows, f->widest * f->stride), EM_ARRAY(f->count, f->widest),
+                            EM_ARRAY(f->mixture, 2 * f->stride), EM_ARRAY(f->room, t->n_topic));
+    return !status && t->by_gibbs ? em_fold_in_create(t->n_topic, f->longest, &f->gibbs) : status;
+}
+
+static void end_folding(folding *f)
+{
+    em_fold_in_destroy(&f->gibbs);
+    em_release_all(&f->rows, &f->count, &f->mixture, &f->room);
+}
+
+/* ---------------------------------------------------------------- new documents */
+
+/* The names of the documents, where the corpus has them. */
+static em_status write_names(const em_topics *t, const em_corpus *corpus, const table_file *file)
+{
+    char **name = NULL;
+    int64_t n = 0;
+    em_status status;
+
+    if (em_read_labels(t->documents, "table/document", &n, &name))
+        return EM_OK;
+    status =
+        n == corpus->n_document ? em_numbers_write_texts(file->writer, "document", n, name) : EM_OK;
+    em_release_texts(n, &name);
+    return status;
+}
+
+/* Columns are called by their topics. */
+static em_status start_file(const em_topics *t, const em_corpus *corpus, table_file *file)
+{
+    const uint64_t hash = XXH3_64bits_withSeed(
+        t->mean, (size_t)(t->n_topic * t->n_word) * sizeof *t->mean, corpus->hash);
+    char **name = NULL;
+    em_status status = em_allocate(t->n_topic, sizeof *name, &name);
+
+    for (int64_t k = 0; !status && k < t->n_topic; k++)
+        status = em_format_text(&name[k], "topic%lld", (long long)k);
+    if (!status)
+        status = open_table(t->output, corpus->n_document, t->n_topic, hash, name, t->path, file);
+    if (!status)
+        status = write_names(t, corpus, file);
+    em_release_texts(t->n_topic, &name);
+    return status;
+}
+
+static em_status mix(const em_topics *t, em_corpus *corpus)
+{
+    folding f = {.topics = t};
+    em_status status = start_folding(t, corpus, &f);
+
+    if (!status && t->output) {
+        status = start_file(t, corpus, &f.file);
+    } else if (!status) {
+        printf("document");
+        for (int64_t k = 0; k < t->n_topic; k++)
+            printf(",topic%lld", (long long)k);
+        printf("\n");
+    }
+    if (!status)
+        status = em_corpus_each(corpus, put_mixture, &f);
+    if (t->output)
+        status = close_table(&f.file, status);
+    end_folding(&f);
+    return status;
+}
+
+/* Words that had no names are called by their numbers. */
+static bool is_named(const em_topics *t)
+{
+    char number[24];
+    bool named = false;
+
+    for (int64_t v = 0; v < t->n_word && !named; v++) {
+        snprintf(number, sizeof number, "%lld", (long long)v);
+        named = strcmp(t->word[v], number) != 0;
+    }
+    return named;
+}
+
+em_status em_topics_mix_documents(const em_topics *t)
+{
+    const em_corpus_options options = {.data = (char *)t->documents,
+                                       .stream = em_numbers_is_hdf5(t->documents)};
+    em_corpus *corpus = NULL;
+    em_status status =
+        t->by_gibbs && !t->alpha
+            ? em_fail(EM_EDATA, "%s: found no averages/alpha, expected it for --fold-in gibbs",
+                      t->path)
+            : em_corpus_read(&options, t->n_word, 0, 0, 1, &corpus);
+
+    if (!status && is_named(t))
+        status = em_corpus_check_names(corpus, t->word, t->path);
+    if (!status)
+        status = em_agree_first(t->host->prints ? mix(t, corpus) : EM_OK, 0);
+    em_corpus_destroy(&corpus);
+    return status;
+}
