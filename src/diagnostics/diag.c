@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* What a number gives rise to: scores of its ranks, and of the folded draws; whether a draw is in
  * either tail; the draws themselves. */
@@ -110,8 +111,11 @@ static em_status reserve_places(em_diag *d, const em_halves *h)
             return status;
         d->n_place = n;
     }
-    if (d->n_place_chain != h->n / 2 || d->n_place_draw != h->n_draw)
+    if (d->n_place_chain != h->n / 2 || d->n_place_draw != h->n_draw) {
         em_lanes_place(h, d->place);
+        for (int s = 0; s < N_SERIES; s++) /* columns without a half, too, are computed with */
+            memset(d->lanes[s], 0, (size_t)em_lanes_size(h) * sizeof(double));
+    }
     d->n_place_chain = h->n / 2;
     d->n_place_draw = h->n_draw;
     return EM_OK;
@@ -121,10 +125,10 @@ static em_status reserve(em_diag *d, const em_halves *h, int64_t n)
 {
     em_status status = reserve_sorted(d, n);
 
-    if (!status)
-        status = reserve_places(d, h);
     for (int s = 0; !status && s < N_SERIES; s++)
         status = em_renew_doubles(em_lanes_size(h), &d->n_lanes[s], &d->lanes[s]);
+    if (!status)
+        status = reserve_places(d, h);
     if (!status)
         status = em_renew_doubles(N_SERIES * h->all, &d->n_mean, &d->mean);
     if (!status)
