@@ -3,9 +3,9 @@
 
     tests/bench/overhead.py EMASS [--beside EMASS] [--runs 3] [--draws N] [--only NAME]...
 
-Each program is run with nothing but its data (--draws: for so many draws, else until done), and the calls of the interpreter are timed by a library in
-between (overhead/stanli_clock.c). EMASS_STANLI names libstanli.so. Programs are four of the script's own, and
-the posteriors of EMASS_DATA/posteriordb, where that is set. One row each, medians over --runs:
+Each program is run with nothing but its data (--draws: for so many draws, else until done), and the calls of the
+interpreter are timed by a library in between (overhead/stanli_clock.c). EMASS_STANLI names libstanli.so. Programs are
+four of the script's own, and the posteriors of EMASS_DATA/posteriordb, where that is set. One row each, medians over --runs:
 
     seconds     by the clock, and of the processor (user and system)
     model       seconds of the processor in gradients and in what is reported of draws
@@ -79,7 +79,8 @@ def build_clock(folder):
 
 def run_once(emass, name, program, data, folder, clock, draws):
     config, line = folder / f"{name}.yaml", folder / "line"
-    config.write_text(f"model: {{name: stan, program: {program}, data: {data}}}\n" + (f"run: {{draws: {draws}}}\n" if draws else ""))
+    config.write_text(f"model: {{name: stan, program: {program}, data: {data}}}\n"
+                      + (f"run: {{draws: {draws}}}\n" if draws else ""))
     line.write_text("")
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     environment = dict(os.environ, EMASS_STANLI=str(clock), EMASS_CLOCK_OF=os.environ["EMASS_STANLI"],

@@ -2,7 +2,8 @@
 """Effective samples per gradient on posteriordb, beside Stan's NUTS and nutpie, all in one run.
 
     tests/bench/posteriordb.py EMASS [--seeds 2] [--first-seed 1] [--only NAME]... [--samplers hmc,nuts,diag,dense,short,nutpie]
-                               [--all] [--checkout FOLDER] [--jobs 1] [--timeout 600] [--markdown FILE] [--picture FILE] [--json FILE]
+                               [--all] [--checkout FOLDER] [--jobs 1] [--timeout 600] [--markdown FILE]
+                               [--picture FILE] [--json FILE]
 
 All posteriors of EMASS_DATA/posteriordb that have reference draws: NAME.stan with NAME.json and NAME.ref.json,
 and those of its folder `more` (posteriors.csv, models/, data/) for which there is a NAME.ref.json in
@@ -55,7 +56,7 @@ OURS = ("hmc", "nuts", "walnuts", "centred", "tempered")
 # ---- running ----
 
 class Run:
-    """Draws by parameter [chain, draw], the gradients that were spent, and the seconds of the processor and megabytes."""
+    """Draws by parameter [chain, draw], the gradients that were spent, seconds of the processor, and megabytes."""
 
     def __init__(self, draws, warmup_gradients, draw_gradients, said="", warmup=1000, divergences=0, seconds=math.nan,
                  memory=math.nan):
