@@ -16,7 +16,7 @@ no z. 4 chains each:
     short         Stan's NUTS, dense_e, with as many iterations of warmup as hmc took
     nutpie        with its defaults, on the gradients of stanli (on request: low rank)
 
-What is counted are gradients, in which warmup and its start are included (of Stan, but for its search
+What is counted are gradients, those of thinned draws by their number, with those of warmup and its start (of Stan, but for its search
 of a first step size). The figure of merit is the smallest ESS over the parameters that have reference
 draws, per 1000 gradients: of means (bulk), of squares about the mean, of the tail. z is the largest
 deviation, from the reference draws, of a mean or of a standard deviation in standard errors of both.
@@ -61,8 +61,8 @@ class Run:
     def __init__(self, draws, warmup_gradients, draw_gradients, said="", warmup=1000, divergences=0, seconds=math.nan,
                  memory=math.nan):
         self.draws = draws
-        self.warmup_gradients = int(warmup_gradients)
-        self.gradients = int(warmup_gradients) + int(draw_gradients)
+        self.warmup_gradients = warmup_gradients
+        self.gradients = warmup_gradients + draw_gradients
         self.said = said
         self.warmup = warmup
         self.divergences = int(divergences)
@@ -104,10 +104,13 @@ def run_emass(emass, sampler, posterior, seed, n_draw=1000):
             for name, values in file["posterior"].items():
                 if values.ndim >= 2 and values.dtype.kind == "f":
                     draws.update(by_element(name, np.asarray(values)))
+            if sampler == "tempered":  # gradients of the other temperatures are not in the file
+                return Run(draws, math.nan, math.nan, divergences=file.attrs["divergences"],
+                           seconds=after - before, memory=memory)
             said = file.attrs["warmup"]
             divergences = np.asarray(file["sample_stats/diverging"]).sum() if "sample_stats/diverging" in file else 0
-            return Run(draws, np.asarray(file["mass_adaptation/stage_gradients"])[-1],
-                       np.asarray(file["sample_stats/n_steps"]).sum() * file.attrs.get("thinning", 1),
+            return Run(draws, int(file["mass_adaptation/stage_gradients"][-1]),
+                       int(np.asarray(file["sample_stats/n_steps"]).sum() * file.attrs.get("thinning", 1)),
                        said if isinstance(said, str) else said.decode(),
                        int(np.asarray(file.attrs["tuning_steps"]).reshape(-1)[0]), divergences, after - before, memory)
 
@@ -142,7 +145,7 @@ def run_stan(metric, posterior, seed, warmup=1000):
     steps = fit.sampler_stats[:, :, stanli.SAMPLER_COLUMNS.index("n_leapfrog__")]
     diverged = fit.sampler_stats[:, -1000:, stanli.SAMPLER_COLUMNS.index("divergent__")]
     draws = {bracketed(name): fit.draws(name)[:, -1000:] for name in fit.names}
-    return Run(draws, steps[:, :-1000].sum(), steps[:, -1000:].sum(), warmup=warmup, divergences=diverged.sum(),
+    return Run(draws, int(steps[:, :-1000].sum()), int(steps[:, -1000:].sum()), warmup=warmup, divergences=diverged.sum(),
                seconds=seconds, memory=spent(resource.RUSAGE_SELF)[1])
 
 
@@ -174,8 +177,8 @@ def run_nutpie(posterior, seed, **settings):
     names = [bracketed(name) for name in model.param_names(include_tp=True)]
     values = np.array([[model.param_constrain(row, include_tp=True) for row in chain] for chain in theta])
     return Run({name: values[:, :, i] for i, name in enumerate(names)},
-               np.asarray(trace.warmup_sample_stats["n_steps"]).sum(),
-               np.asarray(trace.sample_stats["n_steps"]).sum(),
+               int(np.asarray(trace.warmup_sample_stats["n_steps"]).sum()),
+               int(np.asarray(trace.sample_stats["n_steps"]).sum()),
                warmup=trace.warmup_sample_stats.sizes["draw"],
                divergences=np.asarray(trace.sample_stats["diverging"]).sum(), seconds=seconds,
                memory=spent(resource.RUSAGE_SELF)[1])

@@ -35,9 +35,9 @@ def has_converged(found):
 
 
 def ratio(found, key, rivals):
-    """To the best of the rivals that ended; None: none did, or this one did not."""
+    """To the best of the rivals that ended; None: none did, or this one did not, or its figure is not known."""
     best = max((rival[key] for rival in rivals if rival), default=0)
-    return found[key] / best if found and best > 0 else None
+    return found[key] / best if found and best > 0 and not math.isnan(found[key]) else None
 
 
 def medians(rows, names, samplers, ours):
@@ -73,7 +73,7 @@ def write(rows, names, samplers, ours, out):
                 continue
             z = max(of[s].get("z", math.nan), of[s].get("z_sd", math.nan))
             ratios = [number(ratio(of[s], key, rivals)) if s in ours else "" for key in ("bulk_per_k", "bulk_per_s")]
-            line([name, s, number(of[s]["dim"], 6), number(of[s]["gradients"], 9), number(of[s]["seconds"]),
+            line([name, s, number(of[s]["dim"], 6), number(of[s]["gradients"], 1), number(of[s]["seconds"]),
                   number(of[s]["bulk"], 4), number(of[s]["tail"], 4), f"{of[s]['r_hat']:.3f}",
                   number(of[s]["divergences"], 6), number(z, 2), number(of[s]["memory"]), *ratios], out)
     print(file=out)
@@ -97,7 +97,7 @@ def sum_up(found, sampler, out):
             values = [value for value, _ in known]
             mean = math.exp(statistics.fmean(math.log(max(value, 1e-9)) for value in values))
             lost = [f"{name} {number(value, 2)}" for value, name in known if value < 1]
-            print(f"\n{sampler} over {title}, bulk ESS {what}, {len(known)} posteriors: geometric mean {number(mean)}, "
+            print(f"\n{sampler} over {title}, bulk ESS {what}, {len(known)} of {len(found)} posteriors: geometric mean {number(mean)}, "
                   f"median {number(statistics.median(values))}, least {number(values[0])}. "
                   f"Lost: {', '.join(lost) if lost else 'none'}."
                   + (f" ({FISHER_HMC}.)" if key == "bulk_per_k" and rivals == STAN[:1] else ""), file=out)
