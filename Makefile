@@ -17,6 +17,7 @@
 #   make bench-pymc      seconds a gradient of a PyMC model beside nutpie (from PyPI), five minutes
 #   make bench-scale     what meetings cost on up to 4,096 ranks, simulated (Debian's libsimgrid-dev and libhdf5-dev)
 #   make bench-posteriordb   ESS per gradient beside Stan's NUTS and nutpie (from PyPI), 20 minutes; POSTERIORDB="--seeds 5"
+#                   ALL=1: every posterior of EMASS_DATA, or of CHECKOUT=FOLDER of posteriordb, seconds and memory too; hours
 #   make bench-overhead      what a run spends outside of its model on one rank, 10 minutes; OVERHEAD="--runs 1 --beside OTHER"
 #   make bench-tempering     weights of modes and evidence of known mixtures, 5 minutes; TEMPERING="--seeds 5 asym"
 #   make bench-verdict       how often *converged* is said falsely, beside Stan's NUTS, 30 minutes; VERDICT="--seeds 5 --only far"
@@ -175,10 +176,13 @@ check-slow:
 bench: all tests
 	$(Q)tests/bench/run $(B)
 
+comma := ,
 bench-posteriordb: all build/bench/venv/ready
 	$(Q)EMASS_STANLI=$$(echo build/bench/venv/lib/python3*/site-packages/stanli/_bin/libstanli.so) \
-	    build/bench/venv/bin/python tests/bench/posteriordb.py $(PROGRAM) --json build/bench/posteriordb.json \
-	    --markdown build/bench/posteriordb.md --picture build/bench/posteriordb.svg $(POSTERIORDB)
+	    build/bench/venv/bin/python tests/bench/posteriordb.py $(PROGRAM) $(if $(ALL),--all --seeds 3 --timeout 300 \
+	    --samplers 'hmc$(comma)nuts$(comma)diag$(comma)dense$(comma)nutpie$(comma)low rank') \
+	    $(if $(CHECKOUT),--checkout '$(CHECKOUT)') --json build/bench/posteriordb$(if $(ALL),-all).json \
+	    --markdown build/bench/posteriordb$(if $(ALL),-all).md --picture build/bench/posteriordb$(if $(ALL),-all).svg $(POSTERIORDB)
 
 bench-overhead: all build/bench/venv/ready
 	$(Q)EMASS_STANLI=$$(echo build/bench/venv/lib/python3*/site-packages/stanli/_bin/libstanli.so) \

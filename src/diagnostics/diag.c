@@ -8,6 +8,11 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* What a number gives rise to: scores of its ranks, and of the folded draws; whether a draw is in
+ * either tail; the draws themselves. */
+enum { SCORE, LOW, HIGH, FOLDED, DRAWS, N_SERIES };
 
 struct em_diag {
     const em_subcommunicator *team; /* whose ranks hold the other draws; NULL: nobody does */
@@ -15,12 +20,14 @@ struct em_diag {
     em_status status;               /* of what they did together */
     int64_t n_sorted;               /* room for so many draws */
     em_sorted *sorted, *folded;
-    double *z, *folded_z, *low,
-        *high;            /* scores, and the indicators of both tails, in the places of the draws */
-    double *score, *half; /* of the ranks among n_score draws, and half way between them */
+    int64_t n_lanes[N_SERIES]; /* room for so many numbers */
+    double *lanes[N_SERIES];   /* the halves of each, side by side */
+    double *score, *half;      /* of the ranks among n_score draws, and half way between them */
     int64_t n_score;
+    int64_t n_place, n_place_chain, n_place_draw;
+    int64_t *place; /* [n_place] in lanes, of the n_place_draw draws of n_place_chain chains */
     int64_t n_mean, n_variance; /* room for so many half chains */
-    double *mean, *variance;    /* of all of them: of z, and of folded_z */
+    double *mean, *variance;    /* [N_SERIES] of all of them */
     em_ess *ess;
     em_visits *visits; /* borrowed; NULL: none */
 };
@@ -39,8 +46,7 @@ em_status em_diag_create(em_diag **out)
 static void release_sorted(em_diag *d)
 {
     d->n_sorted = d->n_score = 0;
-    em_release_all(&d->sorted, &d->folded, &d->z, &d->folded_z, &d->low, &d->high, &d->score,
-                   &d->half);
+    em_release_all(&d->sorted, &d->folded, &d->score, &d->half);
 }
 
 void em_diag_destroy(em_diag **diag)
@@ -48,6 +54,9 @@ void em_diag_destroy(em_diag **diag)
     if (!*diag)
         return;
     release_sorted(*diag);
+    for (int s = 0; s < N_SERIES; s++)
+        em_release(&(*diag)->lanes[s]);
+    em_release(&(*diag)->place);
     em_ess_destroy(&(*diag)->ess);
     em_release_all(&(*diag)->mean, &(*diag)->variance, &(*diag)->count, diag);
 }
@@ -75,14 +84,6 @@ static em_status reserve_sorted(em_diag *d, int64_t n)
     if (!status)
         status = em_allocate(n, sizeof *d->folded, &d->folded);
     if (!status)
-        status = em_allocate_doubles(n, &d->z);
-    if (!status)
-        status = em_allocate_doubles(n, &d->folded_z);
-    if (!status)
-        status = em_allocate_doubles(n, &d->low);
-    if (!status)
-        status = em_allocate_doubles(n, &d->high);
-    if (!status)
         status = em_allocate_doubles(n, &d->score);
     if (!status)
         status = em_allocate_doubles(n, &d->half);
@@ -92,14 +93,40 @@ static em_status reserve_sorted(em_diag *d, int64_t n)
     return EM_OK;
 }
 
+static em_status reserve_places(em_diag *d, const em_halves *h)
+{
+    const int64_t n = h->n / 2 * h->n_draw;
+
+    if (n > d->n_place) {
+        d->n_place = d->n_place_draw = 0;
+        em_release(&d->place);
+        const em_status status = em_allocate(n, sizeof *d->place, &d->place);
+        if (status)
+            return status;
+        d->n_place = n;
+    }
+    if (d->n_place_chain != h->n / 2 || d->n_place_draw != h->n_draw) {
+        em_lanes_place(h, d->place);
+        for (int s = 0; s < N_SERIES; s++) /* columns without a half, too, are computed with */
+            memset(d->lanes[s], 0, (size_t)em_lanes_size(h) * sizeof(double));
+    }
+    d->n_place_chain = h->n / 2;
+    d->n_place_draw = h->n_draw;
+    return EM_OK;
+}
+
 static em_status reserve(em_diag *d, const em_halves *h, int64_t n)
 {
     em_status status = reserve_sorted(d, n);
 
+    for (int s = 0; !status && s < N_SERIES; s++)
+        status = em_renew_doubles(em_lanes_size(h), &d->n_lanes[s], &d->lanes[s]);
     if (!status)
-        status = em_renew_doubles(2 * h->all, &d->n_mean, &d->mean);
+        status = reserve_places(d, h);
     if (!status)
-        status = em_renew_doubles(2 * h->all, &d->n_variance, &d->variance);
+        status = em_renew_doubles(N_SERIES * h->all, &d->n_mean, &d->mean);
+    if (!status)
+        status = em_renew_doubles(N_SERIES * h->all, &d->n_variance, &d->variance);
     if (!status)
         status = em_ess_reserve(d->ess, h, d->team != NULL);
     if (!status && !d->team && d->n_score != h->n * h->length) {
@@ -140,22 +167,28 @@ static double r_hat_of(const em_halves *h, const double *mean, const double *var
     return sqrt((n * between / within + n - 1) / n);
 }
 
-/* The larger of that of z and, where they are defined, of the folded scores. */
-static double r_hat(em_diag *d, const em_halves *h, bool is_folded)
+static double *mean_of(const em_diag *d, const em_halves *h, int s)
 {
-    const double *const series[] = {d->z, d->folded_z};
-    double *const mean[] = {d->mean, d->mean + h->all};
-    double *const variance[] = {d->variance, d->variance + h->all};
-    double *const own_mean[] = {mean[0] + h->first, mean[1] + h->first};
-    double *const own_variance[] = {variance[0] + h->first, variance[1] + h->first};
+    return d->mean + s * h->all;
+}
 
-    em_half_moments(d->ess, h, is_folded ? 2 : 1, series, own_mean, own_variance);
-    for (int s = 0; s < (is_folded ? 2 : 1); s++) {
-        gather_halves(d, mean[s]);
-        gather_halves(d, variance[s]);
-    }
-    return larger(r_hat_of(h, mean[0], variance[0]),
-                  is_folded ? r_hat_of(h, mean[1], variance[1]) : NAN);
+/* Subtracts the means of the halves of a series; those of all are then known. */
+static void centre(em_diag *d, const em_halves *h, int s)
+{
+    em_lanes_centre(h, d->lanes[s], mean_of(d, h, s) + h->first);
+    gather_halves(d, mean_of(d, h, s));
+}
+
+/* Of a series that was centred. */
+static double r_hat(em_diag *d, const em_halves *h, int s)
+{
+    double *variance = d->variance + s * h->all;
+
+    em_lanes_squares(h, d->lanes[s], variance + h->first);
+    for (int64_t k = 0; k < h->n; k++)
+        variance[h->first + k] /= (double)(h->length - 1);
+    gather_halves(d, variance);
+    return r_hat_of(h, mean_of(d, h, s), variance);
 }
 
 /* Which draws are at most `quantile`. */
@@ -166,26 +199,26 @@ static void mark_below(int64_t n, const double *draws, double quantile, double *
 }
 
 /* Keeps the draws that are in one of the halves. */
-static int64_t drop_middle(const em_halves *h, int64_t n, em_sorted *sorted)
+static int64_t drop_middle(const em_diag *d, const em_halves *h, int64_t n, em_sorted *sorted)
 {
     int64_t kept = 0;
 
     if (h->n_draw == 2 * h->length)
         return n;
     for (int64_t i = 0; i < n; i++)
-        if (sorted[i].index % h->n_draw != h->length)
+        if (d->place[sorted[i].index] >= 0)
             sorted[kept++] = sorted[i];
     return kept;
 }
 
 static void scores(em_diag *d, const em_halves *h, int64_t n, em_sorted *sorted, double *z)
 {
-    const int64_t kept = drop_middle(h, n, sorted);
+    const int64_t kept = drop_middle(d, h, n, sorted);
 
     if (!d->team)
-        em_normal_scores((em_among){0, kept}, kept, sorted, d->score, d->half, z);
+        em_normal_scores((em_among){0, kept}, kept, sorted, d->score, d->half, d->place, z);
     else if (!d->status)
-        d->status = em_share_normal_scores(d->team, kept, sorted, z);
+        d->status = em_share_normal_scores(d->team, kept, sorted, d->place, z);
 }
 
 static void quantiles(em_diag *d, int64_t n, int64_t n_probability, const double *probability,
@@ -197,10 +230,38 @@ static void quantiles(em_diag *d, int64_t n, int64_t n_probability, const double
         d->status = em_share_quantiles(d->team, n, d->sorted, n_probability, probability, out);
 }
 
+/* A series with its means, in the places of the draws, where those in order were. */
+static const double *uncentred(em_diag *d, const em_halves *h, int s)
+{
+    double *x = (double *)d->sorted;
+
+    for (int64_t k = 0; k < h->n / 2 * h->n_draw; k++) {
+        const int64_t half = 2 * (k / h->n_draw) + (k % h->n_draw >= h->n_draw - h->length);
+        x[k] = d->place[k] < 0 ? 0 : d->lanes[s][d->place[k]] + mean_of(d, h, s)[half];
+    }
+    return x;
+}
+
+/* ESS of series 0 ... n_series - 1, at most that of the visits. */
+static em_status sizes(em_diag *d, const em_halves *h, int n_series, double *size)
+{
+    const int64_t left_out = h->n_draw == 2 * h->length ? -1 : h->length;
+    const double *mean[EM_ESS_SERIES];
+    em_status status;
+
+    for (int s = 0; s < n_series; s++)
+        mean[s] = mean_of(d, h, s);
+    status = em_ess_of(d->ess, h, d->team, d->count, n_series, d->lanes, mean, size);
+    for (int s = 0; !status && d->visits && s < n_series; s++)
+        bound_by_visits(d, left_out, uncentred(d, h, s), &size[s]);
+    return status;
+}
+
 static void bulk_and_tail(em_diag *d, const em_halves *h, int64_t n, bool infinite,
                           em_diagnosis *out)
 {
     static const double probability[] = {0.05, 0.5, 0.95};
+    const int n_series = infinite ? 1 : EM_ESS_SERIES;
     double quantile[3], size[EM_ESS_SERIES];
 
     em_sort(n, h->x, d->sorted, d->folded);
@@ -208,21 +269,21 @@ static void bulk_and_tail(em_diag *d, const em_halves *h, int64_t n, bool infini
     const bool is_folded = isfinite(quantile[1]);
     if (is_folded) {
         em_fold(n, d->sorted, quantile[1], d->folded);
-        scores(d, h, n, d->folded, d->folded_z);
+        scores(d, h, n, d->folded, d->lanes[FOLDED]);
+        centre(d, h, FOLDED);
     }
-    scores(d, h, n, d->sorted, d->z);
-    out->r_hat = r_hat(d, h, is_folded);
-    mark_below(n, h->x, quantile[0], d->low);
-    mark_below(n, h->x, quantile[2], d->high);
-    const double *const series[EM_ESS_SERIES] = {d->z, d->low, d->high};
-    const em_status status =
-        em_ess_of(d->ess, h, d->team, d->count, infinite ? 1 : EM_ESS_SERIES, series, size);
+    scores(d, h, n, d->sorted, d->lanes[SCORE]);
+    em_lanes_fill(h, h->x, d->lanes[DRAWS]);
+    mark_below(em_lanes_size(h), d->lanes[DRAWS], quantile[0], d->lanes[LOW]);
+    mark_below(em_lanes_size(h), d->lanes[DRAWS], quantile[2], d->lanes[HIGH]);
+    for (int s = 0; s < n_series; s++)
+        centre(d, h, s);
+    out->r_hat = larger(r_hat(d, h, SCORE), is_folded ? r_hat(d, h, FOLDED) : NAN);
+    const em_status status = sizes(d, h, n_series, size);
     d->status = d->status ? d->status : status;
-    for (int s = 0; s < (infinite ? 1 : EM_ESS_SERIES); s++)
-        bound_by_visits(d, h->n_draw == 2 * h->length ? -1 : h->length, series[s], &size[s]);
-    out->ess_bulk = size[0];
+    out->ess_bulk = size[SCORE];
     if (!infinite)
-        out->ess_tail = lesser(size[1], size[2]);
+        out->ess_tail = lesser(size[LOW], size[HIGH]);
 }
 
 static bool any_nan(int64_t n, const double *x)
@@ -328,7 +389,13 @@ em_status em_diagnose(em_diag *diag, int64_t n_chain, int64_t n_draw, const doub
     out->sd = sqrt(em_variance_of(n, draws, out->mean));
     if (!isfinite(out->sd) || are_equal(n, draws))
         return EM_OK;
-    status = em_ess_of(diag->ess, &h, NULL, NULL, 1, &draws, &size);
+    status = reserve(diag, &h, n);
+    if (status)
+        return status;
+    em_lanes_fill(&h, draws, diag->lanes[DRAWS]);
+    centre(diag, &h, DRAWS);
+    const double *mean = mean_of(diag, &h, DRAWS);
+    status = em_ess_of(diag->ess, &h, NULL, NULL, 1, &diag->lanes[DRAWS], &mean, &size);
     bound_by_visits(diag, -1, draws, &size);
     out->mcse_mean = out->sd / sqrt(size);
     return status;

@@ -136,7 +136,7 @@ em_status em_share_quantiles(const em_subcommunicator *team, int64_t n, const em
 }
 
 em_status em_share_normal_scores(const em_subcommunicator *team, int64_t n, const em_sorted *sorted,
-                                 double *z)
+                                 const int64_t *place, double *z)
 {
     double *score = NULL, *found = NULL;
     pile p = {0};
@@ -150,10 +150,10 @@ em_status em_share_normal_scores(const em_subcommunicator *team, int64_t n, cons
     }
     if (!status) {
         em_normal_score_table(p.among, p.n, score);
-        em_normal_scores(p.among, p.n, p.sorted, score, NULL, found);
+        em_normal_scores(p.among, p.n, p.sorted, score, NULL, NULL, found);
         em_subcommunicator_exchange(team, sizeof *found, p.receive, found, p.send, p.sent);
         for (int64_t i = 0; i < n; i++)
-            z[sorted[i].index] = p.sent[i];
+            z[place[sorted[i].index]] = p.sent[i];
     }
     em_release_all(&score, &found);
     release_pile(&p);

@@ -18,7 +18,7 @@ em_status em_share_quantiles(const em_subcommunicator *team, int64_t n, const em
 
 /* em_normal_scores among all, of the n > 0 draws of this rank. */
 em_status em_share_normal_scores(const em_subcommunicator *team, int64_t n, const em_sorted *sorted,
-                                 double *z);
+                                 const int64_t *place, double *z);
 
 /* sum[k] = x[0][k] + x[1][k] + ... over the rows of all, added in their order; `x` is
  * [n_row][n_column], where count[member] tells the rows of each. */

@@ -1,3 +1,8 @@
+/*
+ * Autocovariances are summed directly, a few lags at a time, until Geyer's sequence ends, which for
+ * most numbers is within the first dozen. Where it does not end within DIRECT_LAGS, all lags are
+ * transformed at once.
+ */
 #include "diagnostics/ess.h"
 
 #include "base/clones.h"
@@ -7,14 +12,18 @@
 
 #include <math.h>
 #include <stdbool.h>
+#include <string.h>
+
+/* Lags that are summed at a time, and before a transform is worth its cost. */
+enum { LAGS = 4, DIRECT_LAGS = 64, LANES = EM_FFT_LANES };
 
 struct em_ess {
     int64_t n_fft; /* room for transforms of this length */
     double *cosine, *sine, *power, *rho;
     em_fft_lanes *re, *im;
-    int64_t n_mean, n_spectra; /* room in: */
-    double *mean;              /* [series][all halves] */
-    double *spectra;           /* [series][own chains][length] for a team */
+    int64_t n_product, n_spectra; /* room in: */
+    double *product;              /* [own chains][LAGS] */
+    double *spectra;              /* [series][own chains][length] for a team */
 };
 
 /* What one call works on. */
@@ -22,15 +31,11 @@ typedef struct task {
     const em_halves *h;
     const em_subcommunicator *team; /* NULL: nobody has other draws */
     const int64_t *count;
-    const double *const *series;
+    const double *series[EM_ESS_SERIES]; /* lanes, less the means of the halves */
+    const double *mean[EM_ESS_SERIES];   /* [h->all] */
     int n_series;
     int64_t n_pair, length; /* chains; of the transform */
 } task;
-
-static const double *half_chain(const em_halves *h, int64_t k)
-{
-    return h->x + k / 2 * h->n_draw + k % 2 * (h->n_draw - h->length);
-}
 
 double em_mean_of(int64_t n, const double *x)
 {
@@ -70,7 +75,7 @@ void em_ess_destroy(em_ess **ess)
     if (!*ess)
         return;
     release_fft(*ess);
-    em_release_all(&(*ess)->mean, &(*ess)->spectra, ess);
+    em_release_all(&(*ess)->product, &(*ess)->spectra, ess);
 }
 
 static em_status reserve_fft(em_ess *e, int64_t length)
@@ -99,7 +104,7 @@ static em_status reserve_fft(em_ess *e, int64_t length)
 em_status em_ess_reserve(em_ess *ess, const em_halves *h, bool together)
 {
     const int64_t length = em_fft_length(h->length);
-    em_status status = em_renew_doubles(EM_ESS_SERIES * h->all, &ess->n_mean, &ess->mean);
+    em_status status = em_renew_doubles(h->n / 2 * LAGS, &ess->n_product, &ess->product);
 
     if (!status)
         status = reserve_fft(ess, length);
@@ -109,57 +114,65 @@ em_status em_ess_reserve(em_ess *ess, const em_halves *h, bool together)
     return status;
 }
 
-/* ---------------------------------------------------------------- autocovariances */
+/* ---------------------------------------------------------------- halves side by side */
 
-/* Chains of one or several series that are transformed together, one in each lane: item c of series
- * s is number s x n_pair + c. */
-typedef struct bunch {
-    int64_t first;
-    int n;
-    const double *x[EM_FFT_LANES], *y[EM_FFT_LANES]; /* the halves of each */
-} bunch;
-
-static bunch bunch_of(const task *t, int64_t first)
+static int64_t n_bunch(const em_halves *h)
 {
-    const int64_t left = t->n_series * t->n_pair - first;
-    bunch b = {.first = first, .n = left < EM_FFT_LANES ? (int)left : EM_FFT_LANES};
-
-    for (int lane = 0; lane < EM_FFT_LANES; lane++) {
-        const int64_t item = first + (lane < b.n ? lane : 0); /* those that are idle repeat one */
-        em_halves h = *t->h;
-        h.x = t->series[item / t->n_pair];
-        b.x[lane] = half_chain(&h, 2 * (item % t->n_pair));
-        b.y[lane] = half_chain(&h, 2 * (item % t->n_pair) + 1);
-    }
-    return b;
+    return (h->n + LANES - 1) / LANES;
 }
 
-/* The halves side by side: the first and the last as real and imaginary part. */
-static void fill_lanes(const bunch *b, int64_t n, int64_t length, em_fft_lanes *re,
-                       em_fft_lanes *im)
+int64_t em_lanes_size(const em_halves *h)
 {
-    for (int64_t i = 0; i < n; i++)
-        for (int lane = 0; lane < EM_FFT_LANES; lane++) {
-            re[i][lane] = b->x[lane][i];
-            im[i][lane] = b->y[lane][i];
+    return n_bunch(h) * h->length * LANES;
+}
+
+/* Of the first element of a half, which is LANES apart from the next. */
+static int64_t place_of(const em_halves *h, int64_t half)
+{
+    return half / LANES * h->length * LANES + half % LANES;
+}
+
+void em_lanes_place(const em_halves *h, int64_t *place)
+{
+    const int64_t n_draw = h->n_draw, length = h->length;
+
+    for (int64_t c = 0; c < h->n / 2; c++, place += n_draw) {
+        place[n_draw / 2] = -1;
+        for (int64_t i = 0; i < length; i++) {
+            place[i] = place_of(h, 2 * c) + i * LANES;
+            place[n_draw - length + i] = place_of(h, 2 * c + 1) + i * LANES;
         }
-    for (int64_t i = n; i < length; i++)
-        re[i] = im[i] = (em_fft_lanes){0};
+    }
 }
 
-/* em_mean_of in each lane, which is then subtracted. */
+void em_lanes_fill(const em_halves *h, const double *x, double *lanes)
+{
+    const double *from[LANES];
+
+    for (int64_t b = 0; b < n_bunch(h); b++) {
+        for (int k = 0; k < LANES; k++) {
+            const int64_t half = b * LANES + k < h->n ? b * LANES + k : b * LANES;
+            from[k] = x + half / 2 * h->n_draw + half % 2 * (h->n_draw - h->length);
+        }
+        for (int64_t i = 0; i < h->length; i++, lanes += LANES)
+            for (int k = 0; k < LANES; k++)
+                lanes[k] = from[k][i];
+    }
+}
+
+/* By the mean of the residuals, too, so that what is equal has exactly this mean. */
 EM_CLONES static void centre(int64_t n, em_fft_lanes *x, double *means)
 {
     em_fft_lanes mean = {0}, residual = {0};
 
     for (int64_t i = 0; i < n; i++)
-        mean += x[i] / (double)n;
+        mean += x[i];
+    mean /= (double)n;
     for (int64_t i = 0; i < n; i++)
         residual += x[i] - mean;
-    for (int lane = 0; lane < EM_FFT_LANES; lane++)
+    for (int lane = 0; lane < LANES; lane++)
         means[lane] = isinf(mean[lane]) ? mean[lane] : mean[lane] + residual[lane] / (double)n;
-    for (int lane = 0; lane < EM_FFT_LANES; lane++)
-        mean[lane] = means[lane];
+    memcpy(&mean, means, sizeof mean);
     for (int64_t i = 0; i < n; i++)
         x[i] -= mean;
 }
@@ -170,44 +183,112 @@ EM_CLONES static void sum_squares(int64_t n, const em_fft_lanes *x, double *sums
 
     for (int64_t i = 0; i < n; i++)
         sum += x[i] * x[i];
-    for (int lane = 0; lane < EM_FFT_LANES; lane++)
-        sums[lane] = sum[lane];
+    memcpy(sums, &sum, sizeof sum);
 }
 
-void em_half_moments(em_ess *ess, const em_halves *h, int n_series, const double *const *series,
-                     double *const *mean, double *const *variance)
+void em_lanes_centre(const em_halves *h, double *lanes, double *mean)
 {
-    const task t = {h, NULL, NULL, series, n_series, h->n / 2, h->length};
-    double means[2][EM_FFT_LANES], squares[2][EM_FFT_LANES];
+    double means[LANES];
 
-    for (int64_t first = 0; first < n_series * t.n_pair; first += EM_FFT_LANES) {
-        const bunch b = bunch_of(&t, first);
-        fill_lanes(&b, h->length, h->length, ess->re, ess->im);
-        centre(h->length, ess->re, means[0]);
-        centre(h->length, ess->im, means[1]);
-        sum_squares(h->length, ess->re, squares[0]);
-        sum_squares(h->length, ess->im, squares[1]);
-        for (int k = 0; k < 2 * b.n; k++) {
-            const int64_t item = first + k / 2, half = 2 * (item % t.n_pair) + k % 2;
-            mean[item / t.n_pair][half] = means[k % 2][k / 2];
-            variance[item / t.n_pair][half] = squares[k % 2][k / 2] / (double)(h->length - 1);
+    for (int64_t first = 0; first < h->n; first += LANES) {
+        const int64_t n = h->n - first < LANES ? h->n - first : LANES;
+        centre(h->length, (em_fft_lanes *)(lanes + first * h->length), means);
+        memcpy(mean + first, means, (size_t)n * sizeof *mean);
+    }
+}
+
+void em_lanes_squares(const em_halves *h, const double *lanes, double *square)
+{
+    double squares[LANES];
+
+    for (int64_t first = 0; first < h->n; first += LANES) {
+        const int64_t n = h->n - first < LANES ? h->n - first : LANES;
+        sum_squares(h->length, (const em_fft_lanes *)(lanes + first * h->length), squares);
+        memcpy(square + first, squares, (size_t)n * sizeof *square);
+    }
+}
+
+/* ---------------------------------------------------------------- the first autocovariances */
+
+/* sums[k] = the products of elements lag + k apart of n, in each column. */
+EM_CLONES static void sum_products(int64_t n, int64_t lag, const em_fft_lanes *x, double *sums)
+{
+    em_fft_lanes sum[LAGS] = {{0}};
+    int64_t i = 0;
+
+    for (; i < n - lag - LAGS + 1; i++)
+        for (int k = 0; k < LAGS; k++)
+            sum[k] += x[i] * x[i + lag + k];
+    for (; i < n - lag; i++)
+        for (int k = 0; i + lag + k < n; k++)
+            sum[k] += x[i] * x[i + lag + k];
+    memcpy(sums, sum, sizeof sum);
+}
+
+/* The autocovariances of a series at lags `lag` ... lag + LAGS - 1, averaged over all halves, which
+ * are added by chains in their order. */
+static em_status covariances(em_ess *e, const task *t, int s, int64_t lag, double *out)
+{
+    const em_halves *h = t->h;
+    const double scale = 1 / ((double)h->length * (double)h->all);
+    double sums[LAGS][LANES];
+    em_status status = EM_OK;
+
+    for (int64_t first = 0; first < h->n; first += LANES) {
+        const int64_t n = h->n - first < LANES ? h->n - first : LANES;
+        sum_products(h->length, lag, (const em_fft_lanes *)(t->series[s] + first * h->length),
+                     sums[0]);
+        for (int64_t half = 0; half < n; half += 2)
+            for (int k = 0; k < LAGS; k++)
+                e->product[(first + half) / 2 * LAGS + k] = sums[k][half] + sums[k][half + 1];
+    }
+    memset(out, 0, LAGS * sizeof *out);
+    if (t->team)
+        status = em_share_sum(t->team, t->count, LAGS, e->product, out);
+    else
+        for (int64_t c = 0; c < t->n_pair; c++)
+            for (int k = 0; k < LAGS; k++)
+                out[k] += e->product[c * LAGS + k];
+    for (int k = 0; k < LAGS; k++)
+        out[k] *= scale;
+    return status;
+}
+
+/* ---------------------------------------------------------------- all autocovariances */
+
+/* Chains of one or several series that are transformed together, one in each lane: item c of series
+ * s is number s x n_pair + c. */
+typedef struct bunch {
+    int64_t first;
+    int n;
+    const double *x[LANES], *y[LANES]; /* the halves of each, LANES apart */
+} bunch;
+
+static bunch bunch_of(const task *t, int64_t first)
+{
+    const int64_t left = t->n_series * t->n_pair - first;
+    bunch b = {.first = first, .n = left < LANES ? (int)left : LANES};
+
+    for (int lane = 0; lane < LANES; lane++) {
+        const int64_t item = first + (lane < b.n ? lane : 0); /* those that are idle repeat one */
+        const double *series = t->series[item / t->n_pair];
+        b.x[lane] = series + place_of(t->h, 2 * (item % t->n_pair));
+        b.y[lane] = series + place_of(t->h, 2 * (item % t->n_pair) + 1);
+    }
+    return b;
+}
+
+/* The halves side by side: the first and the last as real and imaginary part. */
+static void fill_lanes(const bunch *b, int64_t n, int64_t length, em_fft_lanes *re,
+                       em_fft_lanes *im)
+{
+    for (int64_t i = 0; i < n; i++)
+        for (int lane = 0; lane < LANES; lane++) {
+            re[i][lane] = b->x[lane][i * LANES];
+            im[i][lane] = b->y[lane][i * LANES];
         }
-    }
-}
-
-/* Subtracts the means of the halves, and keeps them. */
-static void centre_halves(em_ess *e, const task *t, const bunch *b)
-{
-    double first[EM_FFT_LANES], last[EM_FFT_LANES];
-
-    centre(t->h->length, e->re, first);
-    centre(t->h->length, e->im, last);
-    for (int lane = 0; lane < b->n; lane++) {
-        const int64_t item = b->first + lane;
-        double *mean = e->mean + item / t->n_pair * t->h->all + t->h->first;
-        mean[2 * (item % t->n_pair)] = first[lane];
-        mean[2 * (item % t->n_pair) + 1] = last[lane];
-    }
+    for (int64_t i = n; i < length; i++)
+        re[i] = im[i] = (em_fft_lanes){0};
 }
 
 /* Adds the power of lanes `begin` ... `end` - 1 to `power`, one after the other. */
@@ -222,8 +303,7 @@ static void add_lanes(int64_t length, const em_fft_lanes *re, const em_fft_lanes
     }
 }
 
-/* Leaves in e->power the sum of every series over all chains, in their order, and in e->mean the
- * means of their halves. */
+/* Leaves in e->power the sum of every series over all chains, in their order */
 static em_status sum_power(em_ess *e, const task *t)
 {
     const int64_t n_item = t->n_series * t->n_pair, length = t->length;
@@ -233,10 +313,9 @@ static em_status sum_power(em_ess *e, const task *t)
 
     for (int64_t j = 0; j < n_item / each * length; j++)
         power[j] = 0;
-    for (int64_t first = 0; first < n_item; first += EM_FFT_LANES) {
+    for (int64_t first = 0; first < n_item; first += LANES) {
         const bunch b = bunch_of(t, first);
         fill_lanes(&b, t->h->length, length, e->re, e->im);
-        centre_halves(e, t, &b);
         em_fft_forward(length, e->cosine, e->sine, e->re, e->im);
         for (int lane = 0, end; lane < b.n; lane = end) {
             const int64_t row = (first + lane) / each, left = (row + 1) * each - first;
@@ -244,11 +323,9 @@ static em_status sum_power(em_ess *e, const task *t)
             add_lanes(length, e->re, e->im, lane, end, power + row * length);
         }
     }
-    for (int s = 0; t->team && !status && s < t->n_series; s++) {
-        em_subcommunicator_gather(t->team, 2 * sizeof *e->mean, t->count, e->mean + s * t->h->all);
+    for (int s = 0; t->team && !status && s < t->n_series; s++)
         status = em_share_sum(t->team, t->count, length, e->spectra + s * t->n_pair * length,
                               e->power + s * length);
-    }
     return status;
 }
 
@@ -271,34 +348,47 @@ static void autocovariance(em_ess *e, const task *t)
 
 /* ---------------------------------------------------------------- effective sample size */
 
-/* The autocorrelations of a series, by its autocovariances, in one of the lanes. */
+/* The autocorrelations of a series, by its autocovariances. */
 typedef struct autocorrelation {
     const double *covariance;
+    int64_t stride, known; /* between those of two lags; lags of which it is known */
     double mean_var, var_plus;
+    int64_t end; /* of the pairs that are in rho */
+    double *rho;
 } autocorrelation;
 
 static double correlation_at(const autocorrelation *of, int64_t lag)
 {
-    return 1 - (of->mean_var - of->covariance[lag * EM_FFT_LANES]) / of->var_plus;
+    return 1 - (of->mean_var - of->covariance[lag * of->stride]) / of->var_plus;
+}
+
+/* Extends Geyer's initial positive sequence of pairs as far as autocovariances are known. false:
+ * it goes on. */
+static bool ends(autocorrelation *of, int64_t n)
+{
+    if (of->end == 0) {
+        of->rho[0] = 1;
+        of->rho[1] = correlation_at(of, 1);
+    }
+    while (of->end < n - 5 && of->rho[of->end] + of->rho[of->end + 1] > 0) {
+        if (of->end + 2 >= of->known)
+            return false;
+        of->end += 2;
+        of->rho[of->end] = correlation_at(of, of->end);
+        of->rho[of->end + 1] = correlation_at(of, of->end + 1);
+    }
+    return true;
 }
 
 /*
- * tau = -1 + 2 sum of rho over Geyer's initial positive, then monotone sequence of pairs. The lag
- * after the last pair counts once, which lowers the variance for antithetic chains. `rho` is work
- * space for n lags, of which as many are filled in as the sequence has.
+ * tau = -1 + 2 sum of rho over that sequence, then monotone. The lag after the last pair counts
+ * once, which lowers the variance for antithetic chains.
  */
-static double autocorrelation_time(const autocorrelation *of, int64_t n, double *rho)
+static double autocorrelation_time(const autocorrelation *of)
 {
-    int64_t end = 0;
-    double tau = -1;
+    const int64_t end = of->end;
+    double tau = -1, *rho = of->rho;
 
-    rho[0] = 1;
-    rho[1] = correlation_at(of, 1);
-    while (end < n - 5 && rho[end] + rho[end + 1] > 0) {
-        end += 2;
-        rho[end] = correlation_at(of, end);
-        rho[end + 1] = correlation_at(of, end + 1);
-    }
     if (end == 0)
         return 2; /* no pair at all: what posterior gives, whose sum over 1:0 takes in lag 0 */
     for (int64_t t = 2; t < end; t += 2)
@@ -309,37 +399,95 @@ static double autocorrelation_time(const autocorrelation *of, int64_t n, double 
     return rho[end] > 0 || rho[end] + rho[end + 1] >= 0 ? tau + rho[end] : tau;
 }
 
-/* Of the series whose autocovariances are in a lane of e->re. */
-static double size_of(em_ess *e, const task *t, int lane)
+static autocorrelation autocorrelation_of(em_ess *e, const task *t, int s, const double *covariance,
+                                          int64_t stride, int64_t known)
 {
     const em_halves *h = t->h;
-    const double n = (double)h->length, s = n * (double)h->all;
-    const double *covariance = (const double *)e->re + lane, *mean = e->mean + lane * h->all;
-    const double mean_var = covariance[0] * n / (n - 1);
-    const double var_plus = covariance[0] + em_variance_of(h->all, mean, em_mean_of(h->all, mean));
+    const double n = (double)h->length;
 
-    const autocorrelation rho = {covariance, mean_var, var_plus};
+    return (autocorrelation){.covariance = covariance,
+                             .stride = stride,
+                             .known = known,
+                             .mean_var = covariance[0] * n / (n - 1),
+                             .var_plus =
+                                 covariance[0] +
+                                 em_variance_of(h->all, t->mean[s], em_mean_of(h->all, t->mean[s])),
+                             .rho = e->rho};
+}
 
-    if (!(var_plus > 0 && isfinite(var_plus)))
-        return NAN;
-    return s / fmax(autocorrelation_time(&rho, h->length, e->rho), 1 / log10(s));
+static double size_of(const em_halves *h, const autocorrelation *of)
+{
+    const double s = (double)h->length * (double)h->all;
+
+    return s / fmax(autocorrelation_time(of), 1 / log10(s));
+}
+
+/* Whether the first lags of a series were enough; else all are to be transformed. */
+static em_status size_by_first_lags(em_ess *e, const task *t, int s, double *out, bool *done)
+{
+    double covariance[DIRECT_LAGS];
+    autocorrelation of = {.known = 0};
+    em_status status = EM_OK;
+
+    for (*done = false; !status && !*done && of.known < DIRECT_LAGS;) {
+        status = covariances(e, t, s, of.known, covariance + of.known);
+        if (of.known == 0)
+            of = autocorrelation_of(e, t, s, covariance, 1, 0);
+        of.known += LAGS;
+        *done = !(of.var_plus > 0 && isfinite(of.var_plus)) || ends(&of, t->h->length);
+    }
+    if (!status && *done && of.var_plus > 0 && isfinite(of.var_plus))
+        *out = size_of(t->h, &of);
+    return status;
+}
+
+/* Of the series of a task, whose autocovariances all are in a lane of e->re. */
+static em_status sizes_by_transform(em_ess *e, const task *t, double *out)
+{
+    em_status status = sum_power(e, t);
+
+    if (status)
+        return status;
+    autocovariance(e, t);
+    for (int s = 0; s < t->n_series; s++) {
+        autocorrelation of =
+            autocorrelation_of(e, t, s, (const double *)e->re + s, LANES, t->length);
+        ends(&of, t->h->length);
+        out[s] = size_of(t->h, &of);
+    }
+    return EM_OK;
 }
 
 em_status em_ess_of(em_ess *ess, const em_halves *h, const em_subcommunicator *team,
-                    const int64_t *count, int n_series, const double *const *series, double *out)
+                    const int64_t *count, int n_series, double *const *series,
+                    const double *const *mean, double *out)
 {
-    const task t = {h, team, count, series, n_series, h->n / 2, em_fft_length(h->length)};
+    task t = {h, team, count, {NULL}, {NULL}, n_series, h->n / 2, em_fft_length(h->length)};
+    double late[EM_ESS_SERIES];
+    int number[EM_ESS_SERIES], n_late = 0;
     em_status status = EM_OK;
 
-    for (int s = 0; s < n_series; s++)
+    for (int s = 0; s < n_series; s++) {
+        t.series[s] = series[s];
+        t.mean[s] = mean[s];
         out[s] = NAN;
+    }
     if (h->length < 3)
         return EM_OK;
-    status = sum_power(ess, &t);
-    if (status)
-        return status;
-    autocovariance(ess, &t);
-    for (int s = 0; s < n_series; s++)
-        out[s] = size_of(ess, &t, s);
-    return EM_OK;
+    for (int s = 0; !status && s < n_series; s++) {
+        bool done;
+        status = size_by_first_lags(ess, &t, s, &out[s], &done);
+        if (!done)
+            number[n_late++] = s;
+    }
+    t.n_series = n_late;
+    for (int s = 0; s < n_late; s++) {
+        t.series[s] = series[number[s]];
+        t.mean[s] = mean[number[s]];
+    }
+    if (!status && n_late > 0)
+        status = sizes_by_transform(ess, &t, late);
+    for (int s = 0; !status && s < n_late; s++)
+        out[number[s]] = late[s];
+    return status;
 }

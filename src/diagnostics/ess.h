@@ -20,6 +20,19 @@ typedef struct em_halves {
     int64_t first, all; /* these n are, with those of a team, first ... first + n - 1 of all */
 } em_halves;
 
+/* The halves of a number as loops work on them, eight side by side: element i of half 8 b + k is at
+ * 8 (b length + i) + k. Where there are fewer halves than columns, the others are of no account.
+ * em_lanes_place [h->n / 2][h->n_draw] of a draw; -1: of none of the halves. All Local. */
+int64_t em_lanes_size(const em_halves *h);
+void em_lanes_place(const em_halves *h, int64_t *place);
+void em_lanes_fill(const em_halves *h, const double *x, double *lanes);
+
+/* Subtracts the means [h->n] of the halves: of equal ones exactly. Local. */
+void em_lanes_centre(const em_halves *h, double *lanes, double *mean);
+
+/* The sums of squares [h->n] of the halves. Local. */
+void em_lanes_squares(const em_halves *h, const double *lanes, double *square);
+
 /* With a second pass over the residuals: exact when all are equal, so that a stuck chain has
  * variance 0. Local. */
 double em_mean_of(int64_t n, const double *x);
@@ -35,18 +48,15 @@ enum { EM_ESS_SERIES = 3 };
 /* Room for halves like these; `together`: a team has them. Local. Errors: EM_EMEMORY. */
 em_status em_ess_reserve(em_ess *ess, const em_halves *h, bool together);
 
-/* Means and variances [h->n] of the halves of up to EM_ESS_SERIES numbers of chains like those of
- * `h`, with the bits of em_mean_of and em_variance_of. Local. */
-void em_half_moments(em_ess *ess, const em_halves *h, int n_series, const double *const *series,
-                     double *const *mean, double *const *variance);
-
 /*
  * S / tau, at most S log10 S, of up to EM_ESS_SERIES numbers of chains like those of `h`, whose own
- * draws are not looked at; NaN for halves of fewer than 3 draws, and when all are equal. Where
- * `team` is not NULL, each of its ranks has the count[member] chains dealt to it. Local, or
- * Collective over the team. Errors: EM_EMEMORY, on all of its ranks.
+ * draws are not looked at; NaN for halves of fewer than 3 draws, and when all are equal. `series`
+ * are lanes less the means of their halves, `mean` [h->all] these of all halves. Where `team` is
+ * not NULL, each of its ranks has the count[member] chains dealt to it. Local, or Collective over
+ * the team. Errors: EM_EMEMORY, on all of its ranks.
  */
 em_status em_ess_of(em_ess *ess, const em_halves *h, const em_subcommunicator *team,
-                    const int64_t *count, int n_series, const double *const *series, double *out);
+                    const int64_t *count, int n_series, double *const *series,
+                    const double *const *mean, double *out);
 
 #endif

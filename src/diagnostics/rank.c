@@ -37,59 +37,52 @@ void em_normal_score_halves(int64_t n, double *half)
 }
 
 /* An integer with the order of the doubles: negative ones have all bits turned, the others the
- * sign. */
+ * sign. Both zeros have the same. */
 static uint64_t key(double x)
 {
+    const double one_zero = x + 0.0;
     uint64_t bits;
 
-    memcpy(&bits, &x, sizeof bits);
+    memcpy(&bits, &one_zero, sizeof bits);
     return bits ^ (bits >> 63 ? UINT64_MAX : (uint64_t)1 << 63);
 }
 
 /*
- * A radix sort, some bits at a time from the lowest, of those that tell draws apart: the upper
- * half. What is alike in these is then put in order by what is left, a few at a time by insertion.
- * For thousands of draws several times faster than comparing, and every step keeps the order of
- * equals.
+ * A sort by buckets of equal width between the least and the largest draw, with about two buckets a
+ * draw. What is in one bucket is put in order by insertion, or where it is much, as it is of heavy
+ * tails, in the same way. From the third level on, and where a draw is infinite, the width is one
+ * of keys, with which there are at most eight levels. Every step keeps the order of equals.
  */
-enum { BITS = 8, VALUES = 1 << BITS, PASSES = 4, UPPER = 64 - PASSES * BITS, FEW = 64 };
+enum { BUCKETS = 1 << 13, FEW = 24, LINEAR_LEVELS = 2 };
 
-typedef int64_t counts[PASSES][VALUES];
+/* Where the buckets are. */
+typedef struct buckets {
+    double least, scale;
+    uint64_t least_key;
+    int64_t n;
+    bool linear;
+} buckets;
 
-static inline int64_t digit(double x, int lowest, int pass)
+static inline int64_t bucket_of(const buckets *b, double x)
 {
-    return (int64_t)(key(x) >> (lowest + pass * BITS) & (VALUES - 1));
+    return (int64_t)((b->linear ? x - b->least : (double)(key(x) - b->least_key)) * b->scale);
 }
 
-/* By PASSES digits from bit `lowest` on: as that is an even number, all end where they were. */
-static void sort_by_digits(int64_t n, int lowest, em_sorted *from, em_sorted *to)
+/* false: the draws are all equal. */
+static bool lay_buckets(int64_t n, const em_sorted *x, int level, buckets *b)
 {
-    counts start = {{0}};
+    double least = x[0].value, most = x[0].value;
 
-    for (int64_t i = 0; i < n; i++)
-        for (int pass = 0; pass < PASSES; pass++)
-            start[pass][digit(from[i].value, lowest, pass)]++;
-    for (int pass = 0; pass < PASSES; pass++) {
-        int64_t first = 0;
-        for (int64_t value = 0; value < VALUES; value++) {
-            const int64_t count = start[pass][value];
-            start[pass][value] = first;
-            first += count;
-        }
-        for (int64_t i = 0; i < n; i++)
-            to[start[pass][digit(from[i].value, lowest, pass)]++] = from[i];
-        em_sorted *other = from;
-        from = to;
-        to = other;
+    for (int64_t i = 1; i < n; i++) {
+        least = x[i].value < least ? x[i].value : least;
+        most = x[i].value > most ? x[i].value : most;
     }
-}
-
-static bool is_sorted(int64_t n, const em_sorted *x)
-{
-    for (int64_t i = 1; i < n; i++)
-        if (key(x[i - 1].value) > key(x[i].value))
-            return false;
-    return true;
+    *b = (buckets){.least = least, .least_key = key(least), .n = 2 * n < BUCKETS ? 2 * n : BUCKETS};
+    b->scale = (double)(b->n - 1) / (most - least);
+    b->linear = level < LINEAR_LEVELS && b->scale > 0 && isfinite(b->scale);
+    if (!b->linear)
+        b->scale = (double)(b->n - 1) / (double)(key(most) - b->least_key);
+    return least < most;
 }
 
 static void insert(int64_t n, em_sorted *x)
@@ -97,68 +90,51 @@ static void insert(int64_t n, em_sorted *x)
     for (int64_t i = 1; i < n; i++) {
         const em_sorted one = x[i];
         int64_t k = i;
-        for (; k > 0 && key(x[k - 1].value) > key(one.value); k--)
+        for (; k > 0 && x[k - 1].value > one.value; k--)
             x[k] = x[k - 1];
         x[k] = one;
     }
 }
 
-/* The same by the upper halves of the keys alone, each in one word with the place of its draw: half
- * as much to move. `from` and `to` are [n]; the result is in `from`. */
-static void sort_words(int64_t n, uint64_t *from, uint64_t *to)
+/* Leaves the draws of `from`, whose room is then free, in order in `to`. */
+static void sort_by_buckets(int64_t n, em_sorted *from, em_sorted *to, int level)
 {
-    counts start = {{0}};
+    int64_t end[BUCKETS];
+    buckets b;
 
+    if (n <= FEW || !lay_buckets(n, from, level, &b)) {
+        memcpy(to, from, (size_t)n * sizeof *to);
+        if (n <= FEW)
+            insert(n, to);
+        return;
+    }
+    memset(end, 0, (size_t)b.n * sizeof *end);
     for (int64_t i = 0; i < n; i++)
-        for (int pass = 0; pass < PASSES; pass++)
-            start[pass][from[i] >> (UPPER + pass * BITS) & (VALUES - 1)]++;
-    for (int pass = 0; pass < PASSES; pass++) {
-        int64_t first = 0;
-        for (int64_t value = 0; value < VALUES; value++) {
-            const int64_t count = start[pass][value];
-            start[pass][value] = first;
-            first += count;
+        end[bucket_of(&b, from[i].value)]++;
+    for (int64_t k = 0, first = 0; k < b.n; k++) {
+        const int64_t count = end[k];
+        end[k] = first;
+        first += count;
+    }
+    for (int64_t i = 0; i < n; i++)
+        to[end[bucket_of(&b, from[i].value)]++] = from[i];
+    for (int64_t k = 0, first = 0, few = 0; k < b.n; first = end[k++])
+        if (end[k] - first > FEW || k == b.n - 1) { /* those of few before it have their places */
+            const bool many = end[k] - first > FEW;
+            insert((many ? first : n) - few, to + few);
+            few = end[k];
+            if (many) {
+                memcpy(from + first, to + first, (size_t)(end[k] - first) * sizeof *from);
+                sort_by_buckets(end[k] - first, from + first, to + first, level + 1);
+            }
         }
-        for (int64_t i = 0; i < n; i++)
-            to[start[pass][from[i] >> (UPPER + pass * BITS) & (VALUES - 1)]++] = from[i];
-        uint64_t *other = from;
-        from = to;
-        to = other;
-    }
-}
-
-/* Puts in order what is alike in the upper half. */
-static void finish_sort(int64_t n, em_sorted *sorted, em_sorted *scratch)
-{
-    for (int64_t i = 0, next; i < n; i = next) {
-        const uint64_t upper = key(sorted[i].value) >> UPPER;
-        for (next = i + 1; next < n && key(sorted[next].value) >> UPPER == upper;)
-            next++;
-        if (next - i <= FEW)
-            insert(next - i, sorted + i);
-        else if (!is_sorted(next - i, sorted + i))
-            sort_by_digits(next - i, 0, sorted + i, scratch);
-    }
 }
 
 void em_sort(int64_t n, const double *x, em_sorted *sorted, em_sorted *scratch)
 {
-    uint64_t *word = (uint64_t *)scratch;
-
-    if (n > UINT32_MAX) {
-        for (int64_t i = 0; i < n; i++)
-            sorted[i] = (em_sorted){x[i], i};
-        sort_by_digits(n, UPPER, sorted, scratch);
-    } else {
-        for (int64_t i = 0; i < n; i++)
-            word[i] = key(x[i]) >> UPPER << UPPER | (uint64_t)i;
-        sort_words(n, word, word + n);
-        for (int64_t i = 0; i < n; i++) {
-            const int64_t index = (int64_t)(word[i] & UINT32_MAX);
-            sorted[i] = (em_sorted){x[index], index};
-        }
-    }
-    finish_sort(n, sorted, scratch);
+    for (int64_t i = 0; i < n; i++)
+        scratch[i] = (em_sorted){x[i], i};
+    sort_by_buckets(n, scratch, sorted, 0);
 }
 
 em_quantile_place em_place_quantile(int64_t n, double p)
@@ -185,41 +161,59 @@ double em_sorted_quantile(int64_t n, const em_sorted *sorted, double p)
     return em_quantile_between(place, sorted[place.low].value, sorted[place.high].value);
 }
 
+/* Merges from both ends, as each step of a merge waits for the one before it. Of equal distances
+ * that to the right comes first. */
 void em_fold(int64_t n, const em_sorted *sorted, double centre, em_sorted *folded)
 {
-    int64_t right = 0, left, i = 0;
+    int64_t right = 0, left, first = 0, last = n - 1, out = 0, end = n - 1;
 
     while (right < n && sorted[right].value < centre)
         right++;
     left = right - 1;
-    for (; left >= 0 && right < n; i++) { /* without a branch, which chance would decide */
-        const double to_left = fabs(sorted[left].value - centre);
-        const double to_right = fabs(sorted[right].value - centre);
-        const bool is_left = to_left < to_right;
-        folded[i].value = is_left ? to_left : to_right;
-        folded[i].index = sorted[is_left ? left : right].index;
+    for (; first < left && right < last;
+         out++, end--) { /* without a branch, which chance decides */
+        const double near_left = fabs(sorted[left].value - centre);
+        const double near_right = fabs(sorted[right].value - centre);
+        const double far_left = fabs(sorted[first].value - centre);
+        const double far_right = fabs(sorted[last].value - centre);
+        const bool is_left = near_left < near_right, is_last = far_left < far_right;
+        folded[out].value = is_left ? near_left : near_right;
+        folded[out].index = sorted[is_left ? left : right].index;
+        folded[end].value = is_last ? far_right : far_left;
+        folded[end].index = sorted[is_last ? last : first].index;
+        left -= is_left;
+        right += !is_left;
+        last -= is_last;
+        first += !is_last;
+    }
+    for (; out <= end; out++) {
+        const bool is_left =
+            left >= first && (right > last || fabs(sorted[left].value - centre) <
+                                                  fabs(sorted[right].value - centre));
+        const em_sorted one = sorted[is_left ? left : right];
+        folded[out] = (em_sorted){fabs(one.value - centre), one.index};
         left -= is_left;
         right += !is_left;
     }
-    for (; left >= 0; left--, i++)
-        folded[i] = (em_sorted){fabs(sorted[left].value - centre), sorted[left].index};
-    for (; right < n; right++, i++)
-        folded[i] = (em_sorted){fabs(sorted[right].value - centre), sorted[right].index};
 }
 
 void em_normal_scores(em_among among, int64_t n, const em_sorted *sorted, const double *score,
-                      const double *half, double *z)
+                      const double *half, const int64_t *place, double *z)
 {
     for (int64_t i = 0, next; i < n; i = next) {
-        double common;
+        double common = score[i];
 
-        for (next = i + 1; next < n && sorted[next].value == sorted[i].value;)
-            next++;
-        /* The mean of ranks i + 1 ... next may lie halfway between two integers. */
-        common = (i + next) % 2 ? score[(i + next) / 2]
-                 : half         ? half[(i + next) / 2 - 1]
-                        : normal_score((double)(2 * among.before + i + 1 + next) / 2, among.total);
+        next = i + 1;
+        if (next < n && sorted[next].value == sorted[i].value) {
+            while (next < n && sorted[next].value == sorted[i].value)
+                next++;
+            /* The mean of ranks i + 1 ... next may lie halfway between two integers. */
+            common = (i + next) % 2 ? score[(i + next) / 2]
+                     : half
+                         ? half[(i + next) / 2 - 1]
+                         : normal_score((double)(2 * among.before + i + 1 + next) / 2, among.total);
+        }
         for (int64_t k = i; k < next; k++)
-            z[sorted[k].index] = common;
+            z[place ? place[sorted[k].index] : sorted[k].index] = common;
     }
 }

@@ -42,10 +42,10 @@ double em_quantile_between(em_quantile_place place, double below, double above);
 /* The distances |x - centre| of sorted draws in ascending order, by one merge; no aliasing. */
 void em_fold(int64_t n, const em_sorted *sorted, double centre, em_sorted *folded);
 
-/* z[sorted[i].index] = the normal score of sorted[i], i < n, tied draws taking their mean rank;
- * `score` is the table for n of these, `half` that of em_normal_score_halves where they are all, or
- * NULL. */
+/* z[place[sorted[i].index]] = the normal score of sorted[i], i < n, tied draws taking their mean
+ * rank; `score` is the table for n of these, `half` that of em_normal_score_halves where they are
+ * all, or NULL; place NULL: z[sorted[i].index]. */
 void em_normal_scores(em_among among, int64_t n, const em_sorted *sorted, const double *score,
-                      const double *half, double *z);
+                      const double *half, const int64_t *place, double *z);
 
 #endif

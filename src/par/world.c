@@ -121,14 +121,15 @@ static void set_up_process(void)
  * What MPI need not do for a process that is alone, which no launcher started: a daemon of Open MPI
  * beside it; the transports to other processes, of which two (psm, psm2) sleep a tenth of a second
  * when they are loaded; a folder in /tmp, whose name such processes without a daemon have in
- * common; hwloc's plug-ins, which ask graphics cards. They are in the environment while MPI starts,
- * and only those that the user has not set.
+ * common; hwloc's plug-ins, which ask graphics cards, and its list of devices. They are in the
+ * environment while MPI starts, and only those that the user has not set.
  */
 static const char *const of_alone[][2] = {{"OMPI_MCA_ess_singleton_isolated", "1"},
                                           {"OMPI_MCA_pml", "ob1"},
                                           {"OMPI_MCA_btl", "self"},
                                           {"OMPI_MCA_orte_create_session_dirs", "0"},
-                                          {"HWLOC_PLUGINS_PATH", "/nonexistent"}};
+                                          {"HWLOC_PLUGINS_PATH", "/nonexistent"},
+                                          {"HWLOC_COMPONENTS", "-linuxio"}};
 
 enum { N_OF_ALONE = sizeof of_alone / sizeof *of_alone };
 

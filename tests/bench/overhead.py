@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """What a run spends outside of its model, on one rank.
 
-    tests/bench/overhead.py EMASS [--beside EMASS] [--runs 3] [--only NAME]...
+    tests/bench/overhead.py EMASS [--beside EMASS] [--runs 3] [--draws N] [--only NAME]...
 
-Each program is run for 1000 draws with nothing but its data, and the calls of the interpreter are timed by a library in
-between (overhead/stanli_clock.c). EMASS_STANLI names libstanli.so. Programs are four of the script's own, and
-the posteriors of EMASS_DATA/posteriordb, where that is set. One row each, medians over --runs:
+Each program is run with nothing but its data (--draws: for so many draws, else until done), and the calls of the
+interpreter are timed by a library in between (overhead/stanli_clock.c). EMASS_STANLI names libstanli.so. Programs are
+four of the script's own, and the posteriors of EMASS_DATA/posteriordb, where that is set. One row each, medians over --runs:
 
     seconds     by the clock, and of the processor (user and system)
     model       seconds of the processor in gradients and in what is reported of draws
@@ -42,6 +42,7 @@ model { a ~ normal(0, 5); b ~ normal(0, 5); s ~ normal(0, 2); y ~ normal(mu, s);
 model { x ~ std_normal(); }""", {}),
 }
 POSTERIORS = ["eight_schools_noncentered", "arK", "Rate_5_data-Rate_5_model", "surgical_data-surgical_model",
+              "Rate_2_data-Rate_2_model", "Rate_3_data-Rate_3_model", "Rate_4_data-Rate_4_model",
               "Survey_data-Survey_model", "Mb_data-Mb_model", "Mth_data-Mth_model", "Mtbh_data-Mtbh_model",
               "GLMM_data-GLMM1_model", "radon_all-radon_variable_intercept_slope_noncentered"]
 
@@ -76,9 +77,10 @@ def build_clock(folder):
     return clock
 
 
-def run_once(emass, name, program, data, folder, clock):
+def run_once(emass, name, program, data, folder, clock, draws):
     config, line = folder / f"{name}.yaml", folder / "line"
-    config.write_text(f"model: {{name: stan, program: {program}, data: {data}}}\nrun: {{draws: 1000}}\n")
+    config.write_text(f"model: {{name: stan, program: {program}, data: {data}}}\n"
+                      + (f"run: {{draws: {draws}}}\n" if draws else ""))
     line.write_text("")
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     environment = dict(os.environ, EMASS_STANLI=str(clock), EMASS_CLOCK_OF=os.environ["EMASS_STANLI"],
@@ -97,6 +99,7 @@ def main():
     parser.add_argument("emass")
     parser.add_argument("--beside")
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--draws", type=int)
     parser.add_argument("--only", action="append", default=[])
     options = parser.parse_args()
     if not os.environ.get("EMASS_STANLI"):
@@ -113,7 +116,7 @@ def main():
             runs = [[] for _ in binaries]
             for _ in range(options.runs):
                 for binary, found in zip(binaries, runs):
-                    found.append(run_once(binary, model, program, data, folder, clock))
+                    found.append(run_once(binary, model, program, data, folder, clock, options.draws))
             for found in runs:
                 m = {key: statistics.median(run[key] for run in found) for key in found[0]}
                 print(f"| {model} | {m['gradients']:.0f} | {m['seconds']:.2f} | {m['processor']:.2f} | {m['model']:.3f} | "

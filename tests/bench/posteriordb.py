@@ -2,102 +2,72 @@
 """Effective samples per gradient on posteriordb, beside Stan's NUTS and nutpie, all in one run.
 
     tests/bench/posteriordb.py EMASS [--seeds 2] [--first-seed 1] [--only NAME]... [--samplers hmc,nuts,diag,dense,short,nutpie]
-                               [--jobs 1] [--timeout 600] [--markdown FILE] [--picture FILE] [--json FILE]
+                               [--all] [--checkout FOLDER] [--jobs 1] [--timeout 600] [--markdown FILE]
+                               [--picture FILE] [--json FILE]
 
 All posteriors of EMASS_DATA/posteriordb that have reference draws: NAME.stan with NAME.json and NAME.ref.json,
 and those of its folder `more` (posteriors.csv, models/, data/) for which there is a NAME.ref.json in
 there. --only names some of them, or others of `more`: those are judged on the program's parameters, and have
 no z. 4 chains each:
 
-    hmc, nuts     `emass run` with nothing but the model, and with sampler nuts (on request: walnuts, or
-                  centred, which is hmc with mass.noncentring: off)
+    hmc, nuts     `emass run` with nothing but the model, and with sampler nuts (on request: walnuts, tempered,
+                  or centred, which is hmc with mass.noncentring: off)
     diag, dense   Stan's NUTS as stanli runs it with its defaults, 1000 + 1000 iterations, by metric
     short         Stan's NUTS, dense_e, with as many iterations of warmup as hmc took
-    nutpie        with its defaults, on the gradients of stanli
+    nutpie        with its defaults, on the gradients of stanli (on request: low rank)
 
-What is counted are gradients, in which warmup and its start are included (of Stan, but for its search
+What is counted are gradients, those of thinned draws by their number, with those of warmup and its start (of Stan, but for its search
 of a first step size). The figure of merit is the smallest ESS over the parameters that have reference
 draws, per 1000 gradients: of means (bulk), of squares about the mean, of the tail. z is the largest
 deviation, from the reference draws, of a mean or of a standard deviation in standard errors of both.
 A run has moved where R-hat is below 1.1 for all these parameters; the column says in how many runs of emass
 that is so, of all seeds (and samplers). A run that fails, or takes longer than --timeout seconds, has not
 moved; its posterior has no figure for that sampler, and no ratio. The next call with --json tries it again.
+
+--all takes every posterior there is, of the folder or of a checkout of posteriordb; runs of emass end when they
+are done. Its table and picture are in posteriordb_all.py.
 """
 
 import argparse
 import collections
-import csv
 import json
-import lzma
 import math
 import os
 import pathlib
+import resource
 import subprocess
 import sys
 import tempfile
+import time
 import warnings
 
 import h5py
 import numpy as np
 
 import forked
+import posteriordb_all
+from posteriors import find_posteriors
 
 N_CHAIN = 4
 MOVED_R_HAT = 1.1
-OURS = ("hmc", "nuts", "walnuts", "centred")
+OURS = ("hmc", "nuts", "walnuts", "centred", "tempered")
 
 
 # ---- running ----
 
-class Posterior:
-    """A program, its data, and what its reference draws say, if there are any."""
-
-    def __init__(self, name, program, data, reference):
-        self.name = name
-        self.program = program
-        self.data = data
-        self.reference = json.loads(reference.read_text()) if reference else None
-
-
-def main_posteriors(folder):
-    for path in sorted(folder.glob("*.stan")):
-        reference = path.with_suffix(".ref.json")
-        if reference.exists():
-            yield Posterior(path.stem, path, path.with_suffix(".json"), reference)
-
-
-def more_posteriors(folder, only, unpacked):
-    """Those that have reference draws, or were asked for; their data are written to the folder `unpacked`."""
-    table = folder / "posteriors.csv"
-    references = {path.name.removesuffix(".ref.json"): path for path in folder.rglob("*.ref.json")}
-    with table.open() if table.exists() else open(os.devnull) as file:
-        for row in csv.DictReader(file):
-            name = row["posterior"]
-            if name in references or name in only:
-                data = pathlib.Path(unpacked, f"{row['data']}.json")
-                with lzma.open(folder / "data" / f"{row['data']}.json.xz") as packed:
-                    data.write_bytes(packed.read())
-                yield Posterior(name, folder / "models" / f"{row['model']}.stan", data, references.get(name))
-
-
-def find_posteriors(folder, only, unpacked):
-    found = [p for p in [*main_posteriors(folder), *more_posteriors(folder / "more", only, unpacked)]
-             if not only or p.name in only]
-    unknown = set(only) - {p.name for p in found}
-    if unknown:
-        sys.exit(f"posteriordb.py: {folder} has no {', '.join(sorted(unknown))}")
-    return found
-
-
 class Run:
-    """Draws by parameter [chain, draw], and the gradients that were spent."""
+    """Draws by parameter [chain, draw], the gradients that were spent, seconds of the processor, and megabytes."""
 
-    def __init__(self, draws, warmup_gradients, draw_gradients, said="", warmup=1000):
+    def __init__(self, draws, warmup_gradients, draw_gradients, said="", warmup=1000, divergences=0, seconds=math.nan,
+                 memory=math.nan):
         self.draws = draws
-        self.warmup_gradients = int(warmup_gradients)
-        self.gradients = int(warmup_gradients) + int(draw_gradients)
+        self.warmup_gradients = warmup_gradients
+        self.gradients = warmup_gradients + draw_gradients
         self.said = said
         self.warmup = warmup
+        self.divergences = int(divergences)
+        self.seconds = seconds
+        self.memory = memory
 
 
 def by_element(name, values):
@@ -109,23 +79,40 @@ def by_element(name, values):
             for index in np.ndindex(*shape)}
 
 
-def run_emass(emass, sampler, posterior, seed):
+SETTINGS = {"centred": ("mass.noncentring=off",), "tempered": ()}
+
+
+def spent(who):
+    """Seconds of the processor, and megabytes at the most, of this process or of those that it has waited for."""
+    used = resource.getrusage(who)
+    return used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+
+
+def run_emass(emass, sampler, posterior, seed, n_draw=1000):
     with tempfile.TemporaryDirectory() as folder:
         config, output = pathlib.Path(folder, "run.yaml"), pathlib.Path(folder, "run.h5")
-        config.write_text(f"model: {{name: stan, program: {posterior.program}, data: {posterior.data}}}\nrun: {{draws: 1000}}\n")
+        config.write_text(f"model: {{name: stan, program: {posterior.program}, data: {posterior.data}}}\n"
+                          + (f"run: {{draws: {n_draw}}}\n" if n_draw else "")
+                          + ("temper: {}\n" if sampler == "tempered" else ""))
+        before, _ = spent(resource.RUSAGE_CHILDREN)
+        settings = SETTINGS.get(sampler, (f"sampler.name={sampler}",))
         subprocess.run([emass, "run", config, "--output", output, "--quiet", "--seed", str(seed),
-                        *(("--set", "mass.noncentring=off") if sampler == "centred" else ("--set", f"sampler.name={sampler}"))],
-                       check=True)
+                        *(word for one in settings for word in ("--set", one))], check=True)
+        after, memory = spent(resource.RUSAGE_CHILDREN)
         with h5py.File(output) as file:
             draws = {}
             for name, values in file["posterior"].items():
                 if values.ndim >= 2 and values.dtype.kind == "f":
                     draws.update(by_element(name, np.asarray(values)))
+            if sampler == "tempered":  # gradients of the other temperatures are not in the file
+                return Run(draws, math.nan, math.nan, divergences=file.attrs["divergences"],
+                           seconds=after - before, memory=memory)
             said = file.attrs["warmup"]
-            return Run(draws, np.asarray(file["mass_adaptation/stage_gradients"])[-1],
-                       np.asarray(file["sample_stats/n_steps"]).sum(),
+            divergences = np.asarray(file["sample_stats/diverging"]).sum() if "sample_stats/diverging" in file else 0
+            return Run(draws, int(file["mass_adaptation/stage_gradients"][-1]),
+                       int(np.asarray(file["sample_stats/n_steps"]).sum() * file.attrs.get("thinning", 1)),
                        said if isinstance(said, str) else said.decode(),
-                       int(np.asarray(file.attrs["tuning_steps"]).reshape(-1)[0]))
+                       int(np.asarray(file.attrs["tuning_steps"]).reshape(-1)[0]), divergences, after - before, memory)
 
 
 def stanli_model(posterior):
@@ -139,20 +126,27 @@ def bracketed(name):
     return f"{head}[{','.join(indices)}]" if indices else head
 
 
-def parameters_of(posterior):
-    """The names of a program's parameters, transformed ones left out."""
+def bridgestan_model(posterior):
     import stanli
-    model = stanli.bridgestan_model(stan_file=str(posterior.program), data=str(posterior.data))
+    return stanli.bridgestan_model(stan_file=str(posterior.program), data=str(posterior.data))
+
+
+def parameters_of(model):
+    """The names of a program's parameters, transformed ones left out."""
     return [bracketed(name) for name in model.param_names()]
 
 
 def run_stan(metric, posterior, seed, warmup=1000):
     import stanli
+    before = time.process_time()
     fit = stanli_model(posterior).sample(chains=N_CHAIN, seed=seed, metric=metric, warmup=warmup,
                                          samples=1000, save_warmup=True, refresh=0)
+    seconds = time.process_time() - before
     steps = fit.sampler_stats[:, :, stanli.SAMPLER_COLUMNS.index("n_leapfrog__")]
+    diverged = fit.sampler_stats[:, -1000:, stanli.SAMPLER_COLUMNS.index("divergent__")]
     draws = {bracketed(name): fit.draws(name)[:, -1000:] for name in fit.names}
-    return Run(draws, steps[:, :-1000].sum(), steps[:, -1000:].sum(), warmup=warmup)
+    return Run(draws, int(steps[:, :-1000].sum()), int(steps[:, -1000:].sum()), warmup=warmup, divergences=diverged.sum(),
+               seconds=seconds, memory=spent(resource.RUSAGE_SELF)[1])
 
 
 class Rejected(ArithmeticError):
@@ -169,22 +163,25 @@ def recoverable(log_density_gradient):
     return wrapped
 
 
-def run_nutpie(posterior, seed):
+def run_nutpie(posterior, seed, **settings):
     import nutpie
-    import stanli
-    model = stanli.bridgestan_model(stan_file=str(posterior.program), data=str(posterior.data))
+    before = time.process_time()
+    model = bridgestan_model(posterior)
     dim = model.param_unc_num()
     compiled = nutpie.compiled_pyfunc.from_pyfunc(
         dim, lambda: recoverable(model.log_density_gradient), lambda *_: lambda theta: {"theta": theta},
         [np.dtype("float64")], [(dim,)], ["theta"])
-    trace = nutpie.sample(compiled, chains=N_CHAIN, seed=seed, cores=1, progress_bar=False)
+    trace = nutpie.sample(compiled, chains=N_CHAIN, seed=seed, cores=1, progress_bar=False, **settings)
+    seconds = time.process_time() - before
     theta = np.asarray(trace.posterior["theta"])
     names = [bracketed(name) for name in model.param_names(include_tp=True)]
     values = np.array([[model.param_constrain(row, include_tp=True) for row in chain] for chain in theta])
     return Run({name: values[:, :, i] for i, name in enumerate(names)},
-               np.asarray(trace.warmup_sample_stats["n_steps"]).sum(),
-               np.asarray(trace.sample_stats["n_steps"]).sum(),
-               warmup=trace.warmup_sample_stats.sizes["draw"])
+               int(np.asarray(trace.warmup_sample_stats["n_steps"]).sum()),
+               int(np.asarray(trace.sample_stats["n_steps"]).sum()),
+               warmup=trace.warmup_sample_stats.sizes["draw"],
+               divergences=np.asarray(trace.sample_stats["diverging"]).sum(), seconds=seconds,
+               memory=spent(resource.RUSAGE_SELF)[1])
 
 
 # ---- what a run is worth ----
@@ -198,7 +195,8 @@ def worse(key, one, other):
 
 def judge(posterior, run):
     import arviz
-    reference = posterior.reference["parameters"] if posterior.reference else dict.fromkeys(parameters_of(posterior))
+    program = bridgestan_model(posterior)
+    reference = posterior.reference["parameters"] if posterior.reference else dict.fromkeys(parameters_of(program))
     out = {"bulk": math.inf, "square": math.inf, "tail": math.inf, "r_hat": 1.0}
     if posterior.reference:
         out.update(z=0.0, z_sd=0.0)
@@ -220,8 +218,9 @@ def judge(posterior, run):
     for key in ("bulk", "square", "tail"):
         out[f"{key}_per_k"] = 1000 * out[key] / run.gradients
         out[f"{key}_per_k_drawn"] = 1000 * out[key] / (run.gradients - run.warmup_gradients)
-    out.update(gradients=run.gradients, warmup_gradients=run.warmup_gradients, said=run.said,
-               warmup=run.warmup)
+    out.update(gradients=run.gradients, warmup_gradients=run.warmup_gradients, said=run.said, warmup=run.warmup,
+               divergences=run.divergences, seconds=run.seconds, memory=run.memory, dim=program.param_unc_num(),
+               bulk_per_s=out["bulk"] / posteriordb_all.without_start(run.seconds))
     return out
 
 
@@ -306,6 +305,8 @@ def draw_picture(results, samplers, path):
 def parse(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("emass")
+    parser.add_argument("--all", action="store_true", help="also posteriors without reference draws; runs until done")
+    parser.add_argument("--checkout", help="of posteriordb: its posteriors, instead of those of EMASS_DATA")
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--only", action="append", default=[])
@@ -320,9 +321,11 @@ def parse(arguments):
 
 def run_one(options, sampler, posterior, seed):
     if sampler in OURS:
-        return run_emass(options.emass, sampler, posterior, seed)
+        return run_emass(options.emass, sampler, posterior, seed, None if options.all else 1000)
     if sampler == "nutpie":
         return run_nutpie(posterior, seed)
+    if sampler == "low rank":
+        return run_nutpie(posterior, seed, low_rank_modified_mass_matrix=True)
     if sampler == "short":
         return run_stan("dense_e", posterior, seed, run_emass(options.emass, "hmc", posterior, seed).warmup)
     return run_stan(f"{sampler}_e", posterior, seed)
@@ -356,13 +359,14 @@ def main():
     warnings.filterwarnings("ignore")
     import arviz  # here, so that the processes of the calls need not
     data = os.environ.get("EMASS_DATA")
-    if not data:
-        sys.exit("posteriordb.py: EMASS_DATA is not set: expected the folder that posteriordb is in")
+    if not data and not options.checkout:
+        sys.exit("posteriordb.py: EMASS_DATA is not set: expected the folder that posteriordb is in, or --checkout")
+    from_folder = pathlib.Path(options.checkout) if options.checkout else pathlib.Path(data, "posteriordb")
     samplers = options.samplers.split(",")
     kept = json.loads(pathlib.Path(options.json).read_text()) if options.json and os.path.exists(options.json) else {}
     with tempfile.TemporaryDirectory() as folder:
         tempfile.tempdir = folder  # what a run that is ended leaves behind goes with it
-        posteriors = find_posteriors(pathlib.Path(data, "posteriordb"), options.only, folder)
+        posteriors = find_posteriors(from_folder, options.only, folder, options.all)
         tasks = [Task(posterior, sampler, seed, f"{posterior.name} {sampler} {seed}")
                  for posterior in posteriors for sampler in samplers
                  for seed in range(options.first_seed, options.first_seed + options.seeds)]
@@ -370,6 +374,11 @@ def main():
     rows = collections.defaultdict(list)
     for task in tasks:
         rows[task.posterior.name, task.sampler].append(kept.get(task.key))
+    if options.all:
+        posteriordb_all.write(rows, [p.name for p in posteriors], samplers, OURS, options.markdown)
+        if options.picture:
+            posteriordb_all.draw(rows, [p.name for p in posteriors], samplers, OURS, options.picture)
+        return
     results = {p.name: {s: mean_over_seeds(rows[p.name, s]) for s in samplers} for p in posteriors}
     moved = {key: (sum(bool(row) and row["r_hat"] < MOVED_R_HAT for row in of), len(of)) for key, of in rows.items()}
     write_table(results, moved, samplers, options.markdown)

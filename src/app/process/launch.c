@@ -347,13 +347,59 @@ int em_launched_exit(em_status status)
 
 /* ---------------------------------------------------------------- limits */
 
+#define NO_THREADS "OPENBLAS_NUM_THREADS"
+
+static char **lent_place, *lent;
+
+#ifdef __GLIBC__
+/*
+ * Before any library starts, the place of a variable that none of them reads is lent to
+ * OPENBLAS_NUM_THREADS=1: main takes it back. This saves the time to load the program twice. The C
+ * library cannot be called yet. Local.
+ */
+__attribute__((no_sanitize("address"))) static void lend_place(int argc, char **argv,
+                                                               char **environment)
+{
+    static const char *const unread[] = {"_=", "OLDPWD=", "SHLVL=", "PWD="};
+    static char no_threads[] = NO_THREADS "=1";
+
+    (void)argc, (void)argv;
+    for (char **at = environment; *at; at++) {
+        size_t n = 0;
+        while ((*at)[n] && (*at)[n] == no_threads[n] && no_threads[n] != '=')
+            n++;
+        if ((*at)[n] == '=' && no_threads[n] == '=') {
+            lent_place = NULL;
+            return;
+        }
+        for (size_t k = 0; !lent_place && k < sizeof unread / sizeof *unread; k++) {
+            for (n = 0; unread[k][n] && (*at)[n] == unread[k][n];)
+                n++;
+            lent_place = unread[k][n] ? NULL : at;
+        }
+    }
+    if (lent_place) {
+        lent = *lent_place;
+        *lent_place = no_threads;
+    }
+}
+
+__attribute__((section(".preinit_array"),
+               used)) static void (*const before_libraries)(int, char **, char **) = lend_place;
+#endif
+
 void em_start_without_threads(char **argv)
 {
-    static const char variable[] = "OPENBLAS_NUM_THREADS";
     char program[PATH_MAX];
-    const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+    ssize_t length;
 
-    if (getenv(variable) || length <= 0 || setenv(variable, "1", 1) != 0)
+    if (lent_place) {
+        *lent_place = lent;
+        if (putenv(lent) == 0 && setenv(NO_THREADS, "1", 1) == 0)
+            return;
+    }
+    length = readlink("/proc/self/exe", program, sizeof program - 1);
+    if (getenv(NO_THREADS) || length <= 0 || setenv(NO_THREADS, "1", 1) != 0)
         return;
     program[length] = '\0';
     execv(program, argv); /* should that fail, this process does as well */

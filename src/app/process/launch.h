@@ -24,7 +24,8 @@ em_status em_launch(int *argc, char **argv, bool *launched, int *code);
 int em_launched_exit(em_status status);
 
 /*
- * Starts the program anew with OPENBLAS_NUM_THREADS=1 where the variable is not set. Ranks are the
+ * Sets OPENBLAS_NUM_THREADS=1 where it was not set, and starts the program anew where OpenBLAS did
+ * not find that as it was loaded. The first thing that main does. Ranks are the
  * parallelism: OpenBLAS, as it is loaded, starts a thread for each core in every rank, with 128 MB
  * of address space each, and where a limit leaves no room for them the process never ends. Local.
  */

@@ -11,7 +11,7 @@ enum {
     MAX_CHUNK_BYTES = 1 << 24, /* HDF5's own limit is 4 GiB */
     DRAW_CHUNK = 1024,         /* of the draw coordinate */
     MOST_CHUNKS = 1 << 11,     /* written by a rank at a time: HDF5 takes a few KB for each */
-    FILL_BYTES = 1 << 24       /* of them when filling */
+    FILL_BYTES = 1 << 22       /* of them when filling */
 };
 
 typedef struct series {

@@ -39,18 +39,18 @@ static box box_at(const em_reader_variable *variable, int64_t first, int64_t mos
     return b;
 }
 
-/* The numbers from `start` on, `count` along each axis. */
+/* The numbers from `start` on, `count` along each axis. HDF5 copies rows where memory has the axes
+ * of the file, and otherwise numbers one by one. */
 static em_status read_part(hid_t id, hid_t type, const hsize_t *start, const hsize_t *count,
                            int64_t n, void *out)
 {
-    const hsize_t total = (hsize_t)n;
     hid_t memory, space;
     em_status status;
 
     if (n == 0)
         return EM_OK;
     space = H5Dget_space(id);
-    memory = H5Screate_simple(1, &total, NULL);
+    memory = H5Screate_simple(H5Sget_simple_extent_ndims(space), count, NULL);
     H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL);
     status = em_reader_read(id, type, memory, space, out);
     em_h5_close_all(&space, &memory);

@@ -70,7 +70,7 @@ em_status em_output_can_restore(const em_layout *layout, const em_grid *grid, co
 
 /* Numbers at a time for all chains of the run: transfers are collective, and what is flushed at a
  * time while drawing may be few. */
-enum { MOST_NUMBERS = 1 << 22 };
+enum { MOST_NUMBERS = 1 << 20 };
 
 /* Draws at a time: the same on all ranks. */
 static int64_t block_of(const em_output *output, int64_t width)
@@ -81,13 +81,12 @@ static int64_t block_of(const em_output *output, int64_t width)
 }
 
 /* Draws first .. first + n of all variables of a group, into rows of `width`: of `step` draws in
- * the file the last. Local. */
+ * the file the last; `part` has room for all of these. Local. */
 static em_status read_rows(const em_output *output, em_reader *reader, int64_t step, int64_t first,
-                           int64_t n, int64_t width, double *rows)
+                           int64_t n, int64_t width, double *part, double *rows)
 {
-    double *part = NULL;
     int64_t column = 0;
-    em_status status = em_allocate(output->n_local_chain * n * step * width, sizeof *part, &part);
+    em_status status = EM_OK;
 
     for (int64_t i = 0; !status && i < em_reader_n_variable(reader); i++) {
         const int64_t size = em_reader_variable_at(reader, i)->size;
@@ -101,7 +100,6 @@ static em_status read_rows(const em_output *output, em_reader *reader, int64_t s
                    (size_t)size * sizeof *part);
         column += size;
     }
-    em_release(&part);
     return status;
 }
 
@@ -121,24 +119,27 @@ static em_status copy_group(em_output *output, const char *path, const char *nam
 {
     const bool is_posterior = strcmp(name, "posterior") == 0;
     em_reader *reader = NULL;
-    double *rows = NULL;
+    double *part = NULL, *rows = NULL;
     em_status status = em_agree(em_reader_open(path, name, &reader));
     const int64_t step = status || is_warmup ? 1 : step_of(reader, output->plan);
     const int64_t block = em_least(n_draw, block_of(output, to->width * step));
+    const int64_t n_row = output->n_local_chain * block;
 
     if (!status)
-        status =
-            em_agree(em_allocate(output->n_local_chain * block * to->width, sizeof *rows, &rows));
+        status = em_allocate_doubles(n_row * to->width, &rows);
+    if (!status)
+        status = em_allocate_doubles(n_row * to->width * step, &part);
+    status = em_agree(status);
     for (int64_t first = 0; !status && first < n_draw; first += block) {
         const int64_t n = n_draw - first < block ? n_draw - first : block;
-        status = em_agree(read_rows(output, reader, step, first, n, to->width, rows));
+        status = em_agree(read_rows(output, reader, step, first, n, to->width, part, rows));
         if (!status)
             status = em_writer_put_draws(output->writer, to->group, first, n, rows);
         for (int64_t r = 0; !status && monitor && r < output->n_local_chain * n; r++)
             keep(monitor, is_posterior, r / n, first + r % n, rows + r * to->width, to->width);
     }
     em_reader_close(&reader);
-    em_release(&rows);
+    em_release_all(&part, &rows);
     return status;
 }
 

@@ -33,8 +33,8 @@ static em_status add_phase(em_output *output, const char *name, const em_draw_gr
     em_status status;
 
     out->width = group->width;
-    status = em_agree(em_allocate(output->n_local_chain * output->plan->buffer * out->width,
-                                  sizeof(double), &out->buffer));
+    status = em_agree(em_allocate_doubles(output->n_local_chain * output->plan->buffer * out->width,
+                                          &out->buffer));
     return status ? status
                   : em_writer_add_draws(output->writer, name, group->n_variable, group->variable,
                                         n_draw, output->plan->chunk, &out->group);

@@ -384,6 +384,95 @@ START_TEST(sorts_draws_that_are_close)
 }
 END_TEST
 
+/* Draws of all sizes, which buckets of equal width do not tell apart, and infinite ones. */
+START_TEST(sorts_draws_of_all_sizes)
+{
+    enum { N = 4000 };
+    static double x[N];
+    static em_sorted sorted[N], scratch[N];
+
+    for (int infinite = 0; infinite < 2; infinite++) {
+        for (int i = 0; i < N; i++) {
+            const int k = i * 1009 % N;
+            x[i] = (k % 2 ? -1 : 1) * ldexp(1 + (double)(k % 7), -(k / 2));
+        }
+        x[17] = infinite ? INFINITY : 0.0;
+        x[18] = infinite ? -INFINITY : -0.0;
+        em_sort(N, x, sorted, scratch);
+        for (int i = 0; i < N; i++)
+            ck_assert(sorted[i].value == x[sorted[i].index]);
+        for (int i = 1; i < N; i++)
+            ck_assert(
+                sorted[i - 1].value < sorted[i].value ||
+                (sorted[i - 1].value == sorted[i].value && sorted[i - 1].index < sorted[i].index));
+    }
+}
+END_TEST
+
+enum { HALVES = 10, HALF = 300 };
+
+/* The ESS of halves by the definition: all products of all lags; *lag: where the sequence ends. */
+static double ess_by_hand(const double x[HALVES][HALF], int64_t *lag)
+{
+    static double covariance[HALF], rho[HALF];
+    double mean[HALVES] = {0}, all = 0, between = 0, tau = -1, n = HALF, s = HALF * HALVES;
+    int64_t end = 0;
+
+    for (int h = 0; h < HALVES; h++) {
+        for (int i = 0; i < HALF; i++)
+            mean[h] += x[h][i] / n;
+        all += mean[h] / HALVES;
+    }
+    for (int h = 0; h < HALVES; h++)
+        between += (mean[h] - all) * (mean[h] - all) / (HALVES - 1);
+    for (int k = 0; k < HALF; k++) {
+        covariance[k] = 0;
+        for (int h = 0; h < HALVES; h++)
+            for (int i = 0; i + k < HALF; i++)
+                covariance[k] += (x[h][i] - mean[h]) * (x[h][i + k] - mean[h]) / s;
+    }
+    for (int k = 0; k < HALF; k++)
+        rho[k] =
+            k ? 1 - (covariance[0] * n / (n - 1) - covariance[k]) / (covariance[0] + between) : 1;
+    while (end < HALF - 5 && rho[end] + rho[end + 1] > 0)
+        end += 2;
+    for (int64_t k = 2; k < end; k += 2)
+        if (rho[k] + rho[k + 1] > rho[k - 2] + rho[k - 1])
+            rho[k] = rho[k + 1] = (rho[k - 2] + rho[k - 1]) / 2;
+    for (int64_t k = 0; k < end; k++)
+        tau += 2 * rho[k];
+    *lag = end;
+    return s /
+           fmax(rho[end] > 0 || rho[end] + rho[end + 1] >= 0 ? tau + rho[end] : tau, 1 / log10(s));
+}
+
+/* Of sequences that end within the lags that are summed directly, at their last ones, and far
+ * behind them. Halves are more than a row of lanes. */
+START_TEST(ess_is_that_of_all_products)
+{
+    static const double kept[] = {-0.4, 0, 0.5, 0.9, 0.95, 0.97, 0.98, 0.99};
+    static double x[HALVES][HALF];
+    int n_direct = 0, n_transformed = 0;
+    int64_t state = 7, lag;
+
+    for (size_t k = 0; k < sizeof kept / sizeof *kept; k++) {
+        for (int h = 0; h < HALVES; h++)
+            for (int i = 0; i < HALF; i++) {
+                const double before = i ? x[h][i - 1] : h % 2 ? x[h - 1][HALF - 1] : 0;
+                x[h][i] = kept[k] * before + next_uniform(&state) - 0.5;
+            }
+        em_diagnosis d;
+        ck_assert_int_eq(em_diagnose(diag, HALVES / 2, 2 * HALF, x[0], &d), EM_OK);
+        const double size = ess_by_hand(x, &lag), found = d.sd / d.mcse_mean;
+        ck_assert_double_eq_tol(found * found / size, 1, 1e-10);
+        n_direct += lag < 60;
+        n_transformed += lag > 70;
+    }
+    ck_assert_int_gt(n_direct, 2);
+    ck_assert_int_gt(n_transformed, 1);
+}
+END_TEST
+
 /* A transform of a unit pulse at k is exp(-2 pi i j k / length), and the way back returns it: in
  * every lane, in which the pulses differ. */
 START_TEST(transform_is_inverted)
@@ -497,6 +586,8 @@ int main(void)
     tcase_add_test(own, normal_quantile_inverts_erfc);
     tcase_add_test(own, sorts_any_bits);
     tcase_add_test(own, sorts_draws_that_are_close);
+    tcase_add_test(own, sorts_draws_of_all_sizes);
+    tcase_add_test(own, ess_is_that_of_all_products);
     tcase_add_test(own, transform_is_inverted);
     tcase_add_test(own, ebfmi_by_hand);
     tcase_add_test(own, generalised_pareto_is_fitted);
