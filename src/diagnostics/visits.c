@@ -80,6 +80,7 @@ double em_visits_ess(em_visits *v, const double *x, int64_t left_out)
     for (int64_t k = 0; k < v->n_visit; k++)
         between += v->sum[k] * v->sum[k];
     between *= used / (used - 1);
-    return used > 1 && between > 0 && isfinite(square) ? n * n / (n - 1) * (square / between)
-                                                       : INFINITY;
+    return v->n_visit > v->n_chain && between > 0 && isfinite(square)
+               ? n * n / (n - 1) * (square / between)
+               : INFINITY;
 }

@@ -23,8 +23,9 @@ void em_visits_destroy(em_visits **visits); /* NULL-safe. */
  * An effective sample size of draws x [n_chain][n_draw]: their variance over that of their mean,
  * which is G / (G - 1) times the sum over the G visits of (the visit's sum of x less its mean)^2,
  * over the square of the number of draws: the regenerative estimate, visits being independent.
- * Draw `left_out` of each chain is not looked at; -1: all are. INFINITY, which bounds nothing, for
- * fewer than two visits and for draws that are equal or not finite.
+ * Draw `left_out` of each chain is not looked at; -1: all are. INFINITY, which bounds nothing,
+ * where no chain has two visits, as where nothing is tempered, and for draws that are equal or not
+ * finite.
  */
 double em_visits_ess(em_visits *visits, const double *x, int64_t left_out);
 

@@ -289,23 +289,29 @@ static double log_law(const em_optimum_mode *m, int64_t dim, const double *theta
     return m->log_density - square / 2;
 }
 
+/* The mode whose law, times its mass, is the largest at theta. */
+static int64_t nearest_mode(const em_mode_search *search, const double *theta)
+{
+    int64_t nearest = 0;
+    double most = -INFINITY;
+
+    for (int64_t m = 0; m < search->n_mode; m++) {
+        const double law = log_law(&search->mode[m], search->dim, theta);
+        if (law > most) {
+            most = law;
+            nearest = m;
+        }
+    }
+    return nearest;
+}
+
 void em_mode_search_observe(em_mode_search *search, const em_block *block, int64_t iteration)
 {
     if (search->n_mode == 0 || iteration % search->every != 0)
         return;
-    for (int64_t c = 0; c < block->n_chain; c++) {
-        int64_t nearest = 0;
-        double most = -INFINITY;
-        for (int64_t m = 0; m < search->n_mode; m++) {
-            const double law =
-                log_law(&search->mode[m], search->dim, block->theta + c * block->stride);
-            if (law > most) {
-                most = law;
-                nearest = m;
-            }
-        }
-        search->visits[c * EM_MOST_MODES + nearest]++;
-    }
+    for (int64_t c = 0; c < block->n_chain; c++)
+        search
+            ->visits[c * EM_MOST_MODES + nearest_mode(search, block->theta + c * block->stride)]++;
 }
 
 em_status em_mode_search_conclude(em_mode_search *search, em_mode_findings *out)
@@ -328,6 +334,22 @@ em_status em_mode_search_conclude(em_mode_search *search, em_mode_findings *out)
     if (out->n_missed > 0)
         out->log_mass = log(missed / seen);
     return EM_OK;
+}
+
+em_status em_mode_search_judge(em_mode_search *search, int64_t n, const double *theta,
+                               em_mode_findings *out)
+{
+    double *observed = search->visits;
+    em_status status = em_agree(
+        em_allocate(search->n_local * EM_MOST_MODES, sizeof *search->visits, &search->visits));
+
+    for (int64_t i = 0; !status && search->n_mode > 0 && i < n; i++)
+        search->visits[nearest_mode(search, theta + i * search->stride)]++;
+    if (!status)
+        status = em_mode_search_conclude(search, out);
+    em_release(&search->visits);
+    search->visits = observed;
+    return status;
 }
 
 /* ---------------------------------------------------------------- checkpoints */

@@ -54,6 +54,11 @@ void em_mode_search_observe(em_mode_search *search, const em_block *block, int64
 /* The findings at the end of sampling. Collective. Errors: EM_EMEMORY, agreed. */
 em_status em_mode_search_conclude(em_mode_search *search, em_mode_findings *out);
 
+/* What the findings would be, had the chains of this rank only been at theta [n][stride]. What was
+ * observed stays as it is. Collective. Errors: EM_EMEMORY, agreed. */
+em_status em_mode_search_judge(em_mode_search *search, int64_t n, const double *theta,
+                               em_mode_findings *out);
+
 /* Passes its whole state to a visitor. Collective. Errors: the visitor's; EM_EDATA, EM_EMEMORY. */
 em_status em_mode_search_visit(em_mode_search *search, const em_visitor *visitor);
 

@@ -196,6 +196,23 @@ static bool may_search_modes(const em_engine *engine)
            em_adapt_has_initial_phase(engine->kernel[0].adapt);
 }
 
+em_status em_engine_create_search(em_engine *engine)
+{
+    return may_search_modes(engine)
+               ? em_mode_search_create(engine->grid, engine->block->dim,
+                                       engine->tempering ? TEMPERED_ASCENTS : ASCENTS,
+                                       &engine->mode_search)
+               : EM_OK;
+}
+
+/* Room for the draws of warmup by which temper: auto decides. Local. */
+static em_status create_warmup_draws(em_engine *engine)
+{
+    return em_config_tempers_later(engine->config)
+               ? em_warmup_draws_create(engine->grid, engine->block->dim, &engine->warmup_draws)
+               : EM_OK;
+}
+
 em_status em_engine_create_chains(em_engine *engine)
 {
     const em_config *config = engine->config;
@@ -209,7 +226,7 @@ em_status em_engine_create_chains(em_engine *engine)
         status = em_kernels_create(engine);
     if (!status)
         status = em_chain_statistics_create(
-            config->n_kernel == 1 && !config->temper.on ? config->sampler : NULL, n_chain,
+            config->n_kernel == 1 && !engine->tempering ? config->sampler : NULL, n_chain,
             &engine->statistics);
     if (!status)
         status = em_allocate(n_chain, sizeof(double), &engine->unreported);
@@ -220,10 +237,11 @@ em_status em_engine_create_chains(em_engine *engine)
     status = em_agree(status);
     if (!status && !engine->tempering)
         status = create_adaptations(engine);
-    if (!status && may_search_modes(engine))
-        status = em_agree(em_mode_search_create(engine->grid, engine->block->dim,
-                                                engine->tempering ? TEMPERED_ASCENTS : ASCENTS,
-                                                &engine->mode_search));
+    if (!status)
+        status = em_engine_create_search(engine);
+    if (!status)
+        status = create_warmup_draws(engine);
+    status = em_agree(status);
     if (!status)
         status = em_monitor_create(engine->grid, &config->stop, &engine->plan.watch,
                                    em_starts_of(&config->run).n_superchain, &engine->monitor);
@@ -365,8 +383,23 @@ em_status em_engine_start_chains(em_engine *engine)
     return status ? status : em_kernels_start(engine);
 }
 
+em_status em_engine_start_ladders(em_engine *engine, const em_tempering_beginning *beginning)
+{
+    em_status status = EM_OK;
+
+    for (int64_t c = 0; !status && c < engine->block->n_chain; c++)
+        status = set_start(engine, c, 0);
+    status = em_agree(status);
+    if (!status && engine->mode_search)
+        status = search_modes(engine);
+    return status ? status : em_tempering_start_from(engine->tempering, beginning, engine->block);
+}
+
 void em_engine_destroy_chains(em_engine *engine)
 {
+    engine->first_tempered = 0;
+    engine->why_tempered[0] = '\0';
+    em_warmup_draws_destroy(&engine->warmup_draws);
     em_monitor_destroy(&engine->monitor);
     em_kernels_destroy(engine);
     em_chain_statistics_destroy(&engine->statistics);
