@@ -130,7 +130,8 @@ static void open_bench(density *log_density, const void *of, int dim, uint64_t s
                 .radius = 2};
     ck_assert_int_eq(em_posterior_create(&b->target.base, grid, N_CHAIN, &b->posterior), EM_OK);
     ck_assert_int_eq(em_block_create(0, N_CHAIN, dim, 0, &b->block), EM_OK);
-    ck_assert_int_eq(em_mode_search_create(grid, dim, 12, &b->search), EM_OK);
+    ck_assert_int_eq(em_mode_search_create(grid, dim, &(em_ascent_plan){12, 12, 0}, &b->search),
+                     EM_OK);
     for (int64_t c = 0; c < N_CHAIN; c++)
         law(b, c, 0, b->block->theta + c * b->block->stride);
     ck_assert_int_eq(em_block_evaluate(b->posterior, b->block), EM_OK);

@@ -16,7 +16,8 @@ enum { FIRST_REDRAW = 1 << 20, FIRST_EXTRA = 1 << 24 };
 
 /* ---------------------------------------------------------------- set up */
 
-em_status em_mode_search_create(em_grid *grid, int64_t dim, int64_t ascents, em_mode_search **out)
+em_status em_mode_search_create(em_grid *grid, int64_t dim, const em_ascent_plan *plan,
+                                em_mode_search **out)
 {
     const int64_t n_chain = em_grid_n_chain(grid);
     em_mode_search *search = NULL;
@@ -29,7 +30,9 @@ em_status em_mode_search_create(em_grid *grid, int64_t dim, int64_t ascents, em_
     search->dim = dim;
     search->stride = em_stride(dim);
     search->n_local = em_grid_n_local_chain(grid);
-    search->n_each = dim > EM_MODE_SEARCH_MOST_DIM ? 1 : (ascents + n_chain - 1) / n_chain;
+    search->n_each = dim > EM_MODE_SEARCH_MOST_DIM ? 1 : (plan->most + n_chain - 1) / n_chain;
+    search->n_sure = (plan->least + n_chain - 1) / n_chain;
+    search->gradients = plan->gradients / (double)n_chain;
     search->every = dim > 50 ? 10 : 1;
     status = em_allocate(search->n_local, sizeof *search->redrawn, &search->redrawn);
     if (!status)
@@ -202,6 +205,15 @@ static em_status follow(em_ascents *a, int64_t c, int64_t k)
     return EM_OK;
 }
 
+/* Whether ascent i of this rank is one more than the gradients of its chain allow. */
+static bool is_too_many(const em_ascents *a, int64_t i)
+{
+    const em_mode_search *search = a->search;
+
+    return i % search->n_each >= search->n_sure &&
+           a->gradients[i / search->n_each] >= search->gradients;
+}
+
 /* All that is pending. Collective. */
 static em_status follow_all(em_ascents *a)
 {
@@ -210,7 +222,7 @@ static em_status follow_all(em_ascents *a)
     em_status status = EM_OK;
 
     for (int64_t i = 0; !status && i < search->n_local * n_each; i++)
-        if (a->task[own + i] != EM_ASCENT_DONE)
+        if (a->task[own + i] != EM_ASCENT_DONE && !is_too_many(a, i))
             status = follow(a, i / n_each, i % n_each);
     status = em_agree(status);
     for (int64_t e = 0; e < a->n; e++)

@@ -31,9 +31,17 @@ typedef struct em_mode_findings {
 /* Dimensions up to which optima are compared, and modes are told. */
 enum { EM_MODE_SEARCH_MOST_DIM = 200 };
 
-/* Follows at least `ascents` draws of all chains to their optima, but one of each chain where
- * optima are not compared. `grid` outlives it. Local. Errors: EM_EMEMORY. */
-em_status em_mode_search_create(em_grid *grid, int64_t dim, int64_t ascents, em_mode_search **out);
+/* How many draws of all chains are followed to their optima: at least `least`, and up to `most`
+ * while the ascents of each chain have not taken its part of so many gradients. */
+typedef struct em_ascent_plan {
+    int64_t least, most;
+    double gradients;
+} em_ascent_plan;
+
+/* Where optima are not compared, one draw of each chain is followed. `grid` outlives it. Local.
+ * Errors: EM_EMEMORY. */
+em_status em_mode_search_create(em_grid *grid, int64_t dim, const em_ascent_plan *plan,
+                                em_mode_search **out);
 void em_mode_search_destroy(em_mode_search **search);
 
 /*

@@ -15,9 +15,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Ascents of the mode search, at least: chains start where some end; a tempered run only looks for
- * modes that its ladders miss, and has many evaluations for each of these. */
-enum { MOST_START_TRIES = 100, ASCENTS = 12, TEMPERED_ASCENTS = 512 };
+enum { MOST_START_TRIES = 100 };
+
+/* Ascents of the mode search: chains start where some end. A tempered run only looks for modes that
+ * its ladders miss, and has many evaluations for each of these. */
+static const em_ascent_plan plain_search = {12, 12, 0}, tempered_search = {512, 4096, 20000};
 
 /* A minibatch of more observations than there are is all of them. */
 static void warn_of_minibatch(const em_engine *engine, const em_kernel_options *kernel)
@@ -174,6 +176,24 @@ static em_status point(void *of, int64_t number, uint64_t attempt, double *theta
     return em_model_start(engine->model, &draw, theta);
 }
 
+/* The same for the further ascents of a tempered run, which look for modes in basins that are small
+ * or far away: the radius is up to 10 times as large, its logarithm uniform. */
+static em_status wide_point(void *of, int64_t number, uint64_t attempt, double *theta)
+{
+    const em_engine *engine = of;
+    const int64_t dim = engine->block->dim;
+    const em_stream stream = {(uint64_t)engine->config->run.seed, (uint64_t)number, attempt,
+                              EM_RNG_INIT};
+    const double radius =
+        engine->config->run.init_radius * pow(10, em_uniform(&stream, (uint64_t)dim));
+
+    em_uniforms(&stream, 0, dim, theta);
+    for (int64_t i = 0; i < dim; i++)
+        theta[i] = radius * (2 * theta[i] - 1);
+    const em_draw draw = {stream.seed, number, (int64_t)attempt, EM_DRAW_START};
+    return em_model_start(engine->model, &draw, theta);
+}
+
 static em_status set_start(em_engine *engine, int64_t c, uint64_t attempt)
 {
     const em_block *block = engine->block;
@@ -200,7 +220,7 @@ em_status em_engine_create_search(em_engine *engine)
 {
     return may_search_modes(engine)
                ? em_mode_search_create(engine->grid, engine->block->dim,
-                                       engine->tempering ? TEMPERED_ASCENTS : ASCENTS,
+                                       engine->tempering ? &tempered_search : &plain_search,
                                        &engine->mode_search)
                : EM_OK;
 }
@@ -353,8 +373,9 @@ static em_status search_modes(em_engine *engine)
     em_status status = em_agree(em_allocate(engine->block->n_chain, sizeof *gradients, &gradients));
 
     if (!status)
-        status = em_mode_search_start(engine->mode_search, engine->posterior, point, engine,
-                                      engine->block, gradients);
+        status = em_mode_search_start(engine->mode_search, engine->posterior,
+                                      engine->tempering ? wide_point : point, engine, engine->block,
+                                      gradients);
     for (int64_t c = 0; !status && adapt && c < engine->block->n_chain; c++)
         em_adapt_count_gradients(adapt, c, (int64_t)gradients[c]);
     em_release(&gradients);
