@@ -26,6 +26,7 @@ struct em_mode_search {
     double gradients; /* after which there are no more than those */
     double *redrawn;  /* [n_local] */
     double *scale;    /* [n_local][stride] the diagonal of the inverse curvature above a start */
+    double share;     /* em_search_plan */
     int64_t n_mode;
     em_optimum_mode mode[EM_MOST_MODES];
     double *modes;  /* [n_mode][2 + dim + dim^2] all of the modes */

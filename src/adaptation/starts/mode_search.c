@@ -16,7 +16,7 @@ enum { FIRST_REDRAW = 1 << 20, FIRST_EXTRA = 1 << 24 };
 
 /* ---------------------------------------------------------------- set up */
 
-em_status em_mode_search_create(em_grid *grid, int64_t dim, const em_ascent_plan *plan,
+em_status em_mode_search_create(em_grid *grid, int64_t dim, const em_search_plan *plan,
                                 em_mode_search **out)
 {
     const int64_t n_chain = em_grid_n_chain(grid);
@@ -32,6 +32,7 @@ em_status em_mode_search_create(em_grid *grid, int64_t dim, const em_ascent_plan
     search->n_local = em_grid_n_local_chain(grid);
     search->n_each = dim > EM_MODE_SEARCH_MOST_DIM ? 1 : (plan->most + n_chain - 1) / n_chain;
     search->n_sure = (plan->least + n_chain - 1) / n_chain;
+    search->share = plan->share;
     search->gradients = plan->gradients / (double)n_chain;
     search->every = dim > 50 ? 10 : 1;
     status = em_allocate(search->n_local, sizeof *search->redrawn, &search->redrawn);
@@ -329,7 +330,7 @@ void em_mode_search_observe(em_mode_search *search, const em_block *block, int64
 em_status em_mode_search_conclude(em_mode_search *search, em_mode_findings *out)
 {
     const double largest = em_largest_log_mass(search);
-    double visits[EM_MOST_MODES], redrawn = 0, missed = 0, seen = 0;
+    double visits[EM_MOST_MODES], redrawn = 0, missed = 0, seen = 0, all_visits = 0, all_mass = 0;
     em_status status = em_grid_sum_chains(search->grid, 1, search->redrawn, &redrawn);
 
     *out = (em_mode_findings){.n_mode = search->n_mode, .log_mass = NAN};
@@ -339,9 +340,14 @@ em_status em_mode_search_conclude(em_mode_search *search, em_mode_findings *out)
         return status;
     out->n_redrawn = (int64_t)redrawn;
     for (int64_t m = 0; m < search->n_mode; m++) {
+        all_visits += visits[m];
+        all_mass += exp(search->mode[m].log_mass - largest);
+    }
+    for (int64_t m = 0; m < search->n_mode; m++) {
         const double mass = exp(search->mode[m].log_mass - largest);
-        out->n_missed += visits[m] == 0;
-        *(visits[m] == 0 ? &missed : &seen) += mass;
+        const bool is_missed = visits[m] <= search->share * mass / all_mass * all_visits;
+        out->n_missed += is_missed;
+        *(is_missed ? &missed : &seen) += mass;
     }
     if (out->n_missed > 0)
         out->log_mass = log(missed / seen);

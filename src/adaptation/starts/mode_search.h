@@ -24,23 +24,24 @@ typedef em_status em_start_law(void *context, int64_t chain, uint64_t draw, doub
 typedef struct em_mode_findings {
     int64_t n_redrawn; /* draws of starts that were replaced by another draw */
     int64_t n_mode;    /* modes found that hold at least 1 % of the Laplace mass; 0: one, or none */
-    int64_t n_missed;  /* of these, those that no draw is near to */
+    int64_t n_missed;  /* of these, those that no draw, or too few, are near to */
     double log_mass;   /* log of the Laplace mass of these over that of the others; NaN: none */
 } em_mode_findings;
 
 /* Dimensions up to which optima are compared, and modes are told. */
 enum { EM_MODE_SEARCH_MOST_DIM = 200 };
 
-/* How many draws of all chains are followed to their optima: at least `least`, and up to `most`
- * while the ascents of each chain have not taken its part of so many gradients. */
-typedef struct em_ascent_plan {
-    int64_t least, most;
-    double gradients;
-} em_ascent_plan;
+/* How much is searched, and what counts as missed. */
+typedef struct em_search_plan {
+    int64_t least, most; /* draws of all chains that are followed to their optima */
+    double gradients;    /* of all chains, after which there are no more than the least */
+    double share;        /* A mode is missed where its share of the draws is below this share of its
+                            share of the Laplace mass; 0: where it has none */
+} em_search_plan;
 
 /* Where optima are not compared, one draw of each chain is followed. `grid` outlives it. Local.
  * Errors: EM_EMEMORY. */
-em_status em_mode_search_create(em_grid *grid, int64_t dim, const em_ascent_plan *plan,
+em_status em_mode_search_create(em_grid *grid, int64_t dim, const em_search_plan *plan,
                                 em_mode_search **out);
 void em_mode_search_destroy(em_mode_search **search);
 

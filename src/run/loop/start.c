@@ -19,7 +19,8 @@ enum { MOST_START_TRIES = 100 };
 
 /* Ascents of the mode search: chains start where some end. A tempered run only looks for modes that
  * its ladders miss, and has many evaluations for each of these. */
-static const em_ascent_plan plain_search = {12, 12, 0}, tempered_search = {512, 4096, 20000};
+static const em_search_plan plain_search = {12, 12, 0, 0},
+                            tempered_search = {512, 4096, 20000, 0.05};
 
 /* A minibatch of more observations than there are is all of them. */
 static void warn_of_minibatch(const em_engine *engine, const em_kernel_options *kernel)
