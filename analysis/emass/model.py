@@ -217,7 +217,7 @@ class Model:
         warmup: int | str | None = None,
         seed: int | None = None,
         ranks: int | None = None,
-        temper: bool | Mapping[str, Any] = False,
+        temper: bool | str | Mapping[str, Any] = False,
         sampler: str | Mapping[str, Any] | None = None,
         output: Path_ | None = None,
         overwrite: bool = False,
@@ -230,7 +230,7 @@ class Model:
         chains, draws of each, warmup, seed: as in a config; "auto" or None: as emass has it.
         ranks: processes that share the chains, which emass starts; None: this process, or under
         mpirun all of its processes, which then all call this. The draws are the same. temper: True
-        for several modes and the evidence. sampler: "nuts", or {"name": "hmc", ...}. output: the
+        for several modes and the evidence, "auto": where warmup ends in several modes. sampler: "nuts", or {"name": "hmc", ...}. output: the
         file to keep. settings: {"stop.ess": 1000}, any other of a config. comm: a communicator of
         mpi4py, in place of all processes.
 
@@ -245,7 +245,7 @@ class Model:
             run["draws"] = draws
         config["run"] = run
         if temper is not False:
-            config["temper"] = {} if temper is True else dict(temper)
+            config["temper"] = {} if temper is True else temper if isinstance(temper, str) else dict(temper)
         if sampler is not None:
             config["sampler"] = {"name": sampler} if isinstance(sampler, str) else dict(sampler)
         for key, value in (settings or {}).items():

@@ -6,9 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Neighbouring visits that may depend on each other, at most. */
+enum { MOST_LAG = 16 };
+
 struct em_visits {
     int64_t n_chain, n_draw, n_visit;
-    int64_t *of_draw; /* [n_chain][n_draw] */
+    int64_t *of_draw; /* [n_chain][n_draw]: those of a chain by the time that they began */
+    int64_t *first;   /* [n_chain + 1] of the chain */
     double *sum;      /* [n_visit] */
 };
 
@@ -24,40 +28,85 @@ static int compare(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
+/* Numbers the visits of chain c on, by their first draws. order, group [n_draw]: work space. */
+static void number_visits(em_visits *v, int64_t c, const double *visit, numbered *order,
+                          int64_t *group)
+{
+    int64_t *of_draw = v->of_draw + c * v->n_draw, n_group = 0;
+
+    for (int64_t i = 0; i < v->n_draw; i++)
+        order[i] = (numbered){visit[i], i};
+    qsort(order, (size_t)v->n_draw, sizeof *order, compare);
+    for (int64_t i = 0; i < v->n_draw; i++) {
+        n_group += i == 0 || order[i].visit != order[i - 1].visit;
+        of_draw[order[i].draw] = n_group - 1;
+    }
+    for (int64_t g = 0; g < n_group; g++)
+        group[g] = -1;
+    v->first[c] = v->n_visit;
+    for (int64_t i = 0; i < v->n_draw; i++) {
+        int64_t *number = &group[of_draw[i]];
+        if (*number < 0)
+            *number = v->n_visit++;
+        of_draw[i] = *number;
+    }
+    v->first[c + 1] = v->n_visit;
+}
+
 em_status em_visits_create(int64_t n_chain, int64_t n_draw, const double *visit, em_visits **out)
 {
     em_visits *v = NULL;
     numbered *order = NULL;
+    int64_t *group = NULL;
     em_status status = em_allocate(1, sizeof *v, &v);
 
     *out = v;
     if (!status)
-        status = em_allocate_all(EM_ARRAY(v->of_draw, n_chain * n_draw),
-                                 EM_ARRAY(v->sum, n_chain * n_draw), EM_ARRAY(order, n_draw));
-    for (int64_t c = 0; !status && c < n_chain; c++) {
-        for (int64_t i = 0; i < n_draw; i++)
-            order[i] = (numbered){visit[c * n_draw + i], i};
-        qsort(order, (size_t)n_draw, sizeof *order, compare);
-        for (int64_t i = 0; i < n_draw; i++) {
-            v->n_visit += i == 0 || order[i].visit != order[i - 1].visit;
-            v->of_draw[c * n_draw + order[i].draw] = v->n_visit - 1;
-        }
-    }
-    em_release(&order);
-    if (status)
-        em_visits_destroy(out);
-    else {
+        status = em_allocate_all(
+            EM_ARRAY(v->of_draw, n_chain * n_draw), EM_ARRAY(v->first, n_chain + 1),
+            EM_ARRAY(v->sum, n_chain * n_draw), EM_ARRAY(order, n_draw), EM_ARRAY(group, n_draw));
+    if (!status) {
         v->n_chain = n_chain;
         v->n_draw = n_draw;
     }
+    for (int64_t c = 0; !status && c < n_chain; c++)
+        number_visits(v, c, visit + c * n_draw, order, group);
+    em_release_all(&order, &group);
+    if (status)
+        em_visits_destroy(out);
     return status;
 }
 
 void em_visits_destroy(em_visits **visits)
 {
     if (*visits)
-        em_release_all(&(*visits)->of_draw, &(*visits)->sum);
+        em_release_all(&(*visits)->of_draw, &(*visits)->first, &(*visits)->sum);
     em_release(visits);
+}
+
+/* Sum over all chains of the products of the sums of two visits that are `lag` apart. */
+static double product_at(const em_visits *v, int64_t lag)
+{
+    double sum = 0;
+
+    for (int64_t c = 0; c < v->n_chain; c++)
+        for (int64_t k = v->first[c]; k + lag < v->first[c + 1]; k++)
+            sum += v->sum[k] * v->sum[k + lag];
+    return sum;
+}
+
+/* The variance of the sum of all visits: of independent ones, or more where neighbours are alike,
+ * with Bartlett's weights. */
+static double variance_of_sum(const em_visits *v)
+{
+    const double each = (double)v->n_visit / (double)v->n_chain;
+    const double width = fmin(MOST_LAG, ceil(2 * sqrt(each)));
+    const double independent = product_at(v, 0);
+    double dependent = independent;
+
+    for (int64_t lag = 1; (double)lag < width; lag++)
+        dependent += 2 * (1 - (double)lag / width) * product_at(v, lag);
+    return fmax(independent, dependent);
 }
 
 double em_visits_ess(em_visits *v, const double *x, int64_t left_out)
@@ -74,9 +123,8 @@ double em_visits_ess(em_visits *v, const double *x, int64_t left_out)
             v->sum[v->of_draw[i]] += x[i] - mean;
             square += (x[i] - mean) * (x[i] - mean);
         }
-    for (int64_t k = 0; k < v->n_visit; k++)
-        between += v->sum[k] * v->sum[k];
-    between *= used / (used - 1);
-    return used > 1 && between > 0 && isfinite(square) ? n * n / (n - 1) * (square / between)
-                                                       : INFINITY;
+    between = variance_of_sum(v) * used / (used - 1);
+    return v->n_visit > v->n_chain && between > 0 && isfinite(square)
+               ? n * n / (n - 1) * (square / between)
+               : INFINITY;
 }

@@ -95,4 +95,7 @@ void em_tempering_describe(const em_tempering_findings *found, int64_t n_ladder,
               found->draws.barrier[EM_LEG_A]);
     if (has_leg(found, EM_LEG_B))
         em_append(bytes, text, " and %.1f", found->draws.barrier[EM_LEG_B]);
+    if (found->why)
+        em_append(bytes, text, "; tempered from iteration %lld on: %s", (long long)found->first,
+                  found->why);
 }

@@ -116,6 +116,11 @@ em_status em_round_make_room(em_tempering *t); /* for what they collect of the t
  * gradients. Local. */
 const em_estimator_ops *em_tempering_estimator(const em_tempering *t);
 
+/* The reference of leg B becomes the normal law of draws, made wider; it stays where their
+ * covariance is none. Local. Errors: EM_EMEMORY. */
+em_status em_reference_learn(em_tempering *t, em_structure structure, const double *mean,
+                             const double *covariance);
+
 /* A rung goes on from a step size, with a new dual averaging. Local. */
 void em_rung_start_step(em_tempering *t, int64_t k, double step_size);
 

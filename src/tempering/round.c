@@ -153,13 +153,26 @@ static double reach_of(const em_tempering *t, const double *mean, const double *
     return sqrt(most) / t->task.options->scale;
 }
 
+em_status em_reference_learn(em_tempering *t, em_structure structure, const double *mean,
+                             const double *covariance)
+{
+    em_reference *learned;
+    const em_status status =
+        em_reference_of_covariance(structure, t->dim, mean, covariance, inflation, &learned);
+
+    if (!status) {
+        em_reference_destroy(&t->reference[EM_LEG_B]);
+        t->reference[EM_LEG_B] = learned;
+    }
+    return status < 0 ? status : EM_OK;
+}
+
 /* The mass and the law of the target's draws; what they do not allow stays as it is. Local. */
 static em_status learn_target(em_tempering *t, const double *sum)
 {
     const em_structure structure = t->structure;
     const int64_t size = em_mass_size(structure, t->dim);
     double *covariance = NULL, *inverse = NULL, *mean = NULL;
-    em_reference *learned = NULL;
     em_status status = em_allocate(size, sizeof *covariance, &covariance);
 
     if (!status)
@@ -180,15 +193,9 @@ static em_status learn_target(em_tempering *t, const double *sum)
                 covariance[i * t->dim + j] *= i == j ? 1 : sum[0] / (sum[0] + 5 * (double)t->dim);
         memcpy(t->centre, mean, (size_t)t->dim * sizeof *mean);
         t->findings.reach = reach_of(t, mean, covariance);
-        status =
-            em_reference_of_covariance(structure, t->dim, mean, covariance, inflation, &learned);
+        if (t->n_leg > 1)
+            status = em_reference_learn(t, structure, mean, covariance);
     }
-    if (!status && t->n_leg > 1) {
-        em_reference_destroy(&t->reference[EM_LEG_B]);
-        t->reference[EM_LEG_B] = learned;
-        learned = NULL;
-    }
-    em_reference_destroy(&learned);
     em_release(&covariance);
     em_release(&inverse);
     em_release(&mean);

@@ -66,9 +66,11 @@ em_status em_tempering_create(const em_tempering_task *task, em_tempering **out)
     t->n_unit = t->n_ladder >= UNITS ? 1 : 2 * ((UNITS / 2 + t->n_ladder - 1) / t->n_ladder);
     t->unit_length = t->path_every = 1;
     t->ladder = em_ladder_create(t->n_leg, given == INT64_MIN ? FIRST_RUNGS : given);
-    t->warmup = em_tempering_most_warmup(task->warmup);
+    t->warmup = task->first + em_tempering_most_warmup(task->warmup);
     t->ended = t->warmup == 0 ? 0 : -1;
-    em_round_begin(t, 0);
+    t->findings.first = task->first;
+    t->findings.why = task->why;
+    em_round_begin(t, task->first);
     t->structure = em_round_structure(t);
     status = em_agree(set_up(t));
     return status ? status : em_copies_create(t);
@@ -100,41 +102,68 @@ int64_t em_tempering_evaluations(const em_tempering *t)
 
 /* ---------------------------------------------------------------- the start */
 
-/* A uniform position with a finite density and gradient, for one copy. */
-static em_status start_copy(em_tempering *t, int64_t c)
+/* Evaluates the posterior where a copy stands. *usable: density and gradient are finite. */
+static em_status evaluate_copy(em_tempering *t, int64_t c, bool *usable)
 {
     em_block *block = t->block;
-    double *theta = block->theta + c * t->stride, *gradient = t->of_model + c * t->stride;
     em_query query = em_block_query(block);
-    em_status status = EM_OK;
 
     if (t->task.sampler->without_gradient)
         query.wanted = EM_WANT_LOG_DENSITY;
     query.n_chain = 1;
     query.chain = block->chain + c;
-    query.theta = theta;
-    query.gradient = gradient;
+    query.theta = block->theta + c * t->stride;
+    query.gradient = t->of_model + c * t->stride;
     query.log_density = &t->copy[c].log_p;
-    for (uint64_t attempt = 0; status >= 0 && attempt < MOST_TRIES; attempt++) {
-        const em_stream stream = {t->task.seed, (uint64_t)block->chain[c], attempt, EM_RNG_INIT};
-        const em_draw draw = {t->task.seed, block->chain[c], (int64_t)attempt, EM_DRAW_START};
+    const em_status status = em_posterior_evaluate(t->posterior, &query);
+    *usable = status >= 0 && isfinite(t->copy[c].log_p) && em_all_finite(t->dim, query.gradient);
+    return status;
+}
+
+/* A uniform position with a finite density and gradient, for one copy. */
+static em_status start_copy(em_tempering *t, int64_t c)
+{
+    const int64_t number = t->block->chain[c];
+    double *theta = t->block->theta + c * t->stride;
+    bool usable = false;
+    em_status status = EM_OK;
+
+    for (uint64_t attempt = 0; status >= 0 && !usable && attempt < MOST_TRIES; attempt++) {
+        const em_stream stream = {t->task.seed, (uint64_t)number, attempt, EM_RNG_INIT};
+        const em_draw draw = {t->task.seed, number, (int64_t)attempt, EM_DRAW_START};
         em_uniforms(&stream, 0, t->dim, theta);
         for (int64_t i = 0; i < t->dim; i++)
             theta[i] = t->task.init_radius * (2 * theta[i] - 1);
         if (t->task.model->ops->start)
             status = t->task.model->ops->start(t->task.model, &draw, theta);
         if (status >= 0)
-            status = em_posterior_evaluate(t->posterior, &query);
-        if (status >= 0 && isfinite(t->copy[c].log_p) && em_all_finite(t->dim, gradient))
-            return em_copy_look_and_compose(t, c);
+            status = evaluate_copy(t, c, &usable);
     }
-    return status < 0 ? status
-                      : em_fail(EM_EMODEL,
-                                "chain %lld: no finite log density in %d tries within "
-                                "run.init_radius %g of the origin (see emass check)%s%s",
-                                (long long)(block->chain[c] / t->ladder.n_rung), MOST_TRIES,
-                                t->task.init_radius, *em_model_why(t->task.model) ? ": " : "",
-                                em_model_why(t->task.model));
+    if (usable)
+        return em_copy_look_and_compose(t, c);
+    return status < 0
+               ? status
+               : em_fail(EM_EMODEL,
+                         "chain %lld: no finite log density in %d tries within "
+                         "run.init_radius %g of the origin (see emass check)%s%s",
+                         (long long)(number / t->ladder.n_rung), MOST_TRIES, t->task.init_radius,
+                         *em_model_why(t->task.model) ? ": " : "", em_model_why(t->task.model));
+}
+
+/* One copy where a chain is: the copy at the target of ladder l has that of chain l, the others of
+ * the ladder those that follow. */
+static em_status place_copy(em_tempering *t, const double *chains, int64_t c)
+{
+    const int64_t n = t->n_ladder, number = t->block->chain[c];
+    const int64_t from = number / t->ladder.n_rung + t->copy[c].rung - t->ladder.target;
+    bool usable;
+
+    memcpy(t->block->theta + c * t->stride, chains + ((from % n + n) % n) * t->stride,
+           (size_t)t->stride * sizeof *chains);
+    const em_status status = evaluate_copy(t, c, &usable);
+    if (status < 0)
+        return status;
+    return usable ? em_copy_look_and_compose(t, c) : start_copy(t, c);
 }
 
 /* What the densities of the model leave out. Collective over the ranks of a group. */
@@ -148,20 +177,59 @@ static em_status find_constants(em_tempering *t)
                : EM_OK;
 }
 
-em_status em_tempering_start(em_tempering *t, em_block *block)
+/* What the density leaves out, and the draws at the targets, where all copies have begun. */
+static em_status set_off(em_tempering *t, em_status status, em_block *block)
 {
-    em_status status = EM_OK;
-
-    for (int64_t c = 0; !status && c < t->n_copy; c++)
-        status = start_copy(t, c);
     if (!status)
         status = find_constants(t);
     status = em_agree(status);
     if (status)
         return status;
     em_broadcast(t->log_constant, sizeof t->log_constant); /* found by all, rounded by each */
-    em_ladders_deliver(t, -1, block);
+    em_ladders_deliver(t, t->task.first - 1, block);
     return EM_OK;
+}
+
+em_status em_tempering_start(em_tempering *t, em_block *block)
+{
+    em_status status = EM_OK;
+
+    for (int64_t c = 0; !status && c < t->n_copy; c++)
+        status = start_copy(t, c);
+    return set_off(t, status, block);
+}
+
+/* The first reference of leg B, mass and step sizes of the rungs. Local. */
+static em_status take_over(em_tempering *t, const em_tempering_beginning *from)
+{
+    em_status status = EM_OK;
+
+    if (from->mean) {
+        memcpy(t->centre, from->mean, (size_t)t->dim * sizeof *t->centre);
+        if (t->n_leg > 1)
+            status = em_reference_learn(t, EM_MASS_DIAG, from->mean, from->variance);
+    }
+    if (status >= 0 && from->inverse_mass) {
+        status = em_allocate(em_mass_size(t->structure, t->dim), sizeof *t->learned, &t->learned);
+        for (int64_t i = 0; !status && i < t->dim; i++)
+            t->learned[t->structure == EM_MASS_DENSE ? i * t->dim + i : i] = from->inverse_mass[i];
+    }
+    if (status >= 0)
+        status = em_rungs_set_masses(t);
+    for (int64_t k = 0; k < t->ladder.n_rung; k++)
+        if (isnan(t->task.sampler_options->step_size))
+            em_rung_start_step(t, k, from->step_size);
+    return status;
+}
+
+em_status em_tempering_start_from(em_tempering *t, const em_tempering_beginning *from,
+                                  em_block *block)
+{
+    em_status status = em_agree(take_over(t, from));
+
+    for (int64_t c = 0; !status && c < t->n_copy; c++)
+        status = place_copy(t, from->theta, c);
+    return set_off(t, status, block);
 }
 
 /* ---------------------------------------------------------------- the end */

@@ -21,9 +21,15 @@ typedef enum em_reference_kind {
     EM_REFERENCE_NORMAL
 } em_reference_kind;
 
+typedef enum em_temper_when {
+    EM_TEMPER_ALWAYS,
+    EM_TEMPER_AUTO /* where the warmup of chains that are not tempered ends in several modes */
+} em_temper_when;
+
 /* Section `temper` of a config. */
 typedef struct em_temper_options {
     bool on; /* the section is there */
+    int when;
     int reference;
     double scale;  /* of the normal reference, in each unconstrained dimension */
     int64_t rungs; /* a leg; INT64_MIN: by the barrier */
@@ -44,6 +50,8 @@ typedef struct em_tempering_task {
     uint64_t seed;
     int64_t warmup; /* INT64_MIN: until the ladders are learned */
     double init_radius;
+    int64_t first;   /* iterations that chains have made before */
+    const char *why; /* and why they are tempered from there on; NULL: they were from the start */
 } em_tempering_task;
 
 /* Whether the kernel and the model may be tempered. Local. Errors: EM_ECONFIG. */
@@ -64,6 +72,20 @@ void em_tempering_destroy(em_tempering **tempering); /* NULL-safe. Collective. *
 /* Draws where all copies begin, and fills `block`, of this rank's ladders. Collective. Errors,
  * agreed: EM_EMODEL. */
 em_status em_tempering_start(em_tempering *tempering, em_block *block);
+
+/* What chains that were not tempered have learned, the same on all ranks. */
+typedef struct em_tempering_beginning {
+    const double *theta;        /* [n_ladder][stride] where they are */
+    const double *mean;         /* [dim] of their draws, and the variance; NULL: not known */
+    const double *variance;     /* [dim] */
+    const double *inverse_mass; /* [dim], the diagonal; NULL: not known */
+    double step_size;
+} em_tempering_beginning;
+
+/* The same as em_tempering_start, but that the copies begin where the chains are, each ladder with
+ * all of them, its own at the target. Collective. Errors, agreed: EM_EMODEL, EM_EMEMORY. */
+em_status em_tempering_start_from(em_tempering *tempering, const em_tempering_beginning *from,
+                                  em_block *block);
 
 /*
  * Scan `iteration`: moves the copies of this rank, swaps, and fills `block` with what is at the
@@ -108,7 +130,9 @@ typedef struct em_tempering_findings {
     double *path; /* the index process [n_path_ladder][n_rung][n_time]: the rung of each copy of
                      the first ladders after every path_every-th scan of the draws */
     int64_t n_path_ladder, n_time, path_every;
-    bool is_prior; /* the reference of leg A */
+    bool is_prior;   /* the reference of leg A */
+    int64_t first;   /* iterations before the ladders began */
+    const char *why; /* they did; NULL: from the start */
 } em_tempering_findings;
 
 /* Freed by em_release(&out->of_ladder) and em_release(&out->path). Collective. Errors, agreed:

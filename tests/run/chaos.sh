@@ -6,6 +6,7 @@
 # EMASS_CHAOS_KILLS at least until they were disturbed that often.
 # shellcheck source=tests/run/lib.sh disable=SC2317
 . "$(dirname "$0")/lib.sh"
+project=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$scratch" || exit 1
 export SOURCE_DATE_EPOCH=0
 RANDOM=${EMASS_CHAOS_SEED:-1}
@@ -38,6 +39,26 @@ temper: {}
 run: {chains: 3, warmup: 120, draws: 900}
 output: {flush_every: 20, checkpoint_every: 0.2, save_warmup: true}
 YAML
+cat >modes.c <<'C'
+#include <emass/plugin.h>
+#include <math.h>
+static em_status density(const void *given, const double *theta, double *log_p, double *gradient)
+{
+    (void)given;
+    *log_p += 8 * fabs(theta[0]) - theta[0] * theta[0] / 2 + log1p(exp(-16 * fabs(theta[0])));
+    gradient[0] += 8 * tanh(8 * theta[0]) - theta[0];
+    return EM_OK;
+}
+static const em_variable x = {.name = "x"};
+EMASS_PLUGIN({.name = "modes", .n_parameter = 1, .parameter = &x, .log_density_gradient = density});
+C
+cc -O2 -std=c17 -shared -fPIC -I"$project/include" modes.c -o modes.so -lm || exit 1
+cat >autotempered.yaml <<'YAML'
+model: {name: modes, library: ./modes.so}
+temper: auto
+run: {chains: 4, warmup: 500, draws: 4000}
+output: {flush_every: 20, checkpoint_every: 0.2, save_warmup: true}
+YAML
 settings=( # [CONFIG] SETTING...
     'mass.estimator=fisher mass.structure=dense'
     'sampler.leapfrog_steps=5 mass.estimator=momentum mass.s_count_rule=interval'
@@ -54,6 +75,7 @@ settings=( # [CONFIG] SETTING...
     'blocks.yaml'
     'topics.yaml'
     'tempered.yaml'
+    'autotempered.yaml'
     'tempered.yaml run.chains=1 temper.legs=1 sampler.name=nuts'
 )
 mapfile -t settings < <(printf '%s\n' "${settings[@]}" | sed -z 's/\n  */ /g' | grep -F -- "${EMASS_CHAOS_ONLY:-}")

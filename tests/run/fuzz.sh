@@ -16,6 +16,7 @@ write_seeds() {
         { cat "$job" && printf '\0run.draws=1e3\0mass={estimator: momentum}\0stop.max_time=01:00:00'; } \
             >"$scratch/seeds/set-$(basename "$job")"
     done
+    printf 'model: {name: eight_schools}\ntemper: auto\n\0temper={scale: 3}\0temper=\0temper.when=auto' >"$scratch/seeds/temper"
     for table in 'a,b,y\n1,2,0\n3,4,1\n' '1 2 0\n3 4 1\n"5" -6e0 1\n' '0 1:1 2:.5\n1 2:1\n' \
         '1;2;0\n3;4;1\n' '1\t2\t0\n3\t4\t1\n'; do
         number=$((number + 1))

@@ -122,7 +122,8 @@ static em_status law(void *of, int64_t chain, uint64_t draw, double *theta)
     return EM_OK;
 }
 
-static void open_bench(density *log_density, const void *of, int dim, uint64_t seed, bench *b)
+static void open_bench_with(const em_search_plan *plan, density *log_density, const void *of,
+                            int dim, uint64_t seed, bench *b)
 {
     *b =
         (bench){.target = {.base = {.ops = &ops, .dim = dim}, .log_density = log_density, .of = of},
@@ -130,10 +131,15 @@ static void open_bench(density *log_density, const void *of, int dim, uint64_t s
                 .radius = 2};
     ck_assert_int_eq(em_posterior_create(&b->target.base, grid, N_CHAIN, &b->posterior), EM_OK);
     ck_assert_int_eq(em_block_create(0, N_CHAIN, dim, 0, &b->block), EM_OK);
-    ck_assert_int_eq(em_mode_search_create(grid, dim, 12, &b->search), EM_OK);
+    ck_assert_int_eq(em_mode_search_create(grid, dim, plan, &b->search), EM_OK);
     for (int64_t c = 0; c < N_CHAIN; c++)
         law(b, c, 0, b->block->theta + c * b->block->stride);
     ck_assert_int_eq(em_block_evaluate(b->posterior, b->block), EM_OK);
+}
+
+static void open_bench(density *log_density, const void *of, int dim, uint64_t seed, bench *b)
+{
+    open_bench_with(&(em_search_plan){12, 12, 0, 0}, log_density, of, dim, seed, b);
 }
 
 static void close_bench(bench *b)
@@ -298,6 +304,54 @@ START_TEST(modes_that_no_draw_is_near_to_are_told)
 }
 END_TEST
 
+/* A mode has a fortieth of the draws and a quarter of the mass: it is missed where a fifth of its
+ * share is the least, and not where a hundredth is. What is judged is not observed by that. */
+START_TEST(modes_that_hardly_any_draw_is_near_to_are_told)
+{
+    const pair_of_modes p = {4, -1};
+
+    for (int strict = 0; strict < 2; strict++) {
+        bench b;
+        open_bench_with(&(em_search_plan){12, 12, 0, strict ? 0.2 : 0.01}, two_normals, &p, p.dim,
+                        3, &b);
+        start(&b);
+        for (int64_t i = 0; i < 40; i++) {
+            for (int64_t c = 0; c < N_CHAIN; c++)
+                b.block->theta[c * b.block->stride] = i == 7 ? 5 : -5;
+            em_mode_search_observe(b.search, b.block, i);
+        }
+        em_mode_findings found = conclude(&b);
+        ck_assert_int_eq(found.n_missed, strict);
+        ck_assert(strict ? fabs(found.log_mass + 1) < 0.05 : isnan(found.log_mass));
+        ck_assert_int_eq(em_mode_search_judge(b.search, N_CHAIN, b.block->theta, &found), EM_OK);
+        ck_assert_int_eq(found.n_missed, 1);
+        ck_assert_int_eq(conclude(&b).n_missed, strict);
+        close_bench(&b);
+    }
+}
+END_TEST
+
+/* Ascents beyond the least end where their gradients are used up, and a chain has one at least. */
+START_TEST(gradients_bound_the_further_ascents)
+{
+    const pair_of_modes p = {4, -1};
+    double taken[3];
+
+    for (int k = 0; k < 3; k++) {
+        const em_search_plan plan[] = {{12, 12, 0, 0}, {12, 1200, 0, 0}, {12, 1200, 1000, 0}};
+        bench b;
+        open_bench_with(&plan[k], two_normals, &p, p.dim, 3, &b);
+        start(&b);
+        taken[k] = 0;
+        for (int c = 0; c < N_CHAIN; c++)
+            taken[k] += b.gradients[c];
+        close_bench(&b);
+    }
+    ck_assert(taken[0] == taken[1]);
+    ck_assert(taken[2] > 1000 && taken[2] < 5000);
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
     Suite *suite = suite_create("mode_search");
@@ -308,6 +362,8 @@ int main(int argc, char **argv)
     tcase_add_loop_test(basins, chains_keep_their_basins, 0, 15);
     tcase_add_loop_test(basins, modes_without_mass_are_refused_and_counted, 0, 2);
     tcase_add_test(basins, modes_that_no_draw_is_near_to_are_told);
+    tcase_add_test(basins, modes_that_hardly_any_draw_is_near_to_are_told);
+    tcase_add_test(basins, gradients_bound_the_further_ascents);
     suite_add_tcase(suite, ascents);
     suite_add_tcase(suite, basins);
     return run_suite_on_grid(suite, argc, argv, N_CHAIN, &grid);

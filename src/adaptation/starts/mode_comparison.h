@@ -21,9 +21,12 @@ typedef struct em_optimum_mode {
 struct em_mode_search {
     em_grid *grid;
     int64_t dim, stride, n_local;
-    int64_t n_each;  /* ascents of a chain: its own, and further ones */
-    double *redrawn; /* [n_local] */
-    double *scale;   /* [n_local][stride] the diagonal of the inverse curvature above a start */
+    int64_t n_each;   /* ascents of a chain at most: its own, and further ones */
+    int64_t n_sure;   /* at least */
+    double gradients; /* after which there are no more than those */
+    double *redrawn;  /* [n_local] */
+    double *scale;    /* [n_local][stride] the diagonal of the inverse curvature above a start */
+    double share;     /* em_search_plan */
     int64_t n_mode;
     em_optimum_mode mode[EM_MOST_MODES];
     double *modes;  /* [n_mode][2 + dim + dim^2] all of the modes */

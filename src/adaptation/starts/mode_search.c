@@ -16,7 +16,8 @@ enum { FIRST_REDRAW = 1 << 20, FIRST_EXTRA = 1 << 24 };
 
 /* ---------------------------------------------------------------- set up */
 
-em_status em_mode_search_create(em_grid *grid, int64_t dim, int64_t ascents, em_mode_search **out)
+em_status em_mode_search_create(em_grid *grid, int64_t dim, const em_search_plan *plan,
+                                em_mode_search **out)
 {
     const int64_t n_chain = em_grid_n_chain(grid);
     em_mode_search *search = NULL;
@@ -29,7 +30,10 @@ em_status em_mode_search_create(em_grid *grid, int64_t dim, int64_t ascents, em_
     search->dim = dim;
     search->stride = em_stride(dim);
     search->n_local = em_grid_n_local_chain(grid);
-    search->n_each = dim > EM_MODE_SEARCH_MOST_DIM ? 1 : (ascents + n_chain - 1) / n_chain;
+    search->n_each = dim > EM_MODE_SEARCH_MOST_DIM ? 1 : (plan->most + n_chain - 1) / n_chain;
+    search->n_sure = (plan->least + n_chain - 1) / n_chain;
+    search->share = plan->share;
+    search->gradients = plan->gradients / (double)n_chain;
     search->every = dim > 50 ? 10 : 1;
     status = em_allocate(search->n_local, sizeof *search->redrawn, &search->redrawn);
     if (!status)
@@ -171,6 +175,15 @@ static em_status follow(em_ascents *a, int64_t c, int64_t k)
     return EM_OK;
 }
 
+/* Whether ascent i of this rank is one more than the gradients of its chain allow. */
+static bool is_too_many(const em_ascents *a, int64_t i)
+{
+    const em_mode_search *search = a->search;
+
+    return i % search->n_each >= search->n_sure &&
+           a->gradients[i / search->n_each] >= search->gradients;
+}
+
 /* All that is pending. Collective. */
 static em_status follow_all(em_ascents *a)
 {
@@ -179,7 +192,7 @@ static em_status follow_all(em_ascents *a)
     em_status status = EM_OK;
 
     for (int64_t i = 0; !status && i < search->n_local * n_each; i++)
-        if (a->task[own + i] != EM_ASCENT_DONE)
+        if (a->task[own + i] != EM_ASCENT_DONE && !is_too_many(a, i))
             status = follow(a, i / n_each, i % n_each);
     status = em_agree(status);
     for (int64_t e = 0; e < a->n; e++)
@@ -259,29 +272,35 @@ static double log_law(const em_optimum_mode *m, int64_t dim, const double *theta
     return m->log_density - square / 2;
 }
 
+/* The mode whose law, times its mass, is the largest at theta. */
+static int64_t nearest_mode(const em_mode_search *search, const double *theta)
+{
+    int64_t nearest = 0;
+    double most = -INFINITY;
+
+    for (int64_t m = 0; m < search->n_mode; m++) {
+        const double law = log_law(&search->mode[m], search->dim, theta);
+        if (law > most) {
+            most = law;
+            nearest = m;
+        }
+    }
+    return nearest;
+}
+
 void em_mode_search_observe(em_mode_search *search, const em_block *block, int64_t iteration)
 {
     if (search->n_mode == 0 || iteration % search->every != 0)
         return;
-    for (int64_t c = 0; c < block->n_chain; c++) {
-        int64_t nearest = 0;
-        double most = -INFINITY;
-        for (int64_t m = 0; m < search->n_mode; m++) {
-            const double law =
-                log_law(&search->mode[m], search->dim, block->theta + c * block->stride);
-            if (law > most) {
-                most = law;
-                nearest = m;
-            }
-        }
-        search->visits[c * EM_MOST_MODES + nearest]++;
-    }
+    for (int64_t c = 0; c < block->n_chain; c++)
+        search
+            ->visits[c * EM_MOST_MODES + nearest_mode(search, block->theta + c * block->stride)]++;
 }
 
 em_status em_mode_search_conclude(em_mode_search *search, em_mode_findings *out)
 {
     const double largest = em_largest_log_mass(search);
-    double visits[EM_MOST_MODES], redrawn = 0, missed = 0, seen = 0;
+    double visits[EM_MOST_MODES], redrawn = 0, missed = 0, seen = 0, all_visits = 0, all_mass = 0;
     em_status status = em_grid_sum_chains(search->grid, 1, search->redrawn, &redrawn);
 
     *out = (em_mode_findings){.n_mode = search->n_mode, .log_mass = NAN};
@@ -291,13 +310,34 @@ em_status em_mode_search_conclude(em_mode_search *search, em_mode_findings *out)
         return status;
     out->n_redrawn = (int64_t)redrawn;
     for (int64_t m = 0; m < search->n_mode; m++) {
+        all_visits += visits[m];
+        all_mass += exp(search->mode[m].log_mass - largest);
+    }
+    for (int64_t m = 0; m < search->n_mode; m++) {
         const double mass = exp(search->mode[m].log_mass - largest);
-        out->n_missed += visits[m] == 0;
-        *(visits[m] == 0 ? &missed : &seen) += mass;
+        const bool is_missed = visits[m] <= search->share * mass / all_mass * all_visits;
+        out->n_missed += is_missed;
+        *(is_missed ? &missed : &seen) += mass;
     }
     if (out->n_missed > 0)
         out->log_mass = log(missed / seen);
     return EM_OK;
+}
+
+em_status em_mode_search_judge(em_mode_search *search, int64_t n, const double *theta,
+                               em_mode_findings *out)
+{
+    double *observed = search->visits;
+    em_status status = em_agree(
+        em_allocate(search->n_local * EM_MOST_MODES, sizeof *search->visits, &search->visits));
+
+    for (int64_t i = 0; !status && search->n_mode > 0 && i < n; i++)
+        search->visits[nearest_mode(search, theta + i * search->stride)]++;
+    if (!status)
+        status = em_mode_search_conclude(search, out);
+    em_release(&search->visits);
+    search->visits = observed;
+    return status;
 }
 
 /* ---------------------------------------------------------------- checkpoints */

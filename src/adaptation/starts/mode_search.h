@@ -24,16 +24,25 @@ typedef em_status em_start_law(void *context, int64_t chain, uint64_t draw, doub
 typedef struct em_mode_findings {
     int64_t n_redrawn; /* draws of starts that were replaced by another draw */
     int64_t n_mode;    /* modes found that hold at least 1 % of the Laplace mass; 0: one, or none */
-    int64_t n_missed;  /* of these, those that no draw is near to */
+    int64_t n_missed;  /* of these, those that no draw, or too few, are near to */
     double log_mass;   /* log of the Laplace mass of these over that of the others; NaN: none */
 } em_mode_findings;
 
 /* Dimensions up to which optima are compared, and modes are told. */
 enum { EM_MODE_SEARCH_MOST_DIM = 200 };
 
-/* Follows at least `ascents` draws of all chains to their optima, but one of each chain where
- * optima are not compared. `grid` outlives it. Local. Errors: EM_EMEMORY. */
-em_status em_mode_search_create(em_grid *grid, int64_t dim, int64_t ascents, em_mode_search **out);
+/* How much is searched, and what counts as missed. */
+typedef struct em_search_plan {
+    int64_t least, most; /* draws of all chains that are followed to their optima */
+    double gradients;    /* of all chains, after which there are no more than the least */
+    double share;        /* A mode is missed where its share of the draws is below this share of its
+                            share of the Laplace mass; 0: where it has none */
+} em_search_plan;
+
+/* Where optima are not compared, one draw of each chain is followed. `grid` outlives it. Local.
+ * Errors: EM_EMEMORY. */
+em_status em_mode_search_create(em_grid *grid, int64_t dim, const em_search_plan *plan,
+                                em_mode_search **out);
 void em_mode_search_destroy(em_mode_search **search);
 
 /*
@@ -53,6 +62,11 @@ void em_mode_search_observe(em_mode_search *search, const em_block *block, int64
 
 /* The findings at the end of sampling. Collective. Errors: EM_EMEMORY, agreed. */
 em_status em_mode_search_conclude(em_mode_search *search, em_mode_findings *out);
+
+/* What the findings would be, had the chains of this rank only been at theta [n][stride]. What was
+ * observed stays as it is. Collective. Errors: EM_EMEMORY, agreed. */
+em_status em_mode_search_judge(em_mode_search *search, int64_t n, const double *theta,
+                               em_mode_findings *out);
 
 /* Passes its whole state to a visitor. Collective. Errors: the visitor's; EM_EDATA, EM_EMEMORY. */
 em_status em_mode_search_visit(em_mode_search *search, const em_visitor *visitor);

@@ -27,6 +27,7 @@ static const list_topic topics[] = {
     {"run", "run", NULL, em_run_fields},
     {"stop", "stop", NULL, em_stop_fields},
     {"output", "output", NULL, em_output_fields},
+    {"temper", "temper", NULL, em_temper_fields},
     {"keys", NULL, NULL, NULL}, /* of all of them */
 };
 

@@ -177,7 +177,7 @@ static bool is_limited(const em_yaml_entry *entry)
 static em_status check_draws(const em_parse *p)
 {
     static const char *const limit[] = {"stop.max_draws", "stop.max_gradients", "stop.end_after"};
-    enum { N_LIMIT = sizeof limit / sizeof *limit };
+    enum { N_LIMIT = sizeof limit / sizeof *limit, SHORTEST_TOLD = 32 };
     const em_config *config = p->config;
     const em_yaml_entry *draws = em_yaml_find(p->yaml, "run.draws");
     const bool until_done = config->run.draws == INT64_MIN;
@@ -198,6 +198,14 @@ static em_status check_draws(const em_parse *p)
                        "%s: stop.max_gradients: found with temper, expected stop.max_draws or "
                        "stop.end_after: gradients of copies are not counted",
                        em_yaml_find(p->yaml, limit[1])->place);
+    if (config->temper.on && config->temper.when == EM_TEMPER_AUTO &&
+        config->run.warmup != INT64_MIN && config->run.warmup < SHORTEST_TOLD)
+        return em_fail(
+            EM_ECONFIG,
+            "%s: run.warmup: found %lld with temper: auto, expected auto or at least %d: "
+            "modes are told by the draws of warmup",
+            em_yaml_find(p->yaml, "run.warmup")->place, (long long)config->run.warmup,
+            SHORTEST_TOLD);
     return EM_OK;
 }
 

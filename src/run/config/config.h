@@ -115,6 +115,9 @@ int em_config_sections(const em_config *config, em_section section[EM_MOST_SECTI
 /* Whether a sampler of the config takes minibatches. Local. */
 bool em_config_takes_minibatches(const em_config *config);
 
+/* Whether chains begin without ladders, and may be given some: temper: auto. Local. */
+bool em_config_tempers_later(const em_config *config);
+
 /* Ranks that advance the same chains together: shards, or ranks_per_chain. Local. */
 int64_t em_config_group_size(const em_config *config);
 

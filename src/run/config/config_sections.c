@@ -59,6 +59,26 @@ bool em_config_has_section(const em_yaml *yaml, const char *name)
     return false;
 }
 
+/* `temper: auto` in place of a mapping is temper.when. */
+static em_status expand_temper(em_yaml *yaml)
+{
+    const em_yaml_entry *entry = em_yaml_find(yaml, "temper");
+    char *place = NULL, *text = NULL;
+    em_status status = EM_OK;
+
+    if (!entry || entry->value.kind != EM_VALUE_SCALAR || em_yaml_find(yaml, "temper.when"))
+        return EM_OK;
+    status = em_copy_text(entry->place, &place);
+    if (!status)
+        status = em_copy_text(entry->value.text.value[0], &text);
+    if (!status)
+        status = em_yaml_put(yaml, place, "temper", "{}");
+    if (!status)
+        status = em_yaml_put(yaml, place, "temper.when", text);
+    em_release_all(&place, &text);
+    return status;
+}
+
 /* The sections of a config, which has one sampler or a list of them. */
 em_status em_config_lay_sections(em_parse *p)
 {
@@ -84,6 +104,9 @@ em_status em_config_lay_sections(em_parse *p)
         p, (em_config_section){.name = "stop", .fields = em_stop_fields, .options = &config->stop});
     add_section(p, (em_config_section){
                        .name = "output", .fields = em_output_fields, .options = &config->output});
+    const em_status status = expand_temper(p->yaml);
+    if (status)
+        return status;
     config->temper.on = em_config_has_section(p->yaml, "temper");
     if (config->temper.on)
         add_section(p, (em_config_section){.name = "temper",
@@ -142,6 +165,11 @@ bool em_config_takes_minibatches(const em_config *config)
         if (em_takes_minibatches(config->kernel[i].ops, config->kernel[i].options))
             return true;
     return false;
+}
+
+bool em_config_tempers_later(const em_config *config)
+{
+    return config->temper.on && config->temper.when == EM_TEMPER_AUTO;
 }
 
 int64_t em_config_group_size(const em_config *config)

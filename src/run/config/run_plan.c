@@ -84,7 +84,7 @@ em_status em_plan_create(const em_config *config, em_width width, em_plan *plan)
     const int64_t room = most_room_of(config);
     const int64_t first_room =
         stop->until_done ? em_least(room, stop->consecutive * stop->check_every) : room;
-    int64_t warmup = 0;
+    int64_t warmup = 0, ladders = 0;
 
     if (run->superchains > 0 && run->chains % run->superchains != 0)
         return em_fail(EM_ECONFIG,
@@ -94,8 +94,10 @@ em_status em_plan_create(const em_config *config, em_width width, em_plan *plan)
         warmup = em_most(warmup, em_adapt_most_warmup(config->kernel[i].mass, config->kernel[i].ops,
                                                       config->kernel[i].options,
                                                       em_plan_sampler_warmup(config, i)));
-    if (config->temper.on)
+    if (config->temper.on && config->temper.when == EM_TEMPER_ALWAYS)
         warmup = em_tempering_most_warmup(run->warmup);
+    else if (config->temper.on)
+        ladders = em_tempering_most_warmup(run->warmup);
     *plan = (em_plan){
         .warmup = warmup,
         .total = warmup + run->draws * run->thin,
@@ -106,7 +108,7 @@ em_status em_plan_create(const em_config *config, em_width width, em_plan *plan)
         .first_room = first_room,
         .most_room = room,
         .until_done = stop->until_done,
-        .n_warmup_draw = config->output.save_warmup ? warmup / run->thin : 0,
+        .n_warmup_draw = config->output.save_warmup ? (warmup + ladders) / run->thin : 0,
         .flush_every = config->output.flush_every,
         .buffer = plan_buffer(run->chains, config->output.flush_every, width.all),
         .chunk = em_most(config->output.flush_every, LONG_CHUNK),
@@ -116,7 +118,7 @@ em_status em_plan_create(const em_config *config, em_width width, em_plan *plan)
         .watch = plan_watch(run->chains, room, width),
     };
     plan->watch.visits = config->temper.on;
-    return check_size(config, warmup, room, width.all);
+    return check_size(config, warmup + ladders, room, width.all);
 }
 
 void em_plan_end_warmup(em_plan *plan, int64_t done)

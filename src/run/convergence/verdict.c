@@ -67,8 +67,8 @@ static void append_findings(const em_evidence *e, size_t bytes, char *text)
     if (e->tempering)
         em_append(bytes, text, "%s", e->tempering);
     if (!isnan(e->mode_search_log_mass))
-        em_append(bytes, text, "a mode of %.2g times the mass that no draw is near to, ",
-                  exp(e->mode_search_log_mass));
+        em_append(bytes, text, "a mode of %.2g times the mass that %s draw is near to, ",
+                  exp(e->mode_search_log_mass), e->is_tempered ? "hardly any" : "no");
 }
 
 void em_verdict_word(const em_evidence *e, size_t bytes, char *text)

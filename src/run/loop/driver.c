@@ -5,6 +5,7 @@
 #include "math/linalg.h"
 #include "model/model.h"
 #include "par/world.h"
+#include "run/loop/auto_tempering.h"
 #include "run/loop/engine.h"
 #include "run/loop/rank_consistency.h"
 #include "run/loop/run_kernel.h"
@@ -44,6 +45,7 @@ static em_status step(em_engine *engine, int64_t iteration)
 
     if (status < 0)
         return status;
+    em_auto_tempering_take(engine, iteration);
     if (iteration >= engine->plan.warmup) {
         count_gradients(engine);
         em_chain_statistics_take(engine->statistics, engine->block, is_draw(engine, iteration));
@@ -148,6 +150,8 @@ static em_status update_adaptation(em_engine *engine, int64_t from, bool *ended)
 {
     em_status status = em_kernels_update(engine, from, ended);
 
+    if (!status && *ended)
+        status = em_auto_tempering_decide(engine, ended);
     if (*ended)
         em_plan_end_warmup(&engine->plan, engine->done);
     return status;
@@ -261,7 +265,7 @@ static em_status set_up(em_engine *engine)
 {
     const em_config *config = engine->config;
     em_status status =
-        config->temper.on
+        config->temper.on && !em_config_tempers_later(config)
             ? em_grid_create_any(config->run.chains, em_config_group_size(config), &engine->grid)
             : em_grid_create(config->run.chains, em_config_group_size(config), &engine->grid);
 
@@ -311,11 +315,11 @@ em_status em_engine_advance(em_engine *engine, int64_t iterations)
 {
     em_report *report = &engine->report;
     em_locale locale = em_locale_enter();
-    const int64_t left = engine->plan.total - engine->done;
+    const int64_t most = INT64_MAX - engine->done; /* the end of warmup may change the total */
     em_status status = engine->failure;
 
     if (!status && !report->finished) {
-        status = sample(engine, engine->done + least(iterations, left));
+        status = sample(engine, engine->done + least(iterations, most));
         if (!status && (engine->done == engine->plan.total || engine->ended))
             status = finish(engine);
     }

@@ -8,6 +8,7 @@
 #include "run/convergence/chain_statistics.h"
 #include "run/convergence/convergence_monitor.h"
 #include "run/loop/driver.h"
+#include "run/loop/warmup_modes.h"
 #include "run/output/output.h"
 #include "run/output/recorder.h"
 #include "run/transaction/transaction.h"
@@ -58,6 +59,9 @@ struct em_engine {
     const em_block *kernel_block[EM_MOST_KERNELS];
     const em_adapt *adapts[EM_MOST_KERNELS];
     em_tempering *tempering; /* of a tempered run, which has no kernels of its own; else NULL */
+    em_warmup_draws *warmup_draws;  /* by which temper: auto decides; else NULL */
+    int64_t first_tempered;         /* iteration from which it has tempered the chains */
+    char why_tempered[96];          /* and why; "": it has not */
     em_tempering_findings tempered; /* at its end */
     em_block *block;                /* the state of the chains, in all parameters */
     em_monitor *monitor;
@@ -91,6 +95,13 @@ em_status em_engine_load(em_engine *engine);
 /* Target, chains, samplers, adaptation and monitor, without positions yet. Collective. */
 em_status em_engine_create_chains(em_engine *engine);
 void em_engine_destroy_chains(em_engine *engine); /* Collective. */
+
+/* The mode search, where the run has one. Local. Errors: EM_EMEMORY. */
+em_status em_engine_create_search(em_engine *engine);
+
+/* The mode search of ladders that take the place of chains, and where their copies begin.
+ * Collective. Errors, agreed: EM_EMODEL, EM_EMEMORY. */
+em_status em_engine_start_ladders(em_engine *engine, const em_tempering_beginning *beginning);
 
 /* Sets the first positions of the chains: a draw from the law of starts with a finite density and
  * gradient, a point on the ascent from it (adaptation/starts/mode_search.h), or a position of an

@@ -5,6 +5,7 @@
 #include "emass/model/latent.h"
 #include "model/external/failures.h"
 #include "par/world.h"
+#include "run/loop/auto_tempering.h"
 #include "run/loop/engine.h"
 #include "run/loop/rank_consistency.h"
 #include "run/loop/run_kernel.h"
@@ -60,6 +61,8 @@ static em_status visit_engine(void *state, const em_visitor *visitor)
     em_engine *engine = state;
     em_status status = visit_position(engine, visitor);
 
+    if (!status)
+        status = em_auto_tempering_visit(engine, visitor);
     if (!status && engine->plan.until_done)
         status = visit_thinning(engine, visitor);
     if (!status)

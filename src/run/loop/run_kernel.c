@@ -50,8 +50,7 @@ static em_status create_kernel(em_engine *engine, int i)
     return status ? status : options->ops->create(options->options, n_chain, dim, &kernel->sampler);
 }
 
-/* Ladders in place of kernels. The engine's block is what is at their targets. Collective. */
-static em_status create_tempering(em_engine *engine)
+em_status em_ladders_create(em_engine *engine)
 {
     const em_config *config = engine->config;
     const em_tempering_task task = {.options = &config->temper,
@@ -61,7 +60,9 @@ static em_status create_tempering(em_engine *engine)
                                     .grid = engine->grid,
                                     .seed = (uint64_t)config->run.seed,
                                     .warmup = config->run.warmup,
-                                    .init_radius = config->run.init_radius};
+                                    .init_radius = config->run.init_radius,
+                                    .first = engine->first_tempered,
+                                    .why = engine->why_tempered[0] ? engine->why_tempered : NULL};
     em_status status = em_agree(em_block_create(em_grid_first_chain(engine->grid),
                                                 em_grid_n_local_chain(engine->grid),
                                                 engine->model->dim, 0, &engine->block));
@@ -73,8 +74,8 @@ static em_status create_tempering(em_engine *engine)
 em_status em_kernels_create(em_engine *engine)
 {
     const em_config *config = engine->config;
-    if (config->temper.on)
-        return create_tempering(engine);
+    if (config->temper.on && !em_config_tempers_later(config))
+        return em_ladders_create(engine);
     const em_kernel_options *only = config->kernel[0].block ? NULL : &config->kernel[0];
     const int64_t dim = engine->model->dim;
     em_status status =

@@ -8,6 +8,10 @@
 /* Makes the samplers of the config and their blocks, adaptation apart. Local. Errors: EM_EMEMORY,
  * EM_ECONFIG. */
 em_status em_kernels_create(em_engine *engine);
+
+/* Ladders in place of samplers, and the block of what is at their targets. Collective. Errors,
+ * agreed: EM_EMEMORY, EM_ECONFIG. */
+em_status em_ladders_create(em_engine *engine);
 void em_kernels_destroy(em_engine *engine); /* Collective. */
 
 /* Whether a sampler evaluates the exact density of all data. Local. */

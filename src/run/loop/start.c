@@ -15,9 +15,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Ascents of the mode search, at least: chains start where some end; a tempered run only looks for
- * modes that its ladders miss, and has many evaluations for each of these. */
-enum { MOST_START_TRIES = 100, ASCENTS = 12, TEMPERED_ASCENTS = 512 };
+enum { MOST_START_TRIES = 100 };
+
+/* Ascents of the mode search: chains start where some end. A tempered run only looks for modes that
+ * its ladders miss, and has many evaluations for each of these. */
+static const em_search_plan plain_search = {12, 12, 0, 0},
+                            tempered_search = {512, 4096, 20000, 0.05};
 
 /* A minibatch of more observations than there are is all of them. */
 static void warn_of_minibatch(const em_engine *engine, const em_kernel_options *kernel)
@@ -174,6 +177,24 @@ static em_status point(void *of, int64_t number, uint64_t attempt, double *theta
     return em_model_start(engine->model, &draw, theta);
 }
 
+/* The same for the further ascents of a tempered run, which look for modes in basins that are small
+ * or far away: the radius is up to 10 times as large, its logarithm uniform. */
+static em_status wide_point(void *of, int64_t number, uint64_t attempt, double *theta)
+{
+    const em_engine *engine = of;
+    const int64_t dim = engine->block->dim;
+    const em_stream stream = {(uint64_t)engine->config->run.seed, (uint64_t)number, attempt,
+                              EM_RNG_INIT};
+    const double radius =
+        engine->config->run.init_radius * pow(10, em_uniform(&stream, (uint64_t)dim));
+
+    em_uniforms(&stream, 0, dim, theta);
+    for (int64_t i = 0; i < dim; i++)
+        theta[i] = radius * (2 * theta[i] - 1);
+    const em_draw draw = {stream.seed, number, (int64_t)attempt, EM_DRAW_START};
+    return em_model_start(engine->model, &draw, theta);
+}
+
 static em_status set_start(em_engine *engine, int64_t c, uint64_t attempt)
 {
     const em_block *block = engine->block;
@@ -196,6 +217,23 @@ static bool may_search_modes(const em_engine *engine)
            em_adapt_has_initial_phase(engine->kernel[0].adapt);
 }
 
+em_status em_engine_create_search(em_engine *engine)
+{
+    return may_search_modes(engine)
+               ? em_mode_search_create(engine->grid, engine->block->dim,
+                                       engine->tempering ? &tempered_search : &plain_search,
+                                       &engine->mode_search)
+               : EM_OK;
+}
+
+/* Room for the draws of warmup by which temper: auto decides. Local. */
+static em_status create_warmup_draws(em_engine *engine)
+{
+    return em_config_tempers_later(engine->config)
+               ? em_warmup_draws_create(engine->grid, engine->block->dim, &engine->warmup_draws)
+               : EM_OK;
+}
+
 em_status em_engine_create_chains(em_engine *engine)
 {
     const em_config *config = engine->config;
@@ -209,7 +247,7 @@ em_status em_engine_create_chains(em_engine *engine)
         status = em_kernels_create(engine);
     if (!status)
         status = em_chain_statistics_create(
-            config->n_kernel == 1 && !config->temper.on ? config->sampler : NULL, n_chain,
+            config->n_kernel == 1 && !engine->tempering ? config->sampler : NULL, n_chain,
             &engine->statistics);
     if (!status)
         status = em_allocate_all(EM_ARRAY(engine->unreported, n_chain),
@@ -218,10 +256,11 @@ em_status em_engine_create_chains(em_engine *engine)
     status = em_agree(status);
     if (!status && !engine->tempering)
         status = create_adaptations(engine);
-    if (!status && may_search_modes(engine))
-        status = em_agree(em_mode_search_create(engine->grid, engine->block->dim,
-                                                engine->tempering ? TEMPERED_ASCENTS : ASCENTS,
-                                                &engine->mode_search));
+    if (!status)
+        status = em_engine_create_search(engine);
+    if (!status)
+        status = create_warmup_draws(engine);
+    status = em_agree(status);
     if (!status)
         status = em_monitor_create(engine->grid, &config->stop, &engine->plan.watch,
                                    em_starts_of(&config->run).n_superchain, &engine->monitor);
@@ -333,8 +372,9 @@ static em_status search_modes(em_engine *engine)
     em_status status = em_agree(em_allocate(engine->block->n_chain, sizeof *gradients, &gradients));
 
     if (!status)
-        status = em_mode_search_start(engine->mode_search, engine->posterior, point, engine,
-                                      engine->block, gradients);
+        status = em_mode_search_start(engine->mode_search, engine->posterior,
+                                      engine->tempering ? wide_point : point, engine, engine->block,
+                                      gradients);
     for (int64_t c = 0; !status && adapt && c < engine->block->n_chain; c++)
         em_adapt_count_gradients(adapt, c, (int64_t)gradients[c]);
     em_release(&gradients);
@@ -363,8 +403,23 @@ em_status em_engine_start_chains(em_engine *engine)
     return status ? status : em_kernels_start(engine);
 }
 
+em_status em_engine_start_ladders(em_engine *engine, const em_tempering_beginning *beginning)
+{
+    em_status status = EM_OK;
+
+    for (int64_t c = 0; !status && c < engine->block->n_chain; c++)
+        status = set_start(engine, c, 0);
+    status = em_agree(status);
+    if (!status && engine->mode_search)
+        status = search_modes(engine);
+    return status ? status : em_tempering_start_from(engine->tempering, beginning, engine->block);
+}
+
 void em_engine_destroy_chains(em_engine *engine)
 {
+    engine->first_tempered = 0;
+    engine->why_tempered[0] = '\0';
+    em_warmup_draws_destroy(&engine->warmup_draws);
     em_monitor_destroy(&engine->monitor);
     em_kernels_destroy(engine);
     em_chain_statistics_destroy(&engine->statistics);

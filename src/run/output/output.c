@@ -535,7 +535,7 @@ static em_status output_finish(void *state, const em_report *report)
         status = put_averages(output);
     if (!status)
         status = put_learned(output);
-    if (!status && output->config->temper.on)
+    if (!status && report->tempering[0])
         status = em_output_put_tempering(output, report->tempering);
     if (!status)
         status = put_verdict(output->writer, report);

@@ -128,6 +128,10 @@ em_status em_output_put_tempering(em_output *output, const char *description)
         status = put_path(output);
     if (!status)
         status = em_writer_put_text(output->writer, "tempering", description);
+    if (!status && found->why)
+        status = em_writer_put_int(output->writer, "tempered_from", found->first);
+    if (!status && found->why)
+        status = em_writer_put_text(output->writer, "tempered_because", found->why);
     if (!status)
         status = em_writer_put_text(output->writer, "tempering_reference",
                                     found->is_prior ? "prior" : "normal");

@@ -266,6 +266,45 @@ START_TEST(visits_bound_the_ess)
 }
 END_TEST
 
+/* Four visits in a row, of one draw each, have one sign. Their ESS is about a quarter of what it
+ * were if visits did not depend on each other, whatever their numbers are. */
+START_TEST(neighbouring_visits_may_be_alike)
+{
+    enum { CHAINS = 4, DRAWS = 1000 };
+    static double x[CHAINS * DRAWS], visit[CHAINS * DRAWS];
+    double ess[2];
+
+    for (int way = 0; way < 2; way++) {
+        em_visits *visits;
+        for (uint64_t c = 0; c < CHAINS; c++) {
+            const em_stream sign = {9, c, 0, 0};
+            for (uint64_t i = 0; i < DRAWS; i++) {
+                visit[c * DRAWS + i] = way ? (double)(7919 * i % 10007) : (double)i;
+                x[c * DRAWS + i] = em_uniform(&sign, i / 4) < 0.5 ? -1 : 1;
+            }
+        }
+        ck_assert_int_eq(em_visits_create(CHAINS, DRAWS, visit, &visits), EM_OK);
+        ess[way] = em_visits_ess(visits, x, -1);
+        em_visits_destroy(&visits);
+    }
+    ck_assert(ess[0] == ess[1]);
+    ck_assert_msg(ess[0] > CHAINS * DRAWS / 5.0 && ess[0] < CHAINS * DRAWS / 3.0, "ESS %g", ess[0]);
+}
+END_TEST
+
+/* Draws that are not tempered are of one visit a chain, which bounds nothing. */
+START_TEST(one_visit_a_chain_bounds_nothing)
+{
+    static double visit[1000];
+    em_visits *visits;
+
+    make_draws(&table[2]);
+    ck_assert_int_eq(em_visits_create(4, 250, visit, &visits), EM_OK);
+    ck_assert(isinf(em_visits_ess(visits, draws, -1)));
+    em_visits_destroy(&visits);
+}
+END_TEST
+
 /* Where every draw is a visit of its own, nothing changes but what exceeds the number of draws. */
 START_TEST(visits_of_one_draw_bound_nothing_more)
 {
@@ -580,6 +619,8 @@ int main(void)
     tcase_add_test(own, stuck_chains_have_infinite_r_hat);
     tcase_add_test(own, scale_does_not_matter);
     tcase_add_test(own, visits_bound_the_ess);
+    tcase_add_test(own, neighbouring_visits_may_be_alike);
+    tcase_add_test(own, one_visit_a_chain_bounds_nothing);
     tcase_add_test(own, visits_of_one_draw_bound_nothing_more);
     tcase_add_test(own, few_draws_are_undefined);
     tcase_add_test(own, quantiles_interpolate);

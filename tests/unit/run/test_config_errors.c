@@ -124,6 +124,19 @@ static const struct {
     {"model: {name: gaussian}\nstop: {max_gradients: 9}\ntemper: {}\n",
      "heart.yaml:2: stop.max_gradients: found with temper, expected stop.max_draws or "
      "stop.end_after: gradients of copies are not counted"},
+    {"model: {name: gaussian}\nstop: {max_gradients: 9}\ntemper: auto\n",
+     "heart.yaml:2: stop.max_gradients: found with temper, expected stop.max_draws or "
+     "stop.end_after: gradients of copies are not counted"},
+    {SHORTEST_CONFIG "temper: aut\n", "heart.yaml:3: temper.when: found 'aut', expected one of "
+                                      "always, auto; did you mean auto?"},
+    {SHORTEST_CONFIG "temper: {when: often}\n",
+     "heart.yaml:3: temper.when: found 'often', expected one of always, auto"},
+    {SHORTEST_CONFIG "temper: [auto]\n",
+     "heart.yaml:3: temper: found a value, expected a mapping of options"},
+    {SHORTEST_CONFIG "temper: auto\nrun: {warmup: 31}\n",
+     "heart.yaml:4: run.warmup: found 31 with temper: auto, expected auto or at least 32: modes "
+     "are "
+     "told by the draws of warmup"},
     /* YAML */
     {"", "heart.yaml:1: found nothing, expected YAML"},
     {"# nothing\n", "heart.yaml:2: found nothing, expected YAML"},

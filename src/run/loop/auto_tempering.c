@@ -1,0 +1,168 @@
+#include "run/loop/auto_tempering.h"
+
+#include "base/default_message.h"
+#include "base/memory.h"
+#include "par/world.h"
+#include "run/loop/run_kernel.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Whether the decision is still to come. */
+static bool is_open(const em_engine *engine)
+{
+    return engine->warmup_draws && !engine->tempering && engine->done < engine->plan.warmup;
+}
+
+void em_auto_tempering_take(em_engine *engine, int64_t iteration)
+{
+    if (engine->warmup_draws && !engine->tempering && iteration < engine->plan.warmup)
+        em_warmup_draws_take(engine->warmup_draws, engine->block, iteration);
+}
+
+/* ---------------------------------------------------------------- the ladders begin */
+
+/* What the chains hand over; the arrays are owned. */
+typedef struct handover {
+    double *theta, *mean, *variance, *inverse_mass, *matrix;
+    em_tempering_beginning beginning;
+} handover;
+
+static void release(handover *h)
+{
+    em_release_all(&h->theta, &h->mean, &h->variance, &h->inverse_mass, &h->matrix);
+}
+
+/* The diagonal of the first chain's inverse mass, which all have but where none is shared. */
+static em_status take_mass(const em_engine *engine, handover *h)
+{
+    enum { MOST_DENSE = 1000 };
+    const int64_t dim = engine->model->dim;
+    const em_mass *mass = em_adapt_mass(engine->kernel[0].adapt)[0];
+    const em_structure structure = mass->ops->structure;
+    em_status status = EM_OK;
+
+    if (structure == EM_MASS_DENSE && dim > MOST_DENSE)
+        return EM_OK;
+    status = em_allocate(em_mass_size(structure, dim), sizeof *h->matrix, &h->matrix);
+    if (!status)
+        status = em_allocate(dim, sizeof *h->inverse_mass, &h->inverse_mass);
+    if (!status)
+        status = em_mass_matrix(mass, EM_MAP_VELOCITY, structure, h->matrix);
+    for (int64_t i = 0; !status && i < dim; i++)
+        h->inverse_mass[i] = h->matrix[structure == EM_MASS_DENSE ? i * dim + i : i];
+    return status;
+}
+
+/* Collective. */
+static em_status take_chains(em_engine *engine, handover *h)
+{
+    const int64_t stride = engine->block->stride, dim = engine->model->dim;
+    bool known = false;
+    em_status status =
+        em_allocate(em_grid_n_chain(engine->grid) * stride, sizeof *h->theta, &h->theta);
+
+    if (!status)
+        status = em_allocate(dim, sizeof *h->mean, &h->mean);
+    if (!status)
+        status = em_allocate(dim, sizeof *h->variance, &h->variance);
+    if (!status)
+        status = take_mass(engine, h);
+    status = em_agree(status);
+    if (!status)
+        status = em_grid_gather_chains(engine->grid, stride, engine->block->theta, h->theta);
+    if (!status)
+        status = em_warmup_draws_moments(engine->warmup_draws, h->mean, h->variance, &known);
+    if (status)
+        return status;
+    h->beginning =
+        (em_tempering_beginning){.theta = h->theta,
+                                 .mean = known ? h->mean : NULL,
+                                 .variance = h->variance,
+                                 .inverse_mass = h->inverse_mass,
+                                 .step_size = em_adapt_step_size(engine->kernel[0].adapt)[0]};
+    if (h->inverse_mass)
+        em_broadcast(h->inverse_mass, (size_t)dim * sizeof *h->inverse_mass);
+    em_broadcast(&h->beginning.step_size, sizeof h->beginning.step_size);
+    return EM_OK;
+}
+
+/* Ladders in place of the samplers, without positions yet. Collective. */
+static em_status exchange(em_engine *engine)
+{
+    em_status status;
+
+    em_kernels_destroy(engine);
+    engine->adapts[0] = NULL;
+    em_chain_statistics_destroy(&engine->statistics);
+    em_mode_search_destroy(&engine->mode_search);
+    em_warmup_draws_destroy(&engine->warmup_draws);
+    status = em_agree(
+        em_chain_statistics_create(NULL, em_grid_n_local_chain(engine->grid), &engine->statistics));
+    if (!status)
+        status = em_ladders_create(engine);
+    return status ? status : em_agree(em_engine_create_search(engine));
+}
+
+static em_status begin_ladders(em_engine *engine)
+{
+    handover h = {.theta = NULL};
+    em_status status = take_chains(engine, &h);
+
+    if (!status)
+        status = exchange(engine);
+    if (!status)
+        status = em_engine_start_ladders(engine, &h.beginning);
+    release(&h);
+    return status;
+}
+
+/* ---------------------------------------------------------------- the decision */
+
+em_status em_auto_tempering_decide(em_engine *engine, bool *ended)
+{
+    em_plan *plan = &engine->plan;
+    em_warmup_modes found;
+    em_status status;
+
+    if (!engine->warmup_draws || engine->tempering)
+        return EM_OK;
+    status = em_warmup_draws_find_modes(engine->warmup_draws, engine->mode_search, &found);
+    if (status || !em_warmup_modes_several(&found)) {
+        em_warmup_draws_destroy(&engine->warmup_draws);
+        return status;
+    }
+    em_warmup_modes_describe(&found, sizeof engine->why_tempered, engine->why_tempered);
+    engine->first_tempered = engine->done;
+    em_say("warmup ends after %lld iterations in several modes, %s: the run goes on with parallel "
+           "tempering",
+           (long long)engine->done, engine->why_tempered);
+    em_plan_end_warmup(plan, engine->done + em_tempering_most_warmup(engine->config->run.warmup));
+    *ended = false;
+    return begin_ladders(engine);
+}
+
+/* ---------------------------------------------------------------- checkpoints */
+
+em_status em_auto_tempering_visit(em_engine *engine, const em_visitor *visitor)
+{
+    enum { SWITCHED, FIRST, WHY, N = WHY + sizeof engine->why_tempered / sizeof(double) };
+    double x[N] = {engine->tempering != NULL, (double)engine->first_tempered};
+    em_status status;
+
+    if (!em_config_tempers_later(engine->config))
+        return EM_OK;
+    memcpy(x + WHY, engine->why_tempered, sizeof engine->why_tempered);
+    status = visitor->shared(visitor->context, "tempered", N, x);
+    if (status)
+        return status;
+    if (visitor->restores && x[SWITCHED] != 0 && !engine->tempering) {
+        engine->first_tempered = (int64_t)x[FIRST];
+        memcpy(engine->why_tempered, x + WHY, sizeof engine->why_tempered);
+        engine->why_tempered[sizeof engine->why_tempered - 1] = '\0';
+        status = exchange(engine);
+    }
+    if (!status && is_open(engine))
+        status = em_warmup_draws_visit(engine->warmup_draws, visitor);
+    return status;
+}
