@@ -311,6 +311,12 @@ build/python-venv/ready: tests/run/python-requirements.txt analysis/requirements
 	$(Q)build/python-venv/bin/pip install --quiet --retries 10 --timeout 60 --disable-pip-version-check -r $<
 	$(Q)touch $@
 
+# ArviZ 1, for a test that has it beside the packages of analysis/venv.
+build/arviz1/ready: tests/run/arviz1-requirements.txt analysis/venv/ready
+	$(Q)analysis/venv/bin/pip install --quiet --retries 10 --timeout 60 --disable-pip-version-check --upgrade --no-deps \
+	    --target build/arviz1 --python-version 3.12 --ignore-requires-python --only-binary :all: -r $<
+	$(Q)touch $@
+
 # A broken link is an error.
 guide: build/guide-venv/ready
 	$(Q)analysis/guide/collect.py build/guide-pages

@@ -7,7 +7,6 @@ Without --var the traces and ranks are those of the parameters that mix worst. A
 InferenceData schema will do; the panels of the M-steps need emass's group `mass_adaptation`.
 """
 import argparse
-import fnmatch
 import sys
 import warnings
 from pathlib import Path
@@ -21,32 +20,12 @@ import arviz as az  # noqa: E402
 import matplotlib.pyplot as plt  # noqa: E402
 import numpy as np  # noqa: E402
 
+from emass.plots import elements, worst_first  # noqa: E402
 from style import INK, SOFT, STYLE  # noqa: E402
 
 ROWS = 6  # parameters with a trace
 INTERVALS = 40  # parameters in the interval plot
 POINTS = 1000  # of a chain in a trace
-
-
-def elements(posterior, globs):
-    """Scalars of the posterior by label, each (chain, draw); with globs, those they match."""
-    found = {}
-    for name, array in posterior.data_vars.items():
-        axes = [d for d in array.dims if d not in ("chain", "draw")]
-        array = array.transpose("chain", "draw", *axes)
-        for index in np.ndindex(*(array.sizes[d] for d in axes)):
-            label = name
-            if axes:
-                label += "[" + ", ".join(str(array[d].values[i]) for d, i in zip(axes, index)) + "]"
-            if not globs or any(g in (name, label) or fnmatch.fnmatch(label, g) for g in globs):
-                found[label] = array.values[(..., *index)]
-    return found
-
-
-def worst_first(draws):
-    """Labels by falling R-hat; what has none (constants) comes last."""
-    r_hat = {label: az.rhat(values) for label, values in draws.items()}
-    return sorted(draws, key=lambda label: np.nan_to_num(-r_hat[label], nan=np.inf))
 
 
 def plot_trace(ax, label, values, colors):

@@ -13,6 +13,18 @@ from ._commands import evidence, loo, merge, read, report, run, summary, topics
 from ._errors import Error, Stopped
 from ._program import program
 from .model import Model, resume
+from .plots import (
+    plot_energy,
+    plot_ess,
+    plot_forest,
+    plot_khat,
+    plot_mass,
+    plot_pair,
+    plot_rank,
+    plot_steps,
+    plot_tempering,
+    plot_trace,
+)
 from .topic_model import TopicModel, read_topics
 
 __all__ = [
@@ -23,6 +35,16 @@ __all__ = [
     "evidence",
     "loo",
     "merge",
+    "plot_energy",
+    "plot_ess",
+    "plot_forest",
+    "plot_khat",
+    "plot_mass",
+    "plot_pair",
+    "plot_rank",
+    "plot_steps",
+    "plot_tempering",
+    "plot_trace",
     "program",
     "read",
     "read_topics",

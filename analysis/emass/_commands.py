@@ -132,17 +132,17 @@ def report(
         return Path(_program.ask("report", file, *(["--output", os.fspath(output)] if output else [])).strip())
 
 
-def loo(draws: Draws | str | os.PathLike[str], var: str | None = None) -> Any:
+def loo(draws: Draws | str | os.PathLike[str], var: str | None = None, *, pointwise: bool | None = None) -> Any:
     """Leave-one-out cross-validation by Pareto smoothed importance sampling: ArviZ's ELPDData.
 
     draws: with the group log_likelihood, each of whose variables is (chain, draw, observation...);
-    var: its variable, where it has several."""
+    var: its variable, where it has several; pointwise: with a number for each observation."""
     import arviz
 
     data = read(draws) if isinstance(draws, (str, os.PathLike)) else draws
     if not has_group(data, "log_likelihood"):
         raise Error("loo: found no group log_likelihood in the draws, expected a model made with log_likelihood=True")
-    return arviz.loo(data, var_name=var)
+    return arviz.loo(data, var_name=var, pointwise=pointwise)
 
 
 def evidence(

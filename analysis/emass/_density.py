@@ -108,6 +108,7 @@ class Density:
     unconstrained: list[str] | None = None
     outputs: list[Variable] = dataclasses.field(default_factory=list)
     labels: dict[str, list[str]] = dataclasses.field(default_factory=dict)
+    data: list[tuple[str, Variable, np.ndarray]] = dataclasses.field(default_factory=list)  # group, what, values
     gradient: int | None = None
     value: int | None = None
     outputs_function: int | None = None

@@ -62,6 +62,7 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
         [c_void_p, c_char_p, c_int, POINTER(c_int64), _TEXTS, c_int, c_double, c_double],
     ),
     "em_density_add_output": (c_int, [c_void_p, c_char_p, c_int, POINTER(c_int64), _TEXTS, c_int, c_int]),
+    "em_density_add_data": (c_int, [c_void_p, c_char_p, c_char_p, c_int, POINTER(c_int64), _TEXTS, c_void_p]),
     "em_density_label_axis": (c_int, [c_void_p, c_char_p, c_int64, _TEXTS]),
 }
 
@@ -225,6 +226,9 @@ class Context:
                     made, one.name.encode(), len(one.shape), _shape(one.shape), _texts(one.axes), one.group, one.storage
                 ),
             )
+        for group, one, values in density.data:
+            shape = len(one.shape), _shape(one.shape), _texts(one.axes)
+            _check(call, call.em_density_add_data(made, group.encode(), one.name.encode(), *shape, values.ctypes.data))
         _check(call, call.em_context_add_density(self._context, made))
 
     def run(self, config: str, path: str, mode: int, show: Callable[[Any], None]) -> tuple[str, list[str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,9 @@ from ._density import LOG_LIKELIHOOD, Density, Variable
 from ._errors import Error, needs
 
 __all__ = ["PyMCSource"]
+
+MOST_AXES = 6  # EM_MAX_AXES
+MOST_DATA = 1_000_000  # numbers of an array that are copied into the file
 
 
 @dataclasses.dataclass
@@ -49,6 +53,7 @@ class PyMCSource:
         sizes = _shapes(model, values, free, shapes)
         made.outputs = _variables(model, reported, likelihood, sizes)
         made.labels = {name: [str(one) for one in labels] for name, labels in model.coords.items() if labels is not None}
+        made.data = list(_data(self.model))
         density = _gradient(model, free, point, shapes)
         outputs = _outputs(values, free, point, shapes)
         first = _as_gradient(density, made.dim)
@@ -99,6 +104,21 @@ def _shapes(model: Any, values: list[Any], free: list[Any], shapes: list[tuple[i
 def _log_likelihoods(model: Any) -> Any:
     for observed, term in zip(model.observed_RVs, model.logp(vars=model.observed_RVs, sum=False), strict=True):
         yield observed.name, term
+
+
+def _data(model: Any) -> Iterator[tuple[str, Variable, np.ndarray]]:
+    """The arrays of numbers that PyMC puts into observed_data and constant_data."""
+    observed = {one.name: model.rvs_to_values[one] for one in model.observed_RVs}
+    fixed = {one.name: one for one in model.data_vars if not any(one is other for other in observed.values())}
+    for group, arrays in (("observed_data", observed), ("constant_data", fixed)):
+        for name, one in arrays.items():
+            get = getattr(one, "get_value", lambda one=one: getattr(one, "data", None))
+            values = np.asarray(get())
+            if values.dtype.kind not in "biuf" or values.ndim > MOST_AXES or not 0 < values.size <= MOST_DATA:
+                continue
+            axes = tuple(model.named_vars_to_dims.get(name) or ())
+            kept = axes if len(axes) == values.ndim else None
+            yield group, Variable(name, values.shape, kept), np.ascontiguousarray(values, dtype=np.float64)
 
 
 def _variables(model: Any, reported: list[Any], likelihood: Any, sizes: list[tuple[int, ...]]) -> list[Variable]:

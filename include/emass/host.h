@@ -116,6 +116,12 @@ EM_API em_status em_density_add_output(em_density *density, const char *name, in
                                        const int64_t *shape, const char *const *axis, int group,
                                        int storage);
 
+/* An array of data, of which the file of draws gets a copy; `group` is "observed_data" or
+ * "constant_data". For a density with a gradient. Local. Errors: EM_EUSAGE, EM_EMEMORY. */
+EM_API em_status em_density_add_data(em_density *density, const char *group, const char *name,
+                                     int n_axes, const int64_t *shape, const char *const *axis,
+                                     const double *value);
+
 /* Labels of the axes of a name, of those that are added afterwards. Local. Errors: EM_EMEMORY. */
 EM_API em_status em_density_label_axis(em_density *density, const char *axis, int64_t n,
                                        const char *const *label);

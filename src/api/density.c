@@ -21,9 +21,10 @@ typedef struct variables {
 
 struct em_density {
     char *name, **unconstrained_name;
-    int64_t dim, n_labels, labels_capacity;
+    int64_t dim, n_labels, labels_capacity, datum_capacity;
     uint64_t data_hash;
-    variables parameter, output;
+    variables parameter, output, data;
+    em_datum *datum; /* [data.n] */
     axis_labels *labels;
     em_density_gradient *gradient;
     em_density_value *value;
@@ -68,6 +69,8 @@ static em_status create_model(const void *options, const em_model_context *conte
                              .parameter = parameter->item,
                              .n_variable = parameter->n + output->n,
                              .data_hash = density->data_hash,
+                             .n_datum = density->data.n,
+                             .datum = density->datum,
                              .differentiated = true};
     status = em_allocate(self->n, sizeof *self->partial, &self->partial);
     if (!status)
@@ -164,6 +167,10 @@ em_status em_context_add_density(em_context *context, em_density *density)
     if (density->output.n > 0 && !density->outputs)
         return em_fail(EM_EUSAGE, "em_context_add_density: %s has outputs and no function for them",
                        density->name);
+    if (density->value && density->data.n > 0)
+        return em_fail(EM_EUSAGE,
+                       "em_context_add_density: %s has data, which need a function with a gradient",
+                       density->name);
     if (density->value) {
         ops.dim = named ? 0 : density->dim;
         ops.n_parameter = density->parameter.n;
@@ -219,15 +226,18 @@ void em_density_destroy(em_density **out)
     *out = NULL;
     if (!density)
         return;
+    for (int64_t i = 0; i < density->data.n; i++)
+        em_release(&density->datum[i].value);
     release_variables(&density->parameter);
     release_variables(&density->output);
+    release_variables(&density->data);
     for (int64_t i = 0; i < density->n_labels; i++) {
         em_release(&density->labels[i].axis);
         em_release_texts(density->labels[i].n, &density->labels[i].label);
     }
     if (density->unconstrained_name)
         em_release_texts(density->dim, &density->unconstrained_name);
-    em_release_all(&density->labels, &density->name, &density);
+    em_release_all(&density->datum, &density->labels, &density->name, &density);
 }
 
 em_status em_density_compute(em_density *density, em_density_gradient *gradient,
@@ -346,6 +356,34 @@ em_status em_density_add_output(em_density *density, const char *name, int n_axe
                         (em_variable){.group = (em_report_group)group,
                                       .storage = (em_storage)storage,
                                       .role = EM_TRANSFORMED_PARAMETER});
+}
+
+em_status em_density_add_data(em_density *density, const char *group, const char *name, int n_axes,
+                              const int64_t *shape, const char *const *axis, const double *value)
+{
+    static const char *const known[] = {"observed_data", "constant_data"};
+    variables *data = &density->data;
+    const int64_t n = data->n, width = data->width;
+    const int at = strcmp(group, known[0]) == 0 ? 0 : strcmp(group, known[1]) == 0 ? 1 : -1;
+    double *copy = NULL;
+    em_status status;
+
+    if (at < 0)
+        return em_fail(EM_EUSAGE, "%s: found group %s, expected observed_data or constant_data",
+                       name, group);
+    status = em_array_reserve(&density->datum, &density->datum_capacity, n, n + 1,
+                              sizeof *density->datum);
+    if (status)
+        return status;
+    density->datum[n] = (em_datum){.group = known[at]};
+    status = add_variable(density, data, name, n_axes, shape, axis, (em_variable){.n_axes = 0});
+    if (!status)
+        status = em_allocate(data->width - width, sizeof *copy, &copy);
+    if (status)
+        return status;
+    memcpy(copy, value, (size_t)(data->width - width) * sizeof *copy);
+    density->datum[n] = (em_datum){known[at], data->item[n], copy};
+    return EM_OK;
 }
 
 em_status em_density_label_axis(em_density *density, const char *axis, int64_t n,

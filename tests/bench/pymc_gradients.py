@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Seconds a gradient on one core, of one model of PyMC: emass beside nutpie, which compile it alike.
+"""Seconds a gradient on one core, of one model in PyMC and of the same in JAX: emass beside nutpie, which
+compile it alike.
 
     build/python-venv/bin/python tests/bench/pymc_gradients.py EMASS [--draws 2000] [--rows 1000]
 
-Prints a line of JSON: the seconds of the compiled function alone, and those of a whole run divided by
+Prints a line of JSON for each: the seconds of the compiled function alone, and those of a whole run divided by
 its gradients, warmup included; of processor time. Runs alternate, and the least of three counts.
 """
 import argparse
@@ -55,6 +56,32 @@ def hierarchy(rows):
     return model
 
 
+def in_jax(rows):
+    """The same, for an array of 54 free numbers, and nutpie's model of the same jitted function."""
+    import jax
+    import jax.numpy as jnp
+
+    random = np.random.default_rng(1)
+    group = jnp.asarray(random.integers(0, 50, rows))
+    x = jnp.asarray(random.normal(size=rows))
+    y = jnp.asarray(random.normal(size=50)[np.asarray(group)] + 0.5 * np.asarray(x) + random.normal(size=rows))
+
+    def log_density(theta):
+        mu, tau, slope, sigma, z = theta[0], jnp.exp(theta[1]), theta[2], jnp.exp(theta[3]), theta[4:]
+        residual = (y - (mu + tau * z)[group] - slope * x) / sigma
+        prior = -((mu / 5) ** 2 + (tau / 2) ** 2 + slope**2 + (sigma / 2) ** 2 + jnp.sum(z**2)) / 2
+        return prior + theta[1] + theta[3] - jnp.sum(residual**2) / 2 - rows * theta[3]
+
+    jitted = jax.jit(jax.value_and_grad(log_density))
+
+    def value_and_gradient(theta):
+        value, slope = jitted(theta)
+        return float(value), np.asarray(slope, dtype="float64", order="C")
+
+    return log_density, nutpie.compiled_pyfunc.from_pyfunc(
+        54, lambda: value_and_gradient, lambda *_: lambda theta, **_: {"theta": theta}, [np.dtype("float64")], [(54,)], ["theta"])
+
+
 def seconds_of(call, rounds=2000):
     best = float("inf")
     for _ in range(5):
@@ -89,7 +116,7 @@ def seconds_a_step(sampler, draws_of):
 
 def of_emass(model):
     """The run, into its file, which is read behind it."""
-    job = sampling.Job({"model": {"name": "pymc"}, "run": {"chains": CHAINS, "draws": asked.draws, "warmup": 500},
+    job = sampling.Job({"model": {"name": model._made().name}, "run": {"chains": CHAINS, "draws": asked.draws, "warmup": 500},
                         "sampler": {"name": "nuts"}, "output": {"save_warmup": True}}, Files(), None)
     with tempfile.TemporaryDirectory() as folder, _library.Context() as context:
         context.add(model._made())
@@ -102,16 +129,24 @@ def of_nutpie(compiled):
                                                 progress_bar=False, save_warmup=True), lambda draws: draws)
 
 
+def say(name, model, compiled, **more):
+    runs = [(of_emass(model), of_nutpie(compiled)) for _ in range(3)]
+    emass_run, nutpie_run = (min(column) for column in zip(*runs))
+    print(json.dumps({"benchmark": name, "rows": asked.rows, "draws": asked.draws, **more, "run_emass": emass_run,
+                      "run_nutpie": nutpie_run, "run_ratio": emass_run / nutpie_run}), flush=True)
+
+
 def main():
     program = hierarchy(asked.rows)
     model = emass.Model.from_pymc(program)
     compiled = nutpie.compile_pymc_model(program)
     ours, theirs = of_function(model._made(), compiled)
-    runs = [(of_emass(model), of_nutpie(compiled)) for _ in range(3)]
-    emass_run, nutpie_run = (min(column) for column in zip(*runs))
-    print(json.dumps({"benchmark": "pymc_gradients", "rows": asked.rows, "draws": asked.draws,
-                      "function_emass": ours, "function_nutpie": theirs, "function_ratio": ours / theirs,
-                      "run_emass": emass_run, "run_nutpie": nutpie_run, "run_ratio": emass_run / nutpie_run}))
+    say("pymc_gradients", model, compiled, function_emass=ours, function_nutpie=theirs, function_ratio=ours / theirs)
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    log_density, compiled = in_jax(asked.rows)
+    say("jax_gradients", emass.Model.from_jax(log_density, np.full(54, 0.1)), compiled)
 
 
 main()

@@ -39,7 +39,7 @@ static em_status outputs(const void *state, const double *theta, double *out)
     return EM_OK;
 }
 
-static const double limit = 2;
+static const double limit = 2, y[] = {1.5, -2};
 
 static em_density *density_of(void)
 {
@@ -58,7 +58,12 @@ static em_density *density_of(void)
         status = em_density_add_parameter(made, "x", 1, shape, axis, EM_FREE, 0, 0);
     if (!status)
         status = em_density_add_output(made, "sum", 0, NULL, NULL, EM_POSTERIOR, EM_STORE_REAL);
+    if (!status)
+        status = em_density_add_data(made, "observed_data", "y", 1, shape, axis, y);
     assert_everywhere(status == EM_OK, "a density");
+    assert_everywhere(em_density_add_data(made, "posterior", "y", 0, NULL, NULL, y) == EM_EUSAGE &&
+                          strstr(em_error_text(), "found group posterior"),
+                      "data of another group");
     return made;
 }
 

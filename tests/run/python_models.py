@@ -79,6 +79,18 @@ def check_stan():
     report((text := said(lambda: wrong.sample(**QUIET))).startswith("program:1:"), "Stan's error", text)
 
 
+def check_bridgestan():
+    """A library with BridgeStan's C interface, written by hand: mu and L are N(0, s^2), mu below 2.5."""
+    source = os.path.join(lib.ROOT, "tests", "run", "bridgestan_model.c")
+    made = lib.limited("cc", "-std=c17", "-O1", "-D_GNU_SOURCE", "-shared", "-fPIC", source, "-o", "model.so")
+    model = emass.Model.from_bridgestan("model.so", {"s": np.float64(0.5)})
+    draws = model.sample(chains=4, draws=300, seed=2, progress=False)
+    spread = float(draws.posterior.L.std())
+    report(abs(spread - 0.5) < 0.05 and same(draws, model.sample(chains=4, draws=300, seed=2, progress=False, ranks=2), "mu"),
+           "a library of BridgeStan, in the process and on two ranks", made.stderr, spread)
+    report("could not open" in said(lambda: emass.Model.from_bridgestan("none.so")), "a library that is not there")
+
+
 def check_functions():
     model = emass.Model.from_function(normal, dim=3, gradient=True)
     report("agree with central differences" in model.check(), "the gradient of a function")
@@ -236,6 +248,7 @@ with tempfile.TemporaryDirectory(prefix="emass-python-") as work:
     os.chdir(work)
     check_frames()
     check_stan()
+    check_bridgestan()
     check_functions()
     check_failures()
     check_resume()

@@ -59,6 +59,9 @@ def check():
            np.allclose(posterior.theta, posterior.mu + posterior.tau * posterior.z), "names, dims, transforms, deterministics", posterior)
     place = posterior.theta.values[..., GROUP] + X
     report(np.allclose(draws.log_likelihood.y, scipy.stats.norm.logpdf(Y, place, 1)), "the log likelihood of each observation")
+    observed, constant = draws.observed_data, draws.constant_data
+    report(np.array_equal(observed.y, Y) and np.array_equal(constant.x, X) and np.array_equal(constant.which, GROUP)
+           and "y" not in constant.data_vars, "observed_data and constant_data, as PyMC has them", observed, constant)
     first = posterior.share[..., 0]
     report(abs(float(first.mean()) - 0.5) < 6 * float(first.std()) / np.sqrt(400), "a potential counts: share[0] ~ beta(2, 2)", first.mean())
     report(np.isfinite(model.loo().elpd_loo), "leave-one-out cross-validation")

@@ -13,7 +13,7 @@ from lib import EMASS, drawn_report, finish, limited, report, report_data, skip
 
 VOID = {"meta", "br"}
 EVIL = "<img src=x onerror=alert(1)>"
-SECTIONS = ["next", "table", "chains", "forest", "pairs", "energy", "mass", "steps", "loo", "cost", "config"]
+SECTIONS = ["chains", "next", "table", "chains-more", "forest", "pairs", "energy", "mass", "steps", "loo", "cost", "config"]
 CONFIGS = {
     "schools": "model: {name: eight_schools, log_likelihood: true}\nrun: {chains: 3, draws: 150}\noutput: {save_warmup: true}\n",
     "wild": "model: {name: eight_schools}\nsampler: {name: nuts, step_size: 1.2, max_treedepth: 2}\n"
@@ -166,22 +166,28 @@ def check_files():
            and set(parsed) == {"{http://www.w3.org/2000/svg}svg"}, "figures as files", figures)
 
 
+def boxes(svg):
+    """Where the texts of a figure are, about: (left, right, bottom, text)."""
+    for x, y, anchor, kind, said in re.findall(r'<text x="([^"]*)" y="([^"]*)" text-anchor="(\w+)" class="(\w*)">([^<]*)<', svg):
+        said = html.unescape(said)
+        wide = (6.8 if kind == "head" else 6.1) * len(said)
+        left = float(x) - {"start": 0, "middle": wide / 2, "end": wide}[anchor]
+        yield left, left + wide, float(y), said
+
+
 def check_legible(name, text):
-    """On 420 pixels, of which 360 are for a figure, letters of 12 units have 9; numbers of an axis are apart."""
-    widths = [float(width) for width in re.findall(r'viewBox="0 0 ([\d.]+) ', text)]
-    close = []
+    """On 420 pixels, of which 360 are for a figure, letters of 12 units have 9; no text is on another or outside."""
+    widths, wrong = [], []
     for svg in text.split("<svg")[1:]:
-        last = None
-        for x, y, number in re.findall(r'<text x="([^"]*)" y="([^"]*)" text-anchor="middle" class="soft">([^<]*)<', svg):
-            x, half = float(x), 3.3 * len(number) + 2
-            if last and last[1] == y and 0 < x - last[0] < last[2] + half:
-                close.append((last[3], number))
-            last = (x, y, half, number)
-        width = float(re.search(r'viewBox="0 0 ([\d.]+) ', svg)[1])
-        for x, said in re.findall(r'<text x="([^"]*)" y="[^"]*" text-anchor="start" class="soft">([^<]*)<', svg):
-            if float(x) + 6.1 * len(html.unescape(said)) > width:
-                close.append(said)
-    report(max(widths) <= 490 and not close, f"{name}: figures are legible on 420 pixels", max(widths), close)
+        widths.append(float(re.search(r'viewBox="0 0 ([\d.]+) ', svg)[1]))
+        placed = sorted(boxes(svg.split("</svg>")[0]), key=lambda box: box[2])
+        wrong += [box for box in placed if box[0] < -4 or box[1] > widths[-1] + 4]
+        for i, a in enumerate(placed):
+            for b in placed[i + 1:]:
+                if b[2] - a[2] >= 11:
+                    break
+                wrong += [(a, b)] if a[0] < b[1] and b[0] < a[1] else []
+    report(max(widths) <= 490 and not wrong, f"{name}: figures are legible on 420 pixels", max(widths), wrong[:9])
 
 
 def check_wild():
@@ -255,7 +261,7 @@ def check_tempered():
         group = {name: numpy.ravel(file["tempering"][name][:]).tolist()
                  for name in ("beta", "rejection", "round_log_evidence", "index_process")}
     drawn = data["figures"]["tempering"]
-    report(all(drawn[name] == value for name, value in group.items()) and len(group["beta"]) == len(group["rejection"]) + 1
+    report(all(numpy.allclose(drawn[name], value, rtol=1e-14) for name, value in group.items()) and len(group["beta"]) == len(group["rejection"]) + 1
            and len(group["round_log_evidence"]) == 2 * len(drawn["round_scans"]) > 2, "tempering: the numbers of the file", drawn)
     if text:
         report('id="tempering"' in text and text.count("leg") > 0, "tempering: its figure")
@@ -328,7 +334,7 @@ def check_gathering():
         report(made.returncode == 0 and len(shown) == 4 and shown <= expected and (text is None or re.search(why, text)),
                f"pairs, {name}: where divergent draws gather, or else what mixes worst", shown, made.stderr)
         if text:
-            first = re.findall(r'<section><h2 id="(\w+)"', text)[:2]
+            first = [kind for kind in re.findall(r'<section><h2 id="(\w+)"', text) if kind != "next"][:2]
             report(pairs["gathering"] == (4 if name == "neck" else 0) and "pairs" not in first if name != "neck" else "pairs" in first,
                    f"pairs, {name}: beside the first figure only where divergent draws gather", first)
     heavy = numpy.stack([random.standard_t(2, (4, 500)), random.normal(size=(4, 500)), random.normal(size=(4, 500))], 2)

@@ -1,6 +1,6 @@
 /*
  * Plots as SVG text: axes, lines, dots, bands and histograms, in colours for light and dark pages.
- * ECMAScript 5 without any library. report.js, which follows it in the page, calls it.
+ * ECMAScript 5 without any library and without a document: Duktape runs it for the figures as files.
  */
 "use strict";
 
@@ -27,22 +27,24 @@ function significant(x, digits) {
 /* A name in as many characters as there is room for: of a long one both ends, as the elements of one
  * variable differ in the last. */
 function cut(name, most) {
-    most = Math.max(Math.floor(most), 3);
-    return name.length <= most ? name
-        : name.slice(0, Math.floor(most / 2)) + "\u2026" + name.slice(name.length - (most - Math.floor(most / 2) - 1));
+    var head = Math.floor(most / 2);
+    return name.length <= most ? name : name.slice(0, head) + "\u2026" + name.slice(name.length - (most - head - 1));
+}
+
+function count(from, n, step) {
+    var list = [];
+    for (var i = 0; i < n; i++) list.push(from + i * step);
+    return list;
+}
+
+function log10(x) {
+    return Math.log(x) / Math.LN10;
 }
 
 /* ---- the range of an axis: [low, high] ---- */
 
 function rangeOf(list, range) {
-    var low = range ? range[0] : Infinity, high = range ? range[1] : -Infinity;
-    list.forEach(function (x) {
-        if (finite(x)) {
-            low = Math.min(low, x);
-            high = Math.max(high, x);
-        }
-    });
-    return [low, high];
+    return list.filter(finite).reduce(function (r, x) { return [Math.min(r[0], x), Math.max(r[1], x)]; }, range || [Infinity, -Infinity]);
 }
 
 /* A little wider, so that nothing is on the edge; something around a single number. */
@@ -59,15 +61,18 @@ function ofLogs(range) {
     return padded([range[0] - missing, range[1] + missing]);
 }
 
-function logs(list) {
-    return list.map(function (x) { return Math.log(x) / Math.LN10; });
-}
-
-/* 1, 2 or 5 times a power of ten, about `most` of which fill the range. */
-function tickStep(range, most) {
-    var rough = (range[1] - range[0]) / most, power = Math.pow(10, Math.floor(Math.log(rough) / Math.LN10));
-    var share = rough / power;
-    return power * (share < 1.5 ? 1 : share < 3.5 ? 2 : share < 7.5 ? 5 : 10);
+/* Where the numbers of an axis stand: at 1, 2 or 5 times a power of ten, about `most` of them; of
+ * logarithms at powers of ten, and of few also at 2 and 5 times them. */
+function ticks(range, most, isLog) {
+    var width = range[1] - range[0], power = Math.pow(10, Math.floor(log10(width / most))), share = width / most / power;
+    var step = isLog ? Math.max(Math.ceil(width / 5), 1) : power * (share < 1.5 ? 1 : share < 3.5 ? 2 : share < 7.5 ? 5 : 10);
+    var list = [], times = isLog && width < 2.2 ? [1, 2, 5] : [1];
+    for (var k = Math.floor(range[0] / step); k * step <= range[1]; k++)
+        for (var i = 0; i < times.length; i++) {
+            var at = k * step + log10(times[i]), value = isLog ? times[i] * Math.pow(10, k * step) : at;
+            if (at >= range[0] && at <= range[1]) list.push({at: at, said: significant(value, isLog ? 3 : 6)});
+        }
+    return list;
 }
 
 /* ---- SVG: pictures are 400 units wide, and a line of text is 12 units high ---- */
@@ -82,16 +87,15 @@ var DARK = {ink: "#e8ebf0", soft: "#a3adba", rule: "#38414d", c0: "#5ab4ec", c1:
             c4: "#8fd0f5", c5: "#e6d35a", c6: "#ff8f7d", c7: "#b4bcc8", bad: "#ff9a5c"};
 
 function styleOf(colours) {
-    var text = "svg text{font:12px system-ui,sans-serif;fill:" + colours.ink + "}svg .soft{fill:" + colours.soft + "}" +
+    var text = "svg text{font:12px system-ui,sans-serif;fill:" + colours.ink + "}svg text.soft{fill:" + colours.soft + "}" +
         "svg .head{font-weight:600}svg path{fill:none;stroke-linecap:butt}svg .grid{stroke:" + colours.rule + "}" +
         "svg .frame{stroke:" + colours.soft + "}svg .line{stroke-width:1.6;stroke-linejoin:round}" +
-        "svg .thin{stroke-width:.8;stroke-linejoin:round;opacity:.85}svg .dot{stroke-linecap:round;stroke-width:2.2;opacity:.45}" +
+        "svg .thin{stroke-width:.5;stroke-linejoin:round;opacity:.85}svg .dot{stroke-linecap:round;stroke-width:2.2;opacity:.45}" +
         "svg .mark{stroke-linecap:round;stroke-width:4.5}svg .thick{stroke-width:4;stroke-linecap:round}" +
-        "svg .dash{stroke-dasharray:5 4}svg .thin{stroke-width:.5}svg .band{opacity:.2}";
-    Object.keys(colours).forEach(function (name) {
-        text += "svg ." + name + "{stroke:" + colours[name] + "}svg .band." + name + "{stroke:none;fill:" + colours[name] + "}";
-    });
-    return text.replace("svg .soft{stroke:" + colours.soft + "}", "").replace("svg .ink{", "svg path.ink{");
+        "svg .dash{stroke-dasharray:5 4}svg .band{opacity:.2}";
+    return Object.keys(colours).reduce(function (all, name) {
+        return all + "svg path." + name + "{stroke:" + colours[name] + "}svg .band." + name + "{stroke:none;fill:" + colours[name] + "}";
+    }, text);
 }
 
 function text(x, y, anchor, kind, said) {
@@ -103,103 +107,12 @@ function path(kind, d) {
     return '<path class="' + kind + '" d="' + d + '"/>\n';
 }
 
-/* box: left, top, width, height of the inner part; x, y: ranges; logY: y are decimal logarithms;
- * noX, noY: without numbers. */
-function Axes(box) {
-    this.box = box;
+/* A title, and lines below it. */
+function head(left, title, lines) {
+    return text(left, 15, "start", "head", title) + (lines || []).map(function (said, i) {
+        return text(left, 32 + 17 * i, "start", "soft", said);
+    }).join("");
 }
-
-Axes.prototype = {
-    px: function (x) {
-        return this.box.left + this.box.width * (x - this.box.x[0]) / (this.box.x[1] - this.box.x[0]);
-    },
-    py: function (y) {
-        return this.box.top + this.box.height * (1 - (y - this.box.y[0]) / (this.box.y[1] - this.box.y[0]));
-    },
-    at: function (x, y) {
-        return this.px(x).toFixed(1) + " " + this.py(y).toFixed(1);
-    },
-    inside: function (x, y) {
-        var b = this.box;
-        return finite(x) && finite(y) && x >= b.x[0] && x <= b.x[1] && y >= b.y[0] && y <= b.y[1];
-    },
-    /* Numbers of the x axis that do not touch; those of narrow panels keep off their neighbours'. */
-    xTicks: function () {
-        var b = this.box, step = tickStep(b.x, Math.max(b.width / 60, 3)), out = "", end = -Infinity;
-        for (var k = Math.ceil(b.x[0] / step); k * step <= b.x[1]; k++) {
-            var at = this.px(k * step), said = significant(Math.abs(k) < 1e-9 ? 0 : k * step, 6), half = 6.6 * said.length / 2;
-            out += path("grid", "M" + at.toFixed(1) + " " + b.top.toFixed(1) + "v" + b.height.toFixed(1));
-            if (b.noX || at - half < end + 4 || (b.width < 200 && Math.abs(at - b.left - b.width / 2) >= 0.42 * b.width)) continue;
-            out += text(at, b.top + b.height + 15, "middle", "soft", said);
-            end = at + half;
-        }
-        return out;
-    },
-    yTick: function (y, said) {
-        var b = this.box, at = this.py(y);
-        return path("grid", "M" + b.left.toFixed(1) + " " + at.toFixed(1) + "h" + b.width.toFixed(1)) +
-            text(b.left - 6, at + 4, "end", "soft", said);
-    },
-    yTicks: function () {
-        var b = this.box, step = tickStep(b.y, b.height < 120 ? 4 : 5), out = "";
-        for (var k = Math.ceil(b.y[0] / step); k * step <= b.y[1]; k++)
-            out += this.yTick(k * step, significant(Math.abs(k) < 1e-9 ? 0 : k * step, 6));
-        return out;
-    },
-    /* Powers of ten, every second, third ... of very many; of few 2 and 5 times them too. */
-    logYTicks: function () {
-        var b = this.box, decades = b.y[1] - b.y[0], step = Math.max(Math.ceil(decades / 5), 1), out = "";
-        var shares = decades < 2.2 ? [1, 2, 5] : [1];
-        for (var k = Math.floor(b.y[0] / step); k * step <= b.y[1]; k++)
-            for (var i = 0; i < shares.length; i++) {
-                var y = k * step + Math.log(shares[i]) / Math.LN10;
-                if (y >= b.y[0] && y <= b.y[1]) out += this.yTick(y, significant(shares[i] * Math.pow(10, k * step), 3));
-            }
-        return out;
-    },
-    frame: function (xLabel, yLabel) {
-        var b = this.box, below = b.top + b.height + (b.noX ? 15 : 30);
-        return this.xTicks() + (b.noY ? "" : b.logY ? this.logYTicks() : this.yTicks()) +
-            path("frame", "M" + b.left.toFixed(1) + " " + b.top.toFixed(1) + "v" + b.height.toFixed(1) + "h" + b.width.toFixed(1)) +
-            (xLabel ? text(b.left + b.width, below, "end", "soft", xLabel) : "") +
-            (yLabel ? text(b.left, b.top - 7, "start", "soft", yLabel) : "");
-    },
-    /* A line through points, broken where one is outside or not finite. */
-    line: function (kind, xs, ys) {
-        var d = "", pen = false;
-        for (var i = 0; i < xs.length; i++) {
-            var here = this.inside(xs[i], ys[i]);
-            if (here) d += (pen ? "L" : "M") + this.at(xs[i], ys[i]);
-            pen = here;
-        }
-        return path(kind, d);
-    },
-    dots: function (kind, xs, ys) {
-        var d = "";
-        for (var i = 0; i < xs.length; i++)
-            if (this.inside(xs[i], ys[i])) d += "M" + this.at(xs[i], ys[i]) + "h0";
-        return path(kind, d);
-    },
-    /* The area between two curves. */
-    band: function (kind, xs, lows, highs) {
-        var d = "", n = xs.length, b = this.box;
-        for (var i = 0; i < 2 * n; i++) {
-            var k = i < n ? i : 2 * n - 1 - i, y = i < n ? lows[k] : highs[k];
-            if (!finite(y)) continue;
-            y = Math.min(Math.max(y, b.y[0]), b.y[1]);
-            if (this.inside(xs[k], y)) d += (d ? "L" : "M") + this.at(xs[k], y);
-        }
-        return path(kind, d ? d + "Z" : "");
-    },
-    /* A histogram over a range, as a line. */
-    steps: function (kind, range, counts) {
-        var d = "", width = (range[1] - range[0]) / counts.length, b = this.box;
-        for (var i = 0; i < counts.length; i++)
-            d += (i ? "L" : "M") + this.at(range[0] + i * width, Math.min(Math.max(counts[i], b.y[0]), b.y[1])) +
-                "H" + this.px(range[0] + (i + 1) * width).toFixed(1);
-        return path(kind, d);
-    }
-};
 
 /* The two curves of a figure, named above it. */
 function legend(left, solid, dashed) {
@@ -208,8 +121,64 @@ function legend(left, solid, dashed) {
         path("line c1 dash", "M" + second.toFixed(1) + " 30h24") + text(second + 30, 34, "start", "", dashed);
 }
 
-function count(from, n, step) {
-    var list = [];
-    for (var i = 0; i < n; i++) list.push(from + i * step);
-    return list;
+/* box: left, top, width, height of the inner part; x, y: ranges; logY: y are decimal logarithms;
+ * noX, noY: without numbers. */
+function Axes(box) {
+    for (var key in box) this[key] = box[key];
 }
+
+Axes.prototype = {
+    px: function (x) { return this.left + this.width * (x - this.x[0]) / (this.x[1] - this.x[0]); },
+    py: function (y) { return this.top + this.height * (1 - (y - this.y[0]) / (this.y[1] - this.y[0])); },
+    at: function (x, y) { return this.px(x).toFixed(1) + " " + this.py(y).toFixed(1); },
+    inside: function (x, y) {
+        return finite(x) && finite(y) && x >= this.x[0] && x <= this.x[1] && y >= this.y[0] && y <= this.y[1];
+    },
+    /* Numbers of the x axis neither touch one another nor reach into the next panel. */
+    frame: function (xLabel, yLabel) {
+        var a = this, bottom = a.top + a.height, end = -Infinity;
+        var out = ticks(a.x, Math.max(a.width / 56, 2)).map(function (t) {
+            var at = a.px(t.at), half = 6.6 * t.said.length / 2, line = path("grid", "M" + at.toFixed(1) + " " + a.top.toFixed(1) + "v" + a.height.toFixed(1));
+            if (a.noX || at - half < Math.max(end, a.left - 8) + 4 || at + half > a.left + a.width + 5) return line;
+            end = at + half;
+            return line + text(at, bottom + 15, "middle", "soft", t.said);
+        }).join("");
+        if (!a.noY)
+            out += ticks(a.y, a.height < 120 ? 4 : 5, a.logY).map(function (t) {
+                return path("grid", "M" + a.left.toFixed(1) + " " + a.py(t.at).toFixed(1) + "h" + a.width.toFixed(1)) +
+                    text(a.left - 6, a.py(t.at) + 4, "end", "soft", t.said);
+            }).join("");
+        return out + path("frame", "M" + a.left.toFixed(1) + " " + a.top.toFixed(1) + "v" + a.height.toFixed(1) + "h" + a.width.toFixed(1)) +
+            (xLabel ? text(a.left + a.width, bottom + 30, "end", "soft", xLabel) : "") +
+            (yLabel ? text(a.left, a.top - 7, "start", "soft", yLabel) : "");
+    },
+    /* A line through points, broken where one is outside or not finite. */
+    line: function (kind, xs, ys) {
+        var a = this, pen = false;
+        return path(kind, xs.map(function (x, i) {
+            var here = a.inside(x, ys[i]), step = here ? (pen ? "L" : "M") + a.at(x, ys[i]) : "";
+            pen = here;
+            return step;
+        }).join(""));
+    },
+    dots: function (kind, xs, ys) {
+        var a = this;
+        return path(kind, xs.map(function (x, i) { return a.inside(x, ys[i]) ? "M" + a.at(x, ys[i]) + "h0" : ""; }).join(""));
+    },
+    /* The area between two curves, as far as it is inside. */
+    band: function (kind, xs, lows, highs) {
+        var a = this, d = xs.concat(xs.slice().reverse()).map(function (x, i) {
+            var y = i < xs.length ? lows[i] : highs[2 * xs.length - 1 - i];
+            return finite(y) ? a.at(x, Math.min(Math.max(y, a.y[0]), a.y[1])) : "";
+        }).filter(String).join("L");
+        return path(kind, d ? "M" + d + "Z" : "");
+    },
+    /* A histogram over a range, as a line. */
+    steps: function (kind, range, counts) {
+        var a = this, width = (range[1] - range[0]) / counts.length;
+        return path(kind, counts.map(function (n, i) {
+            return (i ? "L" : "M") + a.at(range[0] + i * width, Math.min(Math.max(n, a.y[0]), a.y[1])) +
+                "H" + a.px(range[0] + (i + 1) * width).toFixed(1);
+        }).join(""));
+    }
+};

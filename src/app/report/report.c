@@ -24,10 +24,10 @@ typedef struct arguments {
     char *output, *figures, **pattern;
 } arguments;
 
-/* ---------------------------------------------------------------- the text of the page */
+/* ---------------------------------------------------------------- the numbers of the page */
 
 /* Attributes of the file, as members of that name; a member is null where the file lacks it. */
-static void put_attributes(const em_report_data *data, em_json *json)
+static json_t *attributes(em_reader *reader)
 {
     static const char *const text[] = {"model",
                                        "sampler",
@@ -40,24 +40,27 @@ static void put_attributes(const em_report_data *data, em_json *json)
                                        "git_commit",
                                        "data_hash"},
                              *const integer[] = {"tuning_steps", "seed", "ranks", "merged"};
+    json_t *out = json_object();
+    bool good = out;
 
-    em_json_open(json, "attributes", '{');
-    for (size_t i = 0; i < sizeof text / sizeof *text; i++) {
+    for (size_t i = 0; good && i < sizeof text / sizeof *text; i++) {
         char *value = NULL;
-        em_json_text(json, text[i],
-                     em_reader_text(data->summary.reader, text[i], &value) ? value : NULL);
+        em_reader_text(reader, text[i], &value);
+        good = json_object_set_new(out, text[i], em_json_text(value)) == 0;
         em_release(&value);
     }
-    for (size_t i = 0; i < sizeof integer / sizeof *integer; i++) {
+    for (size_t i = 0; good && i < sizeof integer / sizeof *integer; i++) {
         int64_t value = 0;
-        const bool found = em_reader_int(data->summary.reader, integer[i], &value);
-        em_json_real(json, integer[i], found ? (double)value : NAN);
+        const bool found = em_reader_int(reader, integer[i], &value);
+        good = json_object_set_new(out, integer[i], found ? json_integer(value) : json_null()) == 0;
     }
-    em_json_close(json, '}');
+    if (!good)
+        json_decref(out);
+    return good ? out : NULL;
 }
 
 /* The verdict of the run; of a file of another program, what the table shows. */
-static em_status put_verdict(const em_report_data *data, em_json *json)
+static em_status put_verdict(const em_report_data *data, json_t *page)
 {
     static const char *const grade[] = {[EM_CONVERGED] = "good",
                                         [EM_CONVERGED_WITH_WARNINGS] = "warning",
@@ -67,113 +70,110 @@ static em_status put_verdict(const em_report_data *data, em_json *json)
     char *text = NULL;
     em_status status = em_judge_verdict(data->summary.judge, &verdict, &text);
 
-    if (!status) {
-        em_json_text(json, "complete", complete ? "yes" : NULL);
-        em_json_text(json, "grade", complete ? grade[verdict] : "wrong");
-        em_json_text(json, "verdict", text);
-    }
+    if (!status)
+        status = em_json_put(page, json_pack("{s:b, s:s, s:o}", "complete", complete, "grade",
+                                             complete ? grade[verdict] : "wrong", "verdict",
+                                             em_json_text(text)));
     em_release(&text);
     return status;
 }
 
 /* The sentences of the summary, an element each. */
-static em_status put_advice(const em_report_data *data, em_json *json)
+static em_status put_advice(const em_report_data *data, json_t *page)
 {
     const em_summary *s = &data->summary;
     char *text = NULL, *rest = NULL;
     size_t size = 0;
+    json_t *lines = json_array();
     FILE *words = open_memstream(&text, &size);
     em_status status = words ? em_advise(s->judge, &s->table, &s->column, words)
                              : em_fail(EM_EMEMORY, "out of memory");
 
     if (words)
         fclose(words);
-    em_json_open(json, "advice", '[');
     for (char *line = text ? strtok_r(text, "\n", &rest) : NULL; !status && line;
          line = strtok_r(NULL, "\n", &rest))
-        em_json_text(json, NULL, line);
-    em_json_close(json, ']');
+        if (json_array_append_new(lines, em_json_text(line)))
+            status = em_json_made(NULL);
     free(text);
-    return status;
+    return em_json_put_as(page, "advice", lines, status);
 }
 
 /* The name of a row and its cells, of which the quartiles are for figures alone; or its note. */
-static void put_row(const em_summary_table *table, const em_summary_row *row, em_json *json)
+static json_t *row_of(const em_summary_table *table, const em_summary_row *row)
 {
-    em_json_open(json, NULL, '[');
-    em_json_text(json, NULL, row->name);
-    if (row->note)
-        em_json_text(json, NULL, row->note);
+    json_t *out = json_pack("[o]", em_json_text(row->name));
+    bool good = !row->note || json_array_append_new(out, em_json_text(row->note)) == 0;
+
     for (int64_t j = 0; !row->note && j < table->n_column; j++) {
         char text[EM_TABLE_CELL];
 
-        if (j == EM_AT_Q25 || j == EM_AT_Q75)
-            continue;
         em_table_cell(&table->column[j], row->value[j], text);
-        em_json_text(json, NULL, text);
+        if (j != EM_AT_Q25 && j != EM_AT_Q75)
+            good = json_array_append_new(out, em_json_text(text)) == 0 && good;
     }
-    em_json_close(json, ']');
+    if (!good)
+        json_decref(out);
+    return good ? out : NULL;
 }
 
 /* All rows, or of very many the first, and those that mix worst. */
-static em_status put_table(const em_report_data *data, em_json *json)
+static em_status put_table(const em_report_data *data, json_t *page)
 {
     const em_summary *s = &data->summary;
+    const em_column *limited = &s->table.column[s->column.r_hat];
     const em_rows_order order = {.at = &s->column, .most = MOST_TABLE_ROWS};
+    json_t *columns = json_array(), *lines = json_array();
     em_shown_rows rows = {0};
     em_status status = em_rows_arrange(&s->table, s->reader, &order, &rows);
 
-    em_json_open(json, "table", '{');
-    em_json_real(json, "elements", (double)s->n_element);
-    em_json_real(json, "lines", (double)rows.n_line);
-    em_json_text(json, "limited", s->table.column[s->column.r_hat].name);
-    em_json_real(json, "limit", s->table.column[s->column.r_hat].most);
-    em_json_open(json, "columns", '[');
-    for (int64_t j = 0; j < s->table.n_column; j++)
-        if (j != EM_AT_Q25 && j != EM_AT_Q75)
-            em_json_text(json, NULL, s->table.column[j].name);
-    em_json_close(json, ']');
-    em_json_open(json, "rows", '[');
-    for (int64_t i = 0; i < rows.table.n_row; i++)
-        put_row(&rows.table, &rows.table.row[i], json);
-    em_json_close(json, ']');
-    em_json_close(json, '}');
+    for (int64_t j = 0; !status && j < s->table.n_column; j++)
+        if (j != EM_AT_Q25 && j != EM_AT_Q75 &&
+            json_array_append_new(columns, em_json_text(s->table.column[j].name)))
+            status = em_json_made(NULL);
+    for (int64_t i = 0; !status && i < rows.table.n_row; i++)
+        if (json_array_append_new(lines, row_of(&rows.table, &rows.table.row[i])))
+            status = em_json_made(NULL);
+    json_t *table =
+        json_pack("{s:I, s:I, s:o, s:o, s:o, s:o}", "elements", (json_int_t)s->n_element, "lines",
+                  (json_int_t)rows.n_line, "limited", em_json_text(limited->name), "limit",
+                  em_json_real(limited->most), "columns", columns, "rows", lines);
     em_rows_release(&rows);
-    return status;
+    return em_json_put_as(page, "table", table, status);
 }
 
 /* Which priors a regression had, a line each. */
-static em_status put_priors(const em_report_data *data, em_json *json)
+static em_status put_priors(const em_report_data *data, json_t *page)
 {
+    json_t *priors = json_array();
     char **line = NULL;
     int64_t n = 0;
     em_status status = EM_OK;
 
     if (em_reader_has(data->summary.reader, "constant_data", "prior_count"))
         status = em_read_labels(data->path, "constant_data/prior", &n, &line);
-    em_json_open(json, "priors", '[');
     for (int64_t i = 0; i < n; i++) {
-        em_json_text(json, NULL, line[i]);
+        if (json_array_append_new(priors, em_json_text(line[i])) && !status)
+            status = em_json_made(NULL);
         em_release(&line[i]);
     }
-    em_json_close(json, ']');
     em_release(&line);
-    return status;
+    return em_json_put_as(page, "priors", priors, status);
 }
 
 /* How the file would come to have log likelihoods, where it has none. */
-static em_status put_loo_hint(const em_report_data *data, em_json *json)
+static em_status put_loo_hint(const em_report_data *data, json_t *page)
 {
     char *how = NULL;
     em_status status = data->log_likelihood ? EM_OK : em_loo_ask(data->summary.reader, &how);
 
-    em_json_text(json, "loo_hint", how);
+    status = em_json_put_as(page, "loo_hint", em_json_text(how), status);
     em_release(&how);
     return status;
 }
 
 /* What the draws took, and what came of it. */
-static em_status put_cost(const em_report_data *data, em_json *json)
+static em_status put_cost(const em_report_data *data, json_t *page)
 {
     const em_judge_columns *at = &data->summary.column;
     double *n_steps = NULL, seconds = NAN, gradients = 0, ess = INFINITY;
@@ -185,50 +185,38 @@ static em_status put_cost(const em_report_data *data, em_json *json)
         ess = fmin(ess, fmin(em_report_value(data, i, at->ess_bulk),
                              em_report_value(data, i, at->ess_tail)));
     em_reader_real(data->summary.reader, "sampling_time", &seconds);
-    em_json_real(json, "seconds", seconds);
-    em_json_real(json, "gradients", gradients);
-    em_json_real(json, "smallest_ess", ess);
     em_release(&n_steps);
-    return status;
-}
-
-static em_status put_data(const em_report_data *data, em_json *json)
-{
-    const char *slash = strrchr(data->path, '/');
-
-    em_json_open(json, NULL, '{');
-    em_json_text(json, "file", slash ? slash + 1 : data->path);
-    em_json_real(json, "chains", (double)data->n_chain);
-    em_json_real(json, "draws", (double)data->n_draw);
-    em_json_real(json, "superchains", (double)data->summary.n_superchain);
-    em_status status = put_verdict(data, json);
-    put_attributes(data, json);
-    if (!status)
-        status = put_advice(data, json);
-    if (!status)
-        status = put_table(data, json);
-    if (!status)
-        status = put_priors(data, json);
-    if (!status)
-        status = put_loo_hint(data, json);
-    if (!status)
-        status = put_cost(data, json);
-    if (!status)
-        status = em_report_figures(data, json);
-    em_json_close(json, '}');
-    return status;
+    return status ? status
+                  : em_json_put(page, json_pack("{s:o, s:o, s:o}", "seconds", em_json_real(seconds),
+                                                "gradients", em_json_real(gradients),
+                                                "smallest_ess", em_json_real(ess)));
 }
 
 /* All of it as one JSON document; freed by free(). */
 static em_status make_json(const em_report_data *data, char **text)
 {
-    size_t size = 0;
-    em_json json = {open_memstream(text, &size), '\0'};
+    static em_status (*const part[])(const em_report_data *, json_t *) = {
+        put_verdict, put_advice, put_table, put_priors, put_loo_hint, put_cost};
+    const char *slash = strrchr(data->path, '/');
+    json_t *figures = NULL,
+           *page = json_pack("{s:o, s:I, s:I, s:I, s:o}", "file",
+                             em_json_text(slash ? slash + 1 : data->path), "chains",
+                             (json_int_t)data->n_chain, "draws", (json_int_t)data->n_draw,
+                             "superchains", (json_int_t)data->summary.n_superchain, "attributes",
+                             attributes(data->summary.reader));
+    em_status status = em_json_made(page);
 
-    if (!json.out)
-        return em_fail(EM_EMEMORY, "out of memory");
-    const em_status status = put_data(data, &json);
-    return fclose(json.out) == 0 || status ? status : em_fail(EM_EMEMORY, "out of memory");
+    for (size_t i = 0; !status && i < sizeof part / sizeof *part; i++)
+        status = part[i](data, page);
+    if (!status)
+        status = em_report_figures(data, &figures);
+    status = em_json_put_as(page, "figures", figures, status);
+    if (!status) {
+        *text = json_dumps(page, JSON_COMPACT | JSON_REAL_PRECISION(EM_JSON_DIGITS));
+        status = *text ? EM_OK : em_fail(EM_EMEMORY, "out of memory");
+    }
+    json_decref(page);
+    return status;
 }
 
 /* ---------------------------------------------------------------- files */

@@ -9,60 +9,36 @@
 /* ---- the figures: each returns {width, height, title, body} ---- */
 
 function drawChain(chain, data) {
-    var lines = chain.traces.length, bins = chain.ranks.length ? chain.ranks[0].length : 1;
+    var bins = chain.ranks.length ? chain.ranks[0].length : 1;
     var expected = chain.draws / bins, spread = 2 * Math.sqrt(expected * (1 - 1 / bins));
-    var trace = {left: 52, top: 44, width: 212, height: 110, x: [0, Math.max(chain.draws - 1, 1)], y: null};
-    var rank = {left: 280, top: 44, width: 112, height: 110, x: [0, 1], y: null, noX: true, noY: true};
-    var values = null, counts = [0, expected + 2 * spread], i, body = "";
-    for (i = 0; i < lines; i++) {
-        values = rangeOf(chain.traces[i], values);
-        counts = rangeOf(chain.ranks[i], counts);
-    }
-    trace.y = padded(values || [0, 1]);
-    rank.y = [0, counts[1] * 1.05];
-    trace = new Axes(trace);
-    rank = new Axes(rank);
-    body += text(52, 15, "start", "head", cut(chain.name, 40)) +
-        text(52, 32, "start", "soft", (data.superchains ? "nested R-hat " : "R-hat ") + fixed(chain.r_hat, 3) +
-             ", bulk ESS " + fixed(chain.ess_bulk, 0) + ", tail ESS " + fixed(chain.ess_tail, 0)) +
+    var values = chain.traces.reduce(function (range, list) { return rangeOf(list, range); }, null);
+    var most = chain.ranks.reduce(function (range, list) { return rangeOf(list, range); }, [0, expected + 2 * spread])[1];
+    var trace = new Axes({left: 52, top: 44, width: 212, height: 110, x: [0, Math.max(chain.draws - 1, 1)], y: padded(values || [0, 1])});
+    var rank = new Axes({left: 280, top: 44, width: 112, height: 110, x: [0, 1], y: [0, most * 1.05], noY: true});
+    var body = head(52, cut(chain.name, 40), [(data.superchains ? "nested R-hat " : "R-hat ") + fixed(chain.r_hat, 3) +
+            ", bulk ESS " + fixed(chain.ess_bulk, 0) + ", tail ESS " + fixed(chain.ess_tail, 0)]) +
         trace.frame("draw") + rank.frame("rank among all") +
         rank.band("band c7", [0, 1], [expected - spread, expected - spread], [expected + spread, expected + spread]);
-    for (i = 0; i < lines; i++)
-        body += trace.line("thin c" + i, count(0, chain.traces[i].length, chain.step), chain.traces[i]) +
+    return {height: 188, title: chain.name, body: chain.traces.reduce(function (all, list, i) {
+        return all + trace.line("thin c" + i, count(0, list.length, chain.step), list) +
             rank.steps("thin c" + i, [0, 1], chain.ranks[i]);
-    return {width: WIDTH, height: 188, title: chain.name, body: body};
+    }, body)};
 }
 
 /* Rows of one variable on axes on which all intervals are wide enough to be seen: the widest first,
  * on four axes at most. */
 function panelsOf(rows) {
-    function extent(row) {
-        var width = row.quantiles[4] - row.quantiles[0];
-        return width > 0 ? width : Infinity;
-    }
+    var panels = [], left = rows.slice();
+    function width(row) { return row.quantiles[4] - row.quantiles[0] || Infinity; }
     function suits(panel, row) {
-        var all = panel.concat([row]), range = [Infinity, -Infinity], least = Infinity;
-        all.forEach(function (r) {
-            range = rangeOf([r.quantiles[0], r.quantiles[4]], range);
-            least = Math.min(least, extent(r));
-        });
-        return !(range[1] - range[0] > 60 * least);
+        var all = panel.concat([row]), range = all.reduce(function (r, one) { return rangeOf(one.quantiles, r); }, null);
+        return !(range[1] - range[0] > 60 * Math.min.apply(null, all.map(width)));
     }
-    var left = rows.map(function (row, i) { return {row: row, at: i}; });
-    var panels = [];
-    left.sort(function (a, b) {
-        var x = extent(a.row), y = extent(b.row);
-        return x === y ? a.at - b.at : y - x;
-    });
+    left.sort(function (a, b) { return width(a) === width(b) ? rows.indexOf(a) - rows.indexOf(b) : width(b) - width(a); });
     while (left.length) {
-        var panel = [], rest = [];
-        left.forEach(function (r) {
-            var taken = panel.map(function (p) { return p.row; });
-            (panels.length + 1 < 4 && !suits(taken, r.row) ? rest : panel).push(r);
-        });
-        panel.sort(function (a, b) { return a.at - b.at; });
-        panels.push(panel.map(function (p) { return p.row; }));
-        left = rest;
+        var panel = [];
+        left = left.filter(function (row) { return !((panels.length > 2 || suits(panel, row)) && panel.push(row)); });
+        panels.push(panel.sort(function (a, b) { return rows.indexOf(a) - rows.indexOf(b); }));
     }
     return panels;
 }
@@ -76,8 +52,7 @@ function drawIntervals(forest) {
     forest.rows.forEach(function (row) { longest = Math.max(longest, Math.min(row.name.length, 30)); });
     var left = longest * LETTER + 16;
     panels.forEach(function (rows) {
-        var range = null;
-        rows.forEach(function (row) { range = rangeOf([row.quantiles[0], row.quantiles[4]], range); });
+        var range = rows.reduce(function (r, row) { return rangeOf(row.quantiles, r); }, null);
         var axes = new Axes({left: left, top: top, width: WIDTH - left - 14, height: rows.length * ROW, x: padded(range),
                              y: [0, rows.length], noY: true});
         body += axes.frame();
@@ -89,7 +64,7 @@ function drawIntervals(forest) {
         top += rows.length * ROW + 34;
     });
     if (forest.more > 0) body += text(2, top + 4, "start", "soft", "and " + forest.more + " more, which the table or emass summary has");
-    return {width: WIDTH, height: top + (forest.more > 0 ? 16 : -6), title: "Intervals of the parameters", body: body};
+    return {height: top + (forest.more > 0 ? 16 : -6), title: "Intervals of the parameters", body: body};
 }
 
 /* Why these variables: divergent draws gather there, or not so that it could be told from chance. */
@@ -102,34 +77,43 @@ function whyPairs(pairs) {
     return pairs.diverging + " divergent: where they gather most";
 }
 
-/* One panel for each two variables. A row is named above its first panel, and a column below its
- * last, in as many letters as the panel has room for. */
+/* How many of a list are in each of n equal parts of a range. */
+function histogram(list, range, n) {
+    var counts = count(0, n, 0);
+    list.forEach(function (x) {
+        var bin = Math.floor(n * (x - range[0]) / (range[1] - range[0]));
+        if (bin >= 0 && bin < n) counts[bin]++;
+    });
+    return counts;
+}
+
+/* One panel for each two variables; on the diagonal the histogram of one, below its name, for which
+ * the whole width is free. */
 function drawPairs(pairs) {
-    var v = pairs.variables, n = v.length, side = (WIDTH - 58) / (n - 1), gap = 14, top = 48;
-    var body = text(2, 15, "start", "soft", whyPairs(pairs)) +
-        (pairs.outside ? text(2, 29, "start", "soft", pairs.outside + " of " + pairs.total + " draws are outside" +
-                              (pairs.outside_divergent ? ", divergent ones too" : "")) : "");
-    for (var row = 1; row < n; row++)
-        for (var column = 0; column < row; column++) {
-            var last = row === n - 1;
-            var axes = new Axes({left: 52 + side * column, top: top + side * (row - 1), width: side - gap, height: side - gap - 12,
-                                 x: padded(v[column].range), y: padded(v[row].range), noX: !last, noY: column > 0});
-            axes.box.x = v[column].range[0] < v[column].range[1] ? v[column].range : axes.box.x;
-            axes.box.y = v[row].range[0] < v[row].range[1] ? v[row].range : axes.box.y;
-            body += axes.frame() + axes.dots("dot c0", v[column].draws, v[row].draws) +
-                axes.dots("mark bad", v[column].divergent, v[row].divergent);
-            if (column === 0) body += text(axes.box.left, axes.box.top - 5, "start", "head", cut(v[row].name, 40));
-            if (last)
-                body += text(axes.box.left + axes.box.width / 2, axes.box.top + axes.box.height + 31, "middle", "head",
-                             cut(v[column].name, axes.box.width / 7));
+    var v = pairs.variables, n = v.length, side = (WIDTH - 60 - 10 * (n - 1)) / n, high = 0.85 * side, top = 52;
+    var outside = pairs.outside + " of " + pairs.total + " draws are outside" + (pairs.outside_divergent ? ", divergent ones too" : "");
+    var body = text(2, 15, "start", "soft", whyPairs(pairs)) + (pairs.outside ? text(2, 30, "start", "soft", outside) : "");
+    var ranges = v.map(function (one) { return one.range[0] < one.range[1] ? one.range : padded(one.range); });
+    v.forEach(function (one, row) {
+        for (var column = 0; column <= row; column++) {
+            var counts = column < row ? null : histogram(one.draws, ranges[row], 20), other = v[column];
+            var axes = new Axes({left: 52 + (side + 10) * column, top: top + (high + 22) * row, width: side, height: high, x: ranges[column],
+                                 y: counts ? [0, rangeOf(counts, [0, 1])[1] * 1.05] : ranges[row], noX: row < n - 1, noY: column > 0 || row === 0});
+            body += axes.frame() + (counts ? axes.steps("line c0", ranges[row], counts)
+                : axes.dots("dot c0", other.draws, one.draws) + axes.dots("mark bad", other.divergent, one.divergent));
+            if (counts) {
+                var name = cut(one.name, 40), room = WIDTH - 2 - 7.2 * name.length;
+                body += text(Math.max(Math.min(axes.left, room), 2), axes.top - 6, "start", "head", name);
+            }
         }
-    return {width: WIDTH, height: top + side * (n - 1) + 12, title: "Pairs of parameters", body: body};
+    });
+    return {height: top + (high + 22) * n, title: "Pairs of parameters", body: body};
 }
 
 function drawEnergy(energy) {
     var range = [-4 * energy.spread, 4 * energy.spread], high = rangeOf(energy.marginal.concat(energy.transition), [0, 0])[1];
     var axes = new Axes({left: 12, top: 40, width: WIDTH - 24, height: 150, x: range, y: [0, high * 1.05], noY: true});
-    return {width: WIDTH, height: 226, title: "Energy", body:
+    return {height: 226, title: "Energy", body:
         text(WIDTH - 12, 15, "end", "soft", "smallest E-BFMI " + fixed(energy.e_bfmi, 2) + " (expected: more than 0.3)") +
         axes.frame("energy, less the mean of its chain") + axes.steps("line c0", range, energy.marginal) +
         axes.steps("line c1 dash", range, energy.transition) + legend(12, "energy of draws", "its change from draw to draw")};
@@ -137,7 +121,7 @@ function drawEnergy(energy) {
 
 /* Chains that have a mass of their own follow one another: the iteration begins anew. */
 function drawMass(mass) {
-    var n = mass.iteration.length, large = logs(mass.largest_eigenvalue), small = logs(mass.smallest_eigenvalue);
+    var n = mass.iteration.length, large = mass.largest_eigenvalue.map(log10), small = mass.smallest_eigenvalue.map(log10);
     var axes = new Axes({left: 56, top: 40, width: WIDTH - 68, height: 150, x: padded(rangeOf(mass.iteration)),
                          y: ofLogs(rangeOf(large.concat(small))), logY: true});
     var body = text(WIDTH - 12, 15, "end", "soft", "condition number at the end " +
@@ -150,75 +134,65 @@ function drawMass(mass) {
             body += axes.line(curve[0], xs, ys) + axes.dots(curve[1], xs, ys);
         });
     }
-    return {width: WIDTH, height: 226, title: "Inverse mass by iteration", body: body};
+    return {height: 226, title: "Inverse mass by iteration", body: body};
 }
 
 /* Left: the schedule, and how often neighbours do not swap. Right: evidence by round of warmup, and of the draws. */
 function drawTempering(t) {
-    var pairs = t.rejection.length, rounds = t.round_scans.length;
-    var swaps = new Axes({left: 52, top: 40, width: 150, height: 130, x: [0, pairs], y: [0, 1]});
+    var pairs = t.rejection.length, rounds = t.round_scans.length, rungs = count(0, pairs + 1, 1), at = count(1, rounds + 1, 1);
     function leg(k) {
-        var list = [], i;
-        for (i = 0; i < rounds; i++) list.push(t.round_log_evidence[2 * i + k]);
-        return list.concat([t.log_evidence[k]]);
+        return t.round_log_evidence.filter(function (x, i) { return i % 2 === k; }).concat([t.log_evidence[k]]);
     }
-    var a = leg(0), b = leg(1), at = count(1, rounds + 1, 1), late = a.concat(b).filter(function (v, i) {
-        return i % (rounds + 1) > rounds / 2 && v !== null && isFinite(v);
-    });
+    var a = leg(0), b = leg(1), late = a.concat(b).filter(function (v, i) { return i % (rounds + 1) > rounds / 2; });
+    var swaps = new Axes({left: 52, top: 40, width: 150, height: 130, x: [0, pairs], y: [0, 1]});
     var evidence = new Axes({left: 262, top: 40, width: 130, height: 130, x: [1, rounds + 1], y: padded(rangeOf(late))});
-    var body = text(52, 15, "start", "head", "Rungs and swaps") + text(262, 15, "start", "head", "Log evidence by leg") +
-        swaps.frame("rung") + evidence.frame("round, then the draws") +
-        swaps.line("line c0", count(0, pairs + 1, 1), t.beta) + swaps.dots("mark c0", count(0, pairs + 1, 1), t.beta) +
+    var body = head(52, "Rungs and swaps") + head(262, "Log evidence by leg") + swaps.frame("rung") + evidence.frame("round, then the draws") +
+        swaps.line("line c0", rungs, t.beta) + swaps.dots("mark c0", rungs, t.beta) +
         swaps.line("line c1 dash", count(0.5, pairs, 1), t.rejection) + legend(52, "beta", "rejection") +
         evidence.line("line c0", at, a) + evidence.dots("mark c0", at, a) + evidence.line("line c1 dash", at, b) +
         evidence.dots("mark c1", at, b) + legend(262, "A", "B");
-    return t.index_process ? {width: WIDTH, height: 396, title: "Tempering", body: body + indexProcess(t)}
-        : {width: WIDTH, height: 208, title: "Tempering", body: body};
+    return {height: t.index_process ? 396 : 208, title: "Tempering", body: body + (t.index_process ? indexProcess(t) : "")};
 }
 
 /* The rungs of the copies of the first ladder over time; one copy stands out. */
 function indexProcess(t) {
-    var n = t.index_process_scan.length, rungs = t.rejection.length + 1, target = t.beta.indexOf(1), lines = "", c;
+    var n = t.index_process_scan.length, rungs = t.rejection.length + 1, target = t.beta.indexOf(1);
     var axes = new Axes({left: 52, top: 240, width: WIDTH - 66, height: 118, x: [0, t.index_process_scan[n - 1] + 1],
                          y: [0, rungs - 1]});
-    for (c = rungs - 1; c >= 0; c--) {
-        lines += axes.line(c ? "line thin c7" : "line c0", t.index_process_scan, t.index_process.slice(c * n, (c + 1) * n));
-    }
-    return text(52, 226, "start", "head", "Rung of each copy of a ladder") + axes.frame("scan of the draws") + lines +
-        axes.line("line c1 dash", axes.box.x, [target, target]);
+    return text(52, 226, "start", "head", "Rung of each copy of a ladder") + axes.frame("scan of the draws") +
+        count(rungs - 1, rungs, -1).map(function (c) {
+            return axes.line(c ? "line thin c7" : "line c0", t.index_process_scan, t.index_process.slice(c * n, (c + 1) * n));
+        }).join("") + axes.line("line c1 dash", axes.x, [target, target]);
 }
 
 function drawSteps(s) {
-    var isStep = s.statistic === "step_size", change = isStep ? logs : function (list) { return list; };
+    var isStep = s.statistic === "step_size";
+    function change(list) { return isStep ? list.map(log10) : list; }
     var low = change(s.low), high = change(s.high);
     var axes = new Axes({left: 56, top: 24, width: WIDTH - 68, height: 128, x: [0, s.x[s.x.length - 1] * 1.01 + 1],
                          y: isStep ? ofLogs(rangeOf(low.concat(high))) : [0, 1], logY: isStep});
-    return {width: WIDTH, height: 190, title: isStep ? "Step size by iteration" : "Acceptance by iteration", body:
+    return {height: 190, title: isStep ? "Step size by iteration" : "Acceptance by iteration", body:
         axes.frame("iteration", isStep ? "step size" : "acceptance rate") + axes.band("band c0", s.x, low, high) +
-        axes.line("line c0", s.x, change(s.mean)) + (s.warmup > 0 ? axes.line("line c7 dash", [s.warmup, s.warmup], axes.box.y) : "")};
+        axes.line("line c0", s.x, change(s.mean)) + (s.warmup > 0 ? axes.line("line c7 dash", [s.warmup, s.warmup], axes.y) : "")};
 }
 
 /* Beyond 1.5 one k is as bad as another: those marks are on the edge. */
 function drawLoo(loo) {
-    var all = loo.good.concat(loo.bad).map(function (o) { return Math.min(Math.max(o[1], -1.5), 1.5); });
-    var y = padded(rangeOf(all, [0, Math.min(Math.max(loo.good_k, 0) + 0.1, 1.5)])), x = padded([0, loo.observations - 1]);
+    function k(list) { return list.map(function (o) { return Math.min(Math.max(o[1], -1.5), 1.5); }); }
+    function marks(kind, list) { return axes.dots(kind, list.map(function (o) { return o[0]; }), k(list)); }
+    var x = padded([0, loo.observations - 1]), y = padded(rangeOf(k(loo.good.concat(loo.bad)), [0, Math.min(Math.max(loo.good_k, 0) + 0.1, 1.5)]));
     var axes = new Axes({left: 44, top: 62, width: WIDTH - 58, height: 150, x: x, y: y});
-    function marks(kind, list) {
-        return axes.dots(kind, list.map(function (o) { return o[0]; }),
-                         list.map(function (o) { return Math.min(Math.max(o[1], y[0]), y[1]); }));
-    }
-    return {width: WIDTH, height: 250, title: "Pareto k of the observations", body:
-        text(44, 15, "start", "head", cut(loo.name, 40)) +
-        text(44, 32, "start", "soft", "elpd_loo " + fixed(loo.elpd, 1) + ", standard error " + fixed(loo.se, 1) + "; p_loo " + fixed(loo.p, 1)) +
-        text(44, 49, "start", "soft", "k above " + fixed(loo.good_k, 2) + ": " + loo.high + " of " + loo.observations +
-             (loo.high > 0 ? ", most of " + cut(loo.worst, 16) : "") + (loo.undefined > 0 ? "; not finite: " + loo.undefined : "")) +
+    return {height: 250, title: "Pareto k of the observations", body:
+        head(44, cut(loo.name, 40), ["elpd_loo " + fixed(loo.elpd, 1) + ", standard error " + fixed(loo.se, 1) + "; p_loo " + fixed(loo.p, 1),
+            "k above " + fixed(loo.good_k, 2) + ": " + loo.high + " of " + loo.observations +
+            (loo.high > 0 ? ", most of " + cut(loo.worst, 16) : "") + (loo.undefined > 0 ? "; not finite: " + loo.undefined : "")]) +
         axes.frame("observation") + axes.line("line c7 dash", x, [loo.good_k, loo.good_k]) + marks("mark c0", loo.good) +
         marks("mark bad", loo.bad)};
 }
 
 /* What a kind of figure shows, and how it looks when all is well. */
 var KINDS = {
-    chains: ["Chains, those of the parameters that mix worst", drawChain,
+    chains: ["Chains of the parameters that mix worst", drawChain,
         "Left: the draws of each chain. When all is well, the chains look alike. Right: how the draws of each chain are spread over " +
         "the ranks of all draws. When all is well, 19 of 20 steps of a line are in the grey band. Of more than eight chains, the " +
         "eight are shown whose means are farthest out. Of parameters that are functions of one another, such as a coefficient on two " +
@@ -227,7 +201,7 @@ var KINDS = {
         "Median (dot), central 50 % (thick) and central 90 % (thin) of all draws. Each variable has its own axis. It has several, " +
         "the widest intervals first, where some intervals would be mere dots on one axis."],
     pairs: ["Pairs", drawPairs,
-        "Draws of two parameters at a time. Large marks are divergent transitions: they gather where the posterior bends more " +
+        "Draws of two parameters at a time, and on the diagonal of one. Large marks are divergent transitions: they gather where the posterior bends more " +
         "sharply than the steps can follow. The parameters are those in which divergent draws stand farthest from the other draws, " +
         "by ranks, and farther than chance leaves them one time in twenty. Where there is no clear pattern, they are those that mix " +
         "worst. emass report --var NAME chooses others. Where a few draws would make an axis more than twice as wide, it shows the " +
@@ -269,32 +243,30 @@ function order(data) {
 }
 
 function svg(figure, size, inside) {
-    return '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ' + figure.width + " " + figure.height.toFixed(0) + '" role="img" aria-label="' +
+    return '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ' + WIDTH + " " + figure.height.toFixed(0) + '" role="img" aria-label="' +
         escaped(figure.title) + '"' + size + ">" + inside + "\n" + figure.body + "</svg>\n";
 }
 
 /* With colours and a size of its own, as programs for pictures need. */
 function standalone(figure) {
-    return svg(figure, ' width="' + figure.width + '" height="' + figure.height.toFixed(0) + '"',
+    return svg(figure, ' width="' + WIDTH + '" height="' + figure.height.toFixed(0) + '"',
                "<style>" + styleOf(LIGHT).replace(/svg /g, "") + '</style><rect width="100%" height="100%" fill="#fff"/>');
 }
 
-/* [{kind, name of its file, figure}], as they stand in the page. */
+/* [{kind, name of its file, figure, at: which of them}], that first which the verdict is about. */
 function figures(data) {
     var list = [];
     order(data).forEach(function (kind) {
         var of = data.figures[kind], several = Array.isArray(of);
         (several ? of : [of]).forEach(function (numbers, k) {
-            list.push({kind: kind, name: several ? kind + "-" + (k + 1) : kind, figure: KINDS[kind][1](numbers, data)});
+            list.push({kind: kind, name: several ? kind + "-" + (k + 1) : kind, figure: KINDS[kind][1](numbers, data), at: list.length});
         });
     });
     return list;
 }
 
 function files(data) {
-    var list = [];
-    figures(data).forEach(function (f) { list.push(f.name, standalone(f.figure)); });
-    return list;
+    return figures(data).reduce(function (list, f) { return list.concat([f.name, standalone(f.figure)]); }, []);
 }
 
 /* ---- the page ---- */
@@ -360,14 +332,19 @@ function table(data) {
          "that begin at one point. The verdict goes by r_hat_nested; r_hat is above 1 because the chains are short." : "") + "</p>\n";
 }
 
-function sections(data) {
-    var drawn = figures(data), at = 0;
+/* Figures of one kind; the first of them all stands before the others of its kind. */
+function section(kind, drawn, isMore) {
+    return "<section>" + heading(kind + (isMore ? "-more" : ""), KINDS[kind][0] + (isMore ? ", continued" : "")) +
+        '<div class="figures">\n' + drawn.map(function (f) {
+            return "<figure>" + svg(f.figure, "", "") + '<figcaption><a class="faint" download="' + f.name + '.svg" data-figure="' + f.at +
+                '" href="#' + kind + '">save as SVG</a></figcaption></figure>\n';
+        }).join("") + "</div>\n" + (isMore ? "" : '<p class="faint">' + KINDS[kind][2] + "</p>\n") + "</section>\n";
+}
+
+function sections(data, drawn, first) {
     return '<div class="sections">\n' + order(data).map(function (kind) {
-        var out = "<section>" + heading(kind, KINDS[kind][0]) + '<p class="faint">' + KINDS[kind][2] + '</p>\n<div class="figures">\n';
-        for (; at < drawn.length && drawn[at].kind === kind; at++)
-            out += "<figure>" + svg(drawn[at].figure, "", "") + '<figcaption><a class="faint" download="' + drawn[at].name +
-                '.svg" data-figure="' + at + '" href="#' + kind + '">save as SVG</a></figcaption></figure>\n';
-        return out + "</div></section>\n";
+        var own = drawn.filter(function (f) { return f.kind === kind && f.at > 0; });
+        return own.length ? section(kind, own, kind === first) : "";
     }).join("") + "</div>\n";
 }
 
@@ -390,9 +367,11 @@ function config(data) {
 }
 
 function page(data) {
+    var drawn = figures(data), first = drawn.length ? drawn[0].kind : "";
     return "<style>" + styleOf(LIGHT) + "@media (prefers-color-scheme:dark){" + styleOf(DARK) + "}</style>\n<h1>" + escaped(data.file) +
-        "</h1>\n" + verdict(data) + run(data) + advice(data) + table(data) +
-        (data.priors.length ? heading("priors", "Priors") + items(data.priors, escaped) : "") + sections(data) +
+        "</h1>\n" + verdict(data) + '<div class="sections">\n' + (first ? section(first, drawn.slice(0, 1), false) : "") +
+        "<section>" + advice(data) + run(data) + "</section></div>\n" + table(data) +
+        (data.priors.length ? heading("priors", "Priors") + items(data.priors, escaped) : "") + sections(data, drawn, first) +
         (data.loo_hint ? heading("loo", "Leaving out one observation") +
          '<p class="faint">Leave-one-out cross-validation needs a group log_likelihood: ' + escaped(data.loo_hint) + ".</p>\n" : "") +
         cost(data) + config(data);

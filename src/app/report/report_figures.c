@@ -19,37 +19,33 @@ static int64_t smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-static const char *name_of(const em_report_data *data, int64_t element)
-{
-    return data->summary.table.row[element].name;
-}
-
 /* ---------------------------------------------------------------- intervals */
 
-static void put_intervals(const em_report_data *data, em_json *json)
+static json_t *intervals(const em_report_data *data)
 {
     const em_summary_table *table = &data->summary.table;
+    json_t *rows = json_array();
     int64_t n_row = 0, of_one = 0;
+    bool good = rows;
 
-    em_json_open(json, "forest", '{');
-    em_json_open(json, "rows", '[');
-    for (int64_t i = 0; i < table->n_row && n_row < MOST_ROWS; i++) {
-        of_one = i > 0 && table->row[i].variable == table->row[i - 1].variable ? of_one + 1 : 1;
+    for (int64_t i = 0; good && i < table->n_row && n_row < MOST_ROWS; i++) {
+        const em_summary_row *row = &table->row[i];
+        of_one = i > 0 && row->variable == row[-1].variable ? of_one + 1 : 1;
         if (of_one > MOST_OF_ONE)
             continue;
-        n_row++;
-        em_json_open(json, NULL, '{');
-        em_json_text(json, "name", name_of(data, i));
-        em_json_real(json, "variable", (double)table->row[i].variable);
-        em_json_open(json, "quantiles", '[');
+        json_t *quantiles = json_array();
         for (int j = EM_AT_Q5; j <= EM_AT_Q95; j++)
-            em_json_real(json, NULL, table->row[i].value[j]);
-        em_json_close(json, ']');
-        em_json_close(json, '}');
+            good = json_array_append_new(quantiles, em_json_real(row->value[j])) == 0 && good;
+        good = json_array_append_new(
+                   rows, json_pack("{s:o, s:I, s:o}", "name", em_json_text(row->name), "variable",
+                                   (json_int_t)row->variable, "quantiles", quantiles)) == 0 &&
+               good;
+        n_row++;
     }
-    em_json_close(json, ']');
-    em_json_real(json, "more", (double)(table->n_row - n_row));
-    em_json_close(json, '}');
+    json_t *out = json_pack("{s:o, s:I}", "rows", rows, "more", (json_int_t)(table->n_row - n_row));
+    if (!good)
+        json_decref(out);
+    return good ? out : NULL;
 }
 
 /* ---------------------------------------------------------------- chains */
@@ -121,54 +117,48 @@ static em_status count_ranks(const em_report_data *data, const double *draws, in
 }
 
 /* The numbers beside a chains figure, and its lines. */
-static em_status put_chain(const em_report_data *data, int64_t element, const double *draws,
-                           em_json *json)
+static em_status chain_of(const em_report_data *data, int64_t element, const double *draws,
+                          json_t **out)
 {
     const int64_t step = (data->n_draw + MOST_POINTS - 1) / MOST_POINTS;
     const int64_t n_bin = data->n_draw / 25 < 5 ? 5 : smaller(data->n_draw / 25, 20);
+    const em_summary_row *row = &data->summary.table.row[element];
     const em_judge_columns *at = &data->summary.column;
+    json_t *traces = json_array(), *ranks = json_array();
     int64_t n, chosen[MOST_LINES];
     double *count = NULL;
     em_status status = choose_chains(data, draws, &n, chosen);
 
     if (!status)
         status = count_ranks(data, draws, n_bin, &count);
-    if (!status) {
-        em_json_open(json, NULL, '{');
-        em_json_text(json, "name", name_of(data, element));
-        em_json_real(json, "r_hat", em_report_value(data, element, at->r_hat));
-        em_json_real(json, "ess_bulk", em_report_value(data, element, at->ess_bulk));
-        em_json_real(json, "ess_tail", em_report_value(data, element, at->ess_tail));
-        em_json_real(json, "draws", (double)data->n_draw);
-        em_json_real(json, "step", (double)step);
-        em_json_open(json, "traces", '[');
-        for (int64_t i = 0; i < n; i++)
-            em_json_reals(json, NULL, (data->n_draw + step - 1) / step,
-                          draws + chosen[i] * data->n_draw, step);
-        em_json_close(json, ']');
-        em_json_open(json, "ranks", '[');
-        for (int64_t i = 0; i < n; i++)
-            em_json_reals(json, NULL, n_bin, count + chosen[i] * n_bin, 1);
-        em_json_close(json, ']');
-        em_json_close(json, '}');
-    }
+    for (int64_t i = 0; !status && i < n; i++)
+        if (json_array_append_new(traces, em_json_drawn((data->n_draw + step - 1) / step,
+                                                        draws + chosen[i] * data->n_draw, step)) ||
+            json_array_append_new(ranks, em_json_drawn(n_bin, count + chosen[i] * n_bin, 1)))
+            status = em_json_made(NULL);
     em_release(&count);
-    return status;
+    *out = json_pack("{s:o, s:o, s:o, s:o, s:I, s:I, s:o, s:o}", "name", em_json_text(row->name),
+                     "r_hat", em_json_real(row->value[at->r_hat]), "ess_bulk",
+                     em_json_real(row->value[at->ess_bulk]), "ess_tail",
+                     em_json_real(row->value[at->ess_tail]), "draws", (json_int_t)data->n_draw,
+                     "step", (json_int_t)step, "traces", traces, "ranks", ranks);
+    return status ? status : em_json_made(*out);
 }
 
-static em_status put_chains(const em_report_data *data, em_json *json)
+static em_status chains(const em_report_data *data, json_t *out)
 {
-    em_status status = EM_OK;
+    em_status status = em_json_made(out);
 
-    em_json_open(json, "chains", '[');
     for (int64_t k = 0; !status && k < data->n_shown; k++) {
         double *draws = NULL;
+        json_t *chain = NULL;
         status = em_report_draws(data, data->shown[k], &draws);
         if (!status)
-            status = put_chain(data, data->shown[k], draws, json);
+            status = chain_of(data, data->shown[k], draws, &chain);
+        if (json_array_append_new(out, chain) && !status)
+            status = em_json_made(NULL);
         em_release(&draws);
     }
-    em_json_close(json, ']');
     return status;
 }
 
@@ -208,20 +198,16 @@ static bool diverged(const em_report_data *data, int64_t draw)
 }
 
 /* How many draws an axis leaves out, and how many of these are divergent. */
-static void put_outside(const em_report_data *data, double *const *draws, const range *axis,
-                        em_json *json)
+static void count_outside(const em_report_data *data, double *const *draws, const range *axis,
+                          int64_t count[2])
 {
-    int64_t outside = 0, bad = 0;
-
     for (int64_t i = 0; i < data->n_chain * data->n_draw; i++) {
         bool inside = true;
         for (int64_t k = 0; inside && k < data->n_pair; k++)
             inside = draws[k][i] >= axis[k].low && draws[k][i] <= axis[k].high;
-        outside += !inside;
-        bad += !inside && diverged(data, i);
+        count[0] += !inside;
+        count[1] += !inside && diverged(data, i);
     }
-    em_json_real(json, "outside", (double)outside);
-    em_json_real(json, "outside_divergent", (double)bad);
 }
 
 /* The draws with a mark: every step-th one, or those that diverged; MOST_DOTS at most. */
@@ -237,46 +223,48 @@ static int64_t pick(const em_report_data *data, bool divergent, double *const *d
     return count;
 }
 
-static void put_variables(const em_report_data *data, double *const *draws, const range *axis,
-                          em_json *json)
+static json_t *variables(const em_report_data *data, double *const *draws, const range *axis)
 {
-    double value[MOST_DOTS];
+    double some[MOST_DOTS], bad[MOST_DOTS];
+    json_t *out = json_array();
+    bool good = out;
 
-    em_json_open(json, "variables", '[');
-    for (int64_t k = 0; k < data->n_pair; k++) {
-        em_json_open(json, NULL, '{');
-        em_json_text(json, "name", name_of(data, data->pair[k]));
-        em_json_open(json, "range", '[');
-        em_json_real(json, NULL, axis[k].low);
-        em_json_real(json, NULL, axis[k].high);
-        em_json_close(json, ']');
-        em_json_reals(json, "draws", pick(data, false, draws, k, value), value, 1);
-        em_json_reals(json, "divergent", pick(data, true, draws, k, value), value, 1);
-        em_json_close(json, '}');
+    for (int64_t k = 0; good && k < data->n_pair; k++) {
+        const int64_t n = pick(data, false, draws, k, some),
+                      n_bad = pick(data, true, draws, k, bad);
+        good = json_array_append_new(
+                   out, json_pack("{s:o, s:[o, o], s:o, s:o}", "name",
+                                  em_json_text(data->summary.table.row[data->pair[k]].name),
+                                  "range", em_json_real(axis[k].low), em_json_real(axis[k].high),
+                                  "draws", em_json_drawn(n, some, 1), "divergent",
+                                  em_json_drawn(n_bad, bad, 1))) == 0;
     }
-    em_json_close(json, ']');
+    if (!good)
+        json_decref(out);
+    return good ? out : NULL;
 }
 
-static em_status put_pairs(const em_report_data *data, em_json *json)
+static em_status pairs(const em_report_data *data, json_t **out)
 {
     double *draws[EM_REPORT_PAIRS] = {NULL};
     range axis[EM_REPORT_PAIRS];
+    int64_t outside[2] = {0};
     em_diag *diag = NULL;
-    em_status status = data->n_pair < 2 ? EM_OK : em_diag_create(&diag);
+    em_status status = em_diag_create(&diag);
 
-    for (int64_t k = 0; !status && diag && k < data->n_pair; k++) {
+    for (int64_t k = 0; !status && k < data->n_pair; k++) {
         status = em_report_draws(data, data->pair[k], &draws[k]);
         if (!status)
             status = find_range(data, diag, draws[k], &axis[k]);
     }
-    if (!status && diag) {
-        em_json_open(json, "pairs", '{');
-        em_json_real(json, "total", (double)(data->n_chain * data->n_draw));
-        em_json_real(json, "diverging", (double)data->summary.judge->evidence.divergences);
-        em_json_real(json, "gathering", (double)data->n_gathering);
-        put_outside(data, draws, axis, json);
-        put_variables(data, draws, axis, json);
-        em_json_close(json, '}');
+    if (!status) {
+        count_outside(data, draws, axis, outside);
+        *out = json_pack(
+            "{s:I, s:I, s:I, s:I, s:I, s:o}", "total", (json_int_t)(data->n_chain * data->n_draw),
+            "diverging", (json_int_t)data->summary.judge->evidence.divergences, "gathering",
+            (json_int_t)data->n_gathering, "outside", (json_int_t)outside[0], "outside_divergent",
+            (json_int_t)outside[1], "variables", variables(data, draws, axis));
+        status = em_json_made(*out);
     }
     em_diag_destroy(&diag);
     for (int64_t k = 0; k < data->n_pair; k++)
@@ -287,23 +275,21 @@ static em_status put_pairs(const em_report_data *data, em_json *json)
 /* ---------------------------------------------------------------- leave-one-out */
 
 /* Observations whose k is too large, or not, as pairs of their number and k. */
-static void put_observations(const em_loo *loo, bool high, const char *key, em_json *json)
+static json_t *observations(const em_loo *loo, bool high)
 {
     const int64_t n = loo->variable->size, step = high ? 1 : (n + MOST_DOTS - 1) / MOST_DOTS;
-    int64_t count = 0;
+    json_t *out = json_array();
+    bool good = out;
 
-    em_json_open(json, key, '[');
-    for (int64_t i = 0; i < n && count < MOST_DOTS; i += step) {
+    for (int64_t i = 0; good && i < n && json_array_size(out) < MOST_DOTS; i += step) {
         const double k = loo->value[i * EM_N_LOO + EM_LOO_K];
-        if (isnan(k) || (k > loo->good_k) != high)
-            continue;
-        em_json_open(json, NULL, '[');
-        em_json_real(json, NULL, (double)i);
-        em_json_real(json, NULL, k);
-        em_json_close(json, ']');
-        count++;
+        if (!isnan(k) && (k > loo->good_k) == high)
+            good = json_array_append_new(out,
+                                         json_pack("[I, o]", (json_int_t)i, em_json_real(k))) == 0;
     }
-    em_json_close(json, ']');
+    if (!good)
+        json_decref(out);
+    return good ? out : NULL;
 }
 
 static const char *worst_observation(const em_loo *loo)
@@ -318,45 +304,38 @@ static const char *worst_observation(const em_loo *loo)
     return em_reader_label(loo->variable, worst);
 }
 
-static void put_loo(const em_report_data *data, em_json *json)
+static json_t *leave_one_out(const em_loo *loo)
 {
-    em_json_open(json, "loo", '[');
-    for (int64_t i = 0; i < data->n_loo; i++) {
-        const em_loo *loo = &data->loo[i];
-
-        em_json_open(json, NULL, '{');
-        em_json_text(json, "name", loo->variable->name);
-        em_json_real(json, "elpd", loo->elpd);
-        em_json_real(json, "se", loo->se);
-        em_json_real(json, "p", loo->p);
-        em_json_real(json, "good_k", loo->good_k);
-        em_json_real(json, "observations", (double)loo->variable->size);
-        em_json_real(json, "high", (double)loo->n_high);
-        em_json_real(json, "undefined", (double)loo->n_undefined);
-        em_json_text(json, "worst", worst_observation(loo));
-        put_observations(loo, false, "good", json);
-        put_observations(loo, true, "bad", json);
-        em_json_close(json, '}');
-    }
-    em_json_close(json, ']');
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:o, s:o, s:o}", "name",
+                     em_json_text(loo->variable->name), "elpd", em_json_real(loo->elpd), "se",
+                     em_json_real(loo->se), "p", em_json_real(loo->p), "good_k",
+                     em_json_real(loo->good_k), "observations", (json_int_t)loo->variable->size,
+                     "high", (json_int_t)loo->n_high, "undefined", (json_int_t)loo->n_undefined,
+                     "worst", em_json_text(worst_observation(loo)), "good",
+                     observations(loo, false), "bad", observations(loo, true));
 }
 
-em_status em_report_figures(const em_report_data *data, em_json *json)
+em_status em_report_figures(const em_report_data *data, json_t **out)
 {
-    em_json_open(json, "figures", '{');
-    em_status status = put_chains(data, json);
-    put_intervals(data, json);
+    json_t *all_chains = json_array(), *of_pairs = NULL, *energy = NULL, *mass = NULL,
+           *tempering = NULL, *steps = NULL, *loo = json_array();
+    em_status status = chains(data, all_chains);
+
+    if (!status && data->n_pair > 1)
+        status = pairs(data, &of_pairs);
     if (!status)
-        status = put_pairs(data, json);
+        status = em_report_energy(data, &energy);
     if (!status)
-        status = em_report_energy(data, json);
+        status = em_report_mass(data, &mass);
     if (!status)
-        status = em_report_mass(data, json);
+        status = em_report_tempering(data, &tempering);
     if (!status)
-        status = em_report_tempering(data, json);
-    if (!status)
-        status = em_report_steps(data, json);
-    put_loo(data, json);
-    em_json_close(json, '}');
-    return status;
+        status = em_report_steps(data, &steps);
+    for (int64_t i = 0; !status && i < data->n_loo; i++)
+        if (json_array_append_new(loo, leave_one_out(&data->loo[i])))
+            status = em_json_made(NULL);
+    *out = json_pack("{s:o, s:o, s:o*, s:o*, s:o*, s:o*, s:o, s:o}", "chains", all_chains, "forest",
+                     intervals(data), "pairs", of_pairs, "energy", energy, "mass", mass,
+                     "tempering", tempering, "steps", steps ? steps : json_array(), "loo", loo);
+    return status ? status : em_json_made(*out);
 }

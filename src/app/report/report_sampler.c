@@ -44,7 +44,7 @@ static void count_energies(const em_report_data *data, const double *energy, dou
     }
 }
 
-em_status em_report_energy(const em_report_data *data, em_json *json)
+em_status em_report_energy(const em_report_data *data, json_t **out)
 {
     double marginal[ENERGY_BINS] = {0}, transition[ENERGY_BINS] = {0}, lowest = INFINITY;
     double *energy = NULL;
@@ -57,12 +57,10 @@ em_status em_report_energy(const em_report_data *data, em_json *json)
     const double spread = centre_energies(data, energy);
     if (spread > 0 && isfinite(spread)) {
         count_energies(data, energy, spread, marginal, transition);
-        em_json_open(json, "energy", '{');
-        em_json_real(json, "e_bfmi", lowest);
-        em_json_real(json, "spread", spread);
-        em_json_reals(json, "marginal", ENERGY_BINS, marginal, 1);
-        em_json_reals(json, "transition", ENERGY_BINS, transition, 1);
-        em_json_close(json, '}');
+        *out = json_pack("{s:o, s:o, s:o, s:o}", "e_bfmi", em_json_real(lowest), "spread",
+                         em_json_real(spread), "marginal", em_json_drawn(ENERGY_BINS, marginal, 1),
+                         "transition", em_json_drawn(ENERGY_BINS, transition, 1));
+        status = em_json_made(*out);
     }
     em_release(&energy);
     return status;
@@ -72,7 +70,7 @@ em_status em_report_energy(const em_report_data *data, em_json *json)
 
 /* The eigenvalues after each M-step. A merged file fills up the steps of runs that have fewer with
  * NaN, and these are left out. */
-em_status em_report_mass(const em_report_data *data, em_json *json)
+em_status em_report_mass(const em_report_data *data, json_t **out)
 {
     static const char *const name[] = {"iteration", "smallest_eigenvalue", "largest_eigenvalue"};
     double *column[3] = {NULL};
@@ -87,22 +85,16 @@ em_status em_report_mass(const em_report_data *data, em_json *json)
     }
     const bool good =
         !status && column[0] && column[1] && column[2] && n[0] == n[1] && n[0] == n[2];
-    for (int64_t i = 0; good && i < n[0]; i++) {
-        if (!isfinite(column[1][i]) || !isfinite(column[2][i]))
-            continue;
-        for (int k = 0; k < 3; k++)
-            column[k][kept] = column[k][i];
-        kept++;
-    }
-    if (kept > 0) {
-        em_json_open(json, "mass", '{');
-        for (int k = 0; k < 3; k++) {
-            em_json_open(json, name[k], '[');
-            for (int64_t i = 0; i < kept; i++)
-                em_json_real(json, NULL, column[k][i]);
-            em_json_close(json, ']');
+    for (int64_t i = 0; good && i < n[0]; i++)
+        if (isfinite(column[1][i]) && isfinite(column[2][i])) {
+            for (int k = 0; k < 3; k++)
+                column[k][kept] = column[k][i];
+            kept++;
         }
-        em_json_close(json, '}');
+    if (kept > 0) {
+        *out = json_pack("{s:o, s:o, s:o}", name[0], em_json_reals(kept, column[0]), name[1],
+                         em_json_reals(kept, column[1]), name[2], em_json_reals(kept, column[2]));
+        status = em_json_made(*out);
     }
     for (int k = 0; k < 3; k++)
         em_release(&column[k]);
@@ -111,41 +103,30 @@ em_status em_report_mass(const em_report_data *data, em_json *json)
 
 /* ---------------------------------------------------------------- tempering */
 
-/* One array of the group `tempering`, of any shape, as numbers in a row. */
-static em_status put_tempering(const em_report_data *data, const char *name, em_json *json)
+/* The arrays of the group `tempering`, of any shape, each as numbers in a row. */
+em_status em_report_tempering(const em_report_data *data, json_t **out)
 {
-    double *value = NULL;
-    int64_t n = 0;
-    char path[64];
-    em_status status;
-
-    snprintf(path, sizeof path, "tempering/%s", name);
-    status = em_read_array(data->path, path, &n, &value);
-    em_json_open(json, name, '[');
-    for (int64_t i = 0; i < n; i++)
-        em_json_real(json, NULL, value[i]);
-    em_json_close(json, ']');
-    em_release(&value);
-    return status;
-}
-
-em_status em_report_tempering(const em_report_data *data, em_json *json)
-{
-    static const char *const name[] = {"beta", "rejection", "round_scans", "round_log_evidence",
-                                       "log_evidence"};
-    static const char *const path[] = {"index_process", "index_process_scan"};
+    static const char *const name[] = {
+        "beta",         "rejection",     "round_scans",       "round_log_evidence",
+        "log_evidence", "index_process", "index_process_scan"};
     em_status status = EM_OK;
 
     if (!em_reader_has(data->summary.reader, "tempering", "round_log_evidence"))
         return EM_OK;
-    em_json_open(json, "tempering", '{');
-    for (size_t i = 0; !status && i < sizeof name / sizeof *name; i++)
-        status = put_tempering(data, name[i], json);
-    for (size_t i = 0; !status && i < sizeof path / sizeof *path &&
-                       em_reader_has(data->summary.reader, "tempering", path[i]);
-         i++)
-        status = put_tempering(data, path[i], json);
-    em_json_close(json, '}');
+    *out = json_object();
+    for (size_t i = 0; !status && i < sizeof name / sizeof *name; i++) {
+        double *value = NULL;
+        int64_t n = 0;
+        char path[64];
+
+        if (!em_reader_has(data->summary.reader, "tempering", name[i]))
+            continue;
+        snprintf(path, sizeof path, "tempering/%s", name[i]);
+        status = em_read_array(data->path, path, &n, &value);
+        if (!status && json_object_set_new(*out, name[i], em_json_reals(n, value)))
+            status = em_json_made(NULL);
+        em_release(&value);
+    }
     return status;
 }
 
@@ -189,8 +170,7 @@ static em_status add_history(em_reader *stats, const char *name, double from, do
     return EM_OK;
 }
 
-static em_status put_history(const em_report_data *data, const char *name, history *h,
-                             em_json *json)
+static em_status history_of(const em_report_data *data, const char *name, history *h, json_t *out)
 {
     const int64_t stored = data->warmup ? em_reader_n_draw(data->warmup) : 0;
     int64_t warmup = 0;
@@ -204,28 +184,23 @@ static em_status put_history(const em_report_data *data, const char *name, histo
         status = add_history(data->stats, name, (double)warmup, 1, h);
     if (status || h->n == 0)
         return status;
-    em_json_open(json, NULL, '{');
-    em_json_text(json, "statistic", name);
-    em_json_real(json, "warmup", (double)warmup);
-    em_json_reals(json, "x", h->n, h->x, 1);
-    em_json_reals(json, "mean", h->n, h->mean, 1);
-    em_json_reals(json, "low", h->n, h->low, 1);
-    em_json_reals(json, "high", h->n, h->high, 1);
-    em_json_close(json, '}');
-    return EM_OK;
+    json_t *one =
+        json_pack("{s:s, s:I, s:o, s:o, s:o, s:o}", "statistic", name, "warmup", (json_int_t)warmup,
+                  "x", em_json_drawn(h->n, h->x, 1), "mean", em_json_drawn(h->n, h->mean, 1), "low",
+                  em_json_drawn(h->n, h->low, 1), "high", em_json_drawn(h->n, h->high, 1));
+    return json_array_append_new(out, one) ? em_json_made(NULL) : EM_OK;
 }
 
-em_status em_report_steps(const em_report_data *data, em_json *json)
+em_status em_report_steps(const em_report_data *data, json_t **out)
 {
     history *h = NULL;
     em_status status = em_allocate(1, sizeof *h, &h);
 
-    em_json_open(json, "steps", '[');
+    *out = json_array();
     if (!status)
-        status = put_history(data, "step_size", h, json);
+        status = history_of(data, "step_size", h, *out);
     if (!status)
-        status = put_history(data, "acceptance_rate", h, json);
-    em_json_close(json, ']');
+        status = history_of(data, "acceptance_rate", h, *out);
     em_release(&h);
     return status;
 }
