@@ -262,6 +262,8 @@ START_TEST(test_refused)
         {"linear", "{\"coefficients\": {\"intercept\": {\"normal\": [0, 1]}}}",
          "model.prior.intercept"},
         {"linear", "{\"coefficients\": {}}", "a distribution"},
+        {"linear", "{\"intercept\": {\"normal\": [0, 1]}, \"intercept\": {\"normal\": [0, 2]}}",
+         "found duplicate object key"},
         {"linear", "{\"sigma\": {\"normal\": [0, 1]}}", "exponential, half_normal"},
         {"linear", "{\"sigma\": {\"exponential\": 1, \"gamma\": [1, 1]}}", "one distribution"},
         {"linear", "{\"autoscale\": \"perhaps\"}", "true or false"},

@@ -479,6 +479,7 @@ static const struct {
     {"[{}]", "none of them"},
     {"[{\"dens\": 4}]", "did you mean dense?"},
     {"[{\"dense\": 4, \"activation\": \"selu\"}]", "activation relu, sigmoid or tanh"},
+    {"[{\"dense\": 4, \"dense\": 5}]", "found duplicate object key"},
     {"[4]", "a mapping"},
     {"{\"dense\": 4}", "a list of layers"},
     {"[{\"dense\": 1000000}, {\"dense\": 1000000}]", "more than 2^31"},
