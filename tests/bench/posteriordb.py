@@ -16,9 +16,9 @@ no z. 4 chains each:
     short         Stan's NUTS, dense_e, with as many iterations of warmup as hmc took
     nutpie        with its defaults, on the gradients of stanli (on request: low rank)
 
-What is counted are gradients, those of thinned draws by their number, with those of warmup and its start (of Stan, but for its search
-of a first step size). The figure of merit is the smallest ESS over the parameters that have reference
-draws, per 1000 gradients: of means (bulk), of squares about the mean, of the tail. z is the largest
+What is counted are gradients, those of thinned draws by their number, with those of warmup and its start (of Stan,
+but for its search of a first step size). The figure of merit is the smallest ESS over the parameters that have
+reference draws, per 1000 gradients: of means (bulk), of squares about the mean, of the tail. z is the largest
 deviation, from the reference draws, of a mean or of a standard deviation in standard errors of both.
 A run has moved where R-hat is below 1.1 for all these parameters; the column says in how many runs of emass
 that is so, of all seeds (and samplers). A run that fails, or takes longer than --timeout seconds, has not
@@ -145,8 +145,8 @@ def run_stan(metric, posterior, seed, warmup=1000):
     steps = fit.sampler_stats[:, :, stanli.SAMPLER_COLUMNS.index("n_leapfrog__")]
     diverged = fit.sampler_stats[:, -1000:, stanli.SAMPLER_COLUMNS.index("divergent__")]
     draws = {bracketed(name): fit.draws(name)[:, -1000:] for name in fit.names}
-    return Run(draws, int(steps[:, :-1000].sum()), int(steps[:, -1000:].sum()), warmup=warmup, divergences=diverged.sum(),
-               seconds=seconds, memory=spent(resource.RUSAGE_SELF)[1])
+    return Run(draws, int(steps[:, :-1000].sum()), int(steps[:, -1000:].sum()), warmup=warmup,
+               divergences=diverged.sum(), seconds=seconds, memory=spent(resource.RUSAGE_SELF)[1])
 
 
 class Rejected(ArithmeticError):

@@ -62,8 +62,8 @@ def line(cells, out):
 def write(rows, names, samplers, ours, out):
     """One row for each posterior and sampler; then what they come to."""
     found = medians(rows, names, samplers, ours)
-    line(["posterior", "sampler", "dimension", "gradients", "seconds", "bulk ESS", "tail ESS", "R-hat", "divergent", "z", "MB",
-          "/ Stan, a gradient", "/ Stan, a second"], out)
+    line(["posterior", "sampler", "dimension", "gradients", "seconds", "bulk ESS", "tail ESS", "R-hat", "divergent", "z",
+          "MB", "/ Stan, a gradient", "/ Stan, a second"], out)
     line(["---", "---"] + ["--:"] * 11, out)
     for name, of in found.items():
         rivals = [of.get(s) for s in STAN]
@@ -97,8 +97,8 @@ def sum_up(found, sampler, out):
             values = [value for value, _ in known]
             mean = math.exp(statistics.fmean(math.log(max(value, 1e-9)) for value in values))
             lost = [f"{name} {number(value, 2)}" for value, name in known if value < 1]
-            print(f"\n{sampler} over {title}, bulk ESS {what}, {len(known)} of {len(found)} posteriors: geometric mean {number(mean)}, "
-                  f"median {number(statistics.median(values))}, least {number(values[0])}. "
+            print(f"\n{sampler} over {title}, bulk ESS {what}, {len(known)} of {len(found)} posteriors: "
+                  f"geometric mean {number(mean)}, median {number(statistics.median(values))}, least {number(values[0])}. "
                   f"Lost: {', '.join(lost) if lost else 'none'}."
                   + (f" ({FISHER_HMC}.)" if key == "bulk_per_k" and rivals == STAN[:1] else ""), file=out)
 
