@@ -19,10 +19,12 @@ enum { LARGE_PAGE = 1 << 21, LARGE = 2 * LARGE_PAGE };
 static void *get(size_t bytes)
 {
     const bool large = bytes >= LARGE;
-    void *memory = aligned_alloc(large ? LARGE_PAGE : EM_ALIGNMENT, bytes);
+    void *memory = NULL;
 
+    if (posix_memalign(&memory, large ? LARGE_PAGE : EM_ALIGNMENT, bytes) != 0)
+        return NULL;
 #ifdef MADV_HUGEPAGE
-    if (memory && large)
+    if (large)
         madvise(memory, bytes / LARGE_PAGE * LARGE_PAGE, MADV_HUGEPAGE);
 #endif
     return memory;

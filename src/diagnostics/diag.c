@@ -380,7 +380,7 @@ em_status em_diagnose(em_diag *diag, int64_t n_chain, int64_t n_draw, const doub
 {
     em_halves h = {2 * n_chain, n_draw / 2, n_draw, draws, 0, 2 * n_chain};
     const int64_t n = n_chain * n_draw;
-    double size;
+    double size = NAN;
     em_status status = em_diagnose_convergence(diag, n_chain, n_draw, draws, out);
 
     if (status || n < 1)
@@ -389,13 +389,15 @@ em_status em_diagnose(em_diag *diag, int64_t n_chain, int64_t n_draw, const doub
     out->sd = sqrt(em_variance_of(n, draws, out->mean));
     if (!isfinite(out->sd) || are_equal(n, draws))
         return EM_OK;
-    status = reserve(diag, &h, n);
-    if (status)
-        return status;
-    em_lanes_fill(&h, draws, diag->lanes[DRAWS]);
-    centre(diag, &h, DRAWS);
-    const double *mean = mean_of(diag, &h, DRAWS);
-    status = em_ess_of(diag->ess, &h, NULL, NULL, 1, &diag->lanes[DRAWS], &mean, &size);
+    if (h.length >= 3) {
+        status = reserve(diag, &h, n);
+        if (status)
+            return status;
+        em_lanes_fill(&h, draws, diag->lanes[DRAWS]);
+        centre(diag, &h, DRAWS);
+        const double *mean = mean_of(diag, &h, DRAWS);
+        status = em_ess_of(diag->ess, &h, NULL, NULL, 1, &diag->lanes[DRAWS], &mean, &size);
+    }
     bound_by_visits(diag, -1, draws, &size);
     out->mcse_mean = out->sd / sqrt(size);
     return status;
