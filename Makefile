@@ -8,6 +8,7 @@
 #   make stanli     the interpreter of Stan programs, beside the built and the installed emass (PREFIX)
 #   make data       public data sets for jobs/                    make plots   figures of demo.h5
 #   make help       this text                                     make guide   the guide, as a site in build/guide
+#   make sdist      what pip builds emass from                    make wheel   what pip installs; both in build/wheel/dist
 #   make papers     the papers' experiments, paper's numbers beside ours (resumable, 5 minutes)
 #   make papers-topics   those of topic models, into the same page (an hour and a half)
 #   make papers-networks   those of networks, into the same page (hours; LIMIT=10m: what a run may take)
@@ -89,7 +90,7 @@ TESTS   := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/unit/*/*.c tests/m
 SUPPORT := $(patsubst tests/%.c,$(B)/tests/%.o,$(wildcard tests/support/*.c))
 BENCHES := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bench/*.c))
 
-.PHONY: all help demo check check-built check-fast check-slow bench bench-overhead bench-tempering bench-posteriordb bench-verdict bench-scale bench-topics bench-network bench-pymc lint format install deps data stanli plots papers papers-topics papers-networks guide clean tests
+.PHONY: all help demo check check-built check-fast check-slow bench bench-overhead bench-tempering bench-posteriordb bench-verdict bench-scale bench-topics bench-network bench-pymc lint format install deps data stanli plots papers papers-topics papers-networks guide sdist wheel clean tests
 all: $(PROGRAM) $(LIBRARY) $(SHARED)
 
 # Files that change only when what they hold does: another flag rebuilds all, a deleted source the library.
@@ -327,6 +328,13 @@ build/guide-venv/ready: analysis/guide/requirements.txt
 	$(Q)python3 -m venv build/guide-venv
 	$(Q)build/guide-venv/bin/pip install --quiet --retries 10 --timeout 60 --disable-pip-version-check -r $<
 	$(Q)touch $@
+
+sdist:
+	$(Q)jobs/wheel/build sdist build/wheel
+
+wheel:
+	$(Q).ci/install-deps wheel
+	$(Q)jobs/wheel/build wheel build/wheel
 
 clean:
 	rm -rf build

@@ -16,7 +16,7 @@ from ctypes import POINTER, c_char_p, c_double, c_int, c_int64, c_uint64, c_void
 from pathlib import Path
 from typing import Any
 
-from . import _program
+from . import _mpi, _program
 from ._errors import Error, Stopped
 
 __all__ = ["Context", "fail_with", "is_launched", "last_error", "library"]
@@ -68,9 +68,15 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
 
 
 def _candidates() -> Iterator[str]:
-    """Where libemass may be: EMASS_LIBRARY, beside the program, where the loader looks."""
+    """Where libemass may be: EMASS_LIBRARY, what pip installed, beside the program, where the loader looks."""
     if named := os.environ.get("EMASS_LIBRARY"):
         yield named
+        return
+    if _mpi.is_installed() and "EMASS" not in os.environ:
+        try:
+            yield _mpi.load()
+        except FileNotFoundError as error:
+            raise Error(str(error), 2) from error
         return
     with contextlib.suppress(FileNotFoundError):
         folder = Path(_program.program()).resolve().parent

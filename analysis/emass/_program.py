@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import os
 import re
 import shutil
@@ -14,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from . import _mpi
 from ._errors import Error, Stopped
 from .progress import Bar
 
@@ -25,10 +25,19 @@ CONFIG_PREFIX = ".emass-"  # of the file of a config; what is said of it is said
 def program() -> str:
     """The path of the program. Raises FileNotFoundError where there is none."""
     beside = Path(__file__).resolve().parents[2] / "build" / "release" / "emass"
-    found = os.environ.get("EMASS") or shutil.which("emass") or (str(beside) if beside.exists() else None)
+    found = os.environ.get("EMASS") or _by_pip() or shutil.which("emass") or (str(beside) if beside.exists() else None)
     if not found:
         raise FileNotFoundError("emass is not on the PATH: make install, or set EMASS to its path")
     return found
+
+
+def _by_pip() -> str | None:
+    """What pip installed with this package: the script of this Python; where that is elsewhere, the
+    program itself, which starts in `environment()`."""
+    if not _mpi.is_installed():
+        return None
+    script = Path(sys.executable).parent / "emass"
+    return str(script) if script.exists() else _mpi.choose().file("emass")
 
 
 def plainly(said: str) -> str:
@@ -47,14 +56,8 @@ def fail(status: int, said: str) -> NoReturn:
 
 
 def environment() -> dict[str, str]:
-    """That of the program: an interpreter of Stan programs that pip installed beside this Python is
-    found although its folder is not on the PATH."""
-    found = dict(os.environ)
-    if "EMASS_STANLI" not in found and (spec := importlib.util.find_spec("stanli")) and spec.origin:
-        library = Path(spec.origin).parent / "_bin" / "libstanli.so"
-        if library.exists():
-            found["EMASS_STANLI"] = str(library)
-    return found
+    """That of the program: what pip installed beside this Python is found, although its folder is not on the PATH."""
+    return _mpi.environment()
 
 
 def ask(*words: str) -> str:
@@ -70,12 +73,14 @@ def ask(*words: str) -> str:
 def launcher(ranks: int) -> tuple[list[str], dict[str, str]]:
     """The words that start so many processes, and what they find in their environment: as the
     program's --ranks."""
-    words = os.environ.get("EMASS_LAUNCHER", "").split()
+    found = environment()
+    words = found.get("EMASS_LAUNCHER", "").split()
     if not words and "SLURM_JOB_ID" in os.environ and shutil.which("srun"):
         kinds = subprocess.run(["srun", "--mpi=list"], capture_output=True, text=True, check=False)
-        words = ["srun", "--quiet", "--wait=60", "--mpi=pmix"] if "pmix" in kinds.stdout + kinds.stderr else []
+        pmi = "pmi2" if _mpi.is_installed() and _mpi.choose().kind == "mpich" else "pmix"
+        words = ["srun", "--quiet", "--wait=60", f"--mpi={pmi}"] if pmi in kinds.stdout + kinds.stderr else []
     words = words or ["mpirun"]
-    if not shutil.which(words[0]):
+    if not shutil.which(words[0], path=found.get("PATH")):
         raise Error(f"{words[0]} cannot be started: put the MPI that emass uses on the PATH, or name a launcher in EMASS_LAUNCHER")
     given = {
         "OMPI_ALLOW_RUN_AS_ROOT": "1",

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# jobs/apptainer.def and jobs/spack/package.py as far as a machine without Apptainer and Spack goes: the
-# steps of the first are run in a Debian 12 of their own (debootstrap, root, a network; 1.5 GB), whose
-# emass then samples, on ranks that the host's mpirun starts too; the second builds and installs by
-# stand-ins for what Spack calls.
+# jobs/apptainer.def, jobs/spack/package.py and jobs/conda/recipe.yaml as far as a machine without Apptainer,
+# Spack and conda goes: the steps of the first are run in a Debian 12 of their own (debootstrap, root, a
+# network; 1.5 GB), whose emass then samples, on ranks that the host's mpirun starts too; the others build
+# and install by stand-ins for what Spack and conda call.
 # shellcheck source=tests/run/lib.sh disable=SC2317
 . tests/run/lib.sh
 project=$PWD root=$scratch/debian
@@ -37,7 +37,7 @@ END
 # Those of the build in .ci/install-deps, where the compiler and an MPI have names of their own.
 same_names() {
     spack wants | sed 's/^c$/gcc/; s/^mpi$/openmpi/' | sort -u >"$scratch/recipe" &&
-        sed -n 's/^build [a-z][^ ]* *\([a-z0-9-]*\).*/\1/p' .ci/install-deps | sort -u >"$scratch/listed" &&
+        sed -n 's/^build [a-z][^ ]*  *\([a-z][a-z0-9-]*\).*/\1/p' .ci/install-deps | sort -u >"$scratch/listed" &&
         diff "$scratch/listed" "$scratch/recipe"
 }
 
@@ -48,6 +48,33 @@ installs() {
 
 check 'the recipe of Spack wants what .ci/install-deps lists' same_names
 check 'and builds and installs' installs
+
+# ---------------------------------------------------------------- conda
+
+# The packages of requirements.host, by Spack's names; those of Python are its own.
+conda_wants() {
+    awk '/^  [a-z]+:$/ { on = $1 == "host:" } on && /^    - / { print $2 == "${{" ? $3 : $2 }' jobs/conda/recipe.yaml |
+        sed 's/^yaml$/libyaml/; s/^liblapacke$/openblas/; s/^liblzma-devel$/xz/; s/^libutf8proc$/utf8proc/
+            s/^libcurl$/curl/; s/^mpi$/openmpi/; /^\(python\|pip\|setuptools\)$/d' | sort -u
+    printf '%s\n' gcc gmake pkgconf
+}
+
+conda_same_names() {
+    conda_wants | sort -u >"$scratch/recipe" && diff "$scratch/listed" "$scratch/recipe"
+}
+
+# What rattler-build runs, but for the package of Python, which needs a network.
+# shellcheck disable=SC2016 # of the recipe
+conda_installs() {
+    mkdir -p "$scratch/conda/bin" &&
+        ln -sf "$(command -v mpicc)" "$scratch/conda/bin/mpicc" &&
+        sed -n '/^  script:$/,/^$/s/^    - //p' jobs/conda/recipe.yaml | grep -v '^\$PYTHON' >"$scratch/script" &&
+        env PREFIX="$scratch/conda" CPU_COUNT="$(nproc)" CFLAGS= CPPFLAGS= LDFLAGS= MAKEFLAGS="--eval=B:=$scratch/conda-build" \
+            bash -eu "$scratch/script" && "$scratch/conda/bin/emass" --version
+}
+
+check 'the recipe of conda wants the same' conda_same_names
+check 'and builds and installs' conda_installs
 
 # ---------------------------------------------------------------- Apptainer
 
