@@ -25,7 +25,7 @@ from .plots import (
     plot_tempering,
     plot_trace,
 )
-from .topic_model import TopicModel, read_topics
+from .topic_model import TopicModel, read_topics, write_corpus
 
 __all__ = [
     "Error",
@@ -53,5 +53,6 @@ __all__ = [
     "run",
     "summary",
     "topics",
+    "write_corpus",
 ]
 __version__ = "0.1.0"

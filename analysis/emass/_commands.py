@@ -109,8 +109,8 @@ def merge(
 
 
 def topics(file: str | os.PathLike[str], words: int = 10) -> pd.DataFrame:
-    """The topics of a run of model lda, the largest first: share, coherence (npmi), how many chains
-    found it, and its most probable words."""
+    """The topics of a run of model lda, the largest first: share, coherence (npmi; of junk topics 0 or
+    less), how many chains found it, and its most probable words."""
     import pandas as pd
 
     rows = []
@@ -118,7 +118,7 @@ def topics(file: str | os.PathLike[str], words: int = 10) -> pd.DataFrame:
         if match := re.match(r" *(\d+) +(\S+) +(\S+) +(\d+)/(\d+) +(.*)", line):
             topic, share, npmi, found, _, text = match.groups()
             coherence = float(npmi) if npmi != "-" else float("nan")
-            rows.append((int(topic), float(share), coherence, int(found), text.split()))
+            rows.append((int(topic), float(share), coherence, int(found), text.removeprefix("(junk) ").split()))
     return pd.DataFrame(rows, columns=["topic", "share", "npmi", "chains", "words"]).set_index("topic")
 
 

@@ -1,9 +1,11 @@
-"""Topics of a run as tables, and as pyLDAvis, gensim and pycisTopic read them."""
+"""Corpora of scipy's matrices and of gensim; topics of a run as tables, and as pyLDAvis, gensim and pycisTopic read
+them."""
 
 from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from scipy.sparse import csr_array
 
-__all__ = ["TopicModel", "read_topics"]
+__all__ = ["TopicModel", "read_topics", "write_corpus"]
 
 
 @dataclass(frozen=True)
@@ -135,3 +137,47 @@ def _convert(documents: str, path: str) -> None:
         except Error:
             if name == formats[-1]:
                 raise
+
+
+def write_corpus(
+    file: str | os.PathLike[str],
+    counts: Any,
+    vocabulary: Sequence[str] | Mapping[int, str],
+    documents: Sequence[str] | None = None,
+) -> None:
+    """Writes a corpus as HDF5, which a config names as model.data.
+
+    counts: tokens of each word in each document, as a matrix of scipy or numpy (documents x words; such as
+    scipy.sparse.load_npz reads), or as gensim's bags of words, a list of (word, count) for each document.
+    vocabulary: the words, in the order of the columns, or gensim's Dictionary. documents: their names."""
+    import h5py
+    import numpy as np
+    from scipy.sparse import csr_array
+
+    names = [vocabulary[i] for i in range(len(vocabulary))]
+    matrix = csr_array(counts if hasattr(counts, "shape") else _from_bags(counts, len(names)))
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    if matrix.shape[1] != len(names) or (documents is not None and len(documents) != matrix.shape[0]):
+        named = f"{len(names)} words" + ("" if documents is None else f" and {len(documents)} names of documents")
+        raise Error(f"write_corpus: found {named}, expected those of {matrix.shape[0]} documents x {matrix.shape[1]} words")
+    if (matrix.data < 0).any() or (matrix.data % 1 != 0).any():
+        raise Error("write_corpus: found counts that are negative or no integers, expected counts of words")
+    with h5py.File(file, "x") as out:
+        out.attrs["creation_library"] = np.bytes_("emass")
+        table = out.create_group("table")
+        table["value"] = matrix.data.astype("<f8")
+        table["column"] = matrix.indices.astype("<i4")
+        table["start"] = matrix.indptr.astype("<i8")
+        for name, texts in {"name": names, "document": documents}.items():
+            if texts is not None:
+                table[name] = np.array([text.encode() for text in texts], dtype=np.bytes_)
+
+
+def _from_bags(bags: Iterable[Iterable[tuple[int, int]]], n_word: int) -> csr_array:
+    from scipy.sparse import csr_array
+
+    rows = [list(bag) for bag in bags]
+    entries = [(row, word, count) for row, bag in enumerate(rows) for word, count in bag]
+    places, words, values = (list(part) for part in zip(*entries, strict=True)) if entries else ([], [], [])
+    return csr_array((values, (places, words)), shape=(len(rows), n_word))

@@ -136,6 +136,14 @@ def check_topics():
     report(lda["doc_lengths"].tolist() == [6] * 40 and lda["term_frequency"].sum() == 240 and lda["vocab"][3] == "w3" and
            lda["doc_topic_dists"].shape == (40, 2) and lda["topic_term_dists"].shape == (2, 20), "for pyLDAvis", lda)
     report(list(scenic["cell_topic"].index) == ["Topic1", "Topic2"] and scenic["topic_region"].shape == (20, 2), "for pycisTopic", scenic)
+    emass.write_corpus("again.h5", model.counts, list(model.topic_word.columns), [f"d{i}" for i in range(40)])
+    emass.write_corpus("bags.h5", [list(zip(row.nonzero()[0].tolist(), row[row > 0].tolist())) for row in model.counts.toarray()],
+                       dict(enumerate(model.topic_word.columns)))
+    again = [emass.read_topics("c.h5", file).document_topic for file in ("again.h5", "bags.h5")]
+    report(all(np.array_equal(found, model.document_topic) for found in again) and list(again[0].index)[:2] == ["d0", "d1"],
+           "a corpus of a sparse matrix, and of bags of words, with names", again)
+    report(raises(emass.Error, "expected those of 40 documents x 20 words", lambda: emass.write_corpus("no.h5", model.counts, ["a"])),
+           "words that are not those of the matrix")
     report(raises(emass.Error, "found no documents", emass.read_topics("c.h5").to_pyldavis), "which need documents")
 
 

@@ -273,6 +273,13 @@ lone_word() { # has no pair to be coherent; and a shard has no document
         "$emass" topics lone.h5 >lone.txt && grep -q '  -  *2/2  0$' lone.txt &&
         "$emass" topics lone.h5 --html lone.html && ! grep -qi 'nan<' lone.html lone.txt
 }
+junk_topics() { # words that never stand together; those of the topics that were put in do
+    awk 'BEGIN { for (d = 0; d < 40; d++) print "1 " d % 10 ":5" }' >apart.ldac
+    printf '%s\n' 'model: {name: lda, data: apart.ldac, topics: 2}' 'run: {chains: 1, warmup: 5, draws: 4}' >apart.yaml
+    "$emass" run apart.yaml --quiet --output apart.h5 --overwrite && "$emass" topics apart.h5 >apart.txt &&
+        [ "$(grep -c '(junk)' apart.txt)" = 2 ] && grep -q 'the words of 2 topics' apart.txt &&
+        "$emass" topics apart.h5 --html apart.html && [ "$(grep -c '>junk<' apart.html)" = 2 ] && ! grep -q junk topics.txt
+}
 no_topics() { # one line, status 2
     local status=0
     "$emass" run other.yaml --quiet --output other.h5 --overwrite &&
@@ -311,6 +318,7 @@ check 'perplexity is that of its topics' near_the_truth 5
 check 'that of fewer topics is not' too_few
 check 'one topic' one_topic
 check 'topics of a single word' lone_word
+check 'topics whose words are never together are junk' junk_topics
 check 'a file without topics' no_topics
 check 'verified on other ranks' limited "$emass" verify whole.h5 --ranks 2
 check 'checked' limited "$emass" check run.yaml

@@ -105,6 +105,11 @@ static em_status measure_coherence(em_topics *t, em_corpus *corpus)
     return status;
 }
 
+bool em_topic_is_junk(const em_topics *t, int64_t k)
+{
+    return t->coherence && t->coherence[k] <= EM_JUNK_NPMI;
+}
+
 /* The corpus that the run was of, as the config in the file names it. */
 static em_status read_own_corpus(const em_topics *t, em_corpus **out)
 {

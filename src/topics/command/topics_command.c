@@ -239,6 +239,8 @@ static void print_topic(const em_topics *t, int64_t k)
     if (t->coherence && !isnan(t->coherence[k]))
         snprintf(coherence, sizeof coherence, "%.3f", t->coherence[k]);
     printf("%5lld  %6.4f  %6s  %6s ", (long long)k, t->mean_share[k], coherence, found);
+    if (em_topic_is_junk(t, k))
+        printf(" (junk)");
     for (long i = 0; i < t->n_top; i++)
         printf(" %s", t->word[t->top[k * t->n_top + i]]);
     printf("\n");
@@ -256,7 +258,7 @@ static void print_score(const em_topics *t, const em_topic_score *score)
 
 static void print_table(const em_topics *t)
 {
-    int64_t lost = 0;
+    int64_t lost = 0, junk = 0;
 
     printf("%lld topics of %lld words, %lld chain%s\n", (long long)t->n_topic, (long long)t->n_word,
            (long long)t->n_chain, t->n_chain == 1 ? "" : "s");
@@ -264,6 +266,7 @@ static void print_table(const em_topics *t)
     for (int64_t i = 0; i < t->n_topic; i++) {
         print_topic(t, t->order[i]);
         lost += t->n_found[t->order[i]] < t->n_chain;
+        junk += em_topic_is_junk(t, i);
     }
     printf("Topics are numbered as in the first chain; those of the others are matched to them by "
            "the best\nassignment and averaged where their laws of words overlap by %g or more.",
@@ -272,6 +275,11 @@ static void print_table(const em_topics *t)
         printf(" %lld of %lld were not\nfound by all chains.", (long long)lost,
                (long long)t->n_topic);
     printf("\n");
+    if (junk > 0)
+        printf(
+            "junk: the words of %lld topics occur together no more often than by chance (npmi of 0 "
+            "or less).\n",
+            (long long)junk);
     for (int i = 0; i < EM_TOPIC_SCORES; i++)
         if (t->score[i].perplexity)
             print_score(t, &t->score[i]);
@@ -377,7 +385,7 @@ static run_row row_of(const em_topics *t)
         row.common += (double)(t->n_found[k] == t->n_chain) / n;
         if (!t->coherence || isnan(t->coherence[k]))
             continue;
-        row.junk += (double)(t->coherence[k] <= 0) / n;
+        row.junk += (double)em_topic_is_junk(t, k) / n;
         share += t->mean_share[k];
         sum += t->mean_share[k] * t->coherence[k];
     }

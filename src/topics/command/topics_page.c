@@ -160,7 +160,8 @@ static void put_topic(FILE *out, const em_topics *t, const float *overlaps, int6
     fprintf(out, "<br><meter min=\"0\" max=\"%.6g\" value=\"%.6g\"></meter>",
             t->mean_share[t->order[0]], t->mean_share[k]);
     if (t->coherence && !isnan(t->coherence[k]))
-        fprintf(out, "<td class=\"n\">%.3f", t->coherence[k]);
+        fprintf(out, "<td class=\"n\">%.3f%s", t->coherence[k],
+                em_topic_is_junk(t, k) ? "<br><span class=\"faint\">junk</span>" : "");
     else
         fprintf(out, "<td class=\"n\">");
     fprintf(out, "<td class=\"n\">%lld of %lld<td>", (long long)t->n_found[k],
@@ -232,8 +233,8 @@ static em_status put_page(FILE *out, const em_topics *t)
             "</tbody></table></div>\n<p class=\"faint\">Topics are numbered as in the first chain; "
             "those of the others are matched to them by the best assignment and averaged where "
             "their laws of words overlap (the sum of the roots of the products) by %g or more. "
-            "Coherence is the mean NPMI of the words over the documents of the run. Nearest: the "
-            "topics of the largest overlap.</p>\n</body></html>\n",
+            "Coherence is the mean NPMI of the words over the documents of the run; junk has 0 or "
+            "less. Nearest: the topics of the largest overlap.</p>\n</body></html>\n",
             EM_LEAST_OVERLAP);
     return status;
 }

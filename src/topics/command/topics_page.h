@@ -14,6 +14,10 @@
 
 enum { EM_TOPICS_MOST_TOP = 50 }; /* words of a topic that are looked at */
 
+/* A topic is junk if its words occur together no more often than by chance: an NPMI of 0 or less.
+ */
+#define EM_JUNK_NPMI 0.0
+
 /* Held-out scores of one definition. */
 typedef struct em_topic_score {
     double *perplexity; /* [n_chain]; NULL: none */
@@ -40,6 +44,9 @@ typedef struct em_topics {
     int32_t *top;       /* [n_topic][n_top] words, the most probable first */
     double *coherence;  /* [n_topic]; NULL: not known */
 } em_topics;
+
+/* Whether topic k is junk, as far as coherence is known. Local. */
+bool em_topic_is_junk(const em_topics *t, int64_t k);
 
 /* sum_v sqrt(p_av p_bv) of each two topics a and b of t->mean, into overlap[n_topic][n_topic].
  * Local. Errors: EM_EMEMORY. */
