@@ -261,7 +261,7 @@ static em_status choose(const char *path, const char *name, em_reader *log_likel
                        "loo: --var %s: no such variable in group log_likelihood of %s, which "
                        "begins with %s",
                        name, path, first);
-    if (n > 1)
+    if (!name && n > 1)
         return em_fail(EM_EUSAGE,
                        "%s: found log likelihoods of %s, %s%s, expected one of them: --var %s",
                        path, first, em_reader_variable_at(log_likelihood, 1)->name,
