@@ -106,11 +106,14 @@ messages() { # FILE: what a run said, without the progress of one that needs lon
     grep -vE '^[0-9-]{10} [0-9:]{8} starting' "$1" || true
 }
 
-wait_for() { # FILE: until there is something in it
+wait_for() { # FILE [PID]: until there is something in it, or the process that is to write it has ended
     for _ in $(seq $((10 * EMASS_LIMIT))); do
         [ ! -s "$1" ] || return 0
+        [ -z "${2-}" ] || kill -0 "$2" 2>/dev/null || break
         sleep 0.1
     done
+    echo "no $1"
+    [ -z "${2-}" ] || ps -e -o pid,ppid,stat,etime,wchan:20,args --forest | tail -n 12 | cut -c 1-160
     return 1
 }
 

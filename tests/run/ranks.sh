@@ -33,11 +33,15 @@ is_refused() { # STATUS WHAT ARGUMENT...: in one line, and no file is written
 stops_on() { # SIGNAL NAME: sent to the one process that the user knows
     timeout -k 10 "$EMASS_LIMIT" "$emass" "${long[@]}" --ranks 3 --output "$scratch/$2.h5" >"$2.out" 2>"$2.err" &
     local pid=$! child
-    wait_for "$2.h5" || return 1
+    wait_for "$2.h5" "$pid" || {
+        cat "$2.out" "$2.err"
+        return 1
+    }
     child=$(pgrep -P "$pid")
     kill -"$1" "$child"
     wait "$pid"
     local status=$?
+    echo "status $status"
     cat "$2.err"
     [ "$status" = 75 ] && [ "$(messages "$2.err" | wc -l)" = 1 ] && grep 'stopped by a signal' "$2.err" &&
         [ -s "$2.h5.checkpoint" ] && ! pgrep -f "$scratch.*$2.h5"
@@ -76,7 +80,7 @@ END
 dies_with_its_user() { # killed, it takes its ranks along
     timeout -k 10 "$EMASS_LIMIT" "$emass" "${long[@]}" --ranks 3 --output killed.h5 >/dev/null 2>&1 &
     local pid=$!
-    wait_for killed.h5 || return 1
+    wait_for killed.h5 "$pid" || return 1
     kill -KILL "$(pgrep -P "$pid")"
     wait "$pid"
     for _ in $(seq $((10 * EMASS_LIMIT))); do
@@ -100,14 +104,14 @@ alone() {
     local pid threads
     env -u OPENBLAS_NUM_THREADS "$emass" "${long[@]}" --output alone.h5 &
     pid=$!
-    wait_for alone.h5 || return 1
+    wait_for alone.h5 "$pid" || return 1
     threads=$(grep -l '^State' "/proc/$pid/task"/*/status | wc -l)
     kill -9 "$pid"
     wait "$pid"
     rm -f alone.h5*
     OPENBLAS_NUM_THREADS=1 "$emass" "${long[@]}" --output alone.h5 &
     pid=$!
-    wait_for alone.h5 || return 1
+    wait_for alone.h5 "$pid" || return 1
     echo "$threads"
     [ "$threads" = "$(grep -l '^State' "/proc/$pid/task"/*/status | wc -l)" ]
     local status=$?
