@@ -154,13 +154,14 @@ deps:
 	$(Q).ci/install-deps $(if $(filter check,$(MAKECMDGOALS)),check,build)
 
 # These two are whole journeys from a fresh clone: what they need is installed first, then make is
-# started anew so that it sees the libraries.
+# started anew so that it sees the libraries, on all cores unless the user gave -j.
+ALL_CORES = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 demo: deps
-	$(Q)$(MAKE) --no-print-directory all
+	$(Q)$(MAKE) --no-print-directory $(ALL_CORES) all
 	$(Q)jobs/demo $(PROGRAM)
 
 check: deps
-	$(Q)$(MAKE) --no-print-directory all tests
+	$(Q)$(MAKE) --no-print-directory $(ALL_CORES) all tests
 	$(Q)$(MAKE) --no-print-directory check-built
 
 check-built:
