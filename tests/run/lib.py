@@ -1,9 +1,11 @@
 """For the Python tests of this folder, which are given the build: TAP lines, and commands that end."""
+import atexit
 import json
 import os
 import shutil
 import subprocess
 import sys
+import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PYTHON = os.path.join(ROOT, "analysis", "venv", "bin", "python")
@@ -37,6 +39,9 @@ def needs_front_ends(what):
         finish()
     if os.path.dirname(python) != os.path.join(sys.prefix, "bin"):
         os.execv(python, [python] + sys.argv)
+    # PyTensor does not remove the files that it compiles.
+    os.environ["TMPDIR"] = tempfile.tempdir = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, tempfile.tempdir, ignore_errors=True)
 
 
 def report(fine, what, *notes):
