@@ -105,19 +105,19 @@ static void find_evidence(const em_tempering *t, const em_bridge *bridges, doubl
 
     for (int leg = 0; leg < EM_MOST_LEGS; leg++) {
         if (leg < t->n_leg)
-            found[leg] = em_ladder_evidence(&t->ladder, leg, n, bridges, of_leg[leg]);
+            found[leg] = em_ladder_evidence(&t->ladder, leg, n, t->n_unit, bridges, of_leg[leg]);
         found[leg].value = normalised(t, leg, found[leg].value);
         out->log_evidence[leg] = found[leg].value;
         out->error[leg] = found[leg].error;
         for (int64_t l = 0; of_ladder && l < t->n_ladder; l++)
-            of_ladder[3 * l + leg] = leg < t->n_leg
-                                         ? normalised(t, leg,
-                                                      em_ladder_evidence(&t->ladder, leg, t->n_unit,
-                                                                         bridges + l * each, NULL)
-                                                          .value)
-                                         : NAN;
+            of_ladder[3 * l + leg] =
+                leg < t->n_leg ? normalised(t, leg,
+                                            em_ladder_evidence(&t->ladder, leg, t->n_unit,
+                                                               t->n_unit, bridges + l * each, NULL)
+                                                .value)
+                               : NAN;
     }
-    const em_log_evidence both = em_ladder_combine(n, found, of_leg);
+    const em_log_evidence both = em_ladder_combine(n, t->n_unit, found, of_leg);
     out->both = both.value;
     out->both_error = both.error;
 }

@@ -38,6 +38,7 @@ struct em_tempering {
     em_tempering_task task;
     int64_t dim, stride, n_ladder, n_leg;
     em_reference *reference[EM_MOST_LEGS];
+    double *scale;          /* [dim] standard deviations of the normal reference of leg A */
     em_structure structure; /* of the learned reference, the masses and the accumulators */
     em_ladder ladder;
     em_rung_state rung[2 * EM_MOST_LEG_RUNGS];
@@ -67,6 +68,7 @@ struct em_tempering {
     /* What ladders have collected of the target, [n_local_ladder][n_accumulator]. */
     double *accumulator, *centre;
     int64_t n_accumulator;
+    double *farthest; /* [n_local_ladder][dim] largest distance of these draws from the origin */
     double
         *learned; /* the last inverse mass of the target, an array of the structure; NULL: none */
 

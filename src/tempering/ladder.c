@@ -157,16 +157,18 @@ static double relative(const em_log_mean *unit, const em_log_mean *all)
     return unit->sum * exp(unit->most - all->most) / unit->n / (all->sum / all->n);
 }
 
-/* The standard error of a mean that is 0, from numbers of which those that are 0 say nothing. */
-static double error_of_mean(int64_t n, const double *x)
+/* The standard error of a mean that is 0, from numbers of which those that are 0 say nothing. Of n
+ * numbers `each` follow one another: neighbours among these may depend on each other. */
+static double error_of_mean(int64_t n, int64_t each, const double *x)
 {
-    double used = 0, square = 0;
+    double used = 0, square = 0, neighbours = 0;
 
     for (int64_t i = 0; i < n; i++) {
         used += x[i] != 0;
         square += x[i] * x[i];
+        neighbours += i % each != 0 ? x[i - 1] * x[i] : 0;
     }
-    return used > 1 ? sqrt(square / (used * (used - 1))) : NAN;
+    return used > 1 ? sqrt((square + 2 * fmax(neighbours, 0)) / (used * (used - 1))) : NAN;
 }
 
 /* Makes influences those of a mean over parts that count as much as they have scans. */
@@ -183,7 +185,7 @@ static void weigh(int64_t n_unit, int64_t n_pair, int64_t pair, const em_bridge 
         influence[u] *= bridges[u * n_pair + pair].low.n * used / scans;
 }
 
-em_log_evidence em_ladder_evidence(const em_ladder *ladder, int leg, int64_t n_unit,
+em_log_evidence em_ladder_evidence(const em_ladder *ladder, int leg, int64_t n_unit, int64_t each,
                                    const em_bridge *bridges, double *influence)
 {
     const int64_t n_pair = ladder->n_rung - 1;
@@ -207,10 +209,11 @@ em_log_evidence em_ladder_evidence(const em_ladder *ladder, int leg, int64_t n_u
     }
     if (influence)
         weigh(n_unit, n_pair, first, bridges, influence);
-    return (em_log_evidence){value, influence ? error_of_mean(n_unit, influence) : NAN};
+    return (em_log_evidence){value, influence ? error_of_mean(n_unit, each, influence) : NAN};
 }
 
-em_log_evidence em_ladder_combine(int64_t n_unit, const em_log_evidence leg[EM_MOST_LEGS],
+em_log_evidence em_ladder_combine(int64_t n_unit, int64_t each,
+                                  const em_log_evidence leg[EM_MOST_LEGS],
                                   double *const influence[EM_MOST_LEGS])
 {
     double weight[EM_MOST_LEGS], sum = 0;
@@ -230,5 +233,5 @@ em_log_evidence em_ladder_combine(int64_t n_unit, const em_log_evidence leg[EM_M
     double value = 0;
     for (int i = 0; i < EM_MOST_LEGS; i++)
         value += weight[i] > 0 ? weight[i] / sum * leg[i].value : 0;
-    return (em_log_evidence){value, error_of_mean(n_unit, influence[EM_LEG_A])};
+    return (em_log_evidence){value, error_of_mean(n_unit, each, influence[EM_LEG_A])};
 }

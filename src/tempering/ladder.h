@@ -73,20 +73,22 @@ typedef struct em_log_evidence {
 } em_log_evidence;
 
 /*
- * From the bridges of `n_unit` parts of a run, bridges[n_unit][n_rung - 1], which count as
- * independent: the sum over the leg's pairs of the log mean of the low ones minus that of the high
- * ones, pooled over the parts; the error by how the parts differ (delta method). NaN where there is
- * nothing to tell it from. influence [n_unit], or NULL: what each part adds to the value; their
- * mean is 0, and the error is that of their mean.
+ * From the bridges of `n_unit` parts of a run, bridges[n_unit][n_rung - 1], `each` of each ladder
+ * in the order of time: the sum over the leg's pairs of the log mean of the low ones minus that of
+ * the high ones, pooled over the parts; the error by how the parts differ, and by how alike those
+ * that follow one another are (delta method). NaN where there is nothing to tell it from. influence
+ * [n_unit], or NULL: what each part adds to the value; their mean is 0, and the error is that of
+ * their mean.
  */
-em_log_evidence em_ladder_evidence(const em_ladder *ladder, int leg, int64_t n_unit,
+em_log_evidence em_ladder_evidence(const em_ladder *ladder, int leg, int64_t n_unit, int64_t each,
                                    const em_bridge *bridges, double *influence);
 
 /*
  * Both legs in one, weighed by their errors. The legs share the states at the target, and so are
  * not independent: its error is that of the weighed influences.
  */
-em_log_evidence em_ladder_combine(int64_t n_unit, const em_log_evidence leg[EM_MOST_LEGS],
+em_log_evidence em_ladder_combine(int64_t n_unit, int64_t each,
+                                  const em_log_evidence leg[EM_MOST_LEGS],
                                   double *const influence[EM_MOST_LEGS]);
 
 #endif

@@ -16,8 +16,11 @@ const em_field em_temper_fields[] = {
               .doc = "law that the first leg of a ladder begins with: prior, where the model can "
                      "draw from it (log evidence is then that of the marginal likelihood), normal, "
                      "or auto: prior where there is one"),
-    EM_REAL(em_temper_options, scale, .minimum = 1e-6, .maximum = 1e9, .fallback = "10",
-            .doc = "standard deviation of the normal reference in each unconstrained dimension"),
+    EM_REAL(em_temper_options, scale, .minimum = 1e-6, .maximum = 1e9, .fallback = "auto",
+            .word = "auto",
+            .doc = "standard deviation of the normal reference in each unconstrained dimension; "
+                   "auto: 10 or, where a mode or a draw of warmup is farther from the origin than "
+                   "that, this distance"),
     EM_INT(em_temper_options, rungs, .minimum = 2, .maximum = EM_MOST_LEG_RUNGS, .fallback = "auto",
            .word = "auto",
            .doc = "temperatures of a leg, reference and target counted; auto: twice the "

@@ -135,15 +135,13 @@ static em_status complete(em_status status, normal_law *law, em_reference **out)
     return isfinite(law->constant) ? EM_OK : (em_reference_destroy(out), EM_NONFINITE);
 }
 
-em_status em_reference_normal(int64_t dim, const double *mean, double scale, em_reference **out)
+em_status em_reference_normal(int64_t dim, const double *scale, em_reference **out)
 {
     normal_law *law;
     em_status status = create(EM_MASS_DIAG, dim, &law);
 
-    for (int64_t i = 0; !status && i < dim; i++) {
-        law->mean[i] = mean ? mean[i] : 0;
-        law->lower[i] = scale;
-    }
+    if (!status)
+        memcpy(law->lower, scale, (size_t)dim * sizeof *scale);
     return complete(status, law, out);
 }
 

@@ -5,8 +5,8 @@
 #include "mass/mass.h"
 #include "posterior/tempered.h"
 
-/* N(mean [dim], scale^2 I); mean NULL: 0. Local. Errors: EM_EMEMORY. */
-em_status em_reference_normal(int64_t dim, const double *mean, double scale, em_reference **out);
+/* N(0, diag(scale^2)), scale [dim]. Local. Errors: EM_EMEMORY. */
+em_status em_reference_normal(int64_t dim, const double *scale, em_reference **out);
 
 /* N(mean, inflate^2 covariance), an array of the structure. Local. Errors: EM_NONFINITE where the
  * covariance is not positive definite; EM_EMEMORY. */

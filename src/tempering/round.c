@@ -13,7 +13,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { FIRST_ROUND = 8, LONGEST_ROUND = 2048, SHORTEST_LAST = 256 };
+enum { FIRST_ROUND = 8, LONGEST_ROUND = 2048, SHORTEST_LAST = 256, SHORTEST_WIDENING = 64 };
 enum { MOST_DENSE = 200 }; /* dimensions */
 
 /* The sd of the learned reference over that of the draws. */
@@ -148,9 +148,10 @@ static double reach_of(const em_tempering *t, const double *mean, const double *
     double most = 0;
 
     for (int64_t i = 0; !t->findings.is_prior && i < t->dim; i++)
-        most = fmax(most, mean[i] * mean[i] +
-                              covariance[t->structure == EM_MASS_DENSE ? i * t->dim + i : i]);
-    return sqrt(most) / t->task.options->scale;
+        most = fmax(most, sqrt(mean[i] * mean[i] +
+                               covariance[t->structure == EM_MASS_DENSE ? i * t->dim + i : i]) /
+                              t->scale[i]);
+    return most;
 }
 
 em_status em_reference_learn(em_tempering *t, em_structure structure, const double *mean,
@@ -206,9 +207,26 @@ em_status em_round_make_room(em_tempering *t)
 {
     const int64_t n = em_grid_n_local_chain(t->task.grid);
 
-    em_release(&t->accumulator);
+    em_release_all(&t->accumulator, &t->farthest);
     t->n_accumulator = em_tempering_estimator(t)->size(t->structure, t->dim);
-    return em_allocate(n * t->n_accumulator, sizeof(double), &t->accumulator);
+    return em_allocate_all(EM_ARRAY(t->accumulator, n * t->n_accumulator),
+                           EM_ARRAY(t->farthest, n * t->dim));
+}
+
+/* Widens the reference of leg A to the farthest draw of the target. It never becomes narrower, so
+ * that it does not forget a mode. Early draws are left out: they come from where chains begin.
+ * Collective. */
+static em_status widen_reference(em_tempering *t)
+{
+    double *most = t->farthest;
+
+    if (t->round_end - t->round_begin < SHORTEST_WIDENING)
+        return EM_OK;
+    for (int64_t c = 1; c < em_grid_n_local_chain(t->task.grid); c++)
+        for (int64_t i = 0; i < t->dim; i++)
+            most[i] = fmax(most[i], t->farthest[c * t->dim + i]);
+    em_grid_maximum(t->task.grid, t->dim, most);
+    return em_agree(em_tempering_widen(t, most));
 }
 
 static em_status learn(em_tempering *t, double *learned_sum)
@@ -216,6 +234,8 @@ static em_status learn(em_tempering *t, double *learned_sum)
     em_status status =
         em_grid_sum_chains(t->task.grid, t->n_accumulator, t->accumulator, learned_sum);
 
+    if (!status)
+        status = widen_reference(t);
     return status ? status : em_agree(learn_target(t, learned_sum));
 }
 

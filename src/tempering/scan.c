@@ -369,8 +369,11 @@ static void collect(em_tempering *t, const em_block *block)
 {
     for (int64_t c = 0; c < block->n_chain; c++) {
         const double *theta = block->theta + c * t->stride;
-        for (int64_t i = 0; i < t->dim; i++)
+        double *farthest = t->farthest + c * t->dim;
+        for (int64_t i = 0; i < t->dim; i++) {
             t->message[i] = theta[i] - t->centre[i];
+            farthest[i] = fmax(farthest[i], fabs(theta[i]));
+        }
         const em_observation sample = {.theta = t->message,
                                        .gradient = block->gradient + c * t->stride};
         em_tempering_estimator(t)->observe(t->structure, t->dim, &sample,

@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { FIRST_RUNGS = 8, UNITS = 32, MOST_TRIES = 100 };
+enum { FIRST_RUNGS = 8, UNITS = 32, MOST_TRIES = 100, AUTOMATIC_SCALE = 10 };
 
 /* ---------------------------------------------------------------- life */
 
@@ -22,13 +22,40 @@ static em_status create_references(em_tempering *t)
     const bool prior =
         options->reference == EM_REFERENCE_PRIOR ||
         (options->reference == EM_REFERENCE_AUTO && em_tempering_has_prior(t->task.model));
-    em_status status = prior ? em_reference_prior(t->task.model, t->task.seed, &t->reference[0])
-                             : em_reference_normal(t->dim, NULL, options->scale, &t->reference[0]);
+    em_status status = em_allocate(t->dim, sizeof *t->scale, &t->scale);
 
     t->findings.is_prior = prior;
+    for (int64_t i = 0; !status && i < t->dim; i++)
+        t->scale[i] = isnan(options->scale) ? AUTOMATIC_SCALE : options->scale;
+    if (!status)
+        status = prior ? em_reference_prior(t->task.model, t->task.seed, &t->reference[EM_LEG_A])
+                       : em_reference_normal(t->dim, t->scale, &t->reference[EM_LEG_A]);
     if (!status && t->n_leg > 1)
-        status = em_reference_normal(t->dim, NULL, options->scale, &t->reference[EM_LEG_B]);
+        status = em_reference_normal(t->dim, t->scale, &t->reference[EM_LEG_B]);
     return status;
+}
+
+/* Reference A anew, of the scale that there is now. */
+static em_status rescale(em_tempering *t)
+{
+    em_reference *wider;
+    const em_status status = em_reference_normal(t->dim, t->scale, &wider);
+
+    if (!status) {
+        em_reference_destroy(&t->reference[EM_LEG_A]);
+        t->reference[EM_LEG_A] = wider;
+    }
+    return status;
+}
+
+em_status em_tempering_widen(em_tempering *t, const double *distance)
+{
+    if (t->findings.is_prior || !isnan(t->task.options->scale))
+        return EM_OK;
+    for (int64_t i = 0; i < t->dim; i++)
+        if (isfinite(distance[i]))
+            t->scale[i] = fmax(t->scale[i], distance[i]);
+    return rescale(t);
 }
 
 static em_status set_up(em_tempering *t)
@@ -89,8 +116,7 @@ void em_tempering_destroy(em_tempering **out)
         em_mass_destroy(&t->rung[k].mass);
     em_release(&t->message);
     em_release(&t->held);
-    em_release(&t->accumulator);
-    em_release(&t->centre);
+    em_release_all(&t->accumulator, &t->farthest, &t->scale, &t->centre);
     em_release(&t->learned);
     em_release(out);
 }
@@ -456,6 +482,10 @@ em_status em_tempering_visit(em_tempering *t, const em_visitor *visitor)
     em_release(&x);
     if (!status)
         status = visitor->shared(visitor->context, "ladder_centre", t->dim, t->centre);
+    if (!status)
+        status = visitor->shared(visitor->context, "ladder_scale", t->dim, t->scale);
+    if (!status && visitor->restores && !t->findings.is_prior)
+        status = em_agree(rescale(t));
     if (!status && t->learned)
         status = visitor->shared(visitor->context, "ladder_mass",
                                  em_mass_size(t->structure, t->dim), t->learned);
@@ -464,6 +494,8 @@ em_status em_tempering_visit(em_tempering *t, const em_visitor *visitor)
     if (!status && t->ended < 0)
         status =
             visitor->chains(visitor->context, "ladder_draws", t->n_accumulator, t->accumulator);
+    if (!status && t->ended < 0)
+        status = visitor->chains(visitor->context, "ladder_farthest", t->dim, t->farthest);
     if (!status && visitor->restores)
         status = em_agree(em_rungs_set_masses(t));
     return status ? status : visit_copies(t, visitor);

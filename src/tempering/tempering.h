@@ -31,7 +31,7 @@ typedef struct em_temper_options {
     bool on; /* the section is there */
     int when;
     int reference;
-    double scale;  /* of the normal reference, in each unconstrained dimension */
+    double scale;  /* of the normal reference, in each unconstrained dimension; NaN: auto */
     int64_t rungs; /* a leg; INT64_MIN: by the barrier */
     int64_t legs;  /* 1 or 2 */
 } em_temper_options;
@@ -68,6 +68,10 @@ int64_t em_tempering_most_warmup(int64_t config_warmup);
 /* Collective. Errors, agreed: EM_EMEMORY, those of the model. */
 em_status em_tempering_create(const em_tempering_task *task, em_tempering **out);
 void em_tempering_destroy(em_tempering **tempering); /* NULL-safe. Collective. */
+
+/* Widens the normal reference of an automatic scale to distance [dim] from the origin where that is
+ * more; the same on all ranks. Before the ladders start. Local. Errors: EM_EMEMORY. */
+em_status em_tempering_widen(em_tempering *tempering, const double *distance);
 
 /* Draws where all copies begin, and fills `block`, of this rank's ladders. Collective. Errors,
  * agreed: EM_EMODEL. */

@@ -67,10 +67,10 @@ def schools():
     return math.log(weights @ terms * (u[1] - u[0]) / 3) - 30
 
 
-def sample(model):
+def sample(model, temper="{}"):
     """The files of all seeds, open; "" and the failure where there is one."""
     with open("run.yaml", "w") as out:
-        out.write(f"model: {model}\ntemper: {{}}\nrun: {{chains: 4, draws: 1000}}\n")
+        out.write(f"model: {model}\ntemper: {temper}\nrun: {{chains: 4, draws: 1000}}\n")
     files = []
     for seed in SEEDS:
         done = lib.limited(lib.EMASS, "run", "run.yaml", "--seed", seed, "--overwrite", "--quiet", "--output",
@@ -124,16 +124,38 @@ def build(source, size, weight):
     return built.returncode == 0
 
 
-def check_modes(size, weight):
-    if not build(MODES, size, weight):
-        return
-    files = check_evidence(f"{size} dimensions: log evidence", f"{{name: modes, library: ./modes{size}.so}}", 0)
+def check_weight(what, files, weight):
     off = [(file["posterior/theta"][..., 0] < 0).mean(axis=1) - weight for file in files]
     if off:
         off = np.concatenate(off)
         error = off.std(ddof=1) / len(off)**0.5
-        report(error < 0.05 and abs(off.mean()) < LIMIT * error, f"{size} dimensions: the weight of a mode", off.mean(),
-               error)
+        report(error < 0.05 and abs(off.mean()) < LIMIT * error, f"{what}: the weight of a mode", off.mean(), error)
+
+
+def check_modes(size, weight):
+    if not build(MODES, size, weight):
+        return
+    files = check_evidence(f"{size} dimensions: log evidence", f"{{name: modes, library: ./modes{size}.so}}", 0)
+    check_weight(f"{size} dimensions", files, weight)
+
+
+def words_of(files):
+    return [np.bytes_(file.attrs["verdict"]).decode() for file in files]
+
+
+def check_far_modes():
+    """A reference of an automatic scale reaches a mode of 5 % at -40; one of a scale of 10 is said to be too narrow."""
+    model = "{name: modes, library: ./modes1.so}"
+    if not build(MODES.replace("{-5, 4}", "{-40, 25}"), 1, 0.05):
+        return
+    files = check_evidence("far modes: log evidence", model, 0)
+    check_weight("far modes", files, 0.05)
+    words = words_of(files)
+    report(not any("narrower" in word for word in words), "far modes: the reference is wide enough", words)
+    files, why = sample(model, "{scale: 10}")
+    words = words_of(files)
+    report(len(words) == len(SEEDS) and all("the reference is narrower than the draws" in word for word in words),
+           "far modes: a reference of scale 10 is too narrow, and told", why, words)
 
 
 # 70 % of the mass is in a narrow mode that no annealing finds, in a basin that hardly any point is in.
@@ -148,7 +170,7 @@ def check_narrow_mode():
     if not build(NARROW, 10, 0.7):
         return
     files, why = sample("{name: modes, library: ./modes10.so}")
-    words = [np.bytes_(file.attrs["verdict"]).decode() for file in files]
+    words = words_of(files)
     report(len(words) == len(SEEDS) and all(word.startswith("not converged: ") for word in words) and
            sum("times the mass that hardly any draw is near to" in word for word in words) >= 3,
            "a narrow mode is missed, and told", why, words)
@@ -159,6 +181,7 @@ with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
     check_modes(1, 0.8)
     check_modes(4, 0.3)
+    check_far_modes()
     check_narrow_mode()
     draw = random.Random(2)
     x = np.array([draw.random() for _ in range(30)])

@@ -255,6 +255,15 @@ const double *em_mode_search_scale(const em_mode_search *search)
     return search->dim > EM_ASCENT_MOST_DIM ? NULL : search->scale;
 }
 
+void em_mode_search_distance(const em_mode_search *search, double *distance)
+{
+    for (int64_t i = 0; i < search->dim; i++) {
+        distance[i] = 0;
+        for (int64_t m = 0; m < search->n_mode; m++)
+            distance[i] = fmax(distance[i], fabs(search->mode[m].centre[i]));
+    }
+}
+
 /* ---------------------------------------------------------------- which of them are visited */
 
 /* The logarithm of the normal law of a mode, times its mass. */

@@ -57,6 +57,10 @@ em_status em_mode_search_start(em_mode_search *search, em_posterior *posterior, 
  * the ascent from its start, [n_local_chain][stride]; NULL: not known. Local. */
 const double *em_mode_search_scale(const em_mode_search *search);
 
+/* The largest distance of a mode from the origin in each coordinate, [dim]; 0 where it has not
+ * found several. Local. */
+void em_mode_search_distance(const em_mode_search *search, double *distance);
+
 /* Counts for each chain which mode it is near to after an iteration of sampling. Local. */
 void em_mode_search_observe(em_mode_search *search, const em_block *block, int64_t iteration);
 

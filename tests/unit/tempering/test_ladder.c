@@ -101,9 +101,18 @@ END_TEST
 
 enum { UNITS = 32, DRAWS = 100, REPLICATES = 200 };
 
-/* Independent draws of each rung between N(0, 3^2) and exp(offset) N(1, 1), which are normal. */
+/* How the draws of a test are made: kept, of each draw what the one before was; each, parts that
+ * follow one another as the error takes it; error_of_sign, 1 or that of a broken twin. */
+typedef struct maker {
+    double kept;
+    int64_t each;
+    double error_of_sign;
+} maker;
+
+/* Draws of each rung between N(0, 3^2) and exp(offset) N(1, 1), which are normal; an autoregression
+ * of order 1. */
 static em_log_evidence estimate(const em_ladder *ladder, double offset, uint64_t replicate,
-                                double error_of_sign)
+                                const maker *how)
 {
     em_bridge bridges[UNITS][4] = {{{{0}, {0}}}};
     double influence[UNITS];
@@ -113,6 +122,8 @@ static em_log_evidence estimate(const em_ladder *ladder, double offset, uint64_t
         const double b = ladder->beta[k], precision = (1 - b) / 9 + b, mean = b / precision;
         const em_stream stream = {replicate, (uint64_t)k, 0, EM_RNG_TEST};
         em_normals(&stream, DRAWS * UNITS, z);
+        for (int64_t i = 1; i < DRAWS * UNITS; i++)
+            z[i] = how->kept * z[i - 1] + sqrt(1 - how->kept * how->kept) * z[i];
         for (int64_t i = 0; i < DRAWS * UNITS; i++) {
             const double x = mean + z[i] / sqrt(precision);
             const double w = offset - (x - 1) * (x - 1) / 2 + x * x / 18 + log(3);
@@ -121,34 +132,53 @@ static em_log_evidence estimate(const em_ladder *ladder, double offset, uint64_t
                     continue;
                 em_bridge *to = &bridges[i / DRAWS][pair];
                 const double db = 0.5 * (ladder->beta[pair + 1] - ladder->beta[pair]);
-                em_log_mean_add((pair == k ? db : -db * error_of_sign) * w,
+                em_log_mean_add((pair == k ? db : -db * how->error_of_sign) * w,
                                 pair == k ? &to->low : &to->high);
             }
         }
     }
-    return em_ladder_evidence(ladder, EM_LEG_A, UNITS, &bridges[0][0], influence);
+    return em_ladder_evidence(ladder, EM_LEG_A, UNITS, how->each, &bridges[0][0], influence);
 }
 
-/* Over replicates z scores have a mean of 0 and a standard deviation of 1. */
-START_TEST(evidence_and_its_error_are_right)
+/* Mean and standard deviation of z scores over replicates. */
+static void z_scores(const maker *how, double *mean, double *sd)
 {
     const em_ladder ladder = em_ladder_create(1, 5);
+    double sum = 0, square = 0;
 
-    for (int twin = 0; twin < 2; twin++) {
-        double sum = 0, square = 0;
-        for (uint64_t r = 0; r < REPLICATES; r++) {
-            const em_log_evidence found = estimate(&ladder, -700, r, twin ? 0.5 : 1);
-            const double z = (found.value + 700) / found.error;
-            sum += z / REPLICATES;
-            square += z * z / REPLICATES;
-        }
-        const double sd = sqrt(square - sum * sum);
-        if (twin)
-            ck_assert(fabs(sum) > 10);
-        else
-            ck_assert_msg(fabs(sum) < 4 / sqrt(REPLICATES) && sd > 0.8 && sd < 1.25,
-                          "z scores: mean %g, sd %g", sum, sd);
+    for (uint64_t r = 0; r < REPLICATES; r++) {
+        const em_log_evidence found = estimate(&ladder, -700, r, how);
+        const double z = (found.value + 700) / found.error;
+        sum += z / REPLICATES;
+        square += z * z / REPLICATES;
     }
+    *mean = sum;
+    *sd = sqrt(square - sum * sum);
+}
+
+/* They are 0 and 1. */
+START_TEST(evidence_and_its_error_are_right)
+{
+    double mean, sd;
+
+    z_scores(&(maker){0, 1, 1}, &mean, &sd);
+    ck_assert_msg(fabs(mean) < 4 / sqrt(REPLICATES) && sd > 0.8 && sd < 1.25,
+                  "z scores: mean %g, sd %g", mean, sd);
+    z_scores(&(maker){0, 1, 0.5}, &mean, &sd); /* the broken twin */
+    ck_assert(fabs(mean) > 10);
+}
+END_TEST
+
+/* Also where draws keep their place for about as long as a part has scans: 1 / (1 - 0.98) = 50 to
+ * 100. The errors of parts that are taken for independent are smaller, and too small. */
+START_TEST(parts_may_depend_on_each_other)
+{
+    double mean, sd, sd_of_independent;
+
+    z_scores(&(maker){0.98, UNITS, 1}, &mean, &sd);
+    z_scores(&(maker){0.98, 1, 1}, &mean, &sd_of_independent);
+    ck_assert_msg(sd > 0.8 && sd < 1.25 && sd < 0.95 * sd_of_independent,
+                  "z scores: sd %g, of parts taken for independent %g", sd, sd_of_independent);
 }
 END_TEST
 
@@ -184,7 +214,7 @@ START_TEST(legs_combine)
     const double error = sqrt(square / (UNITS * (UNITS - 1)));
     const em_log_evidence same[EM_MOST_LEGS] = {{3, error}, {3, error}};
     double *const influence[EM_MOST_LEGS] = {a, b};
-    const em_log_evidence both = em_ladder_combine(UNITS, same, influence);
+    const em_log_evidence both = em_ladder_combine(UNITS, 1, same, influence);
     ck_assert(fabs(both.value - 3) < 1e-12 && fabs(both.error - error) < 1e-12);
 }
 END_TEST
@@ -198,6 +228,7 @@ int main(void)
     tcase_add_test(tests, rungs_go_where_swaps_are_rejected);
     tcase_add_test(tests, swaps_leave_the_laws_of_all_rungs);
     tcase_add_test(tests, evidence_and_its_error_are_right);
+    tcase_add_test(tests, parts_may_depend_on_each_other);
     tcase_add_test(tests, log_means_do_not_overflow_and_merge);
     tcase_add_test(tests, legs_combine);
     suite_add_tcase(suite, tests);
