@@ -10,32 +10,33 @@
 
 /* What the numbers are for; two purposes never share a number. */
 typedef enum em_purpose {
-    EM_RNG_DATA,         /* data that a model generates */
-    EM_RNG_INIT,         /* initial positions */
-    EM_RNG_MOMENTUM,     /* fresh momenta */
-    EM_RNG_ACCEPT,       /* Metropolis-Hastings */
-    EM_RNG_TRAJECTORY,   /* trajectory length, shared by all chains */
-    EM_RNG_SUBSAMPLE,    /* epochs of the S_count rule, shared by all chains */
-    EM_RNG_MINIBATCH,    /* which observations */
-    EM_RNG_NOISE,        /* injected noise of stochastic samplers */
-    EM_RNG_THERMOSTAT,   /* scalar thermostat variables */
-    EM_RNG_TEST,         /* tests and benches */
-    EM_RNG_REPORT,       /* what a model draws when it reports: predictions */
-    EM_RNG_REINITIALISE, /* the chain whose state an outlying chain takes */
-    EM_RNG_EVALUATION,   /* what a model draws to estimate a density */
-    EM_RNG_TOKENS,       /* topics of tokens: bits by document (em_item_bits alone) */
-    EM_RNG_TOPICS,       /* topics' laws of words */
-    EM_RNG_UPDATE,       /* what a model draws to move a chain */
-    EM_RNG_START,        /* what a model draws where a chain begins */
-    EM_RNG_PREDICTION,   /* what a model draws to predict */
-    EM_RNG_EPOCH,        /* the order of observations in an epoch */
-    EM_RNG_PRIOR,        /* positions from the prior */
-    EM_RNG_PRIOR_REPORT, /* what a model draws when it reports one */
-    EM_RNG_FOLD_IN,      /* topics of tokens of new documents (em_item_bits alone) */
-    EM_RNG_MODE_SEARCH,  /* where chains go on when all move to another mode */
-    EM_RNG_REFERENCE,    /* draws of the reference law of a tempered chain */
-    EM_RNG_SWAP,         /* whether two rungs of a ladder swap their states */
-    EM_RNG_JUMPS         /* jumps of gamma processes (em_item_bits alone) */
+    EM_RNG_DATA,          /* data that a model generates */
+    EM_RNG_INIT,          /* initial positions */
+    EM_RNG_MOMENTUM,      /* fresh momenta */
+    EM_RNG_ACCEPT,        /* Metropolis-Hastings */
+    EM_RNG_TRAJECTORY,    /* trajectory length, shared by all chains */
+    EM_RNG_SUBSAMPLE,     /* epochs of the S_count rule, shared by all chains */
+    EM_RNG_MINIBATCH,     /* which observations */
+    EM_RNG_NOISE,         /* injected noise of stochastic samplers */
+    EM_RNG_THERMOSTAT,    /* scalar thermostat variables */
+    EM_RNG_TEST,          /* tests and benches */
+    EM_RNG_REPORT,        /* what a model draws when it reports: predictions */
+    EM_RNG_REINITIALISE,  /* the chain whose state an outlying chain takes */
+    EM_RNG_EVALUATION,    /* what a model draws to estimate a density */
+    EM_RNG_TOKENS,        /* topics of tokens: bits by document (em_item_bits alone) */
+    EM_RNG_TOPICS,        /* topics' laws of words */
+    EM_RNG_UPDATE,        /* what a model draws to move a chain */
+    EM_RNG_START,         /* what a model draws where a chain begins */
+    EM_RNG_PREDICTION,    /* what a model draws to predict */
+    EM_RNG_EPOCH,         /* the order of observations in an epoch */
+    EM_RNG_PRIOR,         /* positions from the prior */
+    EM_RNG_PRIOR_REPORT,  /* what a model draws when it reports one */
+    EM_RNG_FOLD_IN,       /* topics of tokens of new documents (em_item_bits alone) */
+    EM_RNG_MODE_SEARCH,   /* where chains go on when all move to another mode */
+    EM_RNG_REFERENCE,     /* draws of the reference law of a tempered chain */
+    EM_RNG_SWAP,          /* whether two rungs of a ladder swap their states */
+    EM_RNG_JUMPS,         /* jumps of gamma processes (em_item_bits alone) */
+    EM_RNG_REFERENCE_PART /* the law of a mixture that a draw of a reference law is from */
 } em_purpose;
 
 /* `chain` below 2^32, `iteration` below 2^40; a stream has 2^41 uniforms. */

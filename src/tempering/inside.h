@@ -37,7 +37,11 @@ typedef struct em_rung_state {
 struct em_tempering {
     em_tempering_task task;
     int64_t dim, stride, n_ladder, n_leg;
-    em_reference *reference[EM_MOST_LEGS];
+    em_reference *reference[EM_MOST_LEGS]; /* that of leg B is a mixture of these: */
+    em_reference *learned_law;             /* the normal law of the draws */
+    em_reference *mode_law[EM_MOST_MODES]; /* the normal laws of the modes that were found, */
+    double mode_mass[EM_MOST_MODES];       /* and their log masses */
+    int64_t n_mode;
     double *scale;          /* [dim] standard deviations of the normal reference of leg A */
     em_structure structure; /* of the learned reference, the masses and the accumulators */
     em_ladder ladder;
@@ -118,10 +122,28 @@ em_status em_round_make_room(em_tempering *t); /* for what they collect of the t
  * gradients. Local. */
 const em_estimator_ops *em_tempering_estimator(const em_tempering *t);
 
-/* The reference of leg B becomes the normal law of draws, made wider; it stays where their
- * covariance is none. Local. Errors: EM_EMEMORY. */
+/* The standard deviations of the laws that reference B is made of, over those of draws and modes.
+ */
+#define EM_INFLATION 1.2
+
+/* The references that ladders begin with: the prior or a broad normal law, and a normal law. Local.
+ * Errors: EM_EMEMORY, those of the model. */
+em_status em_references_create(em_tempering *t);
+
+/* Widens the normal reference of leg A, if its scale is automatic, to distance [dim] from the
+ * origin where that is more; sets it anew by the scale there is. Local. Errors: EM_EMEMORY. */
+em_status em_reference_widen(em_tempering *t, const double *distance);
+em_status em_reference_rescale(em_tempering *t);
+
+/* The reference of leg B from `learned`, which it takes over, and the laws of the modes. Local.
+ * Errors: EM_EMEMORY. */
+em_status em_reference_compose(em_tempering *t, em_reference *learned);
+
+/* The same from the normal law of draws, made wider; it stays where their covariance is none.
+ * Local. Errors: EM_EMEMORY. */
 em_status em_reference_learn(em_tempering *t, em_structure structure, const double *mean,
                              const double *covariance);
+void em_references_destroy(em_tempering *t); /* Local. */
 
 /* A rung goes on from a step size, with a new dual averaging. Local. */
 void em_rung_start_step(em_tempering *t, int64_t k, double step_size);

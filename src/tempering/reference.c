@@ -192,11 +192,98 @@ em_status em_reference_prior(em_model *model, uint64_t seed, em_reference **out)
     return status;
 }
 
+/* ---------------------------------------------------------------- mixtures */
+
+typedef struct mixture_law {
+    em_reference base;
+    int64_t dim, n;
+    em_reference **part;
+    double *log_weight, *term; /* [n] */
+    double *gradient;          /* [n][stride] of the parts */
+} mixture_law;
+
+/* log r = log sum of weight r_k; its gradient is the mean of theirs by the shares of the sum. */
+static em_status evaluate_mixture(em_reference *base, int64_t chain, const double *theta,
+                                  double *log_density, double *gradient)
+{
+    const mixture_law *law = (const mixture_law *)base;
+    const int64_t stride = em_stride(law->dim);
+    double most = -INFINITY, sum = 0;
+    em_status status = EM_OK;
+
+    if (law->n == 1)
+        return law->part[0]->evaluate(law->part[0], chain, theta, log_density, gradient);
+    for (int64_t k = 0; !status && k < law->n; k++) {
+        status = law->part[k]->evaluate(law->part[k], chain, theta, &law->term[k],
+                                        law->gradient + k * stride);
+        law->term[k] += law->log_weight[k];
+        most = fmax(most, law->term[k]);
+    }
+    for (int64_t k = 0; k < law->n; k++)
+        sum += exp(law->term[k] - most);
+    *log_density = most + log(sum);
+    memset(gradient, 0, (size_t)stride * sizeof *gradient);
+    for (int64_t k = 0; k < law->n; k++) {
+        const double share = exp(law->term[k] - *log_density);
+        for (int64_t i = 0; share > 0 && i < law->dim; i++)
+            gradient[i] += share * law->gradient[k * stride + i];
+    }
+    return status;
+}
+
+/* The choice of the part has numbers of its own. */
+static em_status draw_mixture(em_reference *base, const em_draw *draw, double *theta)
+{
+    const mixture_law *law = (const mixture_law *)base;
+    const em_stream stream = {draw->seed, (uint64_t)draw->chain, (uint64_t)draw->iteration,
+                              EM_RNG_REFERENCE_PART};
+    double left = em_uniform(&stream, 0);
+    int64_t k = 0;
+
+    while (k < law->n - 1 && (left -= exp(law->log_weight[k])) >= 0)
+        k++;
+    return law->part[k]->draw(law->part[k], draw, theta);
+}
+
+em_status em_reference_mixture(int64_t dim, int64_t n, em_reference *const *part,
+                               const double *log_weight, em_reference **out)
+{
+    mixture_law *law = NULL;
+    em_status status = em_allocate(1, sizeof *law, &law);
+
+    *out = law ? &law->base : NULL;
+    if (status)
+        return status;
+    law->base.evaluate = evaluate_mixture;
+    law->base.draw = draw_mixture;
+    law->dim = dim;
+    law->n = n;
+    status = em_allocate_all(EM_ARRAY(law->part, n), EM_ARRAY(law->log_weight, n),
+                             EM_ARRAY(law->term, n), EM_ARRAY(law->gradient, n * em_stride(dim)));
+    if (status) {
+        em_reference_destroy(out);
+        return status;
+    }
+    memcpy(law->part, part, (size_t)n * sizeof *part);
+    memcpy(law->log_weight, log_weight, (size_t)n * sizeof *log_weight);
+    return EM_OK;
+}
+
+static bool is_mixture(const em_reference *base)
+{
+    return base->evaluate == evaluate_mixture;
+}
+
+/* ---------------------------------------------------------------- both */
+
 void em_reference_destroy(em_reference **out)
 {
     normal_law *law = (normal_law *)*out;
 
-    if (law) {
+    if (law && is_mixture(*out)) {
+        mixture_law *mixture = (mixture_law *)*out;
+        em_release_all(&mixture->part, &mixture->log_weight, &mixture->term, &mixture->gradient);
+    } else if (law) {
         em_release(&law->mean);
         em_release(&law->lower);
         em_release(&law->z);
@@ -206,7 +293,8 @@ void em_reference_destroy(em_reference **out)
 
 void em_reference_covariance(const em_reference *base, em_structure structure, double *out)
 {
-    const normal_law *law = (const normal_law *)base;
+    const normal_law *law =
+        (const normal_law *)(is_mixture(base) ? ((const mixture_law *)base)->part[0] : base);
     const int64_t n = law->dim;
 
     memset(out, 0, (size_t)em_mass_size(structure, n) * sizeof *out);

@@ -16,9 +16,6 @@
 enum { FIRST_ROUND = 8, LONGEST_ROUND = 2048, SHORTEST_LAST = 256, SHORTEST_WIDENING = 64 };
 enum { MOST_DENSE = 200 }; /* dimensions */
 
-/* The sd of the learned reference over that of the draws. */
-static const double inflation = 1.2;
-
 int64_t em_tempering_most_warmup(int64_t config_warmup)
 {
     return config_warmup != INT64_MIN ? config_warmup : 2 * LONGEST_ROUND - FIRST_ROUND;
@@ -154,20 +151,6 @@ static double reach_of(const em_tempering *t, const double *mean, const double *
     return most;
 }
 
-em_status em_reference_learn(em_tempering *t, em_structure structure, const double *mean,
-                             const double *covariance)
-{
-    em_reference *learned;
-    const em_status status =
-        em_reference_of_covariance(structure, t->dim, mean, covariance, inflation, &learned);
-
-    if (!status) {
-        em_reference_destroy(&t->reference[EM_LEG_B]);
-        t->reference[EM_LEG_B] = learned;
-    }
-    return status < 0 ? status : EM_OK;
-}
-
 /* The mass and the law of the target's draws; what they do not allow stays as it is. Local. */
 static em_status learn_target(em_tempering *t, const double *sum)
 {
@@ -226,7 +209,7 @@ static em_status widen_reference(em_tempering *t)
         for (int64_t i = 0; i < t->dim; i++)
             most[i] = fmax(most[i], t->farthest[c * t->dim + i]);
     em_grid_maximum(t->task.grid, t->dim, most);
-    return em_agree(em_tempering_widen(t, most));
+    return em_agree(em_reference_widen(t, most));
 }
 
 static em_status learn(em_tempering *t, double *learned_sum)

@@ -12,51 +12,9 @@
 #include <math.h>
 #include <string.h>
 
-enum { FIRST_RUNGS = 8, UNITS = 32, MOST_TRIES = 100, AUTOMATIC_SCALE = 10 };
+enum { FIRST_RUNGS = 8, UNITS = 32, MOST_TRIES = 100 };
 
 /* ---------------------------------------------------------------- life */
-
-static em_status create_references(em_tempering *t)
-{
-    const em_temper_options *options = t->task.options;
-    const bool prior =
-        options->reference == EM_REFERENCE_PRIOR ||
-        (options->reference == EM_REFERENCE_AUTO && em_tempering_has_prior(t->task.model));
-    em_status status = em_allocate(t->dim, sizeof *t->scale, &t->scale);
-
-    t->findings.is_prior = prior;
-    for (int64_t i = 0; !status && i < t->dim; i++)
-        t->scale[i] = isnan(options->scale) ? AUTOMATIC_SCALE : options->scale;
-    if (!status)
-        status = prior ? em_reference_prior(t->task.model, t->task.seed, &t->reference[EM_LEG_A])
-                       : em_reference_normal(t->dim, t->scale, &t->reference[EM_LEG_A]);
-    if (!status && t->n_leg > 1)
-        status = em_reference_normal(t->dim, t->scale, &t->reference[EM_LEG_B]);
-    return status;
-}
-
-/* Reference A anew, of the scale that there is now. */
-static em_status rescale(em_tempering *t)
-{
-    em_reference *wider;
-    const em_status status = em_reference_normal(t->dim, t->scale, &wider);
-
-    if (!status) {
-        em_reference_destroy(&t->reference[EM_LEG_A]);
-        t->reference[EM_LEG_A] = wider;
-    }
-    return status;
-}
-
-em_status em_tempering_widen(em_tempering *t, const double *distance)
-{
-    if (t->findings.is_prior || !isnan(t->task.options->scale))
-        return EM_OK;
-    for (int64_t i = 0; i < t->dim; i++)
-        if (isfinite(distance[i]))
-            t->scale[i] = fmax(t->scale[i], distance[i]);
-    return rescale(t);
-}
 
 static em_status set_up(em_tempering *t)
 {
@@ -66,7 +24,7 @@ static em_status set_up(em_tempering *t)
     if (!status)
         status = em_allocate(EM_DRAW_HEAD + 2 * t->stride, sizeof(double), &t->message);
     if (!status)
-        status = create_references(t);
+        status = em_references_create(t);
     if (!status)
         status = em_round_make_room(t);
     if (!status)
@@ -110,8 +68,7 @@ void em_tempering_destroy(em_tempering **out)
     if (!t)
         return;
     em_copies_destroy(t);
-    for (int leg = 0; leg < EM_MOST_LEGS; leg++)
-        em_reference_destroy(&t->reference[leg]);
+    em_references_destroy(t);
     for (int64_t k = 0; k < 2 * EM_MOST_LEG_RUNGS; k++)
         em_mass_destroy(&t->rung[k].mass);
     em_release(&t->message);
@@ -445,22 +402,21 @@ static em_status visit_reference(em_tempering *t, const em_visitor *visitor)
 
     if (t->n_leg == 1)
         return EM_OK;
-    dense = em_reference_structure(t->reference[EM_LEG_B]) == EM_MASS_DENSE;
+    dense = em_reference_structure(t->learned_law) == EM_MASS_DENSE;
     em_status status = visitor->shared(visitor->context, "reference_dense", 1, &dense);
     const em_structure structure = dense != 0 ? EM_MASS_DENSE : EM_MASS_DIAG;
     const int64_t n = em_reference_size(structure, t->dim);
     if (!status)
         status = em_agree(em_allocate(n, sizeof *number, &number));
     if (!status && !visitor->restores)
-        em_reference_write(t->reference[EM_LEG_B], number);
+        em_reference_write(t->learned_law, number);
     if (!status)
         status = visitor->shared(visitor->context, "reference", n, number);
     if (!status && visitor->restores) {
-        status = em_agree(em_reference_read(structure, t->dim, number, &read));
-        if (!status) {
-            em_reference_destroy(&t->reference[EM_LEG_B]);
-            t->reference[EM_LEG_B] = read;
-        }
+        status = em_reference_read(structure, t->dim, number, &read);
+        if (!status)
+            status = em_reference_compose(t, read);
+        status = em_agree(status);
     }
     em_release(&number);
     return status > 0 ? em_fail(EM_EDATA, "a checkpoint has a reference without a density")
@@ -485,7 +441,7 @@ em_status em_tempering_visit(em_tempering *t, const em_visitor *visitor)
     if (!status)
         status = visitor->shared(visitor->context, "ladder_scale", t->dim, t->scale);
     if (!status && visitor->restores && !t->findings.is_prior)
-        status = em_agree(rescale(t));
+        status = em_agree(em_reference_rescale(t));
     if (!status && t->learned)
         status = visitor->shared(visitor->context, "ladder_mass",
                                  em_mass_size(t->structure, t->dim), t->learned);

@@ -10,6 +10,7 @@
 #ifndef EM_TEMPERING_TEMPERING_H
 #define EM_TEMPERING_TEMPERING_H
 
+#include "adaptation/starts/mode_search.h"
 #include "emass/visitor.h"
 #include "par/grid.h"
 #include "sampler/kernel/sampler.h"
@@ -69,9 +70,13 @@ int64_t em_tempering_most_warmup(int64_t config_warmup);
 em_status em_tempering_create(const em_tempering_task *task, em_tempering **out);
 void em_tempering_destroy(em_tempering **tempering); /* NULL-safe. Collective. */
 
-/* Widens the normal reference of an automatic scale to distance [dim] from the origin where that is
- * more; the same on all ranks. Before the ladders start. Local. Errors: EM_EMEMORY. */
-em_status em_tempering_widen(em_tempering *tempering, const double *distance);
+/*
+ * Both references reach the modes that a search has found: a normal reference of an automatic scale
+ * is widened to their distance from the origin, and the learned reference is mixed with the normal
+ * laws of the modes. `modes` is the same on all ranks. Before the ladders start, and before a
+ * checkpoint is restored. Local. Errors: EM_EMEMORY.
+ */
+em_status em_tempering_use_modes(em_tempering *tempering, const em_mode_search *modes);
 
 /* Draws where all copies begin, and fills `block`, of this rank's ladders. Collective. Errors,
  * agreed: EM_EMODEL. */

@@ -33,6 +33,7 @@ TARGETS = {  # weights, means, standard deviations
     "small3": ([.02, .98], [[-8] * 3, [4] * 3], [1, .5]),
     "narrow20": ([.3, .7], [[-3] * 20, [3] * 20], [1, .7]),
     "wide10": ([.7, .3], [[-5] * 10, [5] * 10], [1, 3]),
+    "hidden10": ([.7, .3], [[-5] * 10, [5] * 10], [.3, 3]),
 }
 MODEL = """
 #include <emass/plugin.h>

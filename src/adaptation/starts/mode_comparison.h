@@ -9,9 +9,6 @@
 #include <math.h>
 #include <stdbool.h>
 
-/* Modes that are told apart. */
-enum { EM_MOST_MODES = 16 };
-
 /* One optimum and the normal law around it. */
 typedef struct em_optimum_mode {
     double log_density, log_mass; /* NaN: not known */

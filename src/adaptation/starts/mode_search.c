@@ -255,13 +255,16 @@ const double *em_mode_search_scale(const em_mode_search *search)
     return search->dim > EM_ASCENT_MOST_DIM ? NULL : search->scale;
 }
 
-void em_mode_search_distance(const em_mode_search *search, double *distance)
+int64_t em_mode_search_n_mode(const em_mode_search *search)
 {
-    for (int64_t i = 0; i < search->dim; i++) {
-        distance[i] = 0;
-        for (int64_t m = 0; m < search->n_mode; m++)
-            distance[i] = fmax(distance[i], fabs(search->mode[m].centre[i]));
-    }
+    return search->n_mode;
+}
+
+em_mode_law em_mode_search_mode(const em_mode_search *search, int64_t m)
+{
+    const em_optimum_mode *mode = &search->mode[m];
+
+    return (em_mode_law){mode->log_mass, mode->centre, mode->precision};
 }
 
 /* ---------------------------------------------------------------- which of them are visited */

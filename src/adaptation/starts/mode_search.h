@@ -31,6 +31,9 @@ typedef struct em_mode_findings {
 /* Dimensions up to which optima are compared, and modes are told. */
 enum { EM_MODE_SEARCH_MOST_DIM = 200 };
 
+/* Modes that are told apart. */
+enum { EM_MOST_MODES = 16 };
+
 /* How much is searched, and what counts as missed. */
 typedef struct em_search_plan {
     int64_t least, most; /* draws of all chains that are followed to their optima */
@@ -57,9 +60,16 @@ em_status em_mode_search_start(em_mode_search *search, em_posterior *posterior, 
  * the ascent from its start, [n_local_chain][stride]; NULL: not known. Local. */
 const double *em_mode_search_scale(const em_mode_search *search);
 
-/* The largest distance of a mode from the origin in each coordinate, [dim]; 0 where it has not
- * found several. Local. */
-void em_mode_search_distance(const em_mode_search *search, double *distance);
+/* A mode that was found, in the Laplace approximation. */
+typedef struct em_mode_law {
+    double log_mass;
+    const double *centre, *precision; /* [dim], [dim][dim] of which the lower triangle is read */
+} em_mode_law;
+
+/* How many modes there are that hold 1 % of the mass; 0: one, or none. The law of mode m, until the
+ * search is destroyed. Local. */
+int64_t em_mode_search_n_mode(const em_mode_search *search);
+em_mode_law em_mode_search_mode(const em_mode_search *search, int64_t m);
 
 /* Counts for each chain which mode it is near to after an iteration of sampling. Local. */
 void em_mode_search_observe(em_mode_search *search, const em_block *block, int64_t iteration);

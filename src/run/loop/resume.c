@@ -75,6 +75,8 @@ static em_status visit_engine(void *state, const em_visitor *visitor)
         status = em_failures_visit(engine->model->failures, visitor);
     if (!status && engine->mode_search)
         status = em_mode_search_visit(engine->mode_search, visitor);
+    if (!status && engine->mode_search && engine->tempering && visitor->restores)
+        status = em_agree(em_tempering_use_modes(engine->tempering, engine->mode_search));
     if (!status)
         status = em_recorder_visit(engine->recorder, visitor);
     if (!status)

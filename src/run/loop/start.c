@@ -364,20 +364,6 @@ static em_status try_points(em_engine *engine, em_tries *tries)
     return status;
 }
 
-/* The reference of ladders reaches as far as the modes that were found. Collective. */
-static em_status widen_reference(em_engine *engine)
-{
-    double *distance = NULL;
-    em_status status = em_allocate(engine->block->dim, sizeof *distance, &distance);
-
-    if (!status) {
-        em_mode_search_distance(engine->mode_search, distance);
-        status = em_tempering_widen(engine->tempering, distance);
-    }
-    em_release(&distance);
-    return em_agree(status);
-}
-
 /* From the draws to where the chains begin, and which modes that shows. Collective. */
 static em_status search_modes(em_engine *engine)
 {
@@ -392,7 +378,9 @@ static em_status search_modes(em_engine *engine)
     for (int64_t c = 0; !status && adapt && c < engine->block->n_chain; c++)
         em_adapt_count_gradients(adapt, c, (int64_t)gradients[c]);
     em_release(&gradients);
-    return !status && engine->tempering ? widen_reference(engine) : status;
+    return !status && engine->tempering
+               ? em_agree(em_tempering_use_modes(engine->tempering, engine->mode_search))
+               : status;
 }
 
 em_status em_engine_start_chains(em_engine *engine)

@@ -1,0 +1,155 @@
+/*
+ * The references of the legs. That of leg A is broad: the prior, or a normal law that may become
+ * wider but never narrower. That of leg B is a mixture of the normal law of the target's draws and,
+ * with half of the weight, the normal laws of the modes that a search has found: draws from it come
+ * into each of them, also into one that is too narrow for any copy to find.
+ */
+#include "base/memory.h"
+#include "math/linalg.h"
+#include "tempering/inside.h"
+#include "tempering/reference.h"
+
+#include <math.h>
+
+static const double automatic_scale = 10;
+static const double least_share = 0.05; /* of a mode, of the weight that all modes have */
+
+static em_status replace(em_reference **old, em_status status, em_reference *with)
+{
+    if (!status) {
+        em_reference_destroy(old);
+        *old = with;
+    }
+    return status;
+}
+
+em_status em_references_create(em_tempering *t)
+{
+    const em_temper_options *options = t->task.options;
+    const bool prior =
+        options->reference == EM_REFERENCE_PRIOR ||
+        (options->reference == EM_REFERENCE_AUTO && em_tempering_has_prior(t->task.model));
+    em_reference *first = NULL;
+    em_status status = em_allocate(t->dim, sizeof *t->scale, &t->scale);
+
+    t->findings.is_prior = prior;
+    for (int64_t i = 0; !status && i < t->dim; i++)
+        t->scale[i] = isnan(options->scale) ? automatic_scale : options->scale;
+    if (!status)
+        status = prior ? em_reference_prior(t->task.model, t->task.seed, &t->reference[EM_LEG_A])
+                       : em_reference_rescale(t);
+    if (!status && t->n_leg > 1)
+        status = em_reference_normal(t->dim, t->scale, &first);
+    return !status && t->n_leg > 1 ? em_reference_compose(t, first) : status;
+}
+
+void em_references_destroy(em_tempering *t)
+{
+    for (int leg = 0; leg < EM_MOST_LEGS; leg++)
+        em_reference_destroy(&t->reference[leg]);
+    em_reference_destroy(&t->learned_law);
+    while (t->n_mode > 0)
+        em_reference_destroy(&t->mode_law[--t->n_mode]);
+}
+
+em_status em_reference_rescale(em_tempering *t)
+{
+    em_reference *wider = NULL;
+    const em_status status = em_reference_normal(t->dim, t->scale, &wider);
+
+    return replace(&t->reference[EM_LEG_A], status, wider);
+}
+
+em_status em_reference_widen(em_tempering *t, const double *distance)
+{
+    if (t->findings.is_prior || !isnan(t->task.options->scale))
+        return EM_OK;
+    for (int64_t i = 0; i < t->dim; i++)
+        if (isfinite(distance[i]))
+            t->scale[i] = fmax(t->scale[i], distance[i]);
+    return em_reference_rescale(t);
+}
+
+/* The log weights of the laws of reference B, the learned one first. */
+static void weigh(const em_tempering *t, double *log_weight)
+{
+    double largest = -INFINITY, sum = 0, all = 0;
+
+    for (int64_t m = 0; m < t->n_mode; m++)
+        largest = fmax(largest, t->mode_mass[m]);
+    for (int64_t m = 0; m < t->n_mode; m++)
+        sum += exp(t->mode_mass[m] - largest);
+    for (int64_t m = 0; m < t->n_mode; m++) {
+        log_weight[1 + m] = fmax(exp(t->mode_mass[m] - largest) / sum, least_share);
+        all += log_weight[1 + m];
+    }
+    log_weight[0] = t->n_mode > 0 ? log(0.5) : 0;
+    for (int64_t m = 0; m < t->n_mode; m++)
+        log_weight[1 + m] = log(0.5 * log_weight[1 + m] / all);
+}
+
+em_status em_reference_compose(em_tempering *t, em_reference *learned)
+{
+    em_reference *part[1 + EM_MOST_MODES] = {learned}, *mixture = NULL;
+    double log_weight[1 + EM_MOST_MODES];
+
+    for (int64_t m = 0; m < t->n_mode; m++)
+        part[1 + m] = t->mode_law[m];
+    weigh(t, log_weight);
+    const em_status status =
+        em_reference_mixture(t->dim, 1 + t->n_mode, part, log_weight, &mixture);
+    if (learned != t->learned_law)
+        replace(&t->learned_law, EM_OK, learned);
+    return replace(&t->reference[EM_LEG_B], status, mixture);
+}
+
+em_status em_reference_learn(em_tempering *t, em_structure structure, const double *mean,
+                             const double *covariance)
+{
+    em_reference *learned = NULL;
+    em_status status =
+        em_reference_of_covariance(structure, t->dim, mean, covariance, EM_INFLATION, &learned);
+
+    if (!status)
+        status = em_reference_compose(t, learned);
+    return status < 0 ? status : EM_OK;
+}
+
+/* The normal law of a mode; there is none where its curvature is not that of one. */
+static em_status add_mode(em_tempering *t, const em_mode_law *mode)
+{
+    const int64_t n = t->dim;
+    double *covariance = NULL;
+    em_status status = em_allocate(n * n, sizeof *covariance, &covariance);
+
+    for (int64_t i = 0; !status && i < n; i++)
+        for (int64_t j = 0; j <= i; j++)
+            covariance[i * n + j] = covariance[j * n + i] = mode->precision[i * n + j];
+    if (!status)
+        status = em_invert_spd(n, covariance, n);
+    if (!status)
+        status = em_reference_of_covariance(EM_MASS_DENSE, n, mode->centre, covariance,
+                                            EM_INFLATION, &t->mode_law[t->n_mode]);
+    if (!status)
+        t->mode_mass[t->n_mode++] = mode->log_mass;
+    em_release(&covariance);
+    return status < 0 ? status : EM_OK;
+}
+
+em_status em_tempering_use_modes(em_tempering *t, const em_mode_search *modes)
+{
+    double *distance = NULL;
+    em_status status = em_allocate(t->dim, sizeof *distance, &distance);
+
+    for (int64_t m = 0; !status && m < em_mode_search_n_mode(modes); m++) {
+        const em_mode_law mode = em_mode_search_mode(modes, m);
+        for (int64_t i = 0; i < t->dim; i++)
+            distance[i] = fmax(distance[i], fabs(mode.centre[i]));
+        if (t->n_leg > 1)
+            status = add_mode(t, &mode);
+    }
+    if (!status)
+        status = em_reference_widen(t, distance);
+    em_release(&distance);
+    return !status && t->n_leg > 1 ? em_reference_compose(t, t->learned_law) : status;
+}
