@@ -32,7 +32,7 @@ typedef struct em_mode_findings {
 enum { EM_MODE_SEARCH_MOST_DIM = 200 };
 
 /* Modes that are told apart. */
-enum { EM_MOST_MODES = 16 };
+enum { EM_MOST_MODES = 32 };
 
 /* How much is searched, and what counts as missed. */
 typedef struct em_search_plan {
