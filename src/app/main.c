@@ -7,7 +7,6 @@
 #include "app/process/signals.h"
 #include "app/report/report.h"
 #include "app/summary/loo.h"
-#include "app/summary/summary.h"
 #include "base/fault.h"
 #include "base/system/launcher.h"
 #include "base/text/nearest.h"
@@ -18,7 +17,6 @@
 #include <mpi.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct command {

@@ -4,7 +4,6 @@
 #include "base/memory.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { MOST_SHOWN = 8, MOST_TRIED = 32 };
 

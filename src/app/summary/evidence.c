@@ -1,7 +1,6 @@
 #include "app/summary/evidence.h"
 
 #include "base/memory.h"
-#include "base/text.h"
 #include "diagnostics/gather.h"
 #include "diagnostics/growth.h"
 #include "diagnostics/limits.h"

@@ -3,7 +3,6 @@
  * its own lines. Of UCI docword a document's lines stay with one rank, and documents that have none
  * are rows too.
  */
-#include "base/fault.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "data/corpus/document_rows.h"

@@ -6,7 +6,6 @@
 #include "data/table/table.h"
 #include "par/message.h"
 
-#include <math.h>
 #include <string.h>
 
 /* ---------------------------------------------------------------- one column */

@@ -1,7 +1,6 @@
 #include "io/checkpoint/archive.h"
 
 #include "base/fault.h"
-#include "base/file.h"
 #include "base/memory.h"
 #include "io/checkpoint/checksum_trailer.h"
 #include "io/hdf5/hdf5.h"

@@ -13,7 +13,6 @@
 #include "model/examples/artificial_noise.h"
 #include "par/message.h"
 #include "par/node_shared_array.h"
-#include "par/world.h"
 
 #include <math.h>
 #include <stdbool.h>

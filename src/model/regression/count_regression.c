@@ -1,8 +1,6 @@
 #include "model/regression/count_regression.h"
 
-#include "base/memory.h"
 #include "data/table/table.h"
-#include "par/message.h"
 
 em_status em_count_regression_set_up(em_model *model, const em_regression_options *options,
                                      const em_model_context *context,

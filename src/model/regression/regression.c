@@ -5,7 +5,6 @@
 #include "par/message.h"
 
 #include <math.h>
-#include <string.h>
 
 /* ---------------------------------------------------------------- set up */
 

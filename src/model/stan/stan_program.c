@@ -7,7 +7,6 @@
 #include "par/world.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 

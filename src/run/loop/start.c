@@ -12,8 +12,6 @@
 #include "run/loop/run_kernel.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 enum { MOST_START_TRIES = 100 };
 
