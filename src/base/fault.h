@@ -34,8 +34,7 @@
  *   file-done                        all of a run is written and all else is removed
  *   lock-create, -write, -refused    the lock of an output; refused: no locks there, no failure
  */
-#ifndef EM_BASE_FAULT_H
-#define EM_BASE_FAULT_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -52,5 +51,3 @@ long em_fault_passage(const char *site);
 
 /* The same as em_fault for what is done to a file. Local. Errors: EM_EIO. */
 em_status em_fault_file(const char *site, const char *path);
-
-#endif

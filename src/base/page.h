@@ -3,8 +3,7 @@
  * symbolic link is followed, and a file that is no page of emass is not replaced. All Local, by one
  * rank.
  */
-#ifndef EM_BASE_PAGE_H
-#define EM_BASE_PAGE_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -30,5 +29,3 @@ em_status em_page_open(const char *path, em_page *page);
 
 /* Ends it, has it take its place unless something went wrong, and says what did. Errors: EM_EIO. */
 em_status em_page_close(em_page *page, em_status status);
-
-#endif

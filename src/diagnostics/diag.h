@@ -16,8 +16,7 @@
  * And posterior is not followed where it errs: for fewer than 4 draws a chain all is NaN, and
  * "constant" means equal, not within 2e-16, whatever the units.
  */
-#ifndef EM_DIAGNOSTICS_DIAG_H
-#define EM_DIAGNOSTICS_DIAG_H
+#pragma once
 
 #include "diagnostics/visits.h"
 #include "emass/status.h"
@@ -91,5 +90,3 @@ double em_still_longest(const double *state);
 /* Whether so many in a row are more than chance has it in `n_draw` draws of all chains at this mean
  * acceptance rate, or the `length` draws of the chain are all one. */
 bool em_still_is_stuck(double longest, double length, double n_draw, double acceptance);
-
-#endif

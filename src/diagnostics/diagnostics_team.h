@@ -3,8 +3,7 @@
  * in their order. These are the steps that need all draws. They give the same bits as one rank that
  * has all draws. All Collective over the team. Errors: EM_EMEMORY, on all of its ranks.
  */
-#ifndef EM_DIAGNOSTICS_DIAGNOSTICS_TEAM_H
-#define EM_DIAGNOSTICS_DIAGNOSTICS_TEAM_H
+#pragma once
 
 #include "diagnostics/rank.h"
 #include "par/subcommunicator.h"
@@ -24,5 +23,3 @@ em_status em_share_normal_scores(const em_subcommunicator *team, int64_t n, cons
  * [n_row][n_column], where count[member] tells the rows of each. */
 em_status em_share_sum(const em_subcommunicator *team, const int64_t *count, int64_t n_column,
                        const double *x, double *sum);
-
-#endif

@@ -2,8 +2,7 @@
  * Chains in halves, and the effective sample size of numbers of them by Geyer's initial monotone
  * sequence, as diagnostics/diag.h describes it. Private to the room.
  */
-#ifndef EM_DIAGNOSTICS_ESS_H
-#define EM_DIAGNOSTICS_ESS_H
+#pragma once
 
 #include "emass/status.h"
 #include "par/subcommunicator.h"
@@ -58,5 +57,3 @@ em_status em_ess_reserve(em_ess *ess, const em_halves *h, bool together);
 em_status em_ess_of(em_ess *ess, const em_halves *h, const em_subcommunicator *team,
                     const int64_t *count, int n_series, double *const *series,
                     const double *const *mean, double *out);
-
-#endif

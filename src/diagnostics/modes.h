@@ -10,8 +10,7 @@
  * chains or more have not settled.
  * Over several numbers, two chains are in one mode where no number puts them into two clusters.
  */
-#ifndef EM_DIAGNOSTICS_MODES_H
-#define EM_DIAGNOSTICS_MODES_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -58,5 +57,3 @@ em_status em_mode_finder_count(const em_mode_finder *finder, em_modes *out);
 
 /* "2 modes (2 and 2 of 4 chains)". */
 void em_modes_describe(const em_modes *modes, size_t bytes, char *text);
-
-#endif

@@ -3,8 +3,7 @@
  * velocities v = W p. With M = L L^T, whitened momenta are r = L^-1 p ~ N(0, I). How W is kept is
  * its structure: one file and one line in mass/list.c each. Everything here is Local.
  */
-#ifndef EM_MASS_MASS_H
-#define EM_MASS_MASS_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -159,5 +158,3 @@ em_product em_mass_product(const em_mass *mass, em_map map, const double *x, con
 /* kinetic[c] = p^T v / 2 */
 void em_kinetic_energy(int64_t n_chain, int64_t dim, int64_t stride, const double *momentum,
                        const double *velocity, double *kinetic);
-
-#endif

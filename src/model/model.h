@@ -3,8 +3,7 @@
  * parameters are transformed. `theta` is on the unconstrained scale. What has no function here is
  * called through the model's table.
  */
-#ifndef EM_MODEL_MODEL_H
-#define EM_MODEL_MODEL_H
+#pragma once
 
 #include "emass/model.h"
 
@@ -29,5 +28,3 @@ void em_model_average(em_model *model, const em_draw *draw, const double *theta)
 
 /* Why a model first had no density, on this rank, as far as it has said so; "". Local. */
 const char *em_model_why(const em_model *model);
-
-#endif

@@ -1,7 +1,6 @@
 /* The models of this room, by name; a new one is one file and one line in model/model_list.c.
  * Others register themselves (model/satellite.h). */
-#ifndef EM_MODEL_MODEL_LIST_H
-#define EM_MODEL_MODEL_LIST_H
+#pragma once
 
 #include "emass/model.h"
 
@@ -19,5 +18,3 @@ const em_registry *em_registry_enter(const em_registry *registry);
 /* The i-th of the models of this room, of satellites, and of the program; NULL: there are no more.
  * Local. */
 const em_model_ops *em_model_at(int i);
-
-#endif

@@ -4,8 +4,7 @@
  * range. block.c computes the density of a block of the parameters. metric.c and transition.c call
  * the capabilities of the model, and summary.c makes the sums that a model may need.
  */
-#ifndef EM_POSTERIOR_INSIDE_H
-#define EM_POSTERIOR_INSIDE_H
+#pragma once
 
 #include "emass/model/counts.h"
 #include "par/shard_reduction.h"
@@ -118,5 +117,3 @@ void em_part_narrow(const em_posterior *part, int64_t n, const double *wide, int
 
 /* What is asked of the whole for a question about the part. Local. */
 em_query em_part_query(const em_posterior *part, const em_query *query);
-
-#endif

@@ -13,8 +13,7 @@
  * density of z is that of x times this determinant: a chain of z is one of x, whatever the numbers
  * of the map are.
  */
-#ifndef EM_POSTERIOR_NONCENTRING_H
-#define EM_POSTERIOR_NONCENTRING_H
+#pragma once
 
 #include "posterior/posterior.h"
 
@@ -68,5 +67,3 @@ void em_noncentring_push(const em_noncentring *map, const double *z, const doubl
 em_status em_posterior_create_noncentred(em_posterior *parent, int64_t n_chain, int64_t dim,
                                          const em_noncentring *map, const bool *centred,
                                          em_posterior **out);
-
-#endif

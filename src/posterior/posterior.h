@@ -1,6 +1,5 @@
 /* The density a sampler sees: prior + likelihood of a model, summed over the shards of the data. */
-#ifndef EM_POSTERIOR_POSTERIOR_H
-#define EM_POSTERIOR_POSTERIOR_H
+#pragma once
 
 #include "emass/model/latent.h"
 #include "emass/model/metric.h"
@@ -166,5 +165,3 @@ const em_model *em_posterior_model(const em_posterior *posterior); /* Local. */
 
 /* Number of (chain, gradient) evaluations so far on this rank. Local. */
 int64_t em_posterior_evaluations(const em_posterior *posterior);
-
-#endif

@@ -3,8 +3,7 @@
  * order nor on how they are dealt (math/binned.h). The last of the n numbers counts the shards that
  * failed, so that one message carries both.
  */
-#ifndef EM_POSTERIOR_SUMS_H
-#define EM_POSTERIOR_SUMS_H
+#pragma once
 
 #include "emass/status.h"
 #include "par/grid.h"
@@ -32,5 +31,3 @@ em_status em_sums_end(const em_sums *s, const em_grid *grid, em_status status);
 
 /* What em_sums_end leaves where all data are one part, on one rank. */
 em_status em_sums_of_one(const em_sums *s, em_status status);
-
-#endif

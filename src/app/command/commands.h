@@ -2,8 +2,7 @@
  * The commands that have no folder of their own, one a file. argv[0] is the name of the command.
  * Collective, and errors are agreed: EM_EUSAGE for a wrong command line, and those named here.
  */
-#ifndef EM_APP_COMMAND_COMMANDS_H
-#define EM_APP_COMMAND_COMMANDS_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -44,5 +43,3 @@ em_status em_evidence_command(int argc, const char **argv);
 /* Reads the text of a config on rank 0 and sends it to the others. EM_EUSAGE, EM_EDATA, EM_EMEMORY.
  * Freed by em_release. */
 em_status em_read_config(const char *path, char **text);
-
-#endif

@@ -1,6 +1,5 @@
 /* The draws of a variable in two files, number by number. All Local. */
-#ifndef EM_APP_COMMAND_COMPARE_DRAWS_H
-#define EM_APP_COMMAND_COMPARE_DRAWS_H
+#pragma once
 
 #include "emass/status.h"
 #include "io/draws/reader.h"
@@ -23,5 +22,3 @@ void em_compare_block(const double *a, const double *b, int64_t size, int64_t ch
  * of the two readers, and one size. Errors: EM_EDATA, EM_EIO, EM_EMEMORY. */
 em_status em_compare_draws(em_reader **reader, const int64_t *variable, bool bits,
                            em_difference *out);
-
-#endif

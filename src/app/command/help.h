@@ -1,6 +1,5 @@
 /* The help texts, which are in help.txt. */
-#ifndef EM_APP_COMMAND_HELP_H
-#define EM_APP_COMMAND_HELP_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -10,5 +9,3 @@ em_status em_help_print(const char *name);
 
 /* The same of a command that a model brings (emass/model/commands.h), from its own text. */
 em_status em_help_print_text(const char *text);
-
-#endif

@@ -1,6 +1,5 @@
 /* Commands that built-in models bring (emass/model/commands.h). */
-#ifndef EM_APP_COMMAND_MODEL_COMMAND_H
-#define EM_APP_COMMAND_MODEL_COMMAND_H
+#pragma once
 
 #include "emass/model/commands.h"
 
@@ -10,5 +9,3 @@ const em_model_command *em_model_command_at(int i);
 /* Reads the arguments, argv[0] being the name, and runs it. Collective. Errors: EM_EUSAGE, those of
  * the command. */
 em_status em_model_command_run(const em_model_command *command, int argc, const char **argv);
-
-#endif

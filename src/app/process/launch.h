@@ -1,6 +1,5 @@
 /* `--ranks N`: a command that starts its ranks itself. */
-#ifndef EM_APP_PROCESS_LAUNCH_H
-#define EM_APP_PROCESS_LAUNCH_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -37,5 +36,3 @@ const char *em_launchers(void);
 /* Refuses limits (ulimit -n, -v) in which MPI would fail in many lines, or hang. Local. Errors:
  * EM_EUSAGE. */
 em_status em_check_limits(void);
-
-#endif

@@ -5,8 +5,7 @@
  * of its node by a thread that sleeps until the system wakes it. There is no monitor where a node
  * has one rank, or where the ranks of a node cannot see each other's processes.
  */
-#ifndef EM_APP_PROCESS_RANK_FAILURE_MONITOR_H
-#define EM_APP_PROCESS_RANK_FAILURE_MONITOR_H
+#pragma once
 
 /* From here on the end of one rank ends all ranks, unless the launcher does within some seconds.
  * Collective. */
@@ -14,5 +13,3 @@ void em_rank_failure_watch(void);
 
 /* From here on all may end. Collective, where they watched. */
 void em_rank_failure_part(void);
-
-#endif

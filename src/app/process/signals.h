@@ -1,6 +1,5 @@
 /* Handles signals: a run stops at its next planned point and writes a checkpoint. */
-#ifndef EM_APP_PROCESS_SIGNALS_H
-#define EM_APP_PROCESS_SIGNALS_H
+#pragma once
 
 #include "emass/emass.h"
 
@@ -38,5 +37,3 @@ void em_signals_end_within_reason(int status);
  * Local.
  */
 void em_signals_show_the_end(void);
-
-#endif

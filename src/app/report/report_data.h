@@ -1,7 +1,6 @@
 /* What a report is made of, read from a file of draws: the numbers of its summary, the statistics
  * of its sampler, leave-one-out cross-validation, and which elements the figures show. */
-#ifndef EM_APP_REPORT_REPORT_DATA_H
-#define EM_APP_REPORT_REPORT_DATA_H
+#pragma once
 
 #include "app/summary/loo.h"
 #include "app/summary/summary.h"
@@ -41,5 +40,3 @@ em_status em_report_draws(const em_report_data *data, int64_t element, double **
  * after the name of a block and a dot. Freed by em_release. Local.
  */
 em_status em_report_statistic(em_reader *stats, const char *name, double **out);
-
-#endif

@@ -3,8 +3,7 @@
  * is new, as jansson's `o` takes it, and NULL where memory is out: json_pack then returns NULL too.
  * All Local.
  */
-#ifndef EM_APP_REPORT_REPORT_JSON_H
-#define EM_APP_REPORT_REPORT_JSON_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -32,5 +31,3 @@ em_status em_json_made(const json_t *value);
  * is returned then. Both take what they are given. Errors: EM_EMEMORY. */
 em_status em_json_put(json_t *object, json_t *members);
 em_status em_json_put_as(json_t *object, const char *name, json_t *value, em_status before);
-
-#endif

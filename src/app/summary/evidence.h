@@ -2,8 +2,7 @@
  * Collects the evidence for a verdict (run/convergence/verdict.h) from the rows of a summary and
  * from the statistics of the sampler. All Local but em_judge_combine.
  */
-#ifndef EM_APP_SUMMARY_EVIDENCE_H
-#define EM_APP_SUMMARY_EVIDENCE_H
+#pragma once
 
 #include "app/summary/summary_table.h"
 #include "diagnostics/diag.h"
@@ -82,5 +81,3 @@ em_status em_judge_conclude(em_judge *judge, const em_summary_table *table,
 /* The verdict: that which the file has, if it is one file of a run that ended; else by the
  * evidence. *text is freed by em_release. Errors: EM_EMEMORY. */
 em_status em_judge_verdict(em_judge *judge, em_verdict *verdict, char **text);
-
-#endif

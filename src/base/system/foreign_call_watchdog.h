@@ -3,8 +3,7 @@
  * The caller marks each call, so that a signal handler can tell a call that hangs from one that is
  * slow.
  */
-#ifndef EM_BASE_SYSTEM_FOREIGN_CALL_WATCHDOG_H
-#define EM_BASE_SYSTEM_FOREIGN_CALL_WATCHDOG_H
+#pragma once
 
 /* Marks the begin of such a call, or of the next one of a series, and the end. Local. */
 void em_foreign_call_begin(void);
@@ -14,5 +13,3 @@ void em_foreign_call_end(void);
  * call took. Local; safe in a signal handler. */
 double em_foreign_call_seconds(void);
 double em_foreign_call_longest(void);
-
-#endif

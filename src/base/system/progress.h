@@ -1,7 +1,6 @@
 /* Progress of a run: one line redrawn on a terminal, or plain dated lines in a log. A thread shows
  * the age of the last record when no new one comes for some seconds. All Local. */
-#ifndef EM_BASE_SYSTEM_PROGRESS_H
-#define EM_BASE_SYSTEM_PROGRESS_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -51,5 +50,3 @@ void em_progress_give_way(em_progress *progress);
 
 /* Ends the line of a bar; NULL-safe. */
 void em_progress_destroy(em_progress **progress);
-
-#endif

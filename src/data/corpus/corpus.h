@@ -1,6 +1,5 @@
 /* A corpus of documents as bags of words: those that this shard holds. */
-#ifndef EM_DATA_CORPUS_CORPUS_H
-#define EM_DATA_CORPUS_CORPUS_H
+#pragma once
 
 #include "emass/field.h"
 #include "emass/model.h"
@@ -105,5 +104,3 @@ em_status em_corpus_each(em_corpus *corpus, em_corpus_see *see, void *to);
 /* Checks that the words, where they have names, have those of the file `whose`; NULL: no names are
  * known. Local. Errors: EM_EDATA. */
 em_status em_corpus_check_names(const em_corpus *corpus, char *const *name, const char *whose);
-
-#endif

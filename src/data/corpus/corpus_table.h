@@ -1,6 +1,5 @@
 /* Corpora as tables: documents are rows, words are columns, counts are the numbers. */
-#ifndef EM_DATA_CORPUS_CORPUS_TABLE_H
-#define EM_DATA_CORPUS_CORPUS_TABLE_H
+#pragma once
 
 #include "data/corpus/corpus.h"
 #include "data/table/builder.h"
@@ -39,5 +38,3 @@ em_status em_corpus_check_counts(const em_table *table, int64_t row);
 
 /* The number of tokens in the held rows first .. first + count - 1. Local. */
 int64_t em_corpus_tokens(const em_table *table, int64_t first, int64_t count);
-
-#endif

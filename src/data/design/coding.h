@@ -1,6 +1,5 @@
 /* Private to the room: the columns of a table become those of a design. */
-#ifndef EM_DATA_DESIGN_CODING_H
-#define EM_DATA_DESIGN_CODING_H
+#pragma once
 
 #include "data/formula/formula.h"
 #include "data/table/table.h"
@@ -34,5 +33,3 @@ em_status em_coding_apply(const em_coding *coding, em_table *table);
 
 /* Numbers in their order, and behind them texts by their codes. */
 int em_level_compare(double a, double b);
-
-#endif

@@ -1,7 +1,6 @@
 /* Selects the columns of a file by their names, before a row is read: which are used, and in which
  * role. */
-#ifndef EM_DATA_DESIGN_COLUMN_SELECTION_H
-#define EM_DATA_DESIGN_COLUMN_SELECTION_H
+#pragma once
 
 #include "data/table/table.h"
 
@@ -56,5 +55,3 @@ em_status em_choice_mark(const em_choice *choice, em_table *table);
  * Collective. Errors, agreed: EM_EDATA for a missing value that is not allowed, or one that is not
  * finite; EM_EMEMORY. */
 em_status em_choice_apply(const em_choice *choice, em_table **table);
-
-#endif

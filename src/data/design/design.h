@@ -1,6 +1,5 @@
 /* The design matrix and the response of a regression: the rows that this shard holds. */
-#ifndef EM_DATA_DESIGN_DESIGN_H
-#define EM_DATA_DESIGN_DESIGN_H
+#pragma once
 
 #include "data/shard/shard_assignment.h"
 #include "data/table/table.h"
@@ -81,5 +80,3 @@ void em_design_shift(em_design *design, double origin);
 /* Multiplies the design matrix and the response by a number; which is shifted
  * before; before em_design_store_rows. Collective. */
 void em_design_scale(em_design *design, double factor);
-
-#endif

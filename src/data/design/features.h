@@ -2,8 +2,7 @@
  * The terms of a design: numbers as they are, factors by a column for each level
  * but the first (treatment coding), and products of these, as a formula has them.
  */
-#ifndef EM_DATA_DESIGN_FEATURES_H
-#define EM_DATA_DESIGN_FEATURES_H
+#pragma once
 
 #include "data/table/table.h"
 #include "emass/model.h"
@@ -33,5 +32,3 @@ void em_features_destroy(em_features **features); /* NULL-safe. Local. */
 
 /* The arrays of constant_data that em_features_read will ask for; how many. Local. */
 int em_features_data(const em_features *features, em_datum data[EM_FEATURES_ARRAYS]);
-
-#endif

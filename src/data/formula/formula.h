@@ -4,8 +4,7 @@
  * is every other column; factor(a) says that a has categories; `a b` is a name with blanks; log(a),
  * exp(a), sqrt(a), I(a^2 + b) and poly(a, 2) are made of columns of numbers.
  */
-#ifndef EM_DATA_FORMULA_FORMULA_H
-#define EM_DATA_FORMULA_FORMULA_H
+#pragma once
 
 #include "data/formula/derived.h"
 #include "emass/status.h"
@@ -48,5 +47,3 @@ typedef struct em_formula_columns {
  * EM_EMEMORY; em_formula_release all the same. */
 em_status em_formula_parse(const char *text, const em_formula_columns *columns, em_formula *out);
 void em_formula_release(em_formula *formula);
-
-#endif

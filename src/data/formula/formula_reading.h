@@ -1,6 +1,5 @@
 /* Private to the room: the text of a formula while it is read. All Local. */
-#ifndef EM_DATA_FORMULA_FORMULA_READING_H
-#define EM_DATA_FORMULA_FORMULA_READING_H
+#pragma once
 
 #include "data/formula/formula.h"
 
@@ -46,5 +45,3 @@ em_status em_reading_fail_column(em_reading *r, const char *name, const char *st
  * EM_EMEMORY. */
 bool em_is_function(const char *name);
 em_status em_reading_derived(em_reading *r, const char *name, int64_t *out);
-
-#endif

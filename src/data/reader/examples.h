@@ -4,8 +4,7 @@
  * its part of a plain file; rank 0 unpacks a compressed one and sends the parts. Tables are read as
  * in emass/data.h.
  */
-#ifndef EM_DATA_READER_EXAMPLES_H
-#define EM_DATA_READER_EXAMPLES_H
+#pragma once
 
 #include "emass/model.h"
 
@@ -59,5 +58,3 @@ double em_examples_response(const em_examples *examples, int64_t i);
  * label says. Collective. Errors, agreed: EM_EDATA, the first label that is none of 0, 1, ...,
  * n_class - 1. */
 em_status em_examples_classes(const em_examples *examples, int64_t n_class, int64_t *out);
-
-#endif

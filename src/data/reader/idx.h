@@ -2,8 +2,7 @@
  * IDX files, as MNIST comes in: an array of unsigned bytes behind a header (0, 0, 8, the number of
  * axes, then the length of each as a big-endian word of 32 bits), plain or gzipped. All Local.
  */
-#ifndef EM_DATA_READER_IDX_H
-#define EM_DATA_READER_IDX_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -42,5 +41,3 @@ int64_t em_idx_item(const em_idx *idx);
  * too, and of the header: their sum is that of the file, whoever read what. Errors: EM_EDATA; of
  * parts of a truncated file the first one that is not there says so. */
 em_status em_idx_read(em_idx *idx, int64_t first, int64_t count, uint8_t *out, uint64_t *hash);
-
-#endif

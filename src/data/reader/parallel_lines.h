@@ -3,8 +3,7 @@
  * and the rest of the last line that begins in it. A compressed file is unpacked by rank 0, which
  * sends blocks of whole lines to the ranks in turn.
  */
-#ifndef EM_DATA_READER_PARALLEL_LINES_H
-#define EM_DATA_READER_PARALLEL_LINES_H
+#pragma once
 
 #include "data/reader/lines.h"
 
@@ -44,5 +43,3 @@ int64_t em_parallel_lines_line(const em_parallel_lines *input);
 /* Closes the input; NULL-safe. A rank that stops early discards the rest. Local, as
  * em_parallel_lines_next. */
 void em_parallel_lines_close(em_parallel_lines **input);
-
-#endif

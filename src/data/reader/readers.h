@@ -1,6 +1,5 @@
 /* One reader per kind of file. */
-#ifndef EM_DATA_READER_READERS_H
-#define EM_DATA_READER_READERS_H
+#pragma once
 
 #include "data/design/column_selection.h"
 #include "data/reader/lines.h"
@@ -44,5 +43,3 @@ const em_numbers *em_rows_source_numbers(const em_rows_source *source);
  * EM_EDATA, EM_EIO, EM_EMEMORY. */
 em_status em_rows_source_read(em_rows_source *source, int64_t first, int64_t count,
                               em_table *table);
-
-#endif

@@ -1,6 +1,5 @@
 /* Sends rows of a table from the ranks that read them to those that hold them. */
-#ifndef EM_DATA_SHARD_REDISTRIBUTE_ROWS_H
-#define EM_DATA_SHARD_REDISTRIBUTE_ROWS_H
+#pragma once
 
 #include "data/table/table.h"
 
@@ -24,5 +23,3 @@ em_status em_redistribute_rows(const em_table *table, int64_t first, int64_t cou
 
 /* Replaces the rows that this rank read by those rows. Collective. Errors, agreed: EM_EMEMORY. */
 em_status em_table_hold(em_table *table, int64_t first, int64_t count);
-
-#endif

@@ -1,6 +1,5 @@
 /* Which observations of the data each shard holds. */
-#ifndef EM_DATA_SHARD_SHARD_ASSIGNMENT_H
-#define EM_DATA_SHARD_SHARD_ASSIGNMENT_H
+#pragma once
 
 #include "emass/model.h"
 
@@ -9,5 +8,3 @@
  * `total` and `tile` alone: 4 to 16 tiles, so that there are 16 parts if there can be; more of them
  * in a part where there would be more than 512 parts. Local. */
 em_share em_deal_rows(int64_t total, int64_t tile, int64_t shard, int64_t n_shard);
-
-#endif

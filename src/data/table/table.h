@@ -3,8 +3,7 @@
  * read until they are redistributed (data/shard/redistribute_rows.h). What describes the whole
  * table is the same on all ranks.
  */
-#ifndef EM_DATA_TABLE_TABLE_H
-#define EM_DATA_TABLE_TABLE_H
+#pragma once
 
 #include "data/table/levels.h"
 #include "data/table/table_options.h"
@@ -123,5 +122,3 @@ em_status em_table_label_response(em_table *table, const char *positive);
 /* Checks that the response is a count in all rows, and the exposure positive if there is one.
  * Collective. Errors, agreed: EM_EDATA, naming the first bad line. */
 em_status em_table_check_counts(const em_table *table);
-
-#endif

@@ -1,6 +1,5 @@
 /* The options that every model on a table of data has. */
-#ifndef EM_DATA_TABLE_TABLE_OPTIONS_H
-#define EM_DATA_TABLE_TABLE_OPTIONS_H
+#pragma once
 
 #include "emass/field.h"
 
@@ -131,5 +130,3 @@ extern const char *const em_table_format_names[],
                   .fallback = "",                                                                  \
                   .doc = "column, by name or number from 1, of numbers from 0: the log "           \
                          "likelihood of a row is multiplied by its weight")
-
-#endif

@@ -3,8 +3,7 @@
  * and their datasets by name, type and axes, without the numbers. Names are as they may be printed.
  * All Local.
  */
-#ifndef EM_IO_DRAWS_CONTENTS_H
-#define EM_IO_DRAWS_CONTENTS_H
+#pragma once
 
 #include "emass/model.h"
 #include "emass/status.h"
@@ -67,5 +66,3 @@ const em_contents_array *em_contents_array_of(const em_contents_group *group, co
 
 /* Whether a group has draws. */
 bool em_contents_has_draws(const em_contents_group *group);
-
-#endif

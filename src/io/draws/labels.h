@@ -1,6 +1,5 @@
 /* The coordinates of a dataset's axes, and the names of its elements made of them. All Local. */
-#ifndef EM_IO_DRAWS_LABELS_H
-#define EM_IO_DRAWS_LABELS_H
+#pragma once
 
 #include "io/draws/reader.h"
 #include "io/hdf5/foreign.h"
@@ -30,5 +29,3 @@ int64_t em_label_difference(const em_reader_variable *one, const em_reader_varia
  * form, or its numbers as texts. Each is freed by em_release, and so is the array. Errors:
  * likewise. */
 em_status em_labels_of(em_foreign *file, hid_t scale, int64_t n, char ***label);
-
-#endif

@@ -4,8 +4,7 @@
  * (io/hdf5/foreign.h). Names and labels are as they may be printed (em_text_escape). Every rank
  * reads for itself: all Local, so that ranks may read different columns.
  */
-#ifndef EM_IO_DRAWS_READER_H
-#define EM_IO_DRAWS_READER_H
+#pragma once
 
 #include "emass/model.h"
 #include "emass/status.h"
@@ -124,5 +123,3 @@ void em_elements_destroy(em_elements **elements);
 /* All draws of the next of them, [n_chain][n_draw], until the next call. Errors: EM_EDATA, EM_EIO,
  * EM_EMEMORY. */
 em_status em_elements_next(em_elements *elements, const double **draws);
-
-#endif

@@ -1,6 +1,5 @@
 /* Common parts of the regressions of counts. */
-#ifndef EM_MODEL_REGRESSION_COUNT_REGRESSION_H
-#define EM_MODEL_REGRESSION_COUNT_REGRESSION_H
+#pragma once
 
 #include "model/regression/regression.h"
 
@@ -12,5 +11,3 @@ em_status em_count_regression_set_up(em_model *model, const em_regression_option
 
 /* A Poisson count: recoverable, with a message, where the mean is too large for one. Local. */
 em_status em_draw_count(em_variate *v, double mean, double *y);
-
-#endif

@@ -4,8 +4,7 @@
  * own theta alone. theta is beta, then the logarithms of the unknown parameters of the distribution
  * about eta (a scale, degrees of freedom, ...), its shape.
  */
-#ifndef EM_MODEL_REGRESSION_GLM_H
-#define EM_MODEL_REGRESSION_GLM_H
+#pragma once
 
 #include "data/design/design.h"
 #include "emass/model.h"
@@ -57,5 +56,3 @@ void em_glm_each(em_glm *glm, em_glm_link *link, const double *theta, double *et
 
 /* eta alone. Local. */
 void em_glm_predict(em_glm *glm, const double *theta, double *eta);
-
-#endif

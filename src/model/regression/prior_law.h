@@ -2,8 +2,7 @@
  * The prior distributions of a regression: of coefficients, on the real line, and of positive
  * parameters such as a standard deviation, which are sampled as logarithms. All Local.
  */
-#ifndef EM_MODEL_REGRESSION_PRIOR_LAW_H
-#define EM_MODEL_REGRESSION_PRIOR_LAW_H
+#pragma once
 
 #include "model/regression/variate.h"
 
@@ -67,5 +66,3 @@ double em_prior_constant_of_z(const em_prior *prior);
 double em_prior_constant_of_positive(const em_prior *prior);
 
 double em_prior_draw_positive(const em_prior *prior, em_variate *v);
-
-#endif

@@ -4,8 +4,7 @@
  * priors are in model/regression/regression_prior.h; unknown shape parameters are sampled
  * as logarithms.
  */
-#ifndef EM_MODEL_REGRESSION_REGRESSION_H
-#define EM_MODEL_REGRESSION_REGRESSION_H
+#pragma once
 
 #include "data/design/features.h"
 #include "emass/model.h"
@@ -167,5 +166,3 @@ void em_regression_describe(const em_model *model, FILE *out);
     {                                                                                              \
         .draw = em_regression_draw_prior, .log_constants = em_regression_log_constants             \
     }
-
-#endif

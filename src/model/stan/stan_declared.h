@@ -1,6 +1,5 @@
 /* What the text of a Stan program declares: names and types, for messages and integers. */
-#ifndef EM_MODEL_STAN_STAN_DECLARED_H
-#define EM_MODEL_STAN_STAN_DECLARED_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -46,5 +45,3 @@ const em_stan_declaration *em_stan_declared_find(const em_stan_declared *declare
 
 /* How many letters, digits and _ there are from c on. Local. */
 size_t em_stan_word_length(const char *c);
-
-#endif

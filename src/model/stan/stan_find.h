@@ -1,6 +1,5 @@
 /* Finds libstanli.so. */
-#ifndef EM_MODEL_STAN_STAN_FIND_H
-#define EM_MODEL_STAN_STAN_FIND_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -11,5 +10,3 @@
  * EM_ECONFIG, saying how to get it; EM_EMEMORY.
  */
 em_status em_stan_find(char **path);
-
-#endif

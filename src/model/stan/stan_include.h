@@ -1,6 +1,5 @@
 /* Checks the files that a Stan program includes, before the interpreter opens them. */
-#ifndef EM_MODEL_STAN_STAN_INCLUDE_H
-#define EM_MODEL_STAN_STAN_INCLUDE_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -14,5 +13,3 @@
  */
 em_status em_stan_check_includes(const char *path, const char *folder, const char *program,
                                  int64_t most);
-
-#endif

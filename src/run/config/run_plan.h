@@ -1,6 +1,5 @@
 /* What a run will do, fixed before it starts: a pure function of the config. Local. */
-#ifndef EM_RUN_CONFIG_RUN_PLAN_H
-#define EM_RUN_CONFIG_RUN_PLAN_H
+#pragma once
 
 #include "run/config/config.h"
 
@@ -70,5 +69,3 @@ int64_t em_plan_stored(const em_plan *plan, int64_t done);
  * stored draws for a stop rule; else, for progress only, after 1, 2, 4, 8 ... times as many, so
  * that the checks of a long run cost no more than a few of its last ones. */
 bool em_plan_checks(const em_plan *plan, int64_t done);
-
-#endif

@@ -3,8 +3,7 @@
  * planned points. Stop decisions rest on draws and iterations alone, never on the clock or the
  * file.
  */
-#ifndef EM_RUN_CONVERGENCE_CONVERGENCE_MONITOR_H
-#define EM_RUN_CONVERGENCE_CONVERGENCE_MONITOR_H
+#pragma once
 
 #include "diagnostics/modes.h"
 #include "emass/report.h"
@@ -51,5 +50,3 @@ void em_monitor_set_times_met(em_monitor *monitor, int64_t times);
 
 /* Thins the draws that are watched: of those kept so far every second stays. Local. */
 void em_monitor_thin(em_monitor *monitor);
-
-#endif

@@ -1,6 +1,5 @@
 /* Compares what must be the same on several ranks. */
-#ifndef EM_RUN_LOOP_RANK_CONSISTENCY_H
-#define EM_RUN_LOOP_RANK_CONSISTENCY_H
+#pragma once
 
 #include "emass/model.h"
 
@@ -12,5 +11,3 @@ em_status em_check_ranks_have_one_data(const em_model *model);
  * do for one shard. Collective. Errors, agreed: EM_ENUMERIC, naming the chain and the ranks. */
 struct em_engine;
 em_status em_check_ranks_agree(const struct em_engine *engine);
-
-#endif

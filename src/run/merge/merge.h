@@ -1,6 +1,5 @@
 /* Merges files of one model, for example of the jobs of an array, into one file with all chains. */
-#ifndef EM_RUN_MERGE_MERGE_H
-#define EM_RUN_MERGE_MERGE_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -24,5 +23,3 @@ typedef struct em_merging {
  * say of themselves. The bytes are the same on any number of ranks. Collective. Errors, agreed:
  * EM_EUSAGE (the output), EM_EDATA (files that do not go together), EM_EIO, EM_EMEMORY. */
 em_status em_merge(em_merging *request);
-
-#endif

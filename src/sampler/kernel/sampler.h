@@ -9,8 +9,7 @@
  * read alone: its table, the rows of options of its own notation, the room that it takes and gives
  * back.
  */
-#ifndef EM_SAMPLER_KERNEL_SAMPLER_H
-#define EM_SAMPLER_KERNEL_SAMPLER_H
+#pragma once
 
 #include "emass/field.h"
 #include "emass/status.h"
@@ -238,5 +237,3 @@ extern const em_sampler_ops *const em_samplers[]; /* ends with NULL */
 const em_sampler_ops *em_sampler_at(int i);
 
 extern const char *const em_default_sampler; /* of a config that names none */
-
-#endif

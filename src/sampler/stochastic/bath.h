@@ -2,8 +2,7 @@
  * The heat bath of stochastic-gradient kernels: p <- E p + N(0, A - b V), where A is a mass or a
  * friction and V the covariance of the gradient noise that the bath need not supply. All Local.
  */
-#ifndef EM_SAMPLER_STOCHASTIC_BATH_H
-#define EM_SAMPLER_STOCHASTIC_BATH_H
+#pragma once
 
 #include "sampler/kernel/sampler.h"
 
@@ -93,5 +92,3 @@ void em_baths_destroy(em_baths *baths);
  * EM_NONFINITE becomes EM_EMODEL. */
 em_status em_baths_update(em_baths *baths, const em_step_context *context, bool corrects,
                           em_bath_maker *make, const void *self);
-
-#endif

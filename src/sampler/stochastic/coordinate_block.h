@@ -3,8 +3,7 @@
  * first-level cache, so that several loops over it are fast. A piece is whole rows of some chains
  * or columns of one chain; either way it is contiguous in a panel. All Local.
  */
-#ifndef EM_SAMPLER_STOCHASTIC_COORDINATE_BLOCK_H
-#define EM_SAMPLER_STOCHASTIC_COORDINATE_BLOCK_H
+#pragma once
 
 #include "base/memory.h"
 #include "sampler/kernel/sampler.h"
@@ -55,5 +54,3 @@ void em_coordinate_block_chain(const em_step_context *context, const em_block *b
 /* After its move: takes those chains of the piece out of `finite` [all chains] that have a position
  * which is not. */
 void em_coordinate_block_end(const em_coordinate_block *piece, bool *finite);
-
-#endif

@@ -1,7 +1,6 @@
 /* Common parts of the stochastic-gradient kernels without thermostats: the state is advanced in
  * place and restored where a chain diverged. All Local, but the target may sum over shards. */
-#ifndef EM_SAMPLER_STOCHASTIC_LANGEVIN_H
-#define EM_SAMPLER_STOCHASTIC_LANGEVIN_H
+#pragma once
 
 #include "sampler/stochastic/bath.h"
 #include "sampler/stochastic/coordinate_block.h"
@@ -99,5 +98,3 @@ void em_langevin_add(const em_langevin *s, const em_block *block, double fractio
 /* theta <- theta + fraction eps W p */
 void em_langevin_drift(em_langevin *s, const em_step_context *context, em_block *block,
                        double fraction);
-
-#endif

@@ -3,8 +3,7 @@
  * treatment of a chain that diverges. An iteration is `leapfrog_steps` inner steps. All Local, but
  * the target may sum over shards.
  */
-#ifndef EM_SAMPLER_STOCHASTIC_STOCHASTIC_H
-#define EM_SAMPLER_STOCHASTIC_STOCHASTIC_H
+#pragma once
 
 #include "math/rng.h"
 #include "sampler/kernel/sampler.h"
@@ -91,5 +90,3 @@ bool em_chain_is_finite(const em_block *block, int64_t c);
 extern const em_stat em_stochastic_stats[];
 void em_stochastic_report(const em_stochastic_options *options, const em_step_context *context,
                           em_block *block, int64_t c, bool diverging);
-
-#endif

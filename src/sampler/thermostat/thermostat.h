@@ -4,8 +4,7 @@
  * Thermostats are drawn anew only when the chain diverged, because they adapt slowly to the noise
  * of the gradient. All Local, but the target may sum over shards.
  */
-#ifndef EM_SAMPLER_THERMOSTAT_THERMOSTAT_H
-#define EM_SAMPLER_THERMOSTAT_THERMOSTAT_H
+#pragma once
 
 #include "sampler/stochastic/stochastic.h"
 
@@ -77,5 +76,3 @@ void em_thermostat_add_drift(em_thermostat *self, const em_step_context *context
  * not finite, or whose momentum is hotter than any approach to the posterior makes it, is
  * diverging: it is put back to where the iteration began, and drawn afresh. */
 void em_thermostat_end(em_thermostat *self, const em_step_context *context, em_block *block);
-
-#endif
