@@ -175,7 +175,7 @@ int main(int argc, char **argv)
     if (!status) {
         em_fault_start(em_world_rank());
         if (with_mpi)
-            em_rank_failure_watch();
+            em_rank_failure_monitor_start();
         status = run_program(argc, (const char **)argv);
     }
     status = flush_output(status);
@@ -184,7 +184,7 @@ int main(int argc, char **argv)
     code = em_launched_exit(status);
     if (with_mpi && em_world_size() == 1)
         em_signals_end_within_reason(code);
-    em_rank_failure_part();
+    em_rank_failure_monitor_stop();
     em_world_stop();
     em_signals_show_the_end();
     return code;

@@ -25,10 +25,10 @@
  *
  *   hdf5-reserve                     room on the disk, for outputs and checkpoints
  *   time-limit                       the limit is reached at the n-th iteration: no failure
- *   checkpoint-seal                  the trailer of a checkpoint
+ *   checkpoint-trailer               the trailer of a checkpoint
  *   checkpoint-large                 it is too large for the output: no failure
  *   file-rename, -remove             checkpoints, the rollback journal, and draws set aside
- *   file-undo                        the rollback journal of an output that is being finished
+ *   file-journal                     the rollback journal of an output that is being finished
  *   file-restore                     the output, from its rollback journal
  *   file-create                      an empty output
  *   file-done                        all of a run is written and all else is removed

@@ -51,10 +51,10 @@ em_status em_diagnose(em_diag *diag, int64_t n_chain, int64_t n_draw, const doub
 em_status em_diagnose_convergence(em_diag *diag, int64_t n_chain, int64_t n_draw,
                                   const double *draws, em_diagnosis *out);
 
-/* The same, to the bit, where a team has the draws of the `n_chain` chains: each rank those dealt
- * to it (em_deal_first), one at least, whose `draws` these are. All of them have the result.
- * Collective over the team. Errors: EM_EMEMORY, on all of its ranks. */
-em_status em_diagnose_together(em_diag *diag, const em_subcommunicator *team, int64_t n_chain,
+/* The same, to the bit, where the ranks of `comm` have the draws of the `n_chain` chains: each rank
+ * those dealt to it (em_deal_first), one at least, whose `draws` these are. All of them have the
+ * result. Collective over `comm`. Errors: EM_EMEMORY, on all of its ranks. */
+em_status em_diagnose_together(em_diag *diag, const em_subcommunicator *comm, int64_t n_chain,
                                int64_t n_draw, const double *draws, em_diagnosis *out);
 
 /*

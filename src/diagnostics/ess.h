@@ -16,7 +16,7 @@ typedef struct em_halves {
     int64_t n, length;
     int64_t n_draw;
     const double *x;    /* [n / 2][n_draw] */
-    int64_t first, all; /* these n are, with those of a team, first ... first + n - 1 of all */
+    int64_t first, all; /* these n are, with those of other ranks, first ... first + n - 1 of all */
 } em_halves;
 
 /* The halves of a number as loops work on them, eight side by side: element i of half 8 b + k is at
@@ -44,16 +44,16 @@ void em_ess_destroy(em_ess **ess);
 
 enum { EM_ESS_SERIES = 3 };
 
-/* Room for halves like these; `together`: a team has them. Local. Errors: EM_EMEMORY. */
+/* Room for halves like these; `together`: several ranks have them. Local. Errors: EM_EMEMORY. */
 em_status em_ess_reserve(em_ess *ess, const em_halves *h, bool together);
 
 /*
  * S / tau, at most S log10 S, of up to EM_ESS_SERIES numbers of chains like those of `h`, whose own
  * draws are not looked at; NaN for halves of fewer than 3 draws, and when all are equal. `series`
- * are lanes less the means of their halves, `mean` [h->all] these of all halves. Where `team` is
+ * are lanes less the means of their halves, `mean` [h->all] these of all halves. Where `comm` is
  * not NULL, each of its ranks has the count[member] chains dealt to it. Local, or Collective over
- * the team. Errors: EM_EMEMORY, on all of its ranks.
+ * `comm`. Errors: EM_EMEMORY, on all of its ranks.
  */
-em_status em_ess_of(em_ess *ess, const em_halves *h, const em_subcommunicator *team,
+em_status em_ess_of(em_ess *ess, const em_halves *h, const em_subcommunicator *comm,
                     const int64_t *count, int n_series, double *const *series,
                     const double *const *mean, double *out);

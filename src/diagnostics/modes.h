@@ -39,7 +39,7 @@ void em_mode_finder_destroy(em_mode_finder **finder); /* NULL-safe. */
  * standard deviations within them, at the narrowest gap; 0: there is one cluster, or nothing can be
  * said, as of fewer than 16 draws or of draws that are not finite.
  */
-double em_mode_finder_look(em_mode_finder *finder, const double *draws);
+double em_mode_finder_examine(em_mode_finder *finder, const double *draws);
 
 /* The cluster of each chain in the number last looked at, by increasing value, -1 where it is in
  * none; borrowed. */

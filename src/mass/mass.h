@@ -126,7 +126,7 @@ em_status em_mass_matrix(const em_mass *mass, em_map map, em_structure structure
 
 /* Columns first .. first + count - 1, whole lines but for the last ones, of a mass that has scales:
  * what em_mass_apply, em_mass_map and em_mass_product take, and no more. It borrows them. */
-em_mass em_mass_piece(const em_mass *mass, int64_t first, int64_t count);
+em_mass em_mass_coordinates(const em_mass *mass, int64_t first, int64_t count);
 
 /*
  * out[c] = the map of x[c] for a panel of chains, each with its own mass pointer (the same one

@@ -139,7 +139,7 @@ em_status em_posterior_update(em_posterior *posterior, const em_update *update);
 
 /* The model's look at where an iteration has left a panel of chains; nothing for models that keep
  * nothing. As em_posterior_update. */
-em_status em_posterior_watch(em_posterior *posterior, const em_update *after);
+em_status em_posterior_after_iteration(em_posterior *posterior, const em_update *after);
 
 /* Whether the model has a metric. Local. Errors: EM_ECONFIG. */
 em_status em_posterior_has_metric(const em_posterior *posterior);

@@ -9,7 +9,7 @@
 
 /* From here on the end of one rank ends all ranks, unless the launcher does within some seconds.
  * Collective. */
-void em_rank_failure_watch(void);
+void em_rank_failure_monitor_start(void);
 
 /* From here on all may end. Collective, where they watched. */
-void em_rank_failure_part(void);
+void em_rank_failure_monitor_stop(void);

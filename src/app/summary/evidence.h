@@ -16,7 +16,8 @@ enum {
     EM_JUDGED_CONSTANT,   /* 1: all draws are equal */
     EM_JUDGED_SEPARATION, /* of clusters of chains, in standard deviations; 0: there is one */
     EM_JUDGED_GROWS,      /* 1: enormous, or growing, and its chains do not agree */
-    EM_JUDGED_GATHER,     /* how far divergent draws stand from the others (diagnostics/gather.h) */
+    EM_JUDGED_CLUSTERING, /* how far divergent draws stand from the others
+                             (diagnostics/divergence_clustering.h) */
     EM_JUDGED_BY_CHANCE,  /* and how far they would by chance */
     EM_JUDGED_LOW,        /* where they lie: from */
     EM_JUDGED_HIGH,       /* to */

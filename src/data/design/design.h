@@ -36,7 +36,7 @@ typedef struct em_design {
     int64_t *start; /* if sparse; three arrays */
     int32_t *column;
     double *value;
-    em_node_array *holders; /* of this shard on this node, which have one copy of all arrays */
+    em_node_array *node_array; /* of this shard on this node, which have one copy of all arrays */
 } em_design;
 
 /* Sparse data stay sparse up to this share of non-zero entries: there the sparse kernel of
@@ -63,18 +63,18 @@ em_status em_design_create_as(const em_table *table, const em_table_options *opt
 void em_design_destroy(em_design **design); /* NULL-safe. Local. */
 
 /* Stores what is not sparse row by row too, each beside its response, for those who ask for single
- * rows. Collective. Errors: EM_EMEMORY, agreed among the holders. */
+ * rows. Collective. Errors: EM_EMEMORY, agreed among the ranks that share the arrays. */
 em_status em_design_store_rows(em_design *design);
 
 /* Row i of this shard, scaled: row[n_column]. Local. */
 void em_design_row(const em_design *design, int64_t i, double *row);
 
 /* Adds the products of the scaled columns and `coefficient` [n_column] to the offset. Collective
- * over the holders. Errors, agreed among them: EM_EMEMORY. */
+ * over the ranks that share the arrays. Errors, agreed among them: EM_EMEMORY. */
 em_status em_design_add_offset(em_design *design, const double *coefficient);
 
 /* For a likelihood of the residuals alone: takes origin and offset out of the response. Collective
- * over the holders. */
+ * over the ranks that share the arrays. */
 void em_design_shift(em_design *design, double origin);
 
 /* Multiplies the design matrix and the response by a number; which is shifted

@@ -39,7 +39,7 @@ typedef struct em_examples {
     int64_t response_at;       /* -1: none */
     const uint8_t *label;      /* of images: [rows.count] */
     struct em_data *table;     /* NULL: images */
-    struct em_node_array *holders;
+    struct em_node_array *node_array;
 } em_examples;
 
 /* Those of the shard that the context is of. Collective. Errors, agreed: EM_EDATA, naming the file,

@@ -32,7 +32,8 @@ typedef struct em_table {
     bool unnamed; /* columns stay without names where the file names none */
     char **name;  /* [n_column]; x1, x2, ... where the file names none; NULL: unnamed */
     bool is_named;
-    bool is_chosen; /* columns were: then the next say which of those left are apart; -1: none */
+    bool
+        is_chosen; /* columns were: then the next say which of those left are set aside; -1: none */
     int64_t response_at, beside_at[EM_N_BESIDE];
     const char *
         *factor; /* [n_column] of one its reference level, or ""; NULL: none, of all or one */

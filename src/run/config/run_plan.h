@@ -13,11 +13,11 @@ typedef struct em_width {
 /* What is kept in memory to be watched for convergence: the first `width` numbers of every
  * `every`-th draw, `n_row` draws of each chain in all. It is bounded for all chains of the run
  * together and not for a rank, so that a stop rule decides the same on any number of ranks. */
-typedef struct em_watch {
+typedef struct em_monitored {
     int64_t width, every, n_row;
     int64_t n_parameter; /* the first numbers, which a check looks at first, or alone */
     bool visits;         /* and of which visit a draw is (diagnostics/visits.h) */
-} em_watch;
+} em_monitored;
 
 typedef struct em_plan {
     int64_t warmup, total;    /* iterations: of warmup (at most, until it ends), in all */
@@ -33,7 +33,7 @@ typedef struct em_plan {
     int64_t check_every;            /* stored draws between checks of convergence */
     bool has_stop_rule, until_done; /* until_done: draws: auto */
     em_width width;
-    em_watch watch;
+    em_monitored monitored;
 } em_plan;
 
 /* What sampler number i is told of run.warmup, where INT64_MIN is as long as it takes: one that

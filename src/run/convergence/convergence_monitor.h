@@ -13,18 +13,19 @@
 
 typedef struct em_monitor em_monitor;
 
-/* Watches what `watch` says; the shards of a group share the numbers out. Memory is taken up as
- * draws come. Of superchains, where n_superchain > 0, R-hat is the nested one. `grid` and `stop`
- * outlive it. Collective. Errors: EM_EMEMORY, agreed. */
-em_status em_monitor_create(const em_grid *grid, const em_stop_options *stop, const em_watch *watch,
-                            int64_t n_superchain, em_monitor **out);
+/* Monitors the numbers of `monitored`; the shards of a group share the numbers out. Memory is taken
+ * up as draws come. Of superchains, where n_superchain > 0, R-hat is the nested one. `grid` and
+ * `stop` outlive it. Collective. Errors: EM_EMEMORY, agreed. */
+em_status em_monitor_create(const em_grid *grid, const em_stop_options *stop,
+                            const em_monitored *monitored, int64_t n_superchain, em_monitor **out);
 void em_monitor_destroy(em_monitor **monitor);
 
 /* Keeps draw `draw` of local chain `chain` if it is one of those; `value` has the full width.
  * Local. */
 void em_monitor_keep(em_monitor *monitor, int64_t chain, int64_t draw, const double *value);
 
-/* The same of the number of its visit, where `watch` has visits (diagnostics/visits.h). Local. */
+/* The same of the number of its visit, where `monitored` has visits (diagnostics/visits.h). Local.
+ */
 void em_monitor_keep_visit(em_monitor *monitor, int64_t chain, int64_t draw, double visit);
 
 /*

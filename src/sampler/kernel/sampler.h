@@ -46,8 +46,8 @@ typedef struct em_block {
     int64_t n_chain;
     int64_t *chain; /* [n_chain] their numbers in the run, one after the other */
     int64_t dim, stride;
-    int64_t first; /* 0; of a piece (sampler/stochastic/coordinate_block.h): the column at which it
-                      begins */
+    int64_t first; /* 0; of a coordinate block (sampler/stochastic/coordinate_block.h): the column
+                      at which it begins */
     double *theta; /* position, unconstrained */
     double *momentum;    /* as the iteration left it: what the E-step collects */
     double *gradient;    /* of the log density at theta */
@@ -93,7 +93,7 @@ typedef struct em_trajectory {
     bool initial_phase;  /* of warmup: chains may be far from the typical set */
 } em_trajectory;
 
-/* How the gradient of one chain stands that is made in pieces, where they are moved. */
+/* How the gradient of one chain stands that is made in coordinate blocks, where they are moved. */
 typedef struct em_gradient_ranges {
     bool due;          /* the last estimate left it to be made, in the next move, */
     bool kept;         /* where it is to stay in its panel: it is the iteration's last one */

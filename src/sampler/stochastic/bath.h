@@ -44,7 +44,7 @@ bool em_bath_is_diag(em_bath *const *bath, int64_t n_chain);
 
 /* Columns first .. first + count - 1, whole lines but for the last ones, of a bath that is
  * diagonal: for em_bath_noise, em_bath_decay and em_bath_kick. It borrows them. */
-em_bath em_bath_piece(const em_bath *bath, int64_t first, int64_t count);
+em_bath em_bath_coordinates(const em_bath *bath, int64_t first, int64_t count);
 
 /* Makes N(0, A - b V) for this b the only law that the bath has. */
 void em_bath_fix(em_bath *bath, double b);

@@ -18,5 +18,6 @@ typedef struct em_divergence_cluster {
  * `ess` independent draws, and marked ones of a chain that are nearer than such a one lasts are
  * one. Distance 0 where there are none of one kind, or x has NaN. Errors: EM_EMEMORY.
  */
-em_status em_find_gathering(int64_t n_chain, int64_t n_draw, const double *x, const double *marked,
-                            double ess, int64_t n_tried, em_divergence_cluster *out);
+em_status em_find_divergence_cluster(int64_t n_chain, int64_t n_draw, const double *x,
+                                     const double *marked, double ess, int64_t n_tried,
+                                     em_divergence_cluster *out);
