@@ -1,5 +1,5 @@
-/* The models of this room, by name; a new one is one file and one line in model/model_list.c.
- * Others register themselves (model/satellite.h). */
+/* The list of models of this room. A new model is one file and one line in model/model_list.c.
+ * Topic models and networks register themselves (model/satellite.h). */
 #pragma once
 
 #include "emass/model.h"

@@ -13,7 +13,7 @@ em_status em_run_command(int argc, const char **argv);
  * the gradient is wrong. */
 em_status em_check_command(int argc, const char **argv);
 
-/* Prints what a config can say. Local. */
+/* Prints the models, samplers, estimators and options that a config can name. Local. */
 em_status em_list_command(int argc, const char **argv);
 
 /* Prints the table of files of draws (app/summary/summary.h). */

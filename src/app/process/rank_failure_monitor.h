@@ -7,9 +7,8 @@
  */
 #pragma once
 
-/* From here on the end of one rank ends all ranks, unless the launcher does within some seconds.
- * Collective. */
+/* Starts the monitor: if one rank ends, all ranks end within some seconds. Collective. */
 void em_rank_failure_monitor_start(void);
 
-/* From here on all may end. Collective, where they watched. */
+/* Stops the monitor: from now on ranks may end. Collective where it was started. */
 void em_rank_failure_monitor_stop(void);

@@ -15,9 +15,9 @@ typedef struct em_report_data {
     em_summary summary;        /* its rows are the elements, as they are stored */
     em_reader *stats, *warmup; /* of sampling and of warmup; NULL: none */
     int64_t n_chain, n_draw;
-    /* Elements, those that mix worst first; of those that are functions of one another, one. */
+    /* Elements, worst mixing first. Of elements that are functions of one another only one. */
     int64_t n_shown, shown[EM_REPORT_SHOWN];
-    /* Of pairs: the first n_gathering are where divergent draws gather, most first. */
+    /* Pairs of elements: first the n_gathering ones in which divergent draws cluster most. */
     int64_t n_pair, n_gathering, pair[EM_REPORT_PAIRS];
     em_reader *log_likelihood;
     int64_t n_loo; /* the first of the variables that observations have log likelihoods in */

@@ -1,4 +1,4 @@
-/* Which observations of the data each shard holds. */
+/* Assigns the observations of the data to the shards. */
 #pragma once
 
 #include "emass/model.h"

@@ -1,4 +1,4 @@
-/* Data of a Stan program that are columns of tables. */
+/* Reads the data of a Stan program that the config takes from columns of tables. */
 #pragma once
 
 #include "emass/status.h"

@@ -1,4 +1,4 @@
-/* What R-hat and ESS are held to: the limits that the section `stop` gives, or those of a verdict
+/* The limits of R-hat and ESS: those that the section `stop` gives, or else those of a verdict
  * (diagnostics/limits.h). All Local. */
 #pragma once
 

@@ -19,7 +19,7 @@ typedef struct em_merge_state {
     em_signature signature;
 } em_merge_state;
 
-/* What the first file has, which says what there is. Local. */
+/* The contents of the first file, which the others must match. Local. */
 static inline const em_contents *em_merge_first(const em_merge_state *m)
 {
     return m->contents[0];
