@@ -1,7 +1,7 @@
 /*
- * Watches calls of code that is not ours (a model's density or report) and that may never return.
- * The caller marks each call, so that a signal handler can tell a call that hangs from one that is
- * slow.
+ * Times calls of foreign code (a model's density or report), which may never return. The caller
+ * marks the begin and the end of each call. With these times a signal handler can distinguish a
+ * call that hangs from a slow one.
  */
 #pragma once
 

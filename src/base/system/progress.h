@@ -18,7 +18,7 @@ typedef enum em_progress_mode {
 /* The mode called auto, bar, log or none. Errors: EM_EUSAGE. */
 em_status em_progress_mode_of(const char *name, em_progress_mode *mode);
 
-/* How far the run is. NaN members are not shown, nor are iterations where `total` is 0. */
+/* The progress of a run. NaN members are not shown; with `total` 0 iterations are not, either. */
 typedef struct em_progress_record {
     int64_t iteration, total;
     const char *phase; /* starting, warmup, sampling; a text that stays */

@@ -546,7 +546,7 @@ em_status em_corpus_read_text(const em_corpus_options *options, int64_t n_word, 
     em_parallel_lines_head head;
     em_status status = em_agree_first(em_table_make_sparse(table), 0);
 
-    status = status ? status : em_parallel_lines_look(options->data, &head);
+    status = status ? status : em_parallel_lines_read_head(options->data, &head);
     if (!status) {
         status = read_after(options, &head, &r);
         em_release(&head.line);

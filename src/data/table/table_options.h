@@ -48,7 +48,8 @@ typedef struct em_table_options {
     const char *if_text, *if_missing;
 } em_table_options;
 
-/* A wild index in a LIBSVM file must not become a vector that fills the memory. */
+/* The most features that the indices of a LIBSVM file may imply: a wrong index must not exhaust
+ * memory. */
 enum { EM_TABLE_AUTO_COLUMNS = 1000000 };
 
 typedef enum em_table_format {

@@ -1,4 +1,4 @@
-/* Words that are counted, and numbered as they come. All Local. */
+/* Counts words, and numbers them in the order of their first appearance. All Local. */
 #pragma once
 
 #include "emass/status.h"

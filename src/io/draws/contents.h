@@ -1,7 +1,7 @@
 /*
- * What is in an HDF5 file, ours or another's (io/hdf5/foreign.h): attributes of the root, groups,
- * and their datasets by name, type and axes, without the numbers. Names are as they may be printed.
- * All Local.
+ * Lists the contents of any HDF5 file (io/hdf5/foreign.h): the root attributes, the groups, and the
+ * name, type and axes of their datasets, without the numbers. Names are in printable form. All
+ * Local.
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /*
- * Reads files in ArviZ's InferenceData schema, ours or others' (netCDF-4: any chunking,
- * deflated or not, any numeric type); what none of these programs writes is refused
- * (io/hdf5/foreign.h). Names and labels are as they may be printed (em_text_escape). Every rank
- * reads for itself: all Local, so that ranks may read different columns.
+ * Reads files in ArviZ's InferenceData schema, of emass and of other programs (netCDF-4: any
+ * chunking, deflated or not, any numeric type). Unusual HDF5 features are refused
+ * (io/hdf5/foreign.h). Names and labels are in printable form (em_text_escape). All Local: every
+ * rank reads by itself, and ranks may read different columns.
  */
 #pragma once
 
