@@ -12,7 +12,7 @@ typedef struct em_registry {
     const em_model_ops **model; /* [count] */
 } em_registry;
 
-/* From here on the calling thread has these too, NULL: none; returns those it had. Local. */
+/* Sets additional models for the calling thread (NULL: none); returns the previous ones. Local. */
 const em_registry *em_registry_enter(const em_registry *registry);
 
 /* The i-th of the models of this room, of satellites, and of the program; NULL: there are no more.

@@ -28,9 +28,9 @@ typedef struct em_glm_tile {
 } em_glm_tile;
 
 /*
- * What makes the model, a link and a distribution: `density` becomes log p(response | eta, shape),
- * without terms that no unknown is in; `eta` its derivative by eta; and each `slope` that by the
- * logarithm of the shape parameter. Local.
+ * The link and the distribution of a model. Computes `density`, log p(response | eta, shape)
+ * without constant terms; `eta`, its derivative by eta, which replaces eta; and in each `slope` its
+ * derivative by the logarithm of a shape parameter. Local.
  */
 typedef void em_glm_link(const em_glm_tile *tile);
 

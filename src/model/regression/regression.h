@@ -1,8 +1,7 @@
 /*
- * What the regression models of this room share. A model is a family (a link and a distribution of
- * the responses about it), options and a table: linear, logistic, poisson, negative_binomial. Their
- * priors are in model/regression/regression_prior.h; unknown shape parameters are sampled
- * as logarithms.
+ * Common parts of the regressions linear, logistic, poisson and negative_binomial. Each of these is
+ * made from a family (a link and a distribution of the response), options and a table. Their priors
+ * are in model/regression/regression_prior.h. Unknown shape parameters are sampled as logarithms.
  */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* What the text of a Stan program declares: names and types, for messages and integers. */
+/* Finds the names and types that a Stan program declares, for messages and to detect integers. */
 #pragma once
 
 #include "emass/status.h"
@@ -28,9 +28,9 @@ typedef struct em_stan_declared {
 } em_stan_declared;
 
 /*
- * Collects the declarations of the data, and those at the top of the blocks of which a draw is. It
- * need not know the language: what it does not understand (and what is in an included file) is not
- * in the list. Local. Errors: EM_EMEMORY.
+ * Lists the declarations of the data, and the top-level ones of the blocks that a draw contains.
+ * This is no parser of Stan: declarations that it does not recognise, and those in included files,
+ * are missing from the list. Local. Errors: EM_EMEMORY.
  */
 em_status em_stan_declared_read(const char *program, em_stan_declared **out);
 void em_stan_declared_destroy(em_stan_declared **declared); /* NULL-safe. */

@@ -4,9 +4,9 @@
 #include "emass/status.h"
 
 /*
- * The path of libstanli.so: what EMASS_STANLI names (the file, or a folder with it), or
- * ../lib/emass beside the program (make stanli), or that of a `stanli` installed for the python3 in
- * the path, which is asked where it is without importing it. Local; starts a process. Errors:
- * EM_ECONFIG, saying how to get it; EM_EMEMORY.
+ * Finds the path of libstanli.so. It is looked for in this order: the file, or the folder, that
+ * EMASS_STANLI names; ../lib/emass relative to the program (make stanli); the package `stanli` of
+ * the python3 in PATH, which is located without importing it. Local; starts a process. Errors:
+ * EM_ECONFIG, with the ways to install it; EM_EMEMORY.
  */
 em_status em_stan_find(char **path);
