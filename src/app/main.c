@@ -1,7 +1,5 @@
 /* The program: starts MPI where a command needs it, hands over, and reports a failure once. */
 #include "app/command/commands.h"
-#include "app/command/help.h"
-#include "app/command/model_command.h"
 #include "app/process/launch.h"
 #include "app/process/rank_failure_monitor.h"
 #include "app/process/signals.h"

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "emass/model/commands.h"
 #include "emass/status.h"
 
 /* Samples, writes one file and prints its summary. Everything a run can fail with. */
@@ -43,3 +44,17 @@ em_status em_evidence_command(int argc, const char **argv);
 /* Reads the text of a config on rank 0 and sends it to the others. EM_EUSAGE, EM_EDATA, EM_EMEMORY.
  * Freed by em_release. */
 em_status em_read_config(const char *path, char **text);
+
+/* Prints the help of a command, or of "emass", from help.txt to standard output. On a terminal
+ * lines are broken to its width, a hundred columns at most. Local. Errors: EM_EMEMORY. */
+em_status em_help_print(const char *name);
+
+/* The same of a command that a model brings (emass/model/commands.h), from its own text. */
+em_status em_help_print_text(const char *text);
+
+/* The i-th of the commands that built-in models bring (emass/model/commands.h); NULL: there are no
+ * more. Local. */
+const em_model_command *em_model_command_at(int i);
+
+/* Runs such a command. Errors: EM_EUSAGE, those of the command. */
+em_status em_model_command_run(const em_model_command *command, int argc, const char **argv);

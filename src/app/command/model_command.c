@@ -1,4 +1,4 @@
-#include "app/command/model_command.h"
+#include "app/command/commands.h"
 
 #include "app/summary/command_arguments.h"
 #include "base/options/field.h"
