@@ -2,8 +2,7 @@
  * All capabilities of models. Each header begins with what the capability is for and with a
  * complete example. A model points to the tables of those that it has (emass/model.h).
  */
-#ifndef EMASS_CAPABILITIES_H
-#define EMASS_CAPABILITIES_H
+#pragma once
 
 #include "emass/model/averages.h"
 #include "emass/model/commands.h"
@@ -16,5 +15,3 @@
 #include "emass/model/ranges.h"
 #include "emass/model/rows.h"
 #include "emass/model/summary.h"
-
-#endif

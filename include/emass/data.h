@@ -12,8 +12,7 @@
  *
  * where observation i of an em_rows is row i of `value`.
  */
-#ifndef EMASS_DATA_H
-#define EMASS_DATA_H
+#pragma once
 
 #include "emass/export.h"
 #include "emass/model.h"
@@ -43,5 +42,3 @@ EM_API void em_data_destroy(em_data **data); /* NULL-safe. Local. */
 EM_API int64_t em_data_column(const em_data *data, const char *name);
 
 EM_END_C
-
-#endif

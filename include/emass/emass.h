@@ -58,8 +58,7 @@
  *   and not its own end. With Open MPI, files are written faster where its environment has
  *   OMPI_MCA_fbtl_posix_write_datasieving=0: without it every rank writes its own part.
  */
-#ifndef EMASS_EMASS_H
-#define EMASS_EMASS_H
+#pragma once
 
 #include "emass/capabilities.h"
 #include "emass/data.h"
@@ -117,5 +116,3 @@ EM_API void em_context_interrupt(em_context *context);
 EM_API const char *em_version(void);
 
 EM_END_C
-
-#endif

@@ -1,7 +1,6 @@
 /* What the declarations of the library are marked with: functions that can be called from outside,
  * and, for programs in C++, all of them as C. */
-#ifndef EMASS_EXPORT_H
-#define EMASS_EXPORT_H
+#pragma once
 
 #if defined(__GNUC__)
 #define EM_API __attribute__((visibility("default")))
@@ -15,6 +14,4 @@
 #else
 #define EM_BEGIN_C
 #define EM_END_C
-#endif
-
 #endif

@@ -2,8 +2,7 @@
  * Field tables: one row per option of a config section, sampler, model or estimator. The same table
  * drives the config parser, `emass list`, and the config that is stored in the output.
  */
-#ifndef EMASS_FIELD_H
-#define EMASS_FIELD_H
+#pragma once
 
 #include "emass/export.h"
 
@@ -95,5 +94,3 @@ typedef struct em_field {
     EM_ROW(options, member, EM_FIELD_TEXTS, em_texts, __VA_ARGS__)
 
 EM_END_C
-
-#endif

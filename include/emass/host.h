@@ -26,8 +26,7 @@
  *     if (!status)
  *         status = em_context_add_density(context, normal);
  */
-#ifndef EMASS_HOST_H
-#define EMASS_HOST_H
+#pragma once
 
 #include "emass/export.h"
 #include "emass/report.h"
@@ -130,5 +129,3 @@ EM_API em_status em_density_label_axis(em_density *density, const char *axis, in
 EM_API em_status em_context_add_density(em_context *context, em_density *density);
 
 EM_END_C
-
-#endif

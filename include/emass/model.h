@@ -49,8 +49,7 @@
  * A larger model has a `create` of its own, which reads data and sizes its arrays. It keeps prior
  * and likelihood apart, so that emass can ask for the likelihood of some observations.
  */
-#ifndef EMASS_MODEL_H
-#define EMASS_MODEL_H
+#pragma once
 
 #include "emass/field.h"
 #include "emass/status.h"
@@ -303,5 +302,3 @@ typedef struct em_model_ops {
 } em_model_ops;
 
 EM_END_C
-
-#endif

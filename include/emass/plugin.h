@@ -9,8 +9,7 @@
  * the members of em_model_ops (emass/model.h). Its options are parsed, listed (emass list models
  * ./lighthouse.so) and stored as those of built-in models. What crashes in it is its author's.
  */
-#ifndef EMASS_PLUGIN_H
-#define EMASS_PLUGIN_H
+#pragma once
 
 #include "emass/capabilities.h"
 #include "emass/data.h"
@@ -36,5 +35,3 @@ typedef struct em_plugin_table {
                                           sizeof(em_field), &emass_plugin_model}
 
 EM_END_C
-
-#endif

@@ -5,8 +5,7 @@
  * after a restart. All functions take number i of a draw from the same bits: a model that draws two
  * things must use different indices.
  */
-#ifndef EMASS_RANDOM_H
-#define EMASS_RANDOM_H
+#pragma once
 
 #include "emass/model.h"
 
@@ -21,5 +20,3 @@ EM_API void em_draw_uniforms(const em_draw *draw, uint64_t first, int64_t n, dou
 EM_API void em_draw_normals(const em_draw *draw, uint64_t first, int64_t n, double *out);
 
 EM_END_C
-
-#endif

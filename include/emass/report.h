@@ -1,6 +1,5 @@
 /* The progress of a run, and its results. */
-#ifndef EMASS_REPORT_H
-#define EMASS_REPORT_H
+#pragma once
 
 #include "emass/model.h"
 
@@ -71,5 +70,3 @@ typedef struct em_report {
 } em_report;
 
 EM_END_C
-
-#endif

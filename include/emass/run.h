@@ -2,8 +2,7 @@
  * A run, step by step: made from a config, advanced, read, destroyed. It belongs to a context
  * (emass/emass.h), whose ranks make the Collective calls together.
  */
-#ifndef EMASS_RUN_H
-#define EMASS_RUN_H
+#pragma once
 
 #include "emass/export.h"
 #include "emass/report.h"
@@ -80,5 +79,3 @@ EM_API const char *em_run_file(const em_run *run);
 EM_API void em_run_destroy(em_run **run);
 
 EM_END_C
-
-#endif

@@ -1,7 +1,6 @@
 /* Sums over the shards of the data, for what a model does on all of them at the same time. A shard
  * is the part of the data that one rank holds. */
-#ifndef EMASS_SHARDS_H
-#define EMASS_SHARDS_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -31,5 +30,3 @@ typedef struct em_shards {
 } em_shards;
 
 EM_END_C
-
-#endif

@@ -2,8 +2,7 @@
  * A sink receives the stored draws of a run as they are made. The file that a run writes is one
  * sink; a program that uses the library may give another (emass/emass.h).
  */
-#ifndef EMASS_SINK_H
-#define EMASS_SINK_H
+#pragma once
 
 #include "emass/model.h"
 #include "emass/report.h"
@@ -73,5 +72,3 @@ typedef struct em_sink {
 } em_sink;
 
 EM_END_C
-
-#endif

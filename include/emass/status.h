@@ -1,6 +1,5 @@
 /* Status codes and the error message that goes with a fatal one. */
-#ifndef EMASS_STATUS_H
-#define EMASS_STATUS_H
+#pragma once
 
 #include "emass/export.h"
 
@@ -48,5 +47,3 @@ EM_API const char *em_error_text(void);
 EM_API int em_exit_status(em_status status);
 
 EM_END_C
-
-#endif

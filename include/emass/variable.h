@@ -1,6 +1,5 @@
 /* Named arrays: what a model declares as its parameters, reports of a draw, or stores as data. */
-#ifndef EMASS_VARIABLE_H
-#define EMASS_VARIABLE_H
+#pragma once
 
 #include "emass/export.h"
 
@@ -86,5 +85,3 @@ typedef struct em_datum {
 } em_datum;
 
 EM_END_C
-
-#endif

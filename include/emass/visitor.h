@@ -3,8 +3,7 @@
  * each of its arrays to a visitor, which either reads or replaces the numbers. One description
  * serves both, so that they cannot disagree.
  */
-#ifndef EMASS_VISITOR_H
-#define EMASS_VISITOR_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -36,5 +35,3 @@ typedef struct em_visitor {
 } em_visitor;
 
 EM_END_C
-
-#endif

@@ -11,8 +11,7 @@
  * the point between two iterations at which chains communicate. Chains that share form a pool: all
  * chains of the run, or (share: none) each chain alone.
  */
-#ifndef EM_ADAPTATION_ADAPTATION_H
-#define EM_ADAPTATION_ADAPTATION_H
+#pragma once
 
 #include "adaptation/mass_window/mass_options.h"
 #include "emass/visitor.h"
@@ -152,5 +151,3 @@ double em_adapt_bytes(const em_adapt *adapt);
 
 /* Seconds spent in adaptation updates so far: waiting and summing, and M-steps. Local. */
 void em_adapt_seconds(const em_adapt *adapt, double *exchange, double *m_step);
-
-#endif

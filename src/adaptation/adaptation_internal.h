@@ -1,6 +1,5 @@
 /* Private to the room: the state of the adaptation engine, and what its files share. */
-#ifndef EM_ADAPTATION_ADAPTATION_INTERNAL_H
-#define EM_ADAPTATION_ADAPTATION_INTERNAL_H
+#pragma once
 
 #include "adaptation/adaptation.h"
 #include "adaptation/mass_window/gradient_noise.h"
@@ -328,5 +327,3 @@ em_status em_windows_update(em_adapt *adapt, em_block *block, int64_t done, bool
 
 /* Begins the next E-step, where there was an M-step after `done` iterations. Local. */
 void em_begin_e_step(em_adapt *adapt, int64_t done);
-
-#endif

@@ -1,6 +1,5 @@
 /* Private to the room: the struct of a context, and how a thread enters one. */
-#ifndef EM_API_CONTEXT_H
-#define EM_API_CONTEXT_H
+#pragma once
 
 #include "base/text/locale.h"
 #include "emass/emass.h"
@@ -39,5 +38,3 @@ void em_context_leave(em_entry *entry);
 
 /* The same, once the other thread has left. Local. */
 void em_context_enter_later(const em_context *context, em_entry *entry);
-
-#endif

@@ -1,13 +1,10 @@
 /* The program: starts MPI where a command needs it, hands over, and reports a failure once. */
 #include "app/command/commands.h"
-#include "app/command/help.h"
-#include "app/command/model_command.h"
 #include "app/process/launch.h"
 #include "app/process/rank_failure_monitor.h"
 #include "app/process/signals.h"
 #include "app/report/report.h"
 #include "app/summary/loo.h"
-#include "app/summary/summary.h"
 #include "base/fault.h"
 #include "base/system/launcher.h"
 #include "base/text/nearest.h"
@@ -18,7 +15,6 @@
 #include <mpi.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct command {
@@ -177,7 +173,7 @@ int main(int argc, char **argv)
     if (!status) {
         em_fault_start(em_world_rank());
         if (with_mpi)
-            em_rank_failure_watch();
+            em_rank_failure_monitor_start();
         status = run_program(argc, (const char **)argv);
     }
     status = flush_output(status);
@@ -186,7 +182,7 @@ int main(int argc, char **argv)
     code = em_launched_exit(status);
     if (with_mpi && em_world_size() == 1)
         em_signals_end_within_reason(code);
-    em_rank_failure_part();
+    em_rank_failure_monitor_stop();
     em_world_stop();
     em_signals_show_the_end();
     return code;

@@ -1,6 +1,5 @@
 /* How much memory this process has, and how much is left for it. */
-#ifndef EM_BASE_AVAILABLE_MEMORY_H
-#define EM_BASE_AVAILABLE_MEMORY_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -27,5 +26,3 @@ typedef struct em_memory_bound {
  * calls do not nest. Local. */
 em_memory_bound em_memory_bind(double bytes);
 void em_memory_unbind(em_memory_bound bound);
-
-#endif

@@ -4,13 +4,10 @@
  * are static: the symbol that selects one is visible outside the library on some systems and
  * missing on others.
  */
-#ifndef EM_BASE_CLONES_H
-#define EM_BASE_CLONES_H
+#pragma once
 
 #ifdef __x86_64__
 #define EM_CLONES __attribute__((target_clones("default", "avx2", "avx512f")))
 #else
 #define EM_CLONES
-#endif
-
 #endif

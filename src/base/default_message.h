@@ -1,7 +1,6 @@
 /* Failures of code that is not ours (models, sinks). If it sets no message with em_fail, a default
  * message replaces the one of an earlier failure. All Local. */
-#ifndef EM_BASE_DEFAULT_MESSAGE_H
-#define EM_BASE_DEFAULT_MESSAGE_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -13,5 +12,3 @@ uint64_t em_n_said(void);
 /* Returns `status`. If it is a failure and no message was set since em_n_said() returned `before`,
  * sets one that names `who`. */
 em_status em_default_message(em_status status, uint64_t before, const char *who);
-
-#endif

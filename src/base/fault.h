@@ -25,17 +25,16 @@
  *
  *   hdf5-reserve                     room on the disk, for outputs and checkpoints
  *   time-limit                       the limit is reached at the n-th iteration: no failure
- *   checkpoint-seal                  the trailer of a checkpoint
+ *   checkpoint-trailer               the trailer of a checkpoint
  *   checkpoint-large                 it is too large for the output: no failure
  *   file-rename, -remove             checkpoints, the rollback journal, and draws set aside
- *   file-undo                        the rollback journal of an output that is being finished
+ *   file-journal                     the rollback journal of an output that is being finished
  *   file-restore                     the output, from its rollback journal
  *   file-create                      an empty output
  *   file-done                        all of a run is written and all else is removed
  *   lock-create, -write, -refused    the lock of an output; refused: no locks there, no failure
  */
-#ifndef EM_BASE_FAULT_H
-#define EM_BASE_FAULT_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -52,5 +51,3 @@ long em_fault_passage(const char *site);
 
 /* The same as em_fault for what is done to a file. Local. Errors: EM_EIO. */
 em_status em_fault_file(const char *site, const char *path);
-
-#endif

@@ -1,7 +1,6 @@
 /* Opening files of unknown origin. Every path that a run reads or writes must be a regular file;
  * opening it never blocks (as a FIFO would) and has no side effect (as a device might). */
-#ifndef EM_BASE_FILE_H
-#define EM_BASE_FILE_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -37,5 +36,3 @@ em_status em_file_check_folder(const char *path);
 /* Follows the symbolic links of a path; the target need not exist. A fresh string (em_release).
  * Local. Errors: EM_EUSAGE for a loop of links; EM_EMEMORY. */
 em_status em_file_follow(const char *path, char **target);
-
-#endif

@@ -1,6 +1,5 @@
 /* Memory: aligned, checked, and failing on request (base/fault.h). */
-#ifndef EM_BASE_MEMORY_H
-#define EM_BASE_MEMORY_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -97,5 +96,3 @@ bool em_is_believable(double numbers, double stored_bytes);
  * EM_EMEMORY, the array is then unchanged. Freed by em_release. */
 em_status em_array_reserve(void *array, int64_t *capacity, int64_t used, int64_t needed,
                            size_t size);
-
-#endif

@@ -1,10 +1,9 @@
 /*
- * Pages and figures that commands write. A file appears at its name only when it is whole. A
- * symbolic link is followed, and a file that is no page of emass is not replaced. All Local, by one
- * rank.
+ * Writes the pages and figures of commands. A file appears under its name only when it is complete.
+ * Symbolic links are followed. A file that is not a page of emass is not replaced. All Local, by
+ * one rank.
  */
-#ifndef EM_BASE_PAGE_H
-#define EM_BASE_PAGE_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -16,19 +15,17 @@ typedef struct em_page {
     FILE *out;
 } em_page;
 
-/* Fails where something else stands than a file that begins with this line, of `kind`: "report".
- * Errors: EM_EUSAGE. */
+/* Fails if there is already something at `path`, unless it is a file that begins with this line.
+ * Messages call such a file a `kind`, for example "report". Errors: EM_EUSAGE. */
 em_status em_page_check(const char *path, const char *first_line, const char *kind);
 
-/* A folder, made if it is not there, or fails where no files can be made in it. Errors: EM_EUSAGE.
- */
+/* Makes the folder unless it exists. Errors: EM_EUSAGE, also where no files can be made in it. */
 em_status em_page_make_folder(const char *path);
 
-/* Begins one in place of whatever regular file stands there. Errors: EM_EUSAGE, EM_EMEMORY;
- * em_page_close(page, status) all the same. */
+/* Begins a page, which will replace a regular file of that name. Errors: EM_EUSAGE, EM_EMEMORY;
+ * call em_page_close(page, status) even then. */
 em_status em_page_open(const char *path, em_page *page);
 
-/* Ends it, has it take its place unless something went wrong, and says what did. Errors: EM_EIO. */
+/* Closes the page. Without an error it gets its name; else it is removed, and `status` is returned.
+ * Errors: EM_EIO. */
 em_status em_page_close(em_page *page, em_status status);
-
-#endif

@@ -1,6 +1,5 @@
 /* Text from outside the program: whole files, and excerpts for messages. */
-#ifndef EM_BASE_TEXT_H
-#define EM_BASE_TEXT_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -63,5 +62,3 @@ size_t em_escape(const char *text, bool (*keeps)(uint32_t), char *out, size_t by
 
 /* Writes text for HTML and SVG, in an element or between double quotes: < > & " ' as entities. */
 void em_escape_html(FILE *out, const char *text);
-
-#endif

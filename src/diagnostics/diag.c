@@ -1,7 +1,7 @@
 #include "diagnostics/diag.h"
 
 #include "base/memory.h"
-#include "diagnostics/diagnostics_team.h"
+#include "diagnostics/distributed.h"
 #include "diagnostics/ess.h"
 #include "diagnostics/rank.h"
 
@@ -15,7 +15,7 @@
 enum { SCORE, LOW, HIGH, FOLDED, DRAWS, N_SERIES };
 
 struct em_diag {
-    const em_subcommunicator *team; /* whose ranks hold the other draws; NULL: nobody does */
+    const em_subcommunicator *comm; /* whose ranks hold the other draws; NULL: nobody does */
     int64_t *count;                 /* [em_subcommunicator_size] chains of each */
     em_status status;               /* of what they did together */
     int64_t n_sorted;               /* room for so many draws */
@@ -128,8 +128,8 @@ static em_status reserve(em_diag *d, const em_halves *h, int64_t n)
     if (!status)
         status = em_renew_doubles(N_SERIES * h->all, &d->n_variance, &d->variance);
     if (!status)
-        status = em_ess_reserve(d->ess, h, d->team != NULL);
-    if (!status && !d->team && d->n_score != h->n * h->length) {
+        status = em_ess_reserve(d->ess, h, d->comm != NULL);
+    if (!status && !d->comm && d->n_score != h->n * h->length) {
         d->n_score = h->n * h->length;
         em_normal_score_table((em_among){0, d->n_score}, d->n_score, d->score);
         em_normal_score_halves(d->n_score, d->half);
@@ -137,11 +137,11 @@ static em_status reserve(em_diag *d, const em_halves *h, int64_t n)
     return status;
 }
 
-/* x [h->all], of which these halves' are there: those of the team's others, too. */
+/* x [h->all], of which these halves' are there: and those of the other ranks, too. */
 static void gather_halves(const em_diag *d, double *x)
 {
-    if (d->team)
-        em_subcommunicator_gather(d->team, 2 * sizeof *x, d->count, x);
+    if (d->comm)
+        em_subcommunicator_gather(d->comm, 2 * sizeof *x, d->count, x);
 }
 
 /* fmin and fmax leave NaN out; here what is undefined stays undefined. */
@@ -215,19 +215,19 @@ static void scores(em_diag *d, const em_halves *h, int64_t n, em_sorted *sorted,
 {
     const int64_t kept = drop_middle(d, h, n, sorted);
 
-    if (!d->team)
+    if (!d->comm)
         em_normal_scores((em_among){0, kept}, kept, sorted, d->score, d->half, d->place, z);
     else if (!d->status)
-        d->status = em_share_normal_scores(d->team, kept, sorted, d->place, z);
+        d->status = em_share_normal_scores(d->comm, kept, sorted, d->place, z);
 }
 
 static void quantiles(em_diag *d, int64_t n, int64_t n_probability, const double *probability,
                       double *out)
 {
     for (int64_t i = 0; i < n_probability; i++)
-        out[i] = d->team ? NAN : em_sorted_quantile(n, d->sorted, probability[i]);
-    if (d->team && !d->status)
-        d->status = em_share_quantiles(d->team, n, d->sorted, n_probability, probability, out);
+        out[i] = d->comm ? NAN : em_sorted_quantile(n, d->sorted, probability[i]);
+    if (d->comm && !d->status)
+        d->status = em_share_quantiles(d->comm, n, d->sorted, n_probability, probability, out);
 }
 
 /* A series with its means, in the places of the draws, where those in order were. */
@@ -251,7 +251,7 @@ static em_status sizes(em_diag *d, const em_halves *h, int n_series, double *siz
 
     for (int s = 0; s < n_series; s++)
         mean[s] = mean_of(d, h, s);
-    status = em_ess_of(d->ess, h, d->team, d->count, n_series, d->lanes, mean, size);
+    status = em_ess_of(d->ess, h, d->comm, d->count, n_series, d->lanes, mean, size);
     for (int s = 0; !status && d->visits && s < n_series; s++)
         bound_by_visits(d, left_out, uncentred(d, h, s), &size[s]);
     return status;
@@ -319,9 +319,9 @@ static range range_of(const em_diag *d, int64_t n, const double *x)
         most = x[i] > most ? x[i] : most;
         nan |= isnan(x[i]);
     }
-    if (d->team) {
+    if (d->comm) {
         double all[] = {-least, most, nan};
-        em_subcommunicator_maximum(d->team, 3, all);
+        em_subcommunicator_maximum(d->comm, 3, all);
         return (range){-all[0], all[1], all[2] > 0};
     }
     return (range){least, most, nan};
@@ -337,8 +337,8 @@ static em_status converge(em_diag *d, const em_halves *h, em_diagnosis *out)
     if (h->n_draw < 2 || r.nan || out->constant) /* of equal ones all is 0 / 0 */
         return EM_OK;
     status = reserve(d, h, n);
-    if (d->team)
-        status = em_share_agree(d->team, status);
+    if (d->comm)
+        status = em_share_agree(d->comm, status);
     if (status)
         return status;
     d->status = EM_OK;
@@ -353,25 +353,25 @@ em_status em_diagnose_convergence(em_diag *diag, int64_t n_chain, int64_t n_draw
                     out);
 }
 
-em_status em_diagnose_together(em_diag *diag, const em_subcommunicator *team, int64_t n_chain,
+em_status em_diagnose_together(em_diag *diag, const em_subcommunicator *comm, int64_t n_chain,
                                int64_t n_draw, const double *draws, em_diagnosis *out)
 {
-    const int64_t size = em_subcommunicator_size(team), member = em_subcommunicator_member(team);
+    const int64_t size = em_subcommunicator_size(comm), member = em_subcommunicator_member(comm);
     const int64_t first = em_deal_first(n_chain, size, member);
     em_status status;
 
     em_release(&diag->count);
-    status = em_share_agree(team, em_allocate(size, sizeof *diag->count, &diag->count));
+    status = em_share_agree(comm, em_allocate(size, sizeof *diag->count, &diag->count));
     if (status)
         return status;
     for (int64_t m = 0; m < size; m++)
         diag->count[m] = em_deal_first(n_chain, size, m + 1) - em_deal_first(n_chain, size, m);
-    diag->team = team;
+    diag->comm = comm;
     status = converge(
         diag,
         &(em_halves){2 * diag->count[member], n_draw / 2, n_draw, draws, 2 * first, 2 * n_chain},
         out);
-    diag->team = NULL;
+    diag->comm = NULL;
     return status;
 }
 
@@ -415,13 +415,13 @@ static bool is_usable(int64_t n, const double *x)
     return differs;
 }
 
-/* Draws as they are looked at: less one of them, whose digits they may have in common, and times a
+/* Shifted draws: less one of them, whose digits they may have in common, and times a
  * power of two with which their squares are numbers. */
 typedef struct view {
     double factor, less;
 } view;
 
-static double look(view v, double draw)
+static double shifted(view v, double draw)
 {
     return draw * v.factor - v.less;
 }
@@ -430,14 +430,14 @@ static double look(view v, double draw)
  * still; of one draw the variance is 0. */
 static double chain_mean(view v, int64_t n, const double *draws, double *variance)
 {
-    const double first = look(v, draws[0]);
+    const double first = shifted(v, draws[0]);
     double sum = 0, square = 0;
 
     for (int64_t i = 0; i < n; i++)
-        sum += look(v, draws[i]) - first;
+        sum += shifted(v, draws[i]) - first;
     const double mean = sum / (double)n;
     for (int64_t i = 0; i < n; i++) {
-        const double distance = look(v, draws[i]) - first - mean;
+        const double distance = shifted(v, draws[i]) - first - mean;
         square += distance * distance;
     }
     *variance = n > 1 ? square / (double)(n - 1) : 0;
@@ -489,7 +489,7 @@ double em_nested_r_hat(int64_t n_superchain, int64_t n_chain, int64_t n_draw, co
     for (int64_t k = 0; k < n_superchain; k++) {
         const double *of = draws + k * each * n_draw;
         const view near = {factor, of[0] * factor}; /* superchains may be far from each other */
-        const double own = look(v, of[0]) + superchain(near, each, n_draw, of, &within);
+        const double own = shifted(v, of[0]) + superchain(near, each, n_draw, of, &within);
         const double change = own - mean;
         mean += change / (double)(k + 1);
         square += change * (own - mean);

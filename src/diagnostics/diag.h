@@ -16,8 +16,7 @@
  * And posterior is not followed where it errs: for fewer than 4 draws a chain all is NaN, and
  * "constant" means equal, not within 2e-16, whatever the units.
  */
-#ifndef EM_DIAGNOSTICS_DIAG_H
-#define EM_DIAGNOSTICS_DIAG_H
+#pragma once
 
 #include "diagnostics/visits.h"
 #include "emass/status.h"
@@ -52,10 +51,10 @@ em_status em_diagnose(em_diag *diag, int64_t n_chain, int64_t n_draw, const doub
 em_status em_diagnose_convergence(em_diag *diag, int64_t n_chain, int64_t n_draw,
                                   const double *draws, em_diagnosis *out);
 
-/* The same, to the bit, where a team has the draws of the `n_chain` chains: each rank those dealt
- * to it (em_deal_first), one at least, whose `draws` these are. All of them have the result.
- * Collective over the team. Errors: EM_EMEMORY, on all of its ranks. */
-em_status em_diagnose_together(em_diag *diag, const em_subcommunicator *team, int64_t n_chain,
+/* The same result, to the bit, on all ranks of `comm`, where each rank has the `draws` of its share
+ * of the `n_chain` chains (em_deal_first): of one chain at least. Collective over `comm`. Errors:
+ * EM_EMEMORY, on all of its ranks. */
+em_status em_diagnose_together(em_diag *diag, const em_subcommunicator *comm, int64_t n_chain,
                                int64_t n_draw, const double *draws, em_diagnosis *out);
 
 /*
@@ -77,19 +76,19 @@ em_status em_quantiles(em_diag *diag, int64_t n, const double *draws, int64_t n_
  * successive energies over the sum of squared deviations. NaN for fewer than 2 draws. */
 double em_ebfmi(int64_t n_draw, const double *energy);
 
-/* The same of energies that come one by one: state[EM_EBFMI_STATE] is zeroed before the first. */
+/* The same from energies that are added one by one: state[EM_EBFMI_STATE] is zeroed before the
+ * first. */
 enum { EM_EBFMI_STATE = 5 };
 void em_ebfmi_add(double *state, double energy);
 double em_ebfmi_of(const double *state);
 
-/* Draws in a row in which a chain does not move, by log densities that come one by one:
- * state[EM_STILL_STATE] is zeroed before the first. A rejection counts 1. */
+/* The longest run of draws in which a chain does not move, from log densities that are added one by
+ * one. state[EM_STILL_STATE] is zeroed before the first. A rejection counts 1. */
 enum { EM_STILL_STATE = 4 };
 void em_still_add(double *state, double log_density);
 double em_still_longest(const double *state);
 
-/* Whether so many in a row are more than chance has it in `n_draw` draws of all chains at this mean
- * acceptance rate, or the `length` draws of the chain are all one. */
+/* Whether a chain is stuck. `longest` is em_still_longest of the chain, which has `length` draws;
+ * all chains together have `n_draw` draws, with mean acceptance rate `acceptance`. True where so
+ * long a run of rejections is unlikely by chance, or where all draws of the chain are equal. */
 bool em_still_is_stuck(double longest, double length, double n_draw, double acceptance);
-
-#endif

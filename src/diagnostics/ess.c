@@ -7,7 +7,7 @@
 
 #include "base/clones.h"
 #include "base/memory.h"
-#include "diagnostics/diagnostics_team.h"
+#include "diagnostics/distributed.h"
 #include "diagnostics/fft.h"
 
 #include <math.h>
@@ -23,13 +23,13 @@ struct em_ess {
     em_fft_lanes *re, *im;
     int64_t n_product, n_spectra; /* room in: */
     double *product;              /* [own chains][LAGS] */
-    double *spectra;              /* [series][own chains][length] for a team */
+    double *spectra; /* [series][own chains][length] where several ranks share the work */
 };
 
 /* What one call works on. */
 typedef struct task {
     const em_halves *h;
-    const em_subcommunicator *team; /* NULL: nobody has other draws */
+    const em_subcommunicator *comm; /* NULL: nobody has other draws */
     const int64_t *count;
     const double *series[EM_ESS_SERIES]; /* lanes, less the means of the halves */
     const double *mean[EM_ESS_SERIES];   /* [h->all] */
@@ -243,8 +243,8 @@ static em_status covariances(em_ess *e, const task *t, int s, int64_t lag, doubl
                 e->product[(first + half) / 2 * LAGS + k] = sums[k][half] + sums[k][half + 1];
     }
     memset(out, 0, LAGS * sizeof *out);
-    if (t->team)
-        status = em_share_sum(t->team, t->count, LAGS, e->product, out);
+    if (t->comm)
+        status = em_share_sum(t->comm, t->count, LAGS, e->product, out);
     else
         for (int64_t c = 0; c < t->n_pair; c++)
             for (int k = 0; k < LAGS; k++)
@@ -307,8 +307,8 @@ static void add_lanes(int64_t length, const em_fft_lanes *re, const em_fft_lanes
 static em_status sum_power(em_ess *e, const task *t)
 {
     const int64_t n_item = t->n_series * t->n_pair, length = t->length;
-    const int64_t each = t->team ? 1 : t->n_pair; /* items that are added up here */
-    double *const power = t->team ? e->spectra : e->power;
+    const int64_t each = t->comm ? 1 : t->n_pair; /* items that are added up here */
+    double *const power = t->comm ? e->spectra : e->power;
     em_status status = EM_OK;
 
     for (int64_t j = 0; j < n_item / each * length; j++)
@@ -323,8 +323,8 @@ static em_status sum_power(em_ess *e, const task *t)
             add_lanes(length, e->re, e->im, lane, end, power + row * length);
         }
     }
-    for (int s = 0; t->team && !status && s < t->n_series; s++)
-        status = em_share_sum(t->team, t->count, length, e->spectra + s * t->n_pair * length,
+    for (int s = 0; t->comm && !status && s < t->n_series; s++)
+        status = em_share_sum(t->comm, t->count, length, e->spectra + s * t->n_pair * length,
                               e->power + s * length);
     return status;
 }
@@ -458,11 +458,11 @@ static em_status sizes_by_transform(em_ess *e, const task *t, double *out)
     return EM_OK;
 }
 
-em_status em_ess_of(em_ess *ess, const em_halves *h, const em_subcommunicator *team,
+em_status em_ess_of(em_ess *ess, const em_halves *h, const em_subcommunicator *comm,
                     const int64_t *count, int n_series, double *const *series,
                     const double *const *mean, double *out)
 {
-    task t = {h, team, count, {NULL}, {NULL}, n_series, h->n / 2, em_fft_length(h->length)};
+    task t = {h, comm, count, {NULL}, {NULL}, n_series, h->n / 2, em_fft_length(h->length)};
     double late[EM_ESS_SERIES];
     int number[EM_ESS_SERIES], n_late = 0;
     em_status status = EM_OK;

@@ -1,9 +1,8 @@
 /*
- * Chains in halves, and the effective sample size of numbers of them by Geyer's initial monotone
- * sequence, as diagnostics/diag.h describes it. Private to the room.
+ * Splits chains into halves, and computes effective sample sizes from them by Geyer's initial
+ * monotone sequence (diagnostics/diag.h). Private to the room.
  */
-#ifndef EM_DIAGNOSTICS_ESS_H
-#define EM_DIAGNOSTICS_ESS_H
+#pragma once
 
 #include "emass/status.h"
 #include "par/subcommunicator.h"
@@ -11,23 +10,23 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The first and the last half of each chain as chains of their own, 2 c and 2 c + 1; of an odd
- * number of draws the middle one is in neither. */
+/* The halves of chain c are chains 2 c and 2 c + 1. The middle one of an odd number of draws is in
+ * neither half. */
 typedef struct em_halves {
     int64_t n, length;
     int64_t n_draw;
     const double *x;    /* [n / 2][n_draw] */
-    int64_t first, all; /* these n are, with those of a team, first ... first + n - 1 of all */
+    int64_t first, all; /* these n are, with those of other ranks, first ... first + n - 1 of all */
 } em_halves;
 
-/* The halves of a number as loops work on them, eight side by side: element i of half 8 b + k is at
- * 8 (b length + i) + k. Where there are fewer halves than columns, the others are of no account.
- * em_lanes_place [h->n / 2][h->n_draw] of a draw; -1: of none of the halves. All Local. */
+/* The halves as vectorised loops need them, eight side by side: element i of half 8 b + k is at
+ * 8 (b length + i) + k. Columns beyond the last half are not used. em_lanes_place gives the index
+ * of each draw, [h->n / 2][h->n_draw]; -1: the draw is in neither half. All Local. */
 int64_t em_lanes_size(const em_halves *h);
 void em_lanes_place(const em_halves *h, int64_t *place);
 void em_lanes_fill(const em_halves *h, const double *x, double *lanes);
 
-/* Subtracts the means [h->n] of the halves: of equal ones exactly. Local. */
+/* Subtracts the means [h->n] of the halves; exact where all draws of a half are equal. Local. */
 void em_lanes_centre(const em_halves *h, double *lanes, double *mean);
 
 /* The sums of squares [h->n] of the halves. Local. */
@@ -45,18 +44,16 @@ void em_ess_destroy(em_ess **ess);
 
 enum { EM_ESS_SERIES = 3 };
 
-/* Room for halves like these; `together`: a team has them. Local. Errors: EM_EMEMORY. */
+/* Room for halves like these; `together`: several ranks have them. Local. Errors: EM_EMEMORY. */
 em_status em_ess_reserve(em_ess *ess, const em_halves *h, bool together);
 
 /*
- * S / tau, at most S log10 S, of up to EM_ESS_SERIES numbers of chains like those of `h`, whose own
- * draws are not looked at; NaN for halves of fewer than 3 draws, and when all are equal. `series`
- * are lanes less the means of their halves, `mean` [h->all] these of all halves. Where `team` is
- * not NULL, each of its ranks has the count[member] chains dealt to it. Local, or Collective over
- * the team. Errors: EM_EMEMORY, on all of its ranks.
+ * The effective sample size S / tau, at most S log10 S, of up to EM_ESS_SERIES series of the shape
+ * of `h` (h->x is not read); NaN for halves of fewer than 3 draws, and when all draws are equal.
+ * `series` are lanes minus the means of their halves; `mean` [h->all] are the means of all halves.
+ * Where `comm` is not NULL, each of its ranks has count[member] chains. Local, or Collective over
+ * `comm`. Errors: EM_EMEMORY, on all of its ranks.
  */
-em_status em_ess_of(em_ess *ess, const em_halves *h, const em_subcommunicator *team,
+em_status em_ess_of(em_ess *ess, const em_halves *h, const em_subcommunicator *comm,
                     const int64_t *count, int n_series, double *const *series,
                     const double *const *mean, double *out);
-
-#endif

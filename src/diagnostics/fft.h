@@ -4,8 +4,7 @@
  * single precision only (KISS FFT); powers of two are all that a zero-padded series needs. Several
  * series are transformed at once, one in each lane of a vector: with the same bits as one alone.
  */
-#ifndef EM_DIAGNOSTICS_FFT_H
-#define EM_DIAGNOSTICS_FFT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -28,5 +27,3 @@ void em_fft_forward(int64_t length, const double *cosine, const double *sine, em
 /* Their inverse times `length`, from bit-reversed order, in place. Local. */
 void em_fft_backward(int64_t length, const double *cosine, const double *sine, em_fft_lanes *re,
                      em_fft_lanes *im);
-
-#endif

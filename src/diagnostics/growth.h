@@ -1,7 +1,6 @@
 /* Detects numbers whose draws keep growing, as those of a parameter without a prior about which the
  * data have no information: the posterior may be improper. Local. */
-#ifndef EM_DIAGNOSTICS_GROWTH_H
-#define EM_DIAGNOSTICS_GROWTH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,5 +12,3 @@
  * something only of a number whose R-hat is above its limit. False of fewer than 16 draws.
  */
 bool em_grows(int64_t n_chain, int64_t n_draw, const double *draws);
-
-#endif

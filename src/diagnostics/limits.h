@@ -4,8 +4,7 @@
  * four chains; E-BFMI: Betancourt 2016, as CmdStan's diagnose has it. Divergences: one
  * in so many draws is a warning, more are too many.
  */
-#ifndef EM_DIAGNOSTICS_LIMITS_H
-#define EM_DIAGNOSTICS_LIMITS_H
+#pragma once
 
 #define EM_R_HAT_LIMIT          1.01
 #define EM_ESS_LIMIT_PER_CHAIN  100
@@ -16,5 +15,3 @@
 /* Modes that no draw is near to: the log of their Laplace mass over that of the others from which
  * on a run has not converged, a twentieth. */
 #define EM_MISSED_LOG_MASS_LIMIT (-3.0)
-
-#endif

@@ -5,7 +5,6 @@
 #include "math/order.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -207,7 +206,7 @@ static uint64_t name_of(const em_mode_finder *finder)
     return name;
 }
 
-double em_mode_finder_look(em_mode_finder *finder, const double *draws)
+double em_mode_finder_examine(em_mode_finder *finder, const double *draws)
 {
     const int64_t n_chain = finder->n_chain;
 

@@ -10,8 +10,7 @@
  * chains or more have not settled.
  * Over several numbers, two chains are in one mode where no number puts them into two clusters.
  */
-#ifndef EM_DIAGNOSTICS_MODES_H
-#define EM_DIAGNOSTICS_MODES_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -40,7 +39,7 @@ void em_mode_finder_destroy(em_mode_finder **finder); /* NULL-safe. */
  * standard deviations within them, at the narrowest gap; 0: there is one cluster, or nothing can be
  * said, as of fewer than 16 draws or of draws that are not finite.
  */
-double em_mode_finder_look(em_mode_finder *finder, const double *draws);
+double em_mode_finder_examine(em_mode_finder *finder, const double *draws);
 
 /* The cluster of each chain in the number last looked at, by increasing value, -1 where it is in
  * none; borrowed. */
@@ -58,5 +57,3 @@ em_status em_mode_finder_count(const em_mode_finder *finder, em_modes *out);
 
 /* "2 modes (2 and 2 of 4 chains)". */
 void em_modes_describe(const em_modes *modes, size_t bytes, char *text);
-
-#endif

@@ -8,8 +8,7 @@
  *   a tail that nothing fits: infinity (NaN, which it counts as good);
  *   a log likelihood that is no number or infinite: all is NaN (NaN, or an error).
  */
-#ifndef EM_DIAGNOSTICS_PSIS_H
-#define EM_DIAGNOSTICS_PSIS_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -40,5 +39,3 @@ double em_psis_good_k(int64_t n_draw);
 
 /* The shape and scale of n > 4 excesses in ascending order, the first > 0, or NaN. */
 void em_psis_fit(int64_t n, const double *excess, double *shape, double *scale);
-
-#endif

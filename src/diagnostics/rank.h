@@ -2,8 +2,7 @@
  * Sorted draws, and what follows from them without a second sort: folded draws, quantiles, and
  * normal scores by rank (Blom 1958; Vehtari et al. 2021, eq. 14). All Local, nothing allocates.
  */
-#ifndef EM_DIAGNOSTICS_RANK_H
-#define EM_DIAGNOSTICS_RANK_H
+#pragma once
 
 #include <stdint.h>
 
@@ -47,5 +46,3 @@ void em_fold(int64_t n, const em_sorted *sorted, double centre, em_sorted *folde
  * all, or NULL; place NULL: z[sorted[i].index]. */
 void em_normal_scores(em_among among, int64_t n, const em_sorted *sorted, const double *score,
                       const double *half, const int64_t *place, double *z);
-
-#endif

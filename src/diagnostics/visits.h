@@ -6,8 +6,7 @@
  * draws are of different visits, so that their autocorrelation does not show how long a visit
  * lasts. All Local.
  */
-#ifndef EM_DIAGNOSTICS_VISITS_H
-#define EM_DIAGNOSTICS_VISITS_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -31,5 +30,3 @@ void em_visits_destroy(em_visits **visits); /* NULL-safe. */
  * equal or not finite.
  */
 double em_visits_ess(em_visits *visits, const double *x, int64_t left_out);
-
-#endif

@@ -5,8 +5,7 @@
  * matrix, diagonal or whole: a mass of several parts (mass/mass.h) is estimated part by part.
  * Everything here is Local.
  */
-#ifndef EM_MASS_ESTIMATOR_H
-#define EM_MASS_ESTIMATOR_H
+#pragma once
 
 #include "emass/status.h"
 #include "mass/mass.h"
@@ -96,5 +95,3 @@ em_status em_deviation(const em_estimator_ops *ops, const em_mass_form *form,
  */
 em_status em_unevenness(const em_estimator_ops *ops, const em_mass_form *form,
                         const double *accumulator, double *out);
-
-#endif

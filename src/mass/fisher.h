@@ -1,6 +1,5 @@
 /* Private to the room: the criterion of the Fisher divergence, for matrices and for directions. */
-#ifndef EM_MASS_FISHER_H
-#define EM_MASS_FISHER_H
+#pragma once
 
 #include "mass/estimator.h"
 
@@ -17,5 +16,3 @@ em_status em_fisher_mean(int64_t n, const double *cx, double *cg, double *work, 
 /* add_directions of the estimator (mass/fisher_low_rank.c). */
 em_status em_fisher_directions(const em_mass_form *form, const double *current, em_samples *samples,
                                double *number);
-
-#endif

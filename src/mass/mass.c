@@ -103,16 +103,16 @@ em_product em_mass_product(const em_mass *mass, em_map map, const double *x, con
     return (em_product){mass->ones, panel};
 }
 
-/* Of a multiple of the identity all pieces are the first one, which stays in the cache; but for the
- * last one, whose padding is 0. */
-em_mass em_mass_piece(const em_mass *mass, int64_t first, int64_t count)
+/* Of a multiple of the identity all coordinate blocks are the first one, which stays in the cache;
+ * but for the last one, whose padding is 0. */
+em_mass em_mass_coordinates(const em_mass *mass, int64_t first, int64_t count)
 {
     const int64_t from = mass->is_multiple && first + count < mass->dim ? 0 : first;
-    em_mass piece = {.ops = mass->ops, .dim = count, .stride = em_stride(count)};
+    em_mass coordinates = {.ops = mass->ops, .dim = count, .stride = em_stride(count)};
 
     for (int i = 0; i < EM_N_MAP; i++)
-        piece.scale[i] = mass->scale[i] + from;
-    return piece;
+        coordinates.scale[i] = mass->scale[i] + from;
+    return coordinates;
 }
 
 EM_CLONES static void scale_rows(int64_t n, int64_t stride, const double *restrict scale,

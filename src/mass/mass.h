@@ -3,8 +3,7 @@
  * velocities v = W p. With M = L L^T, whitened momenta are r = L^-1 p ~ N(0, I). How W is kept is
  * its structure: one file and one line in mass/list.c each. Everything here is Local.
  */
-#ifndef EM_MASS_MASS_H
-#define EM_MASS_MASS_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -127,7 +126,7 @@ em_status em_mass_matrix(const em_mass *mass, em_map map, em_structure structure
 
 /* Columns first .. first + count - 1, whole lines but for the last ones, of a mass that has scales:
  * what em_mass_apply, em_mass_map and em_mass_product take, and no more. It borrows them. */
-em_mass em_mass_piece(const em_mass *mass, int64_t first, int64_t count);
+em_mass em_mass_coordinates(const em_mass *mass, int64_t first, int64_t count);
 
 /*
  * out[c] = the map of x[c] for a panel of chains, each with its own mass pointer (the same one
@@ -159,5 +158,3 @@ em_product em_mass_product(const em_mass *mass, em_map map, const double *x, con
 /* kinetic[c] = p^T v / 2 */
 void em_kinetic_energy(int64_t n_chain, int64_t dim, int64_t stride, const double *momentum,
                        const double *velocity, double *kinetic);
-
-#endif

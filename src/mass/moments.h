@@ -2,8 +2,7 @@
  * Summable moments, the accumulators that estimators are made of: a count, a sum and a sum of
  * products of a vector, stored in one array of doubles so that pooling is one sum. All Local.
  */
-#ifndef EM_MASS_MOMENTS_H
-#define EM_MASS_MOMENTS_H
+#pragma once
 
 #include "mass/mass.h"
 
@@ -32,5 +31,3 @@ void em_moments_covariance(em_structure structure, int64_t dim, double n, const 
 
 /* True when all `count` numbers are finite. */
 bool em_all_finite(int64_t count, const double *x);
-
-#endif

@@ -1,6 +1,5 @@
 /* Optimal assignment of rows to columns at the least total cost. */
-#ifndef EM_MATH_ASSIGNMENT_H
-#define EM_MATH_ASSIGNMENT_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -10,5 +9,3 @@
  * matrix cost[n][n] (shortest augmenting paths: Jonker & Volgenant 1987), in time of order n^3.
  * Local. Errors: EM_EMEMORY. */
 em_status em_assign(int64_t n, const double *cost, int64_t *column);
-
-#endif

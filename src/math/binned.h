@@ -8,8 +8,7 @@
  * A number of 2^1006 or more counts as infinite, one below 2^-941 as zero. Up to EM_BINNED_TERMS
  * terms may be added, the terms of merged sums counted together.
  */
-#ifndef EM_MATH_BINNED_H
-#define EM_MATH_BINNED_H
+#pragma once
 
 #include <stdint.h>
 
@@ -36,5 +35,3 @@ void em_binned_values(int64_t n, const double *bins, double *out);
 
 /* x[i] becomes what a sum of this one term is. Local. */
 void em_binned_single(int64_t n, double *x);
-
-#endif

@@ -1,7 +1,6 @@
 /* What the bits of a result depend on besides its input: the libraries that compute, and the
  * kernels that they choose for this processor. */
-#ifndef EM_MATH_COMPUTE_KERNELS_H
-#define EM_MATH_COMPUTE_KERNELS_H
+#pragma once
 
 typedef struct em_compute_kernels {
     char text[160]; /* "OpenBLAS 0.3.21 Haswell, avx2, glibc 2.36" */
@@ -11,5 +10,3 @@ typedef struct em_compute_kernels {
  * kernels; the C library, which has exp and log. Two processes with the same text round alike.
  * Local. */
 em_compute_kernels em_compute_kernels_here(void);
-
-#endif

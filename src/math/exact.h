@@ -5,8 +5,7 @@
  * largest one, so below 2^-65 of it in all; a sum of one term is exact. (math/binned.h is for fewer
  * terms, and vectors.)
  */
-#ifndef EM_MATH_EXACT_H
-#define EM_MATH_EXACT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -24,5 +23,3 @@ void em_exact_add(const em_exact_sum *from, em_exact_sum *into);
 
 /* The sum, rounded once; NaN where a term was not finite. Local. */
 double em_exact_value(const em_exact_sum *sum);
-
-#endif

@@ -3,8 +3,7 @@
  * return EM_ENUMERIC with a message where the factorisation fails, and allocate nothing but through
  * base/memory.h. `n` is the order, `ld` the row length (>= n); "symmetric" inputs are read whole.
  */
-#ifndef EM_MATH_LINALG_H
-#define EM_MATH_LINALG_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -53,5 +52,3 @@ int em_linalg_use_threads(int n);
 /* Makes BLAS allocate its work space now: without memory at its first use OpenBLAS retries for
  * ever. Local. Errors: EM_EMEMORY. */
 em_status em_linalg_reserve(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* Numbers in order. All Local. */
-#ifndef EM_MATH_ORDER_H
-#define EM_MATH_ORDER_H
+#pragma once
 
 #include <stdint.h>
 
@@ -9,5 +8,3 @@ void em_sort_numbers(int64_t n, double *x);
 
 /* The median of x [n], n > 0, which is sorted. */
 double em_sorted_median(int64_t n, const double *x);
-
-#endif

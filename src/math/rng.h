@@ -3,8 +3,7 @@
  * and counted by (chain, iteration, purpose), never by rank. A stream has no state: asking twice
  * gives the same numbers.
  */
-#ifndef EM_MATH_RNG_H
-#define EM_MATH_RNG_H
+#pragma once
 
 #include <stdint.h>
 
@@ -129,5 +128,3 @@ em_shuffle em_shuffle_of(const em_stream *stream, int64_t n);
 
 /* The number at a place, both from 0 below n. Local. */
 int64_t em_shuffle_at(const em_shuffle *shuffle, int64_t place);
-
-#endif

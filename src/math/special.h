@@ -1,6 +1,5 @@
 /* Special functions. All Local. */
-#ifndef EM_MATH_SPECIAL_H
-#define EM_MATH_SPECIAL_H
+#pragma once
 
 /* The p-quantile of N(0, 1), 0 < p < 1, relative error about 1e-16: algorithm AS 241 (PPND16) of
  * Wichura (1988). */
@@ -9,5 +8,3 @@ double em_normal_quantile(double p);
 /* The digamma function psi(x), the derivative of log Gamma, for x > 0; error about 1e-14 of its
  * size or of one. */
 double em_digamma(double x);
-
-#endif

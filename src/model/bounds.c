@@ -1,7 +1,6 @@
 #include "model/bounds.h"
 
 #include <math.h>
-#include <string.h>
 
 /* A vector along the last axis of a parameter: n numbers x, n_free numbers theta. */
 typedef struct vector {

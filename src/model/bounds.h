@@ -6,8 +6,7 @@
  *     simplex: x_k = (1 - x_0 - ... - x_{k-1}) logit^-1(theta_k - log(n - k - 1)), n - 1 of them.
  * Source: Stan Reference Manual, "Constraint transforms".
  */
-#ifndef EM_MODEL_BOUNDS_H
-#define EM_MODEL_BOUNDS_H
+#pragma once
 
 #include "emass/variable.h"
 
@@ -33,5 +32,3 @@ void em_bounds_pull_back(int64_t n, const em_variable *parameter, const double *
 /* Returns log |dx / dtheta|, and adds its gradient by theta. Local. */
 double em_bounds_add_jacobian(int64_t n, const em_variable *parameter, const double *theta,
                               double *gradient);
-
-#endif

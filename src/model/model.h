@@ -1,20 +1,19 @@
 /*
- * A model as the rest of emass calls it: defaults stand for what its author omitted, and bounded
- * parameters are transformed. `theta` is on the unconstrained scale. What has no function here is
- * called through the model's table.
+ * The interface by which the rest of emass calls a model. It adds defaults for functions that the
+ * author omitted, and transforms bounded parameters; `theta` is on the unconstrained scale. Other
+ * functions are called through the model's table.
  */
-#ifndef EM_MODEL_MODEL_H
-#define EM_MODEL_MODEL_H
+#pragma once
 
 #include "emass/model.h"
 
-/* Fills in what the table of a model leaves out, as emass/model.h says. Local. Errors: EM_ECONFIG,
- * with `path`, where it came from, where something is missing that nothing stands for. */
+/* Fills in the defaults of emass/model.h in the table of a model. Local. Errors: EM_ECONFIG where a
+ * function is missing that has no default; the message names `path`, where the model is from. */
 em_status em_model_complete(const char *path, em_model_ops *ops);
 
-/* Creates a model of a table that em_model_complete has seen, or of a built-in one. Collective, as
- * em_model_ops.create. Errors: the model's, not agreed; EM_EMODEL, a model that contradicts itself;
- * EM_EMEMORY. */
+/* Creates a model from a table that is complete: after em_model_complete, or of a built-in model.
+ * Collective, as em_model_ops.create. Errors: the model's, not agreed; EM_EMODEL where fields of
+ * the model contradict one another; EM_EMEMORY. */
 em_status em_model_create(const em_model_ops *ops, const void *options,
                           const em_model_context *context, em_model **out);
 void em_model_destroy(em_model **model); /* NULL-safe. Local. */
@@ -29,5 +28,3 @@ void em_model_average(em_model *model, const em_draw *draw, const double *theta)
 
 /* Why a model first had no density, on this rank, as far as it has said so; "". Local. */
 const char *em_model_why(const em_model *model);
-
-#endif

@@ -1,7 +1,6 @@
-/* The models of this room, by name; a new one is one file and one line in model/model_list.c.
- * Others register themselves (model/satellite.h). */
-#ifndef EM_MODEL_MODEL_LIST_H
-#define EM_MODEL_MODEL_LIST_H
+/* The list of models of this room. A new model is one file and one line in model/model_list.c.
+ * Topic models and networks register themselves (model/satellite.h). */
+#pragma once
 
 #include "emass/model.h"
 
@@ -13,11 +12,9 @@ typedef struct em_registry {
     const em_model_ops **model; /* [count] */
 } em_registry;
 
-/* From here on the calling thread has these too, NULL: none; returns those it had. Local. */
+/* Sets additional models for the calling thread (NULL: none); returns the previous ones. Local. */
 const em_registry *em_registry_enter(const em_registry *registry);
 
 /* The i-th of the models of this room, of satellites, and of the program; NULL: there are no more.
  * Local. */
 const em_model_ops *em_model_at(int i);
-
-#endif

@@ -1,6 +1,5 @@
 /* Models in shared objects of their own (emass/plugin.h). */
-#ifndef EM_MODEL_PLUGIN_H
-#define EM_MODEL_PLUGIN_H
+#pragma once
 
 #include "emass/model.h"
 
@@ -13,5 +12,3 @@ void em_plugin_close(em_plugin **plugin); /* NULL-safe. */
 
 /* Its model, with a row for the option `library`, a path, among its own. Local. */
 const em_model_ops *em_plugin_model(const em_plugin *plugin);
-
-#endif

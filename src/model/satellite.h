@@ -3,8 +3,7 @@
  * registers itself by one table, and no other room names its models. All satellites are in
  * model/satellites.c.
  */
-#ifndef EM_MODEL_SATELLITE_H
-#define EM_MODEL_SATELLITE_H
+#pragma once
 
 #include "emass/model.h"
 
@@ -23,5 +22,3 @@ extern const em_satellite *const em_satellites[]; /* ends with NULL */
 int em_n_satellite_model(void);
 const em_model_ops *em_satellite_model(int i);
 const struct em_sampler_ops *em_satellite_sampler(int i);
-
-#endif

@@ -1,7 +1,6 @@
 /* The model `network` in its parts: network.c sets it up, network_density.c computes its density,
  * network_report.c its reports, network_shards.c sums and scores over shards. */
-#ifndef EM_NETWORK_NETWORK_H
-#define EM_NETWORK_NETWORK_H
+#pragma once
 
 #include "data/reader/examples.h"
 #include "emass/model.h"
@@ -132,5 +131,3 @@ void em_network_average(em_model *model, const em_draw *draw, const double *thet
 void em_network_report_averages(em_model *model, int64_t chain, double *out);
 void em_network_report_pooled(em_model *model, const double *mean, double *out);
 em_status em_network_visit(em_model *model, const em_visitor *visitor);
-
-#endif

@@ -1,6 +1,5 @@
 /* The layers of a feed-forward network, as a config describes them, and where their weights are. */
-#ifndef EM_NETWORK_NETWORK_LAYERS_H
-#define EM_NETWORK_NETWORK_LAYERS_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -55,5 +54,3 @@ typedef struct em_layers {
  */
 em_status em_layers_read(const char *json, em_activation activation, const em_extent *input,
                          int64_t n_output, em_layers *out);
-
-#endif

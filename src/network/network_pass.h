@@ -4,8 +4,7 @@
  * (network_pass.inc). The chains have different weights, so a block of chains takes one pass for
  * each chain. The result depends on the weights and the observations of the pass alone.
  */
-#ifndef EM_NETWORK_NETWORK_PASS_H
-#define EM_NETWORK_NETWORK_PASS_H
+#pragma once
 
 #include "data/reader/examples.h"
 #include "emass/status.h"
@@ -55,5 +54,3 @@ extern const em_pass_ops em_pass_double, em_pass_single;
 /* Observations at a time that keep a pass within the second cache, or nearly: 256 at most. Local.
  */
 int64_t em_pass_batch(const em_layers *layers);
-
-#endif

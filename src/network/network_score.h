@@ -1,6 +1,5 @@
 /* Scores of predicted probabilities of classes. All Local. */
-#ifndef EM_NETWORK_NETWORK_SCORE_H
-#define EM_NETWORK_NETWORK_SCORE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -21,5 +20,3 @@ em_score em_score_all(int64_t n, int64_t n_class, const double *p, const double 
  * observations (Nixon et al. 2019). NaN where there are none. */
 em_score em_score_class(int64_t n, int64_t n_class, const double *p, const double *label,
                         int64_t k);
-
-#endif

@@ -3,8 +3,7 @@
  * each of its ranks owns one shard of the data. Sums over chains are exact, so that they do not
  * depend on how chains are dealt to ranks.
  */
-#ifndef EM_PAR_GRID_H
-#define EM_PAR_GRID_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -98,5 +97,3 @@ em_status em_grid_transpose(const em_grid *grid, int64_t n_row, int64_t n_column
 
 /* Seconds of a clock that only goes forward. Local. */
 double em_clock(void);
-
-#endif

@@ -4,8 +4,7 @@
  * Each rank of a group writes to the rank of the same shard in the other group, so that all ranks
  * of a group see the same messages.
  */
-#ifndef EM_PAR_MAILBOX_H
-#define EM_PAR_MAILBOX_H
+#pragma once
 
 #include "par/grid.h"
 
@@ -23,5 +22,3 @@ em_status em_mailbox_put(em_mailbox *mailbox, int64_t group, int64_t key, int64_
 /* Waits for a row of that key, of n numbers, from any group. Rows that one group sends with one key
  * come in their order. Local. */
 void em_mailbox_take(em_mailbox *mailbox, int64_t key, int64_t n, double *x);
-
-#endif

@@ -5,8 +5,7 @@
  * containers. Here each rank frees its own mapping, no name remains in a file system, and all pages
  * are allocated before the first write.
  */
-#ifndef EM_PAR_MAPPED_H
-#define EM_PAR_MAPPED_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,5 +29,3 @@ void em_mapped_close(const em_mapped_place *where);
 void *em_mapped_find(const em_mapped_place *where, bool writes);
 
 void em_mapped_release(void *memory, int64_t bytes); /* NULL-safe. Local. */
-
-#endif

@@ -1,7 +1,6 @@
 /* Messages between ranks outside the grid: reductions over all ranks, and pieces of data from one
  * rank to another. A world of one rank makes no call of MPI. */
-#ifndef EM_PAR_MESSAGE_H
-#define EM_PAR_MESSAGE_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -46,5 +45,3 @@ void em_outbox_send(em_outbox *outbox, int rank, int64_t bytes, const void *data
 
 /* Waits until all are received, and frees; NULL-safe. Local. */
 void em_outbox_finish(em_outbox **outbox);
-
-#endif

@@ -1,6 +1,5 @@
 /* Worlds, grids and their communicators, for the rooms that call MPI themselves. */
-#ifndef EM_PAR_MPI_WORLD_H
-#define EM_PAR_MPI_WORLD_H
+#pragma once
 
 #include "par/grid.h"
 #include "par/world.h"
@@ -33,5 +32,3 @@ MPI_Comm em_world_node(void);  /* those of its ranks that see the same memory. L
 MPI_Comm em_grid_world(const em_grid *grid);  /* all ranks. Local. */
 MPI_Comm em_grid_shards(const em_grid *grid); /* the group's. Local. */
 MPI_Comm em_grid_peers(const em_grid *grid);  /* the same shard of every group. Local. */
-
-#endif

@@ -3,8 +3,7 @@
  * shared memory, which the others read. Where the array is small or the node has no shared memory,
  * each rank has its own copy.
  */
-#ifndef EM_PAR_NODE_SHARED_ARRAY_H
-#define EM_PAR_NODE_SHARED_ARRAY_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -32,5 +31,3 @@ void em_node_array_publish(em_node_array *node_array, void *memory);
 
 /* Frees *(void **)pointer and sets it to NULL; NULL-safe. Local. */
 void em_node_array_release(void *pointer);
-
-#endif

@@ -4,8 +4,7 @@
  * sums one range of elements in place, and no message is sent. The shared memory then also holds a
  * panel, which all of them may write and read.
  */
-#ifndef EM_PAR_SHARD_REDUCTION_H
-#define EM_PAR_SHARD_REDUCTION_H
+#pragma once
 
 #include "par/grid.h"
 
@@ -34,5 +33,3 @@ void em_shard_reduction_wait(const em_shard_reduction *reduction);
  * of em_shard_reduction_sum. No shard may write its numbers meanwhile. Only with a panel. Local. */
 void em_shard_reduction_add(const em_shard_reduction *reduction, int64_t first, int64_t n,
                             double *out);
-
-#endif

@@ -3,8 +3,7 @@
  * of which does one computation. A rank in none of them has one of size 0, and makes none of the
  * calls below.
  */
-#ifndef EM_PAR_SUBCOMMUNICATOR_H
-#define EM_PAR_SUBCOMMUNICATOR_H
+#pragma once
 
 #include "par/grid.h"
 
@@ -38,5 +37,3 @@ void em_subcommunicator_gather(const em_subcommunicator *communicator, size_t si
 void em_subcommunicator_exchange(const em_subcommunicator *communicator, size_t size,
                                  const int64_t *send_count, const void *send,
                                  const int64_t *receive_count, void *receive);
-
-#endif

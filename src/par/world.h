@@ -4,8 +4,7 @@
  * the locale of a thread does; this keeps an argument out of every signature. A thread that has
  * entered none is alone.
  */
-#ifndef EM_PAR_WORLD_H
-#define EM_PAR_WORLD_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -76,5 +75,3 @@ void em_say(const char *format, ...) EM_PRINTF(1, 2);
  * two of its threads still run, which on a busy machine crashes one process in some thousands after
  * its work is done. Call it just before MPI_Finalize. Local. */
 void em_keep_loaded(void);
-
-#endif

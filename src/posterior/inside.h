@@ -4,8 +4,7 @@
  * range. block.c computes the density of a block of the parameters. metric.c and transition.c call
  * the capabilities of the model, and summary.c makes the sums that a model may need.
  */
-#ifndef EM_POSTERIOR_INSIDE_H
-#define EM_POSTERIOR_INSIDE_H
+#pragma once
 
 #include "emass/model/counts.h"
 #include "par/shard_reduction.h"
@@ -62,7 +61,8 @@ static inline em_rows em_part_at(const em_share *share, int64_t first)
     return (em_rows){.count = left < share->part ? left : share->part, .first = first};
 }
 
-/* The same question, whose answer is added to gradients [n_chain][stride] and values [n_chain]. */
+/* The same query, with results that are added to gradients [n_chain][stride] and values [n_chain].
+ */
 static inline em_query em_query_into(const em_query *query, double *gradient, double *value)
 {
     em_query other = *query;
@@ -86,8 +86,9 @@ em_status em_posterior_add_prior(em_posterior *posterior, const em_query *query)
 /* Adds the likelihood of the query's rows. Local, but for a model that asks other shards. */
 em_status em_posterior_add_likelihood(em_model *model, const em_query *query);
 
-/* Of several shards, before the first minibatch: the numbers that they add are from now on where
- * all see them. Collective over the ranks of a group, which fail together. Errors: EM_EMEMORY. */
+/* To be called before the first minibatch of several shards: creates the shared memory in which
+ * their sums are added. Collective over the ranks of a group, which fail together. Errors:
+ * EM_EMEMORY. */
 em_status em_posterior_share_sums(em_posterior *posterior);
 
 /* The likelihood made of the counts of all shards, which failed together or not. Collective over
@@ -107,16 +108,15 @@ em_status em_posterior_end_estimates(const em_posterior *posterior, em_status st
 
 /* ---- block.c: between a block and all parameters ---- */
 
-/* Rows [n][stride] of the block's parameters among all others, as their chains hold them, into
- * part->theta. Local. */
+/* Writes all parameters into part->theta: the rows [n][stride] of the block, and the values that
+ * the other parameters have in these chains. Local. */
 void em_part_widen(const em_posterior *part, int64_t n, int64_t stride, const int64_t *chain,
                    const double *theta);
 
-/* The block's columns of all parameters, into rows [n][stride] whose padding is 0. Local. */
+/* Copies the columns of the block from all parameters into rows [n][stride] with padding 0. Local.
+ */
 void em_part_narrow(const em_posterior *part, int64_t n, const double *wide, int64_t stride,
                     double *out);
 
 /* What is asked of the whole for a question about the part. Local. */
 em_query em_part_query(const em_posterior *part, const em_query *query);
-
-#endif

@@ -1,7 +1,7 @@
 /*
  * The density of a model in coordinates z in which some of its parameters are (partly) non-centred.
  * Where the scale of a parameter x_i depends on another one, x_k (a log scale), the density of x
- * has a funnel, which no constant mass fits. A map takes it away:
+ * has a funnel, which no constant mass matrix suits. A map removes the funnel:
  *
  *     x_i = m_i + sum_j b_ij x_j + exp(a_i h(x_k - s_i)) z_i
  *
@@ -13,8 +13,7 @@
  * density of z is that of x times this determinant: a chain of z is one of x, whatever the numbers
  * of the map are.
  */
-#ifndef EM_POSTERIOR_NONCENTRING_H
-#define EM_POSTERIOR_NONCENTRING_H
+#pragma once
 
 #include "posterior/posterior.h"
 
@@ -46,7 +45,8 @@ typedef struct em_noncentring {
 em_status em_noncentring_create(int64_t dim, em_noncentring *out);
 void em_noncentring_release(em_noncentring *map);
 
-/* Takes the rows over, and lists their children. Local. Errors: EM_EDATA: they are no map. */
+/* Copies the rows, and lists the children of each parameter. Local. Errors: EM_EDATA where they are
+ * no valid map. */
 em_status em_noncentring_set(em_noncentring *map, const em_noncentring_row *row);
 
 /* x of z, and z of x, [dim] each; in place. Returns the log of the Jacobian determinant. Local. */
@@ -61,12 +61,11 @@ void em_noncentring_push(const em_noncentring *map, const double *z, const doubl
                          double *gradient);
 
 /*
- * The posterior of z, for blocks of up to n_chain chains; of x for the chains, by their numbers in
- * the run, that are `centred`. `parent`, `map` and `centred` outlive it; the two may change between
- * evaluations. Destroyed by em_posterior_destroy. Local. Errors: EM_EMEMORY.
+ * The posterior of z, for blocks of up to n_chain chains. For chains that are marked in `centred`
+ * (by their numbers in the run) it is the posterior of x. `parent`, `map` and `centred` must
+ * outlive it; `map` and `centred` may change between evaluations. Destroyed by
+ * em_posterior_destroy. Local. Errors: EM_EMEMORY.
  */
 em_status em_posterior_create_noncentred(em_posterior *parent, int64_t n_chain, int64_t dim,
                                          const em_noncentring *map, const bool *centred,
                                          em_posterior **out);
-
-#endif

@@ -1,6 +1,5 @@
 /* The density a sampler sees: prior + likelihood of a model, summed over the shards of the data. */
-#ifndef EM_POSTERIOR_POSTERIOR_H
-#define EM_POSTERIOR_POSTERIOR_H
+#pragma once
 
 #include "emass/model/latent.h"
 #include "emass/model/metric.h"
@@ -18,10 +17,10 @@ typedef struct em_posterior em_posterior;
 em_shards em_shards_of(const em_grid *grid);
 
 /*
- * Gives a model that has just been made its summary, the sums over all parts of the data, on all
- * shards; of one without it only looks at the parts. To be called once, before a density is asked
- * for. grid NULL: over this shard alone. Collective over the ranks of a group, which fail together.
- * Errors: EM_EMEMORY, EM_EMODEL: parts that are none.
+ * Computes the summary of a new model, which is a sum over all parts of the data of all shards, and
+ * passes it to the model. If the model has none, only the sizes of the parts are checked. To be
+ * called once, before the first density. grid NULL: this shard alone. Collective over the ranks of
+ * a group, which fail together. Errors: EM_EMEMORY; EM_EMODEL where the parts are invalid.
  */
 em_status em_model_summarise(em_model *model, const em_grid *grid);
 
@@ -30,13 +29,15 @@ em_status em_posterior_create(em_model *model, const em_grid *grid, int64_t n_ch
                               em_posterior **out);
 void em_posterior_destroy(em_posterior **posterior);
 
-/* Bytes of it that minibatches on one shard do not touch: the bins of sums of all rows. Local. */
+/* The part of its memory that minibatches on one shard do not use, in bytes: the bins of sums over
+ * all rows. Local. */
 double em_posterior_bytes_of_bins(const em_posterior *posterior);
 
 /*
- * The same density as one of theta[first .. first + count) alone, for a kernel that moves a block
- * of the parameters: the others are held where they stand in `theta` [n_chain][em_stride(dim)],
- * whose first row is of chain number first_chain. `whole`, `block` and `theta` outlive it. Local.
+ * The same density as a function of theta[first .. first + count) alone, for a kernel that moves a
+ * block of the parameters. The other parameters have their values in `theta`
+ * [n_chain][em_stride(dim)], whose first row is chain first_chain. `whole`, `block` and `theta`
+ * must outlive it. Local.
  */
 em_status em_posterior_create_part(em_posterior *parent, const em_parameters *block,
                                    int64_t n_chain, int64_t first_chain, const double *theta,
@@ -49,14 +50,13 @@ em_status em_posterior_create_part(em_posterior *parent, const em_parameters *bl
  */
 em_status em_posterior_sum_by_parts(em_posterior *posterior);
 
-/* Whether there is anything beside the prior: of a model without observations the likelihood is 1.
- * Local. */
+/* Whether the model has observations; without any, the density is the prior. Local. */
 bool em_model_has_likelihood(const em_model *model);
 
 /*
  * log_density[c] and gradient[c][0..dim) of the posterior at theta[c], for all chains of the panel
  * in one call; its stride is em_stride(dim), with zero padding, which stays zero in the gradient.
- * Which rows are asked for is of no meaning here: all. Collective over the ranks of a group (Local
+ * All rows are used, whatever the query says. Collective over the ranks of a group (Local
  * for one shard), which fail together. Errors: EM_EMODEL. A density that is not finite is reported
  * by its value.
  */
@@ -78,14 +78,14 @@ static inline int64_t em_minibatches_of_epoch(int64_t n_row, int64_t size)
 
 /*
  * The same from a minibatch: prior + (N/n) sum of the n chosen observations, an unbiased estimate
- * of log_density and gradient. Shapes and errors as em_posterior_evaluate. The rows are chosen from
- * those of all shards by the numbers of the query, and are the same ones however they are dealt.
+ * of log_density and gradient. Shapes and errors are those of em_posterior_evaluate. The seed,
+ * chain and iteration of the query determine the rows, whatever the number of shards.
  */
 em_status em_posterior_estimate(em_posterior *posterior, const em_minibatch *minibatch,
                                 const em_query *query);
 
-/* Whether the model makes such estimates itself, chain by chain and on this rank alone: chains may
- * then be asked for one by one as well. Local. */
+/* Whether the model computes such estimates itself, on this rank alone and chain by chain. Then one
+ * call for each chain is as good as one call for all. Local. */
 bool em_posterior_estimates_alone(const em_posterior *posterior, const em_minibatch *minibatch);
 
 /*
@@ -102,10 +102,10 @@ void em_posterior_gradient_range(em_posterior *posterior, int64_t first, int64_t
 void em_posterior_publish(em_posterior *posterior, int64_t first, int64_t n, const double *theta);
 
 /*
- * The moves of an iteration may be dealt to the shards of a group, where they see each other's
- * memory and kernels move every number by itself: each moves a coordinate range of the panel of
- * positions, which is one for all of them, and is given the gradient of that range alone. What a
- * shard has of other panels is then its range too, until they are gathered.
+ * The shards of a group may divide the moves of an iteration among them, if they share memory and
+ * the kernel moves every coordinate by itself. All shards then share one panel of positions. Each
+ * shard moves one coordinate range of it and gets the gradient of that range alone. In the other
+ * panels each shard has its own range only, until these are gathered.
  */
 typedef struct em_span {
     int64_t first, end; /* numbers first .. end - 1 of a panel */
@@ -117,15 +117,16 @@ em_status em_posterior_may_deal(em_posterior *posterior, const em_minibatch *min
 /* Which of n things are this shard's: *first .. *end - 1. Local. */
 void em_posterior_deal(const em_posterior *posterior, int64_t n, int64_t *first, int64_t *end);
 
-/* Copies positions that all shards have into the panel that all see, returns it, and takes
- * estimates to be of it, `own` being this shard's range, until the end: one after the other, and
- * between them each moves its own. Collective over the ranks of a group; the end is Local. */
+/* Begins and ends such an iteration. Begin copies the positions into the shared panel and returns
+ * it. Until the end, estimates are at the positions in that panel, and this shard may write only
+ * the range `own` of it, between two estimates. Begin is Collective over the ranks of a group; end
+ * is Local. */
 double *em_posterior_begin_dealt(em_posterior *posterior, em_span own, const double *theta);
 void em_posterior_end_dealt(em_posterior *posterior);
 
-/* Of a panel [n] of which each shard has its range, in `from`, all of it into `to`, which may be
- * `from`. Writes to the panel that all see, but where it is `from`. Collective over the ranks of a
- * group. */
+/* Gathers a panel [n] of which each shard has its own range in `from`: `to`, which may be `from`,
+ * becomes the whole panel. Overwrites the shared panel, unless that is `from`. Collective over the
+ * ranks of a group. */
 void em_posterior_gather_dealt(const em_posterior *posterior, int64_t n, const double *from,
                                double *to);
 
@@ -133,24 +134,24 @@ void em_posterior_gather_dealt(const em_posterior *posterior, int64_t n, const d
 void em_posterior_sum_dealt(const em_posterior *posterior, int64_t n, double *x);
 
 /*
- * The model's own transition of a panel of chains. What `shards` is, is of no meaning here.
+ * The model's own transition of a panel of chains. The field `shards` of the update is ignored.
  * Collective over the ranks of a group, which fail together. Errors: EM_EMODEL.
  */
 em_status em_posterior_update(em_posterior *posterior, const em_update *update);
 
-/* The model's look at where an iteration has left a panel of chains; nothing for models that keep
- * nothing. As em_posterior_update. */
-em_status em_posterior_watch(em_posterior *posterior, const em_update *after);
+/* Calls the model's after_iteration (emass/model/latent.h) with the positions of a panel of chains,
+ * if the model has that function. Collective and errors: as em_posterior_update. */
+em_status em_posterior_after_iteration(em_posterior *posterior, const em_update *after);
 
 /* Whether the model has a metric. Local. Errors: EM_ECONFIG. */
 em_status em_posterior_has_metric(const em_posterior *posterior);
 
 /*
- * The model's metric, of those that are not diagonal, where chain `chain` might stand, at theta
- * [dim]: metric [dim][dim] symmetric, and derivative [dim][dim][dim], whose matrix k is dG /
- * dtheta_k; NULL: not wanted. That of a block of the parameters is its part of the whole one, which
- * is found. Collective over the ranks of a group (Local for one shard), which fail together.
- * Errors: EM_EMODEL, EM_EMEMORY, those of em_posterior_has_metric.
+ * The model's metric G at position theta [dim] of chain `chain`, for models whose metric is not
+ * diagonal: metric [dim][dim], symmetric, and derivative [dim][dim][dim], whose matrix k is
+ * dG / dtheta_k (NULL: not computed). Of a block of the parameters it is a part of the whole
+ * metric. Collective over the ranks of a group (Local for one shard), which fail together. Errors:
+ * EM_EMODEL, EM_EMEMORY, those of em_posterior_has_metric.
  */
 em_status em_posterior_metric(em_posterior *posterior, int64_t chain, const double *theta,
                               double *metric, double *derivative);
@@ -158,13 +159,11 @@ em_status em_posterior_metric(em_posterior *posterior, int64_t chain, const doub
 /* Whether that metric is diagonal, and asked for by em_posterior_diagonal. Local. */
 bool em_posterior_is_diagonal(const em_posterior *posterior);
 
-/* What is asked of it where chain `chain` might stand, at ask->theta [dim]; a block and what is
- * held are this posterior's own. Local. */
+/* The fields of `ask` at the position ask->theta [dim] of chain `chain`. The posterior fills in its
+ * own block, if it is one of a block of the parameters. Local. */
 void em_posterior_diagonal(const em_posterior *posterior, int64_t chain, const em_diagonal *ask);
 
 const em_model *em_posterior_model(const em_posterior *posterior); /* Local. */
 
 /* Number of (chain, gradient) evaluations so far on this rank. Local. */
 int64_t em_posterior_evaluations(const em_posterior *posterior);
-
-#endif

@@ -3,8 +3,7 @@
  * order nor on how they are dealt (math/binned.h). The last of the n numbers counts the shards that
  * failed, so that one message carries both.
  */
-#ifndef EM_POSTERIOR_SUMS_H
-#define EM_POSTERIOR_SUMS_H
+#pragma once
 
 #include "emass/status.h"
 #include "par/grid.h"
@@ -22,15 +21,13 @@ typedef struct em_sums {
 em_status em_sums_create(int64_t n, em_sums *out);
 void em_sums_release(em_sums *sums);
 
-/* The first n numbers of the room that `whole` has, cleared; no bins for the sum of one part.
- * Local. */
+/* A sum of n numbers, set to zero, which uses the memory of `whole`. A sum of one part needs no
+ * bins. Local. */
 em_sums em_sums_begin(const em_sums *whole, int64_t n, bool is_one);
 
-/* Leaves the sums of all shards (grid NULL: of this one) in s->part; all of them fail when one has.
- * Collective over the ranks of a group. */
+/* Writes the sums over all shards (grid NULL: over this one) to s->part. If one shard has failed,
+ * all of them fail. Collective over the ranks of a group. */
 em_status em_sums_end(const em_sums *s, const em_grid *grid, em_status status);
 
 /* What em_sums_end leaves where all data are one part, on one rank. */
 em_status em_sums_of_one(const em_sums *s, em_status status);
-
-#endif

@@ -4,7 +4,6 @@
 #include "base/memory.h"
 #include "posterior/inside.h"
 
-#include <math.h>
 #include <string.h>
 
 struct em_tempering_panel {

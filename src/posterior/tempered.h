@@ -3,8 +3,7 @@
  * p: log pi = (1 - beta) log r + beta log p, on the unconstrained scale. Kernels use such a
  * posterior like any other.
  */
-#ifndef EM_POSTERIOR_TEMPERED_H
-#define EM_POSTERIOR_TEMPERED_H
+#pragma once
 
 #include "posterior/posterior.h"
 
@@ -41,5 +40,3 @@ em_status em_posterior_create_tempered(em_posterior *parent, int64_t n_chain, in
 double em_tempered_density(double beta, double log_r, double log_p);
 void em_tempered_gradient(double beta, int64_t n, const double *of_r, const double *of_p,
                           double *out);
-
-#endif

@@ -70,7 +70,7 @@ em_status em_posterior_update(em_posterior *posterior, const em_update *update)
     return sum_over_shards(shards.context, status, 0, NULL);
 }
 
-em_status em_posterior_watch(em_posterior *posterior, const em_update *after)
+em_status em_posterior_after_iteration(em_posterior *posterior, const em_update *after)
 {
     const em_shards shards = em_shards_of(posterior->grid);
     em_update asked = *after;

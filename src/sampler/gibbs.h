@@ -1,6 +1,5 @@
 /* The functions of sampler gibbs, for satellites that have it under another name besides. */
-#ifndef EM_SAMPLER_GIBBS_H
-#define EM_SAMPLER_GIBBS_H
+#pragma once
 
 #include "sampler/kernel/sampler.h"
 
@@ -22,5 +21,3 @@ em_status em_gibbs_step(em_sampler *base, const em_step_context *context, em_blo
     .options_size = sizeof(em_gibbs_options), .fields = em_gibbs_fields, .stats = em_gibbs_stats,  \
     .create = em_gibbs_create, .destroy = em_gibbs_destroy, .step = em_gibbs_step,                 \
     .by_model = true
-
-#endif

@@ -1,6 +1,5 @@
 /* Private to the room: the state of the ladders on one rank. */
-#ifndef EM_TEMPERING_INSIDE_H
-#define EM_TEMPERING_INSIDE_H
+#pragma once
 
 #include "adaptation/step_size/step_size.h"
 #include "mass/estimator.h"
@@ -164,5 +163,3 @@ em_status em_counts_sum(em_tempering *t, em_rung_counts *sum);
 /* Rejection rates of all pairs, and the evidence of each leg, over all ladders. Collective. */
 em_status em_counts_gather(em_tempering *t, em_tempering_round *out, double *rejection,
                            double *of_ladder);
-
-#endif

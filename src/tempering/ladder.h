@@ -5,8 +5,7 @@
  * A ladder has one leg or two. Leg A goes from its reference (rung 0, beta 0) up to the target
  * (beta 1); leg B from the target down to its own reference (the last rung, beta 0).
  */
-#ifndef EM_TEMPERING_LADDER_H
-#define EM_TEMPERING_LADDER_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -90,5 +89,3 @@ em_log_evidence em_ladder_evidence(const em_ladder *ladder, int leg, int64_t n_u
 em_log_evidence em_ladder_combine(int64_t n_unit, int64_t each,
                                   const em_log_evidence leg[EM_MOST_LEGS],
                                   double *const influence[EM_MOST_LEGS]);
-
-#endif

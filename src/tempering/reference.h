@@ -1,6 +1,5 @@
 /* Reference laws of ladders (posterior/tempered.h): normal laws and the prior of a model. */
-#ifndef EM_TEMPERING_REFERENCE_H
-#define EM_TEMPERING_REFERENCE_H
+#pragma once
 
 #include "mass/mass.h"
 #include "posterior/tempered.h"
@@ -36,5 +35,3 @@ int64_t em_reference_size(em_structure structure, int64_t dim);
 void em_reference_write(const em_reference *reference, double *number);
 em_status em_reference_read(em_structure structure, int64_t dim, const double *number,
                             em_reference **out);
-
-#endif

@@ -7,8 +7,7 @@
  * stay where they are; the numbers of their rungs move. What a ladder gives the run in an iteration
  * is the copy that is at the target after the swaps.
  */
-#ifndef EM_TEMPERING_TEMPERING_H
-#define EM_TEMPERING_TEMPERING_H
+#pragma once
 
 #include "adaptation/starts/mode_search.h"
 #include "emass/visitor.h"
@@ -166,5 +165,3 @@ void em_tempering_describe(const em_tempering_findings *found, int64_t n_ladder,
 
 /* Evaluations of the posterior on this rank. Local. */
 int64_t em_tempering_evaluations(const em_tempering *tempering);
-
-#endif

@@ -7,8 +7,7 @@
  * Its parameters, w [n_l][n_(l+1)] and c [n_l] of each layer but the last, then b, have the prior
  * N(0, sd^2). All Local.
  */
-#ifndef EM_TOPICS_BELIEF_NETWORK_H
-#define EM_TOPICS_BELIEF_NETWORK_H
+#pragma once
 
 #include "emass/model.h"
 #include "math/rng.h"
@@ -44,5 +43,3 @@ void em_belief_network_logits(const em_belief_network *network, const double *th
  * `unit_of_sum`, of which both are integers. */
 double em_belief_network_add(em_belief_network *network, const double *theta, const uint8_t *unit,
                              double unit_of_sum, double *sum);
-
-#endif

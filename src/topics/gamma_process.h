@@ -7,8 +7,7 @@
  * where atom k is of round d_k, of which each has Poisson(gamma) of them; alpha, gamma and c have
  * gamma priors. All Local.
  */
-#ifndef EM_TOPICS_GAMMA_PROCESS_H
-#define EM_TOPICS_GAMMA_PROCESS_H
+#pragma once
 
 #include "emass/model.h"
 #include "emass/model/metric.h"
@@ -64,5 +63,3 @@ typedef struct em_gamma_documents {
 /* The arrays of `ask`, none of which is NULL, are of those parameters. */
 void em_gamma_process_diagonal(const em_gamma_process *process, em_gamma_documents documents,
                                const em_diagonal *ask);
-
-#endif

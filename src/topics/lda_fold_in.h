@@ -9,8 +9,7 @@
  * the later half of (alpha_k + n_dk) / (A + n_d), A = sum_k alpha_k. Random numbers are counted by
  * (seed, chain, iteration, document). All Local.
  */
-#ifndef EM_TOPICS_LDA_FOLD_IN_H
-#define EM_TOPICS_LDA_FOLD_IN_H
+#pragma once
 
 #include "emass/status.h"
 #include "math/rng.h"
@@ -38,5 +37,3 @@ typedef struct em_folded {
 /* mixture [n_topic] sums to one. */
 void em_fold_in_gibbs(em_fold_in *fold_in, const em_stream *stream, const em_folded *document,
                       const double *alpha, float *mixture);
-
-#endif

@@ -5,8 +5,7 @@
  * (math/simd/tokens.h), 100 steps with alpha 0.1. Probabilities of words are at least 1e-12.
  * Perplexity is exp of minus the mean log probability of the scored tokens. All Local.
  */
-#ifndef EM_TOPICS_LDA_HELD_OUT_H
-#define EM_TOPICS_LDA_HELD_OUT_H
+#pragma once
 
 #include "data/corpus/corpus.h"
 #include "topics/lda_fold_in.h"
@@ -80,5 +79,3 @@ em_status em_held_out_pool(const em_held_out *held_out, int64_t n_chain, double 
 
 /* exp(-sum / tokens) of such a sum over all shards. */
 double em_held_out_perplexity(const em_held_out *held_out, int64_t sum);
-
-#endif

@@ -10,8 +10,7 @@
  * are dealt to shards. A document's random numbers are counted by (seed, chain, evaluation,
  * document). All Local.
  */
-#ifndef EM_TOPICS_LDA_LOCAL_H
-#define EM_TOPICS_LDA_LOCAL_H
+#pragma once
 
 #include "data/corpus/corpus.h"
 #include "emass/model.h"
@@ -98,5 +97,3 @@ int64_t em_local_length(const em_local *local, int64_t d);
 
 /* No topic for any token so far: topic [n_token]. */
 void em_local_start(const em_local *local, uint16_t *topic);
-
-#endif

@@ -4,8 +4,7 @@
  * probabilities stay in the cache. Given these, documents are independent, so the order of
  * documents is free; within a document it is the order of words. All Local.
  */
-#ifndef EM_TOPICS_LDA_TOKENS_H
-#define EM_TOPICS_LDA_TOKENS_H
+#pragma once
 
 #include "data/corpus/corpus.h"
 #include "emass/status.h"
@@ -136,5 +135,3 @@ em_status em_tokens_copy(em_tokens *tokens, const em_token_topics *topics, bool 
 
 /* The tokens of each word in each topic, count [n_word][stride], of this shard. Errors: EM_EIO. */
 em_status em_tokens_count(em_tokens *tokens, const em_token_topics *topics, int32_t *count);
-
-#endif

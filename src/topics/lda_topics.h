@@ -3,8 +3,7 @@
  * word distributions, and the hyperparameters. Everything is computed from counts of all documents,
  * which are integers. All Local.
  */
-#ifndef EM_TOPICS_LDA_TOPICS_H
-#define EM_TOPICS_LDA_TOPICS_H
+#pragma once
 
 #include "emass/status.h"
 #include "math/rng.h"
@@ -71,5 +70,3 @@ int64_t em_lda_slope(const em_lda_shape *shape, em_lda_words words, double beta,
                      const int32_t *count);
 double em_lda_learn_beta(const em_lda_shape *shape, const int64_t *total, int64_t slope,
                          double beta);
-
-#endif

@@ -3,8 +3,7 @@
  * which the word distributions of topics are parameters: a corpus and test documents, the topics of
  * tokens that are drawn for every gradient, the reported quantities, and work space.
  */
-#ifndef EM_TOPICS_TOPIC_MODEL_H
-#define EM_TOPICS_TOPIC_MODEL_H
+#pragma once
 
 #include "data/corpus/corpus.h"
 #include "emass/model.h"
@@ -82,5 +81,3 @@ em_status em_topic_model_pool_averages(em_model *model);
 void em_topic_model_report_averages(em_model *model, int64_t chain, double *out);
 em_status em_topic_model_visit(em_model *model, const em_visitor *visitor);
 void em_topic_model_describe(const em_model *model, FILE *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* The options that all topic models have in common. */
-#ifndef EM_TOPICS_TOPIC_OPTIONS_H
-#define EM_TOPICS_TOPIC_OPTIONS_H
+#pragma once
 
 #include "data/corpus/corpus.h"
 #include "topics/lda_local.h"
@@ -70,5 +69,3 @@ typedef struct em_poisson_options {
                 .doc = "of the Beta(a0, b0) prior of documents' p"),                               \
         EM_REAL(em_poisson_options, b0, .minimum = 1e-6, .maximum = 1e6, .fallback = "1",          \
                 .doc = "the same")
-
-#endif

@@ -7,8 +7,7 @@
  *
  * The likelihood is that of tokens whose topics are known, sum_kv n_kv log phi_kv. All Local.
  */
-#ifndef EM_TOPICS_TOPIC_PARAMETERS_H
-#define EM_TOPICS_TOPIC_PARAMETERS_H
+#pragma once
 
 #include "emass/model.h"
 #include "emass/model/metric.h"
@@ -59,5 +58,3 @@ double em_topic_parameters_finish(em_topic_parameters *topics, const double *the
  */
 void em_topic_parameters_diagonal(em_topic_parameters *topics, const double *tokens,
                                   const em_diagonal *ask);
-
-#endif

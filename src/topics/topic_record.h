@@ -2,8 +2,7 @@
  * The reported quantities of the topics of a chain: its log density, the shares of topics, a score
  * on test documents, and averages over the draws (phi, shares, priors). For the chains of one rank.
  */
-#ifndef EM_TOPICS_TOPIC_RECORD_H
-#define EM_TOPICS_TOPIC_RECORD_H
+#pragma once
 
 #include "data/corpus/corpus.h"
 #include "emass/model.h"
@@ -70,5 +69,3 @@ em_status em_topic_record_visit(em_topic_record *record, const em_visitor *visit
 
 /* Puts weights into the order of their sizes, which is one for all chains. Local. */
 void em_topic_order(int64_t n, double *weight);
-
-#endif

@@ -45,23 +45,23 @@ static double r_hat_of(int64_t every, int64_t n_row, int64_t i)
     return diagnosis.r_hat;
 }
 
-static double worst_of(em_watch watch)
+static double worst_of(em_monitored plan)
 {
     double worst = 0;
 
-    for (int64_t i = 0; i < watch.width; i++)
-        worst = fmax(worst, r_hat_of(watch.every, watch.n_row, i));
+    for (int64_t i = 0; i < plan.width; i++)
+        worst = fmax(worst, r_hat_of(plan.every, plan.n_row, i));
     return worst;
 }
 
 /* Those that are watched, and before each one that is not. */
-static void keep_draws(em_monitor *monitor, const em_grid *grid, em_watch watch)
+static void keep_draws(em_monitor *monitor, const em_grid *grid, em_monitored plan)
 {
     double value[WIDTH];
 
     for (int64_t c = 0; c < em_grid_n_local_chain(grid); c++)
-        for (int64_t row = 1; row <= watch.n_row; row++)
-            for (int64_t d = row * watch.every - (watch.every > 1 ? 2 : 1); d < row * watch.every;
+        for (int64_t row = 1; row <= plan.n_row; row++)
+            for (int64_t d = row * plan.every - (plan.every > 1 ? 2 : 1); d < row * plan.every;
                  d++) {
                 for (int64_t i = 0; i < WIDTH; i++)
                     value[i] = number(em_grid_first_chain(grid) + c, d, i);
@@ -69,7 +69,7 @@ static void keep_draws(em_monitor *monitor, const em_grid *grid, em_watch watch)
             }
 }
 
-static double monitored(int64_t n_shard, em_watch watch)
+static double worst_over_shards(int64_t n_shard, em_monitored plan)
 {
     const em_stop_options stop = {.r_hat = NAN, .ess = NAN, .consecutive = 1};
     em_grid *grid = NULL;
@@ -77,9 +77,9 @@ static double monitored(int64_t n_shard, em_watch watch)
     em_convergence convergence;
 
     assert_everywhere(em_grid_create(N_CHAIN, n_shard, &grid) == EM_OK, "a grid");
-    assert_everywhere(em_monitor_create(grid, &stop, &watch, 0, &monitor) == EM_OK, "a monitor");
-    keep_draws(monitor, grid, watch);
-    const int64_t n_draw = watch.n_row * watch.every + watch.every / 2;
+    assert_everywhere(em_monitor_create(grid, &stop, &plan, 0, &monitor) == EM_OK, "a monitor");
+    keep_draws(monitor, grid, plan);
+    const int64_t n_draw = plan.n_row * plan.every + plan.every / 2;
     assert_everywhere(em_monitor_check(monitor, n_draw, true, &convergence) == EM_OK, "checked");
     assert_everywhere(convergence.n_draw == n_draw, "all draws");
     em_monitor_destroy(&monitor);
@@ -87,41 +87,42 @@ static double monitored(int64_t n_shard, em_watch watch)
     return convergence.r_hat;
 }
 
-static void check_watch(em_watch watch)
+static void check_monitored(em_monitored plan)
 {
-    const double expected = worst_of(watch);
+    const double expected = worst_of(plan);
 
     for (int64_t n_shard = 1; n_shard <= em_world_size(); n_shard++)
         if (em_world_size() % n_shard == 0)
-            assert_everywhere(monitored(n_shard, watch) == expected, "R-hat of what is watched");
+            assert_everywhere(worst_over_shards(n_shard, plan) == expected,
+                              "R-hat of what is watched");
 }
 
 START_TEST(all_draws)
 {
-    check_watch((em_watch){WIDTH, 1, N_DRAW});
-    assert_everywhere(worst_of((em_watch){WIDTH, 1, N_DRAW}) > 2,
+    check_monitored((em_monitored){WIDTH, 1, N_DRAW});
+    assert_everywhere(worst_of((em_monitored){WIDTH, 1, N_DRAW}) > 2,
                       "the last number has not converged");
 }
 END_TEST
 
 START_TEST(some_draws)
 {
-    check_watch((em_watch){WIDTH, 4, N_DRAW / 4});
+    check_monitored((em_monitored){WIDTH, 4, N_DRAW / 4});
 }
 END_TEST
 
 /* More than 2^31 of a chain: they are counted, not kept. */
 START_TEST(very_many_draws)
 {
-    check_watch((em_watch){WIDTH, INT64_C(1) << 30, 20});
+    check_monitored((em_monitored){WIDTH, INT64_C(1) << 30, 20});
 }
 END_TEST
 
 START_TEST(some_numbers)
 {
-    check_watch((em_watch){WIDTH - 1, 1, N_DRAW});
-    check_watch((em_watch){1, 3, N_DRAW / 3}); /* fewer than shards */
-    assert_everywhere(worst_of((em_watch){WIDTH - 1, 1, N_DRAW}) < 1.1,
+    check_monitored((em_monitored){WIDTH - 1, 1, N_DRAW});
+    check_monitored((em_monitored){1, 3, N_DRAW / 3}); /* fewer than shards */
+    assert_everywhere(worst_of((em_monitored){WIDTH - 1, 1, N_DRAW}) < 1.1,
                       "the others have converged");
 }
 END_TEST
@@ -130,8 +131,8 @@ END_TEST
  * once these meet it; all but the last number have converged. */
 START_TEST(parameters_first)
 {
-    const em_watch watch = {WIDTH, 1, N_DRAW, .n_parameter = WIDTH - 1};
-    const double expected = worst_of((em_watch){WIDTH - 1, 1, N_DRAW});
+    const em_monitored plan = {WIDTH, 1, N_DRAW, .n_parameter = WIDTH - 1};
+    const double expected = worst_of((em_monitored){WIDTH - 1, 1, N_DRAW});
     em_stop_options stop = {.r_hat = NAN, .ess = NAN, .consecutive = 1};
     em_convergence found;
 
@@ -141,8 +142,8 @@ START_TEST(parameters_first)
         stop.r_hat = rule ? 1.1 : NAN;
         stop.ess = rule ? 1 : NAN;
         assert_everywhere(em_grid_create(N_CHAIN, 1, &grid) == EM_OK, "a grid");
-        assert_everywhere(em_monitor_create(grid, &stop, &watch, 0, &monitor) == EM_OK, "made");
-        keep_draws(monitor, grid, watch);
+        assert_everywhere(em_monitor_create(grid, &stop, &plan, 0, &monitor) == EM_OK, "made");
+        keep_draws(monitor, grid, plan);
         assert_everywhere(em_monitor_check(monitor, N_DRAW, false, &found) == EM_OK, "checked");
         assert_everywhere(!found.stop && !found.thorough, "the last number stands in the way");
         assert_everywhere(rule ? found.r_hat > 2 : found.r_hat <= expected, "what was looked at");
@@ -156,7 +157,7 @@ END_TEST
 /* With draws: auto the other numbers count at the check that may end the run, on any ranks. */
 START_TEST(other_numbers_at_the_last_check)
 {
-    const em_watch watch = {WIDTH, 1, N_DRAW, .n_parameter = WIDTH - 1};
+    const em_monitored plan = {WIDTH, 1, N_DRAW, .n_parameter = WIDTH - 1};
     const em_stop_options stop = {.r_hat = 1.1, .ess = 1, .consecutive = 2, .until_done = true};
     em_convergence found;
 
@@ -166,8 +167,8 @@ START_TEST(other_numbers_at_the_last_check)
         if (em_world_size() % n_shard != 0)
             continue;
         assert_everywhere(em_grid_create(N_CHAIN, n_shard, &grid) == EM_OK, "a grid");
-        assert_everywhere(em_monitor_create(grid, &stop, &watch, 0, &monitor) == EM_OK, "made");
-        keep_draws(monitor, grid, watch);
+        assert_everywhere(em_monitor_create(grid, &stop, &plan, 0, &monitor) == EM_OK, "made");
+        keep_draws(monitor, grid, plan);
         for (int check = 0; check < 4; check++) {
             assert_everywhere(em_monitor_check(monitor, N_DRAW, false, &found) == EM_OK, "checked");
             assert_everywhere(!found.stop && found.met == (check % 2 == 0), "every second");
@@ -181,15 +182,15 @@ END_TEST
 
 START_TEST(thinned_draws)
 {
-    const em_watch watch = {WIDTH, 1, N_DRAW}, half = {WIDTH, 2, N_DRAW / 2};
+    const em_monitored plan = {WIDTH, 1, N_DRAW}, half = {WIDTH, 2, N_DRAW / 2};
     const em_stop_options stop = {.r_hat = NAN, .ess = NAN, .consecutive = 1};
     em_grid *grid = NULL;
     em_monitor *monitor = NULL;
     em_convergence found;
 
     assert_everywhere(em_grid_create(N_CHAIN, 1, &grid) == EM_OK, "a grid");
-    assert_everywhere(em_monitor_create(grid, &stop, &watch, 0, &monitor) == EM_OK, "made");
-    keep_draws(monitor, grid, watch);
+    assert_everywhere(em_monitor_create(grid, &stop, &plan, 0, &monitor) == EM_OK, "made");
+    keep_draws(monitor, grid, plan);
     em_monitor_thin(monitor);
     assert_everywhere(em_monitor_check(monitor, N_DRAW / 2, true, &found) == EM_OK, "checked");
     assert_everywhere(found.r_hat == worst_of(half), "R-hat of every second draw");
@@ -270,13 +271,13 @@ static bool same(double a, double b)
 static em_convergence together(int64_t n_shard, kind first, int64_t kinds, int64_t n_row)
 {
     const em_stop_options stop = {.r_hat = NAN, .ess = NAN, .consecutive = 1};
-    const em_watch watch = {kinds, 1, n_row};
+    const em_monitored plan = {kinds, 1, n_row};
     em_grid *grid = NULL;
     em_monitor *monitor = NULL;
     em_convergence found;
 
     assert_everywhere(em_grid_create(N_CHAIN, n_shard, &grid) == EM_OK, "a grid");
-    assert_everywhere(em_monitor_create(grid, &stop, &watch, 0, &monitor) == EM_OK, "a monitor");
+    assert_everywhere(em_monitor_create(grid, &stop, &plan, 0, &monitor) == EM_OK, "a monitor");
     for (int64_t c = 0; c < em_grid_n_local_chain(grid); c++)
         for (int64_t d = 0; d < n_row; d++) {
             double value[N_KIND];

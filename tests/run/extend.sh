@@ -136,7 +136,7 @@ put_back() { # a file that cannot be made anew is the old one
     ! EMASS_FAULT=$1 go 2 part.h5 60 2>words && cmp kept.h5 part.h5
 }
 for site in file-rename:0:1 file-rename:0:2 file-create:0 hdf5-create:1 hdf5-write:1 checkpoint-read:1 model:1:20 \
-    checkpoint-write:0 file-undo:0 hdf5-close:1; do
+    checkpoint-write:0 file-journal:0 hdf5-close:1; do
     check "a failure at $site" fault $site
 done
 check 'a failure to make the file anew leaves the old one' put_back hdf5-fill:0

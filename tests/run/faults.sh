@@ -64,7 +64,7 @@ loses_a_rank() {
 
 almost_done() {
     rm -f out.h5*
-    fails file-undo:0 && mv out.h5 almost.h5 && mv out.h5.checkpoint almost.h5.checkpoint
+    fails file-journal:0 && mv out.h5 almost.h5 && mv out.h5.checkpoint almost.h5.checkpoint
 }
 
 reference=reference.h5
@@ -73,8 +73,8 @@ check 'without a fault it runs' \
 for fault in config:1 data:1 allocate:1:5 allocate:0:60 allocate:1:300 \
     model:1:100 hdf5-create:1:7 hdf5-attribute:1:20 hdf5-array:1:3 hdf5-fill:1:2 \
     hdf5-write:1:4 hdf5-flush:1:4 hdf5-close:1 hdf5-open:0 hdf5-open:0:2 \
-    checkpoint-create:1 checkpoint-write:1:5 checkpoint-close:1 checkpoint-seal:0:2 \
-    file-rename:0:2 file-undo:0 file-remove:0:9 file-create:0 lock-create:0 lock-write:0 lock-write:0:2; do
+    checkpoint-create:1 checkpoint-write:1:5 checkpoint-close:1 checkpoint-trailer:0:2 \
+    file-rename:0:2 file-journal:0 file-remove:0:9 file-create:0 lock-create:0 lock-write:0 lock-write:0:2; do
     check "EMASS_FAULT=$fault" within 10 fresh "$fault"
 done
 if "$emass" --version | grep -q 'Open MPI'; then

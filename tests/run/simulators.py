@@ -322,7 +322,7 @@ for change, expected in {
         write("wrong.yaml", f"model: {{name: process, command: {value}, parameters: {{x: {{size: 2}}}}}}\n")
     refused("wrong.yaml", expected)
 write("wrong.yaml", "model: {name: process, command: [./program.py], parameters: {x: {size: 2}}}\nsampler: {name: hmc}\n")
-refused("wrong.yaml", "sampler hmc needs gradients, which model process has not: expected slice or rwm")
+refused("wrong.yaml", "sampler hmc needs gradients, and model process has none: expected slice or rwm")
 write("wrong.yaml", "model: {name: process, command: [sh, -c, 'while read -r l; do echo reading the mesh; done'], "
       "parameters: {x: {size: 2}}}\n")
 refused("wrong.yaml", "found 'reading the mesh' from the process, expected a line of JSON", 1)

@@ -116,7 +116,7 @@ check 'STARTED: killed in warmup' arrow 3 model:2:60 0 lock "$anew"
 
 # ---- SAVED
 check 'the first save: killed as it writes' arrow 2 checkpoint-write:1:5 '0' 'checkpoint.new lock' "$anew" "${often[@]}"
-check 'the first save: killed before the hash' arrow 3 checkpoint-seal:0 0 'checkpoint.new lock' "$anew" "${often[@]}"
+check 'the first save: killed before the hash' arrow 3 checkpoint-trailer:0 0 'checkpoint.new lock' "$anew" "${often[@]}"
 check 'the first save: killed before the rename' arrow 1 file-rename:0:1 0 'checkpoint.new lock' "$anew" "${often[@]}"
 check 'SAVED: killed after the first save' arrow 2 checkpoint-create:0:2 0 'checkpoint lock' "$newest" "${often[@]}"
 check 'the second save: killed as it writes' arrow 3 checkpoint-close:2:2 0 'checkpoint checkpoint.new lock' "$newest" "${often[@]}"
@@ -172,7 +172,7 @@ check 'resume in warmup: killed as draws are awaited' arrow 3 file-remove:0:2 0 
 
 # ---- FINISHING, in a run that saves once, at its end
 from=nothing
-check 'finish: killed before the journal' arrow 1 file-undo:0 0 'checkpoint lock' "$newest"
+check 'finish: killed before the journal' arrow 1 file-journal:0 0 'checkpoint lock' "$newest"
 check 'finish: killed before the journal is renamed' arrow 2 file-rename:0:2 0 'checkpoint lock undo.part' "$newest"
 check 'FINISHING: killed as the end is written' arrow 3 checkpoint-large:0 '(unreadable|0)' 'checkpoint lock undo' "$newest"
 check 'FINISHING: killed as F is closed' arrow 2 hdf5-close:1 '(unreadable|0|1)' 'checkpoint lock undo' "$newest"

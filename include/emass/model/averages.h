@@ -59,8 +59,7 @@
  *                   .latent = &(const em_model_latent){.visit = visit},
  *                   .averages = &(const em_model_averages){.add = add, .report = report}});
  */
-#ifndef EMASS_MODEL_AVERAGES_H
-#define EMASS_MODEL_AVERAGES_H
+#pragma once
 
 #include "emass/model.h"
 
@@ -85,5 +84,3 @@ typedef struct em_model_averages {
 } em_model_averages;
 
 EM_END_C
-
-#endif

@@ -29,8 +29,7 @@
  *     EMASS_PLUGIN({.name = "commands", .dim = 1, .log_density_gradient = density,
  *                   .commands = &(const em_model_commands){1, &command}});
  */
-#ifndef EMASS_MODEL_COMMANDS_H
-#define EMASS_MODEL_COMMANDS_H
+#pragma once
 
 #include "emass/model.h"
 
@@ -65,5 +64,3 @@ typedef struct em_model_commands {
 } em_model_commands;
 
 EM_END_C
-
-#endif

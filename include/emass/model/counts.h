@@ -53,8 +53,7 @@
  *                   .add_likelihood = add_likelihood,
  *                   .counts = &(const em_model_counts){.finish = finish, .all = true}});
  */
-#ifndef EMASS_MODEL_COUNTS_H
-#define EMASS_MODEL_COUNTS_H
+#pragma once
 
 #include "emass/model.h"
 
@@ -69,5 +68,3 @@ typedef struct em_model_counts {
 } em_model_counts;
 
 EM_END_C
-
-#endif

@@ -57,8 +57,7 @@
  *     EMASS_PLUGIN({.name = "latent", .create = create, .destroy = destroy, .sampler = "gibbs",
  *                   .latent = &(const em_model_latent){.update = update, .visit = visit}});
  */
-#ifndef EMASS_MODEL_LATENT_H
-#define EMASS_MODEL_LATENT_H
+#pragma once
 
 #include "emass/model.h"
 #include "emass/shards.h"
@@ -111,5 +110,3 @@ typedef struct em_model_latent {
 } em_model_latent;
 
 EM_END_C
-
-#endif

@@ -22,8 +22,7 @@
  *     EMASS_PLUGIN({.name = "metric", .dim = 1, .log_density_gradient = density, .sampler = "rhmc",
  *                   .metric = &(const em_model_metric){.add = add}});
  */
-#ifndef EMASS_MODEL_METRIC_H
-#define EMASS_MODEL_METRIC_H
+#pragma once
 
 #include "emass/model.h"
 
@@ -56,5 +55,3 @@ typedef struct em_model_metric {
 } em_model_metric;
 
 EM_END_C
-
-#endif

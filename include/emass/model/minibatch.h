@@ -60,8 +60,7 @@
  *                   .add_likelihood = add_likelihood,
  *                   .minibatch = &(const em_model_minibatch){estimate}});
  */
-#ifndef EMASS_MODEL_MINIBATCH_H
-#define EMASS_MODEL_MINIBATCH_H
+#pragma once
 
 #include "emass/model.h"
 
@@ -78,5 +77,3 @@ typedef struct em_model_minibatch {
 } em_model_minibatch;
 
 EM_END_C
-
-#endif

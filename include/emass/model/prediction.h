@@ -64,8 +64,7 @@
  *                   .add_prior = add_prior,
  *                   .prediction = &(const em_model_prediction){predict}});
  */
-#ifndef EMASS_MODEL_PREDICTION_H
-#define EMASS_MODEL_PREDICTION_H
+#pragma once
 
 #include "emass/model.h"
 
@@ -97,5 +96,3 @@ typedef struct em_model_prediction {
 } em_model_prediction;
 
 EM_END_C
-
-#endif

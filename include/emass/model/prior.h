@@ -20,8 +20,7 @@
  *                   .log_density_gradient = density,
  *                   .prior = &(const em_model_prior){.draw = draw}});
  */
-#ifndef EMASS_MODEL_PRIOR_H
-#define EMASS_MODEL_PRIOR_H
+#pragma once
 
 #include "emass/model.h"
 
@@ -40,5 +39,3 @@ typedef struct em_model_prior {
 } em_model_prior;
 
 EM_END_C
-
-#endif

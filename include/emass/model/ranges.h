@@ -83,8 +83,7 @@
  *                   .minibatch = &(const em_model_minibatch){estimate},
  *                   .ranges = &(const em_model_ranges){leave, gradient, publish}});
  */
-#ifndef EMASS_MODEL_RANGES_H
-#define EMASS_MODEL_RANGES_H
+#pragma once
 
 #include "emass/model.h"
 
@@ -104,5 +103,3 @@ typedef struct em_model_ranges {
 } em_model_ranges;
 
 EM_END_C
-
-#endif

@@ -35,8 +35,7 @@
  *                   .n_parameter = 3, .parameter = parameters, .log_density_gradient = prior,
  *                   .rows = &(const em_model_rows){2, columns, add, draw, .normal = true}});
  */
-#ifndef EMASS_MODEL_ROWS_H
-#define EMASS_MODEL_ROWS_H
+#pragma once
 
 #include "emass/model.h"
 
@@ -59,5 +58,3 @@ typedef struct em_model_rows {
 } em_model_rows;
 
 EM_END_C
-
-#endif

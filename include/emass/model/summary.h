@@ -60,8 +60,7 @@
  *                   .add_likelihood = add_likelihood,
  *                   .summary = &(const em_model_summary){add, take}});
  */
-#ifndef EMASS_MODEL_SUMMARY_H
-#define EMASS_MODEL_SUMMARY_H
+#pragma once
 
 #include "emass/model.h"
 
@@ -77,5 +76,3 @@ typedef struct em_model_summary {
 } em_model_summary;
 
 EM_END_C
-
-#endif

@@ -1,7 +1,6 @@
 /* Eigenvalue clipping of a new inverse mass. The papers' momentum criterion needs it: a single poor
  * estimate could otherwise make the mass unusable. Local. */
-#ifndef EM_ADAPTATION_MASS_WINDOW_EIGENVALUE_CLIPPING_H
-#define EM_ADAPTATION_MASS_WINDOW_EIGENVALUE_CLIPPING_H
+#pragma once
 
 #include "mass/mass.h"
 
@@ -12,5 +11,3 @@
  * definite; EM_EMEMORY.
  */
 em_status em_clip_eigenvalues(const em_mass_form *form, const double *current, double *number);
-
-#endif

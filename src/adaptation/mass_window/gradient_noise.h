@@ -3,8 +3,7 @@
  * difference of two independent minibatch gradients at one position of one chain. V is half the
  * second moment of these differences, pooled over the chains that share.
  */
-#ifndef EM_ADAPTATION_MASS_WINDOW_GRADIENT_NOISE_H
-#define EM_ADAPTATION_MASS_WINDOW_GRADIENT_NOISE_H
+#pragma once
 
 #include "emass/visitor.h"
 #include "par/grid.h"
@@ -39,5 +38,3 @@ const em_noise *const *em_gradient_noise_published(const em_gradient_noise *nois
 
 /* Shows its state to a visitor. Collective. Errors: the visitor's. */
 em_status em_gradient_noise_visit(em_gradient_noise *noise, const em_visitor *visitor);
-
-#endif

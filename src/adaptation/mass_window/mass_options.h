@@ -1,6 +1,5 @@
 /* The options of the adaptation engine: section `mass` of the config. */
-#ifndef EM_ADAPTATION_MASS_WINDOW_MASS_OPTIONS_H
-#define EM_ADAPTATION_MASS_WINDOW_MASS_OPTIONS_H
+#pragma once
 
 #include "emass/field.h"
 
@@ -39,5 +38,3 @@ enum em_s_count_choice { EM_S_COUNT_FIXED, EM_S_COUNT_INTERVAL };
 
 extern const em_field em_mass_fields[];            /* adaptation/mass_window/mass_options.c */
 extern const em_field *const em_block_mass_fields; /* what a sampler of a list may have otherwise */
-
-#endif

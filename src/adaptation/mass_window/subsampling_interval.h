@@ -6,8 +6,7 @@
  * gradient. It does not depend on W and always lies within its interval, so it counts in the
  * Bonferroni correction only.
  */
-#ifndef EM_ADAPTATION_MASS_WINDOW_SUBSAMPLING_INTERVAL_H
-#define EM_ADAPTATION_MASS_WINDOW_SUBSAMPLING_INTERVAL_H
+#pragma once
 
 #include "adaptation/mass_window/mass_options.h"
 #include "mass/mass.h"
@@ -28,5 +27,3 @@ bool em_subsampling_interval_takes(const em_mass_options *options, uint64_t seed
  * mean W p. `scratch`: 2 em_stride(dim) doubles, 64-byte aligned. Local. */
 bool em_subsampling_interval_holds(const em_mass_options *options, const em_mass *updated,
                                    const double *accumulator, double *scratch);
-
-#endif

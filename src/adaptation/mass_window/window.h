@@ -4,8 +4,7 @@
  * memory than the draws (dense). Which iterations are kept depends on their numbers alone, so that
  * it is the same on any number of ranks.
  */
-#ifndef EM_ADAPTATION_MASS_WINDOW_WINDOW_H
-#define EM_ADAPTATION_MASS_WINDOW_WINDOW_H
+#pragma once
 
 #include "emass/visitor.h"
 #include "mass/estimator.h"
@@ -56,5 +55,3 @@ em_status em_window_of_chain(const em_window *window, int64_t chain, em_samples 
 
 /* Shows its state to a visitor. Collective. Errors: the visitor's. */
 em_status em_window_visit(em_window *window, const em_visitor *visitor);
-
-#endif

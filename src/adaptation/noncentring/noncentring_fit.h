@@ -2,8 +2,7 @@
  * Private to the folder: the draws that a map is searched in, and the fit of the parameters whose
  * scale depends on the same log scale. All Local.
  */
-#ifndef EM_ADAPTATION_NONCENTRING_NONCENTRING_FIT_H
-#define EM_ADAPTATION_NONCENTRING_NONCENTRING_FIT_H
+#pragma once
 
 #include "mass/estimator.h"
 #include "posterior/noncentring.h"
@@ -68,5 +67,3 @@ uint32_t em_group_users(const em_group_search *s, const em_group_fit *f);
 
 /* The map of child c, at level 1. */
 void em_write_child(em_group_search *s, const em_group_fit *f, int64_t c, em_noncentring_row *row);
-
-#endif

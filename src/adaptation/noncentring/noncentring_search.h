@@ -13,8 +13,7 @@
  * that of a hierarchy's mean is: an error of the location would be large compared with the scale
  * in the neck of a funnel. A group is kept only if the draws are nearer to normal with it.
  */
-#ifndef EM_ADAPTATION_NONCENTRING_NONCENTRING_SEARCH_H
-#define EM_ADAPTATION_NONCENTRING_NONCENTRING_SEARCH_H
+#pragma once
 
 #include "mass/estimator.h"
 #include "posterior/noncentring.h"
@@ -26,5 +25,3 @@ enum { EM_LEAST_NONCENTRING_DRAWS = 120 };
  * Errors: EM_EMEMORY. */
 em_status em_noncentring_search(int64_t dim, const em_samples *samples, em_noncentring_row *row,
                                 int64_t *n_child);
-
-#endif

@@ -3,8 +3,7 @@
  * log densities of all chains of the run in a window of iterations. The functions are pure and take
  * numbers that all ranks have, so that all ranks decide alike. All Local.
  */
-#ifndef EM_ADAPTATION_SCHEDULE_OUTLIERS_H
-#define EM_ADAPTATION_SCHEDULE_OUTLIERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,5 +35,3 @@ bool em_stands_still(const em_log_density_window *window, int64_t dim);
  * of one law do in so short a window. */
 bool em_initial_phase_has_ended(int64_t n_chain, const em_log_density_window *window,
                                 const bool *outlying, int64_t spared);
-
-#endif

@@ -23,8 +23,7 @@
  *     last_buffer        the step size is adapted to the last mass
  *     sampling           nothing is adapted any more
  */
-#ifndef EM_ADAPTATION_SCHEDULE_WARMUP_SCHEDULE_H
-#define EM_ADAPTATION_SCHEDULE_WARMUP_SCHEDULE_H
+#pragma once
 
 #include "sampler/kernel/sampler.h"
 
@@ -124,5 +123,3 @@ bool em_schedule_window_ends(const em_schedule *schedule, int64_t n);
 
 /* Pooled samples of the last window. */
 int64_t em_schedule_last_window(const em_schedule *schedule, int64_t n_chain);
-
-#endif

@@ -4,8 +4,7 @@
  * attraction of its start, so each step is bounded, and the bound grows only after successful
  * steps.
  */
-#ifndef EM_ADAPTATION_STARTS_ASCENT_H
-#define EM_ADAPTATION_STARTS_ASCENT_H
+#pragma once
 
 #include "posterior/posterior.h"
 
@@ -70,5 +69,3 @@ em_optimum em_ascent_end(const em_ascent *ascent);
  */
 em_status em_laplace(em_posterior *posterior, int64_t chain, int64_t dim, const em_optimum *at,
                      double *precision, double *log_mass, double *onward);
-
-#endif

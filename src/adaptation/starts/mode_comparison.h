@@ -1,7 +1,6 @@
 /* Private to the mode search: its state, and the comparison of the optima that its ascents reach.
  */
-#ifndef EM_ADAPTATION_STARTS_MODE_COMPARISON_H
-#define EM_ADAPTATION_STARTS_MODE_COMPARISON_H
+#pragma once
 
 #include "adaptation/starts/ascent.h"
 #include "adaptation/starts/mode_search.h"
@@ -92,5 +91,3 @@ em_status em_continue_ascents(em_ascents *ascents, bool *any);
 
 /* Keeps the modes that have mass, where there are several. Local. */
 void em_keep_modes(em_mode_search *search);
-
-#endif

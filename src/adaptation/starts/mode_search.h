@@ -9,8 +9,7 @@
  * chains sample, visits to each mode are counted. A mode of notable mass that no draw is near to is
  * reported.
  */
-#ifndef EM_ADAPTATION_STARTS_MODE_SEARCH_H
-#define EM_ADAPTATION_STARTS_MODE_SEARCH_H
+#pragma once
 
 #include "emass/visitor.h"
 #include "par/grid.h"
@@ -84,5 +83,3 @@ em_status em_mode_search_judge(em_mode_search *search, int64_t n, const double *
 
 /* Passes its whole state to a visitor. Collective. Errors: the visitor's; EM_EDATA, EM_EMEMORY. */
 em_status em_mode_search_visit(em_mode_search *search, const em_visitor *visitor);
-
-#endif

@@ -1,6 +1,5 @@
 /* Dual averaging of the step size (Hoffman & Gelman 2014, section 3.2). All Local. */
-#ifndef EM_ADAPTATION_STEP_SIZE_STEP_SIZE_H
-#define EM_ADAPTATION_STEP_SIZE_STEP_SIZE_H
+#pragma once
 
 typedef struct em_dual_averaging {
     double target;  /* acceptance rate aimed at */
@@ -20,5 +19,3 @@ double em_dual_averaging_update(em_dual_averaging *state, double acceptance);
 
 /* The averaged step size, for use after adaptation; without an update the first one, to the bit. */
 double em_dual_averaging_final(const em_dual_averaging *state);
-
-#endif

@@ -9,8 +9,7 @@
  * whether the curvature of the target varies so much that no single step size suits all of it. The
  * rows of all chains are gathered before the test.
  */
-#ifndef EM_ADAPTATION_TRAJECTORY_TRAJECTORY_CRITERION_H
-#define EM_ADAPTATION_TRAJECTORY_TRAJECTORY_CRITERION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -54,5 +53,3 @@ void em_acceptance_observe(double acceptance, bool diverging, em_acceptance_stat
  */
 bool em_acceptance_is_uneven(int64_t n_chain, const em_acceptance_statistics *statistics,
                              const bool *outlying);
-
-#endif

@@ -3,8 +3,7 @@
  * update all chains wait for the longest tree, and the longest of many trees is long. So trees are
  * ended at the depth that three in four of them do not exceed. Pure. All Local.
  */
-#ifndef EM_ADAPTATION_TRAJECTORY_TREE_DEPTH_H
-#define EM_ADAPTATION_TRAJECTORY_TREE_DEPTH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,5 +17,3 @@ void em_tree_depth_observe(double depth, bool saturated, double *count);
 /* The cap of the next trees: three in four of those counted were no deeper. Their step size was
  * `ratio` times the next one, and the cap is scaled accordingly. 0: no cap. */
 int64_t em_tree_depth_limit(const double *count, double ratio);
-
-#endif

@@ -14,9 +14,9 @@
 /* On a rank that has `most` chains, and its share of the numbers. */
 static double watched_bytes(const em_checked *check, int64_t most, const em_plan *plan)
 {
-    const int64_t width = em_deal_first(plan->watch.width, em_grid_n_shard(check->grid), 1);
+    const int64_t width = em_deal_first(plan->monitored.width, em_grid_n_shard(check->grid), 1);
 
-    return (double)most * (double)plan->watch.n_row * (double)width * sizeof(double);
+    return (double)most * (double)plan->monitored.n_row * (double)width * sizeof(double);
 }
 
 /* What learning takes on this rank, of all samplers. Collective. Errors: agreed. */
@@ -224,10 +224,10 @@ static void print_plan(const em_checked *check, const em_plan *plan, const memor
         printf(" of %lld iterations", (long long)plan->thin);
     printf("\n");
     print_memory(taken);
-    if (plan->watch.width < plan->width.posterior || plan->watch.every > 1)
+    if (plan->monitored.width < plan->width.posterior || plan->monitored.every > 1)
         printf("# watched    the first %lld of %lld numbers, of 1 in %lld draws\n",
-               (long long)plan->watch.width, (long long)plan->width.posterior,
-               (long long)plan->watch.every);
+               (long long)plan->monitored.width, (long long)plan->width.posterior,
+               (long long)plan->monitored.every);
     printf("# output     %s, %s%.3g MB of draws\n", config->output.file,
            plan->until_done ? "at most " : "",
            draw * (double)(config->run.chains * plan->most_room) / 1e6);

@@ -1,6 +1,5 @@
 /* The config that `emass check` examines, and the functions that print its sections. */
-#ifndef EM_APP_COMMAND_CHECKED_CONFIG_H
-#define EM_APP_COMMAND_CHECKED_CONFIG_H
+#pragma once
 
 #include "posterior/posterior.h"
 #include "run/config/config.h"
@@ -21,5 +20,3 @@ em_status em_check_plan(const em_checked *checked, const em_plan *plan);
 /* Compares the gradient with central differences where chains may start, and times it. Collective.
  * Errors, agreed: EM_EMODEL where it is wrong, or there is no density anywhere; EM_EMEMORY. */
 em_status em_check_gradient(const em_checked *checked);
-
-#endif

@@ -2,9 +2,9 @@
  * The commands that have no folder of their own, one a file. argv[0] is the name of the command.
  * Collective, and errors are agreed: EM_EUSAGE for a wrong command line, and those named here.
  */
-#ifndef EM_APP_COMMAND_COMMANDS_H
-#define EM_APP_COMMAND_COMMANDS_H
+#pragma once
 
+#include "emass/model/commands.h"
 #include "emass/status.h"
 
 /* Samples, writes one file and prints its summary. Everything a run can fail with. */
@@ -14,7 +14,7 @@ em_status em_run_command(int argc, const char **argv);
  * the gradient is wrong. */
 em_status em_check_command(int argc, const char **argv);
 
-/* Prints what a config can say. Local. */
+/* Prints the models, samplers, estimators and options that a config can name. Local. */
 em_status em_list_command(int argc, const char **argv);
 
 /* Prints the table of files of draws (app/summary/summary.h). */
@@ -45,4 +45,16 @@ em_status em_evidence_command(int argc, const char **argv);
  * Freed by em_release. */
 em_status em_read_config(const char *path, char **text);
 
-#endif
+/* Prints the help of a command, or of "emass", from help.txt to standard output. On a terminal
+ * lines are broken to its width, a hundred columns at most. Local. Errors: EM_EMEMORY. */
+em_status em_help_print(const char *name);
+
+/* The same of a command that a model brings (emass/model/commands.h), from its own text. */
+em_status em_help_print_text(const char *text);
+
+/* The i-th of the commands that built-in models bring (emass/model/commands.h); NULL: there are no
+ * more. Local. */
+const em_model_command *em_model_command_at(int i);
+
+/* Runs such a command. Errors: EM_EUSAGE, those of the command. */
+em_status em_model_command_run(const em_model_command *command, int argc, const char **argv);

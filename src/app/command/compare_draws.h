@@ -1,13 +1,12 @@
 /* The draws of a variable in two files, number by number. All Local. */
-#ifndef EM_APP_COMMAND_COMPARE_DRAWS_H
-#define EM_APP_COMMAND_COMPARE_DRAWS_H
+#pragma once
 
 #include "emass/status.h"
 #include "io/draws/reader.h"
 
 #include <stdbool.h>
 
-/* Two numbers that differ, those of the first draw that has any, and how many others do. */
+/* The first two numbers that differ, and how many differ in all. */
 typedef struct em_difference {
     int64_t count, of; /* numbers that differ, and that were compared */
     int64_t chain, draw, element;
@@ -19,9 +18,7 @@ typedef struct em_difference {
 void em_compare_block(const double *a, const double *b, int64_t size, int64_t chain, int64_t first,
                       int64_t n, bool bits, em_difference *out);
 
-/* Compares the chains and draws that both files have of a variable, which has that number in each
- * of the two readers, and one size. Errors: EM_EDATA, EM_EIO, EM_EMEMORY. */
+/* Compares a variable in the chains and draws that both files have. variable[k] is its number in
+ * reader[k]; its size is the same in both. Errors: EM_EDATA, EM_EIO, EM_EMEMORY. */
 em_status em_compare_draws(em_reader **reader, const int64_t *variable, bool bits,
                            em_difference *out);
-
-#endif

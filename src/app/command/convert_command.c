@@ -1,7 +1,6 @@
 #include "app/command/commands.h"
 
 #include "app/summary/command_arguments.h"
-#include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "data/corpus/corpus_table.h"

@@ -1,4 +1,4 @@
-#include "app/command/help.h"
+#include "app/command/commands.h"
 
 #include "base/memory.h"
 #include "base/system/terminal.h"

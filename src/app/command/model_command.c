@@ -1,7 +1,6 @@
-#include "app/command/model_command.h"
+#include "app/command/commands.h"
 
 #include "app/summary/command_arguments.h"
-#include "base/memory.h"
 #include "base/options/field.h"
 #include "model/model_list.h"
 #include "par/world.h"

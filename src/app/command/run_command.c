@@ -14,7 +14,6 @@
 #include <popt.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { MOST_OVERRIDES = 256, MOST_CONFIG_BYTES = 1 << 20 };
 

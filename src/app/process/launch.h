@@ -1,6 +1,5 @@
 /* `--ranks N`: a command that starts its ranks itself. */
-#ifndef EM_APP_PROCESS_LAUNCH_H
-#define EM_APP_PROCESS_LAUNCH_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -17,25 +16,24 @@
 em_status em_launch(int *argc, char **argv, bool *launched, int *code);
 
 /*
- * The exit status that a status stands for. Launchers call any but 0 a failure, in many lines: a
- * run that was stopped with a checkpoint ends with 0 where its own status, 75, could be written
- * into the file that EMASS_STATUS names on rank 0. Collective for EM_ESTOPPED, else Local.
+ * The exit status of the process for a status. Launchers report every exit status but 0 as a
+ * failure, in many lines. So a run that was stopped with a checkpoint ends with 0 if its own
+ * status, 75, could be written into the file that EMASS_STATUS names on rank 0. Collective for
+ * EM_ESTOPPED, else Local.
  */
 int em_launched_exit(em_status status);
 
 /*
- * Sets OPENBLAS_NUM_THREADS=1 where it was not set, and starts the program anew where OpenBLAS did
- * not find that as it was loaded. The first thing that main does. Ranks are the
- * parallelism: OpenBLAS, as it is loaded, starts a thread for each core in every rank, with 128 MB
- * of address space each, and where a limit leaves no room for them the process never ends. Local.
+ * To be called first in main. Sets OPENBLAS_NUM_THREADS=1 unless it is set, and starts the program
+ * again so that OpenBLAS sees it. Otherwise OpenBLAS would start a thread for each core in every
+ * rank when it is loaded, with 128 MB of address space each; where a limit does not allow so much,
+ * the process would hang. Local.
  */
 void em_start_without_threads(char **argv);
 
-/* "mpirun, srun --mpi=pmix": what starts ranks of the MPI that is linked. Local. */
+/* The launchers of the MPI that is linked, for example "mpirun, srun --mpi=pmix". Local. */
 const char *em_launchers(void);
 
 /* Refuses limits (ulimit -n, -v) in which MPI would fail in many lines, or hang. Local. Errors:
  * EM_EUSAGE. */
 em_status em_check_limits(void);
-
-#endif

@@ -84,7 +84,7 @@ static bool start(const process_id *neighbour)
 }
 
 /* Each rank of a node sends its process id to the rank before it, which then watches it. */
-void em_rank_failure_watch(void)
+void em_rank_failure_monitor_start(void)
 {
     const process_id own = describe_self();
     process_id next = own;
@@ -99,7 +99,7 @@ void em_rank_failure_watch(void)
     watch.begun = size > 1 && next.counted_in == own.counted_in && start(&next);
 }
 
-void em_rank_failure_part(void)
+void em_rank_failure_monitor_stop(void)
 {
     if (watch.begun) {
         close(watch.write_end);

@@ -5,14 +5,10 @@
  * of its node by a thread that sleeps until the system wakes it. There is no monitor where a node
  * has one rank, or where the ranks of a node cannot see each other's processes.
  */
-#ifndef EM_APP_PROCESS_RANK_FAILURE_MONITOR_H
-#define EM_APP_PROCESS_RANK_FAILURE_MONITOR_H
+#pragma once
 
-/* From here on the end of one rank ends all ranks, unless the launcher does within some seconds.
- * Collective. */
-void em_rank_failure_watch(void);
+/* Starts the monitor: if one rank ends, all ranks end within some seconds. Collective. */
+void em_rank_failure_monitor_start(void);
 
-/* From here on all may end. Collective, where they watched. */
-void em_rank_failure_part(void);
-
-#endif
+/* Stops the monitor: from now on ranks may end. Collective where it was started. */
+void em_rank_failure_monitor_stop(void);

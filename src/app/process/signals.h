@@ -1,6 +1,5 @@
 /* Handles signals: a run stops at its next planned point and writes a checkpoint. */
-#ifndef EM_APP_PROCESS_SIGNALS_H
-#define EM_APP_PROCESS_SIGNALS_H
+#pragma once
 
 #include "emass/emass.h"
 
@@ -12,31 +11,28 @@
 void em_signals_catch(void);
 
 /*
- * The context whose runs they stop from now on, what came before included; NULL: none. What does
- * not come to where it is asked about a signal ends the process with the status of one that was
- * stopped: a model that is not even made 20 s after it, as of a program that never ends; a call of
- * the model that has taken 20 s, and ten times what the longest before it took. Ranks but the first
- * are 2 s slower at that, so that mostly one speaks. Local.
+ * From now on signals stop the runs of `context`; so do those that came before. NULL: none. A run
+ * cannot stop while its model does not return. The process then ends by itself, with the status of
+ * a stopped run, if 20 s after the signal the model is still not created, or if a call of the model
+ * has taken 20 s and ten times as long as the longest call before. Ranks other than the first wait
+ * 2 s longer, so that usually one rank alone prints the message. Local.
  */
 void em_signals_hand_on(em_context *context, int rank);
 
-/* The run is made. Local. */
+/* To be called when the run has been created, and its model with it. Local. */
 void em_signals_run_is_made(void);
 
 /*
- * All is done but the end of MPI, in which a process that no other waits for may itself wait for
- * ever: Open MPI 4.1 for a thread of its own that wants a lock nobody holds, once in some ten
- * thousand ends on a busy machine. After 20 s the process ends with this exit status. Local.
+ * To be called before MPI_Finalize: if that does not return within 20 s, the process ends with this
+ * exit status. On a busy machine MPI_Finalize of Open MPI 4.1 hangs about once in ten thousand
+ * times. Local.
  */
 void em_signals_end_within_reason(int status);
 
 /*
- * The last thing that a process does. MPICH's launcher forgets the exit status of a process that it
- * handed a signal on to, where output and errors of all are closed before it has waited for it
- * (4.0, as Debian 12 has it: always of one rank, of several one time in eight): after a signal a
- * child closes them one after the other, when the process has ended. Nothing under other launchers.
- * Local.
+ * The last call of a process. After a signal MPICH's launcher loses the exit status of a process
+ * whose standard output and error close before the process has ended (MPICH 4.0 of Debian 12:
+ * always with one rank, one time in eight with several). So a child process keeps them open until
+ * then. Does nothing under other launchers. Local.
  */
 void em_signals_show_the_end(void);
-
-#endif

@@ -3,7 +3,6 @@
 #ifdef EM_DUKTAPE
 #include "base/memory.h"
 #include "base/page.h"
-#include "base/text.h"
 
 #include <duktape.h>
 

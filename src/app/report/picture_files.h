@@ -1,6 +1,5 @@
 /* The figures of a report as files. */
-#ifndef EM_APP_REPORT_PICTURE_FILES_H
-#define EM_APP_REPORT_PICTURE_FILES_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -13,5 +12,3 @@ em_status em_prepare_pictures(const char *folder);
  * SVG file. Local. Errors: EM_EUSAGE, EM_EMEMORY, EM_EIO.
  */
 em_status em_write_pictures(const char *script, const char *json, const char *folder);
-
-#endif

@@ -1,10 +1,7 @@
 /* `emass report`: one page with the config, the diagnostics and the results of a run. */
-#ifndef EM_APP_REPORT_REPORT_H
-#define EM_APP_REPORT_REPORT_H
+#pragma once
 
 #include "emass/status.h"
 
 /* argv[0] is the name of the command. Collective. */
 em_status em_report_command(int argc, const char **argv);
-
-#endif

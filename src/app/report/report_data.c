@@ -74,7 +74,8 @@ static double gathering(const em_report_data *data, int64_t element)
 {
     const double *judged = data->summary.table.row[element].value + data->summary.column.judged;
 
-    return judged[EM_JUDGED_GATHER] > judged[EM_JUDGED_BY_CHANCE] ? judged[EM_JUDGED_GATHER] : 0;
+    return judged[EM_JUDGED_CLUSTERING] > judged[EM_JUDGED_BY_CHANCE] ? judged[EM_JUDGED_CLUSTERING]
+                                                                      : 0;
 }
 
 /*

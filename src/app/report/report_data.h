@@ -1,7 +1,6 @@
 /* What a report is made of, read from a file of draws: the numbers of its summary, the statistics
  * of its sampler, leave-one-out cross-validation, and which elements the figures show. */
-#ifndef EM_APP_REPORT_REPORT_DATA_H
-#define EM_APP_REPORT_REPORT_DATA_H
+#pragma once
 
 #include "app/summary/loo.h"
 #include "app/summary/summary.h"
@@ -16,9 +15,9 @@ typedef struct em_report_data {
     em_summary summary;        /* its rows are the elements, as they are stored */
     em_reader *stats, *warmup; /* of sampling and of warmup; NULL: none */
     int64_t n_chain, n_draw;
-    /* Elements, those that mix worst first; of those that are functions of one another, one. */
+    /* Elements, worst mixing first. Of elements that are functions of one another only one. */
     int64_t n_shown, shown[EM_REPORT_SHOWN];
-    /* Of pairs: the first n_gathering are where divergent draws gather, most first. */
+    /* Pairs of elements: first the n_gathering ones in which divergent draws cluster most. */
     int64_t n_pair, n_gathering, pair[EM_REPORT_PAIRS];
     em_reader *log_likelihood;
     int64_t n_loo; /* the first of the variables that observations have log likelihoods in */
@@ -41,5 +40,3 @@ em_status em_report_draws(const em_report_data *data, int64_t element, double **
  * after the name of a block and a dot. Freed by em_release. Local.
  */
 em_status em_report_statistic(em_reader *stats, const char *name, double **out);
-
-#endif

@@ -1,6 +1,5 @@
 /* The numbers that the figures of a report show, as JSON; report.js draws them. */
-#ifndef EM_APP_REPORT_REPORT_FIGURES_H
-#define EM_APP_REPORT_REPORT_FIGURES_H
+#pragma once
 
 #include "app/report/report_data.h"
 #include "app/report/report_json.h"
@@ -18,5 +17,3 @@ em_status em_report_energy(const em_report_data *data, json_t **out);
 em_status em_report_mass(const em_report_data *data, json_t **out);
 em_status em_report_tempering(const em_report_data *data, json_t **out);
 em_status em_report_steps(const em_report_data *data, json_t **out);
-
-#endif

@@ -1,7 +1,6 @@
 #include "app/report/report_json.h"
 
 #include "base/memory.h"
-#include "base/text.h"
 
 #include <math.h>
 #include <stdio.h>

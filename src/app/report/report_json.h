@@ -1,10 +1,9 @@
 /*
- * Values of the JSON document that the page of a report is drawn from, beside jansson's own. Each
- * is new, as jansson's `o` takes it, and NULL where memory is out: json_pack then returns NULL too.
- * All Local.
+ * Makes values of the JSON document that the page of a report is drawn from, in addition to those
+ * of jansson. Each is a new reference, for jansson's format `o`; NULL: out of memory, and json_pack
+ * then returns NULL too. All Local.
  */
-#ifndef EM_APP_REPORT_REPORT_JSON_H
-#define EM_APP_REPORT_REPORT_JSON_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -21,16 +20,14 @@ json_t *em_json_real(double value);
 /* n numbers. */
 json_t *em_json_reals(int64_t n, const double *x);
 
-/* n numbers, from `x` on with that stride, with as many digits as a figure of them can show: five
- * more than the range of the finite ones takes. */
+/* An array of the n numbers x[0], x[stride], ..., with as many digits as a figure can show: five
+ * significant ones of their range. */
 json_t *em_json_drawn(int64_t n, const double *x, int64_t stride);
 
 /* Errors: EM_EMEMORY where there is no value. */
 em_status em_json_made(const json_t *value);
 
-/* Adds the members of `members`, or a value as one of that name unless `before` is an error, which
- * is returned then. Both take what they are given. Errors: EM_EMEMORY. */
+/* Adds the members of `members` to an object, or a value under a name. em_json_put_as does nothing
+ * but return `before` if that is an error. Both take over the reference. Errors: EM_EMEMORY. */
 em_status em_json_put(json_t *object, json_t *members);
 em_status em_json_put_as(json_t *object, const char *name, json_t *value, em_status before);
-
-#endif

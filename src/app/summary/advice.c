@@ -236,7 +236,7 @@ static const em_summary_row *find_place(const em_summary_table *table, const em_
     worst w = {0};
 
     for (int64_t i = 0; i < table->n_row; i++) {
-        const double distance = table->row[i].value[at->judged + EM_JUDGED_GATHER];
+        const double distance = table->row[i].value[at->judged + EM_JUDGED_CLUSTERING];
         if (distance > 0 && (w.count == 0 || distance > w.value))
             take(&w, &table->row[i], distance);
     }
@@ -251,13 +251,13 @@ static void tell_place(const em_summary_table *table, const em_judge_columns *at
     if (!row)
         return;
     const double *x = row->value + at->judged;
-    const bool gather = x[EM_JUDGED_GATHER] > x[EM_JUDGED_BY_CHANCE];
-    if (!gather && x[EM_JUDGED_SHARE] > small)
+    const bool clusters = x[EM_JUDGED_CLUSTERING] > x[EM_JUDGED_BY_CHANCE];
+    if (!clusters && x[EM_JUDGED_SHARE] > small)
         return; /* they are everywhere */
     fprintf(out,
-            gather ? "They cluster where %s is %.3g to %.3g, a range with %.2g %% of all draws. "
-                   : "They are closest together in %s, at %.3g to %.3g, a range with %.2g %% of "
-                     "all draws. This may be chance. ",
+            clusters ? "They cluster where %s is %.3g to %.3g, a range with %.2g %% of all draws. "
+                     : "They are closest together in %s, at %.3g to %.3g, a range with %.2g %% of "
+                       "all draws. This may be chance. ",
             row->name, x[EM_JUDGED_LOW], x[EM_JUDGED_HIGH], 100 * x[EM_JUDGED_SHARE]);
 }
 

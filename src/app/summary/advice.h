@@ -1,6 +1,5 @@
 /* Advice under a summary: what is wrong with the draws, and what to do about it. */
-#ifndef EM_APP_SUMMARY_ADVICE_H
-#define EM_APP_SUMMARY_ADVICE_H
+#pragma once
 
 #include "app/summary/evidence.h"
 
@@ -29,5 +28,3 @@ em_status em_advise_on_modes(em_judge *judge, const em_summary_table *table,
  */
 em_status em_advise_on_priors(em_reader *reader, int64_t n_draw, const double *log_density,
                               FILE *out);
-
-#endif

@@ -4,7 +4,6 @@
 #include "base/memory.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { MOST_SHOWN = 8, MOST_TRIED = 32 };
 
@@ -212,7 +211,7 @@ em_status em_advise_on_modes(em_judge *judge, const em_summary_table *table,
         status = em_allocate(judge->n_chain, sizeof *v.mean, &v.mean);
     if (!status)
         status = em_reader_elements(judge->reader, row->variable, row->index, 1, draws);
-    if (!status && em_mode_finder_look(finder, draws) > 0) {
+    if (!status && em_mode_finder_examine(finder, draws) > 0) {
         v.cluster = em_mode_finder_clusters(finder);
         status = tell_row(judge, table, at, row, &v, draws, out);
     }

@@ -3,7 +3,6 @@
 #include "base/memory.h"
 
 #include <math.h>
-#include <string.h>
 
 static const double far = 3, unlike = 2;
 

@@ -1,6 +1,5 @@
 /* The command lines of all commands. All Local but em_command_line_read. */
-#ifndef EM_APP_SUMMARY_COMMAND_ARGUMENTS_H
-#define EM_APP_SUMMARY_COMMAND_ARGUMENTS_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -34,5 +33,3 @@ em_status em_replace_h5(const char *path, const char *ending, char **out);
 /* `option` is what poptGetNextOpt returned last: below -1 for one that is no option of `command`.
  * Errors: EM_EUSAGE. */
 em_status em_arguments_check(poptContext context, const char *command, int option);
-
-#endif

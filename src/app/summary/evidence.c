@@ -1,8 +1,7 @@
 #include "app/summary/evidence.h"
 
 #include "base/memory.h"
-#include "base/text.h"
-#include "diagnostics/gather.h"
+#include "diagnostics/divergence_clustering.h"
 #include "diagnostics/growth.h"
 #include "diagnostics/limits.h"
 #include "par/world.h"
@@ -292,7 +291,7 @@ em_status em_judge_row(em_judge *judge, const double *draws, const em_diagnosis 
 {
     const int64_t n = judge->n_chain * judge->n_draw;
     const bool disagrees = r_hat > judge->evidence.r_hat_limit;
-    em_divergence_cluster gathering = {0, INFINITY};
+    em_divergence_cluster cluster = {0, INFINITY};
     int64_t n_nonfinite = 0;
     em_status status = EM_OK;
 
@@ -300,17 +299,17 @@ em_status em_judge_row(em_judge *judge, const double *draws, const em_diagnosis 
         n_nonfinite += !isfinite(draws[i]);
     value[EM_JUDGED_NONFINITE] = (double)n_nonfinite;
     value[EM_JUDGED_CONSTANT] = diagnosis->constant;
-    value[EM_JUDGED_SEPARATION] = em_mode_finder_look(judge->finder, draws);
+    value[EM_JUDGED_SEPARATION] = em_mode_finder_examine(judge->finder, draws);
     value[EM_JUDGED_GROWS] = disagrees && em_grows(judge->n_chain, judge->n_draw, draws);
     value[EM_JUDGED_LOW] = value[EM_JUDGED_HIGH] = value[EM_JUDGED_SHARE] = 0;
     if (judge->diverging && n_nonfinite == 0 && !diagnosis->constant) {
-        status = em_find_gathering(judge->n_chain, judge->n_draw, draws, judge->diverging,
-                                   diagnosis->ess_bulk, n_row, &gathering);
+        status = em_find_divergence_cluster(judge->n_chain, judge->n_draw, draws, judge->diverging,
+                                            diagnosis->ess_bulk, n_row, &cluster);
         if (!status)
             status = find_place(judge, draws, value);
     }
-    value[EM_JUDGED_GATHER] = gathering.distance;
-    value[EM_JUDGED_BY_CHANCE] = gathering.by_chance;
+    value[EM_JUDGED_CLUSTERING] = cluster.distance;
+    value[EM_JUDGED_BY_CHANCE] = cluster.by_chance;
     return status;
 }
 

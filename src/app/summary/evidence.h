@@ -2,8 +2,7 @@
  * Collects the evidence for a verdict (run/convergence/verdict.h) from the rows of a summary and
  * from the statistics of the sampler. All Local but em_judge_combine.
  */
-#ifndef EM_APP_SUMMARY_EVIDENCE_H
-#define EM_APP_SUMMARY_EVIDENCE_H
+#pragma once
 
 #include "app/summary/summary_table.h"
 #include "diagnostics/diag.h"
@@ -17,7 +16,8 @@ enum {
     EM_JUDGED_CONSTANT,   /* 1: all draws are equal */
     EM_JUDGED_SEPARATION, /* of clusters of chains, in standard deviations; 0: there is one */
     EM_JUDGED_GROWS,      /* 1: enormous, or growing, and its chains do not agree */
-    EM_JUDGED_GATHER,     /* how far divergent draws stand from the others (diagnostics/gather.h) */
+    EM_JUDGED_CLUSTERING, /* how far divergent draws stand from the others
+                             (diagnostics/divergence_clustering.h) */
     EM_JUDGED_BY_CHANCE,  /* and how far they would by chance */
     EM_JUDGED_LOW,        /* where they lie: from */
     EM_JUDGED_HIGH,       /* to */
@@ -82,5 +82,3 @@ em_status em_judge_conclude(em_judge *judge, const em_summary_table *table,
 /* The verdict: that which the file has, if it is one file of a run that ended; else by the
  * evidence. *text is freed by em_release. Errors: EM_EMEMORY. */
 em_status em_judge_verdict(em_judge *judge, em_verdict *verdict, char **text);
-
-#endif

@@ -2,8 +2,7 @@
  * `emass loo`: leave-one-out cross-validation from the log likelihoods in a file
  * (diagnostics/psis.h), and what a report shows of it. All Local but em_loo_command.
  */
-#ifndef EM_APP_SUMMARY_LOO_H
-#define EM_APP_SUMMARY_LOO_H
+#pragma once
 
 #include "emass/status.h"
 #include "io/draws/reader.h"
@@ -61,5 +60,3 @@ em_status em_loo_check_data(const char *first_path, const em_loo *first, const c
  * negative, as those of R's loo_compare. Errors: EM_EMEMORY.
  */
 em_status em_loo_compare(int64_t n, const char *const *path, const em_loo_files *files, bool csv);
-
-#endif

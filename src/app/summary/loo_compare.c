@@ -3,7 +3,6 @@
 #include "app/summary/summary_table.h"
 #include "base/memory.h"
 #include "base/system/terminal.h"
-#include "base/text.h"
 #include "io/draws/contents.h"
 
 #include <math.h>

@@ -13,7 +13,6 @@
 
 #include <fnmatch.h>
 #include <limits.h>
-#include <math.h>
 #include <mpi.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 /* `emass summary`: the table of posterior means, quantiles and diagnostics of files of draws. */
-#ifndef EM_APP_SUMMARY_SUMMARY_H
-#define EM_APP_SUMMARY_SUMMARY_H
+#pragma once
 
 #include "app/summary/evidence.h"
 #include "app/summary/summary_table.h"
@@ -61,5 +60,3 @@ em_summary_options em_summary_defaults(int64_t n_path, const char *const *path);
  * same on all ranks. Collective. Errors, agreed: EM_EUSAGE, EM_EDATA, EM_EIO, EM_EMEMORY.
  */
 em_status em_summary_print(const em_summary_options *options, FILE *out);
-
-#endif

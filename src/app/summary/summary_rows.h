@@ -3,8 +3,7 @@
  * quantities, scalars and short arrays before long ones; rows that say the same in one line; and,
  * of many, some. All Local.
  */
-#ifndef EM_APP_SUMMARY_SUMMARY_ROWS_H
-#define EM_APP_SUMMARY_SUMMARY_ROWS_H
+#pragma once
 
 #include "app/summary/evidence.h"
 #include "app/summary/summary_table.h"
@@ -31,5 +30,3 @@ typedef struct em_shown_rows {
 em_status em_rows_arrange(const em_summary_table *table, const em_reader *reader,
                           const em_rows_order *order, em_shown_rows *out);
 void em_rows_release(em_shown_rows *rows);
-
-#endif

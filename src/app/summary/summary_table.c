@@ -91,23 +91,23 @@ typedef struct view {
 } view;
 
 /* Where the columns end that fit beside each other from `first` on; at least one does. */
-static int64_t fitting(const em_summary_table *table, view look, int64_t first)
+static int64_t fitting(const em_summary_table *table, view layout, int64_t first)
 {
     int64_t end = first;
-    int width = look.name_width;
+    int width = layout.name_width;
 
     while (end < table->n_column) {
         width += 2 + table->column[end].width;
-        if (look.columns > 0 && width > look.columns && end > first)
+        if (layout.columns > 0 && width > layout.columns && end > first)
             break;
         end++;
     }
     return end;
 }
 
-static void print_cell(const em_column *column, double x, view look, FILE *out)
+static void print_cell(const em_column *column, double x, view layout, FILE *out)
 {
-    const bool warns = look.colours && column->most > 0 && x > column->most;
+    const bool warns = layout.colours && column->most > 0 && x > column->most;
     char text[EM_TABLE_CELL];
 
     em_table_cell(column, x, text);
@@ -116,39 +116,39 @@ static void print_cell(const em_column *column, double x, view look, FILE *out)
 }
 
 /* Columns `first` to `end`. */
-static void print_panel(const em_summary_table *table, view look, int64_t first, int64_t end,
+static void print_panel(const em_summary_table *table, view layout, int64_t first, int64_t end,
                         FILE *out)
 {
-    fprintf(out, "%s%*s", look.colours ? EM_COLOUR_TITLE : "", look.name_width, "");
+    fprintf(out, "%s%*s", layout.colours ? EM_COLOUR_TITLE : "", layout.name_width, "");
     for (int64_t j = first; j < end; j++)
         fprintf(out, "  %*s", table->column[j].width, table->column[j].name);
-    fprintf(out, "%s\n", look.colours ? EM_COLOUR_END : "");
+    fprintf(out, "%s\n", layout.colours ? EM_COLOUR_END : "");
     for (int64_t i = 0; i < table->n_row; i++) {
         const em_summary_row *row = &table->row[i];
 
         if (row->note && first > 0)
             continue;
-        fprintf(out, "%s%*s", row->name, look.name_width - em_terminal_width(row->name), "");
+        fprintf(out, "%s%*s", row->name, layout.name_width - em_terminal_width(row->name), "");
         if (row->note)
             fprintf(out, "  %s", row->note);
         for (int64_t j = first; !row->note && j < end; j++)
-            print_cell(&table->column[j], row->value[j], look, out);
+            print_cell(&table->column[j], row->value[j], layout, out);
         fputc('\n', out);
     }
 }
 
 void em_table_print(em_summary_table *table, FILE *out)
 {
-    const view look = {name_width(table), em_terminal_columns(out), em_terminal_colours(out)};
+    const view layout = {name_width(table), em_terminal_columns(out), em_terminal_colours(out)};
     int64_t end;
 
     for (int64_t j = 0; j < table->n_column; j++)
         table->column[j].width = column_width(table, j);
     for (int64_t first = 0; first < table->n_column; first = end) {
-        end = fitting(table, look, first);
+        end = fitting(table, layout, first);
         if (first > 0)
             fputc('\n', out);
-        print_panel(table, look, first, end, out);
+        print_panel(table, layout, first, end, out);
     }
 }
 

@@ -1,6 +1,5 @@
 /* A table of numbers with named rows and columns, for people and for programs. All Local. */
-#ifndef EM_APP_SUMMARY_SUMMARY_TABLE_H
-#define EM_APP_SUMMARY_SUMMARY_TABLE_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -52,5 +51,3 @@ void em_table_print_csv(const em_summary_table *table, FILE *out);
 /* Sorts the rows by a column; those with NaN come first, and equal ones keep their order, provided
  * the values lie in memory in the order of the rows. */
 void em_table_sort(em_summary_table *table, int64_t column, bool ascending);
-
-#endif

@@ -1,6 +1,5 @@
 /* Reading and writing options by their field tables (emass/field.h). All Local. */
-#ifndef EM_BASE_OPTIONS_FIELD_H
-#define EM_BASE_OPTIONS_FIELD_H
+#pragma once
 
 #include "emass/field.h"
 #include "emass/status.h"
@@ -40,5 +39,3 @@ void em_field_write_expected(const em_field *field, FILE *out);
 
 /* Frees what the options of a table own. */
 void em_field_release(const em_field *table, void *options);
-
-#endif

@@ -1,6 +1,5 @@
 /* Shows part of a state to the visitor of the whole, under names with a prefix. */
-#ifndef EM_BASE_OPTIONS_PART_VISITOR_H
-#define EM_BASE_OPTIONS_PART_VISITOR_H
+#pragma once
 
 #include "emass/visitor.h"
 
@@ -13,5 +12,3 @@ typedef struct em_part_visitor {
 /* Returns &part->visitor; `parent` and `prefix` must outlive it. Local. */
 const em_visitor *em_part_visitor_start(em_part_visitor *part, const em_visitor *parent,
                                         const char *prefix);
-
-#endif

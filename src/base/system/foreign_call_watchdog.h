@@ -1,10 +1,9 @@
 /*
- * Watches calls of code that is not ours (a model's density or report) and that may never return.
- * The caller marks each call, so that a signal handler can tell a call that hangs from one that is
- * slow.
+ * Times calls of foreign code (a model's density or report), which may never return. The caller
+ * marks the begin and the end of each call. With these times a signal handler can distinguish a
+ * call that hangs from a slow one.
  */
-#ifndef EM_BASE_SYSTEM_FOREIGN_CALL_WATCHDOG_H
-#define EM_BASE_SYSTEM_FOREIGN_CALL_WATCHDOG_H
+#pragma once
 
 /* Marks the begin of such a call, or of the next one of a series, and the end. Local. */
 void em_foreign_call_begin(void);
@@ -14,5 +13,3 @@ void em_foreign_call_end(void);
  * call took. Local; safe in a signal handler. */
 double em_foreign_call_seconds(void);
 double em_foreign_call_longest(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the environment variables say about the launcher of this process. All Local. */
-#ifndef EM_BASE_SYSTEM_LAUNCHER_H
-#define EM_BASE_SYSTEM_LAUNCHER_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -9,5 +8,3 @@ int em_launched_ranks(void);
 
 /* Whether a launcher started this process, even one that does not say how many ranks it started. */
 bool em_is_launched(void);
-
-#endif

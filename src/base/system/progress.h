@@ -1,7 +1,6 @@
 /* Progress of a run: one line redrawn on a terminal, or plain dated lines in a log. A thread shows
  * the age of the last record when no new one comes for some seconds. All Local. */
-#ifndef EM_BASE_SYSTEM_PROGRESS_H
-#define EM_BASE_SYSTEM_PROGRESS_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -19,7 +18,7 @@ typedef enum em_progress_mode {
 /* The mode called auto, bar, log or none. Errors: EM_EUSAGE. */
 em_status em_progress_mode_of(const char *name, em_progress_mode *mode);
 
-/* How far the run is. NaN members are not shown, nor are iterations where `total` is 0. */
+/* The progress of a run. NaN members are not shown; with `total` 0 iterations are not, either. */
 typedef struct em_progress_record {
     int64_t iteration, total;
     const char *phase; /* starting, warmup, sampling; a text that stays */
@@ -51,5 +50,3 @@ void em_progress_give_way(em_progress *progress);
 
 /* Ends the line of a bar; NULL-safe. */
 void em_progress_destroy(em_progress **progress);
-
-#endif

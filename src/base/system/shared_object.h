@@ -1,6 +1,5 @@
 /* Shared objects that a config names. */
-#ifndef EM_BASE_SYSTEM_SHARED_OBJECT_H
-#define EM_BASE_SYSTEM_SHARED_OBJECT_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -13,5 +12,3 @@ em_status em_shared_object_load(const char *path, void **handle);
 /* Stores the address of a symbol in the pointer at `to`; NULL and false if it is not found.
  * Local. */
 bool em_shared_object_find(void *handle, const char *name, void *to);
-
-#endif

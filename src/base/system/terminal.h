@@ -3,8 +3,7 @@
  * pipe or by the launcher's own pseudo-terminal. So the launcher's stream decides, which is known
  * on the launcher's node. All Local.
  */
-#ifndef EM_BASE_SYSTEM_TERMINAL_H
-#define EM_BASE_SYSTEM_TERMINAL_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -43,5 +42,3 @@ typedef struct em_prose {
 
 em_status em_prose_begin(FILE *stream, em_prose *prose);
 void em_prose_end(em_prose *prose, int widest);
-
-#endif

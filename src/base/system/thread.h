@@ -1,7 +1,6 @@
 /* Helper threads beside the sampling thread. They sleep nearly always and receive none of its
  * signals. */
-#ifndef EM_BASE_SYSTEM_THREAD_H
-#define EM_BASE_SYSTEM_THREAD_H
+#pragma once
 
 #include <pthread.h>
 
@@ -10,5 +9,3 @@ int em_thread_start(pthread_t *thread, void *(*run)(void *context), void *contex
 
 /* Initialises a condition variable whose deadlines use the monotonic clock. Local. */
 void em_condition_create(pthread_cond_t *condition);
-
-#endif

@@ -1,6 +1,5 @@
 /* Reading and writing JSON. All Local. */
-#ifndef EM_BASE_TEXT_JSON_H
-#define EM_BASE_TEXT_JSON_H
+#pragma once
 
 #include "base/text.h"
 #include "emass/status.h"
@@ -36,5 +35,3 @@ void em_json_write_string(const char *text, FILE *out);
 
 /* Writes a finite number with the fewest digits that read back to it; integers without a point. */
 void em_json_write_number(double value, FILE *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* Reads and prints numbers with a decimal point whatever locale the host program has set. */
-#ifndef EM_BASE_TEXT_LOCALE_H
-#define EM_BASE_TEXT_LOCALE_H
+#pragma once
 
 #include <locale.h>
 
@@ -12,5 +11,3 @@ typedef struct em_locale {
  * nested. Local. */
 em_locale em_locale_enter(void);
 void em_locale_leave(em_locale *locale);
-
-#endif

@@ -1,6 +1,5 @@
 /* "Did you mean": the name that a mistyped one is nearest to. */
-#ifndef EM_BASE_TEXT_NEAREST_H
-#define EM_BASE_TEXT_NEAREST_H
+#pragma once
 
 /* A search in progress. `name` is the best candidate so far, borrowed; NULL: none is near. */
 typedef struct em_nearest {
@@ -17,5 +16,3 @@ em_nearest em_nearest_start(const char *wanted);
  * with the next one, upper and lower case being equal (optimal string alignment; Damerau 1964).
  * Local. */
 void em_nearest_offer(em_nearest *search, const char *candidate);
-
-#endif

@@ -1,6 +1,5 @@
 /* A corpus of documents as bags of words: those that this shard holds. */
-#ifndef EM_DATA_CORPUS_CORPUS_H
-#define EM_DATA_CORPUS_CORPUS_H
+#pragma once
 
 #include "emass/field.h"
 #include "emass/model.h"
@@ -75,12 +74,13 @@ typedef struct em_document {
     const int32_t *word, *count;
 } em_document;
 
-/* Reads the documents of shard `shard` of `n_shard`: by `tile` 0, shards have about as many tokens
- * each; else about as many documents, in whole parts as em_deal_rows deals them by that tile. Every
- * rank reads a part of the file and checks it, and is handed what its shard holds; ranks may ask
- * for one shard of one. `n_word` 0: as many words as the vocabulary has, or as are found; otherwise
- * as many as that. Collective. Errors, agreed: EM_EDATA, one line naming file and line (or row),
- * what was found and what was expected; EM_EMEMORY. The site "data" of base/fault.h fails here. */
+/* Reads the documents of shard `shard` of `n_shard`. With `tile` 0 all shards have about the same
+ * number of tokens; else about the same number of documents, in the whole parts of em_deal_rows for
+ * that tile. Every rank reads and checks a part of the file, and then receives the documents of its
+ * shard. Without shards, `shard` is 0 of 1 on all ranks. `n_word` 0: the number of words is that of
+ * the vocabulary, or of the words found. Collective. Errors, agreed: EM_EDATA, one line naming file
+ * and line (or row), what was found and what was expected; EM_EMEMORY. The site "data" of
+ * base/fault.h fails here. */
 em_status em_corpus_read(const em_corpus_options *options, int64_t n_word, int64_t tile,
                          int64_t shard, int64_t n_shard, em_corpus **out);
 void em_corpus_destroy(em_corpus **corpus); /* NULL-safe. */
@@ -88,10 +88,10 @@ void em_corpus_destroy(em_corpus **corpus); /* NULL-safe. */
 /* Frees the documents, where they are held; sizes and names stay. Local. */
 void em_corpus_drop_documents(em_corpus *corpus);
 
-/* Makes documents of this shard available until the next call, by their local numbers, as a
- * likelihood needs them. Of a streamed corpus they are read: listed ones all at the same time, and
- * the successors of neighbours ahead. So ask for few at a time. `rows->index` is borrowed. Local.
- * Errors: EM_EDATA, EM_EIO, EM_EMEMORY; none where documents are held. */
+/* Makes documents of this shard available until the next call, by their local numbers. With a
+ * streamed corpus they are read: those of a list all at once, those of a range with the next ones
+ * ahead of their use. So request few at a time. `rows->index` is borrowed. Local. Errors: EM_EDATA,
+ * EM_EIO, EM_EMEMORY; none where documents are held in memory. */
 em_status em_corpus_fetch(em_corpus *corpus, const em_rows *rows);
 
 /* Number k of the documents fetched last. Local. */
@@ -105,5 +105,3 @@ em_status em_corpus_each(em_corpus *corpus, em_corpus_see *see, void *to);
 /* Checks that the words, where they have names, have those of the file `whose`; NULL: no names are
  * known. Local. Errors: EM_EDATA. */
 em_status em_corpus_check_names(const em_corpus *corpus, char *const *name, const char *whose);
-
-#endif

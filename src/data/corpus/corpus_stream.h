@@ -1,6 +1,5 @@
 /* A corpus in HDF5 whose documents are read only when they are needed. */
-#ifndef EM_DATA_CORPUS_CORPUS_STREAM_H
-#define EM_DATA_CORPUS_CORPUS_STREAM_H
+#pragma once
 
 #include "data/corpus/corpus.h"
 
@@ -13,5 +12,3 @@ void em_corpus_stream_close(em_corpus_stream **stream); /* NULL-safe. Local. */
 /* As em_corpus_fetch and em_corpus_fetched. Local. */
 em_status em_corpus_stream_fetch(const em_corpus *corpus, const em_rows *rows);
 em_document em_corpus_stream_fetched(const em_corpus_stream *stream, int64_t k);
-
-#endif

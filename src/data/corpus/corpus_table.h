@@ -1,6 +1,5 @@
 /* Corpora as tables: documents are rows, words are columns, counts are the numbers. */
-#ifndef EM_DATA_CORPUS_CORPUS_TABLE_H
-#define EM_DATA_CORPUS_CORPUS_TABLE_H
+#pragma once
 
 #include "data/corpus/corpus.h"
 #include "data/table/builder.h"
@@ -8,8 +7,8 @@
 /* Tokens of a document, and words of a vocabulary. */
 enum { EM_LONGEST_DOCUMENT = 50000000, EM_MOST_WORDS = 10000000 };
 
-/* Reads a corpus as em_corpus_read does, of which each rank holds what it read. `name` is NULL
- * where there is no vocabulary. Collective. Errors, agreed: as em_corpus_read. */
+/* Reads a corpus. Each rank keeps the rows that it has read. The names of columns are NULL where
+ * there is no vocabulary. Collective. Errors, agreed: those of em_corpus_read. */
 em_status em_corpus_table_read(const em_corpus_options *options, int64_t n_word, em_table **out);
 
 /* Takes all rows of a table, documents in their order; the table is valid for the call. Local. */
@@ -39,5 +38,3 @@ em_status em_corpus_check_counts(const em_table *table, int64_t row);
 
 /* The number of tokens in the held rows first .. first + count - 1. Local. */
 int64_t em_corpus_tokens(const em_table *table, int64_t first, int64_t count);
-
-#endif

@@ -3,7 +3,6 @@
  * its own lines. Of UCI docword a document's lines stay with one rank, and documents that have none
  * are rows too.
  */
-#include "base/fault.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "data/corpus/document_rows.h"
@@ -335,7 +334,7 @@ static em_status read_header_line(em_lines *lines, const char *what, int64_t mos
 }
 
 /* Of Matrix Market: comments, then the numbers of rows, columns and entries in one line. */
-static em_status read_market_header(const reading *r, em_lines *lines, int64_t said[3])
+static em_status read_market_header(const reading *r, em_lines *lines, int64_t header[3])
 {
     static const char *const what[] = {"the number of rows", "the number of columns",
                                        "the number of entries"};
@@ -351,7 +350,7 @@ static em_status read_market_header(const reading *r, em_lines *lines, int64_t s
     at = line;
     for (int i = 0; !status && i < 3; i++) {
         const bool documents = i == (r->by_columns ? 1 : 0);
-        int64_t *to = &said[i == 2 ? 2 : documents ? 0 : 1];
+        int64_t *to = &header[i == 2 ? 2 : documents ? 0 : 1];
         at_end(&at);
         status = parse(lines, &at, ' ', 1,
                        i == 2      ? INT64_C(100000000000000)
@@ -362,32 +361,32 @@ static em_status read_market_header(const reading *r, em_lines *lines, int64_t s
     return !status && !at_end(&at) ? expected_end(lines, at, what[2]) : status;
 }
 
-static em_status read_docword_header(em_lines *lines, int64_t said[3])
+static em_status read_docword_header(em_lines *lines, int64_t header[3])
 {
-    em_status status = read_header_line(lines, "the number of documents", INT32_MAX, &said[0]);
+    em_status status = read_header_line(lines, "the number of documents", INT32_MAX, &header[0]);
 
     status =
-        status ? status : read_header_line(lines, "the number of words", EM_MOST_WORDS, &said[1]);
+        status ? status : read_header_line(lines, "the number of words", EM_MOST_WORDS, &header[1]);
     return status ? status
                   : read_header_line(lines, "the number of entries", INT64_C(100000000000000),
-                                     &said[2]);
+                                     &header[2]);
 }
 
-static em_status read_header(const reading *r, em_lines *lines, int64_t said[3])
+static em_status read_header(const reading *r, em_lines *lines, int64_t header[3])
 {
     em_status status =
-        r->market ? read_market_header(r, lines, said) : read_docword_header(lines, said);
+        r->market ? read_market_header(r, lines, header) : read_docword_header(lines, header);
 
-    if (!status && r->n_word < EM_MOST_WORDS && said[1] > r->n_word)
+    if (!status && r->n_word < EM_MOST_WORDS && header[1] > r->n_word)
         status = em_fail(EM_EDATA, "%s:%lld: found %lld words, expected at most %lld%s", r->path,
-                         (long long)(r->market ? lines->number : 2), (long long)said[1],
+                         (long long)(r->market ? lines->number : 2), (long long)header[1],
                          (long long)r->n_word, r->whose);
-    if (!status && said[0] / EMPTY_FOR_ENTRY > said[2])
+    if (!status && header[0] / EMPTY_FOR_ENTRY > header[2])
         status =
             em_fail(EM_EDATA,
                     "%s:%lld: found %lld entries of %lld documents, expected one of each %d at "
                     "least",
-                    r->path, (long long)lines->number, (long long)said[2], (long long)said[0],
+                    r->path, (long long)lines->number, (long long)header[2], (long long)header[0],
                     EMPTY_FOR_ENTRY);
     return status;
 }
@@ -396,27 +395,27 @@ static em_status read_header(const reading *r, em_lines *lines, int64_t said[3])
 static em_status begin_docword(reading *r, em_parallel_lines_head *head)
 {
     em_lines *lines = NULL;
-    int64_t said[5] = {0};
+    int64_t header[5] = {0};
     em_status status = EM_OK;
 
     if (em_world_rank() == 0) {
         status = em_lines_open(r->path, &lines);
-        status = status ? status : read_header(r, lines, said);
+        status = status ? status : read_header(r, lines, header);
         if (!status) {
-            said[3] = lines->number;
-            said[4] = em_lines_offset(lines);
+            header[3] = lines->number;
+            header[4] = em_lines_offset(lines);
         }
         em_lines_close(&lines);
     }
     status = em_agree_first(status, 0);
-    em_broadcast(said, sizeof said);
-    r->n_document = said[0];
-    r->n_entry = said[2];
-    head->number = said[3];
-    head->offset = said[4];
-    r->table->n_column = said[1];
-    if (said[1] < r->n_word)
-        r->n_word = said[1];
+    em_broadcast(header, sizeof header);
+    r->n_document = header[0];
+    r->n_entry = header[2];
+    head->number = header[3];
+    head->offset = header[4];
+    r->table->n_column = header[1];
+    if (header[1] < r->n_word)
+        r->n_word = header[1];
     r->whose = " (the words that the header says)";
     return status;
 }
@@ -547,7 +546,7 @@ em_status em_corpus_read_text(const em_corpus_options *options, int64_t n_word, 
     em_parallel_lines_head head;
     em_status status = em_agree_first(em_table_make_sparse(table), 0);
 
-    status = status ? status : em_parallel_lines_look(options->data, &head);
+    status = status ? status : em_parallel_lines_read_head(options->data, &head);
     if (!status) {
         status = read_after(options, &head, &r);
         em_release(&head.line);

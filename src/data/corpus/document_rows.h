@@ -1,6 +1,5 @@
 /* Documents that are read one after the other, as rows of a sparse table. All Local. */
-#ifndef EM_DATA_CORPUS_DOCUMENT_ROWS_H
-#define EM_DATA_CORPUS_DOCUMENT_ROWS_H
+#pragma once
 
 #include "data/corpus/corpus_table.h"
 
@@ -31,5 +30,3 @@ em_status em_document_rows_end(em_document_rows *rows, int64_t line);
 em_status em_document_rows_finish(em_document_rows *rows);
 
 void em_document_rows_release(em_document_rows *rows);
-
-#endif

@@ -6,7 +6,6 @@
 #include "data/table/table.h"
 #include "par/message.h"
 
-#include <math.h>
 #include <string.h>
 
 /* ---------------------------------------------------------------- one column */
@@ -93,7 +92,7 @@ static em_status find_beside(const em_table *table, const em_table_options *opti
 }
 
 /* No column may have two parts. */
-static em_status check_apart(const em_table *table, const em_set_aside *a)
+static em_status check_set_aside(const em_table *table, const em_set_aside *a)
 {
     for (int k = 0; k < EM_N_BESIDE; k++) {
         if (a->beside[k] < 0)
@@ -177,7 +176,7 @@ em_status em_table_set_aside(em_table *table, const em_table_options *options)
     a.response = table->is_chosen ? table->response_at : -1;
     if (!status && !table->is_chosen && !table->response)
         status = em_set_aside_find_response(options, table, &a);
-    status = status ? status : check_apart(table, &a);
+    status = status ? status : check_set_aside(table, &a);
     if (!status && !table->response) {
         if (table->text) {
             table->label = table->text[a.response];

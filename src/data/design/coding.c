@@ -2,13 +2,11 @@
 
 #include "base/memory.h"
 #include "base/text.h"
-#include "data/design/column_selection.h"
 #include "data/table/builder.h"
 #include "par/message.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { MOST_COLUMNS = 1000000 };
 

@@ -1,6 +1,5 @@
 /* Private to the room: the columns of a table become those of a design. */
-#ifndef EM_DATA_DESIGN_CODING_H
-#define EM_DATA_DESIGN_CODING_H
+#pragma once
 
 #include "data/formula/formula.h"
 #include "data/table/table.h"
@@ -21,18 +20,16 @@ typedef struct em_coding {
     em_derived *derived;
 } em_coding;
 
-/* What the options say of a table whose response is taken; `fitted`: which columns are factors, as
- * in the run that it is to be like; NULL: the options say. *out is NULL where all columns are
- * numbers as they are. Local. Errors: EM_ECONFIG, EM_EDATA, EM_EMEMORY. */
+/* Finds the coding of a table whose response has been taken out, from the options. `fitted` says
+ * which columns are factors, for predictions from an earlier run; NULL: the options say it. *out is
+ * NULL where no column is coded. Local. Errors: EM_ECONFIG, EM_EDATA, EM_EMEMORY. */
 em_status em_coding_create(const em_table_options *options, const em_table *table,
                            const bool *fitted, em_coding **out);
 void em_coding_destroy(em_coding **coding); /* NULL-safe. */
 
-/* Makes the columns. Collective. Errors, agreed: EM_EDATA for a level that is none of the factor's,
- * or for too many columns; EM_EMEMORY. */
+/* Replaces the columns of a table by the coded ones. Collective. Errors, agreed: EM_EDATA for an
+ * unknown level of a factor, or for too many columns; EM_EMEMORY. */
 em_status em_coding_apply(const em_coding *coding, em_table *table);
 
-/* Numbers in their order, and behind them texts by their codes. */
+/* Compares two levels as qsort does: numbers come first, in ascending order, then texts by code. */
 int em_level_compare(double a, double b);
-
-#endif

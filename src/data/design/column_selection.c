@@ -113,10 +113,10 @@ static bool says_nothing(const em_table_options *o)
            !o->labelled && !o->fitted;
 }
 
-static bool is_beside(const em_set_aside *apart, int64_t column)
+static bool is_beside(const em_set_aside *set_aside, int64_t column)
 {
     for (int k = 0; k < EM_N_BESIDE; k++)
-        if (apart->beside[k] == column)
+        if (set_aside->beside[k] == column)
             return true;
     return false;
 }
@@ -138,32 +138,32 @@ em_status em_set_aside_find_beside(const em_table_options *options, const em_tab
 }
 
 em_status em_set_aside_find_response(const em_table_options *options, const em_table *table,
-                                     em_set_aside *apart)
+                                     em_set_aside *set_aside)
 {
     if (options->response)
-        return find(table, "response column", options->response, &apart->response);
-    apart->response = table->n_column - 1;
-    while (apart->response >= 0 && is_beside(apart, apart->response))
-        apart->response--;
+        return find(table, "response column", options->response, &set_aside->response);
+    set_aside->response = table->n_column - 1;
+    while (set_aside->response >= 0 && is_beside(set_aside, set_aside->response))
+        set_aside->response--;
     return EM_OK;
 }
 
-static em_status find_apart(making *m)
+static em_status find_set_aside(making *m)
 {
     const em_table_options *o = m->options;
-    em_set_aside *apart = &m->choice->apart;
-    const em_status status = em_set_aside_find_beside(o, m->table, apart);
+    em_set_aside *set_aside = &m->choice->set_aside;
+    const em_status status = em_set_aside_find_beside(o, m->table, set_aside);
 
-    apart->response = -1;
+    set_aside->response = -1;
     return status || o->formula || o->fitted || m->table->response
                ? status
-               : em_set_aside_find_response(o, m->table, apart);
+               : em_set_aside_find_response(o, m->table, set_aside);
 }
 
 static em_status take_formula(making *m)
 {
-    const em_formula_columns columns = {m->table->n_column, m->table->name, m->choice->apart.beside,
-                                        false, false};
+    const em_formula_columns columns = {m->table->n_column, m->table->name,
+                                        m->choice->set_aside.beside, false, false};
     em_formula formula = {0};
     em_status status = EM_OK;
 
@@ -171,7 +171,7 @@ static em_status take_formula(making *m)
         status = em_fail(EM_ECONFIG, "model.formula: found model.%s too, expected one of the two",
                          m->options->response ? "response" : "columns");
     status = status ? status : em_formula_parse(m->options->formula, &columns, &formula);
-    m->choice->apart.response = formula.response;
+    m->choice->set_aside.response = formula.response;
     for (int64_t i = 0; !status && i < formula.n_term; i++)
         for (int k = 0; k < formula.term[i].n; k++)
             if (formula.term[i].column[k] < columns.n)
@@ -197,11 +197,12 @@ static em_status take_name(making *m, const char *name, bool *removes)
 
     *removes = !status && column < 0 && *name == '-';
     status = status ? status : find(m->table, "column", *removes ? name + 1 : name, &column);
-    if (!status && (column == m->choice->apart.response || is_beside(&m->choice->apart, column)))
+    if (!status &&
+        (column == m->choice->set_aside.response || is_beside(&m->choice->set_aside, column)))
         status = em_fail(EM_EDATA, "%s:1: found '%s' among columns, expected no %s there",
                          m->table->path, em_excerpt_of(name).text,
-                         column == m->choice->apart.response ? "response"
-                                                             : "exposure, offset or weights");
+                         column == m->choice->set_aside.response ? "response"
+                                                                 : "exposure, offset or weights");
     if (!status)
         m->choice->use[column] = *removes ? EM_USE_NOT : EM_USE_NUMBER;
     return status;
@@ -260,8 +261,9 @@ static em_status take_factor(making *m, const char *factor)
     } else if (!status) {
         status = find(m->table, "factor", factor, &column);
     }
-    if (!status && (m->choice->use[column] == EM_USE_NOT || column == m->choice->apart.response ||
-                    is_beside(&m->choice->apart, column)))
+    if (!status &&
+        (m->choice->use[column] == EM_USE_NOT || column == m->choice->set_aside.response ||
+         is_beside(&m->choice->set_aside, column)))
         status = em_fail(EM_EDATA, "%s:1: found '%s' among factors, expected one of the features",
                          m->table->path, em_excerpt_of(factor).text);
     if (!status) {
@@ -276,7 +278,7 @@ static em_status make(making *m)
 {
     const em_table_options *o = m->options;
     em_choice *choice = m->choice;
-    em_status status = find_apart(m);
+    em_status status = find_set_aside(m);
 
     if (!status)
         status = o->fitted ? take_fitted(m) : o->formula ? take_formula(m) : take_columns(m);
@@ -284,11 +286,11 @@ static em_status make(making *m)
         status = take_factor(m, o->factors.value[i]);
     if (status)
         return status;
-    if (m->choice->apart.response >= 0)
-        choice->use[m->choice->apart.response] = o->labelled ? EM_USE_LEVEL : EM_USE_NUMBER;
+    if (m->choice->set_aside.response >= 0)
+        choice->use[m->choice->set_aside.response] = o->labelled ? EM_USE_LEVEL : EM_USE_NUMBER;
     for (int k = 0; k < EM_N_BESIDE; k++)
-        if (choice->apart.beside[k] >= 0)
-            choice->use[choice->apart.beside[k]] = EM_USE_NUMBER;
+        if (choice->set_aside.beside[k] >= 0)
+            choice->use[choice->set_aside.beside[k]] = EM_USE_NUMBER;
     for (int64_t j = 0; j < choice->n_column; j++)
         choice->n_used += choice->use[j] != EM_USE_NOT;
     choice->drops = o->na == EM_NA_DROP;
@@ -336,9 +338,9 @@ em_status em_choice_mark(const em_choice *choice, em_table *table)
         if (choice->use[j] != EM_USE_NOT)
             table->factor[to++] = choice->factor[j];
     table->is_chosen = true;
-    table->response_at = place_of(choice, choice->apart.response);
+    table->response_at = place_of(choice, choice->set_aside.response);
     for (int k = 0; k < EM_N_BESIDE; k++)
-        table->beside_at[k] = place_of(choice, choice->apart.beside[k]);
+        table->beside_at[k] = place_of(choice, choice->set_aside.beside[k]);
     return status;
 }
 

@@ -1,7 +1,6 @@
 /* Selects the columns of a file by their names, before a row is read: which are used, and in which
  * role. */
-#ifndef EM_DATA_DESIGN_COLUMN_SELECTION_H
-#define EM_DATA_DESIGN_COLUMN_SELECTION_H
+#pragma once
 
 #include "data/table/table.h"
 
@@ -20,7 +19,7 @@ typedef struct em_choice {
     int64_t n_column, n_used;
     em_use *use;         /* [n_column] */
     const char **factor; /* [n_column] as em_table has it */
-    em_set_aside apart;
+    em_set_aside set_aside;
     bool drops; /* rows with a missing value are left out */
 } em_choice;
 
@@ -39,7 +38,7 @@ em_status em_choice_find(const em_table *table, const char *name, int64_t *colum
 em_status em_set_aside_find_beside(const em_table_options *options, const em_table *table,
                                    em_set_aside *out);
 em_status em_set_aside_find_response(const em_table_options *options, const em_table *table,
-                                     em_set_aside *apart);
+                                     em_set_aside *set_aside);
 
 /* The number of features of sparse data, if the option `columns` is one number; below 1: as many as
  * there are. Local. */
@@ -56,5 +55,3 @@ em_status em_choice_mark(const em_choice *choice, em_table *table);
  * Collective. Errors, agreed: EM_EDATA for a missing value that is not allowed, or one that is not
  * finite; EM_EMEMORY. */
 em_status em_choice_apply(const em_choice *choice, em_table **table);
-
-#endif

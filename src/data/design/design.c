@@ -197,26 +197,26 @@ static em_status take(void *to, const em_row_block *piece)
     return EM_OK;
 }
 
-/* What is known in size before the rows come. Collective over the holders. */
+/* What is known in size before the rows come. Collective over the ranks that share the arrays. */
 static em_status allocate(em_design *design, double *const beside[EM_N_BESIDE])
 {
     const bool has_offset = beside[EM_BESIDE_EXPOSURE] || beside[EM_BESIDE_OFFSET];
     em_tiled *x = &design->dense;
-    em_status status = em_node_array_allocate(design->holders, design->n_row,
+    em_status status = em_node_array_allocate(design->node_array, design->n_row,
                                               sizeof *design->response, &design->response);
 
     if (!status && has_offset)
-        status = em_node_array_allocate(design->holders, design->n_row + 1, sizeof *design->offset,
-                                        &design->offset);
+        status = em_node_array_allocate(design->node_array, design->n_row + 1,
+                                        sizeof *design->offset, &design->offset);
     if (!status && beside[EM_BESIDE_WEIGHTS])
-        status = em_node_array_allocate(design->holders, design->n_row + 1, sizeof *design->weight,
-                                        &design->weight);
+        status = em_node_array_allocate(design->node_array, design->n_row + 1,
+                                        sizeof *design->weight, &design->weight);
     if (status || design->sparse)
         return status;
     x->n_row = design->n_row;
     x->n_column = design->n_column;
     x->n_tile = (x->n_row + EM_TILE_ROWS - 1) / EM_TILE_ROWS;
-    return em_node_array_allocate(design->holders, x->n_tile * x->n_column * EM_TILE_ROWS,
+    return em_node_array_allocate(design->node_array, x->n_tile * x->n_column * EM_TILE_ROWS,
                                   sizeof *x->tile, &x->tile);
 }
 
@@ -224,17 +224,17 @@ static em_status share_array(em_design *design, int64_t count, size_t size, cons
                              void *out)
 {
     void *memory;
-    em_status status = em_node_array_allocate(design->holders, count, size, &memory);
+    em_status status = em_node_array_allocate(design->node_array, count, size, &memory);
 
-    if (!status && em_node_array_writes(design->holders) && count > 0)
+    if (!status && em_node_array_writes(design->node_array) && count > 0)
         memcpy(memory, from, (size_t)count * size);
     if (!status)
-        em_node_array_publish(design->holders, memory);
+        em_node_array_publish(design->node_array, memory);
     memcpy(out, &memory, sizeof memory);
     return status;
 }
 
-/* Collective over the holders. */
+/* Collective over the ranks that share the arrays. */
 static em_status share_sparse(const filling *f)
 {
     em_design *design = f->design;
@@ -254,13 +254,13 @@ static em_status share(const filling *f)
     em_status status = design->sparse ? share_sparse(f) : EM_OK;
 
     if (!status)
-        em_node_array_publish(design->holders, design->response);
+        em_node_array_publish(design->node_array, design->response);
     if (!status)
-        em_node_array_publish(design->holders, design->offset);
+        em_node_array_publish(design->node_array, design->offset);
     if (!status)
-        em_node_array_publish(design->holders, design->weight);
+        em_node_array_publish(design->node_array, design->weight);
     if (!status)
-        em_node_array_publish(design->holders, design->dense.tile);
+        em_node_array_publish(design->node_array, design->dense.tile);
     return status;
 }
 
@@ -284,7 +284,7 @@ static em_status fill(const em_table *table, const em_table_options *options,
                       const em_scaling *scaling, em_design *design)
 {
     filling f = {.design = design, .intercept = options->intercept, .n_left = table->n_column};
-    const bool writes = em_node_array_writes(design->holders);
+    const bool writes = em_node_array_writes(design->node_array);
     em_status status = prepare(table, options, scaling, &f);
 
     if (!status)
@@ -332,7 +332,7 @@ em_status em_design_create_as(const em_table *table, const em_table_options *opt
         (*out)->n_column = table->n_column + options->intercept;
         (*out)->hash = table->hash;
         (*out)->sparse = stays_sparse(table, options->standardise);
-        status = em_node_array_create(shard, &(*out)->holders);
+        status = em_node_array_create(shard, &(*out)->node_array);
     }
     status = status ? status : fill(table, options, scaling, *out);
     if (status)
@@ -348,11 +348,11 @@ em_status em_design_store_rows(em_design *design)
     design->row_stride = em_stride(x->n_column + 1);
     if (design->sparse)
         return EM_OK;
-    status = em_node_array_allocate(design->holders, (x->n_row + 1) * design->row_stride,
+    status = em_node_array_allocate(design->node_array, (x->n_row + 1) * design->row_stride,
                                     sizeof(double), &design->row);
     if (status)
         return status;
-    for (int64_t i = 0; em_node_array_writes(design->holders) && i < x->n_row; i++) {
+    for (int64_t i = 0; em_node_array_writes(design->node_array) && i < x->n_row; i++) {
         const double *tile =
             x->tile + i / EM_TILE_ROWS * x->n_column * EM_TILE_ROWS + i % EM_TILE_ROWS;
         double *row = design->row + i * design->row_stride;
@@ -360,7 +360,7 @@ em_status em_design_store_rows(em_design *design)
             row[j] = tile[j * EM_TILE_ROWS];
         row[x->n_column] = design->response[i];
     }
-    em_node_array_publish(design->holders, design->row);
+    em_node_array_publish(design->node_array, design->row);
     return EM_OK;
 }
 
@@ -388,26 +388,26 @@ em_status em_design_add_offset(em_design *design, const double *coefficient)
     em_status status = EM_OK;
 
     if (!design->offset)
-        status = em_node_array_allocate(design->holders, design->n_row + 1, sizeof *design->offset,
-                                        &design->offset);
+        status = em_node_array_allocate(design->node_array, design->n_row + 1,
+                                        sizeof *design->offset, &design->offset);
     status = status ? status : em_allocate_doubles(design->n_column, &row);
-    for (int64_t i = 0; !status && em_node_array_writes(design->holders) && i < design->n_row;
+    for (int64_t i = 0; !status && em_node_array_writes(design->node_array) && i < design->n_row;
          i++) {
         em_design_row(design, i, row);
         for (int64_t j = 0; j < design->n_column; j++)
             design->offset[i] += row[j] * coefficient[j];
     }
     if (design->offset)
-        em_node_array_publish(design->holders, design->offset);
+        em_node_array_publish(design->node_array, design->offset);
     em_release(&row);
     return status;
 }
 
 void em_design_shift(em_design *design, double origin)
 {
-    for (int64_t i = 0; em_node_array_writes(design->holders) && i < design->n_row; i++)
+    for (int64_t i = 0; em_node_array_writes(design->node_array) && i < design->n_row; i++)
         design->response[i] -= origin + (design->offset ? design->offset[i] : 0);
-    em_node_array_publish(design->holders, design->response);
+    em_node_array_publish(design->node_array, design->response);
     design->origin = origin;
     design->shift = design->offset;
     design->offset = NULL;
@@ -415,9 +415,9 @@ void em_design_shift(em_design *design, double origin)
 
 static void scale(em_design *design, double factor, int64_t n, double *x)
 {
-    for (int64_t i = 0; em_node_array_writes(design->holders) && i < n; i++)
+    for (int64_t i = 0; em_node_array_writes(design->node_array) && i < n; i++)
         x[i] *= factor;
-    em_node_array_publish(design->holders, x);
+    em_node_array_publish(design->node_array, x);
 }
 
 void em_design_scale(em_design *design, double factor)
@@ -449,6 +449,6 @@ void em_design_destroy(em_design **out)
     em_node_array_release(&design->start);
     em_node_array_release(&design->column);
     em_node_array_release(&design->value);
-    em_node_array_destroy(&design->holders);
+    em_node_array_destroy(&design->node_array);
     em_release(out);
 }

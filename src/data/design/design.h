@@ -1,6 +1,5 @@
 /* The design matrix and the response of a regression: the rows that this shard holds. */
-#ifndef EM_DATA_DESIGN_DESIGN_H
-#define EM_DATA_DESIGN_DESIGN_H
+#pragma once
 
 #include "data/shard/shard_assignment.h"
 #include "data/table/table.h"
@@ -37,7 +36,7 @@ typedef struct em_design {
     int64_t *start; /* if sparse; three arrays */
     int32_t *column;
     double *value;
-    em_node_array *holders; /* of this shard on this node, which have one copy of all arrays */
+    em_node_array *node_array; /* of this shard on this node, which have one copy of all arrays */
 } em_design;
 
 /* Sparse data stay sparse up to this share of non-zero entries: there the sparse kernel of
@@ -45,41 +44,39 @@ typedef struct em_design {
  * (tests/bench/bench_model.c). */
 #define EM_SPARSE_DENSITY 0.15
 
-/* Deals the rows of a table, its response taken out, to shards (em_deal_rows) and makes the design
- * of shard `shard` of `n_shard`, with an intercept and standardised columns as the options say. A
- * constant column is a warning on standard error. Collective. Errors, agreed: EM_EDATA when no
- * column is left, EM_EMEMORY. */
+/* Makes the design of shard `shard` of `n_shard` (em_deal_rows) from a table whose response has
+ * been taken out. The options say whether there is an intercept and whether columns are
+ * standardised. A constant column causes a warning on standard error. Collective. Errors, agreed:
+ * EM_EDATA when no column is left, EM_EMEMORY. */
 em_status em_design_create(const em_table *table, const em_table_options *options, int64_t shard,
                            int64_t n_shard, em_design **out);
 
-/* The mean and the standard deviation (divisor n - 1) of each column of a table; 1 of a constant
- * one, which is a warning. Collective. Errors, agreed: EM_EDATA where a column is too wide for
- * that, EM_EMEMORY. */
+/* The mean and the standard deviation (divisor n - 1) of each column of a table. That of a constant
+ * column is set to 1, with a warning. Collective. Errors, agreed: EM_EDATA where the sums of a
+ * column overflow, EM_EMEMORY. */
 em_status em_design_scaling(const em_table *table, double *mean, double *sd);
 
-/* The same with a scaling that is given, instead of what the options say. */
+/* The same with a given scaling in place of the options'. */
 em_status em_design_create_as(const em_table *table, const em_table_options *options,
                               const em_scaling *scaling, int64_t shard, int64_t n_shard,
                               em_design **out);
 void em_design_destroy(em_design **design); /* NULL-safe. Local. */
 
-/* Stores what is not sparse row by row too, each beside its response, for those who ask for single
- * rows. Collective. Errors: EM_EMEMORY, agreed among the holders. */
+/* Stores a second copy of a dense design row by row, each row with its response, for minibatches.
+ * Collective. Errors: EM_EMEMORY, agreed among the ranks that share the arrays. */
 em_status em_design_store_rows(em_design *design);
 
 /* Row i of this shard, scaled: row[n_column]. Local. */
 void em_design_row(const em_design *design, int64_t i, double *row);
 
 /* Adds the products of the scaled columns and `coefficient` [n_column] to the offset. Collective
- * over the holders. Errors, agreed among them: EM_EMEMORY. */
+ * over the ranks that share the arrays. Errors, agreed among them: EM_EMEMORY. */
 em_status em_design_add_offset(em_design *design, const double *coefficient);
 
-/* For a likelihood of the residuals alone: takes origin and offset out of the response. Collective
- * over the holders. */
+/* Subtracts `origin` and the offset from the response, for a likelihood that depends on residuals
+ * alone. Collective over the ranks that share the arrays. */
 void em_design_shift(em_design *design, double origin);
 
-/* Multiplies the design matrix and the response by a number; which is shifted
- * before; before em_design_store_rows. Collective. */
+/* Multiplies the design matrix and the response by a number. To be called after em_design_shift and
+ * before em_design_store_rows. Collective. */
 void em_design_scale(em_design *design, double factor);
-
-#endif

@@ -3,10 +3,8 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "data/design/coding.h"
-#include "data/design/column_selection.h"
 #include "data/formula/formula.h"
 #include "par/message.h"
-#include "par/world.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,9 +1,8 @@
 /*
- * The terms of a design: numbers as they are, factors by a column for each level
- * but the first (treatment coding), and products of these, as a formula has them.
+ * The terms of a design: columns of numbers, factors with one column for each level but the first
+ * (treatment coding), and the products of these that a formula names.
  */
-#ifndef EM_DATA_DESIGN_FEATURES_H
-#define EM_DATA_DESIGN_FEATURES_H
+#pragma once
 
 #include "data/table/table.h"
 #include "emass/model.h"
@@ -24,14 +23,13 @@ typedef struct em_features {
     double *poly; /* [n_poly] the codings of orthogonal polynomials, one after the other */
 } em_features;
 
-/* Reads a table, takes its response and codes its features, which then are its columns. With
- * `fitted` it is a new table, whose features are coded as those of the run were; the response is 0.
- * Collective. Errors, agreed: EM_EDATA, EM_ECONFIG, EM_EMEMORY. */
+/* Reads a table, takes out its response and codes its features, which become its columns. With
+ * `fitted` the table has new rows to predict: their features are coded like those of the run, and
+ * their response is 0. Collective. Errors, agreed: EM_EDATA, EM_ECONFIG, EM_EMEMORY. */
 em_status em_features_read(const em_table_options *options, const em_fitted *fitted,
                            em_table **table, em_features **out);
 void em_features_destroy(em_features **features); /* NULL-safe. Local. */
 
-/* The arrays of constant_data that em_features_read will ask for; how many. Local. */
+/* Gives the arrays that em_features_read needs from the group constant_data of a run; returns how
+ * many. Local. */
 int em_features_data(const em_features *features, em_datum data[EM_FEATURES_ARRAYS]);
-
-#endif

@@ -15,7 +15,7 @@ typedef struct holding {
     em_data data;
     char **name;
     double *value;
-    em_node_array *holders;
+    em_node_array *node_array;
 } holding;
 
 static em_status take(void *to, const em_row_block *piece)
@@ -53,16 +53,16 @@ static em_status hold(const em_table *table, holding *h)
     em_status status = em_agree_first(copy_names(table, h), 0);
 
     if (!status)
-        status =
-            em_agree_first(em_node_array_allocate(h->holders, h->data.rows.count * h->data.n_column,
-                                                  sizeof *h->value, &h->value),
-                           0);
+        status = em_agree_first(em_node_array_allocate(h->node_array,
+                                                       h->data.rows.count * h->data.n_column,
+                                                       sizeof *h->value, &h->value),
+                                0);
     if (!status)
         status = em_redistribute_rows(table, h->data.rows.first,
-                                      em_node_array_writes(h->holders) ? h->data.rows.count : 0,
+                                      em_node_array_writes(h->node_array) ? h->data.rows.count : 0,
                                       take, h);
     if (!status)
-        em_node_array_publish(h->holders, h->value);
+        em_node_array_publish(h->node_array, h->value);
     h->data.value = h->value;
     return status;
 }
@@ -80,7 +80,7 @@ static em_status read(const char *path, int64_t shard, int64_t n_shard, em_data 
         h->data = (em_data){.rows = em_deal_rows(table->total, EM_TILE_ROWS, shard, n_shard),
                             .n_column = table->n_column + (table->response != NULL),
                             .hash = table->hash};
-        status = em_node_array_create(shard, &h->holders);
+        status = em_node_array_create(shard, &h->node_array);
     }
     status = status ? status : hold(table, h);
     em_table_destroy(&table);
@@ -108,7 +108,7 @@ void em_data_destroy(em_data **data)
         return;
     em_release_texts(h->data.n_column, &h->name);
     em_node_array_release(&h->value);
-    em_node_array_destroy(&h->holders);
+    em_node_array_destroy(&h->node_array);
     em_release(&h);
     *data = NULL;
 }

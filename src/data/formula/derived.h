@@ -2,8 +2,7 @@
  * Columns that a formula computes from others: log(x), I(x^2 + 1), poly(x, 2). Each gives a number,
  * or the columns of a polynomial, for each row.
  */
-#ifndef EM_DATA_FORMULA_DERIVED_H
-#define EM_DATA_FORMULA_DERIVED_H
+#pragma once
 
 #include "data/table/table.h"
 
@@ -69,5 +68,3 @@ static inline int64_t em_derived_coding_size(const em_derived *derived)
 {
     return derived->degree > 0 && !derived->raw ? 2 * derived->degree + 2 : 0;
 }
-
-#endif

@@ -275,12 +275,12 @@ static em_status sort_terms(em_formula *formula)
     return status;
 }
 
-static bool is_apart(const reading *r, int64_t column)
+static bool is_set_aside(const reading *r, int64_t column)
 {
     return column == r->formula->response || em_reading_is_beside(r->columns, column);
 }
 
-static em_status fail_apart(const reading *r, int64_t column)
+static em_status fail_set_aside(const reading *r, int64_t column)
 {
     return em_fail(EM_ECONFIG,
                    "model.formula: found '%s' among the terms, expected no response, exposure, "
@@ -288,7 +288,7 @@ static em_status fail_apart(const reading *r, int64_t column)
                    em_excerpt_of(r->columns->name[column]).text);
 }
 
-/* What functions are of is numbers, and none of what is apart. */
+/* What functions are of is numbers, and none of what is set aside. */
 static em_status check_derived(const reading *r, int64_t k)
 {
     const em_derived *derived = &r->formula->derived[k];
@@ -297,8 +297,8 @@ static em_status check_derived(const reading *r, int64_t k)
         const em_step *step = &derived->step[i];
         if (step->op != EM_OP_COLUMN)
             continue;
-        if (is_apart(r, step->column))
-            return fail_apart(r, step->column);
+        if (is_set_aside(r, step->column))
+            return fail_set_aside(r, step->column);
         if (r->formula->is_factor[step->column])
             return em_fail(EM_ECONFIG,
                            "model.formula: found factor(%s) beside %s, expected a column of "
@@ -324,9 +324,9 @@ static em_status check_terms(const reading *r)
         for (int k = 0; k < f->term[i].n; k++)
             if (f->term[i].column[k] - r->columns->n == f->response_derived &&
                 f->response_derived >= 0)
-                return fail_apart(r, f->response);
-            else if (is_apart(r, f->term[i].column[k]))
-                return fail_apart(r, f->term[i].column[k]);
+                return fail_set_aside(r, f->response);
+            else if (is_set_aside(r, f->term[i].column[k]))
+                return fail_set_aside(r, f->term[i].column[k]);
     return EM_OK;
 }
 

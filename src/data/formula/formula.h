@@ -1,11 +1,10 @@
 /*
- * Formulas as R has them: disease ~ age + sex * vessels. Terms are joined by + and -, a:b is the
- * product of a and b, a*b is a + b + a:b, 1 and 0 (or -1) say whether there is an intercept, a dot
- * is every other column; factor(a) says that a has categories; `a b` is a name with blanks; log(a),
- * exp(a), sqrt(a), I(a^2 + b) and poly(a, 2) are made of columns of numbers.
+ * Parses formulas as in R: disease ~ age + sex * vessels. Terms are joined by + and -. a:b is the
+ * product of a and b, and a*b is a + b + a:b. 1 includes an intercept, 0 or -1 leaves it out. A dot
+ * is every other column. factor(a) has categories; `a b` is a name with blanks. log(a), exp(a),
+ * sqrt(a), I(a^2 + b) and poly(a, 2) are computed from columns of numbers.
  */
-#ifndef EM_DATA_FORMULA_FORMULA_H
-#define EM_DATA_FORMULA_FORMULA_H
+#pragma once
 
 #include "data/formula/derived.h"
 #include "emass/status.h"
@@ -15,8 +14,8 @@
 
 enum { EM_MOST_IN_TERM = 4, EM_MOST_TERMS = 10000 };
 
-/* The product of some columns, in the order in which the text first has them; from n_column of the
- * table on a number is that of what is derived. */
+/* A product of columns, in the order of their first appearance in the text. The number n_column + k
+ * stands for derived column k. */
 typedef struct em_term {
     int n;
     int64_t column[EM_MOST_IN_TERM];
@@ -33,20 +32,17 @@ typedef struct em_formula {
     bool *is_factor; /* [n_column] said to have categories */
 } em_formula;
 
-/* What a formula is about. */
+/* The columns that a formula may name. */
 typedef struct em_formula_columns {
     int64_t n;
     char *const *name;     /* [n] */
     const int64_t *beside; /* [EM_N_BESIDE] no part of a dot; -1: none; NULL: none at all */
-    bool chosen; /* they are the ones that the formula uses: terms taken away need not be there
-                  */
-    bool fitted; /* the columns that the terms of a run had: the response is none of them, and
-                    terms taken away need not be */
+    /* With either, a term that is subtracted may name a column that is not among these. */
+    bool chosen; /* these are only the columns that the formula uses */
+    bool fitted; /* these are only the columns of the terms of an earlier run, without response */
 } em_formula_columns;
 
 /* Local. Errors: EM_ECONFIG, saying where in the text what was found and what was expected;
  * EM_EMEMORY; em_formula_release all the same. */
 em_status em_formula_parse(const char *text, const em_formula_columns *columns, em_formula *out);
 void em_formula_release(em_formula *formula);
-
-#endif

@@ -1,6 +1,5 @@
 /* Functions of columns in a formula, as R writes them. */
 #include "base/memory.h"
-#include "base/text.h"
 #include "data/formula/formula_reading.h"
 
 #include <math.h>

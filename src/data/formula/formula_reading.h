@@ -1,6 +1,5 @@
-/* Private to the room: the text of a formula while it is read. All Local. */
-#ifndef EM_DATA_FORMULA_FORMULA_READING_H
-#define EM_DATA_FORMULA_FORMULA_READING_H
+/* Private to the room: the state of the parser of formulas. All Local. */
+#pragma once
 
 #include "data/formula/formula.h"
 
@@ -17,13 +16,13 @@ typedef struct em_reading {
                       them stand in the text, from 1; 0: not yet */
 } em_reading;
 
-/* Says what is found where the reading is. Errors: EM_ECONFIG. */
+/* Fails with a message: what was found at the current position, and `expected`. EM_ECONFIG. */
 em_status em_reading_fail(const em_reading *r, const char *expected);
 
 void em_reading_skip(em_reading *r);           /* blanks */
 bool em_reading_accept(em_reading *r, char c); /* behind blanks */
 
-/* Whether a name may have that letter, and whether one has others. */
+/* Whether a character may be in a name, and whether a name has other characters. */
 bool em_is_of_name(char c);
 bool em_needs_backquotes(const char *name);
 
@@ -37,8 +36,8 @@ bool em_reading_is_beside(const em_formula_columns *columns, int64_t column);
 
 void em_reading_see(em_reading *r, int64_t column);
 
-/* There is no column of the name that stands at `start`: says which there is that is called nearly
- * so, or any; or what to do in the place of a function. Errors: EM_ECONFIG. */
+/* Fails because there is no column `name`, which begins at `start`. The message suggests a similar
+ * name; where the name is that of a function, it says what to write instead. EM_ECONFIG. */
 em_status em_reading_fail_column(em_reading *r, const char *name, const char *start);
 
 /* In formula_derived.c. A function of columns, behind whose name and parenthesis the reading is:
@@ -46,5 +45,3 @@ em_status em_reading_fail_column(em_reading *r, const char *name, const char *st
  * EM_EMEMORY. */
 bool em_is_function(const char *name);
 em_status em_reading_derived(em_reading *r, const char *name, int64_t *out);
-
-#endif

@@ -262,19 +262,19 @@ static em_status read_and_distribute(supply *s, uint8_t *out)
 static em_status read_items(em_examples *e, supply *s, uint8_t **out)
 {
     const em_share *rows = &e->rows;
-    const wish mine = {rows->first, em_node_array_writes(e->holders) ? rows->count : 0};
+    const wish mine = {rows->first, em_node_array_writes(e->node_array) ? rows->count : 0};
     int64_t n;
     em_status status = em_world_gather(1, sizeof mine, &mine, &n, &s->wish, NULL);
 
     if (!status)
         status = em_agree_first(
-            em_node_array_allocate(e->holders, rows->count * em_idx_item(s->idx), 1, out), 0);
+            em_node_array_allocate(e->node_array, rows->count * em_idx_item(s->idx), 1, out), 0);
     if (status)
         return status;
     status = em_idx_is_plain(s->idx) ? read_own(s, *out) : read_and_distribute(s, *out);
     status = em_agree_first(status, rows->first);
     if (!status)
-        em_node_array_publish(e->holders, *out);
+        em_node_array_publish(e->node_array, *out);
     em_world_sum(1, (int64_t *)&s->hash);
     return status;
 }
@@ -387,7 +387,7 @@ em_status em_examples_read(const em_examples_source *source, const em_model_cont
     char *images = NULL, *labels = NULL;
     em_status status = em_agree_first(em_allocate(1, sizeof **out, out), 0);
 
-    status = status ? status : em_node_array_create(context->shard, &(*out)->holders);
+    status = status ? status : em_node_array_create(context->shard, &(*out)->node_array);
     status = status ? status : choose_files(source, &images, &labels);
     if (!status)
         status =
@@ -406,7 +406,7 @@ void em_examples_destroy(em_examples **examples)
         return;
     em_node_array_release(&e->byte);
     em_node_array_release(&e->label);
-    em_node_array_destroy(&e->holders);
+    em_node_array_destroy(&e->node_array);
     em_data_destroy(&e->table);
     em_release_all(&e->column, &e->path);
     em_release(examples);

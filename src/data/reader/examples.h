@@ -4,15 +4,14 @@
  * its part of a plain file; rank 0 unpacks a compressed one and sends the parts. Tables are read as
  * in emass/data.h.
  */
-#ifndef EM_DATA_READER_EXAMPLES_H
-#define EM_DATA_READER_EXAMPLES_H
+#pragma once
 
 #include "emass/model.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Where they are. Messages name these as options of a model. */
+/* The files of the observations. Messages name these fields as options of a model. */
 typedef struct em_examples_source {
     const char
         *path; /* a table; images, a folder with one file of images and one of labels, or what
@@ -20,8 +19,8 @@ typedef struct em_examples_source {
     const char *labels; /* of images that stand in one file; NULL: beside it, named alike */
     const char
         *response; /* of a table: name of a column, or its number from 1; NULL: the last one */
-    /* To be predicted: there need be no labels, and of a table the inputs are the columns of these
-     * names; NULL: all but the response. */
+    /* Whether the observations are to be predicted: they need no labels. The inputs of a table are
+     * then the columns `input`; NULL: all but the response. */
     bool unlabelled;
     int64_t n_input;
     const char *const *input;
@@ -40,11 +39,11 @@ typedef struct em_examples {
     int64_t response_at;       /* -1: none */
     const uint8_t *label;      /* of images: [rows.count] */
     struct em_data *table;     /* NULL: images */
-    struct em_node_array *holders;
+    struct em_node_array *node_array;
 } em_examples;
 
-/* Those of the shard that the context is of. Collective. Errors, agreed: EM_EDATA, naming the file,
- * and the observation where it is one; EM_EMEMORY. */
+/* Reads the observations of the context's shard. Collective. Errors, agreed: EM_EDATA, naming the
+ * file and, if one is bad, the observation; EM_EMEMORY. */
 em_status em_examples_read(const em_examples_source *source, const em_model_context *context,
                            em_examples **out);
 void em_examples_destroy(em_examples **examples); /* NULL-safe. Local. */
@@ -52,12 +51,9 @@ void em_examples_destroy(em_examples **examples); /* NULL-safe. Local. */
 /* Bytes of those that are here. Local. */
 double em_examples_bytes(const em_examples *examples);
 
-/* The response of observation i, of those that are here; 0 where there are none. Local. */
+/* The response of observation i of this shard; 0 if observations have none. Local. */
 double em_examples_response(const em_examples *examples, int64_t i);
 
-/* How many classes all responses are of: `n_class`, or, where that is 0, as many as the largest
- * label says. Collective. Errors, agreed: EM_EDATA, the first label that is none of 0, 1, ...,
- * n_class - 1. */
+/* The number of classes: `n_class`, or the largest label plus 1 where that is 0. Collective.
+ * Errors, agreed: EM_EDATA, naming the first label that is not one of 0, 1, ..., n_class - 1. */
 em_status em_examples_classes(const em_examples *examples, int64_t n_class, int64_t *out);
-
-#endif

@@ -1,9 +1,9 @@
 /*
- * IDX files, as MNIST comes in: an array of unsigned bytes behind a header (0, 0, 8, the number of
- * axes, then the length of each as a big-endian word of 32 bits), plain or gzipped. All Local.
+ * Reads IDX files, the format of MNIST, plain or gzipped: a header (0, 0, 8, the number of axes,
+ * then the length of each as a big-endian word of 32 bits), then an array of unsigned bytes. All
+ * Local.
  */
-#ifndef EM_DATA_READER_IDX_H
-#define EM_DATA_READER_IDX_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -31,16 +31,13 @@ void em_idx_close(em_idx **idx); /* NULL-safe. */
 
 const em_idx_shape *em_idx_shape_of(const em_idx *idx);
 
-/* Whether bytes can be read from the middle on: the file is not packed. */
+/* Whether the file is not compressed, so that any part of it can be read by itself. */
 bool em_idx_is_plain(const em_idx *idx);
 
 /* Bytes of an item, which is what the first axis counts. */
 int64_t em_idx_item(const em_idx *idx);
 
-/* Reads items first .. first + count - 1, of a packed file none that are before those read; behind
- * the last item of all the file must end. *hash += those of the items, which are of their numbers
- * too, and of the header: their sum is that of the file, whoever read what. Errors: EM_EDATA; of
- * parts of a truncated file the first one that is not there says so. */
+/* Reads items first .. first + count - 1. A compressed file can only be read forwards. The file
+ * must end after its last item. Adds to *hash the hashes of these items, which depend on their
+ * numbers and the header; the sum over all items is the hash of the file. Errors: EM_EDATA. */
 em_status em_idx_read(em_idx *idx, int64_t first, int64_t count, uint8_t *out, uint64_t *hash);
-
-#endif

@@ -1,6 +1,5 @@
 /* Lines of a text file, plain, gzipped or in xz's form, and the numbers in them. All Local. */
-#ifndef EM_DATA_READER_LINES_H
-#define EM_DATA_READER_LINES_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -79,5 +78,3 @@ em_token em_lines_token(const em_lines *lines, const char *text, double *value);
 
 /* The same where only a number will do. Errors: EM_EDATA, naming file, line and `what`. */
 em_status em_lines_number(const em_lines *lines, const char *text, const char *what, double *value);
-
-#endif

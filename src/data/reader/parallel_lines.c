@@ -51,7 +51,7 @@ static em_status read_first_line(const char *path, em_parallel_lines_head *head)
     return status;
 }
 
-em_status em_parallel_lines_look(const char *path, em_parallel_lines_head *head)
+em_status em_parallel_lines_read_head(const char *path, em_parallel_lines_head *head)
 {
     em_status status;
     int64_t length = -1;

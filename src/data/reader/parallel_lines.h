@@ -3,8 +3,7 @@
  * and the rest of the last line that begins in it. A compressed file is unpacked by rank 0, which
  * sends blocks of whole lines to the ranks in turn.
  */
-#ifndef EM_DATA_READER_PARALLEL_LINES_H
-#define EM_DATA_READER_PARALLEL_LINES_H
+#pragma once
 
 #include "data/reader/lines.h"
 
@@ -19,30 +18,28 @@ typedef struct em_parallel_lines_head {
 } em_parallel_lines_head;
 
 /* Collective. Errors, agreed: EM_EDATA, EM_EMEMORY. */
-em_status em_parallel_lines_look(const char *path, em_parallel_lines_head *head);
+em_status em_parallel_lines_read_head(const char *path, em_parallel_lines_head *head);
 
-/* The key of a line: neighbours of one key stay with one rank. The line ends with a newline or a
- * zero; -1: a blank one. Local. */
+/* The key of a line, which ends with a newline or a zero; -1: the line is blank. Neighbouring lines
+ * with one key are read by one rank. Local. */
 typedef int64_t em_parallel_lines_key(const char *line);
 
-/* Begins with the line at byte `offset` of the content, after line `number`: those that `head` has,
- * or 0 and 0. `key` NULL: every line is for itself. Collective. Errors, agreed: as
+/* Begins at the start of the file, or with `after_head` at the offset and line number of `head`.
+ * `key` NULL: lines are independent of one another. Collective. Errors, agreed: those of
  * em_lines_open. */
 em_status em_parallel_lines_open(const char *path, const em_parallel_lines_head *head,
                                  bool after_head, em_parallel_lines_key *key,
                                  em_parallel_lines **out);
 
-/* The next run of lines of this rank, which em_lines_next then hands out: *lines, NULL when there
- * are no more; *order says where it belongs among those of all ranks. Local to the ranks that work
- * on the file: each asks until there are no more, or calls em_parallel_lines_close. Errors: as
+/* Gives the next run of lines of this rank, to be read by em_lines_next; *lines NULL: there are no
+ * more. *order sorts the runs of all ranks. Local to the ranks that read the file: each calls this
+ * until there are no more lines, or calls em_parallel_lines_close. Errors: those of
  * em_lines_next. */
 em_status em_parallel_lines_next(em_parallel_lines *input, em_lines **lines, int64_t *order);
 
-/* The line that was last read, here or by the rank that unpacks. Local. */
+/* The number of the line last read by this rank, or by the rank that decompresses. Local. */
 int64_t em_parallel_lines_line(const em_parallel_lines *input);
 
 /* Closes the input; NULL-safe. A rank that stops early discards the rest. Local, as
  * em_parallel_lines_next. */
 void em_parallel_lines_close(em_parallel_lines **input);
-
-#endif

@@ -1,8 +1,6 @@
 #include "base/fault.h"
-#include "base/memory.h"
 #include "data/reader/readers.h"
 #include "data/reader/same_file.h"
-#include "io/hdf5/numbers.h"
 #include "par/message.h"
 #include "par/world.h"
 

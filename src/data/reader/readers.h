@@ -1,6 +1,5 @@
 /* One reader per kind of file. */
-#ifndef EM_DATA_READER_READERS_H
-#define EM_DATA_READER_READERS_H
+#pragma once
 
 #include "data/design/column_selection.h"
 #include "data/reader/lines.h"
@@ -15,19 +14,20 @@ typedef struct em_delimited {
     em_choice *choice;
 } em_delimited;
 
-/* What the first line of columns between delimiters says: their number and, where it is a header,
- * their names. Local. Errors: EM_EDATA, naming file and line; EM_EMEMORY. */
+/* Reads the number of columns from the first line, and their names if the line is a header. Local.
+ * Errors: EM_EDATA, naming file and line; EM_EMEMORY. */
 em_status em_delimited_begin(const em_lines *lines, const char *line, const em_delimited *form,
                              em_table *table, bool *is_header);
 
-/* Appends the row of a line, which is cut up. Local. Errors: likewise. */
+/* Appends the row of a line, whose text it overwrites. Local. Errors: the same. */
 em_status em_delimited_row(const em_lines *lines, char *line, const em_delimited *form,
                            em_table *table);
 
-/* Fill an empty table, except for the names that the file does not have. `colon` is where in the
- * path the colon between file and place stands; NULL: the place that emass convert writes to; *hash
- * is what the file says em_table.hash will be, 0: it does not. `chosen`: columns will be, and
- * numbers that are not finite are no error before. Collective. Errors, agreed: as em_table_read. */
+/* Fill an empty table. Names of columns stay empty where the file has none. `colon` points at the
+ * colon of a path FILE.h5:GROUP; NULL: the group that emass convert writes. *hash is the value of
+ * em_table.hash that the file records; 0: it records none. `chosen`: columns are selected
+ * afterwards, and until then numbers that are not finite are no error. Collective. Errors, agreed:
+ * those of em_table_read. */
 em_status em_read_text(const em_table_options *options, em_table *table);
 em_status em_read_hdf5(const char *path, const char *colon, bool chosen, em_table *table,
                        uint64_t *hash);
@@ -44,5 +44,3 @@ const em_numbers *em_rows_source_numbers(const em_rows_source *source);
  * EM_EDATA, EM_EIO, EM_EMEMORY. */
 em_status em_rows_source_read(em_rows_source *source, int64_t first, int64_t count,
                               em_table *table);
-
-#endif

@@ -1,6 +1,5 @@
 /* Checks that all ranks read the same file. */
-#ifndef EM_DATA_READER_SAME_FILE_H
-#define EM_DATA_READER_SAME_FILE_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -15,5 +14,3 @@ em_status em_same_file(const char *path, int64_t length);
 
 /* Whether rank 0 finds that the file begins as HDF5 files do; the same on all ranks. Collective. */
 bool em_same_is_hdf5(const char *path);
-
-#endif

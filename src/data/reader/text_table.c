@@ -241,7 +241,7 @@ em_status em_read_text(const em_table_options *options, em_table *table)
 {
     reading r = {.table = table};
     em_parallel_lines_head head;
-    em_status status = em_parallel_lines_look(options->data, &head);
+    em_status status = em_parallel_lines_read_head(options->data, &head);
 
     status = status ? status : read_after(options, &head, &r);
     em_choice_destroy(&r.form.choice);

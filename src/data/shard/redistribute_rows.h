@@ -1,11 +1,10 @@
-/* Sends rows of a table from the ranks that read them to those that hold them. */
-#ifndef EM_DATA_SHARD_REDISTRIBUTE_ROWS_H
-#define EM_DATA_SHARD_REDISTRIBUTE_ROWS_H
+/* Sends the rows of a table from the ranks that have read them to the ranks that need them. */
+#pragma once
 
 #include "data/table/table.h"
 
-/* Some rows of a table, as in em_table; entry k of the piece's i-th row is at start[i] - start[0]
- * <= k < start[i + 1] - start[0]. */
+/* Some rows of a table, laid out as in em_table; the entries k of its i-th row are
+ * start[i] - start[0] <= k < start[i + 1] - start[0]. */
 typedef struct em_row_block {
     int64_t row, count; /* counted from the first row that was asked for */
     const double *response, *beside[EM_N_BESIDE], *value;
@@ -22,7 +21,6 @@ typedef em_status em_take(void *to, const em_row_block *piece);
 em_status em_redistribute_rows(const em_table *table, int64_t first, int64_t count, em_take *take,
                                void *to);
 
-/* Replaces the rows that this rank read by those rows. Collective. Errors, agreed: EM_EMEMORY. */
+/* Replaces the rows of the table on this rank by the rows first .. first + count - 1. Collective.
+ * Errors, agreed: EM_EMEMORY. */
 em_status em_table_hold(em_table *table, int64_t first, int64_t count);
-
-#endif

@@ -1,13 +1,10 @@
-/* Which observations of the data each shard holds. */
-#ifndef EM_DATA_SHARD_SHARD_ASSIGNMENT_H
-#define EM_DATA_SHARD_SHARD_ASSIGNMENT_H
+/* Assigns the observations of the data to the shards. */
+#pragma once
 
 #include "emass/model.h"
 
-/* The share of shard `shard` of `n_shard` in `total` observations, dealt in whole parts, which are
- * whole tiles: contiguous, in the order of the shards, and perhaps empty. What a part is depends on
- * `total` and `tile` alone: 4 to 16 tiles, so that there are 16 parts if there can be; more of them
- * in a part where there would be more than 512 parts. Local. */
+/* The share of shard `shard` of `n_shard` in `total` observations: a contiguous range, in the order
+ * of the shards, which may be empty. A share is made of whole parts, and a part of whole tiles. The
+ * size of a part depends on `total` and `tile` alone: 4 to 16 tiles, so that there are 16 parts if
+ * possible; more tiles where there would be more than 512 parts. Local. */
 em_share em_deal_rows(int64_t total, int64_t tile, int64_t shard, int64_t n_shard);
-
-#endif

@@ -1,6 +1,5 @@
 /* How readers fill a table, and how it is then completed over all ranks. */
-#ifndef EM_DATA_TABLE_BUILDER_H
-#define EM_DATA_TABLE_BUILDER_H
+#pragma once
 
 #include "data/table/table.h"
 
@@ -50,5 +49,3 @@ void em_table_hash(em_table *table, uint64_t sum);
 
 /* Drops all rows and keeps the memory for others. Local. */
 void em_table_clear(em_table *table);
-
-#endif

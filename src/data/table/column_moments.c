@@ -4,7 +4,6 @@
 #include "par/message.h"
 
 #include <math.h>
-#include <string.h>
 
 /* Sums of numbers that are first rounded to fixed point, 2^-62 of the largest of them, and then
  * added as integers: in any order, by any ranks. */

@@ -1,6 +1,5 @@
 /* Moments of the columns of a whole table; the same on all ranks. */
-#ifndef EM_DATA_TABLE_COLUMN_MOMENTS_H
-#define EM_DATA_TABLE_COLUMN_MOMENTS_H
+#pragma once
 
 #include "data/table/table.h"
 
@@ -22,5 +21,3 @@ em_status em_sum_exactly(int64_t n, const double *x, double *sum);
 
 /* Whether all values of a column are equal. Local. */
 bool em_moments_constant(const em_table *table, const em_moments *moments, int64_t column);
-
-#endif

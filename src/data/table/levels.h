@@ -1,7 +1,6 @@
 /* Texts among the numbers of a table: levels of a factor, labels of a response. A text is stored as
  * a NaN whose bits are its number in its column. */
-#ifndef EM_DATA_TABLE_LEVELS_H
-#define EM_DATA_TABLE_LEVELS_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -29,5 +28,3 @@ em_status em_levels_add(em_levels *levels, const char *text, int64_t *code);
 em_status em_levels_merge(em_levels *levels, int64_t *count, int64_t **map);
 
 void em_levels_release(em_levels *levels);
-
-#endif

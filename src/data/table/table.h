@@ -3,8 +3,7 @@
  * read until they are redistributed (data/shard/redistribute_rows.h). What describes the whole
  * table is the same on all ranks.
  */
-#ifndef EM_DATA_TABLE_TABLE_H
-#define EM_DATA_TABLE_TABLE_H
+#pragma once
 
 #include "data/table/levels.h"
 #include "data/table/table_options.h"
@@ -33,7 +32,8 @@ typedef struct em_table {
     bool unnamed; /* columns stay without names where the file names none */
     char **name;  /* [n_column]; x1, x2, ... where the file names none; NULL: unnamed */
     bool is_named;
-    bool is_chosen; /* columns were: then the next say which of those left are apart; -1: none */
+    bool
+        is_chosen; /* columns were: then the next say which of those left are set aside; -1: none */
     int64_t response_at, beside_at[EM_N_BESIDE];
     const char *
         *factor; /* [n_column] of one its reference level, or ""; NULL: none, of all or one */
@@ -123,5 +123,3 @@ em_status em_table_label_response(em_table *table, const char *positive);
 /* Checks that the response is a count in all rows, and the exposure positive if there is one.
  * Collective. Errors, agreed: EM_EDATA, naming the first bad line. */
 em_status em_table_check_counts(const em_table *table);
-
-#endif

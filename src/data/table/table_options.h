@@ -1,6 +1,5 @@
 /* The options that every model on a table of data has. */
-#ifndef EM_DATA_TABLE_TABLE_OPTIONS_H
-#define EM_DATA_TABLE_TABLE_OPTIONS_H
+#pragma once
 
 #include "emass/field.h"
 
@@ -49,7 +48,8 @@ typedef struct em_table_options {
     const char *if_text, *if_missing;
 } em_table_options;
 
-/* A wild index in a LIBSVM file must not become a vector that fills the memory. */
+/* The most features that the indices of a LIBSVM file may imply: a wrong index must not exhaust
+ * memory. */
 enum { EM_TABLE_AUTO_COLUMNS = 1000000 };
 
 typedef enum em_table_format {
@@ -131,5 +131,3 @@ extern const char *const em_table_format_names[],
                   .fallback = "",                                                                  \
                   .doc = "column, by name or number from 1, of numbers from 0: the log "           \
                          "likelihood of a row is multiplied by its weight")
-
-#endif

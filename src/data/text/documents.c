@@ -9,7 +9,6 @@
 #include <fts.h>
 #include <jansson.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>

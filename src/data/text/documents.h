@@ -3,8 +3,7 @@
  * of a table or of JSON lines, of which one column is the text. Files may be compressed (.gz, .xz),
  * those of a folder not. All Local.
  */
-#ifndef EM_DATA_TEXT_DOCUMENTS_H
-#define EM_DATA_TEXT_DOCUMENTS_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -38,5 +37,3 @@ void em_documents_close(em_documents **documents); /* NULL-safe. */
 /* Errors: EM_EDATA, which names file and line, what was found and what was expected; EM_EIO,
  * EM_EMEMORY. */
 em_status em_documents_next(em_documents *documents, em_text_document *out);
-
-#endif

@@ -1,6 +1,5 @@
 #include "data/text/text_corpus.h"
 
-#include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "data/corpus/document_rows.h"
@@ -9,7 +8,6 @@
 #include "data/text/words.h"
 #include "io/hdf5/numbers.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,8 +3,7 @@
  * three where phrases are found too; each scan is another pass. No more than the counts of words
  * and one document are in memory. All Local.
  */
-#ifndef EM_DATA_TEXT_TEXT_CORPUS_H
-#define EM_DATA_TEXT_TEXT_CORPUS_H
+#pragma once
 
 #include "data/corpus/corpus_table.h"
 #include "data/text/documents.h"
@@ -39,5 +38,3 @@ char *const *em_text_corpus_labels(const em_text_corpus *corpus, int64_t *n);
 
 /* What the last scan found: tokens of the text, and those among them whose word was not kept. */
 void em_text_corpus_tokens(const em_text_corpus *corpus, int64_t *all, int64_t *dropped);
-
-#endif

@@ -1,6 +1,5 @@
-/* Words that are counted, and numbered as they come. All Local. */
-#ifndef EM_DATA_TEXT_VOCABULARY_H
-#define EM_DATA_TEXT_VOCABULARY_H
+/* Counts words, and numbers them in the order of their first appearance. All Local. */
+#pragma once
 
 #include "emass/status.h"
 
@@ -35,5 +34,3 @@ void em_vocabulary_count(em_vocabulary *vocabulary, int64_t number, int64_t docu
 /* Valid until a word is added. */
 const char *em_vocabulary_word(const em_vocabulary *vocabulary, int64_t number);
 em_word_count em_vocabulary_counts(const em_vocabulary *vocabulary, int64_t number);
-
-#endif

@@ -1,6 +1,5 @@
 /* The words of a text. All Local. */
-#ifndef EM_DATA_TEXT_WORDS_H
-#define EM_DATA_TEXT_WORDS_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -19,5 +18,3 @@ typedef em_status em_words_take(void *to, const char *word, size_t length);
  * Bytes that are no UTF-8 part words. Errors: those of `take`; EM_EMEMORY.
  */
 em_status em_words_each(const char *text, size_t length, em_words_take *take, void *to);
-
-#endif

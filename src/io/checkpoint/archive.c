@@ -1,7 +1,6 @@
 #include "io/checkpoint/archive.h"
 
 #include "base/fault.h"
-#include "base/file.h"
 #include "base/memory.h"
 #include "io/checkpoint/checksum_trailer.h"
 #include "io/hdf5/hdf5.h"
@@ -332,7 +331,7 @@ static em_status finish(em_archive *archive)
         status = em_fail(EM_EIO, "%s: cannot be closed", archive->path);
     status = em_agree(status ? status : em_fault_file("checkpoint-close", archive->path));
     if (!status && em_world_rank() == 0)
-        status = em_fault_file("checkpoint-seal", archive->path);
+        status = em_fault_file("checkpoint-trailer", archive->path);
     return em_agree(!status && em_world_rank() == 0
                         ? em_checksum_trailer_put(&trailer, archive->path)
                         : status);

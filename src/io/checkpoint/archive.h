@@ -4,8 +4,7 @@
  * end of the HDF5 file holds a hash of all its bytes. It is verified before HDF5 opens the file,
  * because HDF5 may crash on a truncated or altered one.
  */
-#ifndef EM_IO_CHECKPOINT_ARCHIVE_H
-#define EM_IO_CHECKPOINT_ARCHIVE_H
+#pragma once
 
 #include "emass/visitor.h"
 #include "par/grid.h"
@@ -42,5 +41,3 @@ em_status em_archive_get_text(em_archive *archive, const char *name, char **text
  * Errors: EM_EIO, agreed.
  */
 em_status em_archive_close(em_archive **archive, bool whole);
-
-#endif

@@ -2,8 +2,7 @@
  * A trailer at the end of a file, with a hash of all bytes before it. It shows whether the file was
  * truncated or altered. Local, by one rank.
  */
-#ifndef EM_IO_CHECKPOINT_CHECKSUM_TRAILER_H
-#define EM_IO_CHECKPOINT_CHECKSUM_TRAILER_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -24,5 +23,3 @@ em_status em_checksum_trailer_put(const em_checksum_trailer *kind, const char *p
  */
 em_status em_checksum_trailer_check(const em_checksum_trailer *kind, const char *path,
                                     uint64_t *bytes);
-
-#endif

@@ -5,8 +5,7 @@
  * increments while it runs. The record is needed on file systems without locks, and on those whose
  * locks are not visible to other hosts. All Local, by one rank.
  */
-#ifndef EM_IO_CHECKPOINT_OUTPUT_LOCK_H
-#define EM_IO_CHECKPOINT_OUTPUT_LOCK_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -39,5 +38,3 @@ em_status em_lock_set_made(em_lock *lock, uint64_t inode);
 /* Releases the lock, removes the file unless it must `keep` the inode for the next run, and frees;
  * NULL-safe. */
 void em_lock_release(em_lock **lock, bool keep);
-
-#endif

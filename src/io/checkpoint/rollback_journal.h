@@ -4,8 +4,7 @@
  * as long as datasets are only truncated, and additions go to new parts of the file. Local, by one
  * rank.
  */
-#ifndef EM_IO_CHECKPOINT_ROLLBACK_JOURNAL_H
-#define EM_IO_CHECKPOINT_ROLLBACK_JOURNAL_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -19,5 +18,3 @@ em_status em_rollback_journal_keep(const char *file, const char *identity, const
  * EM_EIO.
  */
 em_status em_rollback_journal_apply(const char *journal, const char *identity, const char *file);
-
-#endif

@@ -1,10 +1,8 @@
 #include "io/draws/contents.h"
 
 #include "base/memory.h"
-#include "base/text.h"
 #include "io/draws/dataset.h"
 #include "io/draws/labels.h"
-#include "io/draws/reader.h"
 #include "io/hdf5/foreign.h"
 
 #include <hdf5_hl.h>

@@ -1,10 +1,9 @@
 /*
- * What is in an HDF5 file, ours or another's (io/hdf5/foreign.h): attributes of the root, groups,
- * and their datasets by name, type and axes, without the numbers. Names are as they may be printed.
- * All Local.
+ * Lists the contents of any HDF5 file (io/hdf5/foreign.h): the root attributes, the groups, and the
+ * name, type and axes of their datasets, without the numbers. Names are in printable form. All
+ * Local.
  */
-#ifndef EM_IO_DRAWS_CONTENTS_H
-#define EM_IO_DRAWS_CONTENTS_H
+#pragma once
 
 #include "emass/model.h"
 #include "emass/status.h"
@@ -67,5 +66,3 @@ const em_contents_array *em_contents_array_of(const em_contents_group *group, co
 
 /* Whether a group has draws. */
 bool em_contents_has_draws(const em_contents_group *group);
-
-#endif

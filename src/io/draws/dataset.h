@@ -1,6 +1,5 @@
 /* One dataset of a writer's file: created, grown and written by all ranks together. */
-#ifndef EM_IO_DRAWS_DATASET_H
-#define EM_IO_DRAWS_DATASET_H
+#pragma once
 
 #include "emass/model.h"
 #include "io/draws/writer.h"
@@ -68,5 +67,3 @@ em_status em_role_write(hid_t dataset, const em_variable *variable);
 
 /* Reads them; the defaults are a parameter, and 0. Local. */
 void em_role_read(hid_t dataset, em_role *role, int64_t *index_base);
-
-#endif

@@ -8,8 +8,7 @@
  * string<n>), with the attribute _Encoding; string<n> is a dimension without coordinate. Text of
  * fixed length is bytes to h5netcdf and crashes R's ncdf4 1.21.
  */
-#ifndef EM_IO_DRAWS_DIMENSION_H
-#define EM_IO_DRAWS_DIMENSION_H
+#pragma once
 
 #include "io/draws/dataset.h"
 
@@ -44,5 +43,3 @@ em_status em_dimensions_finish(em_dimensions *dimensions);
 em_status em_dimension_resize(em_dimension *dimension, int64_t extent);
 
 void em_dimensions_close(em_dimensions *dimensions); /* Collective. */
-
-#endif

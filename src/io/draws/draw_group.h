@@ -1,6 +1,5 @@
 /* A group of draws: datasets of (chain, draw, ...), of which each rank writes its own chains. */
-#ifndef EM_IO_DRAWS_DRAW_GROUP_H
-#define EM_IO_DRAWS_DRAW_GROUP_H
+#pragma once
 
 #include "io/draws/group.h"
 
@@ -31,5 +30,3 @@ em_status em_draws_shrink(const em_draws *draws, hid_t file);
 
 void em_draws_close(em_draws *draws);    /* Closes what is open in the file. Collective. */
 void em_draws_destroy(em_draws **draws); /* Local. */
-
-#endif

@@ -1,6 +1,5 @@
 #include "io/draws/enclosed.h"
 
-#include "base/fault.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "io/hdf5/foreign.h"

@@ -3,8 +3,7 @@
  * length; the last row is padded with zeros, and the attribute `length` is the number of bytes. A
  * netCDF reader sees an array of small integers.
  */
-#ifndef EM_IO_DRAWS_ENCLOSED_H
-#define EM_IO_DRAWS_ENCLOSED_H
+#pragma once
 
 #include "io/draws/group.h"
 
@@ -15,5 +14,3 @@ em_status em_enclosed_put(em_group *group, const char *path);
 /* Writes the file that is kept in a group of the output `from` to `to`, made anew. Local. Errors:
  * EM_EDATA where there is none or it is damaged, and there is then no `to`; EM_EIO, EM_EMEMORY. */
 em_status em_enclosed_take(const char *from, const char *group, const char *to);
-
-#endif

@@ -1,6 +1,5 @@
 /* One group of a writer's file: its dimensions, and arrays that are the same on all ranks. */
-#ifndef EM_IO_DRAWS_GROUP_H
-#define EM_IO_DRAWS_GROUP_H
+#pragma once
 
 #include "io/draws/dimension.h"
 
@@ -31,5 +30,3 @@ em_status em_group_add(em_group *group, const em_variable *variable, em_dataset 
 em_status em_group_put(em_group *group, const em_variable *variable, const double *value);
 
 void em_group_close(em_group *group); /* Collective. */
-
-#endif

@@ -1,6 +1,5 @@
-/* The coordinates of a dataset's axes, and the names of its elements made of them. All Local. */
-#ifndef EM_IO_DRAWS_LABELS_H
-#define EM_IO_DRAWS_LABELS_H
+/* Reads the coordinates of the axes of a dataset, which name its elements. All Local. */
+#pragma once
 
 #include "io/draws/reader.h"
 #include "io/hdf5/foreign.h"
@@ -23,12 +22,10 @@ em_status em_scale_of(const em_foreign *file, hid_t dataset, unsigned axis, hid_
 em_status em_label_axes(em_foreign *file, hid_t dataset, em_reader_variable *variable);
 void em_label_release(em_reader_variable *variable);
 
-/* The first element that two variables of one shape name otherwise; -1: none. */
+/* The first element whose name differs between two variables of one shape; -1: none. */
 int64_t em_label_difference(const em_reader_variable *one, const em_reader_variable *other);
 
 /* The texts of a coordinate `scale`, a dataset of one axis (or two, of characters), in printable
  * form, or its numbers as texts. Each is freed by em_release, and so is the array. Errors:
  * likewise. */
 em_status em_labels_of(em_foreign *file, hid_t scale, int64_t n, char ***label);
-
-#endif

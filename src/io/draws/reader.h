@@ -1,11 +1,10 @@
 /*
- * Reads files in ArviZ's InferenceData schema, ours or others' (netCDF-4: any chunking,
- * deflated or not, any numeric type); what none of these programs writes is refused
- * (io/hdf5/foreign.h). Names and labels are as they may be printed (em_text_escape). Every rank
- * reads for itself: all Local, so that ranks may read different columns.
+ * Reads files in ArviZ's InferenceData schema, of emass and of other programs (netCDF-4: any
+ * chunking, deflated or not, any numeric type). Unusual HDF5 features are refused
+ * (io/hdf5/foreign.h). Names and labels are in printable form (em_text_escape). All Local: every
+ * rank reads by itself, and ranks may read different columns.
  */
-#ifndef EM_IO_DRAWS_READER_H
-#define EM_IO_DRAWS_READER_H
+#pragma once
 
 #include "emass/model.h"
 #include "emass/status.h"
@@ -124,5 +123,3 @@ void em_elements_destroy(em_elements **elements);
 /* All draws of the next of them, [n_chain][n_draw], until the next call. Errors: EM_EDATA, EM_EIO,
  * EM_EMEMORY. */
 em_status em_elements_next(em_elements *elements, const double **draws);
-
-#endif

@@ -1,6 +1,5 @@
 /* Private to the reader: an open file and its group; several files are a list. */
-#ifndef EM_IO_DRAWS_READER_FILE_H
-#define EM_IO_DRAWS_READER_FILE_H
+#pragma once
 
 #include "io/draws/reader.h"
 #include "io/hdf5/foreign.h"
@@ -31,5 +30,3 @@ em_status em_reader_take_variables(em_reader *reader);
 /* Numbers of a dataset, of the type H5T_NATIVE_DOUBLE or H5T_NATIVE_FLOAT. Local. Errors:
  * EM_EDATA. */
 em_status em_reader_read(hid_t id, hid_t type, hid_t memory, hid_t space, void *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* Several files of one model as one: chains numbered through. */
 #include "base/memory.h"
-#include "base/text.h"
 #include "io/draws/labels.h"
 #include "io/draws/reader_file.h"
 

@@ -3,8 +3,7 @@
  * The bytes do not depend on the number of ranks. Every function is Collective over the grid's
  * world and returns an agreed status; arguments marked (same) must be equal on all ranks.
  */
-#ifndef EM_IO_DRAWS_WRITER_H
-#define EM_IO_DRAWS_WRITER_H
+#pragma once
 
 #include "emass/model.h"
 #include "emass/status.h"
@@ -79,5 +78,3 @@ em_status em_writer_close(em_writer **writer, bool complete);
 
 /* Closes and removes a file that holds nothing yet, and frees the writer; NULL-safe. */
 void em_writer_discard(em_writer **writer);
-
-#endif

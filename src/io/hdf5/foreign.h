@@ -3,8 +3,7 @@
  * contents may claim is bounded by its length. Only hard links are followed. A dataset holds its
  * own numbers (no external storage, no virtual dataset) and is compressed at most once. All Local.
  */
-#ifndef EM_IO_HDF5_FOREIGN_H
-#define EM_IO_HDF5_FOREIGN_H
+#pragma once
 
 #include "io/hdf5/hdf5.h"
 
@@ -49,5 +48,3 @@ em_status em_foreign_claim_text(em_foreign *file, double bytes);
 
 /* How many numbers a dataset claims, whatever the product of its extents. */
 double em_foreign_count(hid_t dataset);
-
-#endif

@@ -1,6 +1,5 @@
 /* HDF5 for all files of this room: its errors as ours, attributes, property lists, and closing. */
-#ifndef EM_IO_HDF5_HDF5_H
-#define EM_IO_HDF5_HDF5_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -113,5 +112,3 @@ void em_h5_restore(em_h5_printing before);
 /* Writes the names and versions of the MPI and HDF5 that run, "Open MPI v4.1.4, HDF5 1.10.8", into
  * text [size]. Local. */
 void em_h5_libraries(size_t size, char *text);
-
-#endif

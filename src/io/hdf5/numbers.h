@@ -9,8 +9,7 @@
  * and the attribute `hash`; or a matrix in compressed rows as AnnData (.h5ad) writes it. The files
  * are of unknown origin (io/hdf5/foreign.h). All Local.
  */
-#ifndef EM_IO_HDF5_NUMBERS_H
-#define EM_IO_HDF5_NUMBERS_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -92,5 +91,3 @@ em_status em_numbers_write_texts(em_numbers_writer *writer, const char *as, int6
 
 /* Writes what is left and closes; NULL-safe. Errors: EM_EIO. */
 em_status em_numbers_finish(em_numbers_writer **writer);
-
-#endif

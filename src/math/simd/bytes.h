@@ -9,8 +9,7 @@
  * registers, and the rows of W, or of D, are in the first-level cache. AVX-512 and AVX2 give the
  * same bits. All Local.
  */
-#ifndef EM_MATH_SIMD_BYTES_H
-#define EM_MATH_SIMD_BYTES_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -49,5 +48,3 @@ void em_bytes_multiply_single(const em_bytes *x, int64_t n_to, const float *weig
                               float *z);
 void em_bytes_gather_single(const em_bytes *x, int64_t n_to, const float *d, int64_t pitch,
                             bool begun, float *sum);
-
-#endif

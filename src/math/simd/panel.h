@@ -4,8 +4,7 @@
  * panel. (BLAS does not promise that: its kernels change with the number of rows.) Every element is
  * accumulated in one fixed order.
  */
-#ifndef EM_MATH_SIMD_PANEL_H
-#define EM_MATH_SIMD_PANEL_H
+#pragma once
 
 #include <stdint.h>
 
@@ -55,5 +54,3 @@ void em_rows_accumulate(int64_t n, const int64_t *index, const double *x, int64_
  * one cache line each. Arguments as above. Local. */
 void em_rows_gram(int64_t n, const int64_t *index, const double *x, int64_t stride, const double *w,
                   double *sum);
-
-#endif

@@ -5,8 +5,7 @@
  * element goes through the same operations, whatever the width, and SLEEF's "finz" functions
  * promise the same.
  */
-#ifndef EM_MATH_SIMD_SIMD_H
-#define EM_MATH_SIMD_SIMD_H
+#pragma once
 
 #include "math/simd/bytes.h"
 
@@ -77,5 +76,3 @@ bool em_simd_runs(const em_simd *simd);
 
 /* The widest instruction set of this processor. Local. */
 const em_simd *em_simd_best(void);
-
-#endif

@@ -4,8 +4,7 @@
  * topics are fixed. Every instruction set uses vectors of 16 floats. AVX-512 and AVX2 give the same
  * topics; a processor with neither may round differently. All Local.
  */
-#ifndef EM_MATH_SIMD_TOKENS_H
-#define EM_MATH_SIMD_TOKENS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -97,5 +96,3 @@ typedef struct em_token_kernels {
 extern const em_token_kernels *const em_token_kernel_list[];
 bool em_token_kernels_run(const em_token_kernels *kernels);
 const em_token_kernels *em_token_kernels_best(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* Vector loops over transcendental functions (SLEEF), chosen at run time for the processor. */
-#ifndef EM_MATH_SIMD_VECTOR_H
-#define EM_MATH_SIMD_VECTOR_H
+#pragma once
 
 #include <stdint.h>
 
@@ -22,5 +21,3 @@ void em_log1p(int64_t n, const double *x, double *out);
  * times its derivative by phi; errors are of the order of 1e-15 (1 + y), whatever phi is. The same
  * conditions; value and slope do not alias. Local. */
 void em_log_rising(int64_t n, const double *y, double phi, double *value, double *slope);
-
-#endif

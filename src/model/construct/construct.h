@@ -1,6 +1,5 @@
 /* What the creation of built-in models has in common. */
-#ifndef EM_MODEL_CONSTRUCT_CONSTRUCT_H
-#define EM_MODEL_CONSTRUCT_CONSTRUCT_H
+#pragma once
 
 #include "emass/model.h"
 
@@ -11,5 +10,3 @@ typedef em_status em_model_set_up(em_model *model, const void *options,
                                   const em_model_context *context);
 em_status em_model_build(size_t size, const em_model_ops *ops, em_model_set_up *set_up,
                          const void *options, const em_model_context *context, em_model **out);
-
-#endif

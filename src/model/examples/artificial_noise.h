@@ -4,8 +4,7 @@
  * estimated from n of them (with replacement) is off by N/n sum b, of mean 0 and covariance
  * variance / n times the identity.
  */
-#ifndef EM_MODEL_EXAMPLES_ARTIFICIAL_NOISE_H
-#define EM_MODEL_EXAMPLES_ARTIFICIAL_NOISE_H
+#pragma once
 
 #include "emass/model.h"
 
@@ -29,5 +28,3 @@ void em_artificial_noise_destroy(em_artificial_noise *noise);
 /* Adds what the listed observations bring; all of them bring nothing, on every shard, so that all
  * shards together do not either. Shapes as in em_model_ops. Local. */
 void em_artificial_noise_add(const em_artificial_noise *noise, int64_t dim, const em_query *query);
-
-#endif

@@ -10,7 +10,6 @@
 #include "emass/random.h"
 
 #include <math.h>
-#include <string.h>
 #include <xxhash.h>
 
 extern const em_model_ops em_model_eight_schools; /* at the end */

@@ -13,7 +13,6 @@
 #include "model/examples/artificial_noise.h"
 #include "par/message.h"
 #include "par/node_shared_array.h"
-#include "par/world.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -300,24 +299,24 @@ static int64_t choose_dim(const gaussian_options *options, const em_table *table
 
 /* Read from `table`, NULL: generated, by one rank of each node. Collective. Errors, agreed. */
 static em_status make_precision(gaussian *self, const gaussian_options *options,
-                                const em_table *table, em_node_array *holders, uint64_t seed)
+                                const em_table *table, em_node_array *node_array, uint64_t seed)
 {
     const int64_t n = self->diagonal ? 1 : self->model.dim;
     em_status status = em_agree_first(
-        em_node_array_allocate(holders, n * self->stride, sizeof(double), &self->precision), 0);
+        em_node_array_allocate(node_array, n * self->stride, sizeof(double), &self->precision), 0);
 
     if (!status && table)
         status = load_precision(self, table, options->covariance != NULL);
-    else if (!status && em_node_array_writes(holders))
+    else if (!status && em_node_array_writes(node_array))
         generate_precision(self, options, seed);
     if (!status)
-        em_node_array_publish(holders, self->precision);
+        em_node_array_publish(node_array, self->precision);
     return status;
 }
 
 /* `table` is the file of the precision or covariance, NULL: to be generated. */
 static em_status fill(gaussian *self, const gaussian_options *options, const em_table *table,
-                      em_node_array *holders, const em_model_context *context)
+                      em_node_array *node_array, const em_model_context *context)
 {
     em_status status;
 
@@ -327,7 +326,7 @@ static em_status fill(gaussian *self, const gaussian_options *options, const em_
     self->diagonal = !table && !options->rotation;
     status = em_agree_first(allocate(self), 0);
     if (!status)
-        status = make_precision(self, options, table, holders, context->seed);
+        status = make_precision(self, options, table, node_array, context->seed);
     if (!status)
         status = load_mean(self, options->mean);
     if (!status)
@@ -344,7 +343,7 @@ static em_status create(const void *untyped, const em_model_context *context, em
 {
     const gaussian_options *options = untyped;
     char *path = options->precision ? options->precision : options->covariance;
-    em_node_array *holders = NULL;
+    em_node_array *node_array = NULL;
     em_table *table = NULL;
     gaussian *self = NULL;
     em_status status;
@@ -356,15 +355,15 @@ static em_status create(const void *untyped, const em_model_context *context, em
                        "model: found %s beside a file of the matrix, expected it without: it is of "
                        "a generated one",
                        options->rotation ? "rotation" : "condition");
-    status = em_node_array_create(0, &holders);
+    status = em_node_array_create(0, &node_array);
     if (!status && path)
-        status = read_matrix(path, em_node_array_writes(holders), &table);
+        status = read_matrix(path, em_node_array_writes(node_array), &table);
     if (!status)
         status = em_agree_first(em_allocate(1, sizeof *self, &self), 0);
     if (!status)
-        status = fill(self, options, table, holders, context);
+        status = fill(self, options, table, node_array, context);
     em_table_destroy(&table);
-    em_node_array_destroy(&holders);
+    em_node_array_destroy(&node_array);
     if (!status)
         *out = &self->model;
     else if (self)

@@ -18,7 +18,6 @@
 #include "par/message.h"
 
 #include <math.h>
-#include <string.h>
 
 extern const em_model_ops em_model_normal_wishart; /* at the end */
 

@@ -1,6 +1,5 @@
 /* Answers of programs: JSON, and the numbers in it. All Local. */
-#ifndef EM_MODEL_EXTERNAL_ANSWER_H
-#define EM_MODEL_EXTERNAL_ANSWER_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -15,5 +14,3 @@ bool em_answer_number(const json_t *value, double *out);
 
 /* The n numbers of a list. False: it is none, or not of n. */
 bool em_answer_numbers(const json_t *list, int64_t n, double *out);
-
-#endif

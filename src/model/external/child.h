@@ -2,8 +2,7 @@
  * A process that stays alive and answers lines with lines, over pipes. It is a process group of its
  * own, whose working directory is a given folder. All Local.
  */
-#ifndef EM_MODEL_EXTERNAL_CHILD_H
-#define EM_MODEL_EXTERNAL_CHILD_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -35,5 +34,3 @@ void em_child_release(em_child *child);
  * one line, or took too long; it is then killed, and may be started again. EM_EMEMORY.
  */
 em_status em_child_ask(em_child *child, const char *line, double timeout, char **answer);
-
-#endif

@@ -4,8 +4,7 @@
  * from its checkpoint with the positions that it had then, so that it repeats no evaluation but
  * those that were running. All ranks append to one file. All Local.
  */
-#ifndef EM_MODEL_EXTERNAL_EVALUATION_LOG_H
-#define EM_MODEL_EXTERNAL_EVALUATION_LOG_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -37,5 +36,3 @@ bool em_evaluation_log_find(const em_evaluation_log *log, em_evaluation *evaluat
 
 /* Appends a line. Errors: EM_EIO. */
 em_status em_evaluation_log_add(em_evaluation_log *log, const em_evaluation *evaluation);
-
-#endif

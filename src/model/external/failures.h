@@ -3,8 +3,7 @@
  * Each is a rejection of the position that was tried. They are counted, and the first ones of each
  * chain are listed with their positions, in warmup too.
  */
-#ifndef EM_MODEL_EXTERNAL_FAILURES_H
-#define EM_MODEL_EXTERNAL_FAILURES_H
+#pragma once
 
 #include "emass/model.h"
 #include "emass/visitor.h"
@@ -32,5 +31,3 @@ const char *em_failures_texts(const em_failures *failures);
 
 /* Passes counts and lists to a visitor. Collective. Errors: the visitor's. */
 em_status em_failures_visit(em_failures *failures, const em_visitor *visitor);
-
-#endif

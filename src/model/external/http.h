@@ -2,8 +2,7 @@
  * JSON over HTTP by libcurl, which is loaded when it is asked for, so that runs of other models do
  * not load it and the libraries that it needs. One connection is kept open. All Local.
  */
-#ifndef EM_MODEL_EXTERNAL_HTTP_H
-#define EM_MODEL_EXTERNAL_HTTP_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -22,5 +21,3 @@ void em_http_destroy(em_http **http); /* NULL-safe */
  */
 em_status em_http_post(em_http *http, const char *url, const char *path, const json_t *request,
                        double timeout, json_t **answer);
-
-#endif

@@ -5,8 +5,7 @@
  * The priors are those of regressions (model/regression/prior_law.h), and uniform. A parameter
  * without one has a flat prior, within its bounds.
  */
-#ifndef EM_MODEL_EXTERNAL_PARAMETERS_H
-#define EM_MODEL_EXTERNAL_PARAMETERS_H
+#pragma once
 
 #include "emass/model.h"
 #include "model/regression/prior_law.h"
@@ -39,5 +38,3 @@ double em_input_draw(const em_input *input, em_variate *v);
 
 /* As a text: normal(0, 10). Local. */
 void em_input_print(const em_input *input, char out[EM_PRIOR_BYTES]);
-
-#endif

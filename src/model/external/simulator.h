@@ -4,8 +4,7 @@
  * in the config. An evaluation may fail. It is then a rejection, which is counted and listed
  * (model/external/failures.h), and never the end of the run.
  */
-#ifndef EM_MODEL_EXTERNAL_SIMULATOR_H
-#define EM_MODEL_EXTERNAL_SIMULATOR_H
+#pragma once
 
 #include "emass/capabilities.h"
 #include "emass/model.h"
@@ -77,5 +76,3 @@ em_status em_simulator_add_likelihood(em_model *model, const em_query *query);
 em_status em_simulator_start(em_model *model, const em_draw *draw, double *x);
 void em_simulator_describe(const em_model *model, FILE *out);
 extern const em_model_prior em_simulator_prior;
-
-#endif

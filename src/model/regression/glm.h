@@ -4,8 +4,7 @@
  * own theta alone. theta is beta, then the logarithms of the unknown parameters of the distribution
  * about eta (a scale, degrees of freedom, ...), its shape.
  */
-#ifndef EM_MODEL_REGRESSION_GLM_H
-#define EM_MODEL_REGRESSION_GLM_H
+#pragma once
 
 #include "data/design/design.h"
 #include "emass/model.h"
@@ -29,9 +28,9 @@ typedef struct em_glm_tile {
 } em_glm_tile;
 
 /*
- * What makes the model, a link and a distribution: `density` becomes log p(response | eta, shape),
- * without terms that no unknown is in; `eta` its derivative by eta; and each `slope` that by the
- * logarithm of the shape parameter. Local.
+ * The link and the distribution of a model. Computes `density`, log p(response | eta, shape)
+ * without constant terms; `eta`, its derivative by eta, which replaces eta; and in each `slope` its
+ * derivative by the logarithm of a shape parameter. Local.
  */
 typedef void em_glm_link(const em_glm_tile *tile);
 
@@ -57,5 +56,3 @@ void em_glm_each(em_glm *glm, em_glm_link *link, const double *theta, double *et
 
 /* eta alone. Local. */
 void em_glm_predict(em_glm *glm, const double *theta, double *eta);
-
-#endif

@@ -16,7 +16,6 @@
 #include "math/simd/vector.h"
 #include "model/construct/construct.h"
 #include "model/regression/regression.h"
-#include "par/message.h"
 
 #include <math.h>
 #include <string.h>

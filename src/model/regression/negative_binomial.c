@@ -12,7 +12,7 @@
 #include "emass/model/metric.h"
 #include "math/simd/vector.h"
 #include "model/construct/construct.h"
-#include "model/regression/count_regression.h"
+#include "model/regression/regression.h"
 
 #include <math.h>
 

@@ -2,8 +2,7 @@
  * The prior distributions of a regression: of coefficients, on the real line, and of positive
  * parameters such as a standard deviation, which are sampled as logarithms. All Local.
  */
-#ifndef EM_MODEL_REGRESSION_PRIOR_LAW_H
-#define EM_MODEL_REGRESSION_PRIOR_LAW_H
+#pragma once
 
 #include "model/regression/variate.h"
 
@@ -38,8 +37,8 @@ typedef struct em_prior_form {
 
 extern const em_prior_form em_prior_forms[EM_N_PRIOR];
 
-/* In another unit of what the prior is of, `factor` times as large: the scale is multiplied, a rate
- * divided. The location is not. */
+/* The prior of a parameter that is multiplied by `factor`: its scale is multiplied, a rate is
+ * divided, and the location stays. */
 void em_prior_scale_by(em_prior *prior, double factor);
 
 /* As a text: normal(0, 2.5). */
@@ -50,7 +49,7 @@ void em_prior_print(const em_prior *prior, char out[EM_PRIOR_BYTES]);
  * derivative. */
 double em_prior_of_z(const em_prior *prior, double z, double *slope);
 
-/* Its Fisher information about the location, in units of the scale: what a metric takes. */
+/* Its Fisher information about the location, in units of the scale, for metrics. */
 double em_prior_information(const em_prior *prior);
 
 double em_prior_draw_z(const em_prior *prior, em_variate *v);
@@ -62,10 +61,9 @@ double em_prior_of_positive(const em_prior *prior, double x, double *slope);
  * distribution. */
 void em_prior_curvature(const em_prior *prior, double x, double curvature[2]);
 
-/* What em_prior_of_z and em_prior_of_positive leave out of log densities that are normalised. */
+/* The constant that em_prior_of_z and em_prior_of_positive leave out of the normalised log density.
+ */
 double em_prior_constant_of_z(const em_prior *prior);
 double em_prior_constant_of_positive(const em_prior *prior);
 
 double em_prior_draw_positive(const em_prior *prior, em_variate *v);
-
-#endif

@@ -7,7 +7,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* What is read, and which option of the config the place belongs to. */
@@ -83,22 +82,24 @@ static em_status read_numbers(const place *at, em_prior_kind kind, const json_t 
 static em_status find_kind(const place *at, const char *name, bool positive, em_prior_kind *out)
 {
     em_nearest nearest = em_nearest_start(name);
-    char expected[200];
+    const char *last = NULL; /* of the names, which is joined by "or" */
+    char expected[200] = "";
 
     for (int k = EM_PRIOR_DEFAULT + 1; k < EM_N_PRIOR; k++) {
+        const em_prior_form *form = &em_prior_forms[k];
         *out = (em_prior_kind)k;
-        if (em_prior_forms[k].positive != positive)
+        if (form->positive != positive)
             continue;
-        if (strcmp(em_prior_forms[k].name, name) == 0)
+        if (strcmp(form->name, name) == 0)
             return EM_OK;
-        em_nearest_offer(&nearest, em_prior_forms[k].name);
+        em_nearest_offer(&nearest, form->name);
+        if (last)
+            em_append(sizeof expected, expected, "%s%s", *expected ? ", " : "", last);
+        last = form->name;
     }
-    snprintf(expected, sizeof expected, "%s%s%s%s",
-             positive ? "exponential, half_normal, half_student_t, half_cauchy, gamma or "
-                        "inverse_gamma"
-                      : "normal, student_t or cauchy",
-             nearest.name ? "; did you mean " : "", nearest.name ? nearest.name : "",
-             nearest.name ? "?" : "");
+    em_append(sizeof expected, expected, " or %s", last);
+    if (nearest.name)
+        em_append(sizeof expected, expected, "; did you mean %s?", nearest.name);
     return fail(at, name, expected);
 }
 

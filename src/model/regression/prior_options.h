@@ -4,8 +4,7 @@
  *             sigma: {exponential: 1}, autoscale: true}
  * or, of the coefficients, {age: {normal: [0, 1]}, sex[male]: {cauchy: [0, 2]}, default: {...}}.
  */
-#ifndef EM_MODEL_REGRESSION_PRIOR_OPTIONS_H
-#define EM_MODEL_REGRESSION_PRIOR_OPTIONS_H
+#pragma once
 
 #include "emass/status.h"
 #include "model/regression/glm.h"
@@ -30,5 +29,3 @@ typedef struct em_prior_options {
 em_status em_prior_options_read(const char *json, int n_shape, const char *const *shape,
                                 em_prior_options *out);
 void em_prior_options_release(em_prior_options *options);
-
-#endif

@@ -1,3 +1,4 @@
+#include "data/table/table.h"
 #include "emass/model/prediction.h"
 #include "model/regression/regression_prior.h"
 
@@ -5,7 +6,6 @@
 #include "par/message.h"
 
 #include <math.h>
-#include <string.h>
 
 /* ---------------------------------------------------------------- set up */
 
@@ -436,5 +436,31 @@ em_status em_regression_add_metric(em_model *model, bool prior, const em_rows *r
         add_metric_of_row(self, i, theta, shape, metric, derivative);
     if (prior)
         add_metric_of_prior(self, unknown, theta, metric, derivative);
+    return EM_OK;
+}
+
+/* ---------------------------------------------------------------- regressions of counts */
+
+em_status em_count_regression_set_up(em_model *model, const em_regression_options *options,
+                                     const em_model_context *context,
+                                     const em_regression_plan *plan)
+{
+    em_regression *self = (em_regression *)model;
+    em_table *table = NULL;
+    em_status status = em_features_read(&options->table, context->fitted, &table, &self->features);
+
+    if (!status)
+        status = em_table_check_counts(table);
+    if (!status)
+        status = em_regression_create(self, table, options, context, plan);
+    em_table_destroy(&table);
+    return status;
+}
+
+em_status em_draw_count(em_variate *v, double mean, double *y)
+{
+    if (!(mean < EM_MOST_COUNT))
+        return em_fail(EM_NONFINITE, "a response of mean %g is too large to be drawn", mean);
+    *y = em_variate_poisson(v, mean);
     return EM_OK;
 }

@@ -1,11 +1,9 @@
 /*
- * What the regression models of this room share. A model is a family (a link and a distribution of
- * the responses about it), options and a table: linear, logistic, poisson, negative_binomial. Their
- * priors are in model/regression/regression_prior.h; unknown shape parameters are sampled
- * as logarithms.
+ * Common parts of the regressions linear, logistic, poisson and negative_binomial. Each of these is
+ * made from a family (a link and a distribution of the response), options and a table. Their priors
+ * are in model/regression/regression_prior.h. Unknown shape parameters are sampled as logarithms.
  */
-#ifndef EM_MODEL_REGRESSION_REGRESSION_H
-#define EM_MODEL_REGRESSION_REGRESSION_H
+#pragma once
 
 #include "data/design/features.h"
 #include "emass/model.h"
@@ -168,4 +166,11 @@ void em_regression_describe(const em_model *model, FILE *out);
         .draw = em_regression_draw_prior, .log_constants = em_regression_log_constants             \
     }
 
-#endif
+/* For em_model_build: sets up the em_regression of the counts in the table that the options name.
+ * Errors: EM_EDATA, of responses that are no counts too; EM_EMEMORY. */
+em_status em_count_regression_set_up(em_model *model, const em_regression_options *options,
+                                     const em_model_context *context,
+                                     const em_regression_plan *plan);
+
+/* A Poisson count: recoverable, with a message, where the mean is too large for one. Local. */
+em_status em_draw_count(em_variate *v, double mean, double *y);

@@ -10,7 +10,6 @@
 #include "par/world.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 static const double default_scale = 2.5;

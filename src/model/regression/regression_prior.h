@@ -10,8 +10,7 @@
  *     sigma ~ exponential(1 / u), or what model.prior says; and theta are in the units of the
  * priors, (coefficient - location) / scale, of columns less their means.
  */
-#ifndef EM_MODEL_REGRESSION_REGRESSION_PRIOR_H
-#define EM_MODEL_REGRESSION_REGRESSION_PRIOR_H
+#pragma once
 
 #include "model/regression/regression.h"
 
@@ -39,5 +38,3 @@ em_status em_regression_say_priors(em_regression *self);
 enum { EM_PRIOR_ARRAYS = 6 };
 int em_regression_prior_data(em_regression *self, em_datum datum[EM_PRIOR_ARRAYS]);
 void em_regression_release_priors(em_regression *self);
-
-#endif

@@ -1,7 +1,6 @@
 /* Random numbers from the distributions of responses, for predictions in reported draws.
  */
-#ifndef EM_MODEL_REGRESSION_VARIATE_H
-#define EM_MODEL_REGRESSION_VARIATE_H
+#pragma once
 
 #include "emass/model.h"
 
@@ -25,5 +24,3 @@ double em_variate_gamma(em_variate *v, double shape);
 /* Poisson: by inversion below a mean of 10, else by Hormann's (1993) transformed rejection, PTRS.
  * Local. */
 double em_variate_poisson(em_variate *v, double mean);
-
-#endif

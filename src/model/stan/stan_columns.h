@@ -1,6 +1,5 @@
-/* Data of a Stan program that are columns of tables. */
-#ifndef EM_MODEL_STAN_STAN_COLUMNS_H
-#define EM_MODEL_STAN_STAN_COLUMNS_H
+/* Reads the data of a Stan program that the config takes from columns of tables. */
+#pragma once
 
 #include "emass/status.h"
 
@@ -11,5 +10,3 @@
  * it, or of none; EM_EMEMORY. Freed by em_release.
  */
 em_status em_stan_columns_fill_in(const char *json, char **out);
-
-#endif

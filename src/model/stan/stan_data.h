@@ -1,6 +1,5 @@
 /* The data of a Stan program: JSON as CmdStan reads it. */
-#ifndef EM_MODEL_STAN_STAN_DATA_H
-#define EM_MODEL_STAN_STAN_DATA_H
+#pragma once
 
 #include "emass/model.h"
 
@@ -36,5 +35,3 @@ void em_stan_data_destroy(em_stan_data **data); /* NULL-safe. */
 
 /* The variable of a name; NULL: it is not there. Local. */
 const em_stan_datum *em_stan_data_find(const em_stan_data *data, const char *name);
-
-#endif

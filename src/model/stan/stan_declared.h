@@ -1,6 +1,5 @@
-/* What the text of a Stan program declares: names and types, for messages and integers. */
-#ifndef EM_MODEL_STAN_STAN_DECLARED_H
-#define EM_MODEL_STAN_STAN_DECLARED_H
+/* Finds the names and types that a Stan program declares, for messages and to detect integers. */
+#pragma once
 
 #include "emass/status.h"
 
@@ -29,9 +28,9 @@ typedef struct em_stan_declared {
 } em_stan_declared;
 
 /*
- * Collects the declarations of the data, and those at the top of the blocks of which a draw is. It
- * need not know the language: what it does not understand (and what is in an included file) is not
- * in the list. Local. Errors: EM_EMEMORY.
+ * Lists the declarations of the data, and the top-level ones of the blocks that a draw contains.
+ * This is no parser of Stan: declarations that it does not recognise, and those in included files,
+ * are missing from the list. Local. Errors: EM_EMEMORY.
  */
 em_status em_stan_declared_read(const char *program, em_stan_declared **out);
 void em_stan_declared_destroy(em_stan_declared **declared); /* NULL-safe. */
@@ -46,5 +45,3 @@ const em_stan_declaration *em_stan_declared_find(const em_stan_declared *declare
 
 /* How many letters, digits and _ there are from c on. Local. */
 size_t em_stan_word_length(const char *c);
-
-#endif

@@ -2,8 +2,7 @@
  * The C interface of BridgeStan 2, found at run time in a shared object: a Stan model compiled by
  * BridgeStan, or libstanli.so, which interprets programs. Declared here from its documentation.
  */
-#ifndef EM_MODEL_STAN_STAN_LIBRARY_H
-#define EM_MODEL_STAN_STAN_LIBRARY_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -61,5 +60,3 @@ void em_stan_one_line(const char *from, char *to, size_t bytes);
  * which may be NULL. Local. */
 em_status em_stan_library_fail(const em_stan_library *library, em_status status, const char *what,
                                char *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* Private to the files stan*.c: the struct of a Stan program as a model. */
-#ifndef EM_MODEL_STAN_STAN_MODEL_H
-#define EM_MODEL_STAN_STAN_MODEL_H
+#pragma once
 
 #include "emass/model.h"
 #include "model/stan/stan_data.h"
@@ -43,5 +42,3 @@ typedef struct em_stan {
  * EM_ECONFIG, EM_EDATA, EM_EUSAGE, EM_EMEMORY; em_stan_destroy all the same. */
 em_status em_stan_set_up(em_stan *self, const em_stan_options *options,
                          const em_model_context *context);
-
-#endif

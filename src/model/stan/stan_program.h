@@ -1,6 +1,5 @@
 /* A Stan program for the interpreter: text, found and translated once, for all ranks. */
-#ifndef EM_MODEL_STAN_STAN_PROGRAM_H
-#define EM_MODEL_STAN_STAN_PROGRAM_H
+#pragma once
 
 #include "model/stan/stan_library.h"
 
@@ -24,5 +23,3 @@ em_status em_stan_open(const char *path, bool interpreter, em_stan_library *out)
  */
 em_status em_stan_translate(const em_stan_library *library, const char *path, const char *program,
                             char **translated);
-
-#endif

@@ -1,7 +1,6 @@
 /* Compares data with the shapes that a Stan program declares, and checks that draws fit into
  * memory. */
-#ifndef EM_MODEL_STAN_STAN_SHAPE_H
-#define EM_MODEL_STAN_STAN_SHAPE_H
+#pragma once
 
 #include "model/stan/stan_data.h"
 #include "model/stan/stan_declared.h"
@@ -23,5 +22,3 @@ em_status em_stan_check_shapes(const char *path, const em_stan_declared *declare
  */
 em_status em_stan_check_room(const char *what, const em_stan_declared *declared,
                              const em_stan_data *data, double room);
-
-#endif

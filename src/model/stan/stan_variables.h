@@ -1,6 +1,5 @@
 /* The reported arrays of a Stan model, from the flattened names that its library returns. */
-#ifndef EM_MODEL_STAN_STAN_VARIABLES_H
-#define EM_MODEL_STAN_STAN_VARIABLES_H
+#pragma once
 
 #include "emass/model.h"
 
@@ -21,5 +20,3 @@ typedef struct em_stan_variables {
  */
 em_status em_stan_variables_create(const char *names, em_stan_variables **out);
 void em_stan_variables_destroy(em_stan_variables **variables); /* NULL-safe. */
-
-#endif

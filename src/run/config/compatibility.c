@@ -86,7 +86,7 @@ static em_status fits(const em_kernel_options *kernel, const em_model *model)
                        sampler->name, name);
     if (model->gradient == EM_GRADIENT_NONE && !sampler->without_gradient && !sampler->by_model)
         return em_fail(EM_ECONFIG,
-                       "sampler %s needs gradients, which model %s has not: expected slice or rwm",
+                       "sampler %s needs gradients, and model %s has none: expected slice or rwm",
                        sampler->name, name);
     if (metric_of(kernel) == EM_METRIC_DENSITY && model->estimates)
         return em_fail(EM_ECONFIG,

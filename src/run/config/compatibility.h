@@ -1,6 +1,5 @@
 /* Checks that a sampler and a model can be used together. */
-#ifndef EM_RUN_CONFIG_COMPATIBILITY_H
-#define EM_RUN_CONFIG_COMPATIBILITY_H
+#pragma once
 
 #include "run/config/config.h"
 
@@ -14,5 +13,3 @@ const em_parameters *em_sampler_parameters(const em_config *config, const em_mod
  * the model's own blocks. `own` is freed by em_release. Local. Errors: EM_EMEMORY. */
 em_status em_choose_blocks(const em_config *config, const em_model *model, em_mass_options *mass,
                            double **own);
-
-#endif

@@ -4,7 +4,6 @@
 #include "base/text.h"
 #include "base/text/locale.h"
 #include "model/model.h"
-#include "model/model_list.h"
 #include "run/config/config_parse.h"
 #include "run/config/config_path.h"
 #include "sampler/stochastic/stochastic.h"

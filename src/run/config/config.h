@@ -1,6 +1,5 @@
 /* The config: parsed from YAML text on every rank and checked against the field tables. */
-#ifndef EM_RUN_CONFIG_CONFIG_H
-#define EM_RUN_CONFIG_CONFIG_H
+#pragma once
 
 #include "adaptation/mass_window/mass_options.h"
 #include "emass/model.h"
@@ -124,5 +123,3 @@ int64_t em_config_group_size(const em_config *config);
 /* Whether the draws depend on run.shards: only fast sums over minibatches do, by rounding.
  * Local. */
 bool em_config_shards_matter(const em_config *config);
-
-#endif

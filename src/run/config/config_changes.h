@@ -1,6 +1,5 @@
 /* The differences between the config of a run and that of its continuation. */
-#ifndef EM_RUN_CONFIG_CONFIG_CHANGES_H
-#define EM_RUN_CONFIG_CONFIG_CHANGES_H
+#pragma once
 
 #include "run/config/config.h"
 
@@ -13,5 +12,3 @@ typedef struct em_changes {
  * text lacks had its default. Local. Errors: EM_EMEMORY. */
 em_status em_changes_find(const em_config *config, const char *stored, em_changes *out);
 void em_changes_release(em_changes *changes);
-
-#endif

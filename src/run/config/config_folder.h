@@ -1,8 +1,7 @@
 /* The folder from which the relative paths of a stored config start. The output stores it relative
  * to its own folder, so that both may be moved together and no path of the machine is in the
  * file. */
-#ifndef EM_RUN_CONFIG_CONFIG_FOLDER_H
-#define EM_RUN_CONFIG_CONFIG_FOLDER_H
+#pragma once
 
 #include "io/draws/writer.h"
 #include "run/config/config.h"
@@ -24,5 +23,3 @@ em_status em_home_of(const char *output, const char *name, char **folder);
 
 /* Whether a file or folder exists at every relative path of a config. Local. */
 bool em_home_fits(const em_config *config);
-
-#endif

@@ -1,6 +1,5 @@
 /* Private to the config: its state while it is parsed, section by section. All Local. */
-#ifndef EM_RUN_CONFIG_CONFIG_PARSE_H
-#define EM_RUN_CONFIG_CONFIG_PARSE_H
+#pragma once
 
 #include "run/config/config.h"
 #include "run/config/model_catalogue.h"
@@ -67,5 +66,3 @@ em_status em_config_choose_samplers(em_parse *p);
  * the machine. The stored form omits the name of the output, and the shards unless the draws depend
  * on them. Errors: EM_EMEMORY. */
 em_status em_config_write(const em_parse *p, bool is_stored, char **full);
-
-#endif

@@ -1,6 +1,5 @@
 /* Paths in a config. */
-#ifndef EM_RUN_CONFIG_CONFIG_PATH_H
-#define EM_RUN_CONFIG_CONFIG_PATH_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -19,5 +18,3 @@ em_status em_expand_paths(const char *config_path, char **json);
 /* Whether a file exists at an expanded path, or the file of one with a dataset (file.h5:/x); for a
  * mapping as JSON, at each of its paths. Local. */
 bool em_path_is_there(const char *path);
-
-#endif

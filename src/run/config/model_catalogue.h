@@ -1,7 +1,6 @@
 /* The models, samplers and estimators that a config can name, in one form for the parser and for
  * `emass list`. */
-#ifndef EM_RUN_CONFIG_MODEL_CATALOGUE_H
-#define EM_RUN_CONFIG_MODEL_CATALOGUE_H
+#pragma once
 
 #include "emass/field.h"
 
@@ -19,5 +18,3 @@ typedef struct em_variant {
 typedef bool em_variant_list(int i, em_variant *out);
 
 em_variant_list em_model_variant, em_sampler_variant, em_estimator_variant;
-
-#endif

@@ -15,16 +15,16 @@ enum { MOST_VALUES = 1 << 22, LEAST_ROWS = 16 };
 
 static const int64_t watched_bytes = INT64_C(1) << 30;
 
-static em_watch plan_watch(int64_t n_chain, int64_t n_draw, em_width width)
+static em_monitored plan_monitored(int64_t n_chain, int64_t n_draw, em_width width)
 {
     const int64_t every = (n_chain * n_draw + MOST_VALUES - 1) / MOST_VALUES;
-    em_watch watch = {.every = em_most(1, em_least(every, n_draw / LEAST_ROWS))};
+    em_monitored monitored = {.every = em_most(1, em_least(every, n_draw / LEAST_ROWS))};
 
-    watch.n_row = n_draw / watch.every;
-    watch.width =
-        em_least(width.watched, watched_bytes / (n_chain * watch.n_row * (int64_t)sizeof(double)));
-    watch.n_parameter = em_least(width.parameters, watch.width);
-    return watch;
+    monitored.n_row = n_draw / monitored.every;
+    monitored.width = em_least(
+        width.watched, watched_bytes / (n_chain * monitored.n_row * (int64_t)sizeof(double)));
+    monitored.n_parameter = em_least(width.parameters, monitored.width);
+    return monitored;
 }
 
 /*
@@ -115,9 +115,9 @@ em_status em_plan_create(const em_config *config, em_width width, em_plan *plan)
         .check_every = stop->check_every,
         .has_stop_rule = em_has_stop_rule(stop),
         .width = width,
-        .watch = plan_watch(run->chains, room, width),
+        .monitored = plan_monitored(run->chains, room, width),
     };
-    plan->watch.visits = config->temper.on;
+    plan->monitored.visits = config->temper.on;
     return check_size(config, warmup + ladders, room, width.all);
 }
 

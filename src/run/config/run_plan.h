@@ -1,6 +1,5 @@
 /* What a run will do, fixed before it starts: a pure function of the config. Local. */
-#ifndef EM_RUN_CONFIG_RUN_PLAN_H
-#define EM_RUN_CONFIG_RUN_PLAN_H
+#pragma once
 
 #include "run/config/config.h"
 
@@ -14,11 +13,11 @@ typedef struct em_width {
 /* What is kept in memory to be watched for convergence: the first `width` numbers of every
  * `every`-th draw, `n_row` draws of each chain in all. It is bounded for all chains of the run
  * together and not for a rank, so that a stop rule decides the same on any number of ranks. */
-typedef struct em_watch {
+typedef struct em_monitored {
     int64_t width, every, n_row;
     int64_t n_parameter; /* the first numbers, which a check looks at first, or alone */
     bool visits;         /* and of which visit a draw is (diagnostics/visits.h) */
-} em_watch;
+} em_monitored;
 
 typedef struct em_plan {
     int64_t warmup, total;    /* iterations: of warmup (at most, until it ends), in all */
@@ -34,7 +33,7 @@ typedef struct em_plan {
     int64_t check_every;            /* stored draws between checks of convergence */
     bool has_stop_rule, until_done; /* until_done: draws: auto */
     em_width width;
-    em_watch watch;
+    em_monitored monitored;
 } em_plan;
 
 /* What sampler number i is told of run.warmup, where INT64_MIN is as long as it takes: one that
@@ -70,5 +69,3 @@ int64_t em_plan_stored(const em_plan *plan, int64_t done);
  * stored draws for a stop rule; else, for progress only, after 1, 2, 4, 8 ... times as many, so
  * that the checks of a long run cost no more than a few of its last ones. */
 bool em_plan_checks(const em_plan *plan, int64_t done);
-
-#endif

@@ -1,7 +1,6 @@
-/* What R-hat and ESS are held to: the limits that the section `stop` gives, or those of a verdict
+/* The limits of R-hat and ESS: those that the section `stop` gives, or else those of a verdict
  * (diagnostics/limits.h). All Local. */
-#ifndef EM_RUN_CONFIG_STOP_RULE_H
-#define EM_RUN_CONFIG_STOP_RULE_H
+#pragma once
 
 #include "run/config/config.h"
 
@@ -17,5 +16,3 @@ bool em_has_stop_rule(const em_stop_options *stop);
 
 double em_r_hat_limit(const em_stop_options *stop);
 double em_ess_limit(const em_stop_options *stop, em_starts starts);
-
-#endif

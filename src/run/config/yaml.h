@@ -4,8 +4,7 @@
  * stands under `sampler` begin with "sampler[0]", "sampler[1]", ... Anchors, aliases, lists in
  * lists, and text of several lines are refused. All Local.
  */
-#ifndef EM_RUN_CONFIG_YAML_H
-#define EM_RUN_CONFIG_YAML_H
+#pragma once
 
 #include "base/options/field.h"
 
@@ -50,5 +49,3 @@ em_status em_yaml_put(em_yaml *yaml, const char *place, const char *key, const c
 
 /* The entry of a path; NULL when there is none. */
 const em_yaml_entry *em_yaml_find(const em_yaml *yaml, const char *key);
-
-#endif

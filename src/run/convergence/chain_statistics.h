@@ -3,8 +3,7 @@
  * chain stood still, its E-BFMI (how well momenta move the energy), trees that were cut short. Part
  * of the state of a run.
  */
-#ifndef EM_RUN_CONVERGENCE_CHAIN_STATISTICS_H
-#define EM_RUN_CONVERGENCE_CHAIN_STATISTICS_H
+#pragma once
 
 #include "diagnostics/modes.h"
 #include "emass/visitor.h"
@@ -41,5 +40,3 @@ em_status em_chain_statistics_find(const em_chain_statistics *statistics, em_gri
 
 /* Collective. Errors: the visitor's. */
 em_status em_chain_statistics_visit(em_chain_statistics *statistics, const em_visitor *visitor);
-
-#endif

@@ -14,24 +14,24 @@ struct em_monitor {
     const em_grid *grid;
     const em_stop_options *stop;
     em_diag *diag;
-    em_subcommunicator
-        *team; /* of each number: n_part ranks, which look at it together; NULL: one does */
+    em_subcommunicator *comm; /* of the n_part ranks that check a number together; NULL: one does */
     int64_t n_part;
-    em_watch watch;
-    int64_t first, width; /* the numbers that this shard has of those watched */
+    em_monitored plan;
+    int64_t first, width; /* the numbers of those monitored that this shard has */
     int64_t n_local_chain, n_superchain;
     int64_t times_met;         /* in a row */
-    int64_t end;               /* a check looks at the numbers of the run before this one */
+    int64_t end;               /* a check takes the numbers before this one */
     int64_t suspect;           /* the number that missed the thresholds last time, on this rank */
-    double *history;           /* [n_local_chain][watch.n_row][width] */
-    double *visit;             /* [n_local_chain][watch.n_row] of tempered draws, else NULL */
+    double *history;           /* [n_local_chain][plan.n_row][width] */
+    double *visit;             /* [n_local_chain][plan.n_row] of tempered draws, else NULL */
     int64_t n_local, n_column; /* room in: */
-    double *local, *column;    /* what a check sends and looks at; between checks NULL */
+    double *local, *column;    /* what a check sends and examines; between checks NULL */
     int64_t n_slot;
-    XXH128_hash_t *seen; /* [n_slot] hashes of the numbers that a check looked at; NULL likewise */
+    XXH128_hash_t
+        *seen; /* [n_slot] hashes of the numbers that a check has examined; NULL likewise */
 };
 
-/* Doubles of the numbers that a rank looks at at once: what ranks exchange, which bounds the memory
+/* Doubles of the numbers that a rank examines at once: what ranks exchange, which bounds the memory
  * of a check; and what one rank copies for itself, which stays in its cache. */
 enum { BATCH = 1 << 22, OWN_BATCH = 1 << 16 };
 
@@ -42,7 +42,7 @@ enum { PART = 1 << 14, MOST_PARTS = 64 };
 /* Numbers of the shard that has the most: for so many are batches gathered everywhere. */
 static int64_t widest(const em_monitor *monitor)
 {
-    return em_deal_first(monitor->watch.width, em_grid_n_shard(monitor->grid), 1);
+    return em_deal_first(monitor->plan.width, em_grid_n_shard(monitor->grid), 1);
 }
 
 /* Into how many parts the chains of a number are divided where there are more ranks than numbers;
@@ -52,16 +52,16 @@ static int64_t parts_of(const em_monitor *monitor)
     const int64_t n_chain = em_grid_n_chain(monitor->grid), width = widest(monitor);
     const int64_t idle =
         width > 0 && width <= INT_MAX / n_chain ? em_grid_n_group(monitor->grid) / width : 1;
-    const int64_t worth = n_chain * monitor->watch.n_row / PART;
+    const int64_t worth = n_chain * monitor->plan.n_row / PART;
     const int64_t most = worth < MOST_PARTS ? worth : MOST_PARTS;
 
-    return monitor->n_superchain > 0 || monitor->watch.visits || most < 2 || idle < 2 ? 1
-           : idle < most                                                              ? idle
-                                                                                      : most;
+    return monitor->n_superchain > 0 || monitor->plan.visits || most < 2 || idle < 2 ? 1
+           : idle < most                                                             ? idle
+                                                                                     : most;
 }
 
-em_status em_monitor_create(const em_grid *grid, const em_stop_options *stop, const em_watch *watch,
-                            int64_t n_superchain, em_monitor **out)
+em_status em_monitor_create(const em_grid *grid, const em_stop_options *stop,
+                            const em_monitored *monitored, int64_t n_superchain, em_monitor **out)
 {
     const int64_t n_shard = em_grid_n_shard(grid), shard = em_grid_shard(grid);
     em_monitor *monitor = NULL;
@@ -72,22 +72,22 @@ em_status em_monitor_create(const em_grid *grid, const em_stop_options *stop, co
         monitor->grid = grid;
         monitor->stop = stop;
         monitor->n_superchain = n_superchain;
-        monitor->watch = *watch;
-        monitor->first = em_deal_first(watch->width, n_shard, shard);
-        monitor->width = em_deal_first(watch->width, n_shard, shard + 1) - monitor->first;
+        monitor->plan = *monitored;
+        monitor->first = em_deal_first(monitored->width, n_shard, shard);
+        monitor->width = em_deal_first(monitored->width, n_shard, shard + 1) - monitor->first;
         monitor->n_local_chain = em_grid_n_local_chain(grid);
-        status = em_allocate_doubles(monitor->n_local_chain * watch->n_row * monitor->width,
+        status = em_allocate_doubles(monitor->n_local_chain * monitored->n_row * monitor->width,
                                      &monitor->history);
     }
-    if (!status && watch->visits)
-        status = em_allocate_doubles(monitor->n_local_chain * watch->n_row, &monitor->visit);
+    if (!status && monitored->visits)
+        status = em_allocate_doubles(monitor->n_local_chain * monitored->n_row, &monitor->visit);
     status = status ? status : em_diag_create(&monitor->diag);
     status = em_agree(status);
     if (!status) {
         monitor->n_part = parts_of(monitor);
         if (monitor->n_part > 1)
             status =
-                em_subcommunicator_create(grid, monitor->width, monitor->n_part, &monitor->team);
+                em_subcommunicator_create(grid, monitor->width, monitor->n_part, &monitor->comm);
     }
     if (status)
         em_monitor_destroy(&monitor);
@@ -99,7 +99,7 @@ void em_monitor_destroy(em_monitor **monitor)
 {
     if (*monitor) {
         em_diag_destroy(&(*monitor)->diag);
-        em_subcommunicator_destroy(&(*monitor)->team);
+        em_subcommunicator_destroy(&(*monitor)->comm);
         em_release_all(&(*monitor)->history, &(*monitor)->visit);
     }
     em_release(monitor);
@@ -117,16 +117,16 @@ void em_monitor_set_times_met(em_monitor *monitor, int64_t times)
 
 void em_monitor_keep(em_monitor *monitor, int64_t chain, int64_t draw, const double *value)
 {
-    const int64_t row = (draw + 1) / monitor->watch.every - 1;
+    const int64_t row = (draw + 1) / monitor->plan.every - 1;
 
-    if ((draw + 1) % monitor->watch.every == 0 && row < monitor->watch.n_row)
-        memcpy(monitor->history + (chain * monitor->watch.n_row + row) * monitor->width,
+    if ((draw + 1) % monitor->plan.every == 0 && row < monitor->plan.n_row)
+        memcpy(monitor->history + (chain * monitor->plan.n_row + row) * monitor->width,
                value + monitor->first, (size_t)monitor->width * sizeof *value);
 }
 
 void em_monitor_thin(em_monitor *monitor)
 {
-    const int64_t n_row = monitor->watch.n_row, width = monitor->width;
+    const int64_t n_row = monitor->plan.n_row, width = monitor->width;
 
     for (int64_t c = 0; c < monitor->n_local_chain; c++)
         for (int64_t r = 0; 2 * r + 1 < n_row; r++)
@@ -140,10 +140,10 @@ void em_monitor_thin(em_monitor *monitor)
 
 void em_monitor_keep_visit(em_monitor *monitor, int64_t chain, int64_t draw, double visit)
 {
-    const int64_t row = (draw + 1) / monitor->watch.every - 1;
+    const int64_t row = (draw + 1) / monitor->plan.every - 1;
 
-    if (monitor->visit && (draw + 1) % monitor->watch.every == 0 && row < monitor->watch.n_row)
-        monitor->visit[chain * monitor->watch.n_row + row] = visit;
+    if (monitor->visit && (draw + 1) % monitor->plan.every == 0 && row < monitor->plan.n_row)
+        monitor->visit[chain * monitor->plan.n_row + row] = visit;
 }
 
 /* The visits of all chains, where draws have them, for the diagnosis of every number. Collective.
@@ -162,7 +162,7 @@ static em_status gather_visits(em_monitor *monitor, int64_t n_row, em_visits **o
         status = em_allocate_doubles(n_chain * n_row, &all);
     status = em_agree(status);
     for (int64_t c = 0; !status && c < monitor->n_local_chain; c++)
-        memcpy(own + c * n_row, monitor->visit + c * monitor->watch.n_row,
+        memcpy(own + c * n_row, monitor->visit + c * monitor->plan.n_row,
                (size_t)n_row * sizeof *own);
     if (!status)
         status = em_grid_gather_chains(monitor->grid, n_row, own, all);
@@ -179,8 +179,8 @@ static em_status worsen(em_monitor *monitor, int64_t n_row, const double *draws,
     const int64_t n_chain = em_grid_n_chain(monitor->grid);
     em_diagnosis diagnosis;
     em_status status =
-        monitor->team
-            ? em_diagnose_together(monitor->diag, monitor->team, n_chain, n_row, draws, &diagnosis)
+        monitor->comm
+            ? em_diagnose_together(monitor->diag, monitor->comm, n_chain, n_row, draws, &diagnosis)
             : em_diagnose_convergence(monitor->diag, n_chain, n_row, draws, &diagnosis);
 
     if (status || diagnosis.constant)
@@ -237,7 +237,7 @@ static void copy_columns(const em_monitor *monitor, const batch *b, double *colu
         const int64_t n = b->n_column - first < LINE ? b->n_column - first : LINE;
         for (int64_t c = 0; c < n_chain; c++) {
             const double *from =
-                monitor->history + c * monitor->watch.n_row * monitor->width + b->first + first;
+                monitor->history + c * monitor->plan.n_row * monitor->width + b->first + first;
             double *to = column + first * size + c * n_row;
             for (int64_t r = 0; r < n_row; r++)
                 for (int64_t k = 0; k < n; k++)
@@ -252,7 +252,7 @@ static void copy_rows(const em_monitor *monitor, const batch *b, double *local)
     for (int64_t c = 0; c < monitor->n_local_chain; c++)
         for (int64_t r = 0; r < b->n_row; r++)
             memcpy(local + (c * b->n_row + r) * b->n_column,
-                   monitor->history + (c * monitor->watch.n_row + r) * monitor->width + b->first,
+                   monitor->history + (c * monitor->plan.n_row + r) * monitor->width + b->first,
                    (size_t)b->n_column * sizeof *local);
 }
 
@@ -300,7 +300,7 @@ static em_status start_seen(em_monitor *monitor, int64_t n)
     return em_allocate(monitor->n_slot, sizeof *monitor->seen, &monitor->seen);
 }
 
-/* Whether a number with the same draws was looked at in this check: what is copied, as transformed
+/* Whether a number with the same draws was examined in this check: what is copied, as transformed
  * parameters often are, says nothing new. Else it counts as seen from now on. */
 static bool was_seen(em_monitor *monitor, int64_t n, const double *draws)
 {
@@ -320,7 +320,7 @@ static bool was_seen(em_monitor *monitor, int64_t n, const double *draws)
 }
 
 /* The worst of the numbers of a batch that this rank was dealt; the suspect first. A part of one is
- * all that a rank of a team has. */
+ * all that one of several ranks has. */
 static em_status worst_of(em_monitor *monitor, const batch *b, bool thorough, double worst[2])
 {
     const int64_t size = em_grid_n_chain(monitor->grid) * b->n_row;
@@ -336,7 +336,7 @@ static em_status worst_of(em_monitor *monitor, const batch *b, bool thorough, do
         const int64_t number = monitor->first + (b->own_first + k) / b->n_part;
         if (number >= monitor->end)
             continue;
-        if (!monitor->team && was_seen(monitor, size, b->column + k * size))
+        if (!monitor->comm && was_seen(monitor, size, b->column + k * size))
             continue;
         status = worsen(monitor, b->n_row, b->column + k * size, worst);
         if (!meets(monitor, worst) && !thorough)
@@ -346,8 +346,8 @@ static em_status worst_of(em_monitor *monitor, const batch *b, bool thorough, do
 }
 
 /* Adds the worst of the numbers `first` ... `end` - 1 of all shards; then all ranks have it. */
-static em_status look_at(em_monitor *monitor, int64_t first, int64_t end, int64_t n_row,
-                         bool thorough, double worst[2])
+static em_status check_columns(em_monitor *monitor, int64_t first, int64_t end, int64_t n_row,
+                               bool thorough, double worst[2])
 {
     const int64_t most = most_columns(monitor, n_row);
     em_status status = EM_OK;
@@ -371,8 +371,8 @@ static void end_check(em_monitor *monitor)
 
 em_status em_monitor_check(em_monitor *monitor, int64_t n_draw, bool thorough, em_convergence *out)
 {
-    const int64_t n_row = n_draw / monitor->watch.every, all = widest(monitor);
-    const int64_t n_first = monitor->n_part > 1 ? all : em_least(monitor->watch.n_parameter, all);
+    const int64_t n_row = n_draw / monitor->plan.every, all = widest(monitor);
+    const int64_t n_first = monitor->n_part > 1 ? all : em_least(monitor->plan.n_parameter, all);
     const bool rule = em_has_stop_rule(monitor->stop);
     const bool may_end = monitor->times_met + 1 >= monitor->stop->consecutive;
     double worst[2] = {-INFINITY, -INFINITY};
@@ -380,15 +380,15 @@ em_status em_monitor_check(em_monitor *monitor, int64_t n_draw, bool thorough, e
     em_status status = em_agree(start_seen(monitor, monitor->width));
 
     monitor->end =
-        thorough || may_end || !monitor->stop->until_done ? INT64_MAX : monitor->watch.n_parameter;
+        thorough || may_end || !monitor->stop->until_done ? INT64_MAX : monitor->plan.n_parameter;
     if (!status)
         status = gather_visits(monitor, n_row, &visits);
     em_diag_set_visits(monitor->diag, visits);
     if (!status)
-        status = look_at(monitor, 0, n_first, n_row, thorough, worst);
+        status = check_columns(monitor, 0, n_first, n_row, thorough, worst);
     const bool rest = thorough || (rule && meets(monitor, worst) && monitor->end == INT64_MAX);
     if (!status && rest)
-        status = look_at(monitor, n_first, all, n_row, thorough, worst);
+        status = check_columns(monitor, n_first, all, n_row, thorough, worst);
     end_check(monitor);
     em_diag_set_visits(monitor->diag, NULL);
     em_visits_destroy(&visits);
@@ -418,8 +418,8 @@ static em_status does_grow(em_monitor *monitor, int64_t n_row, const double *dra
 }
 
 /* Adds what the numbers of a batch show that this rank was dealt. */
-static em_status look_for_modes(em_monitor *monitor, const batch *b, em_mode_finder *finder,
-                                uint64_t *n_growing)
+static em_status find_modes(em_monitor *monitor, const batch *b, em_mode_finder *finder,
+                            uint64_t *n_growing)
 {
     const int64_t size = em_grid_n_chain(monitor->grid) * b->n_row;
     em_status status = EM_OK;
@@ -427,7 +427,7 @@ static em_status look_for_modes(em_monitor *monitor, const batch *b, em_mode_fin
     for (int64_t k = 0; !status && k < b->own; k++) {
         const double *draws = b->column + k * size;
         bool grows;
-        em_mode_finder_look(finder, draws);
+        em_mode_finder_examine(finder, draws);
         status = does_grow(monitor, b->n_row, draws, &grows);
         *n_growing += grows;
     }
@@ -437,7 +437,7 @@ static em_status look_for_modes(em_monitor *monitor, const batch *b, em_mode_fin
 em_status em_monitor_find_modes(em_monitor *monitor, int64_t n_draw, em_modes *modes,
                                 int64_t *n_growing)
 {
-    const int64_t n_row = n_draw / monitor->watch.every, most = most_columns(monitor, n_row);
+    const int64_t n_row = n_draw / monitor->plan.every, most = most_columns(monitor, n_row);
     const int64_t n_chain = em_grid_n_chain(monitor->grid);
     em_mode_finder *finder = NULL;
     uint64_t count = 0;
@@ -448,7 +448,7 @@ em_status em_monitor_find_modes(em_monitor *monitor, int64_t n_draw, em_modes *m
         batch b = batch_of(monitor, first, most, n_row, 1);
         status = gather_batch(monitor, &b);
         if (!status)
-            status = em_agree(look_for_modes(monitor, &b, finder, &count));
+            status = em_agree(find_modes(monitor, &b, finder, &count));
     }
     end_check(monitor);
     if (!status) {

@@ -3,8 +3,7 @@
  * planned points. Stop decisions rest on draws and iterations alone, never on the clock or the
  * file.
  */
-#ifndef EM_RUN_CONVERGENCE_CONVERGENCE_MONITOR_H
-#define EM_RUN_CONVERGENCE_CONVERGENCE_MONITOR_H
+#pragma once
 
 #include "diagnostics/modes.h"
 #include "emass/report.h"
@@ -14,42 +13,42 @@
 
 typedef struct em_monitor em_monitor;
 
-/* Watches what `watch` says; the shards of a group share the numbers out. Memory is taken up as
- * draws come. Of superchains, where n_superchain > 0, R-hat is the nested one. `grid` and `stop`
- * outlive it. Collective. Errors: EM_EMEMORY, agreed. */
-em_status em_monitor_create(const em_grid *grid, const em_stop_options *stop, const em_watch *watch,
-                            int64_t n_superchain, em_monitor **out);
+/* Monitors the numbers of `monitored`, which the shards of a group divide among them. Memory is
+ * used only as draws come. With n_superchain > 0 R-hat is the nested R-hat of superchains. `grid`
+ * and `stop` must outlive the monitor. Collective. Errors: EM_EMEMORY, agreed. */
+em_status em_monitor_create(const em_grid *grid, const em_stop_options *stop,
+                            const em_monitored *monitored, int64_t n_superchain, em_monitor **out);
 void em_monitor_destroy(em_monitor **monitor);
 
-/* Keeps draw `draw` of local chain `chain` if it is one of those; `value` has the full width.
+/* Keeps draw `draw` of local chain `chain` if it is a monitored one. `value` has the full width.
  * Local. */
 void em_monitor_keep(em_monitor *monitor, int64_t chain, int64_t draw, const double *value);
 
-/* The same of the number of its visit, where `watch` has visits (diagnostics/visits.h). Local. */
+/* Keeps the number of the draw's visit, where `monitored` has visits (diagnostics/visits.h). Local.
+ */
 void em_monitor_keep_visit(em_monitor *monitor, int64_t chain, int64_t draw, double visit);
 
 /*
- * Computes the convergence of the first `n_draw` draws, of those that are watched. `thorough`: of
- * all numbers. Else of the parameters and, where there is a stop rule and they meet it, of the
- * other numbers, of draws: auto only at a check that may end the run; and a rank stops at the first
- * one that misses the thresholds, beginning with the one that did so last time. Whether the rule is
- * met is then the same; r_hat and ess are those of the numbers looked at. Numbers with the same
- * draws are looked at once. Collective. Errors: EM_EMEMORY, agreed.
+ * Computes the convergence of the monitored ones of the first `n_draw` draws. With `thorough` all
+ * numbers are checked. Else the parameters are checked first. The other numbers follow only where
+ * there is a stop rule that the parameters meet (with draws: auto: at a check that may end the
+ * run). Then each rank begins with the number that missed the thresholds last time, and stops at
+ * the first one that misses them. This does not change whether the rule is met; r_hat and ess are
+ * those of the numbers that were checked. Numbers with equal draws are checked once. Collective.
+ * Errors: EM_EMEMORY, agreed.
  */
 em_status em_monitor_check(em_monitor *monitor, int64_t n_draw, bool thorough, em_convergence *out);
 
-/* The modes that chains are in by the numbers that are watched, of the first `n_draw` draws, and
- * how many of these numbers grow without an end in sight (diagnostics/growth.h) and have an R-hat
+/* Finds the modes that the chains are in, from the monitored numbers of the first `n_draw` draws.
+ * *n_growing counts the numbers that grow without bound (diagnostics/growth.h) and whose R-hat is
  * above its limit. Collective. Errors: EM_EMEMORY, agreed. */
 em_status em_monitor_find_modes(em_monitor *monitor, int64_t n_draw, em_modes *modes,
                                 int64_t *n_growing);
 
-/* How many times in a row the thresholds held: the state of the stop rule, for checkpoints. Local.
- */
+/* How many checks in a row have met the thresholds: the state of the stop rule, for checkpoints.
+ * Local. */
 int64_t em_monitor_times_met(const em_monitor *monitor);
 void em_monitor_set_times_met(em_monitor *monitor, int64_t times);
 
-/* Thins the draws that are watched: of those kept so far every second stays. Local. */
+/* Thins the monitored draws: drops every second one of those kept so far. Local. */
 void em_monitor_thin(em_monitor *monitor);
-
-#endif

@@ -3,8 +3,7 @@
  * its end and stores it in its file; a summary of other files derives theirs by the same rule. All
  * Local.
  */
-#ifndef EM_RUN_CONVERGENCE_VERDICT_H
-#define EM_RUN_CONVERGENCE_VERDICT_H
+#pragma once
 
 #include "run/convergence/chain_statistics.h"
 
@@ -47,5 +46,3 @@ em_verdict em_verdict_of(const em_evidence *evidence);
 /* "not converged: 2 modes (2 and 2 of 4 chains), worst R-hat 1.73 (limit 1.01), ...", up to the
  * number of divergences and the like. */
 void em_verdict_word(const em_evidence *evidence, size_t bytes, char *text);
-
-#endif

@@ -1,11 +1,9 @@
 #include "run/loop/auto_tempering.h"
 
-#include "base/default_message.h"
 #include "base/memory.h"
 #include "par/world.h"
 #include "run/loop/run_kernel.h"
 
-#include <math.h>
 #include <string.h>
 
 /* Whether the decision is still to come. */

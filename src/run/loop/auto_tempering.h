@@ -1,8 +1,7 @@
 /* `temper: auto`: chains are sampled plainly, and where warmup ends in several modes the run goes
  * on with ladders. The draws of warmup decide, so that the bytes are the same on any number of
  * ranks. */
-#ifndef EM_RUN_LOOP_AUTO_TEMPERING_H
-#define EM_RUN_LOOP_AUTO_TEMPERING_H
+#pragma once
 
 #include "run/loop/engine.h"
 
@@ -16,5 +15,3 @@ em_status em_auto_tempering_decide(em_engine *engine, bool *ended);
 /* Shows the decision, or what it will rest on, to a visitor, and makes the ladders of a run that is
  * restored, whose state comes after it. Collective. Errors: the visitor's; agreed. */
 em_status em_auto_tempering_visit(em_engine *engine, const em_visitor *visitor);
-
-#endif

@@ -1,6 +1,5 @@
 /* How far a run is, and whether its chains agree. */
 #include "base/memory.h"
-#include "par/world.h"
 #include "run/loop/engine.h"
 
 #include <math.h>

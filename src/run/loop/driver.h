@@ -1,6 +1,5 @@
 /* One run, from a config to a finished file. */
-#ifndef EM_RUN_LOOP_DRIVER_H
-#define EM_RUN_LOOP_DRIVER_H
+#pragma once
 
 #include "emass/run.h"
 #include "run/config/config.h"
@@ -49,5 +48,3 @@ void em_engine_destroy(em_engine **engine);
 
 /* A whole run: the three above. *report is always set. Collective. Errors: theirs. */
 em_status em_sample(const em_config *config, const em_engine_request *request, em_report *report);
-
-#endif

@@ -1,6 +1,5 @@
 /* Reads mass, step size and positions from the file of an earlier run (mass.from). */
-#ifndef EM_RUN_LOOP_EARLIER_MASS_H
-#define EM_RUN_LOOP_EARLIER_MASS_H
+#pragma once
 
 #include "par/grid.h"
 #include "run/config/config.h"
@@ -28,5 +27,3 @@ void em_initial_release(em_initial *initial);
  */
 em_status em_initial_positions(const char *path, int64_t first_chain, int64_t n_chain, int64_t dim,
                                int64_t stride, double *theta);
-
-#endif

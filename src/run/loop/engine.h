@@ -1,6 +1,5 @@
 /* Private to the room: the state of a run, and the functions that its loop calls. */
-#ifndef EM_RUN_LOOP_ENGINE_H
-#define EM_RUN_LOOP_ENGINE_H
+#pragma once
 
 #include "adaptation/adaptation.h"
 #include "adaptation/starts/mode_search.h"
@@ -150,5 +149,3 @@ em_status em_engine_put_prior(em_engine *engine);
 /* Restores the chains from a checkpoint, and the draws from the existing file. *resumed false:
  * there is no valid checkpoint, and a message has said why. Collective. */
 em_status em_engine_resume(em_engine *engine, bool *resumed);
-
-#endif

@@ -1,6 +1,5 @@
 /* Predictions for what was not observed, from the draws of a finished run. */
-#ifndef EM_RUN_LOOP_PREDICTION_H
-#define EM_RUN_LOOP_PREDICTION_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -24,5 +23,3 @@ typedef struct em_prediction {
  * EM_ECONFIG, EM_EDATA, EM_EIO, EM_EMEMORY, and those of the model.
  */
 em_status em_predict(em_prediction *request);
-
-#endif

@@ -259,7 +259,7 @@ static void gather_statistics(em_engine *engine)
 }
 
 /* What the model keeps of an iteration. */
-static em_status watch(const em_engine *engine, int64_t iteration)
+static em_status after_iteration(const em_engine *engine, int64_t iteration)
 {
     const em_block *block = engine->block;
     const em_update after = {.n_chain = block->n_chain,
@@ -271,7 +271,7 @@ static em_status watch(const em_engine *engine, int64_t iteration)
                              .number = iteration,
                              .warmup = iteration < engine->plan.warmup};
 
-    return em_posterior_watch(engine->posterior, &after);
+    return em_posterior_after_iteration(engine->posterior, &after);
 }
 
 em_status em_kernels_step(em_engine *engine, int64_t iteration)
@@ -285,7 +285,7 @@ em_status em_kernels_step(em_engine *engine, int64_t iteration)
         give_back(engine, &engine->kernel[i]);
     }
     gather_statistics(engine);
-    return status ? status : watch(engine, iteration);
+    return status ? status : after_iteration(engine, iteration);
 }
 
 /* ---------------------------------------------------------------- adaptation updates */

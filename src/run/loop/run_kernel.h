@@ -1,7 +1,6 @@
 /* Private to the room: the samplers of a run, which take turns within an iteration, each with its
  * own mass and step size. */
-#ifndef EM_RUN_LOOP_RUN_KERNEL_H
-#define EM_RUN_LOOP_RUN_KERNEL_H
+#pragma once
 
 #include "run/loop/engine.h"
 
@@ -35,5 +34,3 @@ em_status em_kernels_update(em_engine *engine, int64_t from, bool *ended);
 
 /* Passes the state of samplers and adaptation to a visitor. Collective. */
 em_status em_kernels_visit(em_engine *engine, const em_visitor *visitor);
-
-#endif

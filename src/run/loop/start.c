@@ -12,8 +12,6 @@
 #include "run/loop/run_kernel.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 enum { MOST_START_TRIES = 100 };
 
@@ -262,7 +260,7 @@ em_status em_engine_create_chains(em_engine *engine)
         status = create_warmup_draws(engine);
     status = em_agree(status);
     if (!status)
-        status = em_monitor_create(engine->grid, &config->stop, &engine->plan.watch,
+        status = em_monitor_create(engine->grid, &config->stop, &engine->plan.monitored,
                                    em_starts_of(&config->run).n_superchain, &engine->monitor);
     return status;
 }

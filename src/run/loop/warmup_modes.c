@@ -94,7 +94,7 @@ static em_status find_clusters(const em_warmup_draws *draws, em_modes *out)
                 own[c * n + i] = draw_of(draws, c, draws->count / 2 + i)[k];
         status = em_grid_gather_chains(draws->grid, n, own, all);
         if (!status)
-            em_mode_finder_look(finder, all);
+            em_mode_finder_examine(finder, all);
     }
     if (!status)
         status = em_agree(em_mode_finder_count(finder, out));

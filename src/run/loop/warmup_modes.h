@@ -2,8 +2,7 @@
  * Several modes at the end of warmup: draws of warmup, thinned, and what their later half shows.
  * With `temper: auto` a run keeps them to decide whether its chains are tempered.
  */
-#ifndef EM_RUN_LOOP_WARMUP_MODES_H
-#define EM_RUN_LOOP_WARMUP_MODES_H
+#pragma once
 
 #include "adaptation/starts/mode_search.h"
 #include "diagnostics/modes.h"
@@ -40,10 +39,9 @@ em_status em_warmup_draws_moments(const em_warmup_draws *draws, double *mean, do
 /* Passes its whole state to a visitor. Collective. Errors: the visitor's. */
 em_status em_warmup_draws_visit(em_warmup_draws *draws, const em_visitor *visitor);
 
-/* Whether chains are tempered for it: they are in several modes, or miss one of notable mass. */
+/* Whether `temper: auto` tempers the chains: they are in several modes, or none is in a mode that
+ * has notable mass. */
 bool em_warmup_modes_several(const em_warmup_modes *found);
 
 /* "2 modes (2 and 2 of 4 chains)", "a mode of 0.1 times the mass that no chain is in". Local. */
 void em_warmup_modes_describe(const em_warmup_modes *found, size_t bytes, char *text);
-
-#endif

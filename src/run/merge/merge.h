@@ -1,6 +1,5 @@
 /* Merges files of one model, for example of the jobs of an array, into one file with all chains. */
-#ifndef EM_RUN_MERGE_MERGE_H
-#define EM_RUN_MERGE_MERGE_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -18,11 +17,9 @@ typedef struct em_merging {
     char *cut;
 } em_merging;
 
-/* Writes the output: groups of draws with the chains of all files, in their order, some draws of
- * one chain at a time; data as they are, which have to be the same; what was learned of the mass
- * with an axis `run`, cut to no length but filled with NaN; and a group `runs` of what the files
- * say of themselves. The bytes are the same on any number of ranks. Collective. Errors, agreed:
- * EM_EUSAGE (the output), EM_EDATA (files that do not go together), EM_EIO, EM_EMEMORY. */
+/* Writes the output. Groups of draws have the chains of all files, in the order of the files. Data
+ * must be the same in all files, and are copied. Arrays of the learned mass get an axis `run`;
+ * shorter ones are filled with NaN. A group `runs` has the attributes of each file. The bytes are
+ * the same on any number of ranks. Collective. Errors, agreed: EM_EUSAGE (the output), EM_EDATA
+ * (files that do not match), EM_EIO, EM_EMEMORY. */
 em_status em_merge(em_merging *request);
-
-#endif

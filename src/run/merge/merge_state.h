@@ -1,6 +1,5 @@
 /* Private to the room: the state of a merge, and its steps (run/merge/merge.h). */
-#ifndef EM_RUN_MERGE_MERGE_STATE_H
-#define EM_RUN_MERGE_MERGE_STATE_H
+#pragma once
 
 #include "io/draws/contents.h"
 #include "io/draws/reader.h"
@@ -20,7 +19,7 @@ typedef struct em_merge_state {
     em_signature signature;
 } em_merge_state;
 
-/* What the first file has, which says what there is. Local. */
+/* The contents of the first file, which the others must match. Local. */
 static inline const em_contents *em_merge_first(const em_merge_state *m)
 {
     return m->contents[0];
@@ -48,5 +47,3 @@ void em_merge_release_written(int64_t n, em_merge_written **out);
 em_status em_merge_arrays(em_merge_state *m, const em_contents_group *group);
 em_status em_merge_attributes(em_merge_state *m);
 em_status em_merge_runs(em_merge_state *m);
-
-#endif

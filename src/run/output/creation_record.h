@@ -1,6 +1,5 @@
 /* When an output was made, and by which program, as the file records it. */
-#ifndef EM_RUN_OUTPUT_CREATION_RECORD_H
-#define EM_RUN_OUTPUT_CREATION_RECORD_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -28,5 +27,3 @@ em_signature em_created_signature(const em_created *created);
  * EM_EUSAGE, where the variable is not digits, or beyond the calendar.
  */
 em_status em_created_read(em_created *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* The output of a run: an HDF5 file, which is a sink of the draws (emass/sink.h). Collective
  * functions return agreed statuses. */
-#ifndef EM_RUN_OUTPUT_OUTPUT_H
-#define EM_RUN_OUTPUT_OUTPUT_H
+#pragma once
 
 #include "adaptation/adaptation.h"
 #include "emass/sink.h"
@@ -56,5 +55,3 @@ em_status em_output_restore(em_output *output, const char *path, int64_t done, e
 /* NULL-safe. A file that is not finished stays as it is, with the attribute `complete` 0.
  * Collective. */
 void em_output_destroy(em_output **output);
-
-#endif

@@ -1,6 +1,5 @@
 /* Private to the room: the struct of an output, and what is written at its end. */
-#ifndef EM_RUN_OUTPUT_OUTPUT_FILE_H
-#define EM_RUN_OUTPUT_OUTPUT_FILE_H
+#pragma once
 
 #include "io/draws/writer.h"
 #include "run/output/output.h"
@@ -47,5 +46,3 @@ em_status em_output_put_learned(em_output *output, const em_adapt *adapt, const 
 /* Writes the group `tempering`, and its description as an attribute of the file. Collective.
  * Errors, agreed: EM_EIO, EM_EMEMORY. */
 em_status em_output_put_tempering(em_output *output, const char *description);
-
-#endif

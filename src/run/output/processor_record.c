@@ -1,7 +1,6 @@
 #include "run/output/processor_record.h"
 
 #include "base/memory.h"
-#include "base/text.h"
 #include "io/draws/reader.h"
 #include "io/hdf5/hdf5.h"
 #include "math/compute_kernels.h"

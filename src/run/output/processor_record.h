@@ -1,7 +1,6 @@
 /* The compute kernels (math/compute_kernels.h) with which a file was drawn: its root attribute
  * `compute_kernels`, with "; then " between those of a run that went on with others. */
-#ifndef EM_RUN_OUTPUT_PROCESSOR_RECORD_H
-#define EM_RUN_OUTPUT_PROCESSOR_RECORD_H
+#pragma once
 
 #include "io/draws/writer.h"
 
@@ -20,5 +19,3 @@ em_status em_processor_check_file(const char *path, bool same, char **text);
 /* Writes the attribute; NULL: the kernels of rank 0. Writes the versions of MPI and HDF5 too, as
  * `libraries`, where the file need not be `reproducible`. Collective. */
 em_status em_processor_record(em_writer *writer, const char *text, bool reproducible);
-
-#endif

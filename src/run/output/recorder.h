@@ -1,7 +1,6 @@
 /* The recorder passes what is stored of each draw to the sinks (emass/sink.h): the reported
  * variables that the config selects, the statistics of the sampler, the positions. */
-#ifndef EM_RUN_OUTPUT_RECORDER_H
-#define EM_RUN_OUTPUT_RECORDER_H
+#pragma once
 
 #include "emass/sink.h"
 #include "par/grid.h"
@@ -56,5 +55,3 @@ em_status em_recorder_finish(em_recorder *recorder, const em_report *report);
 
 /* Why the first report failed on this rank; "": none did. Local. */
 const char *em_recorder_failure(const em_recorder *recorder);
-
-#endif

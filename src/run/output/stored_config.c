@@ -2,7 +2,6 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/text.h"
 #include "run/config/config_folder.h"
 
 #include <stdio.h>

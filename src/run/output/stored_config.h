@@ -1,7 +1,6 @@
 /* The config and the arrays that a run has stored in its output, for commands that use them again.
  */
-#ifndef EM_RUN_OUTPUT_STORED_CONFIG_H
-#define EM_RUN_OUTPUT_STORED_CONFIG_H
+#pragma once
 
 #include "emass/model/prediction.h"
 #include "io/draws/reader.h"
@@ -30,5 +29,3 @@ typedef struct em_stored em_stored;
 em_status em_stored_create(const char *path, em_stored **out);
 const em_fitted *em_stored_fitted(const em_stored *stored); /* valid as long. Local. */
 void em_stored_destroy(em_stored **stored);                 /* NULL-safe. Local. */
-
-#endif

@@ -2,8 +2,7 @@
  * A file that is complete or absent, never half written. It is written beside its final path, under
  * the lock of an output, and then renamed. Collective, with agreed statuses; rank 0 does the work.
  */
-#ifndef EM_RUN_TRANSACTION_ATOMIC_FILE_H
-#define EM_RUN_TRANSACTION_ATOMIC_FILE_H
+#pragma once
 
 #include "io/draws/writer.h"
 
@@ -29,5 +28,3 @@ em_status em_atomic_file_publish(em_atomic_file **file, em_status status);
 
 /* Closes the writer, then does the same with what it wrote. */
 em_status em_atomic_file_finish(em_atomic_file **file, em_writer **writer, em_status status);
-
-#endif

@@ -23,7 +23,7 @@ static em_status write_journal(const em_output_transaction *t)
 {
     const char *output = t->path[EM_FILE_OUTPUT], *part = t->path[EM_FILE_JOURNAL_PART];
     char *identity = NULL;
-    em_status status = em_fault_file("file-undo", output);
+    em_status status = em_fault_file("file-journal", output);
 
     if (!status)
         status = em_earlier_run_identify(t, &identity);

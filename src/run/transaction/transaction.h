@@ -64,8 +64,7 @@
  *
  * All functions are Collective, with agreed statuses. Rank 0 changes the files.
  */
-#ifndef EM_RUN_TRANSACTION_TRANSACTION_H
-#define EM_RUN_TRANSACTION_TRANSACTION_H
+#pragma once
 
 #include "emass/run.h"
 #include "emass/visitor.h"
@@ -160,5 +159,3 @@ void em_transaction_close(em_output_transaction **transaction);
 /* Removes the output of a config and the files beside it, after its run has closed them. Keeps the
  * error message, unless this fails. Errors: those of `open`; EM_EIO. */
 em_status em_transaction_remove(const em_config *config);
-
-#endif

@@ -1,7 +1,6 @@
 /* Private to the room: the transaction from inside, and its parts, which rank 0 calls unless they
  * say Collective. */
-#ifndef EM_RUN_TRANSACTION_TRANSACTION_PARTS_H
-#define EM_RUN_TRANSACTION_TRANSACTION_PARTS_H
+#pragma once
 
 #include "io/checkpoint/output_lock.h"
 #include "run/transaction/transaction.h"
@@ -79,5 +78,3 @@ typedef struct em_restored {
  * Collective. Errors: those of em_transaction_resume. */
 em_status em_checkpoint_restore(const em_output_transaction *transaction,
                                 const em_transaction_run *run, em_restored *restored);
-
-#endif

@@ -4,8 +4,7 @@
  * and direction = L^-T z has covariance W for z ~ N(0, I). Nothing of it depends on where a chain
  * stands, so that a proposal there is as likely as the one back.
  */
-#ifndef EM_SAMPLER_GRADIENT_FREE_PROPOSALS_H
-#define EM_SAMPLER_GRADIENT_FREE_PROPOSALS_H
+#pragma once
 
 #include "sampler/kernel/sampler.h"
 
@@ -42,5 +41,3 @@ void em_proposals_record(const em_step_context *context, em_block *block, int64_
                          double acceptance, double evaluations);
 
 extern const em_stat em_proposals_stats[];
-
-#endif

@@ -20,7 +20,6 @@
 #include "sampler/gradient_free/proposals.h"
 
 #include <math.h>
-#include <string.h>
 
 extern const em_sampler_ops em_slice;
 

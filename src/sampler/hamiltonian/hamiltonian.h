@@ -10,8 +10,7 @@
  * The numbers of a row depend neither on its place nor on the other rows. Everything here is Local,
  * except that the target may sum over shards.
  */
-#ifndef EM_SAMPLER_HAMILTONIAN_HAMILTONIAN_H
-#define EM_SAMPLER_HAMILTONIAN_HAMILTONIAN_H
+#pragma once
 
 #include "sampler/kernel/sampler.h"
 
@@ -76,5 +75,3 @@ void em_hamiltonian_move(const em_points *points, int64_t row, em_block *block, 
 
 /* The number of steps: `mean` itself without jitter. Local. */
 int64_t em_draw_length(const em_step_context *context, int64_t mean, bool jitter);
-
-#endif

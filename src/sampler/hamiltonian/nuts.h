@@ -1,6 +1,5 @@
 /* The table and the options of NUTS, which other kernels use in the initial phase. */
-#ifndef EM_SAMPLER_HAMILTONIAN_NUTS_H
-#define EM_SAMPLER_HAMILTONIAN_NUTS_H
+#pragma once
 
 #include "sampler/hamiltonian/trees.h"
 
@@ -16,5 +15,3 @@ typedef struct em_nuts_options {
               .doc = "doublings of a tree: it has at most 2^max_treedepth - 1 leapfrog steps")
 
 extern const em_sampler_ops em_nuts;
-
-#endif

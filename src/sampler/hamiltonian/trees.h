@@ -9,8 +9,7 @@
  * the target is evaluated for them alone; what a chain draws is counted by its number and leaf,
  * never by its row. All Local.
  */
-#ifndef EM_SAMPLER_HAMILTONIAN_TREES_H
-#define EM_SAMPLER_HAMILTONIAN_TREES_H
+#pragma once
 
 #include "math/rng.h"
 #include "sampler/hamiltonian/hamiltonian.h"
@@ -81,5 +80,3 @@ em_trajectory em_trees_trajectory(const void *options);
 /* The chains move to their draws, with the statistics of em_tree_stats. */
 void em_trees_collect(const em_trees *trees, em_block *block);
 extern const em_stat em_tree_stats[]; /* ends with EM_STAT_COUNT */
-
-#endif

@@ -9,8 +9,7 @@
  * read alone: its table, the rows of options of its own notation, the room that it takes and gives
  * back.
  */
-#ifndef EM_SAMPLER_KERNEL_SAMPLER_H
-#define EM_SAMPLER_KERNEL_SAMPLER_H
+#pragma once
 
 #include "emass/field.h"
 #include "emass/status.h"
@@ -47,8 +46,8 @@ typedef struct em_block {
     int64_t n_chain;
     int64_t *chain; /* [n_chain] their numbers in the run, one after the other */
     int64_t dim, stride;
-    int64_t first; /* 0; of a piece (sampler/stochastic/coordinate_block.h): the column at which it
-                      begins */
+    int64_t first; /* 0; of a coordinate block (sampler/stochastic/coordinate_block.h): the column
+                      at which it begins */
     double *theta; /* position, unconstrained */
     double *momentum;    /* as the iteration left it: what the E-step collects */
     double *gradient;    /* of the log density at theta */
@@ -94,7 +93,7 @@ typedef struct em_trajectory {
     bool initial_phase;  /* of warmup: chains may be far from the typical set */
 } em_trajectory;
 
-/* How the gradient of one chain stands that is made in pieces, where they are moved. */
+/* How the gradient of one chain stands that is made in coordinate blocks, where they are moved. */
 typedef struct em_gradient_ranges {
     bool due;          /* the last estimate left it to be made, in the next move, */
     bool kept;         /* where it is to stay in its panel: it is the iteration's last one */
@@ -238,5 +237,3 @@ extern const em_sampler_ops *const em_samplers[]; /* ends with NULL */
 const em_sampler_ops *em_sampler_at(int i);
 
 extern const char *const em_default_sampler; /* of a config that names none */
-
-#endif

@@ -1,7 +1,6 @@
 /* Common parts of first-order kernels that move by a metric: each inner step uses a gradient,
  * noise, and the metric at the chain's position. All Local, but the target may sum over shards. */
-#ifndef EM_SAMPLER_RIEMANNIAN_METRIC_LANGEVIN_H
-#define EM_SAMPLER_RIEMANNIAN_METRIC_LANGEVIN_H
+#pragma once
 
 #include "sampler/riemannian/riemannian_metric.h"
 #include "sampler/stochastic/langevin.h"
@@ -36,5 +35,3 @@ em_status em_metric_langevin_step(em_metric_langevin *s, const em_step_context *
                                   em_block *block,
                                   void (*agitate)(em_metric_langevin *, const em_block *),
                                   void (*move)(em_metric_langevin *, em_block *, int64_t c));
-
-#endif

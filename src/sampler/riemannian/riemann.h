@@ -8,8 +8,7 @@
  * Generalised leapfrog: of order 2, reversible and volume preserving where its implicit equations
  * are solved. All Local, but for the target, which may sum over shards.
  */
-#ifndef EM_SAMPLER_RIEMANNIAN_RIEMANN_H
-#define EM_SAMPLER_RIEMANNIAN_RIEMANN_H
+#pragma once
 
 #include "emass/field.h"
 #include "posterior/posterior.h"
@@ -85,5 +84,3 @@ double em_riemann_kinetic(em_riemann *r, const double *p);
 em_status em_riemann_advance(em_riemann *r, double eps, const double *g, double *theta, double *p);
 em_status em_riemann_finish(em_riemann *r, double eps, const double *g, const double *theta,
                             double *p);
-
-#endif

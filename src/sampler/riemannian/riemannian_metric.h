@@ -3,8 +3,7 @@
  * and what its change with theta adds to their drift. For one chain. All Local, but for the target
  * where the metric is the model's.
  */
-#ifndef EM_SAMPLER_RIEMANNIAN_RIEMANNIAN_METRIC_H
-#define EM_SAMPLER_RIEMANNIAN_RIEMANNIAN_METRIC_H
+#pragma once
 
 #include "sampler/kernel/sampler.h"
 
@@ -76,5 +75,3 @@ void em_metric_root_transposed(const em_metric *metric, const double *x, double 
 /* Where G^-1 ends at zero: takes theta back to |theta| and turns the momentum (NULL: none) round
  * with it. */
 void em_metric_reflect(const em_metric *metric, double *theta, double *momentum);
-
-#endif

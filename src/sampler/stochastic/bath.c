@@ -193,20 +193,20 @@ bool em_bath_is_diag(em_bath *const *bath, int64_t n_chain)
     return true;
 }
 
-/* As em_mass_piece. */
-em_bath em_bath_piece(const em_bath *bath, int64_t first, int64_t count)
+/* As em_mass_coordinates. */
+em_bath em_bath_coordinates(const em_bath *bath, int64_t first, int64_t count)
 {
     const bool is_last = first + count == bath->dim;
-    em_bath piece = *bath;
+    em_bath coordinates = *bath;
 
-    piece.dim = count;
-    piece.stride = em_stride(count);
-    piece.basis += bath->same_basis && !is_last ? 0 : first;
+    coordinates.dim = count;
+    coordinates.stride = em_stride(count);
+    coordinates.basis += bath->same_basis && !is_last ? 0 : first;
     if (bath->value)
-        piece.value += bath->same_value && !is_last ? 0 : first;
+        coordinates.value += bath->same_value && !is_last ? 0 : first;
     if (bath->decay)
-        piece.decay += bath->same_decay && !is_last ? 0 : first;
-    return piece;
+        coordinates.decay += bath->same_decay && !is_last ? 0 : first;
+    return coordinates;
 }
 
 EM_CLONES static void bath_scale(int64_t n, const double *restrict scale, const double *restrict x,

@@ -2,8 +2,7 @@
  * The heat bath of stochastic-gradient kernels: p <- E p + N(0, A - b V), where A is a mass or a
  * friction and V the covariance of the gradient noise that the bath need not supply. All Local.
  */
-#ifndef EM_SAMPLER_STOCHASTIC_BATH_H
-#define EM_SAMPLER_STOCHASTIC_BATH_H
+#pragma once
 
 #include "sampler/kernel/sampler.h"
 
@@ -45,7 +44,7 @@ bool em_bath_is_diag(em_bath *const *bath, int64_t n_chain);
 
 /* Columns first .. first + count - 1, whole lines but for the last ones, of a bath that is
  * diagonal: for em_bath_noise, em_bath_decay and em_bath_kick. It borrows them. */
-em_bath em_bath_piece(const em_bath *bath, int64_t first, int64_t count);
+em_bath em_bath_coordinates(const em_bath *bath, int64_t first, int64_t count);
 
 /* Makes N(0, A - b V) for this b the only law that the bath has. */
 void em_bath_fix(em_bath *bath, double b);
@@ -93,5 +92,3 @@ void em_baths_destroy(em_baths *baths);
  * EM_NONFINITE becomes EM_EMODEL. */
 em_status em_baths_update(em_baths *baths, const em_step_context *context, bool corrects,
                           em_bath_maker *make, const void *self);
-
-#endif

@@ -5,39 +5,39 @@
 
 #include <string.h>
 
-/* Pieces of a row. */
-static int64_t across(const em_coordinate_blocks *pieces)
+/* Coordinate blocks of a row. */
+static int64_t across(const em_coordinate_blocks *blocks)
 {
-    return (pieces->block->stride + pieces->columns - 1) / pieces->columns;
+    return (blocks->block->stride + blocks->columns - 1) / blocks->columns;
 }
 
 em_coordinate_blocks em_coordinate_blocks_of(const em_step_context *context, const em_block *block,
                                              bool whole)
 {
-    em_coordinate_blocks pieces = {context, block, block->n_chain, block->stride, 0, 1};
+    em_coordinate_blocks blocks = {context, block, block->n_chain, block->stride, 0, 1};
 
     if (!whole) {
-        pieces.rows = block->stride > EM_MOST_OF_PIECE ? 1 : EM_MOST_OF_PIECE / block->stride;
-        pieces.columns = em_least(block->stride, EM_MOST_OF_PIECE);
-        pieces.end = (block->n_chain + pieces.rows - 1) / pieces.rows * across(&pieces);
+        blocks.rows = block->stride > EM_MOST_COORDINATES ? 1 : EM_MOST_COORDINATES / block->stride;
+        blocks.columns = em_least(block->stride, EM_MOST_COORDINATES);
+        blocks.end = (block->n_chain + blocks.rows - 1) / blocks.rows * across(&blocks);
     }
     if (context->home)
-        em_posterior_deal(context->posterior, pieces.end, &pieces.next, &pieces.end);
-    return pieces;
+        em_posterior_deal(context->posterior, blocks.end, &blocks.next, &blocks.end);
+    return blocks;
 }
 
-/* Where a piece begins in a panel. */
-static int64_t begin_of(const em_coordinate_blocks *pieces, int64_t number)
+/* Where a coordinate block begins in a panel. */
+static int64_t begin_of(const em_coordinate_blocks *blocks, int64_t number)
 {
-    const int64_t n = across(pieces), stride = pieces->block->stride;
+    const int64_t n = across(blocks), stride = blocks->block->stride;
 
-    return em_least(number / n * pieces->rows * stride + number % n * pieces->columns,
-                    pieces->block->n_chain * stride);
+    return em_least(number / n * blocks->rows * stride + number % n * blocks->columns,
+                    blocks->block->n_chain * stride);
 }
 
-em_span em_coordinate_blocks_span(const em_coordinate_blocks *pieces)
+em_span em_coordinate_blocks_span(const em_coordinate_blocks *blocks)
 {
-    return (em_span){begin_of(pieces, pieces->next), begin_of(pieces, pieces->end)};
+    return (em_span){begin_of(blocks, blocks->next), begin_of(blocks, blocks->end)};
 }
 
 bool em_is_elementwise(const em_step_context *context, const em_block *block)
@@ -48,18 +48,18 @@ bool em_is_elementwise(const em_step_context *context, const em_block *block)
     return true;
 }
 
-/* Has numbers of a panel on their way while the piece before them is worked on. */
+/* Has numbers of a panel on their way while the coordinate block before them is worked on. */
 static void fetch(const double *panel, int64_t first, int64_t end)
 {
     for (int64_t i = first; i < end; i += EM_LANES)
         __builtin_prefetch(panel + i, 0, 2);
 }
 
-/* What follows the piece that begins at number `at`. */
-static void fetch_next(const em_coordinate_blocks *pieces, const em_block *block, int64_t at,
+/* What follows the coordinate block that begins at number `at`. */
+static void fetch_next(const em_coordinate_blocks *blocks, const em_block *block, int64_t at,
                        bool extra)
 {
-    const int64_t size = pieces->rows * pieces->columns, all = block->n_chain * block->stride;
+    const int64_t size = blocks->rows * blocks->columns, all = block->n_chain * block->stride;
     const int64_t end = em_least(at + 2 * size, all);
 
     fetch(block->theta, at + size, end);
@@ -69,12 +69,12 @@ static void fetch_next(const em_coordinate_blocks *pieces, const em_block *block
         fetch(block->extra, at + size, end);
 }
 
-static void begin_piece(const em_coordinate_blocks *pieces, em_coordinate_block *out)
+static void begin_coordinates(const em_coordinate_blocks *blocks, em_coordinate_block *out)
 {
-    const em_step_context *context = pieces->context;
-    const em_block *block = pieces->block;
-    const int64_t chain = pieces->next / across(pieces) * pieces->rows;
-    const int64_t first = pieces->next % across(pieces) * pieces->columns;
+    const em_step_context *context = blocks->context;
+    const em_block *block = blocks->block;
+    const int64_t chain = blocks->next / across(blocks) * blocks->rows;
+    const int64_t first = blocks->next % across(blocks) * blocks->columns;
     const int64_t at = chain * block->stride + first;
     em_block *b = &out->block;
 
@@ -88,7 +88,7 @@ static void begin_piece(const em_coordinate_blocks *pieces, em_coordinate_block 
         context->thermostat_mass ? context->thermostat_mass + chain : NULL;
     *b = *block;
     b->first = first;
-    b->n_chain = em_least(pieces->rows, block->n_chain - chain);
+    b->n_chain = em_least(blocks->rows, block->n_chain - chain);
     b->chain = block->chain + chain;
     b->theta = block->theta + at;
     b->momentum = block->momentum + at;
@@ -96,25 +96,26 @@ static void begin_piece(const em_coordinate_blocks *pieces, em_coordinate_block 
     b->log_density = block->log_density + chain;
     const bool in_rows = block->n_extra == block->stride;
     b->extra = in_rows ? block->extra + at : block->extra + chain * block->n_extra;
-    fetch_next(pieces, block, at, in_rows);
-    if (pieces->columns == block->stride)
+    fetch_next(blocks, block, at, in_rows);
+    if (blocks->columns == block->stride)
         return;
-    b->dim = em_least(pieces->columns, block->dim - first);
+    b->dim = em_least(blocks->columns, block->dim - first);
     b->stride = em_stride(b->dim);
     b->n_extra = in_rows ? b->stride : block->n_extra;
-    out->head = em_mass_piece(context->mass[chain], first, b->dim);
+    out->head = em_mass_coordinates(context->mass[chain], first, b->dim);
     out->mass = &out->head;
     out->context.mass = &out->mass;
 }
 
 /* Where nobody will ask for the gradient again, it is not written to its panel. */
-static void make_range(const em_gradient_ranges *ranges, em_coordinate_block *piece)
+static void make_range(const em_gradient_ranges *ranges, em_coordinate_block *coordinates)
 {
-    em_block *b = &piece->block;
+    em_block *b = &coordinates->block;
 
-    if (!ranges->kept && b->stride <= EM_MOST_OF_PIECE)
-        b->gradient = piece->slope;
-    em_posterior_gradient_range(piece->context.posterior, b->first, b->dim, b->theta, b->gradient);
+    if (!ranges->kept && b->stride <= EM_MOST_COORDINATES)
+        b->gradient = coordinates->slope;
+    em_posterior_gradient_range(coordinates->context.posterior, b->first, b->dim, b->theta,
+                                b->gradient);
     memset(b->gradient + b->dim, 0, (size_t)(b->stride - b->dim) * sizeof *b->gradient);
 }
 
@@ -131,17 +132,17 @@ static void end_ranges(em_gradient_ranges *ranges)
     ranges->due = false;
 }
 
-bool em_coordinate_block_next(em_coordinate_blocks *pieces, em_coordinate_block *out)
+bool em_coordinate_block_next(em_coordinate_blocks *blocks, em_coordinate_block *out)
 {
-    em_gradient_ranges *ranges = pieces->context->ranges;
+    em_gradient_ranges *ranges = blocks->context->ranges;
 
-    if (pieces->next >= pieces->end) {
+    if (blocks->next >= blocks->end) {
         if (ranges)
             end_ranges(ranges);
         return false;
     }
-    begin_piece(pieces, out);
-    pieces->next++;
+    begin_coordinates(blocks, out);
+    blocks->next++;
     if (ranges && ranges->due)
         make_range(ranges, out);
     return true;
@@ -152,19 +153,21 @@ void em_coordinate_block_chain(const em_step_context *context, const em_block *b
 {
     const em_coordinate_blocks row = {context, block, 1, block->stride, chain, chain + 1};
 
-    begin_piece(&row, out);
+    begin_coordinates(&row, out);
     out->block.acceptance += chain;
     out->block.n_step += chain;
     for (int i = 0; i < EM_STAT_COUNT; i++)
         out->block.stat[i] += chain;
 }
 
-void em_coordinate_block_end(const em_coordinate_block *piece, bool *finite)
+void em_coordinate_block_end(const em_coordinate_block *coordinates, bool *finite)
 {
-    const em_block *block = &piece->block;
+    const em_block *block = &coordinates->block;
 
-    if (piece->context.ranges && publishes(piece->context.ranges))
-        em_posterior_publish(piece->context.posterior, block->first, block->dim, block->theta);
+    if (coordinates->context.ranges && publishes(coordinates->context.ranges))
+        em_posterior_publish(coordinates->context.posterior, block->first, block->dim,
+                             block->theta);
     for (int64_t c = 0; c < block->n_chain; c++)
-        finite[piece->chain + c] &= em_all_finite(block->dim, block->theta + c * block->stride);
+        finite[coordinates->chain + c] &=
+            em_all_finite(block->dim, block->theta + c * block->stride);
 }

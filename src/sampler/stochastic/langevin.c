@@ -98,24 +98,24 @@ void em_langevin_begin(em_langevin *s, const em_step_context *context, const em_
     s->marked = s->began = true;
 }
 
-/* Its panels of the past begin where the piece does; the others are room to work in. */
-static void langevin_move_piece(const em_langevin *s, em_coordinate_block *piece, bool is_cut,
-                                int64_t k, em_langevin_part *part)
+/* Its panels of the past begin where the coordinate block does; the others are room to work in. */
+static void langevin_move_coordinates(const em_langevin *s, em_coordinate_block *coordinates,
+                                      bool is_cut, int64_t k, em_langevin_part *part)
 {
     em_langevin own = *s;
     em_bath bath, *cut = &bath;
 
-    own.theta_before += piece->at;
-    own.eps += piece->chain;
-    own.bath += piece->chain;
+    own.theta_before += coordinates->at;
+    own.eps += coordinates->chain;
+    own.bath += coordinates->chain;
     if (is_cut && own.bath[0]) {
-        bath = em_bath_piece(own.bath[0], piece->block.first, piece->block.dim);
+        bath = em_bath_coordinates(own.bath[0], coordinates->block.first, coordinates->block.dim);
         own.bath = &cut;
     }
     if (!s->marked)
-        langevin_mark(&own, &piece->block);
-    part(&own, &piece->context, &piece->block, k);
-    em_coordinate_block_end(piece, s->finite);
+        langevin_mark(&own, &coordinates->block);
+    part(&own, &coordinates->context, &coordinates->block, k);
+    em_coordinate_block_end(coordinates, s->finite);
 }
 
 em_status em_langevin_in_turns(em_langevin *s, const em_step_context *context, em_block *block,
@@ -132,13 +132,13 @@ void em_langevin_move(em_langevin *s, const em_step_context *context, em_block *
 {
     const bool whole =
         !em_is_elementwise(context, block) || !em_bath_is_diag(s->bath, block->n_chain);
-    em_coordinate_blocks pieces = em_coordinate_blocks_of(context, block, whole);
-    em_coordinate_block piece;
+    em_coordinate_blocks blocks = em_coordinate_blocks_of(context, block, whole);
+    em_coordinate_block coordinates;
 
     for (int64_t c = 0; c < block->n_chain; c++)
         s->finite[c] = true;
-    while (em_coordinate_block_next(&pieces, &piece))
-        langevin_move_piece(s, &piece, pieces.columns < block->stride, k, part);
+    while (em_coordinate_block_next(&blocks, &coordinates))
+        langevin_move_coordinates(s, &coordinates, blocks.columns < block->stride, k, part);
     s->marked = s->looked = true;
 }
 
@@ -146,10 +146,10 @@ void em_langevin_move(em_langevin *s, const em_step_context *context, em_block *
 static void langevin_refresh_chain(em_langevin *s, const em_step_context *context, em_block *block,
                                    int64_t c)
 {
-    em_coordinate_block piece;
+    em_coordinate_block coordinates;
 
-    em_coordinate_block_chain(context, block, c, &piece);
-    em_langevin_refresh(s, &piece.context, &piece.block);
+    em_coordinate_block_chain(context, block, c, &coordinates);
+    em_langevin_refresh(s, &coordinates.context, &coordinates.block);
 }
 
 static void langevin_put_back(em_langevin *s, const em_step_context *context, em_block *block,

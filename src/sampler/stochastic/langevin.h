@@ -1,7 +1,6 @@
 /* Common parts of the stochastic-gradient kernels without thermostats: the state is advanced in
  * place and restored where a chain diverged. All Local, but the target may sum over shards. */
-#ifndef EM_SAMPLER_STOCHASTIC_LANGEVIN_H
-#define EM_SAMPLER_STOCHASTIC_LANGEVIN_H
+#pragma once
 
 #include "sampler/stochastic/bath.h"
 #include "sampler/stochastic/coordinate_block.h"
@@ -28,8 +27,8 @@ typedef struct em_langevin {
     double *extra_before; /* [n_chain][block->n_extra]; NULL: chains carry nothing else */
 } em_langevin;
 
-/* A part of a step that moves every number by itself: of a piece of the block, beside a kernel
- * whose panels begin there. */
+/* A part of a step that moves every number by itself: that of one coordinate block. The panels of
+ * the kernel given begin where the coordinate block does. */
 typedef void em_langevin_part(em_langevin *s, const em_step_context *context, em_block *block,
                               int64_t k);
 
@@ -59,8 +58,8 @@ void em_langevin_start(em_langevin *s, const em_step_context *context, const em_
 em_status em_langevin_in_turns(em_langevin *s, const em_step_context *context, em_block *block,
                                em_stochastic_iteration *take);
 
-/* Moves the block in inner step k: piece by piece where masses and baths are diagonal, so that its
- * panels are read and written once. */
+/* Moves the block in inner step k. Where masses and baths are diagonal, one coordinate block is
+ * moved after another, and panels are read and written once. */
 void em_langevin_move(em_langevin *s, const em_step_context *context, em_block *block, int64_t k,
                       em_langevin_part *part);
 
@@ -78,7 +77,7 @@ void em_langevin_lose(em_block *block, int64_t c);
 double em_langevin_noise_share(const em_sampler *sampler);
 
 /* The gradient at theta from the k-th minibatch of the iteration, into the block, or, of slopes,
- * into the pieces of the next move (em_stochastic_in_turns). */
+ * into the coordinate blocks of the next move (em_stochastic_in_turns). */
 em_status em_langevin_gradient(em_langevin *s, const em_step_context *context, em_block *block,
                                int64_t k);
 
@@ -99,5 +98,3 @@ void em_langevin_add(const em_langevin *s, const em_block *block, double fractio
 /* theta <- theta + fraction eps W p */
 void em_langevin_drift(em_langevin *s, const em_step_context *context, em_block *block,
                        double fraction);
-
-#endif

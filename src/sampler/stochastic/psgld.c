@@ -130,7 +130,8 @@ EM_CLONES static void psgld_move_row(int64_t n, double eps, double lambda, doubl
     }
 }
 
-/* v' has followed. Of a piece of columns a chain's v alone is cut as they are, v and v' are not. */
+/* v' has followed. Of a coordinate block of columns a chain's v alone is cut as they are, v and v'
+ * are not. */
 static void psgld_move(em_langevin *s, const em_step_context *context, em_block *block, int64_t k)
 {
     const psgld_options *options = (const psgld_options *)s->options;

@@ -4,8 +4,7 @@
  * skew-symmetric Q(z). For users who bring their own matrices; the state is that of one chain, z =
  * (theta, whatever else). All Local.
  */
-#ifndef EM_SAMPLER_STOCHASTIC_RECIPE_H
-#define EM_SAMPLER_STOCHASTIC_RECIPE_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -40,5 +39,3 @@ void em_recipe_destroy(em_recipe_stepper **stepper);
  * of slope.
  */
 em_status em_recipe_step(em_recipe_stepper *stepper, double eps, const double *normals, double *z);
-
-#endif

@@ -24,7 +24,6 @@
 #include "math/linalg.h"
 
 #include <math.h>
-#include <string.h>
 
 extern const em_sampler_ops em_sghmc;
 

@@ -87,8 +87,8 @@ static em_status stochastic_take_dealt(em_sampler *sampler, const em_step_contex
     em_status status;
 
     dealt.home = block->theta;
-    const em_coordinate_blocks pieces = em_coordinate_blocks_of(&dealt, block, false);
-    block->theta = em_posterior_begin_dealt(context->posterior, em_coordinate_blocks_span(&pieces),
+    const em_coordinate_blocks blocks = em_coordinate_blocks_of(&dealt, block, false);
+    block->theta = em_posterior_begin_dealt(context->posterior, em_coordinate_blocks_span(&blocks),
                                             dealt.home);
     status = take(sampler, &dealt, block, 0);
     block->theta = dealt.home;
@@ -111,20 +111,21 @@ void em_stochastic_gather(const em_step_context *context, em_block *block)
 }
 
 em_status em_stochastic_in_turns(const em_stochastic_options *options, em_sampler *sampler,
-                                 const em_step_context *context, em_block *block, bool apart,
-                                 em_stochastic_iteration *take)
+                                 const em_step_context *context, em_block *block,
+                                 bool by_coordinates, em_stochastic_iteration *take)
 {
     const em_minibatch minibatch = stochastic_minibatch(options);
     bool deals = false;
     em_status status = EM_OK;
 
     if (!em_posterior_estimates_alone(context->posterior, &minibatch)) {
-        status = apart ? em_posterior_may_deal(context->posterior, &minibatch, &deals) : EM_OK;
+        status =
+            by_coordinates ? em_posterior_may_deal(context->posterior, &minibatch, &deals) : EM_OK;
         return status  ? status
                : deals ? stochastic_take_dealt(sampler, context, block, take)
                        : take(sampler, context, block, 0);
     }
-    const bool in_ranges = apart && em_posterior_has_ranges(context->posterior);
+    const bool in_ranges = by_coordinates && em_posterior_has_ranges(context->posterior);
     for (int64_t c = 0; !status && c < block->n_chain; c++) {
         em_gradient_ranges ranges = {.due = false};
         em_coordinate_block one;

@@ -3,8 +3,7 @@
  * treatment of a chain that diverges. An iteration is `leapfrog_steps` inner steps. All Local, but
  * the target may sum over shards.
  */
-#ifndef EM_SAMPLER_STOCHASTIC_STOCHASTIC_H
-#define EM_SAMPLER_STOCHASTIC_STOCHASTIC_H
+#pragma once
 
 #include "math/rng.h"
 #include "sampler/kernel/sampler.h"
@@ -58,25 +57,25 @@ em_status em_stochastic_evaluate(const em_stochastic_options *options,
                                  int64_t per_iteration, int64_t k, int64_t first, int64_t n_chain,
                                  const double *theta, double *log_density, double *gradient);
 
-/* Takes the iteration of a block: all chains at once, or, where gradients are estimated chain by
- * chain anyway, one chain after the other, each as a block of its own: what it is made of then
- * stays in a cache from its gradient to its update. `take` keeps nothing in the sampler from one
- * call to the next; `chain` is the first of its block. `apart`: it moves every number by itself, in
- * pieces (sampler/stochastic/coordinate_block.h), and gathers them in the end: then moves may be
- * dealt to shards, or the gradient of a chain made in slopes, piece by piece, by a model that can.
- * Errors: those of `take`, EM_EMEMORY. */
+/* Takes an iteration of a block by calls of `take`: one call for all chains, or one for each chain
+ * where gradients are estimated chain by chain, so that a chain stays in a cache from its gradient
+ * to its update. `take` keeps nothing in the sampler from one call to the next; `chain` is the
+ * first chain of its block. `by_coordinates`: `take` moves every number by itself, in coordinate
+ * blocks (sampler/stochastic/coordinate_block.h), and calls em_stochastic_gather at the end. Then
+ * shards may divide the moves among them, or a model that can computes the gradient for one
+ * coordinate block at a time. Errors: those of `take`, EM_EMEMORY. */
 typedef em_status em_stochastic_iteration(em_sampler *sampler, const em_step_context *context,
                                           em_block *block, int64_t chain);
 em_status em_stochastic_in_turns(const em_stochastic_options *options, em_sampler *sampler,
-                                 const em_step_context *context, em_block *block, bool apart,
-                                 em_stochastic_iteration *take);
+                                 const em_step_context *context, em_block *block,
+                                 bool by_coordinates, em_stochastic_iteration *take);
 
-/* At the end of an iteration whose moves were dealt, what shards have of positions, momenta,
- * gradients and extra numbers becomes that of all; nothing to do for others. */
+/* At the end of an iteration whose moves were divided among shards: gives every shard the
+ * positions, momenta, gradients and extra numbers of the others. Of other iterations: nothing. */
 void em_stochastic_gather(const em_step_context *context, em_block *block);
 
-/* z[n_chain][stride]: standard normals for all chains of the block or piece, padding zero; `number`
- * counts the panels of one purpose over the run. */
+/* z[n_chain][stride]: standard normals for all chains of the block or coordinate block, padding
+ * zero; `number` counts the panels of one purpose over the run. */
 void em_stochastic_normals(const em_step_context *context, const em_block *block,
                            em_purpose purpose, int64_t number, double *z);
 
@@ -91,5 +90,3 @@ bool em_chain_is_finite(const em_block *block, int64_t c);
 extern const em_stat em_stochastic_stats[];
 void em_stochastic_report(const em_stochastic_options *options, const em_step_context *context,
                           em_block *block, int64_t c, bool diverging);
-
-#endif

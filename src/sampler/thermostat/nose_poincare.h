@@ -8,8 +8,7 @@
  * exp(-U). Generalised leapfrog (Bond, Leimkuhler & Laird 1999; EQUATIONS 11), of order 2,
  * reversible and volume preserving. All Local.
  */
-#ifndef EM_SAMPLER_THERMOSTAT_NOSE_POINCARE_H
-#define EM_SAMPLER_THERMOSTAT_NOSE_POINCARE_H
+#pragma once
 
 #include "sampler/kernel/sampler.h"
 
@@ -51,5 +50,3 @@ void em_nose_poincare_energy(em_nose_poincare *flow, const em_step_context *cont
 extern const em_stat em_nose_poincare_stats[];
 void em_nose_poincare_store(em_nose_poincare *flow, const em_step_context *context, int64_t n_step,
                             em_block *block);
-
-#endif

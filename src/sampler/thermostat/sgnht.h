@@ -1,7 +1,6 @@
 /* Common parts of the stochastic gradient Nose-Hoover thermostat (sgnht.c) and its printed form
  * (sgnht_printed.c). */
-#ifndef EM_SAMPLER_THERMOSTAT_SGNHT_H
-#define EM_SAMPLER_THERMOSTAT_SGNHT_H
+#pragma once
 
 #include "sampler/thermostat/thermostat.h"
 
@@ -28,5 +27,3 @@ static inline void em_sgnht_turn(const em_sgnht_sampler *s, const em_step_contex
 
 /* em_sampler_ops.step of `paper: true`. */
 em_status em_sgnht_step_printed(em_sampler *base, const em_step_context *context, em_block *block);
-
-#endif

@@ -1,7 +1,6 @@
 /* Common parts of stochastic gradient Nose-Poincare HMC (sgnphmc.c) and its printed form
  * (sgnphmc_printed.c). */
-#ifndef EM_SAMPLER_THERMOSTAT_SGNPHMC_H
-#define EM_SAMPLER_THERMOSTAT_SGNPHMC_H
+#pragma once
 
 #include "sampler/thermostat/nose_poincare.h"
 #include "sampler/thermostat/thermostat.h"
@@ -33,5 +32,3 @@ em_status em_sgnphmc_create_printed(em_sgnphmc_sampler *s, const em_sgnphmc_opti
 void em_sgnphmc_destroy_printed(em_sgnphmc_sampler *s);
 em_status em_sgnphmc_step_printed(em_sgnphmc_sampler *s, const em_step_context *context,
                                   em_block *block);
-
-#endif

@@ -87,33 +87,33 @@ void em_thermostat_begin(em_thermostat *self, const em_block *block)
     self->marked = true;
 }
 
-/* Its start begins where the piece does; work and normals are room to work in. */
-static void thermostat_move_piece(const em_thermostat *self, em_coordinate_block *piece, int64_t k,
-                                  em_thermostat_part *part)
+/* Its start begins where the coordinate block does; work and normals are room to work in. */
+static void thermostat_move_coordinates(const em_thermostat *self, em_coordinate_block *coordinates,
+                                        int64_t k, em_thermostat_part *part)
 {
     em_thermostat own = *self;
 
-    own.start += piece->at;
-    own.product += piece->chain;
+    own.start += coordinates->at;
+    own.product += coordinates->chain;
     if (!self->marked)
-        thermostat_mark(&own, &piece->block);
-    part(&own, &piece->context, &piece->block, k);
-    em_coordinate_block_end(piece, self->finite);
+        thermostat_mark(&own, &coordinates->block);
+    part(&own, &coordinates->context, &coordinates->block, k);
+    em_coordinate_block_end(coordinates, self->finite);
 }
 
 void em_thermostat_move(em_thermostat *self, const em_step_context *context, em_block *block,
                         int64_t k, em_thermostat_part *part)
 {
-    em_coordinate_blocks pieces =
+    em_coordinate_blocks blocks =
         em_coordinate_blocks_of(context, block, !em_is_elementwise(context, block));
-    em_coordinate_block piece;
+    em_coordinate_block coordinates;
 
     for (int64_t c = 0; c < block->n_chain; c++) {
         self->finite[c] = true;
         self->product[c] = 0;
     }
-    while (em_coordinate_block_next(&pieces, &piece))
-        thermostat_move_piece(self, &piece, k, part);
+    while (em_coordinate_block_next(&blocks, &coordinates))
+        thermostat_move_coordinates(self, &coordinates, k, part);
     self->marked = self->looked = true;
 }
 

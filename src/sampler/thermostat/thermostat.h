@@ -4,8 +4,7 @@
  * Thermostats are drawn anew only when the chain diverged, because they adapt slowly to the noise
  * of the gradient. All Local, but the target may sum over shards.
  */
-#ifndef EM_SAMPLER_THERMOSTAT_THERMOSTAT_H
-#define EM_SAMPLER_THERMOSTAT_THERMOSTAT_H
+#pragma once
 
 #include "sampler/stochastic/stochastic.h"
 
@@ -27,8 +26,8 @@ struct em_thermostat {
     bool *finite; /* [n_chain] */
 };
 
-/* A part of a step that moves every number by itself: of a piece of the block, beside a kernel
- * whose products are those of the piece's chains. */
+/* A part of a step that moves every number by itself: that of one coordinate block. The products of
+ * the kernel given are those of its chains. */
 typedef void em_thermostat_part(em_thermostat *self, const em_step_context *context,
                                 em_block *block, int64_t k);
 
@@ -51,11 +50,13 @@ void em_thermostat_begin(em_thermostat *self, const em_block *block);
  */
 void em_thermostat_start(em_thermostat *self, const em_block *block);
 
-/* Moves the block in inner step k: piece by piece where masses are diagonal. */
+/* Moves the block in inner step k; where masses are diagonal, one coordinate block after another.
+ */
 void em_thermostat_move(em_thermostat *self, const em_step_context *context, em_block *block,
                         int64_t k, em_thermostat_part *part);
 
-/* The gradient at theta from the minibatch of inner step k, likewise into the block or its pieces.
+/* The gradient at theta from the minibatch of inner step k, likewise into the block or its
+ * coordinate blocks.
  */
 em_status em_thermostat_gradient(const em_thermostat *self, const em_step_context *context,
                                  em_block *block, int64_t k);
@@ -69,7 +70,8 @@ void em_thermostat_normals(em_thermostat *self, const em_step_context *context,
 const double *em_thermostat_drift(em_thermostat *self, const em_step_context *context,
                                   em_block *block, double fraction);
 
-/* The same of a piece, whose p^T W p is added to that of the pieces before. */
+/* The same of a coordinate block, whose p^T W p is added to that of the coordinate blocks before.
+ */
 void em_thermostat_add_drift(em_thermostat *self, const em_step_context *context, em_block *block,
                              double fraction);
 
@@ -77,5 +79,3 @@ void em_thermostat_add_drift(em_thermostat *self, const em_step_context *context
  * not finite, or whose momentum is hotter than any approach to the posterior makes it, is
  * diverging: it is put back to where the iteration began, and drawn afresh. */
 void em_thermostat_end(em_thermostat *self, const em_step_context *context, em_block *block);
-
-#endif

@@ -1,6 +1,5 @@
 /* The topics of all chains of a run, and the HTML page that shows them. */
-#ifndef EM_TOPICS_COMMAND_TOPICS_PAGE_H
-#define EM_TOPICS_COMMAND_TOPICS_PAGE_H
+#pragma once
 
 #include "emass/model/commands.h"
 #include "emass/status.h"
@@ -77,5 +76,3 @@ em_status em_topics_write_topics(const em_topics *t);
 /* The coherence (NPMI) of the topics over the documents of the run's own corpus, into t->coherence;
  * where the corpus is not there, none. Collective. Errors: those of reading it. */
 em_status em_topics_find_coherence(em_topics *t);
-
-#endif

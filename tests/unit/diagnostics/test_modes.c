@@ -1,6 +1,6 @@
 /* Chains in different modes, chains that stand still, numbers that grow, and draws that gather. */
 #include "diagnostics/diag.h"
-#include "diagnostics/gather.h"
+#include "diagnostics/divergence_clustering.h"
 #include "diagnostics/growth.h"
 #include "diagnostics/modes.h"
 #include "math/rng.h"
@@ -31,7 +31,7 @@ static em_modes modes_of(int64_t n_number, int64_t n_chain, int64_t n_draw, cons
 
     ck_assert_int_eq(em_mode_finder_create(n_chain, n_draw, &finder), EM_OK);
     for (int64_t i = 0; i < n_number; i++)
-        em_mode_finder_look(finder, draws + i * n_chain * n_draw);
+        em_mode_finder_examine(finder, draws + i * n_chain * n_draw);
     ck_assert_int_eq(em_mode_finder_count(finder, &modes), EM_OK);
     em_mode_finder_destroy(&finder);
     return modes;
@@ -218,8 +218,9 @@ static em_divergence_cluster gathering(double draws[CHAINS][DRAWS], double marke
 {
     em_divergence_cluster out;
 
-    ck_assert_int_eq(em_find_gathering(CHAINS, DRAWS, &draws[0][0], &marked[0][0], ess, 20, &out),
-                     EM_OK);
+    ck_assert_int_eq(
+        em_find_divergence_cluster(CHAINS, DRAWS, &draws[0][0], &marked[0][0], ess, 20, &out),
+        EM_OK);
     return out;
 }
 

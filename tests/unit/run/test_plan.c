@@ -24,12 +24,12 @@ START_TEST(usual_runs_are_watched_as_a_whole)
     em_plan plan;
 
     ck_assert_int_eq(plan_of(8, 1000, 10000, &plan), EM_OK);
-    ck_assert_int_eq(plan.watch.width, 10000);
-    ck_assert_int_eq(plan.watch.every, 1);
-    ck_assert_int_eq(plan.watch.n_row, 1000);
+    ck_assert_int_eq(plan.monitored.width, 10000);
+    ck_assert_int_eq(plan.monitored.every, 1);
+    ck_assert_int_eq(plan.monitored.n_row, 1000);
     ck_assert_int_eq(plan_of(1, 1, 1, &plan), EM_OK);
-    ck_assert_int_eq(plan.watch.n_row, 1);
-    ck_assert_int_eq(plan.watch.width, 1);
+    ck_assert_int_eq(plan.monitored.n_row, 1);
+    ck_assert_int_eq(plan.monitored.width, 1);
 }
 END_TEST
 
@@ -43,12 +43,13 @@ START_TEST(the_memory_of_all_chains_is_bounded)
             for (int width = 0; width < N - 1; width++) {
                 em_plan plan;
                 ck_assert_int_eq(plan_of(sizes[chains], sizes[draws], sizes[width], &plan), EM_OK);
-                const em_watch *watch = &plan.watch;
-                ck_assert_int_ge(watch->width, 1);
-                ck_assert_int_le(watch->width, sizes[width]);
-                ck_assert_int_ge(watch->n_row, sizes[draws] < 16 ? sizes[draws] : 16);
-                ck_assert_int_le(watch->n_row * watch->every, sizes[draws]);
-                ck_assert_int_le(sizes[chains] * watch->n_row * watch->width * 8, INT64_C(1) << 30);
+                const em_monitored *monitored = &plan.monitored;
+                ck_assert_int_ge(monitored->width, 1);
+                ck_assert_int_le(monitored->width, sizes[width]);
+                ck_assert_int_ge(monitored->n_row, sizes[draws] < 16 ? sizes[draws] : 16);
+                ck_assert_int_le(monitored->n_row * monitored->every, sizes[draws]);
+                ck_assert_int_le(sizes[chains] * monitored->n_row * monitored->width * 8,
+                                 INT64_C(1) << 30);
             }
 }
 END_TEST

@@ -1,14 +1,14 @@
-#include "diagnostics/diagnostics_team.h"
+#include "diagnostics/distributed.h"
 
 #include "base/memory.h"
 
 #include <math.h>
 
-em_status em_share_agree(const em_subcommunicator *team, em_status status)
+em_status em_share_agree(const em_subcommunicator *comm, em_status status)
 {
     double failed = status != 0;
 
-    em_subcommunicator_maximum(team, 1, &failed);
+    em_subcommunicator_maximum(comm, 1, &failed);
     return status || failed == 0 ? status : em_fail(EM_EMEMORY, "out of memory on another rank");
 }
 
@@ -31,9 +31,9 @@ static void release_pile(pile *p)
 }
 
 /* What is to be sent to each member: regular samples of all, in order, are cut in as many parts. */
-static em_status split(const em_subcommunicator *team, int64_t n, const em_sorted *sorted, pile *p)
+static em_status split(const em_subcommunicator *comm, int64_t n, const em_sorted *sorted, pile *p)
 {
-    const int64_t size = em_subcommunicator_size(team), member = em_subcommunicator_member(team),
+    const int64_t size = em_subcommunicator_size(comm), member = em_subcommunicator_member(comm),
                   all = size * size;
     double *sample = NULL;
     em_sorted *ordered = NULL;
@@ -41,13 +41,13 @@ static em_status split(const em_subcommunicator *team, int64_t n, const em_sorte
 
     if (!status)
         status = em_allocate(2 * all, sizeof *ordered, &ordered);
-    status = em_share_agree(team, status);
+    status = em_share_agree(comm, status);
     if (!status) {
         for (int64_t i = 0; i < size; i++) {
             sample[member * size + i] = sorted[(2 * i + 1) * n / (2 * size)].value;
             p->receive[i] = size;
         }
-        em_subcommunicator_gather(team, sizeof *sample, p->receive, sample);
+        em_subcommunicator_gather(comm, sizeof *sample, p->receive, sample);
         em_sort(all, sample, ordered, ordered + all);
         for (int64_t i = 0, to = 0; i < n; i++) {
             while (to < size - 1 && sorted[i].value >= ordered[(to + 1) * size].value)
@@ -60,16 +60,16 @@ static em_status split(const em_subcommunicator *team, int64_t n, const em_sorte
 }
 
 /* What is received from each member, and how many draws go before. */
-static em_status tell(const em_subcommunicator *team, pile *p)
+static em_status tell(const em_subcommunicator *comm, pile *p)
 {
-    const int64_t size = em_subcommunicator_size(team), member = em_subcommunicator_member(team);
+    const int64_t size = em_subcommunicator_size(comm), member = em_subcommunicator_member(comm);
     int64_t *sent = NULL; /* [from][to] */
-    em_status status = em_share_agree(team, em_allocate(size * size, sizeof *sent, &sent));
+    em_status status = em_share_agree(comm, em_allocate(size * size, sizeof *sent, &sent));
 
     for (int64_t i = 0; !status && i < size; i++)
         sent[member * size + i] = p->send[i];
     if (!status)
-        em_subcommunicator_gather(team, sizeof *sent, p->receive, sent);
+        em_subcommunicator_gather(comm, sizeof *sent, p->receive, sent);
     for (int64_t from = 0; !status && from < size; from++) {
         p->receive[from] = sent[from * size + member];
         p->n += p->receive[from];
@@ -82,31 +82,31 @@ static em_status tell(const em_subcommunicator *team, pile *p)
     return status;
 }
 
-static em_status make_pile(const em_subcommunicator *team, int64_t n, const em_sorted *sorted,
+static em_status make_pile(const em_subcommunicator *comm, int64_t n, const em_sorted *sorted,
                            pile *p)
 {
-    const int64_t size = em_subcommunicator_size(team);
+    const int64_t size = em_subcommunicator_size(comm);
     em_status status = em_allocate(2 * size, sizeof *p->send, &p->send);
 
     p->receive = p->send + size;
     if (!status)
         status = em_allocate_doubles(n, &p->sent);
-    status = em_share_agree(team, status);
+    status = em_share_agree(comm, status);
     if (!status)
-        status = split(team, n, sorted, p);
+        status = split(comm, n, sorted, p);
     if (!status)
-        status = tell(team, p);
+        status = tell(comm, p);
     if (status)
         return status;
     status = em_allocate_doubles(p->n, &p->received);
     if (!status)
         status = em_allocate_all(EM_ARRAY(p->sorted, p->n), EM_ARRAY(p->scratch, p->n));
-    status = em_share_agree(team, status);
+    status = em_share_agree(comm, status);
     if (status)
         return status;
     for (int64_t i = 0; i < n; i++)
         p->sent[i] = sorted[i].value;
-    em_subcommunicator_exchange(team, sizeof *p->sent, p->send, p->sent, p->receive, p->received);
+    em_subcommunicator_exchange(comm, sizeof *p->sent, p->send, p->sent, p->receive, p->received);
     em_sort(p->n, p->received, p->sorted, p->scratch);
     return EM_OK;
 }
@@ -119,39 +119,39 @@ static double draw_at(const pile *p, int64_t place)
     return i >= 0 && i < p->n ? p->sorted[i].value : -INFINITY;
 }
 
-em_status em_share_quantiles(const em_subcommunicator *team, int64_t n, const em_sorted *sorted,
+em_status em_share_quantiles(const em_subcommunicator *comm, int64_t n, const em_sorted *sorted,
                              int64_t n_probability, const double *probability, double *out)
 {
     pile p = {0};
-    em_status status = make_pile(team, n, sorted, &p);
+    em_status status = make_pile(comm, n, sorted, &p);
 
     for (int64_t i = 0; !status && i < n_probability; i++) {
         const em_quantile_place place = em_place_quantile(p.among.total, probability[i]);
         double at[] = {draw_at(&p, place.low), draw_at(&p, place.high)};
-        em_subcommunicator_maximum(team, 2, at);
+        em_subcommunicator_maximum(comm, 2, at);
         out[i] = em_quantile_between(place, at[0], at[1]);
     }
     release_pile(&p);
     return status;
 }
 
-em_status em_share_normal_scores(const em_subcommunicator *team, int64_t n, const em_sorted *sorted,
+em_status em_share_normal_scores(const em_subcommunicator *comm, int64_t n, const em_sorted *sorted,
                                  const int64_t *place, double *z)
 {
     double *score = NULL, *found = NULL;
     pile p = {0};
-    em_status status = make_pile(team, n, sorted, &p);
+    em_status status = make_pile(comm, n, sorted, &p);
 
     if (!status) {
         status = em_allocate_doubles(p.n, &score);
         if (!status)
             status = em_allocate_doubles(p.n, &found);
-        status = em_share_agree(team, status);
+        status = em_share_agree(comm, status);
     }
     if (!status) {
         em_normal_score_table(p.among, p.n, score);
         em_normal_scores(p.among, p.n, p.sorted, score, NULL, NULL, found);
-        em_subcommunicator_exchange(team, sizeof *found, p.receive, found, p.send, p.sent);
+        em_subcommunicator_exchange(comm, sizeof *found, p.receive, found, p.send, p.sent);
         for (int64_t i = 0; i < n; i++)
             z[place[sorted[i].index]] = p.sent[i];
     }
@@ -161,10 +161,10 @@ em_status em_share_normal_scores(const em_subcommunicator *team, int64_t n, cons
 }
 
 /* Member m adds the columns dealt to it, of all rows. */
-em_status em_share_sum(const em_subcommunicator *team, const int64_t *count, int64_t n_column,
+em_status em_share_sum(const em_subcommunicator *comm, const int64_t *count, int64_t n_column,
                        const double *x, double *sum)
 {
-    const int64_t size = em_subcommunicator_size(team), member = em_subcommunicator_member(team),
+    const int64_t size = em_subcommunicator_size(comm), member = em_subcommunicator_member(comm),
                   n_row = count[member];
     const int64_t first = em_deal_first(n_column, size, member);
     const int64_t own = em_deal_first(n_column, size, member + 1) - first;
@@ -178,7 +178,7 @@ em_status em_share_sum(const em_subcommunicator *team, const int64_t *count, int
         status = em_allocate_doubles(n_row * n_column, &sent);
     if (!status)
         status = em_allocate_doubles(all * own, &received);
-    status = em_share_agree(team, status);
+    status = em_share_agree(comm, status);
     if (!status) {
         int64_t *receive = send + size, *dealt = receive + size;
         double *next = sent;
@@ -191,13 +191,13 @@ em_status em_share_sum(const em_subcommunicator *team, const int64_t *count, int
                 for (int64_t k = 0; k < dealt[m]; k++)
                     *next++ = x[r * n_column + begin + k];
         }
-        em_subcommunicator_exchange(team, sizeof *sent, send, sent, receive, received);
+        em_subcommunicator_exchange(comm, sizeof *sent, send, sent, receive, received);
         for (int64_t k = 0; k < own; k++)
             sum[first + k] = 0;
         for (int64_t r = 0; r < all; r++)
             for (int64_t k = 0; k < own; k++)
                 sum[first + k] += received[r * own + k];
-        em_subcommunicator_gather(team, sizeof *sum, dealt, sum);
+        em_subcommunicator_gather(comm, sizeof *sum, dealt, sum);
     }
     em_release_all(&send, &sent, &received);
     return status;

@@ -1,4 +1,4 @@
-#include "diagnostics/gather.h"
+#include "diagnostics/divergence_clustering.h"
 
 #include "base/memory.h"
 #include "diagnostics/rank.h"
@@ -22,7 +22,7 @@ static double largest_gap(int64_t n, const em_sorted *sorted, const double *mark
 }
 
 /* Marked draws, each once of those of a chain that are no more than `lasts` apart. */
-static int64_t count_apart(int64_t n_chain, int64_t n_draw, const double *marked, double lasts)
+static int64_t count_separate(int64_t n_chain, int64_t n_draw, const double *marked, double lasts)
 {
     int64_t count = 0;
 
@@ -37,8 +37,9 @@ static int64_t count_apart(int64_t n_chain, int64_t n_draw, const double *marked
     return count;
 }
 
-em_status em_find_gathering(int64_t n_chain, int64_t n_draw, const double *x, const double *marked,
-                            double ess, int64_t n_tried, em_divergence_cluster *out)
+em_status em_find_divergence_cluster(int64_t n_chain, int64_t n_draw, const double *x,
+                                     const double *marked, double ess, int64_t n_tried,
+                                     em_divergence_cluster *out)
 {
     const double one_of = 20;
     const int64_t n = n_chain * n_draw;
@@ -57,7 +58,7 @@ em_status em_find_gathering(int64_t n_chain, int64_t n_draw, const double *x, co
     status = em_allocate_all(EM_ARRAY(sorted, n), EM_ARRAY(scratch, n));
     if (!status) {
         const double lasts = isfinite(ess) && ess >= 1 ? fmax((double)n / ess, 1) : (double)n;
-        const double a = (double)count_apart(n_chain, n_draw, marked, lasts > 1 ? lasts : 0),
+        const double a = (double)count_separate(n_chain, n_draw, marked, lasts > 1 ? lasts : 0),
                      b = (double)(n - n_marked) / lasts;
 
         em_sort(n, x, sorted, scratch);

@@ -1,7 +1,6 @@
 /* Whether some draws, for example the divergent ones, cluster in a part of the region of all draws.
  * All Local. */
-#ifndef EM_DIAGNOSTICS_GATHER_H
-#define EM_DIAGNOSTICS_GATHER_H
+#pragma once
 
 #include "emass/status.h"
 
@@ -19,7 +18,6 @@ typedef struct em_divergence_cluster {
  * `ess` independent draws, and marked ones of a chain that are nearer than such a one lasts are
  * one. Distance 0 where there are none of one kind, or x has NaN. Errors: EM_EMEMORY.
  */
-em_status em_find_gathering(int64_t n_chain, int64_t n_draw, const double *x, const double *marked,
-                            double ess, int64_t n_tried, em_divergence_cluster *out);
-
-#endif
+em_status em_find_divergence_cluster(int64_t n_chain, int64_t n_draw, const double *x,
+                                     const double *marked, double ess, int64_t n_tried,
+                                     em_divergence_cluster *out);

@@ -1,0 +1,26 @@
+/*
+ * Diagnostics of one number whose draws are spread over the ranks of a subcommunicator: each rank
+ * has some chains, in their order. These are the steps that need all draws. They give the same bits
+ * as one rank that has all draws. All Collective over its ranks. Errors: EM_EMEMORY, on all of its
+ * ranks.
+ */
+#pragma once
+
+#include "diagnostics/rank.h"
+#include "par/subcommunicator.h"
+
+/* A failure of one rank is one of all. */
+em_status em_share_agree(const em_subcommunicator *comm, em_status status);
+
+/* em_sorted_quantile of all; `sorted` are the n > 0 draws of this rank. */
+em_status em_share_quantiles(const em_subcommunicator *comm, int64_t n, const em_sorted *sorted,
+                             int64_t n_probability, const double *probability, double *out);
+
+/* em_normal_scores among all, of the n > 0 draws of this rank. */
+em_status em_share_normal_scores(const em_subcommunicator *comm, int64_t n, const em_sorted *sorted,
+                                 const int64_t *place, double *z);
+
+/* sum[k] = x[0][k] + x[1][k] + ... over the rows of all, added in their order; `x` is
+ * [n_row][n_column], where count[member] tells the rows of each. */
+em_status em_share_sum(const em_subcommunicator *comm, const int64_t *count, int64_t n_column,
+                       const double *x, double *sum);
