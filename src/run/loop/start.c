@@ -18,7 +18,7 @@ enum { MOST_START_TRIES = 100 };
 /* Ascents of the mode search: chains start where some end. A tempered run only looks for modes that
  * its ladders miss, and has many evaluations for each of these. */
 static const em_search_plan plain_search = {12, 12, 0, 0},
-                            tempered_search = {512, 4096, 20000, 0.05};
+                            tempered_search = {512, 4096, 50000, 0.05};
 
 /* A minibatch of more observations than there are is all of them. */
 static void warn_of_minibatch(const em_engine *engine, const em_kernel_options *kernel)
@@ -175,20 +175,38 @@ static em_status point(void *of, int64_t number, uint64_t attempt, double *theta
     return em_model_start(engine->model, &draw, theta);
 }
 
-/* The same for the further ascents of a tempered run, which look for modes in basins that are small
- * or far away: the radius is up to 10 times as large, its logarithm uniform. */
+/* Adds a step of random sign to all coordinates alike, or to one of them. */
+static void displace(const em_stream *stream, int64_t dim, double step, bool all, double *theta)
+{
+    const int64_t i = (int64_t)((double)dim * em_uniform(stream, (uint64_t)dim + 2));
+    const double by = em_uniform(stream, (uint64_t)dim + 3) < 0.5 ? -step : step;
+
+    for (int64_t k = 0; k < dim; k++)
+        theta[k] += all || k == i ? by : 0;
+}
+
+/*
+ * The same for the further ascents of a tempered run, which look for modes in basins that are small
+ * or far away. Half of the points are in cubes around the origin. In many dimensions hardly any of
+ * them is near to a given place, so that the others are in cubes of the usual radius: displaced in
+ * all dimensions alike, as the modes of exchangeable parameters are, or in a single dimension.
+ * Radii and displacements are up to 100 times as large, their logarithms uniform.
+ */
 static em_status wide_point(void *of, int64_t number, uint64_t attempt, double *theta)
 {
     const em_engine *engine = of;
     const int64_t dim = engine->block->dim;
     const em_stream stream = {(uint64_t)engine->config->run.seed, (uint64_t)number, attempt,
                               EM_RNG_INIT};
-    const double radius =
-        engine->config->run.init_radius * pow(10, em_uniform(&stream, (uint64_t)dim));
+    const double usual = engine->config->run.init_radius;
+    const double far = usual * pow(100, em_uniform(&stream, (uint64_t)dim));
+    const double kind = em_uniform(&stream, (uint64_t)dim + 1), radius = kind < 0.5 ? far : usual;
 
     em_uniforms(&stream, 0, dim, theta);
     for (int64_t i = 0; i < dim; i++)
         theta[i] = radius * (2 * theta[i] - 1);
+    if (kind >= 0.5)
+        displace(&stream, dim, far, kind < 0.75, theta);
     const em_draw draw = {stream.seed, number, (int64_t)attempt, EM_DRAW_START};
     return em_model_start(engine->model, &draw, theta);
 }
