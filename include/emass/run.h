@@ -37,8 +37,8 @@ typedef struct em_run_request {
     bool same_kernels; /* fail where a rank, or the run that is resumed, has or had another
                           processor or library that computes; false: a warning */
     em_sink sink;      /* the draws of this rank's chains go there too, whatever the mode */
-    /* Told how far the run is: about every second where an iteration takes no longer, whenever
-       chains meet, at planned points and at the end; NULL: nobody is. Local. */
+    /* Receives the progress: about every second if an iteration takes no longer, at adaptation
+       updates, at planned points and at the end; NULL: not called. Local. */
     void (*progress)(void *to, const em_report *report);
     void *progress_to;
 } em_run_request;

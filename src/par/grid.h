@@ -86,11 +86,11 @@ const void *em_grid_lend_ranks(em_grid *grid);
 em_status em_grid_share_failure(const em_grid *grid, em_status status);
 
 /* The transpose that diagnostics need: each rank holds, for its chains, rows of `n_column` numbers,
- * local[n_local_chain][n_row][n_column]. The chains of each column are dealt to `n_part` parts
- * (em_deal_first), at most as many as there are groups for all columns' parts, unless it is one;
- * part p of column k is dealt to the groups as item k * n_part + p of n_column * n_part. Afterwards
- * each rank holds its own items, column[own][chains of the part][n_row]. Collective over the peer
- * ranks. Errors: EM_EMEMORY, agreed. */
+ * local[n_local_chain][n_row][n_column]. The chains of each column are divided into `n_part` parts
+ * (em_deal_first). Part p of column k is item k * n_part + p of n_column * n_part items, which are
+ * divided among the groups; n_part > 1 needs as many groups as items. Afterwards each rank holds
+ * its own items, column[own][chains of the part][n_row]. Collective over the peer ranks. Errors:
+ * EM_EMEMORY, agreed. */
 em_status em_grid_transpose(const em_grid *grid, int64_t n_row, int64_t n_column, int64_t n_part,
                             const double *local, double *column);
 
