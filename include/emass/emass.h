@@ -40,23 +40,24 @@
  *
  *     mpicc mine.c $(pkg-config --cflags --libs emass) -o mine
  *
- * What the library is and is not to the program that it runs in:
- * - Functions return a status (emass/status.h); negative: it failed, and em_error_text() says why
- * in one line, with file and line where a config or data are to blame. No error ends the process.
+ * The library and the program that uses it:
+ * - Functions return a status (emass/status.h). A negative one is a failure, and em_error_text()
+ *   gives the reason in one line, with file and line where a config or data are wrong. No error
+ *   ends the process.
  *   *Collective*: all ranks of the context call it, at the same time, and all get the same status;
  *   *Local*: any rank may.
  * - It prints nothing, installs no signal handler and sets no environment variable. What it has to
  *   say on the way goes to the context's `message`. During a call the calling thread's locale is C,
  *   HDF5 prints no error stacks and OpenBLAS uses one thread; on return all is as it was.
- * - MPI is started and ended by the program: contexts are made after MPI_Init and destroyed before
- *   MPI_Finalize. An error within MPI itself ends the program, as MPI has it.
- * - There may be several contexts, of overlapping communicators too, and several runs in each, one
- *   after the other or in turns, nested too (a model or sink that runs something of its own), by
- * any thread that MPI lets call it. A call that is made while another thread of the process is in
- * one fails at once with EM_EUSAGE, on this rank alone; em_run_destroy waits for the other's end.
- * - The program may want to ignore SIGXFSZ, so that a limit on file sizes is an error of the run
- *   and not its own end. With Open MPI, files are written faster where its environment has
- *   OMPI_MCA_fbtl_posix_write_datasieving=0: without it every rank writes its own part.
+ * - The program starts and ends MPI: contexts are made after MPI_Init and destroyed before
+ *   MPI_Finalize. An error within MPI itself ends the program.
+ * - There may be several contexts, also of overlapping communicators, and several runs in each.
+ * Runs may follow one another, take turns or be nested (in a model or a sink), and may be called by
+ * any thread that MPI allows to call it. Only one thread of a process may be in a call: another
+ * call fails at once with EM_EUSAGE, on this rank alone; em_run_destroy waits instead.
+ * - A program that ignores SIGXFSZ gets an error of the run where a limit on file sizes would
+ *   otherwise end the process. With Open MPI, set OMPI_MCA_fbtl_posix_write_datasieving=0 in its
+ *   environment: every rank then writes its own part, which is faster.
  */
 #pragma once
 

@@ -262,13 +262,13 @@ typedef struct em_model_ops {
      * others one part; or those listed. Local. */
     em_status (*add_likelihood)(em_model *model, const em_query *query);
     /*
-     * OPTIONAL where the parameters alone are reported. Writes the variables of one draw, one after
-     * the other, each row-major. What a model draws (predictions) it counts by `draw` alone
-     * (emass/random.h), so that it is the same on any number of ranks and after a restart. A
-     * recoverable status, with a message: what was not written is stored as NaN, and the run goes
-     * on and says so at its end. Local, or, by sums over the shards of the context, Collective over
-     * the ranks of a group, which report the same draws in the same order. Errors: of the model's
-     * own; a fatal one ends the run.
+     * OPTIONAL where only the parameters are reported. Writes the variables of one draw, one after
+     * another, each row-major. Random numbers (of predictions) must depend on `draw` alone
+     * (emass/random.h), so that they are the same on any number of ranks and after a restart. With
+     * a recoverable status and a message, variables that were not written are stored as NaN; the
+     * run goes on and prints the message at its end. Local; with sums over the shards of the
+     * context Collective over the ranks of a group, which report the same draws in the same order.
+     * Errors: the model's own; a fatal one ends the run.
      */
     em_status (*report)(em_model *model, const em_draw *draw, const double *theta, double *out);
     /* OPTIONAL */

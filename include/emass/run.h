@@ -37,8 +37,8 @@ typedef struct em_run_request {
     bool same_kernels; /* fail where a rank, or the run that is resumed, has or had another
                           processor or library that computes; false: a warning */
     em_sink sink;      /* the draws of this rank's chains go there too, whatever the mode */
-    /* Told how far the run is: about every second where an iteration takes no longer, whenever
-       chains meet, at planned points and at the end; NULL: nobody is. Local. */
+    /* Receives the progress: about every second if an iteration takes no longer, at adaptation
+       updates, at planned points and at the end; NULL: not called. Local. */
     void (*progress)(void *to, const em_report *report);
     void *progress_to;
 } em_run_request;
@@ -53,12 +53,13 @@ typedef struct em_run_request {
 EM_API em_status em_run_create(em_context *context, const em_run_request *request, em_run **out);
 
 /*
- * At most `iterations` more of each chain (rank 0's number counts); after the last one the run
- * finishes: the verdict is found, the file completed. How a run is cut into calls changes nothing
- * of what it draws, and a call on one that has finished does nothing. Collective. Errors, the same
- * on all ranks: EM_ESTOPPED when it was interrupted or stop.max_time is over, after a checkpoint
- * where there is a file; the next call goes on. After any other the run can only be destroyed: the
- * file stays, marked incomplete, to go on from its last checkpoint.
+ * Runs at most `iterations` more of each chain (rank 0's argument counts). After the last iteration
+ * the run finishes: it finds the verdict and completes the file. The draws do not depend on how a
+ * run is divided into calls. A call on a finished run does nothing. Collective. Errors, the same on
+ * all ranks: EM_ESTOPPED when the run was interrupted or stop.max_time is over; a run with a file
+ * has then written a checkpoint, and the next call continues it. After any other error the run can
+ * only be destroyed; its file stays, marked incomplete, and can be resumed from its last
+ * checkpoint.
  */
 EM_API em_status em_run_advance(em_run *run, int64_t iterations);
 

@@ -11,9 +11,9 @@ EM_BEGIN_C
 typedef struct em_shards {
     void *context;
     /*
-     * x[n] become their sums over all shards. `own`: how this rank has fared since the last sum; an
-     * error goes into the next one, as no rank may leave before the others do: when one has failed
-     * all of them get its error, and x is of no meaning. Collective over the ranks of a group.
+     * Replaces x[n] by its sums over all shards. `own` is the status of this rank since the last
+     * sum. A rank that has failed must not return before the others, so it passes its error here:
+     * then all ranks get this error, and x is undefined. Collective over the ranks of a group.
      */
     em_status (*sum)(void *context, em_status own, int64_t n, int64_t *x);
     /*

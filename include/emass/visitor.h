@@ -28,8 +28,8 @@ typedef struct em_visitor {
     em_status (*chains)(void *context, const char *name, int64_t n, double *x);
     /* x[n]: the same on all ranks. Collective. */
     em_status (*shared)(void *context, const char *name, int64_t n, double *x);
-    /* x[n_local_chain][count]: of each of this rank's chains the numbers first .. first + count - 1
-     * of `total` that are dealt to the shards; kept by chain number and place. Collective. */
+    /* x[n_local_chain][count]: each chain has `total` numbers, which are divided among the shards;
+     * this rank passes numbers first .. first + count - 1 of its chains. Collective. */
     em_status (*dealt)(void *context, const char *name, em_number kind, int64_t total,
                        int64_t first, int64_t count, void *x);
 } em_visitor;

@@ -20,8 +20,8 @@ static inline int64_t em_binned_size(int64_t n)
     return EM_BINNED_FOLDS * n;
 }
 
-/* Sums of no term. bins [em_binned_size(n)]: for each eight sums their highest pieces, the next and
- * the lowest; 64-byte aligned, as x and out below. Local. */
+/* Sets n sums to zero. bins [em_binned_size(n)] holds, for every eight sums, their highest pieces,
+ * then the middle and the lowest ones. It is 64-byte aligned, like x and out below. Local. */
 void em_binned_clear(int64_t n, double *bins);
 
 /* Adds the terms x [n], which become zero. Local. */

@@ -37,9 +37,9 @@ int64_t em_grid_shard(const em_grid *grid);         /* of this rank. Local. */
  * result. Collective. Errors: EM_EMEMORY, agreed. */
 em_status em_grid_sum_chains(em_grid *grid, int64_t n, const double *x, double *sum);
 
-/* The same of rows that are never there all at once: between the two a rank adds those of its
- * chains, `x` [n] of one after another, and has no other sums over chains done. Begin and end are
- * collective. Errors of begin: EM_EMEMORY, agreed. */
+/* The same, for rows that are not in memory all at once. Between begin and end a rank adds the rows
+ * `x` [n] of its chains one after another, and calls no other sum over chains. Begin and end are
+ * Collective. Errors of begin: EM_EMEMORY, agreed. */
 em_status em_grid_begin_sum(em_grid *grid, int64_t n);
 void em_grid_add_to_sum(em_grid *grid, int64_t n, const double *x); /* Local. */
 void em_grid_end_sum(em_grid *grid, int64_t n, double *sum);
@@ -65,13 +65,12 @@ void em_grid_sum_shards(const em_grid *grid, int64_t n, double *x);
 /* The same for integers. Collective over the shard ranks. */
 void em_grid_sum_integers(const em_grid *grid, int64_t n, int64_t *x);
 
-/* The same for n items of `size` integers, but that each shard is given the sums of those alone
- * that are dealt to it (em_deal_first); the others are then of no meaning. Collective over the
- * shard ranks. */
+/* The same for n items of `size` integers, of which each shard gets the sums of its own items
+ * (em_deal_first) only; the others become undefined. Collective over the shard ranks. */
 void em_grid_deal_integers(const em_grid *grid, int64_t n, int64_t size, int64_t *x);
 
-/* x has n items of `size` bytes, of which each shard of this group has made those dealt to it
- * (em_deal_first): afterwards all have them all. Collective over the shard ranks. */
+/* x has n items of `size` bytes. Each shard of this group has computed its own items
+ * (em_deal_first); afterwards every shard has all of them. Collective over the shard ranks. */
 void em_grid_gather_shards(const em_grid *grid, int64_t n, int64_t size, void *x);
 
 /* Copies x [n] of the first rank of the group to its others. Collective over the shard ranks. */
@@ -81,17 +80,17 @@ void em_grid_copy_first_shard(const em_grid *grid, int64_t n, uint64_t *x);
  * long as the grid. Collective over the ranks of a group. */
 const void *em_grid_lend_ranks(em_grid *grid);
 
-/* For the ranks of a group, where a sum has told them that one of them failed: all return the
- * status of the lowest failing one and have its message, with its rank. Collective over the shard
- * ranks. */
+/* To be called by all ranks of a group after a sum has shown that one of them failed. Each returns
+ * the status of the lowest failing rank and has its message, which names the rank. Collective over
+ * the shard ranks. */
 em_status em_grid_share_failure(const em_grid *grid, em_status status);
 
 /* The transpose that diagnostics need: each rank holds, for its chains, rows of `n_column` numbers,
- * local[n_local_chain][n_row][n_column]. The chains of each column are dealt to `n_part` parts
- * (em_deal_first), at most as many as there are groups for all columns' parts, unless it is one;
- * part p of column k is dealt to the groups as item k * n_part + p of n_column * n_part. Afterwards
- * each rank holds its own items, column[own][chains of the part][n_row]. Collective over the peer
- * ranks. Errors: EM_EMEMORY, agreed. */
+ * local[n_local_chain][n_row][n_column]. The chains of each column are divided into `n_part` parts
+ * (em_deal_first). Part p of column k is item k * n_part + p of n_column * n_part items, which are
+ * divided among the groups; n_part > 1 needs as many groups as items. Afterwards each rank holds
+ * its own items, column[own][chains of the part][n_row]. Collective over the peer ranks. Errors:
+ * EM_EMEMORY, agreed. */
 em_status em_grid_transpose(const em_grid *grid, int64_t n_row, int64_t n_column, int64_t n_part,
                             const double *local, double *column);
 

@@ -41,8 +41,8 @@ typedef struct em_command_host {
     bool prints;             /* this rank prints, to standard output */
     int64_t n_file;          /* given: one, or up to most_files of the command */
     const char *const *file; /* [n_file] */
-    /* The options of the model in the config that a file of a run holds, which stay until the
-     * command returns. Relative paths start in `folder`; NULL: where those of the run did. Local.
+    /* Reads the options of the model from the config in the file of a run. They stay valid until
+     * the command returns. Relative paths start in `folder`; NULL: in the folder of the run. Local.
      * Errors: EM_EDATA, EM_ECONFIG. */
     em_status (*options)(void *context, const char *path, const char *folder, const void **out);
 } em_command_host;

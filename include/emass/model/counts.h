@@ -60,9 +60,9 @@
 EM_BEGIN_C
 
 typedef struct em_model_counts {
-    /* add_likelihood adds integers alone to gradient and log_density. This makes the log likelihood
-     * and its gradient of their sums over all shards, which stand in their places. OPTIONAL. Local.
-     */
+    /* With this function add_likelihood adds only integers to gradient and log_density. They are
+     * summed over all shards. The function then replaces the sums by the log likelihood and its
+     * gradient. OPTIONAL. Local. */
     void (*finish)(em_model *model, const em_query *sums);
     bool all; /* all its likelihoods are such: nothing depends on the number of shards */
 } em_model_counts;

@@ -89,16 +89,16 @@ static inline em_draw em_update_draw(const em_update *update, int64_t c)
 /* Each function is OPTIONAL. */
 typedef struct em_model_latent {
     /*
-     * A transition of the model's own, which leaves its posterior invariant (a Gibbs update, of
-     * theta and of what it keeps beside it); sampler gibbs makes it. All ranks of a group make it
-     * at the same time and must agree on theta. em_model.update_of names the one block that it is
-     * of, if it is not of all parameters. Collective over the ranks of a group. Errors: EM_EMODEL.
+     * A transition that leaves the posterior invariant, for sampler gibbs: a Gibbs update of theta
+     * and of the latent variables. All ranks of a group call it at the same time and must arrive at
+     * the same theta. If it moves only one block of the parameters, em_model.update_of names that.
+     * Collective over the ranks of a group. Errors: EM_EMODEL.
      */
     em_status (*update)(em_model *model, const em_update *update);
     /*
-     * Shows the state that the model keeps for each chain of this rank beside theta to a visitor,
-     * which saves it in a checkpoint or replaces it. It is that of the chains, not of their places:
-     * a panel says which they are. Collective.
+     * Passes the model's state of each chain of this rank (besides theta) to a visitor, which saves
+     * it in a checkpoint or restores it. The state belongs to the number of a chain, which a panel
+     * gives, and not to its row in a panel. Collective.
      */
     em_status (*visit)(em_model *model, const em_visitor *visitor);
     /*

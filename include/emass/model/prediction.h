@@ -70,8 +70,8 @@
 
 EM_BEGIN_C
 
-/* What a finished run has left in its file. Both lend what they find until the model is destroyed;
- * where there is none of that name, *count is 0 and the array NULL. Local. Errors: EM_EDATA. */
+/* Reads arrays and labels from the file of a finished run. They stay valid until the model is
+ * destroyed. Without one of that name *count is 0 and the array NULL. Local. Errors: EM_EDATA. */
 typedef struct em_fitted {
     void *context;
     /* An array of constant_data, which the model of the run stored (em_model.datum). */

@@ -66,8 +66,8 @@
 
 EM_BEGIN_C
 
-/* The model says how many pieces its summary has, em_model.n_piece, of em_model.piece_size numbers
- * each. They are asked for once, one after the other. */
+/* A summary has em_model.n_piece pieces of em_model.piece_size numbers each. They are computed
+ * once, one after the other. */
 typedef struct em_model_summary {
     /* Adds a piece of the observations asked for, which are one part. Local. */
     void (*add)(em_model *model, int64_t piece, const em_rows *rows, double *sum);

@@ -41,8 +41,8 @@ void em_table_release(em_summary_table *table);
 enum { EM_TABLE_CELL = 32 };
 void em_table_cell(const em_column *column, double x, char text[EM_TABLE_CELL]);
 
-/* Aligned columns. On a terminal that is too narrow for all of them, as many as fit, and below them
- * the others, with the names of the rows again. */
+/* Prints aligned columns. On a terminal that is too narrow for all of them, the others follow
+ * below, with the names of the rows again. */
 void em_table_print(em_summary_table *table, FILE *out);
 
 /* Comma-separated (RFC 4180, but lines end with \n), 17 digits, rows named in the column `name`. */

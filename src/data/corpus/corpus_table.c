@@ -176,7 +176,7 @@ em_status em_corpus_check_stream(const em_corpus_options *options)
     if (!status && !em_same_is_hdf5(options->data))
         status = em_fail(EM_EDATA,
                          "%s: found text, expected the HDF5 file that emass convert makes of it, "
-                         "which is what can be streamed",
+                         "because only that can be streamed",
                          options->data);
     return status;
 }

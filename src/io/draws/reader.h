@@ -49,8 +49,8 @@ em_status em_reader_open_all(int64_t n, const char *const *path, const char *gro
 /* Another group of the files of a reader, as they were opened. Errors: as there. */
 em_status em_reader_open_beside(const em_reader *reader, const char *group, em_reader **out);
 
-/* The files of a reader, one after the other: that of the next one, NULL after the last, borrowed;
- * the path of one, and how many chains are in it. */
+/* Walks over the files of a reader: the reader of the next file, borrowed (NULL: this is the last),
+ * the path of this file, and the number of chains in it. */
 em_reader *em_reader_next(const em_reader *reader);
 const char *em_reader_path(const em_reader *reader);
 int64_t em_reader_n_own_chain(const em_reader *reader);

@@ -1,8 +1,8 @@
-#include "data/table/table.h"
 #include "emass/model/prediction.h"
 #include "model/regression/regression_prior.h"
 
 #include "base/memory.h"
+#include "data/table/table.h"
 #include "par/message.h"
 
 #include <math.h>

@@ -124,9 +124,9 @@ typedef struct em_regression_plan {
     em_shape shape[EM_GLM_SHAPES];
 } em_regression_plan;
 
-/* Sets up `self`, all of it zero before but for the features, if it has any, from their table,
- * whose response has been checked. After an error em_regression_release is due. Local. Errors:
- * those of em_design_create. */
+/* Sets up `self` from a table whose response has been checked. Before, all fields of `self` are
+ * zero except for the features of the table. Call em_regression_release even after an error. Local.
+ * Errors: those of em_design_create. */
 em_status em_regression_create(em_regression *self, const em_table *table,
                                const em_regression_options *options,
                                const em_model_context *context, const em_regression_plan *plan);

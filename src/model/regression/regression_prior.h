@@ -14,19 +14,19 @@
 
 #include "model/regression/regression.h"
 
-/* Finds the priors, and the moments of the columns where they are needed; `options` are checked
- * first. Of a model that is to predict nothing is found. Collective. Errors: EM_ECONFIG, EM_EDATA,
- * EM_EMEMORY, agreed. */
+/* Checks `options` and finds the priors, with the moments of the columns that they need. Does
+ * nothing for a model that only predicts. Collective. Errors: EM_ECONFIG, EM_EDATA, EM_EMEMORY,
+ * agreed. */
 em_status em_regression_find_priors(em_regression *self, const em_table *table,
                                     const em_regression_options *options,
                                     const em_regression_plan *plan);
 
-/* What makes the columns those that theta are the coefficients of, `n` of them, freed by
- * em_release; NULLs where that is nothing. Local. Errors: EM_EMEMORY. */
+/* The scaling of the `n` columns after which theta are their coefficients; arrays are freed by
+ * em_release. NULLs: the columns are not scaled. Local. Errors: EM_EMEMORY. */
 em_status em_regression_scaling(const em_regression *self, int64_t n, em_scaling *to);
 
-/* Takes the locations of the priors into the offset of the design, or, with an identity link, out
- * of the response. Collective. Errors, agreed: EM_EMEMORY. */
+/* Adds the effect of the priors' locations to the offset of the design, or, with an identity link,
+ * subtracts it from the response. Collective. Errors, agreed: EM_EMEMORY. */
 em_status em_regression_centre(em_regression *self, bool identity);
 
 /* The coefficients as they are reported, beta [n_column], at a position. Local. */

@@ -202,7 +202,7 @@ static em_status check_draws(const em_parse *p)
         return em_fail(
             EM_ECONFIG,
             "%s: run.warmup: found %lld with temper: auto, expected auto or at least %d: "
-            "modes are told by the draws of warmup",
+            "modes are found from the draws of warmup",
             em_yaml_find(p->yaml, "run.warmup")->place, (long long)config->run.warmup,
             SHORTEST_TOLD);
     return EM_OK;

@@ -65,7 +65,8 @@ bool em_plan_must_write(const em_plan *plan, int64_t waiting);
 /* Stored draws of the current phase after `done` iterations: of warmup while done <= warmup. */
 int64_t em_plan_stored(const em_plan *plan, int64_t done);
 
-/* True when the draws of sampling are to be checked after `done` iterations: every check_every
- * stored draws for a stop rule; else, for progress only, after 1, 2, 4, 8 ... times as many, so
- * that the checks of a long run cost no more than a few of its last ones. */
+/* True when convergence is to be checked after `done` iterations. With a stop rule there is a check
+ * after every check_every stored draws of sampling. Without one, checks serve only the progress
+ * line and come after 1, 2, 4, 8 ... times as many draws; all checks of a long run together then
+ * cost little more than its last few. */
 bool em_plan_checks(const em_plan *plan, int64_t done);

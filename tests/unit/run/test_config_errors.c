@@ -136,7 +136,7 @@ static const struct {
     {SHORTEST_CONFIG "temper: auto\nrun: {warmup: 31}\n",
      "heart.yaml:4: run.warmup: found 31 with temper: auto, expected auto or at least 32: modes "
      "are "
-     "told by the draws of warmup"},
+     "found from the draws of warmup"},
     /* YAML */
     {"", "heart.yaml:1: found nothing, expected YAML"},
     {"# nothing\n", "heart.yaml:2: found nothing, expected YAML"},
