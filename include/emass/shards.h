@@ -17,16 +17,24 @@ typedef struct em_shards {
      */
     em_status (*sum)(void *context, em_status own, int64_t n, int64_t *x);
     /*
-     * Puts together what each shard has made for all of them, its part of x, n items of `size`
-     * bytes: the parts follow each other, and the first n % n_shard of them have one item more.
-     * Collective over the ranks of a group.
+     * Memory of n items of `size` bytes, zeroed, of which each shard makes its part: the parts
+     * follow each other, and the first n % n_shard of them have one item more. Shards on one node
+     * write and read the same memory; others have one each. Collective over the ranks of a group.
+     * Errors, agreed: EM_EMEMORY, *(void **)out is then NULL.
      */
-    void (*gather)(void *context, int64_t n, int64_t size, void *x);
+    em_status (*share)(void *context, int64_t n, int64_t size, void *out);
+    /* Shows all shards what each has made of such memory. Collective over the ranks of a group. */
+    void (*publish)(void *context, void *memory);
+    /* Frees *(void **)memory and sets it to NULL; NULL-safe. Local. */
+    void (*release)(void *memory);
     /*
-     * As sum, of n items of `size` numbers each, but that a shard is given the sums of those alone
-     * that gather takes from it; the others are then of no meaning.
+     * Sends bytes[s] bytes, out[s], to each other shard s. What the others send to this one follows
+     * each other in *in, taken[s] bytes of shard s; it is made larger where *capacity bytes are too
+     * few, and is freed by free. `own` as in sum. Collective over the ranks of a group. Errors,
+     * agreed: EM_EMEMORY.
      */
-    em_status (*deal)(void *context, em_status own, int64_t n, int64_t size, int64_t *x);
+    em_status (*exchange)(void *context, em_status own, const int64_t *bytes,
+                          const void *const *out, int64_t *taken, int64_t *capacity, char **in);
 } em_shards;
 
 EM_END_C

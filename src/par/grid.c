@@ -349,21 +349,38 @@ void em_grid_sum_integers(const em_grid *grid, int64_t n, int64_t *x)
                       MPI_SUM, grid->shards);
 }
 
-/* Sums for one shard after the other; a rank goes on to the next once it has sent its part. Other
- * ranks than the first receive where the first one's part was, which is at least as long and has
- * been sent: MPICH 4.0 fails for MPI_IN_PLACE at a root other than the first. */
-void em_grid_deal_integers(const em_grid *grid, int64_t n, int64_t size, int64_t *x)
+void em_grid_exchange_lengths(const em_grid *grid, const int64_t *bytes, int64_t *taken)
 {
-    for (int s = 0; grid->n_shard > 1 && s < grid->n_shard; s++) {
-        const bool own = s == grid->shard;
-        const int64_t begin = em_deal_first(n, grid->n_shard, s) * size;
-        const int64_t end = em_deal_first(n, grid->n_shard, s + 1) * size;
-        for (int64_t i = begin; i < end; i += PIECE) {
-            const int count = (int)(end - i < PIECE ? end - i : PIECE);
-            MPI_Reduce(own && s == 0 ? MPI_IN_PLACE : x + i, x + i - begin, count, MPI_INT64_T,
-                       MPI_SUM, s, grid->shards);
-            if (own && s > 0)
-                memcpy(x + i, x + i - begin, (size_t)count * sizeof *x);
+    MPI_Alltoall(bytes, 1, MPI_INT64_T, taken, 1, MPI_INT64_T, grid->shards);
+    taken[grid->shard] = 0;
+}
+
+static const void *piece_of(const void *data, int64_t done, int64_t bytes, int *count)
+{
+    const int64_t left = bytes > done ? bytes - done : 0;
+
+    *count = (int)(left < INT_MAX ? left : INT_MAX);
+    return (const char *)data + (left > 0 ? done : 0);
+}
+
+/* Two by two: in step d everybody sends to the d-th shard behind it. */
+void em_grid_exchange(const em_grid *grid, const int64_t *bytes, const void *const *out,
+                      const int64_t *taken, void *in)
+{
+    const int n = grid->n_shard;
+
+    for (int d = 1; d < n; d++) {
+        const int to = (grid->shard + d) % n, from = (grid->shard + n - d) % n;
+        int64_t before = 0;
+        for (int s = 0; s < from; s++)
+            before += taken[s];
+        for (int64_t done = 0; done < bytes[to] || done < taken[from]; done += INT_MAX) {
+            int sent, received;
+            const void *piece = piece_of(out[to], done, bytes[to], &sent);
+            void *place = (void *)piece_of((char *)in + before, done, taken[from], &received);
+            MPI_Sendrecv(piece, sent, MPI_BYTE, sent > 0 ? to : MPI_PROC_NULL, 0, place, received,
+                         MPI_BYTE, received > 0 ? from : MPI_PROC_NULL, 0, grid->shards,
+                         MPI_STATUS_IGNORE);
         }
     }
 }

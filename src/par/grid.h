@@ -65,9 +65,11 @@ void em_grid_sum_shards(const em_grid *grid, int64_t n, double *x);
 /* The same for integers. Collective over the shard ranks. */
 void em_grid_sum_integers(const em_grid *grid, int64_t n, int64_t *x);
 
-/* The same for n items of `size` integers, of which each shard gets the sums of its own items
- * (em_deal_first) only; the others become undefined. Collective over the shard ranks. */
-void em_grid_deal_integers(const em_grid *grid, int64_t n, int64_t size, int64_t *x);
+/* Each shard sends bytes[s] bytes, out[s], to each other shard s, first the lengths alone: taken[s]
+ * bytes, 0 from itself, which then follow each other in `in`. Collective over the shard ranks. */
+void em_grid_exchange_lengths(const em_grid *grid, const int64_t *bytes, int64_t *taken);
+void em_grid_exchange(const em_grid *grid, const int64_t *bytes, const void *const *out,
+                      const int64_t *taken, void *in);
 
 /* x has n items of `size` bytes. Each shard of this group has computed its own items
  * (em_deal_first); afterwards every shard has all of them. Collective over the shard ranks. */

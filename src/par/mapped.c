@@ -10,9 +10,9 @@
 
 static void *map(int descriptor, int64_t bytes, int protection)
 {
-    void *memory = descriptor < 0
-                       ? MAP_FAILED
-                       : mmap(NULL, (size_t)bytes, protection, MAP_SHARED, descriptor, 0);
+    void *memory = descriptor < 0 ? MAP_FAILED
+                                  : mmap(NULL, (size_t)bytes, protection, MAP_SHARED | MAP_POPULATE,
+                                         descriptor, 0);
 
     return memory == MAP_FAILED ? NULL : memory;
 }

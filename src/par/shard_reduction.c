@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "par/mapped.h"
 #include "par/mpi_world.h"
+#include "par/shard_memory.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -25,49 +26,6 @@ struct em_shard_reduction {
     shard_barrier *barrier; /* [n_shard] */
 };
 
-/* Whether all shards of the group are on this node. */
-static bool see_each_other(MPI_Comm shards, int n_shard)
-{
-    MPI_Group group, node;
-    int rank, place = 0;
-    bool all = true;
-
-    MPI_Comm_group(shards, &group);
-    MPI_Comm_group(em_world_node(), &node);
-    for (rank = 0; all && rank < n_shard; rank++) {
-        MPI_Group_translate_ranks(group, 1, &rank, node, &place);
-        all = place != MPI_UNDEFINED;
-    }
-    MPI_Group_free(&group);
-    MPI_Group_free(&node);
-    return all;
-}
-
-/* Collective over the shard ranks: all have it, or none. */
-static void share(em_shard_reduction *a)
-{
-    MPI_Comm shards = em_grid_shards(a->grid);
-    const int n_shard = (int)em_grid_n_shard(a->grid);
-    const bool makes = em_grid_shard(a->grid) == 0;
-    em_mapped_place where = {.descriptor = -1, .bytes = a->bytes};
-
-    if (a->room < LEAST_SHARED || !see_each_other(shards, n_shard))
-        return;
-    if (makes)
-        a->shared = em_mapped_make(&where);
-    MPI_Bcast(&where, sizeof where, MPI_BYTE, 0, shards);
-    if (!makes)
-        a->shared = em_mapped_find(&where, true);
-    int all = a->shared != NULL;
-    MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, shards);
-    if (makes)
-        em_mapped_close(&where);
-    if (!all) {
-        em_mapped_release(a->shared, a->bytes);
-        a->shared = NULL;
-    }
-}
-
 em_status em_shard_reduction_create(const em_grid *grid, int64_t n, em_shard_reduction **out)
 {
     const int64_t n_shard = em_grid_n_shard(grid);
@@ -85,8 +43,8 @@ em_status em_shard_reduction_create(const em_grid *grid, int64_t n, em_shard_red
     a->room = em_stride(n);
     a->bytes = (n_shard + 1) * a->room * (int64_t)sizeof(double) +
                n_shard * (int64_t)sizeof(shard_barrier);
-    if (n_shard > 1)
-        share(a);
+    if (a->room >= LEAST_SHARED)
+        a->shared = em_shard_memory(grid, a->bytes);
     if (a->shared)
         a->barrier = (shard_barrier *)(a->shared + (n_shard + 1) * a->room);
     else

@@ -1,8 +1,11 @@
 /* The model's own transition, and its look at what others have done. */
 #include "base/fault.h"
 #include "base/memory.h"
+#include "par/mapped.h"
+#include "par/shard_memory.h"
 #include "posterior/inside.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 /* Numbers of which there are no more have the status of their rank with them. */
@@ -26,23 +29,92 @@ static em_status sum_over_shards(void *context, em_status own, int64_t n, int64_
     return EM_OK;
 }
 
-static em_status deal_to_shards(void *context, em_status own, int64_t n, int64_t size, int64_t *x)
-{
-    const em_status status = sum_over_shards(context, own, 0, NULL);
+/* The header before memory of share, which begins at the next cache line. */
+typedef struct header {
+    int64_t n, size, bytes; /* bytes of all */
+    bool shared;
+} header;
 
-    if (!status)
-        em_grid_deal_integers(context, n, size, x);
+static header *header_of(void *memory)
+{
+    return (header *)((char *)memory - EM_ALIGNMENT);
+}
+
+static void release_shared(void *pointer)
+{
+    void *memory;
+
+    memcpy(&memory, pointer, sizeof memory);
+    if (!memory)
+        return;
+    header *found = header_of(memory);
+    if (found->shared)
+        em_mapped_release(found, found->bytes);
+    else
+        em_release(&found);
+    memory = NULL;
+    memcpy(pointer, &memory, sizeof memory);
+}
+
+static em_status share_with_shards(void *context, int64_t n, int64_t size, void *out)
+{
+    const int64_t bytes = n * size + EM_ALIGNMENT;
+    header *found = em_shard_memory(context, bytes);
+    const bool shared = found != NULL;
+    void *memory = NULL;
+    em_status status = shared ? EM_OK : em_allocate(bytes, 1, &found);
+
+    if (found && (!shared || em_grid_shard(context) == 0))
+        *found = (header){n, size, bytes, shared};
+    status = sum_over_shards(context, status, 0, NULL);
+    if (found)
+        memory = (char *)found + EM_ALIGNMENT;
+    if (status)
+        release_shared(&memory);
+    memcpy(out, &memory, sizeof memory);
     return status;
 }
 
-static void gather_from_shards(void *context, int64_t n, int64_t size, void *x)
+/* What shards have written to the same memory they see after they have met. */
+static void publish_to_shards(void *context, void *memory)
 {
-    em_grid_gather_shards(context, n, size, x);
+    const header *of = header_of(memory);
+    int64_t none = 0;
+
+    atomic_thread_fence(memory_order_seq_cst);
+    if (of->shared)
+        em_grid_sum_integers(context, 1, &none);
+    else
+        em_grid_gather_shards(context, of->n, of->size, memory);
+    atomic_thread_fence(memory_order_seq_cst);
+}
+
+static em_status exchange_with_shards(void *context, em_status own, const int64_t *bytes,
+                                      const void *const *out, int64_t *taken, int64_t *capacity,
+                                      char **in)
+{
+    int64_t all = 0;
+    em_status status = own;
+
+    em_grid_exchange_lengths(context, bytes, taken);
+    for (int64_t s = 0; s < em_grid_n_shard(context); s++)
+        all += taken[s];
+    if (!status)
+        status = em_array_reserve(in, capacity, 0, all, 1);
+    status = sum_over_shards(context, status, 0, NULL);
+    if (!status)
+        em_grid_exchange(context, bytes, out, taken, *in);
+    return status;
 }
 
 em_shards em_shards_of(const em_grid *grid)
 {
-    return (em_shards){(void *)grid, sum_over_shards, gather_from_shards, deal_to_shards};
+    return (em_shards){.context = (void *)grid,
+                       .sum = sum_over_shards,
+                       .share = share_with_shards,
+                       .publish = publish_to_shards,
+                       .release = release_shared,
+                       .exchange = exchange_with_shards};
 }
 
 em_status em_posterior_update(em_posterior *posterior, const em_update *update)

@@ -20,6 +20,7 @@
 #include "math/simd/tokens.h"
 #include "model/construct/construct.h"
 #include "par/message.h"
+#include "topics/lda_exchange.h"
 #include "topics/lda_tokens.h"
 #include "topics/lda_topics.h"
 #include "topics/topic_model.h"
@@ -55,8 +56,9 @@ static const char *const fold_ins[] = {"em", "both", NULL};
 typedef struct lda_chain {
     bool counted; /* count holds those of the topics */
     em_token_topics topic;
-    int32_t *count; /* [n_word][stride] tokens of all shards, of this one's words */
-    float *phi;     /* [n_word][stride] as last drawn */
+    int32_t *count; /* [own words][stride] tokens of all shards */
+    float *phi;     /* [n_word][stride] as last drawn, which shards share; without store_phi, after
+                       an iteration, whatever was reported or averaged */
 } lda_chain;
 
 /* Topics go into a checkpoint in pieces of so many tokens of the corpus. */
@@ -71,13 +73,15 @@ typedef struct lda {
     em_lda_shape shape;
     int64_t shard, n_shard;
     em_lda_words own; /* whose laws this shard draws */
+    em_lda_exchange exchange;
+    const em_shards *shards; /* NULL: one */
     int64_t first_chain, n_chain;
     lda_chain *chain; /* [n_chain] */
     em_variable variable[EM_TOPIC_VARIABLES], average[EM_TOPIC_AVERAGES];
     /* Room to work in. */
     double *room, *alpha, *tokens_of; /* the last: [n_topic] */
     int64_t *total, *sums;            /* [n_topic]; [n_sum] */
-    float *phi;                       /* [n_word][stride] a mean */
+    float *phi;                       /* [n_word][stride] a mean, where draws are stored; shared */
     uint16_t *ordered;                /* [n_chain][tokens of a piece] for visits */
 } lda;
 
@@ -104,10 +108,28 @@ static const em_field fields[] = {
 
 /* ---------------------------------------------------------------- the model */
 
-static void destroy_chain(lda_chain *chain)
+/* Laws of words, which the shards of a node have once. */
+static em_status share_laws(const lda *self, float **out)
+{
+    const int64_t n = self->shape.n_word, size = self->shape.stride * (int64_t)sizeof **out;
+
+    return self->shards ? self->shards->share(self->shards->context, n, size, out)
+                        : em_allocate(n, (size_t)size, out);
+}
+
+static void release_laws(const lda *self, float **laws)
+{
+    if (self->shards)
+        self->shards->release(laws);
+    else
+        em_release(laws);
+}
+
+static void destroy_chain(const lda *self, lda_chain *chain)
 {
     em_tokens_release_chain(&chain->topic);
-    em_release_all(&chain->count, &chain->phi);
+    em_release(&chain->count);
+    release_laws(self, &chain->phi);
 }
 
 static void destroy(em_model *model)
@@ -115,13 +137,15 @@ static void destroy(em_model *model)
     lda *self = (lda *)model;
 
     for (int64_t c = 0; self->chain && c < self->n_chain; c++)
-        destroy_chain(&self->chain[c]);
+        destroy_chain(self, &self->chain[c]);
     em_release(&self->chain);
     em_corpus_destroy(&self->corpus);
     em_tokens_destroy(&self->tokens);
     em_topic_record_destroy(&self->record);
+    em_lda_exchange_release(&self->exchange);
+    release_laws(self, &self->phi);
     em_release_all(&self->room, &self->alpha, &self->tokens_of, &self->total, &self->sums,
-                   &self->phi, &self->ordered, &self);
+                   &self->ordered, &self);
 }
 
 /* A shard's tokens of a piece of the corpus. */
@@ -146,24 +170,38 @@ static int64_t n_sum(const lda *self)
 
 static em_status make_room(lda *self)
 {
-    const int64_t n_topic = self->shape.n_topic, n = self->shape.n_word * self->shape.stride;
-    em_status status = em_allocate(self->shape.stride, sizeof *self->room, &self->room);
+    const int64_t n_topic = self->shape.n_topic, stride = self->shape.stride;
+    em_status status = em_allocate(stride, sizeof *self->room, &self->room);
 
+    if (!status)
+        status = em_lda_exchange_create(self->shape.n_word, stride, self->shard, self->n_shard,
+                                        &self->exchange);
     return status ? status
                   : em_allocate_all(
                         EM_ARRAY(self->alpha, n_topic), EM_ARRAY(self->tokens_of, n_topic),
                         EM_ARRAY(self->total, n_topic), EM_ARRAY(self->sums, n_sum(self)),
-                        EM_ARRAY(self->phi, n),
                         EM_ARRAY(self->ordered, self->n_chain * most_of_piece(self->tokens)));
 }
 
 static em_status create_chain(const lda *self, lda_chain *chain)
 {
-    const int64_t n = self->shape.n_word * self->shape.stride;
+    const int64_t n_own = self->own.end - self->own.first;
     em_status status = em_tokens_add_chain(self->tokens, &chain->topic);
 
-    if (!status)
-        status = em_allocate_all(EM_ARRAY(chain->count, n), EM_ARRAY(chain->phi, n));
+    return status ? status
+                  : em_allocate(n_own * self->shape.stride, sizeof *chain->count, &chain->count);
+}
+
+/* Collective over the ranks of a group, of which none may leave before the others. */
+static em_status create_laws(lda *self, em_status own)
+{
+    const em_shards *shards = self->shards;
+    em_status status = shards ? shards->sum(shards->context, own, 0, NULL) : own;
+
+    for (int64_t c = 0; !status && c < self->n_chain; c++)
+        status = share_laws(self, &self->chain[c].phi);
+    if (!status && em_topic_record_stores_phi(self->record))
+        status = share_laws(self, &self->phi);
     return status;
 }
 
@@ -194,6 +232,7 @@ static em_status set_up(em_model *model, const void *untyped, const em_model_con
     self->n_shard = context->n_shard;
     self->first_chain = context->first_chain;
     self->n_chain = context->n_chain;
+    self->shards = context->shards;
     const em_topic_options *options = &self->options->topic;
     status = em_corpus_read(&options->corpus, 0, 0, self->shard, self->n_shard, &self->corpus);
     if (status)
@@ -214,7 +253,7 @@ static em_status set_up(em_model *model, const void *untyped, const em_model_con
         status = make_room(self);
     if (!status)
         em_topic_record_declare(self->record, model, self->variable, self->average);
-    return status ? status : create_chains(self);
+    return create_laws(self, status ? status : create_chains(self));
 }
 
 static em_status create(const void *untyped, const em_model_context *context, em_model **out)
@@ -297,10 +336,10 @@ static void learn(lda *self, int64_t number, double beta, double *theta)
                                                self->sums[over_words(self) + BETA_SLOPE], beta));
 }
 
-static void gather_phi(const lda *self, const em_update *with, float *phi)
+/* Shows all shards what each has written of laws. */
+static void publish(const em_update *with, float *phi)
 {
-    with->shards->gather(with->shards->context, self->shape.n_word,
-                         self->shape.stride * (int64_t)sizeof *phi, phi);
+    with->shards->publish(with->shards->context, phi);
 }
 
 /* What is reported of the state, and averaged. */
@@ -308,6 +347,7 @@ static em_status take_state(lda *self, const em_update *with, int64_t number, do
                             double *log_density)
 {
     const lda_chain *chain = chain_of(self, number);
+    float *phi = em_topic_record_stores_phi(self->record) ? self->phi : chain->phi;
 
     *log_density = em_lda_log_total(&self->shape, beta, self->total) +
                    (double)(self->sums[over_words(self) + LOG_WORDS] + self->sums[EM_LDA_DENSITY]) *
@@ -315,27 +355,16 @@ static em_status take_state(lda *self, const em_update *with, int64_t number, do
     for (int64_t k = 0; k < self->shape.n_topic; k++)
         self->tokens_of[k] = (double)self->total[k];
     if (em_topic_record_wants_phi(self->record, with))
-        em_lda_mean_phi(&self->shape, self->own, beta, chain->count, self->total, self->room,
-                        self->phi);
+        em_lda_mean_phi(&self->shape, self->own, beta, chain->count, self->total, self->room, phi);
     if (em_topic_record_wants_all(self->record, with))
-        gather_phi(self, with, self->phi);
+        publish(with, phi);
     const em_topic_look look = {.chain = number,
                                 .log_density = *log_density,
-                                .phi = self->phi,
+                                .phi = phi,
                                 .count = self->tokens_of,
                                 .alpha = self->alpha,
                                 .beta = beta};
     return em_topic_record_take(self->record, with, &look);
-}
-
-/* Counts of all shards, to each those of its words; `own` is how this one has fared. They are added
- * two by two: no count is negative, and none of all shards is above 2^31, so that nothing is
- * carried from one to the other. */
-static em_status deal_counts(const lda *self, const em_update *with, em_status own,
-                             lda_chain *chain)
-{
-    return with->shards->deal(with->shards->context, own, self->shape.n_word,
-                              self->shape.stride / 2, (int64_t *)(void *)chain->count);
 }
 
 /* Whether warmup takes the mean of phi, which is no draw but a sooner start: the noise of a draw
@@ -363,7 +392,7 @@ static em_status draw_phi(lda *self, const em_update *with, int64_t number, doub
     if (status)
         return status;
     em_lda_scale(&self->shape, self->own, self->total, self->room, chain->phi);
-    gather_phi(self, with, chain->phi);
+    publish(with, chain->phi);
     return EM_OK;
 }
 
@@ -372,6 +401,12 @@ static em_status find_phi(lda *self, const em_update *with, int64_t number, doub
     const lda_chain *chain = chain_of(self, number);
     em_status status;
 
+    /* A draw that is stored may still be read by another shard. */
+    if (em_topic_record_stores_phi(self->record)) {
+        status = with->shards->sum(with->shards->context, EM_OK, 0, NULL);
+        if (status)
+            return status;
+    }
     if (!takes_mean(self, with))
         return draw_phi(self, with, number, beta);
     em_lda_total(&self->shape, self->own, chain->count, self->total);
@@ -380,7 +415,7 @@ static em_status find_phi(lda *self, const em_update *with, int64_t number, doub
         return status;
     em_lda_mean_phi(&self->shape, self->own, beta, chain->count, self->total, self->room,
                     chain->phi);
-    gather_phi(self, with, chain->phi);
+    publish(with, chain->phi);
     return EM_OK;
 }
 
@@ -413,13 +448,17 @@ static em_status draw_topics(lda *self, const em_update *with, int64_t number, d
                             .alpha = self->alpha,
                             .phi = chain->phi,
                             .count = chain->count,
-                            .sums = self->sums};
-    em_status status = find_phi(self, with, number, beta);
+                            .sums = self->sums,
+                            .exchange = &self->exchange,
+                            .shards = with->shards};
+    em_status status = EM_OK;
 
-    if (status)
-        return status;
-    status = em_tokens_sweep(self->tokens, &sweep, &chain->topic);
-    status = deal_counts(self, with, status, chain);
+    if (!chain->counted)
+        status = em_tokens_count(self->tokens, &chain->topic, &sweep);
+    if (!status)
+        status = find_phi(self, with, number, beta);
+    if (!status)
+        status = em_tokens_sweep(self->tokens, &sweep, &chain->topic);
     return status ? status : sum_rest(self, with, chain, beta);
 }
 
@@ -428,14 +467,8 @@ static em_status update_chain(lda *self, const em_update *with, int64_t number, 
 {
     lda_chain *chain = chain_of(self, number);
     const double beta = hyperparameters(self, theta);
-    em_status status = EM_OK;
+    em_status status = draw_topics(self, with, number, beta);
 
-    if (!chain->counted) {
-        status = em_tokens_count(self->tokens, &chain->topic, chain->count);
-        status = deal_counts(self, with, status, chain);
-    }
-    if (!status)
-        status = draw_topics(self, with, number, beta);
     chain->counted = !status;
     if (!status)
         status = take_state(self, with, number, beta, log_density);

@@ -2,6 +2,7 @@
 
 #include "math/rng.h"
 #include "math/special.h"
+#include "topics/lda_exchange.h"
 
 #include <math.h>
 #include <string.h>
@@ -79,6 +80,16 @@ static void count_sparse(em_tokens *tokens, const em_block_view *view)
     }
 }
 
+/* Where the tokens of a word are counted while they are drawn. */
+static int32_t *counts_of(const em_sweep *sweep, int64_t word)
+{
+    const em_lda_exchange *e = sweep->exchange;
+
+    return word >= e->own.first && word < e->own.end
+               ? sweep->count + (word - e->own.first) * e->stride
+               : e->elsewhere;
+}
+
 static void sweep_runs(em_tokens *tokens, const em_block_view *view, const em_sweep *sweep)
 {
     const em_token_kernels *kernels = em_token_kernels_best();
@@ -95,42 +106,24 @@ static void sweep_runs(em_tokens *tokens, const em_block_view *view, const em_sw
     for (int64_t r = 0; r < view->block->n_run; r++) {
         const int64_t word = view->run_word[r], first = view->run_start[r];
         const bool is_last = r + 1 == view->block->n_run;
-        const int64_t next = (is_last ? word : view->run_word[r + 1]) * tokens->stride;
+        const int64_t next = is_last ? word : view->run_word[r + 1];
         run.n = view->run_start[r + 1] - first;
         run.n_more = view->block->n_token - view->run_start[r + 1];
         run.document = view->document + first;
         run.slot = view->slot + first;
         run.topic = view->topic + first;
         run.phi = sweep->phi + word * tokens->stride;
-        run.next_phi = sweep->phi + next;
+        run.next_phi = sweep->phi + next * tokens->stride;
         if (tokens->sparse) {
             run.groups = tokens->groups + word * n_group;
             run.grouped = tokens->grouped[word];
             tokens->grouped[word] = true;
             kernels->sparse(&run);
         } else {
-            run.count = sweep->count + word * tokens->stride;
-            run.next_count = sweep->count + next;
+            run.count = counts_of(sweep, word);
+            run.next_count = counts_of(sweep, next);
             kernels->dense(&run);
         }
-    }
-}
-
-/* Counts of words are seldom in a cache, and few of a row are needed: those of the run after next
- * are fetched. */
-static void count_words(const em_tokens *tokens, const em_block_view *view, int32_t *count)
-{
-    enum { AHEAD = 2 };
-    const int64_t n_run = view->block->n_run;
-
-    for (int64_t r = 0; r < n_run; r++) {
-        const int64_t later = r + AHEAD < n_run ? r + AHEAD : n_run - 1;
-        int32_t *row = count + view->run_word[later] * tokens->stride;
-        for (int64_t i = view->run_start[later]; i < view->run_start[later + 1]; i++)
-            __builtin_prefetch(row + view->topic[i], 1);
-        row = count + view->run_word[r] * tokens->stride;
-        for (int64_t i = view->run_start[r]; i < view->run_start[r + 1]; i++)
-            row[view->topic[i]]++;
     }
 }
 
@@ -206,19 +199,57 @@ static em_status sweep_block(em_tokens *tokens, int64_t b, const em_sweep *sweep
     draw_bits(tokens, block, sweep);
     (tokens->sparse ? count_sparse : count_dense)(tokens, &view);
     sweep_runs(tokens, &view, sweep);
-    if (tokens->sparse)
-        count_words(tokens, &view, sweep->count);
     if (sweep->sums)
         sum_block(tokens, block, sweep, total);
-    return em_block_close(tokens, topics, &view);
+    status = em_lda_exchange_add(sweep->exchange, &view, !tokens->sparse, sweep->count);
+    return status ? status : em_block_close(tokens, topics, &view);
+}
+
+static void begin_counts(const em_sweep *sweep)
+{
+    const em_lda_exchange *e = sweep->exchange;
+
+    memset(sweep->count, 0,
+           (size_t)((e->own.end - e->own.first) * e->stride) * sizeof *sweep->count);
+}
+
+/* Counts of the last block are with their shards when this has been done until *more is false. */
+static em_status send_counts(const em_sweep *sweep, em_status own, bool *more)
+{
+    return em_lda_exchange_send(sweep->exchange, sweep->shards, own, more, sweep->count);
+}
+
+static em_status send_full(const em_sweep *sweep, bool *failed)
+{
+    bool more = true;
+    em_status status;
+
+    if (!em_lda_exchange_is_full(sweep->exchange))
+        return EM_OK;
+    status = send_counts(sweep, EM_OK, &more);
+    *failed = status < 0;
+    return status;
+}
+
+static em_status send_rest(const em_sweep *sweep, em_status own)
+{
+    bool more;
+    em_status status;
+
+    do {
+        more = false;
+        status = send_counts(sweep, own, &more);
+    } while (!status && more);
+    return status;
 }
 
 em_status em_tokens_sweep(em_tokens *tokens, const em_sweep *sweep, const em_token_topics *topics)
 {
     double total = 0;
+    bool failed = false;
     em_status status = EM_OK;
 
-    memset(sweep->count, 0, (size_t)(tokens->n_word * tokens->stride) * sizeof *sweep->count);
+    begin_counts(sweep);
     if (sweep->sums) {
         memset(sweep->sums, 0, (size_t)(EM_LDA_SLOPES + tokens->n_topic) * sizeof *sweep->sums);
         fill_table(tokens, sweep->alpha);
@@ -230,9 +261,12 @@ em_status em_tokens_sweep(em_tokens *tokens, const em_sweep *sweep, const em_tok
         tokens->alpha[k] = (float)sweep->alpha[k];
     }
     for (int64_t b = 0; !status && b < tokens->n_block && tokens->block[b].level <= sweep->level;
-         b++)
+         b++) {
         status = sweep_block(tokens, b, sweep, total, topics);
-    return status;
+        if (!status)
+            status = send_full(sweep, &failed);
+    }
+    return failed ? status : send_rest(sweep, status);
 }
 
 static void start_block(const em_tokens *tokens, const em_stream *stream, const em_block_view *view)
@@ -320,18 +354,24 @@ em_status em_tokens_copy(em_tokens *tokens, const em_token_topics *topics, bool 
     return status;
 }
 
-em_status em_tokens_count(em_tokens *tokens, const em_token_topics *topics, int32_t *count)
+em_status em_tokens_count(em_tokens *tokens, const em_token_topics *topics, const em_sweep *sweep)
 {
+    const em_lda_words own = sweep->exchange->own;
     em_block_view view;
+    bool failed = false;
     em_status status = EM_OK;
 
-    memset(count, 0, (size_t)(tokens->n_word * tokens->stride) * sizeof *count);
+    begin_counts(sweep);
     for (int64_t b = 0; !status && b < tokens->n_block; b++) {
         status = em_block_open(tokens, b, topics, &view);
-        for (int64_t r = 0; !status && r < view.block->n_run; r++)
-            for (int64_t i = view.run_start[r]; i < view.run_start[r + 1]; i++)
-                if (view.topic[i] < tokens->n_topic)
-                    count[view.run_word[r] * tokens->stride + view.topic[i]]++;
+        if (!status)
+            status = em_lda_exchange_add(sweep->exchange, &view, false, sweep->count);
+        if (!status)
+            status = send_full(sweep, &failed);
     }
+    if (!failed)
+        status = send_rest(sweep, status);
+    for (int64_t v = 0; v < own.end - own.first; v++) /* tokens of no topic so far */
+        sweep->count[v * tokens->stride + tokens->n_topic] = 0;
     return status;
 }

@@ -116,11 +116,14 @@ typedef struct em_sweep {
     int level;           /* documents up to this level */
     const double *alpha; /* [n_topic] */
     const float *phi;    /* [n_word][stride], padding 0 */
-    int32_t *count;      /* [n_word][stride] tokens of the documents that were swept; written */
-    int64_t *sums;       /* [EM_LDA_SLOPES + n_topic] written; NULL: not wanted */
+    int32_t *count;      /* [own words][stride] of the documents that all shards swept; written */
+    struct em_lda_exchange *exchange; /* lda_exchange.h: between the shards */
+    const struct em_shards *shards;   /* NULL: one */
+    int64_t *sums;                    /* [EM_LDA_SLOPES + n_topic] written; NULL: not wanted */
 } em_sweep;
 
-/* Draws the topics of the documents of the sweep anew, given phi. Errors: EM_EIO. */
+/* Draws the topics of the documents of the sweep anew, given phi. Collective over the ranks of a
+ * group. Errors, agreed: EM_EIO, EM_EMEMORY. */
 em_status em_tokens_sweep(em_tokens *tokens, const em_sweep *sweep, const em_token_topics *topics);
 
 /* The start: every document of level 0 has one topic, by chance; others have none. Errors: EM_EIO.
@@ -133,5 +136,6 @@ em_status em_tokens_start(em_tokens *tokens, uint64_t seed, int64_t chain,
 em_status em_tokens_copy(em_tokens *tokens, const em_token_topics *topics, bool restores,
                          int64_t first, int64_t count, uint16_t *ordered);
 
-/* The tokens of each word in each topic, count [n_word][stride], of this shard. Errors: EM_EIO. */
-em_status em_tokens_count(em_tokens *tokens, const em_token_topics *topics, int32_t *count);
+/* The tokens of each word in each topic, as a sweep leaves them: count, exchange and shards of the
+ * sweep are used. Collective over the ranks of a group. Errors, agreed: EM_EIO, EM_EMEMORY. */
+em_status em_tokens_count(em_tokens *tokens, const em_token_topics *topics, const em_sweep *sweep);

@@ -88,7 +88,7 @@ void em_lda_draw_weights(const em_lda_shape *shape, em_lda_words words, const em
 {
     memset(total, 0, (size_t)shape->n_topic * sizeof *total);
     for (int64_t v = words.first; v < words.end; v++) {
-        const int32_t *of = count + v * shape->stride;
+        const int32_t *of = count + (v - words.first) * shape->stride;
         float *row = phi + v * shape->stride;
         if (!(shape->jumps && beta <= MOST_BETA)) {
             draw_each(shape, v, stream, beta, of, room, total, row);
@@ -132,7 +132,7 @@ void em_lda_total(const em_lda_shape *shape, em_lda_words words, const int32_t *
     memset(total, 0, (size_t)shape->n_topic * sizeof *total);
     for (int64_t v = words.first; v < words.end; v++)
         for (int64_t k = 0; k < shape->n_topic; k += PIECE) {
-            const int32_t *of = count + v * shape->stride + k;
+            const int32_t *of = count + (v - words.first) * shape->stride + k;
             const int64_t left = shape->n_topic - k, n = left < PIECE ? left : PIECE;
             if (has_any(of))
                 for (int64_t j = 0; j < n; j++)
@@ -148,7 +148,8 @@ void em_lda_mean_phi(const em_lda_shape *shape, em_lda_words words, double beta,
         room[k] = 1 / ((double)shape->n_word * beta + (double)total[k]);
     for (int64_t v = words.first; v < words.end; v++)
         for (int64_t k = 0; k < shape->n_topic; k++)
-            phi[v * shape->stride + k] = (float)((beta + count[v * shape->stride + k]) * room[k]);
+            phi[v * shape->stride + k] =
+                (float)((beta + count[(v - words.first) * shape->stride + k]) * room[k]);
 }
 
 static int64_t in_units(double x)
@@ -177,7 +178,7 @@ static int64_t sum_terms(const em_lda_shape *shape, em_lda_words words, double b
         table[n] = term(beta, n);
     for (int64_t v = words.first; v < words.end; v++)
         for (int64_t k = 0; k < shape->n_topic; k += PIECE) {
-            const int32_t *of = count + v * shape->stride + k;
+            const int32_t *of = count + (v - words.first) * shape->stride + k;
             if (has_any(of))
                 for (int64_t j = 0; j < PIECE; j++)
                     sum += of[j] < TABLE ? table[of[j]] : term(beta, of[j]);

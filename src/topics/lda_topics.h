@@ -21,7 +21,7 @@ typedef struct em_lda_shape {
 } em_lda_shape;
 
 /* Words first .. end - 1: whatever goes over all words and topics may be shared between the shards,
- * as what is added of them are integers. */
+ * as what is added of them are integers. Arrays `count` hold these words alone, [words][stride]. */
 typedef struct em_lda_words {
     int64_t first, end;
 } em_lda_words;
@@ -30,7 +30,7 @@ typedef struct em_lda_words {
 em_lda_words em_lda_own_words(int64_t n_word, int64_t shard, int64_t n_shard);
 
 /*
- * phi_k ~ Dirichlet(beta + n_k.), for all topics: phi [n_word][stride] from count [n_word][stride],
+ * phi_k ~ Dirichlet(beta + n_k.), for all topics: phi [n_word][stride] from count [words][stride],
  * in two steps. The first one draws the weights of some words, counted by (seed, chain, iteration),
  * and writes total [n_topic], their sums in units of their own; the other divides those of some
  * words by the sums over all. None is below 1e-30, so that every word has a topic. With `jumps`,

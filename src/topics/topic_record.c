@@ -20,8 +20,9 @@ enum {
     HEAD = AVERAGED + EM_FOLD_INS
 };
 
-/* Means of phi go into a checkpoint in pieces of so many numbers of a chain. */
-enum { PIECE = 1 << 22 };
+/* Means of phi go into a checkpoint in pieces of so many numbers of a chain, and are put together
+ * for the output in smaller ones. */
+enum { PIECE = 1 << 22, SHOWN = 1 << 17 };
 
 struct em_topic_record {
     const em_topic_options *options;
@@ -34,8 +35,8 @@ struct em_topic_record {
     int n_fold_in;         /* 0: no score */
     int64_t n_phi, n_piece, width;
     double *row;         /* [n_chain][width] */
-    float *mean;         /* [n_chain][n_word][stride] of phi, of own words since last gathered */
-    double *piece;       /* [n_chain][n_piece] room for visits */
+    float *mean;         /* [n_chain][own words][stride] of phi */
+    double *piece;       /* [n_chain][n_piece] room for numbers of all words */
     double *probability; /* [n_fold_in][n_chain][n_own] of held-out entries, averaged */
     double pooled[EM_FOLD_INS];
 };
@@ -99,11 +100,16 @@ static em_status read_test(em_topic_record *record, const em_model_context *cont
 
 /* ---------------------------------------------------------------- set up */
 
+static int64_t n_mean(const em_topic_record *record)
+{
+    return (record->own.end - record->own.first) * record->shape.stride;
+}
+
 static em_status make_room(em_topic_record *record)
 {
     const int64_t n_own = record->held_out ? record->held_out->n_own : 0, n = record->n_chain;
     em_status status = em_allocate_all(
-        EM_ARRAY(record->row, n * record->width), EM_ARRAY(record->mean, n * record->n_phi),
+        EM_ARRAY(record->row, n * record->width), EM_ARRAY(record->mean, n * n_mean(record)),
         EM_ARRAY(record->piece, n * record->n_piece),
         EM_ARRAY(record->probability, record->n_fold_in * n * n_own));
 
@@ -172,7 +178,7 @@ static double *row_of(const em_topic_record *record, int64_t chain)
 
 static float *mean_of(const em_topic_record *record, int64_t chain)
 {
-    return record->mean + local_chain(record, chain) * record->n_phi;
+    return record->mean + local_chain(record, chain) * n_mean(record);
 }
 
 /* Of one way of folding in, and all chains from that one on. */
@@ -231,22 +237,29 @@ static void take_shares(const em_topic_record *record, const double *count, bool
 static void take_phi(const em_topic_record *record, const em_topic_look *look, double n_average)
 {
     const float weight = 1 / (float)n_average;
-    const int64_t stride = record->shape.stride;
     float *mean = mean_of(record, look->chain);
+    const float *phi = look->phi + record->own.first * record->shape.stride;
 
-    for (int64_t i = record->own.first * stride; i < record->own.end * stride; i++)
-        mean[i] += (look->phi[i] - mean[i]) * weight;
+    for (int64_t i = 0; i < n_mean(record); i++)
+        mean[i] += (phi[i] - mean[i]) * weight;
 }
 
-/* Means of all words, to all shards. Collective over the ranks of a group. */
-static void gather_means(em_topic_record *record)
+/* Numbers first .. first + n - 1 of the means of a chain, of all words, to all shards: each adds
+ * its words' as integers of the same bits, and 0 for the others. Collective over the ranks of a
+ * group. */
+static void gather_means(const em_topic_record *record, int64_t chain, int64_t first, int64_t n,
+                         double *out)
 {
     const em_shards *shards = record->shards;
-    const int64_t size = record->shape.stride * (int64_t)sizeof *record->mean;
+    const int64_t begin = record->own.first * record->shape.stride;
+    const float *mean = mean_of(record, chain);
 
-    for (int64_t c = 0; shards && c < record->n_chain; c++)
-        shards->gather(shards->context, record->shape.n_word, size,
-                       record->mean + c * record->n_phi);
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t own = first + i - begin;
+        out[i] = own >= 0 && own < n_mean(record) ? (double)mean[own] : 0;
+    }
+    if (shards)
+        (void)shards->sum(shards->context, EM_OK, n, (int64_t *)(void *)out);
 }
 
 static bool scores(const em_topic_record *record, const em_update *after, const double *row)
@@ -374,15 +387,6 @@ void em_topic_record_describe(const em_topic_record *record, int64_t n_document,
         fprintf(out, "# and %s\n", EM_HELD_OUT_GIBBS_DOC);
 }
 
-/* [word][stride] as [topic][word]. */
-static double *transpose(const em_lda_shape *shape, const float *phi, double *out)
-{
-    for (int64_t k = 0; k < shape->n_topic; k++)
-        for (int64_t v = 0; v < shape->n_word; v++)
-            *out++ = (double)phi[v * shape->stride + k];
-    return out;
-}
-
 bool em_topic_record_stores_phi(const em_topic_record *record)
 {
     return record->options->store_phi;
@@ -400,7 +404,9 @@ void em_topic_record_report(const em_topic_record *record, int64_t chain, const 
     for (int f = 0; f < record->n_fold_in; f++)
         *out++ = row[SCORE + f];
     if (record->options->store_phi)
-        transpose(&record->shape, phi, out);
+        for (int64_t k = 0; k < n; k++)
+            for (int64_t v = 0; v < record->shape.n_word; v++)
+                *out++ = (double)phi[v * record->shape.stride + k];
 }
 
 em_status em_topic_record_pool(em_topic_record *record)
@@ -409,7 +415,6 @@ em_status em_topic_record_pool(em_topic_record *record)
     double **of_chain = NULL;
     em_status status = em_agree_first(em_allocate(record->n_chain, sizeof *of_chain, &of_chain), 0);
 
-    gather_means(record);
     for (int f = 0; f < record->n_fold_in; f++)
         record->pooled[f] = NAN;
     for (int f = 0; !status && f < record->n_fold_in && record->row[N_SCORED] > 0; f++) {
@@ -421,12 +426,29 @@ em_status em_topic_record_pool(em_topic_record *record)
     return status;
 }
 
+/* [word][stride] as [topic][word], by as many words as there is room for; by one shard, as the
+ * others write nothing. */
+static void report_means(const em_topic_record *record, int64_t chain, double *out)
+{
+    const em_lda_shape *shape = &record->shape;
+    const int64_t most = em_most(em_least(record->n_piece, SHOWN) / shape->stride, 1);
+
+    for (int64_t v = 0; v < shape->n_word; v += most) {
+        const int64_t n = em_least(most, shape->n_word - v);
+        gather_means(record, chain, v * shape->stride, n * shape->stride, record->piece);
+        for (int64_t k = 0; k < shape->n_topic && record->own.first == 0; k++)
+            for (int64_t i = 0; i < n; i++)
+                out[k * shape->n_word + v + i] = record->piece[i * shape->stride + k];
+    }
+}
+
 void em_topic_record_report_averages(const em_topic_record *record, int64_t chain, double *out)
 {
     const int64_t n = record->shape.n_topic;
     double *row = row_of(record, chain);
 
-    out = transpose(&record->shape, mean_of(record, chain), out);
+    report_means(record, chain, out);
+    out += record->shape.n_word * n;
     memcpy(out, mean_shares(record, row), (size_t)(2 * n + 1) * sizeof *out);
     out += 2 * n + 1;
     for (int f = 0; f < record->n_fold_in; f++) {
@@ -437,6 +459,16 @@ void em_topic_record_report_averages(const em_topic_record *record, int64_t chai
 
 /* ---------------------------------------------------------------- checkpoints */
 
+static void restore_means(const em_topic_record *record, int64_t chain, int64_t first, int64_t n,
+                          const double *from)
+{
+    const int64_t begin = record->own.first * record->shape.stride - first;
+    float *mean = mean_of(record, chain);
+
+    for (int64_t i = em_most(begin, 0); i < em_least(n, begin + n_mean(record)); i++)
+        mean[i - begin] = (float)from[i];
+}
+
 static em_status visit_piece(em_topic_record *record, const em_visitor *visitor, int64_t first)
 {
     const int64_t left = record->n_phi - first, n = left < PIECE ? left : PIECE;
@@ -444,13 +476,11 @@ static em_status visit_piece(em_topic_record *record, const em_visitor *visitor,
     em_status status;
 
     snprintf(name, sizeof name, first ? "phi_%" PRId64 : "phi", first / PIECE);
-    for (int64_t c = 0; c < record->n_chain; c++)
-        for (int64_t i = 0; i < n; i++)
-            record->piece[c * n + i] = (double)record->mean[c * record->n_phi + first + i];
+    for (int64_t c = 0; !visitor->restores && c < record->n_chain; c++)
+        gather_means(record, record->first_chain + c, first, n, record->piece + c * n);
     status = visitor->chains(visitor->context, name, n, record->piece);
     for (int64_t c = 0; !status && visitor->restores && c < record->n_chain; c++)
-        for (int64_t i = 0; i < n; i++)
-            record->mean[c * record->n_phi + first + i] = (float)record->piece[c * n + i];
+        restore_means(record, record->first_chain + c, first, n, record->piece + c * n);
     return status;
 }
 
@@ -460,8 +490,6 @@ em_status em_topic_record_visit(em_topic_record *record, const em_visitor *visit
     const em_held_out *h = record->held_out;
     em_status status = visitor->chains(visitor->context, "record", record->width, record->row);
 
-    if (!visitor->restores)
-        gather_means(record);
     for (int64_t first = 0; !status && first < record->n_phi; first += PIECE)
         status = visit_piece(record, visitor, first);
     for (int f = 0; !status && f < record->n_fold_in; f++)

@@ -78,25 +78,36 @@ START_TEST(parts_of_shards_are_put_together)
 }
 END_TEST
 
-/* The sums of all shards, to each those that gather takes from it; few and kilobytes of them, which
- * MPI sends otherwise. */
-START_TEST(sums_are_dealt_to_shards)
+/* Shard s sends 1000 a + b bytes of its number to shard b, a being the size: none to some. */
+static int64_t bytes_between(int64_t size, int64_t from, int64_t to)
 {
-    const int64_t n_shard = em_world_size(), shard = em_world_rank(), size = _i ? 600 : 3;
-    static int64_t x[N * 600];
+    return from == to || (from + to) % 3 == 0 ? 0 : 1000 * size + to;
+}
+
+/* Different lengths and none, few bytes and more than MPI sends at once without asking. */
+START_TEST(bytes_are_exchanged)
+{
+    enum { MOST = 300000, SHARDS = 4 };
+    const int64_t n_shard = em_world_size(), shard = em_world_rank(), size = _i ? 250 : 1;
+    static char out[MOST], in[SHARDS * MOST];
+    const void *from[SHARDS] = {out, out, out, out};
+    int64_t bytes[SHARDS], taken[SHARDS], at = 0;
     em_grid *grid = NULL;
+    bool same = true;
 
     assert_everywhere(em_grid_create(N_CHAIN, n_shard, &grid) == EM_OK, "the grid is made");
-    for (int64_t n = 0; n <= N; n++) {
-        bool same = true;
-        for (int64_t i = 0; i < n * size; i++)
-            x[i] = (1 + shard) * (i + 1);
-        em_grid_deal_integers(grid, n, size, x);
-        for (int64_t i = size * em_deal_first(n, n_shard, shard);
-             i < size * em_deal_first(n, n_shard, shard + 1); i++)
-            same &= x[i] == n_shard * (n_shard + 1) / 2 * (i + 1);
-        assert_everywhere(same, "a shard has the sums of its items");
+    memset(out, (int)shard + 1, sizeof out);
+    memset(in, 0, sizeof in);
+    for (int64_t s = 0; s < n_shard; s++)
+        bytes[s] = bytes_between(size, shard, s);
+    em_grid_exchange_lengths(grid, bytes, taken);
+    em_grid_exchange(grid, bytes, from, taken, in);
+    for (int64_t s = 0; s < n_shard; s++) {
+        same &= taken[s] == bytes_between(size, s, shard);
+        for (int64_t i = 0; i < taken[s]; i++)
+            same &= in[at++] == s + 1;
     }
+    assert_everywhere(same && in[at] == 0, "each has what was sent to it, in order");
     em_grid_destroy(&grid);
 }
 END_TEST
@@ -367,7 +378,7 @@ int main(int argc, char **argv)
         return EXIT_FAILURE;
     tcase_add_test(tests, chains_are_dealt_once);
     tcase_add_test(tests, parts_of_shards_are_put_together);
-    tcase_add_loop_test(tests, sums_are_dealt_to_shards, 0, 2);
+    tcase_add_loop_test(tests, bytes_are_exchanged, 0, 2);
     tcase_add_loop_test(tests, terms_become_sums, 0, 4);
     tcase_add_test(tests, sums_are_exact);
     tcase_add_test(tests, sums_do_not_depend_on_the_ranks);

@@ -67,6 +67,28 @@ told() { # by check, what learning takes
 }
 check 'check tells of it' told
 
+# What check says a rank takes, and what one takes: topics of 20,000 words, of which each chain has 100 MB.
+awk 'BEGIN { srand(2); for (d = 0; d < 2000; d++) { s = "30"; for (i = 0; i < 30; i++)
+    s = s " " 666 * i + int(rand() * 666) ":" 1 + int(rand() * 3); print s } print "1 19999:1" }' >topics.ldac
+cat >topics.yaml <<'YAML'
+model: {name: lda, data: topics.ldac, topics: 300}
+run: {chains: 1, warmup: 3, draws: 2}
+YAML
+planned() { # RANKS CHAINS
+    local set=(--set "run.shards=$1" --set "run.chains=$2") plan peak
+    rm -f peaks
+    plan=$(limited mpirun -n "$1" "$emass" check topics.yaml "${set[@]}" |
+        sed -n 's/^# memory *\([0-9.]*\) MB.*/\1/p')
+    limited mpirun -n "$1" python3 peak.py peaks "$emass" run topics.yaml --quiet --overwrite --output topics.h5 \
+        "${set[@]}" >&2 || return
+    peak=$(sort -n peaks | tail -n 1)
+    echo "planned $plan MB, taken ${peak% *} kB, by $1 ranks with $2 chains"
+    awk -v plan="$plan" -v kb="${peak% *}" 'BEGIN { off = plan * 1000 / (kb * 1.024); exit !(off > 0.85 && off < 1.15) }'
+}
+check 'topics take what check plans, within 15 %' planned 1 1
+check 'topics of three chains likewise' planned 1 3
+check 'topics on two shards likewise' planned 2 1
+
 # What the table adds, on 2 and on 4 shards, to that on one: a half, a quarter, and some for what is
 # in flight. So does the time to the first draw, once it is long enough to be told from that of a
 # start: of .gz a rank unpacks all.

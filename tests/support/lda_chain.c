@@ -54,6 +54,7 @@ void make_lda_chain(em_corpus *corpus, int64_t n_topic, int sparse, lda_chain *h
     ck_assert_int_eq(em_tokens_create(corpus, n_topic, sparse, NULL, &h->tokens), EM_OK);
     const int64_t stride = h->tokens->stride, n = corpus->n_word * stride;
     h->shape = (em_lda_shape){corpus->n_word, n_topic, stride, false};
+    ck_assert_int_eq(em_lda_exchange_create(corpus->n_word, stride, 0, 1, &h->exchange), EM_OK);
     ck_assert_int_eq(em_tokens_add_chain(h->tokens, &h->topics), EM_OK);
     h->topic = h->topics.held;
     ck_assert_int_eq(em_allocate(n, sizeof *h->count, &h->count), EM_OK);
@@ -69,6 +70,7 @@ void make_lda_chain(em_corpus *corpus, int64_t n_topic, int sparse, lda_chain *h
 void release_lda_chain(lda_chain *h)
 {
     em_tokens_destroy(&h->tokens);
+    em_lda_exchange_release(&h->exchange);
     em_tokens_release_chain(&h->topics);
     em_release(&h->count);
     em_release(&h->phi);
@@ -85,5 +87,6 @@ em_sweep sweep_of(lda_chain *h, uint64_t seed, int64_t iteration)
                       .level = h->tokens->n_level - 1,
                       .alpha = h->alpha,
                       .phi = h->phi,
-                      .count = h->count};
+                      .count = h->count,
+                      .exchange = &h->exchange};
 }

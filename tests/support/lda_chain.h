@@ -2,6 +2,7 @@
 #ifndef TESTS_SUPPORT_LDA_CHAIN_H
 #define TESTS_SUPPORT_LDA_CHAIN_H
 
+#include "topics/lda_exchange.h"
 #include "topics/lda_tokens.h"
 #include "topics/lda_topics.h"
 
@@ -16,6 +17,7 @@ void release_corpus(em_corpus *corpus);
 typedef struct lda_chain {
     em_tokens *tokens;
     em_lda_shape shape;
+    em_lda_exchange exchange; /* of one shard */
     em_token_topics topics;
     uint16_t *topic; /* the same */
     int32_t *count;

@@ -4,6 +4,7 @@
 #include "base/available_memory.h"
 #include "base/memory.h"
 #include "io/draws/dataset.h"
+#include "model/model.h"
 #include "par/world.h"
 #include "run/config/compatibility.h"
 
@@ -110,10 +111,26 @@ static em_status bytes_of_chains(const em_checked *check, int64_t n, double *byt
     return status;
 }
 
+/* What each chain beyond the first takes of a model with state of its own. */
+static em_status bytes_of_state(const em_checked *check, double *bytes)
+{
+    const double before = em_allocated_bytes();
+    em_model *two = NULL;
+    em_status status;
+
+    *bytes = 0;
+    if (!check->model->ops->latent)
+        return EM_OK;
+    status = em_checked_model(check, 2, &two);
+    *bytes = fmax(em_allocated_bytes() - before - check->model_bytes, 0);
+    em_model_destroy(&two);
+    return status;
+}
+
 /* Bytes on the rank that has most: of what the process has already, program, data and model; of its
- * chains and samplers, which are carried on to from one and two; of the averages that the model
- * keeps of each chain; and of the largest of what is there for a moment: a chain's best point while
- * it starts, or averages as they are written. */
+ * chains and samplers, which are carried on to from one and two; of the averages of a chain, or of
+ * all where something is made of all, as they are written; and of the largest of what is there for
+ * a moment: a chain's best point while it starts, or a variable of averages as the file has it. */
 typedef struct memory {
     double here, chains, averages, moment, draws, watched, learning;
 } memory;
@@ -123,19 +140,24 @@ static em_status count_memory(const em_checked *check, const em_plan *plan, memo
     const em_model *model = check->model;
     const int64_t most = em_deal_first(check->config->run.chains, em_grid_n_group(check->grid), 1);
     const double start = 3 * (double)(most * em_stride(model->dim)) * sizeof(double);
-    double one = 0, two = 0;
-    em_status status;
+    double one = 0, two = 0, state = 0, largest = 0;
+    em_status status = most > 1 ? bytes_of_state(check, &state) : EM_OK;
 
     *out = (memory){.here = em_resident_bytes(),
                     .draws = (double)(most * plan->buffer * plan->width.all) * sizeof(double),
                     .watched = watched_bytes(check, most, plan)};
-    for (int64_t i = 0; i < model->n_average; i++)
-        out->averages += (double)(most * em_variable_size(&model->average[i])) * sizeof(double);
-    out->moment = fmax(start, out->averages);
-    status = bytes_of_chains(check, 1, &one);
+    for (int64_t i = 0; i < model->n_average; i++) {
+        const double n = (double)em_variable_size(&model->average[i]);
+        const bool is_single = model->average[i].storage == EM_STORE_SINGLE;
+        out->averages += n * (model->n_pooled > 0 ? (double)most : 1) * sizeof(double);
+        largest = fmax(largest, n * (is_single ? sizeof(float) : sizeof(double)));
+    }
+    out->moment = fmax(start, largest);
+    if (!status)
+        status = bytes_of_chains(check, 1, &one);
     if (!status)
         status = bytes_of_chains(check, 2, &two);
-    out->chains = one + (two - one) * (double)(most - 1);
+    out->chains = one + (two - one + state) * (double)(most - 1);
     return status;
 }
 

@@ -11,8 +11,12 @@ typedef struct em_checked {
     em_grid *grid;
     em_shards shards;
     em_model *model;
+    double model_bytes; /* all that it allocated while it was made */
     em_posterior *posterior;
 } em_checked;
+
+/* The model for so many chains. Collective. Errors: those of em_config_create_model. */
+em_status em_checked_model(const em_checked *checked, int64_t n_chain, em_model **out);
 
 /* Prints how the run would go: chains, shards, iterations, memory. Collective. Errors: agreed. */
 em_status em_check_plan(const em_checked *checked, const em_plan *plan);

@@ -241,13 +241,14 @@ static em_status reserve_buffer(em_draws *draws, int64_t n_row)
         return EM_OK;
     em_release(&draws->buffer);
     draws->buffer_bytes = 0;
-    status = em_allocate(n_row * largest, sizeof(double), &draws->buffer);
+    status = em_allocate_doubles(n_row * largest, (double **)&draws->buffer);
     if (!status)
         draws->buffer_bytes = n_row * largest * (int64_t)sizeof(double);
     return status;
 }
 
-/* One series out of rows that hold all of them; where it is all of them, the rows themselves. */
+/* One series out of rows that hold all of them; where it is all of them, the rows themselves. Of a
+ * group of shards the first alone writes. */
 static const void *pack(const em_draws *draws, const series *packed, int64_t n_row,
                         const double *value)
 {
@@ -256,7 +257,8 @@ static const void *pack(const em_draws *draws, const series *packed, int64_t n_r
 
     if (packed->storage == EM_STORE_REAL && packed->size == draws->width)
         return value;
-    for (int64_t row = 0; row < n_row; row++, next += bytes, value += draws->width)
+    for (int64_t row = 0; row < n_row && em_grid_shard(draws->grid) == 0;
+         row++, next += bytes, value += draws->width)
         em_dataset_convert(packed->storage, packed->size, value, next);
     return draws->buffer;
 }

@@ -444,22 +444,29 @@ static em_status put_pooled(em_output *output, const double *value)
     return status;
 }
 
+/* Chain after chain, each with the room of one, unless what is made of all needs them all. */
 static em_status put_averages(em_output *output)
 {
-    const int64_t width = output->averages.width, first = output->layout->first_chain;
+    const em_model *model = output->model;
+    const int64_t width = output->averages.width, n_local = output->n_local_chain;
+    const int64_t kept = model->n_pooled > 0 ? n_local : 1;
+    const int64_t most =
+        em_deal_first(em_grid_n_chain(output->grid), em_grid_n_group(output->grid), 1);
     double *value = NULL;
     em_status status;
 
     if (output->averages.group < 0)
         return EM_OK;
-    status = em_agree(em_allocate(output->n_local_chain * width, sizeof *value, &value));
-    if (!status && output->model->ops->averages->pool)
-        status = output->model->ops->averages->pool(output->model);
-    for (int64_t c = 0; !status && c < output->n_local_chain; c++)
-        output->model->ops->averages->report(output->model, first + c, value + c * width);
-    if (!status)
-        status = em_writer_put_draws(output->writer, output->averages.group, 0, 1, value);
-    if (!status && output->model->n_pooled > 0)
+    status = em_agree(em_allocate_doubles(kept * width, &value));
+    if (!status && model->ops->averages->pool)
+        status = model->ops->averages->pool(output->model);
+    for (int64_t c = 0; !status && c < most; c++) {
+        double *row = value + c % kept * width;
+        if (c < n_local)
+            model->ops->averages->report(output->model, output->layout->first_chain + c, row);
+        status = em_writer_put_chain(output->writer, output->averages.group, c, 0, 1, row);
+    }
+    if (!status && model->n_pooled > 0)
         status = put_pooled(output, value);
     em_release(&value);
     return status;

@@ -116,7 +116,8 @@ static void draw_phi(lda_chain *h, int64_t iteration, double beta)
     int64_t total[SMALL_K] = {0};
 
     for (int s = 0; s < 2; s++) {
-        em_lda_draw_weights(&h->shape, part[s], &stream, beta, h->count, h->room, h->total, h->phi);
+        em_lda_draw_weights(&h->shape, part[s], &stream, beta,
+                            h->count + part[s].first * h->shape.stride, h->room, h->total, h->phi);
         for (int64_t k = 0; k < h->shape.n_topic; k++)
             total[k] += h->total[k];
     }
@@ -133,7 +134,7 @@ static double worst_deviation(lda_chain *h, double beta, int variant, const doub
 
     memset(mean, 0, sizeof mean);
     em_tokens_start(h->tokens, 1, 0, &h->topics);
-    em_tokens_count(h->tokens, &h->topics, h->count);
+    em_tokens_count(h->tokens, &h->topics, &sweep);
     if (variant == OTHER_ALPHA)
         h->alpha[0] *= 1.3;
     for (int64_t i = -100; i < BATCHES * PER_BATCH; i++) {

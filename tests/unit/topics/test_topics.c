@@ -221,7 +221,7 @@ START_TEST(shards_draw_the_same_topics)
             for (int i = 0; i < V * ROW; i++)
                 count[which][i] += h.count[i];
             memset(h.count, 0, sizeof count[0]);
-            em_tokens_count(h.tokens, &h.topics, h.count);
+            em_tokens_count(h.tokens, &h.topics, &sweep);
             for (int i = 0; i < V * ROW; i++)
                 counted[which][i] += h.count[i];
             ck_assert_int_le(h.tokens->n_all, MOST_TOKENS);
