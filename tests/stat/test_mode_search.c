@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { N_CHAIN = 16, MOST_DIM = 10 };
+enum { N_CHAIN = 16, MOST_DIM = 81 };
 
 static em_grid *grid;
 
@@ -227,6 +227,52 @@ START_TEST(no_chain_begins_in_the_neck_of_a_funnel)
 }
 END_TEST
 
+/* Whose data leave log sigma about -1.2, with a standard deviation of 0.3: x_i ~ N(0, sigma^2), and
+ * y_i ~ N(x_i, 0.5^2), i < 80, whose squares have the mean that sigma = 0.3 gives them. */
+static double hierarchy(const void *of, const double *x, double *slope)
+{
+    enum { N = 80 };
+    const double v = x[0], precision = exp(-2 * v);
+    double square = 0, misfit = 0;
+
+    (void)of;
+    for (int i = 1; i <= N; i++) {
+        const double y = (i % 2 ? 1 : -1) * 0.583 * sqrt(3) * (i - 0.5) / N, r = y - x[i];
+        square += x[i] * x[i];
+        misfit += r * r / 0.25;
+        slope[i] = r / 0.25 - precision * x[i];
+    }
+    slope[0] = 1 - exp(2 * v) - N + precision * square;
+    return v - exp(2 * v) / 2 - N * v - precision * square / 2 - misfit / 2;
+}
+
+/* Density times volume is about as large all along the neck, and the largest by chance deep in it.
+ * The twin, the end of the way, has no more of it than the mouth has. */
+START_TEST(few_chains_begin_in_the_neck_of_a_hierarchy)
+{
+    enum { D = 81, N_SEED = 20 };
+    const double deep = -4; /* more than eight standard deviations below */
+    int n_start = 0, n_end = 0;
+    bench b;
+    em_ascent *path = NULL;
+
+    ck_assert_int_eq(em_ascent_create(D, &path), EM_OK);
+    for (uint64_t seed = 1; seed <= N_SEED; seed++) {
+        open_bench(hierarchy, NULL, D, seed, &b);
+        for (int64_t c = 0; c < N_CHAIN; c++) {
+            ck_assert_int_eq(
+                em_ascend(b.posterior, c, b.block->theta + c * b.block->stride, NULL, path), EM_OK);
+            n_start += path->point[em_ascent_start(path) * path->stride] < deep;
+            n_end += em_ascent_end(path).theta[0] < deep;
+        }
+        close_bench(&b);
+    }
+    em_ascent_destroy(&path);
+    ck_assert_int_lt(n_start, N_SEED * N_CHAIN / 10);
+    ck_assert_int_gt(n_end, N_SEED * N_CHAIN / 2);
+}
+END_TEST
+
 /* ---- basins ---- */
 
 START_TEST(chains_keep_their_basins)
@@ -359,6 +405,7 @@ int main(int argc, char **argv)
 
     tcase_add_loop_test(ascents, an_ascent_finds_the_peak_of_an_ill_conditioned_normal_law, 0, 10);
     tcase_add_test(ascents, no_chain_begins_in_the_neck_of_a_funnel);
+    tcase_add_test(ascents, few_chains_begin_in_the_neck_of_a_hierarchy);
     tcase_add_loop_test(basins, chains_keep_their_basins, 0, 15);
     tcase_add_loop_test(basins, modes_without_mass_are_refused_and_counted, 0, 2);
     tcase_add_test(basins, modes_that_no_draw_is_near_to_are_told);

@@ -24,6 +24,9 @@ typedef struct search {
     double longest;                             /* step, in the norm of the parameters */
     int64_t n_pair;                             /* the youngest is the last */
     pair pair[MEMORY];
+    int64_t mouth;       /* the best point, if the way leads down the neck of a funnel */
+    double mouth_mass;   /* density times volume there, as best_mass */
+    double *mouth_scale; /* [stride] */
 } search;
 
 em_status em_ascent_create(int64_t dim, em_ascent **out)
@@ -35,7 +38,7 @@ em_status em_ascent_create(int64_t dim, em_ascent **out)
     *out = ascent;
     if (!status)
         status =
-            em_allocate((POINTS + 6 + 2 * MEMORY) * stride + POINTS, sizeof(double), &ascent->work);
+            em_allocate((POINTS + 7 + 2 * MEMORY) * stride + POINTS, sizeof(double), &ascent->work);
     if (status)
         return status;
     ascent->dim = dim;
@@ -44,7 +47,7 @@ em_status em_ascent_create(int64_t dim, em_ascent **out)
     ascent->scale = ascent->point + POINTS * stride;
     ascent->best_scale = ascent->scale + stride;
     ascent->gradient = ascent->best_scale + stride;
-    ascent->log_density = ascent->gradient + (4 + 2 * MEMORY) * stride;
+    ascent->log_density = ascent->gradient + (5 + 2 * MEMORY) * stride;
     return EM_OK;
 }
 
@@ -174,6 +177,35 @@ static void note_best(em_ascent *path)
     memcpy(path->best_scale, path->scale, (size_t)path->stride * sizeof(double));
 }
 
+static void note_mouth(search *s, double mass)
+{
+    s->mouth = s->path->n_point - 1;
+    s->mouth_mass = mass;
+    memcpy(s->mouth_scale, s->path->scale, (size_t)s->path->stride * sizeof(double));
+}
+
+/* Down the neck of a funnel the density rises as the volume falls, and their product, of which the
+ * volume is an estimate, is the largest anywhere. A point that is higher above the mouth than draws
+ * of a normal law fall is better only if the product is larger by as much. */
+static bool is_mouth(const search *s, double mass)
+{
+    const em_ascent *path = s->path;
+    const double fall = em_fall_of_draws(path->dim);
+    const bool high = path->log_density[path->n_point - 1] > path->log_density[s->mouth] + fall;
+
+    return mass > s->mouth_mass + (high ? fall : 0);
+}
+
+/* An ascent without an end began at the mouth of a funnel. */
+static void return_to_mouth(search *s)
+{
+    em_ascent *path = s->path;
+
+    path->best = s->mouth;
+    path->best_mass = s->mouth_mass;
+    memcpy(path->best_scale, s->mouth_scale, (size_t)path->stride * sizeof(double));
+}
+
 /* The trial becomes the last point. */
 static void move(search *s)
 {
@@ -185,8 +217,11 @@ static void move(search *s)
     path->n_point++;
     memcpy(last_point(path), s->trial, row);
     path->log_density[path->n_point - 1] = s->trial_log_density;
-    if (log_mass(path) > path->best_mass)
+    const double mass = log_mass(path);
+    if (mass > path->best_mass)
         note_best(path);
+    if (is_mouth(s, mass))
+        note_mouth(s, mass);
 }
 
 /* A step along the direction to where the density is higher: *moved, unless there is none. */
@@ -243,6 +278,7 @@ static em_status ascend(search *s)
     em_status status = evaluate(s, path->point, path->gradient, path->log_density);
 
     note_best(path);
+    note_mouth(s, path->best_mass);
     path->stuck = isnan(path->log_density[0]);
     while (!status && !path->stuck && path->gradients < EM_ASCENT_GRADIENTS) {
         const double gain = choose_direction(s);
@@ -263,6 +299,8 @@ static em_status ascend(search *s)
             break;
         }
     }
+    if (!path->converged)
+        return_to_mouth(s);
     return status;
 }
 
@@ -276,6 +314,7 @@ em_status em_ascend(em_posterior *posterior, int64_t chain, const double *theta,
     s.direction = next, next += out->stride;
     s.trial = next, next += out->stride;
     s.trial_gradient = next, next += out->stride;
+    s.mouth_scale = next, next += out->stride;
     for (int i = 0; i < MEMORY; i++, next += 2 * out->stride)
         s.pair[i] = (pair){.s = next, .y = next + out->stride};
     out->n_point = 1;

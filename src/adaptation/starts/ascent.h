@@ -27,7 +27,8 @@ typedef struct em_ascent {
  estimated from the steps so far */
     double *best_scale;  /* [stride] and at the best one */
     int64_t best;        /* the point with the largest product of density and volume, whose */
-    double best_mass;    /* logarithm this is: in the neck of a funnel not the highest point */
+    double best_mass;    /* logarithm this is: in the neck of a funnel not the highest point, but
+                            the first one of those whose products are about the same */
     double *gradient;    /* [stride] at the last point */
     bool converged;      /* the next step would gain less than 0.01 */
     bool stuck;          /* no step from the start is uphill, though the gradient says so */
