@@ -96,8 +96,8 @@ double em_network_sigma(const em_network *self, const double *theta);
 
 /*
  * Turns the outputs of n observations, in self->out, into what is known of their responses in
- * self->response: `density` [n] their log densities, and what is left in self->out are
- * probabilities of classes, or the means. Local.
+ * self->response: `density` [n] their log densities (NULL: nobody asks for them), and
+ * what is left in self->out are probabilities of classes, or the means. Local.
  */
 void em_network_predict(em_network *self, int64_t n, double sigma, double *density);
 

@@ -183,7 +183,8 @@ static void softmax(em_network *self, int64_t n, double *density)
             largest = out[j] > largest ? out[j] : largest;
         for (int64_t j = 0; j < k; j++)
             out[j] -= largest;
-        density[i] = out[(int64_t)self->response[i]];
+        if (density)
+            density[i] = out[(int64_t)self->response[i]];
     }
     for (int64_t i = n * k; i < em_stride(n * k); i++)
         self->out[i] = 0;
@@ -195,7 +196,8 @@ static void softmax(em_network *self, int64_t n, double *density)
             sum += out[j];
         for (int64_t j = 0; j < k; j++)
             out[j] /= sum;
-        density[i] -= log(sum);
+        if (density)
+            density[i] -= log(sum);
     }
 }
 
@@ -205,7 +207,7 @@ void em_network_predict(em_network *self, int64_t n, double sigma, double *densi
         softmax(self, n, density);
         return;
     }
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; density && i < n; i++) {
         const double z = (self->response[i] - self->out[i]) / sigma;
         density[i] = -0.5 * z * z - log(sigma);
     }
@@ -252,7 +254,7 @@ static double pass_rows(em_network *self, const em_query *one, double *by_log_si
 {
     const int64_t count = one->rows.count, most = steps_of(self, count);
     const double sigma = em_network_sigma(self, one->theta), power = 1 / self->options->temperature;
-    double sum = 0;
+    double *density = one->wanted == EM_WANT_GRADIENT ? NULL : self->density, sum = 0;
 
     *by_log_sigma = 0;
     for (int64_t first = 0; first < count; first += most) {
@@ -260,9 +262,9 @@ static double pass_rows(em_network *self, const em_query *one, double *by_log_si
         for (int64_t i = 0; i < n; i++)
             self->row[i] = em_row(&one->rows, first + i);
         em_network_forward(self, &self->train_inputs, n, self->row);
-        em_network_predict(self, n, sigma, self->density);
-        for (int64_t i = 0; i < n; i++)
-            sum += self->density[i];
+        em_network_predict(self, n, sigma, density);
+        for (int64_t i = 0; density && i < n; i++)
+            sum += density[i];
         if (one->wanted == EM_WANT_LOG_DENSITY)
             continue;
         *by_log_sigma += take_slopes(self, n, sigma, power);

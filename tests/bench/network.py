@@ -10,14 +10,17 @@ convolutions, which are slow in a scan; the minibatch gathered and the noise dra
 
 Seconds are those of the processor, of the user and the system, so that others on the machine count for
 little; each round takes all programs in turn, and what is said is the median over rounds: steps of the
-block of chains a second, ratios within a round, and the share that emass has of the sgemm that numpy does
-on that core (products alone are counted). All take the kernels that they choose for the processor: an
-OPENBLAS_CORETYPE of the environment, which may halve the speed of products, is put aside. Two ranks are
-timed by the clock, which only an idle machine answers for, and by the processor; beside them two programs
-that know nothing of each other, each on a core of its own with half of the chains, or with a chain: what
-they lose, the machine takes. A table; --json writes its rows as JSON lines.
+block of chains a second, ratios within a round, and two shares of sgemm, by the OpenBLAS that emass links:
+how many steps emass does while the dense products of a step, each of its own shape, are done alone (those of
+a convolution by the numbers under its kernel, which are there already); and the share of the rate of large
+products, if all of a step were dense. All take the kernels that they choose for the processor: an OPENBLAS_CORETYPE of the environment, which
+may halve the speed of products, is put aside. Two ranks are timed by the clock, which only an idle machine
+answers for, and by the processor; beside them two programs that know nothing of each other, each on a core of
+its own with half of the chains, or with a chain: what they lose, the machine takes. A table; --json writes
+its rows as JSON lines.
 """
 import argparse
+import ctypes
 import gzip
 import json
 import os
@@ -206,29 +209,66 @@ def read(path):
     return np.frombuffer(raw, np.uint8, offset=4 + 4 * raw[3]).reshape(shape)
 
 
-def time_product():
-    """GFLOP/s of a product of 1024 x 1024 numbers of 32 bits."""
-    a = np.random.default_rng(0).random((1024, 1024), np.float32)
-    best = 0
-    for _ in range(8):
-        start = time.process_time()
-        a @ a
-        best = max(best, 2 * 1024**3 / (time.process_time() - start) / 1e9)
-    return best
+class Sgemm:
+    """Products by the OpenBLAS that a program links."""
+
+    def __init__(self, program):
+        linked = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
+        blas = ctypes.CDLL(next(line.split()[2] for line in linked.splitlines() if "blas" in line))
+        blas.openblas_get_corename.restype = ctypes.c_char_p
+        self.core = blas.openblas_get_corename().decode()
+        self.call = blas.cblas_sgemm
+        self.call.restype = None
+
+    def product(self, rows, n, k, left=False, right=False):
+        """A function that does C = A B, [rows][k] and [k][n], of which one may be stored as its transpose."""
+        a, b, c = (np.ones(m, np.float32) for m in (rows * k, k * n, rows * n))
+        real, at = ctypes.c_float, ctypes.c_void_p
+        sizes = (rows, n, k, real(1), at(a.ctypes.data), rows if left else k, at(b.ctypes.data), k if right else n,
+                 real(0), at(c.ctypes.data), n)
+        return lambda arrays=(a, b, c): self.call(101, 112 if left else 111, 112 if right else 111, *sizes)
+
+    def step(self, found):
+        """All products of a step: forwards, by weights, and by inputs but for the first."""
+        products, side = [], 28
+        for i, (kind, shape) in enumerate(found):
+            side = side - 4 if kind == "conv" else side // 2 if kind == "pool" else 1
+            if kind == "pool":
+                continue
+            rows, n_from, n_to = BATCH * side * side, int(np.prod(shape[:-1])), shape[-1]
+            products += [self.product(rows, n_to, n_from), self.product(n_from, n_to, rows, left=True)]
+            products += [self.product(rows, n_from, n_to, right=True)] if i > 0 else []
+        return products
+
+    @staticmethod
+    def rate(products, seconds):
+        """Times a second that all of them are done."""
+        for product in products:
+            product()
+        start, n = time.process_time(), 0
+        while n < 3 or time.process_time() - start < seconds:
+            for product in products:
+                product()
+            n += 1
+        return n / (time.process_time() - start)
 
 
-def beside_jax(name, options, path, peak, images, labels):
+def beside_jax(name, options, path, sgemm, images, labels):
     """A row: emass beside JAX."""
     layers, n_chain = CASES[name]
     found, work = shapes(layers)
     run, state = jax_steps(found, n_chain, images, labels)
     state = jax.block_until_ready(run(state))
     emass = Emass(options.emass, path, options.seconds)
-    rounds = [(time_jax(run, state, options.seconds), emass.rates()[0]) for _ in range(options.rounds)]
+    products, large = sgemm.step(found), [sgemm.product(1024, 1024, 1024)]
+    rounds = [(time_jax(run, state, options.seconds), emass.rates()[0], sgemm.rate(products, options.seconds / 2),
+               sgemm.rate(large, options.seconds / 4)) for _ in range(options.rounds)]
     theirs, ours = (statistics.median(r[i] for r in rounds) for i in (0, 1))
+    flop = n_chain * BATCH * 2 * work
     return {"network": name, "MFLOP a chain": round(2e-6 * BATCH * work, 1), "JAX": round(theirs, 1),
             "emass": round(ours, 1), "emass / JAX": round(statistics.median(r[1] / r[0] for r in rounds), 2),
-            "share of sgemm": round(ours * n_chain * BATCH * 2 * work / 1e9 / peak, 3)}
+            "share of the same products": round(statistics.median(r[1] * n_chain / r[2] for r in rounds), 2),
+            "of the largest rate": round(statistics.median(r[1] * flop / (r[3] * 2 * 1024**3) for r in rounds), 2)}
 
 
 def two_ranks(name, label, options, path, settings):
@@ -267,14 +307,16 @@ def main():
     options = parser.parse_args()
     data = pathlib.Path(os.environ.get("EMASS_DATA", "data")).resolve() / "mnist"
     images, labels = (read(data / f"train-{kind}-ubyte.gz") for kind in ("images-idx3", "labels-idx1"))
-    peak = time_product()
-    print(f"JAX {jax.__version__}; sgemm {peak:.0f} GFLOP/s of a second of the processor\n", flush=True)
+    sgemm = Sgemm(options.emass)
+    peak = sgemm.rate([sgemm.product(1024, 1024, 1024)], 1) * 2 * 1024**3 / 1e9
+    print(f"JAX {jax.__version__}; sgemm of OpenBLAS for {sgemm.core}: {peak:.0f} GFLOP/s of a second of the "
+          "processor\n", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         paths = {}
         for name, (layers, n_chain) in CASES.items():
             paths[name] = os.path.join(folder, f"{len(paths)}.yaml")
             pathlib.Path(paths[name]).write_text(config(layers, n_chain, data))
-        print_rows((beside_jax(name, options, path, peak, images, labels) for name, path in paths.items()
+        print_rows((beside_jax(name, options, path, sgemm, images, labels) for name, path in paths.items()
                     if not options.only or name in options.only), options.json)
         if len(CORES) > 1 and (not options.only or "ranks" in options.only):
             print_rows((two_ranks(name, label, options, paths[name], settings)
