@@ -74,8 +74,9 @@ def _here(job: Job, comm: Any) -> tuple[Draws, str | None, Any]:
         except (Error, OSError, TypeError) as error:
             problem = error
         context.agree(problem)
-        start = job.folder or os.path.dirname(folder_of(job, folder)) if context.rank == 0 else ""
-        path = f"{start}/{_program.CONFIG_PREFIX}x.yaml"
+        path = ""
+        if context.rank == 0:
+            path = f"{job.folder or os.path.dirname(folder_of(job, folder))}/{_program.CONFIG_PREFIX}x.yaml"
         shown = bar if context.rank == 0 else Bar(False)
         try:
             file_name, notes = context.run(config, path, job.mode, lambda at: shown.show(describe(*at[0][:4], *at[1])))
