@@ -216,6 +216,8 @@ def read(file: str | os.PathLike[str]) -> Draws:
     """The draws of a file, in memory: an object of ArviZ, whichever version is installed."""
     import arviz
 
+    if not os.path.exists(file):
+        raise Error(f"{os.fspath(file)}: could not open: no such file")
     data = arviz.from_netcdf(file)
     loaded = data.load()
     return data if loaded is None else loaded

@@ -112,7 +112,8 @@ class FunctionSource:
         try:
             call = numba.cfunc(eval(kinds, types | {"int32": numba.types.int32}))(scope["call"])
         except numba.core.errors.NumbaError as error:
-            first = next((line for line in str(error).splitlines() if line.strip()), "")
+            said = (line for line in str(error).splitlines() if line.strip() and not line.startswith("Failed in "))
+            first = next(said, type(error).__name__)
             raise Error(f"{self.name}: numba cannot compile it: {first}") from error
         if self.gradient:
             made.gradient = call.address

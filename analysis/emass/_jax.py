@@ -35,6 +35,7 @@ class JaxSource:
         with _x64(jax):
             flat, ravel = _raveller(jax, self.example)
             self._warn_of_integers()
+            _try(jax, lambda x: self.function(ravel(x)), flat)
             call = _compiled(jax, jax.value_and_grad(lambda x: self.function(ravel(x))), flat)
             made = Density(self.name, self._parameters(jax))
             function = gradient_function(flat.size, call)
@@ -74,6 +75,18 @@ def _raveller(jax: Any, example: Any) -> tuple[Any, Callable[[Any], Any]]:
     from jax.flatten_util import ravel_pytree
 
     return ravel_pytree(jax.tree_util.tree_map(lambda leaf: jax.numpy.asarray(leaf, dtype="float64"), example))
+
+
+def _try(jax: Any, function: Callable[[Any], Any], flat: Any) -> None:
+    """Raises Error where it cannot be traced, or is no scalar."""
+    try:
+        found = jax.eval_shape(function, flat)
+    except Exception as error:  # whatever the function raises
+        said = str(error).strip().split("\n")[0]
+        raise Error(f"from_jax: log_density of the example: {type(error).__name__}: {said}") from error
+    shape = getattr(found, "shape", None)
+    if shape != ():
+        raise Error(f"from_jax: log_density: found {f'shape {shape}' if shape else type(found).__name__}, expected a scalar")
 
 
 def _compiled(jax: Any, function: Callable[[Any], Any], flat: Any) -> Callable[[np.ndarray], Any]:

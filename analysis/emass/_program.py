@@ -43,7 +43,7 @@ def _by_pip() -> str | None:
 def plainly(said: str) -> str:
     """What emass said, in the words of Python: arguments in place of options, no name of a file
     that this package wrote."""
-    said = said.replace("give --overwrite, --resume or another --output", "give overwrite=True, resume=True or another output")
+    said = said.replace("give --overwrite, --resume or another --output", "give overwrite=True or another output, or go on by emass.resume")
     said = re.sub(r"[^\s:]*\.[0-9a-f]{12}\.(stan|csv|json)", lambda found: "program" if found[1] == "stan" else "data", said)
     return re.sub(rf"\S*{re.escape(CONFIG_PREFIX)}\w+\.yaml(:\d+)?: ", "config: ", said)
 

@@ -32,7 +32,7 @@ def plain(value: Any) -> Any:
         return value.to_list()
     if isinstance(value, os.PathLike):
         return os.fspath(value)
-    raise TypeError(f"a config cannot hold {value!r}")
+    raise TypeError(f"found {value!r}, which a config cannot hold")
 
 
 def as_json(value: Any) -> str:
@@ -111,7 +111,10 @@ def stan_data(data: Any) -> Any:
         return data
     if not isinstance(data, Mapping):
         raise Error(f"data: found {type(data).__name__}, expected a mapping, or the path of a JSON file")
-    return json.loads(as_json(dict(data)))
+    try:
+        return json.loads(as_json(dict(data)))
+    except TypeError as error:
+        raise Error(f"data: {error}, expected numbers, lists and arrays of them") from None
 
 
 class Files:

@@ -36,6 +36,7 @@ class Model:
         self._file: str | None = None
         self._folder: Any = None  # keeps the file where it is a temporary one
         self._settings: dict[str, Any] = {}
+        self._start: str | None = None  # the folder from which options name files
 
     def __repr__(self) -> str:
         return f"<emass.Model {self._options['name']}>"
@@ -259,7 +260,7 @@ class Model:
         named_output = output or (config.get("output") or {}).get("file")
         file = os.path.abspath(os.path.expandvars(os.fspath(named_output))) if named_output else None
         alone = ranks is None or ranks == 1
-        job = sampling.Job(config, self._files, self._source, self._made() if alone else None, file, mode, progress)
+        job = sampling.Job(config, self._files, self._source, self._made() if alone else None, file, self._start, mode, progress)
         try:
             self._draws, self._file, self._folder = sampling.perform(job, ranks, comm)
         except _commands.Stopped as stopped:
@@ -334,11 +335,16 @@ def resume(
     if model is None and config["model"]["name"] in ("pymc", "jax", "function"):
         raise Error(f"{os.fspath(file)}: its model is a function of Python: expected it too, emass.resume(file, model)")
     if model is None:
-        options = {key: _from_folder(value, folder) for key, value in config["model"].items()}
-        model = Model(options)
+        model = Model(config["model"])
+        model._start = folder
     config["model"] = dict(model._options)
     config["output"] = {key: value for key, value in (config.get("output") or {}).items() if key != "file"}
     if draws is not None:
+        if config["run"].get("draws") == "auto":
+            raise Error(
+                "resume: found draws for a run that its stop rule ends: "
+                'expected another rule or limit, settings={"stop.ess": 4000} or {"stop.max_draws": 50000}'
+            )
         config["run"]["draws"] = draws
     for key, value in (settings or {}).items():
         _set(config, key, value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import numbers
 import os
 import signal
 import sys
@@ -30,6 +31,7 @@ class Job:
     source: Any  # of a density; None: the config's model is emass's own
     density: Any = None  # compiled from the source, in this process
     output: str | None = None
+    folder: str | None = None  # from which the config names files; None: that of the output
     mode: int = _library.NEW
     progress: bool = True
 
@@ -44,6 +46,8 @@ class Job:
 
 def perform(job: Job, ranks: int | None, comm: Any = None) -> tuple[Draws, str | None, Any]:
     """Runs it; returns the draws, their file, and what keeps that file."""
+    if ranks is not None and (not isinstance(ranks, numbers.Integral) or ranks < 1):
+        raise Error(f"ranks: found {ranks!r}, expected an integer from 1")
     if ranks is not None and ranks > 1:
         if _library.is_launched():
             raise Error("ranks starts the ranks itself: leave it out under mpirun or srun")
@@ -70,7 +74,9 @@ def _here(job: Job, comm: Any) -> tuple[Draws, str | None, Any]:
         except (Error, OSError, TypeError) as error:
             problem = error
         context.agree(problem)
-        path = f"{os.path.dirname(folder_of(job, folder))}/{_program.CONFIG_PREFIX}x.yaml" if context.rank == 0 else ""
+        path = ""
+        if context.rank == 0:
+            path = f"{job.folder or os.path.dirname(folder_of(job, folder))}/{_program.CONFIG_PREFIX}x.yaml"
         shown = bar if context.rank == 0 else Bar(False)
         try:
             file_name, notes = context.run(config, path, job.mode, lambda at: shown.show(describe(*at[0][:4], *at[1])))
@@ -95,7 +101,10 @@ def folder_of(job: Job, folder: Any) -> str:
 
 def _place(job: Job) -> tuple[Path, Any]:
     folder = None if job.output else tempfile.TemporaryDirectory(prefix="emass-")
-    return Path(folder_of(job, folder)), folder
+    file = Path(folder_of(job, folder))
+    if not file.parent.is_dir():
+        raise Error(f"output: {file}: found no folder {file.parent}")
+    return file, folder
 
 
 def _tell(job: Job, draws: Draws, notes: list[str]) -> None:
@@ -122,7 +131,7 @@ def _stopped(stopped: Stopped, job: Job, folder: Any) -> Stopped:
 def _elsewhere(job: Job, ranks: int) -> tuple[Draws, str | None, Any]:
     file, folder = _place(job)
     with contextlib.ExitStack() as stack:
-        config = stack.enter_context(as_file(_content(job, file), str(file.parent)))
+        config = stack.enter_context(as_file(_content(job, file), job.folder or str(file.parent)))
         try:
             if job.source is None:
                 _by_program(job, config, ranks)

@@ -58,6 +58,9 @@ def check():
     report("no finite log density" in (text := said(lambda: nowhere.sample(chains=2, draws=50, progress=False))), "nowhere finite", text)
     report("expected a name of a, b" in said(lambda: emass.Model.from_jax(lambda p: -p["a"] ** 2, {"a": 0.0, "b": 0.0},
                                                                           bounds={"c": (0, 1)}).check()), "bounds of no parameter")
+    report("found shape (2,)" in said(lambda: emass.Model.from_jax(lambda x: -x, np.zeros(2)).check()) and
+           "KeyError: 'c'" in said(lambda: emass.Model.from_jax(lambda p: p["c"], {"a": 0.0}).check()),
+           "no scalar, and a function that raises")
 
 
 with tempfile.TemporaryDirectory(prefix="emass-python-") as work:

@@ -185,8 +185,17 @@ def check_resume():
     text = said(lambda: regression.sample(**QUIET, settings={"stop.max_time": "0s"}, output="line.h5"), emass.Stopped)
     report("emass.resume" in text and same(emass.resume("line.h5", settings={"stop.max_time": "none"}, progress=False), regression.sample(**QUIET), "beta") and
            same(emass.read("line.h5"), regression.sample(**QUIET), "beta"), "a regression goes on from its file alone", text)
+    regression.sample(**QUIET | {"draws": 40}, output="more.h5")
+    alone = "import sys; sys.path.insert(0, sys.argv[1]); import emass; print(emass.resume('more.h5', draws=60, progress=False).posterior.sizes['draw'])"
+    ran = subprocess.run([sys.executable, "-c", alone, os.path.join(lib.ROOT, "analysis")], capture_output=True, text=True)
+    report(ran.stdout == "60\n", "so does one of another process, to more draws", ran.stdout, ran.stderr)
     report("give overwrite=True" in said(lambda: regression.sample(**QUIET, output="line.h5")), "a file is not replaced unasked")
-    report("no such file" in said(lambda: emass.resume("none.h5")), "nothing to go on with")
+    report("no such file" in said(lambda: emass.resume("none.h5")) and "no such file" in said(lambda: emass.read("none.h5")),
+           "nothing to go on with")
+    report("ranks: found 0" in said(lambda: regression.sample(ranks=0)) and
+           "found no folder" in said(lambda: regression.sample(output="no/folder/a.h5")), "no ranks, no folder")
+    regression.sample(chains=2, progress=False, output="auto.h5")
+    report("stop rule" in said(lambda: emass.resume("auto.h5", draws=9000)), "a number of draws for a run that its stop rule ends")
 
 
 def check_mpirun():

@@ -80,7 +80,7 @@ def check_keeps():
     emass.run("named.yaml", ranks=1, output="given.h5", progress=False)
     here = [name for name in ("named.h5", "by file.h5", "set.h5", "given.h5") if os.path.exists(name)]
     report(len(here) == 4 and by_file.posterior.theta.shape == (3, 100, 8), "the file that the config names is kept", here)
-    report(raises(emass.Error, "exists: give overwrite=True, resume=True or another output",
+    report(raises(emass.Error, "exists: give overwrite=True or another output, or go on by emass.resume",
                   lambda: emass.run("named.yaml", ranks=1, progress=False)), "nor replaced unasked")
     with contextlib.redirect_stderr(io.StringIO()) as said:
         emass.run(SCHOOLS, ranks=1)
