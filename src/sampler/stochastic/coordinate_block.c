@@ -64,7 +64,7 @@ static void fetch_next(const em_coordinate_blocks *blocks, const em_block *block
 
     fetch(block->theta, at + size, end);
     fetch(block->momentum, at + size, end);
-    if (!pieces->context->ranges || pieces->context->ranges->kept)
+    if (!blocks->context->ranges || blocks->context->ranges->kept)
         fetch(block->gradient, at + size, end);
     if (extra)
         fetch(block->extra, at + size, end);
