@@ -21,6 +21,7 @@
 #                   ALL=1: every posterior of EMASS_DATA, or of CHECKOUT=FOLDER of posteriordb, seconds and memory too; hours
 #   make bench-overhead      what a run spends outside of its model on one rank, 10 minutes; OVERHEAD="--runs 1 --beside OTHER"
 #   make bench-tempering     weights of modes and evidence of known mixtures, 5 minutes; TEMPERING="--seeds 5 asym"
+#   make bench-evidence      log evidence beside dynesty and pocoMC (from PyPI, with torch); EVIDENCE="--seeds 1 shells"
 #   make bench-verdict       how often *converged* is said falsely, beside Stan's NUTS, 30 minutes; VERDICT="--seeds 5 --only far"
 # MODE=release|debug|asan; V=1 shows commands. MPICC=mpicc.mpich: another MPI than that of mpicc, with its HDF5
 # (B=build/mpich beside the first). Lasting overrides go into config.mk, which git ignores.
@@ -90,7 +91,7 @@ TESTS   := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/unit/*/*.c tests/m
 SUPPORT := $(patsubst tests/%.c,$(B)/tests/%.o,$(wildcard tests/support/*.c))
 BENCHES := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bench/*.c))
 
-.PHONY: all help demo check check-built check-fast check-slow bench bench-overhead bench-tempering bench-posteriordb bench-verdict bench-scale bench-topics bench-network bench-pymc lint format install deps data stanli plots papers papers-topics papers-networks guide sdist wheel clean tests
+.PHONY: all help demo check check-built check-fast check-slow bench bench-overhead bench-tempering bench-evidence bench-posteriordb bench-verdict bench-scale bench-topics bench-network bench-pymc lint format install deps data stanli plots papers papers-topics papers-networks guide sdist wheel clean tests
 all: $(PROGRAM) $(LIBRARY) $(SHARED)
 
 # Files that change only when what they hold does: another flag rebuilds all, a deleted source the library.
@@ -193,6 +194,9 @@ bench-overhead: all build/bench/venv/ready
 bench-tempering: all build/bench/venv/ready
 	$(Q)build/bench/venv/bin/python tests/bench/tempering.py $(PROGRAM) $(TEMPERING)
 
+bench-evidence: all build/bench/evidence-venv/ready
+	$(Q)OMP_NUM_THREADS=1 build/bench/evidence-venv/bin/python tests/bench/evidence.py $(PROGRAM) $(EVIDENCE)
+
 bench-verdict: all build/bench/venv/ready
 	$(Q)build/bench/venv/bin/python tests/bench/verdict.py $(PROGRAM) --json build/bench/verdict.jsonl $(VERDICT)
 
@@ -223,9 +227,9 @@ bench-topics: all build/bench/topics-venv/ready
 bench-network: all build/bench/network-venv/ready
 	$(Q)build/bench/network-venv/bin/python tests/bench/network.py $(PROGRAM)
 
-build/bench/network-venv/ready: tests/bench/network-requirements.txt
-	$(Q)python3 -m venv build/bench/network-venv
-	$(Q)build/bench/network-venv/bin/pip install --quiet --retries 10 --timeout 60 --disable-pip-version-check -r $<
+build/bench/network-venv/ready build/bench/evidence-venv/ready: build/bench/%-venv/ready: tests/bench/%-requirements.txt
+	$(Q)python3 -m venv $(@D)
+	$(Q)$(@D)/bin/pip install --quiet --retries 10 --timeout 60 --disable-pip-version-check -r $<
 	$(Q)touch $@
 
 build/bench/topics-venv/ready: tests/bench/topics-requirements.txt
