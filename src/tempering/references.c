@@ -1,7 +1,7 @@
 /*
  * The references of the legs. That of leg A is broad: the prior, or a normal law that may become
  * wider but never narrower. That of leg B is a mixture of the normal law of the target's draws and,
- * with half of the weight, the normal laws of the modes that a search has found: draws from it come
+ * with most of the weight, the normal laws of the modes that a search has found: draws from it come
  * into each of them, also into one that is too narrow for any copy to find.
  */
 #include "base/memory.h"
@@ -12,7 +12,10 @@
 #include <math.h>
 
 static const double automatic_scale = 10;
-static const double least_share = 0.05; /* of a mode, of the weight that all modes have */
+static const double mode_inflation =
+    1.1;                                /* of standard deviations; that of draws is EM_INFLATION */
+static const double of_modes = 0.75;    /* their weight in reference B */
+static const double least_share = 0.05; /* of a mode, of that weight */
 
 static em_status replace(em_reference **old, em_status status, em_reference *with)
 {
@@ -83,9 +86,9 @@ static void weigh(const em_tempering *t, double *log_weight)
         log_weight[1 + m] = fmax(exp(t->mode_mass[m] - largest) / sum, least_share);
         all += log_weight[1 + m];
     }
-    log_weight[0] = t->n_mode > 0 ? log(0.5) : 0;
+    log_weight[0] = t->n_mode > 0 ? log(1 - of_modes) : 0;
     for (int64_t m = 0; m < t->n_mode; m++)
-        log_weight[1 + m] = log(0.5 * log_weight[1 + m] / all);
+        log_weight[1 + m] = log(of_modes * log_weight[1 + m] / all);
 }
 
 em_status em_reference_compose(em_tempering *t, em_reference *learned)
@@ -129,7 +132,7 @@ static em_status add_mode(em_tempering *t, const em_mode_law *mode)
         status = em_invert_spd(n, covariance, n);
     if (!status)
         status = em_reference_of_covariance(EM_MASS_DENSE, n, mode->centre, covariance,
-                                            EM_INFLATION, &t->mode_law[t->n_mode]);
+                                            mode_inflation, &t->mode_law[t->n_mode]);
     if (!status)
         t->mode_mass[t->n_mode++] = mode->log_mass;
     em_release(&covariance);
