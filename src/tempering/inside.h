@@ -121,8 +121,7 @@ em_status em_round_make_room(em_tempering *t); /* for what they collect of the t
  * gradients. Local. */
 const em_estimator_ops *em_tempering_estimator(const em_tempering *t);
 
-/* The standard deviations of the laws that reference B is made of, over those of draws and modes.
- */
+/* The standard deviations of the learned law over those of the draws. */
 #define EM_INFLATION 1.2
 
 /* The references that ladders begin with: the prior or a broad normal law, and a normal law. Local.

@@ -12,10 +12,9 @@
 #include <math.h>
 
 static const double automatic_scale = 10;
-static const double mode_inflation =
-    1.1;                                /* of standard deviations; that of draws is EM_INFLATION */
-static const double of_modes = 0.75;    /* their weight in reference B */
-static const double least_share = 0.05; /* of a mode, of that weight */
+/* Of the laws of modes: their standard deviations over those of the Laplace approximation, their
+ * weight in reference B, and the least share of one in that. */
+static const double mode_inflation = 1.1, of_modes = 0.75, least_share = 0.05;
 
 static em_status replace(em_reference **old, em_status status, em_reference *with)
 {
