@@ -203,6 +203,9 @@ def gradient_function(n: int, evaluate: Callable[[np.ndarray], tuple[Any, Any]])
     def call(state: Any, theta: int, log_density: int, gradient: int) -> int:
         try:
             value, slope = evaluate(_array(theta, n))
+            slope = np.ravel(slope)
+            if slope.size != n:
+                raise ValueError(f"the gradient has {slope.size} numbers, expected {n}")
             ctypes.c_double.from_address(log_density).value = value
             _array(gradient, n)[:] = slope
         except Exception as error:  # whatever the function of the user raises
