@@ -14,6 +14,13 @@ typedef struct pair {
     double *s, *y, product;
 } pair;
 
+/* A point of the way that a chain may begin at, and what is known there. */
+typedef struct vantage {
+    int64_t point;
+    double mass;   /* log_mass */
+    double *scale; /* [stride] */
+} vantage;
+
 /* An ascent under way: the current point is the last one of `path`. */
 typedef struct search {
     em_posterior *posterior;
@@ -24,9 +31,7 @@ typedef struct search {
     double longest;                             /* step, in the norm of the parameters */
     int64_t n_pair;                             /* the youngest is the last */
     pair pair[MEMORY];
-    int64_t mouth;       /* the best point, if the way leads down the neck of a funnel */
-    double mouth_mass;   /* density times volume there, as best_mass */
-    double *mouth_scale; /* [stride] */
+    vantage best, mouth; /* mouth: the best point, if the way leads down the neck of a funnel */
 } search;
 
 em_status em_ascent_create(int64_t dim, em_ascent **out)
@@ -169,19 +174,12 @@ static double log_mass(const em_ascent *path)
     return path->log_density[path->n_point - 1] + volume;
 }
 
-/* The last point is the best one so far. */
-static void note_best(em_ascent *path)
+/* The last point is the best one of its kind so far. */
+static void note(const em_ascent *path, double mass, vantage *best)
 {
-    path->best = path->n_point - 1;
-    path->best_mass = log_mass(path);
-    memcpy(path->best_scale, path->scale, (size_t)path->stride * sizeof(double));
-}
-
-static void note_mouth(search *s, double mass)
-{
-    s->mouth = s->path->n_point - 1;
-    s->mouth_mass = mass;
-    memcpy(s->mouth_scale, s->path->scale, (size_t)s->path->stride * sizeof(double));
+    best->point = path->n_point - 1;
+    best->mass = mass;
+    memcpy(best->scale, path->scale, (size_t)path->stride * sizeof(double));
 }
 
 /* Down the neck of a funnel the density rises as the volume falls, and their product, of which the
@@ -191,19 +189,22 @@ static bool is_mouth(const search *s, double mass)
 {
     const em_ascent *path = s->path;
     const double fall = em_fall_of_draws(path->dim);
-    const bool high = path->log_density[path->n_point - 1] > path->log_density[s->mouth] + fall;
+    const bool high =
+        path->log_density[path->n_point - 1] > path->log_density[s->mouth.point] + fall;
 
-    return mass > s->mouth_mass + (high ? fall : 0);
+    return mass > s->mouth.mass + (high ? fall : 0);
 }
 
-/* An ascent without an end began at the mouth of a funnel. */
-static void return_to_mouth(search *s)
+/* Where a chain may begin: an ascent without an end began at the mouth of a funnel. */
+static void choose_vantage(const search *s)
 {
     em_ascent *path = s->path;
+    const vantage *from = path->converged ? &s->best : &s->mouth;
 
-    path->best = s->mouth;
-    path->best_mass = s->mouth_mass;
-    memcpy(path->best_scale, s->mouth_scale, (size_t)path->stride * sizeof(double));
+    path->best = from->point;
+    path->best_mass = from->mass;
+    if (from != &s->best)
+        memcpy(path->best_scale, from->scale, (size_t)path->stride * sizeof(double));
 }
 
 /* The trial becomes the last point. */
@@ -218,10 +219,10 @@ static void move(search *s)
     memcpy(last_point(path), s->trial, row);
     path->log_density[path->n_point - 1] = s->trial_log_density;
     const double mass = log_mass(path);
-    if (mass > path->best_mass)
-        note_best(path);
+    if (mass > s->best.mass)
+        note(path, mass, &s->best);
     if (is_mouth(s, mass))
-        note_mouth(s, mass);
+        note(path, mass, &s->mouth);
 }
 
 /* A step along the direction to where the density is higher: *moved, unless there is none. */
@@ -277,8 +278,8 @@ static em_status ascend(search *s)
     bool moved = true, doubted = false;
     em_status status = evaluate(s, path->point, path->gradient, path->log_density);
 
-    note_best(path);
-    note_mouth(s, path->best_mass);
+    note(path, log_mass(path), &s->best);
+    note(path, s->best.mass, &s->mouth);
     path->stuck = isnan(path->log_density[0]);
     while (!status && !path->stuck && path->gradients < EM_ASCENT_GRADIENTS) {
         const double gain = choose_direction(s);
@@ -299,8 +300,7 @@ static em_status ascend(search *s)
             break;
         }
     }
-    if (!path->converged)
-        return_to_mouth(s);
+    choose_vantage(s);
     return status;
 }
 
@@ -314,7 +314,8 @@ em_status em_ascend(em_posterior *posterior, int64_t chain, const double *theta,
     s.direction = next, next += out->stride;
     s.trial = next, next += out->stride;
     s.trial_gradient = next, next += out->stride;
-    s.mouth_scale = next, next += out->stride;
+    s.best.scale = out->best_scale;
+    s.mouth.scale = next, next += out->stride;
     for (int i = 0; i < MEMORY; i++, next += 2 * out->stride)
         s.pair[i] = (pair){.s = next, .y = next + out->stride};
     out->n_point = 1;
