@@ -150,7 +150,9 @@ static em_status mass_of(const em_tempering *t, const em_mass_form *form, int64_
 
     memset(precision, 0, (size_t)size * sizeof *precision);
     if (beta < 1) {
-        em_reference_covariance(t->reference[em_ladder_leg(&t->ladder, k)], t->structure, w);
+        const bool is_learned = em_ladder_leg(&t->ladder, k) == EM_LEG_B;
+        em_reference_covariance(is_learned ? t->learned_law : t->reference[EM_LEG_A], t->structure,
+                                w);
         status = add_precision(t, 1 - beta, w, work, precision);
     }
     if (!status && beta > 0 && t->learned)

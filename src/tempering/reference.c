@@ -269,18 +269,13 @@ em_status em_reference_mixture(int64_t dim, int64_t n, em_reference *const *part
     return EM_OK;
 }
 
-static bool is_mixture(const em_reference *base)
-{
-    return base->evaluate == evaluate_mixture;
-}
-
 /* ---------------------------------------------------------------- both */
 
 void em_reference_destroy(em_reference **out)
 {
     normal_law *law = (normal_law *)*out;
 
-    if (law && is_mixture(*out)) {
+    if (law && law->base.evaluate == evaluate_mixture) {
         mixture_law *mixture = (mixture_law *)*out;
         em_release_all(&mixture->part, &mixture->log_weight, &mixture->term, &mixture->gradient);
     } else if (law) {
@@ -293,8 +288,7 @@ void em_reference_destroy(em_reference **out)
 
 void em_reference_covariance(const em_reference *base, em_structure structure, double *out)
 {
-    const normal_law *law =
-        (const normal_law *)(is_mixture(base) ? ((const mixture_law *)base)->part[0] : base);
+    const normal_law *law = (const normal_law *)base;
     const int64_t n = law->dim;
 
     memset(out, 0, (size_t)em_mass_size(structure, n) * sizeof *out);

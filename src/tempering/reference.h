@@ -17,15 +17,14 @@ em_status em_reference_of_covariance(em_structure structure, int64_t dim, const 
  * of the model. */
 em_status em_reference_prior(em_model *model, uint64_t seed, em_reference **out);
 
-/* A mixture of n laws with these log weights. It borrows the laws, of which the first is a normal
- * one. Local. Errors: EM_EMEMORY. */
+/* A mixture of n laws with these log weights. It borrows the laws. Local. Errors: EM_EMEMORY. */
 em_status em_reference_mixture(int64_t dim, int64_t n, em_reference *const *part,
                                const double *log_weight, em_reference **out);
 
 void em_reference_destroy(em_reference **reference); /* NULL-safe. Local. */
 
-/* Its covariance, an array of the structure; of a diagonal law in a dense array too; of a mixture
- * that of its first law. Local. */
+/* The covariance of a normal law, an array of the structure, of a diagonal law in a dense array
+ * too; of the prior its variances. Local. */
 void em_reference_covariance(const em_reference *reference, em_structure structure, double *out);
 
 /* What a normal law is made from again: mean [dim], then L [dim] or [dim][dim] with covariance

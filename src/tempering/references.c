@@ -45,13 +45,18 @@ em_status em_references_create(em_tempering *t)
     return !status && t->n_leg > 1 ? em_reference_compose(t, first) : status;
 }
 
+static void forget_modes(em_tempering *t)
+{
+    while (t->n_mode > 0)
+        em_reference_destroy(&t->mode_law[--t->n_mode]);
+}
+
 void em_references_destroy(em_tempering *t)
 {
     for (int leg = 0; leg < EM_MOST_LEGS; leg++)
         em_reference_destroy(&t->reference[leg]);
     em_reference_destroy(&t->learned_law);
-    while (t->n_mode > 0)
-        em_reference_destroy(&t->mode_law[--t->n_mode]);
+    forget_modes(t);
 }
 
 em_status em_reference_rescale(em_tempering *t)
@@ -143,6 +148,7 @@ em_status em_tempering_use_modes(em_tempering *t, const em_mode_search *modes)
     double *distance = NULL;
     em_status status = em_allocate(t->dim, sizeof *distance, &distance);
 
+    forget_modes(t); /* of a checkpoint that could not be read to its end */
     for (int64_t m = 0; !status && m < em_mode_search_n_mode(modes); m++) {
         const em_mode_law mode = em_mode_search_mode(modes, m);
         for (int64_t i = 0; i < t->dim; i++)
