@@ -9,6 +9,7 @@ import argparse
 import math
 import os
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -17,6 +18,9 @@ import numpy as np
 from scipy import stats
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "tests", "support"))
+import known_evidence
+
 SCHOOLS = np.array([28, 8, -3, 7, -1, 1, 18, 12.0]), np.array([15, 10, 16, 11, 9, 11, 10, 18.0])
 
 
@@ -53,22 +57,6 @@ def schools(x):
     return stats.norm.logpdf(y, x[..., :1] + x[..., 1:2] * x[..., 2:], sigma).sum(-1)
 
 
-def on_box(function, low, high, size):
-    """log of the mean of exp(function) over a box, by the midpoint rule."""
-    grid = low + (high - low) * (np.arange(2000) + 0.5) / 2000
-    values = function(np.stack(np.meshgrid(*[grid] * size, indexing="ij"), -1))
-    most = values.max()
-    return most + math.log(np.exp(values - most).mean())
-
-
-def school_evidence():
-    y, sigma = SCHOOLS
-    u = np.linspace(-14, 14, 4001)
-    terms = [math.exp(stats.multivariate_normal.logpdf(y, np.zeros(8), np.diag(sigma**2 + t * t) + 25) + 30) * 2 /
-             (5 * math.pi * (1 + t * t / 25)) * t for t in np.exp(u)]
-    return math.log(np.trapezoid(terms, u)) - 30
-
-
 def normal_evidence(parts, size, scale):
     """Of a mixture of N(at, sd^2 I) over the prior N(0, scale^2 I): where prior and mode overlap, a normal density."""
     return np.logaddexp.reduce([math.log(w) + size * stats.norm.logpdf(at, 0, math.hypot(sd, scale))
@@ -76,35 +64,20 @@ def normal_evidence(parts, size, scale):
 
 
 TARGETS = {  # likelihood, dimensions, priors of all (scipy), log Z
-    "shells": (shells, 2, [stats.uniform(-6, 12)] * 2, lambda: on_box(shells, -6, 6, 2)),
-    "eggbox": (eggbox, 2, [stats.uniform(0, 10 * math.pi)] * 2, lambda: on_box(eggbox, 0, 10 * math.pi, 2)),
+    "shells": (shells, 2, [stats.uniform(-6, 12)] * 2, lambda: known_evidence.shells(2)),
+    "eggbox": (eggbox, 2, [stats.uniform(0, 10 * math.pi)] * 2, known_evidence.egg_box),
     "mixture": (mixture, 5, [stats.norm(0, 10)] * 5,
                 lambda: normal_evidence([(.5, -10, 1), (.5, 10, 1)], 5, 10)),
     "spike and slab": (spike_and_slab, 3, [stats.norm(0, 10)] * 3,
                        lambda: normal_evidence([(.5, 0, .05), (.5, 1, 2)], 3, 10)),
     "eight schools": (schools, 10, [stats.norm(0, 5), stats.halfcauchy(0, 5)] + [stats.norm(0, 1)] * 8,
-                      school_evidence),
+                      known_evidence.schools),
 }
 
-# The likelihood's value and gradient at x, into value and slope.
+# The log likelihood at x and its gradient, added to *log_p and gradient.
 LIKELIHOOD = {
-    "shells": """
-    double term[2], to[2][2], r[2];
-    for (int k = 0; k < 2; k++) {
-        to[k][0] = x[0] - (k ? 3.5 : -3.5); to[k][1] = x[1];
-        r[k] = sqrt(to[k][0] * to[k][0] + to[k][1] * to[k][1]);
-        term[k] = -(r[k] - 2) * (r[k] - 2) / 0.02 + 1.383646559789373;
-    }
-    double most = fmax(term[0], term[1]), sum = exp(term[0] - most) + exp(term[1] - most);
-    value = most + log(sum);
-    for (int k = 0; k < 2; k++)
-        for (int i = 0; i < 2; i++)
-            slope[i] -= exp(term[k] - most) / sum * (r[k] - 2) / 0.01 * to[k][i] / r[k];""",
-    "eggbox": """
-    double a = cos(x[0] / 2), b = cos(x[1] / 2), c = 2 + a * b;
-    value = pow(c, 5);
-    slope[0] = -2.5 * pow(c, 4) * sin(x[0] / 2) * b;
-    slope[1] = -2.5 * pow(c, 4) * a * sin(x[1] / 2);""",
+    "shells": known_evidence.SHELLS,
+    "eggbox": known_evidence.EGG_BOX,
     "normals": """
     double term[2], most, sum;
     for (int k = 0; k < 2; k++) {
@@ -112,16 +85,16 @@ LIKELIHOOD = {
         for (int i = 0; i < D; i++) term[k] -= pow((x[i] - at[k]) / sd[k], 2) / 2;
     }
     most = fmax(term[0], term[1]); sum = exp(term[0] - most) + exp(term[1] - most);
-    value = most + log(sum);
+    *log_p += most + log(sum);
     for (int k = 0; k < 2; k++)
         for (int i = 0; i < D; i++)
-            slope[i] -= exp(term[k] - most) / sum * (x[i] - at[k]) / (sd[k] * sd[k]);""",
+            gradient[i] -= exp(term[k] - most) / sum * (x[i] - at[k]) / (sd[k] * sd[k]);""",
     "eight schools": """
     static const double y[] = {28, 8, -3, 7, -1, 1, 18, 12}, s[] = {15, 10, 16, 11, 9, 11, 10, 18};
     for (int j = 0; j < 8; j++) {
         double z = (y[j] - x[0] - x[1] * x[2 + j]) / s[j];
-        value -= z * z / 2 + log(s[j]) + 0.918938533204672742;
-        slope[0] += z / s[j]; slope[1] += z / s[j] * x[2 + j]; slope[2 + j] += z / s[j] * x[1];
+        *log_p -= z * z / 2 + log(s[j]) + 0.918938533204672742;
+        gradient[0] += z / s[j]; gradient[1] += z / s[j] * x[2 + j]; gradient[2 + j] += z / s[j] * x[1];
     }""",
 }
 # The prior of each coordinate, on the unconstrained scale: uniform on (low, high), normal, or half-Cauchy.
@@ -156,7 +129,9 @@ static em_status density(const void *given, const double *u, double *log_p, doub
             *log_p += log(2 / (3.141592653589793 * b)) - log1p(q) + u[i]; gradient[i] += 1 - 2 * q / (1 + q);
         }}
     }}
-    {{{likelihood}
+    {{
+        double *log_p = &value, *gradient = slope;
+        {likelihood}
     }}
     *log_p += value;
     for (int i = 0; i < D; i++) gradient[i] += slope[i] * scale[i];

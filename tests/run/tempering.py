@@ -4,6 +4,7 @@ form) and of the eight schools (quadrature), four seeds each.  TAP; $1: the buil
 import math
 import os
 import random
+import sys
 import tempfile
 
 import lib
@@ -13,6 +14,9 @@ lib.needs_packages("weights and evidence of tempered runs")
 
 import h5py
 import numpy as np
+
+sys.path.insert(0, os.path.join(lib.ROOT, "tests", "support"))
+from known_evidence import schools
 
 LIMIT = 6  # standard errors, which are estimates themselves
 SEEDS = range(1, 5)
@@ -50,21 +54,6 @@ def normal_regression(x, y):
     design = np.c_[np.ones(len(x)), x - x.mean()]
     cov = 0.25 * np.eye(len(y)) + 9 * design @ design.T
     return -0.5 * (y @ np.linalg.solve(cov, y) + np.linalg.slogdet(2 * math.pi * cov)[1])
-
-
-def schools():
-    """log p(y) of the eight schools: mu is integrated in closed form, tau by Simpson's rule."""
-    y = np.array([28, 8, -3, 7, -1, 1, 18, 12.0])
-    sigma = np.array([15, 10, 16, 11, 9, 11, 10, 18.0])
-    u = np.linspace(-14, 14, 4001)  # log tau
-    terms = []
-    for tau in np.exp(u):
-        cov = np.diag(sigma**2 + tau**2) + 25
-        log_p = -0.5 * (y @ np.linalg.solve(cov, y) + np.linalg.slogdet(2 * math.pi * cov)[1])
-        terms.append(math.exp(log_p + 30) * 2 / (5 * math.pi * (1 + tau**2 / 25)) * tau)
-    weights = np.ones(len(u))
-    weights[1:-1:2], weights[2:-1:2] = 4, 2
-    return math.log(weights @ terms * (u[1] - u[0]) / 3) - 30
 
 
 def sample(model, temper="{}"):

@@ -3,6 +3,7 @@
 two Gaussian shells in 2, 5 and 10 dimensions, the egg box, and 100,000 flips of two coins at once.  TAP; $1: the build."""
 import math
 import os
+import sys
 import tempfile
 
 import lib
@@ -12,6 +13,9 @@ lib.needs_packages("log evidence of tempered runs")
 
 import h5py
 import numpy as np
+
+sys.path.insert(0, os.path.join(lib.ROOT, "tests", "support"))
+from known_evidence import EGG_BOX, SHELLS, egg_box, shells
 
 LIMIT = 6  # standard errors, which are estimates themselves
 SEEDS = range(1, 5)
@@ -38,32 +42,6 @@ BETA = """
     gradient[0] += 8 / x[0] - 5 / (1 - x[0]);
 """
 
-# Two shells of radius 2 and width 0.1 about (-3.5, 0, ...) and (3.5, 0, ...) (Feroz, Hobson and Bridges 2009).
-SHELLS = """
-    double term[2], slope[2][D];
-    for (int k = 0; k < 2; k++) {
-        double square = 0;
-        for (int i = 0; i < D; i++)
-            square += (slope[k][i] = x[i] - (i == 0 ? 7 * k - 3.5 : 0)) * slope[k][i];
-        const double far = sqrt(square) - 2;
-        term[k] = -far * far / 0.02 - log(0.1) - 0.918938533204672742;
-        for (int i = 0; i < D; i++)
-            slope[k][i] *= -far / 0.01 / sqrt(square);
-    }
-    const double most = fmax(term[0], term[1]), sum = exp(term[0] - most) + exp(term[1] - most);
-    *log_p += most + log(sum);
-    for (int k = 0; k < 2; k++)
-        for (int i = 0; i < D; i++)
-            gradient[i] += exp(term[k] - most) / sum * slope[k][i];
-"""
-
-EGG_BOX = """
-    const double a = cos(x[0] / 2), b = cos(x[1] / 2), fourth = pow(2 + a * b, 4);
-    *log_p += fourth * (2 + a * b);
-    gradient[0] -= 2.5 * fourth * sin(x[0] / 2) * b;
-    gradient[1] -= 2.5 * fourth * sin(x[1] / 2) * a;
-"""
-
 # A flip is a head where both coins are: half of 100,000 are.
 COINS = """
     const double n = 1e5, k = 5e4, q = x[0] * x[1], slope = k / q - (n - k) / (1 - q);
@@ -76,21 +54,6 @@ COINS = """
 def beta_binomial():
     return (math.lgamma(5) - math.lgamma(2) - math.lgamma(3) + math.lgamma(11) - math.lgamma(8) - math.lgamma(4) +
             math.lgamma(9) + math.lgamma(6) - math.lgamma(15))
-
-
-def shells(dim):
-    """Each is the area of a sphere times the integral over the radius, by Simpson's rule."""
-    radius = np.linspace(1, 3, 4001)
-    weight = np.ones(4001)
-    weight[1:-1:2], weight[2:-1:2] = 4, 2
-    ring = weight @ (radius**(dim - 1) * np.exp(-(radius - 2)**2 / 0.02)) * 5e-4 / 3 / math.sqrt(2 * math.pi * 0.01)
-    return math.log(2 * 2 * math.pi**(dim / 2) / math.gamma(dim / 2) * ring) - dim * math.log(12)
-
-
-def egg_box():
-    """The mean over the square, whose sides are 10 pi, by midpoints."""
-    half = np.cos((np.arange(4000) + 0.5) / 4000 * 5 * math.pi)
-    return math.log(np.exp((2 + np.outer(half, half))**5 - 240).mean()) + 240
 
 
 def coins():

@@ -1,0 +1,63 @@
+"""Densities whose evidence is known, for tests and benches. Those in C add the log likelihood at x [D] to *log_p and its
+gradient to gradient [D]."""
+import math
+
+import numpy as np
+
+# Two shells of radius 2 and width 0.1 about (-3.5, 0, ...) and (3.5, 0, ...) (Feroz, Hobson and Bridges 2009).
+SHELLS = """
+    double term[2], slope[2][D];
+    for (int k = 0; k < 2; k++) {
+        double square = 0;
+        for (int i = 0; i < D; i++) {
+            slope[k][i] = x[i] - (i == 0 ? 7 * k - 3.5 : 0);
+            square += slope[k][i] * slope[k][i];
+        }
+        const double far = sqrt(square) - 2;
+        term[k] = -far * far / 0.02 - log(0.1) - 0.918938533204672742;
+        for (int i = 0; i < D; i++)
+            slope[k][i] *= -far / 0.01 / sqrt(square);
+    }
+    const double most = fmax(term[0], term[1]), sum = exp(term[0] - most) + exp(term[1] - most);
+    *log_p += most + log(sum);
+    for (int k = 0; k < 2; k++)
+        for (int i = 0; i < D; i++)
+            gradient[i] += exp(term[k] - most) / sum * slope[k][i];
+"""
+
+EGG_BOX = """
+    const double a = cos(x[0] / 2), b = cos(x[1] / 2), fourth = pow(2 + a * b, 4);
+    *log_p += fourth * (2 + a * b);
+    gradient[0] -= 2.5 * fourth * sin(x[0] / 2) * b;
+    gradient[1] -= 2.5 * fourth * sin(x[1] / 2) * a;
+"""
+
+
+def shells(dim):
+    """Each is the area of a sphere times the integral over the radius, by Simpson's rule."""
+    radius = np.linspace(1, 3, 4001)
+    weight = np.ones(4001)
+    weight[1:-1:2], weight[2:-1:2] = 4, 2
+    ring = weight @ (radius**(dim - 1) * np.exp(-(radius - 2)**2 / 0.02)) * 5e-4 / 3 / math.sqrt(2 * math.pi * 0.01)
+    return math.log(2 * 2 * math.pi**(dim / 2) / math.gamma(dim / 2) * ring) - dim * math.log(12)
+
+
+def egg_box():
+    """The mean over the square, whose sides are 10 pi, by midpoints."""
+    half = np.cos((np.arange(4000) + 0.5) / 4000 * 5 * math.pi)
+    return math.log(np.exp((2 + np.outer(half, half))**5 - 240).mean()) + 240
+
+
+def schools():
+    """log p(y) of the eight schools: mu is integrated in closed form, tau by Simpson's rule."""
+    y = np.array([28, 8, -3, 7, -1, 1, 18, 12.0])
+    sigma = np.array([15, 10, 16, 11, 9, 11, 10, 18.0])
+    u = np.linspace(-14, 14, 4001)  # log tau
+    terms = []
+    for tau in np.exp(u):
+        cov = np.diag(sigma**2 + tau**2) + 25
+        log_p = -0.5 * (y @ np.linalg.solve(cov, y) + np.linalg.slogdet(2 * math.pi * cov)[1])
+        terms.append(math.exp(log_p + 30) * 2 / (5 * math.pi * (1 + tau**2 / 25)) * tau)
+    weights = np.ones(len(u))
+    weights[1:-1:2], weights[2:-1:2] = 4, 2
+    return math.log(weights @ terms * (u[1] - u[0]) / 3) - 30
