@@ -99,6 +99,11 @@ em_status em_posterior_end_counts(const em_posterior *posterior, em_status statu
 /* Adds `scale` times the sums of the likelihood to an answer. Local. */
 void em_posterior_add_sums(const em_posterior *posterior, double scale, const em_query *query);
 
+/* ---- tempered.c ---- */
+
+/* Where a chain of a tempered posterior stands. Local. */
+const struct em_temperature *em_temperature_of(const em_posterior *posterior, int64_t chain);
+
 /* ---- dealt.c: where each shard moves a coordinate range ---- */
 
 /* The answer of a model that makes estimates itself, of all shards, which failed together or not;

@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "math/binned.h"
 #include "posterior/inside.h"
+#include "posterior/tempered.h"
 
 #include <string.h>
 
@@ -87,6 +88,24 @@ static em_status metric_of_block(em_posterior *part, int64_t chain, const double
     return status;
 }
 
+/* That of a tempered posterior. */
+static em_status tempered_metric(em_posterior *posterior, int64_t chain, const double *theta,
+                                 double *metric, double *derivative)
+{
+    const int64_t n = posterior->model->dim, square = n * n;
+    const em_temperature *at = em_temperature_of(posterior, chain);
+    const em_status status =
+        em_posterior_metric(posterior->parent, chain, theta, metric, derivative);
+
+    for (int64_t i = 0; i < square; i++)
+        metric[i] *= at->beta;
+    for (int64_t i = 0; i < n; i++)
+        metric[i * n + i] += (1 - at->beta) * at->precision[i];
+    for (int64_t i = 0; derivative && i < n * square; i++)
+        derivative[i] *= at->beta;
+    return status;
+}
+
 em_status em_posterior_has_metric(const em_posterior *posterior)
 {
     const em_model_ops *ops = posterior->model->ops;
@@ -104,6 +123,8 @@ em_status em_posterior_metric(em_posterior *posterior, int64_t chain, const doub
     const int64_t n = model->dim, square = n * n, cube = derivative ? n * square : 0;
     em_status status;
 
+    if (posterior->tempering)
+        return tempered_metric(posterior, chain, theta, metric, derivative);
     if (posterior->parent)
         return metric_of_block(posterior, chain, theta, metric, derivative);
     status = em_posterior_has_metric(posterior);
@@ -126,14 +147,39 @@ bool em_posterior_is_diagonal(const em_posterior *posterior)
     return posterior->model->ops->metric->diagonal != NULL;
 }
 
+static void tempered_diagonal(const em_posterior *posterior, int64_t chain, const em_diagonal *ask)
+{
+    em_model *model = posterior->model;
+    const em_temperature *at = em_temperature_of(posterior, chain);
+    const int64_t first = ask->block ? ask->block->first : 0;
+    const int64_t n = ask->block ? ask->block->count : model->dim;
+
+    model->ops->metric->diagonal(model, ask);
+    for (int64_t i = 0; i < n; i++) {
+        if (ask->metric)
+            ask->metric[i] = at->beta * ask->metric[i] + (1 - at->beta) * at->precision[first + i];
+        if (ask->own)
+            ask->own[i] *= at->beta;
+        if (ask->slope)
+            ask->slope[i] *= at->beta;
+    }
+}
+
 void em_posterior_diagonal(const em_posterior *posterior, int64_t chain, const em_diagonal *ask)
 {
     em_model *model = posterior->model;
     em_diagonal own = *ask;
 
+    if (posterior->tempering) {
+        tempered_diagonal(posterior, chain, ask);
+        return;
+    }
     if (posterior->parent) {
         own.block = posterior->block;
         own.held = posterior->held + (chain - posterior->first_chain) * em_stride(model->dim);
     }
-    model->ops->metric->diagonal(model, &own);
+    if (posterior->parent && posterior->parent->tempering)
+        tempered_diagonal(posterior->parent, chain, &own);
+    else
+        model->ops->metric->diagonal(model, &own);
 }

@@ -96,6 +96,11 @@ static em_status answer(em_posterior *posterior, const em_query *query)
     return status < 0 ? status : EM_OK;
 }
 
+const em_temperature *em_temperature_of(const em_posterior *posterior, int64_t chain)
+{
+    return &posterior->tempering->of[chain - posterior->first_chain];
+}
+
 em_status em_posterior_create_tempered(em_posterior *parent, int64_t n_chain, int64_t first_chain,
                                        const em_temperature *of, em_posterior **out)
 {

@@ -24,12 +24,14 @@ struct em_reference {
 typedef struct em_temperature {
     double beta;
     em_reference *reference;
+    const double *precision; /* [dim] 1 over its variances: its part of a metric */
 } em_temperature;
 
 /*
  * For blocks of up to `n_chain` chains, whose numbers begin with first_chain: chain c has the
  * temperature of[c - first_chain], which may change between evaluations. Chains at beta 0 cost no
- * evaluation of `parent`. `parent` and `of` outlive it. Destroyed by em_posterior_destroy. Local.
+ * evaluation of `parent`. Its metric is beta G + (1 - beta) diag(precision), with G that of the
+ * model. `parent` and `of` outlive it. Destroyed by em_posterior_destroy. Local.
  * Errors: EM_EMEMORY.
  */
 em_status em_posterior_create_tempered(em_posterior *parent, int64_t n_chain, int64_t first_chain,

@@ -22,9 +22,7 @@ void em_copies_destroy(em_tempering *t)
 {
     if (t->posterior)
         t->evaluations += em_posterior_evaluations(t->posterior);
-    if (t->sampler)
-        t->sampler->ops->destroy(t->sampler);
-    t->sampler = NULL;
+    em_copy_kernels_destroy(t);
     em_posterior_destroy(&t->tempered);
     em_posterior_destroy(&t->posterior);
     em_block_destroy(&t->block);
@@ -32,6 +30,7 @@ void em_copies_destroy(em_tempering *t)
     em_release(&t->temperature);
     em_release(&t->of_model);
     em_release(&t->of_reference);
+    em_release_all(&t->acceptance);
     em_release(&t->count);
     em_release(&t->bridges);
     em_release(&t->path);
@@ -54,6 +53,8 @@ static em_status allocate_copies(em_tempering *t)
     if (!status)
         status = em_allocate(n * n_rung, sizeof *t->count, &t->count);
     if (!status)
+        status = em_allocate(n * n_rung * t->n_kernel, sizeof(double), &t->acceptance);
+    if (!status)
         status = em_allocate(n * t->n_unit * (n_rung - 1), sizeof *t->bridges, &t->bridges);
     if (!status)
         status = em_allocate(n * EM_MOST_TIMES, sizeof *t->path, &t->path);
@@ -64,8 +65,7 @@ static em_status allocate_copies(em_tempering *t)
     if (!status)
         status = em_posterior_create_tempered(t->posterior, 1, t->first_copy, t->temperature,
                                               &t->tempered);
-    return status ? status
-                  : t->task.sampler->create(t->task.sampler_options, 1, t->dim, &t->sampler);
+    return status ? status : em_copy_kernels_create(t);
 }
 
 em_status em_copies_create(em_tempering *t)
@@ -104,7 +104,8 @@ void em_copy_compose(em_tempering *t, int64_t c)
     const double beta = t->ladder.beta[copy->rung];
     const int leg = em_ladder_leg(&t->ladder, copy->rung);
 
-    t->temperature[c] = (em_temperature){beta, t->reference[leg]};
+    t->temperature[c] =
+        (em_temperature){beta, t->reference[leg], t->reference_precision + leg * t->dim};
     block->log_density[c] = em_tempered_density(beta, copy->log_r[leg], copy->log_p);
     em_tempered_gradient(beta, t->stride, em_copy_reference(t, c, leg), t->of_model + c * t->stride,
                          block->gradient + c * t->stride);
@@ -135,51 +136,84 @@ static em_status add_precision(const em_tempering *t, double weight, const doubl
     return status;
 }
 
+/* The law that masses take for the reference of a leg. */
+static const em_reference *law_of(const em_tempering *t, int leg)
+{
+    return leg == EM_LEG_B ? t->learned_law : t->reference[leg];
+}
+
 /*
- * The inverse mass of a rung: were reference and target normal, the covariance of its law. W^-1 =
- * (1 - beta) R^-1 + beta F^-1, with R the covariance of the reference and F the inverse mass that
- * the target's draws gave.
+ * The inverse of the mass of a rung: were reference and target normal, that of the covariance of
+ * its law. W^-1 = (1 - beta) R^-1 + beta F^-1, with R the covariance of the reference and F the
+ * inverse mass that the target's draws gave.
  */
-static em_status mass_of(const em_tempering *t, const em_mass_form *form, int64_t k,
-                         double *scratch, em_mass **out)
+static em_status precision_of(const em_tempering *t, int64_t k, double *scratch, double *precision)
 {
     const int64_t n = t->dim, size = em_mass_size(t->structure, n);
     const double beta = t->ladder.beta[k];
-    double *w = scratch, *precision = scratch + size, *work = scratch + 2 * size;
+    double *w = scratch, *work = scratch + size;
     em_status status = EM_OK;
 
     memset(precision, 0, (size_t)size * sizeof *precision);
     if (beta < 1) {
-        const bool is_learned = em_ladder_leg(&t->ladder, k) == EM_LEG_B;
-        em_reference_covariance(is_learned ? t->learned_law : t->reference[EM_LEG_A], t->structure,
-                                w);
+        em_reference_covariance(law_of(t, em_ladder_leg(&t->ladder, k)), t->structure, w);
         status = add_precision(t, 1 - beta, w, work, precision);
     }
     if (!status && beta > 0 && t->learned)
         status = add_precision(t, beta, t->learned, work, precision);
     for (int64_t i = 0; !status && beta > 0 && !t->learned && i < n; i++)
         precision[t->structure == EM_MASS_DENSE ? i * n + i : i] += beta;
-    if (!status && t->structure == EM_MASS_DENSE)
-        status = em_invert_spd(n, precision, n);
-    for (int64_t i = 0; !status && t->structure == EM_MASS_DIAG && i < n; i++)
-        precision[i] = 1 / precision[i];
-    return status ? status : em_mass_of(form, precision, out);
+    return status;
+}
+
+/* The mass of a kernel, whose parameters have the law that is left where the others are held. */
+static em_status mass_of(const em_tempering *t, const em_parameters *part, const double *precision,
+                         double *w, em_mass **out)
+{
+    const int64_t first = part ? part->first : 0, n = part ? part->count : t->dim;
+    const em_mass_form form = {
+        .ops = t->structure == EM_MASS_DENSE ? &em_mass_dense : &em_mass_diag, .dim = n};
+    em_status status = EM_OK;
+
+    for (int64_t i = 0; i < n; i++)
+        if (t->structure == EM_MASS_DENSE)
+            memcpy(w + i * n, precision + (first + i) * t->dim + first, (size_t)n * sizeof *w);
+        else
+            w[i] = 1 / precision[first + i];
+    if (t->structure == EM_MASS_DENSE)
+        status = em_invert_spd(n, w, n);
+    return status ? status : em_mass_of(&form, w, out);
+}
+
+/* 1 over the variances of the references, which a metric takes for theirs. */
+static void set_reference_precisions(em_tempering *t, double *variance)
+{
+    for (int leg = 0; leg < t->n_leg; leg++) {
+        em_reference_covariance(law_of(t, leg), EM_MASS_DIAG, variance);
+        for (int64_t i = 0; i < t->dim; i++)
+            t->reference_precision[leg * t->dim + i] = 1 / variance[i];
+    }
 }
 
 em_status em_rungs_set_masses(em_tempering *t)
 {
-    const em_mass_form form = {
-        .ops = t->structure == EM_MASS_DENSE ? &em_mass_dense : &em_mass_diag, .dim = t->dim};
+    const int64_t size = em_mass_size(t->structure, t->dim);
     double *scratch = NULL;
-    em_status status =
-        em_allocate(3 * em_mass_size(t->structure, t->dim), sizeof *scratch, &scratch);
+    em_status status = em_allocate(3 * size, sizeof *scratch, &scratch);
 
+    if (!status)
+        set_reference_precisions(t, scratch);
     for (int64_t k = 0; !status && k < t->ladder.n_rung; k++) {
-        em_mass *mass = NULL;
-        status = mass_of(t, &form, k, scratch, &mass);
-        if (!status) {
-            em_mass_destroy(&t->rung[k].mass);
-            t->rung[k].mass = mass;
+        double *precision = scratch + 2 * size;
+        status = precision_of(t, k, scratch, precision);
+        for (int i = 0; !status && i < t->n_kernel; i++) {
+            em_rung_kernel *of = em_rung_kernel_at(t, k, i);
+            em_mass *mass = NULL;
+            status = mass_of(t, t->task.kernel[i].parameters, precision, scratch, &mass);
+            if (!status) {
+                em_mass_destroy(&of->mass);
+                of->mass = mass;
+            }
         }
     }
     em_release(&scratch);

@@ -11,6 +11,7 @@ void em_counts_clear(em_tempering *t)
     const int64_t n_rung = t->ladder.n_rung;
 
     memset(t->count, 0, (size_t)(t->n_copy * n_rung) * sizeof *t->count);
+    memset(t->acceptance, 0, (size_t)(t->n_copy * n_rung * t->n_kernel) * sizeof(double));
     memset(t->bridges, 0, (size_t)(t->n_copy * t->n_unit * (n_rung - 1)) * sizeof *t->bridges);
     t->unit_length = 1;
     for (int64_t c = 0; c < t->n_copy; c++)

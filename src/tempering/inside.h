@@ -22,16 +22,30 @@ typedef struct em_copy {
 /* What a copy counts on each rung, and of each pair of rungs of which it was on the lower number.
  */
 typedef struct em_rung_counts {
-    double acceptance, n;      /* since the last update of step sizes */
+    double n;                  /* moves since the last update of step sizes */
     double rejection, n_swaps; /* sum of rejection probabilities, and how many */
 } em_rung_counts;
 
-/* What all ladders have learned of a rung. */
-typedef struct em_rung_state {
-    em_mass *mass;
+/* What all ladders have learned of a kernel on a rung. */
+typedef struct em_rung_kernel {
+    em_mass *mass; /* of the kernel's parameters */
     double step_size;
     em_dual_averaging averaging;
-} em_rung_state;
+} em_rung_kernel;
+
+/* A kernel on this rank: it moves one copy at a time. */
+typedef struct em_copy_kernel {
+    const em_tempering_kernel *task;
+    em_posterior *posterior; /* the tempered one, or the part of it that is the kernel's */
+    em_sampler *sampler;
+    em_block *block; /* of one copy, of the kernel's parameters; NULL: all */
+} em_copy_kernel;
+
+/* What a kernel tells of the last move of a copy. */
+typedef struct em_move {
+    double acceptance, n_step;
+    double stat[EM_STAT_COUNT];
+} em_move;
 
 struct em_tempering {
     em_tempering_task task;
@@ -41,10 +55,13 @@ struct em_tempering {
     em_reference *mode_law[EM_MOST_MODES]; /* the normal laws of the modes that were found, */
     double mode_mass[EM_MOST_MODES];       /* and their log masses */
     int64_t n_mode;
-    double *scale;          /* [dim] standard deviations of the normal reference of leg A */
-    em_structure structure; /* of the learned reference, the masses and the accumulators */
+    double *scale;               /* [dim] standard deviations of the normal reference of leg A */
+    em_structure structure;      /* of the learned reference, the masses and the accumulators */
+    double *reference_precision; /* [EM_MOST_LEGS][dim] 1 over the variances of the references */
     em_ladder ladder;
-    em_rung_state rung[2 * EM_MOST_LEG_RUNGS];
+    em_rung_kernel *rung_kernel; /* [2 EM_MOST_LEG_RUNGS][n_kernel] */
+    int n_kernel;
+    bool without_gradient; /* no kernel asks for one */
 
     /* Copies of all ladders, dealt to groups of ranks: number l n_rung + k is one of ladder l. */
     em_grid *copies;
@@ -53,13 +70,15 @@ struct em_tempering {
     em_copy *copy;              /* [n_copy] */
     em_temperature *temperature;
     em_posterior *posterior, *tempered;
-    em_sampler *sampler;    /* of one copy at a time */
+    em_copy_kernel kernel[EM_MOST_KERNELS];
     em_block *block;        /* positions, and gradients of the tempered density */
+    em_move *move;          /* [n_copy][n_kernel] */
     double *of_model;       /* [n_copy][stride] gradient of log p */
     double *of_reference;   /* [n_copy][EM_MOST_LEGS][stride] gradients of log r */
     double log_constant[2]; /* what prior and likelihood leave out */
     double *message;        /* work space of one draw on its way */
     em_rung_counts *count;  /* [n_copy][n_rung] */
+    double *acceptance;     /* [n_copy][n_rung][n_kernel] sums, of as many moves as count has */
     em_bridge *bridges;     /* [n_copy][n_unit][n_rung - 1] */
     double *path; /* [n_copy][EM_MOST_TIMES] rungs, of every path_every-th scan of the draws */
     int64_t path_every;  /* doubles when the path is full */
@@ -84,9 +103,28 @@ struct em_tempering {
     char why[512];
 };
 
-/* A draw on its way: iteration, log p, acceptance, steps and statistics; theta and its gradient
- * follow. */
-enum { EM_DRAW_HEAD = 4 + EM_STAT_COUNT };
+/* What is learned of kernel i on rung k. Local. */
+static inline em_rung_kernel *em_rung_kernel_at(const em_tempering *t, int64_t k, int i)
+{
+    return t->rung_kernel + k * t->n_kernel + i;
+}
+
+/* Numbers of a draw on its way: iteration, log p, visit, what the kernels tell of the move, theta
+ * and its gradient. Local. */
+static inline int64_t em_draw_length(const em_tempering *t)
+{
+    return 3 + t->n_kernel * (int64_t)(sizeof(em_move) / sizeof(double)) + 2 * t->stride;
+}
+
+/* The kernels of this rank, once its copies have a tempered posterior; and the end of them
+ * (kernels.c). Local. Errors: EM_EMEMORY, those of a sampler. */
+em_status em_copy_kernels_create(em_tempering *t);
+void em_copy_kernels_destroy(em_tempering *t);
+
+/* Moves copy c by the kernels of its rung (moves.c); at beta 0 it is drawn from the reference
+ * instead. Then p and log r there are known, of the target those of both legs. Local. Errors: those
+ * of the posterior. */
+em_status em_copy_move(em_tempering *t, int64_t c, int64_t iteration);
 
 /* The group of ranks that has a copy, and the one that records a ladder. Local. */
 int64_t em_copy_group(const em_tempering *t, int64_t number);
@@ -105,9 +143,10 @@ double *em_copy_reference(const em_tempering *t, int64_t c, int leg); /* that gr
 void em_copy_compose(em_tempering *t, int64_t c);
 em_status em_copy_look_and_compose(em_tempering *t, int64_t c);
 
-/* Sends what is at the targets to the groups of the ladders, and fills their block. Local, but
- * waits for who has it. */
-void em_ladders_deliver(em_tempering *t, int64_t iteration, em_block *block);
+/* Sends what is at the targets to the groups of the ladders, and fills their block and the
+ * statistics of the kernels. Local, but waits for who has it. */
+void em_ladders_deliver(em_tempering *t, int64_t iteration, em_block *block,
+                        const em_block *const *of_kernel);
 
 /* Masses of all rungs from the references and what was learned of the target. Local. */
 em_status em_rungs_set_masses(em_tempering *t);
@@ -143,8 +182,8 @@ em_status em_reference_learn(em_tempering *t, em_structure structure, const doub
                              const double *covariance);
 void em_references_destroy(em_tempering *t); /* Local. */
 
-/* A rung goes on from a step size, with a new dual averaging. Local. */
-void em_rung_start_step(em_tempering *t, int64_t k, double step_size);
+/* Kernel i of rung k goes on from a step size, with a new dual averaging. Local. */
+void em_rung_start_step(em_tempering *t, int64_t k, int i, double step_size);
 
 /* Keeps the rungs of all copies after a scan of the draws, where it is due. Local. */
 void em_path_take(em_tempering *t, int64_t scan);

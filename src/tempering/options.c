@@ -35,19 +35,27 @@ bool em_tempering_has_prior(const em_model *model)
     return model->ops->prior && model->ops->prior->draw && em_model_has_likelihood(model);
 }
 
-em_status em_tempering_check(const em_temper_options *options, const em_sampler_ops *sampler,
-                             const em_sampler_options *sampler_options, const em_model *model)
+em_status em_tempering_check_kernel(const em_sampler_ops *sampler,
+                                    const em_sampler_options *sampler_options,
+                                    const em_model *model)
 {
-    const em_model_prior *prior = model->ops->prior;
-
-    if (sampler->by_model || sampler->metric || sampler->n_extra ||
-        em_takes_minibatches(sampler, sampler_options) || sampler->minibatches ||
-        !(sampler->probe || sampler->without_gradient))
+    if (sampler->by_model || sampler->n_extra || em_takes_minibatches(sampler, sampler_options) ||
+        sampler->minibatches || !(sampler->probe || sampler->without_gradient))
         return em_fail(
             EM_ECONFIG,
             "temper: sampler %s does not move by an exact density, expected hmc, nuts, walnuts, "
-            "slice or rwm",
+            "rhmc, slice or rwm",
             sampler->name);
+    if (sampler->metric && !model->ops->metric)
+        return em_fail(EM_ECONFIG, "model %s has no metric, which sampler %s needs",
+                       model->ops->name, sampler->name);
+    return EM_OK;
+}
+
+em_status em_tempering_check(const em_temper_options *options, const em_model *model)
+{
+    const em_model_prior *prior = model->ops->prior;
+
     if (model->ops->latent || model->estimates)
         return em_fail(EM_ECONFIG,
                        "temper: model %s keeps latent variables or estimates its density: expected "

@@ -67,30 +67,44 @@ int64_t em_tempering_next_update(const em_tempering *t, int64_t done)
 
 /* ---------------------------------------------------------------- step sizes */
 
-void em_rung_start_step(em_tempering *t, int64_t k, double step_size)
+void em_rung_start_step(em_tempering *t, int64_t k, int i, double step_size)
 {
-    t->rung[k].step_size = step_size;
-    t->rung[k].averaging.target = t->task.sampler_options->target_accept;
-    em_dual_averaging_start(&t->rung[k].averaging, step_size, 1);
+    em_rung_kernel *of = em_rung_kernel_at(t, k, i);
+
+    of->step_size = step_size;
+    of->averaging.target = t->task.kernel[i].options->target_accept;
+    em_dual_averaging_start(&of->averaging, step_size, 1);
+}
+
+static bool adapts(const em_tempering *t, int i)
+{
+    return isnan(t->task.kernel[i].options->step_size);
 }
 
 /* By the acceptance rates of all ladders since the last update. Collective. */
 static em_status update_steps(em_tempering *t, bool last)
 {
+    const int64_t n = t->ladder.n_rung * t->n_kernel;
     em_rung_counts sum[2 * EM_MOST_LEG_RUNGS];
-    em_status status = em_counts_sum(t, sum);
+    double *acceptance = NULL;
+    em_status status = em_agree(em_allocate(n, sizeof *acceptance, &acceptance));
 
-    for (int64_t k = 0; !status && k < t->ladder.n_rung; k++) {
-        em_rung_state *rung = &t->rung[k];
-        if (!isnan(t->task.sampler_options->step_size) || t->ladder.beta[k] == 0)
+    if (!status)
+        status = em_counts_sum(t, sum);
+    if (!status)
+        status = em_grid_sum_chains(t->copies, n, t->acceptance, acceptance);
+    for (int64_t j = 0; !status && j < n; j++) {
+        const int64_t k = j / t->n_kernel;
+        em_rung_kernel *of = &t->rung_kernel[j];
+        if (!adapts(t, (int)(j % t->n_kernel)) || t->ladder.beta[k] == 0)
             continue;
         if (sum[k].n > 0)
-            rung->step_size =
-                em_dual_averaging_update(&rung->averaging, sum[k].acceptance / sum[k].n);
+            of->step_size = em_dual_averaging_update(&of->averaging, acceptance[j] / sum[k].n);
         if (last)
-            rung->step_size = em_dual_averaging_final(&rung->averaging);
+            of->step_size = em_dual_averaging_final(&of->averaging);
     }
     em_counts_clear(t);
+    em_release(&acceptance);
     return status;
 }
 
@@ -135,7 +149,7 @@ static em_status deal_anew(em_tempering *t, const em_ladder *ladder, const int64
 
 const em_estimator_ops *em_tempering_estimator(const em_tempering *t)
 {
-    return t->task.sampler->without_gradient ? &em_variance : &em_fisher;
+    return t->without_gradient ? &em_variance : &em_fisher;
 }
 
 /* How far the draws are from the mean of a normal reference, in its standard deviations: the root
@@ -248,10 +262,12 @@ static void inherit_steps(em_tempering *t, const int64_t *near)
 {
     double step[2 * EM_MOST_LEG_RUNGS];
 
-    for (int64_t k = 0; k < t->ladder.n_rung; k++)
-        step[k] = t->rung[near[k]].step_size;
-    for (int64_t k = 0; k < t->ladder.n_rung; k++)
-        em_rung_start_step(t, k, step[k]);
+    for (int i = 0; i < t->n_kernel; i++) {
+        for (int64_t k = 0; k < t->ladder.n_rung; k++)
+            step[k] = em_rung_kernel_at(t, near[k], i)->step_size;
+        for (int64_t k = 0; k < t->ladder.n_rung; k++)
+            em_rung_start_step(t, k, i, step[k]);
+    }
 }
 
 static em_status improve(em_tempering *t, const double *rejection, int64_t done)

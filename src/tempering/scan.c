@@ -29,112 +29,6 @@ em_status em_tempering_failure(const em_tempering *t)
     return t->failure ? em_fail(t->failure, "%s", t->why) : EM_OK;
 }
 
-/* ---------------------------------------------------------------- moves */
-
-/* The state of one copy as a block of one chain, which borrows it. */
-static em_block block_of(const em_tempering *t, int64_t c)
-{
-    em_block one = *t->block;
-
-    one.n_chain = 1;
-    one.chain += c;
-    one.theta += c * t->stride;
-    one.momentum += c * t->stride;
-    one.gradient += c * t->stride;
-    one.log_density += c;
-    one.acceptance += c;
-    one.n_step += c;
-    for (int i = 0; i < EM_STAT_COUNT; i++)
-        one.stat[i] += c;
-    return one;
-}
-
-/* Trajectories of a kernel that adaptation may set, in whitened units: half of the way between
- * points of a normal law that do not depend on each other. */
-static em_trajectory trajectory_of(const em_tempering *t, int64_t iteration)
-{
-    em_trajectory out = {.kind = EM_TRAJECTORY_OPTIONS};
-
-    if (t->task.sampler->trajectory)
-        out = t->task.sampler->trajectory(t->task.sampler_options);
-    if (out.kind == EM_TRAJECTORY_TIME && isnan(out.time)) {
-        out.time = 1.5;
-        out.jitter = 0.5;
-    }
-    out.number = iteration + 1;
-    return out;
-}
-
-/* Moves a copy by the kernel of its rung. What p is there follows from the tempered density. */
-static em_status move_copy(em_tempering *t, int64_t c, int64_t iteration)
-{
-    em_copy *copy = &t->copy[c];
-    em_block one = block_of(t, c);
-    const em_rung_state *rung = &t->rung[copy->rung];
-    const em_mass *mass = rung->mass;
-    const double beta = t->ladder.beta[copy->rung];
-    const int leg = em_ladder_leg(&t->ladder, copy->rung);
-    double *of_model = t->of_model + c * t->stride;
-    const em_step_context context = {.posterior = t->tempered,
-                                     .mass = &mass,
-                                     .step_size = &rung->step_size,
-                                     .seed = t->task.seed,
-                                     .iteration = iteration,
-                                     .warmup = t->ended < 0,
-                                     .trajectory = trajectory_of(t, iteration)};
-    em_status status = t->sampler->ops->step(t->sampler, &context, &one);
-
-    if (status >= 0 && beta != 1)
-        status = em_copy_look(t, c, leg);
-    if (status < 0)
-        return status;
-    copy->log_p = *one.log_density;
-    memcpy(of_model, one.gradient, (size_t)t->stride * sizeof *of_model);
-    if (beta != 1) {
-        const double *of_reference = em_copy_reference(t, c, leg);
-        copy->log_p = (*one.log_density - (1 - beta) * copy->log_r[leg]) / beta;
-        for (int64_t i = 0; i < t->dim; i++)
-            of_model[i] = (one.gradient[i] - (1 - beta) * of_reference[i]) / beta;
-    }
-    return EM_OK;
-}
-
-/* An independent draw from the reference, and p there. */
-static em_status draw_copy(em_tempering *t, int64_t c, int64_t iteration)
-{
-    em_copy *copy = &t->copy[c];
-    em_block one = block_of(t, c);
-    const int leg = em_ladder_leg(&t->ladder, copy->rung);
-    const em_draw draw = {t->task.seed, *one.chain, iteration, EM_DRAW_PRIOR};
-    em_query query = em_block_query(&one);
-
-    if (t->task.sampler->without_gradient)
-        query.wanted = EM_WANT_LOG_DENSITY;
-    em_status status = t->reference[leg]->draw(t->reference[leg], &draw, one.theta);
-
-    query.log_density = &copy->log_p;
-    query.gradient = t->of_model + c * t->stride;
-    if (status >= 0)
-        status = em_posterior_evaluate(t->posterior, &query);
-    if (status >= 0)
-        status = em_copy_look(t, c, leg);
-    *one.acceptance = 1;
-    *one.n_step = 0;
-    for (int i = 0; i < EM_STAT_COUNT; i++)
-        *one.stat[i] = 0;
-    return status;
-}
-
-/* The target belongs to both legs. */
-static em_status look_back(em_tempering *t, int64_t c)
-{
-    em_status status = EM_OK;
-
-    for (int leg = 0; status >= 0 && leg < t->n_leg && t->copy[c].rung == t->ladder.target; leg++)
-        status = em_copy_look(t, c, leg);
-    return status;
-}
-
 /* ---------------------------------------------------------------- what is counted */
 
 /* Merges the parts of each copy by twos, so that the second half of them is free. */
@@ -176,8 +70,10 @@ static void count_copy(em_tempering *t, int64_t c, int64_t unit)
     em_bridge *bridges = t->bridges + (c * t->n_unit + unit) * n_pair;
     em_rung_counts *count = t->count + c * t->ladder.n_rung + copy->rung;
 
-    count->acceptance += t->block->acceptance[c];
     count->n++;
+    for (int i = 0; i < t->n_kernel; i++)
+        t->acceptance[(c * t->ladder.n_rung + copy->rung) * t->n_kernel + i] +=
+            t->move[c * t->n_kernel + i].acceptance;
     for (int64_t k = copy->rung - 1; k <= copy->rung; k++) {
         if (k < 0 || k >= n_pair)
             continue;
@@ -287,34 +183,35 @@ static void swap(em_tempering *t, int64_t iteration)
 
 /* ---------------------------------------------------------------- draws */
 
-enum { HEAD = EM_DRAW_HEAD };
+/* The parts of t->message. */
+enum { ITERATION, LOG_P, VISIT, MOVES };
+
+static double *message_of_theta(const em_tempering *t)
+{
+    return t->message + em_draw_length(t) - 2 * t->stride;
+}
 
 static void send_draw(em_tempering *t, int64_t c, int64_t iteration)
 {
-    const em_block *block = t->block;
     const int64_t ladder = (t->first_copy + c) / t->ladder.n_rung;
-    double *x = t->message;
+    double *x = t->message, *theta = message_of_theta(t);
 
-    x[0] = (double)iteration;
-    x[1] = t->copy[c].log_p;
-    x[2] = block->acceptance[c];
-    x[3] = block->n_step[c];
-    for (int i = 0; i < EM_STAT_COUNT; i++)
-        x[4 + i] = block->stat[i][c];
-    x[4 + EM_STAT_LP] = t->copy[c].log_p;
-    x[4 + EM_STAT_VISIT] = (double)((t->first_copy + c) % t->ladder.n_rung) +
-                           (double)t->ladder.n_rung * t->copy[c].restarts;
-    memcpy(x + HEAD, block->theta + c * t->stride, (size_t)t->stride * sizeof *x);
-    memcpy(x + HEAD + t->stride, t->of_model + c * t->stride, (size_t)t->stride * sizeof *x);
+    x[ITERATION] = (double)iteration;
+    x[LOG_P] = t->copy[c].log_p;
+    x[VISIT] = (double)((t->first_copy + c) % t->ladder.n_rung) +
+               (double)t->ladder.n_rung * t->copy[c].restarts;
+    memcpy(x + MOVES, t->move + c * t->n_kernel, (size_t)t->n_kernel * sizeof *t->move);
+    memcpy(theta, t->block->theta + c * t->stride, (size_t)t->stride * sizeof *x);
+    memcpy(theta + t->stride, t->of_model + c * t->stride, (size_t)t->stride * sizeof *x);
     note(t, em_mailbox_put(t->mailbox, em_ladder_group(t, ladder), key_of(KEY_DRAW, ladder),
-                           HEAD + 2 * t->stride, x));
+                           em_draw_length(t), x));
 }
 
 /* The draw of an iteration into t->message. The copy at the target changes, so that a later draw
  * may come before it, from another group: it is held until its turn. */
 static void receive_draw(em_tempering *t, int64_t ladder, int64_t iteration)
 {
-    const int64_t n = HEAD + 2 * t->stride, row = n + 1;
+    const int64_t n = em_draw_length(t), row = n + 1;
 
     for (int64_t i = 0; i < t->n_held; i++) {
         double *held = t->held + i * row;
@@ -340,27 +237,44 @@ static void receive_draw(em_tempering *t, int64_t ladder, int64_t iteration)
     }
 }
 
-static void fill(em_tempering *t, int64_t c, em_block *block)
+/* What each kernel tells and, of the draw as a whole, whether it is so of any. */
+static void fill_statistics(const em_tempering *t, int64_t c, em_block *block,
+                            const em_block *const *of_kernel)
 {
     const double *x = t->message;
+    const em_move *move = (const em_move *)(x + MOVES);
+    bool diverging = false, saturated = false;
 
-    block->log_density[c] = x[1];
-    block->acceptance[c] = x[2];
-    block->n_step[c] = x[3];
-    for (int i = 0; i < EM_STAT_COUNT; i++)
-        block->stat[i][c] = x[4 + i];
-    memcpy(block->theta + c * t->stride, x + HEAD, (size_t)t->stride * sizeof *x);
-    memcpy(block->gradient + c * t->stride, x + HEAD + t->stride, (size_t)t->stride * sizeof *x);
+    for (int i = 0; i < t->n_kernel; i++) {
+        of_kernel[i]->acceptance[c] = move[i].acceptance;
+        of_kernel[i]->n_step[c] = move[i].n_step;
+        for (int s = 0; s < EM_STAT_COUNT; s++)
+            of_kernel[i]->stat[s][c] = move[i].stat[s];
+        of_kernel[i]->stat[EM_STAT_LP][c] = x[LOG_P];
+        diverging |= move[i].stat[EM_STAT_DIVERGING] != 0;
+        saturated |= move[i].stat[EM_STAT_REACHED_MAX_TREEDEPTH] != 0;
+    }
+    block->stat[EM_STAT_LP][c] = x[LOG_P];
+    block->stat[EM_STAT_VISIT][c] = x[VISIT];
+    block->stat[EM_STAT_DIVERGING][c] = diverging;
+    block->stat[EM_STAT_REACHED_MAX_TREEDEPTH][c] = saturated;
 }
 
-void em_ladders_deliver(em_tempering *t, int64_t iteration, em_block *block)
+void em_ladders_deliver(em_tempering *t, int64_t iteration, em_block *block,
+                        const em_block *const *of_kernel)
 {
+    const double *theta = message_of_theta(t);
+    const size_t bytes = (size_t)t->stride * sizeof *theta;
+
     for (int64_t c = 0; c < t->n_copy; c++)
         if (t->copy[c].rung == t->ladder.target)
             send_draw(t, c, iteration);
     for (int64_t c = 0; c < block->n_chain; c++) {
         receive_draw(t, block->chain[c], iteration);
-        fill(t, c, block);
+        block->log_density[c] = t->message[LOG_P];
+        memcpy(block->theta + c * t->stride, theta, bytes);
+        memcpy(block->gradient + c * t->stride, theta + t->stride, bytes);
+        fill_statistics(t, c, block, of_kernel);
     }
 }
 
@@ -381,16 +295,14 @@ static void collect(em_tempering *t, const em_block *block)
     }
 }
 
-void em_tempering_scan(em_tempering *t, int64_t iteration, em_block *block)
+void em_tempering_scan(em_tempering *t, int64_t iteration, em_block *block,
+                       const em_block *const *of_kernel)
 {
     const int64_t unit = unit_of(t, iteration);
 
     for (int64_t c = 0; c < t->n_copy; c++) {
-        const bool drawn = t->ladder.beta[t->copy[c].rung] == 0;
         if (!t->failure)
-            note(t, drawn ? draw_copy(t, c, iteration) : move_copy(t, c, iteration));
-        if (!t->failure)
-            note(t, look_back(t, c));
+            note(t, em_copy_move(t, c, iteration));
         count_copy(t, c, unit);
     }
     swap(t, iteration);
@@ -400,7 +312,7 @@ void em_tempering_scan(em_tempering *t, int64_t iteration, em_block *block)
     }
     if (t->ended >= 0)
         em_path_take(t, iteration - t->ended);
-    em_ladders_deliver(t, iteration, block);
+    em_ladders_deliver(t, iteration, block, of_kernel);
     if (t->ended < 0 && iteration >= (t->round_begin + t->round_end) / 2)
         collect(t, block);
 }

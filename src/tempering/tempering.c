@@ -16,21 +16,32 @@ enum { FIRST_RUNGS = 8, UNITS = 32, MOST_TRIES = 100 };
 
 /* ---------------------------------------------------------------- life */
 
+/* The step sizes of all rungs: those of the options, where they are adapted those given. */
+static void start_steps(em_tempering *t, em_status status, const double *first)
+{
+    for (int64_t k = 0; !status && k < t->ladder.n_rung; k++)
+        for (int i = 0; i < t->n_kernel; i++) {
+            const double given = t->task.kernel[i].options->step_size;
+            em_rung_start_step(t, k, i, !isnan(given) ? given : first ? first[i] : 0.3);
+        }
+}
+
 static em_status set_up(em_tempering *t)
 {
-    const double given = t->task.sampler_options->step_size;
-    em_status status = em_allocate(t->dim, sizeof(double), &t->centre);
+    em_status status =
+        em_allocate_all(EM_ARRAY(t->centre, t->dim), EM_ARRAY(t->message, em_draw_length(t)),
+                        EM_ARRAY(t->reference_precision, EM_MOST_LEGS * t->dim));
 
     if (!status)
-        status = em_allocate(EM_DRAW_HEAD + 2 * t->stride, sizeof(double), &t->message);
+        status = em_allocate(2 * EM_MOST_LEG_RUNGS * t->n_kernel, sizeof *t->rung_kernel,
+                             &t->rung_kernel);
     if (!status)
         status = em_references_create(t);
     if (!status)
         status = em_round_make_room(t);
     if (!status)
         status = em_rungs_set_masses(t);
-    for (int64_t k = 0; k < t->ladder.n_rung; k++)
-        em_rung_start_step(t, k, isnan(given) ? 0.3 : given);
+    start_steps(t, status, NULL);
     return status;
 }
 
@@ -46,6 +57,10 @@ em_status em_tempering_create(const em_tempering_task *task, em_tempering **out)
     t->task = *task;
     t->dim = task->model->dim;
     t->stride = em_stride(t->dim);
+    t->n_kernel = task->n_kernel;
+    t->without_gradient = true;
+    for (int i = 0; i < t->n_kernel; i++)
+        t->without_gradient &= task->kernel[i].ops->without_gradient;
     t->n_ladder = em_grid_n_chain(task->grid);
     t->n_leg = task->options->legs;
     t->n_unit = t->n_ladder >= UNITS ? 1 : 2 * ((UNITS / 2 + t->n_ladder - 1) / t->n_ladder);
@@ -69,11 +84,11 @@ void em_tempering_destroy(em_tempering **out)
         return;
     em_copies_destroy(t);
     em_references_destroy(t);
-    for (int64_t k = 0; k < 2 * EM_MOST_LEG_RUNGS; k++)
-        em_mass_destroy(&t->rung[k].mass);
-    em_release(&t->message);
-    em_release(&t->held);
-    em_release_all(&t->accumulator, &t->farthest, &t->scale, &t->centre);
+    for (int64_t j = 0; t->rung_kernel && j < 2 * EM_MOST_LEG_RUNGS * t->n_kernel; j++)
+        em_mass_destroy(&t->rung_kernel[j].mass);
+    em_release(&t->rung_kernel);
+    em_release_all(&t->message, &t->held, &t->reference_precision, &t->accumulator, &t->farthest,
+                   &t->scale, &t->centre);
     em_release(&t->learned);
     em_release(out);
 }
@@ -91,7 +106,7 @@ static em_status evaluate_copy(em_tempering *t, int64_t c, bool *usable)
     em_block *block = t->block;
     em_query query = em_block_query(block);
 
-    if (t->task.sampler->without_gradient)
+    if (t->without_gradient)
         query.wanted = EM_WANT_LOG_DENSITY;
     query.n_chain = 1;
     query.chain = block->chain + c;
@@ -161,7 +176,8 @@ static em_status find_constants(em_tempering *t)
 }
 
 /* What the density leaves out, and the draws at the targets, where all copies have begun. */
-static em_status set_off(em_tempering *t, em_status status, em_block *block)
+static em_status set_off(em_tempering *t, em_status status, em_block *block,
+                         const em_block *const *of_kernel)
 {
     if (!status)
         status = find_constants(t);
@@ -169,17 +185,17 @@ static em_status set_off(em_tempering *t, em_status status, em_block *block)
     if (status)
         return status;
     em_broadcast(t->log_constant, sizeof t->log_constant); /* found by all, rounded by each */
-    em_ladders_deliver(t, t->task.first - 1, block);
+    em_ladders_deliver(t, t->task.first - 1, block, of_kernel);
     return EM_OK;
 }
 
-em_status em_tempering_start(em_tempering *t, em_block *block)
+em_status em_tempering_start(em_tempering *t, em_block *block, const em_block *const *of_kernel)
 {
     em_status status = EM_OK;
 
     for (int64_t c = 0; !status && c < t->n_copy; c++)
         status = start_copy(t, c);
-    return set_off(t, status, block);
+    return set_off(t, status, block, of_kernel);
 }
 
 /* The first reference of leg B, mass and step sizes of the rungs. Local. */
@@ -199,20 +215,18 @@ static em_status take_over(em_tempering *t, const em_tempering_beginning *from)
     }
     if (status >= 0)
         status = em_rungs_set_masses(t);
-    for (int64_t k = 0; k < t->ladder.n_rung; k++)
-        if (isnan(t->task.sampler_options->step_size))
-            em_rung_start_step(t, k, from->step_size);
+    start_steps(t, status, from->step_size);
     return status;
 }
 
 em_status em_tempering_start_from(em_tempering *t, const em_tempering_beginning *from,
-                                  em_block *block)
+                                  em_block *block, const em_block *const *of_kernel)
 {
     em_status status = em_agree(take_over(t, from));
 
     for (int64_t c = 0; !status && c < t->n_copy; c++)
         status = place_copy(t, from->theta, c);
-    return set_off(t, status, block);
+    return set_off(t, status, block, of_kernel);
 }
 
 /* ---------------------------------------------------------------- the end */
@@ -227,7 +241,7 @@ em_status em_tempering_conclude(em_tempering *t, int64_t done, em_tempering_find
         status = em_counts_gather(t, &found->draws, found->rejection, of_ladder);
     found->ladder = t->ladder;
     for (int64_t k = 0; k < t->ladder.n_rung; k++)
-        found->step_size[k] = t->rung[k].step_size;
+        found->step_size[k] = em_rung_kernel_at(t, k, 0)->step_size;
     *out = *found;
     out->of_ladder = of_ladder;
     return status ? status : em_path_gather(t, t->ended < 0 ? 0 : done - t->ended, out);
@@ -242,7 +256,7 @@ static int64_t numbers_of_copy(const em_tempering *t)
     const int64_t n_rung = t->ladder.n_rung;
 
     return 5 + EM_MOST_TIMES + 2 * t->stride +
-           n_rung * (int64_t)(sizeof(em_rung_counts) / sizeof(double)) +
+           n_rung * (t->n_kernel + (int64_t)(sizeof(em_rung_counts) / sizeof(double))) +
            t->n_unit * (n_rung - 1) * (int64_t)(sizeof(em_bridge) / sizeof(double));
 }
 
@@ -255,12 +269,14 @@ static void copy_numbers(em_tempering *t, int64_t c, double *x, bool out)
     const struct {
         void *data;
         size_t bytes;
-    } arrays[] = {{head, sizeof head},
-                  {t->path + c * EM_MOST_TIMES, EM_MOST_TIMES * sizeof(double)},
-                  {t->block->theta + c * t->stride, (size_t)t->stride * sizeof(double)},
-                  {t->of_model + c * t->stride, (size_t)t->stride * sizeof(double)},
-                  {t->count + c * n_rung, (size_t)n_rung * sizeof *t->count},
-                  {t->bridges + c * each, (size_t)each * sizeof *t->bridges}};
+    } arrays[] = {
+        {head, sizeof head},
+        {t->path + c * EM_MOST_TIMES, EM_MOST_TIMES * sizeof(double)},
+        {t->block->theta + c * t->stride, (size_t)t->stride * sizeof(double)},
+        {t->of_model + c * t->stride, (size_t)t->stride * sizeof(double)},
+        {t->count + c * n_rung, (size_t)n_rung * sizeof *t->count},
+        {t->acceptance + c * n_rung * t->n_kernel, (size_t)(n_rung * t->n_kernel) * sizeof(double)},
+        {t->bridges + c * each, (size_t)each * sizeof *t->bridges}};
 
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
         memcpy(out ? (void *)x : arrays[i].data, out ? arrays[i].data : (void *)x, arrays[i].bytes);
@@ -320,7 +336,6 @@ typedef struct fixed {
     double round, round_begin, round_end, ended, structure, has_learned, has_reference;
     double n_rung, target, n_round, unit_length, path_every, reach, log_constant[2];
     double beta[2 * EM_MOST_LEG_RUNGS];
-    double rung[2 * EM_MOST_LEG_RUNGS][6];
     em_tempering_round rounds[EM_MOST_ROUNDS];
 } fixed;
 
@@ -342,12 +357,38 @@ static void save_fixed(const em_tempering *t, fixed *x)
                  .log_constant = {t->log_constant[0], t->log_constant[1]}};
     memcpy(x->beta, t->ladder.beta, sizeof x->beta);
     memcpy(x->rounds, t->findings.round, sizeof x->rounds);
-    for (int64_t k = 0; k < t->ladder.n_rung; k++) {
-        const em_dual_averaging *a = &t->rung[k].averaging;
-        const double row[6] = {
-            t->rung[k].step_size, a->first, a->mu, a->count, a->h_bar, a->log_bar};
-        memcpy(x->rung[k], row, sizeof row);
+}
+
+/* The step sizes of the kernels on all rungs. */
+static em_status visit_steps(em_tempering *t, const em_visitor *visitor)
+{
+    enum { N = 6 };
+    const int64_t n = t->ladder.n_rung * t->n_kernel;
+    double *x = NULL;
+    em_status status = em_agree(em_allocate(n * N, sizeof *x, &x));
+
+    for (int64_t j = 0; !status && j < n; j++) {
+        const em_dual_averaging *a = &t->rung_kernel[j].averaging;
+        const double row[N] = {
+            t->rung_kernel[j].step_size, a->first, a->mu, a->count, a->h_bar, a->log_bar};
+        memcpy(x + j * N, row, sizeof row);
     }
+    if (!status)
+        status = visitor->shared(visitor->context, "ladder_steps", n * N, x);
+    for (int64_t j = 0; !status && visitor->restores && j < n; j++) {
+        em_rung_kernel *of = &t->rung_kernel[j];
+        const double *row = x + j * N;
+        of->step_size = row[0];
+        of->averaging =
+            (em_dual_averaging){.target = t->task.kernel[j % t->n_kernel].options->target_accept,
+                                .first = row[1],
+                                .mu = row[2],
+                                .count = row[3],
+                                .h_bar = row[4],
+                                .log_bar = row[5]};
+    }
+    em_release(&x);
+    return status;
 }
 
 static bool is_sound(const em_tempering *t, const fixed *x)
@@ -379,13 +420,6 @@ static em_status restore_fixed(em_tempering *t, const fixed *x)
     memcpy(t->log_constant, x->log_constant, sizeof x->log_constant);
     memcpy(t->ladder.beta, x->beta, sizeof x->beta);
     memcpy(t->findings.round, x->rounds, sizeof x->rounds);
-    for (int64_t k = 0; k < t->ladder.n_rung; k++) {
-        const double *row = x->rung[k];
-        t->rung[k].step_size = row[0];
-        t->rung[k].averaging = (em_dual_averaging){
-            t->rung[k].averaging.target, row[1], row[2], row[3], row[4], row[5]};
-        t->rung[k].averaging.target = t->task.sampler_options->target_accept;
-    }
     em_release(&t->learned);
     em_status status = em_copies_create(t);
     if (!status && x->has_learned != 0)
@@ -436,6 +470,8 @@ em_status em_tempering_visit(em_tempering *t, const em_visitor *visitor)
     if (!status && visitor->restores)
         status = restore_fixed(t, x);
     em_release(&x);
+    if (!status)
+        status = visit_steps(t, visitor);
     if (!status)
         status = visitor->shared(visitor->context, "ladder_centre", t->dim, t->centre);
     if (!status)

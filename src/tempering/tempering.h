@@ -40,11 +40,20 @@ extern const em_field em_temper_fields[];
 
 typedef struct em_tempering em_tempering;
 
-/* What a ladder is made for. All members but `kernel_options` outlive it; so do the options. */
+/* A kernel that moves the copies: of all parameters or, one of several that take turns, of a block
+ * of them. */
+typedef struct em_tempering_kernel {
+    const em_sampler_ops *ops;
+    const em_sampler_options *options;
+    const em_parameters *parameters; /* NULL: all */
+    uint64_t seed;                   /* no two kernels share a random number */
+} em_tempering_kernel;
+
+/* What a ladder is made for. What its members point to outlives it. */
 typedef struct em_tempering_task {
     const em_temper_options *options;
-    const em_sampler_ops *sampler;
-    const em_sampler_options *sampler_options;
+    em_tempering_kernel kernel[EM_MOST_KERNELS];
+    int n_kernel;
     em_model *model;
     em_grid *grid; /* of the ladders, as chains */
     uint64_t seed;
@@ -54,9 +63,12 @@ typedef struct em_tempering_task {
     const char *why; /* and why they are tempered from there on; NULL: they were from the start */
 } em_tempering_task;
 
-/* Whether the kernel and the model may be tempered. Local. Errors: EM_ECONFIG. */
-em_status em_tempering_check(const em_temper_options *options, const em_sampler_ops *sampler,
-                             const em_sampler_options *sampler_options, const em_model *model);
+/* Whether a kernel may move copies, and whether the model may be tempered. Local. Errors:
+ * EM_ECONFIG. */
+em_status em_tempering_check_kernel(const em_sampler_ops *sampler,
+                                    const em_sampler_options *sampler_options,
+                                    const em_model *model);
+em_status em_tempering_check(const em_temper_options *options, const em_model *model);
 
 /* Whether the prior may be the reference: draws from it, and its density apart from the
  * likelihood's. Local. */
@@ -77,9 +89,11 @@ void em_tempering_destroy(em_tempering **tempering); /* NULL-safe. Collective. *
  */
 em_status em_tempering_use_modes(em_tempering *tempering, const em_mode_search *modes);
 
-/* Draws where all copies begin, and fills `block`, of this rank's ladders. Collective. Errors,
+/* Draws where all copies begin, and fills `block` and of_kernel, of this rank's ladders, as
+ * em_tempering_scan does. Collective. Errors,
  * agreed: EM_EMODEL. */
-em_status em_tempering_start(em_tempering *tempering, em_block *block);
+em_status em_tempering_start(em_tempering *tempering, em_block *block,
+                             const em_block *const *of_kernel);
 
 /* What chains that were not tempered have learned, the same on all ranks. */
 typedef struct em_tempering_beginning {
@@ -87,21 +101,23 @@ typedef struct em_tempering_beginning {
     const double *mean;         /* [dim] of their draws, and the variance; NULL: not known */
     const double *variance;     /* [dim] */
     const double *inverse_mass; /* [dim], the diagonal; NULL: not known */
-    double step_size;
+    double step_size[EM_MOST_KERNELS];
 } em_tempering_beginning;
 
 /* The same as em_tempering_start, but that the copies begin where the chains are, each ladder with
  * all of them, its own at the target. Collective. Errors, agreed: EM_EMODEL, EM_EMEMORY. */
 em_status em_tempering_start_from(em_tempering *tempering, const em_tempering_beginning *from,
-                                  em_block *block);
+                                  em_block *block, const em_block *const *of_kernel);
 
 /*
  * Scan `iteration`: moves the copies of this rank, swaps, and fills `block` with what is at the
- * target of this rank's ladders: position, log density, gradient and statistics. Waits for the
+ * target of this rank's ladders: position, log density, gradient and statistics. of_kernel
+ * [n_kernel]: the statistics of each kernel; one alone may have `block` itself. Waits for the
  * neighbours of its copies alone. A copy that fails stays where it is: the failure is that of
  * em_tempering_failure, so that no other rank waits in vain. Local.
  */
-void em_tempering_scan(em_tempering *tempering, int64_t iteration, em_block *block);
+void em_tempering_scan(em_tempering *tempering, int64_t iteration, em_block *block,
+                       const em_block *const *of_kernel);
 em_status em_tempering_failure(const em_tempering *tempering); /* Local. */
 
 /* Iterations done at the next update after `done`; INT64_MAX: none. Local. */

@@ -112,6 +112,40 @@ compares_models() {
     ! limited "$emass" evidence plain.h5 2>why && grep 'found no log evidence' why
 }
 
+blocks='sampler:
+  - {block: beta, name: rhmc, leapfrog_steps: 3}
+  - {block: sigma, name: slice}'
+data='model: {name: linear, data: xy.csv, formula: y ~ a + b}'
+awk 'BEGIN { srand(1); print "y,a,b"; for (i = 0; i < 50; i++) { a = rand(); b = rand(); print a - b + rand() "," a "," b } }' >xy.csv
+
+list_of_samplers() {
+    local at ranks
+    printf '%s\n' "$data" "$blocks" 'temper: {}' 'run: {chains: 3, draws: 60, warmup: 120}' 'output: {flush_every: 20}' >list.yaml
+    emass_on 1 list.yaml --overwrite --output one.h5 || return 1
+    for ranks in 2 3 4; do
+        emass_on "$ranks" list.yaml --overwrite --output many.h5 || return 1
+        cmp one.h5 many.h5 || { echo "on $ranks ranks" && return 1; }
+    done
+    for at in 20 56 150; do
+        rm -f cut.h5*
+        stopped_at "$at" 2 list.yaml --output cut.h5 || return 1
+        emass_on 3 list.yaml --resume --output cut.h5 || return 1
+        cmp one.h5 cut.h5 || { echo "after a stop at $at" && return 1; }
+    done
+}
+
+# Three kernels of one posterior; each log evidence has a standard error of 0.02 or less.
+same_evidence() {
+    printf '%s\n' "$data" 'temper: {}' 'run: {draws: 400}' >plain.yaml
+    printf '%s\n' "$data" "$blocks" 'temper: {}' 'run: {draws: 400}' >list.yaml
+    limited "$emass" run plain.yaml --overwrite --output a.h5 --quiet || return 1
+    limited "$emass" run plain.yaml --overwrite --output b.h5 --quiet --set sampler.name=nuts --set run.seed=2 || return 1
+    limited "$emass" run list.yaml --overwrite --output c.h5 --quiet --set run.seed=3 || return 1
+    "$emass" evidence a.h5 b.h5 c.h5 >table || return 1
+    cat table
+    awk 'NR > 1 { d = $4 < 0 ? -$4 : $4; if (d > 0.1) bad = 1; n++ } END { exit !(n == 3 && !bad) }' table
+}
+
 says_evidence() {
     limited "$emass" run schools.yaml --overwrite --output s.h5 >out 2>/dev/null || return 1
     "$emass" summary s.h5 >again && grep -E '^log evidence -31\.[23][0-9] ' again && grep -E '^log evidence ' out
@@ -122,6 +156,9 @@ check 'one ladder on 1, 2, 3, 4, 8 ranks' same_on_ranks run.chains=1
 check 'one leg of two rungs, NUTS' same_on_ranks temper.legs=1 temper.rungs=2 sampler.name=nuts
 check 'rungs as given, more copies than ranks by an odd number' same_on_ranks temper.rungs=5 run.chains=5
 check 'the same bytes on shards' same_on_shards
+check 'Riemannian HMC between reference and posterior' same_on_ranks sampler.name=rhmc sampler.leapfrog_steps=3
+check 'samplers of two blocks, the same bytes on ranks and after stops' list_of_samplers
+check 'evidence by Riemannian HMC and by a list of samplers' same_evidence
 check 'a stop in every part of a round, and among the draws' resumes
 if command -v pgrep >/dev/null; then
     check 'a rank that is killed' killed

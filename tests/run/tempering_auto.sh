@@ -4,6 +4,8 @@
 # shellcheck source=tests/run/lib.sh disable=SC2317
 . "$(dirname "$0")/lib.sh"
 project=$(cd "$(dirname "$0")/../.." && pwd)
+has_stanli=false
+find_stanli && has_stanli=true
 cd "$scratch" || exit 1
 export SOURCE_DATE_EPOCH=0
 
@@ -121,6 +123,33 @@ resumes_plain() {
     done
 }
 
+# Ladders take the place of two samplers: the same law, on other ranks, and after a stop among the draws of ladders.
+list_of_samplers() {
+    cat >list.stan <<'STAN'
+parameters { real x; real y; }
+model {
+  target += log_mix(0.25, normal_lpdf(x | -8, 1) + normal_lpdf(y | -8, 1), normal_lpdf(x | 8, 1) + normal_lpdf(y | 8, 2));
+}
+STAN
+    cat >list.yaml <<'YAML'
+model: {name: stan, program: list.stan}
+sampler:
+  - {block: x, name: nuts}
+  - {block: y, name: hmc}
+temper: auto
+run: {chains: 4, draws: 1000}
+YAML
+    emass_on 1 list.yaml --overwrite --output one.h5 && [ -n "$(first_of one.h5)" ] || return 1
+    emass_on 3 list.yaml --overwrite --output many.h5 && cmp one.h5 many.h5 || return 1
+    rm -f cut.h5*
+    stopped_at $(($(first_of one.h5) + 100)) 2 list.yaml --output cut.h5 || return 1
+    emass_on 3 list.yaml --resume --output cut.h5 && cmp one.h5 cut.h5 || return 1
+    "$emass" summary one.h5
+    "$emass" summary one.h5 --csv | awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i }
+        NR > 1 { z = ($at["mean"] - 4) / $at["mcse_mean"]; print "z " z; n++; bad += z * z > 25 }
+        END { exit !(n == 2 && !bad) }'
+}
+
 refused() { # WORDS SETTING...
     local words=$1 settings=() status=0
     shift
@@ -143,6 +172,11 @@ check 'the same bytes on 1, 2, 3, 4 ranks' same_on_ranks
 check 'a given warmup, NUTS' same_on_ranks run.warmup=150 sampler.name=nuts
 check 'draws until they are enough' same_on_ranks run.draws=auto
 check 'the same bytes on shards' same_on_shards
+if "$has_stanli"; then
+    check 'a list of samplers' list_of_samplers
+else
+    skip 'a list of samplers' 'stanli is not installed'
+fi
 check 'a stop before, at and after the switch' resumes
 check 'a finished run is extended and verified' extends
 check 'a run in one mode is as it is without' leaves_alone

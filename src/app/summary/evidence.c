@@ -104,6 +104,21 @@ static const char *statistics_of(const char *group)
     return NULL;
 }
 
+/* Whether a sampler of the run has an acceptance rate. In a list of samplers the name begins with
+ * that of the block. */
+static bool accepts(const em_reader *stats)
+{
+    static const char *const name = "acceptance_rate";
+
+    for (int64_t i = 0; i < em_reader_n_variable(stats); i++) {
+        const char *own = em_reader_variable_at(stats, i)->name;
+        const size_t length = strlen(own);
+        if (length >= strlen(name) && strcmp(own + length - strlen(name), name) == 0)
+            return true;
+    }
+    return false;
+}
+
 static em_status open_statistics(em_judge *judge)
 {
     static const char *const any[] = {"diverging", "reached_max_treedepth", "energy", "lp"};
@@ -114,9 +129,10 @@ static em_status open_statistics(em_judge *judge)
         there = there || em_reader_has(judge->reader, group, any[i]);
     if (!there)
         return EM_OK;
-    judge->accepts = em_reader_has(judge->reader, group, "acceptance_rate");
     judge->builds_trees = em_reader_has(judge->reader, group, "tree_depth");
     em_status status = em_reader_open_beside(judge->reader, group, &judge->stats);
+    if (!status)
+        judge->accepts = accepts(judge->stats);
     if (!status && (em_reader_n_chain(judge->stats) != judge->n_chain ||
                     em_reader_n_draw(judge->stats) != judge->n_draw))
         em_reader_close(&judge->stats); /* they are of other draws */

@@ -43,8 +43,6 @@ typedef struct em_output_options {
     bool keep_checkpoint;    /* of a run that has finished */
 } em_output_options;
 
-enum { EM_MOST_KERNELS = 16 };
-
 /* A sampler of the config: of all parameters, or of a block of them. */
 typedef struct em_kernel_options {
     char *block, *location; /* NULL: all; file and line of its section */

@@ -31,24 +31,27 @@ static void release(handover *h)
     em_release_all(&h->theta, &h->mean, &h->variance, &h->inverse_mass, &h->matrix);
 }
 
-/* The diagonal of the first chain's inverse mass, which all have but where none is shared. */
-static em_status take_mass(const em_engine *engine, handover *h)
+/* The diagonal of the inverse mass of one kernel, of the first chain, which all have but where none
+ * is shared; 1 where it is too large to be formed. */
+static em_status take_mass(const em_kernel *kernel, handover *h)
 {
     enum { MOST_DENSE = 1000 };
-    const int64_t dim = engine->model->dim;
-    const em_mass *mass = em_adapt_mass(engine->kernel[0].adapt)[0];
+    const int64_t first = kernel->parameters ? kernel->parameters->first : 0;
+    const em_mass *mass = em_adapt_mass(kernel->adapt)[0];
+    const int64_t dim = mass->dim;
     const em_structure structure = mass->ops->structure;
     em_status status = EM_OK;
 
+    for (int64_t i = 0; i < dim; i++)
+        h->inverse_mass[first + i] = 1;
     if (structure == EM_MASS_DENSE && dim > MOST_DENSE)
         return EM_OK;
+    em_release(&h->matrix);
     status = em_allocate(em_mass_size(structure, dim), sizeof *h->matrix, &h->matrix);
-    if (!status)
-        status = em_allocate(dim, sizeof *h->inverse_mass, &h->inverse_mass);
     if (!status)
         status = em_mass_matrix(mass, EM_MAP_VELOCITY, structure, h->matrix);
     for (int64_t i = 0; !status && i < dim; i++)
-        h->inverse_mass[i] = h->matrix[structure == EM_MASS_DENSE ? i * dim + i : i];
+        h->inverse_mass[first + i] = h->matrix[structure == EM_MASS_DENSE ? i * dim + i : i];
     return status;
 }
 
@@ -65,7 +68,11 @@ static em_status take_chains(em_engine *engine, handover *h)
     if (!status)
         status = em_allocate(dim, sizeof *h->variance, &h->variance);
     if (!status)
-        status = take_mass(engine, h);
+        status = em_allocate(dim, sizeof *h->inverse_mass, &h->inverse_mass);
+    for (int i = 0; !status && i < engine->n_kernel; i++) {
+        status = take_mass(&engine->kernel[i], h);
+        h->beginning.step_size[i] = em_adapt_step_size(engine->kernel[i].adapt)[0];
+    }
     status = em_agree(status);
     if (!status)
         status = em_grid_gather_chains(engine->grid, stride, engine->block->theta, h->theta);
@@ -73,15 +80,12 @@ static em_status take_chains(em_engine *engine, handover *h)
         status = em_warmup_draws_moments(engine->warmup_draws, h->mean, h->variance, &known);
     if (status)
         return status;
-    h->beginning =
-        (em_tempering_beginning){.theta = h->theta,
-                                 .mean = known ? h->mean : NULL,
-                                 .variance = h->variance,
-                                 .inverse_mass = h->inverse_mass,
-                                 .step_size = em_adapt_step_size(engine->kernel[0].adapt)[0]};
-    if (h->inverse_mass)
-        em_broadcast(h->inverse_mass, (size_t)dim * sizeof *h->inverse_mass);
-    em_broadcast(&h->beginning.step_size, sizeof h->beginning.step_size);
+    h->beginning.theta = h->theta;
+    h->beginning.mean = known ? h->mean : NULL;
+    h->beginning.variance = h->variance;
+    h->beginning.inverse_mass = h->inverse_mass;
+    em_broadcast(h->inverse_mass, (size_t)dim * sizeof *h->inverse_mass);
+    em_broadcast(h->beginning.step_size, sizeof h->beginning.step_size);
     return EM_OK;
 }
 
@@ -91,7 +95,7 @@ static em_status exchange(em_engine *engine)
     em_status status;
 
     em_kernels_destroy(engine);
-    engine->adapts[0] = NULL;
+    memset(engine->adapts, 0, sizeof engine->adapts);
     em_chain_statistics_destroy(&engine->statistics);
     em_mode_search_destroy(&engine->mode_search);
     em_warmup_draws_destroy(&engine->warmup_draws);

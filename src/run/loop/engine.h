@@ -55,7 +55,8 @@ struct em_engine {
     em_posterior *posterior;
     em_kernel kernel[EM_MOST_KERNELS]; /* they take turns; one alone has all that is the engine's */
     int n_kernel;
-    const em_block *kernel_block[EM_MOST_KERNELS];
+    const em_block *kernel_block[EM_MOST_KERNELS]; /* what they tell of an iteration */
+    em_block *ladder_block[EM_MOST_KERNELS]; /* of several kernels of a tempered run; else NULL */
     const em_adapt *adapts[EM_MOST_KERNELS];
     em_tempering *tempering; /* of a tempered run, which has no kernels of its own; else NULL */
     em_warmup_draws *warmup_draws;  /* by which temper: auto decides; else NULL */

@@ -23,6 +23,11 @@ static int64_t extra_of(const em_kernel_options *options, int64_t dim)
     return options->ops->n_extra ? options->ops->n_extra(options->options, dim) : 0;
 }
 
+static uint64_t seed_of(const em_config *config, int i)
+{
+    return (uint64_t)config->run.seed + ((uint64_t)i << 54);
+}
+
 /* A sampler of all parameters works on the engine's block itself; that of a part on one of its own.
  */
 static em_status create_kernel(em_engine *engine, int i)
@@ -35,7 +40,7 @@ static em_status create_kernel(em_engine *engine, int i)
 
     kernel->options = options;
     kernel->parameters = em_sampler_parameters(engine->config, engine->model, i);
-    kernel->seed = (uint64_t)engine->config->run.seed + ((uint64_t)i << 54);
+    kernel->seed = seed_of(engine->config, i);
     const int64_t dim = kernel->parameters ? kernel->parameters->count : engine->model->dim;
     kernel->posterior = engine->posterior;
     if (kernel->parameters)
@@ -50,24 +55,42 @@ static em_status create_kernel(em_engine *engine, int i)
     return status ? status : options->ops->create(options->options, n_chain, dim, &kernel->sampler);
 }
 
+/* The state of the ladders. Several kernels have blocks that keep nothing but their statistics. */
+static em_status create_blocks_of_ladders(em_engine *engine)
+{
+    const em_config *config = engine->config;
+    const int64_t first = em_grid_first_chain(engine->grid);
+    const int64_t n = em_grid_n_local_chain(engine->grid);
+    em_status status = em_block_create(first, n, engine->model->dim, 0, &engine->block);
+
+    engine->kernel_block[0] = engine->block;
+    for (int i = 0; !status && i < config->n_kernel && config->kernel[0].block; i++) {
+        status = em_block_create(first, n, 1, 0, &engine->ladder_block[i]);
+        engine->kernel_block[i] = engine->ladder_block[i];
+    }
+    return status;
+}
+
 em_status em_ladders_create(em_engine *engine)
 {
     const em_config *config = engine->config;
-    const em_tempering_task task = {.options = &config->temper,
-                                    .sampler = config->sampler,
-                                    .sampler_options = config->sampler_options,
-                                    .model = engine->model,
-                                    .grid = engine->grid,
-                                    .seed = (uint64_t)config->run.seed,
-                                    .warmup = config->run.warmup,
-                                    .init_radius = config->run.init_radius,
-                                    .first = engine->first_tempered,
-                                    .why = engine->why_tempered[0] ? engine->why_tempered : NULL};
-    em_status status = em_agree(em_block_create(em_grid_first_chain(engine->grid),
-                                                em_grid_n_local_chain(engine->grid),
-                                                engine->model->dim, 0, &engine->block));
+    em_tempering_task task = {.options = &config->temper,
+                              .n_kernel = config->n_kernel,
+                              .model = engine->model,
+                              .grid = engine->grid,
+                              .seed = (uint64_t)config->run.seed,
+                              .warmup = config->run.warmup,
+                              .init_radius = config->run.init_radius,
+                              .first = engine->first_tempered,
+                              .why = engine->why_tempered[0] ? engine->why_tempered : NULL};
+    const em_status status = em_agree(create_blocks_of_ladders(engine));
 
-    engine->kernel_block[0] = engine->block;
+    for (int i = 0; i < config->n_kernel; i++)
+        task.kernel[i] =
+            (em_tempering_kernel){.ops = config->kernel[i].ops,
+                                  .options = config->kernel[i].options,
+                                  .parameters = em_sampler_parameters(config, engine->model, i),
+                                  .seed = seed_of(config, i)};
     return status ? status : em_tempering_create(&task, &engine->tempering);
 }
 
@@ -105,32 +128,37 @@ void em_kernels_destroy(em_engine *engine)
     }
     engine->n_kernel = 0;
     em_tempering_destroy(&engine->tempering);
+    for (int i = 0; i < EM_MOST_KERNELS; i++)
+        em_block_destroy(&engine->ladder_block[i]);
     em_block_destroy(&engine->block);
 }
 
 /* ---------------------------------------------------------------- a part and the whole */
 
-/* Copies the columns of the kernel's parameters between rows of all parameters and its own. */
-static void copy_part(const em_kernel *kernel, double *all, double *own, bool to_all)
+/* Copies the columns of the kernel's parameters from rows of all parameters to rows of its own. */
+static void copy_part(const em_kernel *kernel, const double *all, double *own)
 {
     const em_block *block = kernel->block;
     const em_parameters *part = kernel->parameters;
     const int64_t wide = em_stride(em_posterior_model(kernel->posterior)->dim);
 
-    for (int64_t c = 0; c < block->n_chain; c++) {
-        double *a = all + c * wide + part->first, *b = own + c * block->stride;
-        memcpy(to_all ? a : b, to_all ? b : a, (size_t)part->count * sizeof *a);
-    }
+    for (int64_t c = 0; c < block->n_chain; c++)
+        memcpy(own + c * block->stride, all + c * wide + part->first,
+               (size_t)part->count * sizeof *own);
 }
 
 /* Where the sampler has moved the chains. */
 static void give_back(em_engine *engine, const em_kernel *kernel)
 {
-    const size_t n = (size_t)engine->block->n_chain * sizeof(double);
+    const em_block *own = kernel->block, *all = engine->block;
+    const em_parameters *part = kernel->parameters;
+    const size_t n = (size_t)all->n_chain * sizeof(double);
 
-    if (!kernel->parameters)
+    if (!part)
         return;
-    copy_part(kernel, engine->block->theta, kernel->block->theta, true);
+    for (int64_t c = 0; c < own->n_chain; c++)
+        memcpy(all->theta + c * all->stride + part->first, own->theta + c * own->stride,
+               (size_t)part->count * sizeof *own->theta);
     memcpy(engine->block->log_density, kernel->block->log_density, n);
 }
 
@@ -172,26 +200,45 @@ static em_status check_metric(const em_kernel *kernel)
                : status;
 }
 
+/* The first mass from what the mode search has seen of the curvature of the kernel's parameters.
+ * Collective. */
+static em_status start_adaptation(em_engine *engine, em_kernel *kernel)
+{
+    const em_block *block = kernel->block;
+    const double *scale = engine->mode_search ? em_mode_search_scale(engine->mode_search) : NULL;
+    double *own = NULL;
+    em_status status = EM_OK;
+
+    if (scale && kernel->parameters) {
+        status = em_agree(em_allocate(block->n_chain * block->stride, sizeof *own, &own));
+        if (!status)
+            copy_part(kernel, scale, own);
+        scale = own;
+    }
+    if (!status)
+        status =
+            em_adapt_start(kernel->adapt, kernel->sampler, kernel->posterior, kernel->block, scale);
+    em_release(&own);
+    return status;
+}
+
 em_status em_kernels_start(em_engine *engine)
 {
     const size_t n = (size_t)engine->block->n_chain * sizeof(double);
-    const double *inverse_curvature =
-        engine->mode_search ? em_mode_search_scale(engine->mode_search) : NULL;
     em_status status = EM_OK;
 
     if (engine->tempering)
-        return em_tempering_start(engine->tempering, engine->block);
+        return em_tempering_start(engine->tempering, engine->block, engine->kernel_block);
     for (int i = 0; !status && i < engine->n_kernel; i++) {
         em_kernel *kernel = &engine->kernel[i];
         if (kernel->parameters) {
-            copy_part(kernel, engine->block->theta, kernel->block->theta, false);
-            copy_part(kernel, engine->block->gradient, kernel->block->gradient, false);
+            copy_part(kernel, engine->block->theta, kernel->block->theta);
+            copy_part(kernel, engine->block->gradient, kernel->block->gradient);
             memcpy(kernel->block->log_density, engine->block->log_density, n);
         }
         status = em_agree(check_metric(kernel));
         if (!status)
-            status = em_adapt_start(kernel->adapt, kernel->sampler, kernel->posterior,
-                                    kernel->block, inverse_curvature);
+            status = start_adaptation(engine, kernel);
     }
     return status;
 }
@@ -279,7 +326,7 @@ em_status em_kernels_step(em_engine *engine, int64_t iteration)
     em_status status = EM_OK;
 
     if (engine->tempering)
-        em_tempering_scan(engine->tempering, iteration, engine->block);
+        em_tempering_scan(engine->tempering, iteration, engine->block, engine->kernel_block);
     for (int i = 0; !status && i < engine->n_kernel; i++) {
         status = step(&engine->kernel[i], iteration, iteration < engine->plan.warmup);
         give_back(engine, &engine->kernel[i]);

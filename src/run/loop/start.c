@@ -35,15 +35,14 @@ static void warn_of_minibatch(const em_engine *engine, const em_kernel_options *
 /* Whether the run may be tempered. Local. Errors: EM_ECONFIG. */
 static em_status check_tempering(const em_config *config, const em_model *model)
 {
-    if (config->n_kernel > 1 || config->kernel[0].block)
-        return em_fail(EM_ECONFIG,
-                       "%s: temper: found a list of samplers, expected one of all "
-                       "parameters",
-                       config->path);
+    em_status status = EM_OK;
+
     if (config->run.superchains > 0 || config->mass.from)
         return em_fail(EM_ECONFIG, "%s: temper: found %s too, expected one of them", config->path,
                        config->mass.from ? "mass.from" : "run.superchains");
-    return em_tempering_check(&config->temper, config->sampler, config->sampler_options, model);
+    for (int i = 0; !status && i < config->n_kernel; i++)
+        status = em_tempering_check_kernel(config->kernel[i].ops, config->kernel[i].options, model);
+    return status ? status : em_tempering_check(&config->temper, model);
 }
 
 em_status em_engine_load(em_engine *engine)
@@ -219,18 +218,21 @@ static em_status set_start(em_engine *engine, int64_t c, uint64_t attempt)
 }
 
 /* Whether modes are searched for, which chooses the starts of chains that are not tempered. It
- * needs one sampler of all parameters, with an exact density and an initial phase, a model without
- * latent variables, and no positions of an earlier run. */
+ * needs samplers with an exact density, one of them with an initial phase, a model without latent
+ * variables, and no positions of an earlier run. */
 static bool may_search_modes(const em_engine *engine)
 {
     const em_model_latent *latent = engine->model->ops->latent;
+    bool are_exact = true, has_initial_phase = false;
 
     if (engine->tempering)
         return engine->block->dim <= EM_MODE_SEARCH_MOST_DIM;
-    return engine->n_kernel == 1 && !engine->config->mass.from_positions &&
-           !(latent && latent->visit) && !engine->model->estimates &&
-           em_kernel_is_exact(&engine->kernel[0]) &&
-           em_adapt_has_initial_phase(engine->kernel[0].adapt);
+    for (int i = 0; i < engine->n_kernel; i++) {
+        are_exact &= em_kernel_is_exact(&engine->kernel[i]);
+        has_initial_phase |= em_adapt_has_initial_phase(engine->kernel[i].adapt);
+    }
+    return are_exact && has_initial_phase && !engine->config->mass.from_positions &&
+           !(latent && latent->visit) && !engine->model->estimates;
 }
 
 em_status em_engine_create_search(em_engine *engine)
@@ -430,7 +432,9 @@ em_status em_engine_start_ladders(em_engine *engine, const em_tempering_beginnin
     status = em_agree(status);
     if (!status && engine->mode_search)
         status = search_modes(engine);
-    return status ? status : em_tempering_start_from(engine->tempering, beginning, engine->block);
+    return status ? status
+                  : em_tempering_start_from(engine->tempering, beginning, engine->block,
+                                            engine->kernel_block);
 }
 
 void em_engine_destroy_chains(em_engine *engine)

@@ -213,7 +213,7 @@ static em_status lay_columns(em_recorder *recorder)
         for (const em_stat *s = config->kernel[i].ops->stats; !status && *s != EM_STAT_COUNT; s++)
             status = add_column(recorder, config->kernel[i].block, *s, i);
     if (!status && config->temper.on)
-        status = add_column(recorder, NULL, EM_STAT_VISIT, 0);
+        status = add_column(recorder, NULL, EM_STAT_VISIT, -1);
     return status;
 }
 

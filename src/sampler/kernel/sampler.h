@@ -117,6 +117,8 @@ typedef struct em_step_context {
                      is what all of them see, and this is where it belongs */
 } em_step_context;
 
+enum { EM_MOST_KERNELS = 16 }; /* that take turns within an iteration */
+
 /* The options every sampler has; first member of each sampler's own options. */
 typedef struct em_sampler_options {
     double step_size;     /* NaN: adapt */
