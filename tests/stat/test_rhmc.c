@@ -6,6 +6,7 @@
  */
 #include "emass/model/metric.h"
 #include "par/world.h"
+#include "posterior/tempered.h"
 #include "sampler/riemannian/riemann.h"
 #include "support/behaviour.h"
 #include "support/jacobian.h"
@@ -99,6 +100,43 @@ static void close_fixture(fixture *f)
     em_mass_destroy(&f->mass);
     em_config_destroy(&f->config);
 }
+
+/* ---- the metric between the model's and that of a reference ---- */
+
+/* beta G + (1 - beta) diag(precision), and its derivative: the slope of the metric itself, which
+ * that of the model alone is not. */
+START_TEST(metric_of_a_tempered_posterior)
+{
+    const double precision[DIM] = {0.25, 4}, theta[DIM] = {0.7, -1.2}, h = 1e-5;
+    const em_temperature at = {.beta = 0.3, .precision = precision};
+    double whole[DIM * DIM], metric[DIM * DIM], slope[DIM * DIM * DIM],
+        whole_slope[DIM * DIM * DIM];
+    em_posterior *posterior, *tempered;
+    fixture f;
+
+    open_fixture("name: rhmc", 0, 1, &f);
+    ck_assert_int_eq(em_posterior_create(&f.model.law.base, grid, 1, &posterior), EM_OK);
+    ck_assert_int_eq(em_posterior_create_tempered(posterior, 1, 0, &at, &tempered), EM_OK);
+    ck_assert_int_eq(em_posterior_metric(posterior, 0, theta, whole, whole_slope), EM_OK);
+    ck_assert_int_eq(em_posterior_metric(tempered, 0, theta, metric, slope), EM_OK);
+    for (int i = 0; i < DIM * DIM; i++)
+        ck_assert_double_eq_tol(
+            metric[i], 0.3 * whole[i] + (i % (DIM + 1) == 0 ? 0.7 * precision[i / DIM] : 0), 1e-14);
+    for (int k = 0; k < DIM; k++) {
+        double up[DIM * DIM], down[DIM * DIM], moved[DIM] = {theta[0], theta[1]};
+        moved[k] = theta[k] + h;
+        ck_assert_int_eq(em_posterior_metric(tempered, 0, moved, up, NULL), EM_OK);
+        moved[k] = theta[k] - h;
+        ck_assert_int_eq(em_posterior_metric(tempered, 0, moved, down, NULL), EM_OK);
+        for (int i = 0; i < DIM * DIM; i++)
+            ck_assert_double_eq_tol(slope[k * DIM * DIM + i], (up[i] - down[i]) / (2 * h), 1e-8);
+    }
+    ck_assert_double_gt(fabs(whole_slope[0] - slope[0]), 0.5); /* the twin */
+    em_posterior_destroy(&tempered);
+    em_posterior_destroy(&posterior);
+    close_fixture(&f);
+}
+END_TEST
 
 /* ---- the integrator ---- */
 
@@ -513,6 +551,7 @@ int main(int argc, char **argv)
     tcase_add_loop_test(path_case, energy_error_is_of_order_2, 0, 2);
     tcase_add_loop_test(path_case, leapfrog_is_reversible, 0, 2);
     tcase_add_loop_test(path_case, leapfrog_preserves_volume, 0, 2);
+    tcase_add_test(path_case, metric_of_a_tempered_posterior);
     tcase_set_timeout(law_case, 60);
     tcase_add_test(law_case, without_a_metric_a_chain_is_its_own);
     tcase_add_loop_test(law_case, rhmc_has_the_law, 0, 4);
