@@ -90,7 +90,8 @@ struct em_tempering {
     /* What ladders have collected of the target, [n_local_ladder][n_accumulator]. */
     double *accumulator, *centre;
     int64_t n_accumulator;
-    double *farthest; /* [n_local_ladder][dim] largest distance of these draws from the origin */
+    double *farthest; /* [n_local_ladder, at least 1][dim] largest distance of these draws from the
+                         origin */
     double
         *learned; /* the last inverse mass of the target, an array of the structure; NULL: none */
 

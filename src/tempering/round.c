@@ -200,6 +200,7 @@ static em_status learn_target(em_tempering *t, const double *sum)
     return status < 0 ? status : EM_OK;
 }
 
+/* A rank without ladders takes part in the largest distance of all. */
 em_status em_round_make_room(em_tempering *t)
 {
     const int64_t n = em_grid_n_local_chain(t->task.grid);
@@ -207,7 +208,7 @@ em_status em_round_make_room(em_tempering *t)
     em_release_all(&t->accumulator, &t->farthest);
     t->n_accumulator = em_tempering_estimator(t)->size(t->structure, t->dim);
     return em_allocate_all(EM_ARRAY(t->accumulator, n * t->n_accumulator),
-                           EM_ARRAY(t->farthest, n * t->dim));
+                           EM_ARRAY(t->farthest, (n > 0 ? n : 1) * t->dim));
 }
 
 /* Widens the reference of leg A to the farthest draw of the target. It never becomes narrower, so

@@ -84,6 +84,15 @@ check "stopped by the time limit" clean 75 mpirun -n 2 "$emass" run hmc.yaml --o
     --set run.draws=1e6 --max-time 1
 check "resumed" clean 75 "$emass" run hmc.yaml --output long.h5 --resume --set run.draws=1e6 \
     --max-time 1
+# Rounds long enough for dense masses and a wider reference; ranks without a ladder.
+printf 'model: {name: gaussian, dim: 3}\ntemper: {}\nrun: {chains: 1, draws: 20}\n' >ladder.yaml
+check "one ladder on four ranks" clean 0 mpirun -n 4 "$emass" run ladder.yaml "${short[@]}"
+printf '%s\n' 'model: {name: eight_schools}' 'sampler:' '  - {block: hyper, name: nuts}' '  - {block: effects, name: slice}' \
+    'temper: {}' 'run: {chains: 2, warmup: 120, draws: 20}' >blocks.yaml
+check "ladders of two blocks" clean 0 mpirun -n 3 "$emass" run blocks.yaml "${short[@]}"
+check "a ladder stopped" clean 75 mpirun -n 3 "$emass" run ladder.yaml --output ladder.h5 --set run.draws=1e6 --max-time 1
+check "a ladder resumed" clean 75 mpirun -n 2 "$emass" run ladder.yaml --output ladder.h5 --resume \
+    --set run.draws=1e6 --max-time 1
 check "check" clean 0 mpirun -n 2 "$emass" check hmc.yaml
 check "summary" clean 0 mpirun -n 2 "$emass" summary out.h5 --sort r_hat --csv
 "$emass" run hmc.yaml "${short[@]}" --set model.standardise=true --output fitted.h5 >said 2>&1

@@ -272,9 +272,9 @@ static em_status put_series(const em_draws *draws, const series *put, int64_t fi
     em_status status = EM_OK;
 
     for (int64_t chain = 0; !status && chain < most_chains(draws); chain += MOST_CHUNKS)
-        status = put_part(draws, put, (part){chain, MOST_CHUNKS, first, n},
-                          value + (size_t)(chain < n_local ? chain : n_local) * chain_bytes,
-                          "hdf5-write");
+        status =
+            put_part(draws, put, (part){chain, MOST_CHUNKS, first, n},
+                     chain < n_local ? value + (size_t)chain * chain_bytes : value, "hdf5-write");
     return status;
 }
 
