@@ -5,13 +5,14 @@
 #include <math.h>
 
 static const char *const moments[] = {
-    [EM_TEMPER_ALWAYS] = "always", [EM_TEMPER_AUTO] = "auto", NULL};
+    [EM_TEMPER_ALWAYS] = "always", [EM_TEMPER_AUTO] = "auto", [EM_TEMPER_NEVER] = "never", NULL};
 static const char *const references[] = {"auto", "prior", "normal", NULL};
 
 const em_field em_temper_fields[] = {
     EM_CHOICE(em_temper_options, when, .fallback = "always", .choices = moments,
-              .doc = "always, or auto: chains are sampled plainly, and ladders begin where warmup "
-                     "ends in several modes; temper: auto means temper: {when: auto}"),
+              .doc = "always; auto: chains are sampled plainly, and ladders begin where warmup "
+                     "ends in several modes; never: as without this section. temper: auto means "
+                     "temper: {when: auto}"),
     EM_CHOICE(em_temper_options, reference, .fallback = "auto", .choices = references,
               .doc = "law that the first leg of a ladder begins with: prior, where the model can "
                      "draw from it (log evidence is then that of the marginal likelihood), normal, "

@@ -23,12 +23,13 @@ typedef enum em_reference_kind {
 
 typedef enum em_temper_when {
     EM_TEMPER_ALWAYS,
-    EM_TEMPER_AUTO /* where the warmup of chains that are not tempered ends in several modes */
+    EM_TEMPER_AUTO, /* where the warmup of chains that are not tempered ends in several modes */
+    EM_TEMPER_NEVER /* as without the section, of which nothing is kept */
 } em_temper_when;
 
 /* Section `temper` of a config. */
 typedef struct em_temper_options {
-    bool on; /* the section is there */
+    bool on; /* the section is there, and does not say never */
     int when;
     int reference;
     double scale;  /* of the normal reference, in each unconstrained dimension; NaN: auto */

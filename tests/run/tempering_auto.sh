@@ -112,6 +112,14 @@ leaves_alone() { # SETTING...
     ! grep -vE '^(config temper\.|(warmup_)?sample_stats visit: )' differs && ! h5ls auto.h5 | grep -q '^tempering'
 }
 
+# As a run without the section, to the byte.
+never() {
+    emass_on 1 one.yaml --overwrite --output one.h5 || return 1
+    for setting in temper=never temper.when=never; do
+        emass_on 2 one.yaml --overwrite --output many.h5 --set temper.legs=1 --set "$setting" && cmp one.h5 many.h5 || return 1
+    done
+}
+
 resumes_plain() {
     local at
     emass_on 2 one.yaml --overwrite --output one.h5 --set temper=auto || return 1
@@ -167,6 +175,7 @@ more_ranks() {
     [ "$status" = 2 ] && grep -q 'chains' why && [ ! -e none.h5 ]
 }
 
+check 'never' never
 check 'a run in two modes is tempered, and says so' says_so
 check 'the same bytes on 1, 2, 3, 4 ranks' same_on_ranks
 check 'a given warmup, NUTS' same_on_ranks run.warmup=150 sampler.name=nuts

@@ -366,6 +366,7 @@ static em_status understand(em_parse *p)
     status = status ? status : choose_draws(p);
     status = status ? status : choose_estimators(p);
     status = status ? status : read_sections(p);
+    p->config->temper.on &= p->config->temper.when != EM_TEMPER_NEVER;
     status = status ? status : check_together(p);
     status = status ? status : em_config_write(p, false, &p->config->full);
     status = status ? status : em_config_write(p, true, &p->config->stored);
@@ -529,6 +530,8 @@ em_status em_config_write(const em_parse *p, bool is_stored, char **full)
         left_out[n_left_out++] = "end_after";
     }
     for (int i = 0; i < p->n_outer; i++) {
+        if (p->section[i].options == &p->config->temper && !p->config->temper.on)
+            continue; /* it said never */
         write_section(p, &p->section[i], left_out, out);
         if (em_is_element(p, &p->section[i]))
             write_own_mass(p, i - EM_SECTION_SAMPLER, out);
