@@ -73,6 +73,14 @@ bool em_adapt_has_initial_phase(const em_adapt *adapt);
 /* Counts n gradients of local chain `chain` that are not those of its iterations. Local. */
 void em_adapt_count_gradients(em_adapt *adapt, int64_t chain, int64_t n);
 
+/* Those of each chain of this rank in warmup, [n_local_chain]. Local. */
+const double *em_adapt_gradients(const em_adapt *adapt);
+
+/* Counts n gradients, of all chains, that were taken when warmup had ended: in its last phase.
+ * Local.
+ */
+void em_adapt_count_after_warmup(em_adapt *adapt, double n);
+
 /*
  * Sets the first mass of every pool, of the engine's form and the same on all ranks, and the first
  * step size. A step size that is not adapted remains that of the config. `time` and `jitter` are

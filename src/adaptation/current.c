@@ -89,6 +89,17 @@ void em_adapt_count_gradients(em_adapt *adapt, int64_t chain, int64_t n)
     adapt->gradients[chain] += (double)n;
 }
 
+const double *em_adapt_gradients(const em_adapt *adapt)
+{
+    return adapt->gradients;
+}
+
+void em_adapt_count_after_warmup(em_adapt *adapt, double n)
+{
+    if (adapt->n_phase > 0)
+        adapt->record[adapt->n_phase - 1].gradients += n;
+}
+
 int64_t em_adapt_n_phase(const em_adapt *adapt)
 {
     return adapt->n_phase;

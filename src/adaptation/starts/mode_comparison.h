@@ -39,6 +39,7 @@ typedef struct em_ascents {
     em_start_law *law;
     void *context;
     em_block *block;
+    const double *scale; /* [stride] that ascents from draws begin with; NULL: not known */
     double *gradients;
     em_ascent *path;
     bool compares;        /* ends are compared; else nothing is kept of them */

@@ -89,7 +89,7 @@ static em_status draw_and_ascend(em_ascents *a, int64_t c, int64_t k, double *th
     for (uint64_t t = 0; !status && t < MOST_TRIES; t++) {
         status = a->law(a->context, chain, first + t, theta);
         if (!status)
-            status = em_ascend(a->posterior, chain, theta, NULL, a->path);
+            status = em_ascend(a->posterior, chain, theta, a->scale, a->path);
         a->gradients[c] += (double)a->path->gradients;
         if (k == 0)
             a->search->redrawn[c]++;
@@ -160,7 +160,7 @@ static em_status follow(em_ascents *a, int64_t c, int64_t k)
         status = ascend_further(a, c, a->mode[e], a->own + i * a->row + 2,
                                 a->rest + (2 * i + 1) * stride);
     else if (k == 0 && a->draws[c] == 0)
-        status = em_ascend(a->posterior, a->block->chain[c], theta, NULL, a->path);
+        status = em_ascend(a->posterior, a->block->chain[c], theta, a->scale, a->path);
     a->gradients[c] += (double)a->path->gradients;
     if (!status && a->path->stuck && !further)
         status = draw_and_ascend(a, c, k, theta);
@@ -226,6 +226,13 @@ static em_status search_modes(em_ascents *a)
     return status;
 }
 
+static void release_ascents(em_ascents *a)
+{
+    em_ascent_destroy(&a->path);
+    em_release_all(&a->end, &a->mode, &a->compared, &a->task, &a->continued, &a->onward, &a->draws,
+                   &a->moved, &a->log_mass, &a->further, &a->own, &a->rest);
+}
+
 em_status em_mode_search_start(em_mode_search *search, em_posterior *posterior, em_start_law *law,
                                void *context, em_block *block, double *gradients)
 {
@@ -244,10 +251,51 @@ em_status em_mode_search_start(em_mode_search *search, em_posterior *posterior, 
     }
     if (any)
         status = em_block_evaluate(posterior, block);
-    em_ascent_destroy(&a.path);
-    em_release_all(&a.end, &a.mode, &a.compared, &a.task, &a.continued, &a.onward, &a.draws,
-                   &a.moved, &a.log_mass, &a.further, &a.own, &a.rest);
+    release_ascents(&a);
     return em_agree(status < 0 ? status : EM_OK);
+}
+
+/* The modes of another search, which is left with none. */
+static void take_modes(em_mode_search *search, em_mode_search *from)
+{
+    em_release(&search->modes);
+    search->modes = from->modes;
+    search->n_mode = from->n_mode;
+    from->modes = NULL;
+    em_point_to_modes(search, search->n_mode, true);
+}
+
+em_status em_mode_search_look_again(em_mode_search *search, em_posterior *posterior,
+                                    const em_search_plan *plan, em_start_law *law, void *context,
+                                    const em_block *block, const double *scale, double *gradients)
+{
+    em_mode_search *again = NULL;
+    em_block *from = NULL; /* the chains stay where they are */
+    em_status status = em_mode_search_create(search->grid, search->dim, plan, &again);
+
+    if (!status)
+        status = em_block_create(em_grid_first_chain(search->grid), search->n_local, search->dim, 0,
+                                 &from);
+    status = em_agree(status);
+    if (!status) {
+        em_ascents a = {.search = again,
+                        .posterior = posterior,
+                        .law = law,
+                        .context = context,
+                        .block = from,
+                        .scale = scale,
+                        .gradients = gradients};
+        memcpy(from->theta, block->theta,
+               (size_t)(search->n_local * search->stride) * sizeof *from->theta);
+        status = search_modes(&a);
+        release_ascents(&a);
+        status = em_agree(status < 0 ? status : EM_OK);
+    }
+    if (!status && again->n_mode > search->n_mode)
+        take_modes(search, again);
+    em_block_destroy(&from);
+    em_mode_search_destroy(&again);
+    return status;
 }
 
 const double *em_mode_search_scale(const em_mode_search *search)

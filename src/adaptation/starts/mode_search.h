@@ -5,9 +5,9 @@
  * those of draws from the target, the chain starts at a point on the ascent from it instead. A
  * start is drawn again in two cases: it cannot move, or the optimum that its ascent reaches has
  * e^-15 or less of the Laplace mass of another chain's. No state is copied between chains. With few
- * chains, further draws are followed to their optima, which only adds modes to the list. While
- * chains sample, visits to each mode are counted. A mode of notable mass that no draw is near to is
- * reported.
+ * chains, further draws are followed to their optima, which only adds modes to the list. At the end
+ * of warmup draws that are far from the chains are followed, too. While chains sample, visits to
+ * each mode are counted. A mode of notable mass that no draw is near to is reported.
  */
 #pragma once
 
@@ -54,6 +54,17 @@ void em_mode_search_destroy(em_mode_search **search);
  */
 em_status em_mode_search_start(em_mode_search *search, em_posterior *posterior, em_start_law *law,
                                void *context, em_block *block, double *gradients);
+
+/*
+ * Looks for modes once more, when chains have warmed up: from where they stand, and from draws of a
+ * law, which may be far from there. `scale` [stride] is about the diagonal of the inverse
+ * curvature, the same on all ranks. Where there are more modes than were known, these replace them.
+ * Adds to gradients [n_local_chain] what that took. Before the first visit is counted. Collective.
+ * Errors: as above.
+ */
+em_status em_mode_search_look_again(em_mode_search *search, em_posterior *posterior,
+                                    const em_search_plan *plan, em_start_law *law, void *context,
+                                    const em_block *block, const double *scale, double *gradients);
 
 /* The diagonal of the inverse curvature at the optimum of each chain of this rank, as estimated in
  * the ascent from its start, [n_local_chain][stride]; NULL: not known. Local. */

@@ -7,6 +7,7 @@
 #include "par/world.h"
 #include "run/loop/auto_tempering.h"
 #include "run/loop/engine.h"
+#include "run/loop/far_modes.h"
 #include "run/loop/rank_consistency.h"
 #include "run/loop/run_kernel.h"
 #include "run/output/processor_record.h"
@@ -150,6 +151,8 @@ static em_status update_adaptation(em_engine *engine, int64_t from, bool *ended)
 {
     em_status status = em_kernels_update(engine, from, ended);
 
+    if (!status && *ended)
+        status = em_look_for_far_modes(engine);
     if (!status && *ended)
         status = em_auto_tempering_decide(engine, ended);
     if (*ended)

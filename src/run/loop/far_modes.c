@@ -1,0 +1,120 @@
+#include "run/loop/far_modes.h"
+
+#include "base/memory.h"
+#include "math/rng.h"
+#include "par/world.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Distances, in standard deviations. */
+static const double nearest = 3, farthest = 50;
+
+/* Numbers of these points are beyond those of starts. */
+static const uint64_t first_attempt = UINT64_C(1) << 32;
+
+/* At least so many points of all chains are followed, and at most so many while they take less than
+ * this share of the gradients of warmup. */
+enum { LEAST = 16, MOST = 128 };
+static const double share_of_warmup = 0.1;
+
+/* The law of the points. */
+typedef struct look {
+    const em_engine *engine;
+    double *scale;   /* [stride] variances of the posterior, about */
+    uint64_t *drawn; /* [n_chain] points so far */
+} look;
+
+/* Number n of a sequence that fills (0, 1) evenly: its digits in this base, mirrored. */
+static double even(uint64_t n, uint64_t base)
+{
+    double digit = 1, sum = 0;
+
+    for (; n > 0; n /= base)
+        sum += (digit /= (double)base) * (double)(n % base);
+    return sum;
+}
+
+/*
+ * A point beside the chain: in all dimensions by a multiple of their standard deviations, which is
+ * random for half of the points and the same, but for its sign, for a quarter; or in one dimension.
+ * The logarithm of the distance is even from the nearest to the farthest.
+ */
+static em_status point(void *of, int64_t number, uint64_t attempt, double *theta)
+{
+    look *at = of;
+    const em_block *block = at->engine->block;
+    const int64_t dim = block->dim, c = number - block->chain[0];
+    const uint64_t n_chain = (uint64_t)em_grid_n_chain(at->engine->grid);
+    const uint64_t n = 1 + (uint64_t)number + n_chain * at->drawn[c]++;
+    const em_stream stream = {(uint64_t)at->engine->config->run.seed, (uint64_t)number,
+                              first_attempt + attempt, EM_RNG_INIT};
+    const double far = nearest * pow(farthest / nearest, even(n, 2)), kind = even(n, 3);
+    const double sign = em_uniform(&stream, (uint64_t)dim) < 0.5 ? -1 : 1;
+    const int64_t only = (int64_t)((double)dim * em_uniform(&stream, (uint64_t)dim + 1));
+
+    em_uniforms(&stream, 0, dim, theta);
+    for (int64_t i = 0; i < dim; i++) {
+        double by = 2 * theta[i] - 1;
+        if (kind >= 0.5)
+            by = kind < 0.75 || i == only ? sign : 0;
+        theta[i] = block->theta[c * block->stride + i] + by * far * sqrt(at->scale[i]);
+    }
+    return EM_OK;
+}
+
+/* The diagonal of the first chain's inverse mass, into the columns of a kernel. */
+static em_status take_scale(const em_kernel *kernel, double *matrix, double *scale)
+{
+    const em_mass *mass = em_adapt_mass(kernel->adapt)[0];
+    const bool is_dense = mass->ops->structure == EM_MASS_DENSE;
+    const int64_t first = kernel->parameters ? kernel->parameters->first : 0;
+    const em_status status = em_mass_matrix(mass, EM_MAP_VELOCITY, mass->ops->structure, matrix);
+
+    for (int64_t i = 0; !status && i < mass->dim; i++)
+        scale[first + i] = matrix[is_dense ? i * mass->dim + i : i];
+    return status;
+}
+
+/* The same on all ranks. */
+static em_status find_scale(const em_engine *engine, double *scale)
+{
+    const int64_t dim = engine->block->dim;
+    double *matrix = NULL;
+    em_status status = em_allocate(dim * dim, sizeof *matrix, &matrix);
+
+    for (int i = 0; !status && i < engine->n_kernel; i++)
+        status = take_scale(&engine->kernel[i], matrix, scale);
+    em_release(&matrix);
+    status = em_agree(status < 0 ? status : EM_OK);
+    if (!status)
+        em_broadcast(scale, (size_t)dim * sizeof *scale);
+    return status;
+}
+
+em_status em_look_for_far_modes(em_engine *engine)
+{
+    const em_block *block = engine->block;
+    look at = {.engine = engine};
+    double *gradients = NULL, all = 0;
+
+    if (!engine->mode_search || engine->tempering || block->dim > EM_MODE_SEARCH_MOST_DIM)
+        return EM_OK;
+    em_status status = em_agree(em_allocate_all(EM_ARRAY(at.scale, block->stride),
+                                                EM_ARRAY(at.drawn, block->n_chain),
+                                                EM_ARRAY(gradients, block->n_chain)));
+    if (!status)
+        status = find_scale(engine, at.scale);
+    if (!status)
+        status =
+            em_grid_sum_chains(engine->grid, 1, em_adapt_gradients(engine->kernel[0].adapt), &all);
+    const em_search_plan plan = {LEAST, MOST, share_of_warmup * all, 0};
+    if (!status)
+        status = em_mode_search_look_again(engine->mode_search, engine->posterior, &plan, point,
+                                           &at, block, at.scale, gradients);
+    if (!status)
+        status = em_grid_sum_chains(engine->grid, 1, gradients, &all);
+    em_adapt_count_after_warmup(engine->kernel[0].adapt, all);
+    em_release_all(&at.scale, &at.drawn, &gradients);
+    return status;
+}

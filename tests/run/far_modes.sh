@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# Modes far outside of where chains begin: a run that has none of their draws is not converged, whatever the seed; the
+# same run without these modes is; the same bytes on any number of ranks and after stops around the end of warmup.
+# shellcheck source=tests/run/lib.sh disable=SC2317
+. "$(dirname "$0")/lib.sh"
+project=$(cd "$(dirname "$0")/../.." && pwd)
+cd "$scratch" || exit 1
+export SOURCE_DATE_EPOCH=0
+
+cat >modes.c <<'C'
+/* Normal modes in the plane: their weights, centres and standard deviations. */
+#include <emass/plugin.h>
+#include <math.h>
+static em_status density(const void *given, const double *theta, double *log_p, double *gradient)
+{
+    static const double mode[N_MODE][4] = {MODES};
+    double term[N_MODE], most = -INFINITY, sum = 0;
+    (void)given;
+    for (int k = 0; k < N_MODE; k++) {
+        const double *m = mode[k], x = (theta[0] - m[1]) / m[3], y = (theta[1] - m[2]) / m[3];
+        term[k] = log(m[0]) - 2 * log(m[3]) - (x * x + y * y) / 2;
+        most = fmax(most, term[k]);
+    }
+    for (int k = 0; k < N_MODE; k++)
+        sum += exp(term[k] - most);
+    *log_p += most + log(sum);
+    for (int k = 0; k < N_MODE; k++)
+        for (int i = 0; i < 2; i++)
+            gradient[i] -= exp(term[k] - most) / sum * (theta[i] - mode[k][1 + i]) / (mode[k][3] * mode[k][3]);
+    return EM_OK;
+}
+static const em_variable x = {.name = "x", .n_axes = 1, .shape = {2}};
+EMASS_PLUGIN({.name = "modes", .n_parameter = 1, .parameter = &x, .log_density_gradient = density});
+C
+
+build() { # NAME N MODES
+    cc -O2 -std=c17 -shared -fPIC -DN_MODE="$2" -DMODES="$3" -I"$project/include" modes.c -o "$1.so" -lm &&
+        printf 'model: {name: modes, library: ./%s.so}\nrun: {chains: 4, draws: 1000}\n' "$1" >"$1.yaml"
+}
+near='{.15, 15, 3, 1.5}'
+build one 1 "$near" && build four 4 "$near, {.05, -12, -9, 1}, {.3, -5, 20, .7}, {.5, 2, -14, 1}" &&
+    build apart 2 "{.3, 0, 0, 2}, {.7, 45, 0, 2}" || exit 1
+
+emass_on() { # RANKS ARGUMENT...
+    limited mpirun -n "$1" "$emass" run "${@:2}" --quiet
+}
+
+verdicts() { # NAME WORDS: of six seeds
+    local seed
+    for seed in 1 2 3 4 5 6; do
+        limited "$emass" run "$1.yaml" --overwrite --output "$1.h5" --seed "$seed" >out 2>/dev/null || return 1
+        grep converged out
+        grep -q "^$2" out || return 1
+    done
+}
+
+same_bytes() {
+    local at n warmup
+    emass_on 1 four.yaml --overwrite --output one.h5 || return 1
+    for n in 2 3 4; do
+        emass_on "$n" four.yaml --overwrite --output many.h5 && cmp one.h5 many.h5 || return 1
+    done
+    warmup=$(h5dump -a tuning_steps one.h5 | sed -nE 's/.*\(0\): ([0-9]+).*/\1/p')
+    for at in $((warmup - 1)) "$warmup" $((warmup + 1)); do
+        rm -f cut.h5*
+        stopped_at "$at" 2 four.yaml --output cut.h5 || return 1
+        emass_on 3 four.yaml --resume --output cut.h5 && cmp one.h5 cut.h5 || return 1
+    done
+}
+
+check 'one mode: converged' verdicts one converged:
+check 'four modes of which chains begin near to one' verdicts four 'not converged: .*mode'
+check 'a mode 22 standard deviations away' verdicts apart 'not converged: .*mode'
+check 'the same bytes on ranks and after stops' same_bytes
+finish
