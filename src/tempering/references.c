@@ -2,7 +2,8 @@
  * The references of the legs. That of leg A is broad: the prior, or a normal law that may become
  * wider but never narrower. That of leg B is a mixture of the normal law of the target's draws and,
  * with most of the weight, the normal laws of the modes that a search has found: draws from it come
- * into each of them, also into one that is too narrow for any copy to find.
+ * into each of them, also into one that is too narrow for any copy to find. A single mode has less
+ * weight: it may be a spike on a slab, between which the density has no valley.
  */
 #include "base/memory.h"
 #include "math/linalg.h"
@@ -13,8 +14,8 @@
 
 static const double automatic_scale = 10;
 /* Of the laws of modes: their standard deviations over those of the Laplace approximation, their
- * weight in reference B, and the least share of one in that. */
-static const double mode_inflation = 1.1, of_modes = 0.75, least_share = 0.05;
+ * weight in reference B (of one alone), and the least share of one in that. */
+static const double mode_inflation = 1.1, of_modes = 0.75, of_one = 0.25, least_share = 0.05;
 
 static em_status replace(em_reference **old, em_status status, em_reference *with)
 {
@@ -80,6 +81,7 @@ em_status em_reference_widen(em_tempering *t, const double *distance)
 /* The log weights of the laws of reference B, the learned one first. */
 static void weigh(const em_tempering *t, double *log_weight)
 {
+    const double share = t->n_mode > 1 ? of_modes : t->n_mode > 0 ? of_one : 0;
     double largest = -INFINITY, sum = 0, all = 0;
 
     for (int64_t m = 0; m < t->n_mode; m++)
@@ -90,9 +92,9 @@ static void weigh(const em_tempering *t, double *log_weight)
         log_weight[1 + m] = fmax(exp(t->mode_mass[m] - largest) / sum, least_share);
         all += log_weight[1 + m];
     }
-    log_weight[0] = t->n_mode > 0 ? log(1 - of_modes) : 0;
+    log_weight[0] = log(1 - share);
     for (int64_t m = 0; m < t->n_mode; m++)
-        log_weight[1 + m] = log(of_modes * log_weight[1 + m] / all);
+        log_weight[1 + m] = log(share * log_weight[1 + m] / all);
 }
 
 em_status em_reference_compose(em_tempering *t, em_reference *learned)

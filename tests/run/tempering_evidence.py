@@ -51,6 +51,21 @@ COINS = """
 """
 
 
+# 1/2 N(0, 0.05^2) + 1/2 N(1, 2^2): no valley between the spike and the slab.
+SPIKE = """
+    double term[2] = {log(0.5), log(0.5)};
+    const double sd[] = {0.05, 2};
+    for (int k = 0; k < 2; k++)
+        for (int i = 0; i < D; i++)
+            term[k] -= pow((x[i] - k) / sd[k], 2) / 2 + log(sd[k]) + 0.918938533204672742;
+    const double most = fmax(term[0], term[1]), sum = exp(term[0] - most) + exp(term[1] - most);
+    *log_p += most + log(sum);
+    for (int k = 0; k < 2; k++)
+        for (int i = 0; i < D; i++)
+            gradient[i] -= exp(term[k] - most) / sum * (x[i] - k) / (sd[k] * sd[k]);
+"""
+
+
 def beta_binomial():
     return (math.lgamma(5) - math.lgamma(2) - math.lgamma(3) + math.lgamma(11) - math.lgamma(8) - math.lgamma(4) +
             math.lgamma(9) + math.lgamma(6) - math.lgamma(15))
@@ -97,5 +112,6 @@ with tempfile.TemporaryDirectory() as folder:
         check("shells", size, SHELLS, shells(size), ("-6", "6"))
     check("eggbox", 2, EGG_BOX, egg_box(), ("0", "31.41592653589793"))
     check("coins", 2, COINS, coins())
+    check("spike", 3, SPIKE, -3 * math.log(20), ("-10", "10"))
     os.chdir("/")
 lib.finish()

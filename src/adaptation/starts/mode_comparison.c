@@ -161,7 +161,8 @@ em_status em_sort_into_modes(em_ascents *a)
         if (!status)
             status = compare(a, (int)search->n_mode - 1);
     }
-    for (; !status && search->n_mode > 1 && a->n_weighed < search->n_mode; a->n_weighed++)
+    for (; !status && search->n_mode >= search->least_modes && a->n_weighed < search->n_mode;
+         a->n_weighed++)
         status = approximate(a, &search->mode[a->n_weighed], a->maker[a->n_weighed]);
     return status;
 }
@@ -234,6 +235,6 @@ void em_keep_modes(em_mode_search *search)
         to[1] = search->mode[m].log_mass;
         n++;
     }
-    search->n_mode = n > 1 ? n : 0;
+    search->n_mode = n >= search->least_modes ? n : 0;
     em_point_to_modes(search, search->n_mode, true);
 }

@@ -23,6 +23,7 @@ struct em_mode_search {
     double *redrawn;  /* [n_local] */
     double *scale;    /* [n_local][stride] the diagonal of the inverse curvature above a start */
     double share;     /* em_search_plan */
+    int least_modes;  /* that are weighed and kept: 2, or 1 */
     int64_t n_mode;
     em_optimum_mode mode[EM_MOST_MODES];
     double *modes;  /* [n_mode][2 + dim + dim^2] all of the modes */

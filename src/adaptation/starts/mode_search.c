@@ -33,6 +33,7 @@ em_status em_mode_search_create(em_grid *grid, int64_t dim, const em_search_plan
     search->n_each = dim > EM_MODE_SEARCH_MOST_DIM ? 1 : (plan->most + n_chain - 1) / n_chain;
     search->n_sure = (plan->least + n_chain - 1) / n_chain;
     search->share = plan->share;
+    search->least_modes = plan->keeps_one ? 1 : 2;
     search->gradients = plan->gradients / (double)n_chain;
     search->every = dim > 50 ? 10 : 1;
     status = em_allocate(search->n_local, sizeof *search->redrawn, &search->redrawn);

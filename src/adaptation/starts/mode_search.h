@@ -22,7 +22,7 @@ typedef em_status em_start_law(void *context, int64_t chain, uint64_t draw, doub
 
 typedef struct em_mode_findings {
     int64_t n_redrawn; /* draws of starts that were replaced by another draw */
-    int64_t n_mode;    /* modes found that hold at least 1 % of the Laplace mass; 0: one, or none */
+    int64_t n_mode;    /* em_mode_search_n_mode */
     int64_t n_missed;  /* of these, those that no draw, or too few, are near to */
     double log_mass;   /* log of the Laplace mass of these over that of the others; NaN: none */
 } em_mode_findings;
@@ -39,6 +39,7 @@ typedef struct em_search_plan {
     double gradients;    /* of all chains, after which there are no more than the least */
     double share;        /* A mode is missed where its share of the draws is below this share of its
                             share of the Laplace mass; 0: where it has none */
+    bool keeps_one;      /* the law of a single mode is kept, too */
 } em_search_plan;
 
 /* Where optima are not compared, one draw of each chain is followed. `grid` outlives it. Local.
@@ -76,8 +77,8 @@ typedef struct em_mode_law {
     const double *centre, *precision; /* [dim], [dim][dim] of which the lower triangle is read */
 } em_mode_law;
 
-/* How many modes there are that hold 1 % of the mass; 0: one, or none. The law of mode m, until the
- * search is destroyed. Local. */
+/* How many modes there are that hold 1 % of the mass; 0: none, or one that was not to be kept. The
+ * law of mode m, until the search is destroyed. Local. */
 int64_t em_mode_search_n_mode(const em_mode_search *search);
 em_mode_law em_mode_search_mode(const em_mode_search *search, int64_t m);
 

@@ -108,7 +108,7 @@ em_status em_look_for_far_modes(em_engine *engine)
     if (!status)
         status =
             em_grid_sum_chains(engine->grid, 1, em_adapt_gradients(engine->kernel[0].adapt), &all);
-    const em_search_plan plan = {LEAST, MOST, share_of_warmup * all, 0};
+    const em_search_plan plan = {.least = LEAST, .most = MOST, .gradients = share_of_warmup * all};
     if (!status)
         status = em_mode_search_look_again(engine->mode_search, engine->posterior, &plan, point,
                                            &at, block, at.scale, gradients);

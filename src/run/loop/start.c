@@ -17,8 +17,8 @@ enum { MOST_START_TRIES = 100 };
 
 /* Ascents of the mode search: chains start where some end. A tempered run only looks for modes that
  * its ladders miss, and has many evaluations for each of these. */
-static const em_search_plan plain_search = {12, 12, 0, 0},
-                            tempered_search = {512, 4096, 50000, 0.05};
+static const em_search_plan plain_search = {.least = 12, .most = 12},
+                            tempered_search = {512, 4096, 50000, 0.05, true};
 
 /* A minibatch of more observations than there are is all of them. */
 static void warn_of_minibatch(const em_engine *engine, const em_kernel_options *kernel)
@@ -189,7 +189,8 @@ static void displace(const em_stream *stream, int64_t dim, double step, bool all
  * or far away. Half of the points are in cubes around the origin. In many dimensions hardly any of
  * them is near to a given place, so that the others are in cubes of the usual radius: displaced in
  * all dimensions alike, as the modes of exchangeable parameters are, or in a single dimension.
- * Radii and displacements are up to 100 times as large, their logarithms uniform.
+ * Radii and displacements are up to 100 times as large, their logarithms uniform. A tenth of the
+ * cubes are as much smaller: a spike is often at the origin.
  */
 static em_status wide_point(void *of, int64_t number, uint64_t attempt, double *theta)
 {
@@ -198,8 +199,9 @@ static em_status wide_point(void *of, int64_t number, uint64_t attempt, double *
     const em_stream stream = {(uint64_t)engine->config->run.seed, (uint64_t)number, attempt,
                               EM_RNG_INIT};
     const double usual = engine->config->run.init_radius;
-    const double far = usual * pow(100, em_uniform(&stream, (uint64_t)dim));
-    const double kind = em_uniform(&stream, (uint64_t)dim + 1), radius = kind < 0.5 ? far : usual;
+    const double decades = 2 * em_uniform(&stream, (uint64_t)dim), far = usual * pow(10, decades);
+    const double kind = em_uniform(&stream, (uint64_t)dim + 1);
+    const double radius = kind < 0.4 ? far : kind < 0.5 ? usual * usual / far : usual;
 
     em_uniforms(&stream, 0, dim, theta);
     for (int64_t i = 0; i < dim; i++)
