@@ -47,6 +47,7 @@ em_status em_ascent_create(int64_t dim, em_ascent **out)
     if (status)
         return status;
     ascent->dim = dim;
+    ascent->most = EM_ASCENT_GRADIENTS;
     ascent->stride = stride;
     ascent->point = ascent->work;
     ascent->scale = ascent->point + POINTS * stride;
@@ -236,7 +237,7 @@ static em_status search_line(search *s, double gain, bool *moved)
     em_status status = EM_OK;
 
     *moved = false;
-    while (!status && !*moved && path->gradients < EM_ASCENT_GRADIENTS && step > 1e-12) {
+    while (!status && !*moved && path->gradients < path->most && step > 1e-12) {
         memcpy(s->trial, last_point(path), (size_t)path->stride * sizeof(double));
         add(path->dim, step, s->direction, s->trial);
         status = evaluate(s, s->trial, s->trial_gradient, &s->trial_log_density);
@@ -281,7 +282,7 @@ static em_status ascend(search *s)
     note(path, log_mass(path), &s->best);
     note(path, s->best.mass, &s->mouth);
     path->stuck = isnan(path->log_density[0]);
-    while (!status && !path->stuck && path->gradients < EM_ASCENT_GRADIENTS) {
+    while (!status && !path->stuck && path->gradients < path->most) {
         const double gain = choose_direction(s);
         path->converged = fabs(gain) < 0.02;
         if (path->converged && (doubted || !is_doubtful(path)))
@@ -295,7 +296,7 @@ static em_status ascend(search *s)
             doubted = true;
             forget(s);
         } else {
-            path->stuck = path->n_point == 1 && path->gradients < EM_ASCENT_GRADIENTS;
+            path->stuck = path->n_point == 1 && path->gradients < path->most;
             path->converged |= path->n_point > 1;
             break;
         }

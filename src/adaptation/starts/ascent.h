@@ -32,7 +32,8 @@ typedef struct em_ascent {
     double *gradient;    /* [stride] at the last point */
     bool converged;      /* the next step would gain less than 0.01 */
     bool stuck;          /* no step from the start is uphill, though the gradient says so */
-    int64_t gradients;   /* that it took */
+    int64_t gradients;   /* that it took, */
+    int64_t most;        /* of at most so many; EM_ASCENT_GRADIENTS unless it is set */
     double *work;
 } em_ascent;
 

@@ -41,6 +41,7 @@ typedef struct em_ascents {
     void *context;
     em_block *block;
     const double *scale; /* [stride] that ascents from draws begin with; NULL: not known */
+    int64_t most;        /* gradients of an ascent; 0: as many as usual */
     double *gradients;
     em_ascent *path;
     bool compares;        /* ends are compared; else nothing is kept of them */

@@ -11,6 +11,9 @@
  * that cannot move. */
 enum { MOST_ROUNDS = 20, MOST_TRIES = 100, MOST_STILL = 5 };
 
+/* Gradients of an ascent of the second look, which begins with a scale. */
+enum { AGAIN_MOST = 40 };
+
 /* Draws of starts have numbers beyond those of the first ones. */
 enum { FIRST_REDRAW = 1 << 20, FIRST_EXTRA = 1 << 24 };
 
@@ -56,6 +59,8 @@ static em_status create_ascents(em_ascents *a)
     const int64_t n = search->n_local, n_own = n * search->n_each;
     em_status status = em_ascent_create(search->dim, &a->path);
 
+    if (!status && a->most > 0)
+        a->path->most = a->most;
     a->compares = search->dim <= EM_MODE_SEARCH_MOST_DIM;
     a->n = em_grid_n_chain(search->grid) * search->n_each;
     a->row = a->compares ? 2 + search->dim : 0;
@@ -285,6 +290,7 @@ em_status em_mode_search_look_again(em_mode_search *search, em_posterior *poster
                         .context = context,
                         .block = from,
                         .scale = scale,
+                        .most = AGAIN_MOST,
                         .gradients = gradients};
         memcpy(from->theta, block->theta,
                (size_t)(search->n_local * search->stride) * sizeof *from->theta);

@@ -15,7 +15,7 @@ static const uint64_t first_attempt = UINT64_C(1) << 32;
 
 /* At least so many points of all chains are followed, and at most so many while they take less than
  * this share of the gradients of warmup. */
-enum { LEAST = 16, MOST = 128 };
+enum { LEAST = 16, MOST = 24 };
 static const double share_of_warmup = 0.1;
 
 /* The law of the points. */

@@ -189,8 +189,8 @@ static void displace(const em_stream *stream, int64_t dim, double step, bool all
  * or far away. Half of the points are in cubes around the origin. In many dimensions hardly any of
  * them is near to a given place, so that the others are in cubes of the usual radius: displaced in
  * all dimensions alike, as the modes of exchangeable parameters are, or in a single dimension.
- * Radii and displacements are up to 100 times as large, their logarithms uniform. A tenth of the
- * cubes are as much smaller: a spike is often at the origin.
+ * Radii and displacements are up to 100 times as large, their logarithms uniform. A tenth of
+ * all points are in cubes that are as much smaller: a spike is often at the origin.
  */
 static em_status wide_point(void *of, int64_t number, uint64_t attempt, double *theta)
 {
