@@ -79,6 +79,8 @@ em_status em_initial_observe(em_adapt *adapt, const em_block *block, int64_t ite
         initial->history[c * adapt->plan->initial + iteration] = block->log_density[c];
         if (em_learns(adapt) && !adapt->keeps_draws)
             em_collect(adapt, block, c, false, em_accumulators(adapt, c, initial->segment));
+        if (em_learns(adapt))
+            em_outlying_observe(adapt, block, c);
     }
     em_window_take(&adapt->window, block, iteration);
     return EM_OK;
@@ -112,10 +114,9 @@ static bool has_reached_target(em_adapt *adapt, const em_log_density_window *win
     em_initial_phase *initial = adapt->initial;
     const int64_t n_chain = em_grid_n_chain(adapt->grid);
     const bool dense = adapt->form.ops == &em_mass_dense;
-    const double dense_samples = 4 * (double)adapt->dim; /* samples for a dense matrix */
     /* Of many chains a few may be outlying without prolonging the phase. */
     const int64_t spared = n_chain >= EM_MANY_CHAINS ? n_chain / 16 : 0;
-    const double wanted = fmax(200, dense ? dense_samples : fmin(dense_samples, 800));
+    const double wanted = dense ? fmax(200, 4 * (double)adapt->dim) : 200;
     double n_sample = 0;
 
     for (int64_t c = 0; c < n_chain; c++)
@@ -149,6 +150,8 @@ em_status em_initial_update(em_adapt *adapt, em_block *block, int64_t done, bool
         status = em_learn_from_window(adapt, done);
     if (!status)
         status = em_reinitialise_chains(adapt, block, window, done);
+    if (!status && em_learns(adapt))
+        status = em_learn_outlying_masses(adapt);
     if (initial->reached && !adapt->plan->given)
         initial->end = done;
     initial->window = em_warmup_next_window(adapt->plan, done);
@@ -189,6 +192,7 @@ em_status em_initial_leave(em_adapt *adapt, int64_t done, em_phase_id *next)
     search->from = done;
     for (int64_t c = 0; c < adapt->n_local_chain; c++)
         adapt->step_factor[c] = 1;
+    em_drop_outlying_masses(adapt);
     if (is_uneven(adapt))
         search->drawn = search->kept = em_trajectory_of_time(INFINITY, 0);
     else if (adapt->adapts_step && search->drawn.kind == EM_TRAJECTORY_TIME)
