@@ -257,9 +257,14 @@ static inline bool em_is_noncentred(const em_adapt *adapt)
     return adapt->noncentred && adapt->noncentred->map.n_child > 0;
 }
 
-/* Learns them from the window's draws, before the mass is. Collective. Errors: EM_EMEMORY, agreed.
- */
-em_status em_learn_noncentring(em_adapt *adapt);
+/* Learns them from the window's draws, before outlying chains and the mass are. *is_other: they are
+ * of other parameters. Collective. Errors: EM_EMEMORY, agreed. */
+em_status em_learn_noncentring(em_adapt *adapt, bool *is_other);
+
+/* The log densities in these coordinates of chain c of this rank, in the draws of the window that
+ * ends, from iteration `first` on. history, work: [plan->initial]. Local. */
+em_log_density_window em_noncentred_log_densities(const em_adapt *adapt, int64_t c, int64_t first,
+                                                  const double *history, double *work);
 
 /* Takes the former ones again: the mass that belongs to the new ones was refused. Local. */
 em_status em_forget_noncentring(em_adapt *adapt);

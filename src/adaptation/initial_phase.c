@@ -94,16 +94,18 @@ static em_status gather_windows(em_adapt *adapt, int64_t done, em_log_density_wi
     const em_initial_phase *initial = adapt->initial;
     const int64_t from = em_warmup_window_begin(done), n = sizeof *all / sizeof(double);
     em_log_density_window *local = NULL;
-    em_status status = em_agree(em_allocate(adapt->n_local_chain, sizeof *local, &local));
+    double *work = NULL;
+    em_status status = em_agree(em_allocate_all(EM_ARRAY(local, adapt->n_local_chain),
+                                                EM_ARRAY(work, adapt->plan->initial)));
 
     for (int64_t c = 0; !status && c < adapt->n_local_chain; c++) {
         const int64_t since = (int64_t)initial->since[c], first = since > from ? since : from;
-        local[c] = em_log_density_window_of(done - first,
-                                            initial->history + c * adapt->plan->initial + first);
+        const double *history = initial->history + c * adapt->plan->initial;
+        local[c] = em_noncentred_log_densities(adapt, c, first, history, work);
     }
     if (!status)
         status = em_grid_gather_chains(adapt->grid, n, (const double *)local, (double *)all);
-    em_release(&local);
+    em_release_all(&local, &work);
     return status;
 }
 
@@ -133,6 +135,7 @@ em_status em_initial_update(em_adapt *adapt, em_block *block, int64_t done, bool
     em_initial_phase *initial = adapt->initial;
     em_log_density_window *window = NULL;
     double *scratch = NULL;
+    bool is_other_map = false;
     em_status status;
 
     (void)renews; /* these kernels draw momenta in each iteration */
@@ -140,11 +143,15 @@ em_status em_initial_update(em_adapt *adapt, em_block *block, int64_t done, bool
         return EM_OK;
     status = em_allocate_all(EM_ARRAY(window, n_chain), EM_ARRAY(scratch, n_chain));
     status = em_agree(status);
+    if (!status && adapt->noncentred)
+        status = em_learn_noncentring(adapt, &is_other_map);
     if (!status)
         status = gather_windows(adapt, done, window);
     if (!status) {
         em_find_outlying_chains(n_chain, window, adapt->dim, scratch, adapt->outlying);
-        initial->reached = has_reached_target(adapt, window);
+        initial->reached = has_reached_target(adapt, window) && !is_other_map;
+        if (is_other_map)
+            initial->n_stationary = 0;
     }
     if (!status && em_learns(adapt))
         status = em_learn_from_window(adapt, done);
