@@ -67,8 +67,10 @@ typedef struct em_initial_phase {
     bool reached;         /* the criterion of the phase, at the end of the last window */
     int64_t segment, segment_from[EM_MOST_SEGMENTS]; /* the current one; their first iterations */
     int64_t n_reinitialised, last_reinitialised;
-    double *history; /* [n_local_chain][plan->initial] log densities */
-    double *since;   /* [n_local_chain] iterations done when it was last reinitialised */
+    double *history;         /* [n_local_chain][plan->initial] log densities */
+    double *since;           /* [n_local_chain] iterations done when it was last reinitialised */
+    double *outlying_row;    /* [n_local_chain][em_outlying_row_size], outlying_mass.c */
+    em_mass **outlying_mass; /* [n_local_chain] of its own; NULL: it has that of all */
 } em_initial_phase;
 
 /* The state of the step-size, trajectory-length and final phases. */
@@ -255,9 +257,14 @@ static inline bool em_is_noncentred(const em_adapt *adapt)
     return adapt->noncentred && adapt->noncentred->map.n_child > 0;
 }
 
-/* Learns them from the window's draws, before the mass is. Collective. Errors: EM_EMEMORY, agreed.
- */
-em_status em_learn_noncentring(em_adapt *adapt);
+/* Learns them from the window's draws, before outlying chains and the mass are. *is_other: they are
+ * of other parameters. Collective. Errors: EM_EMEMORY, agreed. */
+em_status em_learn_noncentring(em_adapt *adapt, bool *is_other);
+
+/* The log densities in these coordinates of chain c of this rank, in the draws of the window that
+ * ends, from iteration `first` on. history, work: [plan->initial]. Local. */
+em_log_density_window em_noncentred_log_densities(const em_adapt *adapt, int64_t c, int64_t first,
+                                                  const double *history, double *work);
 
 /* Takes the former ones again: the mass that belongs to the new ones was refused. Local. */
 em_status em_forget_noncentring(em_adapt *adapt);
@@ -307,6 +314,16 @@ em_status em_learn_from_window(em_adapt *adapt, int64_t done);
 
 /* Drops the segments that no later window uses. Local. */
 void em_drop_segments(em_adapt *adapt);
+
+/* Masses of outlying chains (outlying_mass.c). Numbers that are kept of a chain of this rank; adds
+ * its state, if it is outlying; at the end of a window gives each a mass, which may fail with
+ * EM_EMEMORY, agreed; makes that of one chain from its row; takes them away. Local but the third.
+ */
+int64_t em_outlying_row_size(int64_t dim);
+void em_outlying_observe(em_adapt *adapt, const em_block *block, int64_t chain);
+em_status em_learn_outlying_masses(em_adapt *adapt);
+em_status em_set_outlying_mass(em_adapt *adapt, int64_t chain);
+void em_drop_outlying_masses(em_adapt *adapt);
 
 /* With option mass.rescue: gives outlying chains that cannot move at any step size the position of
  * another chain. `window`: the log densities of all chains. Collective. Errors: EM_EMEMORY, agreed.

@@ -217,6 +217,9 @@ static em_status visit_phases(em_adapt *adapt, const em_visitor *visitor)
     if (!status)
         status = visitor->shared(visitor->context, "autocorrelation", adapt->dim, search->kept_r);
     const bool initial = adapt->phase == EM_PHASE_INITIAL;
+    bool some_outlying = false;
+    for (int64_t c = 0; c < em_grid_n_chain(adapt->grid); c++)
+        some_outlying |= adapt->outlying[c];
     const struct {
         bool is_used;
         const char *name;
@@ -226,13 +229,17 @@ static em_status visit_phases(em_adapt *adapt, const em_visitor *visitor)
         {initial, "history", adapt->plan->initial, adapt->initial->history},
         {initial, "since", 1, adapt->initial->since},
         {initial, "step_factor", 1, adapt->step_factor},
+        {initial && some_outlying, "outlying_row", em_outlying_row_size(adapt->dim),
+         adapt->initial->outlying_row},
         {em_phases[adapt->phase].observe == em_trial_observe, "acceptance_statistics", N_STATISTICS,
          (double *)search->statistics},
         {!initial && adapt->plan->searches_length, "lag", em_lag_size(adapt->dim), search->lag}};
     for (size_t i = 0; !status && i < sizeof rows / sizeof *rows; i++)
         if (rows[i].is_used)
             status = visitor->chains(visitor->context, rows[i].name, rows[i].n, rows[i].x);
-    return status;
+    for (int64_t c = 0; !status && visitor->restores && c < adapt->n_local_chain; c++)
+        status = em_set_outlying_mass(adapt, c);
+    return em_agree(status);
 }
 
 em_status em_adapt_visit(em_adapt *adapt, int64_t done, const em_visitor *visitor)

@@ -178,7 +178,9 @@ static em_status create_initial_phase(em_adapt *adapt)
     adapt->initial->end = adapt->plan->initial;
     adapt->initial->window = em_warmup_next_window(adapt->plan, 0);
     status = ALLOCATE(adapt, EM_ARRAY(adapt->initial->history, n * adapt->plan->initial),
-                      EM_ARRAY(adapt->initial->since, n));
+                      EM_ARRAY(adapt->initial->since, n),
+                      EM_ARRAY(adapt->initial->outlying_row, n * em_outlying_row_size(adapt->dim)),
+                      EM_ARRAY(adapt->initial->outlying_mass, n));
     if (!status && em_grid_n_chain(adapt->grid) >= EM_MANY_CHAINS)
         status = ALLOCATE(adapt, EM_ARRAY(adapt->tree_depth, 1));
     if (status || !adapt->tree_depth)
@@ -351,6 +353,8 @@ void em_adapt_destroy(em_adapt **out)
         em_mass_destroy(&adapt->pools[i].mass);
         em_release_all(&adapt->pools[i].centre, &adapt->pools[i].m_step);
     }
+    if (adapt->initial && adapt->initial->outlying_mass)
+        em_drop_outlying_masses(adapt);
     if (adapt->windows)
         em_schedule_destroy(&adapt->windows->schedule);
     em_gradient_noise_destroy(&adapt->noise);

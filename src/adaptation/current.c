@@ -7,7 +7,8 @@
 void em_publish_to_chains(em_adapt *adapt)
 {
     for (int64_t c = 0; c < adapt->n_local_chain; c++) {
-        adapt->chain_mass[c] = em_pool_of(adapt, c)->mass;
+        const em_mass *own = adapt->initial ? adapt->initial->outlying_mass[c] : NULL;
+        adapt->chain_mass[c] = own ? own : em_pool_of(adapt, c)->mass;
         adapt->chain_step[c] = em_pool_of(adapt, c)->step_size * adapt->step_factor[c];
         adapt->chain_thermostat[c] = em_pool_of(adapt, c)->thermostat_mass;
     }
@@ -170,7 +171,8 @@ double em_adapt_bytes(const em_adapt *adapt)
     const double each = (double)adapt->n_segment * sums +
                         (double)(adapt->window.n_slot * 2 * adapt->dim) +
                         (double)(adapt->noncentred ? 3 * adapt->stride + 1 : 0) +
-                        (double)(adapt->plan ? adapt->plan->initial : 0);
+                        (double)(adapt->plan ? adapt->plan->initial : 0) +
+                        (double)(adapt->plan ? em_outlying_row_size(adapt->dim) : 0);
     const double mass = (double)adapt->form.ops->size(&adapt->form);
 
     return sizeof(double) * ((double)adapt->n_local_chain * each + SUM * sums +

@@ -146,10 +146,8 @@ static void recentre(em_adapt *adapt)
 em_status em_learn_from_window(em_adapt *adapt, int64_t done)
 {
     em_pool *pool = adapt->pools;
-    em_status status = adapt->noncentred ? em_learn_noncentring(adapt) : EM_OK;
+    em_status status = pool_window(adapt, done);
 
-    if (!status)
-        status = pool_window(adapt, done);
     adapt->s_count = em_grid_n_chain(adapt->grid) * (done - em_warmup_window_begin(done));
     if (!status)
         status = em_pooled_m_step(adapt, done);

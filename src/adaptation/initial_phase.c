@@ -79,6 +79,8 @@ em_status em_initial_observe(em_adapt *adapt, const em_block *block, int64_t ite
         initial->history[c * adapt->plan->initial + iteration] = block->log_density[c];
         if (em_learns(adapt) && !adapt->keeps_draws)
             em_collect(adapt, block, c, false, em_accumulators(adapt, c, initial->segment));
+        if (em_learns(adapt))
+            em_outlying_observe(adapt, block, c);
     }
     em_window_take(&adapt->window, block, iteration);
     return EM_OK;
@@ -92,16 +94,18 @@ static em_status gather_windows(em_adapt *adapt, int64_t done, em_log_density_wi
     const em_initial_phase *initial = adapt->initial;
     const int64_t from = em_warmup_window_begin(done), n = sizeof *all / sizeof(double);
     em_log_density_window *local = NULL;
-    em_status status = em_agree(em_allocate(adapt->n_local_chain, sizeof *local, &local));
+    double *work = NULL;
+    em_status status = em_agree(em_allocate_all(EM_ARRAY(local, adapt->n_local_chain),
+                                                EM_ARRAY(work, adapt->plan->initial)));
 
     for (int64_t c = 0; !status && c < adapt->n_local_chain; c++) {
         const int64_t since = (int64_t)initial->since[c], first = since > from ? since : from;
-        local[c] = em_log_density_window_of(done - first,
-                                            initial->history + c * adapt->plan->initial + first);
+        const double *history = initial->history + c * adapt->plan->initial;
+        local[c] = em_noncentred_log_densities(adapt, c, first, history, work);
     }
     if (!status)
         status = em_grid_gather_chains(adapt->grid, n, (const double *)local, (double *)all);
-    em_release(&local);
+    em_release_all(&local, &work);
     return status;
 }
 
@@ -112,10 +116,9 @@ static bool has_reached_target(em_adapt *adapt, const em_log_density_window *win
     em_initial_phase *initial = adapt->initial;
     const int64_t n_chain = em_grid_n_chain(adapt->grid);
     const bool dense = adapt->form.ops == &em_mass_dense;
-    const double dense_samples = 4 * (double)adapt->dim; /* samples for a dense matrix */
     /* Of many chains a few may be outlying without prolonging the phase. */
     const int64_t spared = n_chain >= EM_MANY_CHAINS ? n_chain / 16 : 0;
-    const double wanted = fmax(200, dense ? dense_samples : fmin(dense_samples, 800));
+    const double wanted = dense ? fmax(200, 4 * (double)adapt->dim) : 200;
     double n_sample = 0;
 
     for (int64_t c = 0; c < n_chain; c++)
@@ -132,6 +135,7 @@ em_status em_initial_update(em_adapt *adapt, em_block *block, int64_t done, bool
     em_initial_phase *initial = adapt->initial;
     em_log_density_window *window = NULL;
     double *scratch = NULL;
+    bool is_other_map = false;
     em_status status;
 
     (void)renews; /* these kernels draw momenta in each iteration */
@@ -139,16 +143,22 @@ em_status em_initial_update(em_adapt *adapt, em_block *block, int64_t done, bool
         return EM_OK;
     status = em_allocate_all(EM_ARRAY(window, n_chain), EM_ARRAY(scratch, n_chain));
     status = em_agree(status);
+    if (!status && adapt->noncentred)
+        status = em_learn_noncentring(adapt, &is_other_map);
     if (!status)
         status = gather_windows(adapt, done, window);
     if (!status) {
         em_find_outlying_chains(n_chain, window, adapt->dim, scratch, adapt->outlying);
-        initial->reached = has_reached_target(adapt, window);
+        initial->reached = has_reached_target(adapt, window) && !is_other_map;
+        if (is_other_map)
+            initial->n_stationary = 0;
     }
     if (!status && em_learns(adapt))
         status = em_learn_from_window(adapt, done);
     if (!status)
         status = em_reinitialise_chains(adapt, block, window, done);
+    if (!status && em_learns(adapt))
+        status = em_learn_outlying_masses(adapt);
     if (initial->reached && !adapt->plan->given)
         initial->end = done;
     initial->window = em_warmup_next_window(adapt->plan, done);
@@ -189,6 +199,7 @@ em_status em_initial_leave(em_adapt *adapt, int64_t done, em_phase_id *next)
     search->from = done;
     for (int64_t c = 0; c < adapt->n_local_chain; c++)
         adapt->step_factor[c] = 1;
+    em_drop_outlying_masses(adapt);
     if (is_uneven(adapt))
         search->drawn = search->kept = em_trajectory_of_time(INFINITY, 0);
     else if (adapt->adapts_step && search->drawn.kind == EM_TRAJECTORY_TIME)

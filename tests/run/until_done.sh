@@ -3,6 +3,7 @@
 # are thinned evenly. The same bytes on any ranks and after kills, from the draws alone.
 # shellcheck source=tests/run/lib.sh disable=SC2317
 . "$(dirname "$0")/lib.sh"
+project=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$scratch" || exit 1
 export SOURCE_DATE_EPOCH=0
 export OMPI_MCA_odls_base_sigkill_timeout="0" # mpirun kills the other ranks at once
@@ -133,6 +134,40 @@ interrupted_by_time() { # which is no end
 }
 check 'the time limit of a job interrupts it instead' interrupted_by_time
 check 'time ends a run that has draws, and that no other run reproduces it is said' by_time
+
+# ---------------------------------------------------------------- separate modes
+
+cat >modes.c <<'C'
+/* 1/2 N(-at, 1) + 1/2 N(at, 1) */
+#include <emass/plugin.h>
+#include <math.h>
+typedef struct { double at; } options;
+static const em_field fields[] = {EM_REAL(options, at, .fallback = "1", .doc = "where the modes are"), {0}};
+static em_status density(const void *given, const double *x, double *log_p, double *gradient)
+{
+    const double at = ((const options *)given)->at;
+    *log_p -= (x[0] * x[0] + at * at) / 2 - at * fabs(x[0]) - log1p(exp(-2 * at * fabs(x[0])));
+    gradient[0] -= x[0] - at * tanh(at * x[0]);
+    return EM_OK;
+}
+EMASS_PLUGIN({.name = "modes", .options_size = sizeof(options), .fields = fields, .dim = 1, .log_density_gradient = density});
+C
+cc -O2 -std=c17 -shared -fPIC -I"$project/include" modes.c -o modes.so -lm || exit 1
+config 'model: {name: modes, library: ./modes.so, at: 8}' 'run: {chains: 4, seed: 3}'
+separate() {
+    go 1 apart.h5 && is apart.h5 ended_by 'separate modes' && is apart.h5 verdict 'not converged: 2 modes*' && draws_are apart.h5 400 &&
+        limited "$emass" summary apart.h5 >table && grep -q 'temper' table
+}
+check 'chains in separate modes end a run, and the remedy is named' separate
+check 'on 3 ranks the same bytes' eval 'go 3 apart3.h5 && cmp apart.h5 apart3.h5'
+interrupted() { EMASS_FAULT=time-limit:0:$1 go 2 part.h5 2>words || go 1 part.h5 && cmp apart.h5 part.h5; }
+check 'interrupted between the two checks, resumed: the same bytes' eval 'rm -f part.h5*; interrupted 390'
+goes_on() { # FILE ARGUMENT...: to the limit
+    go 1 "$1" "${@:2}" && is "$1" ended_by stop.max_draws && draws_are "$1" 600
+}
+check 'not where that is switched off' goes_on off.h5 --set stop.separate_modes=false --set stop.max_draws=600
+check 'not before a share of the limit' eval 'go 1 later.h5 --set stop.max_draws=12000 && draws_are later.h5 800'
+check 'nor where chains still cross' goes_on cross.h5 --set model.at=3.2 --set stop.max_draws=600
 
 # ---------------------------------------------------------------- where it has no meaning
 

@@ -30,7 +30,8 @@ typedef struct em_stop_options {
     int64_t check_every, consecutive;
     int64_t max_draws, max_gradients; /* with until_done alone; max_gradients below 1: none */
     double end_after, max_time;       /* seconds; NaN: none; end_after with until_done alone */
-    bool until_done; /* run.draws is auto: the limits of a verdict are the stop rule */
+    bool separate_modes; /* chains in separate modes end the run; with until_done alone */
+    bool until_done;     /* run.draws is auto: the limits of a verdict are the stop rule */
 } em_stop_options;
 
 typedef struct em_output_options {

@@ -451,6 +451,10 @@ const em_field em_stop_fields[] = {
                        "resumed, with the draws that it has by then, which no other run "
                        "reproduces; none: no limit",
                 .may_change = true),
+    EM_BOOL(em_stop_options, separate_modes, .fallback = "true",
+            .doc = "with draws: auto, a run whose chains stay in separate modes ends after 8 % "
+                   "of stop.max_draws, not converged",
+            .may_change = true),
     EM_DURATION(em_stop_options, max_time, .maximum = INFINITY, .fallback = "none", .word = "none",
                 .doc = "stop after this time even if not all is done; none: no limit",
                 .may_change = true),

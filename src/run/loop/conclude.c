@@ -110,7 +110,8 @@ static void word_verdict(em_engine *engine, int64_t n_draw)
     static const char *const ended_by[] = {[EM_GOES_ON] = "stop.max_draws",
                                            [EM_ENDED_BY_RULE] = "the stop rule",
                                            [EM_ENDED_BY_GRADIENTS] = "stop.max_gradients",
-                                           [EM_ENDED_BY_TIME] = "stop.end_after"};
+                                           [EM_ENDED_BY_TIME] = "stop.end_after",
+                                           [EM_ENDED_BY_MODES] = "separate modes"};
     em_report *report = &engine->report;
     const em_stop_options *stop = &engine->config->stop;
     const int64_t n_chain = em_grid_n_chain(engine->grid);

@@ -32,10 +32,49 @@ static em_status check_ladders(em_engine *engine, int64_t done, bool *may_end)
     return status;
 }
 
+/* Whether chains are in several modes and have settled there, all but a few: others may cross. */
+static bool are_settled(const em_modes *modes)
+{
+    return modes->count > 1 && modes->unsettled <= modes->n_chain / 16;
+}
+
+/*
+ * Whether chains are in separate modes, and were in as many after half as many draws: then further
+ * draws of draws: auto do not help. This is asked where the number of checks is a power of two.
+ * Before 8 % of stop.max_draws nothing is said: a run that could still converge by then has an
+ * ESS of 100 for the weights of modes, so that each chain crosses several times in these.
+ * Tempered chains cross by swaps. Collective.
+ */
+static em_status check_modes(em_engine *engine, int64_t done, bool *separate)
+{
+    static const double separated = 1.1, share = 0.08;
+    const em_stop_options *stop = &engine->config->stop;
+    const em_plan *plan = &engine->plan;
+    const int64_t drawn = (done - plan->warmup) / plan->first_thin,
+                  checks = drawn / stop->check_every;
+    em_modes now = {0}, before = {0};
+    int64_t n_growing = 0;
+    em_status status = EM_OK;
+
+    *separate = false;
+    if (!plan->until_done || !stop->separate_modes || engine->tempering || checks < 2 ||
+        (checks & (checks - 1)) != 0 || (double)drawn < share * (double)stop->max_draws ||
+        !(engine->report.convergence.r_hat > separated))
+        return EM_OK;
+    status = em_monitor_find_modes(engine->monitor, em_plan_stored(plan, done), &now, &n_growing);
+    if (!status && are_settled(&now))
+        status = em_monitor_find_modes(engine->monitor, em_plan_stored(plan, done) / 2, &before,
+                                       &n_growing);
+    *separate =
+        are_settled(&now) && are_settled(&before) && before.count == now.count && n_growing == 0;
+    return status;
+}
+
 em_status em_engine_check(em_engine *engine, int64_t done, bool thorough)
 {
     const double start = em_clock();
     int64_t gradients = 0;
+    bool separate = false;
     em_status status = em_monitor_check(engine->monitor, em_plan_stored(&engine->plan, done),
                                         thorough, &engine->report.convergence);
 
@@ -46,11 +85,14 @@ em_status em_engine_check(em_engine *engine, int64_t done, bool thorough)
         status = check_ladders(engine, done, &engine->report.convergence.stop);
     if (!status && engine->config->stop.max_gradients > 0)
         status = em_count_chains(engine, engine->gradients, &gradients);
+    if (!status)
+        status = check_modes(engine, done, &separate);
     engine->ended =
         engine->report.convergence.stop ? EM_ENDED_BY_RULE
         : engine->config->stop.max_gradients > 0 && gradients >= engine->config->stop.max_gradients
             ? EM_ENDED_BY_GRADIENTS
-            : EM_GOES_ON;
+        : separate ? EM_ENDED_BY_MODES
+                   : EM_GOES_ON;
     engine->report.seconds.diagnostics += em_clock() - start;
     return status;
 }

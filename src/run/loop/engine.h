@@ -36,12 +36,13 @@ typedef struct em_kernel {
 } em_kernel;
 
 /* What ended a run before its last draw: the stop rule or, of draws: auto, a limit of gradients or
- * time. */
+ * time, or that chains stay in separate modes. */
 typedef enum em_ending {
     EM_GOES_ON,
     EM_ENDED_BY_RULE,
     EM_ENDED_BY_GRADIENTS,
-    EM_ENDED_BY_TIME
+    EM_ENDED_BY_TIME,
+    EM_ENDED_BY_MODES
 } em_ending;
 
 /* Everything a run holds on one rank. */

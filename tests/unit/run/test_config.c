@@ -220,7 +220,8 @@ START_TEST(full_config_has_a_fixed_order)
     ck_assert_ptr_nonnull(
         strstr(c->full, "stop:\n  r_hat: none\n  ess: none\n  check_every: 200\n"
                         "  consecutive: 2\n  max_draws: 5000\n"
-                        "  max_gradients: none\n  end_after: none\n  max_time: none\noutput:\n"
+                        "  max_gradients: none\n  end_after: none\n  separate_modes: true\n"
+                        "  max_time: none\noutput:\n"
                         "  file: a.h5\n  save_warmup: false\n"
                         "  save_unconstrained: false\n  prior_draws: 0\n"
                         "  variables: []\n"
