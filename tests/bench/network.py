@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """SGHMC steps of networks on MNIST a second, beside JAX, in turns on one core; and on two ranks.
 
-    tests/bench/network.py EMASS [--seconds 2] [--rounds 3] [--only NAME]... [--json FILE]
+    tests/bench/network.py EMASS [--avx2] [--seconds 2] [--rounds 3] [--only NAME]... [--json FILE]
 
 A step is one of SGHMC (Euler) on a minibatch of 100 in single precision, of every chain: a gradient, the
 noise of every weight, and the update. An iteration of emass is 25 of them. JAX is what a user would write
@@ -13,8 +13,9 @@ little; each round takes all programs in turn, and what is said is the median ov
 block of chains a second, ratios within a round, and two shares of sgemm, by the OpenBLAS that emass links:
 how many steps emass does while the dense products of a step, each of its own shape, are done alone (those of
 a convolution by the numbers under its kernel, which are there already); and the share of the rate of large
-products, if all of a step were dense. All take the kernels that they choose for the processor: an OPENBLAS_CORETYPE of the environment, which
-may halve the speed of products, is put aside. Two ranks are timed by the clock, which only an idle machine
+products, if all of a step were dense. All take the kernels that they choose for the processor: an
+OPENBLAS_CORETYPE or EMASS_SIMD of the environment, which may halve the speed, is put aside. With --avx2 all take
+those of a processor without AVX-512. Two ranks are timed by the clock, which only an idle machine
 answers for, and by the processor; beside them two programs that know nothing of each other, each on a core of
 its own with half of the chains, or with a chain: what they lose, the machine takes. A table; --json writes
 its rows as JSON lines.
@@ -32,9 +33,13 @@ import sys
 import tempfile
 import time
 
-os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+os.environ["XLA_FLAGS"] = ("--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1" +
+                           " --xla_cpu_max_isa=AVX2" * ("--avx2" in sys.argv))
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
-os.environ.pop("OPENBLAS_CORETYPE", None)
+for variable, avx2 in [("OPENBLAS_CORETYPE", "Haswell"), ("EMASS_SIMD", "avx2")]:
+    os.environ.pop(variable, None)
+    if "--avx2" in sys.argv:
+        os.environ[variable] = avx2
 os.environ["OMP_NUM_THREADS"] = "1"
 CORES = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else {0}
 CORE = max(CORES)
@@ -300,6 +305,7 @@ def print_rows(rows, to):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("emass", type=os.path.abspath)
+    parser.add_argument("--avx2", action="store_true")
     parser.add_argument("--seconds", type=float, default=2)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", action="append")
