@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "math/linalg.h"
+#include "math/simd/simd.h"
 #include "model/model.h"
 #include "version.h"
 
@@ -113,6 +114,7 @@ em_status em_context_create(MPI_Comm ranks, const em_context_options *options, e
     em_status status = check_ranks(ranks);
 
     *out = NULL;
+    status = status ? status : em_simd_check();
     if (!status && !take_turn())
         status = refuse();
     if (status)

@@ -8,6 +8,7 @@
 #include "base/fault.h"
 #include "base/system/launcher.h"
 #include "base/text/nearest.h"
+#include "math/simd/simd.h"
 #include "par/world.h"
 #include "version.h"
 
@@ -156,6 +157,7 @@ int main(int argc, char **argv)
 
     em_start_without_threads(argv);
     status = em_check_limits();
+    status = status ? status : em_simd_check();
     if (!status)
         status = em_launch(&argc, argv, &launched, &code);
     if (launched || status) {

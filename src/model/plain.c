@@ -300,10 +300,12 @@ static const char *lacking_function(const em_model_ops *ops)
     const em_model_summary *s = ops->summary;
 
     return r && !(r->estimate && r->gradient && r->publish) ? "ranges.estimate, gradient or publish"
-           : r && !ops->minibatch                           ? "minibatch, which ranges need"
-           : ops->minibatch && !ops->minibatch->estimate    ? "minibatch.estimate"
-           : s && !(s->add && s->take)                      ? "summary.add or take"
-           : ops->averages && !ops->averages->report        ? "averages.report"
+           : r && r->estimate_part && !(r->gradient_of_parts && r->publish_part)
+               ? "ranges.gradient_of_parts or publish_part"
+           : r && !ops->minibatch                        ? "minibatch, which ranges need"
+           : ops->minibatch && !ops->minibatch->estimate ? "minibatch.estimate"
+           : s && !(s->add && s->take)                   ? "summary.add or take"
+           : ops->averages && !ops->averages->report     ? "averages.report"
            : ops->metric && !ops->metric->add && !ops->metric->diagonal ? "metric.add, or diagonal"
            : ops->prediction && !ops->prediction->predict               ? "prediction.predict"
                                                                         : NULL;

@@ -433,6 +433,35 @@ static void describe_layer(const em_layer *layer, FILE *out)
     fputc('\n', out);
 }
 
+/* Multiplications and additions of a gradient by one observation: forwards, by weights, and by
+ * inputs, of which the first layer has none. */
+static double flop_of(const em_layers *layers)
+{
+    double flop = 0;
+
+    for (int l = 0; l < layers->n; l++) {
+        const em_layer *layer = &layers->layer[l];
+        const double places = layer->kind == EM_LAYER_CONVOLUTION
+                                  ? (double)(layer->out.height * layer->out.width)
+                                  : 1;
+        if (layer->n_weight > 0)
+            flop += (l > 0 ? 6 : 4) * places * (double)(layer->n_from * layer->n_to);
+    }
+    return flop;
+}
+
+static void describe_work(const em_network *self, FILE *out)
+{
+    const double flop = flop_of(&self->layers), least = 5e6;
+
+    fprintf(out, "# work       %.3g MFLOP a gradient, for each observation of a minibatch",
+            flop / 1e6);
+    if (self->shards)
+        fprintf(out, "; shards do not pay below %.0f MFLOP a step, a minibatch of %.0f",
+                least / 1e6, ceil(least / flop));
+    fputc('\n', out);
+}
+
 static void describe(const em_model *model, FILE *out)
 {
     const em_network *self = (const em_network *)model;
@@ -443,6 +472,7 @@ static void describe(const em_model *model, FILE *out)
 
     for (int l = 0; l < self->layers.n; l++)
         describe_layer(&self->layers.layer[l], out);
+    describe_work(self, out);
     fprintf(out,
             "# data       %" PRId64 " observations of %" PRId64 " inputs, %" PRId64
             " test observations; here %" PRId64 " and %" PRId64 ": %.3g MB, once a node\n",
@@ -481,7 +511,10 @@ const em_model_ops em_model_network = {
     .minibatch = &(const em_model_minibatch){.estimate = em_network_estimate},
     .ranges = &(const em_model_ranges){.estimate = em_network_estimate_ranges,
                                        .gradient = em_network_gradient_range,
-                                       .publish = em_network_publish},
+                                       .publish = em_network_publish,
+                                       .estimate_part = em_network_estimate_part,
+                                       .gradient_of_parts = em_network_gradient_of_parts,
+                                       .publish_part = em_network_publish_part},
     .averages = &(const em_model_averages){.add = em_network_average,
                                            .report = em_network_report_averages,
                                            .report_pooled = em_network_report_pooled},

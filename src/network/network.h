@@ -6,6 +6,7 @@
 #include "emass/model.h"
 #include "emass/model/averages.h"
 #include "emass/model/latent.h"
+#include "emass/model/ranges.h"
 #include "network/network_layers.h"
 #include "network/network_pass.h"
 
@@ -90,6 +91,12 @@ em_status em_network_estimate_ranges(em_model *model, const em_query *query, dou
 void em_network_gradient_range(em_model *model, int64_t first, int64_t n, const double *theta,
                                double *gradient);
 void em_network_publish(em_model *model, int64_t first, int64_t n, const double *theta);
+em_status em_network_estimate_part(em_model *model, const em_query *query, double scale,
+                                   bool published, const em_range_parts *parts);
+void em_network_gradient_of_parts(em_model *model, int64_t first, int64_t n, const double *theta,
+                                  const em_range_parts *parts, double *gradient);
+void em_network_publish_part(em_model *model, int64_t first, int64_t n, const double *theta,
+                             const em_range_parts *parts);
 em_status em_network_update(em_model *model, const em_update *update);
 double em_network_log_prior(const em_network *self, const double *theta);
 double em_network_sigma(const em_network *self, const double *theta);

@@ -388,6 +388,56 @@ em_status em_network_estimate(em_model *model, const em_query *query, double sca
     return EM_OK;
 }
 
+/* ---------------------------------------------------------------- shards that divide the moves */
+
+/* The pass makes its sums in this shard's part, before the numbers that belong to no weight. */
+em_status em_network_estimate_part(em_model *model, const em_query *query, double scale,
+                                   bool published, const em_range_parts *parts)
+{
+    em_network *self = (em_network *)model;
+
+    self->pass_ops->lend(self->pass, published ? parts->published : NULL, query->gradient);
+    estimate(self, query, scale, parts->shard == 0, published);
+    self->pass_ops->settle(self->pass);
+    self->pass_ops->lend(self->pass, NULL, NULL);
+    for (int i = 0; i < self->n_weighted; i++)
+        self->pull[i] = precision_of(self, i, query->theta);
+    return EM_OK;
+}
+
+void em_network_gradient_of_parts(em_model *model, int64_t first, int64_t n, const double *theta,
+                                  const em_range_parts *parts, double *gradient)
+{
+    const em_network *self = (const em_network *)model;
+    const int64_t n_weight = self->layers.n_weight;
+
+    for (int64_t i = first > n_weight ? first : n_weight; i < first + n; i++) {
+        gradient[i - first] = 0;
+        for (int64_t s = 0; s < parts->n_shard; s++)
+            gradient[i - first] += parts->part[s * parts->room + i];
+    }
+    for (int i = 0; i < self->n_weighted; i++) {
+        const em_layer *layer = &self->layers.layer[self->weighted[i]];
+        const int64_t from = first > layer->first ? first : layer->first;
+        const int64_t ends = layer->first + layer->n_weight;
+        const int64_t end = first + n < ends ? first + n : ends;
+        if (from < end)
+            self->pass_ops->blend_sums(from, end - from, self->scale, parts->n_shard, parts->part,
+                                       parts->room * (int64_t)sizeof(double), self->pull[i],
+                                       theta + (from - first), gradient + (from - first));
+    }
+}
+
+void em_network_publish_part(em_model *model, int64_t first, int64_t n, const double *theta,
+                             const em_range_parts *parts)
+{
+    em_network *self = (em_network *)model;
+
+    self->pass_ops->lend(self->pass, parts->published, NULL);
+    em_network_publish(model, first, n, theta);
+    self->pass_ops->lend(self->pass, NULL, NULL);
+}
+
 /* ---------------------------------------------------------------- precisions, by Gibbs */
 
 /* Given a layer's weights its precision is Gamma(a + n / 2, b + |theta|^2 / 2). */

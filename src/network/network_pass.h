@@ -47,6 +47,15 @@ typedef struct em_pass_ops {
      * [n]. */
     void (*blend)(const em_pass *pass, int64_t first, int64_t n, double scale, double precision,
                   const double *theta, double *gradient);
+    /* From here on weights are in `weight`, and the gradient's sums are made in `sum`, each with
+     * room for a line of 64 bytes beyond; NULL: in its own. */
+    void (*lend)(em_pass *pass, void *weight, void *sum);
+    /* Sums of no observation become zeros. */
+    void (*settle)(em_pass *pass);
+    /* As blend, of the sums of n_sum passes, `apart` bytes from one to the next, the first at
+     * `sum`, in their order: each that of a shard. */
+    void (*blend_sums)(int64_t first, int64_t n, double scale, int64_t n_sum, const void *sum,
+                       int64_t apart, double precision, const double *theta, double *gradient);
 } em_pass_ops;
 
 extern const em_pass_ops em_pass_double, em_pass_single;

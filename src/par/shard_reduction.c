@@ -17,10 +17,12 @@ typedef struct shard_barrier {
     _Alignas(LINE) _Atomic int64_t rounds;
 } shard_barrier;
 
-/* The shared memory: the numbers of each shard, the panel, then the counters of the barrier. */
+/* The shared memory: the numbers of each shard, the panel, half a panel and a line, then the
+ * counters of the barrier. */
 struct em_shard_reduction {
     const em_grid *grid;
     int64_t room, bytes;    /* doubles of a shard; bytes of all */
+    void *half;             /* panel */
     double *shared;         /* NULL: there is no such memory, */
     double *private;        /* but this */
     shard_barrier *barrier; /* [n_shard] */
@@ -41,13 +43,15 @@ em_status em_shard_reduction_create(const em_grid *grid, int64_t n, em_shard_red
     }
     a->grid = grid;
     a->room = em_stride(n);
-    a->bytes = (n_shard + 1) * a->room * (int64_t)sizeof(double) +
-               n_shard * (int64_t)sizeof(shard_barrier);
+    const int64_t panels = (n_shard + 1) * a->room;
+    const int64_t doubles = panels + em_stride(a->room / 2) + LINE_DOUBLES;
+    a->bytes = doubles * (int64_t)sizeof(double) + n_shard * (int64_t)sizeof(shard_barrier);
     if (a->room >= LEAST_SHARED)
         a->shared = em_shard_memory(grid, a->bytes);
-    if (a->shared)
-        a->barrier = (shard_barrier *)(a->shared + (n_shard + 1) * a->room);
-    else
+    if (a->shared) {
+        a->half = a->shared + panels;
+        a->barrier = (shard_barrier *)(a->shared + doubles);
+    } else
         status = em_allocate(a->room, sizeof(double), &a->private);
     failed = status < 0;
     em_grid_sum_shards(grid, 1, &failed);
@@ -75,6 +79,17 @@ double *em_shard_reduction_own(const em_shard_reduction *a)
 double *em_shard_reduction_panel(const em_shard_reduction *a)
 {
     return a->shared ? a->shared + em_grid_n_shard(a->grid) * a->room : NULL;
+}
+
+double *em_shard_reduction_all(const em_shard_reduction *a, int64_t *room)
+{
+    *room = a->room;
+    return a->shared;
+}
+
+void *em_shard_reduction_half_panel(const em_shard_reduction *a)
+{
+    return a->half;
 }
 
 /* A waiting rank polls MPI, which yields the processor as it does in a reduction. */

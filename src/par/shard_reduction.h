@@ -25,6 +25,12 @@ void em_shard_reduction_sum(em_shard_reduction *reduction, int64_t n);
 /* The panel, of as many numbers; NULL: memory is not shared. Local. */
 double *em_shard_reduction_panel(const em_shard_reduction *reduction);
 
+/* The numbers of all shards, [n_shard][*room]; NULL: memory is not shared. Local. */
+double *em_shard_reduction_all(const em_shard_reduction *reduction, int64_t *room);
+
+/* Half a panel more, and 64 bytes, which all of them may write and read too. Likewise. */
+void *em_shard_reduction_half_panel(const em_shard_reduction *reduction);
+
 /* A barrier: afterwards all shards see what each has written before. Only with a panel. Collective
  * over the shard ranks. */
 void em_shard_reduction_wait(const em_shard_reduction *reduction);

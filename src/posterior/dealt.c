@@ -50,18 +50,59 @@ void em_posterior_sum_dealt(const em_posterior *posterior, int64_t n, double *x)
     em_grid_sum_shards(posterior->grid, n, x);
 }
 
+bool em_posterior_deals_ranges(const em_posterior *posterior, int64_t n_chain)
+{
+    const em_model *model = posterior->model;
+
+    return n_chain == 1 && model->single && model->ops->ranges && model->ops->ranges->estimate_part;
+}
+
+em_range_parts em_posterior_parts(const em_posterior *posterior)
+{
+    em_range_parts parts = {.n_shard = em_grid_n_shard(posterior->grid),
+                            .shard = em_grid_shard(posterior->grid),
+                            .published = em_shard_reduction_half_panel(posterior->reduction)};
+
+    parts.part = em_shard_reduction_all(posterior->reduction, &parts.room);
+    return parts;
+}
+
+/* The log density and the failures of all shards. */
+static em_status sum_values(const em_posterior *posterior, em_status status, const em_query *query)
+{
+    const int64_t n = query->n_chain * query->stride, size = n + query->n_chain;
+    double failed;
+
+    em_shard_reduction_add(posterior->reduction, n, query->n_chain, query->log_density);
+    em_shard_reduction_add(posterior->reduction, size, 1, &failed);
+    return failed != 0 ? em_grid_share_failure(posterior->grid, status) : EM_OK;
+}
+
+em_status em_posterior_estimate_part(em_posterior *posterior, em_status status,
+                                     const em_query *query, double scale, bool published)
+{
+    const em_range_parts parts = em_posterior_parts(posterior);
+    double *own = posterior->likelihood.part;
+    const em_query one = em_query_into(query, own, own + query->stride);
+
+    em_shard_reduction_wait(posterior->reduction); /* all have moved */
+    if (status >= 0)
+        status = posterior->model->ops->ranges->estimate_part(posterior->model, &one, scale,
+                                                              published, &parts);
+    own[query->stride + 1] = status < 0;
+    em_shard_reduction_wait(posterior->reduction);
+    return sum_values(posterior, status, query);
+}
+
 em_status em_posterior_end_estimates(const em_posterior *posterior, em_status status,
                                      const em_query *query)
 {
-    const int64_t n = query->n_chain * query->stride, size = n + query->n_chain;
+    const int64_t size = query->n_chain * (query->stride + 1);
     const em_span own = posterior->own;
-    double failed;
 
     posterior->likelihood.part[size] = status < 0;
     em_shard_reduction_wait(posterior->reduction);
     em_shard_reduction_add(posterior->reduction, own.first, own.end - own.first,
                            query->gradient + own.first);
-    em_shard_reduction_add(posterior->reduction, n, query->n_chain, query->log_density);
-    em_shard_reduction_add(posterior->reduction, size, 1, &failed);
-    return failed != 0 ? em_grid_share_failure(posterior->grid, status) : EM_OK;
+    return sum_values(posterior, status, query);
 }

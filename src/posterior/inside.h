@@ -111,6 +111,14 @@ const struct em_temperature *em_temperature_of(const em_posterior *posterior, in
 em_status em_posterior_end_estimates(const em_posterior *posterior, em_status status,
                                      const em_query *query);
 
+/* The estimate of one chain whose gradient is asked for by ranges; query->rows are this shard's.
+ * Collective over the ranks of a group, which fail together. */
+em_status em_posterior_estimate_part(em_posterior *posterior, em_status status,
+                                     const em_query *query, double scale, bool published);
+
+/* What the shards share of it. Local. */
+em_range_parts em_posterior_parts(const em_posterior *posterior);
+
 /* ---- block.c: between a block and all parameters ---- */
 
 /* Writes all parameters into part->theta: the rows [n][stride] of the block, and the values that

@@ -250,26 +250,40 @@ em_status em_posterior_estimate_ranges(em_posterior *posterior, const em_minibat
 {
     em_model *model = posterior->model;
     em_query one = *query;
+    const double scale = scale_of(posterior, minibatch, query->evaluation);
     em_status status = em_posterior_begin(posterior, 1);
 
-    if (status)
+    if (status && !posterior->is_dealt)
         return status;
     one.rows =
         (em_rows){.count = choose(posterior, minibatch, query, 0), .index = posterior->chosen};
-    status = model->ops->ranges->estimate(
-        model, &one, scale_of(posterior, minibatch, query->evaluation), published);
+    if (posterior->is_dealt)
+        return em_posterior_estimate_part(posterior, status, &one, scale, published);
+    status = model->ops->ranges->estimate(model, &one, scale, published);
     return status < 0 ? status : EM_OK;
 }
 
 void em_posterior_gradient_range(em_posterior *posterior, int64_t first, int64_t n,
                                  const double *theta, double *gradient)
 {
-    posterior->model->ops->ranges->gradient(posterior->model, first, n, theta, gradient);
+    const em_model_ranges *ranges = posterior->model->ops->ranges;
+
+    if (posterior->is_dealt) {
+        const em_range_parts parts = em_posterior_parts(posterior);
+        ranges->gradient_of_parts(posterior->model, first, n, theta, &parts, gradient);
+    } else
+        ranges->gradient(posterior->model, first, n, theta, gradient);
 }
 
 void em_posterior_publish(em_posterior *posterior, int64_t first, int64_t n, const double *theta)
 {
-    posterior->model->ops->ranges->publish(posterior->model, first, n, theta);
+    const em_model_ranges *ranges = posterior->model->ops->ranges;
+
+    if (posterior->is_dealt) {
+        const em_range_parts parts = em_posterior_parts(posterior);
+        ranges->publish_part(posterior->model, first, n, theta, &parts);
+    } else
+        ranges->publish(posterior->model, first, n, theta);
 }
 
 em_status em_posterior_may_deal(em_posterior *posterior, const em_minibatch *minibatch, bool *may)

@@ -124,6 +124,10 @@ void em_posterior_deal(const em_posterior *posterior, int64_t n, int64_t *first,
 double *em_posterior_begin_dealt(em_posterior *posterior, em_span own, const double *theta);
 void em_posterior_end_dealt(em_posterior *posterior);
 
+/* Whether gradients of a panel of so many chains may then be by ranges too: estimates are
+ * Collective over the ranks of a group. Local. */
+bool em_posterior_deals_ranges(const em_posterior *posterior, int64_t n_chain);
+
 /* Gathers a panel [n] of which each shard has its own range in `from`: `to`, which may be `from`,
  * becomes the whole panel. Overwrites the shared panel, unless that is `from`. Collective over the
  * ranks of a group. */

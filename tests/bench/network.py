@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """SGHMC steps of networks on MNIST a second, beside JAX, in turns on one core; and on two ranks.
 
-    tests/bench/network.py EMASS [--seconds 2] [--rounds 3] [--only NAME]... [--json FILE]
+    tests/bench/network.py EMASS [--avx2] [--seconds 2] [--rounds 3] [--only NAME]... [--json FILE]
 
 A step is one of SGHMC (Euler) on a minibatch of 100 in single precision, of every chain: a gradient, the
 noise of every weight, and the update. An iteration of emass is 25 of them. JAX is what a user would write
@@ -13,8 +13,9 @@ little; each round takes all programs in turn, and what is said is the median ov
 block of chains a second, ratios within a round, and two shares of sgemm, by the OpenBLAS that emass links:
 how many steps emass does while the dense products of a step, each of its own shape, are done alone (those of
 a convolution by the numbers under its kernel, which are there already); and the share of the rate of large
-products, if all of a step were dense. All take the kernels that they choose for the processor: an OPENBLAS_CORETYPE of the environment, which
-may halve the speed of products, is put aside. Two ranks are timed by the clock, which only an idle machine
+products, if all of a step were dense. All take the kernels that they choose for the processor: an
+OPENBLAS_CORETYPE or EMASS_SIMD of the environment, which may halve the speed, is put aside. With --avx2 all take
+those of a processor without AVX-512. Two ranks are timed by the clock, which only an idle machine
 answers for, and by the processor; beside them two programs that know nothing of each other, each on a core of
 its own with half of the chains, or with a chain: what they lose, the machine takes. A table; --json writes
 its rows as JSON lines.
@@ -32,9 +33,13 @@ import sys
 import tempfile
 import time
 
-os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+os.environ["XLA_FLAGS"] = ("--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1" +
+                           " --xla_cpu_max_isa=AVX2" * ("--avx2" in sys.argv))
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
-os.environ.pop("OPENBLAS_CORETYPE", None)
+for variable, avx2 in [("OPENBLAS_CORETYPE", "Haswell"), ("EMASS_SIMD", "avx2")]:
+    os.environ.pop(variable, None)
+    if "--avx2" in sys.argv:
+        os.environ[variable] = avx2
 os.environ["OMP_NUM_THREADS"] = "1"
 CORES = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else {0}
 CORE = max(CORES)
@@ -55,16 +60,19 @@ import numpy as np
 BATCH, STEP_SIZE, FRICTION, SCAN = 100, 1e-5, 10, 25
 LENET = [("conv", 32), ("pool", 2), ("conv", 64), ("pool", 2), ("dense", 200), ("dense", 200)]
 CASES = {"784-100-100-10": ([("dense", 100)] * 2, 1), "784-100-100-10, 8 chains": ([("dense", 100)] * 2, 8),
-         "784-400-400-10": ([("dense", 400)] * 2, 1), "LeNet": (LENET, 1)}
+         "784-400-400-10": ([("dense", 400)] * 2, 1), "LeNet": (LENET, 1),
+         "784-20-10, 64 chains": ([("dense", 20)], 64), "4-8-3, 64 chains": ([("dense", 8)], 64),
+         "4-8-3, 1000 chains": ([("dense", 8)], 1000)}
+TABLE_ROWS, TABLE_COLUMNS = 1000, 4  # of the data of names that begin with 4-
 TWO_RANKS = [("784-100-100-10, 8 chains", "784-100-100-10, 8 chains, 4 a rank", []),
              ("784-400-400-10", "784-400-400-10, 1 chain, 2 shards", ["run.shards=2"]),
              ("LeNet", "LeNet, 1 chain, 2 shards", ["run.shards=2"])]
 
 
-def shapes(layers):
+def shapes(layers, side=28, channels=1, n_class=10):
     """(kind, weight shape) of every layer, the output included, and multiplications of an observation."""
-    side, channels, found, work = 28, 1, [], 0
-    for kind, n in [*layers, ("dense", 10)]:
+    found, work = [], 0
+    for kind, n in [*layers, ("dense", n_class)]:
         if kind == "conv":
             found.append((kind, (5, 5, channels, n)))
             side, work = side - 4, work + (side - 4)**2 * 25 * channels * n
@@ -98,15 +106,23 @@ def forward(found, theta, x):
     return x
 
 
+def table():
+    """Numbers of three classes, whose means differ."""
+    random = np.random.default_rng(1)
+    labels = np.arange(TABLE_ROWS) % 3
+    return (random.normal(size=(TABLE_ROWS, TABLE_COLUMNS)) + labels[:, None]).astype(np.float32), labels
+
+
 def jax_steps(found, n_chain, images, labels):
     """A function of the state that does SCAN steps, and the state."""
     n = len(images)
     convolves = found[0][0] == "conv"
     data = jnp.asarray(images[..., None] if convolves else images.reshape(n, -1))
     truth = jnp.asarray(labels)
+    factor = 1 / 255 if images.dtype == np.uint8 else 1
 
     def density(theta, row):
-        x = data[row].astype(jnp.float32) / 255
+        x = data[row].astype(jnp.float32) * factor
         p = jax.nn.log_softmax(forward(found, theta, x))
         prior = sum(jnp.sum(a * a) for a in jax.tree_util.tree_leaves(theta)) / 2
         return jnp.take_along_axis(p, truth[row][:, None], 1).sum() * (n / BATCH) - prior
@@ -160,7 +176,7 @@ def time_jax(run, state, seconds):
 def config(layers, n_chain, data):
     names = {"dense": "{{dense: {}}}", "conv": "{{convolution: {}, kernel: 5}}", "pool": "{{pool: {}}}"}
     listed = ", ".join(names[kind].format(n) for kind, n in layers)
-    return (f"model: {{name: network, data: {data}/train, layers: [{listed}], precision: single, scored: 1}}\n"
+    return (f"model: {{name: network, data: {data}, layers: [{listed}], precision: single, scored: 1}}\n"
             f"sampler: {{name: sghmc, integrator: euler, step_size: {STEP_SIZE}, friction: {FRICTION}, "
             f"minibatch: {BATCH}, leapfrog_steps: {SCAN}, replacement: true}}\n"
             f"mass: {{estimator: none}}\nrun: {{chains: {n_chain}, warmup: 0, draws: 2, thin: 1}}\n")
@@ -256,7 +272,9 @@ class Sgemm:
 def beside_jax(name, options, path, sgemm, images, labels):
     """A row: emass beside JAX."""
     layers, n_chain = CASES[name]
-    found, work = shapes(layers)
+    is_table = name.startswith("4-")
+    found, work = shapes(layers, 1, TABLE_COLUMNS, 3) if is_table else shapes(layers)
+    images, labels = table() if is_table else (images, labels)
     run, state = jax_steps(found, n_chain, images, labels)
     state = jax.block_until_ready(run(state))
     emass = Emass(options.emass, path, options.seconds)
@@ -265,7 +283,7 @@ def beside_jax(name, options, path, sgemm, images, labels):
                sgemm.rate(large, options.seconds / 4)) for _ in range(options.rounds)]
     theirs, ours = (statistics.median(r[i] for r in rounds) for i in (0, 1))
     flop = n_chain * BATCH * 2 * work
-    return {"network": name, "MFLOP a chain": round(2e-6 * BATCH * work, 1), "JAX": round(theirs, 1),
+    return {"network": name, "MFLOP a chain": float(f"{2e-6 * BATCH * work:.3g}"), "JAX": round(theirs, 1),
             "emass": round(ours, 1), "emass / JAX": round(statistics.median(r[1] / r[0] for r in rounds), 2),
             "share of the same products": round(statistics.median(r[1] * n_chain / r[2] for r in rounds), 2),
             "of the largest rate": round(statistics.median(r[1] * flop / (r[3] * 2 * 1024**3) for r in rounds), 2)}
@@ -300,6 +318,7 @@ def print_rows(rows, to):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("emass", type=os.path.abspath)
+    parser.add_argument("--avx2", action="store_true")
     parser.add_argument("--seconds", type=float, default=2)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", action="append")
@@ -315,7 +334,11 @@ def main():
         paths = {}
         for name, (layers, n_chain) in CASES.items():
             paths[name] = os.path.join(folder, f"{len(paths)}.yaml")
-            pathlib.Path(paths[name]).write_text(config(layers, n_chain, data))
+            pathlib.Path(paths[name]).write_text(
+                config(layers, n_chain, f"{folder}/table.csv" if name.startswith("4-") else f"{data}/train"))
+        x, classes = table()
+        pathlib.Path(folder, "table.csv").write_text("a,b,c,d,class\n" + "".join(
+            ",".join(map(repr, map(float, row))) + f",{of}\n" for row, of in zip(x, classes)))
         print_rows((beside_jax(name, options, path, sgemm, images, labels) for name, path in paths.items()
                     if not options.only or name in options.only), options.json)
         if len(CORES) > 1 and (not options.only or "ranks" in options.only):

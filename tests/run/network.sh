@@ -130,6 +130,12 @@ tables_agree() {
 }
 
 go 1 whole.h5 || not_ok "a network runs"
+# 4 * 16 * 27 of the convolution, 6 * 72 and 6 * 18 of the dense layers; and 5e6 over 2268.
+plan_of_shards() {
+    limited mpirun -n 2 "$emass" check run.yaml --set run.shards=2 |
+        grep '^# work  *0.00227 MFLOP .*; shards do not pay below 5 MFLOP a step, a minibatch of 2205$'
+}
+check 'the plan says where shards do not pay' plan_of_shards
 check "3 ranks, the same bytes" same 3
 check "in parts, on other ranks, the same bytes" in_parts
 check "by parts, the same bytes on three shards, of which one has nothing" shards_agree 3

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Other compute kernels, between the ranks of a run or before and after a resume, are told; with
-# --same-kernels they are an error. OpenBLAS takes the name of a processor from the environment.
+# --same-kernels they are an error. OpenBLAS takes the name of a processor from the environment, and
+# vector kernels the name of an instruction set, as EMASS_SIMD.
 # shellcheck source=tests/run/lib.sh disable=SC2317
 . "$(dirname "$0")/lib.sh"
 cd "$scratch" || exit 1
@@ -48,6 +49,8 @@ check 'else a warning' says 0 'was drawn with .*; this run computes with .* Neha
 check 'and the file names both' recorded '.*; then OpenBLAS [0-9.]+ Nehalem, .*'
 check 'resumed again with the same: silent' silent "${other[@]}" run run.yaml --resume --set run.draws=200 --quiet
 check 'names each once' recorded '[^;]*; then [^;]*'
+check 'verify: else a warning' says 0 'was drawn with .* Nehalem.*; this run computes with' \
+    "$emass" verify run.h5 --draws 20
 check 'verify: an error where asked for' says 2 'same-kernels: found draws made with .* Nehalem' \
     "$emass" verify run.h5 --draws 20 --same-kernels
 check 'nothing is left beside it' test "$(echo run.h5*)" = run.h5
@@ -55,4 +58,21 @@ check 'nothing is left beside it' test "$(echo run.h5*)" = run.h5
 check 'ranks that differ: a warning' says 0 'found other compute kernels on rank 1 than on rank 0' $unlike
 # shellcheck disable=SC2086
 check 'or an error' says 2 'same-kernels: found .* Nehalem' ${unlike//--overwrite/--overwrite --same-kernels}
+
+# Instruction sets: of AVX-512 and AVX2 the bits are the same, and the file records which it was.
+draws_by() { # SET: the draws' sum
+    SOURCE_DATE_EPOCH=0 EMASS_SIMD=$1 limited "$emass" run run.yaml --overwrite --quiet --output "$1.h5" &&
+        h5dump -g /posterior "$1.h5" | tail -n +2 | md5sum
+}
+of_portable=$(draws_by portable)
+check 'portable kernels' test -n "$of_portable"
+check 'are recorded' eval "h5dump -a compute_kernels portable.h5 | grep -q ', portable, '"
+if grep -q avx512f /proc/cpuinfo; then
+    check 'AVX2 draws what AVX-512 does' test "$(draws_by avx2)" = "$(draws_by avx512)"
+    check 'and is recorded' eval "h5dump -a compute_kernels avx2.h5 | grep -q ', avx2, '"
+else
+    skip 'AVX2 draws what AVX-512 does' 'this processor has no AVX-512'
+fi
+check 'an instruction set that is none' says 2 'EMASS_SIMD: found avx9, expected what .*portable' \
+    env EMASS_SIMD=avx9 "$emass" run run.yaml --overwrite --quiet
 finish

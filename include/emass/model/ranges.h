@@ -89,6 +89,14 @@
 
 EM_BEGIN_C
 
+/* What the shards of a node share of one chain, each of which moves a range of the parameters. */
+typedef struct em_range_parts {
+    double *part;           /* [n_shard][room]: what each has left for the gradient, */
+    int64_t n_shard, shard; /* this shard */
+    int64_t room;
+    void *published; /* [room + 16] floats: the parameters, as the model wrote them */
+} em_range_parts;
+
 typedef struct em_model_ranges {
     /* As em_model_minibatch.estimate, with the prior, but that the gradient is not written. With
      * `published`, theta is, all of it, what `publish` was given since the last estimate. Local. */
@@ -100,6 +108,20 @@ typedef struct em_model_ranges {
     /* In the next estimate parameters first .. first + n - 1 are theta [n]; gradients by others may
      * still be asked for. Local. */
     void (*publish)(em_model *model, int64_t first, int64_t n, const double *theta);
+    /*
+     * The same where shards of one node divide the moves of one chain; all three or none, and only
+     * for models that are `single`. estimate_part is for the query's rows, the prior on the first
+     * shard; it writes what it leaves for gradients into this shard's part, which is the query's
+     * gradient, instead. After all have: gradients by the range of this shard, of all parts, as
+     * the sum of what each shard's gradient would be, in their order. publish_part writes into
+     * `published`; all shards see it in the next estimate. Local.
+     */
+    em_status (*estimate_part)(em_model *model, const em_query *query, double scale, bool published,
+                               const em_range_parts *parts);
+    void (*gradient_of_parts)(em_model *model, int64_t first, int64_t n, const double *theta,
+                              const em_range_parts *parts, double *gradient);
+    void (*publish_part)(em_model *model, int64_t first, int64_t n, const double *theta,
+                         const em_range_parts *parts);
 } em_model_ranges;
 
 EM_END_C

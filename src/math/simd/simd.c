@@ -2,6 +2,8 @@
 
 #include <link.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -29,13 +31,51 @@ bool em_simd_runs(const em_simd *simd)
 }
 #endif
 
-const em_simd *em_simd_best(void)
+static const em_simd *widest(void)
 {
     const em_simd *const *simd = em_simds;
 
     while (!em_simd_runs(*simd))
         simd++;
     return *simd;
+}
+
+em_status em_simd_find(const char *name, const em_simd **out)
+{
+    char names[64] = "";
+    size_t end = 0;
+
+    for (const em_simd *const *simd = em_simds; *simd; simd++) {
+        if (!em_simd_runs(*simd))
+            continue;
+        *out = *simd;
+        if (strcmp((*simd)->name, name) == 0)
+            return EM_OK;
+        end += (size_t)snprintf(names + end, sizeof names - end, "%s%s", end > 0 ? ", " : "",
+                                (*simd)->name);
+    }
+    *out = widest();
+    return em_fail(EM_EUSAGE, "EMASS_SIMD: found %s, expected what this processor has (%s)", name,
+                   names);
+}
+
+static const em_simd *best;
+
+em_status em_simd_check(void)
+{
+    const char *name = getenv("EMASS_SIMD");
+
+    if (name && name[0])
+        return em_simd_find(name, &best);
+    best = widest();
+    return EM_OK;
+}
+
+const em_simd *em_simd_best(void)
+{
+    if (!best)
+        (void)em_simd_check();
+    return best;
 }
 
 /* ---------------------------------------------------------------- constants */

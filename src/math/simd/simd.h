@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "emass/status.h"
 #include "math/simd/bytes.h"
 
 #include <stdbool.h>
@@ -74,5 +75,13 @@ extern const em_simd *const em_simds[];
 /* Whether this processor has the instruction set. Local. */
 bool em_simd_runs(const em_simd *simd);
 
-/* The widest instruction set of this processor. Local. */
+/* The one of that name. EM_EUSAGE where this processor has none: then *out is the widest. Local. */
+em_status em_simd_find(const char *name, const em_simd **out);
+
+/* The widest instruction set of this processor, or the one that the environment's EMASS_SIMD named
+ * at the first call. Loops that give the same bits at any width (EM_CLONES) take the widest
+ * nevertheless. Local. */
 const em_simd *em_simd_best(void);
+
+/* EM_EUSAGE where EMASS_SIMD cannot be followed. Local. */
+em_status em_simd_check(void);

@@ -79,13 +79,16 @@ em_status em_stochastic_evaluate(const em_stochastic_options *options,
     return em_posterior_estimate(context->posterior, &minibatch, &query);
 }
 
-/* All chains at once, each shard one range of them. */
+/* All chains at once, each shard one range of them; of one chain, gradients by ranges. */
 static em_status stochastic_take_dealt(em_sampler *sampler, const em_step_context *context,
                                        em_block *block, em_stochastic_iteration *take)
 {
+    em_gradient_ranges ranges = {.due = false};
     em_step_context dealt = *context;
     em_status status;
 
+    if (em_posterior_deals_ranges(context->posterior, block->n_chain))
+        dealt.ranges = &ranges;
     dealt.home = block->theta;
     const em_coordinate_blocks blocks = em_coordinate_blocks_of(&dealt, block, false);
     block->theta = em_posterior_begin_dealt(context->posterior, em_coordinate_blocks_span(&blocks),

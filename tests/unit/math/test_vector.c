@@ -1,6 +1,7 @@
 /* Vector loops against long double, for every instruction set of this processor. */
 #include "base/memory.h"
 #include "math/rng.h"
+#include "math/simd/tokens.h"
 #include "math/simd/vector.h"
 #include "support/simds.h"
 
@@ -8,6 +9,7 @@
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { N = 4096 };
 
@@ -190,6 +192,29 @@ START_TEST(elements_are_independent)
 }
 END_TEST
 
+START_TEST(environment_names_the_instruction_set)
+{
+    const em_simd *simd = em_simds[_i], *found = NULL;
+    double x[16] __attribute__((aligned(64)));
+
+    ck_assert_int_eq(setenv("EMASS_SIMD", simd->name, 1), 0);
+    if (!em_simd_runs(simd)) {
+        ck_assert_int_eq(em_simd_check(), EM_EUSAGE);
+        return;
+    }
+    ck_assert_int_eq(em_simd_check(), EM_OK);
+    ck_assert_ptr_eq(em_simd_best(), simd);
+    ck_assert_int_eq(em_simd_find("sse9", &found), EM_EUSAGE);
+    ck_assert_ptr_nonnull(strstr(em_error_text(), "found sse9"));
+    ck_assert_ptr_nonnull(strstr(em_error_text(), simd->name));
+    ck_assert_str_eq(em_token_kernels_best()->name, simd->name);
+    fill();
+    em_exp(16, a, x); /* which it then computes with */
+    simd->exp(16, a, softplus);
+    ck_assert_mem_eq(x, softplus, sizeof x);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("vector");
@@ -203,6 +228,7 @@ int main(void)
     tcase_add_test(all, log_rising_of_a_half);
     tcase_add_test(all, nan_stays_in_its_place);
     tcase_add_test(all, elements_are_independent);
+    add_simd_test(all, environment_names_the_instruction_set);
     suite_add_tcase(suite, all);
 
     return run_suite(suite, CK_FORK_GETENV);

@@ -1,6 +1,6 @@
 /*
  * Networks: gradients against central differences, both precisions, layers that fit and layers that
- * do not, a chain's numbers alone, and scores of predictions. (tests/run/network.py has a reference
+ * do not, and a chain's numbers alone. (tests/run/network.py has a reference
  * in numpy.)
  */
 #include "base/memory.h"
@@ -8,7 +8,6 @@
 #include "emass/model/ranges.h"
 #include "math/rng.h"
 #include "network/network.h"
-#include "network/network_score.h"
 
 #include <check.h>
 #include <math.h>
@@ -462,6 +461,61 @@ START_TEST(slopes_are_the_gradient)
 }
 END_TEST
 
+/* Rows of two shards, and of the second none: each shard leaves its part, and the gradient by
+ * ranges is the sum of what their own would be. The parameters of the next estimate are published.
+ */
+static void check_parts(setup *s, panel *p, int64_t n_second, const double *theta, bool published,
+                        const double *next, const em_range_parts *memory)
+{
+    static const int64_t index[] = {5, 250, 17, 17, 299, 0, 64};
+    const em_model_ranges *ranges = s->ops->ranges;
+    const int64_t dim = s->model->dim;
+    em_query query = {.n_chain = 1, .stride = p->stride, .chain = p->chain, .theta = theta};
+    double value[2];
+
+    for (int shard = 0; shard < 2; shard++) {
+        em_range_parts parts = *memory;
+        parts.shard = shard;
+        query.rows = (em_rows){.count = shard ? n_second : 4, .index = index + (shard ? 4 : 0)};
+        query.log_density = &p->value[shard];
+        query.gradient = p->gradient + shard * p->stride;
+        ck_assert_int_eq(s->ops->minibatch->estimate(s->model, &query, 10, shard == 0), EM_OK);
+        query.log_density = &value[shard];
+        query.gradient = parts.part + shard * parts.room;
+        ck_assert_int_eq(ranges->estimate_part(s->model, &query, 10, published, &parts), EM_OK);
+        ck_assert_double_eq(value[shard], p->value[shard]);
+    }
+    for (int64_t first = 0, n = 1; first < dim; first += n, n *= 2) {
+        double found[256];
+        n = dim - first < n ? dim - first : n;
+        n = n < 256 ? n : 256;
+        ranges->gradient_of_parts(s->model, first, n, theta + first, memory, found);
+        for (int64_t i = 0; i < n; i++)
+            ck_assert_double_eq(found[i],
+                                p->gradient[first + i] + p->gradient[p->stride + first + i]);
+        ranges->publish_part(s->model, first, n, next + first, memory);
+    }
+}
+
+START_TEST(parts_of_shards_are_the_gradient)
+{
+    setup s;
+
+    make(_i, "single", &s);
+    panel p = make_panel(&s, 2);
+    const double *there = p.theta + p.stride;
+    em_range_parts memory = {.n_shard = 2, .room = p.stride + 8};
+    ck_assert_int_eq(em_allocate_doubles(2 * memory.room, &memory.part), EM_OK);
+    ck_assert_int_eq(em_allocate(memory.room + 16, sizeof(float), &memory.published), EM_OK);
+    check_parts(&s, &p, 3, p.theta, false, there, &memory);
+    check_parts(&s, &p, 3, there, true, p.theta, &memory);
+    check_parts(&s, &p, 0, p.theta, true, there, &memory); /* a shard without a row */
+    em_release_all(&memory.part, &memory.published);
+    free_panel(&p);
+    teardown(&s);
+}
+END_TEST
+
 static const struct {
     const char *layers, *why;
 } unfit[] = {
@@ -517,23 +571,6 @@ START_TEST(tables_are_read_too)
 }
 END_TEST
 
-/* Three observations of two classes, by hand. */
-START_TEST(scores_of_predictions)
-{
-    static const double p[] = {0.9, 0.1, 0.6, 0.4, 0.2, 0.8}, label[] = {0, 1, 1};
-    const em_score all = em_score_all(3, 2, p, label), one = em_score_class(3, 2, p, label, 1);
-
-    ck_assert_double_eq_tol(all.accuracy, 2. / 3, 1e-15);
-    ck_assert_double_eq_tol(all.nll, -log(0.9 * 0.4 * 0.8) / 3, 1e-15);
-    ck_assert_double_eq_tol(all.brier, (0.02 + 0.72 + 0.08) / 3, 1e-15);
-    ck_assert_double_eq_tol(all.ece, (0.1 + 0.6 + 0.2) / 3, 1e-15);
-    ck_assert_double_eq_tol(one.accuracy, 0.5, 1e-15);
-    ck_assert_double_eq_tol(one.nll, -log(0.4 * 0.8) / 2, 1e-15);
-    ck_assert_double_eq_tol(one.ece, (0.1 + 0.6 + 0.2) / 3, 1e-15);
-    ck_assert(isnan(em_score_class(2, 2, p, label + 1, 0).nll));
-}
-END_TEST
-
 int main(void)
 {
     Suite *suite = suite_create("network");
@@ -549,9 +586,9 @@ int main(void)
     tcase_add_loop_test(tests, a_cold_likelihood_counts_for_more, 0, n_net);
     tcase_add_loop_test(tests, shards_share_an_estimate, 0, n_net);
     tcase_add_loop_test(tests, slopes_are_the_gradient, 0, n_net);
+    tcase_add_loop_test(tests, parts_of_shards_are_the_gradient, 0, n_net);
     tcase_add_loop_test(tests, layers_that_do_not_fit, 0, (int)(sizeof unfit / sizeof *unfit));
     tcase_add_test(tests, tables_are_read_too);
-    tcase_add_test(tests, scores_of_predictions);
     suite_add_tcase(suite, tests);
     return run_suite(suite, CK_FORK);
 }
