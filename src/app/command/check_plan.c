@@ -222,7 +222,8 @@ static void print_plan(const em_checked *check, const em_plan *plan, const memor
     const int64_t n_group = em_grid_n_group(check->grid);
     const double draw = (double)plan->width.all * sizeof(double);
 
-    printf("%s\n", config->full);
+    if (!check->brief)
+        printf("%s\n", config->full);
     printf("# plan\n");
     printf("# model      %s: %lld unconstrained parameters, %lld observations, %lld numbers per "
            "draw\n",

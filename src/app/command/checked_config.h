@@ -8,6 +8,7 @@
 /* A config with its model and data, for one chain. */
 typedef struct em_checked {
     const em_config *config;
+    bool brief; /* the config is not printed */
     em_grid *grid;
     em_shards shards;
     em_model *model;
