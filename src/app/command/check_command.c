@@ -29,8 +29,10 @@ static em_status load(em_checked *check, em_plan *plan)
         return status;
     check->shards = em_shards_of(check->grid);
     const double before = em_allocated_bytes();
+    em_peak_restart();
     status = em_checked_model(check, 1, &check->model);
     check->model_bytes = em_allocated_bytes() - before;
+    check->peak_bytes = em_peak_bytes();
     if (!status)
         status = em_check_samplers_suit_model(config, check->model);
     if (!status)

@@ -13,6 +13,7 @@ typedef struct em_checked {
     em_shards shards;
     em_model *model;
     double model_bytes; /* all that it allocated while it was made */
+    double peak_bytes;  /* that the process held at most meanwhile */
     em_posterior *posterior;
 } em_checked;
 
