@@ -3,6 +3,7 @@
 #include "adaptation/adaptation.h"
 #include "base/available_memory.h"
 #include "base/memory.h"
+#include "emass/model/latent.h"
 #include "io/draws/dataset.h"
 #include "model/model.h"
 #include "par/world.h"
@@ -118,8 +119,9 @@ static em_status bytes_of_state(const em_checked *check, double *bytes)
     em_model *two = NULL;
     em_status status;
 
-    *bytes = 0;
-    if (!check->model->ops->latent)
+    const em_model_latent *latent = check->model->ops->latent;
+    *bytes = latent && latent->chain_bytes ? latent->chain_bytes(check->model) : 0;
+    if (!latent || latent->chain_bytes)
         return EM_OK;
     status = em_checked_model(check, 2, &two);
     *bytes = fmax(em_allocated_bytes() - before - check->model_bytes, 0);
