@@ -88,7 +88,7 @@ typedef struct lda {
 } lda;
 
 static const em_field fields[] = {
-    EM_TOPIC_FIELDS("number of topics"),
+    EM_TOPIC_FIELDS("number of topics; a list of them: a run of each (emass run)"),
     EM_CHOICE(em_topic_options, fold_in, .fallback = "em", .choices = fold_ins,
               .doc = "how test documents are folded in: em, from phi alone; both: also by the "
                      "Gibbs sampler of the model, with its own score"),
