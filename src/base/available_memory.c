@@ -140,6 +140,29 @@ double em_resident_bytes(void)
     return resident;
 }
 
+double em_peak_bytes(void)
+{
+    FILE *file = fopen("/proc/self/status", "r");
+    char line[256];
+    double kilobytes = 0;
+
+    while (file && fgets(line, sizeof line, file) && sscanf(line, "VmHWM: %lf", &kilobytes) != 1)
+        ;
+    if (file)
+        fclose(file);
+    return 1024 * kilobytes;
+}
+
+void em_peak_restart(void)
+{
+    FILE *file = fopen("/proc/self/clear_refs", "w");
+
+    if (!file)
+        return;
+    fputs("5", file);
+    fclose(file);
+}
+
 em_memory_bound em_memory_bind(double bytes)
 {
     const double mapped = mapped_bytes(), arenas = 0x1p28; /* are mapped before they are used */

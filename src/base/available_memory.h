@@ -11,6 +11,11 @@ double em_memory_available(void);
 /* Bytes of memory that this process holds now; 0 where that is not known. Local. */
 double em_resident_bytes(void);
 
+/* The most that it has held since the process began or since em_peak_restart, where the system can
+ * do that; 0 where it is not known. Local. */
+double em_peak_bytes(void);
+void em_peak_restart(void);
+
 /* Total bytes that em_allocate and its like have returned, released ones included. The difference
  * of two calls is what was allocated in between. Local. */
 double em_allocated_bytes(void);

@@ -9,6 +9,7 @@
  * integers. The parameters are log alpha_1 .. log alpha_K and log beta; the topics of tokens are
  * local state of a chain.
  */
+#include "base/available_memory.h"
 #include "base/memory.h"
 #include "data/corpus/corpus.h"
 #include "emass/model.h"
@@ -76,7 +77,8 @@ typedef struct lda {
     em_lda_exchange exchange;
     const em_shards *shards; /* NULL: one */
     int64_t first_chain, n_chain;
-    lda_chain *chain; /* [n_chain] */
+    lda_chain *chain;   /* [n_chain] */
+    double chain_bytes; /* of each of them */
     em_variable variable[EM_TOPIC_VARIABLES], average[EM_TOPIC_AVERAGES];
     /* Room to work in. */
     double *room, *alpha, *tokens_of; /* the last: [n_topic] */
@@ -86,7 +88,7 @@ typedef struct lda {
 } lda;
 
 static const em_field fields[] = {
-    EM_TOPIC_FIELDS("number of topics"),
+    EM_TOPIC_FIELDS("number of topics; a list of them: a run of each (emass run)"),
     EM_CHOICE(em_topic_options, fold_in, .fallback = "em", .choices = fold_ins,
               .doc = "how test documents are folded in: em, from phi alone; both: also by the "
                      "Gibbs sampler of the model, with its own score"),
@@ -200,8 +202,6 @@ static em_status create_laws(lda *self, em_status own)
 
     for (int64_t c = 0; !status && c < self->n_chain; c++)
         status = share_laws(self, &self->chain[c].phi);
-    if (!status && em_topic_record_stores_phi(self->record))
-        status = share_laws(self, &self->phi);
     return status;
 }
 
@@ -253,7 +253,20 @@ static em_status set_up(em_model *model, const void *untyped, const em_model_con
         status = make_room(self);
     if (!status)
         em_topic_record_declare(self->record, model, self->variable, self->average);
-    return create_laws(self, status ? status : create_chains(self));
+    const double before = em_allocated_bytes();
+    status = create_laws(self, status ? status : create_chains(self));
+    self->chain_bytes = (em_allocated_bytes() - before) / (double)self->n_chain;
+    if (!status && em_topic_record_stores_phi(self->record))
+        status = share_laws(self, &self->phi);
+    return status;
+}
+
+static double chain_bytes(const em_model *model)
+{
+    const lda *self = (const lda *)model;
+
+    return self->chain_bytes + em_topic_record_chain_bytes(self->record) +
+           (double)most_of_piece(self->tokens) * sizeof *self->ordered;
 }
 
 static em_status create(const void *untyped, const em_model_context *context, em_model **out)
@@ -510,18 +523,6 @@ static void report_averages(em_model *model, int64_t number, double *out)
 
 /* ---------------------------------------------------------------- checkpoints */
 
-/* The piece's tokens that this shard has: those from *first of them on, and *count. */
-static void own_of_piece(const em_tokens *tokens, int64_t piece, int64_t total, int64_t *first,
-                         int64_t *count)
-{
-    const int64_t begin = piece * PIECE_TOKENS, own_end = tokens->first_token + tokens->n_token;
-    const int64_t from = tokens->first_token > begin ? tokens->first_token : begin;
-    const int64_t end = own_end < begin + total ? own_end : begin + total;
-
-    *count = end > from ? end - from : 0;
-    *first = *count > 0 ? from - begin : 0;
-}
-
 static em_status copy_piece(lda *self, bool restores, int64_t first, int64_t count)
 {
     em_status status = EM_OK;
@@ -541,7 +542,7 @@ static em_status visit_piece(lda *self, const em_visitor *visitor, int64_t piece
     char name[40];
     em_status status = EM_OK;
 
-    own_of_piece(tokens, piece, total, &first, &count);
+    em_tokens_own_part(tokens, piece * PIECE_TOKENS, total, &first, &count);
     const int64_t local = piece * PIECE_TOKENS + first - tokens->first_token;
     snprintf(name, sizeof name, piece ? "topics_%" PRId64 : "topics", piece);
     if (!visitor->restores)
@@ -589,7 +590,8 @@ const em_model_ops em_model_lda = {
     .report = report,
     .start = place,
     .describe = describe,
-    .latent = &(const em_model_latent){.update = update, .visit = visit},
+    .latent =
+        &(const em_model_latent){.update = update, .visit = visit, .chain_bytes = chain_bytes},
     .counts = &(const em_model_counts){.all = true},
     .averages = &(const em_model_averages){.pool = pool_averages, .report = report_averages},
     .prior = &(const em_model_prior){

@@ -322,6 +322,17 @@ static int64_t place_of(const em_tokens *tokens, const em_block_view *view, int6
            (int64_t)(view->slot[i] - tokens->item[d]);
 }
 
+void em_tokens_own_part(const em_tokens *tokens, int64_t begin, int64_t total, int64_t *first,
+                        int64_t *count)
+{
+    const int64_t own_end = tokens->first_token + tokens->n_token;
+    const int64_t from = tokens->first_token > begin ? tokens->first_token : begin;
+    const int64_t end = own_end < begin + total ? own_end : begin + total;
+
+    *count = end > from ? end - from : 0;
+    *first = *count > 0 ? from - begin : 0;
+}
+
 /* Whether a block may have some of the tokens first .. end - 1. */
 static bool may_have(const em_token_block *block, int64_t first, int64_t end)
 {

@@ -131,6 +131,11 @@ em_status em_tokens_sweep(em_tokens *tokens, const em_sweep *sweep, const em_tok
 em_status em_tokens_start(em_tokens *tokens, uint64_t seed, int64_t chain,
                           const em_token_topics *topics);
 
+/* Of the tokens begin .. begin + total - 1 of the corpus, which this shard has: *count of them, the
+ * first of which is begin + *first. Local. */
+void em_tokens_own_part(const em_tokens *tokens, int64_t begin, int64_t total, int64_t *first,
+                        int64_t *count);
+
 /* Topics of this shard's tokens first .. first + count - 1 in the order of the corpus, from the
  * order of the layout, or, where they are restored, back into it. Errors: EM_EIO. */
 em_status em_tokens_copy(em_tokens *tokens, const em_token_topics *topics, bool restores,

@@ -121,6 +121,16 @@ static em_status make_room(em_topic_record *record)
     return status;
 }
 
+double em_topic_record_chain_bytes(const em_topic_record *record)
+{
+    const int64_t n_own = record->held_out ? record->held_out->n_own : 0;
+
+    return (double)record->width * sizeof *record->row +
+           (double)n_mean(record) * sizeof *record->mean +
+           (double)record->n_piece * sizeof *record->piece +
+           (double)(record->n_fold_in * n_own) * sizeof *record->probability;
+}
+
 em_status em_topic_record_create(const em_topic_options *options, const em_model_context *context,
                                  const em_corpus *corpus, uint64_t *hash, em_topic_record **out)
 {

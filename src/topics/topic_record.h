@@ -23,6 +23,9 @@ em_status em_topic_record_create(const em_topic_options *options, const em_model
                                  const em_corpus *corpus, uint64_t *hash, em_topic_record **out);
 void em_topic_record_destroy(em_topic_record **record); /* NULL-safe. */
 
+/* Bytes that each chain takes. Local. */
+double em_topic_record_chain_bytes(const em_topic_record *record);
+
 /* Tells the model of its variables and averages, besides those it has already: there is room for
  * EM_TOPIC_VARIABLES more, and for EM_TOPIC_AVERAGES. Local. */
 enum { EM_TOPIC_VARIABLES = 5, EM_TOPIC_AVERAGES = 8 };

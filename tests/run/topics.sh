@@ -169,8 +169,8 @@ several() { # runs of other numbers of topics, one line each: five topics of fiv
     "$emass" topics of3.h5 of5.h5 --csv >several.csv && "$emass" topics of3.h5 of5.h5 | grep -q '^ *5  *2 .* of5.h5$' &&
         awk -F, 'NR == 2 { worse = $4 } NR == 3 { ok = $1 == "of5.h5" && $2 == 5 && $3 == 2 && $4 < worse && $5 > 0 && $6 == 0 && $7 == 1 }
             END { exit !(ok && NR == 3) }' several.csv || return 1
-    "$emass" topics of3.h5 of5.h5 --html x.html 2>said.txt || status=$?
-    [ "$status" = 2 ] && grep -q 'expected one file with these' said.txt && [ ! -e x.html ]
+    "$emass" topics of3.h5 of5.h5 --output x.h5 2>said.txt || status=$?
+    [ "$status" = 2 ] && grep -q 'expected one file with these' said.txt && [ ! -e x.h5 ]
 }
 page() { # all topics, both traces, and nothing from elsewhere; only a page of the kind is replaced
     local status=0

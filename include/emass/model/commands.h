@@ -27,7 +27,7 @@
  *         return EM_OK;
  *     }
  *     EMASS_PLUGIN({.name = "commands", .dim = 1, .log_density_gradient = density,
- *                   .commands = &(const em_model_commands){1, &command}});
+ *                   .commands = &(const em_model_commands){.count = 1, .command = &command}});
  */
 #pragma once
 
@@ -61,6 +61,12 @@ typedef struct em_model_command {
 typedef struct em_model_commands {
     int count;
     const em_model_command *command; /* [count] */
+    /* An integer option of the model for which `emass run` takes a list too: it then makes a run
+     * for each value (a scan). NULL: none. */
+    const char *scanned;
+    /* Prints a line for each run of a scan, host->file, if host->prints, and writes them as `page`.
+     * Local. Errors: those of reading and writing. */
+    em_status (*compare)(const em_command_host *host, const char *page);
 } em_model_commands;
 
 EM_END_C

@@ -107,6 +107,11 @@ typedef struct em_model_latent {
      * iteration. Collective over the ranks of a group. Errors: EM_EMODEL.
      */
     em_status (*after_iteration)(em_model *model, const em_update *after);
+    /*
+     * Bytes that the state of each chain takes on this rank, for the plan of `emass check`. Without
+     * it the program makes the model once more, for two chains, to find out. Local.
+     */
+    double (*chain_bytes)(const em_model *model);
 } em_model_latent;
 
 EM_END_C

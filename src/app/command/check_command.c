@@ -1,6 +1,7 @@
 #include "app/command/commands.h"
 
 #include "app/command/checked_config.h"
+#include "app/command/scan.h"
 #include "app/summary/command_arguments.h"
 #include "base/available_memory.h"
 #include "base/memory.h"
@@ -28,8 +29,10 @@ static em_status load(em_checked *check, em_plan *plan)
         return status;
     check->shards = em_shards_of(check->grid);
     const double before = em_allocated_bytes();
+    em_peak_restart();
     status = em_checked_model(check, 1, &check->model);
     check->model_bytes = em_allocated_bytes() - before;
+    check->peak_bytes = em_peak_bytes();
     if (!status)
         status = em_check_samplers_suit_model(config, check->model);
     if (!status)
@@ -69,9 +72,9 @@ static bool has_exact_density(const em_model *model)
     return model->ops->add_prior && !model->estimates;
 }
 
-static em_status check_config(const em_config *config)
+static em_status check_config(const em_config *config, bool brief)
 {
-    em_checked check = {.config = config};
+    em_checked check = {.config = config, .brief = brief};
     em_plan plan;
     em_status status = load_with_progress(&check, &plan);
 
@@ -89,30 +92,89 @@ static em_status check_config(const em_config *config)
     return status;
 }
 
+/* ---------------------------------------------------------------- one config, or a scan */
+
+typedef struct checking {
+    const char *path, *text;
+    int n_override;
+    const char **override; /* room for two more */
+    const em_config_scan *scan;
+} checking;
+
+static em_status check_once(const checking *c, int n_override, bool brief)
+{
+    em_config *config = NULL;
+    em_status status =
+        em_agree(em_config_parse(c->path, c->text, n_override, c->override, &config));
+
+    if (!status)
+        status = check_config(config, brief);
+    em_config_destroy(&config);
+    return status;
+}
+
+/* em_scan_run */
+static em_status check_value(void *to, int64_t i, bool shows)
+{
+    const checking *c = to;
+    char *value = NULL, *file = NULL;
+    em_status status = em_agree(em_config_scan_overrides(c->scan, i, &value, &file));
+
+    (void)shows;
+    if (!status) {
+        c->override[c->n_override] = value;
+        c->override[c->n_override + 1] = file;
+        if (em_world_rank() == 0 && i > 0)
+            printf("\n# %s\n", value);
+        status = check_once(c, c->n_override + 2, i > 0);
+    }
+    if (em_world_rank() == 0)
+        fflush(stdout);
+    em_release_all(&value, &file);
+    return status;
+}
+
+static em_status check_all(checking *c)
+{
+    em_config_scan scan;
+    em_status status =
+        em_agree(em_config_scan_read(c->path, c->text, c->n_override, c->override, &scan));
+
+    if (status)
+        return status;
+    c->scan = &scan;
+    status = scan.option ? em_scan_all(&scan, check_value, c, true)
+                         : check_once(c, c->n_override, false);
+    em_config_scan_release(&scan);
+    return status;
+}
+
 em_status em_check_command(int argc, const char **argv)
 {
     char **set = NULL, *text = NULL;
-    int n_set = 0;
+    checking c = {0};
     const struct poptOption options[] = {
         {"set", 0, POPT_ARG_ARGV, &set, 0, "override one setting of the config", "KEY=VALUE"},
         POPT_TABLEEND};
     em_command_line line;
-    em_config *config = NULL;
     em_status status = em_command_line_read(argc, argv, options, "one config file", 1, 1, &line);
 
-    while (set && set[n_set])
-        n_set++;
+    while (set && set[c.n_override])
+        c.n_override++;
     if (!status)
         status = em_agree(em_linalg_reserve());
     if (!status)
+        status = em_agree(em_allocate(c.n_override + 2, sizeof *c.override, &c.override));
+    for (int i = 0; !status && i < c.n_override; i++)
+        c.override[i] = set[i];
+    if (!status)
         status = em_read_config(line.argument[0], &text);
-    if (!status)
-        status = em_agree(
-            em_config_parse(line.argument[0], text, n_set, (const char *const *)set, &config));
-    if (!status)
-        status = check_config(config);
-    em_release(&text);
-    em_config_destroy(&config);
+    if (!status) {
+        c.path = line.argument[0];
+        c.text = text;
+        status = check_all(&c);
+    }
+    em_release_all(&text, &c.override);
     em_command_line_end(&line);
     return status;
 }

@@ -3,6 +3,7 @@
 #include "adaptation/adaptation.h"
 #include "base/available_memory.h"
 #include "base/memory.h"
+#include "emass/model/latent.h"
 #include "io/draws/dataset.h"
 #include "model/model.h"
 #include "par/world.h"
@@ -118,8 +119,9 @@ static em_status bytes_of_state(const em_checked *check, double *bytes)
     em_model *two = NULL;
     em_status status;
 
-    *bytes = 0;
-    if (!check->model->ops->latent)
+    const em_model_latent *latent = check->model->ops->latent;
+    *bytes = latent && latent->chain_bytes ? latent->chain_bytes(check->model) : 0;
+    if (!latent || latent->chain_bytes)
         return EM_OK;
     status = em_checked_model(check, 2, &two);
     *bytes = fmax(em_allocated_bytes() - before - check->model_bytes, 0);
@@ -161,15 +163,17 @@ static em_status count_memory(const em_checked *check, const em_plan *plan, memo
     return status;
 }
 
-static void print_memory(const memory *m)
+static void print_memory(const memory *m, double peak)
 {
-    printf("# memory     %.3g MB per rank: %.3g of program, data and model, %.3g of chains and "
-           "samplers, %.3g of averages, %.3g while they start or end, %.3g of draws in buffers, "
+    const double sum =
+        m->here + m->chains + m->averages + m->moment + m->draws + m->watched + m->learning;
+
+    printf("# memory     %.3g MB per rank: %.3g of program, data and model (%.3g while they are "
+           "read), %.3g of chains and samplers, %.3g of averages, %.3g while they start or end, "
+           "%.3g of draws in buffers, "
            "%.3g watched for convergence, %.3g MB to learn the mass\n",
-           (m->here + m->chains + m->averages + m->moment + m->draws + m->watched + m->learning) /
-               1e6,
-           m->here / 1e6, m->chains / 1e6, m->averages / 1e6, m->moment / 1e6, m->draws / 1e6,
-           m->watched / 1e6, m->learning / 1e6);
+           fmax(sum, peak) / 1e6, m->here / 1e6, peak / 1e6, m->chains / 1e6, m->averages / 1e6,
+           m->moment / 1e6, m->draws / 1e6, m->watched / 1e6, m->learning / 1e6);
 }
 
 static void print_shards(const em_checked *check)
@@ -222,7 +226,8 @@ static void print_plan(const em_checked *check, const em_plan *plan, const memor
     const int64_t n_group = em_grid_n_group(check->grid);
     const double draw = (double)plan->width.all * sizeof(double);
 
-    printf("%s\n", config->full);
+    if (!check->brief)
+        printf("%s\n", config->full);
     printf("# plan\n");
     printf("# model      %s: %lld unconstrained parameters, %lld observations, %lld numbers per "
            "draw\n",
@@ -245,7 +250,7 @@ static void print_plan(const em_checked *check, const em_plan *plan, const memor
     if (plan->thin > 1)
         printf(" of %lld iterations", (long long)plan->thin);
     printf("\n");
-    print_memory(taken);
+    print_memory(taken, check->peak_bytes);
     if (plan->monitored.width < plan->width.posterior || plan->monitored.every > 1)
         printf("# watched    the first %lld of %lld numbers, of 1 in %lld draws\n",
                (long long)plan->monitored.width, (long long)plan->width.posterior,

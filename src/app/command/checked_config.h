@@ -8,10 +8,12 @@
 /* A config with its model and data, for one chain. */
 typedef struct em_checked {
     const em_config *config;
+    bool brief; /* the config is not printed */
     em_grid *grid;
     em_shards shards;
     em_model *model;
     double model_bytes; /* all that it allocated while it was made */
+    double peak_bytes;  /* that the process held at most meanwhile */
     em_posterior *posterior;
 } em_checked;
 

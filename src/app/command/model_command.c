@@ -77,6 +77,21 @@ static em_status stored_options(void *context, const char *path, const char *fol
     return status;
 }
 
+em_status em_model_compare(const em_model_ops *model, int64_t n_file, const char *const *file,
+                           bool prints, const char *page)
+{
+    em_config *config = NULL;
+    const em_command_host host = {.context = &config,
+                                  .prints = prints,
+                                  .n_file = n_file,
+                                  .file = file,
+                                  .options = stored_options};
+    const em_status status = model->commands->compare(&host, page);
+
+    em_config_destroy(&config);
+    return status;
+}
+
 em_status em_model_command_run(const em_model_command *command, int argc, const char **argv)
 {
     const bool many = command->most_files > 1;

@@ -1,5 +1,6 @@
 #include "app/command/commands.h"
 
+#include "app/command/scan.h"
 #include "app/process/signals.h"
 #include "app/summary/command_arguments.h"
 #include "app/summary/summary.h"
@@ -8,22 +9,25 @@
 #include "base/system/terminal.h"
 #include "base/text.h"
 #include "emass/emass.h"
-#include "par/world.h"
+#include "par/mpi_world.h"
 
 #include <math.h>
 #include <popt.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
-enum { MOST_OVERRIDES = 256, MOST_CONFIG_BYTES = 1 << 20 };
+enum { MOST_OVERRIDES = 256, OWN_OVERRIDES = 2, MOST_CONFIG_BYTES = 1 << 20 };
 
 typedef struct run_command {
     const char *config;
     int n_override;
-    const char *override[MOST_OVERRIDES]; /* key=value */
-    char *owned[MOST_OVERRIDES];          /* those made here */
+    const char *override[MOST_OVERRIDES + OWN_OVERRIDES]; /* key=value; of a scan too */
+    char *owned[MOST_OVERRIDES];                          /* those made here */
     em_progress_mode progress;
     int overwrite, resume, quiet, same_kernels;
+    double end; /* of a scan, by em_clock; NaN: none, or no scan */
 } run_command;
 
 em_status em_read_config(const char *path, char **text)
@@ -131,23 +135,35 @@ static void release_command(run_command *command)
 typedef struct message_output {
     FILE *stream;
     em_progress *progress; /* shown on the same stream; NULL: none */
+    const char *name;      /* of the run; NULL: it is the only one */
 } message_output;
+
+/* What is shown of a run, and when it ends. */
+typedef struct watch {
+    em_progress *progress;
+    em_context *context;
+    double end; /* by em_clock; NaN: none */
+} watch;
 
 static void print_message(void *to, const char *text)
 {
     const message_output *messages = to;
 
     em_progress_give_way(messages->progress);
-    fprintf(messages->stream, "emass: %s\n", text);
+    fprintf(messages->stream, "emass: %s%s%s\n", messages->name ? messages->name : "",
+            messages->name ? ": " : "", text);
 }
 
-static void show_progress(void *progress, const em_report *report)
+static void show_progress(void *to, const em_report *report)
 {
+    const watch *of = to;
     const bool sampling = report->done > report->warmup;
     const double rate = (double)(report->done - report->before) / report->seconds.total;
 
+    if (em_clock() > of->end)
+        em_context_interrupt(of->context);
     em_progress_tell(
-        progress,
+        of->progress,
         &(em_progress_record){.iteration = report->done,
                               .total = report->total,
                               .phase = sampling ? "sampling" : "warmup",
@@ -197,7 +213,7 @@ static void print_outcome(const em_report *report)
 }
 
 static em_status sample(const run_command *command, em_context *context, const char *config,
-                        em_progress *progress, em_run **run)
+                        watch *progress, em_run **run)
 {
     const em_run_mode mode = command->resume      ? EM_RUN_RESUME
                              : command->overwrite ? EM_RUN_OVERWRITE
@@ -217,10 +233,21 @@ static em_status sample(const run_command *command, em_context *context, const c
     return status ? status : em_run_advance(*run, INT64_MAX);
 }
 
-static em_status tell(const run_command *command, em_run *run)
+static em_status print_result(em_run *run)
+{
+    const char *const file = em_run_file(run);
+    const em_summary_options summary = em_summary_defaults(1, &file);
+    const em_status status = em_summary_print(&summary, stdout);
+
+    if (!status && em_world_rank() == 0)
+        print_outcome(em_run_report(run));
+    return status;
+}
+
+/* `name`: of one run of a scan, of which a line is printed; NULL: it is the only run. */
+static em_status tell(const run_command *command, const char *name, em_run *run)
 {
     const em_report *report = em_run_report(run);
-    em_status status = EM_OK;
 
     if (report->was_finished) {
         if (em_world_rank() == 0)
@@ -229,33 +256,110 @@ static em_status tell(const run_command *command, em_run *run)
     }
     if (command->quiet)
         return EM_OK;
-    const char *const file = em_run_file(run);
-    const em_summary_options summary = em_summary_defaults(1, &file);
-    status = em_summary_print(&summary, stdout);
-    if (!status && em_world_rank() == 0)
-        print_outcome(report);
-    return status;
+    if (!name)
+        return print_result(run);
+    if (em_world_rank() == 0) {
+        printf("%s, %s: %s\n", name, em_run_file(run), report->verdict);
+        fflush(stdout);
+    }
+    return EM_OK;
 }
 
 static em_status run(const run_command *command, em_context *context, const char *config,
                      message_output *messages)
 {
-    em_progress *progress = NULL;
+    watch progress = {.context = context, .end = command->end};
     em_run *made = NULL;
     em_status status = EM_OK;
 
     if (em_world_rank() == 0)
         status = em_progress_create(command->quiet ? EM_PROGRESS_NONE : command->progress, stderr,
-                                    "starting", &progress);
-    messages->progress = progress;
+                                    "starting", &progress.progress);
+    messages->progress = progress.progress;
     status = em_agree(status);
     if (!status)
-        status = sample(command, context, config, progress, &made);
+        status = sample(command, context, config, &progress, &made);
     messages->progress = NULL;
-    em_progress_destroy(&progress);
+    em_progress_destroy(&progress.progress);
     if (!status)
-        status = tell(command, made);
+        status = tell(command, messages->name, made);
     em_run_destroy(&made);
+    return status;
+}
+
+/* A run of the ranks of the world. */
+static em_status run_once(const run_command *command, const char *name, const char *config)
+{
+    message_output messages = {stderr, NULL, name};
+    const em_context_options options = {print_message, &messages, .may_abort = true};
+    em_context *context = NULL;
+    em_status status = em_context_create(em_world_ranks(), &options, &context);
+
+    if (!status) {
+        em_signals_hand_on(context, em_world_rank());
+        status = run(command, context, config, &messages);
+        em_signals_hand_on(NULL, 0);
+    }
+    em_context_destroy(&context);
+    return status;
+}
+
+/* ---------------------------------------------------------------- scans */
+
+typedef struct scan_request {
+    const run_command *command;
+    const char *config;
+    const em_config_scan *scan;
+} scan_request;
+
+static em_status run_of_scan(void *to, int64_t i, bool shows)
+{
+    const scan_request *r = to;
+    run_command own = *r->command;
+    char *value = NULL, *file = NULL;
+    em_status status = em_agree(em_config_scan_overrides(r->scan, i, &value, &file));
+
+    if (!status) {
+        own.override[own.n_override++] = value;
+        own.override[own.n_override++] = file;
+        own.progress = shows ? own.progress : EM_PROGRESS_NONE;
+        status = run_once(&own, value + strlen("model."), r->config);
+    }
+    em_release_all(&value, &file);
+    return status;
+}
+
+/* Before any of the runs begins: each checks its own output again. Rank 0. */
+static em_status check_outputs(const run_command *command, const em_config_scan *scan)
+{
+    const bool is_new = !command->resume && !command->overwrite;
+
+    for (int64_t i = 0; is_new && i < scan->count; i++)
+        if (access(scan->file[i], F_OK) == 0)
+            return em_fail(EM_EUSAGE, "%s exists: give --overwrite, --resume or another --output",
+                           scan->file[i]);
+    return EM_OK;
+}
+
+/* One run, or, where the config has a list for the option that may have one, a run for each. */
+static em_status run_all(run_command *command, const char *config)
+{
+    em_config_scan scan;
+    em_status status = em_agree(em_config_scan_read(command->config, config, command->n_override,
+                                                    command->override, &scan));
+
+    command->end = NAN;
+    if (status)
+        return status;
+    if (!scan.option)
+        return run_once(command, NULL, config);
+    command->end = em_clock() + scan.max_time;
+    status = em_agree(em_world_rank() == 0 ? check_outputs(command, &scan) : EM_OK);
+    if (!status)
+        status = em_scan_all(&scan, run_of_scan, &(scan_request){command, config, &scan}, false);
+    if (!status)
+        status = em_scan_compare(&scan, !command->quiet);
+    em_config_scan_release(&scan);
     return status;
 }
 
@@ -263,9 +367,6 @@ static em_status run(const run_command *command, em_context *context, const char
 
 em_status em_run_command(int argc, const char **argv)
 {
-    message_output messages = {stderr, NULL};
-    const em_context_options options = {print_message, &messages, .may_abort = true};
-    em_context *context = NULL;
     run_command command = {0};
     char *config = NULL;
     em_status status = em_agree(parse_command(argc, argv, &command));
@@ -273,13 +374,7 @@ em_status em_run_command(int argc, const char **argv)
     if (!status)
         status = em_read_config(command.config, &config);
     if (!status)
-        status = em_context_create(MPI_COMM_WORLD, &options, &context);
-    if (!status) {
-        em_signals_hand_on(context, em_world_rank());
-        status = run(&command, context, config, &messages);
-        em_signals_hand_on(NULL, 0);
-    }
-    em_context_destroy(&context);
+        status = run_all(&command, config);
     em_release(&config);
     release_command(&command);
     return status;

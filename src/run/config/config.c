@@ -342,10 +342,7 @@ static em_status read_text(em_parse *p, const char *text, int n_override,
     return status;
 }
 
-/* Parses twice, because what a model's options may hold depends on the model, which the first pass
- * finds. */
-static em_status read_for_model(em_parse *p, const char *text, int n_override,
-                                const char *const *override)
+em_status em_config_read(em_parse *p, const char *text, int n_override, const char *const *override)
 {
     em_status status = read_text(p, text, n_override, override);
 
@@ -388,7 +385,7 @@ static em_status parse_config(const char *path, const char *text, int n_override
 
     *out = config;
     status = status ? status : em_copy_text(path, &config->path);
-    status = status ? status : read_for_model(&p, text, n_override, override);
+    status = status ? status : em_config_read(&p, text, n_override, override);
     status = status ? status : understand(&p);
     if (config)
         config->yaml = p.yaml;

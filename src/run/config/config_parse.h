@@ -44,6 +44,12 @@ em_key em_join_key(const char *section, const char *option);
 /* Whether the section is of a sampler of the list. */
 bool em_is_element(const em_parse *p, const em_config_section *section);
 
+/* Reads the YAML of the config's file, with overrides, and chooses the model. Parses twice, because
+ * what a model's options may hold depends on the model, which the first pass finds. Errors:
+ * EM_ECONFIG, EM_EMEMORY. */
+em_status em_config_read(em_parse *p, const char *text, int n_override,
+                         const char *const *override);
+
 /* Adds the section of the model, with the model that its name or library selects and memory for its
  * options. Errors: EM_ECONFIG, EM_EMEMORY; the caller reports a missing name, after misspelt
  * keys. */

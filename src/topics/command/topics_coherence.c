@@ -122,8 +122,7 @@ static em_status read_own_corpus(const em_topics *t, em_corpus **out)
 /* What is missing without the corpus is no failure. */
 em_status em_topics_find_coherence(em_topics *t)
 {
-    em_corpus *corpus = NULL;
-    em_status status = read_own_corpus(t, &corpus);
+    em_status status = t->corpus ? EM_OK : read_own_corpus(t, &t->corpus);
 
     if (status == EM_EDATA || status == EM_ECONFIG) {
         em_say("note: coherence needs the corpus of the run: %s (--folder DIR: where relative "
@@ -132,7 +131,6 @@ em_status em_topics_find_coherence(em_topics *t)
         return EM_OK;
     }
     if (!status)
-        status = measure_coherence(t, corpus);
-    em_corpus_destroy(&corpus);
+        status = measure_coherence(t, t->corpus);
     return status;
 }

@@ -38,7 +38,7 @@ static const em_field fields[] = {
 static const char help[] =
     "usage: emass topics FILE.h5 [--words N] [--folder DIR] [--csv | --html PAGE | --output T.h5]\n"
     "       emass topics FILE.h5 --documents FILE [--fold-in em|gibbs] [--output MIXTURES.h5]\n"
-    "       emass topics FILE.h5 FILE.h5 ... [--csv]\n"
+    "       emass topics FILE.h5 FILE.h5 ... [--csv | --html PAGE]\n"
     "\n"
     "A line for each topic of a run of model lda, the largest first: its share of the tokens, its\n"
     "coherence (NPMI of its words over the documents of the run's corpus), how many chains found\n"
@@ -48,7 +48,7 @@ static const char help[] =
     "Of several files, such as runs with different numbers of topics, a line each: perplexity, "
     "mean\n"
     "coherence, the share of junk topics (coherence of 0 or less), the share of topics that all\n"
-    "chains found, and seconds of sampling.\n"
+    "chains found, and seconds of sampling. --html writes them as a page with a figure of each.\n"
     "\n"
     "options:\n"
     "  --words N               words of a topic (default 10)\n"
@@ -73,161 +73,6 @@ static const char help[] =
     "  emass topics news.h5 --documents new.ldac > mixtures.csv\n"
     "  emass topics news.topics*.h5\n"
     "\n";
-
-/* ---------------------------------------------------------------- the file */
-
-static em_status read_averages(em_reader *reader, int64_t i, int64_t n_chain, double **out)
-{
-    const int64_t size = em_reader_variable_at(reader, i)->size;
-    em_status status = em_allocate(n_chain * size, sizeof **out, out);
-
-    return status ? status : em_reader_draws(reader, i, 0, n_chain, 0, 1, *out);
-}
-
-/* Words without names are called by their numbers. */
-static em_status copy_words(em_topics *t, const em_reader_variable *phi)
-{
-    em_status status = em_allocate(t->n_word, sizeof *t->word, &t->word);
-
-    for (int64_t v = 0; !status && v < t->n_word; v++)
-        status = phi->axis_label[1] ? em_copy_text(phi->axis_label[1][v], &t->word[v])
-                                    : em_format_text(&t->word[v], "%lld", (long long)v);
-    return status;
-}
-
-/* What is not there is left NULL. */
-static em_status read_if_any(em_reader *reader, const char *name, int64_t n_chain, double **out)
-{
-    const int64_t i = em_reader_find(reader, name);
-
-    return i < 0 ? EM_OK : read_averages(reader, i, n_chain, out);
-}
-
-static em_status read_scores(em_topics *t, em_reader *reader)
-{
-    static const char *const name[EM_TOPIC_SCORES][2] = {
-        {"perplexity", "perplexity_of_all_chains"},
-        {"perplexity_gibbs", "perplexity_gibbs_of_all_chains"}};
-    em_status status = EM_OK;
-
-    for (int i = 0; !status && i < EM_TOPIC_SCORES; i++) {
-        status = read_if_any(reader, name[i][0], t->n_chain, &t->score[i].perplexity);
-        if (!status)
-            status = read_if_any(reader, name[i][1], t->n_chain, &t->score[i].pooled);
-    }
-    return status;
-}
-
-static em_status read_topics(em_topics *t, em_reader *reader)
-{
-    const int64_t phi = em_reader_find(reader, "phi"),
-                  share = em_reader_find(reader, "topic_share");
-    em_status status;
-
-    if (phi < 0 || share < 0 || em_reader_variable_at(reader, phi)->n_axes != 2 ||
-        em_reader_n_draw(reader) < 1)
-        return em_fail(EM_EDATA,
-                       "%s: found no topics in averages, expected a finished run of a "
-                       "topic model",
-                       t->path);
-    const em_reader_variable *variable = em_reader_variable_at(reader, phi);
-    t->n_chain = em_reader_n_chain(reader);
-    t->n_topic = variable->shape[0];
-    t->n_word = variable->shape[1];
-    if (em_reader_variable_at(reader, share)->size != t->n_topic)
-        return em_fail(EM_EDATA, "%s: found %lld topic_share, expected %lld", t->path,
-                       (long long)em_reader_variable_at(reader, share)->size,
-                       (long long)t->n_topic);
-    status = copy_words(t, variable);
-    if (!status)
-        status = em_allocate(variable->size, sizeof *t->mean, &t->mean);
-    if (!status)
-        status = em_reader_floats(reader, phi, 0, 0, 0, variable->size, t->mean);
-    if (!status)
-        status = read_averages(reader, share, t->n_chain, &t->share);
-    if (!status)
-        status = read_if_any(reader, "alpha", t->n_chain, &t->alpha);
-    if (!status)
-        status = read_scores(t, reader);
-    return status ? status : em_topics_match_chains(t, reader, phi);
-}
-
-/* Whether the config in the file names tokens to be scored. */
-static bool scores_given_tokens(em_reader *reader)
-{
-    static const char name[] = "test_scored: ";
-    char *text = NULL;
-    const char *at;
-    bool given = false;
-
-    if (em_reader_text(reader, "config", &text)) {
-        at = strstr(text, name);
-        given = at && strncmp(at + sizeof name - 1, "null", 4) != 0;
-    }
-    em_release(&text);
-    return given;
-}
-
-static em_status read_file(em_topics *t)
-{
-    em_reader *reader = NULL;
-    em_status status = em_reader_open(t->path, NULL, &reader);
-
-    if (!status)
-        t->score[0].doc = scores_given_tokens(reader) ? EM_HELD_OUT_GIVEN_DOC : EM_HELD_OUT_DOC;
-    t->score[1].doc = EM_HELD_OUT_GIBBS_DOC;
-    if (!status && !em_reader_has(reader, "averages", "phi"))
-        status = em_fail(EM_EDATA,
-                         "%s: found no averages/phi, expected the output of a finished "
-                         "run of a topic model",
-                         t->path);
-    em_reader_close(&reader);
-    if (!status)
-        status = em_reader_open(t->path, "averages", &reader);
-    if (!status)
-        status = read_topics(t, reader);
-    em_reader_close(&reader);
-    return status;
-}
-
-/* ---------------------------------------------------------------- the largest ones */
-
-/* The `n` largest of x[size], by insertion: n is small. */
-static void largest(int64_t size, const float *x, long n, int32_t *out)
-{
-    long held = 0;
-
-    for (int64_t v = 0; v < size; v++) {
-        long at = held;
-        if (held == n && !(x[v] > x[out[n - 1]]))
-            continue;
-        if (held == n)
-            at = n - 1;
-        else
-            held++;
-        for (; at > 0 && x[v] > x[out[at - 1]]; at--)
-            out[at] = out[at - 1];
-        out[at] = (int32_t)v;
-    }
-}
-
-static em_status rank_topics(em_topics *t)
-{
-    em_status status = em_allocate(t->n_topic, sizeof *t->order, &t->order);
-
-    if (t->n_top > t->n_word)
-        t->n_top = (long)t->n_word;
-    if (!status)
-        status = em_allocate(t->n_topic * t->n_top, sizeof *t->top, &t->top);
-    for (int64_t k = 0; !status && k < t->n_topic; k++) {
-        int64_t at = k;
-        for (; at > 0 && t->mean_share[k] > t->mean_share[t->order[at - 1]]; at--)
-            t->order[at] = t->order[at - 1];
-        t->order[at] = k;
-        largest(t->n_word, t->mean + k * t->n_word, t->n_top, t->top + k * t->n_top);
-    }
-    return status;
-}
 
 /* ---------------------------------------------------------------- what is printed */
 
@@ -285,22 +130,6 @@ static void print_table(const em_topics *t)
             print_score(t, &t->score[i]);
 }
 
-/* A word may have a comma or a quote in it (RFC 4180). */
-static void print_quoted(const char *text)
-{
-    if (!strpbrk(text, ",\"\n")) {
-        printf("%s", text);
-        return;
-    }
-    putchar('"');
-    for (; *text; text++) {
-        if (*text == '"')
-            putchar('"');
-        putchar(*text);
-    }
-    putchar('"');
-}
-
 static void print_csv(const em_topics *t)
 {
     printf("topic,share,npmi,chains,word,probability\n");
@@ -311,26 +140,12 @@ static void print_csv(const em_topics *t)
             if (t->coherence && !isnan(t->coherence[k]))
                 printf("%.9g", t->coherence[k]);
             printf(",%lld,", (long long)t->n_found[k]);
-            print_quoted(t->word[v]);
+            em_topics_print_quoted(t->word[v]);
             printf(",%.9g\n", (double)t->mean[k * t->n_word + v]);
         }
 }
 
 /* ---------------------------------------------------------------- the command */
-
-static void release(em_topics *t)
-{
-    for (int64_t v = 0; t->word && v < t->n_word; v++)
-        em_release(&t->word[v]);
-    void *const array[] = {&t->word,    &t->share, &t->alpha, &t->mean,     &t->mean_share,
-                           &t->n_found, &t->order, &t->top,   &t->coherence};
-    for (int i = 0; i < EM_TOPIC_SCORES; i++) {
-        em_release(&t->score[i].perplexity);
-        em_release(&t->score[i].pooled);
-    }
-    for (size_t i = 0; i < sizeof array / sizeof *array; i++)
-        em_release(array[i]);
-}
 
 static em_status check_options(const topics_options *o)
 {
@@ -347,7 +162,7 @@ static em_status check_options(const topics_options *o)
 
 static em_status show_topics(em_topics *t, const topics_options *o)
 {
-    em_status status = rank_topics(t);
+    em_status status = em_topics_rank(t);
 
     if (!status)
         status = em_topics_find_coherence(t);
@@ -357,116 +172,6 @@ static em_status show_topics(em_topics *t, const topics_options *o)
         print_csv(t);
     else if (!status && t->host->prints)
         print_table(t);
-    return status;
-}
-
-/* ---------------------------------------------------------------- several runs */
-
-/* What tells one number of topics from another. */
-typedef struct run_row {
-    int64_t n_topic, n_chain;
-    double perplexity, coherence; /* NaN: not known; coherence: mean weighted by share */
-    double junk, common;          /* shares of topics: NPMI of 0 or less; found by all chains */
-    double seconds;
-    uint64_t data; /* hash of the data; 0: not known */
-} run_row;
-
-static run_row row_of(const em_topics *t)
-{
-    const double n = (double)t->n_topic;
-    double share = 0, sum = 0;
-    run_row row = {t->n_topic, t->n_chain, NAN, NAN, t->coherence ? 0 : NAN, 0, NAN, 0};
-
-    if (t->score[0].pooled)
-        row.perplexity = t->score[0].pooled[0];
-    else if (t->score[0].perplexity)
-        row.perplexity = t->score[0].perplexity[0];
-    for (int64_t k = 0; k < t->n_topic; k++) {
-        row.common += (double)(t->n_found[k] == t->n_chain) / n;
-        if (!t->coherence || isnan(t->coherence[k]))
-            continue;
-        row.junk += (double)em_topic_is_junk(t, k) / n;
-        share += t->mean_share[k];
-        sum += t->mean_share[k] * t->coherence[k];
-    }
-    if (share > 0)
-        row.coherence = sum / share;
-    return row;
-}
-
-static em_status read_row(const em_command_host *host, const topics_options *o, const char *path,
-                          run_row *row)
-{
-    em_topics t = {.host = host, .path = path, .folder = o->folder, .n_top = (long)o->words};
-    em_reader *reader = NULL;
-    char *hash = NULL;
-    em_status status = read_file(&t);
-
-    if (!status)
-        status = rank_topics(&t);
-    if (!status)
-        status = em_topics_find_coherence(&t);
-    if (!status) {
-        *row = row_of(&t);
-        status = em_reader_open(path, NULL, &reader);
-    }
-    if (!status) {
-        em_reader_real(reader, "sampling_time", &row->seconds);
-        if (em_reader_text(reader, "data_hash", &hash))
-            row->data = strtoull(hash, NULL, 16);
-    }
-    em_reader_close(&reader);
-    em_release(&hash);
-    release(&t);
-    return status;
-}
-
-static void print_rows(const em_command_host *host, const run_row *row, bool csv)
-{
-    bool alike = true;
-
-    printf(csv ? "file,topics,chains,perplexity,npmi,junk,in_all_chains,seconds\n"
-               : "topics  chains  perplexity    npmi    junk  in all chains  seconds  file\n");
-    for (int64_t i = 0; i < host->n_file; i++) {
-        const run_row *r = &row[i];
-        alike = alike && r->data == row[0].data;
-        if (csv) {
-            print_quoted(host->file[i]);
-            printf(",%lld,%lld,%.9g,%.9g,%.9g,%.9g,%.9g\n", (long long)r->n_topic,
-                   (long long)r->n_chain, r->perplexity, r->coherence, r->junk, r->common,
-                   r->seconds);
-        } else {
-            printf("%6lld  %6lld  %10.1f  %6.3f  %5.1f%%  %12.1f%%  %7.1f  %s\n",
-                   (long long)r->n_topic, (long long)r->n_chain, r->perplexity, r->coherence,
-                   100 * r->junk, 100 * r->common, r->seconds, host->file[i]);
-        }
-    }
-    if (!alike)
-        em_say("warning: topics: these runs have not the same data, so that their perplexities do "
-               "not compare");
-    if (!csv)
-        printf("Perplexity: of the test documents, averaged over draws and chains; lower is "
-               "better. npmi: mean coherence\nof the topics, weighted by their shares. junk: "
-               "topics with an npmi of 0 or less.\n");
-}
-
-/* A line for each run, in the order of the files. */
-static em_status compare(const em_command_host *host, const topics_options *o)
-{
-    run_row *row = NULL;
-    em_status status =
-        o->documents || o->html || o->output
-            ? em_fail(EM_EUSAGE,
-                      "topics: found %lld files with --documents, --html or --output, "
-                      "expected one file with these",
-                      (long long)host->n_file)
-            : em_allocate(host->n_file, sizeof *row, &row);
-
-    for (int64_t i = 0; !status && i < host->n_file; i++)
-        status = read_row(host, o, host->file[i], &row[i]);
-    if (!status && host->prints)
-        print_rows(host, row, o->csv);
-    em_release(&row);
     return status;
 }
 
@@ -484,16 +189,25 @@ static em_status topics_command(const em_command_host *host, const char *path, c
     em_status status = check_options(o);
 
     if (!status && host->n_file > 1)
-        return compare(host, o);
+        return o->documents || o->output
+                   ? em_fail(EM_EUSAGE,
+                             "topics: found %lld files with --documents or --output, expected one "
+                             "file with these",
+                             (long long)host->n_file)
+                   : em_topics_compare(host, &(em_topics_comparison){.folder = o->folder,
+                                                                     .page = o->html,
+                                                                     .n_top = (long)o->words,
+                                                                     .csv = o->csv,
+                                                                     .prints = !o->html});
     if (!status)
-        status = read_file(&t);
+        status = em_topics_read(&t);
     if (!status && t.documents)
         status = em_topics_mix_documents(&t);
     else if (!status && t.output)
         status = em_agree_first(host->prints ? em_topics_write_topics(&t) : EM_OK, 0);
     else if (!status)
         status = show_topics(&t, o);
-    release(&t);
+    em_topics_release(&t);
     return status;
 }
 
@@ -504,4 +218,11 @@ static const em_model_command command = {.name = "topics",
                                          .most_files = 1000,
                                          .run = topics_command};
 
-const em_model_commands em_topics_commands = {1, &command};
+/* A scan prints its table and writes the page too. */
+static em_status compare_scan(const em_command_host *host, const char *page)
+{
+    return em_topics_compare(host,
+                             &(em_topics_comparison){.page = page, .n_top = 10, .prints = true});
+}
+
+const em_model_commands em_topics_commands = {1, &command, "topics", compare_scan};

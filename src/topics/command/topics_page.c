@@ -13,7 +13,7 @@
 static const char first_line[] = "<!doctype html><!-- topics by emass -->\n";
 
 enum { NEAREST = 3, MOST_POINTS = 400, N_COLOUR = 4 };
-enum { WIDTH = 640, HEIGHT = 260, LEFT = 96, BOTTOM = 40, TOP = 12, RIGHT = 12 };
+enum { WIDTH = 640, HEIGHT = 260, LEFT = 96, BOTTOM = 40, TOP = 12, RIGHT = 12, INSET = 24 };
 
 static const char style[] =
     ":root{color-scheme:light dark;--page:#fff;--card:#f6f8fa;--text:#1c2430;--faint:#5d6979;"
@@ -27,7 +27,8 @@ static const char style[] =
     "svg{width:100%;max-width:44rem;height:auto;background:var(--card);"
     "border:1px solid var(--edge);border-radius:.3rem}svg text{fill:var(--faint);font:12px "
     "system-ui,sans-serif}polyline{fill:none;stroke-width:1.5}.c0{stroke:var(--c0)}"
-    ".c1{stroke:var(--c1)}.c2{stroke:var(--c2)}.c3{stroke:var(--c3)}.rim{fill:none;"
+    ".dot{fill:var(--c0)}.c1{stroke:var(--c1)}.c2{stroke:var(--c2)}.c3{stroke:var(--c3)}.rim{fill:"
+    "none;"
     "stroke:var(--edge)}\n"
     ".wide{overflow-x:auto}table{border-collapse:collapse;font-size:.92rem;"
     "font-variant-numeric:tabular-nums;overflow-wrap:normal}td:nth-child(5){min-width:14rem}"
@@ -77,6 +78,53 @@ static void range_of(const trace *of, double *low, double *high)
     }
 }
 
+/* The frame of a figure, and the range of its values. */
+static void put_frame(FILE *out, const char *title, double low, double high)
+{
+    fprintf(out, "<h2>%s</h2>\n<svg viewBox=\"0 0 %d %d\" role=\"img\"><title>%s</title>\n", title,
+            WIDTH, HEIGHT, title);
+    fprintf(out, "<rect class=\"rim\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"/>\n", LEFT, TOP,
+            WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM);
+    fprintf(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%.6g</text>", LEFT - 6, TOP + 10,
+            high);
+    fprintf(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%.6g</text>", LEFT - 6,
+            HEIGHT - BOTTOM, low);
+}
+
+void em_topics_put_curve(FILE *out, const char *title, const char *format, int64_t n,
+                         const double *x, const double *y)
+{
+    const double wide = log(x[n - 1] / x[0]), across = WIDTH - LEFT - RIGHT - 2 * INSET;
+    const trace of = {1, n, (double *)y};
+    double low, high;
+
+    range_of(&of, &low, &high);
+    const double margin = (high - low) / 8;
+    low -= margin;
+    high += margin;
+    put_frame(out, title, low, high);
+    for (int line = 1; line >= 0; line--) { /* the line, then its points */
+        fprintf(out, line ? "<polyline class=\"c0\" points=\"" : "\"/>\n");
+        for (int64_t i = 0; i < n; i++) {
+            const double at = LEFT + INSET + across * (wide > 0 ? log(x[i] / x[0]) / wide : 0.5);
+            const double down = TOP + (HEIGHT - TOP - BOTTOM) * (high - y[i]) / (high - low);
+            if (line) {
+                fprintf(out, "%.1f,%.1f ", at, down);
+                continue;
+            }
+            fprintf(out,
+                    "<circle class=\"dot\" cx=\"%.1f\" cy=\"%.1f\" r=\"3\"><title>%g topics: ", at,
+                    down, x[i]);
+            fprintf(out, format, y[i]);
+            fprintf(out,
+                    "</title></circle><text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%g</text>\n",
+                    at, HEIGHT - BOTTOM + 18, x[i]);
+        }
+    }
+    fprintf(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">topics</text></svg>\n", WIDTH - RIGHT,
+            HEIGHT - 6);
+}
+
 static void put_trace(FILE *out, const char *title, const trace *of)
 {
     const int64_t step = of->n_draw / MOST_POINTS + 1;
@@ -84,14 +132,7 @@ static void put_trace(FILE *out, const char *title, const trace *of)
     double low, high;
 
     range_of(of, &low, &high);
-    fprintf(out, "<h2>%s</h2>\n<svg viewBox=\"0 0 %d %d\" role=\"img\"><title>%s</title>\n", title,
-            WIDTH, HEIGHT, title);
-    fprintf(out, "<rect class=\"rim\" x=\"%d\" y=\"%d\" width=\"%g\" height=\"%g\"/>\n", LEFT, TOP,
-            across, down);
-    fprintf(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%.6g</text>", LEFT - 6, TOP + 10,
-            high);
-    fprintf(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%.6g</text>", LEFT - 6,
-            HEIGHT - BOTTOM, low);
+    put_frame(out, title, low, high);
     fprintf(out, "<text x=\"%d\" y=\"%d\">0</text>", LEFT, HEIGHT - BOTTOM + 18);
     fprintf(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">draw %lld</text>\n", WIDTH - RIGHT,
             HEIGHT - BOTTOM + 18, (long long)of->n_draw);
@@ -213,14 +254,7 @@ static em_status put_page(FILE *out, const em_topics *t)
 {
     em_status status;
 
-    fprintf(out,
-            "%s<html lang=\"en\"><head><meta charset=\"utf-8\">\n<meta name=\"viewport\" "
-            "content=\"width=device-width\">\n<title>Topics of ",
-            first_line);
-    em_escape_html(out, t->path);
-    fprintf(out, "</title>\n<style>\n%s</style></head><body>\n<h1>Topics of ", style);
-    em_escape_html(out, t->path);
-    fprintf(out, "</h1>\n<p>%lld topics of %lld words, %lld chain%s.</p>\n", (long long)t->n_topic,
+    fprintf(out, "<p>%lld topics of %lld words, %lld chain%s.</p>\n", (long long)t->n_topic,
             (long long)t->n_word, (long long)t->n_chain, t->n_chain == 1 ? "" : "s");
     put_scores(out, t);
     status = put_traces(out, t);
@@ -241,14 +275,31 @@ static em_status put_page(FILE *out, const em_topics *t)
 
 /* ---------------------------------------------------------------- the file */
 
+em_status em_topics_open_page(const char *path, const char *title, const char *of, em_page *page)
+{
+    em_status status = em_page_check(path, first_line, "page of topics");
+
+    *page = (em_page){.path = NULL};
+    if (!status)
+        status = em_page_open(path, page);
+    if (status)
+        return status;
+    fprintf(page->out,
+            "%s<html lang=\"en\"><head><meta charset=\"utf-8\">\n<meta name=\"viewport\" "
+            "content=\"width=device-width\">\n<title>%s",
+            first_line, title);
+    em_escape_html(page->out, of ? of : "");
+    fprintf(page->out, "</title>\n<style>\n%s</style></head><body>\n<h1>%s", style, title);
+    em_escape_html(page->out, of ? of : "");
+    fprintf(page->out, "</h1>\n");
+    return EM_OK;
+}
+
 em_status em_topics_write_page(const em_topics *t)
 {
     em_page page;
-    em_status status = em_page_check(t->html, first_line, "page of topics");
+    em_status status = em_topics_open_page(t->html, "Topics of ", t->path, &page);
 
-    if (status)
-        return status;
-    status = em_page_open(t->html, &page);
     if (!status)
         status = put_page(page.out, t);
     return em_page_close(&page, status);

@@ -1,11 +1,15 @@
-/* The topics of all chains of a run, and the HTML page that shows them. */
+/* The topics of all chains of a run, and the HTML pages that show them. */
 #pragma once
 
+#include "base/page.h"
+#include "data/corpus/corpus.h"
 #include "emass/model/commands.h"
 #include "emass/status.h"
 #include "io/draws/reader.h"
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* Topics of two chains are one where their laws of words overlap by more than this: sum_v
  * sqrt(p_v q_v), which is 1 for equal ones. */
@@ -42,7 +46,19 @@ typedef struct em_topics {
     int64_t *order;     /* [n_topic] the largest first */
     int32_t *top;       /* [n_topic][n_top] words, the most probable first */
     double *coherence;  /* [n_topic]; NULL: not known */
+    em_corpus *corpus;  /* of the run, once coherence was found; NULL: not read */
 } em_topics;
+
+/* Reads the topics of t->path. Local. Errors: EM_EDATA, EM_EMEMORY. */
+em_status em_topics_read(em_topics *t);
+
+/* Sets order and top. Local. Errors: EM_EMEMORY. */
+em_status em_topics_rank(em_topics *t);
+
+void em_topics_release(em_topics *t); /* All that is above but texts it was given. */
+
+/* Prints a text as a field of CSV. Local. */
+void em_topics_print_quoted(const char *text);
 
 /* Whether topic k is junk, as far as coherence is known. Local. */
 bool em_topic_is_junk(const em_topics *t, int64_t k);
@@ -64,6 +80,27 @@ em_status em_topics_match_chains(em_topics *t, em_reader *reader, int64_t phi);
  */
 em_status em_topics_write_page(const em_topics *t);
 
+/* Begins a page with this title, and `of` after it unless it is NULL, up to its heading. A page of
+ * topics is replaced, another file is not. em_page_close(page, status) ends it, also after a
+ * failure. Local. Errors: EM_EUSAGE, EM_EMEMORY. */
+em_status em_topics_open_page(const char *path, const char *title, const char *of, em_page *page);
+
+/* A figure of y[n] by numbers of topics x[n], which ascend. `format`: of a value of y. Local. */
+void em_topics_put_curve(FILE *out, const char *title, const char *format, int64_t n,
+                         const double *x, const double *y);
+
+/* How several runs are compared. */
+typedef struct em_topics_comparison {
+    const char *folder; /* where relative paths of configs start; NULL: where they did */
+    const char *page;   /* NULL: none */
+    long n_top;         /* words of a topic, of coherence */
+    bool csv, prints;   /* whether a table is printed, and how */
+} em_topics_comparison;
+
+/* Compares the runs host->file: perplexity, coherence, junk, stability and seconds of each. Their
+ * corpus is read once. Collective. Errors: those of reading and of em_topics_open_page. */
+em_status em_topics_compare(const em_command_host *host, const em_topics_comparison *c);
+
 /* The mixture of topics of each document of the corpus t->documents, whose words are those of the
  * run: printed, or written to t->output. Words without a topic have probability 1e-12. Collective.
  * Errors: those of reading; EM_EUSAGE where there is such a file, EM_EIO. */
@@ -74,5 +111,6 @@ em_status em_topics_mix_documents(const em_topics *t);
 em_status em_topics_write_topics(const em_topics *t);
 
 /* The coherence (NPMI) of the topics over the documents of the run's own corpus, into t->coherence;
- * where the corpus is not there, none. Collective. Errors: those of reading it. */
+ * where the corpus is not there, none. Reads the corpus unless t->corpus has it. Collective.
+ * Errors: those of reading it. */
 em_status em_topics_find_coherence(em_topics *t);

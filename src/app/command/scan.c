@@ -1,0 +1,196 @@
+#include "app/command/scan.h"
+
+#include "app/command/commands.h"
+#include "base/memory.h"
+#include "par/mpi_world.h"
+
+#include <inttypes.h>
+
+/* ---------------------------------------------------------------- who makes which run */
+
+/* What a run with this value takes: a token of a topic model takes so much, and more with more
+ * topics (src/topics/README.md). */
+static double cost_of(int64_t value)
+{
+    return 1000 + (double)value;
+}
+
+/* How the runs are dealt to sets of ranks. */
+typedef struct rank_sets {
+    int64_t n_set, n_unit; /* a unit: ranks that advance the same chains together */
+    int64_t *set;          /* [count] of each run */
+    int64_t *order;        /* [count] runs, the longest first */
+    double *load;          /* [n_set] what its runs so far take */
+} rank_sets;
+
+static int64_t units_of(const rank_sets *t, int64_t set)
+{
+    return em_deal_first(t->n_unit, t->n_set, set + 1) - em_deal_first(t->n_unit, t->n_set, set);
+}
+
+static void sort_runs(const em_config_scan *scan, int64_t *order)
+{
+    for (int64_t i = 0; i < scan->count; i++) {
+        int64_t at = i;
+        for (; at > 0 && scan->value[i] > scan->value[order[at - 1]]; at--)
+            order[at] = order[at - 1];
+        order[at] = i;
+    }
+}
+
+/* The longest run first, each to the set that will then be done first. */
+static void deal_runs(const em_config_scan *scan, rank_sets *t)
+{
+    sort_runs(scan, t->order);
+    for (int64_t i = 0; i < scan->count; i++) {
+        const int64_t run = t->order[i];
+        double soonest = 0;
+        for (int64_t set = 0; set < t->n_set; set++) {
+            const int64_t n = units_of(t, set);
+            const int64_t turns = (scan->n_chain + n - 1) / n; /* chains of a unit */
+            const double end = t->load[set] + cost_of(scan->value[run]) * (double)turns;
+            if (set == 0 || end < soonest) {
+                soonest = end;
+                t->set[run] = set;
+            }
+        }
+        t->load[t->set[run]] = soonest;
+    }
+}
+
+/* As many sets of ranks as there are runs, or fewer. A unit more than there are chains would be
+ * idle in its set, and is in none. Where shards do not divide the ranks there is one set, whose
+ * first run says so. */
+static em_status make_sets(const em_config_scan *scan, rank_sets *t)
+{
+    const int64_t n_rank = em_world_size(), most = scan->count * scan->n_chain;
+    em_status status;
+
+    t->n_unit = n_rank % scan->group_size == 0 ? n_rank / scan->group_size : 1;
+    t->n_unit = t->n_unit < most ? t->n_unit : most;
+    t->n_set = t->n_unit < scan->count ? t->n_unit : scan->count;
+    status = em_allocate_all(EM_ARRAY(t->set, scan->count), EM_ARRAY(t->order, scan->count),
+                             EM_ARRAY(t->load, t->n_set));
+    if (!status)
+        deal_runs(scan, t);
+    return status;
+}
+
+/* n_set: of none. */
+static int64_t own_set(const em_config_scan *scan, const rank_sets *t)
+{
+    const int64_t unit = em_world_rank() / scan->group_size;
+
+    if (em_world_size() % scan->group_size != 0)
+        return 0;
+    return unit < t->n_unit ? em_deal_part(t->n_unit, t->n_set, unit) : t->n_set;
+}
+
+/* ---------------------------------------------------------------- the runs */
+
+typedef struct scanning {
+    const em_config_scan *scan;
+    const rank_sets *sets;
+    em_scan_run *run;
+    void *to;
+} scanning;
+
+/* Messages about what was asked for are alike in all runs; others name theirs. */
+static em_status say_run(const em_config_scan *scan, int64_t i, em_status status)
+{
+    if (status >= 0 || status == EM_EUSAGE || status == EM_ECONFIG || status == EM_EDATA)
+        return status;
+    return em_fail(status, "model.%s %" PRId64 ": %s", scan->option, scan->value[i],
+                   em_error_text());
+}
+
+/* Run number i, by the ranks of its set. */
+static em_status run_one(const scanning *s, int64_t i, int64_t set)
+{
+    return say_run(s->scan, i, s->run(s->to, i, set == 0));
+}
+
+/* The runs of this set, one after the other. */
+static em_status run_own(const scanning *s, int64_t set)
+{
+    em_status first = EM_OK;
+
+    for (int64_t k = 0; k < s->scan->count && first != EM_ESTOPPED; k++) {
+        const int64_t i = s->sets->order[k];
+        const em_status status = s->sets->set[i] == set ? run_one(s, i, set) : EM_OK;
+        first = status == EM_ESTOPPED || !first ? status : first;
+    }
+    return first;
+}
+
+/* Makes the runs that are this part's in a world of its ranks, which are those with the same part.
+ * `only`: number of the one run; -1: all of a set, whose number is the part. */
+static em_status run_apart(const scanning *s, int64_t part, int64_t only)
+{
+    em_world *own = NULL, *all;
+    MPI_Comm ranks;
+    em_status status;
+
+    MPI_Comm_split(em_world_ranks(), (int)part, em_world_rank(), &ranks);
+    status = em_agree(em_world_create(ranks, &(em_world_options){.may_abort = true}, &own));
+    if (!status) {
+        all = em_world_enter(own);
+        if (only < 0)
+            status = run_own(s, part);
+        else if (part == 0)
+            status = run_one(s, only, 0);
+        em_world_enter(all);
+    }
+    em_world_destroy(&own);
+    MPI_Comm_free(&ranks);
+    return em_agree(status);
+}
+
+/* All runs, one after the other, each by the first ranks, as many as its set has. */
+static em_status run_in_turn(const scanning *s)
+{
+    em_status status = EM_OK;
+
+    for (int64_t i = 0; !status && i < s->scan->count; i++) {
+        const int64_t n = units_of(s->sets, s->sets->set[i]) * s->scan->group_size;
+        const bool is_whole = em_world_size() % s->scan->group_size == 0;
+        status = run_apart(s, is_whole && em_world_rank() >= n, i);
+    }
+    return status;
+}
+
+em_status em_scan_all(const em_config_scan *scan, em_scan_run *run, void *to, bool in_turn)
+{
+    rank_sets t = {0};
+    em_world *all = NULL, *before; /* all: one that waits for its slowest set */
+    em_status status = em_agree(make_sets(scan, &t));
+
+    if (!status)
+        status = em_world_create(em_world_ranks(), &(em_world_options){NULL}, &all);
+    if (!status) {
+        before = em_world_enter(all);
+        const scanning all_runs = {scan, &t, run, to};
+        status = in_turn ? run_in_turn(&all_runs) : run_apart(&all_runs, own_set(scan, &t), -1);
+        em_world_enter(before);
+        em_world_destroy(&all);
+    }
+    em_release_all(&t.set, &t.order, &t.load);
+    return status;
+}
+
+/* ---------------------------------------------------------------- what came of them */
+
+/* Rank 0 reads the files alone, while the others wait. */
+em_status em_scan_compare(const em_config_scan *scan, bool prints)
+{
+    em_world *before;
+    em_status status = EM_OK;
+
+    if (em_world_rank() == 0) {
+        before = em_world_enter(NULL);
+        status = em_model_compare(scan->model, scan->count, (const char *const *)scan->file, prints,
+                                  scan->page);
+        em_world_enter(before);
+    }
+    return em_agree(status);
+}

@@ -1,0 +1,269 @@
+/* Runs with several numbers of topics beside one another, as a table and as a page. */
+#include "base/memory.h"
+#include "base/page.h"
+#include "base/text.h"
+#include "io/draws/reader.h"
+#include "par/message.h"
+#include "par/world.h"
+#include "topics/command/topics_page.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* What tells one number of topics from another. */
+typedef struct run_row {
+    int64_t n_topic, n_chain;
+    double perplexity, coherence; /* NaN: not known; coherence: mean weighted by share */
+    double junk, common;          /* shares of topics: NPMI of 0 or less; found by all chains */
+    double seconds;
+    uint64_t data; /* hash of the data; 0: not known */
+} run_row;
+
+static run_row row_of(const em_topics *t)
+{
+    const double n = (double)t->n_topic;
+    double share = 0, sum = 0;
+    run_row row = {t->n_topic, t->n_chain, NAN, NAN, t->coherence ? 0 : NAN, 0, NAN, 0};
+
+    if (t->score[0].pooled)
+        row.perplexity = t->score[0].pooled[0];
+    else if (t->score[0].perplexity)
+        row.perplexity = t->score[0].perplexity[0];
+    for (int64_t k = 0; k < t->n_topic; k++) {
+        row.common += (double)(t->n_found[k] == t->n_chain) / n;
+        if (!t->coherence || isnan(t->coherence[k]))
+            continue;
+        row.junk += (double)em_topic_is_junk(t, k) / n;
+        share += t->mean_share[k];
+        sum += t->mean_share[k] * t->coherence[k];
+    }
+    if (share > 0)
+        row.coherence = sum / share;
+    return row;
+}
+
+/* Reads a row. The corpus of the row before is that of this one too, if their data are alike. */
+static em_status read_row(em_topics *t, uint64_t *held, run_row *row)
+{
+    em_reader *reader = NULL;
+    char *hash = NULL;
+    double seconds = NAN;
+    uint64_t data = 0;
+    em_status status = em_reader_open(t->path, NULL, &reader);
+
+    if (!status) {
+        em_reader_real(reader, "sampling_time", &seconds);
+        if (em_reader_text(reader, "data_hash", &hash))
+            data = strtoull(hash, NULL, 16);
+    }
+    em_reader_close(&reader);
+    em_release(&hash);
+    if (!data || data != *held)
+        em_corpus_destroy(&t->corpus);
+    *held = data;
+    if (!status)
+        status = em_topics_read(t);
+    if (!status)
+        status = em_topics_rank(t);
+    if (!status)
+        status = em_topics_find_coherence(t);
+    if (!status) {
+        *row = row_of(t);
+        row->seconds = seconds;
+        row->data = data;
+    }
+    return status;
+}
+
+static em_status read_rows(const em_command_host *host, const em_topics_comparison *c, run_row *row)
+{
+    em_corpus *corpus = NULL;
+    uint64_t held = 0;
+    em_status status = EM_OK;
+
+    for (int64_t i = 0; !status && i < host->n_file; i++) {
+        em_topics t = {.host = host,
+                       .path = host->file[i],
+                       .folder = c->folder,
+                       .n_top = c->n_top,
+                       .corpus = corpus};
+        status = read_row(&t, &held, &row[i]);
+        corpus = t.corpus;
+        t.corpus = NULL;
+        em_topics_release(&t);
+    }
+    em_corpus_destroy(&corpus);
+    return status;
+}
+
+static const char explanation[] =
+    "Perplexity: of the test documents, averaged over draws and chains; lower is better. npmi: "
+    "mean "
+    "coherence\nof the topics, weighted by their shares. junk: topics with an npmi of 0 or less.\n";
+
+/* A number of a row, or what stands for one that is not known. */
+static void print_number(const char *format, double value, int width, const char *unknown)
+{
+    if (isnan(value))
+        printf("%*s", width, unknown);
+    else
+        printf(format, value);
+}
+
+static void print_csv_row(const char *file, const run_row *r)
+{
+    const double value[] = {r->perplexity, r->coherence, r->junk, r->common, r->seconds};
+
+    em_topics_print_quoted(file);
+    printf(",%lld,%lld", (long long)r->n_topic, (long long)r->n_chain);
+    for (size_t i = 0; i < sizeof value / sizeof *value; i++)
+        print_number(",%.9g", value[i], 1, ",");
+    putchar('\n');
+}
+
+static void print_row(const char *file, const run_row *r)
+{
+    printf("%6lld  %6lld", (long long)r->n_topic, (long long)r->n_chain);
+    print_number("  %10.1f", r->perplexity, 12, "-");
+    print_number("  %6.3f", r->coherence, 8, "-");
+    print_number("  %5.1f%%", 100 * r->junk, 8, "-");
+    print_number("  %12.1f%%", 100 * r->common, 15, "-");
+    print_number("  %7.1f", r->seconds, 9, "-");
+    printf("  %s\n", file);
+}
+
+static void print_rows(const em_command_host *host, const run_row *row, bool csv)
+{
+    printf(csv ? "file,topics,chains,perplexity,npmi,junk,in_all_chains,seconds\n"
+               : "topics  chains  perplexity    npmi    junk  in all chains  seconds  file\n");
+    for (int64_t i = 0; i < host->n_file; i++) {
+        if (csv)
+            print_csv_row(host->file[i], &row[i]);
+        else
+            print_row(host->file[i], &row[i]);
+    }
+    if (!csv)
+        fputs(explanation, stdout);
+}
+
+static void warn_of_other_data(int64_t n, const run_row *row)
+{
+    bool alike = true;
+
+    for (int64_t i = 1; i < n; i++)
+        alike = alike && row[i].data == row[0].data;
+    if (!alike)
+        em_say("warning: topics: these runs have not the same data, so that their perplexities do "
+               "not compare");
+}
+
+/* ---------------------------------------------------------------- the page */
+
+/* A column of the table. */
+typedef struct figure {
+    const char *title, *format; /* of a value */
+    size_t offset;              /* of a double in run_row */
+    double scale;
+} figure;
+
+static const figure figures[] = {
+    {"Held-out perplexity", "%.1f", offsetof(run_row, perplexity), 1},
+    {"Coherence (mean NPMI, weighted by the shares of topics)", "%.3f",
+     offsetof(run_row, coherence), 1},
+    {"Junk topics, %", "%.1f", offsetof(run_row, junk), 100},
+    {"Topics that all chains found, %", "%.1f", offsetof(run_row, common), 100},
+    {"Seconds of sampling", "%.3g", offsetof(run_row, seconds), 1}};
+
+enum { N_FIGURE = sizeof figures / sizeof *figures };
+
+static double value_of(const figure *f, const run_row *row)
+{
+    return f->scale * *(const double *)((const char *)row + f->offset);
+}
+
+/* One that no run knows is left out. x, y: room for n numbers. */
+static void put_figure(FILE *out, const figure *f, int64_t n, const run_row *const *row, double *x,
+                       double *y)
+{
+    int64_t known = 0;
+
+    for (int64_t i = 0; i < n; i++)
+        if (isfinite(value_of(f, row[i]))) {
+            x[known] = (double)row[i]->n_topic;
+            y[known++] = value_of(f, row[i]);
+        }
+    if (known > 0)
+        em_topics_put_curve(out, f->title, f->format, known, x, y);
+}
+
+static void put_cell(FILE *out, const figure *f, const run_row *row)
+{
+    fprintf(out, "<td class=\"n\">");
+    if (isfinite(value_of(f, row)))
+        fprintf(out, f->format, value_of(f, row));
+}
+
+static void put_table(FILE *out, const em_command_host *host, const run_row *row)
+{
+    fprintf(out, "<div class=\"wide\"><table><thead><tr><th>topics<th>chains<th>perplexity<th>npmi"
+                 "<th>junk, %%<th>in all chains, %%<th>seconds<th>file</thead><tbody>\n");
+    for (int64_t i = 0; i < host->n_file; i++) {
+        fprintf(out, "<tr><td class=\"n\">%lld<td class=\"n\">%lld", (long long)row[i].n_topic,
+                (long long)row[i].n_chain);
+        for (int f = 0; f < N_FIGURE; f++)
+            put_cell(out, &figures[f], &row[i]);
+        fprintf(out, "<td>");
+        em_escape_html(out, host->file[i]);
+        fprintf(out, "\n");
+    }
+    fprintf(out, "</tbody></table></div>\n<p class=\"faint\">%s</p>\n", explanation);
+}
+
+static int by_topics(const void *a, const void *b)
+{
+    const run_row *const *x = a, *const *y = b;
+
+    return ((*x)->n_topic > (*y)->n_topic) - ((*x)->n_topic < (*y)->n_topic);
+}
+
+static em_status write_page(const em_command_host *host, const char *path, const run_row *row)
+{
+    const run_row **sorted = NULL;
+    double *x = NULL, *y = NULL;
+    em_page page;
+    const em_status made = em_allocate_all(EM_ARRAY(sorted, host->n_file),
+                                           EM_ARRAY(x, host->n_file), EM_ARRAY(y, host->n_file));
+    const em_status status = em_topics_open_page(path, "Numbers of topics", NULL, &page);
+
+    if (!made && !status) {
+        for (int64_t i = 0; i < host->n_file; i++)
+            sorted[i] = &row[i];
+        qsort(sorted, (size_t)host->n_file, sizeof *sorted, by_topics);
+        put_table(page.out, host, row);
+        for (int f = 0; f < N_FIGURE; f++)
+            put_figure(page.out, &figures[f], host->n_file, sorted, x, y);
+        fprintf(page.out, "</body></html>\n");
+    }
+    em_release_all(&sorted, &x, &y);
+    return em_page_close(&page, made ? made : status);
+}
+
+/* A line for each run, in the order of the files. */
+em_status em_topics_compare(const em_command_host *host, const em_topics_comparison *c)
+{
+    run_row *row = NULL;
+    em_status status = em_allocate(host->n_file, sizeof *row, &row);
+
+    if (!status)
+        status = read_rows(host, c, row);
+    if (!status && host->prints)
+        warn_of_other_data(host->n_file, row);
+    if (!status && host->prints && c->prints)
+        print_rows(host, row, c->csv);
+    if (!status && c->page)
+        status = em_agree_first(em_world_rank() == 0 ? write_page(host, c->page, row) : EM_OK, 0);
+    em_release(&row);
+    return status;
+}

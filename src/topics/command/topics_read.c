@@ -1,0 +1,195 @@
+/* The topics of a finished run, read from its file. */
+#include "base/memory.h"
+#include "base/text.h"
+#include "io/draws/reader.h"
+#include "topics/command/topics_page.h"
+#include "topics/lda_held_out.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------- the file */
+
+static em_status read_averages(em_reader *reader, int64_t i, int64_t n_chain, double **out)
+{
+    const int64_t size = em_reader_variable_at(reader, i)->size;
+    em_status status = em_allocate(n_chain * size, sizeof **out, out);
+
+    return status ? status : em_reader_draws(reader, i, 0, n_chain, 0, 1, *out);
+}
+
+/* Words without names are called by their numbers. */
+static em_status copy_words(em_topics *t, const em_reader_variable *phi)
+{
+    em_status status = em_allocate(t->n_word, sizeof *t->word, &t->word);
+
+    for (int64_t v = 0; !status && v < t->n_word; v++)
+        status = phi->axis_label[1] ? em_copy_text(phi->axis_label[1][v], &t->word[v])
+                                    : em_format_text(&t->word[v], "%lld", (long long)v);
+    return status;
+}
+
+/* What is not there is left NULL. */
+static em_status read_if_any(em_reader *reader, const char *name, int64_t n_chain, double **out)
+{
+    const int64_t i = em_reader_find(reader, name);
+
+    return i < 0 ? EM_OK : read_averages(reader, i, n_chain, out);
+}
+
+static em_status read_scores(em_topics *t, em_reader *reader)
+{
+    static const char *const name[EM_TOPIC_SCORES][2] = {
+        {"perplexity", "perplexity_of_all_chains"},
+        {"perplexity_gibbs", "perplexity_gibbs_of_all_chains"}};
+    em_status status = EM_OK;
+
+    for (int i = 0; !status && i < EM_TOPIC_SCORES; i++) {
+        status = read_if_any(reader, name[i][0], t->n_chain, &t->score[i].perplexity);
+        if (!status)
+            status = read_if_any(reader, name[i][1], t->n_chain, &t->score[i].pooled);
+    }
+    return status;
+}
+
+static em_status read_topics(em_topics *t, em_reader *reader)
+{
+    const int64_t phi = em_reader_find(reader, "phi"),
+                  share = em_reader_find(reader, "topic_share");
+    em_status status;
+
+    if (phi < 0 || share < 0 || em_reader_variable_at(reader, phi)->n_axes != 2 ||
+        em_reader_n_draw(reader) < 1)
+        return em_fail(EM_EDATA,
+                       "%s: found no topics in averages, expected a finished run of a "
+                       "topic model",
+                       t->path);
+    const em_reader_variable *variable = em_reader_variable_at(reader, phi);
+    t->n_chain = em_reader_n_chain(reader);
+    t->n_topic = variable->shape[0];
+    t->n_word = variable->shape[1];
+    if (em_reader_variable_at(reader, share)->size != t->n_topic)
+        return em_fail(EM_EDATA, "%s: found %lld topic_share, expected %lld", t->path,
+                       (long long)em_reader_variable_at(reader, share)->size,
+                       (long long)t->n_topic);
+    status = copy_words(t, variable);
+    if (!status)
+        status = em_allocate(variable->size, sizeof *t->mean, &t->mean);
+    if (!status)
+        status = em_reader_floats(reader, phi, 0, 0, 0, variable->size, t->mean);
+    if (!status)
+        status = read_averages(reader, share, t->n_chain, &t->share);
+    if (!status)
+        status = read_if_any(reader, "alpha", t->n_chain, &t->alpha);
+    if (!status)
+        status = read_scores(t, reader);
+    return status ? status : em_topics_match_chains(t, reader, phi);
+}
+
+/* Whether the config in the file names tokens to be scored. */
+static bool scores_given_tokens(em_reader *reader)
+{
+    static const char name[] = "test_scored: ";
+    char *text = NULL;
+    const char *at;
+    bool given = false;
+
+    if (em_reader_text(reader, "config", &text)) {
+        at = strstr(text, name);
+        given = at && strncmp(at + sizeof name - 1, "null", 4) != 0;
+    }
+    em_release(&text);
+    return given;
+}
+
+em_status em_topics_read(em_topics *t)
+{
+    em_reader *reader = NULL;
+    em_status status = em_reader_open(t->path, NULL, &reader);
+
+    if (!status)
+        t->score[0].doc = scores_given_tokens(reader) ? EM_HELD_OUT_GIVEN_DOC : EM_HELD_OUT_DOC;
+    t->score[1].doc = EM_HELD_OUT_GIBBS_DOC;
+    if (!status && !em_reader_has(reader, "averages", "phi"))
+        status = em_fail(EM_EDATA,
+                         "%s: found no averages/phi, expected the output of a finished "
+                         "run of a topic model",
+                         t->path);
+    em_reader_close(&reader);
+    if (!status)
+        status = em_reader_open(t->path, "averages", &reader);
+    if (!status)
+        status = read_topics(t, reader);
+    em_reader_close(&reader);
+    return status;
+}
+
+/* ---------------------------------------------------------------- the largest ones */
+
+/* The `n` largest of x[size], by insertion: n is small. */
+static void largest(int64_t size, const float *x, long n, int32_t *out)
+{
+    long held = 0;
+
+    for (int64_t v = 0; v < size; v++) {
+        long at = held;
+        if (held == n && !(x[v] > x[out[n - 1]]))
+            continue;
+        if (held == n)
+            at = n - 1;
+        else
+            held++;
+        for (; at > 0 && x[v] > x[out[at - 1]]; at--)
+            out[at] = out[at - 1];
+        out[at] = (int32_t)v;
+    }
+}
+
+em_status em_topics_rank(em_topics *t)
+{
+    em_status status = em_allocate(t->n_topic, sizeof *t->order, &t->order);
+
+    if (t->n_top > t->n_word)
+        t->n_top = (long)t->n_word;
+    if (!status)
+        status = em_allocate(t->n_topic * t->n_top, sizeof *t->top, &t->top);
+    for (int64_t k = 0; !status && k < t->n_topic; k++) {
+        int64_t at = k;
+        for (; at > 0 && t->mean_share[k] > t->mean_share[t->order[at - 1]]; at--)
+            t->order[at] = t->order[at - 1];
+        t->order[at] = k;
+        largest(t->n_word, t->mean + k * t->n_word, t->n_top, t->top + k * t->n_top);
+    }
+    return status;
+}
+
+void em_topics_release(em_topics *t)
+{
+    for (int64_t v = 0; t->word && v < t->n_word; v++)
+        em_release(&t->word[v]);
+    void *const array[] = {&t->word,    &t->share, &t->alpha, &t->mean,     &t->mean_share,
+                           &t->n_found, &t->order, &t->top,   &t->coherence};
+    for (int i = 0; i < EM_TOPIC_SCORES; i++) {
+        em_release(&t->score[i].perplexity);
+        em_release(&t->score[i].pooled);
+    }
+    for (size_t i = 0; i < sizeof array / sizeof *array; i++)
+        em_release(array[i]);
+    em_corpus_destroy(&t->corpus);
+}
+
+/* A word may have a comma or a quote in it (RFC 4180). */
+void em_topics_print_quoted(const char *text)
+{
+    if (!strpbrk(text, ",\"\n")) {
+        printf("%s", text);
+        return;
+    }
+    putchar('"');
+    for (; *text; text++) {
+        if (*text == '"')
+            putchar('"');
+        putchar(*text);
+    }
+    putchar('"');
+}
