@@ -185,7 +185,7 @@ class Context:
     def __init__(self, ranks: Any = None) -> None:
         self._library = library()
         self._densities: list[c_void_p] = []
-        self._say = _MESSAGE(lambda to, text: print(f"emass: {text.decode(errors='replace')}", file=sys.stderr))
+        self._say = _MESSAGE(lambda to, text: print(f"emass: {_program.plainly(text.decode(errors='replace'))}", file=sys.stderr))
         self._context = c_void_p()
         handle = -1 if ranks is None else ranks.py2f()
         _check(self._library, self._library.em_host_context(handle, self._say, None, ctypes.byref(self._context)))

@@ -20,6 +20,7 @@ from .progress import Bar
 __all__ = ["CONFIG_PREFIX", "ask", "environment", "fail", "launcher", "plainly", "program", "watch"]
 
 CONFIG_PREFIX = ".emass-"  # of the file of a config; what is said of it is said of the config
+FRAME = ".emass-new.csv"  # the file of a frame to predict; what is said of it is said of the data
 
 
 def program() -> str:
@@ -45,6 +46,7 @@ def plainly(said: str) -> str:
     that this package wrote."""
     said = said.replace("give --overwrite, --resume or another --output", "give overwrite=True or another output, or go on by emass.resume")
     said = re.sub(r"[^\s:]*\.[0-9a-f]{12}\.(stan|csv|json)", lambda found: "program" if found[1] == "stan" else "data", said)
+    said = re.sub(rf"[^\s:]*{re.escape(FRAME)}", "data", said)
     return re.sub(rf"\S*{re.escape(CONFIG_PREFIX)}\w+\.yaml(:\d+)?: ", "config: ", said)
 
 

@@ -134,10 +134,13 @@ def _variables(model: Any, reported: list[Any], likelihood: Any, sizes: list[tup
 
 
 def _compile(inputs: list[Any], outputs: list[Any]) -> Any:
-    """The function of numba in what PyTensor compiles."""
+    """The function of numba in what PyTensor compiles, without PyTensor's cache on the disk: what is read from
+    there is not inlined and sums in another order, so that ranks, or a run and its resume, would round otherwise."""
     import pytensor
 
-    function = pytensor.function(inputs, outputs, mode="NUMBA", on_unused_input="ignore")
+    flags = {"numba__cache": False} if hasattr(pytensor.config, "numba__cache") else {}
+    with pytensor.config.change_flags(**flags):
+        function = pytensor.function(inputs, outputs, mode="NUMBA", on_unused_input="ignore")
     if function.get_shared():
         raise Error(f"from_pymc: the model draws random numbers or has shared variables: {function.get_shared()[0]}")
     return function.vm.jit_fn

@@ -190,7 +190,7 @@ def ask_about(job: Job, command: str) -> str:
 def predict(file: str, new: Any) -> Draws:
     """emass predict of a frame, a mapping of columns or a path."""
     with tempfile.TemporaryDirectory(prefix="emass-") as folder:
-        path = os.path.join(folder, "new.csv")
+        path = os.path.join(folder, _program.FRAME)
         if is_frame(new):
             Path(path).write_bytes(table(new))
         else:

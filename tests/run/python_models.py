@@ -53,6 +53,8 @@ def check_frames():
     report(same(draws, model.sample(**QUIET, ranks=2), "beta"), "the same draws by two ranks of the program")
     means = model.predict({"x": [3.0, 4.0], "flag": [0, 1], "s": ["a", "b"]}).predictions.mu.mean(("chain", "draw"))
     report(abs(float(means[0]) - 7) < 2.5 and means.size == 2, "predictions for new rows", means)
+    text = said(lambda: model.predict({"x": [3.0], "flag": [0], "s": ["east"]}))
+    report(text.startswith("data:2: found level 'east'"), "an error in new rows names no file of ours", text)
     report(np.isfinite(model.loo().elpd_loo), "leave-one-out cross-validation")
     report("formula: y ~ x" in (text := emass.Model.linear("y ~ x", FRAME).check().replace("'", "")), "check says the plan", text)
     report("found no group log_likelihood" in said(lambda: emass.loo(emass.Model.built_in("eight_schools").sample(**QUIET))),

@@ -101,17 +101,21 @@ static em_status take_line(em_evaluation_log *log, char *text)
     return status;
 }
 
-static em_status read_all(em_evaluation_log *log)
+/* ends_line: whether the last line of the file ends, as one of a writer that was killed may not. */
+static em_status read_all(em_evaluation_log *log, bool *ends_line)
 {
     FILE *in = fopen(log->path, "r");
     char *line = NULL;
     size_t size = 0;
+    ssize_t length;
     int64_t n_line = 0;
     em_status status = EM_OK;
 
+    *ends_line = true;
     if (!in)
         return EM_OK;
-    while (!status && getline(&line, &size, in) > 0) {
+    while (!status && (length = getline(&line, &size, in)) > 0) {
+        *ends_line = line[length - 1] == '\n';
         n_line += line[0] != '\n';
         status = take_line(log, line);
     }
@@ -129,6 +133,7 @@ em_status em_evaluation_log_open(const char *path, int64_t n, int64_t n_output,
                                  em_evaluation_log **out)
 {
     em_evaluation_log *log = NULL;
+    bool ends_line = true;
     em_status status = em_allocate(1, sizeof *log, &log);
 
     *out = log;
@@ -137,11 +142,11 @@ em_status em_evaluation_log_open(const char *path, int64_t n, int64_t n_output,
     *log = (em_evaluation_log){.file = -1, .n = n, .n_output = n_output};
     status = em_copy_text(path, &log->path);
     if (!status)
-        status = read_all(log);
+        status = read_all(log, &ends_line);
     if (status)
         return status;
     log->file = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
-    if (log->file < 0 || write(log->file, "\n", 1) != 1) /* after a line that was cut short */
+    if (log->file < 0 || (!ends_line && write(log->file, "\n", 1) != 1))
         return em_fail(EM_ECONFIG, "model.evaluation_log: found %s, which cannot be written: %s",
                        path, strerror(errno));
     return EM_OK;

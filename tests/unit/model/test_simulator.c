@@ -220,6 +220,16 @@ START_TEST(the_log_knows_what_it_has)
         }
         em_evaluation_log_close(&log);
     }
+    FILE *in = fopen(path, "r"); /* every line has a record, but the one that was cut short */
+    char *line = NULL;
+    size_t size = 0;
+    int whole = 0, others = 0;
+    while (getline(&line, &size, in) > 0)
+        *(strstr(line, "}\n") ? &whole : &others) += 1;
+    free(line);
+    fclose(in);
+    ck_assert_int_eq(whole, N);
+    ck_assert_int_eq(others, 1);
     ck_assert_int_eq(em_evaluation_log_open(path, 4, 2, &log), EM_ECONFIG); /* another model's */
     em_evaluation_log_close(&log);
     unlink(path);
