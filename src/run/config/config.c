@@ -315,6 +315,20 @@ static em_status say_option(const em_config *config, em_status status)
     return status;
 }
 
+em_model_context em_config_model_context(const em_config *config, em_grid *grid,
+                                         const em_shards *shards)
+{
+    const bool divides = config->run.ranks_per_chain > 1; /* the work, and no data */
+
+    return (em_model_context){.seed = (uint64_t)config->run.seed,
+                              .shard = divides ? 0 : em_grid_shard(grid),
+                              .n_shard = config->run.shards,
+                              .n_rank = config->run.ranks_per_chain,
+                              .ranks = config->model->use_ranks ? em_grid_lend_ranks(grid) : NULL,
+                              .ops = config->model,
+                              .shards = divides ? NULL : shards};
+}
+
 em_status em_config_create_model(const em_config *config, const em_model_context *context,
                                  em_model **out)
 {

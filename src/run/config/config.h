@@ -5,6 +5,7 @@
 #include "emass/model.h"
 #include "emass/status.h"
 #include "model/plugin.h"
+#include "par/grid.h"
 #include "run/config/yaml.h"
 #include "sampler/kernel/sampler.h"
 #include "tempering/tempering.h"
@@ -89,6 +90,12 @@ em_yaml_data em_config_may_be_data(const void *context, const char *key);
 em_status em_config_parse(const char *path, const char *text, int n_override,
                           const char *const *override, em_config **out);
 void em_config_destroy(em_config **config);
+
+/* What the model of a config is created with, but for its chains: `shards` is what it may talk to
+ * the others of its group by, and is not given where ranks divide the work of an evaluation. It
+ * borrows both. Local. */
+em_model_context em_config_model_context(const em_config *config, em_grid *grid,
+                                         const em_shards *shards);
 
 /* Creates the model of a config. If the error begins with the key of one of its options
  * ("model.layers[1]: found ..."), the place of that key is put in front. Collective. Errors: those

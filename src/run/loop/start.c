@@ -47,23 +47,16 @@ static em_status check_tempering(const em_config *config, const em_model *model)
 
 em_status em_engine_load(em_engine *engine)
 {
-    const bool divides = engine->config->run.ranks_per_chain > 1; /* the work, and no data */
-    const em_model_context context = {
-        .seed = (uint64_t)engine->config->run.seed,
-        .shard = divides ? 0 : em_grid_shard(engine->grid),
-        .n_shard = engine->config->run.shards,
-        .n_rank = engine->config->run.ranks_per_chain,
-        .ranks = engine->config->model->use_ranks ? em_grid_lend_ranks(engine->grid) : NULL,
-        .minibatches = em_config_takes_minibatches(engine->config),
-        .ops = engine->config->model,
-        .first_chain = em_grid_first_chain(engine->grid),
-        .n_chain = em_grid_n_local_chain(engine->grid),
-        .shards = divides ? NULL : &engine->shards};
+    em_model_context context =
+        em_config_model_context(engine->config, engine->grid, &engine->shards);
     em_width width = {0, 0};
     em_status status = engine->transaction ? em_created_read(&engine->created) : EM_OK;
 
     if (status)
         return status;
+    context.minibatches = em_config_takes_minibatches(engine->config);
+    context.first_chain = em_grid_first_chain(engine->grid);
+    context.n_chain = em_grid_n_local_chain(engine->grid);
     engine->shards = em_shards_of(engine->grid);
     status = em_config_create_model(engine->config, &context, &engine->model);
     if (!status)
