@@ -507,11 +507,11 @@ static void pack(const em_grid *grid, const em_parcel *p, const double *local)
 
     for (int64_t item = 0; item < p->n_column * p->n_part; item++) {
         const chains c = chains_of(grid, p, grid->group, item);
-        const double *from = local + item / p->n_part;
+        const int64_t column = item / p->n_part; /* local may be NULL where there are no chains */
         for (int64_t i = (c.first - grid->first_chain) * p->n_row,
                      end = (c.end - grid->first_chain) * p->n_row;
              i < end; i++)
-            *next++ = from[i * p->n_column];
+            *next++ = local[i * p->n_column + column];
     }
 }
 

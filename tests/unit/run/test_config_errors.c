@@ -128,9 +128,9 @@ static const struct {
      "heart.yaml:2: stop.max_gradients: found with temper, expected stop.max_draws or "
      "stop.end_after: gradients of copies are not counted"},
     {SHORTEST_CONFIG "temper: aut\n", "heart.yaml:3: temper.when: found 'aut', expected one of "
-                                      "always, auto; did you mean auto?"},
+                                      "always, auto, never; did you mean auto?"},
     {SHORTEST_CONFIG "temper: {when: often}\n",
-     "heart.yaml:3: temper.when: found 'often', expected one of always, auto"},
+     "heart.yaml:3: temper.when: found 'often', expected one of always, auto, never"},
     {SHORTEST_CONFIG "temper: [auto]\n",
      "heart.yaml:3: temper: found a value, expected a mapping of options"},
     {SHORTEST_CONFIG "temper: auto\nrun: {warmup: 31}\n",
