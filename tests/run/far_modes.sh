@@ -45,10 +45,11 @@ emass_on() { # RANKS ARGUMENT...
     limited mpirun -n "$1" "$emass" run "${@:2}" --quiet
 }
 
-verdicts() { # NAME WORDS: of six seeds
-    local seed
+verdicts() { # NAME WORDS SETTING...: of six seeds
+    local seed settings=()
+    for setting in "${@:3}"; do settings+=(--set "$setting"); done
     for seed in 1 2 3 4 5 6; do
-        limited "$emass" run "$1.yaml" --overwrite --output "$1.h5" --seed "$seed" >out 2>/dev/null || return 1
+        limited "$emass" run "$1.yaml" --overwrite --output "$1.h5" --seed "$seed" "${settings[@]}" >out 2>/dev/null || return 1
         grep converged out
         grep -q "^$2" out || return 1
     done
@@ -71,5 +72,7 @@ same_bytes() {
 check 'one mode: converged' verdicts one converged:
 check 'four modes of which chains begin near to one' verdicts four 'not converged: .*mode'
 check 'a mode 22 standard deviations away' verdicts apart 'not converged: .*mode'
+check 'forty chains' verdicts apart 'not converged: .*mode' run.chains=40 run.draws=200
+check 'one chain' verdicts apart 'not converged: .*mode' run.chains=1
 check 'the same bytes on ranks and after stops' same_bytes
 finish

@@ -108,7 +108,9 @@ em_status em_look_for_far_modes(em_engine *engine)
     if (!status)
         status =
             em_grid_sum_chains(engine->grid, 1, em_adapt_gradients(engine->kernel[0].adapt), &all);
-    const em_search_plan plan = {.least = LEAST, .most = MOST, .gradients = share_of_warmup * all};
+    const int64_t own = em_grid_n_chain(engine->grid); /* ascents from where the chains stand */
+    const em_search_plan plan = {
+        .least = own + LEAST, .most = own + MOST, .gradients = share_of_warmup * all};
     if (!status)
         status = em_mode_search_look_again(engine->mode_search, engine->posterior, &plan, point,
                                            &at, block, at.scale, gradients);
