@@ -335,19 +335,28 @@ static double begin_estimate(em_network *self, const em_query *query, bool has_p
     return prior + (has_prior ? add_sigma(self, theta, query->gradient) : 0);
 }
 
+/* What weighted layer i has of parameters first .. first + n - 1: from the number that is returned
+ * up to *end; none, if that is not greater. */
+static int64_t range_in(const em_network *self, int i, int64_t first, int64_t n, int64_t *end)
+{
+    const em_layer *layer = &self->layers.layer[self->weighted[i]];
+    const int64_t ends = layer->first + layer->n_weight;
+
+    *end = first + n < ends ? first + n : ends;
+    return first > layer->first ? first : layer->first;
+}
+
 void em_network_gradient_range(em_model *model, int64_t first, int64_t n, const double *theta,
                                double *gradient)
 {
     const em_network *self = (const em_network *)model;
     const int64_t n_weight = self->layers.n_weight;
+    int64_t end;
 
     for (int64_t i = first > n_weight ? first : n_weight; i < first + n; i++)
         gradient[i - first] = self->slope[i - n_weight];
     for (int i = 0; i < self->n_weighted; i++) {
-        const em_layer *layer = &self->layers.layer[self->weighted[i]];
-        const int64_t from = first > layer->first ? first : layer->first;
-        const int64_t ends = layer->first + layer->n_weight;
-        const int64_t end = first + n < ends ? first + n : ends;
+        const int64_t from = range_in(self, i, first, n, &end);
         if (from < end)
             self->pass_ops->blend(self->pass, from, end - from, self->scale, self->pull[i],
                                   theta + (from - first), gradient + (from - first));
@@ -410,6 +419,7 @@ void em_network_gradient_of_parts(em_model *model, int64_t first, int64_t n, con
 {
     const em_network *self = (const em_network *)model;
     const int64_t n_weight = self->layers.n_weight;
+    int64_t end;
 
     for (int64_t i = first > n_weight ? first : n_weight; i < first + n; i++) {
         gradient[i - first] = 0;
@@ -417,10 +427,7 @@ void em_network_gradient_of_parts(em_model *model, int64_t first, int64_t n, con
             gradient[i - first] += parts->part[s * parts->room + i];
     }
     for (int i = 0; i < self->n_weighted; i++) {
-        const em_layer *layer = &self->layers.layer[self->weighted[i]];
-        const int64_t from = first > layer->first ? first : layer->first;
-        const int64_t ends = layer->first + layer->n_weight;
-        const int64_t end = first + n < ends ? first + n : ends;
+        const int64_t from = range_in(self, i, first, n, &end);
         if (from < end)
             self->pass_ops->blend_sums(from, end - from, self->scale, parts->n_shard, parts->part,
                                        parts->room * (int64_t)sizeof(double), self->pull[i],

@@ -149,12 +149,11 @@ bool em_posterior_is_diagonal(const em_posterior *posterior)
 
 static void tempered_diagonal(const em_posterior *posterior, int64_t chain, const em_diagonal *ask)
 {
-    em_model *model = posterior->model;
     const em_temperature *at = em_temperature_of(posterior, chain);
     const int64_t first = ask->block ? ask->block->first : 0;
-    const int64_t n = ask->block ? ask->block->count : model->dim;
+    const int64_t n = ask->block ? ask->block->count : posterior->model->dim;
 
-    model->ops->metric->diagonal(model, ask);
+    em_posterior_diagonal(posterior->parent, chain, ask);
     for (int64_t i = 0; i < n; i++) {
         if (ask->metric)
             ask->metric[i] = at->beta * ask->metric[i] + (1 - at->beta) * at->precision[first + i];
@@ -172,14 +171,10 @@ void em_posterior_diagonal(const em_posterior *posterior, int64_t chain, const e
 
     if (posterior->tempering) {
         tempered_diagonal(posterior, chain, ask);
-        return;
-    }
-    if (posterior->parent) {
+    } else if (posterior->block) {
         own.block = posterior->block;
         own.held = posterior->held + (chain - posterior->first_chain) * em_stride(model->dim);
-    }
-    if (posterior->parent && posterior->parent->tempering)
-        tempered_diagonal(posterior->parent, chain, &own);
-    else
-        model->ops->metric->diagonal(model, &own);
+        em_posterior_diagonal(posterior->parent, chain, &own);
+    } else
+        model->ops->metric->diagonal(model, ask);
 }

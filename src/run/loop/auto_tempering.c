@@ -22,37 +22,13 @@ void em_auto_tempering_take(em_engine *engine, int64_t iteration)
 
 /* What the chains hand over; the arrays are owned. */
 typedef struct handover {
-    double *theta, *mean, *variance, *inverse_mass, *matrix;
+    double *theta, *mean, *variance, *inverse_mass;
     em_tempering_beginning beginning;
 } handover;
 
 static void release(handover *h)
 {
-    em_release_all(&h->theta, &h->mean, &h->variance, &h->inverse_mass, &h->matrix);
-}
-
-/* The diagonal of the inverse mass of one kernel, of the first chain, which all have but where none
- * is shared; 1 where it is too large to be formed. */
-static em_status take_mass(const em_kernel *kernel, handover *h)
-{
-    enum { MOST_DENSE = 1000 };
-    const int64_t first = kernel->parameters ? kernel->parameters->first : 0;
-    const em_mass *mass = em_adapt_mass(kernel->adapt)[0];
-    const int64_t dim = mass->dim;
-    const em_structure structure = mass->ops->structure;
-    em_status status = EM_OK;
-
-    for (int64_t i = 0; i < dim; i++)
-        h->inverse_mass[first + i] = 1;
-    if (structure == EM_MASS_DENSE && dim > MOST_DENSE)
-        return EM_OK;
-    em_release(&h->matrix);
-    status = em_allocate(em_mass_size(structure, dim), sizeof *h->matrix, &h->matrix);
-    if (!status)
-        status = em_mass_matrix(mass, EM_MAP_VELOCITY, structure, h->matrix);
-    for (int64_t i = 0; !status && i < dim; i++)
-        h->inverse_mass[first + i] = h->matrix[structure == EM_MASS_DENSE ? i * dim + i : i];
-    return status;
+    em_release_all(&h->theta, &h->mean, &h->variance, &h->inverse_mass);
 }
 
 /* Collective. */
@@ -69,11 +45,11 @@ static em_status take_chains(em_engine *engine, handover *h)
         status = em_allocate(dim, sizeof *h->variance, &h->variance);
     if (!status)
         status = em_allocate(dim, sizeof *h->inverse_mass, &h->inverse_mass);
-    for (int i = 0; !status && i < engine->n_kernel; i++) {
-        status = take_mass(&engine->kernel[i], h);
+    for (int i = 0; i < engine->n_kernel; i++)
         h->beginning.step_size[i] = em_adapt_step_size(engine->kernel[i].adapt)[0];
-    }
     status = em_agree(status);
+    if (!status)
+        status = em_kernels_inverse_mass(engine, h->inverse_mass);
     if (!status)
         status = em_grid_gather_chains(engine->grid, stride, engine->block->theta, h->theta);
     if (!status)
@@ -84,7 +60,6 @@ static em_status take_chains(em_engine *engine, handover *h)
     h->beginning.mean = known ? h->mean : NULL;
     h->beginning.variance = h->variance;
     h->beginning.inverse_mass = h->inverse_mass;
-    em_broadcast(h->inverse_mass, (size_t)dim * sizeof *h->inverse_mass);
     em_broadcast(h->beginning.step_size, sizeof h->beginning.step_size);
     return EM_OK;
 }

@@ -3,9 +3,9 @@
 #include "base/memory.h"
 #include "math/rng.h"
 #include "par/world.h"
+#include "run/loop/run_kernel.h"
 
 #include <math.h>
-#include <string.h>
 
 /* Distances, in standard deviations. */
 static const double nearest = 3, farthest = 50;
@@ -63,35 +63,6 @@ static em_status point(void *of, int64_t number, uint64_t attempt, double *theta
     return EM_OK;
 }
 
-/* The diagonal of the first chain's inverse mass, into the columns of a kernel. */
-static em_status take_scale(const em_kernel *kernel, double *matrix, double *scale)
-{
-    const em_mass *mass = em_adapt_mass(kernel->adapt)[0];
-    const bool is_dense = mass->ops->structure == EM_MASS_DENSE;
-    const int64_t first = kernel->parameters ? kernel->parameters->first : 0;
-    const em_status status = em_mass_matrix(mass, EM_MAP_VELOCITY, mass->ops->structure, matrix);
-
-    for (int64_t i = 0; !status && i < mass->dim; i++)
-        scale[first + i] = matrix[is_dense ? i * mass->dim + i : i];
-    return status;
-}
-
-/* The same on all ranks. */
-static em_status find_scale(const em_engine *engine, double *scale)
-{
-    const int64_t dim = engine->block->dim;
-    double *matrix = NULL;
-    em_status status = em_allocate(dim * dim, sizeof *matrix, &matrix);
-
-    for (int i = 0; !status && i < engine->n_kernel; i++)
-        status = take_scale(&engine->kernel[i], matrix, scale);
-    em_release(&matrix);
-    status = em_agree(status < 0 ? status : EM_OK);
-    if (!status)
-        em_broadcast(scale, (size_t)dim * sizeof *scale);
-    return status;
-}
-
 em_status em_look_for_far_modes(em_engine *engine)
 {
     const em_block *block = engine->block;
@@ -104,7 +75,7 @@ em_status em_look_for_far_modes(em_engine *engine)
                                                 EM_ARRAY(at.drawn, block->n_chain),
                                                 EM_ARRAY(gradients, block->n_chain)));
     if (!status)
-        status = find_scale(engine, at.scale);
+        status = em_kernels_inverse_mass(engine, at.scale);
     if (!status)
         status =
             em_grid_sum_chains(engine->grid, 1, em_adapt_gradients(engine->kernel[0].adapt), &all);

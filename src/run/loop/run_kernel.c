@@ -243,6 +243,41 @@ em_status em_kernels_start(em_engine *engine)
     return status;
 }
 
+/* Into the columns of the kernel. */
+static em_status add_inverse_mass(const em_kernel *kernel, double *diagonal)
+{
+    enum { MOST_DENSE = 1000 };
+    const int64_t first = kernel->parameters ? kernel->parameters->first : 0;
+    const em_mass *mass = em_adapt_mass(kernel->adapt)[0];
+    const int64_t dim = mass->dim;
+    const em_structure structure = mass->ops->structure;
+    double *matrix = NULL;
+
+    for (int64_t i = 0; i < dim; i++)
+        diagonal[first + i] = 1;
+    if (structure == EM_MASS_DENSE && dim > MOST_DENSE)
+        return EM_OK;
+    em_status status = em_allocate(em_mass_size(structure, dim), sizeof *matrix, &matrix);
+    if (!status)
+        status = em_mass_matrix(mass, EM_MAP_VELOCITY, structure, matrix);
+    for (int64_t i = 0; !status && i < dim; i++)
+        diagonal[first + i] = matrix[structure == EM_MASS_DENSE ? i * dim + i : i];
+    em_release(&matrix);
+    return status;
+}
+
+em_status em_kernels_inverse_mass(const em_engine *engine, double *diagonal)
+{
+    em_status status = EM_OK;
+
+    for (int i = 0; !status && i < engine->n_kernel; i++)
+        status = add_inverse_mass(&engine->kernel[i], diagonal);
+    status = em_agree(status);
+    if (!status)
+        em_broadcast(diagonal, (size_t)engine->block->dim * sizeof *diagonal);
+    return status;
+}
+
 /* ---------------------------------------------------------------- iterations */
 
 static bool adapts(const em_kernel *kernel, int64_t done)

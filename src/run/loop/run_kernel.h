@@ -34,3 +34,8 @@ em_status em_kernels_update(em_engine *engine, int64_t from, bool *ended);
 
 /* Passes the state of samplers and adaptation to a visitor. Collective. */
 em_status em_kernels_visit(em_engine *engine, const em_visitor *visitor);
+
+/* About the variances of the posterior: the diagonals of the inverse masses, of the first chain,
+ * which all have but where none is shared; 1 where a mass is too large to be formed. diagonal
+ * [dim], the same on all ranks. Collective. Errors, agreed: EM_EMEMORY, those of em_mass_matrix. */
+em_status em_kernels_inverse_mass(const em_engine *engine, double *diagonal);
