@@ -1,4 +1,4 @@
-/* The table and the options of NUTS, which other kernels use in the initial phase. */
+/* The operations and the options of NUTS. Other kernels use NUTS in the initial phase of warmup. */
 #pragma once
 
 #include "sampler/hamiltonian/trees.h"

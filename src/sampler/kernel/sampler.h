@@ -2,12 +2,12 @@
  * EQUATIONS n, here and in the kernels, is section n of src/sampler/EQUATIONS.md; LEARNING n is
  * section n of src/mass/LEARNING.md.
  *
- * A sampling kernel: it advances a block of chains by one iteration. A kernel knows no data, no
- * MPI and no files; what adapts (mass, step size) is handed to it and fixed during the iteration.
+ * The interface of a sampling kernel, which advances a block of chains by one iteration. A kernel
+ * uses no data, MPI or files. Adaptation passes mass and step size to it; they are fixed during an
+ * iteration.
  *
- * What is alike in kernels and is no logic stands in each of them on purpose, so that one can be
- * read alone: its table, the rows of options of its own notation, the room that it takes and gives
- * back.
+ * Each kernel repeats three things without logic on purpose, so that it can be read alone: its
+ * table of operations, its rows of options, and the allocation and release of its memory.
  */
 #pragma once
 
@@ -40,22 +40,22 @@ typedef enum em_stat {
 
 extern const char *const em_stat_name[EM_STAT_COUNT];
 
-/* The chains of one rank. Matrices are row-major [n_chain][stride], rows 64-byte aligned, padding
- * 0. */
+/* The chains of one rank. Matrices are row-major [n_chain][stride], with rows 64-byte aligned and
+ * padding 0. */
 typedef struct em_block {
     int64_t n_chain;
-    int64_t *chain; /* [n_chain] their numbers in the run, one after the other */
+    int64_t *chain; /* [n_chain] their numbers in the run, consecutive */
     int64_t dim, stride;
     int64_t first; /* 0; of a coordinate block (sampler/stochastic/coordinate_block.h): the column
                       at which it begins */
     double *theta; /* position, unconstrained */
-    double *momentum;    /* as the iteration left it: what the E-step collects */
+    double *momentum;    /* at the end of the iteration; the E-step collects it */
     double *gradient;    /* of the log density at theta */
     double *log_density; /* [n_chain] at theta */
-    int64_t n_extra;     /* numbers of a chain beyond those: thermostats */
+    int64_t n_extra;     /* further numbers of each chain: thermostats */
     double *extra;       /* [n_chain][n_extra] */
-    /* What adaptation reads of the last iteration, [n_chain] each: the acceptance probability that
-     * step sizes are adapted to (0 for kernels that have none), and how many steps it took. */
+    /* Input of adaptation from the last iteration, [n_chain] each: the acceptance probability for
+     * step-size adaptation (0 for kernels without one), and the number of steps. */
     double *acceptance, *n_step;
     double *stat[EM_STAT_COUNT]; /* [n_chain] each; of the last iteration */
 } em_block;
@@ -64,44 +64,50 @@ em_status em_block_create(int64_t first_chain, int64_t n_chain, int64_t dim, int
                           em_block **out);
 void em_block_destroy(em_block **block);
 
-/* What is asked of the posterior where the chains stand, to be answered in the block. Local. */
+/* A query for log density and gradient at the positions of the chains; the results go to the block.
+ * Local. */
 em_query em_block_query(const em_block *block);
 
-/* Asks it. Errors: those of the posterior. */
+/* Evaluates log density and gradient of the block. Collectivity and errors: as
+ * em_posterior_evaluate. */
 em_status em_block_evaluate(em_posterior *posterior, em_block *block);
 
-/* Covariance of one minibatch gradient, V in EQUATIONS: estimated in warmup, pooled over chains. */
+/* Covariance of the noise of a minibatch gradient, V in EQUATIONS. It is estimated in warmup and
+ * pooled over chains. */
 typedef struct em_noise {
     em_structure structure;
     int64_t dim;
     double *covariance; /* [dim], or [dim][dim] */
-    uint64_t version;   /* em_version_of it: another one, another estimate */
+    uint64_t version;   /* em_version_of it; changes with the estimate */
 } em_noise;
 
-/* How far a kernel that follows a Hamiltonian goes in an iteration. */
+/* What sets the trajectory length of a Hamiltonian kernel. */
 typedef enum em_trajectory_kind {
-    EM_TRAJECTORY_OPTIONS, /* as its options say */
-    EM_TRAJECTORY_U_TURN,  /* until it turns back: NUTS */
-    EM_TRAJECTORY_TIME     /* for a time in whitened units, near to that of all chains */
+    EM_TRAJECTORY_OPTIONS, /* its options */
+    EM_TRAJECTORY_U_TURN,  /* a U-turn, as in NUTS */
+    EM_TRAJECTORY_TIME /* a time in whitened units, common to all chains but for rounding to steps
+                        */
 } em_trajectory_kind;
 
 typedef struct em_trajectory {
     em_trajectory_kind kind;
     double time, jitter; /* the time is uniform in time [1 - jitter, 1 + jitter] */
-    int64_t number;      /* of the Halton sequence of those times, from 1 */
+    int64_t number;      /* index in the Halton sequence of those times, from 1 */
     int64_t max_depth;   /* of trees; 0: as the options say */
-    bool initial_phase;  /* of warmup: chains may be far from the typical set */
+    bool initial_phase;  /* the initial phase of warmup, in which chains may be far from the typical
+                            set */
 } em_trajectory;
 
-/* How the gradient of one chain stands that is made in coordinate blocks, where they are moved. */
+/* State of a gradient that is computed by coordinate ranges, in the coordinate blocks that are
+ * moved. It is the gradient of one chain. */
 typedef struct em_gradient_ranges {
-    bool due;          /* the last estimate left it to be made, in the next move, */
-    bool kept;         /* where it is to stay in its panel: it is the iteration's last one */
-    bool published;    /* the model has seen where the last move left all of the chain */
-    bool moves_before; /* the kernel moves before each gradient, too */
+    bool due;          /* the next move must compute the gradient of the last estimate, */
+    bool kept;         /* and store it in its panel, because it is the last one of the iteration */
+    bool published;    /* the model has been given all positions of the chain after the last move */
+    bool moves_before; /* the kernel also moves before each gradient */
 } em_gradient_ranges;
 
-/* What is fixed during an iteration, but for how ranges stand. */
+/* Arguments of an iteration. All but *ranges are constant during it. */
 typedef struct em_step_context {
     em_posterior *posterior;
     const em_mass *const *mass; /* [n_chain] */
@@ -109,17 +115,17 @@ typedef struct em_step_context {
     uint64_t seed;
     int64_t iteration;             /* from 0, warmup included */
     const em_noise *const *noise;  /* [n_chain]; NULL until there is an estimate */
-    const double *thermostat_mass; /* [n_chain] as it was learned; NULL: what the options say */
+    const double *thermostat_mass; /* [n_chain] learned values; NULL: the options' */
     em_trajectory trajectory;
     bool warmup;
-    em_gradient_ranges *ranges; /* NULL: estimates write whole gradients */
-    double *home; /* NULL, or the moves of the iteration are dealt to shards: meanwhile block->theta
-                     is what all of them see, and this is where it belongs */
+    em_gradient_ranges *ranges; /* NULL: gradients are computed whole */
+    double *home; /* not NULL: the shards divide the moves of the iteration. block->theta is then
+                     the panel that they share, and `home` the block's own panel */
 } em_step_context;
 
-enum { EM_MOST_KERNELS = 16 }; /* that take turns within an iteration */
+enum { EM_MOST_KERNELS = 16 }; /* in a list of samplers that alternate within an iteration */
 
-/* The options every sampler has; first member of each sampler's own options. */
+/* Options of every sampler; the first member of its own options. */
 typedef struct em_sampler_options {
     double step_size;     /* NaN: adapt */
     int64_t adapt_every;  /* iterations between adaptation updates */
@@ -128,9 +134,9 @@ typedef struct em_sampler_options {
     bool replacement;     /* minibatches are drawn with replacement */
 } em_sampler_options;
 
-/* The rows of those options for a table whose first member is em_sampler_options. `first_step` is
- * the default of step_size: "adapt", or a number for kernels without a probe; `accept` that of
- * target_accept, `every` of adapt_every. */
+/* The rows of those options for the field table of a struct whose first member is
+ * em_sampler_options. The arguments are defaults: `first_step` of step_size ("adapt", or a number
+ * for kernels without a probe), `accept` of target_accept, `every` of adapt_every. */
 #define EM_SAMPLER_FIELDS                          EM_SAMPLER_FIELDS_FROM("adapt", "0.8")
 #define EM_SAMPLER_FIELDS_FROM(first_step, accept) EM_SAMPLER_FIELDS_WITH(first_step, accept, "1")
 #define EM_SAMPLER_FIELDS_WITH(first_step, accept, every)                                          \
@@ -149,12 +155,12 @@ typedef struct em_sampler_options {
         EM_BOOL(em_sampler_options, replacement, .fallback = "false",                              \
                 .doc = "draw minibatches with replacement")
 
-/* What kernels take for the mass. */
+/* The metric by which a kernel moves. */
 typedef enum em_metric_kind {
-    EM_METRIC_MASS,          /* M: what is learned, and constant */
-    EM_METRIC_EXPANDED_MEAN, /* G^-1 = diag(theta), for theta > 0, which stays there: the simplex */
+    EM_METRIC_MASS,          /* the mass M: learned in warmup, independent of theta */
+    EM_METRIC_EXPANDED_MEAN, /* G^-1 = diag(theta), for theta > 0, as on the simplex */
     EM_METRIC_DENSITY,       /* G^-1 = scale sqrt(|U + shift|), U = -log p of all data */
-    EM_METRIC_FISHER         /* G(theta), the model's */
+    EM_METRIC_FISHER         /* G(theta), computed by the model */
 } em_metric_kind;
 
 typedef struct em_sampler em_sampler;
@@ -181,40 +187,40 @@ typedef struct em_sampler_ops {
     bool uses_noise;       /* wants context->noise */
     /* The metric that it moves by; NULL: the mass. Local. */
     em_metric_kind (*metric)(const void *options);
-    /* Numbers per chain in block->extra; NULL: none. Local. */
+    /* The number n_extra of numbers per chain in block->extra; NULL: none. Local. */
     int64_t (*n_extra)(const void *options, int64_t dim);
-    /* Draws what a chain carries besides its position (momenta, thermostats) from its stationary
-     * law under the current mass: before the first iteration (context->iteration is 0), and
-     * whenever the mass or the estimate of the noise has changed, when it may keep what depends on
-     * neither. Kernels that draw fresh momenta in each iteration need none. Local. */
+    /* Draws the auxiliary variables of each chain (momenta, thermostats) from their stationary law
+     * under the current mass. It is called before the first iteration (context->iteration is 0),
+     * and whenever the mass or the estimate of the noise has changed. It may keep variables whose
+     * law depends on neither. NULL: the kernel draws fresh momenta in each iteration. Local. */
     em_status (*refresh)(em_sampler *sampler, const em_step_context *context, em_block *block);
-    /* For a kernel whose thermostat q has a mass Q = Var q that the M-step may learn: the first Q,
-     * NaN where the options do not want it learned; and q of chain c. Both or none. Local. */
+    /* For a kernel whose thermostat q has a mass Q = Var q that the M-step may learn: the initial Q
+     * (NaN if the options fix it), and the current q of chain c. A kernel has both functions or
+     * none. Local. */
     double (*thermostat_mass)(const void *options, int64_t dim);
     double (*thermostat)(const em_step_context *context, const em_block *block, int64_t c);
-    /* The noise that minibatches bring, over what the kernel may have in that direction: the
-     * largest of the block. Above 1 it is too much to be corrected for, and draws are too wide.
-     * NULL: the kernel does not correct. Local. */
+    /* The variance of the gradient noise divided by the variance of all noise that the kernel may
+     * inject: the largest ratio over directions and chains of the block. Above 1 the noise cannot
+     * be corrected for, and draws are too wide. NULL: the kernel does not correct for it. Local. */
     double (*noise_share)(const em_sampler *sampler);
-    const char *noise_remedy; /* what else may be raised against it; NULL: nothing */
-    /* For a kernel whose trajectories adaptation may set (context->trajectory): those that draws
-     * are to be made with, of kind EM_TRAJECTORY_OPTIONS when it may not; their time is NaN when it
-     * is to be learned. Such a kernel also makes trajectories of kind EM_TRAJECTORY_U_TURN. Local.
-     */
+    const char *noise_remedy; /* the option that lowers this ratio when raised; NULL: none */
+    /* The trajectories to sample with, for a kernel whose trajectories adaptation may set
+     * (context->trajectory). The kind is EM_TRAJECTORY_OPTIONS if the options fix them; the time is
+     * NaN if it is to be learned. Such a kernel also supports EM_TRAJECTORY_U_TURN. Local. */
     em_trajectory (*trajectory)(const void *options);
-    /* Acceptance probability of one leapfrog step from where each chain stands, with fresh momenta;
-     * the block is left as it was. For the search of a first step size; NULL: `step_size: adapt` is
-     * an error. Local. */
+    /* The acceptance probability [n_chain] of one leapfrog step from the position of each chain,
+     * with fresh momenta; the block is not changed. The search for an initial step size uses it.
+     * NULL: `step_size: adapt` is an error. Local. */
     em_status (*probe)(em_sampler *sampler, const em_step_context *context, const em_block *block,
                        double *acceptance);
 } em_sampler_ops;
 
-/* A created sampler; the implementation derives its own struct with this as the first member. */
+/* A created sampler. The struct of each implementation has this as its first member. */
 struct em_sampler {
     const em_sampler_ops *ops;
 };
 
-/* Whether the sampler fills in a statistic; NULL: no sampler. Local. */
+/* Whether the sampler computes a statistic; false for sampler NULL. Local. */
 static inline bool em_sampler_has_stat(const em_sampler_ops *sampler, em_stat wanted)
 {
     for (const em_stat *stat = sampler ? sampler->stats : NULL; stat && *stat != EM_STAT_COUNT;
@@ -224,18 +230,18 @@ static inline bool em_sampler_has_stat(const em_sampler_ops *sampler, em_stat wa
     return false;
 }
 
-/* Whether gradients are of minibatches. Local. */
+/* Whether gradients are estimated from minibatches. Local. */
 static inline bool em_takes_minibatches(const em_sampler_ops *ops,
                                         const em_sampler_options *options)
 {
     return ops->minibatches && options->minibatch != INT64_MIN;
 }
 
-/* The samplers of this room, by name; a new one is one file and one line in sampler/sampler_list.c.
- * Samplers for one kind of model register themselves (model/satellite.h). */
+/* The samplers of this room. A new one is one file and one line in sampler/sampler_list.c. Samplers
+ * for one kind of model are registered by the satellite rooms (model/satellite.h). */
 extern const em_sampler_ops *const em_samplers[]; /* ends with NULL */
 
-/* The i-th of these and of those of satellites; NULL: there are no more. Local. */
+/* The i-th sampler, from 0, of this room and then of the satellites; NULL after the last. Local. */
 const em_sampler_ops *em_sampler_at(int i);
 
-extern const char *const em_default_sampler; /* of a config that names none */
+extern const char *const em_default_sampler; /* used if a config names none */

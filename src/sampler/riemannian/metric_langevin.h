@@ -1,5 +1,6 @@
 /* Common parts of first-order kernels that move by a metric: each inner step uses a gradient,
- * noise, and the metric at the chain's position. All Local, but the target may sum over shards. */
+ * noise, and the metric at the chain's position. All Local, but evaluations of the posterior are
+ * Collective over the ranks of a group of shards. */
 #pragma once
 
 #include "sampler/riemannian/riemannian_metric.h"
@@ -18,8 +19,8 @@ typedef struct em_metric_langevin {
     em_metric *metric;
 } em_metric_langevin;
 
-/* A sampler of the kernel `ops`, whose drift has the divergence `of`. Errors: EM_EMEMORY,
- * EM_ECONFIG. */
+/* Creates a sampler of the kernel `ops`. `of` is the divergence term in its drift. Errors:
+ * EM_EMEMORY, EM_ECONFIG. */
 em_status em_metric_langevin_create(const em_sampler_ops *ops, const void *options,
                                     em_divergence of, int64_t n_chain, int64_t dim,
                                     em_sampler **out);
@@ -28,9 +29,9 @@ em_status em_metric_langevin_create(const em_sampler_ops *ops, const void *optio
 void em_metric_langevin_destroy(em_sampler *sampler);
 em_metric_kind em_metric_langevin_metric(const void *options);
 
-/* An iteration: `agitate` (NULL: nothing) makes noise of the standard normals in langevin.normals,
- * for all chains; `move` moves chain c, where the metric has been placed. A chain without a metric
- * there is lost. */
+/* One iteration of all chains. `agitate` (NULL: nothing) computes the noise of all chains from the
+ * standard normals in langevin.normals. `move` moves chain c after the metric has been evaluated at
+ * its position. A chain whose metric cannot be evaluated is marked as diverging. */
 em_status em_metric_langevin_step(em_metric_langevin *s, const em_step_context *context,
                                   em_block *block,
                                   void (*agitate)(em_metric_langevin *, const em_block *),

@@ -1,7 +1,7 @@
 /*
- * A metric G(theta) as first-order kernels need it: through a root A of its inverse, A A^T = G^-1,
- * and what its change with theta adds to their drift. For one chain. All Local, but for the target
- * where the metric is the model's.
+ * A metric G(theta) of one chain, in the form that first-order kernels need: a root A of its
+ * inverse, A A^T = G^-1, and the divergence term that its change with theta adds to the drift. All
+ * Local, but evaluating the model's metric is Collective over the ranks of a group of shards.
  */
 #pragma once
 
@@ -14,7 +14,7 @@ typedef struct em_metric_options {
     double scale, shift; /* of EM_METRIC_DENSITY: D and C */
 } em_metric_options;
 
-/* The rows of those options, which are `member` of `type`. */
+/* The rows of those options in the field table of `type`, whose member `member` they are. */
 #define EM_METRIC_FIELDS(type, member)                                                             \
     EM_ROW_AS("metric", type, member.kind, EM_FIELD_CHOICE, int, .fallback = "mass",               \
               .choices = em_metric_names,                                                          \
@@ -27,7 +27,7 @@ typedef struct em_metric_options {
                   .doc = "C of the metric density; C - log p must stay away from zero, where the " \
                          "metric is singular")
 
-/* What the drift of a kernel takes from the change of the metric. */
+/* The divergence term in the drift of a kernel. */
 typedef enum em_divergence {
     EM_DIVERGENCE_OF_INVERSE, /* sum_j d(G^-1)_ij / dtheta_j */
     EM_DIVERGENCE_OF_ROOT     /* sum_j dA_ji / dtheta_j */
@@ -38,33 +38,34 @@ typedef struct em_metric {
     double scale, shift;
     em_divergence of;
     int64_t dim, stride;
-    em_structure structure; /* of the root, where it was last placed */
+    em_structure structure; /* of the root, at the last position */
     double *root;           /* A: diag [stride]; dense [dim][dim] */
     double *divergence;     /* [stride] */
     double *derivative;     /* [dim][dim][dim]: dG / dtheta_k of the model's metric */
     double *scratch;
-    bool placed; /* EM_METRIC_MASS has a root, of the mass of this version */
+    bool placed; /* of EM_METRIC_MASS: root is that of the mass of this version */
     uint64_t version;
     double *log_density, *gradient; /* of all data: [n_chain], [n_chain][stride] */
 } em_metric;
 
-/* Errors: EM_ECONFIG for a dimension whose cube of numbers no memory holds. Local. */
+/* Whether [dim][dim][dim] numbers can be allocated. Local. Errors: EM_ECONFIG if not. */
 em_status em_metric_check_dim(int64_t dim);
 
-/* For blocks of n_chain chains, one at a time. Errors: EM_EMEMORY. */
+/* Creates the metric for blocks of n_chain chains, whose chains are handled one at a time. Errors:
+ * EM_EMEMORY. */
 em_status em_metric_create(const em_metric_options *options, em_divergence of, int64_t n_chain,
                            int64_t dim, em_metric **out);
 void em_metric_destroy(em_metric **metric);
 
-/* Looks at where the chains of a block stand, before the metric is placed there: evaluates the
- * density of all data if the metric depends on it. `is_whole` says that what the block holds is of
- * all data already. Errors: EM_EMODEL. */
+/* Prepares em_metric_place for the positions of a block: evaluates the density of all data there if
+ * the metric depends on it. `is_whole`: the block already holds the density of all data. Errors:
+ * EM_EMODEL. */
 em_status em_metric_look(em_metric *metric, const em_step_context *context, const em_block *block,
                          bool is_whole);
 
-/* Sets root and divergence where chain c stands. Allocates the first time, and where masses differ
- * in structure. Errors: EM_NONFINITE where G is not positive definite; those of
- * em_posterior_metric. */
+/* Computes root and divergence at the position of chain c. It allocates memory in the first call
+ * and when the structure of the mass changes. Errors: EM_NONFINITE if G is not positive definite;
+ * those of em_posterior_metric. */
 em_status em_metric_place(em_metric *metric, const em_step_context *context, const em_block *block,
                           int64_t c);
 
@@ -72,6 +73,6 @@ em_status em_metric_place(em_metric *metric, const em_step_context *context, con
 void em_metric_root(const em_metric *metric, const double *x, double *out);
 void em_metric_root_transposed(const em_metric *metric, const double *x, double *out);
 
-/* Where G^-1 ends at zero: takes theta back to |theta| and turns the momentum (NULL: none) round
- * with it. */
+/* For EM_METRIC_EXPANDED_MEAN, which needs theta > 0: replaces theta by |theta| and reverses the
+ * momentum (NULL: none) of the coordinates whose sign changed. */
 void em_metric_reflect(const em_metric *metric, double *theta, double *momentum);

@@ -6,25 +6,26 @@
 
 #include "sampler/kernel/sampler.h"
 
-/* A and V in the one frame that makes both diagonal: A = sum_k y_k y_k^T, V = sum_k v_k y_k y_k^T.
- * The root of A - b V is then known for every b, and its projection on the positive semidefinite
- * matrices is to leave out the terms that would be negative. */
+/* The simultaneous diagonalisation of A and V: A = sum_k y_k y_k^T, V = sum_k v_k y_k y_k^T. It
+ * gives the root of A - b V for every b. The projection of A - b V on the positive semidefinite
+ * matrices leaves out the terms with 1 - b v_k < 0. */
 typedef struct em_bath {
     em_structure structure;
     int64_t dim, stride;
     double *basis; /* diag: y_ii [stride]; dense: rows y_k [dim][stride] */
-    double *value; /* v_k [stride]; NULL: V is zero, or fixed */
-    double share;  /* largest v_k, or b v_k where b is fixed: V is too large where A < b V */
+    double *value; /* v_k [stride]; NULL: V is zero, or b is fixed */
+    double share;  /* the largest v_k, or b v_k if b is fixed; V is too large if b v_k > 1 */
     em_structure decay_structure;
     double *decay; /* diag: E_ii [stride]; dense: the transpose of E [dim][stride]; NULL: none */
-    bool same_basis, same_value, same_decay; /* diag: of one number */
+    bool same_basis, same_value, same_decay; /* diag: all elements are equal */
 } em_bath;
 
-/* An array of one structure as one of another: a diagonal spreads over a dense matrix. */
+/* Converts an array from one structure to another: a diagonal becomes a dense matrix. */
 void em_spread(em_structure from, em_structure to, int64_t dim, const double *x, double *out);
 
-/* The frame itself, of arrays of em_mass_size elements: y (rows y_k) and value [dim]. V NULL: zero.
- * Errors: EM_NONFINITE where A is not positive definite; EM_EMEMORY, EM_ENUMERIC. */
+/* The simultaneous diagonalisation of arrays A and V of em_mass_size elements: y (rows y_k) and
+ * value [dim]. V NULL: zero. Errors: EM_NONFINITE if A is not positive definite; EM_EMEMORY,
+ * EM_ENUMERIC. */
 em_status em_frame(em_structure structure, int64_t dim, const double *A, const double *V, double *y,
                    double *value);
 
@@ -39,32 +40,34 @@ em_status em_bath_of_mass(const em_mass *mass, const em_noise *noise, em_bath **
 /* Gives the bath a decay: E_ii [dim], or the transpose of E [dim][dim]. Errors: EM_EMEMORY. */
 em_status em_bath_set_decay(em_bath *bath, em_structure structure, const double *decay);
 
-/* Whether baths work element by element; true where there are none. */
+/* Whether all baths are diagonal; true if there are none. */
 bool em_bath_is_diag(em_bath *const *bath, int64_t n_chain);
 
-/* Columns first .. first + count - 1, whole lines but for the last ones, of a bath that is
- * diagonal: for em_bath_noise, em_bath_decay and em_bath_kick. It borrows them. */
+/* The columns first .. first + count - 1 of a diagonal bath, for em_bath_noise, em_bath_decay and
+ * em_bath_kick. The result borrows the memory of `bath`. The range begins at a cache line; it ends
+ * at one too, unless it ends with the last column. */
 em_bath em_bath_coordinates(const em_bath *bath, int64_t first, int64_t count);
 
-/* Makes N(0, A - b V) for this b the only law that the bath has. */
+/* Fixes b: from now on the bath draws from N(0, A - b V) for this b alone. */
 void em_bath_fix(em_bath *bath, double b);
 
-/* out[c] ~ N(0, A - b eps[c] V) from the standard normals z[c], which it may overwrite. */
+/* Draws out[c] ~ N(0, A - b eps[c] V) from the standard normals z[c], which may be overwritten. */
 void em_bath_noise(em_bath *const *bath, int64_t n_chain, double b, const double *eps, double *z,
                    double *out);
 
-/* The largest share of A that b eps[c] V is, over all chains; 0 where there are no baths yet. */
+/* The largest b eps[c] v_k, over all chains c and directions k; 0 if there are no baths yet. */
 double em_bath_share(em_bath *const *bath, int64_t n_chain, double b, const double *eps);
 
-/* x[c] <- E x[c]; `work` is room for a panel. */
+/* x[c] <- E x[c]; `work` is work space of the size of a panel. */
 void em_bath_decay(em_bath *const *bath, int64_t n_chain, double *x, double *work);
 
 /* x[c] <- E x[c] + fraction eps[c] g[c] + N(0, A - b V), of baths whose b is fixed, from the
- * standard normals z[c]; `work` is room for a panel. Where all is diagonal it is one loop. */
+ * standard normals z[c]; `work` is work space of the size of a panel. For diagonal baths this is
+ * one loop. */
 void em_bath_kick(em_bath *const *bath, int64_t n_chain, double fraction, const double *eps,
                   const double *g, double *z, double *work, double *x);
 
-/* What the bath of a chain is made from; the versions tell later whether it still is. */
+/* What the bath of a chain was computed from. The versions tell whether it is still valid. */
 typedef struct em_bath_key {
     const em_mass *mass;
     const em_noise *noise; /* NULL: V is zero */
@@ -75,20 +78,20 @@ typedef struct em_bath_key {
 /* The baths of a block of chains; neighbours with the same key share one. */
 typedef struct em_baths {
     int64_t n_chain;
-    bool of_any_step; /* they are the same for all step sizes, which may then differ from one
-                         iteration to the next at no cost */
+    bool of_any_step; /* they do not depend on the step size, so a new step size needs no new baths
+                       */
     em_bath **bath;   /* [n_chain] */
     em_bath_key *key; /* [n_chain] */
 } em_baths;
 
-/* Makes one bath; `self` is what em_baths_update was given. */
+/* Creates one bath; `self` is the argument of em_baths_update. */
 typedef em_status em_bath_maker(const void *self, const em_bath_key *key, em_bath **out);
 
 em_status em_baths_create(int64_t n_chain, em_baths *out);
 void em_baths_destroy(em_baths *baths);
 
-/* Makes the baths anew where the context differs from what they were made from; a step in between
- * allocates nothing. `corrects` false: V is taken as zero. Errors: those of the maker, but that
- * EM_NONFINITE becomes EM_EMODEL. */
+/* Creates again the baths whose mass, noise or step size in the context has changed; otherwise it
+ * allocates nothing. `corrects` false: V is taken as zero. Errors: those of `make`, with EM_EMODEL
+ * instead of EM_NONFINITE. */
 em_status em_baths_update(em_baths *baths, const em_step_context *context, bool corrects,
                           em_bath_maker *make, const void *self);

@@ -9,23 +9,23 @@
 #include "base/memory.h"
 #include "sampler/kernel/sampler.h"
 
-/* The most numbers of a coordinate block. A multiple of 16, because normals are drawn 16 at a time;
- * a first-level cache holds ten such rows. */
+/* The largest size of a coordinate block. It is a multiple of 16, because normals are drawn 16 at a
+ * time. A first-level cache holds ten such rows. */
 enum { EM_MOST_COORDINATES = 512 };
 
 typedef struct em_coordinate_blocks {
     const em_step_context *context;
     const em_block *block;
-    int64_t rows, columns; /* of a coordinate block; columns < stride: there are several to a row */
+    int64_t rows, columns; /* of a coordinate block; columns < stride: a row has several blocks */
     int64_t next, end;     /* the numbers of the next one and of the one after the last */
 } em_coordinate_blocks;
 
-/* Those that this shard moves: all, unless the context divides them among the shards. `whole`: the
- * whole block is one coordinate block. */
+/* The coordinate blocks that this shard moves: all, unless the context divides them among the
+ * shards. `whole`: the whole block is one coordinate block. */
 em_coordinate_blocks em_coordinate_blocks_of(const em_step_context *context, const em_block *block,
                                              bool whole);
 
-/* The numbers of a panel that they cover. */
+/* The range of a panel that they cover. */
 em_span em_coordinate_blocks_span(const em_coordinate_blocks *blocks);
 
 /* Whether the masses of all chains work element by element. */
@@ -40,17 +40,19 @@ typedef struct em_coordinate_block {
     em_block block;
     em_step_context context;
     int64_t chain, at;
-    em_mass head; /* of a mass, for a row that is cut */
+    em_mass head; /* part of a mass, for a row with several blocks */
     const em_mass *mass;
-    _Alignas(EM_ALIGNMENT) double slope[EM_MOST_COORDINATES]; /* a gradient that is made for it */
+    _Alignas(EM_ALIGNMENT) double slope[EM_MOST_COORDINATES]; /* a gradient computed for this block
+                                                                 alone */
 } em_coordinate_block;
 
 /* The next coordinate block, with its gradient; false after the last. */
 bool em_coordinate_block_next(em_coordinate_blocks *blocks, em_coordinate_block *out);
 
-/* One chain as a coordinate block, which has its statistics too. */
+/* A whole chain as one coordinate block, including its statistics. */
 void em_coordinate_block_chain(const em_step_context *context, const em_block *block, int64_t chain,
                                em_coordinate_block *out);
 
-/* After its move: clears `finite` [all chains] of the chains whose position is not finite. */
+/* To be called after its move. Sets finite[c] = false for each chain c whose position is not
+ * finite. */
 void em_coordinate_block_end(const em_coordinate_block *coordinates, bool *finite);

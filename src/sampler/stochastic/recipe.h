@@ -1,8 +1,8 @@
 /*
  * The general recipe for stochastic gradient samplers (Ma, Chen & Fox 2015; EQUATIONS 13): every
  * continuous sampler of exp(-H(z)) is one choice of a positive semidefinite D(z) and a
- * skew-symmetric Q(z). For users who bring their own matrices; the state is that of one chain, z =
- * (theta, whatever else). All Local.
+ * skew-symmetric Q(z). Users supply D and Q. The state z of one chain is theta and any auxiliary
+ * variables. All Local.
  */
 #pragma once
 
@@ -10,17 +10,18 @@
 
 #include <stdint.h>
 
-/* What the user brings. `user` is handed back to each function; z is [dim]. */
+/* The functions of the user. `user` is passed to each of them; z is [dim]. */
 typedef struct em_recipe {
     int64_t dim;
     void *user;
-    /* slope[dim] = grad H(z), exactly or with noise. Its status is that of the step. */
+    /* slope [dim] = grad H(z), exact or with noise. An error ends the step. */
     em_status (*slope)(void *user, const double *z, double *slope);
     /* D and Q, [dim][dim]. */
     void (*matrices)(void *user, const double *z, double *D, double *Q);
     /* OPTIONAL: gamma_i = sum_j d(D_ij + Q_ij) / dz_j; NULL: by central differences. */
     void (*divergence)(void *user, const double *z, double *gamma);
-    /* OPTIONAL: covariance of the noise in slope [dim][dim], to be left out of what is injected. */
+    /* OPTIONAL: covariance [dim][dim] of the noise in slope, which is subtracted from the injected
+     * noise. */
     const double *V;
 } em_recipe;
 

@@ -1,14 +1,14 @@
 /*
  * Common parts of the kernels with stochastic gradients: options, minibatches, noise, and the
  * treatment of a chain that diverges. An iteration is `leapfrog_steps` inner steps. All Local, but
- * the target may sum over shards.
+ * evaluations of the posterior are Collective over the ranks of a group of shards.
  */
 #pragma once
 
 #include "math/rng.h"
 #include "sampler/kernel/sampler.h"
 
-/* First member of the options of a stochastic kernel: one of those that take minibatches. */
+/* First member of the options of a kernel that uses minibatches. */
 typedef struct em_stochastic_options {
     em_sampler_options common;
     int64_t leapfrog_steps;
@@ -20,7 +20,7 @@ typedef struct em_stochastic_options {
 enum { EM_MINIBATCH_DRAWN, EM_MINIBATCH_EPOCH };
 extern const char *const em_minibatch_orders[];
 
-/* The rows of those options; such kernels accept every move, so that nothing adapts the step. */
+/* The rows of those options. Such kernels accept every move, so their step size is not adapted. */
 #define EM_STOCHASTIC_FIELDS(first_step)                                                           \
     EM_SAMPLER_FIELDS_FROM(first_step, "0.8"),                                                     \
         EM_INT(em_stochastic_options, leapfrog_steps, .minimum = 1, .maximum = 1e6,                \
@@ -38,55 +38,57 @@ extern const char *const em_minibatch_orders[];
         EM_REAL(em_stochastic_options, decay_scale, .minimum = 1e-300, .maximum = 1e300,           \
                 .fallback = "1000", .doc = "b of the decreasing steps, in iterations")
 
-/* What the rows of the options cannot say: em_fail with what was found and expected of the option
- * *name. Local. Errors: EM_ECONFIG. */
+/* Checks what the rows of the options cannot express. On an error, *name is the option, and the
+ * message says what was found and expected. Local. Errors: EM_ECONFIG. */
 em_status em_stochastic_check(const em_stochastic_options *options, const char **name);
 
-/* What step_size is multiplied by in an iteration (from 0, warmup included), for `n_row`
- * observations in all. Local. */
+/* The factor of step_size in an iteration (from 0, warmup included), for `n_row` observations in
+ * all. Local. */
 double em_stochastic_step_scale(const em_stochastic_options *options, int64_t n_row,
                                 int64_t iteration);
 
-/* The log density and its gradient for `n_chain` chains from `first` (counted within the block),
- * from a minibatch of their own each: evaluation number k of `per_iteration` in this iteration.
- * theta, log_density, gradient are the panels of those chains alone. Where the context has slopes,
- * the gradient is due in the next move, and the log density is that of an iteration's last
- * evaluation alone. Errors: EM_EMODEL. */
+/* Estimates the log density and its gradient for `n_chain` chains from index `first` of the block,
+ * each from its own minibatch. This is evaluation k of `per_iteration` in this iteration. theta,
+ * log_density and gradient are the panels of those chains alone. If context->ranges is not NULL,
+ * the next move computes the gradient, and log_density is set only by the last evaluation of an
+ * iteration. Errors: EM_EMODEL. */
 em_status em_stochastic_evaluate(const em_stochastic_options *options,
                                  const em_step_context *context, const em_block *block,
                                  int64_t per_iteration, int64_t k, int64_t first, int64_t n_chain,
                                  const double *theta, double *log_density, double *gradient);
 
-/* Takes an iteration of a block by calls of `take`: one call for all chains, or one for each chain
- * where gradients are estimated chain by chain, so that a chain stays in a cache from its gradient
- * to its update. `take` keeps nothing in the sampler from one call to the next; `chain` is the
- * first chain of its block. `by_coordinates`: `take` moves every number by itself, in coordinate
- * blocks (sampler/stochastic/coordinate_block.h), and calls em_stochastic_gather at the end. Then
- * shards may divide the moves among them, or a model that can computes the gradient for one
- * coordinate block at a time. Errors: those of `take`, EM_EMEMORY. */
+/* Runs an iteration of a block by calls of `take`. There is one call for all chains, or, if
+ * gradients are estimated chain by chain, one for each chain, so that the data of a chain stay in a
+ * cache from its gradient to its update. `take` stores nothing in the sampler between calls;
+ * `chain` is the first chain of its block. `by_coordinates`: `take` moves every coordinate
+ * independently, in coordinate blocks (sampler/stochastic/coordinate_block.h), and calls
+ * em_stochastic_gather at the end. Then shards may divide the moves among them, or the model may
+ * compute the gradient for one coordinate block at a time. Errors: those of `take`, EM_EMEMORY. */
 typedef em_status em_stochastic_iteration(em_sampler *sampler, const em_step_context *context,
                                           em_block *block, int64_t chain);
 em_status em_stochastic_in_turns(const em_stochastic_options *options, em_sampler *sampler,
                                  const em_step_context *context, em_block *block,
                                  bool by_coordinates, em_stochastic_iteration *take);
 
-/* At the end of an iteration whose moves were divided among shards: gives every shard the
- * positions, momenta, gradients and extra numbers of the others. Of other iterations: nothing. */
+/* Ends an iteration whose moves were divided among shards: gathers the positions, momenta,
+ * gradients and extra numbers of all shards. Does nothing in other iterations. Collective over the
+ * ranks of a group. */
 void em_stochastic_gather(const em_step_context *context, em_block *block);
 
-/* z[n_chain][stride]: standard normals for all chains of the block or coordinate block, padding
- * zero; `number` counts the panels of one purpose over the run. */
+/* Fills z [n_chain][stride] with standard normals for all chains of the block or coordinate block,
+ * padding zero. `number` counts the panels of one purpose over the run. */
 void em_stochastic_normals(const em_step_context *context, const em_block *block,
                            em_purpose purpose, int64_t number, double *z);
 
-/* Scalar normal number `index` of chain c in this iteration, for thermostats. */
+/* The standard normal number `index` of chain c in this iteration, for thermostats. */
 double em_stochastic_normal(const em_step_context *context, const em_block *block, int64_t c,
                             uint64_t index);
 
-/* True while position, momentum, gradient and extra numbers of chain c are finite. */
+/* Whether position, momentum, gradient and extra numbers of chain c are all finite. */
 bool em_chain_is_finite(const em_block *block, int64_t c);
 
-/* Fills lp, step_size, n_steps and diverging, the statistics of a kernel without acceptance. */
+/* Writes lp, step_size, n_steps and diverging of chain c, the statistics of a kernel without
+ * acceptance. */
 extern const em_stat em_stochastic_stats[];
 void em_stochastic_report(const em_stochastic_options *options, const em_step_context *context,
                           em_block *block, int64_t c, bool diverging);

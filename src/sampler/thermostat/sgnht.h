@@ -1,5 +1,5 @@
-/* Common parts of the stochastic gradient Nose-Hoover thermostat (sgnht.c) and its printed form
- * (sgnht_printed.c). */
+/* Common parts of the stochastic gradient Nose-Hoover thermostat (sgnht.c) and of its update
+ * equations exactly as the paper prints them (sgnht_printed.c). */
 #pragma once
 
 #include "sampler/thermostat/thermostat.h"
@@ -17,7 +17,8 @@ typedef struct em_sgnht_sampler {
     double mu;
 } em_sgnht_sampler;
 
-/* xi moves for a fraction of the step size (A of sgnht.c), given p^T W p of all chains. Local. */
+/* Advances xi by `fraction` of the step size (operator A of sgnht.c); pWp [n_chain] is p^T W p.
+ * Local. */
 static inline void em_sgnht_turn(const em_sgnht_sampler *s, const em_step_context *context,
                                  em_block *block, double fraction, const double *pWp)
 {

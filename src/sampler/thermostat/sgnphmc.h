@@ -1,5 +1,5 @@
-/* Common parts of stochastic gradient Nose-Poincare HMC (sgnphmc.c) and its printed form
- * (sgnphmc_printed.c). */
+/* Common parts of stochastic gradient Nose-Poincare HMC (sgnphmc.c) and of its update equations
+ * exactly as the paper prints them (sgnphmc_printed.c). */
 #pragma once
 
 #include "sampler/thermostat/nose_poincare.h"
@@ -15,7 +15,7 @@ typedef struct em_sgnphmc_sampler {
     em_thermostat thermostat;
     const em_sgnphmc_options *options;
     double Q;
-    em_nose_poincare *flow; /* of the printed form; else NULL */
+    em_nose_poincare *flow; /* of the printed equations; else NULL */
 } em_sgnphmc_sampler;
 
 /* Q of chain c. Local. */
@@ -25,8 +25,9 @@ static inline double em_sgnphmc_mass_of(const em_sgnphmc_sampler *s, const em_st
     return context->thermostat_mass ? context->thermostat_mass[c] : s->Q;
 }
 
-/* The printed form, `paper: true`: s->flow, and an iteration. Local. Errors: EM_EMEMORY; those of
- * the posterior. */
+/* The printed equations, `paper: true`: create and destroy s->flow, and run one iteration. Local,
+ * but evaluations of the posterior are Collective over the ranks of a group of shards. Errors:
+ * EM_EMEMORY; those of em_posterior_estimate. */
 em_status em_sgnphmc_create_printed(em_sgnphmc_sampler *s, const em_sgnphmc_options *options,
                                     int64_t n_chain, int64_t dim, double Q);
 void em_sgnphmc_destroy_printed(em_sgnphmc_sampler *s);

@@ -1,8 +1,9 @@
 /*
  * Common parts of the thermostat kernels: momenta and thermostats that persist between iterations,
- * in block->momentum and block->extra. Momenta are drawn anew when the mass has changed.
- * Thermostats are drawn anew only when the chain diverged, because they adapt slowly to the noise
- * of the gradient. All Local, but the target may sum over shards.
+ * in block->momentum and block->extra. Momenta are drawn again when the mass has changed.
+ * Thermostats are drawn again only when the chain diverged, because they adapt slowly to the noise
+ * of the gradient. All Local, but evaluations of the posterior are Collective over the ranks of a
+ * group of shards.
  */
 #pragma once
 
@@ -15,53 +16,53 @@ struct em_thermostat {
     const em_stochastic_options *options;
     /* Draws the thermostats of chain c from their stationary law. */
     void (*draw)(em_thermostat *self, const em_step_context *context, em_block *block, int64_t c);
-    /* Of chain c, for the statistics. */
+    /* The friction of chain c, for the statistics. */
     double (*friction)(const em_block *block, int64_t c);
-    double *start;                   /* [n_chain][stride] where the iteration began */
-    double *start_density, *product; /* [n_chain]; p^T W p as the last drift found it */
+    double *start;                   /* [n_chain][stride] positions at the start of the iteration */
+    double *start_density, *product; /* [n_chain]; p^T W p of the last drift */
     double *work, *normals;          /* [n_chain][stride] */
-    /* Whether `start` is of this iteration, and whether em_thermostat_move has found which
-     * positions are finite (what is not finite in a gradient or momentum has reached them): */
+    /* marked: `start` is of this iteration. looked: em_thermostat_move has set `finite`. A gradient
+     * or momentum that is not finite has made the position not finite by then. */
     bool marked, looked;
     bool *finite; /* [n_chain] */
 };
 
-/* A part of a step that moves every number by itself: that of one coordinate block. The products of
- * the kernel given are those of its chains. */
+/* Applies to one coordinate block a part of a step that moves every coordinate independently.
+ * self->product holds the values of its chains. */
 typedef void em_thermostat_part(em_thermostat *self, const em_step_context *context,
                                 em_block *block, int64_t k);
 
 /* em_stochastic_stats, and the friction. */
 extern const em_stat em_thermostat_stats[];
 
-/* A kernel of `size` bytes, zeroed beyond its em_thermostat. Errors: EM_EMEMORY. */
+/* Creates a kernel of `size` bytes, of which those after its em_thermostat are zero. Errors:
+ * EM_EMEMORY. */
 em_status em_thermostat_create(const em_sampler_ops *ops, const void *options, size_t size,
                                int64_t n_chain, int64_t dim, em_thermostat **out);
 void em_thermostat_destroy(em_sampler *sampler);
 
-/* em_sampler_ops.refresh: p ~ N(0, M), and before the first iteration the thermostats. */
+/* em_sampler_ops.refresh: draws p ~ N(0, M) and, before the first iteration, the thermostats. */
 em_status em_thermostat_refresh(em_sampler *sampler, const em_step_context *context,
                                 em_block *block);
 
-/* Marks where an iteration begins. */
+/* Stores the state at the start of an iteration. */
 void em_thermostat_begin(em_thermostat *self, const em_block *block);
 
-/* The same for a kernel that moves its block by em_thermostat_move alone, which does the marking.
- */
+/* The same for a kernel that moves its block by em_thermostat_move alone, which stores the
+ * positions itself. */
 void em_thermostat_start(em_thermostat *self, const em_block *block);
 
-/* Moves the block in inner step k; where masses are diagonal, one coordinate block after another.
- */
+/* Moves the block in inner step k. If all masses are diagonal, it moves one coordinate block after
+ * another. */
 void em_thermostat_move(em_thermostat *self, const em_step_context *context, em_block *block,
                         int64_t k, em_thermostat_part *part);
 
-/* The gradient at theta from the minibatch of inner step k, likewise into the block or its
- * coordinate blocks.
- */
+/* Computes the gradient at theta from the minibatch of inner step k, into the block or into the
+ * coordinate blocks of the next move. */
 em_status em_thermostat_gradient(const em_thermostat *self, const em_step_context *context,
                                  em_block *block, int64_t k);
 
-/* Standard normals of inner step k, into `normals`. */
+/* Draws the standard normals of inner step k into self->normals. */
 void em_thermostat_normals(em_thermostat *self, const em_step_context *context,
                            const em_block *block, int64_t k);
 
@@ -70,12 +71,13 @@ void em_thermostat_normals(em_thermostat *self, const em_step_context *context,
 const double *em_thermostat_drift(em_thermostat *self, const em_step_context *context,
                                   em_block *block, double fraction);
 
-/* The same of a coordinate block, whose p^T W p is added to that of the coordinate blocks before.
+/* The same for a coordinate block; its p^T W p is added to that of the coordinate blocks before it.
  */
 void em_thermostat_add_drift(em_thermostat *self, const em_step_context *context, em_block *block,
                              double fraction);
 
-/* Fills em_thermostat_stats, lp being the estimate of the last minibatch. A chain whose state is
- * not finite, or whose momentum is hotter than any approach to the posterior makes it, is
- * diverging: it is put back to where the iteration began, and drawn afresh. */
+/* Writes the statistics em_thermostat_stats; lp is the estimate of the last minibatch. A chain is
+ * diverging if its state is not finite, or if its kinetic energy is larger than an approach to the
+ * posterior can explain. It is restored to its position at the start of the iteration, and its
+ * momentum and thermostats are drawn again. */
 void em_thermostat_end(em_thermostat *self, const em_step_context *context, em_block *block);
