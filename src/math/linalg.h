@@ -1,7 +1,8 @@
 /*
- * Small dense linear algebra on row-major symmetric matrices, through LAPACKE. All Local; all
- * return EM_ENUMERIC with a message where the factorisation fails, and allocate nothing but through
- * base/memory.h. `n` is the order, `ld` the row length (>= n); "symmetric" inputs are read whole.
+ * Small dense linear algebra on row-major symmetric matrices, through LAPACKE. All Local. Functions
+ * with a status return EM_ENUMERIC, with a message, if the factorisation fails, and EM_EMEMORY. `n`
+ * is the order of a matrix and `ld` its row length (>= n). Both triangles of symmetric inputs are
+ * read.
  */
 #pragma once
 
@@ -9,21 +10,23 @@
 
 #include <stdint.h>
 
-/* Lower Cholesky factor in place: A = L L^T, the upper triangle is set to zero. EM_NONFINITE
- * (recoverable) when A is not positive definite. */
+/* Lower Cholesky factor in place: A = L L^T, the upper triangle is set to zero. Errors:
+ * EM_NONFINITE (recoverable) if A is not positive definite. */
 em_status em_cholesky(int64_t n, double *a, int64_t ld);
 
 /* Inverse in place of a lower triangular matrix. */
 em_status em_invert_lower(int64_t n, double *l, int64_t ld);
 
-/* Inverse in place of a symmetric positive definite matrix. EM_NONFINITE when it is not. */
+/* Inverse in place of a symmetric positive definite matrix. Errors: EM_NONFINITE if it is not
+ * positive definite. */
 em_status em_invert_spd(int64_t n, double *a, int64_t ld);
 
 /* Eigenvalues ascending into value[n]; eigenvector k into ROW k of a. */
 em_status em_eigen(int64_t n, double *a, int64_t ld, double *value);
 
-/* out = V^T diag(f) V for the rows of V as em_eigen leaves them: a function of a matrix. `out` has
- * row length ld too, and does not alias v. */
+/* A function f of a symmetric matrix: out = V^T diag(f) V, where the rows of V are the eigenvectors
+ * from em_eigen and f [n] the function of the eigenvalues. `out` also has row length ld, and does
+ * not alias v. */
 em_status em_spectral(int64_t n, const double *v, int64_t ld, const double *f, double *out);
 
 /* C = A B, all n x n with row length ld; no aliasing. */
@@ -38,7 +41,8 @@ void em_gram(int64_t n, int64_t m, const double *a, double *out);
 /* C [n][m] = A [n][k] B [k][m], without padding; no aliasing. */
 void em_multiply_into(int64_t n, int64_t k, int64_t m, const double *a, const double *b, double *c);
 
-/* C [n][ld], of which m columns are set: C = A B^T for A [n][k] and B [m][k]; no aliasing. */
+/* C = A B^T for A [n][k] and B [m][k]. C is [n][ld], and its first m columns are written; no
+ * aliasing. */
 void em_multiply_rows(int64_t n, int64_t k, int64_t m, const float *a, const float *b, float *c,
                       int64_t ld);
 
@@ -49,6 +53,6 @@ const char *em_linalg_kernels(void);
  * matter, because threads change them. Local. */
 int em_linalg_use_threads(int n);
 
-/* Makes BLAS allocate its work space now: without memory at its first use OpenBLAS retries for
- * ever. Local. Errors: EM_EMEMORY. */
+/* Makes BLAS allocate its work space now. If memory is short when OpenBLAS first needs it, OpenBLAS
+ * retries for ever. Local. Errors: EM_EMEMORY. */
 em_status em_linalg_reserve(void);

@@ -1,10 +1,10 @@
-/* Numbers in order. All Local. */
+/* Sorting of numbers, and the median. All Local. */
 #pragma once
 
 #include <stdint.h>
 
-/* Sorts x [n], which holds no NaN, in place: the smallest first. */
+/* Sorts x [n], which has no NaN, in place in ascending order. */
 void em_sort_numbers(int64_t n, double *x);
 
-/* The median of x [n], n > 0, which is sorted. */
+/* The median of a sorted array x [n], n > 0. */
 double em_sorted_median(int64_t n, const double *x);

@@ -1,7 +1,7 @@
 /*
- * Counter-based random numbers: Philox4x32-10 (Salmon et al. 2011; Random123), keyed by the seed
- * and counted by (chain, iteration, purpose), never by rank. A stream has no state: asking twice
- * gives the same numbers.
+ * Counter-based random numbers: Philox4x32-10 (Salmon et al. 2011; Random123). The key is the seed;
+ * the counter holds chain, iteration and purpose, never a rank. A stream has no state: two calls
+ * with the same arguments give the same numbers.
  */
 #pragma once
 
@@ -19,26 +19,27 @@ typedef enum em_purpose {
     EM_RNG_NOISE,         /* injected noise of stochastic samplers */
     EM_RNG_THERMOSTAT,    /* scalar thermostat variables */
     EM_RNG_TEST,          /* tests and benches */
-    EM_RNG_REPORT,        /* what a model draws when it reports: predictions */
-    EM_RNG_REINITIALISE,  /* the chain whose state an outlying chain takes */
+    EM_RNG_REPORT,        /* what a model draws in its summary of an iteration */
+    EM_RNG_REINITIALISE,  /* the chain whose state an outlying chain is given */
     EM_RNG_EVALUATION,    /* what a model draws to estimate a density */
-    EM_RNG_TOKENS,        /* topics of tokens: bits by document (em_item_bits alone) */
-    EM_RNG_TOPICS,        /* topics' laws of words */
+    EM_RNG_TOKENS,        /* topics of tokens, counted by document (em_item_bits only) */
+    EM_RNG_TOPICS,        /* word distributions of topics */
     EM_RNG_UPDATE,        /* what a model draws to move a chain */
-    EM_RNG_START,         /* what a model draws where a chain begins */
+    EM_RNG_START,         /* what a model draws when a chain starts */
     EM_RNG_PREDICTION,    /* what a model draws to predict */
     EM_RNG_EPOCH,         /* the order of observations in an epoch */
     EM_RNG_PRIOR,         /* positions from the prior */
-    EM_RNG_PRIOR_REPORT,  /* what a model draws when it reports one */
-    EM_RNG_FOLD_IN,       /* topics of tokens of new documents (em_item_bits alone) */
-    EM_RNG_MODE_SEARCH,   /* where chains go on when all move to another mode */
+    EM_RNG_PRIOR_REPORT,  /* what a model draws in its summary of a draw from the prior */
+    EM_RNG_FOLD_IN,       /* topics of tokens of new documents (em_item_bits only) */
+    EM_RNG_MODE_SEARCH,   /* starting points of the mode search */
     EM_RNG_REFERENCE,     /* draws of the reference law of a tempered chain */
     EM_RNG_SWAP,          /* whether two rungs of a ladder swap their states */
-    EM_RNG_JUMPS,         /* jumps of gamma processes (em_item_bits alone) */
-    EM_RNG_REFERENCE_PART /* the law of a mixture that a draw of a reference law is from */
+    EM_RNG_JUMPS,         /* jumps of gamma processes (em_item_bits only) */
+    EM_RNG_REFERENCE_PART /* the component of a mixture that a draw of a reference distribution is
+                             from */
 } em_purpose;
 
-/* `chain` below 2^32, `iteration` below 2^40; a stream has 2^41 uniforms. */
+/* A stream of 2^41 uniforms. `chain` is below 2^32, `iteration` below 2^40. */
 typedef struct em_stream {
     uint64_t seed;
     uint64_t chain;
@@ -53,13 +54,13 @@ typedef struct em_stream {
  * Local. */
 double em_uniform(const em_stream *stream, uint64_t index);
 
-/* An integer in [0, bound), unbiased; bound > 0. Below 2^32 it takes 32 bits of the stream, four to
- * a block, else 64. Local. */
+/* An integer in [0, bound), unbiased; bound > 0. For bounds below 2^32 it uses 32 bits of the
+ * stream, else 64. Local. */
 uint64_t em_uniform_below(const em_stream *stream, uint64_t index, uint64_t bound);
 
 /* out[i] = em_uniform_below(stream, i, bound + i growth), vectorised for bounds below 2^32; growth
- * is 0 or 1. `out` is 64-byte aligned and has room for em_integers_room(n) (the rest is
- * overwritten). Local. */
+ * is 0 or 1. `out` is 64-byte aligned and has em_integers_room(n) elements, all of which may be
+ * overwritten. Local. */
 void em_uniforms_below(const em_stream *stream, int64_t n, uint64_t bound, uint64_t growth,
                        int64_t *out);
 
@@ -73,58 +74,59 @@ void em_uniforms(const em_stream *stream, uint64_t first, int64_t n, double *out
 
 /* out[0..n): independent standard normals (Box-Muller on the uniforms of the stream), vectorised.
  * out[i] depends on the stream and on i alone, not on n; AVX2 and AVX-512 give the same bits, a
- * processor with neither may differ in the last one. `out` is 64-byte aligned and has room for
- * em_stride(n) doubles (the padding is overwritten). Local. */
+ * processor with neither may differ in the last one. `out` is 64-byte aligned and has em_stride(n)
+ * elements; the padding is overwritten. Local. */
 void em_normals(const em_stream *stream, int64_t n, double *out);
 
 /* The normals from number `first` on, a multiple of 16: out[i] is what em_normals writes to
  * out[first + i]. Local. */
 void em_normals_from(const em_stream *stream, int64_t first, int64_t n, double *out);
 
-/* The same from half the bits and in single precision, at a third of the time: 24 bits of each,
- * none beyond 6.7; `first` is a multiple of 32. They share no number with those of other purposes,
- * but are not independent of the normals of the same stream. Local. */
+/* Normals in single precision, in a third of the time. Each is computed from 24 bits, so its
+ * absolute value is at most 6.7. `first` is a multiple of 32. They are independent of the normals
+ * of other purposes, but not of those of em_normals of the same stream. Local. */
 void em_single_normals_from(const em_stream *stream, int64_t first, int64_t n, double *out);
 
 /* out[i] ~ Gamma(shape[i], 1) (Marsaglia and Tsang 2000; below 1 Ahrens and Dieter 1974),
  * vectorised; 0 where the shape is not above 0. out[i] depends on the stream, on first + i and on
- * shape[i] alone; the same bits as for normals. `shape` and `out`, which may be the same, are
- * 64-byte aligned and have room for em_stride(n) doubles (the padding is overwritten). Local. */
+ * shape[i] alone. Bits on different processors: as em_normals. `shape` and `out` may alias; they
+ * are 64-byte aligned and have em_stride(n) elements, of which the padding is overwritten. Local.
+ */
 void em_gammas(const em_stream *stream, uint64_t first, int64_t n, const double *shape,
                double *out);
 
-/* Random bits by item, for many items that each need a few: out[4 i .. 4 i + 3] are 128 bits of
- * their own for each different block[i] below 2^64. The stream's purpose must have no other use,
- * and its iteration is below 2^24. `block` and `out` are 64-byte aligned, n a multiple of 8. Local.
- */
+/* Random bits for many items that each need a few: out[4 i .. 4 i + 3] are 128 bits that depend on
+ * the stream and on block[i] alone. The purpose of the stream must have no other use, and its
+ * iteration is below 2^24. `block` and `out` are 64-byte aligned, n a multiple of 8. Local. */
 void em_item_bits(const em_stream *stream, int64_t n, const uint64_t *block, uint32_t *out);
 
 /*
- * A gamma process on a line, which adds Gamma(s, 1) to an interval of length s: the jumps that are
- * larger than EM_LEAST_JUMP, as they come along the line. The others have a mean of s EM_LEAST_JUMP
- * and are left out. For i < EM_JUMPS, gap[i] is the way from jump i - 1 to jump i and size[i] its
- * size, which may be 0. Batch `batch` of item `item` has jumps of its own, as em_item_bits has
- * bits; the same bits as for normals. `gap` and `size` are 64-byte aligned. Local.
+ * The jumps of a gamma process on a line, in order of position. The process has the increment
+ * Gamma(s, 1) on an interval of length s. Jumps smaller than EM_LEAST_JUMP are left out; their sum
+ * has a mean of s EM_LEAST_JUMP. For i < EM_JUMPS, gap[i] is the distance from jump i - 1 to jump
+ * i, and size[i] the size of jump i, which may be 0. The jumps depend on the stream, item and batch
+ * alone. Bits on different processors: as em_normals. `gap` and `size` are 64-byte aligned. Local.
  */
 #define EM_LEAST_JUMP 0x1p-32
 enum { EM_JUMPS = 128 };
 void em_gamma_jumps(const em_stream *stream, uint32_t item, uint32_t batch, float *gap,
                     float *size);
 
-/* A permutation of 0 .. n - 1 that is computed where it is asked for and never stored: a Feistel
- * network over the least power of two that holds n, walked along its cycle until it is below n
- * (Black & Rogaway 2002), with keys from a counter-based stream (Mitchell et al. 2022). */
+/* A random permutation of 0 .. n - 1 whose elements are computed on demand and not stored. It is a
+ * Feistel network over the least power of two that is at least n; values of n or more are mapped
+ * again until they are below n (cycle walking: Black & Rogaway 2002). The keys come from a
+ * counter-based stream (Mitchell et al. 2022). */
 
 enum { EM_SHUFFLE_ROUNDS = 24 }; /* fewer are not uniform over the permutations of few numbers */
 
 typedef struct em_shuffle {
-    uint64_t n, low, high; /* low, high: the ones of the halves of a number */
-    int shift;             /* where the upper half begins */
+    uint64_t n, low, high; /* low, high: bit masks of the two halves of an index */
+    int shift;             /* the position of the upper half */
     uint64_t key[EM_SHUFFLE_ROUNDS];
 } em_shuffle;
 
-/* That of the stream, for n > 0. Local. */
+/* The permutation that a stream determines, n > 0. Local. */
 em_shuffle em_shuffle_of(const em_stream *stream, int64_t n);
 
-/* The number at a place, both from 0 below n. Local. */
+/* The element at index `place`; both are in 0 .. n - 1. Local. */
 int64_t em_shuffle_at(const em_shuffle *shuffle, int64_t place);

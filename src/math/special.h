@@ -5,6 +5,6 @@
  * Wichura (1988). */
 double em_normal_quantile(double p);
 
-/* The digamma function psi(x), the derivative of log Gamma, for x > 0; error about 1e-14 of its
- * size or of one. */
+/* The digamma function psi(x), the derivative of log Gamma, for x > 0. The error is about 1e-14
+ * max(1, |psi(x)|). */
 double em_digamma(double x);

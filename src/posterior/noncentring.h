@@ -10,8 +10,8 @@
  * h(t) is t up to 12 widths from 0 and at most 16 widths: where no draws have been, the scale of
  * x_i stays bounded. x_k and x_j are parameters of lower levels, so that the map is triangular: it
  * has an inverse, and the log of its Jacobian determinant is the sum of a_i h(x_k - s_i). The
- * density of z is that of x times this determinant: a chain of z is one of x, whatever the numbers
- * of the map are.
+ * density of z is that of x times this determinant, so a chain of z is mapped to a chain of x for
+ * any coefficients of the map.
  */
 #pragma once
 
@@ -19,7 +19,7 @@
 
 enum { EM_MOST_LOCATIONS = 4 };
 
-/* The map of one parameter. All members are double, so that rows of them can be stored. */
+/* The map of one parameter. All members are double, so that the map can be stored as an array. */
 typedef struct em_noncentring_row {
     double level;                       /* 0: x_i = z_i; else above those of x_k and of all x_j */
     double scale;                       /* k */
@@ -27,7 +27,7 @@ typedef struct em_noncentring_row {
     double origin;                      /* s_i */
     double width;                       /* of h: see above */
     double shift;                       /* m_i */
-    double location[EM_MOST_LOCATIONS]; /* j; -1: none, nor are those after it */
+    double location[EM_MOST_LOCATIONS]; /* j; -1 ends the list */
     double coefficient[EM_MOST_LOCATIONS]; /* b_ij */
 } em_noncentring_row;
 
@@ -36,35 +36,37 @@ enum { EM_NONCENTRING_NUMBERS = sizeof(em_noncentring_row) / sizeof(double) };
 extern const char *const em_noncentring_name[EM_NONCENTRING_NUMBERS]; /* of the members */
 
 typedef struct em_noncentring {
-    int64_t dim, n_child;    /* parameters; those of level 1 and more */
+    int64_t dim, n_child;    /* numbers of parameters, and of those with level > 0 */
     em_noncentring_row *row; /* [dim] */
-    int64_t *child;          /* [n_child] by level; room for dim */
+    int64_t *child;          /* [dim] of which n_child are set: those parameters, by level */
 } em_noncentring;
 
 /* The identity. Local. Errors: EM_EMEMORY. */
 em_status em_noncentring_create(int64_t dim, em_noncentring *out);
 void em_noncentring_release(em_noncentring *map);
 
-/* Copies the rows, and lists the children of each parameter. Local. Errors: EM_EDATA where they are
- * no valid map. */
+/* Copies the rows, and lists the parameters with level > 0. Local. Errors: EM_EDATA if the rows are
+ * not a valid map. */
 em_status em_noncentring_set(em_noncentring *map, const em_noncentring_row *row);
 
-/* x of z, and z of x, [dim] each; in place. Returns the log of the Jacobian determinant. Local. */
+/* Maps z [dim] to x, and x [dim] to z, in place. Both return the log of the Jacobian determinant of
+ * x with respect to z. Local. */
 double em_noncentring_to_model(const em_noncentring *map, double *z);
 double em_noncentring_from_model(const em_noncentring *map, double *x);
 
-/* The gradient [dim] by z of the log density of z, in place of that by x of the log density of x;
- * and back. `z`, `x`: where it is. Local. */
+/* Transform a gradient [dim] in place, at the position z, which is mapped to x. em_noncentring_pull
+ * turns the gradient of the log density of x into that of the log density of z; em_noncentring_push
+ * does the reverse. Local. */
 void em_noncentring_pull(const em_noncentring *map, const double *z, const double *x,
                          double *gradient);
 void em_noncentring_push(const em_noncentring *map, const double *z, const double *x,
                          double *gradient);
 
 /*
- * The posterior of z, for blocks of up to n_chain chains. For chains that are marked in `centred`
- * (by their numbers in the run) it is the posterior of x. `parent`, `map` and `centred` must
- * outlive it; `map` and `centred` may change between evaluations. Destroyed by
- * em_posterior_destroy. Local. Errors: EM_EMEMORY.
+ * The posterior of z, for blocks of up to n_chain chains. For chains c with centred[c] (c: number
+ * in the run) it is the posterior of x. `parent`, `map` and `centred` must outlive it; `map` and
+ * `centred` may change between evaluations. Destroyed by em_posterior_destroy. Local. Errors:
+ * EM_EMEMORY.
  */
 em_status em_posterior_create_noncentred(em_posterior *parent, int64_t n_chain, int64_t dim,
                                          const em_noncentring *map, const bool *centred,

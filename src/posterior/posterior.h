@@ -1,4 +1,5 @@
-/* The density a sampler sees: prior + likelihood of a model, summed over the shards of the data. */
+/* The log density that a sampler uses: log prior + log likelihood of a model, summed over the
+ * shards of the data. */
 #pragma once
 
 #include "emass/model/latent.h"
@@ -13,7 +14,7 @@
 
 typedef struct em_posterior em_posterior;
 
-/* The sums over shards that a model is given; `grid` outlives them. Local. */
+/* The functions by which a model sums over shards; `grid` outlives them. Local. */
 em_shards em_shards_of(const em_grid *grid);
 
 /*
@@ -24,7 +25,8 @@ em_shards em_shards_of(const em_grid *grid);
  */
 em_status em_model_summarise(em_model *model, const em_grid *grid);
 
-/* For blocks of up to `n_chain` chains. `model` and `grid` outlive it. Local. */
+/* Creates a posterior for blocks of up to `n_chain` chains. `model` and `grid` outlive it. Local.
+ * Errors: EM_EMEMORY. */
 em_status em_posterior_create(em_model *model, const em_grid *grid, int64_t n_chain,
                               em_posterior **out);
 void em_posterior_destroy(em_posterior **posterior);
@@ -44,8 +46,8 @@ em_status em_posterior_create_part(em_posterior *parent, const em_parameters *bl
                                    em_posterior **out);
 
 /*
- * From now on minibatches are summed part by part too, so that their sums have the same bits on any
- * number of shards; otherwise only their rows are the same, and sums differ by rounding. Local.
+ * From now on minibatches are also summed part by part, so that their sums have the same bits on
+ * any number of shards. Otherwise their rows are the same, but the sums differ by rounding. Local.
  * Errors: EM_EMEMORY.
  */
 em_status em_posterior_sum_by_parts(em_posterior *posterior);
@@ -56,21 +58,21 @@ bool em_model_has_likelihood(const em_model *model);
 /*
  * log_density[c] and gradient[c][0..dim) of the posterior at theta[c], for all chains of the panel
  * in one call; its stride is em_stride(dim), with zero padding, which stays zero in the gradient.
- * All rows are used, whatever the query says. Collective over the ranks of a group (Local
- * for one shard), which fail together. Errors: EM_EMODEL. A density that is not finite is reported
- * by its value.
+ * All rows of the data are used; the rows of the query are ignored. Collective over the ranks of a
+ * group (Local for one shard), which fail together. Errors: EM_EMODEL. A log density that is not
+ * finite is no error; it is returned as computed.
  */
 em_status em_posterior_evaluate(em_posterior *posterior, const em_query *query);
 
-/* How a gradient is estimated: from observations chosen afresh for every chain and evaluation. */
+/* How a gradient is estimated. Every chain and every evaluation has its own random observations. */
 typedef struct em_minibatch {
-    int64_t size;     /* observations per evaluation; at least all of them: the exact gradient */
+    int64_t size; /* observations per evaluation; if at least their number, the gradient is exact */
     bool replacement; /* drawn with replacement, else distinct ones */
-    bool by_epoch;    /* evaluations go through all observations in turn, each once in an epoch, in
-                         an order of the chain's own that is shuffled anew for every epoch */
+    bool by_epoch; /* evaluations use all observations in turn, each once in an epoch, in an order
+                      that is shuffled for every chain and epoch */
 } em_minibatch;
 
-/* How many evaluations an epoch has; the last one may have fewer observations. Local. */
+/* The number of evaluations in an epoch; the last one may have fewer observations. Local. */
 static inline int64_t em_minibatches_of_epoch(int64_t n_row, int64_t size)
 {
     return n_row / size + (n_row % size > 0);
@@ -85,7 +87,7 @@ em_status em_posterior_estimate(em_posterior *posterior, const em_minibatch *min
                                 const em_query *query);
 
 /* Whether the model computes such estimates itself, on this rank alone and chain by chain. Then one
- * call for each chain is as good as one call for all. Local. */
+ * call for each chain is as fast as one call for all. Local. */
 bool em_posterior_estimates_alone(const em_posterior *posterior, const em_minibatch *minibatch);
 
 /*
@@ -111,10 +113,10 @@ typedef struct em_span {
     int64_t first, end; /* numbers first .. end - 1 of a panel */
 } em_span;
 
-/* Whether it may be so. Collective over the ranks of a group. Errors: EM_EMEMORY. */
+/* Whether the moves may be divided. Collective over the ranks of a group. Errors: EM_EMEMORY. */
 em_status em_posterior_may_deal(em_posterior *posterior, const em_minibatch *minibatch, bool *may);
 
-/* Which of n things are this shard's: *first .. *end - 1. Local. */
+/* The range *first .. *end - 1 of n items that is assigned to this shard. Local. */
 void em_posterior_deal(const em_posterior *posterior, int64_t n, int64_t *first, int64_t *end);
 
 /* Begins and ends such an iteration. Begin copies the positions into the shared panel and returns
@@ -124,8 +126,8 @@ void em_posterior_deal(const em_posterior *posterior, int64_t n, int64_t *first,
 double *em_posterior_begin_dealt(em_posterior *posterior, em_span own, const double *theta);
 void em_posterior_end_dealt(em_posterior *posterior);
 
-/* Whether gradients of a panel of so many chains may then be by ranges too: estimates are
- * Collective over the ranks of a group. Local. */
+/* Whether gradients of a panel of n_chain chains may then be computed by ranges, too. Estimates are
+ * then Collective over the ranks of a group. Local. */
 bool em_posterior_deals_ranges(const em_posterior *posterior, int64_t n_chain);
 
 /* Gathers a panel [n] of which each shard has its own range in `from`: `to`, which may be `from`,
@@ -134,7 +136,8 @@ bool em_posterior_deals_ranges(const em_posterior *posterior, int64_t n_chain);
 void em_posterior_gather_dealt(const em_posterior *posterior, int64_t n, const double *from,
                                double *to);
 
-/* Numbers x [n] of which each shard has found what its range adds. Likewise. */
+/* Sums x [n] over the shards, each of which has computed the contribution of its range. Collective
+ * over the ranks of a group. */
 void em_posterior_sum_dealt(const em_posterior *posterior, int64_t n, double *x);
 
 /*
@@ -152,19 +155,19 @@ em_status em_posterior_has_metric(const em_posterior *posterior);
 
 /*
  * The model's metric G at position theta [dim] of chain `chain`, for models whose metric is not
- * diagonal: metric [dim][dim], symmetric, and derivative [dim][dim][dim], whose matrix k is
- * dG / dtheta_k (NULL: not computed). Of a block of the parameters it is a part of the whole
+ * diagonal: metric [dim][dim], symmetric, and derivative [dim][dim][dim], whose matrix k is dG /
+ * dtheta_k (NULL: not computed). For a block of the parameters it is the corresponding part of the
  * metric. Collective over the ranks of a group (Local for one shard), which fail together. Errors:
  * EM_EMODEL, EM_EMEMORY, those of em_posterior_has_metric.
  */
 em_status em_posterior_metric(em_posterior *posterior, int64_t chain, const double *theta,
                               double *metric, double *derivative);
 
-/* Whether that metric is diagonal, and asked for by em_posterior_diagonal. Local. */
+/* Whether that metric is diagonal; em_posterior_diagonal then computes it. Local. */
 bool em_posterior_is_diagonal(const em_posterior *posterior);
 
-/* The fields of `ask` at the position ask->theta [dim] of chain `chain`. The posterior fills in its
- * own block, if it is one of a block of the parameters. Local. */
+/* Computes the outputs of `ask` at the position ask->theta [dim] of chain `chain`. If this is the
+ * posterior of a block of the parameters, ask->block is set to that block. Local. */
 void em_posterior_diagonal(const em_posterior *posterior, int64_t chain, const em_diagonal *ask);
 
 const em_model *em_posterior_model(const em_posterior *posterior); /* Local. */

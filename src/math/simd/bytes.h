@@ -1,13 +1,13 @@
 /*
- * Products of matrices where one factor X has rows of bytes that are mostly 0, as images of
- * drawings at the input of a dense layer. A bitmap marks the bytes that are not 0, and the products
- * visit these alone:
+ * Matrix products in which one factor X has rows of bytes that are mostly 0, such as drawn images
+ * at the input of a dense layer. A bitmap marks the bytes that are not 0, and the products use
+ * these alone:
  *
- *     Z_i += x_ij W_j  for all rows i and columns j,  G_j += x_ij D_i  for all j and i,
+ *     Z_i += x_ij W_j  for all rows i and columns j,  G_j += x_ij D_i  for all j and i.
  *
- * They take as many columns of W or D at a time as registers hold. A row of Z, or of G, stays in
- * registers, and the rows of W, or of D, are in the first-level cache. AVX-512 and AVX2 give the
- * same bits. All Local.
+ * As many columns of W or D are processed at a time as fit into registers. A row of Z or G stays in
+ * registers; the rows of W or D are in the first-level cache. AVX-512 and AVX2 give the same bits.
+ * All Local.
  */
 #pragma once
 
@@ -16,30 +16,33 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Bits are words of 64, [row][n_word] and [column][room / 64]. */
+/* The matrix X. Its bitmaps of_row [n_row][n_word] and of_column [n_column][room / 64] have words
+ * of 64 bits. */
 typedef struct em_bytes {
     int64_t n_row, n_column, n_word;
-    int64_t room; /* for rows, a multiple of 64 */
+    int64_t room; /* rows allocated, a multiple of 64 */
     const uint8_t **row;
     uint64_t *of_row, *of_column;
-    double tone[256]; /* the number that a byte stands for */
+    double tone[256]; /* the value of each byte */
     float single_tone[256];
 } em_bytes;
 
-/* Room for `most` rows of n_column bytes. Errors: EM_EMEMORY; what there is is to be released. */
+/* Allocates X for up to `most` rows of n_column bytes. Errors: EM_EMEMORY; em_bytes_release must
+ * then be called, too. */
 em_status em_bytes_create(int64_t most, int64_t n_column, em_bytes *out);
 void em_bytes_release(em_bytes *x);
 
-/* The bytes of memory that such room takes. */
+/* The bytes of memory that em_bytes_create allocates. */
 double em_bytes_size(int64_t most, int64_t n_column);
 
-/* X is factor times rows row[0 .. n) of `from`, of n_column bytes each, which it borrows. */
+/* Sets X to factor times the n rows row[i] of `from` [][n_column], which is borrowed. */
 void em_bytes_take(em_bytes *x, const uint8_t *from, double factor, int64_t n, const int64_t *row);
 
-/* Z += X W for weight [n_column][n_to] and z [n_row][pitch], and sum [n_column][n_to] = X^T D, or,
- * once `begun`, sum + X^T D, for d [n_row][pitch]. Rows of z and d are on lines of 64 bytes, which
- * `pitch` counts in whole, and what is beyond n_to there is overwritten or anything; there are 64
- * bytes to read behind weight and sum. */
+/* em_bytes_multiply: Z += X W for weight [n_column][n_to] and z [n_row][pitch]. em_bytes_gather:
+ * sum [n_column][n_to] = X^T D for d [n_row][pitch]; if `begun`, X^T D is added to sum. Rows of z
+ * and d are 64-byte aligned, so `pitch` is a multiple of 64 bytes. Elements of a row from n_to on
+ * may have any value and may be overwritten. 64 bytes after the end of weight and sum must be
+ * readable. */
 void em_bytes_multiply(const em_bytes *x, int64_t n_to, const double *weight, int64_t pitch,
                        double *z);
 void em_bytes_gather(const em_bytes *x, int64_t n_to, const double *d, int64_t pitch, bool begun,

@@ -1,8 +1,7 @@
 /*
- * Products for a panel of chains whose rows do not depend on one another's company: the bits of row
- * c of a result depend on row c of the input alone, not on n_chain nor on the position in the
- * panel. (BLAS does not promise that: its kernels change with the number of rows.) Every element is
- * accumulated in one fixed order.
+ * Matrix products for a panel of chains in which the bits of row c of the result depend on row c of
+ * the input alone, neither on n_chain nor on c. (BLAS does not guarantee that: it chooses kernels
+ * by the number of rows.) The terms of every element are added in one fixed order.
  */
 #pragma once
 
@@ -10,14 +9,14 @@
 
 /* C[c][i] = sum_j A[c][j] B[j][i], j ascending. A [n_chain][lda], B [n][ldb], C [n_chain][ldc]; j <
  * n, i < m. ldb and ldc are multiples of 8 and at least m; rows 64-byte aligned. Columns from m up
- * to the next multiple of 8 are computed too (B's padding must be finite, zero by custom). No
- * aliasing. Local. */
+ * to the next multiple of 8 are computed too, so the padding of B must be finite. No aliasing.
+ * Local. */
 void em_panel_product(int64_t n_chain, int64_t n, int64_t m, const double *A, int64_t lda,
                       const double *B, int64_t ldb, double *C, int64_t ldc);
 
-/* A design matrix in tiles: rows are dealt to tiles of EM_TILE_ROWS, and within a tile stored
- * column by column, so that both products of a generalised linear model stream it once. Missing
- * rows of the last tile are zero. */
+/* A design matrix in tiles of EM_TILE_ROWS rows. A tile is stored column by column, so that both
+ * products of a generalised linear model read it sequentially. Missing rows of the last tile are
+ * zero. */
 enum { EM_TILE_ROWS = 64 };
 
 typedef struct em_tiled {
@@ -30,9 +29,8 @@ typedef struct em_tiled {
 void em_tile_predict(const em_tiled *x, int64_t t, int64_t n_chain, int64_t stride,
                      const double *theta, double *eta);
 
-/* partial[c][j][lane] += the products residual[c][i] x[i][j] of tile t, eight lanes by i modulo 8;
- * residual is [n_chain][EM_TILE_ROWS] (zero for missing rows), partial [n_chain][n_column][8].
- * Local. */
+/* Adds residual[c][i] x[i][j] for all rows i of tile t to partial[c][j][i modulo 8]. residual is
+ * [n_chain][EM_TILE_ROWS] (zero for missing rows), partial [n_chain][n_column][8]. Local. */
 void em_tile_accumulate(const em_tiled *x, int64_t t, int64_t n_chain, const double *residual,
                         double *partial);
 
@@ -41,16 +39,16 @@ void em_tile_accumulate(const em_tiled *x, int64_t t, int64_t n_chain, const dou
 void em_tile_finish(int64_t n_chain, int64_t n_column, const double *partial, int64_t stride,
                     double *gradient);
 
-/* The same products for one chain and the n rows that a list names, of a matrix [.][stride] stored
- * row by row: eta[i] = sum_j theta[j] x[index[i]][j], and sum[j] += sum_i residual[i]
- * x[index[i]][j]. n and stride are multiples of 8, x, theta, eta and sum 64-byte aligned, the
- * padding of x and theta is zero. Local. */
+/* The same products for one chain and n selected rows index[i] of a matrix [][stride] stored row by
+ * row: eta[i] = sum_j theta[j] x[index[i]][j], and sum[j] += sum_i residual[i] x[index[i]][j]. n
+ * and stride are multiples of 8; x, theta, eta and sum are 64-byte aligned; the padding of x and
+ * theta is zero. Local. */
 void em_rows_predict(int64_t n, const int64_t *index, const double *x, int64_t stride,
                      const double *theta, double *eta);
 void em_rows_accumulate(int64_t n, const int64_t *index, const double *x, int64_t stride,
                         const double *residual, double *sum);
 
-/* Both for residual = eta: sum += X^T X w over the listed rows, which are read once where they are
- * one cache line each. Arguments as above. Local. */
+/* Both products with residual = eta: sum += X^T X w over the selected rows. Rows of one cache line
+ * are read only once. Arguments as above. Local. */
 void em_rows_gram(int64_t n, const int64_t *index, const double *x, int64_t stride, const double *w,
                   double *sum);

@@ -1,9 +1,9 @@
 /*
- * The instruction sets: the vector kernels of this room, compiled once for each. A kernel is
- * written once, for any vector width, in simd_kernels.inc and what that includes; a file
- * simd_<name>.c says what a vector is and includes it. AVX-512 and AVX2 give the same bits: each
- * element goes through the same operations, whatever the width, and SLEEF's "finz" functions
- * promise the same.
+ * The vector kernels of this room, compiled once for each instruction set. A kernel is written
+ * once, for any vector width, in simd_kernels.inc or a file that it includes. A file simd_<name>.c
+ * defines the vector type and includes that source. AVX-512 and AVX2 give the same bits: the
+ * operations on an element do not depend on the width, and SLEEF's "finz" functions guarantee the
+ * same.
  */
 #pragma once
 
@@ -13,8 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Kernels for x86 need gcc: clang 14 passes vectors in memory to SLEEF, which expects them in
- * registers, unless the whole program is compiled for the instruction set. */
+/* Kernels for x86 need gcc. Unless the whole program is compiled for the instruction set, clang 14
+ * passes vectors to SLEEF in memory, but SLEEF expects them in registers. */
 #if defined(__x86_64__) && !defined(__clang__)
 #define EM_SIMD_X86
 #endif
@@ -25,7 +25,8 @@ typedef struct em_philox {
 } em_philox;
 
 /* The kernels behind the functions of the same names in rng.h, vector.h, panel.h, binned.h and
- * bytes.h. `integers` may decline, with false: where a number might have to be drawn again. */
+ * bytes.h. `integers` returns false, having done nothing of use, if a number might have to be drawn
+ * again. */
 typedef struct em_simd {
     const char *name;
     void (*normals)(em_philox start, int64_t n, double *out);
@@ -69,19 +70,20 @@ typedef struct em_simd {
                                 bool begun, float *sum);
 } em_simd;
 
-/* The widest first; ends with NULL. The last one runs on every processor. */
+/* In descending order of width; ends with NULL. The last one runs on every processor. */
 extern const em_simd *const em_simds[];
 
 /* Whether this processor has the instruction set. Local. */
 bool em_simd_runs(const em_simd *simd);
 
-/* The one of that name. EM_EUSAGE where this processor has none: then *out is the widest. Local. */
+/* The instruction set of that name. Local. Errors: EM_EUSAGE if this processor does not have it;
+ * *out is then the widest that it has. */
 em_status em_simd_find(const char *name, const em_simd **out);
 
-/* The widest instruction set of this processor, or the one that the environment's EMASS_SIMD named
- * at the first call. Loops that give the same bits at any width (EM_CLONES) take the widest
- * nevertheless. Local. */
+/* The widest instruction set of this processor, or the one that the environment variable EMASS_SIMD
+ * named at the first call. Loops that give the same bits at any width (EM_CLONES) always use the
+ * widest. Local. */
 const em_simd *em_simd_best(void);
 
-/* EM_EUSAGE where EMASS_SIMD cannot be followed. Local. */
+/* Checks EMASS_SIMD. Local. Errors: EM_EUSAGE if it names no instruction set of this processor. */
 em_status em_simd_check(void);

@@ -17,7 +17,7 @@ void em_log(int64_t n, const double *x, double *out);
 /* out[i] = log(1 + x[i]) for x[i] >= 0; the same conditions. Local. */
 void em_log1p(int64_t n, const double *x, double *out);
 
-/* For y[i] >= 0 and phi > 0, value[i] = log(Gamma(y + phi) / (Gamma(phi) phi^y)) and slope[i] = phi
- * times its derivative by phi; errors are of the order of 1e-15 (1 + y), whatever phi is. The same
+/* For y[i] >= 0 and phi > 0: value[i] = log(Gamma(y + phi) / (Gamma(phi) phi^y)), and slope[i] =
+ * phi times its derivative by phi. Errors are of the order of 1e-15 (1 + y) for every phi. The same
  * conditions; value and slope do not alias. Local. */
 void em_log_rising(int64_t n, const double *y, double phi, double *value, double *slope);
