@@ -1,7 +1,8 @@
 /*
- * Tables for models: CSV, TSV, spaces, LIBSVM (plain, .gz or .xz) or HDF5 (file.h5:/dataset), read
- * as those of the built-in models are: each rank reads a part, a bad line is named, and the ranks
- * of a node have one copy of what they hold alike.
+ * Tables for models: CSV, TSV, spaces, LIBSVM (plain, .gz or .xz) or HDF5 (file.h5:/dataset).
+ * Built-in models read their tables by the same code. Each rank reads a part of the file, and an
+ * error message names the bad line. The ranks of a node share one copy of rows that more than one
+ * of them needs.
  *
  *     em_data *data;
  *     em_status status = em_data_read(options->data, context, &data);    in create
@@ -20,25 +21,26 @@
 EM_BEGIN_C
 
 typedef struct em_data {
-    em_share rows;           /* which of all rows are here */
-    int64_t n_column;        /* of LIBSVM, the label is the last one, "label" */
-    const char *const *name; /* [n_column]; x1, x2, ... where the file names none */
-    const double *value;     /* [rows.count][n_column]; not to be written to */
+    em_share rows;           /* the rows that this rank holds */
+    int64_t n_column;        /* in a LIBSVM file the label is the last one, "label" */
+    const char *const *name; /* [n_column]; x1, x2, ... if the file has no names */
+    const double *value;     /* [rows.count][n_column]; read only */
     uint64_t hash;           /* of the whole table */
 } em_data;
 
 /*
- * Reads a table and deals its rows to shards, as the context says; what is sparse becomes dense.
- * Collective. Errors, agreed: EM_EDATA, naming file and line, EM_EMEMORY; *out is then NULL.
+ * Reads a table and distributes its rows over the shards of the context. A sparse table becomes
+ * dense. Collective. Errors, the same on all ranks, with *out NULL: EM_EDATA, naming file and line;
+ * EM_EMEMORY.
  */
 EM_API em_status em_data_read(const char *path, const em_model_context *context, em_data **out);
 
-/* The same, with all rows on every rank: small tables that are no observations. */
+/* The same with all rows on every rank, for small tables that are not observations. */
 EM_API em_status em_data_read_all(const char *path, em_data **out);
 
 EM_API void em_data_destroy(em_data **data); /* NULL-safe. Local. */
 
-/* The number of a column; -1: there is none of that name. Local. */
+/* The index of a column, from 0; -1 if no column has that name. Local. */
 EM_API int64_t em_data_column(const em_data *data, const char *name);
 
 EM_END_C

@@ -81,36 +81,38 @@
 EM_BEGIN_C
 
 typedef struct em_context_options {
-    /* Warnings and notes, one line each: "warning: ...". On rank 0; NULL: nobody is told. */
+    /* Receives warnings and notes, one line each ("warning: ..."), on rank 0. NULL: they are
+     * dropped. */
     void (*message)(void *to, const char *text);
     void *to;
-    /* A failure on one rank alone may end all ranks of the communicator (MPI_Abort) where the
-     * others do not come to hear of it within seconds; false: it waits for them. */
+    /* If one rank fails and the others do not notice within seconds, it may end all ranks of the
+     * communicator by MPI_Abort. false: it waits for them. */
     bool may_abort;
 } em_context_options;
 
-/* A context of the ranks of a communicator, which is duplicated. `options` may be NULL. Collective
- * over the communicator. Errors: EM_EUSAGE, MPI is not running, or the null communicator;
- * EM_EMEMORY. */
+/* Creates a context for the ranks of a communicator, which it duplicates. `options` may be NULL.
+ * Collective over the communicator. Errors: EM_EUSAGE if MPI is not running or the communicator is
+ * null; EM_EMEMORY. */
 EM_API em_status em_context_create(MPI_Comm ranks, const em_context_options *options,
                                    em_context **out);
 
-/* NULL-safe. Runs that are still in it stay as they are, and it ends with the last of them.
- * Collective. */
+/* Destroys a context; NULL-safe. Runs that still use it remain valid, and its resources are freed
+ * with the last of them. Collective. */
 EM_API void em_context_destroy(em_context **context);
 
 /*
- * A model of the program's own (emass/model.h), which configs of this context may then name. `ops`
- * is copied, what it points to has to stay until the context is destroyed. `state` is handed on to
- * the model as ops->state, and to log_density or log_density_gradient, where the model is made of
- * one of them and has no options. Local, but to be called on all ranks. Errors: EM_EUSAGE, a model
- * of that name is there; EM_ECONFIG, the table is not that of a model; EM_EMEMORY.
+ * Adds a model of the program (emass/model.h) to the context, whose configs may then name it. `ops`
+ * is copied; what it points to must stay valid until the context is destroyed. The model finds
+ * `state` in ops->state. A model without `create` and options also gets it as the first argument of
+ * log_density or log_density_gradient. Local, but must be called on all ranks. Errors: EM_EUSAGE if
+ * a model of that name exists; EM_ECONFIG if the table is not valid; EM_EMEMORY.
  */
 EM_API em_status em_context_add_model(em_context *context, const em_model_ops *ops,
                                       const void *state);
 
-/* Asks the context's runs to stop, on any one rank: em_run_advance then returns EM_ESTOPPED on all
- * of them, within about a second of iterations. May be called by a signal handler. Local. */
+/* Asks the runs of the context to stop. It is enough to call it on one rank: within about a second
+ * of iterations em_run_advance returns EM_ESTOPPED on all ranks. A signal handler may call it.
+ * Local. */
 EM_API void em_context_interrupt(em_context *context);
 
 /* The version of the library: "0.1.0". Local. */

@@ -1,5 +1,5 @@
-/* What the declarations of the library are marked with: functions that can be called from outside,
- * and, for programs in C++, all of them as C. */
+/* Markers of declarations: EM_API for functions that the library exports; EM_BEGIN_C and EM_END_C
+ * around declarations, which give them C linkage in C++ programs. */
 #pragma once
 
 #if defined(__GNUC__)

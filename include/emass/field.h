@@ -18,15 +18,14 @@ typedef enum em_field_type {
     EM_FIELD_REAL,     /* double */
     EM_FIELD_DURATION, /* double, seconds; written 90, 90s, 10m, 3h, 1d or 01:30:00 */
     EM_FIELD_TEXT,     /* char *, owned by the options; NULL when absent */
-    EM_FIELD_PATH,     /* char *, owned; relative paths are taken from the config's folder, ${NAME}
-                          is replaced by the environment variable */
-    EM_FIELD_DATA,     /* char *, owned: a path, or the text of a mapping as JSON, which begins with
-                          a brace; in that, what names columns (table.csv:age) is a path too */
-    EM_FIELD_CHOICE,   /* int, the index into `choices` */
-    EM_FIELD_REALS,    /* em_reals, owned: a list of numbers */
-    EM_FIELD_TEXTS,    /* em_texts, owned: a list of strings */
-    EM_FIELD_JSON /* char *, owned: whatever stands there, in one line of JSON, for the model to
-                     read: a list of mappings, ... */
+    EM_FIELD_PATH,   /* char *, owned; relative paths start at the folder of the config, and ${NAME}
+                        is replaced by the environment variable */
+    EM_FIELD_DATA,   /* char *, owned: a path, or a mapping as JSON text, which begins with a brace;
+                        values in it that name a column (table.csv:age) are paths, too */
+    EM_FIELD_CHOICE, /* int, the index into `choices` */
+    EM_FIELD_REALS,  /* em_reals, owned: a list of numbers */
+    EM_FIELD_TEXTS,  /* em_texts, owned: a list of strings */
+    EM_FIELD_JSON /* char *, owned: any YAML value, as one line of JSON that the model parses... */
 } em_field_type;
 
 typedef struct em_reals {
@@ -43,8 +42,8 @@ typedef struct em_texts {
  * One option. Tables end with a row whose name is NULL. `minimum` and `maximum` are inclusive and
  * apply to INT, REAL, DURATION and every element of REALS; both 0 means unbounded. `fallback` is
  * the default as it would be written in the config; NULL: the option must be given, "": absent.
- * `word`, where not NULL, may stand instead of a number; the option is then NaN (REAL, DURATION) or
- * INT64_MIN (INT), as in `step_size: adapt`.
+ * `word`, if not NULL, may be given instead of a number, as in `step_size: adapt`; the option is
+ * then NaN (REAL, DURATION) or INT64_MIN (INT).
  */
 typedef struct em_field {
     const char *name;
@@ -55,15 +54,15 @@ typedef struct em_field {
     const char *const *choices; /* CHOICE only; ends with NULL */
     const char *word;
     const char *doc; /* one line */
-    bool may_change; /* a run may go on with another value; where it is not said it may not */
+    bool may_change; /* a resumed run may have another value; false by default */
 } em_field;
 
 /*
- * Rows of a table for the members of a struct of options; more follows by name, and a row {0} ends
- * the table:
+ * Macros for the rows of a table, one for each member of a struct of options. Further members of
+ * em_field follow by name, and a row {0} ends the table:
  *     EM_REAL(options, offshore, .minimum = 0, .maximum = 1e9, .fallback = "1", .doc = "distance")
- * A member of another type than the row's does not compile. EM_ROW_AS is for an option that is not
- * called what the member is.
+ * A row whose type differs from that of the member does not compile. EM_ROW_AS is for an option
+ * whose name differs from that of the member.
  */
 #define EM_ROW(options, member, kind, c_type, ...)                                                 \
     EM_ROW_AS(#member, options, member, kind, c_type, __VA_ARGS__)

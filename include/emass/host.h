@@ -1,6 +1,6 @@
 /*
  * The library for other languages: Python's ctypes, Julia's ccall, R. Arguments are numbers, texts
- * and addresses; no struct has to be laid out. The order of calls:
+ * and addresses, so the caller needs no struct layouts. The order of calls:
  *
  *     em_host_start                 MPI, unless the process has started it
  *     em_host_context               a context of the ranks of a communicator
@@ -38,11 +38,12 @@
 
 EM_BEGIN_C
 
-/* Starts MPI as the program does, which sets variables of the environment for it; nothing where MPI
- * runs. Collective over the processes of the launcher. Errors: EM_EUSAGE, MPI has been ended. */
+/* Starts MPI as the program emass does, and sets environment variables for MPI. Does nothing if MPI
+ * is running. Collective over the processes of the launcher. Errors: EM_EUSAGE if MPI has been
+ * finalized. */
 EM_API em_status em_host_start(void);
 
-/* Ends MPI if em_host_start has started it and nobody has ended it. Collective. */
+/* Finalizes MPI if em_host_start started it and it is still running. Collective. */
 EM_API void em_host_stop(void);
 
 /* em_context_create for a communicator by its handle in Fortran (MPI_Comm_c2f; mpi4py: py2f), or
@@ -54,21 +55,22 @@ EM_API em_status em_host_context(int ranks, void (*message)(void *to, const char
 EM_API int em_host_rank(const em_context *context);
 EM_API int em_host_ranks(const em_context *context);
 
-/* Returns EM_OK on all ranks when all came with a status that is not negative, else the failure of
- * one of them, with its message. All wait for the last. Collective. */
+/* Returns EM_OK on all ranks if no rank passes a negative status. Otherwise all ranks get the
+ * status and the message of one rank that failed. All ranks wait for the last one. Collective. */
 EM_API em_status em_host_agree(em_context *context, em_status status);
 
-/* Told how far a run is, as em_run_request.progress. */
+/* A function that receives the progress of a run, as em_run_request.progress. */
 typedef void em_host_progress(void *to, const em_report *report);
 
-/* em_run_create of a config, with files; mode: em_run_mode. `progress` may be NULL. */
+/* em_run_create for a config, with output files. `mode` is an em_run_mode. `progress` may be NULL.
+ */
 EM_API em_status em_host_run(em_context *context, const char *config, const char *path, int mode,
                              em_host_progress *progress, void *to, em_run **out);
 
-/* What a report holds: count[6] is iterations done, in all and of warmup, divergences, rejections,
- * draws that were not reported in full; level[2] the worst R-hat and the smallest ESS at the last
- * check, or NaN; text[3] the verdict ("" before the end), why the first rejection on this rank, why
- * the first report failed. The texts are the report's. Local. */
+/* Copies members of a report. count [6]: iterations done, in all, and of warmup; divergences;
+ * rejections; draws whose report failed. level [2]: the worst R-hat and the smallest ESS at the
+ * last check, or NaN. text [3], valid as long as the report: the verdict ("" before the end), the
+ * reason of the first rejection on this rank, the reason of the first failed report. Local. */
 EM_API void em_host_report(const em_report *report, int64_t count[], double level[],
                            const char *text[]);
 
@@ -76,56 +78,58 @@ EM_API void em_host_report(const em_report *report, int64_t count[], double leve
 
 typedef struct em_density em_density;
 
-/* What the host computes; `state` is its own. All are Local, and a positive status says that there
- * is no value at theta, with em_fail or without: the position is rejected, and counted. */
+/* Functions of the host; `state` is its own. All are Local. A positive status, with or without a
+ * message by em_fail, means that the density is not defined at theta: the position is rejected and
+ * counted. */
 typedef em_status em_density_gradient(const void *state, const double *theta, double *log_density,
                                       double *gradient);
 typedef double em_density_value(const void *state, const double *theta);
 typedef em_status em_density_outputs(const void *state, const double *theta, double *out);
 
-/* A density of `dim` unconstrained numbers without names, or, dim 0, of the parameters that are
- * added. A run goes on (EM_RUN_RESUME) only with the same data_hash, unless 0. Local. Errors:
- * EM_EMEMORY. */
+/* Creates a density of `dim` unconstrained numbers without names or, with dim 0, of the parameters
+ * that are added later. A run can be resumed (EM_RUN_RESUME) only with the same data_hash; 0: not
+ * checked. Local. Errors: EM_EMEMORY. */
 EM_API em_status em_density_create(const char *name, int64_t dim, uint64_t data_hash,
                                    em_density **out);
 
-/* NULL-safe. After the contexts that have it. Local. */
+/* Destroys a density; NULL-safe. Contexts that have it must be destroyed first. Local. */
 EM_API void em_density_destroy(em_density **density);
 
-/* Sets the functions: the density with its gradient, both set, not added; or without, by `value`;
- * `outputs`, which writes the outputs that are added, may be NULL. Local. Errors: EM_EUSAGE. */
+/* Sets the functions. `gradient` writes the log density and its gradient (it does not add to them);
+ * a density without gradient has `value` instead. `outputs` writes the outputs of
+ * em_density_add_output and may be NULL. Local. Errors: EM_EUSAGE. */
 EM_API em_status em_density_compute(em_density *density, em_density_gradient *gradient,
                                     em_density_value *value, em_density_outputs *outputs,
                                     const void *state);
 
-/* The name of unconstrained number i of a density without parameters. Local. Errors: EM_EUSAGE,
+/* Names unconstrained number i of a density without parameters. Local. Errors: EM_EUSAGE,
  * EM_EMEMORY. */
 EM_API em_status em_density_name(em_density *density, int64_t i, const char *name);
 
-/* A parameter: an array of `n_axes` axes, whose names may be NULL, all or one by one; `constraint`
- * is an em_constraint. theta has the parameters in the order of the calls, row-major. What is given
- * is copied. Local. Errors: EM_EUSAGE, EM_EMEMORY. */
+/* Adds a parameter: an array with the axes axis [n_axes], where axis or any of its elements may be
+ * NULL. `constraint` is an em_constraint. theta holds the parameters in the order of the calls,
+ * each row-major. All arguments are copied. Local. Errors: EM_EUSAGE, EM_EMEMORY. */
 EM_API em_status em_density_add_parameter(em_density *density, const char *name, int n_axes,
                                           const int64_t *shape, const char *const *axis,
                                           int constraint, double lower, double upper);
 
-/* An output, likewise; `group` is an em_report_group, `storage` an em_storage. The parameters are
- * reported before the outputs. */
+/* Adds an output likewise. `group` is an em_report_group, `storage` an em_storage. The parameters
+ * are reported before the outputs. Local. Errors: EM_EUSAGE, EM_EMEMORY. */
 EM_API em_status em_density_add_output(em_density *density, const char *name, int n_axes,
                                        const int64_t *shape, const char *const *axis, int group,
                                        int storage);
 
-/* An array of data, of which the file of draws gets a copy; `group` is "observed_data" or
- * "constant_data". For a density with a gradient. Local. Errors: EM_EUSAGE, EM_EMEMORY. */
+/* Adds an array of data, which is copied to the output file. `group` is "observed_data" or
+ * "constant_data". Only for a density with a gradient. Local. Errors: EM_EUSAGE, EM_EMEMORY. */
 EM_API em_status em_density_add_data(em_density *density, const char *group, const char *name,
                                      int n_axes, const int64_t *shape, const char *const *axis,
                                      const double *value);
 
-/* Labels of the axes of a name, of those that are added afterwards. Local. Errors: EM_EMEMORY. */
+/* Sets the labels of all axes named `axis` in later calls. Local. Errors: EM_EMEMORY. */
 EM_API em_status em_density_label_axis(em_density *density, const char *axis, int64_t n,
                                        const char *const *label);
 
-/* em_context_add_model of it. Local. Errors: those of em_context_add_model. */
+/* Adds the density to a context as a model. Local. Errors: those of em_context_add_model. */
 EM_API em_status em_context_add_density(em_context *context, em_density *density);
 
 EM_END_C

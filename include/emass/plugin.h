@@ -7,7 +7,7 @@
  *
  * The source includes this header and says EMASS_PLUGIN({.name = "lighthouse", ...}); once, with
  * the members of em_model_ops (emass/model.h). Its options are parsed, listed (emass list models
- * ./lighthouse.so) and stored as those of built-in models. What crashes in it is its author's.
+ * ./lighthouse.so) and stored as those of built-in models. A crash in a plug-in ends the process.
  */
 #pragma once
 
@@ -18,8 +18,8 @@
 
 EM_BEGIN_C
 
-/* Of these headers. A plug-in that was built with another number, or with tables of another size,
- * is refused. */
+/* The version of these headers. A plug-in that was built with another version, or with tables of
+ * another size, is refused. */
 #define EMASS_PLUGIN_ABI 14
 
 typedef struct em_plugin_table {
@@ -27,7 +27,7 @@ typedef struct em_plugin_table {
     const em_model_ops *model;
 } em_plugin_table;
 
-/* Defines the one symbol that is looked for in a plug-in. */
+/* Defines the symbol by which emass finds the model in a plug-in. */
 #define EMASS_PLUGIN(...)                                                                          \
     static const em_model_ops emass_plugin_model = __VA_ARGS__;                                    \
     EM_API extern const em_plugin_table emass_plugin;                                              \

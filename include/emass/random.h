@@ -2,8 +2,8 @@
  * Random numbers for models. A model may draw them when it reports a draw (em_model_ops.report),
  * estimates a density (em_query_draw), moves a chain (em_update_draw) or chooses a start. A number
  * depends on the em_draw and an index alone, so that it is the same on any number of ranks and
- * after a restart. All functions take number i of a draw from the same bits: a model that draws two
- * things must use different indices.
+ * after a restart. All functions compute number i of a draw from the same bits, so a model that
+ * needs two independent numbers must use different indices.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
- * A run, step by step: made from a config, advanced, read, destroyed. It belongs to a context
- * (emass/emass.h), whose ranks make the Collective calls together.
+ * A run: it is created from a config, advanced, and destroyed; its progress can be read at any
+ * time. It belongs to a context (emass/emass.h), whose ranks make the Collective calls together.
  */
 #pragma once
 
@@ -17,26 +17,28 @@ EM_BEGIN_C
 typedef struct em_context em_context;
 typedef struct em_run em_run;
 
-/* What to do about the output file, and those beside it. */
+/* What to do with the output file and its checkpoints. */
 typedef enum em_run_mode {
-    EM_RUN_NO_FILE,   /* write none, nor checkpoints: draws go to the sink alone */
-    EM_RUN_NEW,       /* one that is there already is an error */
-    EM_RUN_OVERWRITE, /* replace it */
-    EM_RUN_RESUME     /* go on from its checkpoint, else replace it; never replace a finished one */
+    EM_RUN_NO_FILE,   /* write neither; draws go to the sink only */
+    EM_RUN_NEW,       /* an existing file is an error */
+    EM_RUN_OVERWRITE, /* replace an existing file */
+    EM_RUN_RESUME     /* continue from its checkpoint; without one, replace the file unless it is
+                         complete */
 } em_run_mode;
 
-/* What is asked for. Texts and mode are rank 0's for all; sink and progress are each rank's own.
- * All of it is copied. */
+/* Arguments of em_run_create. Texts and mode are used from rank 0; sink and progress are each
+ * rank's own. The strings are copied. */
 typedef struct em_run_request {
     const char *config; /* REQUIRED: the text of a config (YAML, see emass list) */
-    const char *path;   /* what messages call it, and where its relative paths start; a file that
-                           the config does not name is called after it. NULL: "config" */
+    const char *path; /* the config's path in messages; its relative paths start in that folder, and
+                         the default name of the output is derived from it. NULL: "config" */
     int64_t n_override;
-    const char *const *override; /* [n_override] "key.path=value", in place of what the text says */
+    const char *const
+        *override; /* [n_override] "key.path=value", which replaces a value of the config */
     em_run_mode mode;
-    bool same_kernels; /* fail where a rank, or the run that is resumed, has or had another
-                          processor or library that computes; false: a warning */
-    em_sink sink;      /* the draws of this rank's chains go there too, whatever the mode */
+    bool same_kernels; /* fail if the ranks, or the run that is resumed, do not have the same
+                          processor and numerical libraries; false: a warning */
+    em_sink sink;      /* receives the draws of this rank's chains, in any mode */
     /* Receives the progress: about every second if an iteration takes no longer, at adaptation
        updates, at planned points and at the end; NULL: not called. Local. */
     void (*progress)(void *to, const em_report *report);
@@ -44,11 +46,10 @@ typedef struct em_run_request {
 } em_run_request;
 
 /*
- * Parses the config, reads the data, takes hold of the output, and places the chains or restores
- * them: all that comes before the first iteration. Collective. Errors, the same on all ranks:
- * EM_ECONFIG, EM_EDATA, EM_EUSAGE (also: the file exists) for what the host has to put right;
- * EM_EIO, EM_EMEMORY, EM_EMODEL. *out is then NULL; after one of the first three no file has been
- * made or changed.
+ * Does everything before the first iteration: parses the config, reads the data, locks the output
+ * file, and sets the starts of the chains or restores their state. Collective. Errors, the same on
+ * all ranks, with *out NULL: EM_ECONFIG, EM_EDATA or EM_EUSAGE (also: the file exists) if an input
+ * is wrong, and then no file has been created or changed; EM_EIO, EM_EMEMORY, EM_EMODEL.
  */
 EM_API em_status em_run_create(em_context *context, const em_run_request *request, em_run **out);
 
@@ -63,20 +64,20 @@ EM_API em_status em_run_create(em_context *context, const em_run_request *reques
  */
 EM_API em_status em_run_advance(em_run *run, int64_t iterations);
 
-/* Writes what was drawn and saves the state, on the disk on return. Collective. Errors: EM_EIO;
- * EM_EUSAGE where no file is written. */
+/* Writes the draws so far and a checkpoint; on return both are on the disk. Collective. Errors:
+ * EM_EIO; EM_EUSAGE if the run writes no file. */
 EM_API em_status em_run_save(em_run *run);
 
-/* How far it is and what has come of it; valid until the next call about this run. Local. */
+/* The progress and the results of a run; valid until the next call for this run. Local. */
 EM_API const em_report *em_run_report(em_run *run);
 
-/* The config with every default filled in, and the path of the output, "" where none is written;
- * both until the run is destroyed. Local. */
+/* The config with all defaults, and the path of the output ("" if none is written). Both are valid
+ * until the run is destroyed. Local. */
 EM_API const char *em_run_config(const em_run *run);
 EM_API const char *em_run_file(const em_run *run);
 
-/* Frees all of it; NULL-safe. A run that has not finished leaves its file marked incomplete. The
- * error message stays what it was. Collective. */
+/* Destroys a run; NULL-safe. The file of a run that has not finished stays marked incomplete. The
+ * error message is not changed. Collective. */
 EM_API void em_run_destroy(em_run **run);
 
 EM_END_C

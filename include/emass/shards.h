@@ -1,5 +1,5 @@
-/* Sums over the shards of the data, for what a model does on all of them at the same time. A shard
- * is the part of the data that one rank holds. */
+/* Communication between the shards of the data, for functions of a model that all of them call at
+ * the same time. A shard is the part of the data that one rank holds. */
 #pragma once
 
 #include "emass/status.h"
@@ -17,21 +17,22 @@ typedef struct em_shards {
      */
     em_status (*sum)(void *context, em_status own, int64_t n, int64_t *x);
     /*
-     * Memory of n items of `size` bytes, zeroed, of which each shard makes its part: the parts
-     * follow each other, and the first n % n_shard of them have one item more. Shards on one node
-     * write and read the same memory; others have one each. Collective over the ranks of a group.
-     * Errors, agreed: EM_EMEMORY, *(void **)out is then NULL.
+     * Allocates n items of `size` bytes, set to zero, of which each shard is to write its part. The
+     * parts are consecutive; the first n % n_shard of them have one item more. Shards on one node
+     * share the memory; every node has its own. Collective over the ranks of a group. Errors, the
+     * same on all ranks: EM_EMEMORY, with *(void **)out NULL.
      */
     em_status (*share)(void *context, int64_t n, int64_t size, void *out);
-    /* Shows all shards what each has made of such memory. Collective over the ranks of a group. */
+    /* Makes the parts that all shards have written visible to all of them. Collective over the
+     * ranks of a group. */
     void (*publish)(void *context, void *memory);
     /* Frees *(void **)memory and sets it to NULL; NULL-safe. Local. */
     void (*release)(void *memory);
     /*
-     * Sends bytes[s] bytes, out[s], to each other shard s. What the others send to this one follows
-     * each other in *in, taken[s] bytes of shard s; it is made larger where *capacity bytes are too
-     * few, and is freed by free. `own` as in sum. Collective over the ranks of a group. Errors,
-     * agreed: EM_EMEMORY.
+     * Sends bytes[s] bytes from out[s] to each other shard s. The data that this shard receives are
+     * in *in, ordered by sender, taken[s] bytes from shard s. *in is reallocated if *capacity bytes
+     * are too few; the caller frees it by free. `own` as in sum. Collective over the ranks of a
+     * group. Errors, the same on all ranks: EM_EMEMORY.
      */
     em_status (*exchange)(void *context, em_status own, const int64_t *bytes,
                           const void *const *out, int64_t *taken, int64_t *capacity, char **in);

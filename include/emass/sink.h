@@ -1,6 +1,6 @@
 /*
- * A sink receives the stored draws of a run as they are made. The file that a run writes is one
- * sink; a program that uses the library may give another (emass/emass.h).
+ * A sink receives the stored draws of a run while it samples. The output file is one sink; a
+ * program that uses the library may pass another (emass/emass.h).
  */
 #pragma once
 
@@ -14,60 +14,62 @@
 
 EM_BEGIN_C
 
-/* A group of variables, as the output file has it. */
+/* A group of variables, as in the output file. */
 typedef struct em_draw_group {
     const char *name; /* posterior, log_likelihood, posterior_predictive, predictions, sample_stats,
                          unconstrained_posterior */
     int64_t n_variable;
     const em_variable *variable; /* [n_variable] */
-    int64_t width;               /* numbers of a draw: those of its variables, one after the other,
-                                    each row-major */
-    bool dealt; /* each of the ranks that have the chain has the numbers of its own observations,
-                   and -0.0 for those of others: the whole is their sum */
+    int64_t width; /* numbers of a draw: those of its variables in order, each row-major */
+    bool dealt;    /* each of the ranks that compute the chain passes the numbers of its own
+                      observations, and -0.0 for the others; the sum over these ranks is the complete
+                      draw */
 } em_draw_group;
 
-/* What a run is going to hand over, known before its first draw. */
+/* The layout of the draws, known before the first one. */
 typedef struct em_layout {
-    int64_t n_chain;                    /* of the run */
-    int64_t first_chain, n_local_chain; /* those of this rank: first_chain + 0, 1, ... */
-    int64_t shard;                      /* of the ranks that have the same chains, which share the
-                                           data, all are handed the same draws, but for groups that are dealt */
-    int64_t n_draw, n_warmup_draw;      /* of each chain, at most; n_warmup_draw 0: those of warmup
-                                           are not stored (output.save_warmup) */
+    int64_t n_chain; /* of the run */
+    int64_t first_chain,
+        n_local_chain; /* this rank has chains first_chain .. first_chain + n_local_chain - 1... */
+    int64_t shard; /* index of this rank among those that compute the same chains. All of them get
+                      the same draws, except in groups that are `dealt` */
+    int64_t n_draw, n_warmup_draw; /* of each chain, at most; n_warmup_draw 0: draws of warmup are
+                                      not stored (output.save_warmup) */
     int64_t n_group;
     const em_draw_group *group; /* [n_group], posterior first */
 } em_layout;
 
 /* One draw of one chain. Borrowed for the call. */
 typedef struct em_stored_draw {
-    int64_t chain;     /* from 0 */
-    int64_t index;     /* of its phase, from 0. With draws: auto draws are thinned the longer the
-                          run takes, and index + 1 becomes a multiple of 2, then of 4, ... */
-    int64_t iteration; /* of the chain, from 0; warmup is counted too */
+    int64_t chain; /* from 0 */
+    int64_t index; /* index in warmup or in sampling, from 0. With draws: auto a long run thins its
+                      draws: index + 1 is then a multiple of 2, later of 4, and so on... */
+    int64_t iteration; /* of the chain, from 0, with warmup counted */
     bool in_warmup;
     const double *const *group; /* [layout.n_group]: pointers to `width` numbers each */
 } em_stored_draw;
 
 /*
- * A sink: every function is OPTIONAL and is given `state`. Those that are Collective are called by
- * all ranks of the run at the same time, and their status need not be agreed: when one rank fails,
- * all do. A negative status, with a message (em_fail), ends the run.
+ * A sink. Every function is OPTIONAL and gets `state`. All ranks of the run call the Collective
+ * ones at the same time, and may return different statuses: if one rank fails, all do. A negative
+ * status, with a message (em_fail), ends the run.
  */
 typedef struct em_sink {
     void *state;
-    /* Before the first draw; once more when a run that was to go on starts anew. `layout` stays
-     * until the run is destroyed. Collective. */
+    /* Called before the first draw, and again if a run that was to be resumed starts from the
+     * beginning instead. `layout` stays valid until the run is destroyed. Collective. */
     em_status (*begin)(void *state, const em_layout *layout);
-    /* For each stored draw of each chain of this rank, chain by chain within an iteration. Local.
-     */
+    /* Called for each stored draw of each chain of this rank, chain by chain within an iteration.
+     * Local. */
     em_status (*take)(void *state, const em_stored_draw *draw);
-    /* At planned points: all ranks have handed over the same iterations. Collective. */
+    /* Called at planned points, when all ranks have passed the draws of the same iterations.
+     * Collective. */
     em_status (*flush)(void *state);
-    /* Shows what the sink has made of the draws, to be saved with a checkpoint, or replaced by what
-     * an earlier one has saved when a run goes on: the draws before it are not handed over again.
-     * Given on all ranks or on none. Collective. */
+    /* Passes the state of the sink to a visitor, which saves it in a checkpoint or, when a run is
+     * resumed, restores it; earlier draws are not passed to `take` again. All ranks set this
+     * function or none. Collective. */
     em_status (*visit)(void *state, const em_visitor *visitor);
-    /* After the last draw. Collective. */
+    /* Called after the last draw. Collective. */
     em_status (*finish)(void *state, const em_report *report);
 } em_sink;
 

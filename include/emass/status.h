@@ -6,9 +6,10 @@
 EM_BEGIN_C
 
 /*
- * What a function returns. 0: fine. > 0: recoverable (a density that is not finite: the move is
- * rejected and the chain goes on). < 0: fatal; the message is in em_error_text(), and in a parallel
- * run the ranks must agree on it (par/world.h) before any of them leaves a collective function.
+ * The status that a function returns. 0: success. Positive: recoverable, such as a density that is
+ * not finite; the move is rejected and the chain continues. Negative: fatal; em_error_text() has
+ * the message, and in a parallel run the ranks must agree on the status (par/world.h) before any of
+ * them leaves a Collective function.
  */
 typedef int em_status;
 
@@ -21,9 +22,10 @@ enum {
     EM_EIO = -4,       /* reading or writing failed while running; exit status 1 */
     EM_EMEMORY = -5,   /* an allocation failed; exit status 1 */
     EM_EMODEL = -6,    /* a model or sampler cannot go on; exit status 1 */
-    EM_ENUMERIC = -7,  /* linear algebra failed where it should not; exit status 1 */
-    EM_EINTERNAL = -8, /* a broken promise inside emass; exit status 1 */
-    EM_ESTOPPED = -9   /* stopped by a signal or the time limit, checkpoint valid; exit status 75 */
+    EM_ENUMERIC = -7,  /* a matrix factorisation failed; exit status 1 */
+    EM_EINTERNAL = -8, /* an internal error of emass; exit status 1 */
+    EM_ESTOPPED =
+        -9 /* stopped by a signal or the time limit, with a valid checkpoint; exit status 75 */
 };
 
 #if defined(__GNUC__)
@@ -33,7 +35,7 @@ enum {
 #endif
 
 /*
- * Sets the error message of this process and returns `status`, so that a failure reads
+ * Sets the error message of this process and returns `status`. A failing function writes
  *     return em_fail(EM_EDATA, "%s:%ld: found '%s', expected a number", file, line, text);
  * The message is one line: what is wrong, where (file:line of the config or data), what was
  * expected or what to do. Local. Like errno, the message is the one of the last failure.

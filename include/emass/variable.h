@@ -1,4 +1,5 @@
-/* Named arrays: what a model declares as its parameters, reports of a draw, or stores as data. */
+/* Named arrays: the parameters that a model declares, the variables that it reports, and the data
+ * that it stores. */
 #pragma once
 
 #include "emass/export.h"
@@ -10,7 +11,7 @@ EM_BEGIN_C
 
 enum { EM_MAX_AXES = 6 };
 
-/* How numbers are stored; they are handed over as doubles. */
+/* The type of the numbers in the output file. In memory they are doubles. */
 typedef enum em_storage {
     EM_STORE_REAL,
     EM_STORE_INT,
@@ -18,26 +19,26 @@ typedef enum em_storage {
     EM_STORE_SINGLE /* 32 bits: for large arrays */
 } em_storage;
 
-/* The group of the output file that a reported variable stands in. */
+/* The group of a reported variable in the output file. */
 typedef enum em_report_group {
     EM_POSTERIOR,
     EM_LOG_LIKELIHOOD,       /* of each observation */
-    EM_POSTERIOR_PREDICTIVE, /* observations drawn anew */
-    EM_PREDICTIONS,          /* of what was not observed */
+    EM_POSTERIOR_PREDICTIVE, /* observations from the posterior predictive distribution */
+    EM_PREDICTIONS,          /* of unobserved responses */
     EM_N_REPORT_GROUP
 } em_report_group;
 
-/* What a reported number is: tables show parameters first. */
+/* The kind of a reported variable. Tables show parameters first. */
 typedef enum em_role { EM_PARAMETER, EM_TRANSFORMED_PARAMETER, EM_GENERATED_QUANTITY } em_role;
 
-/* Where the numbers of a parameter may lie. */
+/* The constraint on the elements of a parameter. */
 typedef enum em_constraint {
     EM_FREE,
     EM_LOWER,   /* above `lower` */
     EM_UPPER,   /* below `upper` */
     EM_BETWEEN, /* between them */
-    EM_ORDERED, /* along the last axis each is greater than the one before */
-    EM_SIMPLEX  /* along the last axis they are positive, and their sum is 1 */
+    EM_ORDERED, /* each is greater than the one before, along the last axis */
+    EM_SIMPLEX  /* positive with sum 1, along the last axis */
 } em_constraint;
 
 typedef struct em_bounds {
@@ -63,23 +64,24 @@ typedef struct em_bounds {
 typedef struct em_variable {
     const char *name;
     em_storage storage;
-    em_report_group group; /* of what a model reports; of no meaning for data */
-    bool dealt; /* of such: a shard reports its own observations, and -0.0, which adds nothing, for
-                   those of others; all of a group but the posterior, or none */
+    em_report_group group; /* of a reported variable; ignored for data */
+    bool dealt; /* of a reported variable: a shard writes the numbers of its own observations and
+                   -0.0 for the others. In a group other than the posterior, all variables are dealt
+                   or none */
     int n_axes; /* 0: a scalar */
     int64_t shape[EM_MAX_AXES];
     const char *axis[EM_MAX_AXES];         /* name of each axis; NULL: <name>_dim_0, ... */
     const char *const *label[EM_MAX_AXES]; /* shape[i] UTF-8 labels of the axis; NULL: 0, 1, ... */
-    bool unwatched; /* no convergence to be judged by; nor are those after it */
+    bool unwatched; /* convergence checks skip this variable and those after it */
     bool from_one;  /* tables number the elements of axes without labels from 1, as Stan does */
     em_role role;
     em_bounds bounds; /* of a declared parameter (emass/model.h) */
 } em_variable;
 
-/* A small data array to be stored beside the draws. */
+/* A small data array, stored in the output file. */
 typedef struct em_datum {
-    const char *group; /* "observed_data", "constant_data" or, of what is predicted for,
-                          "predictions_constant_data" */
+    const char *group; /* "observed_data", "constant_data", or "predictions_constant_data" for the
+                          new data of a prediction */
     em_variable variable;
     const double *value; /* row-major; borrowed from the model */
 } em_datum;

@@ -18,9 +18,8 @@ struct em_posterior {
     em_model *model;
     const em_grid *grid;
     int64_t evaluations;
-    em_sums likelihood; /* of [n_chain][stride] gradients, then [n_chain] values */
-    em_shard_reduction
-        *reduction; /* owns likelihood.part, once minibatches of several shards are estimated */
+    em_sums likelihood;            /* of [n_chain][stride] gradients, then [n_chain] values */
+    em_shard_reduction *reduction; /* not NULL: owner of likelihood.part */
     bool is_dealt; /* positions are in the panel of a shard reduction, and gradients are those of */
     em_span own;   /* this range alone */
     em_sums metric;  /* of a metric and its derivative; allocated at their first use */
@@ -46,8 +45,7 @@ struct em_posterior {
     const double *held; /* [n_chain][stride] values of all parameters, from chain first_chain on */
     int64_t first_chain;
     double *theta, *gradient; /* [n_chain][stride] query to the parent, and its result */
-    double
-        *all; /* [dim][dim] and [dim][dim][dim]: the parent's metric; allocated at its first use */
+    double *all;              /* the parent's metric and derivative, once used */
 };
 
 /* Whether the model computes its likelihood from counts that are summed over the data. */

@@ -92,8 +92,7 @@ struct em_tempering {
     int64_t n_accumulator;
     double *farthest; /* [n_local_ladder, at least 1][dim] largest distance of these draws from the
                          origin */
-    double
-        *learned; /* the last inverse mass of the target, an array of the structure; NULL: none */
+    double *learned;  /* the last inverse mass of the target; NULL: none */
 
     int64_t round, round_begin, round_end; /* iterations */
     int64_t warmup;                        /* it ends there at the latest */

@@ -1,7 +1,7 @@
 /*
- * Capability `averages`: what a model averages over the draws of each chain and reports once, at
- * the end of a run. It is for arrays that are too large to be stored with every draw. They go into
- * the group `averages` of the output file.
+ * Capability `averages`: averages over the draws of each chain, which are reported once, at the end
+ * of a run. It is for arrays that are too large to be stored with every draw. They go into the
+ * group `averages` of the output file.
  *
  * Example averages:
  *     // The mean of theta^2 over the draws of each chain; n and the mean are state of the chain
@@ -65,18 +65,18 @@
 
 EM_BEGIN_C
 
-/* The model says which variables these are: em_model.average [n_average], and em_model.pooled
- * [n_pooled] for those of all chains together. What it keeps for them is state of its chains
- * (emass/model/latent.h: visit). */
+/* em_model.average [n_average] lists the variables that are averaged for each chain, and
+ * em_model.pooled [n_pooled] those of all chains together. The running averages are part of the
+ * state of the chains (emass/model/latent.h: visit). */
 typedef struct em_model_averages {
-    /* OPTIONAL: a stored draw of sampling, whose report has just been written, goes into the
-     * averages of its chain. Local. */
+    /* OPTIONAL: adds a stored draw of sampling to the averages of its chain. It is called just
+     * after the report of that draw. Local. */
     void (*add)(em_model *model, const em_draw *draw, const double *theta);
-    /* OPTIONAL, before averages are reported at the end of a run: what is of all chains together.
-     * Collective over all ranks of the run. Errors, agreed: EM_EMEMORY. */
+    /* OPTIONAL: combines the averages of all chains, before they are reported at the end of a run.
+     * Collective over all ranks of the run. Errors, the same on all ranks: EM_EMEMORY. */
     em_status (*pool)(em_model *model);
-    /* Writes the averages of a chain over its draws of sampling so far, as em_model_ops.report does
-     * variables: Local, or Collective, as that. */
+    /* Writes the averages of a chain over its draws of sampling so far. Order of the variables and
+     * collectivity: as em_model_ops.report. */
     void (*report)(em_model *model, int64_t chain, double *out);
     /* OPTIONAL: writes the pooled variables, given the mean over all chains of what `report` wrote.
      * Local. */

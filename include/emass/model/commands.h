@@ -35,11 +35,11 @@
 
 EM_BEGIN_C
 
-/* What the program does for a command. */
+/* Services of the program for a command. */
 typedef struct em_command_host {
     void *context;
     bool prints;             /* this rank prints, to standard output */
-    int64_t n_file;          /* given: one, or up to most_files of the command */
+    int64_t n_file;          /* number of files given: one, or up to most_files of the command */
     const char *const *file; /* [n_file] */
     /* Reads the options of the model from the config in the file of a run. They stay valid until
      * the command returns. Relative paths start in `folder`; NULL: in the folder of the run. Local.
@@ -51,8 +51,8 @@ typedef struct em_model_command {
     const char *name;
     const char *help; /* lines of text: usage, what it does, options, an example */
     size_t options_size;
-    const em_field *fields; /* its options; may be NULL */
-    int64_t most_files;     /* that it takes at a time; 0: one */
+    const em_field *fields; /* the options of the command; may be NULL */
+    int64_t most_files;     /* the largest number of files it accepts; 0: one */
     /* `path` is the file, the first of host->file. Collective over all ranks. Errors: the same on
      * all ranks. */
     em_status (*run)(const em_command_host *host, const char *path, const void *options);
@@ -61,7 +61,7 @@ typedef struct em_model_command {
 typedef struct em_model_commands {
     int count;
     const em_model_command *command; /* [count] */
-    /* An integer option of the model for which `emass run` takes a list too: it then makes a run
+    /* An integer option of the model for which `emass run` also accepts a list. It then makes a run
      * for each value (a scan). NULL: none. */
     const char *scanned;
     /* Prints a line for each run of a scan, host->file, if host->prints, and writes them as `page`.

@@ -1,7 +1,7 @@
 /*
- * Capability `counts`: a likelihood that depends on the data by integer counts over the rows asked
- * for. Sums of integers (below 2^53) have the same bits however rows are divided and added, so
- * shards of such a model need not hold whole parts.
+ * Capability `counts`: a likelihood that depends on the data only through integer counts over the
+ * rows of a query. Sums of integers below 2^53 are exact, so they do not depend on how rows are
+ * divided over shards. Shards of such a model need not hold whole parts.
  *
  * Example counts:
  *     // y_i ~ Bernoulli(1 / (1 + e^-mu)): what counts is how many are 1, and how many there are
@@ -64,7 +64,8 @@ typedef struct em_model_counts {
      * summed over all shards. The function then replaces the sums by the log likelihood and its
      * gradient. OPTIONAL. Local. */
     void (*finish)(em_model *model, const em_query *sums);
-    bool all; /* all its likelihoods are such: nothing depends on the number of shards */
+    bool all; /* all its likelihoods are computed from counts, so nothing depends on the number of
+                 shards */
 } em_model_counts;
 
 EM_END_C

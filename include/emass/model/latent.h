@@ -1,6 +1,6 @@
 /*
- * Capability `latent`: state that a model keeps for each chain beside theta (latent variables, warm
- * starts), and a transition of the model's own (a Gibbs update), which sampler gibbs makes.
+ * Capability `latent`: state that a model keeps for each chain besides theta (latent variables,
+ * warm starts), and the model's own transition (a Gibbs update), which the sampler gibbs calls.
  *
  * Example latent:
  *     // y_i ~ normal(mu, 1) or, with probability 1/10, normal(mu, 10): then z_i is 1
@@ -65,20 +65,20 @@
 
 EM_BEGIN_C
 
-/* What a model with a transition of its own is asked for a panel of chains: to move them. */
+/* Arguments of the model's own transition for a panel of chains. */
 typedef struct em_update {
     int64_t n_chain, stride;
     const int64_t *chain; /* [n_chain] their numbers in the run, in any order */
     double *theta;        /* [n_chain][stride] replaced */
-    double *log_density;  /* [n_chain] what is to be reported as lp; left alone: as it was */
+    double *log_density;  /* [n_chain] the value to report as lp; may be left unchanged */
     uint64_t seed;
-    int64_t number; /* of the update, from 0: it counts the random numbers (em_update_draw) */
-    bool warmup;    /* what is learned may change */
+    int64_t number; /* of the update, from 0: key of its random numbers */
+    bool warmup;    /* learned quantities may change */
     const em_shards *shards;
-    const em_parameters *block; /* what alone is to be moved; NULL: all */
+    const em_parameters *block; /* the only parameters to move; NULL: all */
 } em_update;
 
-/* The random numbers of chain c of the panel. */
+/* The key of the random numbers of chain c of the panel. */
 static inline em_draw em_update_draw(const em_update *update, int64_t c)
 {
     const em_draw draw = {update->seed, update->chain[c], update->number, EM_DRAW_UPDATE};
@@ -91,25 +91,26 @@ typedef struct em_model_latent {
     /*
      * A transition that leaves the posterior invariant, for sampler gibbs: a Gibbs update of theta
      * and of the latent variables. All ranks of a group call it at the same time and must arrive at
-     * the same theta. If it moves only one block of the parameters, em_model.update_of names that.
-     * Collective over the ranks of a group. Errors: EM_EMODEL.
+     * the same theta. If it moves only one block of the parameters, em_model.update_of is the name
+     * of that block. Collective over the ranks of a group. Errors: EM_EMODEL.
      */
     em_status (*update)(em_model *model, const em_update *update);
     /*
      * Passes the model's state of each chain of this rank (besides theta) to a visitor, which saves
-     * it in a checkpoint or restores it. The state belongs to the number of a chain, which a panel
-     * gives, and not to its row in a panel. Collective.
+     * it in a checkpoint or restores it. State is indexed by the number of a chain
+     * (em_update.chain), not by its row in a panel. Collective.
      */
     em_status (*visit)(em_model *model, const em_visitor *visitor);
     /*
-     * Looks at where an iteration has left a panel of chains, for what the model keeps of it beside
-     * them (averages, scores): theta and log_density are read alone, `number` is that of the
-     * iteration. Collective over the ranks of a group. Errors: EM_EMODEL.
+     * Called after each iteration with the positions of a panel of chains, so that the model can
+     * update its own averages or scores. theta and log_density are read only; `number` is that of
+     * the iteration. Collective over the ranks of a group. Errors: EM_EMODEL.
      */
     em_status (*after_iteration)(em_model *model, const em_update *after);
     /*
-     * Bytes that the state of each chain takes on this rank, for the plan of `emass check`. Without
-     * it the program makes the model once more, for two chains, to find out. Local.
+     * The bytes of the state of each chain on this rank, for the memory plan of `emass check`.
+     * Without this function the program creates a second model, for two chains, and compares.
+     * Local.
      */
     double (*chain_bytes)(const em_model *model);
 } em_model_latent;

@@ -28,29 +28,31 @@
 
 EM_BEGIN_C
 
-/* What is asked of a diagonal metric G(theta). All arrays but `held` are of the parameters of
- * `block`; NULL: of all of them. Those that are NULL are not wanted, the others replaced. */
+/* Inputs and outputs of a diagonal metric G(theta). All arrays but `held` have an element for each
+ * parameter of `block`; block NULL: of the model. Outputs that are NULL are not needed; the others
+ * are overwritten. */
 typedef struct em_diagonal {
     const em_parameters *block;
     const double *theta;
-    const double *held;   /* [dim] where the others stand, with a block */
+    const double *held;   /* [dim] values of all parameters, if there is a block */
     double *metric;       /* G_i */
     double *own;          /* dG_i / dtheta_i */
-    const double *weight; /* of elements, for */
+    const double *weight; /* input weight_i of the output `slope`: */
     double *slope;        /* sum_i weight_i dG_i / dtheta_k */
 } em_diagonal;
 
 typedef struct em_model_metric {
     /*
-     * A metric of one chain, positive definite: adds the Fisher information of observations (NULL:
-     * none; else as add_likelihood, never listed) and, with `prior`, minus the Hessian of the log
-     * prior. Adds to the lower triangles of metric [dim][dim] and, where it is not NULL, of
-     * derivative [dim][dim][dim], whose matrix k is dG / dtheta_k. Local.
+     * Adds the terms of a positive definite metric at the position of one chain: the Fisher
+     * information of the observations `rows` (NULL: none; else as in add_likelihood, but never
+     * listed) and, if `prior`, minus the Hessian of the log prior. It adds to the lower triangles
+     * of metric [dim][dim] and, if not NULL, of derivative [dim][dim][dim], whose matrix k is dG /
+     * dtheta_k. Local.
      */
     em_status (*add)(em_model *model, bool prior, const em_rows *rows, const double *theta,
                      double *metric, double *derivative);
-    /* A metric that is diagonal, of what all ranks know alike. Where there is none, an element is
-     * not above zero, or not finite. Local. */
+    /* Computes a diagonal metric from data that all ranks hold. If the metric is not defined at
+     * theta, it writes an element that is not positive or not finite. Local. */
     void (*diagonal)(em_model *model, const em_diagonal *ask);
 } em_model_metric;
 

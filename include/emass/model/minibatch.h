@@ -1,7 +1,7 @@
 /*
- * Capability `minibatch`: an estimate of the density from listed rows, made all at once. Models
- * without it are sampled from minibatches too, by add_prior and add_likelihood. This is for models
- * of so many parameters that each pass over them takes noticeable time.
+ * Capability `minibatch`: an estimate of prior and likelihood from listed rows by one function.
+ * Models without it can also be sampled with minibatches, by add_prior and add_likelihood. It is
+ * for models of so many parameters that each pass over them takes noticeable time.
  *
  * Example minibatch:
  *     // y_i ~ normal(mu, 1); sampler: {name: sgld, step_size: 0.05, minibatch: 2}
@@ -68,10 +68,10 @@ EM_BEGIN_C
 
 typedef struct em_model_minibatch {
     /*
-     * What a minibatch says of one chain: the prior, if `with_prior`, and `scale` times the
-     * likelihood of the listed rows. Log density and gradient, padding too, are written, not added
-     * to, and are the numbers that add_prior and add_likelihood lead to. Of several shards each is
-     * asked for the rows it has, which may be none, and all but the first without the prior. Local.
+     * Computes the estimate for one chain: the prior, if `with_prior`, plus `scale` times the
+     * likelihood of the listed rows. It overwrites log density and gradient, padding included. The
+     * results must equal those from add_prior and add_likelihood. Each shard gets the rows that it
+     * holds, which may be none; only the first shard gets `with_prior`. Local.
      */
     em_status (*estimate)(em_model *model, const em_query *query, double scale, bool with_prior);
 } em_model_minibatch;

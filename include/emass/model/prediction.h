@@ -2,7 +2,7 @@
  * Capability `prediction`: predictions for new data from the draws of a finished run, for emass
  * predict.
  *
- * A model of rows (emass/model/rows.h) has it without a line of code.
+ * Models with the capability rows (emass/model/rows.h) get predictions without further code.
  *
  * Example prediction:
  *     // y_i ~ normal(mu x_i, 1); new rows have x alone
@@ -70,27 +70,27 @@
 
 EM_BEGIN_C
 
-/* Reads arrays and labels from the file of a finished run. They stay valid until the model is
- * destroyed. Without one of that name *count is 0 and the array NULL. Local. Errors: EM_EDATA. */
+/* Functions that read arrays and labels from the file of a finished run. The results stay valid
+ * until the model is destroyed. If the file has nothing of that name, *count is 0 and the array
+ * NULL. Local. Errors: EM_EDATA. */
 typedef struct em_fitted {
     void *context;
     /* An array of constant_data, which the model of the run stored (em_model.datum). */
     em_status (*numbers)(void *context, const char *name, int64_t *count, const double **value);
-    /* The labels of an axis of the posterior, or of an array of constant_data, as they may be
-     * printed and cut to 255 bytes. */
+    /* The labels of an axis of the posterior or of an array of constant_data, made printable and
+     * cut to 255 bytes. */
     em_status (*labels)(void *context, const char *axis, int64_t *count, const char *const **label);
 } em_fitted;
 
 /*
- * The model is created from the options of the run, `data` replaced by the path of what is new,
- * with em_model_context.fitted: what it learned of the data of the run (means, levels) it takes
- * from there. Of its variables those of EM_POSTERIOR are what it wants of a draw, and those of
- * EM_PREDICTIONS what it makes of it. No density is asked for.
+ * The model is created from the options of the run, with `data` replaced by the path of the new
+ * data, and with em_model_context.fitted, from which it reads what it stored about the data of the
+ * run (means, levels). Its variables of group EM_POSTERIOR are the inputs of `predict`, and those
+ * of EM_PREDICTIONS the outputs. The density is not evaluated.
  */
 typedef struct em_model_prediction {
-    /* Is given the numbers of the first as the file has them, one variable after the other, and
-     * writes those of the others, likewise. Counts random numbers by `draw`, and may fail, as
-     * em_model_ops.report does. Local. */
+    /* Gets the input variables of one draw in order, as they are in the file, and writes the output
+     * variables in order. Random numbers and errors: as em_model_ops.report. Local. */
     em_status (*predict)(em_model *model, const em_draw *draw, const double *posterior,
                          double *out);
 } em_model_prediction;

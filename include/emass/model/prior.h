@@ -27,15 +27,16 @@
 EM_BEGIN_C
 
 typedef struct em_model_prior {
-    /* A position from the prior, theta [dim]: the model's report of it follows. Counts random
-     * numbers by `draw`, and may fail, as em_model_ops.report does. Local. */
+    /* Draws theta [dim] from the prior; em_model_ops.report is called for it afterwards. Random
+     * numbers and errors: as em_model_ops.report. Local. */
     em_status (*draw)(em_model *model, const em_draw *draw, double *theta);
-    /* OPTIONAL, for the evidence of a tempered run: the logarithms of the constants that the log
-     * prior and the log likelihood of all data leave out. With them both are normalised. theta
-     * [dim] is a position with a finite density. Collective over the ranks of a group. */
+    /* OPTIONAL, for the evidence of a tempered run: the logarithms of the normalising constants
+     * that the log prior and the log likelihood of all data leave out. theta [dim] is a position
+     * with a finite density. Collective over the ranks of a group. */
     em_status (*log_constants)(em_model *model, const double *theta, double *prior,
                                double *likelihood);
-    const char *none; /* INSTEAD of draw: why there are none, in words that follow "model NAME" */
+    const char *none; /* INSTEAD of draw: the reason why there are no draws, a phrase that follows
+                         "model NAME" */
 } em_model_prior;
 
 EM_END_C

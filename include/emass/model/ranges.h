@@ -1,8 +1,8 @@
 /*
- * Capability `ranges`: the gradient of an estimate by one range of parameters at a time, for models
- * of so many parameters that they are far from each other in memory. A kernel asks for the gradient
- * of a range when it has these parameters at hand, and publishes them when it has moved them. Such
- * a model has the capability `minibatch` too.
+ * Capability `ranges`: the gradient of an estimate, computed for one range of parameters at a time.
+ * It is for models whose parameters do not fit into a cache. A kernel asks for the gradient of a
+ * range just before it moves these parameters, while they are in the cache, and then publishes the
+ * new values. Such a model also has the capability `minibatch`.
  *
  * Example ranges:
  *     // y_i ~ normal(mu, 1); sampler: {name: sgld, step_size: 0.05, minibatch: 2}
@@ -89,32 +89,34 @@
 
 EM_BEGIN_C
 
-/* What the shards of a node share of one chain, each of which moves a range of the parameters. */
+/* Memory that the shards of a node share for one chain. Each shard moves a range of the parameters.
+ */
 typedef struct em_range_parts {
-    double *part;           /* [n_shard][room]: what each has left for the gradient, */
+    double *part; /* [n_shard][room]: intermediate results of each shard for the gradient, */
     int64_t n_shard, shard; /* this shard */
     int64_t room;
     void *published; /* [room + 16] floats: the parameters, as the model wrote them */
 } em_range_parts;
 
 typedef struct em_model_ranges {
-    /* As em_model_minibatch.estimate, with the prior, but that the gradient is not written. With
-     * `published`, theta is, all of it, what `publish` was given since the last estimate. Local. */
+    /* As em_model_minibatch.estimate with the prior, but it does not write the gradient.
+     * `published`: all parameters were passed to `publish` since the last estimate, with the values
+     * of theta. Local. */
     em_status (*estimate)(em_model *model, const em_query *query, double scale, bool published);
-    /* The gradient of the last estimate by parameters first .. first + n - 1, which are theta [n],
-     * as they were then. Local. */
+    /* Writes the gradient [n] of the last estimate with respect to parameters first .. first + n -
+     * 1, whose values in that estimate were theta [n]. Local. */
     void (*gradient)(em_model *model, int64_t first, int64_t n, const double *theta,
                      double *gradient);
-    /* In the next estimate parameters first .. first + n - 1 are theta [n]; gradients by others may
-     * still be asked for. Local. */
+    /* Passes the values theta [n] of parameters first .. first + n - 1 for the next estimate.
+     * Gradients of the last estimate with respect to other parameters may still follow. Local. */
     void (*publish)(em_model *model, int64_t first, int64_t n, const double *theta);
     /*
-     * The same where shards of one node divide the moves of one chain; all three or none, and only
-     * for models that are `single`. estimate_part is for the query's rows, the prior on the first
-     * shard; it writes what it leaves for gradients into this shard's part, which is the query's
-     * gradient, instead. After all have: gradients by the range of this shard, of all parts, as
-     * the sum of what each shard's gradient would be, in their order. publish_part writes into
-     * `published`; all shards see it in the next estimate. Local.
+     * The same functions if the shards of one node divide the moves of one chain. A model has all
+     * three or none, and needs em_model.single. estimate_part uses the query's rows, and the prior
+     * on the first shard. It writes intermediate results into this shard's part, query->gradient.
+     * When all shards have done so, gradient_of_parts computes the gradient for the range of this
+     * shard: the sum of the gradients of all shards, in their order, from all parts. publish_part
+     * writes into `published`, which all shards read in the next estimate. Local.
      */
     em_status (*estimate_part)(em_model *model, const em_query *query, double scale, bool published,
                                const em_range_parts *parts);

@@ -1,8 +1,9 @@
 /*
- * Capability `rows`: observations that are the rows of a table. The model says what one row adds to
- * the log likelihood, and how one is drawn anew. emass reads the table that the option `data`
- * names, deals its rows to shards, sums over them, and reports the log likelihood of each row and a
- * row drawn anew. It also makes predictions for the rows of another table (emass predict).
+ * Capability `rows`: observations that are the rows of a table. The model computes the log
+ * likelihood of one row, and can draw a new response for it. emass reads the table named by the
+ * option `data`, distributes its rows over shards, sums over them, and reports for each row its log
+ * likelihood and a response from the posterior predictive distribution. It also predicts the rows
+ * of another table (emass predict).
  *
  * Example rows:
  *     // y ~ normal(a + b x, sigma)     model: {name: rows, library: ./rows.so, data: points.csv}
@@ -43,16 +44,17 @@ EM_BEGIN_C
 
 enum { EM_MOST_COLUMNS = 64 };
 
-/* For a model with an option `data`, a path, and without `create`, whose density is its prior: none
- * is a flat one. */
+/* For a model without `create` that has an option `data` of type path. The density of its table is
+ * its prior; without one the prior is flat. */
 typedef struct em_model_rows {
-    int64_t n_column;          /* at most EM_MOST_COLUMNS */
-    const char *const *column; /* [n_column] which a row consists of; the first is the response */
+    int64_t n_column; /* at most EM_MOST_COLUMNS */
+    const char *const
+        *column; /* [n_column] names of the columns of a row; the first is the response */
     /* Adds the log likelihood of one row, and its gradient. Local. */
     void (*add)(const void *options, const double *theta, const double *row, double *log_density,
                 double *gradient);
-    /* OPTIONAL: a response drawn anew, given one uniform number in (0, 1) or, if `normal`, one
-     * standard normal. Rows to be predicted have NaN where their table has no response. Local. */
+    /* OPTIONAL: a new response, computed from one uniform number in (0, 1) or, if `normal`, one
+     * standard normal. In rows to predict, the response is NaN if their table has none. Local. */
     double (*draw)(const void *options, const double *theta, const double *row, double random);
     bool normal;
 } em_model_rows;

@@ -1,7 +1,7 @@
 /*
  * Capability `summary`: a likelihood of all observations that depends on a few sums over them. The
- * sums are made once, on all shards; add_likelihood is then asked for all rows (em_rows.all) and
- * needs no pass over the data.
+ * sums are computed once, over all shards. add_likelihood then gets queries for all rows
+ * (em_rows.all) and needs no pass over the data.
  *
  * Example summary:
  *     // y_i ~ normal(mu, 1), by n, sum y and sum y^2
@@ -66,12 +66,13 @@
 
 EM_BEGIN_C
 
-/* A summary has em_model.n_piece pieces of em_model.piece_size numbers each. They are computed
- * once, one after the other. */
+/* A summary has em_model.n_piece pieces of em_model.piece_size numbers each. They are computed one
+ * after the other, so that a large summary needs the memory of one piece only. */
 typedef struct em_model_summary {
-    /* Adds a piece of the observations asked for, which are one part. Local. */
+    /* Adds the terms of a piece from the observations `rows`, which are one part, to sum
+     * [piece_size]. Local. */
     void (*add)(em_model *model, int64_t piece, const em_rows *rows, double *sum);
-    /* Takes its sum over all parts of all shards. Local. */
+    /* Receives the sum of a piece over all parts of all shards. Local. */
     void (*take)(em_model *model, int64_t piece, const double *sum);
 } em_model_summary;
 

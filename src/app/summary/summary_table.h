@@ -13,9 +13,8 @@ typedef enum em_digits { EM_DIGITS_FOUR, EM_DIGITS_WHOLE, EM_DIGITS_THOUSANDTHS 
 typedef struct em_column {
     char *name; /* UTF-8 */
     em_digits digits;
-    double
-        most;  /* larger numbers are shown in a warning colour, where there are colours; 0: none */
-    int width; /* set by em_table_print */
+    double most; /* larger numbers are shown in a warning colour; 0: none */
+    int width;   /* set by em_table_print */
 } em_column;
 
 typedef struct em_summary_row {

@@ -14,9 +14,8 @@
 
 /* Timing decisions, made by rank 0's clock and broadcast at the end of a segment. */
 typedef struct em_timing {
-    int64_t
-        pace;  /* iterations in about a second, the longest segment: signals are handled after it */
-    bool over; /* the time limit is near */
+    int64_t pace;     /* iterations in about a second: the longest segment */
+    bool over;        /* the time limit is near */
     bool out_of_time; /* stop.end_after is over */
     bool checkpoint;  /* the last one is old */
     bool write;       /* the last time draws were written is a second ago, or more */
