@@ -5,7 +5,7 @@
  *     E-step      the kernel runs with the mass fixed; every chain adds to its accumulators
  *     all-reduce  the accumulators are summed over the chains that share, exactly
  *     M-step      the criterion makes an estimate, which replaces the mass or is averaged in
- *     step size   dual averaging starts anew
+ *     step size dual averaging starts again
  *
  * This repeats until the end of warmup, when mass and step size are frozen. An adaptation update is
  * the point between two iterations at which chains communicate. Chains that share form a pool: all
@@ -28,21 +28,21 @@ typedef struct em_phase_record {
     double iteration; /* iterations done when it ended */
     double end;       /* em_phase_end: why */
     double time;      /* of its trajectories, in whitened units; NaN: by U-turn */
-    double step_size; /* that it ended with */
+    double step_size; /* at the end of the phase */
     double gradients; /* of all chains, from the start of the run */
 } em_phase_record;
 
-/* One M-step, as it is recorded in the output. */
+/* One M-step, as recorded in the output file. */
 typedef struct em_m_step {
     double iteration; /* iterations done at that time */
-    double kappa;     /* weight of the estimate; 0: the estimate was refused, the mass kept */
+    double kappa;     /* weight of the estimate; 0: the estimate was refused and the mass kept */
     double s_count;   /* samples asked for */
     double n_sample;  /* samples in the accumulators */
     double smallest, largest; /* eigenvalues of the new inverse mass */
     /* momentum only, else NaN: |tr(WC)/D - 1| and max |(WC)_ii - 1|, divided by their bounds; below
      * 1 the momenta carry no information about the mass */
     double trace_deviation, diagonal_deviation;
-    double unevenness; /* em_unevenness of mass/estimator.h; NaN: not known of this estimator or
+    double unevenness; /* em_unevenness of mass/estimator.h; NaN: not defined for this estimator or
                           mass */
     double thermostat_mass; /* Q from then on; NaN: not learned */
 } em_m_step;
@@ -70,58 +70,59 @@ int64_t em_adapt_warmup(const em_adapt *adapt);
  * Local. */
 bool em_adapt_has_initial_phase(const em_adapt *adapt);
 
-/* Counts n gradients of local chain `chain` that are not those of its iterations. Local. */
+/* Counts n gradients of local chain `chain` that were computed outside its iterations. Local. */
 void em_adapt_count_gradients(em_adapt *adapt, int64_t chain, int64_t n);
 
-/* Those of each chain of this rank in warmup, [n_local_chain]. Local. */
+/* The number of gradients of each chain of this rank in warmup, [n_local_chain]. Local. */
 const double *em_adapt_gradients(const em_adapt *adapt);
 
-/* Counts n gradients, of all chains, that were taken when warmup had ended: in its last phase.
- * Local.
- */
+/* Counts n gradients of all chains that were computed after the last iteration of warmup; they
+ * belong to its last phase. Local. */
 void em_adapt_count_after_warmup(em_adapt *adapt, double n);
 
 /*
- * Sets the first mass of every pool, of the engine's form and the same on all ranks, and the first
- * step size. A step size that is not adapted remains that of the config. `time` and `jitter` are
- * the first ones of trajectories whose length is learned. NaN: not known. An infinite time:
- * trajectories end at a U-turn. Local. Errors: EM_EMEMORY.
+ * Sets the initial mass of every pool and the initial step size. `mass` has the engine's form and
+ * is equal on all ranks. A step size that is not adapted remains that of the config. `time` and
+ * `jitter` are the initial ones of trajectories whose length is learned; NaN: not known, infinite
+ * time: trajectories end at a U-turn. Local. Errors: EM_EMEMORY.
  */
 em_status em_adapt_begin_with(em_adapt *adapt, const em_mass *mass, double step_size, double time,
                               double jitter);
 
-/* What the chains of this rank use now, [n_local_chain] each. Local. */
+/* The current mass, step size and so on of the chains of this rank, [n_local_chain] each. Local. */
 const em_mass *const *em_adapt_mass(const em_adapt *adapt);
 const double *em_adapt_step_size(const em_adapt *adapt);
 em_trajectory em_adapt_trajectory(const em_adapt *adapt, int64_t iteration);
 const double *em_adapt_thermostat_mass(const em_adapt *adapt); /* NULL: not learned */
 const em_noise *const *em_adapt_noise(const em_adapt *adapt);  /* NULL until there is an estimate */
 
-/* Begins adaptation at the chains' positions. Searches a first step size, unless there is one, sets
- * the centre of positions, and draws momenta and thermostats anew. The first mass is diagonal: from
- * inverse_curvature [n_local_chain][stride] or, where that is NULL, from the gradients. Collective.
- * Errors: those of the sampler, agreed. */
+/* Starts adaptation at the chains' positions. Searches for an initial step size, unless there is
+ * one, sets the centre of positions, and draws momenta and thermostats. The initial mass is
+ * diagonal: from inverse_curvature [n_local_chain][stride] or, if that is NULL, from the gradients.
+ * Collective. Errors: those of the sampler, agreed. */
 em_status em_adapt_start(em_adapt *adapt, em_sampler *sampler, em_posterior *posterior,
                          em_block *block, const double *inverse_curvature);
 
-/* One iteration of the kernel, in the coordinates that were learned. `context` is of the model's.
- * Local, but the posterior may sum over shards. Errors: those of the kernel. */
+/* One iteration of the kernel, in the learned coordinates. `context` is that of the model's
+ * coordinates. Local, but evaluations of the posterior are Collective over the ranks of a group of
+ * shards. Errors: those of the kernel. */
 em_status em_adapt_step(em_adapt *adapt, em_sampler *sampler, const em_step_context *context,
                         em_block *block);
 
-/* The map of non-centred parameters that the chains of all ranks move by; NULL: they move in the
- * model's coordinates. Sets a first one, of an earlier run. Local. Errors: EM_EDATA, EM_ECONFIG. */
+/* em_adapt_noncentring: the map to the non-centred coordinates in which all chains move; NULL: the
+ * model's coordinates. em_adapt_begin_noncentred: sets the initial map, from an earlier run. Local.
+ * Errors: EM_EDATA, EM_ECONFIG. */
 const em_noncentring *em_adapt_noncentring(const em_adapt *adapt);
 em_status em_adapt_begin_noncentred(em_adapt *adapt, const em_noncentring_row *row);
 
 /* Adds the draws and statistics of warmup iteration `iteration` (from 0), which are in the block.
- * Local, but the estimate of gradient noise evaluates gradients of the target. Errors: EM_EMODEL.
- */
+ * Local, but the estimate of gradient noise evaluates gradients of the posterior. Errors:
+ * EM_EMODEL. */
 em_status em_adapt_observe(em_adapt *adapt, em_posterior *posterior, const em_block *block,
                            int64_t iteration);
 
-/* Iterations done at the next adaptation update after `done`; at most warmup. The same on all
- * ranks. Local. */
+/* The iteration of the next adaptation update: the number of iterations done at it, more than
+ * `done` and at most that of warmup. The same on all ranks. Local. */
 int64_t em_adapt_next_update(const em_adapt *adapt, int64_t done);
 
 /* The adaptation update after `done` iterations: one update of the step size, and an M-step where
@@ -134,8 +135,8 @@ em_status em_adapt_update(em_adapt *adapt, em_sampler *sampler, em_posterior *po
  * EM_EDATA, EM_EMEMORY, agreed. */
 em_status em_adapt_visit(em_adapt *adapt, int64_t done, const em_visitor *visitor);
 
-/* The M-steps so far. Pools: 1, or the number of chains of the run. Rows are [n_m_step] of pool
- * `pool`, which must be one of this rank's (0 when all share). Local. */
+/* The number of M-steps so far; the number of pools of the run (1 or its number of chains); the
+ * M-steps [n_m_step] of pool `local_pool` of this rank (0 if all chains share one). Local. */
 int64_t em_adapt_n_m_step(const em_adapt *adapt);
 int64_t em_adapt_n_pool(const em_adapt *adapt);
 const em_m_step *em_adapt_m_steps(const em_adapt *adapt, int64_t local_pool);
@@ -154,8 +155,9 @@ int64_t em_adapt_n_reinitialised(const em_adapt *adapt);
  * makes every standard deviation of the posterior about 1. "" where warmup has no phases. Local. */
 void em_adapt_summarise(const em_adapt *adapt, size_t bytes, char *out);
 
-/* The memory that it uses on this rank, about, in bytes. Local. */
+/* The approximate memory of the engine on this rank, in bytes. Local. */
 double em_adapt_bytes(const em_adapt *adapt);
 
-/* Seconds spent in adaptation updates so far: waiting and summing, and M-steps. Local. */
+/* Seconds spent in adaptation updates so far: in communication, waiting included, and in M-steps.
+ * Local. */
 void em_adapt_seconds(const em_adapt *adapt, double *exchange, double *m_step);

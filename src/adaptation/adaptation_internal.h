@@ -17,16 +17,17 @@ typedef struct em_pool {
     em_mass *mass;
     em_dual_averaging averaging;
     double step_size;
-    double *centre;         /* [dim] what positions are measured from */
+    double *centre;         /* [dim] origin of positions in sums */
     em_m_step *m_step;      /* [n_m_step], room for most_m_steps */
-    int64_t n_published;    /* estimates that went into the mass */
-    double thermostat_mass; /* Q of a sampler that has it learned */
+    int64_t n_published;    /* estimates that were published as masses */
+    double thermostat_mass; /* Q, for a sampler whose Q is learned */
 } em_pool;
 
-/* Later halves of windows overlap: accumulators are kept by segments between their beginnings. */
+/* The later halves of windows overlap, so accumulators are kept for segments between their first
+ * iterations. */
 enum { EM_MOST_SEGMENTS = 4, EM_MOST_PHASES = 8, EM_MOST_LEARNERS = 3, EM_MOST_OWNED = 32 };
 
-/* The smallest factor of a chain that cannot move, over the step size of the others. */
+/* The smallest step size of a chain that cannot move, relative to that of the others. */
 #define EM_LEAST_STEP_FACTOR 1e-6
 
 /* A phase of warmup: a row of the table em_phases (phases.c), which has those of both schedules.
@@ -37,7 +38,7 @@ typedef struct em_phase {
     bool learns;          /* the mass and the learners observe, and are updated */
     void (*enter)(em_adapt *, int64_t done);                               /* Local. */
     em_status (*observe)(em_adapt *, const em_block *, int64_t iteration); /* Local. */
-    /* *renews: momenta are to be drawn anew, and the step size is to be searched for. Collective.
+    /* *renews: momenta must be drawn again, and a step size searched for. Collective.
      */
     em_status (*update)(em_adapt *, em_block *, int64_t done, bool *renews);
     em_status (*leave)(em_adapt *, int64_t done, em_phase_id *next); /* Collective. */
@@ -46,12 +47,13 @@ typedef struct em_phase {
 extern const em_phase em_phases[];
 
 /*
- * What a sampler needs learned besides mass and step size (learners.c). `observe` is called after
- * each iteration of a phase that learns, `update` at the adaptation updates there, when the mass
- * has been updated. `visit` passes state to a visitor; NULL: other arrays hold it.
+ * A learner of a quantity other than mass and step size that a sampler needs (learners.c).
+ * `observe` is called after each iteration of a phase that learns, and `update` at the adaptation
+ * updates of such a phase, after that of the mass. `visit` passes its state to a visitor; NULL:
+ * other arrays hold it.
  */
 typedef struct em_learner {
-    /* Local, but may evaluate the target. */
+    /* Local, but may evaluate the posterior. */
     em_status (*observe)(em_adapt *, em_posterior *, const em_block *, int64_t iteration);
     em_status (*update)(em_adapt *, int64_t done, bool *renews); /* Collective. */
     em_status (*visit)(em_adapt *, const em_visitor *);          /* Collective. */
@@ -61,7 +63,7 @@ extern const em_learner em_noise_learner, em_thermostat_learner, em_tree_depth_l
 
 /* The state of the initial phase. */
 typedef struct em_initial_phase {
-    int64_t end;          /* iterations done when it ends, at most; exactly, once that is known */
+    int64_t end;          /* iterations done when it ends; an upper bound until that is known */
     int64_t window;       /* iterations done when the current window ends */
     int64_t n_stationary; /* windows in a row with stationary log densities */
     bool reached;         /* the criterion of the phase, at the end of the last window */
@@ -70,7 +72,7 @@ typedef struct em_initial_phase {
     double *history;         /* [n_local_chain][plan->initial] log densities */
     double *since;           /* [n_local_chain] iterations done when it was last reinitialised */
     double *outlying_row;    /* [n_local_chain][em_outlying_row_size], outlying_mass.c */
-    em_mass **outlying_mass; /* [n_local_chain] of its own; NULL: it has that of all */
+    em_mass **outlying_mass; /* [n_local_chain] its own mass; NULL: that of all chains */
 } em_initial_phase;
 
 /* The state of the step-size, trajectory-length and final phases. */
@@ -90,7 +92,7 @@ typedef struct em_windows {
     int64_t e_step_from; /* iterations done when the current E-step began */
 } em_windows;
 
-/* Of the learner of the tree-depth cap. */
+/* The state of the learner of the tree-depth cap. */
 typedef struct em_tree_depths {
     int64_t cap;      /* doublings of a tree in the initial phase; 0: as planned */
     double step_size; /* of the trees counted */
@@ -98,16 +100,16 @@ typedef struct em_tree_depths {
 } em_tree_depths;
 
 /* Non-centred coordinates, in which kernels move and the mass is learned. The block and the window
- * of draws are always in the model's. */
+ * of draws always have the model's coordinates. */
 typedef struct em_noncentred {
     em_noncentring map;
     em_noncentring_row *found; /* [dim] what the last search found, or the former map */
-    em_posterior *posterior;   /* in these coordinates, from the first step that needs it */
-    /* The start of a step: in these coordinates, and as the model has it. [n_local_chain][stride]
-     */
+    em_posterior *posterior;   /* in these coordinates; created by the first step that needs it */
+    /* The start of a step: `theta` in these coordinates, `from` and `gradient` in the model's.
+     * [n_local_chain][stride] */
     double *theta, *from, *gradient;
     double *log_density; /* [n_local_chain] likewise */
-    double *row;         /* [2][dim] a draw and its gradient */
+    double *row;         /* [2][dim] work space: a draw and its gradient */
 } em_noncentred;
 
 struct em_adapt {
@@ -120,12 +122,13 @@ struct em_adapt {
     uint64_t seed;
     int64_t dim, stride, n_local_chain;
     bool adapts_step, shares;
-    bool has_step; /* an earlier run has found it: it is not searched for at the start */
+    bool has_step; /* an earlier run has set it: it is not searched for at the start */
 
-    /* The schedule: that of the plan and its two states, or `windows`. The others are NULL. */
+    /* The schedule: `plan` with the states `initial` and `search`, or `windows`. The others are
+     * NULL. */
     int64_t warmup;             /* iterations, at most */
     int64_t ended;              /* iterations of warmup; -1 while that is not known */
-    int64_t often, adapt_every; /* iterations with an update each; between those after them */
+    int64_t often, adapt_every; /* iterations that each have an update; interval of later updates */
     em_phase_id phase;
     int64_t begun; /* iterations done when the phase began */
     em_warmup_plan *plan;
@@ -146,26 +149,26 @@ struct em_adapt {
 
     const em_learner *learner[EM_MOST_LEARNERS];
     int n_learner;
-    em_gradient_noise *noise;   /* NULL: neither the estimator nor the kernel uses it */
-    em_noncentred *noncentred;  /* NULL: coordinates stay the model's */
+    em_gradient_noise *noise;   /* NULL: neither estimator nor kernel uses it */
+    em_noncentred *noncentred;  /* NULL: always the model's coordinates */
     em_tree_depths *tree_depth; /* NULL: fewer than EM_MANY_CHAINS, or no initial phase */
-    double (*thermostat)(const em_step_context *, const em_block *, int64_t); /* NULL: Q is given */
+    double (*thermostat)(const em_step_context *, const em_block *, int64_t); /* NULL: Q is fixed */
 
-    /* E-step: per chain the estimator's accumulators, the sum of positions from the centre, those
-     * of the S_count rule, and the sums of q and q^2 of a thermostat. */
+    /* E-step. The accumulators of a chain are those of the estimator, the sum of positions relative
+     * to the centre, those of the S_count rule, and the sums of q and q^2 of a thermostat. */
     int64_t s_count; /* of the current one */
     int64_t n_estimator, n_accumulator;
     int64_t n_segment;   /* EM_MOST_SEGMENTS in an initial phase, else 1; 0: see keeps_draws */
     double *accumulator; /* [n_local_chain][n_segment][n_accumulator] */
     double *pooled;      /* [n_accumulator] */
-    em_window window;    /* draws and gradients, where the mass is of low rank or dense */
-    bool keeps_draws;    /* dense: sums are made from the draws when a window ends */
+    em_window window;    /* draws and gradients, for masses of low rank and dense ones */
+    bool keeps_draws;    /* dense masses: sums are computed from the draws at the end of a window */
     double *acceptance;  /* [n_local_chain] sum since the last update */
     int64_t n_since;     /* iterations since the last update */
     double *sample;      /* [2][stride]: a centred position, a velocity */
     double *estimate;    /* the numbers of a mass */
     double *probe;       /* [n_local_chain] */
-    double *gradients;   /* [n_local_chain] that they took */
+    double *gradients;   /* [n_local_chain] gradients computed in warmup */
 
     int64_t n_m_step, most_m_steps;
     double exchange_seconds, m_step_seconds;
@@ -227,10 +230,10 @@ static inline double *em_accumulators(const em_adapt *adapt, int64_t chain, int6
     return adapt->accumulator + (chain * adapt->n_segment + segment) * adapt->n_accumulator;
 }
 
-/* Gives every chain the mass and step size of its pool. Local. */
+/* Sets the mass and step size of every chain to those of its pool. Local. */
 void em_publish_to_chains(em_adapt *adapt);
 
-/* What the calls of a sampler other than its step receive, after `done` iterations. Local. */
+/* The context for calls of a sampler other than its step, after `done` iterations. Local. */
 em_step_context em_adapt_context(const em_adapt *adapt, em_posterior *posterior, int64_t done);
 
 /* Iterations until the chains of a pool have s_count samples together. Local. */
@@ -239,37 +242,38 @@ int64_t em_e_step_length(const em_adapt *adapt);
 /* Whether the state of a chain of this rank is a sample: its gradients are finite. Local. */
 bool em_is_sample(const em_adapt *adapt, const em_block *block, int64_t chain);
 
-/* Adds to `accumulator` what the E-step collects from chain `chain` of this rank; `subsample`: for
- * the S_count rule too. Local. */
+/* Adds the current sample of chain `chain` of this rank to `accumulator`; `subsample`: also to the
+ * sums of the S_count rule. Local. */
 void em_collect(em_adapt *adapt, const em_block *block, int64_t chain, bool subsample,
                 double *accumulator);
 
 /* ---------------------------------------------------------------- non-centred coordinates */
 
-/* Sets them up, where the mass is dense and made from draws that are kept. Local. Errors:
- * EM_EMEMORY. */
+/* Creates them if the mass is dense and is estimated from stored draws. Local. Errors: EM_EMEMORY.
+ */
 em_status em_noncentred_create(em_adapt *adapt);
 void em_noncentred_destroy(em_adapt *adapt);
 
-/* Whether coordinates are other than the model's now. Local. */
+/* Whether the current coordinates differ from the model's. Local. */
 static inline bool em_is_noncentred(const em_adapt *adapt)
 {
     return adapt->noncentred && adapt->noncentred->map.n_child > 0;
 }
 
-/* Learns them from the window's draws, before outlying chains and the mass are. *is_other: they are
- * of other parameters. Collective. Errors: EM_EMEMORY, agreed. */
+/* Learns the map from the window's draws, before outlying chains are found and the mass is
+ * estimated. *is_other: the set of non-centred parameters has changed. Collective. Errors:
+ * EM_EMEMORY, agreed. */
 em_status em_learn_noncentring(em_adapt *adapt, bool *is_other);
 
-/* The log densities in these coordinates of chain c of this rank, in the draws of the window that
- * ends, from iteration `first` on. history, work: [plan->initial]. Local. */
+/* The log densities in these coordinates of chain c of this rank, for the draws of the window that
+ * ends now, from iteration `first` on. history and work are [plan->initial]. Local. */
 em_log_density_window em_noncentred_log_densities(const em_adapt *adapt, int64_t c, int64_t first,
                                                   const double *history, double *work);
 
-/* Takes the former ones again: the mass that belongs to the new ones was refused. Local. */
+/* Restores the former map, because the mass for the new one was refused. Local. */
 em_status em_forget_noncentring(em_adapt *adapt);
 
-/* A draw and its gradient [2][dim] in these coordinates; `row` itself where they are the model's.
+/* A draw and its gradient [2][dim] in these coordinates; `row` itself if they are the model's.
  * Local. */
 const double *em_noncentred_draw(const em_adapt *adapt, const double *row);
 
@@ -277,15 +281,14 @@ em_status em_noncentred_visit(em_adapt *adapt, const em_visitor *visitor); /* Co
 
 /* ---------------------------------------------------------------- the step size */
 
-/* Searches a step size for each pool from the present one on, and starts dual averaging there.
- * Collective. Errors: those of the sampler, agreed. */
+/* Searches for a step size of each pool, beginning with the current one, and starts dual averaging
+ * from it. Collective. Errors: those of the sampler, agreed. */
 em_status em_search_step_size(em_adapt *adapt, em_sampler *sampler, em_posterior *posterior,
                               const em_block *block, int64_t done);
 
 /* One dual-averaging update of each pool, with its mean acceptance since the last update. In the
  * initial phase a chain that accepts almost nothing while the others accept gets a smaller step
- * size than they have, and is left out of that mean, until it accepts. Collective. Errors:
- * EM_EMEMORY, agreed. */
+ * size, and is left out of that mean until it accepts. Collective. Errors: EM_EMEMORY, agreed. */
 em_status em_update_step_size(em_adapt *adapt);
 
 /* The step size that a phase ends with: the averaged one. Local. */
@@ -293,8 +296,9 @@ double em_final_step_size(const em_adapt *adapt, const em_pool *pool);
 
 /* ---------------------------------------------------------------- phases */
 
-/* Iterations done when the current phase ends, as known now. The next update after `done` that it
- * needs besides those of the step size. Local. */
+/* em_phase_ends_at: the number of iterations done when the current phase ends, as far as known.
+ * em_phase_next_update: the next update after `done` that the phase needs besides those of the step
+ * size. Local. */
 int64_t em_phase_ends_at(const em_adapt *adapt);
 int64_t em_phase_next_update(const em_adapt *adapt, int64_t done);
 
@@ -304,7 +308,7 @@ void em_enter_phase(em_adapt *adapt, em_phase_id phase, int64_t done);
 /* Records what was learned in the phase that ends. Collective. Errors: agreed. */
 em_status em_record_phase(em_adapt *adapt, em_phase_end why, int64_t done);
 
-/* The first mass: see em_adapt_start. Collective. Errors: EM_EMEMORY, agreed. */
+/* Sets the initial mass: see em_adapt_start. Collective. Errors: EM_EMEMORY, agreed. */
 em_status em_learn_first_mass(em_adapt *adapt, const em_block *block,
                               const double *inverse_curvature);
 
@@ -312,13 +316,14 @@ em_status em_learn_first_mass(em_adapt *adapt, const em_block *block,
  * Collective. Errors: agreed. */
 em_status em_learn_from_window(em_adapt *adapt, int64_t done);
 
-/* Drops the segments that no later window uses. Local. */
+/* Clears the segments that no later window uses. Local. */
 void em_drop_segments(em_adapt *adapt);
 
-/* Masses of outlying chains (outlying_mass.c). Numbers that are kept of a chain of this rank; adds
- * its state, if it is outlying; at the end of a window gives each a mass, which may fail with
- * EM_EMEMORY, agreed; makes that of one chain from its row; takes them away. Local but the third.
- */
+/* Masses of outlying chains (outlying_mass.c). em_outlying_row_size: numbers stored for a chain.
+ * em_outlying_observe: adds the state of a chain of this rank, if it is outlying.
+ * em_learn_outlying_masses: at the end of a window, sets the mass of each outlying chain;
+ * Collective, errors: EM_EMEMORY, agreed. em_set_outlying_mass: sets that of one chain from its
+ * row. em_drop_outlying_masses: removes them all. The others are Local. */
 int64_t em_outlying_row_size(int64_t dim);
 void em_outlying_observe(em_adapt *adapt, const em_block *block, int64_t chain);
 em_status em_learn_outlying_masses(em_adapt *adapt);
@@ -342,5 +347,5 @@ int64_t em_windows_next_update(const em_adapt *adapt, int64_t done);
 em_status em_windows_observe(em_adapt *adapt, const em_block *block, int64_t iteration);
 em_status em_windows_update(em_adapt *adapt, em_block *block, int64_t done, bool *renews);
 
-/* Begins the next E-step, where there was an M-step after `done` iterations. Local. */
+/* Begins the next E-step, if there was an M-step after `done` iterations. Local. */
 void em_begin_e_step(em_adapt *adapt, int64_t done);

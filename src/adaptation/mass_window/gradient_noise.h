@@ -22,19 +22,20 @@ void em_gradient_noise_destroy(em_gradient_noise **noise); /* NULL-safe. */
 /* The bytes of memory that it takes; NULL: 0. */
 double em_gradient_noise_bytes(const em_gradient_noise *noise);
 
-/* Takes one sample of every chain, with two gradients each. Local, but for the target. */
+/* Adds one sample of every chain, from two gradients each. Local, but evaluates the posterior. */
 em_status em_gradient_noise_sample(em_gradient_noise *noise, em_posterior *posterior, uint64_t seed,
                                    int64_t iteration, const em_block *block);
 
-/* The last sample of chain c, [dim] of covariance V. Local. */
+/* The last sample of chain c, [dim], whose covariance is V. Local. */
 const double *em_gradient_noise_last(const em_gradient_noise *noise, int64_t c);
 
-/* Publishes the estimates of the samples since the last time, and forgets the samples; of fewer
- * than 10 dim samples only the diagonal, of none zero. Collective. Errors: EM_EMEMORY, agreed. */
+/* Publishes the estimates from the samples since the last call, and discards the samples. From
+ * fewer than 10 dim samples only the diagonal is estimated; without samples the estimate is zero.
+ * Collective. Errors: EM_EMEMORY, agreed. */
 em_status em_gradient_noise_publish(em_gradient_noise *noise);
 
-/* What is published, [n_local_chain]; NULL before. Local. */
+/* The published estimates [n_local_chain]; NULL before the first. Local. */
 const em_noise *const *em_gradient_noise_published(const em_gradient_noise *noise);
 
-/* Shows its state to a visitor. Collective. Errors: the visitor's. */
+/* Passes its state to a visitor. Collective. Errors: the visitor's. */
 em_status em_gradient_noise_visit(em_gradient_noise *noise, const em_visitor *visitor);

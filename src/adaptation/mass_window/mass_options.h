@@ -7,10 +7,10 @@
 #include <stdint.h>
 
 typedef struct em_mass_options {
-    char *from;  /* file of an earlier run whose mass and step size are the first ones; or NULL */
+    char *from;  /* file of an earlier run whose mass and step size are the initial ones; or NULL */
     bool rescue; /* outlying chains that cannot move are reinitialised */
     int noncentring;            /* em_noncentring_choice */
-    bool from_positions;        /* its last draws are where the chains begin */
+    bool from_positions;        /* chains start at the last draws of that run */
     int estimator;              /* index into em_estimators */
     int structure;              /* em_structure_choice */
     em_reals blocks;            /* sizes of the blocks of block_diagonal */
@@ -36,5 +36,6 @@ enum em_share_choice { EM_SHARE_ALL, EM_SHARE_NONE };
 enum em_noncentring_choice { EM_NONCENTRING_AUTO, EM_NONCENTRING_OFF };
 enum em_s_count_choice { EM_S_COUNT_FIXED, EM_S_COUNT_INTERVAL };
 
-extern const em_field em_mass_fields[];            /* adaptation/mass_window/mass_options.c */
-extern const em_field *const em_block_mass_fields; /* what a sampler of a list may have otherwise */
+extern const em_field em_mass_fields[]; /* adaptation/mass_window/mass_options.c */
+extern const em_field
+    *const em_block_mass_fields; /* options that each sampler of a list may set for itself */

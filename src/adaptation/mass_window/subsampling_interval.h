@@ -18,12 +18,12 @@ int64_t em_subsampling_interval_size(int64_t dim);
 void em_subsampling_interval_observe(int64_t dim, const double *momentum, const double *velocity,
                                      double *accumulator);
 
-/* True when epoch `epoch` (from 1) of E-step number `m_step` is one of the subsampled ones; the
- * same for all chains. Local. */
+/* Whether epoch `epoch` (from 1) of E-step number `m_step` is subsampled; the same for all chains.
+ * Local. */
 bool em_subsampling_interval_takes(const em_mass_options *options, uint64_t seed, int64_t m_step,
                                    int64_t epoch);
 
-/* True when S_count is to grow: every component of mean W_new p lies within the interval around
- * mean W p. `scratch`: 2 em_stride(dim) doubles, 64-byte aligned. Local. */
+/* Whether S_count grows: every component of mean W_new p lies within the interval around mean W p.
+ * `scratch`: 2 em_stride(dim) doubles, 64-byte aligned. Local. */
 bool em_subsampling_interval_holds(const em_mass_options *options, const em_mass *updated,
                                    const double *accumulator, double *scratch);

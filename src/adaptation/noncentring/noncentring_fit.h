@@ -1,6 +1,6 @@
 /*
- * Private to the folder: the draws that a map is searched in, and the fit of the parameters whose
- * scale depends on the same log scale. All Local.
+ * Private to the folder: the search for a non-centring map in draws, and the fit of the parameters
+ * whose scale depends on the same log scale. All Local.
  */
 #pragma once
 
@@ -25,7 +25,7 @@ typedef struct em_locations {
     bool has_constant;
 } em_locations;
 
-/* Parameters whose scale depends on the same one. */
+/* Parameters whose scale depends on the same parameter. */
 typedef struct em_child_group {
     int64_t scale;
     uint32_t depends; /* bits: groups whose parameters it uses, directly or not */
@@ -48,7 +48,7 @@ typedef struct em_group_search {
     double *panel, *moment;
 } em_group_search;
 
-/* The fit of a group that is tried. */
+/* The fit of a candidate group. */
 typedef struct em_group_fit {
     int64_t scale, n;
     int64_t *child;        /* [n], room for dim */
@@ -58,12 +58,12 @@ typedef struct em_group_fit {
     double total; /* of the gains */
 } em_group_fit;
 
-/* Fits the group of log scale k to the parameters that no group has; n 0: there are none. left
- * [dim][n] is work space. */
+/* Fits the group of log scale k to the parameters that are in no group; f->n is 0 if it has none.
+ * left [dim][n] is work space. */
 void em_fit_group(em_group_search *s, int64_t k, em_group_fit *f, double *left);
 
-/* Bits: the groups that depend on one of its children, directly or not. */
+/* The groups that depend on one of its children, directly or not, as bits. */
 uint32_t em_group_users(const em_group_search *s, const em_group_fit *f);
 
-/* The map of child c, at level 1. */
+/* Writes the map of child c, at level 1. */
 void em_write_child(em_group_search *s, const em_group_fit *f, int64_t c, em_noncentring_row *row);

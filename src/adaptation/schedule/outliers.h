@@ -1,7 +1,7 @@
 /*
- * Outlying chains, and the criterion that ends the initial phase of warmup. Both are judged by the
- * log densities of all chains of the run in a window of iterations. The functions are pure and take
- * numbers that all ranks have, so that all ranks decide alike. All Local.
+ * Outlying chains, and the criterion that ends the initial phase of warmup. Both use the log
+ * densities of all chains of the run in a window of iterations. The functions are pure, and their
+ * arguments are equal on all ranks, so all ranks get the same result. All Local.
  */
 #pragma once
 
@@ -20,18 +20,18 @@ typedef struct em_log_density_window {
 em_log_density_window em_log_density_window_of(int64_t length, const double *log_density);
 
 /*
- * Marks the outlying chains: those whose mean log density is more than 4 (sqrt(d/2) + 2) below the
- * median of the better half of the chains, and those that did not move while others did. Where that
- * would be all chains, it marks none. Returns how many. `scratch`: [n_chain].
+ * Marks the outlying chains and returns their number. A chain is outlying if its mean log density
+ * is more than 4 (sqrt(d/2) + 2) below the median of the better half of the chains, or if it did
+ * not move while others did. If that holds for all chains, none is marked. `scratch`: [n_chain].
  */
 int64_t em_find_outlying_chains(int64_t n_chain, const em_log_density_window *window, int64_t dim,
                                 double *scratch, bool *outlying);
 
-/* True for a chain whose log density hardly changed. */
+/* Whether the log density of a chain hardly changed. */
 bool em_stands_still(const em_log_density_window *window, int64_t dim);
 
-/* True when all chains but `spared`, at most, are neither outlying nor recently reinitialised, the
- * log densities of these chains have no trend, and their means differ no more than those of chains
- * of one law do in so short a window. */
+/* Whether the initial phase has ended. All chains but at most `spared` must be neither outlying nor
+ * recently reinitialised. The log densities of these chains must have no trend, and their means
+ * must not differ more than those of stationary chains do in a window of this length. */
 bool em_initial_phase_has_ended(int64_t n_chain, const em_log_density_window *window,
                                 const bool *outlying, int64_t spared);

@@ -1,5 +1,5 @@
 /*
- * The two schedules of warmup: when phases and windows end, as far as that is known before the
+ * The two schedules of warmup: the ends of phases and windows, as far as they are known before the
  * first iteration. Pure functions, which do not communicate. All Local.
  *
  * Hamiltonian kernels whose chains share one mass:
@@ -51,15 +51,15 @@ typedef enum em_phase_end {
 
 /* ---------------------------------------------------------------- with an initial phase */
 
-/* What is fixed of this schedule before the first iteration. */
+/* The part of this schedule that is fixed before the first iteration. */
 typedef struct em_warmup_plan {
     int64_t initial;      /* iterations at most, or (given) exactly */
     int64_t trial;        /* iterations of step_size, and of each trial of a trajectory length */
     int64_t warmup;       /* of all phases, at most or exactly */
     bool given;           /* exactly */
     double time;          /* of the first trajectories, in whitened units */
-    bool learned;         /* that time is learned */
-    bool searches_length; /* and there are iterations to try longer ones */
+    bool learned;         /* that time will be learned */
+    bool searches_length; /* and there are enough iterations to try longer ones */
 } em_warmup_plan;
 
 /*

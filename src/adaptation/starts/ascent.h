@@ -1,8 +1,8 @@
 /*
  * An ascent from one point to an optimum of the log density, by limited-memory BFGS, and the
- * Laplace approximation there. Chains are started with it. An ascent should stay in the basin of
- * attraction of its start, so each step is bounded, and the bound grows only after successful
- * steps.
+ * Laplace approximation there. The starts of chains come from it. An ascent should stay in the
+ * basin of attraction of its start, so each step is bounded, and the bound grows only after
+ * successful steps.
  */
 #pragma once
 
@@ -14,10 +14,11 @@
 /* Gradients that one ascent may take, and the most parameters for which its points are kept. */
 enum { EM_ASCENT_GRADIENTS = 100, EM_ASCENT_MOST_DIM = 100000 };
 
-/* How far below its peak the log density of draws of a normal law may be. Local. */
+/* The largest plausible difference between the log density at the mode of a normal distribution and
+ * at a draw from it. Local. */
 double em_fall_of_draws(int64_t dim);
 
-/* The points of an ascent, the start among them. */
+/* The points of an ascent, including its start. */
 typedef struct em_ascent {
     int64_t dim, stride;
     int64_t n_point;
@@ -26,14 +27,14 @@ typedef struct em_ascent {
     double *scale;       /* [stride] the diagonal of the inverse curvature at the last point,
  estimated from the steps so far */
     double *best_scale;  /* [stride] and at the best one */
-    int64_t best;        /* the point with the largest product of density and volume, whose */
-    double best_mass;    /* logarithm this is: in the neck of a funnel not the highest point, but
-                            the first one of those whose products are about the same */
+    int64_t best;        /* the point with the largest product of density and volume; */
+    double best_mass;    /* the logarithm of that product. In the neck of a funnel many points have
+                            about the same product, and `best` is the first of them */
     double *gradient;    /* [stride] at the last point */
     bool converged;      /* the next step would gain less than 0.01 */
-    bool stuck;          /* no step from the start is uphill, though the gradient says so */
-    int64_t gradients;   /* that it took, */
-    int64_t most;        /* of at most so many; EM_ASCENT_GRADIENTS unless it is set */
+    bool stuck;          /* no step along the gradient from the start raises the density */
+    int64_t gradients;   /* the number of gradients computed, */
+    int64_t most;        /* and its limit; EM_ASCENT_GRADIENTS by default */
     double *work;
 } em_ascent;
 
@@ -49,11 +50,11 @@ void em_ascent_destroy(em_ascent **ascent);
 em_status em_ascend(em_posterior *posterior, int64_t chain, const double *theta,
                     const double *scale, em_ascent *out);
 
-/* The point at which a chain begins: the first one of the way whose log density is no farther below
- * that of the best one than draws of a normal law are. Local. */
+/* The index of the point at which a chain starts: the first point whose log density is at most
+ * em_fall_of_draws below that of the best one. Local. */
 int64_t em_ascent_start(const em_ascent *ascent);
 
-/* Where an ascent ended. */
+/* The end point of an ascent. */
 typedef struct em_optimum {
     double *theta, *gradient, *scale; /* [stride] each, as those of em_ascent */
     double log_density;
@@ -64,10 +65,11 @@ em_optimum em_ascent_end(const em_ascent *ascent);
 
 /*
  * The Laplace approximation around an optimum, by central differences of gradients, 2 dim of them:
- * minus the Hessian into precision [dim][dim], and the logarithm of the integral; NaN where this is
- * no optimum. The way up from there is then `onward` [dim], else that is 0: a Newton step or, on a
- * saddle, a standard deviation along the direction of the most negative curvature. Collective over
- * the ranks of a group. Errors: EM_EMEMORY, EM_EMODEL, EM_ENUMERIC.
+ * precision [dim][dim] is minus the Hessian, and *log_mass the logarithm of the integral. If the
+ * point is not an optimum, *log_mass is NaN and onward [dim] is a step uphill: a Newton step or, on
+ * a saddle, one standard deviation along the direction of the most negative curvature. At an
+ * optimum `onward` is 0. Collective over the ranks of a group. Errors: EM_EMEMORY, EM_EMODEL,
+ * EM_ENUMERIC.
  */
 em_status em_laplace(em_posterior *posterior, int64_t chain, int64_t dim, const em_optimum *at,
                      double *precision, double *log_mass, double *onward);

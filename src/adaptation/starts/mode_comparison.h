@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdbool.h>
 
-/* One optimum and the normal law around it. */
+/* One optimum and the normal approximation around it. */
 typedef struct em_optimum_mode {
     double log_density, log_mass; /* NaN: not known */
     double *centre, *precision;   /* [dim], [dim][dim] */
@@ -18,7 +18,7 @@ struct em_mode_search {
     em_grid *grid;
     int64_t dim, stride, n_local;
     int64_t n_each;   /* ascents of a chain at most: its own, and further ones */
-    int64_t n_sure;   /* at least */
+    int64_t n_sure;   /* the same when gradients are limited */
     double gradients; /* after which there are no more than those */
     double *redrawn;  /* [n_local] */
     double *scale;    /* [n_local][stride] the diagonal of the inverse curvature above a start */
@@ -84,13 +84,13 @@ void em_point_to_modes(em_mode_search *search, int64_t n_mode, bool reads);
  * several. Collective. Errors: EM_EMEMORY, those of the target, agreed. */
 em_status em_sort_into_modes(em_ascents *ascents);
 
-/* Has chains whose start leads to a mode of negligible mass draw another; false: none does. Local.
- */
+/* Makes each chain whose start leads to a mode of negligible mass draw another start. Returns false
+ * if there is no such chain. Local. */
 bool em_refuse_negligible_modes(em_ascents *ascents);
 
-/* Has chains go on upwards whose ascent ended early. *any: some do. Collective. Errors: as above.
- */
+/* Continues the ascents that ended before an optimum. *any: whether there are such. Collective.
+ * Errors: as above. */
 em_status em_continue_ascents(em_ascents *ascents, bool *any);
 
-/* Keeps the modes that have mass, where there are several. Local. */
+/* Removes modes without notable mass, if there are several modes. Local. */
 void em_keep_modes(em_mode_search *search);

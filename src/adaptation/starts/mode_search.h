@@ -1,13 +1,13 @@
 /*
  * The mode search: it chooses the starts of chains, and reports modes that the chains missed.
  *
- * A chain starts at a draw from the law of starts. Where that draw's log density is lower than
- * those of draws from the target, the chain starts at a point on the ascent from it instead. A
- * start is drawn again in two cases: it cannot move, or the optimum that its ascent reaches has
- * e^-15 or less of the Laplace mass of another chain's. No state is copied between chains. With few
- * chains, further draws are followed to their optima, which only adds modes to the list. At the end
- * of warmup draws that are far from the chains are followed, too. While chains sample, visits to
- * each mode are counted. A mode of notable mass that no draw is near to is reported.
+ * A chain starts at a draw from the distribution of starts. If the log density there is lower than
+ * draws from the posterior have, the chain starts at a point on the ascent from it instead. A start
+ * is drawn again in two cases: it cannot move, or the optimum that its ascent reaches has e^-15 or
+ * less of the Laplace mass of another chain's. No state is copied between chains. With few chains,
+ * further draws are followed to their optima, which only adds modes to the list. At the end of
+ * warmup draws that are far from the chains are followed, too. While chains sample, visits to each
+ * mode are counted. A mode of notable mass that no draw is near to is reported.
  */
 #pragma once
 
@@ -17,51 +17,52 @@
 
 typedef struct em_mode_search em_mode_search;
 
-/* The law of starts: draw number `draw` of chain `chain` of the run into theta [stride]. Local. */
+/* The distribution of starts: writes draw number `draw` for chain `chain` of the run to theta
+ * [stride]. Local. */
 typedef em_status em_start_law(void *context, int64_t chain, uint64_t draw, double *theta);
 
 typedef struct em_mode_findings {
-    int64_t n_redrawn; /* draws of starts that were replaced by another draw */
+    int64_t n_redrawn; /* starts that were drawn again */
     int64_t n_mode;    /* em_mode_search_n_mode */
-    int64_t n_missed;  /* of these, those that no draw, or too few, are near to */
-    double log_mass;   /* log of the Laplace mass of these over that of the others; NaN: none */
+    int64_t n_missed;  /* those of them with no draws, or too few, nearby */
+    double log_mass;   /* log ratio of the Laplace mass of these to that of the others; NaN: none */
 } em_mode_findings;
 
-/* Dimensions up to which optima are compared, and modes are told. */
+/* The largest dimension in which optima are compared and modes found. */
 enum { EM_MODE_SEARCH_MOST_DIM = 200 };
 
-/* Modes that are told apart. */
+/* The largest number of modes. */
 enum { EM_MOST_MODES = 32 };
 
-/* How much is searched, and what counts as missed. */
+/* The effort of the search, and the definition of a missed mode. */
 typedef struct em_search_plan {
     int64_t least, most; /* draws of all chains that are followed to their optima */
-    double gradients;    /* of all chains, after which there are no more than the least */
-    double share;        /* A mode is missed where its share of the draws is below this share of its
-                            share of the Laplace mass; 0: where it has none */
-    bool keeps_one;      /* the law of a single mode is kept, too */
+    double gradients;    /* of all chains, after which only the least number of draws is followed */
+    double share;        /* a mode is missed if its fraction of the draws is below `share` times its
+                            fraction of the Laplace mass; 0: if it has no draws */
+    bool keeps_one;      /* the normal approximation of a single mode is kept, too */
 } em_search_plan;
 
-/* Where optima are not compared, one draw of each chain is followed. `grid` outlives it. Local.
- * Errors: EM_EMEMORY. */
+/* Creates a search. If optima are not compared (more dimensions than EM_MODE_SEARCH_MOST_DIM), one
+ * draw of each chain is followed. `grid` outlives it. Local. Errors: EM_EMEMORY. */
 em_status em_mode_search_create(em_grid *grid, int64_t dim, const em_search_plan *plan,
                                 em_mode_search **out);
 void em_mode_search_destroy(em_mode_search **search);
 
 /*
- * Moves the chains of the block, which stand on the first draws of their starts, to where they
- * begin, with their densities and gradients. Adds to gradients [n_local_chain] what that took.
- * Collective. Errors, agreed: those of the law and of the target, EM_EMEMORY.
+ * Sets the chains of the block to their starts, with log densities and gradients. On entry they are
+ * at draw 0 of the distribution of starts. Adds the number of gradients used to gradients
+ * [n_local_chain]. Collective. Errors, agreed: those of `law` and of the posterior, EM_EMEMORY.
  */
 em_status em_mode_search_start(em_mode_search *search, em_posterior *posterior, em_start_law *law,
                                void *context, em_block *block, double *gradients);
 
 /*
- * Looks for modes once more, when chains have warmed up: from where they stand, and from draws of a
- * law, which may be far from there. `scale` [stride] is about the diagonal of the inverse
- * curvature, the same on all ranks. Where there are more modes than were known, these replace them.
- * Adds to gradients [n_local_chain] what that took. Before the first visit is counted. Collective.
- * Errors: as above.
+ * Searches again at the end of warmup: from the positions of the chains, and from draws of `law`,
+ * which may be far away. `scale` [stride] approximates the diagonal of the inverse curvature and is
+ * equal on all ranks. If more modes are found than were known, they replace the list. Adds the
+ * number of gradients used to gradients [n_local_chain]. Must be called before the first
+ * em_mode_search_observe. Collective. Errors: as above.
  */
 em_status em_mode_search_look_again(em_mode_search *search, em_posterior *posterior,
                                     const em_search_plan *plan, em_start_law *law, void *context,
@@ -71,25 +72,26 @@ em_status em_mode_search_look_again(em_mode_search *search, em_posterior *poster
  * the ascent from its start, [n_local_chain][stride]; NULL: not known. Local. */
 const double *em_mode_search_scale(const em_mode_search *search);
 
-/* A mode that was found, in the Laplace approximation. */
+/* The Laplace approximation of a mode. */
 typedef struct em_mode_law {
     double log_mass;
-    const double *centre, *precision; /* [dim], [dim][dim] of which the lower triangle is read */
+    const double *centre, *precision; /* [dim], [dim][dim] with a valid lower triangle */
 } em_mode_law;
 
-/* How many modes there are that hold 1 % of the mass; 0: none, or one that was not to be kept. The
- * law of mode m, until the search is destroyed. Local. */
+/* em_mode_search_n_mode: the number of modes with at least 1 % of the mass; 0: none, or a single
+ * one with keeps_one false. em_mode_search_mode: mode m, valid until the search is destroyed.
+ * Local. */
 int64_t em_mode_search_n_mode(const em_mode_search *search);
 em_mode_law em_mode_search_mode(const em_mode_search *search, int64_t m);
 
-/* Counts for each chain which mode it is near to after an iteration of sampling. Local. */
+/* Counts, for each chain, a visit to the mode near to it after an iteration of sampling. Local. */
 void em_mode_search_observe(em_mode_search *search, const em_block *block, int64_t iteration);
 
 /* The findings at the end of sampling. Collective. Errors: EM_EMEMORY, agreed. */
 em_status em_mode_search_conclude(em_mode_search *search, em_mode_findings *out);
 
-/* What the findings would be, had the chains of this rank only been at theta [n][stride]. What was
- * observed stays as it is. Collective. Errors: EM_EMEMORY, agreed. */
+/* The findings if the chains of this rank had visited the positions theta [n][stride] only. The
+ * counts of visits are not changed. Collective. Errors: EM_EMEMORY, agreed. */
 em_status em_mode_search_judge(em_mode_search *search, int64_t n, const double *theta,
                                em_mode_findings *out);
 
