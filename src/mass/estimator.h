@@ -1,9 +1,8 @@
 /*
- * Criteria of the M-step: how an estimate of the inverse mass is made from what the E-step
- * collected. An estimator is a few pure functions over summable accumulators, so that pooling over
- * chains is one sum, done once for all of them in adaptation/. An estimator makes a vector and a
- * matrix, diagonal or whole: a mass of several parts (mass/mass.h) is estimated part by part.
- * Everything here is Local.
+ * Criteria of the M-step, which estimate the inverse mass from the samples of the E-step. An
+ * estimator is a set of pure functions over summable accumulators, so that pooling over chains is
+ * one sum, in adaptation/. It estimates a diagonal or a dense matrix; a mass of several parts
+ * (mass/mass.h) is estimated part by part. Everything here is Local.
  */
 #pragma once
 
@@ -17,12 +16,12 @@
 typedef struct em_observation {
     const double *theta;    /* [dim] position minus the pooled centre, against cancellation */
     const double *gradient; /* [dim] of the log density */
-    const double *momentum; /* [dim] as the iteration left it */
-    const double *noise;    /* [dim] of covariance V: the difference of two independent minibatch
-                               gradients over sqrt(2); NULL where the estimator has no `noise` */
+    const double *momentum; /* [dim] at the end of the iteration */
+    const double *noise;    /* [dim] with covariance V: the difference of two independent minibatch
+                               gradients over sqrt(2); NULL if the estimator has no `noise` */
 } em_observation;
 
-/* Draws and their gradients as they are, of all chains of a pool: [n][2][dim]. */
+/* Draws and their gradients of all chains of a pool: row [n][2][dim]. */
 typedef struct em_samples {
     int64_t n;
     double *row;
@@ -32,34 +31,38 @@ typedef struct em_estimator_ops {
     const char *name;
     const char *doc;
     const char *source;
-    bool windowed; /* true: doubling windows, forgotten at each M-step; false: every S_count samples
-                    */
-    bool noise;    /* wants sample->noise, which takes two gradients */
-    /* The estimate is scaled so that its determinant, and with it the unit of time, stays. */
+    bool windowed; /* true: doubling windows, cleared at each M-step; false: an M-step every S_count
+                      samples */
+    bool noise;    /* needs sample->noise, which costs two gradients */
+    /* The estimate is scaled to the determinant of the current mass, which keeps the unit of time.
+     */
     bool keeps_determinant;
     /* Number of accumulators of one chain; the first one counts the samples. */
     int64_t (*size)(em_structure structure, int64_t dim);
     /* Adds one sample. */
     void (*observe)(em_structure structure, int64_t dim, const em_observation *sample,
                     double *accumulator);
-    /* OPTIONAL, where positions are among the accumulators: makes them those of positions minus
+    /* OPTIONAL, if positions are among the accumulators: replaces them by those of positions minus
      * shift [dim]. */
     void (*recentre)(em_structure structure, int64_t dim, const double *shift, double *accumulator);
     /* Forms the estimate of W from pooled accumulators; it and the current W are arrays of the
-     * structure. EM_NONFINITE when the samples do not allow one: the current mass is then kept. */
+     * structure. Errors: EM_NONFINITE if the samples do not determine one; the current mass is then
+     * kept. */
     em_status (*estimate)(em_structure structure, int64_t dim, const double *current,
                           const double *accumulator, double *inverse);
-    /* OPTIONAL, for masses of low rank: `number` has the diagonal estimate in its first dim places,
-     * and becomes the numbers of a mass with directions, from the numbers of the current one and
-     * samples, which are overwritten. Errors: EM_NONFINITE, EM_EMEMORY, EM_ENUMERIC. */
+    /* OPTIONAL, for masses of low rank. On entry the first dim elements of `number` are the
+     * diagonal estimate; on return `number` holds a mass with directions, computed from the current
+     * mass and the samples, which are overwritten. Errors: EM_NONFINITE, EM_EMEMORY, EM_ENUMERIC.
+     */
     em_status (*add_directions)(const em_mass_form *form, const double *current,
                                 em_samples *samples, double *number);
-    /* OPTIONAL: how far the second moments C of the samples are from what the current mass
-     * predicts: adds tr(WC) to *trace, and raises *largest to max |(WC)_ii - 1|. */
+    /* OPTIONAL: the deviation of the second moments C of the samples from those that the current
+     * mass predicts. Adds tr(WC) to *trace, and sets *largest to max |(WC)_ii - 1| if that is
+     * larger. */
     void (*deviation)(em_structure structure, int64_t dim, const double *current,
                       const double *accumulator, double *trace, double *largest);
-    /* OPTIONAL: what the gradients of a dense part have beyond what is linear in the draws, as
-     * em_unevenness says. Errors: EM_NONFINITE, EM_EMEMORY, EM_ENUMERIC. */
+    /* OPTIONAL: the size of the component of the gradients that is not linear in the draws, for a
+     * dense part; see em_unevenness. Errors: EM_NONFINITE, EM_EMEMORY, EM_ENUMERIC. */
     em_status (*unevenness)(int64_t dim, const double *accumulator, double *out);
 } em_estimator_ops;
 
@@ -67,31 +70,31 @@ typedef struct em_estimator_ops {
 extern const em_estimator_ops *const em_estimators[];
 extern const em_estimator_ops em_fisher, em_variance;
 
-/* The functions above for masses of a form: accumulators of its parts one after the other. */
+/* The functions above for masses of a form. The accumulators of its parts follow each other. */
 int64_t em_estimator_size(const em_estimator_ops *ops, const em_mass_form *form);
 void em_estimator_observe(const em_estimator_ops *ops, const em_mass_form *form,
                           const em_observation *sample, double *accumulator);
 void em_estimator_recentre(const em_estimator_ops *ops, const em_mass_form *form,
                            const double *shift, double *accumulator);
 
-/* The numbers of a new W; `samples` are for forms of low rank alone, and are overwritten. Errors:
- * EM_NONFINITE as above; EM_EMEMORY, EM_ENUMERIC. */
+/* Computes the numbers of a new W. `samples` are used only by forms of low rank, and are
+ * overwritten. Errors: EM_NONFINITE as above; EM_EMEMORY, EM_ENUMERIC. */
 em_status em_estimate(const em_estimator_ops *ops, const em_mass_form *form, const em_mass *current,
                       const double *accumulator, em_samples *samples, double *number);
 
-/* The deviations in units of what chance explains: |tr(WC)/D - 1| over 3 sqrt(2/(SD)), and
- * max |(WC)_ii - 1| over 3 sqrt(2/S). Errors: EM_EMEMORY. */
+/* The deviations relative to three standard errors: |tr(WC)/D - 1| over 3 sqrt(2/(SD)), and max
+ * |(WC)_ii - 1| over 3 sqrt(2/S), for S samples of dimension D. Errors: EM_EMEMORY. */
 em_status em_deviation(const em_estimator_ops *ops, const em_mass_form *form,
                        const em_mass *current, const double *accumulator, double *trace,
                        double *diagonal);
 
 /*
- * By how much curvature varies: the largest eigenvalue of C_x C_g, over what it may be by chance.
- * As E (x - E x) g^T = -I whatever the target is, C_x^-1 is the part of C_g that is linear in x:
- * the eigenvalues are 1 for a Gaussian and larger for others, in each direction by the variance of
- * what is not linear. From n draws of a Gaussian they are (1 + sqrt(D / n))^4 at most. The largest
- * of the dense parts of a form; NaN where there is none, or the samples do not tell. Errors:
- * EM_EMEMORY, EM_ENUMERIC.
+ * A measure of the variation of curvature: the largest eigenvalue of C_x C_g, divided by its
+ * largest value by chance. For every density E (x - E x) g^T = -I, so C_x^-1 is the covariance of
+ * the component of g that is linear in x. The eigenvalues are therefore 1 for a Gaussian. For other
+ * densities they are larger, in each direction by the variance of the component that is not linear.
+ * From n draws of a Gaussian they are at most (1 + sqrt(D / n))^4. *out is the maximum over the
+ * dense parts of a form; NaN if there is none, or too few samples. Errors: EM_EMEMORY, EM_ENUMERIC.
  */
 em_status em_unevenness(const em_estimator_ops *ops, const em_mass_form *form,
                         const double *accumulator, double *out);

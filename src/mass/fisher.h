@@ -3,14 +3,15 @@
 
 #include "mass/estimator.h"
 
-/* Doubles of work space that em_fisher_mean takes. */
+/* The size of the work space of em_fisher_mean, in doubles. */
 static inline int64_t em_fisher_mean_work(int64_t n)
 {
     return 4 * n * n + 2 * n;
 }
 
-/* The positive definite W of W C_g W = C_x, [n][n] each; C_g is overwritten. Errors: EM_NONFINITE
- * where a covariance is not positive definite; EM_EMEMORY, EM_ENUMERIC. */
+/* Solves W C_g W = C_x for the positive definite W; all matrices are [n][n], and C_g is
+ * overwritten. Errors: EM_NONFINITE if a covariance is not positive definite; EM_EMEMORY,
+ * EM_ENUMERIC. */
 em_status em_fisher_mean(int64_t n, const double *cx, double *cg, double *work, double *out);
 
 /* add_directions of the estimator (mass/fisher_low_rank.c). */

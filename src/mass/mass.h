@@ -1,7 +1,7 @@
 /*
- * The published mass: an immutable inverse-mass operator W = M^-1 with momenta p ~ N(0, M) and
- * velocities v = W p. With M = L L^T, whitened momenta are r = L^-1 p ~ N(0, I). How W is kept is
- * its structure: one file and one line in mass/list.c each. Everything here is Local.
+ * The published mass: an immutable inverse-mass operator W = M^-1, with momenta p ~ N(0, M) and
+ * velocities v = W p. With M = L L^T, whitened momenta are r = L^-1 p ~ N(0, I). W is stored in one
+ * of several structures; each is one file and one line in mass/list.c. Everything here is Local.
  */
 #pragma once
 
@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How a symmetric matrix is laid out as an array: its diagonal [dim], or whole, [dim][dim]. */
+/* The layout of a symmetric matrix as an array: its diagonal [dim], or all of it, [dim][dim]. */
 typedef enum em_structure { EM_MASS_DIAG, EM_MASS_DENSE } em_structure;
 
 int64_t em_mass_size(em_structure structure, int64_t dim); /* of such an array */
@@ -27,50 +27,51 @@ typedef enum em_map {
 
 typedef struct em_mass_ops em_mass_ops;
 
-/* A diagonal block of W: rows and columns first .. first + count - 1, and what is kept of it. */
+/* A diagonal block of W: rows and columns first .. first + count - 1, diagonal or dense. */
 typedef struct em_part {
     int64_t first, count;
     em_structure structure;
 } em_part;
 
-/* What all masses of a run have in common: how W is kept, and how much room that takes. */
+/* The common properties of all masses of a run: the structure of W and its sizes. */
 typedef struct em_mass_form {
     const em_mass_ops *ops;
     int64_t dim;
     int64_t n_part; /* block_diagonal; 0: it is one part */
     const em_part *part;
-    int64_t most_rank; /* low_rank: directions that there is room for, at most EM_MASS_MOST_RANK */
+    int64_t most_rank; /* low_rank: directions allocated, at most EM_MASS_MOST_RANK */
 } em_mass_form;
 
 enum { EM_MASS_MOST_RANK = 64, EM_MASS_MOST_ARRAYS = 3 };
 
-/* Some of the numbers of a mass, `first` and those that follow it, as files name them. */
+/* An array among the numbers of a mass, from number `first` on, with its name in files. */
 typedef struct em_mass_array {
     const char *name;
     int n_axes;
     int64_t shape[2], first;
 } em_mass_array;
 
-/* The head of a mass; each structure derives its own from it. */
+/* A mass. The struct of each structure has this as its first member. */
 typedef struct em_mass {
     const em_mass_ops *ops;
     int64_t dim, stride;
-    uint64_t version; /* a hash of what W is: masses of one version are one operator */
-    /* [stride] each, where the maps are products element by element; else NULL */
+    uint64_t version; /* a hash of W: masses of equal version are the same operator */
+    /* [stride] each, if the maps are elementwise products; else NULL */
     const double *scale[EM_N_MAP];
-    const double *ones; /* [stride]; NULL where there are scales */
-    bool is_multiple;   /* there are scales, and each of them is of one number */
+    const double *ones; /* [stride]; NULL if there are scales */
+    bool is_multiple;   /* there are scales, and each has equal elements */
 } em_mass;
 
 struct em_mass_ops {
     const char *name;
     const char *doc;        /* one line */
     em_structure structure; /* the least array that holds W */
-    /* The numbers that W is made from, as they are pooled, broadcast and kept in checkpoints. */
+    /* The number of doubles that define W. In this form W is broadcast and stored in checkpoints.
+     */
     int64_t (*size)(const em_mass_form *form);
-    /* What they are, as arrays; returns how many. */
+    /* Describes these numbers as arrays; returns the number of arrays. */
     int (*arrays)(const em_mass_form *form, em_mass_array *out);
-    /* The numbers of a diagonal W. */
+    /* Writes the numbers of a diagonal W. */
     void (*spread)(const em_mass_form *form, const double *diagonal, double *number);
     /* Errors: EM_NONFINITE where W is not positive definite; EM_EMEMORY. */
     em_status (*create)(const em_mass_form *form, const double *number, em_mass **out);
@@ -78,10 +79,11 @@ struct em_mass_ops {
     /* The inverse of create. */
     void (*write)(const em_mass *mass, const em_mass_form *form, double *number);
     double (*log_det)(const em_mass *mass); /* of W */
-    /* OPTIONAL, where the head has scales: panels [n_chain][stride], no aliasing. A row of the
-     * result depends on that row alone. */
+    /* OPTIONAL if em_mass.scale is set. Applies a map to panels [n_chain][stride], no aliasing. A
+     * row of the result depends on that row of x alone. */
     void (*map)(const em_mass *mass, em_map map, int64_t n_chain, const double *x, double *out);
-    /* W (EM_MAP_VELOCITY) or M (EM_MAP_SOLVE), [dim][dim]. Errors: EM_NONFINITE, EM_EMEMORY. */
+    /* Writes W (EM_MAP_VELOCITY) or M (EM_MAP_SOLVE), [dim][dim]. Errors: EM_NONFINITE, EM_EMEMORY.
+     */
     em_status (*matrix)(const em_mass *mass, em_map map, double *out);
     /* The smallest and the largest eigenvalue of W. Errors: EM_EMEMORY, EM_ENUMERIC. */
     em_status (*range)(const em_mass *mass, double *smallest, double *largest);
@@ -91,13 +93,12 @@ struct em_mass_ops {
 extern const em_mass_ops *const em_mass_structures[];
 extern const em_mass_ops em_mass_diag, em_mass_dense, em_mass_block_diagonal, em_mass_low_rank;
 
-/* The parts of W, in order: they cover it, and their arrays, one after the other, are its numbers.
- */
+/* The parts of W, in order. They cover W, and its numbers are the arrays of the parts in order. */
 int64_t em_form_n_part(const em_mass_form *form);
 em_part em_form_part(const em_mass_form *form, int64_t i);
 
-/* Parts of blocks of these sizes, in their order; what they leave over is a diagonal. Freed by
- * em_release. Errors: EM_EDATA, without a message, where they are no sizes of blocks; EM_EMEMORY.
+/* Makes dense parts of the given sizes, in order; the remaining dimensions form a diagonal part.
+ * Freed by em_release. Errors: EM_EDATA, without a message, if the sizes are not valid; EM_EMEMORY.
  */
 em_status em_mass_parts(int64_t dim, int64_t n_block, const double *size, int64_t *n_part,
                         em_part **part);
@@ -106,7 +107,8 @@ em_status em_mass_parts(int64_t dim, int64_t n_block, const double *size, int64_
 em_status em_mass_identity_of(const em_mass_form *form, em_mass **out);
 em_status em_mass_of_diagonal(const em_mass_form *form, const double *diagonal, em_mass **out);
 
-/* From its numbers. Errors: EM_NONFINITE where W is not positive definite; EM_EMEMORY. */
+/* Creates a mass from its numbers. Errors: EM_NONFINITE if W is not positive definite; EM_EMEMORY.
+ */
 em_status em_mass_of(const em_mass_form *form, const double *number, em_mass **out);
 
 /* The same for a W that is one array. */
@@ -114,18 +116,19 @@ em_status em_mass_create(em_structure structure, int64_t dim, const double *inve
 em_status em_mass_identity(em_structure structure, int64_t dim, em_mass **out);
 void em_mass_destroy(em_mass **mass); /* NULL-safe. */
 
-/* The hash that versions are made by, of n numbers. */
+/* The hash of n numbers that gives versions. */
 uint64_t em_version_of(int64_t n, const double *number);
 
-/* The directions of a mass of low rank; 0 for others. */
+/* The number of directions of a mass of low rank; 0 for others. */
 int64_t em_mass_rank(const em_mass *mass);
 
 /* W (EM_MAP_VELOCITY) or M (EM_MAP_SOLVE) as an array; of a mass that is not diagonal
  * EM_MASS_DENSE. Errors: EM_NONFINITE, EM_EMEMORY. */
 em_status em_mass_matrix(const em_mass *mass, em_map map, em_structure structure, double *out);
 
-/* Columns first .. first + count - 1, whole lines but for the last ones, of a mass that has scales:
- * what em_mass_apply, em_mass_map and em_mass_product take, and no more. It borrows them. */
+/* The columns first .. first + count - 1 of a mass with scales, for em_mass_apply, em_mass_map and
+ * em_mass_product only. The range begins at a cache line; it ends at one too, unless it ends with
+ * the last column. The result borrows the memory of `mass`. */
 em_mass em_mass_coordinates(const em_mass *mass, int64_t first, int64_t count);
 
 /*
@@ -142,10 +145,10 @@ void em_mass_velocity(const em_mass *const *mass, int64_t n_chain, const double 
                       double *velocity);
 
 /*
- * The same without a pass over memory where the mass is diagonal, for loops that are bound by
- * memory: element i of a chain's product is scale[i] * value[i]. First em_mass_map fills the rows
- * of `panel` whose masses are not diagonal; then em_mass_product is the product for one chain, from
- * its rows of x and panel, which it borrows.
+ * The same for loops that are bound by memory, without a pass over memory if the mass is diagonal.
+ * Element i of a chain's product is scale[i] * value[i]. First em_mass_map fills the rows of
+ * `panel` whose masses are not diagonal. Then em_mass_product returns the product of one chain,
+ * from its rows of x and panel, which it borrows.
  */
 typedef struct em_product {
     const double *scale, *value; /* [stride] */

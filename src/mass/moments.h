@@ -1,6 +1,6 @@
 /*
- * Summable moments, the accumulators that estimators are made of: a count, a sum and a sum of
- * products of a vector, stored in one array of doubles so that pooling is one sum. All Local.
+ * Summable moments of a vector, the accumulators of estimators: a count, a sum and a sum of
+ * products, in one array of doubles, so that pooling is one sum. All Local.
  */
 #pragma once
 
@@ -8,8 +8,8 @@
 
 #include <stdbool.h>
 
-/* Numbers in the moments of a vector: the sum [dim], then the sum of squares [dim] (diag) or the
- * lower triangle of the sum of products [dim (dim + 1) / 2] (dense). */
+/* The number of doubles in the moments of a vector: the sum [dim], then the sum of squares [dim]
+ * (diag) or the lower triangle of the sum of products [dim (dim + 1) / 2] (dense). */
 int64_t em_moments_size(em_structure structure, int64_t dim);
 
 /* The same with a count before them: the accumulators of most estimators. */
@@ -18,7 +18,7 @@ int64_t em_moments_with_count(em_structure structure, int64_t dim);
 /* Adds x to the moments. */
 void em_moments_add(em_structure structure, int64_t dim, const double *x, double *moments);
 
-/* Makes the moments of n vectors x those of x - shift. */
+/* Replaces the moments of n vectors x by those of x - shift. */
 void em_moments_shift(em_structure structure, int64_t dim, double n, const double *shift,
                       double *moments);
 
@@ -29,5 +29,5 @@ void em_moments_about_zero(em_structure structure, int64_t dim, double n, const 
 void em_moments_covariance(em_structure structure, int64_t dim, double n, const double *moments,
                            double *out);
 
-/* True when all `count` numbers are finite. */
+/* Whether all `count` numbers are finite. */
 bool em_all_finite(int64_t count, const double *x);

@@ -7,7 +7,7 @@
 #include "posterior/tempered.h"
 #include "tempering/tempering.h"
 
-/* Where a copy has been: the round trips of a ladder are counted by it. */
+/* The end of the ladder that a copy visited last, for counting round trips. */
 typedef enum em_origin { EM_FROM_NOWHERE, EM_FROM_REFERENCE, EM_FROM_TARGET } em_origin;
 
 /* A copy of the state, on one of the rungs of its ladder. */
@@ -19,14 +19,14 @@ typedef struct em_copy {
     double restarts, round_trips; /* since the counts were cleared */
 } em_copy;
 
-/* What a copy counts on each rung, and of each pair of rungs of which it was on the lower number.
- */
+/* Counts of a copy for each rung, and for each pair of rungs of which it was on the one with the
+ * lower number. */
 typedef struct em_rung_counts {
     double n;                  /* moves since the last update of step sizes */
     double rejection, n_swaps; /* sum of rejection probabilities, and how many */
 } em_rung_counts;
 
-/* What all ladders have learned of a kernel on a rung. */
+/* Mass and step size of a kernel on a rung, learned from all ladders. */
 typedef struct em_rung_kernel {
     em_mass *mass; /* of the kernel's parameters */
     double step_size;
@@ -41,7 +41,7 @@ typedef struct em_copy_kernel {
     em_block *block; /* of one copy, of the kernel's parameters; NULL: all */
 } em_copy_kernel;
 
-/* What a kernel tells of the last move of a copy. */
+/* Statistics of a kernel for the last move of a copy. */
 typedef struct em_move {
     double acceptance, n_step;
     double stat[EM_STAT_COUNT];
@@ -61,9 +61,10 @@ struct em_tempering {
     em_ladder ladder;
     em_rung_kernel *rung_kernel; /* [2 EM_MOST_LEG_RUNGS][n_kernel] */
     int n_kernel;
-    bool without_gradient; /* no kernel asks for one */
+    bool without_gradient; /* no kernel uses gradients */
 
-    /* Copies of all ladders, dealt to groups of ranks: number l n_rung + k is one of ladder l. */
+    /* Copies of all ladders, distributed over groups of ranks: copies l n_rung + k belong to ladder
+     * l. */
     em_grid *copies;
     em_mailbox *mailbox;
     int64_t n_copy, first_copy; /* of this rank */
@@ -75,19 +76,19 @@ struct em_tempering {
     em_move *move;          /* [n_copy][n_kernel] */
     double *of_model;       /* [n_copy][stride] gradient of log p */
     double *of_reference;   /* [n_copy][EM_MOST_LEGS][stride] gradients of log r */
-    double log_constant[2]; /* what prior and likelihood leave out */
-    double *message;        /* work space of one draw on its way */
+    double log_constant[2]; /* log normalising constants of prior and likelihood */
+    double *message;        /* work space for sending one draw */
     em_rung_counts *count;  /* [n_copy][n_rung] */
     double *acceptance;     /* [n_copy][n_rung][n_kernel] sums, of as many moves as count has */
     em_bridge *bridges;     /* [n_copy][n_unit][n_rung - 1] */
     double *path; /* [n_copy][EM_MOST_TIMES] rungs, of every path_every-th scan of the draws */
     int64_t path_every;  /* doubles when the path is full */
-    int64_t n_unit;      /* parts that errors are told by: 1, or an even number; */
+    int64_t n_unit;      /* parts of the draws for error estimates: 1, or an even number; */
     int64_t unit_length; /* scans of each, which doubles when all are full */
-    double *held;        /* draws that came before their turn: see receive in scan.c */
+    double *held;        /* draws that arrived early: see receive in scan.c */
     int64_t n_held, most_held;
 
-    /* What ladders have collected of the target, [n_local_ladder][n_accumulator]. */
+    /* Accumulators of the draws at the target, [n_local_ladder][n_accumulator]. */
     double *accumulator, *centre;
     int64_t n_accumulator;
     double *farthest; /* [n_local_ladder, at least 1][dim] largest distance of these draws from the
@@ -103,72 +104,77 @@ struct em_tempering {
     char why[512];
 };
 
-/* What is learned of kernel i on rung k. Local. */
+/* Mass and step size of kernel i on rung k. Local. */
 static inline em_rung_kernel *em_rung_kernel_at(const em_tempering *t, int64_t k, int i)
 {
     return t->rung_kernel + k * t->n_kernel + i;
 }
 
-/* Numbers of a draw on its way: iteration, log p, visit, what the kernels tell of the move, theta
+/* The size of the message with a draw: iteration, log p, visit, statistics of the kernels, theta
  * and its gradient. Local. */
 static inline int64_t em_draw_length(const em_tempering *t)
 {
     return 3 + t->n_kernel * (int64_t)(sizeof(em_move) / sizeof(double)) + 2 * t->stride;
 }
 
-/* The kernels of this rank, once its copies have a tempered posterior; and the end of them
+/* Create and destroy the kernels of this rank, whose copies must have a tempered posterior
  * (kernels.c). Local. Errors: EM_EMEMORY, those of a sampler. */
 em_status em_copy_kernels_create(em_tempering *t);
 void em_copy_kernels_destroy(em_tempering *t);
 
 /* Moves copy c by the kernels of its rung (moves.c); at beta 0 it is drawn from the reference
- * instead. Then p and log r there are known, of the target those of both legs. Local. Errors: those
- * of the posterior. */
+ * instead. Afterwards log p and log r at its position are set; at the target, log r of both legs.
+ * Local. Errors: those of the posterior. */
 em_status em_copy_move(em_tempering *t, int64_t c, int64_t iteration);
 
 /* The group of ranks that has a copy, and the one that records a ladder. Local. */
 int64_t em_copy_group(const em_tempering *t, int64_t number);
 int64_t em_ladder_group(const em_tempering *t, int64_t ladder);
 
-/* Room for the copies of the current ladder; those there were are gone. Collective. */
+/* Allocates the copies of the current ladder, in place of former ones. Collective. Errors:
+ * EM_EMEMORY, agreed. */
 em_status em_copies_create(em_tempering *t);
 void em_copies_destroy(em_tempering *t); /* Collective. */
 
-/* Evaluates log r of a leg and its gradient [stride] where copy c stands, and keeps both. Local. */
+/* Evaluates and stores log r of a leg and its gradient [stride] at the position of copy c. Local.
+ */
 em_status em_copy_look(em_tempering *t, int64_t c, int leg);
 double *em_copy_reference(const em_tempering *t, int64_t c, int leg); /* that gradient. Local. */
 
-/* The tempered density and its gradient of copy c on its rung, from what was kept of its leg's
- * reference; and the same of a copy that has not looked yet. Local. */
+/* em_copy_compose: computes the tempered density and its gradient of copy c on its rung, from the
+ * stored log r and gradient of its leg. em_copy_look_and_compose: the same after em_copy_look.
+ * Local. */
 void em_copy_compose(em_tempering *t, int64_t c);
 em_status em_copy_look_and_compose(em_tempering *t, int64_t c);
 
-/* Sends what is at the targets to the groups of the ladders, and fills their block and the
- * statistics of the kernels. Local, but waits for who has it. */
+/* Sends the copies at the target to the groups of their ladders, and writes the block and the
+ * statistics of the kernels there. Local, but waits for the sender. */
 void em_ladders_deliver(em_tempering *t, int64_t iteration, em_block *block,
                         const em_block *const *of_kernel);
 
-/* Masses of all rungs from the references and what was learned of the target. Local. */
+/* Sets the masses of all rungs from the references and the learned mass of the target. Local. */
 em_status em_rungs_set_masses(em_tempering *t);
 
-/* Rounds of warmup (round.c). Their structure: dense where their draws allow that. Local. */
+/* Rounds of warmup (round.c). em_round_structure: the structure of the masses, dense if the draws
+ * of the round suffice. Local. */
 void em_round_begin(em_tempering *t, int64_t done);
 em_structure em_round_structure(const em_tempering *t);
 em_status em_round_make_room(em_tempering *t); /* for what they collect of the target */
 
-/* What the masses are learned by: draws and gradients, or draws alone where the kernel computes no
+/* The estimator of the masses: from draws and gradients, or from draws alone if no kernel computes
  * gradients. Local. */
 const em_estimator_ops *em_tempering_estimator(const em_tempering *t);
 
-/* The standard deviations of the learned law over those of the draws. */
+/* The ratio of the standard deviations of the learned reference to those of the draws. */
 #define EM_INFLATION 1.2
 
-/* The references that ladders begin with: the prior or a broad normal law, and a normal law. Local.
- * Errors: EM_EMEMORY, those of the model. */
+/* Creates the initial references: the prior or a broad normal distribution, and a normal
+ * distribution. Local. Errors: EM_EMEMORY, those of the model. */
 em_status em_references_create(em_tempering *t);
 
-/* Widens the normal reference of leg A, if its scale is automatic, to distance [dim] from the
- * origin where that is more; sets it anew by the scale there is. Local. Errors: EM_EMEMORY. */
+/* em_reference_widen: if the scale of the normal reference of leg A is automatic, enlarges it to at
+ * least distance [dim] from the origin. em_reference_rescale: creates that reference again from
+ * t->scale. Local. Errors: EM_EMEMORY. */
 em_status em_reference_widen(em_tempering *t, const double *distance);
 em_status em_reference_rescale(em_tempering *t);
 
@@ -176,22 +182,22 @@ em_status em_reference_rescale(em_tempering *t);
  * Errors: EM_EMEMORY. */
 em_status em_reference_compose(em_tempering *t, em_reference *learned);
 
-/* The same from the normal law of draws, made wider; it stays where their covariance is none.
- * Local. Errors: EM_EMEMORY. */
+/* The same from the normal approximation of draws, widened by EM_INFLATION. The reference is kept
+ * if their covariance is not positive definite. Local. Errors: EM_EMEMORY. */
 em_status em_reference_learn(em_tempering *t, em_structure structure, const double *mean,
                              const double *covariance);
 void em_references_destroy(em_tempering *t); /* Local. */
 
-/* Kernel i of rung k goes on from a step size, with a new dual averaging. Local. */
+/* Sets the step size of kernel i of rung k and restarts its dual averaging. Local. */
 void em_rung_start_step(em_tempering *t, int64_t k, int i, double step_size);
 
-/* Keeps the rungs of all copies after a scan of the draws, where it is due. Local. */
+/* Records the rungs of all copies after every path_every-th scan of the draws. Local. */
 void em_path_take(em_tempering *t, int64_t scan);
 
 /* The paths of the first ladders into the findings. Collective. */
 em_status em_path_gather(em_tempering *t, int64_t n_scan, em_tempering_findings *out);
 
-/* Clears what copies have counted. Local. */
+/* Clears the counts of all copies. Local. */
 void em_counts_clear(em_tempering *t);
 
 /* The counts of each rung, over all ladders: sum [n_rung]. Collective. Errors: EM_EMEMORY, agreed.

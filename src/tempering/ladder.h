@@ -19,13 +19,13 @@ typedef struct em_ladder {
     double beta[2 * EM_MOST_LEG_RUNGS];
 } em_ladder;
 
-/* Legs of n rungs each, the target counted in both, equally spaced in beta. */
+/* A ladder whose legs have n rungs each, the target included, equally spaced in beta. */
 em_ladder em_ladder_create(int64_t n_leg, int64_t n);
 
 /* The leg of a rung; the target is of leg A. */
 int em_ladder_leg(const em_ladder *ladder, int64_t rung);
 
-/* The leg whose reference the swap of rungs k and k + 1 is about. */
+/* The leg whose reference the swap of rungs k and k + 1 uses. */
 int em_ladder_leg_of_pair(const em_ladder *ladder, int64_t k);
 
 /* The sum of the rejection rates of a leg's pairs, rejection [n_rung - 1]: its communication
@@ -33,21 +33,22 @@ int em_ladder_leg_of_pair(const em_ladder *ladder, int64_t k);
 double em_ladder_barrier(const em_ladder *ladder, int leg, const double *rejection);
 
 /*
- * The ladder whose rungs are equally far from each other in the cumulated rejection rates of this
- * one, each leg for itself: `n` rungs a leg, or, where n is 0, ceil(2 barrier) + 1, at least 3.
- * near[rung of *out]: the rung of `ladder` that is nearest, in beta, on the same leg.
+ * Spaces the rungs of each leg equally in the cumulated rejection rates of `ladder`. A leg of *out
+ * has `n` rungs, or, if n is 0, ceil(2 barrier) + 1 but at least 3. near[rung of *out]: the rung of
+ * `ladder` that is nearest, in beta, on the same leg.
  */
 void em_ladder_respace(const em_ladder *ladder, int64_t n, const double *rejection, em_ladder *out,
                        int64_t *near);
 
 /*
- * log of the ratio by which two states may swap. w = log p - log r of the leg's reference, of the
- * state at beta and of the one at other_beta. Not finite w (p is 0 there) counts as -inf. The swap
- * is made where the logarithm of a uniform is below it.
+ * The log acceptance ratio of the swap of two states. w = log p - log r, with r the leg's
+ * reference, for the state at beta; other_w that for the state at other_beta. A w that is not
+ * finite (p is 0 there) counts as -inf. The swap is accepted if the logarithm of a uniform is below
+ * the result.
  */
 double em_swap_log_ratio(double beta, double w, double other_beta, double other_w);
 
-/* log of a mean of exponentials, by their largest. */
+/* The log of a mean of exponentials, stored relative to the largest. */
 typedef struct em_log_mean {
     double most, sum, n; /* exp(-most) times the sum; all 0 where n is 0 */
 } em_log_mean;
@@ -57,10 +58,11 @@ void em_log_mean_merge(const em_log_mean *from, em_log_mean *of);
 double em_log_mean_value(const em_log_mean *of); /* NaN where there is none */
 
 /*
- * Of one pair of rungs, db > 0 apart: the mean of exp(db w / 2) over states at its lower beta, and
- * of exp(-db w / 2) at its higher one. Their ratio is that of the normalising constants (geometric
- * bridge sampling, Meng and Wong 1996). Its variance is always finite; that of exp(-db w), the
- * stepping stone, is not where the reference is broader than the posterior.
+ * Sums for one pair of rungs with distance db > 0 in beta: the mean of exp(db w / 2) over states at
+ * the lower beta, and of exp(-db w / 2) over those at the higher one. Their ratio estimates the
+ * ratio of the normalising constants (geometric bridge sampling, Meng and Wong 1996). Its variance
+ * is always finite. That of the stepping-stone estimate, the mean of exp(-db w), is infinite if the
+ * reference is broader than the posterior.
  */
 typedef struct em_bridge {
     em_log_mean low, high;
@@ -72,19 +74,19 @@ typedef struct em_log_evidence {
 } em_log_evidence;
 
 /*
- * From the bridges of `n_unit` parts of a run, bridges[n_unit][n_rung - 1], `each` of each ladder
- * in the order of time: the sum over the leg's pairs of the log mean of the low ones minus that of
- * the high ones, pooled over the parts; the error by how the parts differ, and by how alike those
- * that follow one another are (delta method). NaN where there is nothing to tell it from. influence
- * [n_unit], or NULL: what each part adds to the value; their mean is 0, and the error is that of
- * their mean.
+ * log Z of a leg, from the sums of `n_unit` parts of a run, bridges[n_unit][n_rung - 1], which are
+ * `each` parts of each ladder in order of time. The value is the sum over the leg's pairs of the
+ * log mean of `low` minus that of `high`, pooled over the parts. The standard error is by the delta
+ * method, from the variance of the parts and the autocorrelation of consecutive parts; NaN if there
+ * are too few. influence [n_unit], or NULL: the influence of each part on the value. Their mean is
+ * 0, and the standard error is that of their mean.
  */
 em_log_evidence em_ladder_evidence(const em_ladder *ladder, int leg, int64_t n_unit, int64_t each,
                                    const em_bridge *bridges, double *influence);
 
 /*
- * Both legs in one, weighed by their errors. The legs share the states at the target, and so are
- * not independent: its error is that of the weighed influences.
+ * Combines both legs, weighted by their errors. The legs share the states at the target, so they
+ * are not independent; the error is computed from the weighted influences.
  */
 em_log_evidence em_ladder_combine(int64_t n_unit, int64_t each,
                                   const em_log_evidence leg[EM_MOST_LEGS],

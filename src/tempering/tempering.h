@@ -3,9 +3,9 @@
  * Doucet 2022; two legs: Surjanovic et al. 2022). See README.md of this room.
  *
  * Each chain of the run is a ladder: copies of the state, one on each rung. In a scan every copy is
- * moved by the kernel, or drawn from a reference law, and then neighbouring rungs may swap. Copies
- * stay where they are; the numbers of their rungs move. What a ladder gives the run in an iteration
- * is the copy that is at the target after the swaps.
+ * moved by the kernel, or drawn from a reference, and then neighbouring rungs may swap. A swap
+ * exchanges the rung numbers of two copies; their states stay on their ranks. The draw of a ladder
+ * in an iteration is the copy at the target after the swaps.
  */
 #pragma once
 
@@ -16,24 +16,24 @@
 #include "tempering/ladder.h"
 
 typedef enum em_reference_kind {
-    EM_REFERENCE_AUTO, /* the prior where the model can draw from it, else the normal law */
+    EM_REFERENCE_AUTO, /* the prior if the model can draw from it, else normal */
     EM_REFERENCE_PRIOR,
     EM_REFERENCE_NORMAL
 } em_reference_kind;
 
 typedef enum em_temper_when {
     EM_TEMPER_ALWAYS,
-    EM_TEMPER_AUTO, /* where the warmup of chains that are not tempered ends in several modes */
-    EM_TEMPER_NEVER /* as without the section, of which nothing is kept */
+    EM_TEMPER_AUTO, /* if the warmup of untempered chains ends in several modes */
+    EM_TEMPER_NEVER /* as without the section */
 } em_temper_when;
 
 /* Section `temper` of a config. */
 typedef struct em_temper_options {
-    bool on; /* the section is there, and does not say never */
+    bool on; /* the section is present, and `when` is not never */
     int when;
     int reference;
     double scale;  /* of the normal reference, in each unconstrained dimension; NaN: auto */
-    int64_t rungs; /* a leg; INT64_MIN: by the barrier */
+    int64_t rungs; /* in each leg; INT64_MIN: from the barrier */
     int64_t legs;  /* 1 or 2 */
 } em_temper_options;
 
@@ -41,8 +41,8 @@ extern const em_field em_temper_fields[];
 
 typedef struct em_tempering em_tempering;
 
-/* A kernel that moves the copies: of all parameters or, one of several that take turns, of a block
- * of them. */
+/* A kernel that moves the copies: all parameters or, as one of several that alternate, a block of
+ * them. */
 typedef struct em_tempering_kernel {
     const em_sampler_ops *ops;
     const em_sampler_options *options;
@@ -50,7 +50,7 @@ typedef struct em_tempering_kernel {
     uint64_t seed;                   /* no two kernels share a random number */
 } em_tempering_kernel;
 
-/* What a ladder is made for. What its members point to outlives it. */
+/* Arguments of em_tempering_create. The objects that they point to must outlive the ladders. */
 typedef struct em_tempering_task {
     const em_temper_options *options;
     em_tempering_kernel kernel[EM_MOST_KERNELS];
@@ -60,8 +60,8 @@ typedef struct em_tempering_task {
     uint64_t seed;
     int64_t warmup; /* INT64_MIN: until the ladders are learned */
     double init_radius;
-    int64_t first;   /* iterations that chains have made before */
-    const char *why; /* and why they are tempered from there on; NULL: they were from the start */
+    int64_t first;   /* iterations of the chains before tempering began */
+    const char *why; /* and the reason for it; NULL: tempered from the start */
 } em_tempering_task;
 
 /* Whether a kernel may move copies, and whether the model may be tempered. Local. Errors:
@@ -71,8 +71,8 @@ em_status em_tempering_check_kernel(const em_sampler_ops *sampler,
                                     const em_model *model);
 em_status em_tempering_check(const em_temper_options *options, const em_model *model);
 
-/* Whether the prior may be the reference: draws from it, and its density apart from the
- * likelihood's. Local. */
+/* Whether the prior may be the reference: the model can draw from it, and computes its density
+ * separately from the likelihood. Local. */
 bool em_tempering_has_prior(const em_model *model);
 
 /* The longest warmup of a run. Local. */
@@ -83,39 +83,39 @@ em_status em_tempering_create(const em_tempering_task *task, em_tempering **out)
 void em_tempering_destroy(em_tempering **tempering); /* NULL-safe. Collective. */
 
 /*
- * Both references reach the modes that a search has found: a normal reference of an automatic scale
- * is widened to their distance from the origin, and the learned reference is mixed with the normal
- * laws of the modes. `modes` is the same on all ranks. Before the ladders start, and before a
- * checkpoint is restored. Local. Errors: EM_EMEMORY.
+ * Makes both references cover the modes that a search has found. A normal reference with automatic
+ * scale is widened to their distance from the origin. The learned reference becomes a mixture with
+ * the normal approximations of the modes. `modes` is equal on all ranks. To be called before the
+ * ladders start or a checkpoint is restored. Local. Errors: EM_EMEMORY.
  */
 em_status em_tempering_use_modes(em_tempering *tempering, const em_mode_search *modes);
 
-/* Draws where all copies begin, and fills `block` and of_kernel, of this rank's ladders, as
- * em_tempering_scan does. Collective. Errors,
- * agreed: EM_EMODEL. */
+/* Draws the starts of all copies, and fills `block` and of_kernel of this rank's ladders as
+ * em_tempering_scan does. Collective. Errors, agreed: EM_EMODEL. */
 em_status em_tempering_start(em_tempering *tempering, em_block *block,
                              const em_block *const *of_kernel);
 
-/* What chains that were not tempered have learned, the same on all ranks. */
+/* Results of the warmup of untempered chains; equal on all ranks. */
 typedef struct em_tempering_beginning {
-    const double *theta;        /* [n_ladder][stride] where they are */
+    const double *theta;        /* [n_ladder][stride] their positions */
     const double *mean;         /* [dim] of their draws, and the variance; NULL: not known */
     const double *variance;     /* [dim] */
     const double *inverse_mass; /* [dim], the diagonal; NULL: not known */
     double step_size[EM_MOST_KERNELS];
 } em_tempering_beginning;
 
-/* The same as em_tempering_start, but that the copies begin where the chains are, each ladder with
- * all of them, its own at the target. Collective. Errors, agreed: EM_EMODEL, EM_EMEMORY. */
+/* The same as em_tempering_start, but the copies start at the positions of the chains. Each ladder
+ * uses all of them, with its own chain at the target. Collective. Errors, agreed: EM_EMODEL,
+ * EM_EMEMORY. */
 em_status em_tempering_start_from(em_tempering *tempering, const em_tempering_beginning *from,
                                   em_block *block, const em_block *const *of_kernel);
 
 /*
- * Scan `iteration`: moves the copies of this rank, swaps, and fills `block` with what is at the
- * target of this rank's ladders: position, log density, gradient and statistics. of_kernel
- * [n_kernel]: the statistics of each kernel; one alone may have `block` itself. Waits for the
- * neighbours of its copies alone. A copy that fails stays where it is: the failure is that of
- * em_tempering_failure, so that no other rank waits in vain. Local.
+ * Scan `iteration`: moves the copies of this rank, swaps, and fills `block` with position, log
+ * density, gradient and statistics at the target of this rank's ladders. of_kernel [n_kernel] gets
+ * the statistics of each kernel; with one kernel it may be `block`. It waits only for the ranks of
+ * neighbouring rungs. If a move fails, the copy keeps its position, the scan continues so that no
+ * other rank waits for ever, and em_tempering_failure returns the error. Local.
  */
 void em_tempering_scan(em_tempering *tempering, int64_t iteration, em_block *block,
                        const em_block *const *of_kernel);
@@ -128,10 +128,10 @@ int64_t em_tempering_next_update(const em_tempering *tempering, int64_t done);
  * reference and the masses, too. *ended: warmup ends with it. Collective. Errors: agreed. */
 em_status em_tempering_update(em_tempering *tempering, int64_t done, bool *ended);
 
-/* Shows the state to a visitor. `done`: iterations so far. Collective. */
+/* Passes the state to a visitor. `done`: iterations so far. Collective. */
 em_status em_tempering_visit(em_tempering *tempering, const em_visitor *visitor);
 
-/* What one round, or the draws of the run, have shown; the same on all ranks. */
+/* Results of one round, or of the draws of the run; equal on all ranks. */
 typedef struct em_tempering_round {
     double scans, rungs;
     double barrier[EM_MOST_LEGS];
@@ -157,21 +157,20 @@ typedef struct em_tempering_findings {
     int64_t n_path_ladder, n_time, path_every;
     bool is_prior;   /* the reference of leg A */
     int64_t first;   /* iterations before the ladders began */
-    const char *why; /* they did; NULL: from the start */
+    const char *why; /* the reason; NULL: tempered from the start */
 } em_tempering_findings;
 
 /* Freed by em_release(&out->of_ladder) and em_release(&out->path). Collective. Errors, agreed:
  * EM_EMEMORY. `done`: iterations so far. */
 em_status em_tempering_conclude(em_tempering *tempering, int64_t done, em_tempering_findings *out);
 
-/* Whether the legs contradict each other, or no copy has come from a reference to the target.
- * Local.
- */
+/* Whether the evidences of the legs contradict each other, or no copy has moved from a reference to
+ * the target. Local. */
 bool em_tempering_has_failed(const em_tempering_findings *found);
 
-/* What calls for a warning: that, a reference narrower than the draws, few round trips, few
- * independent visits to the target for an ESS of ess_limit, a barrier that still grows. Clauses
- * that each end with ", "; "" where there is none. Local. */
+/* Warnings about the ladders: the failures above, a reference narrower than the draws, few round
+ * trips, too few independent visits to the target for an ESS of ess_limit, a barrier that still
+ * grows. Each is a clause that ends with ", "; "" if there are none. Local. */
 void em_tempering_warning(const em_tempering_findings *found, int64_t n_ladder, double ess_limit,
                           size_t bytes, char *text);
 

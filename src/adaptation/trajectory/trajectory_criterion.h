@@ -1,13 +1,13 @@
 /*
- * What the trajectory-length search decides by. All Local.
+ * The criteria of the trajectory-length search. All Local.
  *
- * The lag-1 autocorrelation of every coordinate, pooled over the chains by summing: while that of
- * some coordinate is high, a trajectory 1.7 times as long is tried, and kept where it is efficient
- * enough.
+ * The first is the lag-1 autocorrelation of every coordinate, from sums pooled over the chains. As
+ * long as that of some coordinate is high, a trajectory 1.7 times as long is tried. It is kept if
+ * it is efficient enough.
  *
- * Acceptance statistics of each chain under trajectories of one length and one step size: they show
- * whether the curvature of the target varies so much that no single step size suits all of it. The
- * rows of all chains are gathered before the test.
+ * The second is the acceptance statistics of each chain, with trajectories of one length and one
+ * step size. They show whether the curvature of the posterior varies so much that no single step
+ * size suits all of it. The statistics of all chains are gathered before the test.
  */
 #pragma once
 
@@ -26,7 +26,7 @@ void em_lag_observe(int64_t dim, const double *x, double n_steps, int64_t iterat
 void em_lag_estimate(int64_t dim, double n_chain, double length, const double *pooled, double *r,
                      double *n_steps);
 
-/* The largest r is above 0.6. */
+/* Whether the largest r is above 0.6. */
 bool em_lag_is_long(int64_t dim, const double *r);
 
 /*
@@ -37,7 +37,8 @@ bool em_lag_is_long(int64_t dim, const double *r);
 bool em_trajectory_is_better(int64_t dim, const double *r_short, double steps_short,
                              const double *r_long, double steps_long, double *scratch);
 
-/* Of one chain in a phase. All members are double, so that rows of them can be gathered. */
+/* Statistics of one chain in a phase. All members are double, so that they can be gathered as rows.
+ */
 typedef struct em_acceptance_statistics {
     double length;      /* iterations */
     double acceptance;  /* sum of acceptance rates */
@@ -47,9 +48,10 @@ typedef struct em_acceptance_statistics {
 void em_acceptance_observe(double acceptance, bool diverging, em_acceptance_statistics *statistics);
 
 /*
- * Whether curvature varies where the chains that are not outlying have been. True when one of them
- * accepts less, compared with their mean, than chance explains on targets of constant curvature, or
- * when more than 1 % of the trajectories diverge. False with fewer than 20 iterations a chain.
+ * Whether the curvature varies over the region that the chains without the outlying ones have
+ * visited. True if one of these chains accepts less, compared with their mean, than chance explains
+ * for constant curvature, or if more than 1 % of the trajectories diverge. False with fewer than 20
+ * iterations a chain.
  */
 bool em_acceptance_is_uneven(int64_t n_chain, const em_acceptance_statistics *statistics,
                              const bool *outlying);

@@ -29,12 +29,14 @@
  * SAVED      F with `complete` 0; F.checkpoint;    restores F.checkpoint, or .previous where it is
  *            after the second save .previous too.  missing or damaged. Where both are, it warns
  *            Between the two renames of a save     and begins anew, as it does where F.checkpoint
- * is F.checkpoint is missing               damaged and F was thinned after .previous STOPPED    as
- * SAVED, without F.lock              does the same REMAKING   F.draws; F.checkpoint; F: missing,
- * reads F.draws and makes F again empty or in part FINISHING  F: perhaps unreadable; F.checkpoint
- * restores F from F.undo, then F.checkpoint, and of the last iteration; F.undo         finishes
- * again FINISHED   F with `complete` 1. What is left     removes that and says that the run is
- * complete, beside it is being removed            or resumes for more draws
+ *            F.checkpoint is missing               is damaged and F was thinned after .previous
+ * STOPPED    as SAVED, without F.lock              does the same
+ * REMAKING   F.draws; F.checkpoint; F: missing,    reads F.draws and makes F again
+ *            empty or in part
+ * FINISHING  F: perhaps unreadable; F.checkpoint   restores F from F.undo, then F.checkpoint, and
+ *            of the last iteration; F.undo         finishes again
+ * FINISHED   F with `complete` 1. What is left     removes that and says that the run is complete,
+ *            beside it is being removed            or resumes for more draws
  *
  * F.checkpoint.new or F.undo.part may stand beside them, as far as they were written.
  *
