@@ -1,4 +1,4 @@
-/* The model `network` in its parts: network.c sets it up, network_density.c computes its density,
+/* The parts of the model `network`: network.c creates it, network_density.c computes its density,
  * network_report.c its reports, network_shards.c sums and scores over shards. */
 #pragma once
 
@@ -24,12 +24,12 @@ typedef struct em_network_options {
     bool standardise, store_weights;
 } em_network_options;
 
-/* Averages over the draws of a chain, for every test observation: of the probabilities of classes;
- * or, of a normal output, of these. */
+/* Averages over the draws of a chain for every test observation: the probabilities of classes or,
+ * for a normal output, these quantities. */
 enum { EM_MEAN, EM_SQUARE, EM_VARIANCE, EM_DENSITY, EM_N_MOMENT };
 
-/* Observations that were chosen of those of all shards: `total` of them, of which this shard has
- * number first .. first + count - 1, as its row[0 .. count). */
+/* A selection of `total` observations of all shards. This shard has numbers first .. first + count
+ * - 1 of the selection, which are its rows row [count]. */
 typedef struct em_network_choice {
     int64_t total, first, count, *row;
 } em_network_choice;
@@ -47,8 +47,8 @@ typedef struct em_network {
     int64_t n_output, n_moment;
     /* Parameters: the weights, then log sigma, then the log precisions of the layers' weights. */
     int64_t sigma_at, scale_at, n_scale; /* -1: sigma is known, the prior is */
-    double sigma;                        /* where it is known */
-    double precision;                    /* of the weights' prior, likewise */
+    double sigma;                        /* if sigma is known */
+    double precision;                    /* of the weights' prior, if it is known */
     double gamma[2];                     /* shape and rate of the precisions' prior */
     int n_weighted;                      /* layers with weights, and their numbers: */
     int weighted[EM_MOST_LAYERS];
@@ -59,13 +59,13 @@ typedef struct em_network {
     double *out;                /* [batch][n_output], padded */
     double *response, *density; /* [batch] */
     const em_shards *shards;    /* NULL: all data are here */
-    /* Of the last estimate: what its likelihood counts, the precisions of the layers' prior, and
-     * the gradient by what is no weight. */
+    /* Of the last estimate: the factor of its likelihood, the precisions of the layers' priors, and
+     * the gradient with respect to parameters that are not weights. */
     double scale, pull[EM_MOST_LAYERS], slope[EM_MOST_LAYERS + 1];
-    double *label;            /* of the test observations of all shards, their responses */
+    double *label;            /* responses of the test observations of all shards */
     em_network_choice scored; /* training observations */
-    em_network_choice probe;  /* test observations that are shown */
-    int64_t n_told;           /* of a report, to the other shards: */
+    em_network_choice probe;  /* test observations whose predictions are reported */
+    int64_t n_told;           /* numbers of a report that shards exchange: */
     double *told;             /* scores of parts of the test data, of the training data, probes */
     double *predicted;        /* [test->rows.count][n_moment] those of the last report */
     int64_t first_chain, n_chain;
@@ -102,29 +102,28 @@ double em_network_log_prior(const em_network *self, const double *theta);
 double em_network_sigma(const em_network *self, const double *theta);
 
 /*
- * Turns the outputs of n observations, in self->out, into what is known of their responses in
- * self->response: `density` [n] their log densities (NULL: nobody asks for them), and
- * what is left in self->out are probabilities of classes, or the means. Local.
+ * Converts the outputs of n observations in self->out to probabilities of classes, or to means.
+ * density [n] gets the log densities of their responses, self->response (NULL: not needed). Local.
  */
 void em_network_predict(em_network *self, int64_t n, double sigma, double *density);
 
-/* Sends n of the listed observations through the network, weights as of pass_ops->show: then
- * self->out and self->response are theirs. Local. */
+/* Computes the outputs of n listed observations with the weights passed to pass_ops->show, and sets
+ * self->out and self->response. Local. */
 void em_network_forward(em_network *self, const em_inputs *inputs, int64_t n, const int64_t *row);
 
 /*
- * network_shards.c: numbers of which each is on one shard, and 0 on the others, become those of
- * all. `own` is how this rank has fared: all fail where one has. Collective over the ranks of a
+ * network_shards.c. Gathers x [n], of which each number is set on one shard and 0 on the others.
+ * `own` is the status of this rank: if one has failed, all fail. Collective over the ranks of a
  * group.
  */
 em_status em_network_gather(const em_network *self, em_status own, int64_t n, double *x);
 
-/* Parts that the observations of all shards are dealt in. Local. */
+/* The number of parts of the observations of all shards. Local. */
 int64_t em_network_n_part(const em_share *rows);
 
-/* What standardises the inputs, into self->centre and self->factor; a constant one stays as it is.
- * Collective over the ranks of a group, and the same bits on any number of shards. Errors:
- * EM_EMEMORY. */
+/* Computes the standardisation of the inputs, self->centre and self->factor; a constant input is
+ * not changed. The bits are the same on any number of shards. Collective over the ranks of a group.
+ * Errors: EM_EMEMORY. */
 em_status em_network_find_moments(em_network *self);
 
 /* network_report.c: sets up what is reported, and functions of em_model_ops. Errors: EM_EMEMORY. */

@@ -1,4 +1,5 @@
-/* The layers of a feed-forward network, as a config describes them, and where their weights are. */
+/* The layers of a feed-forward network, as described in a config, and the positions of their
+ * weights among the parameters. */
 #pragma once
 
 #include "emass/status.h"
@@ -11,12 +12,12 @@ typedef enum em_activation {
     EM_ACTIVATION_RELU,
     EM_ACTIVATION_SIGMOID,
     EM_ACTIVATION_TANH,
-    EM_ACTIVATION_NONE /* of pools and the output */
+    EM_ACTIVATION_NONE /* for pools and the output */
 } em_activation;
 
-extern const char *const em_activation_names[]; /* those that a config may name; ends with NULL */
+extern const char *const em_activation_names[]; /* the names in a config; ends with NULL */
 
-/* What goes from layer to layer: row by row, of each place its channels. */
+/* The shape of the data between layers: row by row, with the channels of each pixel together. */
 typedef struct em_extent {
     int64_t height, width, channels;
 } em_extent;
@@ -27,14 +28,15 @@ static inline int64_t em_extent_size(const em_extent *extent)
 }
 
 /*
- * Weights are [n_from][n_to], then come n_to biases; a pool has none. A convolution's n_from are
- * the numbers under its kernel: side x side places, of each the channels.
+ * A layer. Its parameters are weights [n_from][n_to], then n_to biases; a pool has none. For a
+ * convolution n_from is the number of inputs under its kernel: side x side pixels with all
+ * channels.
  */
 typedef struct em_layer {
     em_layer_kind kind;
     em_activation activation;
     em_extent in, out;
-    int64_t side, pad; /* of a kernel, or of a pool's square; zeros on each side */
+    int64_t side, pad; /* side of the kernel or pool; zeros added on each side */
     int64_t n_from, n_to;
     int64_t first, n_weight; /* of all parameters: weights and biases */
     char name[24];           /* layer1, layer2, ..., output */

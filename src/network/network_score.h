@@ -13,10 +13,10 @@ typedef struct em_score {
                         bins of the confidence, the largest p (Guo et al. 2017) */
 } em_score;
 
-/* Of probabilities p [n][n_class] and true classes label [n]. */
+/* Scores of probabilities p [n][n_class], given the true classes label [n]. */
 em_score em_score_all(int64_t n, int64_t n_class, const double *p, const double *label);
 
-/* Of the observations that are of class k; the calibration error is that of p_k, over all
- * observations (Nixon et al. 2019). NaN where there are none. */
+/* Scores of the observations of class k. The calibration error is that of p_k over all observations
+ * (Nixon et al. 2019). NaN if there are none. */
 em_score em_score_class(int64_t n, int64_t n_class, const double *p, const double *label,
                         int64_t k);

@@ -20,7 +20,7 @@ enum { EM_MINIBATCH_FAST, EM_MINIBATCH_BY_PARTS };
 
 typedef struct em_run_options {
     int64_t chains, superchains, shards, warmup, thin, seed; /* superchains below 1: none */
-    int64_t draws; /* of each chain; at most as many with draws: auto, which is stop.until_done */
+    int64_t draws; /* of each chain; with draws: auto (stop.until_done) the limit */
     int64_t ranks_per_chain;
     double init_radius;
     int minibatch_sums;
@@ -29,14 +29,14 @@ typedef struct em_run_options {
 typedef struct em_stop_options {
     double r_hat, ess; /* NaN: no such criterion; both NaN: no stop rule, unless until_done */
     int64_t check_every, consecutive;
-    int64_t max_draws, max_gradients; /* with until_done alone; max_gradients below 1: none */
-    double end_after, max_time;       /* seconds; NaN: none; end_after with until_done alone */
-    bool separate_modes; /* chains in separate modes end the run; with until_done alone */
+    int64_t max_draws, max_gradients; /* only with until_done; max_gradients below 1: none */
+    double end_after, max_time;       /* seconds; NaN: none; end_after only with until_done */
+    bool separate_modes; /* chains in separate modes end the run; only with until_done */
     bool until_done;     /* run.draws is auto: the limits of a verdict are the stop rule */
 } em_stop_options;
 
 typedef struct em_output_options {
-    char *file; /* relative to the current folder */
+    char *file; /* path, relative to the current folder */
     bool save_warmup, save_unconstrained;
     int64_t prior_draws; /* of each chain */
     em_texts variables;  /* empty: all */
@@ -45,25 +45,25 @@ typedef struct em_output_options {
     bool keep_checkpoint;    /* of a run that has finished */
 } em_output_options;
 
-/* A sampler of the config: of all parameters, or of a block of them. */
+/* A sampler of the config, which moves all parameters or a block of them. */
 typedef struct em_kernel_options {
-    char *block, *location; /* NULL: all; file and line of its section */
+    char *block, *location; /* block NULL: all; location: file and line of its section */
     const em_sampler_ops *ops;
     void *options;               /* begins with em_sampler_options */
     const em_mass_options *mass; /* the config's or, in a list, own_mass */
-    em_mass_options own_mass;    /* the config's, but for what the sampler's own section says */
+    em_mass_options own_mass;    /* the config's, with the changes of the sampler's section */
 } em_kernel_options;
 
 typedef struct em_config {
     char *path; /* as given */
     char *full; /* YAML with every default filled in, in a fixed order; parses to the same config */
-    char *stored;  /* what the file keeps of it: without output.file, and without run.shards where
-                      draws do not depend on it */
-    em_yaml *yaml; /* as it was read: what says where */
-    em_plugin *plugin; /* that the model is in; NULL: a model of ours */
+    char *stored;      /* the text that the file stores: `full` without output.file, and without
+                          run.shards if draws do not depend on it */
+    em_yaml *yaml;     /* the parsed text, with the place of each value */
+    em_plugin *plugin; /* the plug-in of the model; NULL: a built-in model */
     const em_model_ops *model;
     void *model_options;
-    int n_kernel; /* they take turns within an iteration */
+    int n_kernel; /* number of samplers, which alternate within an iteration */
     em_kernel_options kernel[EM_MOST_KERNELS];
     const em_sampler_ops *sampler; /* the first one's */
     void *sampler_options;         /* likewise */
@@ -91,9 +91,9 @@ em_status em_config_parse(const char *path, const char *text, int n_override,
                           const char *const *override, em_config **out);
 void em_config_destroy(em_config **config);
 
-/* What the model of a config is created with, but for its chains: `shards` is what it may talk to
- * the others of its group by, and is not given where ranks divide the work of an evaluation. It
- * borrows both. Local. */
+/* The context to create the model of a config with, except its chains. `shards` is the model's
+ * communication with the other shards of its group; NULL if ranks divide the work of an evaluation.
+ * Both are borrowed. Local. */
 em_model_context em_config_model_context(const em_config *config, em_grid *grid,
                                          const em_shards *shards);
 
@@ -103,11 +103,11 @@ em_model_context em_config_model_context(const em_config *config, em_grid *grid,
 em_status em_config_create_model(const em_config *config, const em_model_context *context,
                                  em_model **out);
 
-/* A section of a config as it was understood. */
+/* A section of a parsed config. */
 typedef struct em_section {
     const char *name, *chosen; /* chosen: the model or sampler, else NULL */
     const char *block;         /* of a sampler, or NULL */
-    const char *inherits;      /* the section that has what is not said in this one; or NULL */
+    const char *inherits;      /* the section with the values of options not set here; or NULL */
     const em_field *fields;    /* may be NULL */
     const void *options;
 } em_section;
@@ -120,10 +120,10 @@ int em_config_sections(const em_config *config, em_section section[EM_MOST_SECTI
 /* Whether a sampler of the config takes minibatches. Local. */
 bool em_config_takes_minibatches(const em_config *config);
 
-/* Whether chains begin without ladders, and may be given some: temper: auto. Local. */
+/* Whether the config has temper: auto: chains start untempered and may be tempered later. Local. */
 bool em_config_tempers_later(const em_config *config);
 
-/* Ranks that advance the same chains together: shards, or ranks_per_chain. Local. */
+/* The number of ranks that advance the same chains together: shards, or ranks_per_chain. Local. */
 int64_t em_config_group_size(const em_config *config);
 
 /* Whether the draws depend on run.shards: only fast sums over minibatches do, by rounding.

@@ -5,7 +5,7 @@
 
 typedef struct em_changes {
     char *refused;  /* keys that differ and may not: "model.name, run.seed"; NULL: none */
-    bool stop_rule; /* when a run is to end early is another rule */
+    bool stop_rule; /* the stop rule differs */
 } em_changes;
 
 /* Compares a config with the stored text of another one, by the field tables. An option that the

@@ -1,8 +1,8 @@
 /*
- * YAML as a flat list: every value under the path of its keys, "mass.kappa.k0", with the place it
- * was written at. Keys with dots in them are paths too, and those of a mapping in a list that
- * stands under `sampler` begin with "sampler[0]", "sampler[1]", ... Anchors, aliases, lists in
- * lists, and text of several lines are refused. All Local.
+ * YAML as a flat list: every value has the path of its keys, such as "mass.kappa.k0", and its place
+ * in the file. A key with dots is a path, too. The keys of mappings in a list under `sampler` begin
+ * with "sampler[0]", "sampler[1]", ...... Anchors, aliases, lists in lists, and text of several
+ * lines are refused. All Local.
  */
 #pragma once
 
@@ -12,14 +12,13 @@
 
 typedef struct em_yaml_entry {
     char *key;
-    char *place;    /* "heart.yaml:7", or what was handed to em_yaml_put */
+    char *place;    /* "heart.yaml:7", or the argument of em_yaml_put */
     em_value value; /* a mapping comes before its entries */
 } em_yaml_entry;
 
-/* What of that which stands under a key is data, one value in JSON, with all that is in it:
- * nothing, a mapping, or a list too, whose elements then have entries "key[0]", "key[1]", ... that
- * say where they are, mappings without keys; or, at a first look, either, and nothing of elements.
- */
+/* Which values of a key are data, that is, stored as one JSON value with all their content: none,
+ * mappings, or also lists. The elements of such a list get entries "key[0]", "key[1]", ... with
+ * their places. EM_YAML_LOOKED_OVER, for the first pass: both, without entries for elements. */
 typedef enum em_yaml_data {
     EM_YAML_NO_DATA,
     EM_YAML_MAPPING_IS_DATA,

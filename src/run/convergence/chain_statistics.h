@@ -1,7 +1,7 @@
 /*
- * Statistics of each chain in the sampling phase, and the findings from them at the end: whether a
- * chain stood still, its E-BFMI (how well momenta move the energy), trees that were cut short. Part
- * of the state of a run.
+ * Statistics of each chain in the sampling phase, and the findings from them at the end: chains
+ * that stood still, E-BFMI (the variance of energy changes over that of the energy), saturated
+ * trees. They are part of the state of a run.
  */
 #pragma once
 
@@ -12,22 +12,23 @@
 
 typedef struct em_chain_statistics em_chain_statistics;
 
-/* Of all chains of the run; the same on all ranks. */
+/* Findings on all chains of the run; equal on all ranks. */
 typedef struct em_findings {
-    int64_t n_saturated;            /* trees of stored draws that were cut short */
-    int64_t n_still, longest_still; /* chains that stood still; draws in a row */
+    int64_t n_saturated;            /* saturated trees of stored draws */
+    int64_t n_still, longest_still; /* chains that stood still; the longest series of equal draws */
     double e_bfmi;                  /* the smallest of a chain; NaN: the sampler has no energy */
-    em_modes modes;                 /* that chains are in; count 0: one */
-    int64_t n_growing;              /* numbers watched that grow without an end in sight */
+    em_modes modes;                 /* modes of the chains; count 0: one */
+    int64_t n_growing;              /* monitored numbers that grow without bound */
 } em_findings;
 
-/* `sampler` NULL: several take turns, which have no energy or acceptance in common. Local. Errors:
- * EM_EMEMORY. */
+/* `sampler` NULL: several samplers alternate, which have no common energy or acceptance. Local.
+ * Errors: EM_EMEMORY. */
 em_status em_chain_statistics_create(const em_sampler_ops *sampler, int64_t n_local_chain,
                                      em_chain_statistics **out);
 void em_chain_statistics_destroy(em_chain_statistics **statistics);
 
-/* Counts what an iteration of sampling left in the block; `stored`: it is a draw. Local. */
+/* Adds the statistics of an iteration of sampling from the block; `stored`: the iteration is a
+ * stored draw. Local. */
 void em_chain_statistics_take(em_chain_statistics *statistics, const em_block *block, bool stored);
 
 /* Divergences so far, of all iterations and chains. Collective. Errors: EM_EMEMORY, agreed. */

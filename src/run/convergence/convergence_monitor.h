@@ -1,7 +1,6 @@
 /*
- * Monitors convergence during a run: it keeps the draws so far in memory and checks them at
- * planned points. Stop decisions rest on draws and iterations alone, never on the clock or the
- * file.
+ * Monitors convergence during a run: it keeps the draws so far in memory and checks them at planned
+ * points. Stop decisions depend on draws and iterations alone, never on the clock or the file.
  */
 #pragma once
 
@@ -14,8 +13,8 @@
 typedef struct em_monitor em_monitor;
 
 /* Monitors the numbers of `monitored`, which the shards of a group divide among them. Memory is
- * used only as draws come. With n_superchain > 0 R-hat is the nested R-hat of superchains. `grid`
- * and `stop` must outlive the monitor. Collective. Errors: EM_EMEMORY, agreed. */
+ * allocated as draws are added. With n_superchain > 0 R-hat is the nested R-hat of superchains.
+ * `grid` and `stop` must outlive the monitor. Collective. Errors: EM_EMEMORY, agreed. */
 em_status em_monitor_create(const em_grid *grid, const em_stop_options *stop,
                             const em_monitored *monitored, int64_t n_superchain, em_monitor **out);
 void em_monitor_destroy(em_monitor **monitor);
@@ -45,8 +44,8 @@ em_status em_monitor_check(em_monitor *monitor, int64_t n_draw, bool thorough, e
 em_status em_monitor_find_modes(em_monitor *monitor, int64_t n_draw, em_modes *modes,
                                 int64_t *n_growing);
 
-/* How many checks in a row have met the thresholds: the state of the stop rule, for checkpoints.
- * Local. */
+/* The number of consecutive checks that met the thresholds: the state of the stop rule, for
+ * checkpoints. Local. */
 int64_t em_monitor_times_met(const em_monitor *monitor);
 void em_monitor_set_times_met(em_monitor *monitor, int64_t times);
 

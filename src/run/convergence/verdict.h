@@ -1,7 +1,6 @@
 /*
- * The verdict on draws: one of three words, and the numbers that it depends on. A run prints it at
- * its end and stores it in its file; a summary of other files derives theirs by the same rule. All
- * Local.
+ * The verdict on draws: one of three, and the numbers that it depends on. A run prints its verdict
+ * at the end and stores it in its file. A summary of several files uses the same rule. All Local.
  */
 #pragma once
 
@@ -19,30 +18,31 @@ typedef enum em_verdict {
                                    divergences, or a mode of more mass where no chain is */
 } em_verdict;
 
-/* What it rests on. */
+/* The numbers that the verdict depends on. */
 typedef struct em_evidence {
     double r_hat, ess;             /* the worst; NaN: undefined */
-    double r_hat_limit, ess_limit; /* that they are held to */
-    bool nested;                   /* that R-hat is the one of superchains */
+    double r_hat_limit, ess_limit; /* their limits */
+    bool nested;                   /* r_hat is the nested R-hat of superchains */
     bool undefined;                /* some number has no R-hat or ESS and is not constant */
     int64_t divergences;
-    int64_t n_iteration; /* in which they were counted, of all chains */
+    int64_t n_iteration; /* iterations of all chains in which divergences were counted */
     em_findings findings;
-    double mode_search_log_mass; /* of a mode where no chain is, less that of the chains' own; NaN:
-                                    none was found */
+    double mode_search_log_mass; /* log mass of modes without chains minus that of modes with
+                                    chains; NaN: no such mode was found */
     const char *tempering;       /* a warning about the ladders of a tempered run: clauses that end
                                     with ", "; NULL: none */
-    bool tempering_failed;       /* it is no warning but a failure */
-    bool is_tempered; /* divergences are then a warning however many: what the steps at the target
-                         do not reach comes from other rungs */
-    const char *optimiser; /* what made the draws is no sampler but this; NULL: a sampler */
+    bool tempering_failed;       /* that text is a failure and not a warning */
+    bool is_tempered;      /* divergences are then at most a warning: copies from other rungs reach
+                              regions that steps at the target do not reach */
+    const char *optimiser; /* the kernel that made the draws is this optimiser; NULL: a sampler */
 } em_evidence;
 
-/* Divergences that are a warning: more of them say that a part of the posterior is missed. */
+/* The largest number of divergences that is a warning. More of them show that a part of the
+ * posterior is missed. */
 int64_t em_divergence_limit(int64_t n_iteration);
 
 em_verdict em_verdict_of(const em_evidence *evidence);
 
-/* "not converged: 2 modes (2 and 2 of 4 chains), worst R-hat 1.73 (limit 1.01), ...", up to the
- * number of divergences and the like. */
+/* Writes the verdict and its reasons: "not converged: 2 modes (2 and 2 of 4 chains), worst R-hat
+ * 1.73 (limit 1.01), ...". */
 void em_verdict_word(const em_evidence *evidence, size_t bytes, char *text);

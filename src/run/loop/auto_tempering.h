@@ -1,17 +1,18 @@
-/* `temper: auto`: chains are sampled plainly, and where warmup ends in several modes the run goes
- * on with ladders. The draws of warmup decide, so that the bytes are the same on any number of
- * ranks. */
+/* `temper: auto`: chains start untempered, and if warmup ends in several modes the run continues
+ * with ladders. The decision depends on the draws of warmup alone, so that the file has the same
+ * bytes on any number of ranks. */
 #pragma once
 
 #include "run/loop/engine.h"
 
-/* Keeps the draws of a warmup iteration, where the decision is still to come. Local. */
+/* Stores the draws of a warmup iteration, until the decision is made. Local. */
 void em_auto_tempering_take(em_engine *engine, int64_t iteration);
 
-/* The decision at the end of warmup. *ended: false where ladders have begun, whose own warmup
+/* The decision at the end of warmup. *ended is false if ladders have started, because their warmup
  * follows. Collective. Errors: agreed. */
 em_status em_auto_tempering_decide(em_engine *engine, bool *ended);
 
-/* Shows the decision, or what it will rest on, to a visitor, and makes the ladders of a run that is
- * restored, whose state comes after it. Collective. Errors: the visitor's; agreed. */
+/* Passes the decision, or the draws that it will depend on, to a visitor. When a run is restored,
+ * it also creates the ladders, whose state is visited next. Collective. Errors: the visitor's;
+ * agreed. */
 em_status em_auto_tempering_visit(em_engine *engine, const em_visitor *visitor);

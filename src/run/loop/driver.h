@@ -9,8 +9,9 @@ typedef struct em_engine em_engine;
 /* A run request: what the caller chooses besides the config. */
 typedef struct em_engine_request {
     em_run_mode mode;
-    bool watchful;     /* compare the ranks of a group at each adaptation update and stop */
-    bool same_kernels; /* other compute kernels on a rank, or than before a resume, are an error */
+    bool watchful;       /* compare the ranks of a group at each adaptation update and stop */
+    bool same_kernels;   /* an error if compute kernels differ between ranks, or from those before a
+                            resume */
     const em_sink *sink; /* receives the draws, too; the same on all ranks; NULL: none */
     /* Called about every second, at planned stops and at the end; NULL: not called. */
     void (*progress)(void *to, const em_report *report);

@@ -12,20 +12,20 @@
 #include "run/output/recorder.h"
 #include "run/transaction/transaction.h"
 
-/* Timing decisions, made by rank 0's clock and broadcast at the end of a segment. */
+/* Decisions by rank 0's clock, broadcast at the end of a segment of iterations. */
 typedef struct em_timing {
     int64_t pace;     /* iterations in about a second: the longest segment */
     bool over;        /* the time limit is near */
     bool out_of_time; /* stop.end_after is over */
-    bool checkpoint;  /* the last one is old */
-    bool write;       /* the last time draws were written is a second ago, or more */
+    bool checkpoint;  /* a checkpoint is due */
+    bool write;       /* draws were last written a second ago or earlier */
 } em_timing;
 
-/* A sampler with its adaptation: of all parameters, or of a block of them. */
+/* A sampler with its adaptation, for all parameters or a block of them. */
 typedef struct em_kernel {
     const em_kernel_options *options;
     const em_parameters *parameters; /* NULL: all */
-    em_posterior *posterior;         /* of those, all others held */
+    em_posterior *posterior;         /* as a function of these, with the others fixed */
     em_sampler *sampler;
     em_block *block;
     em_adapt *adapt;
@@ -34,8 +34,8 @@ typedef struct em_kernel {
     em_mass_options mass; /* those of the config; the structure of an earlier run's mass */
 } em_kernel;
 
-/* What ended a run before its last draw: the stop rule or, of draws: auto, a limit of gradients or
- * time, or that chains stay in separate modes. */
+/* What ended a run before its last draw: the stop rule or, with draws: auto, a limit on gradients
+ * or time, or chains in separate modes. */
 typedef enum em_ending {
     EM_GOES_ON,
     EM_ENDED_BY_RULE,
@@ -53,15 +53,16 @@ struct em_engine {
     em_shards shards;
     em_model *model;
     em_posterior *posterior;
-    em_kernel kernel[EM_MOST_KERNELS]; /* they take turns; one alone has all that is the engine's */
+    em_kernel kernel[EM_MOST_KERNELS]; /* they alternate; a single one shares the engine's posterior
+                                          and block */
     int n_kernel;
-    const em_block *kernel_block[EM_MOST_KERNELS]; /* what they tell of an iteration */
+    const em_block *kernel_block[EM_MOST_KERNELS]; /* their statistics of an iteration */
     em_block *ladder_block[EM_MOST_KERNELS]; /* of several kernels of a tempered run; else NULL */
     const em_adapt *adapts[EM_MOST_KERNELS];
     em_tempering *tempering; /* of a tempered run, which has no kernels of its own; else NULL */
-    em_warmup_draws *warmup_draws;  /* by which temper: auto decides; else NULL */
-    int64_t first_tempered;         /* iteration from which it has tempered the chains */
-    char why_tempered[96];          /* and why; "": it has not */
+    em_warmup_draws *warmup_draws;  /* for the decision of temper: auto; else NULL */
+    int64_t first_tempered;         /* iteration from which the chains are tempered */
+    char why_tempered[96];          /* the reason; "": they are not */
     em_tempering_findings tempered; /* at its end */
     em_block *block;                /* the state of the chains, in all parameters */
     em_monitor *monitor;
@@ -69,43 +70,43 @@ struct em_engine {
     em_output *output; /* NULL: no file is written */
     em_plan plan;
     em_created created;
-    char *kernels; /* of a resumed run: the compute kernels of all that has drawn it; else NULL */
+    char *kernels; /* of a resumed run: the compute kernels of all its parts; else NULL */
     em_report report;
     em_chain_statistics *statistics;
     em_findings findings;        /* at the end */
-    em_mode_search *mode_search; /* NULL: starts are the draws themselves */
+    em_mode_search *mode_search; /* NULL: starts are draws without a search */
     double *unusable_starts;     /* [n_local_chain] draws without a finite density */
     char *failed_evaluations;    /* a list in JSON; NULL: there are none */
     double *unreported;          /* [n_local_chain] draws of sampling whose report failed */
     int64_t done;                /* iterations */
-    int64_t first_done;          /* those that were done before */
+    int64_t first_done;          /* iterations done before this start */
     double *gradients;           /* [n_local_chain] of sampling */
     em_ending ended;
     em_timing timing;
-    em_status failure;                                   /* that ended it; EM_OK: none */
+    em_status failure;                                   /* the error that ended it; EM_OK: none */
     double started, last_checkpoint, longest_checkpoint; /* clock, clock, seconds */
     double last_write;                                   /* clock */
-    int64_t n_written; /* stored draws of the phase at the last planned write; or fewer */
+    int64_t n_written; /* stored draws of the phase at the last planned write, at least */
 };
 
 /* Reads the data, and sets the plan of the run, the stored variables, and the creation time.
  * Collective. Errors, agreed: EM_EDATA, EM_ECONFIG, EM_EUSAGE. */
 em_status em_engine_load(em_engine *engine);
 
-/* Target, chains, samplers, adaptation and monitor, without positions yet. Collective. */
+/* Creates posterior, chains, samplers, adaptation and monitor, without positions. Collective. */
 em_status em_engine_create_chains(em_engine *engine);
 void em_engine_destroy_chains(em_engine *engine); /* Collective. */
 
-/* The mode search, where the run has one. Local. Errors: EM_EMEMORY. */
+/* Creates the mode search, if the run has one. Local. Errors: EM_EMEMORY. */
 em_status em_engine_create_search(em_engine *engine);
 
-/* The mode search of ladders that take the place of chains, and where their copies begin.
- * Collective. Errors, agreed: EM_EMODEL, EM_EMEMORY. */
+/* Runs the mode search of ladders that replace chains, and starts their copies. Collective. Errors,
+ * agreed: EM_EMODEL, EM_EMEMORY. */
 em_status em_engine_start_ladders(em_engine *engine, const em_tempering_beginning *beginning);
 
-/* Sets the first positions of the chains: a draw from the law of starts with a finite density and
- * gradient, a point on the ascent from it (adaptation/starts/mode_search.h), or a position of an
- * earlier run. Collective. Errors, agreed: EM_EMODEL. */
+/* Sets the starts of the chains. A start is a draw from the distribution of starts with a finite
+ * density and gradient, a point on the ascent from it (adaptation/starts/mode_search.h), or a
+ * position of an earlier run. Collective. Errors, agreed: EM_EMODEL. */
 em_status em_engine_start_chains(em_engine *engine);
 
 /* The timing after a segment. It is packed into one word and sent with the agreement on errors at
@@ -115,12 +116,12 @@ em_timing em_timing_now(const em_engine *engine); /* rank 0's counts */
 void em_timing_tell(em_timing timing);
 em_timing em_timing_told(void);
 
-/* The sum over all chains of a count, which is of the chains of this rank. Collective. Errors:
- * EM_EMEMORY, agreed. */
+/* The sum over all chains of a count; of_chain [n_local_chain] are those of this rank. Collective.
+ * Errors: EM_EMEMORY, agreed. */
 em_status em_count_chains(const em_engine *engine, const double *of_chain, int64_t *out);
 
-/* With draws: auto: makes room for more draws, or drops every second; at the end of the run, the
- * room that is left over. The output is then made anew, after a save. *saved: that was done.
+/* With draws: auto: enlarges the space for draws, or drops every second draw; at the end of the run
+ * it removes unused space. It then saves and rewrites the output. *saved: whether it did.
  * Collective. Errors: agreed. */
 em_status em_engine_make_room(em_engine *engine, bool *saved);
 
@@ -132,8 +133,7 @@ em_status em_engine_check(em_engine *engine, int64_t done, bool thorough);
  * checks must be that of a longer run. Collective. */
 em_status em_engine_check_all(em_engine *engine);
 
-/* Puts the verdict and the other findings on the run into its report. Collective. Errors: agreed.
- */
+/* Writes the verdict and the other findings to the report. Collective. Errors: agreed. */
 em_status em_engine_conclude(em_engine *engine);
 
 /* Begins a new output, where the run writes one; on failure there is none. Collective. */
@@ -143,8 +143,8 @@ em_status em_engine_begin_output(em_engine *engine);
  * Collective. Errors: agreed. */
 em_status em_engine_finish_output(em_engine *engine);
 
-/* Writes draws from the prior into it, where the config says so. Collective. Errors, agreed:
- * EM_EIO, EM_EMEMORY, and fatal ones of the model. */
+/* Writes draws from the prior to the output, if the config asks for them. Collective. Errors,
+ * agreed: EM_EIO, EM_EMEMORY, and fatal ones of the model. */
 em_status em_engine_put_prior(em_engine *engine);
 
 /* Restores the chains from a checkpoint, and the draws from the existing file. *resumed false:

@@ -1,13 +1,13 @@
-/* Modes outside of the region where the chains are. */
+/* The search for modes outside the region of the chains. */
 #pragma once
 
 #include "run/loop/engine.h"
 
 /*
  * At the end of the warmup of chains that are not tempered: follows points up to 50 standard
- * deviations away to their optima, where the run searches for modes in a number of dimensions in
- * which these are compared. A mode that holds mass and has no draws makes the run *not converged*,
- * or begins the ladders of temper: auto. Collective. Errors, agreed: EM_EMEMORY, those of the
- * target.
+ * deviations away to their optima, if the run has a mode search and no more than
+ * EM_MODE_SEARCH_MOST_DIM dimensions. A mode with notable mass and no draws makes the run *not
+ * converged* or, with temper: auto, starts the ladders. Collective. Errors, agreed: EM_EMEMORY,
+ * those of the target.
  */
 em_status em_look_for_far_modes(em_engine *engine);

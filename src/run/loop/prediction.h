@@ -1,4 +1,4 @@
-/* Predictions for what was not observed, from the draws of a finished run. */
+/* Predictions for new data from the draws of a finished run. */
 #pragma once
 
 #include "emass/status.h"
@@ -8,12 +8,12 @@
 
 typedef struct em_prediction {
     const char *path, *folder; /* the file of the run; em_stored_config's */
-    const char *data;          /* what is new; may be relative to the current folder */
+    const char *data;          /* the new data; a path may be relative to the current folder */
     const char *output;
-    bool overwrite; /* an output that exists */
-    /* What came of it. */
-    int64_t n_chain, n_draw, n_failed; /* n_failed: draws that had no prediction, which are NaN */
-    char failure[256];                 /* why, the first of this rank */
+    bool overwrite; /* replace an existing output */
+    /* Results: */
+    int64_t n_chain, n_draw, n_failed; /* n_failed: draws whose prediction failed and is NaN */
+    char failure[256];                 /* message of the first failure on this rank */
 } em_prediction;
 
 /*

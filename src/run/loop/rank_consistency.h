@@ -1,4 +1,4 @@
-/* Compares what must be the same on several ranks. */
+/* Checks that data and positions are equal on ranks that must have the same. */
 #pragma once
 
 #include "emass/model.h"

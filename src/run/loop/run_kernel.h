@@ -1,15 +1,15 @@
-/* Private to the room: the samplers of a run, which take turns within an iteration, each with its
+/* Private to the room: the samplers of a run, which alternate within an iteration, each with its
  * own mass and step size. */
 #pragma once
 
 #include "run/loop/engine.h"
 
-/* Makes the samplers of the config and their blocks, adaptation apart. Local. Errors: EM_EMEMORY,
- * EM_ECONFIG. */
+/* Creates the samplers of the config and their blocks, without adaptation. Local. Errors:
+ * EM_EMEMORY, EM_ECONFIG. */
 em_status em_kernels_create(em_engine *engine);
 
-/* Ladders in place of samplers, and the block of what is at their targets. Collective. Errors,
- * agreed: EM_EMEMORY, EM_ECONFIG. */
+/* Creates ladders in place of samplers, and the block of their draws. Collective. Errors, agreed:
+ * EM_EMEMORY, EM_ECONFIG. */
 em_status em_ladders_create(em_engine *engine);
 void em_kernels_destroy(em_engine *engine); /* Collective. */
 
@@ -23,19 +23,20 @@ em_status em_kernels_start(em_engine *engine);
  * posterior may sum over shards. */
 em_status em_kernels_step(em_engine *engine, int64_t iteration);
 
-/* Iterations done at the next adaptation update after `done`, of any sampler that still adapts;
+/* Iterations done at the next adaptation update after `done`, for the samplers that still adapt;
  * INT64_MAX: none. Local. */
 int64_t em_kernels_next_update(const em_engine *engine, int64_t done);
 
 /* The adaptation update after engine->done iterations, of every sampler that is due. `from`: the
- * iterations done when the segment began. *ended: warmup ended with it. Collective. Errors: agreed.
- */
+ * iterations done when the segment began. *ended: whether warmup ended with it. Collective. Errors:
+ * agreed. */
 em_status em_kernels_update(em_engine *engine, int64_t from, bool *ended);
 
 /* Passes the state of samplers and adaptation to a visitor. Collective. */
 em_status em_kernels_visit(em_engine *engine, const em_visitor *visitor);
 
-/* About the variances of the posterior: the diagonals of the inverse masses, of the first chain,
- * which all have but where none is shared; 1 where a mass is too large to be formed. diagonal
- * [dim], the same on all ranks. Collective. Errors, agreed: EM_EMEMORY, those of em_mass_matrix. */
+/* Approximate variances of the posterior, diagonal [dim], equal on all ranks: the diagonals of the
+ * inverse masses of the first chain, which are those of all chains if they share masses. They are 1
+ * for a mass that is too large to be formed as a matrix. Collective. Errors, agreed: EM_EMEMORY,
+ * those of em_mass_matrix. */
 em_status em_kernels_inverse_mass(const em_engine *engine, double *diagonal);

@@ -10,9 +10,9 @@ typedef struct em_merging {
     const char *output;
     int64_t n_input;
     const char *const *input; /* [n_input] */
-    bool overwrite;           /* an output that exists */
-    bool common;              /* the draws that all have, of runs that have not ended too */
-    /* What came of it; `cut`: which draws, where not all (em_reader_cut); freed by em_release. */
+    bool overwrite;           /* replace an existing output */
+    bool common;              /* only the draws that all files have; runs need not have ended */
+    /* Results. `cut`: which draws, if not all (em_reader_cut); freed by em_release. */
     int64_t n_chain, n_draw;
     char *cut;
 } em_merging;

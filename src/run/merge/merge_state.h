@@ -31,7 +31,7 @@ typedef struct em_merge_labels {
     char **text;
 } em_merge_labels;
 
-/* A variable as it is written, which owns what it names. */
+/* A variable to write, which owns its labels. */
 typedef struct em_merge_written {
     em_variable variable;
     em_merge_labels label[EM_MAX_AXES];
@@ -42,8 +42,8 @@ em_status em_merge_describe(const char *path, const em_contents_group *group,
                             const em_contents_array *array, int skip, em_merge_written *out);
 void em_merge_release_written(int64_t n, em_merge_written **out);
 
-/* The arrays of a group that are no draws; what the files say of themselves together; and of each
- * of them, in the group `runs`. Collective. Errors, agreed: as em_merge. */
+/* Write the arrays of a group that are not draws; the common attributes of the files; and the
+ * attributes of each file, in the group `runs`. Collective. Errors, agreed: as em_merge. */
 em_status em_merge_arrays(em_merge_state *m, const em_contents_group *group);
 em_status em_merge_attributes(em_merge_state *m);
 em_status em_merge_runs(em_merge_state *m);

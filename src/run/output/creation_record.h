@@ -1,4 +1,4 @@
-/* When an output was made, and by which program, as the file records it. */
+/* The creation time of an output and the program that wrote it, as stored in the file. */
 #pragma once
 
 #include "emass/status.h"
@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 typedef struct em_created {
-    bool reproducible; /* SOURCE_DATE_EPOCH is set: the file leaves out what differs between runs */
+    bool reproducible; /* SOURCE_DATE_EPOCH is set: the file omits what differs between runs */
     char text[32];     /* UTC, such as 2024-05-01T12:00:00Z */
 } em_created;
 
@@ -22,8 +22,8 @@ typedef struct em_signature {
 em_signature em_created_signature(const em_created *created);
 
 /*
- * Now, or the time that SOURCE_DATE_EPOCH gives in seconds since 1970. Rank 0 alone reads the clock
- * and the environment, which may differ between ranks. Collective. Errors, agreed:
+ * Returns the current time, or that of SOURCE_DATE_EPOCH in seconds since 1970. Rank 0 alone reads
+ * the clock and the environment, which may differ between ranks. Collective. Errors, agreed:
  * EM_EUSAGE, where the variable is not digits, or beyond the calendar.
  */
 em_status em_created_read(em_created *out);

@@ -12,19 +12,18 @@
 
 typedef struct em_output em_output;
 
-/* Prepares an output; em_sink.begin then writes the file. adapts[config->n_kernel], one for each
- * sampler, have what is written of warmup at the end. `checkpoint` is the path of the last
- * checkpoint, a copy of which the finished output holds; `kernels` is what a resumed run records as
- * its compute kernels (processor_record.h; NULL: those of this process). All arguments outlive it.
- * Collective.
- * Errors: EM_EMEMORY. */
+/* Prepares an output; em_sink.begin then writes the file. adapts [config->n_kernel] have the
+ * results of warmup of each sampler, which are written at the end. `checkpoint` is the path of the
+ * last checkpoint, a copy of which the finished output holds; `kernels` is the text of compute
+ * kernels of a resumed run (processor_record.h; NULL: those of this process). All arguments outlive
+ * it. Collective. Errors: EM_EMEMORY. */
 em_status em_output_create(const em_config *config, const char *path, const char *checkpoint,
                            em_grid *grid, em_model *model, const em_plan *plan,
                            const em_adapt *const *adapts, const em_tempering_findings *tempered,
                            const em_created *created, const char *kernels, em_output **out);
 
 /* The group of a finished output with the last checkpoint of the run (io/draws/enclosed.h), or the
- * root attribute that says why there is none. */
+ * root attribute with the reason why there is none. */
 #define EM_OUTPUT_CHECKPOINT "checkpoint"
 #define EM_OUTPUT_LEFT_OUT   "checkpoint_left_out"
 
@@ -40,7 +39,7 @@ em_status em_output_create(const em_config *config, const char *path, const char
  */
 em_sink em_output_sink(em_output *output);
 
-/* Forces what was written to the disk. Collective. */
+/* Forces all written data to the disk. Collective. */
 em_status em_output_sync(em_output *output);
 
 /* Whether the file holds the draws of a layout's groups up to `done` iterations, of all chains.

@@ -1,10 +1,10 @@
-/* Private to the room: the struct of an output, and what is written at its end. */
+/* Private to the room: the struct of an output, and functions that write its end. */
 #pragma once
 
 #include "io/draws/writer.h"
 #include "run/output/output.h"
 
-/* A group of draws that is being filled, of warmup or of sampling. */
+/* A group of draws of warmup or of sampling, with its buffer. */
 typedef struct em_file_group {
     int group; /* of the writer */
     int64_t width;
@@ -35,7 +35,7 @@ typedef struct em_group_name {
     char text[64];
 } em_group_name;
 
-/* The group with the draws of warmup of a group. Local. */
+/* The name of the group with the draws of warmup. Local. */
 em_group_name em_warmup_group(const char *name);
 
 /* Writes the M-steps, the final inverse mass and the step sizes of a sampler of all parameters

@@ -1,5 +1,5 @@
-/* The recorder passes what is stored of each draw to the sinks (emass/sink.h): the reported
- * variables that the config selects, the statistics of the sampler, the positions. */
+/* The recorder passes each stored draw to the sinks (emass/sink.h): the reported variables that the
+ * config selects, the statistics of the sampler, and the positions. */
 #pragma once
 
 #include "emass/sink.h"
@@ -10,9 +10,8 @@
 
 typedef struct em_recorder em_recorder;
 
-/* How many numbers of a draw are stored for the variables that the config selects: in all, and in
- * the posterior. Local. Errors: EM_ECONFIG, a selected variable that the model does not have, or
- * none of the posterior. */
+/* The sizes of a stored draw with the variables that the config selects. Local. Errors: EM_ECONFIG
+ * if the model does not have a selected variable, or none is of the posterior. */
 em_status em_recorder_width(const em_config *config, const em_model *model, em_width *width);
 
 /* `config`, `model` and `plan` outlive it. Local. Errors: EM_EMEMORY. */
@@ -38,20 +37,20 @@ em_status em_recorder_take(em_recorder *recorder, const em_block *block,
                            const em_block *const *kernels, int64_t iteration, em_monitor *monitor,
                            double *unreported);
 
-/* Draws from the prior and has the model report the draw, into the values of the layout's groups
+/* Draws from the prior, and calls the model's report for the draw, which fills the layout's groups
  * posterior and posterior_predictive. The next report overwrites them. `draw` numbers the draw;
  * `theta` [dim] is work space. *failed: the report is not complete. Local. Errors: fatal ones of
  * the model. */
 em_status em_recorder_draw_prior(em_recorder *recorder, em_draw draw, double *theta, bool *failed);
 
-/* The numbers of group `i` of the layout, of the last report. Local. */
+/* The numbers of group `i` of the layout from the last report. Local. */
 const double *em_recorder_values(const em_recorder *recorder, int64_t i);
 
 /* The other calls to the sinks. Collective. Errors, agreed: those of the sinks. */
-em_status em_recorder_begin(em_recorder *recorder); /* only sinks whose statuses are not agreed */
+em_status em_recorder_begin(em_recorder *recorder); /* only sinks added with `agreed` false */
 em_status em_recorder_flush(em_recorder *recorder);
 em_status em_recorder_visit(em_recorder *recorder, const em_visitor *visitor);
 em_status em_recorder_finish(em_recorder *recorder, const em_report *report);
 
-/* Why the first report failed on this rank; "": none did. Local. */
+/* The message of the first failed report on this rank; "": none. Local. */
 const char *em_recorder_failure(const em_recorder *recorder);

@@ -1,5 +1,4 @@
-/* The config and the arrays that a run has stored in its output, for commands that use them again.
- */
+/* The config and the arrays in the output of a run, for commands that use them again. */
 #pragma once
 
 #include "emass/model/prediction.h"
@@ -7,25 +6,25 @@
 #include "run/config/config.h"
 
 /*
- * The config that is stored in a file of ours, with overrides. Relative paths start in `folder`;
+ * The config stored in an output file, with overrides applied. Relative paths start in `folder`;
  * NULL: in the first of these folders where all paths exist: the config's own folder as the file
- * names it, the file's folder, the current folder. Local. Errors: EM_EDATA, where there is
- * no config; those of em_config_parse.
+ * names it, the file's folder, the current folder. Local. Errors: EM_EDATA, where there is no
+ * config; those of em_config_parse.
  */
 em_status em_stored_config(const char *path, const char *folder, int n_override,
                            const char *const *override, em_config **out);
 
 /*
- * Whether files that are read together were thinned alike: the first two that differ in run.thin:
+ * Compares run.thin of files that are read together. *out names the first two that differ:
  * "run.thin is 1 in a.h5 and 5 in b.h5"; NULL: none differ. Freed by em_release. Local. Errors:
  * EM_EMEMORY.
  */
 em_status em_thinned_unlike(em_reader *files, char **out);
 
-/* The arrays of a file and the labels of its axes, for a model that is to predict. */
+/* The arrays of a file and the labels of its axes, for a model that predicts. */
 typedef struct em_stored em_stored;
 
 /* `path` is borrowed. Local. Errors: EM_EMEMORY. */
 em_status em_stored_create(const char *path, em_stored **out);
-const em_fitted *em_stored_fitted(const em_stored *stored); /* valid as long. Local. */
+const em_fitted *em_stored_fitted(const em_stored *stored); /* Local. */
 void em_stored_destroy(em_stored **stored);                 /* NULL-safe. Local. */

@@ -65,7 +65,7 @@ em_status em_checkpoint_write(const em_output_transaction *transaction,
 em_status em_checkpoint_publish(const em_output_transaction *transaction);
 
 typedef struct em_restored {
-    bool found;                /* a valid checkpoint; else em_error_text() says why not */
+    bool found;                /* a valid checkpoint exists; else em_error_text() has the reason */
     bool new_rule;             /* the stop rule differs from the one it was saved under */
     bool finished;             /* the draws to continue are those of a finished file */
     bool from_inside;          /* the checkpoint was in that file: it is now F.checkpoint.new */
