@@ -22,7 +22,7 @@ typedef struct em_belief_network {
     double *logit, *with, *without, *room, *prior; /* [em_stride of the widest layer] */
 } em_belief_network;
 
-/* With n_layer, size and sd set, makes the room. Errors: EM_EMEMORY. */
+/* Allocates the work space; n_layer, size and sd must be set. Errors: EM_EMEMORY. */
 em_status em_belief_network_create(em_belief_network *network);
 void em_belief_network_destroy(em_belief_network *network);
 
@@ -30,16 +30,16 @@ void em_belief_network_destroy(em_belief_network *network);
 void em_belief_network_add_prior(const em_belief_network *network, const double *theta,
                                  double *log_density, double *gradient);
 
-/* Draws all units but those of layer 1 anew, each given all others: unit [n_unit], layer by layer,
- * from uniforms `first`, ... of the stream. */
+/* One Gibbs sweep over the units of all layers above layer 1, each given all others. unit [n_unit]
+ * has the units layer by layer. Uses uniforms first, first + 1, ... of the stream. */
 void em_belief_network_sweep(em_belief_network *network, const double *theta,
                              const em_stream *stream, uint64_t first, uint8_t *unit);
 
-/* logit [n_1] of the units of layer 1, given the others. */
+/* logit [n_1]: the log odds of the units of layer 1, given the others. */
 void em_belief_network_logits(const em_belief_network *network, const double *theta,
                               const uint8_t *unit, double *logit);
 
-/* The log probability of all units, and its derivatives added to `sum` [n_parameter], in numbers of
- * `unit_of_sum`, of which both are integers. */
+/* Returns the log probability of all units, and adds its gradient to sum [n_parameter]. Both are in
+ * units of `unit_of_sum`, rounded to integers. */
 double em_belief_network_add(em_belief_network *network, const double *theta, const uint8_t *unit,
                              double unit_of_sum, double *sum);

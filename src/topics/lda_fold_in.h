@@ -1,13 +1,13 @@
 /*
- * Folding in: the weights of topics in a document that was not trained on, by the Gibbs sampler of
- * the model. phi and alpha are fixed, and the topics of the document's tokens are drawn as in
- * training,
+ * Folding in: estimates the topic weights of a document outside the training data by the Gibbs
+ * sampler of the model. phi and alpha are fixed, and the topics of the document's tokens are drawn
+ * as in training,
  *
  *     z_j | z of its other tokens ~ (alpha_k + n_dk) phi_{k, w_j},
  *
- * beginning with tokens without topics, for EM_FOLD_IN_SWEEPS sweeps. The weights are the mean over
- * the later half of (alpha_k + n_dk) / (A + n_d), A = sum_k alpha_k. Random numbers are counted by
- * (seed, chain, iteration, document). All Local.
+ * for EM_FOLD_IN_SWEEPS sweeps, which start with tokens without topics. The weights are the mean
+ * over the later half of (alpha_k + n_dk) / (A + n_d), A = sum_k alpha_k. The key of the random
+ * numbers is (seed, chain, iteration, document). All Local.
  */
 #pragma once
 
@@ -20,20 +20,20 @@ enum { EM_FOLD_IN_SWEEPS = 20 };
 
 typedef struct em_fold_in em_fold_in;
 
-/* For documents of up to `most` tokens. Errors: EM_EMEMORY. */
+/* Creates a sampler for documents of up to `most` tokens. Errors: EM_EMEMORY. */
 em_status em_fold_in_create(int64_t n_topic, int64_t most, em_fold_in **out);
 void em_fold_in_destroy(em_fold_in **fold_in); /* NULL-safe. */
 
-/* What random numbers are counted by: the purpose is EM_RNG_FOLD_IN. */
+/* The stream of random numbers; its purpose is EM_RNG_FOLD_IN. */
 em_stream em_fold_in_stream(uint64_t seed, int64_t chain, int64_t iteration);
 
-/* A document of n different words: word i stands count[i] times in it, with probability
- * phi[i * stride + k] in topic k, the padding 0 (em_topic_stride). */
+/* A document of n different words. Word i occurs count[i] times; its probability in topic k is
+ * phi[i * stride + k], with padding 0 (em_topic_stride). */
 typedef struct em_folded {
     int64_t number, n;
     const float *count, *phi;
 } em_folded;
 
-/* mixture [n_topic] sums to one. */
+/* Computes the weights mixture [n_topic], which sum to one. */
 void em_fold_in_gibbs(em_fold_in *fold_in, const em_stream *stream, const em_folded *document,
                       const double *alpha, float *mixture);

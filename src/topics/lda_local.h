@@ -1,13 +1,12 @@
 /*
- * Local expectations of topic models: the topics of the tokens of
- * some documents are drawn by Gibbs sampling, given the word distributions phi of topics and a
- * prior alpha of each topic,
+ * Local expectations of topic models. The topics of the tokens of some documents are drawn by Gibbs
+ * sampling, given the word distributions phi of the topics and a prior alpha of each topic,
  *
  *     z_j | z of its other tokens ~ (alpha_k + n_dk) phi_{k, w_j},
  *
- * for `discard` sweeps that are forgotten and `keep` that count. What comes out are sums over
- * documents and the sweeps that count, all of them integers: they are the same however documents
- * are dealt to shards. A document's random numbers are counted by (seed, chain, evaluation,
+ * for `discard` burn-in sweeps and then `keep` sweeps that are used. The results are sums over
+ * documents and used sweeps. They are integers, so they do not depend on the assignment of
+ * documents to shards. The key of a document's random numbers is (seed, chain, evaluation,
  * document). All Local.
  */
 #pragma once
@@ -18,10 +17,11 @@
 
 #include <stdint.h>
 
-/* The unit of sums that are no counts. */
+/* The unit of sums other than counts. */
 #define EM_LOCAL_UNIT 0x1p-20
 
-/* The options of local expectations, of a model that has them as `member`. */
+/* The options of local expectations. EM_LOCAL_FIELDS: their rows, for a model whose options have
+ * them as `member`. */
 typedef struct em_local_options {
     int64_t discard, keep;
     bool warm_start;
@@ -44,17 +44,17 @@ em_status em_local_create(em_corpus *corpus, int64_t n_topic, const em_local_opt
 void em_local_destroy(em_local **local); /* NULL-safe. */
 
 /*
- * For a model that keeps more of a document than the topics of its words, and whose prior of these
- * is the document's own: `before` each sweep it draws what it keeps, given the tokens that each
- * topic has, and says the prior of its topics (at least one above 0 that the document may have, and
- * all that it has); `after` each sweep that counts it sums what it wants to. The first sweep begins
- * with tokens of no topic, but for warm starts.
+ * For a model with further latent variables of each document, which determine the prior of its
+ * topics. Before each sweep `before` draws these variables, given the number of tokens in each
+ * topic, and writes the prior: positive for every topic that the document has, and for at least
+ * one. After each used sweep `after` adds to the model's own sums. Except with warm starts, the
+ * first sweep starts with tokens without topics.
  */
 typedef struct em_local_document {
-    int64_t place;  /* below em_local_most_documents: its own during the sweeps of one document */
+    int64_t place;  /* index of work space of the document, below em_local_most_documents */
     int64_t number; /* in the corpus */
     int64_t length, sweep;
-    uint64_t key; /* a seed of this evaluation's own, for draws counted by number and sweep */
+    uint64_t key;        /* a seed for this evaluation, for draws with the key (number, sweep) */
     const float *tokens; /* [n_topic] */
 } em_local_document;
 
@@ -64,9 +64,9 @@ typedef struct em_local_each {
     void (*after)(void *self, const em_local_document *document);
 } em_local_each;
 
-/* What is asked. Words have rows of `stride` = em_topic_stride(n_topic) numbers. */
+/* Arguments of em_local_sample. Rows of words have stride = em_topic_stride(n_topic) numbers. */
 typedef struct em_local_query {
-    em_draw draw;        /* what random numbers are counted by */
+    em_draw draw;        /* the key of random numbers */
     em_rows rows;        /* which documents of this shard */
     const double *alpha; /* [n_topic]; or */
     const em_local_each *each;
@@ -75,25 +75,25 @@ typedef struct em_local_query {
 } em_local_query;
 
 /*
- * The answer, added to: count [n_word][n_topic] tokens of each word in each topic; slope [n_topic]
- * sum_d alpha_k [psi(alpha_k + n_dk) - psi(alpha_k)]; and *density the log probability of the
- * topics, sum_dk log Gamma(alpha_k + n_dk) / Gamma(alpha_k) - log Gamma(A + n_d) / Gamma(A), A =
- * sum_k alpha_k; the last two in units of EM_LOCAL_UNIT. Everything is summed over the sweeps that
- * count. With priors of each document's own, count alone.
+ * Results, which are added to: count [n_word][n_topic] tokens of each word in each topic; slope
+ * [n_topic] sum_d alpha_k [psi(alpha_k + n_dk) - psi(alpha_k)]; and *density the log probability of
+ * the topics, sum_dk log Gamma(alpha_k + n_dk) / Gamma(alpha_k) - log Gamma(A + n_d) / Gamma(A), A
+ * = sum_k alpha_k; the last two in units of EM_LOCAL_UNIT. All are summed over the used sweeps.
+ * With em_local_each only `count` is computed.
  */
 typedef struct em_local_sums {
-    double *count, *slope, *density; /* slope may be NULL: not wanted */
+    double *count, *slope, *density; /* slope may be NULL: not needed */
 } em_local_sums;
 
 /* Errors: those of em_corpus_fetch. */
 em_status em_local_sample(em_local *local, const em_local_query *query, const em_local_sums *sums);
 
-/* Documents that are worked on together, at most. */
+/* The largest number of documents that are processed together. */
 int64_t em_local_most_documents(const em_local *local);
 
-/* Tokens of this shard, and of local document d. */
+/* The number of tokens of this shard, and of local document d. */
 int64_t em_local_n_token(const em_local *local);
 int64_t em_local_length(const em_local *local, int64_t d);
 
-/* No topic for any token so far: topic [n_token]. */
+/* Sets topic [n_token] to no topic for every token. */
 void em_local_start(const em_local *local, uint16_t *topic);

@@ -1,8 +1,8 @@
 /*
  * The tokens of a shard's documents, laid out for sampling their topics: in blocks of documents
- * whose counts fit a processor's cache together, and within a block word by word, so that a word's
- * probabilities stay in the cache. Given these, documents are independent, so the order of
- * documents is free; within a document it is the order of words. All Local.
+ * whose counts together fit into a processor's cache, and within a block word by word, so that a
+ * word's probabilities stay in the cache. Given phi, documents are independent, so their order is
+ * arbitrary; within a document tokens are in the order of words. All Local.
  */
 #pragma once
 
@@ -13,25 +13,26 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Some documents of one level, as arrays number, length and first have them from first_document
- * on, and their tokens, as those of a chain's topics are from first_token on. */
+/* Documents of one level: elements first_document .. of the arrays number, length and first. Their
+ * tokens are first_token .. of the topics of a chain. */
 typedef struct em_token_block {
     int level;
     int64_t first_document, n_document;
     int64_t first_token, n_token;
-    int64_t begin, end; /* of this shard's tokens, in the order of the corpus: they are of these */
+    int64_t begin,
+        end; /* range, in the order of the corpus, of this shard's tokens that contains them */
     int64_t n_run;
     char *layout;  /* NULL: in the scratch file, */
     int64_t place; /* here */
 } em_token_block;
 
-/* The topics of all tokens of a chain, n_topic standing for none so far. */
+/* The topics of all tokens of a chain; n_topic means none yet. */
 typedef struct em_token_topics {
     uint16_t *held; /* [n_token]; NULL: in the scratch file, */
     int64_t place;  /* from here on */
 } em_token_topics;
 
-/* A block that is at hand: runs of tokens of one word. */
+/* An open block: runs of tokens of one word. */
 typedef struct em_block_view {
     const em_token_block *block;
     const int32_t *run_word;   /* [n_run] */
@@ -42,8 +43,8 @@ typedef struct em_block_view {
 } em_block_view;
 
 /*
- * Sums over documents in units of EM_LDA_UNIT: integers, the same however documents are dealt to
- * shards and added. With A = sum_k alpha_k:
+ * Sums over documents in units of EM_LDA_UNIT. They are integers, so they do not depend on the
+ * assignment of documents to shards. With A = sum_k alpha_k:
  *     [0]      log p(topics of all tokens | alpha)
  *     [1]      sum_d psi(A + n_d) - psi(A)
  *     [2 + k]  sum_d psi(alpha_k + n_dk) - psi(alpha_k)
@@ -54,20 +55,21 @@ enum { EM_LDA_DENSITY, EM_LDA_TOTAL_SLOPE, EM_LDA_SLOPES, EM_LDA_TABLE = 64 };
 typedef struct em_tokens {
     int64_t n_topic, stride; /* em_topic_stride */
     int64_t n_word, n_document, n_token;
-    int64_t n_all, first_token; /* tokens of the whole corpus; those of shards before this one */
-    int n_level; /* level l has every 2^(n_level - 1 - l)th document that no lower one has */
+    int64_t n_all, first_token; /* tokens of the whole corpus; of the shards before this one */
+    int n_level; /* level l has every 2^(n_level - 1 - l)th of the documents that are in no lower
+                    level */
     bool sparse; /* documents keep lists of their topics */
     int64_t n_block;
     em_token_block *block; /* [n_block] by level */
     int64_t *number;       /* [n_document] in the corpus, in the order of the blocks */
     int32_t *length;       /* [n_document] tokens */
-    int64_t *first;        /* [n_document] tokens of this shard that come before it in the corpus */
-    /* Where layouts and topics are not held. */
+    int64_t *first;        /* [n_document] number of this shard's tokens before it in the corpus */
+    /* If layouts and topics are in the scratch file: */
     int scratch; /* file; -1: none */
     int64_t scratch_used;
     char *layout_room;
     uint16_t *topic_room;
-    /* Room to work in, for the largest block. */
+    /* Work space for the largest block. */
     float *tokens;
     em_topic_list *list;
     uint16_t *list_topic;
@@ -84,30 +86,31 @@ typedef struct em_tokens {
 } em_tokens;
 
 /*
- * Lays out the documents of a corpus, which it passes over once. `sparse`: -1 as is faster for so
- * many topics, else 0 or 1. `scratch` NULL: in memory; else in a file of no name in this folder,
- * which ends with the tokens. Errors: EM_EMEMORY, EM_EIO, EM_ECONFIG where there can be none, and
- * those of em_corpus_fetch.
+ * Lays out the documents of a corpus, in one pass over it. `sparse`: 0, 1, or -1 for the faster one
+ * with n_topic topics. `scratch` NULL: in memory; else in an unnamed file in this folder, which
+ * exists as long as the tokens. Errors: EM_EMEMORY, EM_EIO, EM_ECONFIG if the file cannot be
+ * created, and those of em_corpus_fetch.
  */
 em_status em_tokens_create(em_corpus *corpus, int64_t n_topic, int sparse, const char *scratch,
                            em_tokens **out);
 void em_tokens_destroy(em_tokens **tokens); /* NULL-safe. */
 
-/* Room for the topics of one chain, none so far. Errors: EM_EMEMORY, EM_EIO. */
+/* Allocates the topics of one chain, with no topic for any token. Errors: EM_EMEMORY, EM_EIO. */
 em_status em_tokens_add_chain(em_tokens *tokens, em_token_topics *topics);
 void em_tokens_release_chain(em_token_topics *topics);
 
-/* Brings block b to hand, until another one is, and has the one behind it read ahead. Topics that
- * were changed are kept by em_block_close. Errors: EM_EIO. */
+/* Opens block b until another one is opened, and reads the next one ahead. em_block_close stores
+ * changed topics. Errors: EM_EIO. */
 em_status em_block_open(em_tokens *tokens, int64_t b, const em_token_topics *topics,
                         em_block_view *view);
 em_status em_block_close(em_tokens *tokens, const em_token_topics *topics,
                          const em_block_view *view);
 
-/* Slots of a document begin with a block of the generator, of four. */
+/* The number of slots of a document: its length rounded up to whole blocks of four of the
+ * generator. */
 int64_t em_padded_length(int64_t length);
 
-/* Places that a document's list of topics needs. */
+/* The size of a document's list of topics. */
 int64_t em_topic_list_room(int64_t n_topic, int64_t length);
 
 typedef struct em_sweep {
@@ -116,31 +119,32 @@ typedef struct em_sweep {
     int level;           /* documents up to this level */
     const double *alpha; /* [n_topic] */
     const float *phi;    /* [n_word][stride], padding 0 */
-    int32_t *count;      /* [own words][stride] of the documents that all shards swept; written */
+    int32_t *count; /* [own words][stride] counts of the swept documents of all shards; written */
     struct em_lda_exchange *exchange; /* lda_exchange.h: between the shards */
     const struct em_shards *shards;   /* NULL: one */
-    int64_t *sums;                    /* [EM_LDA_SLOPES + n_topic] written; NULL: not wanted */
+    int64_t *sums;                    /* [EM_LDA_SLOPES + n_topic] written; NULL: not needed */
 } em_sweep;
 
-/* Draws the topics of the documents of the sweep anew, given phi. Collective over the ranks of a
- * group. Errors, agreed: EM_EIO, EM_EMEMORY. */
+/* Draws the topics of the documents of the sweep, given phi. Collective over the ranks of a group.
+ * Errors, agreed: EM_EIO, EM_EMEMORY. */
 em_status em_tokens_sweep(em_tokens *tokens, const em_sweep *sweep, const em_token_topics *topics);
 
-/* The start: every document of level 0 has one topic, by chance; others have none. Errors: EM_EIO.
- */
+/* Sets the start: all tokens of a document of level 0 get one random topic; other documents have
+ * none. Errors: EM_EIO. */
 em_status em_tokens_start(em_tokens *tokens, uint64_t seed, int64_t chain,
                           const em_token_topics *topics);
 
-/* Of the tokens begin .. begin + total - 1 of the corpus, which this shard has: *count of them, the
- * first of which is begin + *first. Local. */
+/* The tokens of this shard among begin .. begin + total - 1 of the corpus: *count of them, from
+ * begin + *first on. Local. */
 void em_tokens_own_part(const em_tokens *tokens, int64_t begin, int64_t total, int64_t *first,
                         int64_t *count);
 
-/* Topics of this shard's tokens first .. first + count - 1 in the order of the corpus, from the
- * order of the layout, or, where they are restored, back into it. Errors: EM_EIO. */
+/* Copies the topics of this shard's tokens first .. first + count - 1 from the layout to `ordered`,
+ * in the order of the corpus; `restores`: from `ordered` to the layout. Errors: EM_EIO. */
 em_status em_tokens_copy(em_tokens *tokens, const em_token_topics *topics, bool restores,
                          int64_t first, int64_t count, uint16_t *ordered);
 
-/* The tokens of each word in each topic, as a sweep leaves them: count, exchange and shards of the
- * sweep are used. Collective over the ranks of a group. Errors, agreed: EM_EIO, EM_EMEMORY. */
+/* Computes the counts of tokens by word and topic, as after a sweep, into sweep->count; also uses
+ * its exchange and shards. Collective over the ranks of a group. Errors, agreed: EM_EIO,
+ * EM_EMEMORY. */
 em_status em_tokens_count(em_tokens *tokens, const em_token_topics *topics, const em_sweep *sweep);

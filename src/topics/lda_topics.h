@@ -1,7 +1,7 @@
 /*
  * The topics of latent Dirichlet allocation (EQUATIONS 22) given the topics of all tokens: their
- * word distributions, and the hyperparameters. Everything is computed from counts of all documents,
- * which are integers. All Local.
+ * word distributions, and the hyperparameters. All results are computed from counts over all
+ * documents, which are integers. All Local.
  */
 #pragma once
 
@@ -11,8 +11,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* From so many topics on documents keep lists of their topics, and laws of words are drawn by
- * jumps: a rule by the size of the model alone, so that it is the same on all ranks. */
+/* With at least so many topics, documents keep lists of their topics and word distributions are
+ * drawn by jumps. The rule depends on the size of the model alone, so that it is the same on all
+ * ranks. */
 enum { EM_MANY_TOPICS = 192 };
 
 typedef struct em_lda_shape {
@@ -20,24 +21,24 @@ typedef struct em_lda_shape {
     bool jumps; /* gamma variates of a small beta are drawn as jumps of a gamma process */
 } em_lda_shape;
 
-/* Words first .. end - 1: whatever goes over all words and topics may be shared between the shards,
- * as what is added of them are integers. Arrays `count` hold these words alone, [words][stride]. */
+/* Words first .. end - 1. Work over all words and topics may be divided between the shards, because
+ * its sums are of integers. Arrays `count` hold these words alone, [words][stride]. */
 typedef struct em_lda_words {
     int64_t first, end;
 } em_lda_words;
 
-/* Those of a shard. */
+/* The words of a shard. */
 em_lda_words em_lda_own_words(int64_t n_word, int64_t shard, int64_t n_shard);
 
 /*
  * phi_k ~ Dirichlet(beta + n_k.), for all topics: phi [n_word][stride] from count [words][stride],
- * in two steps. The first one draws the weights of some words, counted by (seed, chain, iteration),
- * and writes total [n_topic], their sums in units of their own; the other divides those of some
- * words by the sums over all. None is below 1e-30, so that every word has a topic. With `jumps`,
- * and beta at most 1/32, Gamma(beta + n) is drawn as Gamma(n) and the jumps of a gamma process of
- * length beta (math/rng.h) that are larger than the unit in which weights are added, 2^-32: the
- * time then grows with the counts that are not 0 and with 25 beta topics a word. `room`
- * [em_stride(stride)] is room to work in.
+ * in two steps. em_lda_draw_weights draws the weights of some words, with the key (seed, chain,
+ * iteration), and writes their sums, total [n_topic], as integers. em_lda_scale divides the weights
+ * of some words by the sums over all words. No phi is below 1e-30, so that every word can have
+ * every topic. With `jumps`, and beta at most 1/32, Gamma(beta + n) is drawn as Gamma(n) and the
+ * jumps of a gamma process of length beta (math/rng.h) that are larger than the unit in which
+ * weights are added, 2^-32: the time then grows with the counts that are not 0 and with 25 beta
+ * topics a word. `room` [em_stride(stride)] is work space.
  */
 void em_lda_draw_weights(const em_lda_shape *shape, em_lda_words words, const em_stream *stream,
                          double beta, const int32_t *count, double *room, int64_t *total,
@@ -45,7 +46,7 @@ void em_lda_draw_weights(const em_lda_shape *shape, em_lda_words words, const em
 void em_lda_scale(const em_lda_shape *shape, em_lda_words words, const int64_t *total, double *room,
                   float *phi);
 
-/* n_k over some words: total [n_topic]. */
+/* total [n_topic]: the counts n_k over some words. */
 void em_lda_total(const em_lda_shape *shape, em_lda_words words, const int32_t *count,
                   int64_t *total);
 
@@ -54,16 +55,16 @@ void em_lda_total(const em_lda_shape *shape, em_lda_words words, const int32_t *
 void em_lda_mean_phi(const em_lda_shape *shape, em_lda_words words, double beta,
                      const int32_t *count, const int64_t *total, double *room, float *phi);
 
-/* log p(words | topics of all tokens, beta), phi integrated out: what some words add, in units of
- * EM_LDA_UNIT, and what the sums n_k do. */
+/* log p(words | topics of all tokens, beta) with phi integrated out, in two terms: that of some
+ * words, in units of EM_LDA_UNIT, and that of the sums n_k. */
 int64_t em_lda_log_words(const em_lda_shape *shape, em_lda_words words, double beta,
                          const int32_t *count);
 double em_lda_log_total(const em_lda_shape *shape, double beta, const int64_t *total);
 
 /*
  * A step of Minka's fixed point (2000) for alpha, from the sums of lda_tokens.h at this alpha, and
- * for beta, from what em_lda_slope makes of the counts of all words at this beta, in units of
- * EM_LDA_UNIT. Values stay within 1e-6 .. 1e3.
+ * for beta, from the sum over all words of em_lda_slope at this beta, in units of EM_LDA_UNIT.
+ * Values stay within 1e-6 .. 1e3.
  */
 void em_lda_learn_alpha(int64_t n_topic, const int64_t *sums, double *alpha);
 int64_t em_lda_slope(const em_lda_shape *shape, em_lda_words words, double beta,

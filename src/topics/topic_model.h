@@ -1,7 +1,8 @@
 /*
  * Common parts of the topic models for stochastic gradients (lda_expanded.c, pfa.c, dpfa.c), in
- * which the word distributions of topics are parameters: a corpus and test documents, the topics of
- * tokens that are drawn for every gradient, the reported quantities, and work space.
+ * which the word distributions of topics are parameters. The parts are a corpus and test documents,
+ * the topics of tokens, which are drawn for every gradient, the reported quantities, and work
+ * space.
  */
 #pragma once
 
@@ -16,7 +17,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-enum { EM_TOPIC_OWN = 2 }; /* variables of a model's own, at most */
+enum { EM_TOPIC_OWN = 2 }; /* the largest number of a model's own variables */
 
 /* First member of such a model. */
 typedef struct em_topic_model {
@@ -34,41 +35,43 @@ typedef struct em_topic_model {
     uint16_t *topic; /* [n_chain][n_token] of warm starts; NULL: none */
 } em_topic_model;
 
-/* Reads the data and makes the rest, of a model whose ops are set and all else is zero. `options`
+/* Reads the data and sets all members of a model; its ops must be set and the rest zero. `options`
  * outlive it. Collective. Errors: those of em_corpus_read and em_local_create. */
 em_status em_topic_model_open(em_topic_model *self, const em_topic_options *options,
                               const em_model_context *context);
 void em_topic_model_close(em_topic_model *self);
 
-/* Sizes, blocks and, behind those of its own, variables. Local. */
+/* Sets the sizes and blocks of the model, and adds variables after its own. Local. */
 void em_topic_model_declare(em_topic_model *self, int64_t dim, int n_block,
                             const em_parameters *block);
 
-/* Whether the gradient by these parameters is wanted. Local. */
+/* Whether the query needs the gradient with respect to these parameters. Local. */
 bool em_topic_model_wants(const em_query *query, const em_parameters *block);
 
-/* Of one of this rank's chains: its topics for warm starts; NULL: none. Local. */
+/* The topics of a chain of this rank for warm starts; NULL: none. Local. */
 uint16_t *em_topic_model_warm(const em_topic_model *self, int64_t chain);
 
-/* Topics begin, and phi's parameters do. Local. */
+/* Sets the starts of the topics and of the parameters of phi. Local. */
 void em_topic_model_place(const em_topic_model *self, const em_draw *draw, double *theta);
 
-/* What becomes of the sums that are not phi's in the gradient of one chain. */
+/* Computes the gradient of one chain with respect to parameters other than phi from their sums. */
 typedef void em_topic_slope(em_topic_model *self, const double *theta, double *gradient);
 
-/* Sums over sweeps and documents become the log likelihood, and those of phi its gradient, those of
- * others by `others` (NULL: there are none); what is told of the chains' topics is kept. Local. */
+/* Replaces sums over sweeps and documents by the log likelihood and its gradient; `others` (NULL:
+ * none) does so for parameters other than phi. Stores the quantities of the chains' topics for
+ * reports. Local. */
 void em_topic_model_finish(em_topic_model *self, const em_query *sums, em_topic_slope *others);
 
-/* The log density, but for the priors of a model's own parameters: the likelihood is that of all
- * tokens, were they as those of the last evaluation. Local. */
+/* The log density without the priors of a model's own parameters. The likelihood is extrapolated
+ * from the tokens of the last evaluation to all tokens. Local. */
 double em_topic_model_density(em_topic_model *self, int64_t chain, const double *theta);
 
-/* Where an iteration has left chain number c of the panel. Collective over the ranks of a group. */
+/* Records the state of chain c of the panel after an iteration. Collective over the ranks of a
+ * group. */
 em_status em_topic_model_take(em_topic_model *self, const em_update *after, int64_t c,
                               double log_density, const double *alpha);
 
-/* The variables that em_topic_model_declare adds. Local. */
+/* Writes the variables that em_topic_model_declare adds. Local. */
 void em_topic_model_report(em_topic_model *self, int64_t chain, const double *theta, double *out);
 
 /* em_model_ops.create of model lda for stochastic gradients (lda_expanded.c), with `alpha` as the

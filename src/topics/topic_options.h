@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How test documents are folded in (topics/lda_held_out.h): from phi alone, and by the model's own
- * Gibbs too. */
+/* How test documents are folded in (topics/lda_held_out.h): by EM from phi alone, or also by the
+ * model's Gibbs sampler. */
 typedef enum em_topic_fold_in { EM_FOLD_IN_EM, EM_FOLD_IN_GIBBS, EM_FOLD_INS } em_topic_fold_in;
 
 /* First member of the options of a model of topics. */
@@ -24,8 +24,9 @@ typedef struct em_topic_options {
     em_local_options local;
 } em_topic_options;
 
-/* The rows of those options but `fold_in`, `parameters` and `beta`, which are a model's own: of any
- * model of topics, and of those whose phi is a parameter. */
+/* The rows of those options, without `fold_in`, `parameters` and `beta`, which each model defines:
+ * EM_TOPIC_FIELDS for all topic models, EM_TOPIC_PHI_FIELDS for those in which phi is a parameter.
+ */
 #define EM_TOPIC_FIELDS(what_topics_are)                                                           \
     EM_CORPUS_FIELDS,                                                                              \
         EM_INT(em_topic_options, topics, .minimum = 1, .maximum = EM_MOST_TOPICS,                  \

@@ -1,11 +1,11 @@
 /*
- * The word distributions phi of topics as parameters that kernels can move: theta [word][topic]
+ * The word distributions phi of topics as parameters theta [word][topic] that kernels move
  * (EQUATIONS 22).
  *
  *     expanded mean      phi_kv = theta_kv / sum_w theta_kw,  theta_kv ~ Gamma(a, 1), above zero
  *     expanded natural   phi_kv = exp theta_kv / sum_w exp theta_kw,  theta_kv ~ N(mean, sd^2)
  *
- * The likelihood is that of tokens whose topics are known, sum_kv n_kv log phi_kv. All Local.
+ * The log likelihood is that of tokens with given topics, sum_kv n_kv log phi_kv. All Local.
  */
 #pragma once
 
@@ -28,25 +28,25 @@ typedef struct em_topic_parameters {
     double *work, *total, *count; /* room: [em_stride(n)], and by topic */
 } em_topic_parameters;
 
-/* With form, shape and priors set, makes the room. Errors: EM_EMEMORY. */
+/* Allocates the work space; form, shape and priors must be set. Errors: EM_EMEMORY. */
 em_status em_topic_parameters_create(em_topic_parameters *topics);
 void em_topic_parameters_destroy(em_topic_parameters *topics);
 
-/* Where chains begin: words are about alike, or as the prior has them. */
+/* Writes a random start: phi nearly uniform, or drawn from the prior. */
 void em_topic_parameters_place(const em_topic_parameters *topics, const em_draw *draw,
                                double *theta);
 
-/* phi [n_word][stride], padding untouched, none below 1e-30. False where theta has no laws of
- * words. */
+/* Computes phi [n_word][stride], without its padding; no element is below 1e-30. Returns false if
+ * theta does not define word distributions. */
 bool em_topic_parameters_phi(em_topic_parameters *topics, const double *theta, float *phi);
 
-/* Adds the log prior to *log_density and its gradient, where these are not NULL. */
+/* Adds the log prior to *log_density and its gradient, if these are not NULL. */
 void em_topic_parameters_add_prior(em_topic_parameters *topics, const double *theta,
                                    double *log_density, double *gradient);
 
 /*
- * Makes the gradient of the log likelihood of `count`, [n] sums over `sweeps` sweeps, in place;
- * returns that likelihood. In topics->count it leaves the tokens in each topic, of one sweep.
+ * Replaces count [n], sums over `sweeps` sweeps, by the gradient of the log likelihood, and returns
+ * the log likelihood. Sets topics->count to the tokens in each topic, for one sweep.
  */
 double em_topic_parameters_finish(em_topic_parameters *topics, const double *theta, double sweeps,
                                   double *count);
@@ -54,7 +54,8 @@ double em_topic_parameters_finish(em_topic_parameters *topics, const double *the
 /*
  * A diagonal metric of the expanded natural form: the precision of the prior, and the information
  * of tokens[k] tokens of each topic, G_kv = 1 / sd^2 + tokens_k phi_kv (1 - phi_kv). The arrays of
- * `ask` are of theta; into topics->count the sums over words of weight_kv phi_kv (1 - phi_kv).
+ * `ask` have an element for each theta. Sets topics->count to the sums over words of weight_kv
+ * phi_kv (1 - phi_kv).
  */
 void em_topic_parameters_diagonal(em_topic_parameters *topics, const double *tokens,
                                   const em_diagonal *ask);

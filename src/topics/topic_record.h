@@ -1,6 +1,7 @@
 /*
  * The reported quantities of the topics of a chain: its log density, the shares of topics, a score
- * on test documents, and averages over the draws (phi, shares, priors). For the chains of one rank.
+ * on test documents, and averages over the draws (phi, shares, priors). It holds those of the
+ * chains of one rank.
  */
 #pragma once
 
@@ -16,33 +17,33 @@
 
 typedef struct em_topic_record em_topic_record;
 
-/* For the words of `corpus`, which it borrows. Reads the test documents: every shard keeps all of
- * them, and scores those that are dealt to it. *hash is changed by what was read. Collective.
- * Errors, agreed: EM_EDATA, EM_EMEMORY. */
+/* Creates a record for the words of `corpus`, which it borrows. Reads the test documents: every
+ * shard holds all of them and scores its share. The hash of the test data is added to *hash.
+ * Collective. Errors, agreed: EM_EDATA, EM_EMEMORY. */
 em_status em_topic_record_create(const em_topic_options *options, const em_model_context *context,
                                  const em_corpus *corpus, uint64_t *hash, em_topic_record **out);
 void em_topic_record_destroy(em_topic_record **record); /* NULL-safe. */
 
-/* Bytes that each chain takes. Local. */
+/* The memory of each chain in bytes. Local. */
 double em_topic_record_chain_bytes(const em_topic_record *record);
 
-/* Tells the model of its variables and averages, besides those it has already: there is room for
- * EM_TOPIC_VARIABLES more, and for EM_TOPIC_AVERAGES. Local. */
+/* Adds its variables and averages to those of the model: at most EM_TOPIC_VARIABLES and
+ * EM_TOPIC_AVERAGES. Local. */
 enum { EM_TOPIC_VARIABLES = 5, EM_TOPIC_AVERAGES = 8 };
 void em_topic_record_declare(const em_topic_record *record, em_model *model, em_variable *variable,
                              em_variable *average);
 
-/* The corpus, this shard's documents and their tokens, and how test documents are scored, in lines
- * for people. Local. */
+/* Prints lines about the corpus, this shard's documents and tokens, and the score of test
+ * documents. Local. */
 void em_topic_record_describe(const em_topic_record *record, int64_t n_document, int64_t n_token,
                               FILE *out);
 
-/* Where an iteration has left a chain. */
+/* The state of a chain after an iteration. */
 typedef struct em_topic_look {
     int64_t chain;
     double log_density;
-    const float *phi;    /* [n_word][stride]; of the words that are dealt to this shard at least,
-                            of all where em_topic_record_wants_all */
+    const float *phi; /* [n_word][stride]; set for this shard's words at least, and for all words if
+                         em_topic_record_wants_all */
     const double *count; /* [n_topic] tokens, of some documents at least */
     const double *alpha; /* [n_topic] */
     double beta;
@@ -56,10 +57,10 @@ em_status em_topic_record_take(em_topic_record *record, const em_update *after,
 bool em_topic_record_wants_phi(const em_topic_record *record, const em_update *after);
 bool em_topic_record_wants_all(const em_topic_record *record, const em_update *after);
 
-/* Whether phi is among what it writes of a draw. Local. */
+/* Whether reports of draws include phi. Local. */
 bool em_topic_record_stores_phi(const em_topic_record *record);
 
-/* Writes the variables of a chain; phi, where it is stored, as given. Local. */
+/* Writes the variables of a chain, with the given phi if phi is stored. Local. */
 void em_topic_record_report(const em_topic_record *record, int64_t chain, const float *phi,
                             double *out);
 
@@ -70,5 +71,5 @@ void em_topic_record_report_averages(const em_topic_record *record, int64_t chai
 /* Collective. */
 em_status em_topic_record_visit(em_topic_record *record, const em_visitor *visitor);
 
-/* Puts weights into the order of their sizes, which is one for all chains. Local. */
+/* Sorts weights by size, so that chains with permuted topics become comparable. Local. */
 void em_topic_order(int64_t n, double *weight);

@@ -11,11 +11,13 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Topics of two chains are one where their laws of words overlap by more than this: sum_v
- * sqrt(p_v q_v), which is 1 for equal ones. */
+/* Topics p and q of two chains are the same topic if their overlap, the Bhattacharyya coefficient
+ * sum_v sqrt(p_v q_v) of their word distributions, is above this. */
 #define EM_LEAST_OVERLAP 0.7
 
-enum { EM_TOPICS_MOST_TOP = 50 }; /* words of a topic that are looked at */
+enum {
+    EM_TOPICS_MOST_TOP = 50
+}; /* the largest number of words of a topic that are shown or scored */
 
 /* A topic is junk if its words occur together no more often than by chance: an NPMI of 0 or less.
  */
@@ -24,16 +26,16 @@ enum { EM_TOPICS_MOST_TOP = 50 }; /* words of a topic that are looked at */
 /* Held-out scores of one definition. */
 typedef struct em_topic_score {
     double *perplexity; /* [n_chain]; NULL: none */
-    double *pooled;     /* [n_chain] all alike: averaged over chains too; NULL: none */
-    const char *doc;    /* how they are defined */
+    double *pooled;     /* [n_chain] equal elements: averaged over chains, too; NULL: none */
+    const char *doc;    /* their definition */
 } em_topic_score;
 
-enum { EM_TOPIC_SCORES = 2 }; /* folded in by EM, and by the model's own Gibbs */
+enum { EM_TOPIC_SCORES = 2 }; /* folding in by EM, and by the model's Gibbs sampler */
 
 typedef struct em_topics {
     const em_command_host *host;
     const char *path, *folder, *documents, *html, *output;
-    int by_gibbs; /* documents are folded in by the model's own Gibbs */
+    int by_gibbs; /* documents are folded in by the model's Gibbs sampler */
     long n_top;
     int64_t n_chain, n_topic, n_word;
     char **word;   /* [n_word] */
@@ -42,7 +44,7 @@ typedef struct em_topics {
     em_topic_score score[EM_TOPIC_SCORES];
     float *mean;        /* [n_topic][n_word] over the chains that have the topic */
     double *mean_share; /* [n_topic] */
-    int64_t *n_found;   /* [n_topic] chains that have it, the first one included */
+    int64_t *n_found;   /* [n_topic] chains with this topic, the first one included */
     int64_t *order;     /* [n_topic] the largest first */
     int32_t *top;       /* [n_topic][n_top] words, the most probable first */
     double *coherence;  /* [n_topic]; NULL: not known */
@@ -55,12 +57,12 @@ em_status em_topics_read(em_topics *t);
 /* Sets order and top. Local. Errors: EM_EMEMORY. */
 em_status em_topics_rank(em_topics *t);
 
-void em_topics_release(em_topics *t); /* All that is above but texts it was given. */
+void em_topics_release(em_topics *t); /* Frees all members but the texts set by the caller. */
 
 /* Prints a text as a field of CSV. Local. */
 void em_topics_print_quoted(const char *text);
 
-/* Whether topic k is junk, as far as coherence is known. Local. */
+/* Whether topic k is junk; false if coherence is not known. Local. */
 bool em_topic_is_junk(const em_topics *t, int64_t k);
 
 /* sum_v sqrt(p_av p_bv) of each two topics a and b of t->mean, into overlap[n_topic][n_topic].
@@ -69,32 +71,33 @@ em_status em_topic_overlaps(const em_topics *t, float *overlap);
 
 /* Averages the topics over the chains, into t->mean, which holds those of the first one, mean_share
  * and n_found. The topics of another chain are assigned to those of the first so that the sum of
- * overlaps is largest. phi: its number in `reader`, which is read some topics at a time. Local.
- * Errors: those of reading, EM_EMEMORY. */
+ * overlaps is largest. `phi` is the index of the variable phi in `reader`; it is read some topics
+ * at a time. Local. Errors: those of reading, EM_EMEMORY. */
 em_status em_topics_match_chains(em_topics *t, em_reader *reader, int64_t phi);
 
 /*
- * Writes t->html: one page that needs nothing else, with the trace of the perplexity and, of each
- * topic, its size, coherence, words and nearest topics. A page of this kind is replaced, another
- * file is not. Local. Errors: EM_EUSAGE, EM_EIO, EM_EMEMORY.
+ * Writes t->html: one self-contained page with the trace of the perplexity and, for each topic, its
+ * size, coherence, words and nearest topics. An existing page of this kind is replaced, but no
+ * other file. Local. Errors: EM_EUSAGE, EM_EIO, EM_EMEMORY.
  */
 em_status em_topics_write_page(const em_topics *t);
 
-/* Begins a page with this title, and `of` after it unless it is NULL, up to its heading. A page of
- * topics is replaced, another file is not. em_page_close(page, status) ends it, also after a
- * failure. Local. Errors: EM_EUSAGE, EM_EMEMORY. */
+/* Begins a page with this title, followed by `of` unless it is NULL. An existing page of topics is
+ * replaced, but no other file. em_page_close(page, status) ends it, also after a failure. Local.
+ * Errors: EM_EUSAGE, EM_EMEMORY. */
 em_status em_topics_open_page(const char *path, const char *title, const char *of, em_page *page);
 
-/* A figure of y[n] by numbers of topics x[n], which ascend. `format`: of a value of y. Local. */
+/* Writes a figure of y [n] over the numbers of topics x [n], in ascending order. `format` is the
+ * printf format of y. Local. */
 void em_topics_put_curve(FILE *out, const char *title, const char *format, int64_t n,
                          const double *x, const double *y);
 
-/* How several runs are compared. */
+/* Arguments of a comparison of runs. */
 typedef struct em_topics_comparison {
-    const char *folder; /* where relative paths of configs start; NULL: where they did */
+    const char *folder; /* where relative paths of configs start; NULL: as in the run */
     const char *page;   /* NULL: none */
-    long n_top;         /* words of a topic, of coherence */
-    bool csv, prints;   /* whether a table is printed, and how */
+    long n_top;         /* words of each topic for coherence */
+    bool csv, prints;   /* whether a table is printed, and whether as CSV */
 } em_topics_comparison;
 
 /* Compares the runs host->file: perplexity, coherence, junk, stability and seconds of each. Their
