@@ -23,15 +23,15 @@
  *   F.undo                  the rollback journal of F (rollback_journal.h); .part, one that is
  *                           being written
  *
- * STATE      on disk, beside F.lock                after a kill in it, --resume NOTHING    neither
- * F nor F.draws                 begins. A checkpoint without F is removed STARTED    F: empty,
- * unreadable, `complete` 0    warns and begins anew: there is no checkpoint SAVED      F with
- * `complete` 0; F.checkpoint;    restores F.checkpoint, or .previous where it is
+ * STATE      on disk, beside F.lock                after a kill in it, --resume
+ * NOTHING    neither F nor F.draws                 begins. A checkpoint without F is removed
+ * STARTED    F: empty, unreadable, `complete` 0    warns and begins anew: there is no checkpoint
+ * SAVED      F with `complete` 0; F.checkpoint;    restores F.checkpoint, or .previous where it is
  *            after the second save .previous too.  missing or damaged. Where both are, it warns
  *            Between the two renames of a save     and begins anew, as it does where F.checkpoint
  *            F.checkpoint is missing               is damaged and F was thinned after .previous
- * STOPPED    as SAVED, without F.lock              does the same REMAKING   F.draws; F.checkpoint;
- * F: missing,    reads F.draws and makes F again
+ * STOPPED    as SAVED, without F.lock              does the same
+ * REMAKING   F.draws; F.checkpoint; F: missing,    reads F.draws and makes F again
  *            empty or in part
  * FINISHING  F: perhaps unreadable; F.checkpoint   restores F from F.undo, then F.checkpoint, and
  *            of the last iteration; F.undo         finishes again
@@ -40,15 +40,15 @@
  *
  * F.checkpoint.new or F.undo.part may stand beside them, as far as they were written.
  *
- * ARROW      what it does, in this order open       takes the lock; on --resume also restores F
- * from a whole F.undo, and removes what is
+ * ARROW      what it does, in this order
+ * open       takes the lock; on --resume also restores F from a whole F.undo, and removes what is
  *            left beside a complete F that needs no more draws
  * begin      removes the files of an earlier run, draws first; makes an empty F; records its inode
  *            in the lock; has the run write its groups
  * save       has the run force the draws to the disk; writes F.checkpoint.new and forces it to the
  *            disk; renames F.checkpoint to .previous, and .new to F.checkpoint
- * close      releases the lock and removes F.lock, unless F cannot be opened remake     makes F
- * with room for another number of draws, as `resume` does: renames F to F.draws;
+ * close      releases the lock and removes F.lock, unless F cannot be opened
+ * remake     makes F with room for another number of draws, as `resume` does: renames F to F.draws;
  *            makes F; has the run copy its draws, or every second of them; removes F.draws. It goes
  *            through REMAKING and back to SAVED
  * resume     restores the state of the run and looks for its draws; makes F.checkpoint of the one
@@ -59,9 +59,9 @@
  *            output.keep_checkpoint)
  *
  * A failure leaves the files of its state, and `close` releases the lock. Where `begin` fails to
- * write the groups of F, F is removed. A run whose lock another run has taken writes no more. After
- * a kill between `complete` 1 and the removal of F.undo, the end is written again, with the same
- * bytes. An F that cannot be opened is known as ours by its inode in F.lock or by a valid
+ * write the groups of F, F is removed. A run whose lock another run has taken writes no more.
+ * After a kill between `complete` 1 and the removal of F.undo, the end is written again, with the
+ * same bytes. An F that cannot be opened is known as ours by its inode in F.lock or by a valid
  * checkpoint.
  *
  * All functions are Collective, with agreed statuses. Rank 0 changes the files.
