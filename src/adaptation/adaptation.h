@@ -5,7 +5,7 @@
  *     E-step      the kernel runs with the mass fixed; every chain adds to its accumulators
  *     all-reduce  the accumulators are summed over the chains that share, exactly
  *     M-step      the criterion makes an estimate, which replaces the mass or is averaged in
- *     step size dual averaging starts again
+ *     step size   dual averaging starts again
  *
  * This repeats until the end of warmup, when mass and step size are frozen. An adaptation update is
  * the point between two iterations at which chains communicate. Chains that share form a pool: all

@@ -113,7 +113,7 @@ static bool is_finite(int64_t n, const double *x)
 static em_status add_chain(density_model *self, const double *theta, double *log_density,
                            double *gradient)
 {
-    const uint64_t before = em_n_said();
+    const uint64_t before = em_messages_set();
     double value = NAN;
 
     memset(self->partial, 0, (size_t)self->n * sizeof *self->partial);
@@ -122,7 +122,7 @@ static em_status add_chain(density_model *self, const double *theta, double *log
     if (status < 0)
         return em_default_message(status, before, self->density->name);
     if (status > 0 || !isfinite(value) || !is_finite(self->n, self->partial)) {
-        reject(self, em_n_said() != before, value);
+        reject(self, em_messages_set() != before, value);
         *log_density = NAN;
         return EM_OK;
     }
@@ -146,7 +146,7 @@ static em_status report(em_model *model, const em_draw *draw, const double *thet
 {
     const density_model *self = (const density_model *)model;
     const em_density *density = self->density;
-    const uint64_t before = em_n_said();
+    const uint64_t before = em_messages_set();
 
     (void)draw;
     memcpy(out, theta, (size_t)density->parameter.width * sizeof *out);

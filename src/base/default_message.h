@@ -6,9 +6,9 @@
 
 #include <stdint.h>
 
-/* How many messages this thread has had so far. */
-uint64_t em_n_said(void);
+/* The number of calls of em_fail by this thread so far. */
+uint64_t em_messages_set(void);
 
-/* Returns `status`. If it is a failure and no message was set since em_n_said() returned `before`,
- * sets one that names `who`. */
+/* Returns `status`. If it is a failure and no message was set since em_messages_set() returned
+ * `before`, sets one that names `who`. */
 em_status em_default_message(em_status status, uint64_t before, const char *who);

@@ -9,7 +9,7 @@
 /* Like errno: one per thread, read right after a failure. This keeps an error argument out of every
  * signature. */
 static _Thread_local char error_text[2048];
-static _Thread_local uint64_t n_said;
+static _Thread_local uint64_t n_message;
 
 em_status em_fail(em_status status, const char *format, ...)
 {
@@ -22,18 +22,18 @@ em_status em_fail(em_status status, const char *format, ...)
     va_end(arguments);
     /* One line, and nothing a hostile file could send to a terminal. */
     em_text_escape(text, error_text, sizeof error_text);
-    n_said++;
+    n_message++;
     return status;
 }
 
-uint64_t em_n_said(void)
+uint64_t em_messages_set(void)
 {
-    return n_said;
+    return n_message;
 }
 
 em_status em_default_message(em_status status, uint64_t before, const char *who)
 {
-    return status && n_said == before
+    return status && n_message == before
                ? em_fail(status, "%s returned %d without a message (em_fail)", who, (int)status)
                : status;
 }

@@ -357,7 +357,7 @@ em_status em_diagnose_together(em_diag *diag, const em_subcommunicator *comm, in
                                int64_t n_draw, const double *draws, em_diagnosis *out)
 {
     const int64_t size = em_subcommunicator_size(comm), member = em_subcommunicator_member(comm);
-    const int64_t first = em_deal_first(n_chain, size, member);
+    const int64_t first = em_partition_first(n_chain, size, member);
     em_status status;
 
     em_release(&diag->count);
@@ -365,7 +365,8 @@ em_status em_diagnose_together(em_diag *diag, const em_subcommunicator *comm, in
     if (status)
         return status;
     for (int64_t m = 0; m < size; m++)
-        diag->count[m] = em_deal_first(n_chain, size, m + 1) - em_deal_first(n_chain, size, m);
+        diag->count[m] =
+            em_partition_first(n_chain, size, m + 1) - em_partition_first(n_chain, size, m);
     diag->comm = comm;
     status = converge(
         diag,

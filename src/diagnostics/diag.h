@@ -52,8 +52,8 @@ em_status em_diagnose_convergence(em_diag *diag, int64_t n_chain, int64_t n_draw
                                   const double *draws, em_diagnosis *out);
 
 /* The same result, to the bit, on all ranks of `comm`, where each rank has the `draws` of its share
- * of the `n_chain` chains (em_deal_first): of one chain at least. Collective over `comm`. Errors:
- * EM_EMEMORY, on all of its ranks. */
+ * of the `n_chain` chains (em_partition_first): of one chain at least. Collective over `comm`.
+ * Errors: EM_EMEMORY, on all of its ranks. */
 em_status em_diagnose_together(em_diag *diag, const em_subcommunicator *comm, int64_t n_chain,
                                int64_t n_draw, const double *draws, em_diagnosis *out);
 

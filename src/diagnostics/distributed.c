@@ -166,8 +166,8 @@ em_status em_share_sum(const em_subcommunicator *comm, const int64_t *count, int
 {
     const int64_t size = em_subcommunicator_size(comm), member = em_subcommunicator_member(comm),
                   n_row = count[member];
-    const int64_t first = em_deal_first(n_column, size, member);
-    const int64_t own = em_deal_first(n_column, size, member + 1) - first;
+    const int64_t first = em_partition_first(n_column, size, member);
+    const int64_t own = em_partition_first(n_column, size, member + 1) - first;
     int64_t *send = NULL, all = 0;
     double *sent = NULL, *received = NULL;
     em_status status = em_allocate(3 * size, sizeof *send, &send);
@@ -183,8 +183,8 @@ em_status em_share_sum(const em_subcommunicator *comm, const int64_t *count, int
         int64_t *receive = send + size, *dealt = receive + size;
         double *next = sent;
         for (int64_t m = 0; m < size; m++) {
-            const int64_t begin = em_deal_first(n_column, size, m);
-            dealt[m] = em_deal_first(n_column, size, m + 1) - begin;
+            const int64_t begin = em_partition_first(n_column, size, m);
+            dealt[m] = em_partition_first(n_column, size, m + 1) - begin;
             send[m] = n_row * dealt[m];
             receive[m] = count[m] * own;
             for (int64_t r = 0; r < n_row; r++)

@@ -234,7 +234,7 @@ static em_status add_density(em_model *model, const em_query *query)
         double value = 0;
         if (ops->log_density_gradient) {
             memset(self->partial, 0, (size_t)self->n * sizeof *self->partial);
-            const uint64_t before = em_n_said();
+            const uint64_t before = em_messages_set();
             status = ops->log_density_gradient(model->options, theta, &value, self->partial);
             if (status < 0)
                 return em_default_message(status, before, "log_density_gradient");

@@ -23,13 +23,13 @@ struct em_grid {
     em_exact_sum *sums;
 };
 
-int64_t em_deal_first(int64_t n_item, int64_t n_part, int64_t part)
+int64_t em_partition_first(int64_t n_item, int64_t n_part, int64_t part)
 {
     const int64_t each = n_item / n_part, longer = n_item % n_part;
     return part * each + (part < longer ? part : longer);
 }
 
-int64_t em_deal_part(int64_t n_item, int64_t n_part, int64_t item)
+int64_t em_partition_of(int64_t n_item, int64_t n_part, int64_t item)
 {
     const int64_t each = n_item / n_part, in_longer = n_item % n_part * (each + 1);
     return item < in_longer ? item / (each + 1) : n_item % n_part + (item - in_longer) / each;
@@ -110,9 +110,9 @@ static em_status create(int64_t n_chain, int64_t n_shard, bool may_idle, em_grid
     grid->n_group = em_world_size() / grid->n_shard;
     grid->group = (int)rank / grid->n_shard;
     grid->shard = (int)rank % grid->n_shard;
-    grid->first_chain = em_deal_first(n_chain, grid->n_group, grid->group);
+    grid->first_chain = em_partition_first(n_chain, grid->n_group, grid->group);
     grid->n_local_chain =
-        em_deal_first(n_chain, grid->n_group, grid->group + 1) - grid->first_chain;
+        em_partition_first(n_chain, grid->n_group, grid->group + 1) - grid->first_chain;
     make_communicators(grid);
     MPI_Type_contiguous((int)em_binned_size(8), MPI_DOUBLE, &grid->eight_sums);
     MPI_Type_commit(&grid->eight_sums);
@@ -292,8 +292,8 @@ em_status em_grid_gather_chains(const em_grid *grid, int64_t n, const double *x,
     em_status status = em_agree(em_allocate(2 * grid->n_group, sizeof *count, &count));
 
     for (int64_t group = 0; !status && group < grid->n_group; group++) {
-        const int64_t first = em_deal_first(grid->n_chain, grid->n_group, group);
-        const int64_t next = em_deal_first(grid->n_chain, grid->n_group, group + 1);
+        const int64_t first = em_partition_first(grid->n_chain, grid->n_group, group);
+        const int64_t next = em_partition_first(grid->n_chain, grid->n_group, group + 1);
         count[group] = (int)(next - first);
         count[grid->n_group + group] = (int)first;
     }
@@ -393,8 +393,8 @@ void em_grid_gather_shards(const em_grid *grid, int64_t n, int64_t size, void *x
     if (grid->n_shard == 1)
         return;
     for (int s = 0; s < grid->n_shard; s++) {
-        first[s] = (int)em_deal_first(n, grid->n_shard, s);
-        count[s] = (int)em_deal_first(n, grid->n_shard, s + 1) - first[s];
+        first[s] = (int)em_partition_first(n, grid->n_shard, s);
+        count[s] = (int)em_partition_first(n, grid->n_shard, s + 1) - first[s];
     }
     MPI_Type_contiguous((int)size, MPI_BYTE, &item);
     MPI_Type_commit(&item);
@@ -439,7 +439,7 @@ typedef struct em_parcel {
 
 static int64_t first_item(const em_grid *grid, const em_parcel *p, int64_t group)
 {
-    return em_deal_first(p->n_column * p->n_part, grid->n_group, group);
+    return em_partition_first(p->n_column * p->n_part, grid->n_group, group);
 }
 
 typedef struct chains {
@@ -450,10 +450,10 @@ typedef struct chains {
 static chains chains_of(const em_grid *grid, const em_parcel *p, int64_t peer, int64_t item)
 {
     const int64_t part = item % p->n_part;
-    const int64_t a = em_deal_first(grid->n_chain, grid->n_group, peer);
-    const int64_t b = em_deal_first(grid->n_chain, grid->n_group, peer + 1);
-    const int64_t from = em_deal_first(grid->n_chain, p->n_part, part);
-    const int64_t to = em_deal_first(grid->n_chain, p->n_part, part + 1);
+    const int64_t a = em_partition_first(grid->n_chain, grid->n_group, peer);
+    const int64_t b = em_partition_first(grid->n_chain, grid->n_group, peer + 1);
+    const int64_t from = em_partition_first(grid->n_chain, p->n_part, part);
+    const int64_t to = em_partition_first(grid->n_chain, p->n_part, part + 1);
     const chains c = {a > from ? a : from, b < to ? b : to};
 
     return (chains){c.first, c.end > c.first ? c.end : c.first};
@@ -522,8 +522,8 @@ static void unpack(const em_grid *grid, const em_parcel *p, double *column)
     for (int64_t peer = 0; peer < grid->n_group && p->own > 0; peer++) {
         const chains c = chains_of(grid, p, peer, p->first);
         const int64_t part = p->first % p->n_part, row_block = (c.end - c.first) * p->n_row;
-        const int64_t before = em_deal_first(grid->n_chain, p->n_part, part);
-        const int64_t size = em_deal_first(grid->n_chain, p->n_part, part + 1) - before;
+        const int64_t before = em_partition_first(grid->n_chain, p->n_part, part);
+        const int64_t size = em_partition_first(grid->n_chain, p->n_part, part + 1) - before;
         for (int64_t k = 0; k < p->own && row_block > 0; k++, from += row_block)
             memcpy(column + (k * size + c.first - before) * p->n_row, from,
                    (size_t)row_block * sizeof *column);

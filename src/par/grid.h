@@ -18,9 +18,10 @@ em_status em_grid_create(int64_t n_chain, int64_t n_shard, em_grid **out);
 em_status em_grid_create_any(int64_t n_chain, int64_t n_shard, em_grid **out);
 void em_grid_destroy(em_grid **grid); /* Collective. */
 
-/* How `n_item` items are dealt to `n_part` parts: contiguous, the first ones longer. Local. */
-int64_t em_deal_first(int64_t n_item, int64_t n_part, int64_t part);
-int64_t em_deal_part(int64_t n_item, int64_t n_part, int64_t item); /* that has the item. Local. */
+/* The division of `n_item` items into `n_part` contiguous parts, of which the first ones may have
+ * one item more: the first item of a part, and the part that has an item. Local. */
+int64_t em_partition_first(int64_t n_item, int64_t n_part, int64_t part);
+int64_t em_partition_of(int64_t n_item, int64_t n_part, int64_t item);
 
 int64_t em_grid_n_chain(const em_grid *grid);       /* of the run. Local. */
 int64_t em_grid_first_chain(const em_grid *grid);   /* of this rank. Local. */
@@ -72,7 +73,7 @@ void em_grid_exchange(const em_grid *grid, const int64_t *bytes, const void *con
                       const int64_t *taken, void *in);
 
 /* x has n items of `size` bytes. Each shard of this group has computed its own items
- * (em_deal_first); afterwards every shard has all of them. Collective over the shard ranks. */
+ * (em_partition_first); afterwards every shard has all of them. Collective over the shard ranks. */
 void em_grid_gather_shards(const em_grid *grid, int64_t n, int64_t size, void *x);
 
 /* Copies x [n] of the first rank of the group to its others. Collective over the shard ranks. */
@@ -89,10 +90,10 @@ em_status em_grid_share_failure(const em_grid *grid, em_status status);
 
 /* The transpose that diagnostics need: each rank holds, for its chains, rows of `n_column` numbers,
  * local[n_local_chain][n_row][n_column]. The chains of each column are divided into `n_part` parts
- * (em_deal_first). Part p of column k is item k * n_part + p of n_column * n_part items, which are
- * divided among the groups; n_part > 1 needs as many groups as items. Afterwards each rank holds
- * its own items, column[own][chains of the part][n_row]. Collective over the peer ranks. Errors:
- * EM_EMEMORY, agreed. */
+ * (em_partition_first). Part p of column k is item k * n_part + p of n_column * n_part items, which
+ * are divided among the groups; n_part > 1 needs as many groups as items. Afterwards each rank
+ * holds its own items, column[own][chains of the part][n_row]. Collective over the peer ranks.
+ * Errors: EM_EMEMORY, agreed. */
 em_status em_grid_transpose(const em_grid *grid, int64_t n_row, int64_t n_column, int64_t n_part,
                             const double *local, double *column);
 

@@ -131,14 +131,14 @@ void em_shard_reduction_sum(em_shard_reduction *a, int64_t n)
 {
     const int64_t n_shard = em_grid_n_shard(a->grid), shard = em_grid_shard(a->grid);
     const int64_t lines = (n + LINE_DOUBLES - 1) / LINE_DOUBLES;
-    const int64_t end = em_deal_first(lines, n_shard, shard + 1) * LINE_DOUBLES;
+    const int64_t end = em_partition_first(lines, n_shard, shard + 1) * LINE_DOUBLES;
 
     if (!a->shared) {
         em_grid_sum_shards(a->grid, n, a->private);
         return;
     }
     em_shard_reduction_wait(a);
-    for (int64_t i = em_deal_first(lines, n_shard, shard) * LINE_DOUBLES; i < end; i += CHUNK)
+    for (int64_t i = em_partition_first(lines, n_shard, shard) * LINE_DOUBLES; i < end; i += CHUNK)
         add_in_place(end - i < CHUNK ? end - i : CHUNK, n_shard, a->room, a->shared + i);
     em_shard_reduction_wait(a);
 }

@@ -8,8 +8,8 @@ void em_posterior_deal(const em_posterior *posterior, int64_t n, int64_t *first,
     const int64_t n_shard = em_grid_n_shard(posterior->grid);
     const int64_t shard = em_grid_shard(posterior->grid);
 
-    *first = em_deal_first(n, n_shard, shard);
-    *end = em_deal_first(n, n_shard, shard + 1);
+    *first = em_partition_first(n, n_shard, shard);
+    *end = em_partition_first(n, n_shard, shard + 1);
 }
 
 static void copy(em_span at, const double *from, double *to)

@@ -10,12 +10,12 @@
 
 int64_t em_copy_group(const em_tempering *t, int64_t number)
 {
-    return em_deal_part(t->n_ladder * t->ladder.n_rung, em_grid_n_group(t->copies), number);
+    return em_partition_of(t->n_ladder * t->ladder.n_rung, em_grid_n_group(t->copies), number);
 }
 
 int64_t em_ladder_group(const em_tempering *t, int64_t ladder)
 {
-    return em_deal_part(t->n_ladder, em_grid_n_group(t->task.grid), ladder);
+    return em_partition_of(t->n_ladder, em_grid_n_group(t->task.grid), ladder);
 }
 
 void em_copies_destroy(em_tempering *t)

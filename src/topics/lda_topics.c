@@ -17,8 +17,8 @@ enum { TABLE = 64 };
 
 em_lda_words em_lda_own_words(int64_t n_word, int64_t shard, int64_t n_shard)
 {
-    return (em_lda_words){em_deal_first(n_word, n_shard, shard),
-                          em_deal_first(n_word, n_shard, shard + 1)};
+    return (em_lda_words){em_partition_first(n_word, n_shard, shard),
+                          em_partition_first(n_word, n_shard, shard + 1)};
 }
 
 /* ---------------------------------------------------------------- laws of words */

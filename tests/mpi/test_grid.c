@@ -64,8 +64,8 @@ START_TEST(parts_of_shards_are_put_together)
         int32_t x[N][3];
         bool same = true;
         memset(x, 0, sizeof x);
-        for (int64_t i = em_deal_first(n, n_shard, shard); i < em_deal_first(n, n_shard, shard + 1);
-             i++)
+        for (int64_t i = em_partition_first(n, n_shard, shard);
+             i < em_partition_first(n, n_shard, shard + 1); i++)
             for (int j = 0; j < 3; j++)
                 x[i][j] = (int32_t)(10 * i + j + 1);
         em_grid_gather_shards(grid, n, sizeof x[0], x);
@@ -116,14 +116,14 @@ END_TEST
 static bool panel_is_one(em_shard_reduction *reduction, int64_t n)
 {
     const int64_t n_shard = em_world_size(), shard = em_world_rank();
-    const int64_t first = em_deal_first(n, n_shard, shard);
+    const int64_t first = em_partition_first(n, n_shard, shard);
     double *x = em_shard_reduction_own(reduction), *panel = em_shard_reduction_panel(reduction);
     bool same = true;
 
     for (int64_t i = 0; i < n; i++)
         x[i] = (double)(i * (1 + shard));
     em_shard_reduction_wait(reduction);
-    em_shard_reduction_add(reduction, first, em_deal_first(n, n_shard, shard + 1) - first,
+    em_shard_reduction_add(reduction, first, em_partition_first(n, n_shard, shard + 1) - first,
                            panel + first);
     em_shard_reduction_wait(reduction);
     for (int64_t i = 0; i < n; i++)
@@ -272,9 +272,9 @@ START_TEST(transpose_gives_columns)
     enum { ROWS = 3, COLUMNS = 5 };
     em_grid *grid = make_grid();
     const int64_t n_local = em_grid_n_local_chain(grid), first = em_grid_first_chain(grid);
-    const int64_t from = em_deal_first(COLUMNS, em_grid_n_group(grid), em_grid_group(grid));
+    const int64_t from = em_partition_first(COLUMNS, em_grid_n_group(grid), em_grid_group(grid));
     const int64_t own =
-        em_deal_first(COLUMNS, em_grid_n_group(grid), em_grid_group(grid) + 1) - from;
+        em_partition_first(COLUMNS, em_grid_n_group(grid), em_grid_group(grid) + 1) - from;
     double local[N_CHAIN][ROWS][COLUMNS], column[COLUMNS][N_CHAIN][ROWS];
     bool right = true;
 
@@ -301,8 +301,9 @@ START_TEST(transpose_in_parts)
     em_grid *grid = make_grid();
     const int64_t n_local = em_grid_n_local_chain(grid), first = em_grid_first_chain(grid);
     const int64_t n_group = em_grid_n_group(grid), n_part = n_group < 4 ? 1 : PARTS;
-    const int64_t from = em_deal_first(COLUMNS * n_part, n_group, em_grid_group(grid));
-    const int64_t own = em_deal_first(COLUMNS * n_part, n_group, em_grid_group(grid) + 1) - from;
+    const int64_t from = em_partition_first(COLUMNS * n_part, n_group, em_grid_group(grid));
+    const int64_t own =
+        em_partition_first(COLUMNS * n_part, n_group, em_grid_group(grid) + 1) - from;
     double local[N_CHAIN][ROWS][COLUMNS], column[COLUMNS * N_CHAIN * ROWS];
     const double *next = column;
     bool right = true;
@@ -315,8 +316,8 @@ START_TEST(transpose_in_parts)
                           EM_OK,
                       "transposed");
     for (int64_t i = from; i < from + own; i++)
-        for (int64_t c = em_deal_first(N_CHAIN, n_part, i % n_part);
-             c < em_deal_first(N_CHAIN, n_part, i % n_part + 1); c++)
+        for (int64_t c = em_partition_first(N_CHAIN, n_part, i % n_part);
+             c < em_partition_first(N_CHAIN, n_part, i % n_part + 1); c++)
             for (int64_t r = 0; r < ROWS; r++)
                 right &= *next++ == (double)(100 * c + 10 * r + i / n_part);
     assert_everywhere(right, "every number where it belongs");

@@ -16,7 +16,8 @@
 /* On a rank that has `most` chains, and its share of the numbers. */
 static double watched_bytes(const em_checked *check, int64_t most, const em_plan *plan)
 {
-    const int64_t width = em_deal_first(plan->monitored.width, em_grid_n_shard(check->grid), 1);
+    const int64_t width =
+        em_partition_first(plan->monitored.width, em_grid_n_shard(check->grid), 1);
 
     return (double)most * (double)plan->monitored.n_row * (double)width * sizeof(double);
 }
@@ -140,7 +141,8 @@ typedef struct memory {
 static em_status count_memory(const em_checked *check, const em_plan *plan, memory *out)
 {
     const em_model *model = check->model;
-    const int64_t most = em_deal_first(check->config->run.chains, em_grid_n_group(check->grid), 1);
+    const int64_t most =
+        em_partition_first(check->config->run.chains, em_grid_n_group(check->grid), 1);
     const double start = 3 * (double)(most * em_stride(model->dim)) * sizeof(double);
     double one = 0, two = 0, state = 0, largest = 0;
     em_status status = most > 1 ? bytes_of_state(check, &state) : EM_OK;
@@ -181,7 +183,7 @@ static void print_shards(const em_checked *check)
     const em_share *rows = &check->model->rows;
     const int64_t n_shard = em_grid_n_shard(check->grid);
     const int64_t n_part = rows->total > 0 ? (rows->total + rows->part - 1) / rows->part : 0;
-    const int64_t most = rows->part * em_deal_first(n_part, n_shard, 1);
+    const int64_t most = rows->part * em_partition_first(n_part, n_shard, 1);
 
     if (n_shard == 1)
         return;
@@ -239,8 +241,8 @@ static void print_plan(const em_checked *check, const em_plan *plan, const memor
         check->model->ops->describe(check->model, stdout);
     for (int64_t g = 0; g < n_group; g++)
         printf("# rank %-5lld chains %lld .. %lld\n", (long long)(g * em_grid_n_shard(check->grid)),
-               (long long)em_deal_first(config->run.chains, n_group, g),
-               (long long)em_deal_first(config->run.chains, n_group, g + 1) - 1);
+               (long long)em_partition_first(config->run.chains, n_group, g),
+               (long long)em_partition_first(config->run.chains, n_group, g + 1) - 1);
     print_shards(check);
     printf("# iterations %s%lld of warmup, then %s%lld draws",
            config->run.warmup < 0 ? "at most " : "", (long long)plan->warmup,

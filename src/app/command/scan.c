@@ -25,7 +25,8 @@ typedef struct rank_sets {
 
 static int64_t units_of(const rank_sets *t, int64_t set)
 {
-    return em_deal_first(t->n_unit, t->n_set, set + 1) - em_deal_first(t->n_unit, t->n_set, set);
+    return em_partition_first(t->n_unit, t->n_set, set + 1) -
+           em_partition_first(t->n_unit, t->n_set, set);
 }
 
 static void sort_runs(const em_config_scan *scan, int64_t *order)
@@ -83,7 +84,7 @@ static int64_t own_set(const em_config_scan *scan, const rank_sets *t)
 
     if (em_world_size() % scan->group_size != 0)
         return 0;
-    return unit < t->n_unit ? em_deal_part(t->n_unit, t->n_set, unit) : t->n_set;
+    return unit < t->n_unit ? em_partition_of(t->n_unit, t->n_set, unit) : t->n_set;
 }
 
 /* ---------------------------------------------------------------- the runs */
@@ -125,7 +126,7 @@ static em_status run_own(const scanning *s, int64_t set)
 
 /* Makes the runs that are this part's in a world of its ranks, which are those with the same part.
  * `only`: number of the one run; -1: all of a set, whose number is the part. */
-static em_status run_apart(const scanning *s, int64_t part, int64_t only)
+static em_status run_in_parallel(const scanning *s, int64_t part, int64_t only)
 {
     em_world *own = NULL, *all;
     MPI_Comm ranks;
@@ -154,7 +155,7 @@ static em_status run_in_turn(const scanning *s)
     for (int64_t i = 0; !status && i < s->scan->count; i++) {
         const int64_t n = units_of(s->sets, s->sets->set[i]) * s->scan->group_size;
         const bool is_whole = em_world_size() % s->scan->group_size == 0;
-        status = run_apart(s, is_whole && em_world_rank() >= n, i);
+        status = run_in_parallel(s, is_whole && em_world_rank() >= n, i);
     }
     return status;
 }
@@ -170,7 +171,8 @@ em_status em_scan_all(const em_config_scan *scan, em_scan_run *run, void *to, bo
     if (!status) {
         before = em_world_enter(all);
         const scanning all_runs = {scan, &t, run, to};
-        status = in_turn ? run_in_turn(&all_runs) : run_apart(&all_runs, own_set(scan, &t), -1);
+        status =
+            in_turn ? run_in_turn(&all_runs) : run_in_parallel(&all_runs, own_set(scan, &t), -1);
         em_world_enter(before);
         em_world_destroy(&all);
     }

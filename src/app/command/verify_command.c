@@ -54,7 +54,7 @@ static em_status load(const verify_command *command, em_reader *reader, const ch
                                          "stop.end_after=none",
                                          thin};
         status = em_stored_config(command->path, command->folder, thin ? 9 : 8, overrides, out);
-        if (!status && !em_home_fits(*out))
+        if (!status && !em_home_has_all_paths(*out))
             em_say("note: files that the config of %s names are not there (--folder DIR: where "
                    "its relative paths start)",
                    command->path);

@@ -124,7 +124,7 @@ static em_status put_table(const em_report_data *data, json_t *page)
     const em_column *limited = &s->table.column[s->column.r_hat];
     const em_rows_order order = {.at = &s->column, .most = MOST_TABLE_ROWS};
     json_t *columns = json_array(), *lines = json_array();
-    em_shown_rows rows = {0};
+    em_visible_rows rows = {0};
     em_status status = em_rows_arrange(&s->table, s->reader, &order, &rows);
 
     for (int64_t j = 0; !status && j < s->table.n_column; j++)

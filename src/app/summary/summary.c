@@ -170,8 +170,8 @@ static em_status prepare(em_summary *s)
         status = em_judge_create(s->reader, options->group, &s->judge);
     if (status)
         return status;
-    s->first = em_deal_first(s->n_element, n_rank, rank);
-    s->end = em_deal_first(s->n_element, n_rank, rank + 1);
+    s->first = em_partition_first(s->n_element, n_rank, rank);
+    s->end = em_partition_first(s->n_element, n_rank, rank + 1);
     return em_allocate_doubles((rank == 0 ? s->n_element : s->end - s->first) * s->n_value,
                                &s->value);
 }
@@ -256,8 +256,8 @@ static em_status gather(em_summary *s)
     status = em_agree(status);
     if (!status) {
         for (int r = 0; r < n_rank; r++) {
-            start[r] = (int)em_deal_first(s->n_element, n_rank, r);
-            count[r] = (int)em_deal_first(s->n_element, n_rank, r + 1) - start[r];
+            start[r] = (int)em_partition_first(s->n_element, n_rank, r);
+            count[r] = (int)em_partition_first(s->n_element, n_rank, r + 1) - start[r];
         }
         MPI_Type_contiguous((int)s->n_value, MPI_DOUBLE, &row);
         MPI_Type_commit(&row);
@@ -341,7 +341,7 @@ static em_status advise(em_summary *s, FILE *out)
 }
 
 /* How to see the rows that are not shown. */
-static em_status tell_others(const em_summary *s, const em_shown_rows *rows, FILE *out)
+static em_status tell_others(const em_summary *s, const em_visible_rows *rows, FILE *out)
 {
     const em_summary_options *o = s->options;
     em_prose prose;
@@ -366,7 +366,7 @@ static em_status print_rows(em_summary *s, FILE *out)
                                  .most = o->rows > 0 ? o->rows : EM_ROWS_ON_TERMINAL,
                                  .sorted = o->sort != NULL,
                                  .marks = true};
-    em_shown_rows rows = {0};
+    em_visible_rows rows = {0};
     em_status status = EM_OK;
 
     if (!some) {

@@ -197,12 +197,12 @@ static em_status put_line(const arrangement *a, const line *l, em_summary_row *o
 }
 
 em_status em_rows_arrange(const em_summary_table *table, const em_reader *reader,
-                          const em_rows_order *order, em_shown_rows *out)
+                          const em_rows_order *order, em_visible_rows *out)
 {
     arrangement a = {table, reader, order, .n_value = table->n_column};
     em_status status = em_allocate(table->n_row, sizeof *a.by, &a.by);
 
-    *out = (em_shown_rows){.table = {.n_column = table->n_column, .column = table->column}};
+    *out = (em_visible_rows){.table = {.n_column = table->n_column, .column = table->column}};
     if (!status)
         status = em_allocate(2 * table->n_row, sizeof *a.line, &a.line);
     if (!status) {
@@ -219,7 +219,7 @@ em_status em_rows_arrange(const em_summary_table *table, const em_reader *reader
     return status;
 }
 
-void em_rows_release(em_shown_rows *rows)
+void em_rows_release(em_visible_rows *rows)
 {
     for (int64_t i = 0; i < rows->table.n_row; i++)
         em_release_all(&rows->table.row[i].name, &rows->table.row[i].note);

@@ -20,13 +20,13 @@ typedef struct em_rows_order {
     bool marks;   /* where some are left out, those that mix worst are marked */
 } em_rows_order;
 
-typedef struct em_shown_rows {
+typedef struct em_visible_rows {
     em_summary_table table; /* columns borrowed, rows and their texts owned */
     int64_t n_line;         /* there would be in all */
-} em_shown_rows;
+} em_visible_rows;
 
 /* Of a table whose rows are elements of the reader. em_rows_release, also after an error. Errors:
  * EM_EMEMORY. */
 em_status em_rows_arrange(const em_summary_table *table, const em_reader *reader,
-                          const em_rows_order *order, em_shown_rows *out);
-void em_rows_release(em_shown_rows *rows);
+                          const em_rows_order *order, em_visible_rows *out);
+void em_rows_release(em_visible_rows *rows);

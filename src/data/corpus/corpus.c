@@ -35,7 +35,7 @@ static bool is_begun(const em_corpus *corpus, int64_t tile, int64_t shard, int64
                      int64_t document, int64_t before)
 {
     if (tile > 0)
-        return em_deal_rows(corpus->n_document, tile, shard, n_shard).first <= document;
+        return em_shard_rows(corpus->n_document, tile, shard, n_shard).first <= document;
     return shard < n_shard && before * n_shard / corpus->n_token >= shard;
 }
 
@@ -122,7 +122,7 @@ static em_status hold(const em_corpus_options *options, int64_t n_word, int64_t 
     if (status)
         return status;
     corpus->n_document = table->total;
-    corpus->part = tile > 0 ? em_deal_rows(table->total, tile, shard, n_shard).part : 1;
+    corpus->part = tile > 0 ? em_shard_rows(table->total, tile, shard, n_shard).part : 1;
     status = find_share(corpus, table, tile, shard, n_shard);
     status = status ? status : em_table_hold(table, corpus->first_document, corpus->n_local);
     status = status ? status : take_over(corpus, table);

@@ -75,12 +75,12 @@ typedef struct em_document {
 } em_document;
 
 /* Reads the documents of shard `shard` of `n_shard`. With `tile` 0 all shards have about the same
- * number of tokens; else about the same number of documents, in the whole parts of em_deal_rows for
- * that tile. Every rank reads and checks a part of the file, and then receives the documents of its
- * shard. Without shards, `shard` is 0 of 1 on all ranks. `n_word` 0: the number of words is that of
- * the vocabulary, or of the words found. Collective. Errors, agreed: EM_EDATA, one line naming file
- * and line (or row), what was found and what was expected; EM_EMEMORY. The site "data" of
- * base/fault.h fails here. */
+ * number of tokens; else about the same number of documents, in the whole parts of em_shard_rows
+ * for that tile. Every rank reads and checks a part of the file, and then receives the documents of
+ * its shard. Without shards, `shard` is 0 of 1 on all ranks. `n_word` 0: the number of words is
+ * that of the vocabulary, or of the words found. Collective. Errors, agreed: EM_EDATA, one line
+ * naming file and line (or row), what was found and what was expected; EM_EMEMORY. The site "data"
+ * of base/fault.h fails here. */
 em_status em_corpus_read(const em_corpus_options *options, int64_t n_word, int64_t tile,
                          int64_t shard, int64_t n_shard, em_corpus **out);
 void em_corpus_destroy(em_corpus **corpus); /* NULL-safe. */

@@ -99,8 +99,8 @@ em_document em_corpus_stream_fetched(const em_corpus_stream *s, int64_t k)
 /* Tokens of each PASS_DOCUMENTS documents, counted by the ranks by turns. */
 static em_status pass(em_corpus_stream *s, int64_t n_part, int64_t *tokens, uint64_t *hash)
 {
-    const int64_t first = em_deal_first(n_part, em_world_size(), em_world_rank());
-    const int64_t end = em_deal_first(n_part, em_world_size(), em_world_rank() + 1);
+    const int64_t first = em_partition_first(n_part, em_world_size(), em_world_rank());
+    const int64_t end = em_partition_first(n_part, em_world_size(), em_world_rank() + 1);
     em_status status = EM_OK;
     int64_t row = 0;
 
@@ -150,7 +150,7 @@ static em_status find_bound(em_corpus *corpus, int64_t n_part, const int64_t *to
 
     if (tile > 0)
         return find_document(corpus->stream, n_part, tokens, INT64_MAX,
-                             em_deal_rows(n, tile, shard, n_shard).first, found);
+                             em_shard_rows(n, tile, shard, n_shard).first, found);
     return find_document(corpus->stream, n_part, tokens,
                          shard < n_shard ? (all * shard + n_shard - 1) / n_shard : INT64_MAX, n,
                          found);
@@ -174,7 +174,7 @@ static em_status find_share(em_corpus *corpus, int64_t n_part, const int64_t *to
     corpus->first_document = begin[0];
     corpus->first_token = begin[1];
     corpus->n_local = end[0] - begin[0];
-    corpus->part = tile > 0 ? em_deal_rows(corpus->n_document, tile, shard, n_shard).part : 1;
+    corpus->part = tile > 0 ? em_shard_rows(corpus->n_document, tile, shard, n_shard).part : 1;
     return EM_OK;
 }
 

@@ -327,7 +327,7 @@ em_status em_design_create_as(const em_table *table, const em_table_options *opt
     status = em_agree_first(em_allocate(1, sizeof **out, out), 0);
     if (!status) {
         (*out)->rows =
-            em_deal_rows(table->total, tile_of(table, options->standardise), shard, n_shard);
+            em_shard_rows(table->total, tile_of(table, options->standardise), shard, n_shard);
         (*out)->n_row = (*out)->rows.count;
         (*out)->n_column = table->n_column + options->intercept;
         (*out)->hash = table->hash;

@@ -44,7 +44,7 @@ typedef struct em_design {
  * (tests/bench/bench_model.c). */
 #define EM_SPARSE_DENSITY 0.15
 
-/* Makes the design of shard `shard` of `n_shard` (em_deal_rows) from a table whose response has
+/* Makes the design of shard `shard` of `n_shard` (em_shard_rows) from a table whose response has
  * been taken out. The options say whether there is an intercept and whether columns are
  * standardised. A constant column causes a warning on standard error. Collective. Errors, agreed:
  * EM_EDATA when no column is left, EM_EMEMORY. */

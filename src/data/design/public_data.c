@@ -77,7 +77,7 @@ static em_status read(const char *path, int64_t shard, int64_t n_shard, em_data 
     *out = NULL;
     status = status ? status : em_agree_first(em_allocate(1, sizeof *h, &h), 0);
     if (!status) {
-        h->data = (em_data){.rows = em_deal_rows(table->total, EM_TILE_ROWS, shard, n_shard),
+        h->data = (em_data){.rows = em_shard_rows(table->total, EM_TILE_ROWS, shard, n_shard),
                             .n_column = table->n_column + (table->response != NULL),
                             .hash = table->hash};
         status = em_node_array_create(shard, &h->node_array);

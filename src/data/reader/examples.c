@@ -300,7 +300,7 @@ static em_status read_images(em_examples *e, const char *images, const char *lab
     if (!status) {
         e->images = true;
         e->rows =
-            em_deal_rows(image.shape.length[0], EM_TILE_ROWS, context->shard, context->n_shard);
+            em_shard_rows(image.shape.length[0], EM_TILE_ROWS, context->shard, context->n_shard);
         e->shape[0] = image.shape.length[1];
         e->shape[1] = image.shape.length[2];
         e->n_input = e->shape[0] * e->shape[1];

@@ -202,8 +202,8 @@ em_status em_read_hdf5(const char *path, const char *colon, bool chosen, em_tabl
     em_status status = em_agree_first(open_slab(path, colon ? colon + 1 : EM_NUMBERS_PLACE, &s), 0);
 
     if (!status) {
-        s.row = em_deal_first(s.form.n_row, em_world_size(), em_world_rank());
-        s.end = em_deal_first(s.form.n_row, em_world_size(), em_world_rank() + 1);
+        s.row = em_partition_first(s.form.n_row, em_world_size(), em_world_rank());
+        s.end = em_partition_first(s.form.n_row, em_world_size(), em_world_rank() + 1);
         *hash = s.form.hashed ? s.form.hash : 0;
         status = prepare(&s);
         status = status ? status : read_names(&s, path, table);

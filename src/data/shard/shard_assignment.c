@@ -20,12 +20,12 @@ static int64_t tiles_of_a_part(int64_t n_tile)
     return some > needed ? some : needed;
 }
 
-em_share em_deal_rows(int64_t total, int64_t tile, int64_t shard, int64_t n_shard)
+em_share em_shard_rows(int64_t total, int64_t tile, int64_t shard, int64_t n_shard)
 {
     const int64_t part = total > 0 ? tile * tiles_of_a_part(divided_up(total, tile)) : tile;
     const int64_t n_part = divided_up(total, part);
-    const int64_t first = part * em_deal_first(n_part, n_shard, shard);
-    const int64_t end = part * em_deal_first(n_part, n_shard, shard + 1);
+    const int64_t first = part * em_partition_first(n_part, n_shard, shard);
+    const int64_t end = part * em_partition_first(n_part, n_shard, shard + 1);
 
     return (em_share){total, part, first < total ? first : total,
                       (end < total ? end : total) - (first < total ? first : total)};

@@ -7,4 +7,4 @@
  * of the shards, which may be empty. A share is made of whole parts, and a part of whole tiles. The
  * size of a part depends on `total` and `tile` alone: 4 to 16 tiles, so that there are 16 parts if
  * possible; more tiles where there would be more than 512 parts. Local. */
-em_share em_deal_rows(int64_t total, int64_t tile, int64_t shard, int64_t n_shard);
+em_share em_shard_rows(int64_t total, int64_t tile, int64_t shard, int64_t n_shard);

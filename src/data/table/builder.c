@@ -283,8 +283,8 @@ em_status em_table_finish(em_table *table)
 em_status em_table_generate(const char *name, int64_t n_row, int64_t n_column, const double *value,
                             em_table **out)
 {
-    const int64_t first = em_deal_first(n_row, em_world_size(), em_world_rank());
-    const int64_t end = em_deal_first(n_row, em_world_size(), em_world_rank() + 1);
+    const int64_t first = em_partition_first(n_row, em_world_size(), em_world_rank());
+    const int64_t end = em_partition_first(n_row, em_world_size(), em_world_rank() + 1);
     em_status status = em_table_create(name, out);
 
     if (!status) {

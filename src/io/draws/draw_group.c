@@ -131,7 +131,7 @@ static em_status put_part(const em_draws *draws, const series *put, part at, con
 /* Chains of the rank that has most: all ranks take part in as many transfers. */
 static int64_t most_chains(const em_draws *draws)
 {
-    return em_deal_first(em_grid_n_chain(draws->grid), em_grid_n_group(draws->grid), 1);
+    return em_partition_first(em_grid_n_chain(draws->grid), em_grid_n_group(draws->grid), 1);
 }
 
 /* As many draws of as many chains as a transfer takes when filling: whole chains, or one piece by

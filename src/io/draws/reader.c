@@ -250,7 +250,7 @@ static em_status take_draws(em_reader *reader, const hsize_t extent[2], const ch
 }
 
 /* Takes the extent of a dataset into the reader, where the file can hold so much. */
-static em_status take_extent(em_reader *reader, em_shown *d)
+static em_status take_extent(em_reader *reader, em_reader_entry *d)
 {
     hid_t space = H5Dget_space(d->id);
     hsize_t extent[H5S_MAX_RANK];
@@ -294,7 +294,7 @@ static em_status is_wanted(const em_reader *reader, const char *name, hid_t id, 
 
 static em_status take_dataset(em_reader *reader, const char *name, hid_t id)
 {
-    em_shown *d = &reader->variable[reader->n_variable];
+    em_reader_entry *d = &reader->variable[reader->n_variable];
     bool wanted;
     em_status status = is_wanted(reader, name, id, &wanted);
 

@@ -58,7 +58,8 @@ static em_status read_part(hid_t id, hid_t type, const hsize_t *start, const hsi
 }
 
 /* All draws of the elements of a box, into rows[chain][draw][element]. */
-static em_status read_box(const em_reader *reader, const em_shown *d, const box *b, double *rows)
+static em_status read_box(const em_reader *reader, const em_reader_entry *d, const box *b,
+                          double *rows)
 {
     hsize_t start[EM_MOST_READER_AXES + 2] = {0};
     hsize_t count[EM_MOST_READER_AXES + 2] = {(hsize_t)reader->n_chain, (hsize_t)reader->n_draw};
@@ -82,7 +83,7 @@ int64_t em_reader_n_chain(const em_reader *reader)
 static em_status read_elements(const em_reader *reader, int64_t i, int64_t first, int64_t n,
                                int64_t chain, int64_t n_chain, double *out)
 {
-    const em_shown *d = &reader->variable[i];
+    const em_reader_entry *d = &reader->variable[i];
     const int64_t n_row = reader->n_chain * reader->n_draw, stride = n_chain * reader->n_draw;
     double *rows = NULL;
     em_status status = em_allocate(n_row * n, sizeof *rows, &rows);
@@ -116,7 +117,7 @@ em_status em_reader_elements(em_reader *reader, int64_t i, int64_t first, int64_
 static em_status read_draws(const em_reader *reader, int64_t i, int64_t first_chain,
                             int64_t n_chain, int64_t first, int64_t n, double *out)
 {
-    const em_shown *d = &reader->variable[i];
+    const em_reader_entry *d = &reader->variable[i];
     hsize_t start[EM_MOST_READER_AXES + 2] = {(hsize_t)first_chain, (hsize_t)first};
     hsize_t count[EM_MOST_READER_AXES + 2] = {(hsize_t)n_chain, (hsize_t)n};
 
@@ -153,7 +154,7 @@ em_status em_reader_floats(em_reader *reader, int64_t i, int64_t chain, int64_t 
     for (; chain >= reader->n_chain; reader = reader->next)
         chain -= reader->n_chain;
     for (const int64_t end = first + n; !status && first < end;) {
-        const em_shown *d = &reader->variable[i];
+        const em_reader_entry *d = &reader->variable[i];
         const box b = box_at(&d->variable, first, end - first);
         hsize_t start[EM_MOST_READER_AXES + 2] = {(hsize_t)chain, (hsize_t)draw};
         hsize_t count[EM_MOST_READER_AXES + 2] = {1, 1};

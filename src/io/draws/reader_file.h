@@ -8,10 +8,10 @@
 
 enum { EM_MOST_READER_AXES = 8 };
 
-typedef struct em_shown {
+typedef struct em_reader_entry {
     em_reader_variable variable;
     hid_t id;
-} em_shown;
+} em_reader_entry;
 
 struct em_reader {
     char *path;
@@ -20,7 +20,7 @@ struct em_reader {
     int64_t n_chain, n_draw, n_planned, n_variable;
     int64_t n_own_draw; /* that the file itself has, of which n_draw are shown */
     bool common;        /* of files of unequal numbers of draws */
-    em_shown *variable;
+    em_reader_entry *variable;
     em_reader *next; /* of the next file, whose chains come after those of this one */
 };
 

@@ -41,7 +41,7 @@ em_status em_artificial_noise_create(double variance, const em_model_context *co
     em_normals(&stream, N_OBSERVATION * dim, out->b);
     for (int64_t j = 0; j < dim; j++)
         standardise(dim, j, variance, out->b);
-    model->rows = em_deal_rows(N_OBSERVATION, EM_TILE_ROWS, context->shard, context->n_shard);
+    model->rows = em_shard_rows(N_OBSERVATION, EM_TILE_ROWS, context->shard, context->n_shard);
     out->own = out->b + model->rows.first * dim;
     return EM_OK;
 }

@@ -112,7 +112,7 @@ static em_status create(const void *untyped, const em_model_context *context, em
                    .dim = THETA_TILDE + n,
                    .n_block = 2,
                    .block = self->block,
-                   .rows = em_deal_rows(n, n, context->shard, context->n_shard),
+                   .rows = em_shard_rows(n, n, context->shard, context->n_shard),
                    .variable = self->variable,
                    .n_datum = 2,
                    .datum = self->datum,

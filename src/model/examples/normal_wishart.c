@@ -143,7 +143,7 @@ static em_status set_up(em_model *model, const void *untyped, const em_model_con
     if (status)
         return status;
     const em_share rows =
-        em_deal_rows(self->table->total, EM_TILE_ROWS, context->shard, context->n_shard);
+        em_shard_rows(self->table->total, EM_TILE_ROWS, context->shard, context->n_shard);
     status = em_table_hold(self->table, rows.first, rows.count);
     if (status)
         return status;

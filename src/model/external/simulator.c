@@ -93,7 +93,7 @@ em_status em_simulator_end(em_simulator *self, const em_model_context *context, 
         return status;
     self->slope = self->output + n_output;
     self->gradient = self->slope + n_output;
-    self->model.rows = em_deal_rows(1, 1, context->shard, context->n_shard);
+    self->model.rows = em_shard_rows(1, 1, context->shard, context->n_shard);
     if (options->evaluation_log && self->model.rows.count > 0)
         status = em_evaluation_log_open(options->evaluation_log, self->n, n_output, &self->log);
     if (status)

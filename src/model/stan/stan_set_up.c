@@ -30,8 +30,8 @@ static struct {
     char line[1024], last[1024];
 } printed;
 
-/* A line that is the same as the one before it is not said again. */
-static bool is_said(void)
+/* A line that repeats the one before it is not printed. */
+static bool is_repeated(void)
 {
     const bool same = printed.n_line > 0 && printed.length == printed.last_length &&
                       memcmp(printed.line, printed.last, (size_t)printed.length) == 0;
@@ -44,7 +44,7 @@ static bool is_said(void)
 static void print(const char *text, int length)
 {
     for (int i = 0; i < length && printed.n_line < MOST_LINES; i++) {
-        if (text[i] == '\n' && is_said()) {
+        if (text[i] == '\n' && is_repeated()) {
             printed.length = 0;
         } else if (text[i] == '\n') {
             em_say("the program prints: %.*s", printed.length, printed.line);

@@ -332,7 +332,7 @@ em_model_context em_config_model_context(const em_config *config, em_grid *grid,
 em_status em_config_create_model(const em_config *config, const em_model_context *context,
                                  em_model **out)
 {
-    const uint64_t before = em_n_said();
+    const uint64_t before = em_messages_set();
     em_status status;
 
     *out = NULL;

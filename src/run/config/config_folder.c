@@ -48,7 +48,7 @@ static bool is_missing(const char *path, const char *written)
     return *written != '/' && !em_path_is_there(path);
 }
 
-bool em_home_fits(const em_config *config)
+bool em_home_has_all_paths(const em_config *config)
 {
     return !any_path(config, is_missing);
 }

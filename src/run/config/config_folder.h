@@ -22,4 +22,4 @@ em_status em_home_put(em_writer *writer, const char *folder, const char *output,
 em_status em_home_of(const char *output, const char *name, char **folder);
 
 /* Whether a file or folder exists at every relative path of a config. Local. */
-bool em_home_fits(const em_config *config);
+bool em_home_has_all_paths(const em_config *config);

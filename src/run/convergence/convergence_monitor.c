@@ -42,7 +42,7 @@ enum { PART = 1 << 14, MOST_PARTS = 64 };
 /* Numbers of the shard that has the most: for so many are batches gathered everywhere. */
 static int64_t widest(const em_monitor *monitor)
 {
-    return em_deal_first(monitor->plan.width, em_grid_n_shard(monitor->grid), 1);
+    return em_partition_first(monitor->plan.width, em_grid_n_shard(monitor->grid), 1);
 }
 
 /* Into how many parts the chains of a number are divided where there are more ranks than numbers;
@@ -73,8 +73,8 @@ em_status em_monitor_create(const em_grid *grid, const em_stop_options *stop,
         monitor->stop = stop;
         monitor->n_superchain = n_superchain;
         monitor->plan = *monitored;
-        monitor->first = em_deal_first(monitored->width, n_shard, shard);
-        monitor->width = em_deal_first(monitored->width, n_shard, shard + 1) - monitor->first;
+        monitor->first = em_partition_first(monitored->width, n_shard, shard);
+        monitor->width = em_partition_first(monitored->width, n_shard, shard + 1) - monitor->first;
         monitor->n_local_chain = em_grid_n_local_chain(grid);
         status = em_allocate_doubles(monitor->n_local_chain * monitored->n_row * monitor->width,
                                      &monitor->history);
@@ -215,14 +215,14 @@ static batch batch_of(const em_monitor *monitor, int64_t first, int64_t most, in
     const int64_t n_group = em_grid_n_group(monitor->grid), group = em_grid_group(monitor->grid);
     const int64_t left = monitor->width > first ? monitor->width - first : 0;
     const int64_t n_column = left < most ? left : most, n_item = n_column * n_part;
-    const int64_t own_first = em_deal_first(n_item, n_group, group);
+    const int64_t own_first = em_partition_first(n_item, n_group, group);
 
     return (batch){first,
                    n_column,
                    n_row,
                    n_part,
                    first * n_part + own_first,
-                   em_deal_first(n_item, n_group, group + 1) - own_first,
+                   em_partition_first(n_item, n_group, group + 1) - own_first,
                    NULL};
 }
 

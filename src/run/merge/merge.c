@@ -97,7 +97,8 @@ static em_status read_rows(em_reader *reader, int64_t chain, int64_t first, int6
 static em_status copy_draws(em_merge_state *m, em_reader *reader, int64_t width, int group)
 {
     const int64_t n_draw = em_reader_n_draw(reader);
-    const int64_t most_chain = em_deal_first(em_grid_n_chain(m->grid), em_grid_n_group(m->grid), 1);
+    const int64_t most_chain =
+        em_partition_first(em_grid_n_chain(m->grid), em_grid_n_group(m->grid), 1);
     const int64_t fit = width > 0 && width < MOST_NUMBERS ? MOST_NUMBERS / width : 1;
     const int64_t step = fit < n_draw ? fit : n_draw;
     double *part = NULL, *rows = NULL;

@@ -451,7 +451,7 @@ static em_status put_averages(em_output *output)
     const int64_t width = output->averages.width, n_local = output->n_local_chain;
     const int64_t kept = model->n_pooled > 0 ? n_local : 1;
     const int64_t most =
-        em_deal_first(em_grid_n_chain(output->grid), em_grid_n_group(output->grid), 1);
+        em_partition_first(em_grid_n_chain(output->grid), em_grid_n_group(output->grid), 1);
     double *value = NULL;
     em_status status;
 

@@ -319,7 +319,7 @@ const char *em_recorder_failure(const em_recorder *recorder)
 /* Has the model report a draw, into the groups. What a failed report did not write is NaN. */
 static em_status take_report(em_recorder *recorder, const em_draw *draw, const double *theta)
 {
-    const uint64_t before = em_n_said();
+    const uint64_t before = em_messages_set();
     double *next[N_KIND];
     em_status status;
 
@@ -377,7 +377,7 @@ static em_status hand_over(const em_recorder *recorder, const em_stored_draw *dr
 
     for (int i = 0; status >= 0 && i < recorder->n_outlet; i++) {
         const em_sink *sink = &recorder->outlet[i].sink;
-        const uint64_t before = em_n_said();
+        const uint64_t before = em_messages_set();
         if (sink->take)
             status = em_default_message(sink->take(sink->state, draw), before, "take of the sink");
     }
@@ -446,7 +446,7 @@ em_status em_recorder_begin(em_recorder *recorder)
 
     for (int i = 0; !status && i < recorder->n_outlet; i++) {
         const em_sink *sink = &recorder->outlet[i].sink;
-        const uint64_t before = em_n_said();
+        const uint64_t before = em_messages_set();
         if (!recorder->outlet[i].agreed)
             status = em_agree(sink->begin
                                   ? em_default_message(sink->begin(sink->state, &recorder->layout),
@@ -462,7 +462,7 @@ em_status em_recorder_flush(em_recorder *recorder)
 
     for (int i = 0; !status && i < recorder->n_outlet; i++) {
         const em_sink *sink = &recorder->outlet[i].sink;
-        const uint64_t before = em_n_said();
+        const uint64_t before = em_messages_set();
         status = agreed(&recorder->outlet[i], sink->flush
                                                   ? em_default_message(sink->flush(sink->state),
                                                                        before, "flush of the sink")
@@ -480,7 +480,7 @@ em_status em_recorder_visit(em_recorder *recorder, const em_visitor *visitor)
 
     for (int i = 0; !status && i < recorder->n_outlet; i++) {
         const em_sink *sink = &recorder->outlet[i].sink;
-        const uint64_t before = em_n_said();
+        const uint64_t before = em_messages_set();
         if (sink->visit)
             status = agreed(&recorder->outlet[i], em_default_message(sink->visit(sink->state, own),
                                                                      before, "visit of the sink"));
@@ -494,7 +494,7 @@ em_status em_recorder_finish(em_recorder *recorder, const em_report *report)
 
     for (int i = 0; !status && i < recorder->n_outlet; i++) {
         const em_sink *sink = &recorder->outlet[i].sink;
-        const uint64_t before = em_n_said();
+        const uint64_t before = em_messages_set();
         status = agreed(&recorder->outlet[i],
                         sink->finish ? em_default_message(sink->finish(sink->state, report), before,
                                                           "finish of the sink")

@@ -55,7 +55,7 @@ static em_status parse_where_it_fits(em_reader *reader, const char *path, const 
 
     for (int i = 0; !status && !chosen && i < N_CANDIDATE; i++)
         if (folder[i] && parse_in(folder[i], path, text, n_override, override, out) == EM_OK) {
-            chosen = em_home_fits(*out) ? folder[i] : NULL;
+            chosen = em_home_has_all_paths(*out) ? folder[i] : NULL;
             em_config_destroy(out);
         }
     if (!status)
