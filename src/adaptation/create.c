@@ -103,15 +103,16 @@ static em_status check_trajectory(const em_adapt *adapt, const em_sampler_ops *s
         return EM_OK;
     if (!adapt->shares)
         return em_fail(EM_ECONFIG,
-                       "mass.share is none, but trajectories of sampler %s have a length that all "
-                       "chains share, as they do the mass in whose units it is: expected "
+                       "mass.share is none, but sampler %s learns one trajectory length for all "
+                       "chains, in units of a mass that they share: expected "
                        "mass.share: all, sampler.leapfrog_steps: N, or sampler nuts",
                        sampler->name);
-    return em_fail(EM_ECONFIG,
-                   "mass.estimator is %s, but trajectories of sampler %s have a length in standard "
-                   "deviations of the target, which that does not learn: expected mass.estimator: "
-                   "fisher, sampler.leapfrog_steps: N, or sampler nuts",
-                   adapt->estimator->name, sampler->name);
+    return em_fail(
+        EM_ECONFIG,
+        "mass.estimator is %s, but sampler %s learns its trajectory length in standard deviations "
+        "of the posterior, which that estimator does not learn: expected mass.estimator: "
+        "fisher, sampler.leapfrog_steps: N, or sampler nuts",
+        adapt->estimator->name, sampler->name);
 }
 
 /* The number of draws that a matrix is estimated from, at most. With more of them the sampling

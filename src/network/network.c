@@ -132,14 +132,14 @@ static em_status check_options(const em_network_options *o)
     if (o->test_labels && !o->test)
         return em_fail(EM_ECONFIG, "model.test_labels: found a file without model.test");
     if (softmax && !isnan(o->sigma))
-        return em_fail(EM_ECONFIG,
-                       "model.sigma: found %g beside a softmax, expected it of a normal "
-                       "output alone",
-                       o->sigma);
+        return em_fail(
+            EM_ECONFIG,
+            "model.sigma: found %g beside a softmax, expected it only for a normal output",
+            o->sigma);
     if (!softmax && o->classes != INT64_MIN)
         return em_fail(EM_ECONFIG,
                        "model.classes: found %" PRId64 " beside a normal output, "
-                       "expected it of a softmax alone",
+                       "expected it only for a softmax",
                        o->classes);
     return EM_OK;
 }

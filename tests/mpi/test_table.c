@@ -94,9 +94,9 @@ typedef struct hostile {
 static const hostile cases[] = {
     {"an empty file", "", 0, ":1: found an empty file"},
     {"blank lines", "\n \n\n", 0, ":1: found an empty file"},
-    {"a header alone", "a,b\n", 0, ":1: found a header alone"},
-    {"a header without an end", "a,b", 0, ":1: found a header alone"},
-    {"a header after blank lines", "\n\na,b\n\n", 0, ":3: found a header alone"},
+    {"a header alone", "a,b\n", 0, ":1: found only a header"},
+    {"a header without an end", "a,b", 0, ":1: found only a header"},
+    {"a header after blank lines", "\n\na,b\n\n", 0, ":3: found only a header"},
     {"one number", "1", 0, ""},
     {"fewer rows than ranks", "1,2\n3,4\n", 0, ""},
     {"no newline at the end", "1,2\n3,4\n5,6\n7,8", 0, ""},
@@ -287,7 +287,7 @@ START_TEST(test_the_same_as_alone)
     right = em_table_take_response(alone, &options) == EM_OK &&
             em_table_binary_response(alone, NAN) == EM_OK;
     em_world_enter(world);
-    assert_everywhere(right, "response alone");
+    assert_everywhere(right, "only the response");
     same_moments(together, alone);
     for (int shards = 1; shards <= em_world_size(); shards++)
         same_shards(together, alone, &options, shards);
@@ -370,8 +370,8 @@ START_TEST(test_copies)
     options.data = own;
     status = em_table_read(&options, &table);
     if (_i && em_world_size() > 1) {
-        snprintf(expected, sizeof expected, "found another file than rank 0 (rank %d)",
-                 em_world_size() - 1);
+        snprintf(expected, sizeof expected,
+                 "found a file that differs from that of rank 0 (rank %d)", em_world_size() - 1);
         assert_everywhere(status == EM_EDATA && strstr(em_error_text(), expected), expected);
     } else {
         assert_everywhere(status == EM_OK, "the same file");

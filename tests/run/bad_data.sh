@@ -43,7 +43,7 @@ bad() { # NAME CONTENT WHERE WHAT...
 
 # ---- rows of columns ----
 bad 'an empty file' '' :1: 'empty file'
-bad 'a header alone' 'age,y\n' :1: 'header alone'
+bad 'a header alone' 'age,y\n' :1: 'only a header'
 bad 'a short row' '1,2,0\n3,1\n' :2: 'found 2 columns' 'expected 3'
 bad 'a long row' '1,2,0\n3,4,1,5\n' :2: 'found 4 columns' 'expected 3'
 bad 'text in numbers' 'age,y\n1,0\nold,1\n' :3: "found 'old' for column age"

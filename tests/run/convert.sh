@@ -94,7 +94,7 @@ held() { # by a run
 check 'an output that somebody holds' held
 going_on() { # of a run
     cp c.h5 going.h5 && : >going.h5.checkpoint
-    refuses 2 'going.h5 is of a run that may go on' "$emass" convert small.csv going.h5 --overwrite && rm going.h5*
+    refuses 2 'going.h5 is of a run that can be resumed' "$emass" convert small.csv going.h5 --overwrite && rm going.h5*
 }
 check 'an output with a checkpoint' going_on
 printf '1,2\nx,4\n' >bad.csv

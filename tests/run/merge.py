@@ -163,7 +163,7 @@ def of_unequal_lengths():
                     values[1:, 37:] = np.nan
 
     copy("stopped.h5", stop, "s2.h5")
-    refuses("one that was stopped", "--common takes the draws that all have", "merge", "x.h5", "s1.h5", "stopped.h5")
+    refuses("one that was stopped", "--common merges only the draws that all files have", "merge", "x.h5", "s1.h5", "stopped.h5")
     for ranks in (1, 2):
         done = emass("merge", f"stopped{ranks}.h5", "s1.h5", "stopped.h5", "s3.h5", "--common", ranks=ranks)
         report(done.returncode == 0 and "9 chains x 37 draws, of 3 files: the first 37 draws of each chain, as many as stopped.h5 has" in done.stdout,

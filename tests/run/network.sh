@@ -240,5 +240,5 @@ check "and where it stands" bash -c '! "$1" check line.yaml 2>line.txt &&
 check "a folder with one of each is fine" "$emass" check run.yaml --set model.data=folder
 sed -e '/- {block/d' -e 's/^sampler:/sampler: {name: gibbs}/' run.yaml >gibbs.yaml
 check "gibbs is of the scales alone" bash -c '! "$1" run gibbs.yaml --quiet 2>gibbs.txt &&
-    grep -q "which it has of scales alone" gibbs.txt && [ ! -e gibbs.h5 ]' _ "$emass"
+    grep -q "which has one for scales only" gibbs.txt && [ ! -e gibbs.h5 ]' _ "$emass"
 finish

@@ -245,7 +245,7 @@ EMASS_PLUGIN({.name = \"silent\", $2});" >silent.c
 check 'a density that fails and does not say why' silent 'log_density_gradient returned -6 without a message' \
     '.dim = 1, .log_density_gradient = density'
 check 'a model that is not made' silent 'create of the model returned 1' ".create = odd, $rest"
-check 'nor made, and all is well' silent 'create of the model made none' ".create = create, $rest"
+check 'nor made, and all is well' silent 'create of the model returned EM_OK without' ".create = create, $rest"
 
 mistyped() {
     sed 's/EM_INT(options, n_new/EM_REAL(options, n_new/' head.h >head2.h

@@ -32,7 +32,7 @@ copies() { # COMMAND OF THE FIRST RANK'S COPY, OF THE SECOND'S, OPTIONS...
 export -f copies
 export emass
 
-stale() { ends 2 '1: .*stale.csv: found another file than rank 0 (rank 1): [0-9]* bytes' \
+stale() { ends 2 '1: .*stale.csv: found a file that differs from that of rank 0 (rank 1): [0-9]* bytes' \
     bash -c 'copies data.csv stale.csv "$@"' copies "$@"; }
 
 check 'run: a rank with a stale copy of the data' stale run run.yaml --quiet

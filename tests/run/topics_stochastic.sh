@@ -128,7 +128,7 @@ sed 's/^sampler: .*/sampler: {name: lda_gibbs}/' natural.yaml >gibbs.yaml
 check 'a sampler that leaves the simplex' refuses mean 'does not keep phi of model lda above zero' \
     --set sampler.metric=mass
 check 'an exact sampler' refuses exact 'needs an exact density'
-check 'a sampler by the model' refuses gibbs 'asks the model for an update'
+check 'a sampler by the model' refuses gibbs 'needs an update by the model'
 check 'expanded mean for more than phi' refuses pfa 'but they may be negative' \
     --set 'sampler[1].name=sgrld' --set 'sampler[1].metric=expanded_mean'
 check 'no metric' refuses dpfa 'model dpfa has no metric' --set 'sampler[1].name=sgrnphmc'

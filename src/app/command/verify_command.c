@@ -55,8 +55,8 @@ static em_status load(const verify_command *command, em_reader *reader, const ch
                                          thin};
         status = em_stored_config(command->path, command->folder, thin ? 9 : 8, overrides, out);
         if (!status && !em_home_has_all_paths(*out))
-            em_say("note: files that the config of %s names are not there (--folder DIR: where "
-                   "its relative paths start)",
+            em_say("note: files named in the config of %s do not exist (--folder DIR sets the "
+                   "folder of its relative paths)",
                    command->path);
     }
     em_release_all(&file, &draws, &thin);

@@ -322,7 +322,7 @@ em_status em_design_create_as(const em_table *table, const em_table_options *opt
 
     *out = NULL;
     if (table->n_column + options->intercept == 0)
-        return em_fail(EM_EDATA, "%s:1: found the response alone, expected features or intercept",
+        return em_fail(EM_EDATA, "%s:1: found only the response, expected features or intercept",
                        table->path);
     status = em_agree_first(em_allocate(1, sizeof **out, out), 0);
     if (!status) {

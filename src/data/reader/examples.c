@@ -53,10 +53,11 @@ static em_status find_marked(const char *folder, const char *mark, char **out)
     if (listing)
         closedir(listing);
     if (!status && n != 1)
-        status = em_fail(EM_EDATA,
-                         "%s: found %" PRId64 " files with %s in their names, expected one; of "
-                         "several one is chosen by what its name begins with (%s/train)",
-                         folder, n, mark, folder);
+        status =
+            em_fail(EM_EDATA,
+                    "%s: found %" PRId64 " files with %s in their names, expected one; choose one "
+                                         "of several by the beginning of its name (%s/train)",
+                    folder, n, mark, folder);
     return status;
 }
 
@@ -87,10 +88,11 @@ static em_status find_beside(const char *images, char **out)
         status = find_begun(start, "labels-idx1", out);
     em_release(&start);
     if (!status && !*out)
-        status = em_fail(EM_EDATA,
-                         "%s: found images without labels, expected their file beside it, named "
-                         "alike (x-images-idx3-ubyte, x-labels-idx1-ubyte), or model.labels",
-                         images);
+        status =
+            em_fail(EM_EDATA,
+                    "%s: found images without labels, expected a file of the same form of name "
+                    "beside it (x-images-idx3-ubyte, x-labels-idx1-ubyte), or model.labels",
+                    images);
     return status;
 }
 

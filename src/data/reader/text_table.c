@@ -232,7 +232,7 @@ static em_status read_after(const em_table_options *options, const em_parallel_l
                        "%s:%lld: found a missing value in each of %lld rows, expected one without",
                        options->data, (long long)head->number, (long long)rows[1]);
     if (rows[0] == 0)
-        return em_fail(EM_EDATA, "%s:%lld: found a header alone, expected rows of numbers",
+        return em_fail(EM_EDATA, "%s:%lld: found only a header, expected rows of numbers",
                        options->data, (long long)head->number);
     return EM_OK;
 }

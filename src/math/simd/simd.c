@@ -55,7 +55,8 @@ em_status em_simd_find(const char *name, const em_simd **out)
                                 (*simd)->name);
     }
     *out = widest();
-    return em_fail(EM_EUSAGE, "EMASS_SIMD: found %s, expected what this processor has (%s)", name,
+    return em_fail(EM_EUSAGE,
+                   "EMASS_SIMD: found %s, expected an instruction set of this processor (%s)", name,
                    names);
 }
 

@@ -184,8 +184,8 @@ static em_status set_up(em_model *model, const void *options, const em_model_con
     if (!status && command->count == 0)
         status = em_fail(EM_ECONFIG, "model.command: found an empty list, expected a program");
     if (!status && self->options->gradient && self->options->common.data.count > 0)
-        status = em_fail(EM_ECONFIG, "model.gradient: found true and model.data, expected one: the "
-                                     "program gives the gradient of a log density alone");
+        status = em_fail(EM_ECONFIG, "model.gradient: found true and model.data, expected one of "
+                                     "the two: a program with data cannot return a gradient");
     if (!status)
         status = em_allocate(command->count + 1, sizeof *self->command, &self->command);
     if (status)

@@ -109,8 +109,8 @@ static em_status find_response(finding *f)
         if (moments.smallest[0] < moments.largest[0])
             f->sd = moments.sd[0];
         else if (response.total > 1)
-            em_say("warning: %s: response: all values are equal, so that the density has no bound "
-                   "where a scale that is estimated goes to 0",
+            em_say("warning: %s: response: all values are equal, so the density is unbounded as an "
+                   "estimated scale goes to 0",
                    response.path);
         if (!isfinite(f->sd) || !(f->sd > 0))
             status = em_fail(EM_EDATA,

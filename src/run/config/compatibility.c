@@ -52,7 +52,7 @@ static em_status check_positive(const em_kernel_options *kernel, const em_model 
         return em_fail(
             EM_ECONFIG,
             "sampler %s with metric: expanded_mean keeps %s of model %s above zero, but they may "
-            "be negative: expected a list of samplers, with another one for that block",
+            "be negative: expected a list of samplers, with another sampler for that block",
             sampler->name, free->name, model->ops->name);
     return EM_OK;
 }
@@ -64,14 +64,14 @@ static em_status fits(const em_kernel_options *kernel, const em_model *model)
 
     if (sampler->by_model && !(model->ops->latent && model->ops->latent->update))
         return em_fail(EM_ECONFIG,
-                       "sampler %s asks the model for an update of its own, which model %s does "
-                       "not have: expected another sampler",
+                       "sampler %s needs an update by the model, but model %s has none: expected "
+                       "another sampler",
                        sampler->name, name);
     if (sampler->by_model && model->update_of &&
         !(kernel->block && strcmp(kernel->block, model->update_of) == 0))
         return em_fail(EM_ECONFIG,
-                       "%s%ssampler %s asks model %s for an update of its own, which it has of %s "
-                       "alone: expected another sampler",
+                       "%s%ssampler %s needs an update by model %s, which has one for %s only: "
+                       "expected another sampler",
                        kernel->location ? kernel->location : "", kernel->location ? ": " : "",
                        sampler->name, name, model->update_of);
     if (!sampler->by_model && !model->ops->add_prior)
@@ -163,8 +163,8 @@ static em_status check_ranks_per_chain(const em_config *config, const em_model *
         return EM_OK;
     return em_fail(EM_ECONFIG,
                    "%s: run.ranks_per_chain is %lld, but model %s does not divide the work of an "
-                   "evaluation among ranks (em_model_ops.use_ranks): expected run.shards for one "
-                   "whose data can be divided, or 1",
+                   "evaluation among ranks (em_model_ops.use_ranks): expected 1, or run.shards if "
+                   "the data can be divided",
                    config->path, (long long)config->run.ranks_per_chain, model->ops->name);
 }
 

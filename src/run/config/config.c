@@ -184,8 +184,8 @@ static em_status check_draws(const em_parse *p)
     for (int i = 0; until_done && i < config->n_kernel; i++)
         if (config->kernel[i].ops->optimises)
             return em_fail(EM_ECONFIG,
-                           "%s: run.draws: found auto, expected a number: %s is an optimiser, "
-                           "whose draws R-hat says nothing of",
+                           "%s: run.draws: found auto, expected a number: %s is an optimiser, and "
+                           "R-hat does not apply to its draws",
                            draws->place, config->kernel[i].ops->name);
     for (int i = 0; !until_done && i < N_LIMIT; i++)
         if (is_limited(em_yaml_find(p->yaml, limit[i])))
@@ -341,7 +341,7 @@ em_status em_config_create_model(const em_config *config, const em_model_context
     if (status > 0)
         return em_fail(EM_EMODEL, "%s", em_error_text());
     if (!status && !*out)
-        return em_fail(EM_EMODEL, "create of the model made none, and says that all is well");
+        return em_fail(EM_EMODEL, "create of the model returned EM_OK without a model");
     return say_option(config, status);
 }
 

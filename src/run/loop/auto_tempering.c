@@ -111,8 +111,8 @@ em_status em_auto_tempering_decide(em_engine *engine, bool *ended)
     }
     em_warmup_modes_describe(&found, sizeof engine->why_tempered, engine->why_tempered);
     engine->first_tempered = engine->done;
-    em_say("warmup ends after %lld iterations in several modes, %s: the run goes on with parallel "
-           "tempering",
+    em_say("warmup ends after %lld iterations in several modes, %s: the run continues with "
+           "parallel tempering",
            (long long)engine->done, engine->why_tempered);
     em_plan_end_warmup(plan, engine->done + em_tempering_most_warmup(engine->config->run.warmup));
     *ended = false;

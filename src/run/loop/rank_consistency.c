@@ -23,13 +23,13 @@ em_status em_check_ranks_have_one_data(const em_model *model)
         mine.dim != first.dim || mine.n_row != first.n_row || mine.hash != first.hash;
     em_world_list(differs, sizeof ranks, ranks);
     if (differs)
-        status = em_fail(EM_EDATA,
-                         "read other data than rank 0 (%s): found %lld observations of %lld "
-                         "parameters and hash %016llx, expected %lld of %lld and %016llx; is a "
-                         "copy out of date?",
-                         ranks, (long long)mine.n_row, (long long)mine.dim,
-                         (unsigned long long)mine.hash, (long long)first.n_row,
-                         (long long)first.dim, (unsigned long long)first.hash);
+        status = em_fail(
+            EM_EDATA,
+            "read data that differ from those of rank 0 (%s): found %lld observations of %lld "
+            "parameters and hash %016llx, expected %lld of %lld and %016llx; is a "
+            "copy out of date?",
+            ranks, (long long)mine.n_row, (long long)mine.dim, (unsigned long long)mine.hash,
+            (long long)first.n_row, (long long)first.dim, (unsigned long long)first.hash);
     return em_agree(status);
 }
 

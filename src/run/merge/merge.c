@@ -22,8 +22,8 @@ static em_status check_complete(const em_merge_state *m)
         if (!complete)
             return em_fail(
                 EM_EDATA,
-                "%s: found a run that has not ended, expected a complete file: emass "
-                "run --resume goes on with it, and --common takes the draws that all have",
+                "%s: found a run that has not ended, expected a complete file: emass run --resume "
+                "continues it, and --common merges only the draws that all files have",
                 em_reader_path(file));
     }
     return EM_OK;

@@ -45,8 +45,9 @@ static em_status check(const em_atomic_file *file, bool overwrite, int64_t n_inp
     if (!status && !overwrite)
         status = em_fail(EM_EUSAGE, "%s exists: give --overwrite to replace it", output);
     if (!status && em_file_exists(file->path[CHECKPOINT]))
-        status = em_fail(EM_EUSAGE, "%s is of a run that may go on, from %s: it is not replaced",
-                         output, file->path[CHECKPOINT]);
+        status =
+            em_fail(EM_EUSAGE, "%s is of a run that can be resumed, from %s: it is not replaced",
+                    output, file->path[CHECKPOINT]);
     if (!status && there.st_size > 0 && !em_numbers_is_ours(output))
         status = em_fail(EM_EUSAGE, "%s is no output of emass: it is not replaced", output);
     return status;

@@ -209,10 +209,10 @@ static em_status check_resume(em_output_transaction *t, const existing_output *o
     em_status status;
 
     if (output->merged)
-        return em_fail(EM_EUSAGE,
-                       "%s: found a file of several runs that emass merge made, expected that of "
-                       "one to go on with",
-                       t->path[EM_FILE_OUTPUT]);
+        return em_fail(
+            EM_EUSAGE,
+            "%s: found a file that emass merge made of several runs, expected the file of one run",
+            t->path[EM_FILE_OUTPUT]);
     status = check_file(t, EM_FILE_OUTPUT, output, &t->done);
     if (!status && !t->done)
         status = check_file(t, EM_FILE_DRAWS, draws, &enough);
@@ -409,8 +409,7 @@ static em_status read_newest(const em_output_transaction *t, const em_transactio
         em_fail(EM_EDATA, "%s", restored->damage);
     else if (!restored->from_inside && !em_file_exists(t->path[EM_FILE_CHECKPOINT]) &&
              !em_file_exists(t->path[EM_FILE_PREVIOUS]))
-        em_fail(EM_EDATA, "%s: there is none: the run had not saved its first",
-                t->path[EM_FILE_CHECKPOINT]);
+        em_fail(EM_EDATA, "%s: the run had not saved a checkpoint", t->path[EM_FILE_CHECKPOINT]);
     else
         em_fail(EM_EDATA, "%s", reason); /* what is wrong with the newest */
     return EM_OK;

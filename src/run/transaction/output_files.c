@@ -40,11 +40,11 @@ static em_status check_length(const char *path, const char *folder)
     const size_t length = strlen(path), name = length - em_file_folder_length(path);
 
     if (length > MOST_PATH_BYTES)
-        return em_fail(EM_EUSAGE,
-                       "output.file: found a path of %zu bytes, expected at most %d, because MPI "
-                       "libraries have no room for more; a run started in its folder needs only "
-                       "the name",
-                       length, MOST_PATH_BYTES);
+        return em_fail(
+            EM_EUSAGE,
+            "output.file: found a path of %zu bytes, expected at most %d, because MPI libraries do "
+            "not support longer paths; a run started in that folder needs only the name",
+            length, MOST_PATH_BYTES);
     if (most_name > 0 && name + MPI_NAME_BYTES > (size_t)most_name)
         return em_fail(EM_EUSAGE,
                        "output.file: found a name of %zu bytes, expected at most %zu: the files "

@@ -243,8 +243,8 @@ em_status em_transaction_save(em_output_transaction *t, const em_transaction_run
 
     if (t->state != EM_TRANSACTION_STARTED && t->state != EM_TRANSACTION_SAVED)
         return em_fail(EM_EUSAGE,
-                       "%s: found a run that has finished or failed, expected one that goes on: "
-                       "its state is not saved again",
+                       "%s: found a run that has finished or failed, expected one in progress: its "
+                       "state is not saved again",
                        t->path[EM_FILE_OUTPUT]);
     status = BY_RANK_0(em_lock_check(t->lock));
     if (!status)

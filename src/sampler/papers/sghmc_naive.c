@@ -62,7 +62,7 @@ static em_status sghmc_naive_check(const naive_options *options)
     return options->stochastic.minibatch_order == EM_MINIBATCH_DRAWN
                ? EM_OK
                : em_fail(EM_ECONFIG, "sampler.minibatch_order: found epoch, expected drawn: "
-                                     "sghmc_naive is exact with minibatches of their own alone");
+                                     "sghmc_naive is exact only with independent minibatches");
 }
 
 static em_status sghmc_naive_create(const void *options, int64_t n_chain, int64_t dim,

@@ -125,8 +125,8 @@ em_status em_topics_find_coherence(em_topics *t)
     em_status status = t->corpus ? EM_OK : read_own_corpus(t, &t->corpus);
 
     if (status == EM_EDATA || status == EM_ECONFIG) {
-        em_say("note: coherence needs the corpus of the run: %s (--folder DIR: where relative "
-               "paths start)",
+        em_say("note: coherence needs the corpus of the run: %s (--folder DIR sets the folder of "
+               "relative paths)",
                em_error_text());
         return EM_OK;
     }

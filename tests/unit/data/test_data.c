@@ -254,7 +254,7 @@ typedef struct fault_case {
 static const fault_case bad[] = {
     {"", {":1:", "empty", "expected"}},
     {"\n\n", {":1:", "empty", "expected"}},
-    {"a,b\n", {":1:", "header alone", "expected"}},
+    {"a,b\n", {":1:", "only a header", "expected"}},
     {"1,2\n3\n", {":2:", "found 1 columns", "expected 2"}},
     {"1,2\n3,4,5\n", {":2:", "found 3 columns", "expected 2"}},
     {"a,b\n1,2,3\n", {":2:", "found 3 columns", "expected 2"}},

@@ -119,8 +119,8 @@ static const struct {
     {TOP "  draws: 100\nstop: {max_gradients: 1}\n",
      "heart.yaml:5: stop.max_gradients: found beside run.draws: 100, expected run.draws: auto"},
     {"model: {name: gaussian}\nsampler: {name: adam}\nrun: {draws: auto}\n",
-     "heart.yaml:3: run.draws: found auto, expected a number: adam is an optimiser, whose draws "
-     "R-hat says nothing of"},
+     "heart.yaml:3: run.draws: found auto, expected a number: adam is an optimiser, and R-hat does "
+     "not apply to its draws"},
     {"model: {name: gaussian}\nstop: {max_gradients: 9}\ntemper: {}\n",
      "heart.yaml:2: stop.max_gradients: found with temper, expected stop.max_draws or "
      "stop.end_after: gradients of copies are not counted"},
