@@ -4,7 +4,7 @@
  * posterior and to ArviZ. All Local but em_diagnose_together. `draws` is [n_chain][n_draw], one
  * parameter.
  *
- * Where the two differ we follow posterior, which the authors of the paper wrote:
+ * If the two differ, this code follows posterior, which the authors of the paper wrote:
  *   constant draws, or a constant quantile indicator (ties): NaN (ArviZ: ESS = all draws);
  *   one chain: R-hat of its two halves (ArviZ: NaN);
  *   draws folded at -a and +a alike, or a median at infinity: R-hat NaN (ArviZ: R-hat of the bulk);
@@ -13,8 +13,8 @@
  *   that alternate): half the draws (ArviZ: n log10 n for 4 to 9 and for alternating ones);
  *   halves of odd length: Geyer's sequence ends one pair earlier, as in Stan, which tells only
  *   where the chains disagree so much that it never turns negative.
- * And posterior is not followed where it errs: for fewer than 4 draws a chain all is NaN, and
- * "constant" means equal, not within 2e-16, whatever the units.
+ * There are two exceptions, in which posterior is wrong: for fewer than 4 draws a chain all results
+ * are NaN, and "constant" means equal, not within 2e-16, which would depend on the units.
  */
 #pragma once
 
@@ -38,16 +38,17 @@ typedef struct em_diag em_diag;
 em_status em_diag_create(em_diag **out);
 void em_diag_destroy(em_diag **diag);
 
-/* From now on every ESS is at most that of the draws' visits (diagnostics/visits.h), which outlive
- * it and are of as many chains and draws; NULL: none. Not for em_diagnose_together. */
+/* Bounds every later ESS by that of the draws' visits (diagnostics/visits.h); NULL: no bound.
+ * `visits` outlives `diag` and has the same numbers of chains and draws. Not for
+ * em_diagnose_together. */
 void em_diag_set_visits(em_diag *diag, em_visits *visits);
 
 /* Errors: EM_EMEMORY. */
 em_status em_diagnose(em_diag *diag, int64_t n_chain, int64_t n_draw, const double *draws,
                       em_diagnosis *out);
 
-/* R-hat, bulk and tail ESS alone (for stop rules): cheaper; mean, sd, mcse_mean are left NaN.
- * Errors: EM_EMEMORY. */
+/* Computes only R-hat, bulk and tail ESS, for stop rules, which takes less time; mean, sd and
+ * mcse_mean are NaN. Errors: EM_EMEMORY. */
 em_status em_diagnose_convergence(em_diag *diag, int64_t n_chain, int64_t n_draw,
                                   const double *draws, em_diagnosis *out);
 
@@ -89,6 +90,6 @@ void em_still_add(double *state, double log_density);
 double em_still_longest(const double *state);
 
 /* Whether a chain is stuck. `longest` is em_still_longest of the chain, which has `length` draws;
- * all chains together have `n_draw` draws, with mean acceptance rate `acceptance`. True where so
- * long a run of rejections is unlikely by chance, or where all draws of the chain are equal. */
+ * all chains together have `n_draw` draws, with mean acceptance rate `acceptance`. True if a series
+ * of rejections of this length is unlikely by chance, or if all draws of the chain are equal. */
 bool em_still_is_stuck(double longest, double length, double n_draw, double acceptance);

@@ -9,7 +9,7 @@
 #include "diagnostics/rank.h"
 #include "par/subcommunicator.h"
 
-/* A failure of one rank is one of all. */
+/* Agrees on a status: if one rank fails, all do. */
 em_status em_share_agree(const em_subcommunicator *comm, em_status status);
 
 /* em_sorted_quantile of all; `sorted` are the n > 0 draws of this rank. */

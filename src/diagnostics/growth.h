@@ -6,9 +6,9 @@
 #include <stdint.h>
 
 /*
- * Whether draws [n_chain][n_draw] have a mean size of 1e10 or more, or one that grows through the
- * run: from each quarter of the draws to the next, to three times what it was or more, and to 10 or
- * more. That says
- * something only of a number whose R-hat is above its limit. False of fewer than 16 draws.
+ * Whether the mean absolute value of draws [n_chain][n_draw] is 1e10 or more, or grows during the
+ * run: at least by a factor of three from each quarter of the draws to the next, and to at least
+ * 10. The result is meaningful only for a number whose R-hat is above its limit. False for fewer
+ * than 16 draws.
  */
 bool em_grows(int64_t n_chain, int64_t n_draw, const double *draws);

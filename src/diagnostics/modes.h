@@ -2,13 +2,14 @@
  * Chains in different modes of the posterior: clusters of chains whose draws do not overlap. All
  * Local.
  *
- * Of one number, a chain reaches from the 5 % to the 95 % quantile of its draws. Chains are in one
- * cluster where what they reach overlaps, directly or by way of others. Only chains that have
- * settled make clusters: the means of their four quarters differ by little beside their draws, so
- * that a chain that drifts or stands still is not taken for a mode. Another chain is in a cluster
- * that it overlaps, unless it overlaps two, as one that crosses. Nothing is said where half of the
- * chains or more have not settled.
- * Over several numbers, two chains are in one mode where no number puts them into two clusters.
+ * For one number, the range of a chain is from the 5 % to the 95 % quantile of its draws. Chains
+ * are in one cluster if their ranges overlap, directly or through those of other chains. Clusters
+ * are formed by settled chains only: chains whose four quarters have means that differ by little
+ * compared with the spread of their draws. So a chain that drifts or stands still does not form a
+ * mode. A chain that has not settled joins the cluster that it overlaps, unless it overlaps two, as
+ * a chain that crosses between modes does. If half of the chains or more have not settled, there is
+ * no result. Over several numbers, two chains are in one mode if no number has them in two
+ * clusters.
  */
 #pragma once
 
@@ -19,7 +20,7 @@
 
 enum { EM_MODES_LISTED = 16 };
 
-/* What all numbers together show. */
+/* The modes from all numbers together. */
 typedef struct em_modes {
     int64_t count;     /* 0: no number has more than one cluster, and the rest is undefined */
     int64_t n_chain;   /* of the run */
@@ -27,7 +28,7 @@ typedef struct em_modes {
     int64_t size[EM_MODES_LISTED]; /* chains in each of the largest, in descending order */
 } em_modes;
 
-/* Chains in the clusters of numbers that are looked at one by one. */
+/* Finds the clusters of chains for one number after the other. */
 typedef struct em_mode_finder em_mode_finder;
 
 /* Errors: EM_EMEMORY. */
@@ -35,19 +36,19 @@ em_status em_mode_finder_create(int64_t n_chain, int64_t n_draw, em_mode_finder 
 void em_mode_finder_destroy(em_mode_finder **finder); /* NULL-safe. */
 
 /*
- * Looks at the draws [n_chain][n_draw] of a number. Returns how far its clusters are apart, in
- * standard deviations within them, at the narrowest gap; 0: there is one cluster, or nothing can be
- * said, as of fewer than 16 draws or of draws that are not finite.
+ * Finds the clusters of a number from its draws [n_chain][n_draw]. Returns the smallest gap between
+ * clusters, in standard deviations within them; 0: there is one cluster, or no result, as for fewer
+ * than 16 draws or draws that are not finite.
  */
 double em_mode_finder_examine(em_mode_finder *finder, const double *draws);
 
-/* The cluster of each chain in the number last looked at, by increasing value, -1 where it is in
- * none; borrowed. */
+/* The cluster of each chain for the last number, in order of increasing value; -1: none. Borrowed.
+ */
 const int64_t *em_mode_finder_clusters(const em_mode_finder *finder);
 
 /*
- * What the finder has found so far, for several ranks that look at different numbers to add up
- * (modulo 2^64) element by element: [em_mode_finder_width], borrowed, may be written.
+ * The results so far as sums [em_mode_finder_width]. Ranks that examine different numbers add them
+ * (modulo 2^64) element by element. Borrowed; may be written.
  */
 int64_t em_mode_finder_width(const em_mode_finder *finder);
 uint64_t *em_mode_finder_sums(em_mode_finder *finder);

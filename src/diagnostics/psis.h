@@ -3,7 +3,7 @@
  * Yao and Gabry (2024), "Pareto smoothed importance sampling", with the generalised Pareto fit of
  * Zhang and Stephens (2009), equal to ArviZ's loo. One observation at a time. All Local.
  *
- * Where ArviZ is not followed:
+ * Differences from ArviZ, whose results are in parentheses:
  *   equal log likelihoods: k is -infinity, for the weights are all 1 and have no tail (infinity);
  *   a tail that nothing fits: infinity (NaN, which it counts as good);
  *   a log likelihood that is no number or infinite: all is NaN (NaN, or an error).
@@ -16,10 +16,11 @@
 
 typedef struct em_psis em_psis;
 
-/* A tail is fitted to five draws and more, the largest fifth of them: not of so few draws. */
+/* Up to this number of draws no tail is fitted, because the largest fifth of them has fewer than
+ * five. */
 enum { EM_PSIS_TOO_FEW = 20 };
 
-/* What leaving it out makes of an observation. */
+/* The result for one observation. */
 typedef struct em_psis_point {
     double lpd;  /* log mean likelihood, with it */
     double elpd; /* without it */

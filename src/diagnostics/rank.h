@@ -30,7 +30,7 @@ void em_sort(int64_t n, const double *x, em_sorted *sorted, em_sorted *scratch);
 /* The p-quantile of sorted draws, n > 0, by linear interpolation (type 7), rounded as in R. */
 double em_sorted_quantile(int64_t n, const em_sorted *sorted, double p);
 
-/* The same where the draws at two places, counted from 0, are known. */
+/* A quantile from the draws at two positions, from 0, of the sorted draws. */
 typedef struct em_quantile_place {
     int64_t low, high;
     double weight; /* of the higher one */
@@ -41,8 +41,9 @@ double em_quantile_between(em_quantile_place place, double below, double above);
 /* The distances |x - centre| of sorted draws in ascending order, by one merge; no aliasing. */
 void em_fold(int64_t n, const em_sorted *sorted, double centre, em_sorted *folded);
 
-/* z[place[sorted[i].index]] = the normal score of sorted[i], i < n, tied draws taking their mean
- * rank; `score` is the table for n of these, `half` that of em_normal_score_halves where they are
- * all, or NULL; place NULL: z[sorted[i].index]. */
+/* Writes the normal score of sorted[i], i < n, to z[place[sorted[i].index]] (place NULL:
+ * z[sorted[i].index]). Tied draws get the score of their mean rank. `score` [n] is from
+ * em_normal_score_table for `among`. `half`, which may be NULL, is from em_normal_score_halves if
+ * these n draws are all. */
 void em_normal_scores(em_among among, int64_t n, const em_sorted *sorted, const double *score,
                       const double *half, const int64_t *place, double *z);

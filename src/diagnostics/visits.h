@@ -1,10 +1,9 @@
 /*
- * What draws are worth that several copies of a chain made by turns, as in parallel tempering. A
- * visit is what one copy gives between two times that it is drawn anew from a reference law. Draws
- * of a visit may all be in one mode; visits depend on each other little: two copies that are in one
- * mode take turns at the target. Neighbouring
- * draws are of different visits, so that their autocorrelation does not show how long a visit
- * lasts. All Local.
+ * The effective sample size of draws from copies of a chain that alternate at the target, as in
+ * parallel tempering. A visit is the set of draws of one copy between two draws from a reference.
+ * The draws of a visit may all be in one mode, whereas visits depend little on each other.
+ * Neighbouring draws are of different visits, so their autocorrelation does not show the length of
+ * a visit. All Local.
  */
 #pragma once
 
@@ -20,13 +19,13 @@ em_status em_visits_create(int64_t n_chain, int64_t n_draw, const double *visit,
 void em_visits_destroy(em_visits **visits); /* NULL-safe. */
 
 /*
- * An effective sample size of draws x [n_chain][n_draw]: their variance over that of their mean.
- * The latter is that of the sum of visits, over the square of the number of draws: G / (G - 1)
- * times the sum over the G visits of S^2, with S the visit's sum of x less its mean, which is the
- * regenerative estimate of independent visits; plus the products of neighbouring S, with Bartlett's
- * weights up to a lag of twice the root of a chain's visits, 16 at most, where that makes it
- * larger. Draw `left_out` of each chain is not looked at; -1: all are. INFINITY, which bounds
- * nothing, where no chain has two visits, as where nothing is tempered, and for draws that are
- * equal or not finite.
+ * The effective sample size of draws x [n_chain][n_draw]: their variance over that of their mean.
+ * The latter is the variance of the sum over visits, divided by the square of the number of draws.
+ * With S the sum over a visit of x minus its mean, it is G / (G - 1) times the sum of S^2 over the
+ * G visits: the regenerative estimate for independent visits. If they make it larger, products of
+ * neighbouring S are added, with Bartlett's weights up to a lag of twice the square root of the
+ * number of a chain's visits, at most 16. Draw `left_out` of each chain is ignored; -1: none is.
+ * The result is INFINITY, which is no bound, if no chain has two visits, as without tempering, and
+ * for draws that are equal or not finite.
  */
 double em_visits_ess(em_visits *visits, const double *x, int64_t left_out);

@@ -1,7 +1,7 @@
 /*
  * The process grid: ranks = groups x shards. A group of `shards` ranks holds one block of chains;
- * each of its ranks owns one shard of the data. Sums over chains are exact, so that they do not
- * depend on how chains are dealt to ranks.
+ * each of its ranks owns one shard of the data. Sums over chains are exact, so they do not depend
+ * on the distribution of chains over ranks.
  */
 #pragma once
 
@@ -11,10 +11,11 @@
 
 typedef struct em_grid em_grid;
 
-/* Lays the world's ranks out as a grid. Chains need not divide evenly among groups. Collective.
- * Errors: EM_ECONFIG, agreed: shards that do not divide the ranks, more groups than chains. */
+/* Arranges the ranks of the world as a grid. The number of chains need not be a multiple of that of
+ * groups. Collective. Errors, agreed: EM_ECONFIG if n_shard does not divide the number of ranks, or
+ * there are more groups than chains. */
 em_status em_grid_create(int64_t n_chain, int64_t n_shard, em_grid **out);
-/* The same, where groups without a chain are no error: the last ones have none. */
+/* The same, but more groups than chains are no error: the last groups have no chain. */
 em_status em_grid_create_any(int64_t n_chain, int64_t n_shard, em_grid **out);
 void em_grid_destroy(em_grid **grid); /* Collective. */
 
@@ -33,9 +34,9 @@ int64_t em_grid_shard(const em_grid *grid);         /* of this rank. Local. */
 
 /* sum[i] = sum over all chains of the run of x[c][i]; `x` is [n_local_chain][n]. The terms are
  * added as integers at fixed binary places (math/exact.h), so that the result has the same bits on
- * any number of ranks; what it loses of a term is below 2^-64 of the largest one. NaN where any
- * term is not finite. One all-reduce over the peer ranks for 65536 sums; every rank gets the
- * result. Collective. Errors: EM_EMEMORY, agreed. */
+ * any number of ranks; the error of a term is below 2^-64 of the largest one. NaN if a term is not
+ * finite. One all-reduce over the peer ranks for 65536 sums; every rank gets the result.
+ * Collective. Errors: EM_EMEMORY, agreed. */
 em_status em_grid_sum_chains(em_grid *grid, int64_t n, const double *x, double *sum);
 
 /* The same, for rows that are not in memory all at once. Between begin and end a rank adds the rows
@@ -66,8 +67,9 @@ void em_grid_sum_shards(const em_grid *grid, int64_t n, double *x);
 /* The same for integers. Collective over the shard ranks. */
 void em_grid_sum_integers(const em_grid *grid, int64_t n, int64_t *x);
 
-/* Each shard sends bytes[s] bytes, out[s], to each other shard s, first the lengths alone: taken[s]
- * bytes, 0 from itself, which then follow each other in `in`. Collective over the shard ranks. */
+/* Sends bytes[s] bytes from out[s] to each other shard s, in two calls. The first exchanges
+ * lengths: taken[s] is the number of bytes from shard s, 0 for this shard. The second fills `in`
+ * with the data, ordered by sender. Collective over the shard ranks. */
 void em_grid_exchange_lengths(const em_grid *grid, const int64_t *bytes, int64_t *taken);
 void em_grid_exchange(const em_grid *grid, const int64_t *bytes, const void *const *out,
                       const int64_t *taken, void *in);
@@ -79,8 +81,8 @@ void em_grid_gather_shards(const em_grid *grid, int64_t n, int64_t size, void *x
 /* Copies x [n] of the first rank of the group to its others. Collective over the shard ranks. */
 void em_grid_copy_first_shard(const em_grid *grid, int64_t n, uint64_t *x);
 
-/* A communicator of the group for code that is not ours: a pointer to an MPI_Comm, which lives as
- * long as the grid. Collective over the ranks of a group. */
+/* A communicator of the group for external code: a pointer to an MPI_Comm, valid as long as the
+ * grid. Collective over the ranks of a group. */
 const void *em_grid_lend_ranks(em_grid *grid);
 
 /* To be called by all ranks of a group after a sum has shown that one of them failed. Each returns

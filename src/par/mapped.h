@@ -10,17 +10,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How other processes find the unnamed file, and how they recognise it: containers may number
- * processes differently. */
+/* The address of the unnamed file for other processes. Device and inode identify it, because
+ * process numbers may differ between containers. */
 typedef struct em_mapped_place {
     int process, descriptor; /* descriptor -1: there is none */
     uint64_t device, inode;
     int64_t bytes;
 } em_mapped_place;
 
-/* Makes where->bytes zeroed bytes and says where they are. All pages are allocated here, so that no
- * later write can fail. NULL: no memory. Call em_mapped_close once the others have found them. The
- * site "data-shared" of base/fault.h fails here. Local. */
+/* Allocates where->bytes bytes, set to zero, and sets the other members of *where. All pages are
+ * allocated here, so that no later write can fail. NULL: no memory. Call em_mapped_close once the
+ * others have mapped them. The site "data-shared" of base/fault.h fails here. Local. */
 void *em_mapped_make(em_mapped_place *where);
 void em_mapped_close(const em_mapped_place *where);
 

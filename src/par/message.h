@@ -9,11 +9,11 @@
 
 /* Agrees on a failure that has a place in the common work, such as a line of a file: every rank
  * returns the status and message of the failing rank with the smallest `place`, the lowest such
- * rank where places are equal. The message names the rank unless the input or the request is at
- * fault. Unlike em_agree it has no time limit. Collective. */
+ * rank if places are equal. The message names the rank unless the error is in the input or the
+ * request. Unlike em_agree it has no time limit. Collective. */
 em_status em_agree_first(em_status status, int64_t place);
 
-/* x[i] of all ranks, added, and the smallest and the largest; in place. Collective. */
+/* Replaces x[i] by the sum, the smallest or the largest of x[i] over all ranks. Collective. */
 void em_world_sum(int64_t n, int64_t *x);
 void em_world_smallest(int64_t n, double *x);
 void em_world_largest(int64_t n, double *x);

@@ -1,6 +1,6 @@
 /*
  * Arrays shared by the ranks of a node that need the same data. One rank, the writer, writes into
- * shared memory, which the others read. Where the array is small or the node has no shared memory,
+ * shared memory, which the others read. If the array is small or the node has no shared memory,
  * each rank has its own copy.
  */
 #pragma once

@@ -1,6 +1,6 @@
 /*
  * Subcommunicators: the peer ranks of a grid, divided in their order into sets of equal size, each
- * of which does one computation. A rank in none of them has one of size 0, and makes none of the
+ * of which does one computation. A rank in none of them has one of size 0, and must not make the
  * calls below.
  */
 #pragma once

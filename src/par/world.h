@@ -1,8 +1,8 @@
 /*
  * The ranks that run together, and how they agree. A world is made from a communicator
- * (par/mpi_world.h). Every function here concerns the world that the calling thread has entered, as
- * the locale of a thread does; this keeps an argument out of every signature. A thread that has
- * entered none is alone.
+ * (par/mpi_world.h). Every function uses the world that the calling thread has entered, like the
+ * locale of a thread, so that no function needs an argument for it. A thread that has entered no
+ * world is a world of one rank.
  */
 #pragma once
 
@@ -13,14 +13,14 @@
 
 typedef struct em_world em_world;
 
-/* Makes the calling thread enter a world (NULL: it is alone) and returns the previous one.
+/* Makes the calling thread enter a world (NULL: a world of one rank) and returns the previous one.
  * Local. */
 em_world *em_world_enter(em_world *world);
 
-/* For our own program: sets up the process, starts MPI and enters the world of all ranks; a failure
- * that cannot be agreed on aborts it. Collective. Errors: EM_EUSAGE when the launcher started
- * several ranks and MPI sees one, because the launcher belongs to another MPI than the one
- * linked. */
+/* For the program emass: sets up the process, starts MPI and enters the world of all ranks. A
+ * failure on which the ranks cannot agree aborts them. Collective. Errors: EM_EUSAGE if the
+ * launcher started several ranks but MPI has one, because the launcher belongs to another MPI than
+ * the linked one. */
 em_status em_world_start(int *argc, char ***argv);
 
 /* The same for a process without others, and without MPI. Local. */
@@ -31,14 +31,15 @@ void em_world_stop(void);
 
 int em_world_rank(void);      /* Local. */
 int em_world_size(void);      /* Local. */
-int em_world_node_size(void); /* ranks that see the same memory as this one, itself too. Local. */
+int em_world_node_size(void); /* ranks on this node, this one included. Local. */
 
 /* Agrees on a status: every rank returns the status of the lowest failing rank and has its message,
- * prefixed by "rank N: " unless all ranks have the same. Where the world may be aborted, a rank
- * that fails waits a few seconds for the others, then prints its message and aborts them all,
- * unless they have agreed on this failure before. Ranks that come from different places in the code
- * do the same and name both. In other worlds a rank waits until the others come; different places
- * are EM_EINTERNAL, here and at every later agreement. Collective. */
+ * prefixed by "rank N: " unless all ranks have the same. In a world that may be aborted, a rank
+ * that fails waits a few seconds for the others. If they do not call em_agree, it prints its
+ * message and aborts all ranks, unless they have agreed on this failure before. Ranks that call it
+ * from different places in the code are aborted with a message that names both. In other worlds a
+ * rank waits for the others without limit; different places are EM_EINTERNAL, now and in every
+ * later call. Collective. */
 #define em_agree(status) em_agree_at((status), __FILE__, __LINE__)
 em_status em_agree_at(em_status status, const char *file, int line);
 
@@ -51,9 +52,9 @@ void em_world_resume(void);
 /* True when any rank had been interrupted at the last em_agree: the same on all ranks. Local. */
 bool em_world_interrupted(void);
 
-/* A word of rank 0 that every em_agree passes to all ranks: from 0 to INT_MAX - 1, repeated from
- * the first call on. Words of other ranks are ignored; em_world_told is the same on all ranks.
- * Local. */
+/* em_world_tell sets a number of rank 0, from 0 to INT_MAX - 1, that every later em_agree passes to
+ * all ranks; on other ranks it has no effect. em_world_told returns the number passed by the last
+ * em_agree, the same on all ranks. Local. */
 void em_world_tell(int word);
 int em_world_told(void); /* at the last em_agree */
 
@@ -64,7 +65,7 @@ void em_world_list(bool mine, size_t size, char *text);
 /* Copies `bytes` bytes of rank 0 to all. Collective. */
 void em_broadcast(void *data, size_t bytes);
 
-/* Gives every rank rank 0's string, freshly allocated on the others; *text may be NULL there.
+/* Copies the string of rank 0 to all ranks, where it is newly allocated; *text may be NULL there.
  * Collective. Errors: EM_EMEMORY, agreed. Freed by em_release. */
 em_status em_broadcast_text(char **text);
 

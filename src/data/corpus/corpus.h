@@ -23,7 +23,7 @@ typedef struct em_corpus_options {
     char *data;       /* the file */
     int format;       /* em_corpus_format */
     char *vocabulary; /* one word a line; NULL: words have numbers alone, or HDF5 names them */
-    bool stream;      /* read as it is needed, and not held */
+    bool stream;      /* read documents when they are needed, and do not hold them in memory */
 } em_corpus_options;
 
 /* The rows of those options. */
@@ -44,11 +44,11 @@ typedef struct em_corpus_options {
                     "documents of an HDF5 corpus are read when they are needed, and not held in "  \
                     "memory")
 
-/* Where documents of a streamed corpus come from. */
+/* The open file of a streamed corpus. */
 typedef struct em_corpus_stream em_corpus_stream;
 
-/* Of shard `shard` of `n_shard`. A corpus that is held has in start[i] <= k < start[i + 1] the
- * entries of local document i: count[k] times the word word[k], words in ascending order. */
+/* The corpus of one shard. In a corpus in memory, local document i has the entries start[i] <= k <
+ * start[i + 1]: count[k] times the word word[k], with words in ascending order. */
 typedef struct em_corpus {
     char *path;
     int64_t n_document, n_token; /* of the whole corpus */

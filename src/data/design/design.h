@@ -9,8 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What is done to the columns: less `centre`, divided by `scale`; both [n_column of the design].
- * Both NULL: nothing. */
+/* The scaling of columns: (x - centre) / scale; both [n_column of the design]. Both NULL: none. */
 typedef struct em_scaling {
     const double *centre, *scale;
 } em_scaling;
@@ -39,8 +38,8 @@ typedef struct em_design {
     em_node_array *node_array; /* of this shard on this node, which have one copy of all arrays */
 } em_design;
 
-/* Sparse data stay sparse up to this share of non-zero entries: there the sparse kernel of
- * model/regression/glm.c is still the faster one for eight chains, for one no longer
+/* Sparse data stay sparse up to this fraction of non-zero entries. Up to there the sparse kernel of
+ * model/regression/glm.c is faster for eight chains, though no longer for one
  * (tests/bench/bench_model.c). */
 #define EM_SPARSE_DENSITY 0.15
 

@@ -5,13 +5,13 @@
 
 enum { EM_NAME_BYTES = 1024 };
 
-/* Text, and where. */
+/* The text and the current position. */
 typedef struct em_reading {
     const char *text, *at;
     const em_formula_columns *columns;
     em_formula *formula;
     int64_t n_seen;
-    bool may_miss, missed; /* a function may be of columns that are not there; it is of one */
+    bool may_miss, missed; /* a function may use columns that do not exist; it uses one */
     int64_t *seen; /* [columns->n + EM_MOST_DERIVED] in which order columns and what is derived from
                       them stand in the text, from 1; 0: not yet */
 } em_reading;

@@ -39,7 +39,7 @@ typedef struct em_table_options {
     int na;           /* em_table_na */
     bool intercept;   /* a column of ones, first */
     bool standardise; /* features to mean 0 and standard deviation 1 */
-    /* What is no option of a config, but said by a model or a command. */
+    /* Settings by a model or a command, which are not options of a config: */
     int64_t columns;                 /* features there must be; below 1: as many as there are */
     bool labelled;                   /* the response may be text */
     const em_fitted_columns *fitted; /* that are read anew; NULL: as the options have it */
@@ -66,7 +66,7 @@ typedef enum em_table_header { EM_HEADER_AUTO, EM_HEADER_YES, EM_HEADER_NO } em_
 /* What is done about missing values. */
 typedef enum em_table_na { EM_NA_ERROR, EM_NA_DROP } em_table_na;
 
-/* What parts the digits of a number in text. */
+/* The decimal separator of numbers in text. */
 typedef enum em_table_decimal { EM_DECIMAL_POINT, EM_DECIMAL_COMMA } em_table_decimal;
 
 /* text.c */

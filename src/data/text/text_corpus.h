@@ -36,5 +36,5 @@ em_status em_text_corpus_scan(em_text_corpus *corpus, em_corpus_take *take, void
 char *const *em_text_corpus_names(const em_text_corpus *corpus, int64_t *n);
 char *const *em_text_corpus_labels(const em_text_corpus *corpus, int64_t *n);
 
-/* What the last scan found: tokens of the text, and those among them whose word was not kept. */
+/* The numbers of tokens in the last scan: all, and those whose word is not in the vocabulary. */
 void em_text_corpus_tokens(const em_text_corpus *corpus, int64_t *all, int64_t *dropped);

@@ -37,16 +37,15 @@ const char *em_reader_label(const em_reader_variable *variable, int64_t k);
 em_status em_reader_open(const char *path, const char *group, em_reader **out);
 void em_reader_close(em_reader **reader);
 
-/* The same of several files as one: chains are numbered through, in the order of the files, and the
- * draws are those that all of them have. Variables, elements and attributes are those of the first.
- * Errors: as there, and EM_EDATA where files do not go together: another model, data set, variable
- * or number of draws, or chains that are in two of them. common: numbers of draws need not be
- * equal, but in groups of warmup, whose end is what matters; the draws are the first of each chain,
- * as many as all files have. */
+/* Opens several files as one. Chains are numbered consecutively in the order of the files.
+ * Variables, elements and attributes are those of the first file. `common`: the numbers of draws
+ * may differ, except in groups of warmup, and the first draws of each chain are used, as many as
+ * all files have. Errors: as em_reader_open, and EM_EDATA if files do not match (another model,
+ * data set, variable or number of draws) or have the same chains. */
 em_status em_reader_open_all(int64_t n, const char *const *path, const char *group, bool common,
                              em_reader **out);
 
-/* Another group of the files of a reader, as they were opened. Errors: as there. */
+/* Opens another group of the files of a reader in the same way. Errors: as em_reader_open_all. */
 em_status em_reader_open_beside(const em_reader *reader, const char *group, em_reader **out);
 
 /* Walks over the files of a reader: the reader of the next file, borrowed (NULL: this is the last),
@@ -58,16 +57,15 @@ int64_t em_reader_n_own_draw(const em_reader *reader);
 /* The first of those with the fewest draws of their own. */
 const em_reader *em_reader_shortest(const em_reader *reader);
 
-/* Which draws are shown, where some are not because others have fewer, or were not merged: "the
- * first 400 draws of each chain, as many as b.h5 has"; NULL: all are. Freed by em_release. Errors:
- * EM_EMEMORY. */
+/* A text that says which draws are used, if files had more draws: "the first 400 draws of each
+ * chain, as many as b.h5 has"; NULL: all are. Freed by em_release. Errors: EM_EMEMORY. */
 em_status em_reader_cut(em_reader *reader, char **out);
 
 int64_t em_reader_n_chain(const em_reader *reader);
-/* The draws that there are: in a file of ours that is still being written, or was left by a killed
- * run, those that all chains have so far. */
+/* The number of draws. In the file of a run in progress, or of one that was killed, it is the
+ * number that all chains have so far. */
 int64_t em_reader_n_draw(const em_reader *reader);
-/* Room for draws in the file: more than em_reader_n_draw when it is not finished. */
+/* The number of draws that the file has space for, which is larger if it is not finished. */
 int64_t em_reader_n_planned(const em_reader *reader);
 int64_t em_reader_n_variable(const em_reader *reader);
 const em_reader_variable *em_reader_variable_at(const em_reader *reader, int64_t i);

@@ -98,7 +98,8 @@ em_status em_attribute_write_words(hid_t object, const char *name, int n, size_t
 em_status em_attribute_write_int(hid_t object, const char *name, int64_t value);
 em_status em_attribute_write_real(hid_t object, const char *name, double value);
 
-/* What HDF5 prints of its own: ours is in our messages, a host's is the host's. */
+/* Error stacks that HDF5 prints. emass puts them into its messages instead; a host program keeps
+ * its setting. */
 
 /* How HDF5 prints its error stacks. */
 typedef struct em_h5_printing {

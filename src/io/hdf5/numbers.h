@@ -18,7 +18,7 @@
 
 typedef struct em_numbers em_numbers;
 
-/* What there is of a table. */
+/* The datasets of a table. */
 typedef enum em_numbers_part {
     EM_NUMBERS_VALUE,
     EM_NUMBERS_START,
@@ -35,7 +35,7 @@ typedef struct em_numbers_form {
     uint64_t hash; /* where hashed */
 } em_numbers_form;
 
-/* Where a file's tables are that emass convert writes. */
+/* The group of the table in files of emass convert. */
 #define EM_NUMBERS_PLACE "/table"
 
 /* Whether a file begins as HDF5 files do. False where it cannot be read. */
@@ -62,8 +62,8 @@ em_status em_numbers_names(const em_numbers *numbers, char ***name);
 em_status em_numbers_read(const em_numbers *numbers, em_numbers_part part, int64_t first,
                           int64_t count, void *out);
 
-/* Says that these rows (entries) of a part will be read soon: where the file keeps them as they
- * are, the system begins to. */
+/* Announces that these rows (entries) of a part will be read soon. If the file stores them without
+ * compression, the system starts to read them. */
 void em_numbers_ahead(const em_numbers *numbers, em_numbers_part part, int64_t first,
                       int64_t count);
 
@@ -71,12 +71,12 @@ void em_numbers_ahead(const em_numbers *numbers, em_numbers_part part, int64_t f
 
 typedef struct em_numbers_writer em_numbers_writer;
 
-/* Whether a file says that emass has written it. */
+/* Whether a file has the mark of a file written by emass. */
 bool em_numbers_is_ours(const char *path);
 
-/* Makes a new file with one table of that form at EM_NUMBERS_PLACE, which says what it was made
- * from; `name` NULL: a sparse one whose columns have none. Errors: EM_EIO, EM_EDATA, EM_EMEMORY;
- * em_numbers_finish all the same. */
+/* Creates a file with one table of that form at EM_NUMBERS_PLACE and the attribute `source`. `name`
+ * NULL: a sparse table without names of columns. Errors: EM_EIO, EM_EDATA, EM_EMEMORY;
+ * em_numbers_finish must then be called, too. */
 em_status em_numbers_create(const char *path, const em_numbers_form *form, char *const *name,
                             const char *source, em_numbers_writer **out);
 
@@ -84,8 +84,8 @@ em_status em_numbers_create(const char *path, const em_numbers_form *form, char 
 em_status em_numbers_write(em_numbers_writer *writer, em_numbers_part part, int64_t first,
                            int64_t count, const void *value);
 
-/* Writes texts beside the table, as a dataset of that name: text[n]. Errors: EM_EDATA where one is
- * longer than 4 KiB; EM_EIO, EM_EMEMORY. */
+/* Writes text [n] beside the table, as a dataset named `as`. Errors: EM_EDATA if a text is longer
+ * than 4 KiB; EM_EIO, EM_EMEMORY. */
 em_status em_numbers_write_texts(em_numbers_writer *writer, const char *as, int64_t n,
                                  char *const *text);
 
