@@ -26,5 +26,5 @@ em_status em_model_start(em_model *model, const em_draw *draw, double *theta);
 em_status em_model_draw_prior(em_model *model, const em_draw *draw, double *theta);
 void em_model_average(em_model *model, const em_draw *draw, const double *theta);
 
-/* Why a model first had no density, on this rank, as far as it has said so; "". Local. */
+/* The message of the first rejection on this rank; "": none. Local. */
 const char *em_model_why(const em_model *model);

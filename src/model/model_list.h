@@ -6,7 +6,7 @@
 
 extern const em_model_ops *const em_models[]; /* ends with NULL */
 
-/* Models that a program has registered besides (emass/emass.h). */
+/* Models that a program has registered (emass/emass.h). */
 typedef struct em_registry {
     int count;
     const em_model_ops **model; /* [count] */

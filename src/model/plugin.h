@@ -10,5 +10,5 @@ typedef struct em_plugin em_plugin;
 em_status em_plugin_open(const char *path, em_plugin **out);
 void em_plugin_close(em_plugin **plugin); /* NULL-safe. */
 
-/* Its model, with a row for the option `library`, a path, among its own. Local. */
+/* The model of a plug-in. Its options include a row for `library`, the path. Local. */
 const em_model_ops *em_plugin_model(const em_plugin *plugin);

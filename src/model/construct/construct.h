@@ -1,4 +1,4 @@
-/* What the creation of built-in models has in common. */
+/* The common part of the creation of built-in models. */
 #pragma once
 
 #include "emass/model.h"

@@ -1,7 +1,7 @@
 /*
  * Gradient noise of known size for models that have no data: N artificial observations b_i of log
- * likelihood b_i . theta. As sum_i b_i = 0 they leave the density as it is, but the gradient
- * estimated from n of them (with replacement) is off by N/n sum b, of mean 0 and covariance
+ * likelihood b_i . theta. Since sum_i b_i = 0, they do not change the density. The gradient
+ * estimated from n of them (with replacement) has the error N/n sum b, with mean 0 and covariance
  * variance / n times the identity.
  */
 #pragma once
@@ -19,12 +19,12 @@ typedef struct em_artificial_noise {
             .doc = "variance of the gradient from a minibatch of one, of 10000 observations; 0: "  \
                    "none")
 
-/* Makes the noise and sets model->rows, where variance > 0; model->dim is known. Local.
+/* If variance > 0, creates the observations and sets model->rows; model->dim must be set. Local.
  * Errors: EM_EMEMORY. */
 em_status em_artificial_noise_create(double variance, const em_model_context *context,
                                      em_model *model, em_artificial_noise *out);
 void em_artificial_noise_destroy(em_artificial_noise *noise);
 
-/* Adds what the listed observations bring; all of them bring nothing, on every shard, so that all
- * shards together do not either. Shapes as in em_model_ops. Local. */
+/* Adds the log likelihood of the listed observations and its gradient. For a query of all rows it
+ * adds nothing, on any shard, because their sum is zero. Shapes as in em_model_ops. Local. */
 void em_artificial_noise_add(const em_artificial_noise *noise, int64_t dim, const em_query *query);

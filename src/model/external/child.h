@@ -1,6 +1,6 @@
 /*
- * A process that stays alive and answers lines with lines, over pipes. It is a process group of its
- * own, whose working directory is a given folder. All Local.
+ * A process that stays alive and answers each line with a line, over pipes. It has its own process
+ * group and a given working directory. All Local.
  */
 #pragma once
 
@@ -21,16 +21,16 @@ typedef struct em_child {
 /* Errors: EM_ECONFIG: it cannot be started; EM_EIO. */
 em_status em_child_start(em_child *child);
 
-/* Closes its input, which tells it to end, and kills it where it has not ended `patience` seconds
- * later. */
+/* Closes the input of the process, which asks it to end, and kills it if it has not ended after
+ * `patience` seconds. */
 void em_child_stop(em_child *child, double patience);
 
-/* Frees the buffer of one that was stopped. */
+/* Frees the buffer of a stopped process. */
 void em_child_release(em_child *child);
 
 /*
- * Writes a line and waits for the one that answers it, which *answer borrows until the next call;
- * timeout in seconds, NaN: none. Errors: EM_NONFINITE, with a message: it ended, wrote more than
- * one line, or took too long; it is then killed, and may be started again. EM_EMEMORY.
+ * Writes a line and waits for the answer. *answer is valid until the next call. timeout is in
+ * seconds; NaN: none. Errors: EM_NONFINITE, with a message, if the process ended, wrote more than
+ * one line, or took too long; it is then killed and may be started again. EM_EMEMORY.
  */
 em_status em_child_ask(em_child *child, const char *line, double timeout, char **answer);

@@ -1,8 +1,8 @@
 /*
- * A file with a line of JSON for each evaluation of a simulator: chain, position, outputs or why it
- * failed, seconds. What the file has already is not evaluated again: a run that was killed goes on
- * from its checkpoint with the positions that it had then, so that it repeats no evaluation but
- * those that were running. All ranks append to one file. All Local.
+ * A file with a line of JSON for each evaluation of a simulator: chain, position, outputs or the
+ * reason of a failure, seconds. An evaluation that is in the file is not repeated. A run that was
+ * killed continues from its checkpoint through the same positions, so only evaluations that were in
+ * progress at the kill are repeated. All ranks append to one file. All Local.
  */
 #pragma once
 
@@ -13,20 +13,18 @@
 
 typedef struct em_evaluation_log em_evaluation_log;
 
-/* An evaluation: of n numbers x, n_output outputs. */
+/* An evaluation at x [n] with n_output outputs. */
 typedef struct em_evaluation {
     int64_t chain;
     const double *x;
     double *output;   /* [n_output] */
     double *gradient; /* [n]; NULL: not wanted */
-    char why[200];    /* it failed; "": it did not */
+    char why[200];    /* reason of the failure; "": none */
     double seconds;
 } em_evaluation;
 
-/* Reads what the file has, if there is one, and opens it. Lines that are cut short, as a kill
- * leaves them, are passed over. Errors: EM_ECONFIG: it is no such file, or cannot be written;
- * EM_EMEMORY.
- */
+/* Reads the file, if it exists, and opens it for appending. Incomplete lines, as after a kill, are
+ * skipped. Errors: EM_ECONFIG if it is not such a file or cannot be written; EM_EMEMORY. */
 em_status em_evaluation_log_open(const char *path, int64_t n, int64_t n_output,
                                  em_evaluation_log **out);
 void em_evaluation_log_close(em_evaluation_log **log); /* NULL-safe */

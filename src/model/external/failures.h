@@ -1,14 +1,17 @@
 /*
- * Evaluations of a model that failed: a simulation that broke off, took too long or gave no number.
- * Each is a rejection of the position that was tried. They are counted, and the first ones of each
- * chain are listed with their positions, in warmup too.
+ * Failed evaluations of a model: a simulation ended, took too long or returned no number. Each is a
+ * rejection of the proposed position. They are counted, and the first ones of each chain are listed
+ * with their positions, warmup included.
  */
 #pragma once
 
 #include "emass/model.h"
 #include "emass/visitor.h"
 
-enum { EM_MOST_FAILURES = 4, EM_FAILURE_BYTES = 512 }; /* listed of a chain; of a text */
+enum {
+    EM_MOST_FAILURES = 4,
+    EM_FAILURE_BYTES = 512
+}; /* number listed for a chain; length of a text */
 
 typedef struct em_failures em_failures;
 
@@ -20,8 +23,8 @@ void em_failures_destroy(em_failures **failures); /* NULL-safe */
 void em_failures_add(em_failures *failures, int64_t chain, int64_t n, const double *x,
                      const char *why);
 
-/* How many each chain of this rank had, [n_chain], and what the first one on this rank since the
- * start was; "". Local. */
+/* The numbers of failures of the chains of this rank, [n_chain]; the message of the first one on
+ * this rank since the start, "": none. Local. */
 const double *em_failures_count(const em_failures *failures);
 const char *em_failures_first(const em_failures *failures);
 

@@ -1,6 +1,6 @@
 /*
- * JSON over HTTP by libcurl, which is loaded when it is asked for, so that runs of other models do
- * not load it and the libraries that it needs. One connection is kept open. All Local.
+ * JSON over HTTP by libcurl. libcurl and its dependencies are loaded at the first use, so that runs
+ * of other models do not load them. One connection is kept open. All Local.
  */
 #pragma once
 
@@ -15,9 +15,10 @@ em_status em_http_create(em_http **out);
 void em_http_destroy(em_http **http); /* NULL-safe */
 
 /*
- * Posts `request` (NULL: none, it is a GET) to URL/`path` and reads the object that answers it;
- * timeout in seconds, NaN: none. Errors: EM_NONFINITE, with a message: no connection, too long, no
- * JSON object, or an error of the server; EM_EMEMORY. *answer is to be freed by json_decref.
+ * Posts `request` to url/path (NULL: a GET without request) and reads the JSON object of the
+ * answer, which json_decref frees. timeout is in seconds; NaN: none. Errors: EM_NONFINITE, with a
+ * message, if there is no connection, the timeout is over, the answer is not a JSON object, or the
+ * server reports an error; EM_EMEMORY.
  */
 em_status em_http_post(em_http *http, const char *url, const char *path, const json_t *request,
                        double timeout, json_t **answer);

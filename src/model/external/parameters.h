@@ -1,5 +1,5 @@
 /*
- * The parameters of a simulator as a config declares them, each with its prior:
+ * The parameters of a simulator, declared in a config with their priors:
  *     parameters: {alpha: {normal: [0, 10]}, k: {gamma: [2, 1], size: 3}, p: {uniform: [0, 1]},
  *                  x: {}, y: {lower: 0}}
  * The priors are those of regressions (model/regression/prior_law.h), and uniform. A parameter
@@ -19,14 +19,16 @@ typedef struct em_input {
     em_bounds bounds;
 } em_input;
 
-/* Reads them from JSON. Local. Errors: EM_ECONFIG, EM_EMEMORY; em_inputs_release all the same. */
+/* Reads the parameters from JSON. Local. Errors: EM_ECONFIG, EM_EMEMORY; em_inputs_release must
+ * then be called, too. */
 em_status em_inputs_read(const char *json, int64_t *n, em_input **out);
 
-/* n parameters without priors, of these sizes: theta, or theta_1, theta_2, ... Likewise. */
+/* Makes n parameters of given sizes without priors, named theta, or theta_1, theta_2, ... Errors
+ * likewise. */
 em_status em_inputs_of_sizes(int64_t n, const int64_t *size, em_input **out);
 void em_inputs_release(int64_t n, em_input **input);
 
-/* Whether it has a prior that can be drawn from. Local. */
+/* Whether its prior is proper, so that it can be drawn from. Local. */
 bool em_input_is_proper(const em_input *input);
 
 /* The log prior of one number, up to a constant, and its derivative. Local. */

@@ -1,8 +1,8 @@
 /*
- * Private to the room: what the models `process` and `umbridge` have in common. The log density of
- * a simulator comes from a program outside of emass; its parameters, their priors and the data are
- * in the config. An evaluation may fail. It is then a rejection, which is counted and listed
- * (model/external/failures.h), and never the end of the run.
+ * Private to the room: common parts of the models `process` and `umbridge`. The log density of a
+ * simulator comes from an external program; its parameters, their priors and the data are in the
+ * config. A failed evaluation is a rejection, which is counted and listed
+ * (model/external/failures.h), and never ends the run.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 
 /* The options that both models have; first member of the options of each. */
 typedef struct em_simulator_options {
-    char *parameters; /* JSON; NULL: by the program */
+    char *parameters; /* JSON; NULL: the program declares them */
     em_reals data, sd;
     double evaluation_timeout; /* seconds; NaN: none */
     char *evaluation_log;      /* path; NULL: none */
@@ -37,15 +37,16 @@ typedef struct em_simulator_options {
 
 typedef struct em_simulator em_simulator;
 
-/* An evaluation at x, the parameters on their own scale: outputs [n_output] and, where `gradient`
- * is wanted, the gradient of the log density [n], for which em_simulator_likelihood gives the
- * slopes by the outputs. Local. EM_NONFINITE, with a message: it failed. */
+/* Evaluates at x, the parameters on their own scale: writes output [n_output] and, if not NULL,
+ * gradient [n], the gradient of the log density. em_simulator_likelihood gives the derivatives by
+ * the outputs that this needs. Local. Errors: EM_NONFINITE, with a message, if the evaluation
+ * failed. */
 typedef em_status (*em_simulator_evaluate)(em_simulator *self, int64_t chain, const double *x,
                                            double *output, double *gradient);
 
 struct em_simulator {
     em_model model;
-    em_model_ops ops; /* of the model, without prior draws where a parameter has no prior */
+    em_model_ops ops; /* table of the model; no prior draws if a parameter has no prior */
     const em_simulator_options *options;
     em_simulator_evaluate evaluate;
     em_input *input; /* [n_input] */
@@ -61,10 +62,10 @@ struct em_simulator {
 em_status em_simulator_begin(em_simulator *self, const void *options,
                              const em_model_context *context);
 
-/* Sets the rest up, when the number of outputs is known. Local. Errors as above. */
+/* Completes the creation, when the number of outputs is known. Local. Errors as above. */
 em_status em_simulator_end(em_simulator *self, const em_model_context *context, int64_t n_output);
 
-/* Releases what is inside, not `self`. */
+/* Releases the members, but not `self`. */
 void em_simulator_release(em_simulator *self);
 
 /* The log likelihood by outputs; slope [n_output] (may be NULL): its derivatives. Local. */

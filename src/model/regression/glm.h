@@ -1,8 +1,8 @@
 /*
  * Sums over the observations of a generalised linear model, eta = X beta + offset, for a panel of
- * chains: the design matrix is streamed once for eight chains, and a chain's numbers depend on its
- * own theta alone. theta is beta, then the logarithms of the unknown parameters of the distribution
- * about eta (a scale, degrees of freedom, ...), its shape.
+ * chains. The design matrix is read once for eight chains; the results of a chain depend on its own
+ * theta alone. theta is beta, then the logarithms of the unknown shape parameters: parameters of
+ * the response distribution other than eta (a scale, degrees of freedom, ...).
  */
 #pragma once
 
@@ -14,8 +14,8 @@
 enum { EM_GLM_CHAINS = 8, EM_GLM_SHAPES = 2 };
 
 /*
- * A tile of observations and the chains of a panel. Rows are [EM_TILE_ROWS], one for each chain
- * where there is [n_chain]; where the data end, their numbers are not used.
+ * A tile of observations and the chains of a panel. Rows are [EM_TILE_ROWS]; arrays [n_chain] have
+ * one for each chain. After the last observation of the data, the elements of a row are not used.
  */
 typedef struct em_glm_tile {
     int64_t n_chain;
@@ -43,15 +43,15 @@ void em_glm_destroy(em_glm **glm); /* NULL-safe. */
 
 /*
  * log_density[c] += sum_i log p(y_i | x_i . theta[c]) and gradient[c] += its gradient, over the
- * rows asked for, which begin a tile where they are not listed; never `all`. Local.
+ * rows of the query. Rows that are not listed begin at a tile; em_rows.all is not supported. Local.
  */
 void em_glm_add(em_glm *glm, em_glm_link *link, const em_query *query);
 
 /* The shape parameters [EM_GLM_SHAPES] at one position. Local. */
 void em_glm_shape(const em_glm *glm, const double *theta, double *shape);
 
-/* For one chain and every observation of the shard: eta, and the density as `link` has it; each
- * [n_row]. Local. */
+/* For one chain: eta [n_row] and the log densities [n_row] without constants of all observations of
+ * the shard. Local. */
 void em_glm_each(em_glm *glm, em_glm_link *link, const double *theta, double *eta, double *density);
 
 /* eta alone. Local. */

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 typedef enum em_prior_kind {
-    EM_PRIOR_DEFAULT, /* none is given */
+    EM_PRIOR_DEFAULT, /* not given in the config */
     EM_PRIOR_NORMAL,
     EM_PRIOR_STUDENT_T,
     EM_PRIOR_CAUCHY,
@@ -29,7 +29,8 @@ typedef struct em_prior {
     double scale; /* of an exponential or a gamma distribution: the rate */
 } em_prior;
 
-/* How a kind is written: its numbers, one letter each: d(f), l(ocation), s(cale), r(ate). */
+/* The form of a kind in a config: its name and its numbers, one letter each: d(f), l(ocation),
+ * s(cale), r(ate). */
 typedef struct em_prior_form {
     const char *name, *numbers;
     bool positive;

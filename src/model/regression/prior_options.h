@@ -16,16 +16,14 @@ typedef struct em_named_prior {
 } em_named_prior;
 
 typedef struct em_prior_options {
-    bool autoscale; /* scales given are in units of the data's, as those of the defaults are */
-    em_prior coefficient, intercept, shape[EM_GLM_SHAPES]; /* of those that are not given the kind
-                                                              is EM_PRIOR_DEFAULT */
+    bool autoscale; /* given scales are multiplied by the same factors as the default ones */
+    em_prior coefficient, intercept, shape[EM_GLM_SHAPES]; /* kind EM_PRIOR_DEFAULT: not given */
     int64_t n_named, capacity;
     em_named_prior *named; /* [n_named] */
 } em_prior_options;
 
-/* Reads the JSON that a config is made into; NULL: nothing is given. `shape` [n_shape] are the
- * names of the positive parameters. Local. Errors: EM_ECONFIG, EM_EMEMORY; em_prior_options_release
- * all the same. */
+/* Reads the option as JSON; NULL: not given. `shape` [n_shape] are the names of the positive
+ * parameters. Local. Errors: EM_ECONFIG, EM_EMEMORY; em_prior_options_release all the same. */
 em_status em_prior_options_read(const char *json, int n_shape, const char *const *shape,
                                 em_prior_options *out);
 void em_prior_options_release(em_prior_options *options);

@@ -45,21 +45,21 @@ typedef struct em_regression_options {
                 .doc = "store observations drawn anew, in the group posterior_predictive; and "    \
                        "responses in observed_data")
 
-/* A parameter of the distribution besides eta, positive. */
+/* A positive parameter of the response distribution other than eta. */
 typedef struct em_shape {
     const char *name;
     double value; /* NaN: unknown, and then: */
     em_prior prior;
-    em_prior earlier; /* that with model.prior_scale, where no other is given */
-    bool prior_given; /* by an option of its own */
+    em_prior earlier; /* the prior with model.prior_scale, if no other is given */
+    bool prior_given; /* by its own option */
     bool of_response; /* it has the unit of the responses */
-    bool in_metric;   /* the family's information is about it too */
+    bool in_metric;   /* em_family.information covers it, too */
 } em_shape;
 
 /*
- * Fisher information of an observation: about eta; its derivatives by eta and by the logarithm of
- * the unknown shape parameter, where there is one; and about that logarithm, of which the other
- * derivatives, and the information about both together, are zero.
+ * Fisher information of an observation. `eta`: about eta; by_eta and by_shape: its derivatives with
+ * respect to eta and to the logarithm of the unknown shape parameter, if there is one. `shape`:
+ * about that logarithm; its derivatives and the mixed information are zero.
  */
 typedef struct em_information {
     double eta, by_eta, by_shape, shape;
@@ -71,7 +71,7 @@ typedef struct em_family {
     /* The terms of log p(y | eta, shape) that the link leaves out; unknown shapes are NaN. */
     double (*constant)(double y, const double *shape);
     double (*mean)(double eta); /* of a response, where there is one */
-    /* A response: recoverable, with a message, where it is too large to be drawn. */
+    /* Draws a response. The status is positive, with a message, if it is too large to be drawn. */
     em_status (*draw)(em_variate *v, double eta, const double *shape, double *y);
     /* NULL: not known. */
     em_information (*information)(double eta, const double *shape);
@@ -115,7 +115,7 @@ typedef struct em_regression {
     const em_shards *shards; /* of the data; NULL: this rank has all of it */
 } em_regression;
 
-/* What em_regression_create is told by a model. */
+/* Arguments of em_regression_create from a model. */
 typedef struct em_regression_plan {
     const em_family *family;
     bool identity; /* the link is: coefficients and responses have a unit */
@@ -132,7 +132,7 @@ em_status em_regression_create(em_regression *self, const em_table *table,
                                const em_model_context *context, const em_regression_plan *plan);
 void em_regression_release(em_regression *self);
 
-/* What a shape parameter of 1 is, in the units of the data. Local. */
+/* The unit of a shape parameter in the units of the data. Local. */
 static inline double em_regression_unit(const em_regression *self, const em_shape *shape)
 {
     return shape->of_response ? self->unit : 1;
@@ -172,5 +172,6 @@ em_status em_count_regression_set_up(em_model *model, const em_regression_option
                                      const em_model_context *context,
                                      const em_regression_plan *plan);
 
-/* A Poisson count: recoverable, with a message, where the mean is too large for one. Local. */
+/* Draws a Poisson count. The status is positive, with a message, if the mean is too large. Local.
+ */
 em_status em_draw_count(em_variate *v, double mean, double *y);

@@ -1,10 +1,10 @@
 /*
- * Private to regressions: the priors of one.
+ * Private to regressions: their priors.
  *
  * With model.prior_scale every coefficient, the intercept too, is normal(0, variance prior_scale),
- * and theta are the coefficients of the columns as they are. Else the priors are on the data's
- * scale, as rstanarm has them (Gabry and Goodrich, prior distributions for rstanarm models): with
- * u = sd(y) where the link is the identity, and 1 of the other links,
+ * and theta are the coefficients of the unscaled columns. Otherwise the priors are on the scale of
+ * the data, as in rstanarm (Gabry and Goodrich, prior distributions for rstanarm models): with u =
+ * sd(y) for the identity link and u = 1 for other links,
  *     coefficient k ~ normal(0, 2.5 u / sd(x_k)),
  *     the intercept where predictors are at their means ~ normal(mean(y) or 0, 2.5 u),
  *     sigma ~ exponential(1 / u), or what model.prior says; and theta are in the units of the

@@ -6,8 +6,8 @@
 
 #include <stdint.h>
 
-/* The numbers of one observation of a draw, taken one after the other: EM_VARIATES of them are its
- * own, more than any of these has been seen to take. */
+/* The random numbers of one observation in a draw, used one after the other. Each observation has
+ * EM_VARIATES of them, more than any of these functions has been observed to use. */
 enum { EM_VARIATES = 256 };
 
 typedef struct em_variate {

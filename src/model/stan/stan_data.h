@@ -3,7 +3,7 @@
 
 #include "emass/model.h"
 
-/* Numbers that are kept, to be stored beside the draws. */
+/* The largest number of values that are kept to be stored beside the draws. */
 enum { EM_STAN_MOST_KEPT = 100000 };
 
 /* One variable of the data. */
@@ -21,17 +21,17 @@ typedef struct em_stan_data {
     int64_t count, capacity;
     int64_t n_kept;       /* values of all variables: at most EM_STAN_MOST_KEPT */
     em_stan_datum *datum; /* [count] */
-    char *text; /* the same data in one line, numbers as they were written, not finite ones as
-                   "NaN", "Inf" and "-Inf"; its braces left out */
+    char *text; /* the data as one line of JSON without the outer braces, with numbers as in the
+                   file, and "NaN", "Inf" and "-Inf" */
 } em_stan_data;
 
 /*
  * Reads an object of numbers, rectangular arrays of numbers, and tuples {"1": ..., "2": ...}; NaN,
- * Infinity, Inf and their negatives may stand bare or as strings. `path` is what messages name.
- * Local. Errors: EM_EDATA, naming file and line; EM_EMEMORY.
+ * Infinity, Inf and their negatives may be bare or strings. Messages name `path`. Local. Errors:
+ * EM_EDATA, naming file and line; EM_EMEMORY.
  */
 em_status em_stan_data_read(const char *path, const char *text, em_stan_data **out);
 void em_stan_data_destroy(em_stan_data **data); /* NULL-safe. */
 
-/* The variable of a name; NULL: it is not there. Local. */
+/* The variable of a name; NULL: none. Local. */
 const em_stan_datum *em_stan_data_find(const em_stan_data *data, const char *name);

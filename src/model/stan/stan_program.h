@@ -1,4 +1,4 @@
-/* A Stan program for the interpreter: text, found and translated once, for all ranks. */
+/* A Stan program for the interpreter: its text is read and translated on one rank for all ranks. */
 #pragma once
 
 #include "model/stan/stan_library.h"
@@ -10,8 +10,8 @@ enum { EM_STAN_MOST_PROGRAM_BYTES = 1 << 24 }; /* with all that it includes */
 em_status em_stan_read_text(const char *path, int64_t most, char **text);
 
 /*
- * Opens libstanli.so, or the compiled model at `path`, on every rank, and sees to it that all have
- * the same. Collective. Errors, agreed: EM_ECONFIG, EM_EMEMORY.
+ * Opens libstanli.so, or the compiled model at `path`, on every rank, and checks that all have the
+ * same. Collective. Errors, agreed: EM_ECONFIG, EM_EMEMORY.
  */
 em_status em_stan_open(const char *path, bool interpreter, em_stan_library *out);
 
