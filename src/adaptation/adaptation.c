@@ -9,8 +9,8 @@
 
 #include <string.h>
 
-/* After a new mass: draws momenta and thermostats anew, which depend on it, and searches a step
- * size. The first step size is not searched where an earlier run has found it. Collective. */
+/* After a new mass: draws momenta and thermostats, which depend on it, and searches for a step
+ * size. There is no search for the initial step size if an earlier run has set it. Collective. */
 static em_status renew(em_adapt *adapt, em_sampler *sampler, em_posterior *posterior,
                        em_block *block, int64_t done)
 {

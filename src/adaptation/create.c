@@ -1,4 +1,4 @@
-/* Creates and destroys the adaptation engine, and sets what it begins with. */
+/* Creates and destroys the adaptation engine, and sets its initial state. */
 #include "adaptation/adaptation_internal.h"
 #include "adaptation/mass_window/subsampling_interval.h"
 #include "base/memory.h"
@@ -45,7 +45,7 @@ static em_status create_noise(em_adapt *adapt, const em_sampler_ops *sampler)
                                     &adapt->noise);
 }
 
-/* Q to begin with; NaN where it is not learned. */
+/* The initial Q; NaN if it is not learned. */
 static double first_thermostat_mass(const em_adapt *adapt, const em_sampler_ops *sampler)
 {
     return sampler->thermostat_mass && em_learns(adapt)

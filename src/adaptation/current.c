@@ -1,4 +1,4 @@
-/* What the chains use now, and what has been learned so far: the read access to the engine. */
+/* Read access to the engine: the current masses and step sizes, and the records so far. */
 #include "adaptation/adaptation_internal.h"
 #include "base/text.h"
 

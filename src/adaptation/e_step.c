@@ -1,8 +1,8 @@
 /*
- * The E-step: what a chain adds to its accumulators, and in the initial phase the mass from the
- * later half of the iterations so far. The sums of that are kept in segments of iterations, because
- * later halves of successive windows overlap. A dense mass keeps the draws themselves instead,
- * which take less memory.
+ * The E-step: adds samples of a chain to its accumulators. In the initial phase, the mass is
+ * estimated from the later half of the iterations so far. The later halves of successive windows
+ * overlap, so the sums are kept for segments of iterations. For a dense mass the draws are stored
+ * instead, which takes less memory.
  */
 #include "adaptation/adaptation_internal.h"
 #include "adaptation/mass_window/subsampling_interval.h"

@@ -46,8 +46,8 @@ static em_status blend(em_adapt *adapt, const em_pool *pool, const double *accum
     return status;
 }
 
-/* The M-step of one pool: what the new inverse mass is, into adapt->estimate, and its record.
- * Local. EM_NONFINITE: the estimate is refused and the mass kept. */
+/* The M-step of one pool: writes the new inverse mass to adapt->estimate, and its record. Local.
+ * EM_NONFINITE: the estimate is refused and the mass kept. */
 static em_status estimate(em_adapt *adapt, const em_pool *pool, const double *accumulator,
                           em_samples *samples, int64_t done, em_m_step *record)
 {

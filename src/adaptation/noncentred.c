@@ -96,8 +96,9 @@ static em_status exchange_maps(em_adapt *adapt)
 }
 
 /* Rank 0 searches and broadcasts, so that ranks on different processor types hold the same bits. A
- * map of other parameters changes what chains can reach: that they are stationary is to be seen
- * anew. Not for ever: where the draws do not say which parameters, they never will. */
+ * map of other parameters changes the regions that chains can reach, so the test for stationarity
+ * starts again. It does so only during the first iterations, because draws may never determine the
+ * set of parameters. */
 em_status em_learn_noncentring(em_adapt *adapt, bool *is_other)
 {
     em_noncentred *own = adapt->noncentred;

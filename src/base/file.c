@@ -68,7 +68,7 @@ em_status em_file_open(const char *path, int flags, int *descriptor)
     if (*descriptor < 0 || fstat(*descriptor, &found) != 0)
         status = fail_open(path);
     else
-        status = insist_on_regular(path, found.st_mode); /* what is there by now */
+        status = insist_on_regular(path, found.st_mode); /* the file that now exists */
     if (status && *descriptor >= 0) {
         close(*descriptor);
         *descriptor = -1;

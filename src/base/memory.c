@@ -30,7 +30,7 @@ static void *get(size_t bytes)
     return memory;
 }
 
-/* Leaves the memory as it is; *bytes is what it takes. */
+/* Computes the size *bytes without allocating. */
 static em_status allocate(int64_t count, size_t size, void **out, size_t *bytes)
 {
     *out = NULL;

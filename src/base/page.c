@@ -60,7 +60,7 @@ em_status em_page_open(const char *path, em_page *page)
     if (!status && lstat(page->path, &found) == 0 && !S_ISREG(found.st_mode))
         status = em_fail(EM_EUSAGE, "%s: found %s, expected a regular file or none", path,
                          em_file_kind(found.st_mode));
-    if (!status) /* a name that nobody else has: nothing is removed for it */
+    if (!status) /* a unique name, so that no existing file is removed */
         status = em_format_text(&page->part, "%s.%ld.part", page->path, (long)getpid());
     if (!status) {
         descriptor = open(page->part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);

@@ -10,15 +10,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a number gives rise to: scores of its ranks, and of the folded draws; whether a draw is in
- * either tail; the draws themselves. */
+/* The series computed from a number: normal scores of the draws and of the folded draws, indicators
+ * of the two tails, and the draws themselves. */
 enum { SCORE, LOW, HIGH, FOLDED, DRAWS, N_SERIES };
 
 struct em_diag {
-    const em_subcommunicator *comm; /* whose ranks hold the other draws; NULL: nobody does */
-    int64_t *count;                 /* [em_subcommunicator_size] chains of each */
-    em_status status;               /* of what they did together */
-    int64_t n_sorted;               /* room for so many draws */
+    const em_subcommunicator
+        *comm;        /* whose ranks hold the other draws; NULL: this rank holds all */
+    int64_t *count;   /* [em_subcommunicator_size] chains of each */
+    em_status status; /* of what they did together */
+    int64_t n_sorted; /* room for so many draws */
     em_sorted *sorted, *folded;
     int64_t n_lanes[N_SERIES]; /* room for so many numbers */
     double *lanes[N_SERIES];   /* the halves of each, side by side */
@@ -303,7 +304,7 @@ static bool are_equal(int64_t n, const double *x)
     return true;
 }
 
-/* What there is to be said of draws before they are in order. */
+/* Properties of draws that need no sorting. */
 typedef struct range {
     double least, most; /* but for NaN */
     bool nan;

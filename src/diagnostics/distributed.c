@@ -30,7 +30,8 @@ static void release_pile(pile *p)
     em_release_all(&p->sorted, &p->scratch, &p->sent, &p->received, &p->send);
 }
 
-/* What is to be sent to each member: regular samples of all, in order, are cut in as many parts. */
+/* The numbers of draws to send to each member: the sorted regular samples of all members are cut
+ * into equal parts. */
 static em_status split(const em_subcommunicator *comm, int64_t n, const em_sorted *sorted, pile *p)
 {
     const int64_t size = em_subcommunicator_size(comm), member = em_subcommunicator_member(comm),
@@ -59,7 +60,7 @@ static em_status split(const em_subcommunicator *comm, int64_t n, const em_sorte
     return status;
 }
 
-/* What is received from each member, and how many draws go before. */
+/* The numbers of draws received from each member, and of draws before them. */
 static em_status tell(const em_subcommunicator *comm, pile *p)
 {
     const int64_t size = em_subcommunicator_size(comm), member = em_subcommunicator_member(comm);
@@ -111,7 +112,7 @@ static em_status make_pile(const em_subcommunicator *comm, int64_t n, const em_s
     return EM_OK;
 }
 
-/* The draw at a place among all, or less than any where it is another member's. */
+/* The draw at a position among all; -INFINITY if another member holds it. */
 static double draw_at(const pile *p, int64_t place)
 {
     const int64_t i = place - p->among.before;

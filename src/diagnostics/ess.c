@@ -29,7 +29,7 @@ struct em_ess {
 /* What one call works on. */
 typedef struct task {
     const em_halves *h;
-    const em_subcommunicator *comm; /* NULL: nobody has other draws */
+    const em_subcommunicator *comm; /* NULL: this rank has all draws */
     const int64_t *count;
     const double *series[EM_ESS_SERIES]; /* lanes, less the means of the halves */
     const double *mean[EM_ESS_SERIES];   /* [h->all] */
@@ -362,8 +362,8 @@ static double correlation_at(const autocorrelation *of, int64_t lag)
     return 1 - (of->mean_var - of->covariance[lag * of->stride]) / of->var_plus;
 }
 
-/* Extends Geyer's initial positive sequence of pairs as far as autocovariances are known. false:
- * it goes on. */
+/* Extends Geyer's initial positive sequence of pairs as far as autocovariances are known. Returns
+ * false if it needs more. */
 static bool ends(autocorrelation *of, int64_t n)
 {
     if (of->end == 0) {

@@ -1,4 +1,4 @@
-/* W in diagonal blocks, each a mass of its own: of variances alone, or whole. */
+/* W in diagonal blocks. Each block is a mass, diagonal or dense. */
 #include "base/memory.h"
 #include "mass/mass.h"
 

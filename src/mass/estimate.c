@@ -28,7 +28,7 @@ int64_t em_estimator_size(const em_estimator_ops *ops, const em_mass_form *form)
     return size;
 }
 
-/* Estimators that do not look at a part of an observation are given none. */
+/* Parts of an observation that an estimator does not use are NULL. */
 static const double *from(const double *x, int64_t first)
 {
     return x ? x + first : NULL;

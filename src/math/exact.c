@@ -50,6 +50,6 @@ double em_exact_value(const em_exact_sum *sum)
         return NAN;
     if (-narrow < total && total < narrow)
         return ldexp((double)(total * unit + last), exponent);
-    /* Of what is below so many bits only counts, for rounding, whether it is nothing. */
+    /* For rounding, it only matters whether the bits below these are all zero. */
     return ldexp((double)(total | (last != 0)), exponent + BITS);
 }

@@ -151,10 +151,10 @@ const char *em_linalg_kernels(void)
 }
 
 #if defined(__x86_64__)
-/* OpenBLAS until 0.3.24, and so Debian 12's, takes an Intel processor that is younger than itself
- * for a Prescott, of 2004 (its issue 4267), and multiplies at a fifth of the speed. Where nobody
- * chose its kernels and it fell back to those, it is asked to look again, for what the processor
- * has. This is done when this library is loaded, before anything multiplies. */
+/* OpenBLAS until 0.3.24, and so Debian 12's, takes an Intel processor that it does not know for a
+ * Prescott of 2004 (its issue 4267), and multiplies at a fifth of the speed. If the user has chosen
+ * no kernels and it fell back to those, the kernels for the instruction set of the processor are
+ * chosen here, when this library is loaded, before the first product. */
 __attribute__((weak)) void gotoblas_dynamic_quit(void);
 __attribute__((weak)) void gotoblas_dynamic_init(void);
 
@@ -186,8 +186,8 @@ int em_linalg_use_threads(int n)
     return before;
 }
 
-/* The size that OpenBLAS 0.3 asks for, and what the system puts around it. It is asked for, and not
- * touched. */
+/* The size that OpenBLAS 0.3 allocates, with the overhead of the system. It is allocated here but
+ * not written to. */
 enum { BUFFER_BYTES = 130 << 20 };
 
 em_status em_linalg_reserve(void)

@@ -64,7 +64,7 @@ static em_status check_parameters(const em_model *model)
     return EM_OK;
 }
 
-/* What is reported without a function for it is a position. */
+/* Without a report function the position itself is reported. */
 static em_status check_variables(const em_model *model)
 {
     const int64_t own = em_bounds_size(model->n_parameter, model->parameter);

@@ -48,7 +48,8 @@ static em_status find_columns(plain *self, const char *path, bool predicts)
     return EM_OK;
 }
 
-/* The parameters, and of each row its log likelihood and a response drawn anew; or a prediction. */
+/* Reports the parameters, and for each row its log likelihood and a new response; or a prediction.
+ */
 static em_status declare_rows(plain *self, bool predicts)
 {
     const em_model_ops *ops = self->model.ops;
@@ -116,7 +117,7 @@ static em_status add_rows(em_model *model, const em_query *query)
     return EM_OK;
 }
 
-/* A response of each row, drawn anew; those of other shards add nothing. */
+/* Draws a new response for each row; rows of other shards get -0.0. */
 static void draw_rows(plain *self, const em_draw *draw, const double *theta, double *out)
 {
     const em_model_rows *rows = self->model.ops->rows;

@@ -7,7 +7,7 @@
 #include <sched.h>
 #include <string.h>
 
-/* A row on its way, or one that this group has sent to itself. */
+/* A row that is being sent, or one that this group has sent to itself. */
 typedef struct letter {
     struct letter *next;
     MPI_Request request;

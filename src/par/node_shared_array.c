@@ -78,7 +78,7 @@ static void spread(const em_node_array *h, void *data, int64_t bytes)
     }
 }
 
-/* The smallest of their numbers; all have come here before any goes on. */
+/* The smallest of their numbers. This is also a barrier. */
 static int smallest(const em_node_array *h, int mine)
 {
     int least = mine;

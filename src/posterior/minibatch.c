@@ -23,7 +23,8 @@ static void choose_distinct(em_posterior *posterior, const em_stream *stream, in
         posterior->taken[posterior->chosen[k] / 64] = 0;
 }
 
-/* Observations of the minibatch with which number `evaluation` begins or goes on with an epoch. */
+/* The number of observations in the minibatch of evaluation number `evaluation`, which starts or
+ * continues an epoch. */
 static int64_t minibatch_count(const em_minibatch *minibatch, int64_t n, int64_t evaluation)
 {
     if (!minibatch->by_epoch)
@@ -34,7 +35,7 @@ static int64_t minibatch_count(const em_minibatch *minibatch, int64_t n, int64_t
     return is_last ? n - (batches - 1) * minibatch->size : minibatch->size;
 }
 
-/* What the likelihood of a minibatch is multiplied by. */
+/* The factor of the likelihood of a minibatch. */
 static double scale_of(const em_posterior *posterior, const em_minibatch *minibatch,
                        int64_t evaluation)
 {
@@ -71,9 +72,9 @@ static int64_t keep_own(em_posterior *posterior, int64_t count)
 }
 
 /*
- * The minibatch of chain c of the panel: rows of all data, chosen by the chain's own numbers, so
- * that every shard knows the whole set, and it is the same however rows are dealt. Returns the
- * number of its rows that are here.
+ * The minibatch of chain c of the panel: rows of all data, chosen by random numbers of the chain,
+ * so that every shard has the whole list and it does not depend on the number of shards. Returns
+ * the number of its rows on this shard.
  */
 static int64_t choose(em_posterior *posterior, const em_minibatch *minibatch, const em_query *query,
                       int64_t c)

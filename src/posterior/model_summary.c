@@ -1,4 +1,4 @@
-/* What a model keeps of all rows. */
+/* The summary of all rows. */
 #include "emass/model/summary.h"
 #include "math/binned.h"
 #include "posterior/inside.h"
@@ -20,7 +20,7 @@ static em_status summarise_piece(em_model *model, const em_grid *grid, int64_t p
     return status;
 }
 
-/* What a model of somebody else may have wrong. */
+/* Checks of models by other authors. */
 static em_status check_share(const em_model *model)
 {
     const em_share *own = &model->rows;

@@ -1,4 +1,4 @@
-/* The model's own transition, and its look at what others have done. */
+/* The model's own transition, and its after_iteration. */
 #include "base/fault.h"
 #include "base/memory.h"
 #include "par/mapped.h"

@@ -1,7 +1,7 @@
 /*
- * The model's own transition (em_model_latent.update): a Gibbs update of its parameters, and of
- * what it keeps beside them, each drawn from its law given all others (Geman & Geman 1984). An
- * iteration is `sweeps` of them.
+ * The model's own transition (em_model_latent.update): a Gibbs update of its parameters and latent
+ * variables, each drawn from its full conditional distribution (Geman & Geman 1984). An iteration
+ * is `sweeps` of them.
  */
 #include "sampler/gibbs.h"
 

@@ -53,8 +53,8 @@ static double weighted_product(const em_group_search *s, const double *x, const 
     return product(s->n, s->weight, x, y);
 }
 
-/* Takes what is along the first `n` vectors of the basis away from x; coefficient NULL: not wanted.
- */
+/* Subtracts from x its projection on the first `n` vectors of the basis; coefficient NULL: not
+ * needed. */
 static void project_out(const em_group_search *s, int n, double *x, double *coefficient)
 {
     for (int q = 0; q < n; q++) {
@@ -66,8 +66,9 @@ static void project_out(const em_group_search *s, int n, double *x, double *coef
     }
 }
 
-/* Adds a regressor to a basis of n that is orthonormal under the weights; its coefficients in the
- * basis go into column n of `triangle`. Returns the number of vectors: n where it is dependent. */
+/* Adds a regressor to a basis of n vectors that is orthonormal under the weights, and writes its
+ * coefficients to column n of `triangle`. Returns the number of vectors, which is n if the
+ * regressor is linearly dependent. */
 static int add_regressor(em_group_search *s, int n, double *x,
                          double (*triangle)[EM_MOST_REGRESSORS])
 {
@@ -114,7 +115,7 @@ static int prepare(em_group_search *s, const em_group_fit *f, double a,
     return n;
 }
 
-/* What the locations with coefficient 1 leave of child i. */
+/* Child i minus the locations with coefficient 1. */
 static void leave_of_child(const em_group_search *s, const em_locations *where, int64_t i,
                            double *out)
 {

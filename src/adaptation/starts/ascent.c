@@ -14,7 +14,7 @@ typedef struct pair {
     double *s, *y, product;
 } pair;
 
-/* A point of the way that a chain may begin at, and what is known there. */
+/* A point of the path at which a chain may start, with its density and gradient. */
 typedef struct vantage {
     int64_t point;
     double mass;   /* log_mass */
@@ -183,9 +183,10 @@ static void note(const em_ascent *path, double mass, vantage *best)
     memcpy(best->scale, path->scale, (size_t)path->stride * sizeof(double));
 }
 
-/* Down the neck of a funnel the density rises as the volume falls, and their product, of which the
- * volume is an estimate, is the largest anywhere. A point that is higher above the mouth than draws
- * of a normal law fall is better only if the product is larger by as much. */
+/* In the neck of a funnel the density rises while the volume falls, so the product of density and
+ * estimated volume decides which point is best. A point whose density is higher than that of the
+ * mouth by more than draws of a normal distribution vary is better only if its product is larger by
+ * the same amount. */
 static bool is_mouth(const search *s, double mass)
 {
     const em_ascent *path = s->path;

@@ -95,7 +95,7 @@ static em_status find_share(em_corpus *corpus, const em_table *table, int64_t ti
 
 /* ---------------------------------------------------------------- documents that are held */
 
-/* What the table has becomes the corpus's. */
+/* Moves the arrays of the table to the corpus. */
 static em_status take_over(em_corpus *corpus, em_table *table)
 {
     em_status status = em_allocate(table->n_value, sizeof *corpus->count, &corpus->count);

@@ -13,7 +13,7 @@ enum { PASS_DOCUMENTS = 4096 };
 struct em_corpus_stream {
     em_rows_source *source;
     em_numbers_form form;
-    em_table *batch; /* documents at hand */
+    em_table *batch; /* documents in memory */
     int32_t *count;  /* [batch->n_value] */
     int64_t count_capacity;
     int64_t *start; /* [2] of a listed document's entries */
@@ -27,7 +27,7 @@ static em_status read_batch(em_corpus_stream *s, int64_t first, int64_t count)
     return em_rows_source_read(s->source, first, count, s->batch);
 }
 
-/* What follows is on its way while these are worked on. */
+/* The following documents are read ahead while these are processed. */
 static em_status fetch_neighbours(em_corpus_stream *s, int64_t first, int64_t count)
 {
     const em_numbers *numbers = em_rows_source_numbers(s->source);

@@ -1,4 +1,5 @@
-/* What is no feature: the response and the columns beside the features, taken out of the others. */
+/* Moves the columns that are not features out of the table: the response, the exposure, the offset
+ * and the weights. */
 
 #include "base/memory.h"
 #include "base/text.h"

@@ -55,8 +55,8 @@ static em_status find(const em_table *table, const char *what, const char *name,
         nearest.name ? "?" : "");
 }
 
-/* Numbers are told apart by the names of their columns: in the summary, in readers, in predict.
- * `use` NULL: all are used. */
+/* Checks that names of columns are distinct, because the summary, readers and emass predict
+ * identify columns by their names. `use` NULL: all are used. */
 static em_status check_names_differ(const em_table *table, const em_use *use)
 {
     const char **used = NULL;

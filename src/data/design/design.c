@@ -62,7 +62,7 @@ em_status em_design_scaling(const em_table *table, double *mean, double *sd)
     return find_scaling(table, mean, sd);
 }
 
-/* Finds what is done to the columns, or takes what is given. Collective. */
+/* Computes the scaling of the columns, or uses a given one. Collective. */
 static em_status scale_columns(const em_table *table, const em_table_options *options,
                                const em_scaling *given, em_design *design)
 {
@@ -197,7 +197,8 @@ static em_status take(void *to, const em_row_block *piece)
     return EM_OK;
 }
 
-/* What is known in size before the rows come. Collective over the ranks that share the arrays. */
+/* Allocates the arrays whose sizes are known before the rows are received. Collective over the
+ * ranks that share the arrays. */
 static em_status allocate(em_design *design, double *const beside[EM_N_BESIDE])
 {
     const bool has_offset = beside[EM_BESIDE_EXPOSURE] || beside[EM_BESIDE_OFFSET];

@@ -188,7 +188,7 @@ static em_status find_features(const em_table *table, em_coding *coding, em_feat
 
 /* ---------------------------------------------------------------- features of a file */
 
-/* What the arrays of a file say, which need not be ours. */
+/* Reads the arrays of a file, which may be from any program. */
 typedef struct found {
     int64_t n, n_size, n_label, n_value, n_poly;
     const char *const *name, *const *label;
@@ -231,7 +231,7 @@ static em_status check_found(const found *f)
     return EM_OK;
 }
 
-/* The value that a level has in this table; what is not in it has none. */
+/* The value of a level in this table; a level that does not occur has none. */
 static em_status value_in(em_table *table, int64_t j, const char *label, double value, double *out)
 {
     const size_t first = strlen(table->name[j]) + 1, length = strlen(label) - first - 1;

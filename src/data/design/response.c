@@ -1,4 +1,4 @@
-/* What is to be explained: one of the columns, or LIBSVM's label. */
+/* The response: one of the columns, or the label of LIBSVM. */
 #include "data/table/table.h"
 
 #include "base/memory.h"

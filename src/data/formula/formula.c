@@ -146,7 +146,7 @@ static em_status read_all_columns(reading *r, sum *out)
     return status;
 }
 
-/* What stands between + and -. */
+/* A term between + and -. */
 static em_status read_part(reading *r, bool removed, sum *out)
 {
     em_term one;
@@ -217,7 +217,7 @@ static em_status read_response(reading *r)
     em_status status;
 
     if (r->columns->fitted) {
-        /* What the response is made of need not be there any more. */
+        /* The columns of the response may be missing. */
         for (bool quoted = false; *r->at && (quoted || *r->at != '~'); r->at++)
             quoted ^= *r->at == '`';
         return EM_OK;
@@ -288,7 +288,8 @@ static em_status fail_set_aside(const reading *r, int64_t column)
                    em_excerpt_of(r->columns->name[column]).text);
 }
 
-/* What functions are of is numbers, and none of what is set aside. */
+/* Functions need columns of numbers, other than the response and the columns beside the features.
+ */
 static em_status check_derived(const reading *r, int64_t k)
 {
     const em_derived *derived = &r->formula->derived[k];

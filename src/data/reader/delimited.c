@@ -178,7 +178,7 @@ static em_status advise(em_status status, const char *advice)
     return em_fail(status, "%s (%s)", said, advice);
 }
 
-/* Says what is wrong with a field that is not a number. */
+/* The error message for a field that is not a number. */
 static em_status fail_field(const em_lines *lines, const em_delimited *form, const em_table *table,
                             const field_place *place, char *field)
 {
@@ -206,7 +206,7 @@ static em_status fail_level(const em_lines *lines, const em_table *table, const 
                    quote, what, expected);
 }
 
-/* A category, or a label: it will be printed, and stand in the file. */
+/* A category or a label, which is printed and stored in the output file. */
 static em_status push_level(const em_lines *lines, const char *field, const field_place *place,
                             em_table *table)
 {

@@ -56,7 +56,7 @@ static em_status find_marked(const char *folder, const char *mark, char **out)
         status =
             em_fail(EM_EDATA,
                     "%s: found %" PRId64 " files with %s in their names, expected one; choose one "
-                                         "of several by the beginning of its name (%s/train)",
+                    "of several by the beginning of its name (%s/train)",
                     folder, n, mark, folder);
     return status;
 }
@@ -237,8 +237,8 @@ static void distribute(const supply *s, int dealer, int64_t first, int64_t count
     }
 }
 
-/* All of a packed file, by rank 0; after an error what it hands out is of no meaning. Collective.
- */
+/* Rank 0 unpacks a compressed file and sends its parts; after an error their content is undefined.
+ * Collective. */
 static em_status read_and_distribute(supply *s, uint8_t *out)
 {
     enum { DEALER = 0, PIECE_BYTES = 1 << 20 };

@@ -287,7 +287,7 @@ em_status em_parallel_lines_open(const char *path, const em_parallel_lines_head 
     (*out)->plain = head->plain;
     (*out)->key = key;
     status = head->plain ? open_range(path, offset, number, *out) : open_packed(path, offset, *out);
-    (*out)->ended = status < 0; /* nobody deals */
+    (*out)->ended = status < 0; /* no rank distributes lines */
     if (status)
         em_parallel_lines_close(out);
     return status;

@@ -21,7 +21,7 @@ static bool chooses(const em_table_options *options)
            options->na == EM_NA_DROP || options->fitted;
 }
 
-/* Of what is not text, once it is there. Collective. */
+/* Applies the choice of columns to a table from a file that is not text. Collective. */
 static em_status choose(const em_table_options *options, em_table **table)
 {
     em_choice *choice = NULL;

@@ -69,7 +69,7 @@ static bool differs(const identity *mine, identity *first, bool *any)
     return own;
 }
 
-/* Copies: what they are called, and when they were made, does not count. */
+/* Compares the contents of copies; names and times may differ. */
 static em_status compare_copies(int descriptor, const char *path, int64_t bytes)
 {
     identity mine = {.bytes = bytes}, first;

@@ -88,7 +88,8 @@ static em_row_block own_piece(const em_table *t, int64_t held, int64_t count)
     return piece;
 }
 
-/* All of it is received, also what there is no room for. */
+/* Receives all data, even those for which there is no memory, so that the sender does not wait for
+ * ever. */
 static em_status receive_piece(route *r, int rank, int64_t count, em_row_block *piece)
 {
     const em_table *t = r->table;

@@ -299,7 +299,7 @@ static em_status count_and_choose(em_text_corpus *corpus)
 
 /* ---------------------------------------------------------------- words that are given */
 
-/* Words that say nothing of what a text is about. */
+/* Common words without information about the topic of a text. */
 static const char english[] =
     "a about above after again against ain't all also am an and any are aren't as at be "
     "because been before being below between both but by can can't cannot could couldn't did "

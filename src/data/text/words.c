@@ -100,7 +100,7 @@ static void add_character(run *r, utf8proc_int32_t code, kind is)
     r->before_mark = 0;
 }
 
-/* Takes one character; what is none of a word ends it. */
+/* Processes one character. A character that cannot be in a word ends the word. */
 static em_status see(run *r, utf8proc_int32_t code)
 {
     const kind is = kind_of(code);

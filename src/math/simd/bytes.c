@@ -47,7 +47,7 @@ static inline void transpose(uint64_t x[WORD])
             }
 }
 
-/* Rows are anywhere in memory: all are on their way before one is looked at. */
+/* Rows are scattered in memory, so all are prefetched before the first is read. */
 static void find_rows(em_bytes *x, const uint8_t *from, int64_t n, const int64_t *row)
 {
     enum { LINE = 64 };

@@ -182,7 +182,8 @@ static ssize_t write_quietly(int to, const char *text, size_t length)
     return n;
 }
 
-/* Reads what there is. Errors: EM_NONFINITE: it has ended, or wrote too much; EM_EMEMORY. */
+/* Reads the available bytes. Errors: EM_NONFINITE if the process has ended or wrote too much;
+ * EM_EMEMORY. */
 static em_status read_some(em_child *child)
 {
     if (child->capacity - child->used < LEAST_ROOM) {

@@ -84,8 +84,8 @@ static em_status read_members(process *self, const json_t *answer, double *outpu
     return status;
 }
 
-/* What is no answer at all ends the process: what it writes next would be taken for the next one.
- */
+/* A line that is not an answer ends the process, because its next line would be taken for the
+ * answer to the next request. */
 static em_status read_answer(process *self, char *line, double *output, double *gradient)
 {
     json_t *answer = em_answer_parse(line);

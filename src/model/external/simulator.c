@@ -236,7 +236,7 @@ static em_status draw_prior(em_model *model, const em_draw *draw, double *x)
     return EM_OK;
 }
 
-/* Chains begin at draws from the priors; numbers without a prior stay where they are. */
+/* Chains start at draws from the priors; numbers without a prior keep their random start. */
 em_status em_simulator_start(em_model *model, const em_draw *draw, double *x)
 {
     return draw_prior(model, draw, x);

@@ -138,7 +138,7 @@ static void apply_link(em_glm *glm, em_glm_link *link, int64_t n_chain)
                         {glm->work[0], glm->work[1]}});
 }
 
-/* What a row with a weight counts. */
+/* Multiplies the terms of each row by its weight. */
 static void weigh(em_glm *glm, int64_t n_chain)
 {
     for (int64_t c = 0; c < n_chain; c++)

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What is read, and which option of the config the place belongs to. */
+/* The value to read, and the option of the config that messages name. */
 typedef struct place {
     char key[160];
     int n_shape;

@@ -100,7 +100,7 @@ static void add_data(em_regression *self)
     self->model.n_datum = to - self->datum;
 }
 
-/* What the log likelihood of an observation leaves out. */
+/* The constant that the log likelihood of an observation leaves out. */
 static double constant_of_row(const em_regression *self, int64_t i, const double *shape)
 {
     const em_design *design = self->design;

@@ -10,7 +10,7 @@
 
 enum { MOST_DEPTH = 16, MOST_NAME = 256, MOST_VARIABLES = 10000 };
 
-/* A text being read, and what it becomes. */
+/* A text that is parsed, and the result. */
 typedef struct reading {
     const char *path, *at;
     int64_t line;

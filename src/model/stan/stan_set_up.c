@@ -19,7 +19,7 @@ enum { MOST_DATA_BYTES = 1 << 30 };
 
 /* ---------------------------------------------------------------- what it prints */
 
-/* A program may print at every evaluation: its first lines show what there is to see. */
+/* A program may print at every evaluation, so only its first lines are printed. */
 enum { MOST_LINES = 20 };
 
 /* The callback is given no state of ours. */
@@ -236,8 +236,7 @@ static bool has_variable(const em_stan *self, const char *name)
     return false;
 }
 
-/* What is asked for by name has to be there; a pattern may be of nothing. Local. Errors:
- * EM_ECONFIG. */
+/* A variable that is named must exist; a pattern may match nothing. Local. Errors: EM_ECONFIG. */
 static em_status check_asked(const em_stan *self, const em_texts *patterns, const char *option)
 {
     for (int64_t i = 0; i < patterns->count; i++)
@@ -251,7 +250,8 @@ static em_status check_asked(const em_stan *self, const em_texts *patterns, cons
     return EM_OK;
 }
 
-/* An interpreter that lacks a function goes on without what the program makes of the parameters. */
+/* An interpreter that lacks a function computes neither transformed parameters nor generated
+ * quantities. This warns about it. */
 static void tell_missing(const em_stan *self)
 {
     const char *missing = NULL;

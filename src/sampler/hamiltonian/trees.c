@@ -145,7 +145,7 @@ static double uniform(const em_tree *t, int64_t index)
 
 enum { FIRST_LEAF = 2 * MOST_DEPTH };
 
-/* Row `row` stands at the end from which the next doubling goes on. */
+/* Sets row `row` to the end point from which the next doubling starts. */
 static void begin_doubling(em_trees *trees, int64_t row)
 {
     const int64_t chain = trees->chain[row];
@@ -201,8 +201,8 @@ void em_trees_init(em_trees *trees, const em_step_context *context, const em_blo
     trees->n_moving = block->n_chain;
 }
 
-/* Weighs the leaf that the row stands on, and keeps it as the draw of its doubling with the
- * probability of its weight. False: it diverged. */
+/* Computes the weight of the leaf in the row, and makes it the draw of its doubling with a
+ * probability proportional to its weight. Returns false if it diverged. */
 static bool weigh(em_trees *trees, int64_t row, double energy, double judged)
 {
     const int64_t chain = trees->chain[row];

@@ -108,7 +108,7 @@ static em_status walnuts_create(const void *options, int64_t n_chain, int64_t di
 
 /* ---------------------------------------------------------------- from leaf to leaf */
 
-/* The row stands where a try of 2^level steps begins, at energy `energy`. */
+/* Sets the row to the start of an attempt with 2^level steps, whose energy is `energy`. */
 static void walnuts_begin_try(walnuts_sampler *s, int64_t row, int level, double energy)
 {
     way *w = &s->way[s->trees.chain[row]];
@@ -119,7 +119,7 @@ static void walnuts_begin_try(walnuts_sampler *s, int64_t row, int level, double
     w->least = w->most = energy;
 }
 
-/* The row stands on a leaf. */
+/* The point of the row is a leaf. */
 static void walnuts_begin_way(walnuts_sampler *s, int64_t row)
 {
     const int64_t chain = s->trees.chain[row];
@@ -172,7 +172,7 @@ static verdict walnuts_go_back(walnuts_sampler *s, int64_t row, bool kept)
     return GOES_ON;
 }
 
-/* What a leapfrog step of a row has brought. False: its trajectory has ended. */
+/* Processes the result of a leapfrog step of a row. Returns false if its trajectory has ended. */
 static bool walnuts_advance(walnuts_sampler *s, int64_t row)
 {
     em_trees *trees = &s->trees;

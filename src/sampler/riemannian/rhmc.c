@@ -51,7 +51,7 @@ typedef struct rhmc_sampler {
     double *fresh;                       /* [n_chain][stride] momenta drawn */
     double *theta, *momentum, *gradient; /* [stride] of the trajectory */
     double log_density, initial_energy;
-    em_query here; /* asks where the trajectory stands */
+    em_query here; /* query at the current point of the trajectory */
 } rhmc_sampler;
 
 static void rhmc_destroy(em_sampler *base)
@@ -94,9 +94,9 @@ static double rhmc_energy(const rhmc_sampler *s)
            em_riemann_kinetic(s->riemann, s->momentum);
 }
 
-/* Puts chain c at the start of a trajectory: p ~ N(0, G), with normals that are in `fresh`. Where G
- * is not positive definite there is no such momentum, and the energy is that of position alone: the
- * factor at hand is of another place, or of another chain. */
+/* Puts chain c at the start of a trajectory: p ~ N(0, G), with normals that are in `fresh`. If G is
+ * not positive definite, there is no such momentum, and the energy is that of the position alone,
+ * because the stored factor is of another position or chain. */
 static em_status rhmc_start(rhmc_sampler *s, const em_step_context *context, const em_block *block,
                             int64_t c)
 {

@@ -75,7 +75,7 @@ static em_status metric_prepare(em_metric *m, em_structure structure)
 
 /* ---- the metrics ---- */
 
-/* One chain, and what is known of the density there, of all data. */
+/* One chain, with the density of all data at its position. */
 typedef struct place {
     em_posterior *posterior;
     int64_t chain;

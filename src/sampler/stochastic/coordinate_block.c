@@ -108,7 +108,7 @@ static void begin_coordinates(const em_coordinate_blocks *blocks, em_coordinate_
     out->context.mass = &out->mass;
 }
 
-/* Where nobody will ask for the gradient again, it is not written to its panel. */
+/* If the gradient is not needed later, it is not written to its panel. */
 static void make_range(const em_gradient_ranges *ranges, em_coordinate_block *coordinates)
 {
     em_block *b = &coordinates->block;

@@ -142,7 +142,7 @@ void em_langevin_move(em_langevin *s, const em_step_context *context, em_block *
     s->marked = s->looked = true;
 }
 
-/* A momentum of its own for one chain. */
+/* Draws a new momentum for one chain. */
 static void langevin_refresh_chain(em_langevin *s, const em_step_context *context, em_block *block,
                                    int64_t c)
 {

@@ -105,7 +105,7 @@ static em_status sghmc_create(const void *untyped, int64_t n_chain, int64_t dim,
 
 /* ---- the heat bath: E and the noise, for one mass, V and step size ---- */
 
-/* What a component of rate r = eigenvalue of C W keeps when E is applied. */
+/* The factor by which E multiplies a component with rate r, an eigenvalue of C W. */
 static double sghmc_keep(int integrator, double eps, double rate)
 {
     switch (integrator) {
@@ -118,8 +118,8 @@ static double sghmc_keep(int integrator, double eps, double rate)
     }
 }
 
-/* What a bath is made of: arrays of one structure. A and V become the covariances of the noise to
- * inject and of what the gradient brings. */
+/* The arrays from which a bath is computed, of one structure. A and V become the covariances of the
+ * injected noise and of the gradient noise. */
 typedef struct ingredients {
     em_structure structure;
     int64_t dim;
