@@ -31,8 +31,8 @@ typedef struct em_layout {
     int64_t n_chain; /* of the run */
     int64_t first_chain,
         n_local_chain; /* this rank has chains first_chain .. first_chain + n_local_chain - 1... */
-    int64_t shard; /* index of this rank among those that compute the same chains. All of them get
-                      the same draws, except in groups that are `dealt` */
+    int64_t shard; /* index among the ranks that compute the same chains. All of them get the same
+                      draws, except in groups that are `dealt` */
     int64_t n_draw, n_warmup_draw; /* of each chain, at most; n_warmup_draw 0: draws of warmup are
                                       not stored (output.save_warmup) */
     int64_t n_group;

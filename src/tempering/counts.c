@@ -1,4 +1,4 @@
-/* What the copies have counted, pooled over all ladders. */
+/* The counts of the copies, pooled over all ladders. */
 #include "base/memory.h"
 #include "par/world.h"
 #include "tempering/inside.h"
@@ -86,8 +86,8 @@ static em_status gather_trips(em_tempering *t, double *of_ladder)
     return status;
 }
 
-/* The log evidence of a leg with what prior and likelihood leave out. Where its reference is the
- * prior, what the prior leaves out cancels. */
+/* The log evidence of a leg, with the normalising constants of prior and likelihood added. If the
+ * reference is the prior, the constant of the prior cancels. */
 static double normalised(const em_tempering *t, int leg, double value)
 {
     const bool is_prior = leg == EM_LEG_A && t->findings.is_prior;

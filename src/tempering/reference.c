@@ -231,7 +231,7 @@ static em_status evaluate_mixture(em_reference *base, int64_t chain, const doubl
     return status;
 }
 
-/* The choice of the part has numbers of its own. */
+/* The choice of the component has its own random numbers. */
 static em_status draw_mixture(em_reference *base, const em_draw *draw, double *theta)
 {
     const mixture_law *law = (const mixture_law *)base;

@@ -165,7 +165,8 @@ static double reach_of(const em_tempering *t, const double *mean, const double *
     return most;
 }
 
-/* The mass and the law of the target's draws; what they do not allow stays as it is. Local. */
+/* Sets the mass of the target and reference B from the draws at the target. One that they do not
+ * determine is kept. Local. */
 static em_status learn_target(em_tempering *t, const double *sum)
 {
     const em_structure structure = t->structure;
@@ -212,7 +213,7 @@ em_status em_round_make_room(em_tempering *t)
 }
 
 /* Widens the reference of leg A to the farthest draw of the target. It never becomes narrower, so
- * that it does not forget a mode. Early draws are left out: they come from where chains begin.
+ * it keeps covering every mode. Early draws are left out, because they depend on the starts.
  * Collective. */
 static em_status widen_reference(em_tempering *t)
 {

@@ -1,4 +1,5 @@
-/* One scan: every copy is moved, neighbouring rungs swap, ladders give what is at their targets. */
+/* One scan: every copy is moved, neighbouring rungs swap, and the copies at the targets become the
+ * draws of the ladders. */
 #include "base/memory.h"
 #include "math/rng.h"
 #include "tempering/inside.h"
@@ -15,7 +16,7 @@ static int64_t key_of(int kind, int64_t number)
     return N_KEY * number + kind;
 }
 
-/* Keeps the first failure: the scan goes on, as other ranks wait for its messages. */
+/* Records the first failure. The scan continues, because other ranks wait for its messages. */
 static void note(em_tempering *t, em_status status)
 {
     if (status >= 0 || t->failure)

@@ -164,7 +164,8 @@ static em_status place_copy(em_tempering *t, const double *chains, int64_t c)
     return usable ? em_copy_look_and_compose(t, c) : start_copy(t, c);
 }
 
-/* What the densities of the model leave out. Collective over the ranks of a group. */
+/* The normalising constants that the densities of the model leave out. Collective over the ranks of
+ * a group. */
 static em_status find_constants(em_tempering *t)
 {
     em_model *model = t->task.model;
@@ -399,7 +400,7 @@ static bool is_sound(const em_tempering *t, const fixed *x)
            x->unit_length >= 1 && x->path_every >= 1;
 }
 
-/* The rooms that depend on the ladder are made anew. Collective. */
+/* Allocates the arrays whose sizes depend on the ladder. Collective. */
 static em_status restore_fixed(em_tempering *t, const fixed *x)
 {
     if (!is_sound(t, x))

@@ -182,7 +182,7 @@ static em_status write_table(const em_table *table, conversion *c)
 
 /* ---------------------------------------------------------------- corpora */
 
-/* What a first pass finds. */
+/* The results of the first pass. */
 typedef struct counts {
     int64_t n_row, n_entry, n_token, n_empty;
     uint64_t hash;

@@ -286,7 +286,8 @@ static em_status compare_group(diff *d, const em_contents_group *a, const em_con
     return status;
 }
 
-/* The state that a run goes on from: bytes, of which the ones that differ say nothing. */
+/* The state for resuming a run. It is bytes, so differences within it have no meaning and are not
+ * listed. */
 static bool is_state(const diff *d, const em_contents_group *group)
 {
     return !d->all && strcmp(group->name, EM_OUTPUT_CHECKPOINT) == 0;

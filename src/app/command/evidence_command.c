@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What a file says of the evidence of its model. */
+/* The evidence of the model of a file. */
 typedef struct evidence {
     const char *path;
     char *model, *data, *verdict;

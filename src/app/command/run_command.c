@@ -138,7 +138,7 @@ typedef struct message_output {
     const char *name;      /* of the run; NULL: it is the only one */
 } message_output;
 
-/* What is shown of a run, and when it ends. */
+/* Prints the progress of a run and its end. */
 typedef struct watch {
     em_progress *progress;
     em_context *context;
@@ -182,7 +182,7 @@ static void print_filled(const char *text)
     putchar('\n');
 }
 
-/* What the summary does not say. Rank 0. */
+/* Prints results that are not in the summary. Rank 0. */
 static void print_outcome(const em_report *report)
 {
     if (report->learned[0])

@@ -59,9 +59,9 @@ static void deal_runs(const em_config_scan *scan, rank_sets *t)
     }
 }
 
-/* As many sets of ranks as there are runs, or fewer. A unit more than there are chains would be
- * idle in its set, and is in none. Where shards do not divide the ranks there is one set, whose
- * first run says so. */
+/* The sets of ranks, at most as many as runs. Groups of ranks beyond the number of chains would be
+ * idle in their set, so they are in no set. If shards do not divide the ranks, there is one set,
+ * and its first run reports the error. */
 static em_status make_sets(const em_config_scan *scan, rank_sets *t)
 {
     const int64_t n_rank = em_world_size(), most = scan->count * scan->n_chain;

@@ -172,7 +172,7 @@ static em_status put_loo_hint(const em_report_data *data, json_t *page)
     return status;
 }
 
-/* What the draws took, and what came of it. */
+/* Cost and results of the draws. */
 static em_status put_cost(const em_report_data *data, json_t *page)
 {
     const em_judge_columns *at = &data->summary.column;

@@ -69,7 +69,8 @@ static int compare_worst(const void *left, const void *right, void *given)
     return (i > k) - (i < k);
 }
 
-/* How far divergent draws stand from the others in an element; 0: no farther than by chance. */
+/* The distance of the distributions of divergent and other draws in an element; 0: no larger than
+ * by chance. */
 static double gathering(const em_report_data *data, int64_t element)
 {
     const double *judged = data->summary.table.row[element].value + data->summary.column.judged;

@@ -230,7 +230,7 @@ static void advise_on_rows(const em_judge *judge, const em_summary_table *table,
 
 /* ---------------------------------------------------------------- the sampler */
 
-/* The row in which the divergent draws stand farthest from the others; NULL: there is none. */
+/* The row in which divergent draws differ most from the others; NULL: none. */
 static const em_summary_row *find_place(const em_summary_table *table, const em_judge_columns *at)
 {
     worst w = {0};

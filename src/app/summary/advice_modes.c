@@ -1,4 +1,4 @@
-/* What there is to say of chains in several modes. */
+/* Advice about chains in several modes. */
 #include "app/summary/advice.h"
 
 #include "base/memory.h"

@@ -381,7 +381,7 @@ em_status em_judge_conclude(em_judge *judge, const em_summary_table *table,
     return status ? status : count_flag(judge, "reached_max_treedepth", &e->findings.n_saturated);
 }
 
-/* What the file says, or NULL. */
+/* A text of the file, or NULL. */
 static char *stored_verdict(em_judge *judge)
 {
     char *text = NULL;

@@ -213,8 +213,8 @@ static em_status make_table(const em_loo *loo, em_summary_table *table)
     return EM_OK;
 }
 
-/* To people what it all comes to, and the observations whose k is too large; to programs all of
- * them. */
+/* Prints a text with the totals and the observations whose k is too large, or as CSV all
+ * observations. */
 static em_status print(const em_loo *loo, const char *cut, bool csv)
 {
     em_summary_table table = {0};

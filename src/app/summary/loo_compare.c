@@ -11,7 +11,7 @@
 
 /* ---------------------------------------------------------------- whether the data are the same */
 
-/* What is known of two files' observations. */
+/* The observations of two files. */
 typedef struct data {
     const char *path[2];
     em_contents *contents[2];

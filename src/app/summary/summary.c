@@ -176,7 +176,8 @@ static em_status prepare(em_summary *s)
                                &s->value);
 }
 
-/* Bulk ESS of the squares of the draws about their mean: what it takes to know a variance. */
+/* Bulk ESS of the squared deviations of the draws from their mean, which gives the precision of a
+ * variance. */
 static em_status ess_of_squares(const em_summary *s, em_diag *diag, const double *draws,
                                 double mean, double *out)
 {
@@ -312,7 +313,7 @@ static em_status print_verdict(em_summary *s, FILE *words, bool colours)
     return status;
 }
 
-/* What the ladders of a tempered run have shown: "log evidence ...". */
+/* The results of the ladders of a tempered run: "log evidence ...". */
 static void print_tempering(em_summary *s, FILE *words)
 {
     char *text = NULL;

@@ -213,8 +213,8 @@ static em_status ask(em_lock *lock, bool *made, outcome *out)
 
 /* ---------------------------------------------------------------- the record */
 
-/* Whether the record may be that of a running process although the operating system has given us
- * the lock, or has none: then the counter must be watched. */
+/* Whether the record may be that of a running process although the operating system has granted the
+ * lock, or has no locks. Then the counter must be watched. */
 static bool must_watch(const em_lock *lock, bool made, outcome got, const record *old)
 {
     if (made)

@@ -69,7 +69,7 @@ static em_status write_labels(const em_dataset *coordinate, const char *const *l
     return status;
 }
 
-/* Writes zeros, which nobody reads: the dataset stands for a dimension without coordinate. */
+/* Writes zeros, which are not read: the dataset represents a dimension without coordinate. */
 static em_status write_nothing(const em_dataset *coordinate)
 {
     char *zeros;

@@ -65,8 +65,8 @@ static em_status number_labels(hid_t scale, int64_t base, int64_t n, label_text 
     return status;
 }
 
-/* Labels of `width` bytes: texts of that length, or rows of so many characters. What does not fit
- * into a label is not looked at, but for the rest of a character. */
+/* Labels of `width` bytes: texts of that length, or rows of so many characters. Bytes that do not
+ * fit into a label are ignored, except the rest of a character. */
 static em_status fixed_labels(em_foreign *file, hid_t scale, hid_t type, int64_t n, size_t width,
                               label_text *label)
 {

@@ -356,7 +356,7 @@ em_status em_reader_take_variables(em_reader *reader)
     return w.status;
 }
 
-/* What a file has besides draws: attributes, arrays and their labels. */
+/* Reads attributes, arrays and their labels. */
 
 em_status em_reader_read(hid_t id, hid_t type, hid_t memory, hid_t space, void *out)
 {

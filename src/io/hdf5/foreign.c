@@ -23,8 +23,7 @@ static bool leads_nowhere(int code)
     return code == 0 || code == ENOENT || code == ENOTDIR || code == EISDIR || code == EACCES;
 }
 
-/* Measures the file after opening it: a run that goes on makes it longer and so raises its
- * bound. */
+/* Measures the file after opening it, because a run in progress makes it longer. */
 static em_status measure(const char *path, double *bytes)
 {
     struct stat now;
@@ -59,8 +58,8 @@ em_status em_foreign_open(const char *path, em_foreign *file)
 
 /* ---------------------------------------------------------------- datasets */
 
-/* What is wrong with how a dataset is stored; NULL: nothing. A second compression would multiply
- * the gain of the first. */
+/* The reason why the storage of a dataset is refused; NULL: it is accepted. A second compression
+ * would multiply the gain of the first. */
 static const char *objection_to_filters(hid_t list)
 {
     bool deflated = false;

@@ -500,7 +500,7 @@ static void write_section(const em_parse *p, const em_config_section *section,
     }
 }
 
-/* What the mass of a sampler of a list has otherwise than the section `mass`. */
+/* The options of the mass in a sampler of a list that differ from the section `mass`. */
 static void write_own_mass(const em_parse *p, int i, FILE *out)
 {
     const em_config_section *section = &p->section[p->n_outer + i];

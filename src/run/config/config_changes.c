@@ -66,7 +66,7 @@ static em_status find_key(const em_yaml *yaml, const em_section *section, const 
     return status;
 }
 
-/* The same of what stands in a config, or of the default. */
+/* The same for the value in a config, or for the default. */
 static em_status get_canonical(em_yaml *yaml, const em_section *section, const em_field *field,
                                char **text, bool *inherited)
 {

@@ -19,7 +19,7 @@ static bool is_set(const char *name)
     return value && *value;
 }
 
-/* What ${NAME} stands for. */
+/* The value of ${NAME}. */
 static em_status look_up(const char *name, const char **value)
 {
     *value = is_set(name) ? getenv(name) : data_folder;

@@ -9,8 +9,9 @@
 /* HDF5 takes time and memory by the chunk, so that a chain of usual length is one. */
 enum { LONG_CHUNK = 1 << 14 };
 
-/* A run of usual size is watched completely. Where chains x draws are so many that checking one
- * number takes seconds, only every few draws are, but enough of each chain for an ESS. */
+/* All numbers and draws of a run of usual size are monitored. If chains x draws are so many that
+ * checking one number takes seconds, only every few draws are monitored, but enough of each chain
+ * for an ESS. */
 enum { MOST_VALUES = 1 << 22, LEAST_ROWS = 16 };
 
 static const int64_t watched_bytes = INT64_C(1) << 30;
@@ -28,8 +29,9 @@ static em_monitored plan_monitored(int64_t n_chain, int64_t n_draw, em_width wid
 }
 
 /*
- * The stored draws of a chain at most. Of draws: auto these are 1000, or more for few chains and a
- * high limit of ESS: thinning halves them, and what is left must still have that ESS with ease.
+ * The largest number of stored draws of a chain. With draws: auto it is 1000, or more for few
+ * chains and a high limit of ESS, because half of them, after thinning, must be enough for that
+ * ESS.
  */
 static int64_t most_room_of(const em_config *config)
 {

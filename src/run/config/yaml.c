@@ -267,7 +267,7 @@ static em_status note_element(parse *p, const yaml_event_t *event, int64_t i)
     return status;
 }
 
-/* What stands between the brackets of a list or a mapping, to its end. */
+/* Parses the content of a list or a mapping, up to its closing bracket. */
 static em_status write_inside(parse *p, bool is_mapping, int depth, FILE *out)
 {
     em_status status = EM_OK;
@@ -294,7 +294,7 @@ static em_status write_inside(parse *p, bool is_mapping, int depth, FILE *out)
     return status;
 }
 
-/* A value and what is in it, as JSON in one line. */
+/* Writes a value with its content as one line of JSON. */
 static em_status write_data(parse *p, const yaml_event_t *event, int depth, FILE *out)
 {
     const bool is_mapping = event->type == YAML_MAPPING_START_EVENT;

@@ -25,7 +25,7 @@ struct em_monitor {
     double *history;           /* [n_local_chain][plan.n_row][width] */
     double *visit;             /* [n_local_chain][plan.n_row] of tempered draws, else NULL */
     int64_t n_local, n_column; /* room in: */
-    double *local, *column;    /* what a check sends and examines; between checks NULL */
+    double *local, *column;    /* buffers of a check; NULL between checks */
     int64_t n_slot;
     XXH128_hash_t
         *seen; /* [n_slot] hashes of the numbers that a check has examined; NULL likewise */
@@ -300,8 +300,8 @@ static em_status start_seen(em_monitor *monitor, int64_t n)
     return em_allocate(monitor->n_slot, sizeof *monitor->seen, &monitor->seen);
 }
 
-/* Whether a number with the same draws was examined in this check: what is copied, as transformed
- * parameters often are, says nothing new. Else it counts as seen from now on. */
+/* Whether a number with equal draws was already examined in this check, as for transformed
+ * parameters that are copies. Otherwise it is recorded as examined. */
 static bool was_seen(em_monitor *monitor, int64_t n, const double *draws)
 {
     static const XXH128_hash_t empty = {0, 0};
@@ -362,7 +362,7 @@ static em_status check_columns(em_monitor *monitor, int64_t first, int64_t end, 
     return status;
 }
 
-/* What a check allocated is given back: a run has its pages between checks. */
+/* Frees the buffers of a check, so that the run can use this memory between checks. */
 static void end_check(em_monitor *monitor)
 {
     em_release_all(&monitor->local, &monitor->column, &monitor->seen);
@@ -417,7 +417,7 @@ static em_status does_grow(em_monitor *monitor, int64_t n_row, const double *dra
     return status;
 }
 
-/* Adds what the numbers of a batch show that this rank was dealt. */
+/* Adds the results of the numbers of a batch that are assigned to this rank. */
 static em_status find_modes(em_monitor *monitor, const batch *b, em_mode_finder *finder,
                             uint64_t *n_growing)
 {

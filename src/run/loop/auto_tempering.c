@@ -20,7 +20,7 @@ void em_auto_tempering_take(em_engine *engine, int64_t iteration)
 
 /* ---------------------------------------------------------------- the ladders begin */
 
-/* What the chains hand over; the arrays are owned. */
+/* The results of the chains for the ladders; the arrays are owned. */
 typedef struct handover {
     double *theta, *mean, *variance, *inverse_mass;
     em_tempering_beginning beginning;

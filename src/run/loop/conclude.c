@@ -1,4 +1,4 @@
-/* What there is to say of a run at its end. */
+/* The verdict, notes and warnings at the end of a run. */
 #include "base/memory.h"
 #include "model/external/failures.h"
 #include "par/world.h"
@@ -148,7 +148,8 @@ static void word_verdict(em_engine *engine, int64_t n_draw)
     word_end(engine, n_draw, bytes - strlen(text), text + strlen(text));
 }
 
-/* With exact gradients momenta are N(0, M) whatever M is: says so when the samples show it. */
+/* Adds a note if the samples show that the momenta are N(0, M) and carry no information, as with
+ * exact gradients. */
 static void note_momenta(em_engine *engine, const em_kernel *kernel)
 {
     const int64_t n = em_adapt_n_m_step(kernel->adapt);
@@ -165,7 +166,8 @@ static void note_momenta(em_engine *engine, const em_kernel *kernel)
                  (long long)by_chance, (long long)n);
 }
 
-/* Says so when minibatches bring more noise than a kernel can leave out of its own. Collective. */
+/* Adds a note if the noise of minibatches is larger than the noise that a kernel injects, so that
+ * it cannot be corrected for. Collective. */
 static void note_noise(em_engine *engine, const em_kernel *kernel)
 {
     const em_sampler_ops *ops = kernel->sampler->ops;
@@ -230,7 +232,7 @@ static void note_kernels(em_engine *engine)
     describe_kernels(engine);
 }
 
-/* Starts that were drawn anew, and modes that no draw is near to. Collective. */
+/* Reports starts that were drawn again, and modes without draws nearby. Collective. */
 static em_status find_missed_modes(em_engine *engine)
 {
     em_report *report = &engine->report;

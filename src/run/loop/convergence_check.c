@@ -39,11 +39,12 @@ static bool are_settled(const em_modes *modes)
 }
 
 /*
- * Whether chains are in separate modes, and were in as many after half as many draws: then further
- * draws of draws: auto do not help. This is asked where the number of checks is a power of two.
- * Before 8 % of stop.max_draws nothing is said: a run that could still converge by then has an
- * ESS of 100 for the weights of modes, so that each chain crosses several times in these.
- * Tempered chains cross by swaps. Collective.
+ * Whether chains are in separate modes, and were in the same number of modes after half as many
+ * draws. Then a longer run with draws: auto does not help. The test is made if the number of checks
+ * is a power of two, and not before 8 % of stop.max_draws. A run that could converge by
+ * stop.max_draws would have an ESS of at least 100 for the weights of modes then, so each chain
+ * would cross several times within 8 % of the draws. Tempered chains cross by swaps and are not
+ * tested. Collective.
  */
 static em_status check_modes(em_engine *engine, int64_t done, bool *separate)
 {
@@ -97,8 +98,8 @@ em_status em_engine_check(em_engine *engine, int64_t done, bool thorough)
     return status;
 }
 
-/* All numbers of all draws, for the last line of progress and the verdict. The stop rule, which a
- * longer run goes on with, counts planned checks only. Collective. */
+/* Checks all numbers of all draws, for the last line of progress and the verdict. The state of the
+ * stop rule, with which a longer run continues, counts planned checks only. Collective. */
 em_status em_engine_check_all(em_engine *engine)
 {
     const int64_t n_draw = em_plan_stored(&engine->plan, engine->done);

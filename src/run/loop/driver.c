@@ -160,7 +160,7 @@ static em_status update_adaptation(em_engine *engine, int64_t from, bool *ended)
     return status;
 }
 
-/* Does what is due after a segment that began at `from`: an adaptation update, a planned stop,
+/* Performs the tasks after a segment that began at `from`: an adaptation update, a planned stop,
  * both, or nothing. */
 static em_status update_and_pause(em_engine *engine, int64_t from, int64_t next_update,
                                   int64_t stop)

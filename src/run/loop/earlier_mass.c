@@ -17,7 +17,7 @@ typedef struct earlier_numbers {
     double *number;
 } earlier_numbers;
 
-/* Where an earlier run has left what a sampler of it learned: "mass_adaptation", or
+/* The group of an earlier run's file with the results of a sampler: "mass_adaptation", or
  * "mass_adaptation_topics". */
 typedef struct source {
     const char *path;

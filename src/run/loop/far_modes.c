@@ -79,7 +79,8 @@ em_status em_look_for_far_modes(em_engine *engine)
     if (!status)
         status =
             em_grid_sum_chains(engine->grid, 1, em_adapt_gradients(engine->kernel[0].adapt), &all);
-    const int64_t own = em_grid_n_chain(engine->grid); /* ascents from where the chains stand */
+    const int64_t own =
+        em_grid_n_chain(engine->grid); /* ascents from the positions of the chains */
     const em_search_plan plan = {
         .least = own + LEAST, .most = own + MOST, .gradients = share_of_warmup * all};
     if (!status)

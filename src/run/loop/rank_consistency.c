@@ -33,8 +33,7 @@ em_status em_check_ranks_have_one_data(const em_model *model)
     return em_agree(status);
 }
 
-/* The first chain of this rank that stands elsewhere than on the first rank of the group; -1: none.
- */
+/* The first chain whose position differs from that on the first rank of the group; -1: none. */
 static em_status find_stray(const em_engine *engine, int64_t *stray)
 {
     const em_block *block = engine->block;

@@ -68,8 +68,8 @@ em_status em_output_can_restore(const em_layout *layout, const em_grid *grid, co
     return status;
 }
 
-/* Numbers at a time for all chains of the run: transfers are collective, and what is flushed at a
- * time while drawing may be few. */
+/* The number of values in one transfer for all chains of the run. Transfers are collective, and
+ * larger than those while sampling, which may have few draws each. */
 enum { MOST_NUMBERS = 1 << 20 };
 
 /* Draws at a time: the same on all ranks. */

@@ -1,5 +1,5 @@
-/* A run as its output transaction sees it: the state that is saved and restored, and what is
- * written into the output. */
+/* The functions of a run that the output transaction calls: they save and restore the state and
+ * write the output. */
 #include "base/memory.h"
 #include "base/options/part_visitor.h"
 #include "emass/model/latent.h"
@@ -45,7 +45,7 @@ static em_status visit_thinning(em_engine *engine, const em_visitor *visitor)
                   : visitor->chains(visitor->context, "sampling_gradients", 1, engine->gradients);
 }
 
-/* What the model keeps for its chains. */
+/* The state of the model for its chains. */
 static em_status visit_model(em_model *model, const em_visitor *visitor)
 {
     const em_model_latent *latent = model->ops->latent;

@@ -28,8 +28,8 @@ static uint64_t seed_of(const em_config *config, int i)
     return (uint64_t)config->run.seed + ((uint64_t)i << 54);
 }
 
-/* A sampler of all parameters works on the engine's block itself; that of a part on one of its own.
- */
+/* A sampler of all parameters uses the engine's block; a sampler of a block of parameters has its
+ * own. */
 static em_status create_kernel(em_engine *engine, int i)
 {
     const em_kernel_options *options = &engine->config->kernel[i];
@@ -200,8 +200,8 @@ static em_status check_metric(const em_kernel *kernel)
                : status;
 }
 
-/* The first mass from what the mode search has seen of the curvature of the kernel's parameters.
- * Collective. */
+/* Sets the initial mass from the curvature that the mode search has estimated for the kernel's
+ * parameters. Collective. */
 static em_status start_adaptation(em_engine *engine, em_kernel *kernel)
 {
     const em_block *block = kernel->block;
@@ -323,7 +323,8 @@ static em_status step(const em_kernel *kernel, int64_t iteration, bool warmup)
     return status < 0 ? status : EM_OK;
 }
 
-/* What is told of an iteration as a whole: that of the last one, and whether it was so of any. */
+/* Statistics of an iteration as a whole: those of the last sampler, and flags that are set if any
+ * sampler set them. */
 static void gather_statistics(em_engine *engine)
 {
     static const em_stat any[] = {EM_STAT_DIVERGING, EM_STAT_REACHED_MAX_TREEDEPTH};

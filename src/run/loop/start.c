@@ -150,8 +150,8 @@ static int64_t leader(const em_engine *engine, int64_t chain)
     return chain - chain % each;
 }
 
-/* A uniform position in [-radius, radius]^dim, unless the model has one; each try has numbers of
- * its own. */
+/* A uniform position in [-radius, radius]^dim, unless the model sets the start; each attempt has
+ * its own random numbers. */
 static em_status point(void *of, int64_t number, uint64_t attempt, double *theta)
 {
     const em_engine *engine = of;
@@ -286,14 +286,15 @@ static bool is_usable(const em_block *block, int64_t c)
            em_all_finite(block->dim, block->gradient + c * block->stride);
 }
 
-/* Draws of where chains begin. */
+/* Draws of starts. */
 typedef struct em_tries {
     bool *usable; /* [n_chain] */
     int64_t lost; /* number of a chain without a usable draw; -1: all have one */
 } em_tries;
 
-/* Looks at the draws that the block stands on, and draws anew for chains without a density there.
- * Each chain tries on for itself, so that none depends on the others of its rank. */
+/* Evaluates the density at the current draws of starts, and draws again for chains without a finite
+ * density. Each chain has its own number of attempts, so its start does not depend on other chains
+ * of the rank. */
 static em_status try_starts(em_engine *engine, em_tries *tries, uint64_t attempt)
 {
     em_block *block = engine->block;
@@ -314,7 +315,7 @@ static em_status try_starts(em_engine *engine, em_tries *tries, uint64_t attempt
     return status;
 }
 
-/* Evaluations of minibatches where chains begin have numbers beyond those of iterations. */
+/* Evaluations of minibatches at starts have numbers beyond those of iterations. */
 static const int64_t start_evaluations = INT64_C(1) << 39;
 
 /* How strict the needs of a sampler are at a start: an exact density with its gradient, one
@@ -356,7 +357,7 @@ static em_status evaluate_start(em_engine *engine, uint64_t attempt)
     return em_posterior_estimate(engine->posterior, &minibatch, &query);
 }
 
-/* Until all chains stand where there is a density. Collective over the ranks of a group. */
+/* Draws until all chains have a finite density. Collective over the ranks of a group. */
 static em_status try_points(em_engine *engine, em_tries *tries)
 {
     em_status status = EM_OK;

@@ -162,13 +162,14 @@ static em_status write_draws(em_merge_state *m, const em_contents_group *group, 
     return status;
 }
 
-/* One that all files have, of as many draws; others are left out, and said to be. */
+/* Merges a group that all files have with the same number of draws. Other groups are left out, with
+ * a message. */
 static em_status merge_draws(em_merge_state *m, const em_contents_group *group)
 {
     em_reader *reader = NULL;
     em_status status = open_group(m, group->name, &reader);
 
-    /* Groups of draws without which a file is not what the others are. */
+    /* Groups of draws that must be in all files or in none. */
     if (status == EM_EDATA &&
         !(strcmp(group->name, "posterior") == 0 || strcmp(group->name, "sample_stats") == 0)) {
         em_say("warning: group %s is left out: %s", group->name, em_error_text());
@@ -183,7 +184,7 @@ static em_status merge_draws(em_merge_state *m, const em_contents_group *group)
 
 /* ---------------------------------------------------------------- all of it */
 
-/* What each file has of itself alone: the runs that it was merged of, the state of its own run. */
+/* Groups that are not merged: the runs that a file was merged from, and the state of its run. */
 static bool is_own(const em_contents_group *group)
 {
     return strcmp(group->name, "runs") == 0 || strcmp(group->name, EM_OUTPUT_CHECKPOINT) == 0;

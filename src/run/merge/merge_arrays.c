@@ -127,7 +127,8 @@ static em_status merge_data(em_merge_state *m, const em_contents_group *group,
 typedef struct stacked {
     const em_contents_group *group;
     const char *name;
-    bool of_chains; /* its first axis is `chain`, and goes on; else there is a new one, `run` */
+    bool of_chains; /* its first axis is `chain`, which is continued; else there is a new axis `run`
+                     */
     em_merge_written out; /* the first axis is that */
     int64_t row;          /* numbers of a run, or of a chain */
     double *value;        /* [rows][row] */

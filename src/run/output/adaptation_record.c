@@ -1,4 +1,4 @@
-/* Writes what the adaptation engine has learned into the output: the group mass_adaptation. */
+/* Writes the results of the adaptation engine to the output: the group mass_adaptation. */
 #include "base/memory.h"
 #include "par/world.h"
 #include "run/output/output_file.h"

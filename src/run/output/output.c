@@ -413,8 +413,8 @@ static em_status truncate_draws(em_output *output, const em_file_group *groups, 
     return status;
 }
 
-/* Writes what the model derives from its averages over all chains, into a group of their own.
- * Collective. */
+/* Writes the averages of the model, and the variables that it derives from them over all chains, to
+ * the group averages. Collective. */
 static em_status put_pooled(em_output *output, const double *value)
 {
     const em_model *model = output->model;

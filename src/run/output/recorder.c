@@ -316,7 +316,8 @@ const char *em_recorder_failure(const em_recorder *recorder)
 
 /* ---------------------------------------------------------------- draws */
 
-/* Has the model report a draw, into the groups. What a failed report did not write is NaN. */
+/* Calls the model's report of a draw, which fills the groups. Numbers that a failed report did not
+ * write are NaN. */
 static em_status take_report(em_recorder *recorder, const em_draw *draw, const double *theta)
 {
     const uint64_t before = em_messages_set();

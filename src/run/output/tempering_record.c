@@ -1,4 +1,4 @@
-/* What the ladders of a tempered run have shown, in the output: the group tempering. */
+/* Writes the results of the ladders of a tempered run to the output: the group tempering. */
 #include "base/memory.h"
 #include "par/world.h"
 #include "run/output/output_file.h"

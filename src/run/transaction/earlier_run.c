@@ -113,7 +113,7 @@ em_status em_earlier_run_identify(const em_output_transaction *t, char **identit
 
 /* ---------------------------------------------------------------- whether a run may go on */
 
-/* A run never goes on from draws of another config, and never replaces them unasked. */
+/* A run never continues draws of another config, and never replaces them without being asked. */
 static em_status check_config(const em_config *config, const char *path,
                               const existing_output *existing, bool *new_rule)
 {
@@ -411,7 +411,7 @@ static em_status read_newest(const em_output_transaction *t, const em_transactio
              !em_file_exists(t->path[EM_FILE_PREVIOUS]))
         em_fail(EM_EDATA, "%s: the run had not saved a checkpoint", t->path[EM_FILE_CHECKPOINT]);
     else
-        em_fail(EM_EDATA, "%s", reason); /* what is wrong with the newest */
+        em_fail(EM_EDATA, "%s", reason); /* error message about the newest */
     return EM_OK;
 }
 

@@ -1,4 +1,4 @@
-/* The names of a transaction's files, and what is done to them. */
+/* The names of a transaction's files, and operations on them. */
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/memory.h"

@@ -67,7 +67,7 @@ static em_status roll_back(const em_output_transaction *t)
 
 /* ---------------------------------------------------------------- open, close */
 
-/* Removes what is left beside a complete F. */
+/* Removes the files left beside a complete F. */
 static em_status remove_leftovers(const em_output_transaction *t)
 {
     static const em_transaction_file left[] = {EM_FILE_JOURNAL, EM_FILE_DRAWS, EM_FILE_PREVIOUS,
@@ -260,7 +260,8 @@ em_status em_transaction_save(em_output_transaction *t, const em_transaction_run
 
 /* ---------------------------------------------------------------- resume */
 
-/* A finished F is never drawn anew unasked. Otherwise a run that cannot be resumed begins anew. */
+/* A finished F is never replaced without being asked. Any other run that cannot be resumed starts
+ * from the beginning. */
 static em_status cannot_resume(const em_output_transaction *t, const em_restored *restored,
                                const char *what)
 {
@@ -287,7 +288,7 @@ static em_status set_aside(const em_output_transaction *t, const em_restored *re
     return em_file_rename(t->path[EM_FILE_OUTPUT], t->path[EM_FILE_DRAWS]);
 }
 
-/* Makes F anew from the draws that are known to be there. Collective. */
+/* Rewrites F from the draws that are known to exist. Collective. */
 static em_status remake(em_output_transaction *t, const em_transaction_run *run,
                         const em_restored *restored)
 {
