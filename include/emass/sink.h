@@ -28,9 +28,8 @@ typedef struct em_draw_group {
 
 /* The layout of the draws, known before the first one. */
 typedef struct em_layout {
-    int64_t n_chain; /* of the run */
-    int64_t first_chain,
-        n_local_chain; /* this rank has chains first_chain .. first_chain + n_local_chain - 1... */
+    int64_t n_chain;                    /* of the run */
+    int64_t first_chain, n_local_chain; /* those of this rank, consecutive */
     int64_t shard; /* index among the ranks that compute the same chains. All of them get the same
                       draws, except in groups that are `dealt` */
     int64_t n_draw, n_warmup_draw; /* of each chain, at most; n_warmup_draw 0: draws of warmup are

@@ -19,8 +19,7 @@ typedef struct em_token_block {
     int level;
     int64_t first_document, n_document;
     int64_t first_token, n_token;
-    int64_t begin,
-        end; /* range, in the order of the corpus, of this shard's tokens that contains them */
+    int64_t begin, end; /* range of tokens, in the order of the corpus, that contains them */
     int64_t n_run;
     char *layout;  /* NULL: in the scratch file, */
     int64_t place; /* here */

@@ -18,8 +18,7 @@ typedef struct em_mass_options {
     int64_t s_count;            /* samples of the first E-step, pooled over the chains that share */
     int s_count_rule;           /* em_s_count_choice */
     double kappa_k0, kappa_eta; /* kappa_k = (k + k0)^-eta; eta NaN: by the estimator */
-    int64_t init_buffer,
-        term_buffer; /* iterations of warmup before the first and after the last window */
+    int64_t init_buffer, term_buffer; /* iterations before the first and after the last window */
     /* of the confidence-interval rule for S_count (Roychowdhury & Parthasarathy, section 3.2) */
     double rule_nu, rule_d, rule_alpha, rule_s_i;
 } em_mass_options;

@@ -22,9 +22,8 @@ typedef struct em_monitored {
 } em_monitored;
 
 typedef struct em_plan {
-    int64_t warmup, total; /* iterations: of warmup (at most, until it ends), in all */
-    int64_t first_thin,
-        thin; /* iterations per stored draw, initially and now; they differ only with draws: auto */
+    int64_t warmup, total;          /* iterations: of warmup (at most, until it ends), in all */
+    int64_t first_thin, thin;       /* iterations per stored draw, initially and now */
     int64_t n_draw, n_warmup_draw;  /* stored draws of a chain; n_warmup_draw 0 unless saved. With
                                        draws: auto n_draw is the room for them now */
     int64_t most_draws;             /* draws of a chain at the end, in units of first_thin */
