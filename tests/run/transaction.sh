@@ -91,7 +91,7 @@ extra=() reference=reference.h5
 arrow() { # RANKS FAULT CONTENT BESIDE WORDS ARGUMENT...: killed there, and then resumed
     killed "$1" "$2" "${@:6}" "${extra[@]}" && locked_disk_is "$3" "$4" && resumes "$1" "$reference" "$5" "${extra[@]}"
 }
-anew='warning: starting anew: .*out.h5.checkpoint: there is none'
+anew='warning: starting anew: .*out.h5.checkpoint: the run had not saved a checkpoint'
 newest='resuming .* from .*out.h5.checkpoint$'
 previous='resuming .* from .*out.h5.checkpoint.previous$'
 
