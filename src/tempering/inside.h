@@ -93,7 +93,8 @@ struct em_tempering {
     int64_t n_accumulator;
     double *farthest; /* [n_local_ladder, at least 1][dim] largest distance of these draws from the
                          origin */
-    double *learned;  /* the last inverse mass of the target; NULL: none */
+    double
+        *learned; /* the last inverse mass of the target, an array of the structure; NULL: none */
 
     int64_t round, round_begin, round_end; /* iterations */
     int64_t warmup;                        /* it ends there at the latest */
@@ -182,8 +183,8 @@ em_status em_reference_rescale(em_tempering *t);
  * Errors: EM_EMEMORY. */
 em_status em_reference_compose(em_tempering *t, em_reference *learned);
 
-/* The same from the normal approximation of draws, widened by EM_INFLATION. The reference is kept
- * if their covariance is not positive definite. Local. Errors: EM_EMEMORY. */
+/* The same from the normal law of draws, made wider; it stays where their covariance is none.
+ * Local. Errors: EM_EMEMORY. */
 em_status em_reference_learn(em_tempering *t, em_structure structure, const double *mean,
                              const double *covariance);
 void em_references_destroy(em_tempering *t); /* Local. */

@@ -165,8 +165,7 @@ static double reach_of(const em_tempering *t, const double *mean, const double *
     return most;
 }
 
-/* Sets the mass of the target and reference B from the draws at the target. One that they do not
- * determine is kept. Local. */
+/* The mass and the law of the target's draws; what they do not allow stays as it is. Local. */
 static em_status learn_target(em_tempering *t, const double *sum)
 {
     const em_structure structure = t->structure;
