@@ -80,7 +80,8 @@ static double worst_over_shards(int64_t n_shard, em_monitored plan)
     assert_everywhere(em_monitor_create(grid, &stop, &plan, 0, &monitor) == EM_OK, "a monitor");
     keep_draws(monitor, grid, plan);
     const int64_t n_draw = plan.n_row * plan.every + plan.every / 2;
-    assert_everywhere(em_monitor_check(monitor, n_draw, true, &convergence) == EM_OK, "checked");
+    assert_everywhere(em_monitor_check(monitor, n_draw, true, true, &convergence) == EM_OK,
+                      "checked");
     assert_everywhere(convergence.n_draw == n_draw, "all draws");
     em_monitor_destroy(&monitor);
     em_grid_destroy(&grid);
@@ -144,7 +145,8 @@ START_TEST(parameters_first)
         assert_everywhere(em_grid_create(N_CHAIN, 1, &grid) == EM_OK, "a grid");
         assert_everywhere(em_monitor_create(grid, &stop, &plan, 0, &monitor) == EM_OK, "made");
         keep_draws(monitor, grid, plan);
-        assert_everywhere(em_monitor_check(monitor, N_DRAW, false, &found) == EM_OK, "checked");
+        assert_everywhere(em_monitor_check(monitor, N_DRAW, false, true, &found) == EM_OK,
+                          "checked");
         assert_everywhere(!found.stop && !found.thorough, "the last number stands in the way");
         assert_everywhere(rule ? found.r_hat > 2 : found.r_hat <= expected, "what was looked at");
         assert_everywhere(em_monitor_times_met(monitor) == 0, "not met");
@@ -170,7 +172,8 @@ START_TEST(other_numbers_at_the_last_check)
         assert_everywhere(em_monitor_create(grid, &stop, &plan, 0, &monitor) == EM_OK, "made");
         keep_draws(monitor, grid, plan);
         for (int check = 0; check < 4; check++) {
-            assert_everywhere(em_monitor_check(monitor, N_DRAW, false, &found) == EM_OK, "checked");
+            assert_everywhere(em_monitor_check(monitor, N_DRAW, false, true, &found) == EM_OK,
+                              "checked");
             assert_everywhere(!found.stop && found.met == (check % 2 == 0), "every second");
             assert_everywhere(check % 2 == 0 ? found.r_hat < 1.1 : found.r_hat > 2, "of which");
         }
@@ -192,7 +195,8 @@ START_TEST(thinned_draws)
     assert_everywhere(em_monitor_create(grid, &stop, &plan, 0, &monitor) == EM_OK, "made");
     keep_draws(monitor, grid, plan);
     em_monitor_thin(monitor);
-    assert_everywhere(em_monitor_check(monitor, N_DRAW / 2, true, &found) == EM_OK, "checked");
+    assert_everywhere(em_monitor_check(monitor, N_DRAW / 2, true, true, &found) == EM_OK,
+                      "checked");
     assert_everywhere(found.r_hat == worst_of(half), "R-hat of every second draw");
     em_monitor_destroy(&monitor);
     em_grid_destroy(&grid);
@@ -285,7 +289,7 @@ static em_convergence together(int64_t n_shard, kind first, int64_t kinds, int64
                 value[k] = of_kind(first + (kind)k, em_grid_first_chain(grid) + c, d);
             em_monitor_keep(monitor, c, d, value);
         }
-    assert_everywhere(em_monitor_check(monitor, n_row, true, &found) == EM_OK, "checked");
+    assert_everywhere(em_monitor_check(monitor, n_row, true, true, &found) == EM_OK, "checked");
     em_monitor_destroy(&monitor);
     em_grid_destroy(&grid);
     return found;

@@ -43,18 +43,22 @@ refuses() { # TEXT COMMAND...: status 2, one line with this, and no file
 config 'model: {name: logistic, n: 200, intercept: false}' 'run: {chains: 4}'
 by_rule() {
     go 1 rule.h5 && is rule.h5 ended_by 'the stop rule' && is rule.h5 thinning 1 && is rule.h5 verdict 'converged*' &&
-        draws_are rule.h5 400 && limited "$emass" summary rule.h5 >table && cat table &&
-        grep -q 'x 400 draws, ended by the stop rule' table
+        draws_are rule.h5 800 && limited "$emass" summary rule.h5 >table && cat table &&
+        grep -q 'x 800 draws, ended by the stop rule' table
 }
 check 'without run.draws a run ends when it is done, and says so' by_rule
 same_draws() { # but for what says why it ended, the file is that of a run of so many draws
-    go 1 number.h5 --set run.draws=400 && limited "$emass" diff rule.h5 number.h5 >differences
+    go 1 number.h5 --set run.draws=800 && limited "$emass" diff rule.h5 number.h5 >differences
     cat differences
     ! grep -vE '^(attribute (ended_by|planned_draws|thinning|verdict)|config (run.draws|stop.(max_|end_after)))' differences
 }
 check 'with the draws of a run of so many' same_draws
 check 'on 3 ranks the same bytes' eval 'go 3 three.h5 && cmp rule.h5 three.h5'
 check 'it is complete' eval 'go 1 rule.h5 2>words; grep -q "complete: nothing to do" words'
+limits_alone() { # the limits that are named are the rule, however few draws meet them
+    go 1 named.h5 --set stop.ess=400 && is named.h5 ended_by 'the stop rule' && draws_are named.h5 400
+}
+check 'with limits of its own it ends when they are met' limits_alone
 few_chains() { go 1 one.h5 --chains 1 --set stop.check_every=100 && is one.h5 ess_limit 400; }
 check 'one chain needs an ESS of 400 as well' few_chains
 

@@ -100,6 +100,39 @@ static double funnel(const void *of, const double *x, double *slope)
     return -v * v / 18 - (D - 1) * v / 2 - precision * square / 2;
 }
 
+/*
+ * Counts of 40 years, Poisson with the logarithm of the rate cubic in the year, and coefficients
+ * between -10 and 10: behind a steep place there is a long slope that is nearly straight.
+ */
+static double counts_of_years(const void *of, const double *x, double *slope)
+{
+    static const double truth[] = {2, 0.5, -0.3, -0.5};
+    double coefficient[4], value = 0;
+
+    (void)of;
+    for (int i = 0; i < 4; i++) {
+        coefficient[i] = 10 * tanh(x[i] / 2);
+        value += log(1 - coefficient[i] * coefficient[i] / 100);
+    }
+    for (int r = 0; r < 40; r++) {
+        const double year = (r - 19.5) / 10;
+        double power = 1, log_rate = 0, log_count = 0;
+        for (int i = 0; i < 4; i++, power *= year) {
+            log_rate += coefficient[i] * power;
+            log_count += truth[i] * power;
+        }
+        value += exp(log_count) * log_rate - exp(log_rate);
+        power = 1;
+        for (int i = 0; i < 4; i++, power *= year)
+            slope[i] += power * (exp(log_count) - exp(log_rate));
+    }
+    for (int i = 0; i < 4; i++) {
+        slope[i] *= 5 * (1 - coefficient[i] * coefficient[i] / 100);
+        slope[i] -= coefficient[i] / 10;
+    }
+    return value;
+}
+
 /* ---- searches ---- */
 
 typedef struct bench {
@@ -200,6 +233,28 @@ START_TEST(an_ascent_finds_the_peak_of_an_ill_conditioned_normal_law)
     ck_assert_double_eq_tol(log_mass, exact, 0.51);
     em_ascent_destroy(&path);
     close_bench(&b);
+}
+END_TEST
+
+START_TEST(an_ascent_leaves_a_straight_slope_behind_a_steep_place)
+{
+    em_ascent *path = NULL;
+
+    ck_assert_int_eq(em_ascent_create(4, &path), EM_OK);
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        bench b;
+        open_bench(counts_of_years, NULL, 4, seed, &b);
+        for (int c = 0; c < N_CHAIN; c++) {
+            const double *theta = b.block->theta + c * b.block->stride;
+            ck_assert_int_eq(em_ascend(b.posterior, c, theta, NULL, path), EM_OK);
+            if (path->log_density[0] < -1e9) /* no step from there is short enough */
+                continue;
+            ck_assert(path->converged);
+            ck_assert_double_eq_tol(10 * tanh(em_ascent_end(path).theta[0] / 2), 2, 0.2);
+        }
+        close_bench(&b);
+    }
+    em_ascent_destroy(&path);
 }
 END_TEST
 
@@ -404,6 +459,7 @@ int main(int argc, char **argv)
     TCase *ascents = tcase_create("ascents"), *basins = tcase_create("basins");
 
     tcase_add_loop_test(ascents, an_ascent_finds_the_peak_of_an_ill_conditioned_normal_law, 0, 10);
+    tcase_add_test(ascents, an_ascent_leaves_a_straight_slope_behind_a_steep_place);
     tcase_add_test(ascents, no_chain_begins_in_the_neck_of_a_funnel);
     tcase_add_test(ascents, few_chains_begin_in_the_neck_of_a_hierarchy);
     tcase_add_loop_test(basins, chains_keep_their_basins, 0, 15);

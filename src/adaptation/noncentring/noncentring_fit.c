@@ -21,17 +21,27 @@ static const double least_gain = 0.04, least_of_shared = 0.01, least_of_location
 /* Eight numbers at a time, wherever they are. */
 typedef double lanes __attribute__((vector_size(64), aligned(8), may_alias));
 
-/* sum_r w[r] x[r] y[r], in eight sums that are added at the end. */
+static inline lanes at(const double *x)
+{
+    return *(const lanes *)x;
+}
+
+/* sum_r w[r] x[r] y[r], in 32 sums that are added at the end: with eight, each addition waits for
+ * the one before. */
 EM_CLONES static double product(int64_t n, const double *w, const double *x, const double *y)
 {
-    lanes sums = {0};
+    lanes sums[4] = {{0}};
     double sum = 0;
     int64_t r = 0;
 
+    for (; r + 32 <= n; r += 32)
+        for (int k = 0; k < 4; k++)
+            sums[k] += at(w + r + 8 * k) * at(x + r + 8 * k) * at(y + r + 8 * k);
     for (; r + 8 <= n; r += 8)
-        sums += *(const lanes *)(w + r) * *(const lanes *)(x + r) * *(const lanes *)(y + r);
+        sums[0] += at(w + r) * at(x + r) * at(y + r);
+    sums[0] = (sums[0] + sums[1]) + (sums[2] + sums[3]);
     for (int k = 0; k < 8; k++)
-        sum += sums[k];
+        sum += sums[0][k];
     for (; r < n; r++)
         sum += w[r] * x[r] * y[r];
     return sum;
@@ -43,7 +53,7 @@ EM_CLONES static void subtract(int64_t n, double c, const double *y, double *x)
     int64_t r = 0;
 
     for (; r + 8 <= n; r += 8)
-        *(lanes *)(x + r) -= c * *(const lanes *)(y + r);
+        *(lanes *)(x + r) -= c * at(y + r);
     for (; r < n; r++)
         x[r] -= c * y[r];
 }
@@ -88,18 +98,25 @@ static int add_regressor(em_group_search *s, int n, double *x,
     return n + 1;
 }
 
-/* The weights at degree a, and the basis of e^(a s), the constant and the free locations, in this
- * order. Returns their number; `added[j]`: that of each, or -1. */
-static int prepare(em_group_search *s, const em_group_fit *f, double a,
+/* out = e^(a s) of the draws of a log scale. */
+static void scale_draws(const em_group_search *s, int64_t scale, double a, double *out)
+{
+    const double *x = s->x + scale * s->n;
+
+    for (int64_t r = 0; r < s->n; r++)
+        out[r] = exp(a * x[r]);
+}
+
+/* The weights at the degree whose e^(a s) is in s->factor, and the basis of this, the constant and
+ * the free locations, in this order. Returns their number; `added[j]`: that of each, or -1. */
+static int prepare(em_group_search *s, const em_group_fit *f,
                    double (*triangle)[EM_MOST_REGRESSORS], int added[EM_MOST_REGRESSORS])
 {
-    const double *scale = s->x + f->scale * s->n;
     int n = 0;
 
-    for (int64_t r = 0; r < s->n; r++) {
-        s->weight[r] = exp(-2 * a * scale[r]) / (double)s->n;
-        s->column[r] = exp(a * scale[r]);
-    }
+    for (int64_t r = 0; r < s->n; r++)
+        s->weight[r] = 1 / (s->factor[r] * s->factor[r] * (double)s->n);
+    memcpy(s->column, s->factor, (size_t)s->n * sizeof *s->column);
     n = add_regressor(s, 0, s->column, triangle);
     for (int j = -1; j < f->where.n; j++) {
         const int before = n;
@@ -184,33 +201,49 @@ uint32_t em_group_users(const em_group_search *s, const em_group_fit *f)
     return users;
 }
 
+/* The logarithm of a product of numbers, of which few are taken. */
+typedef struct logarithm {
+    double sum, product;
+    int n;
+} logarithm;
+
+static void multiply(logarithm *l, double factor)
+{
+    l->product *= factor;
+    if (++l->n % 8 == 0) {
+        l->sum += log(l->product);
+        l->product = 1;
+    }
+}
+
 /* The gain in log likelihood of a draw, over the group but for child `but`, of a regressor that is
  * in s->column, less what is along the basis. *of_one: with coefficient 1. left [f->n][n]:
- * residuals. */
+ * residuals, with their squares in f->square. */
 static double gain_of(const em_group_search *s, const em_group_fit *f, int64_t but,
                       const double *left, double *of_one)
 {
     const double square = weighted_product(s, s->column, s->column);
-    double gain = 0;
+    logarithm free = {.product = 1}, one = {.product = 1};
 
-    *of_one = 0;
     for (int64_t c = 0; c < f->n; c++) {
-        const double *y = left + c * s->n;
         if (c == but)
             continue;
-        const double v = weighted_product(s, y, y), xy = weighted_product(s, s->column, y);
-        gain -= 0.5 * log(fmax(1 - xy * xy / (square * v), 1e-12));
-        *of_one -= 0.5 * log(fmax((v - 2 * xy + square) / v, 1e-12));
+        const double v = f->square[c], xy = weighted_product(s, s->column, left + c * s->n);
+        multiply(&free, fmax(1 - xy * xy / (square * v), 1e-12));
+        multiply(&one, fmin(fmax((v - 2 * xy + square) / v, 1e-12), 1e30));
     }
-    return gain;
+    *of_one = -0.5 * (one.sum + log(one.product));
+    return -0.5 * (free.sum + log(free.product));
 }
 
-/* Residuals of all children at the weights and the basis that are set. */
-static void residuals(em_group_search *s, const em_group_fit *f, int n, double *left)
+/* Residuals of all children at the weights and the basis that are set, and their squares. */
+static void residuals(em_group_search *s, em_group_fit *f, int n, double *left)
 {
     for (int64_t c = 0; c < f->n; c++) {
-        leave_of_child(s, &f->where, f->child[c], left + c * s->n);
-        project_out(s, n, left + c * s->n, NULL);
+        double *y = left + c * s->n;
+        leave_of_child(s, &f->where, f->child[c], y);
+        project_out(s, n, y, NULL);
+        f->square[c] = weighted_product(s, y, y);
     }
 }
 
@@ -249,8 +282,8 @@ static bool add_location(em_group_search *s, em_group_fit *f, double a, uint32_t
     double triangle[EM_MOST_REGRESSORS][EM_MOST_REGRESSORS];
     int added[EM_MOST_REGRESSORS];
     proposal best = {.p = -2, .gain = enough};
-    const int n = prepare(s, f, a, triangle, added);
-
+    scale_draws(s, f->scale, a, s->factor);
+    const int n = prepare(s, f, triangle, added);
     residuals(s, f, n, left);
     for (int64_t p = -1; p < s->dim && f->n > 0; p++) {
         if (p < 0 ? f->where.has_constant
@@ -325,17 +358,23 @@ static bool share_degree(em_group_fit *f, double step)
     return true;
 }
 
-/* Degrees and gains of all children from their likelihoods. */
-static void fit_degrees(em_group_search *s, em_group_fit *f)
+/* Degrees and gains of all children from their likelihoods. left [f->n][n] is work space. */
+static void fit_degrees(em_group_search *s, em_group_fit *f, double *left)
 {
     const double step = degree_step / s->sd[f->scale];
     double triangle[EM_MOST_REGRESSORS][EM_MOST_REGRESSORS];
     int added[EM_MOST_REGRESSORS];
 
+    for (int64_t c = 0; c < f->n; c++)
+        leave_of_child(s, &f->where, f->child[c], left + c * s->n);
+    scale_draws(s, f->scale, -EM_DEGREES * step, s->factor);
+    scale_draws(s, f->scale, step, s->step_factor);
     for (int q = 0; q < EM_N_DEGREE; q++) {
-        const int n = prepare(s, f, (q - EM_DEGREES) * step, triangle, added);
+        const int n = prepare(s, f, triangle, added);
+        for (int64_t r = 0; r < s->n; r++)
+            s->factor[r] *= s->step_factor[r];
         for (int64_t c = 0; c < f->n; c++) {
-            leave_of_child(s, &f->where, f->child[c], s->residual);
+            memcpy(s->residual, left + c * s->n, (size_t)s->n * sizeof *s->residual);
             project_out(s, n, s->residual, NULL);
             f->profile[c * EM_N_DEGREE + q] =
                 -0.5 * log(weighted_product(s, s->residual, s->residual));
@@ -399,7 +438,7 @@ static bool fit_children(em_group_search *s, em_group_fit *f, double a, double *
     f->where = (em_locations){0};
     while (f->n > 0 && add_location(s, f, a, users, left))
         continue;
-    fit_degrees(s, f);
+    fit_degrees(s, f, left);
     drop_children(f, 0);
     shared = f->n > 0 && share_degree(f, degree_step / s->sd[f->scale]);
     drop_children(f, shared ? least_of_shared : least_gain);
@@ -418,7 +457,7 @@ void em_fit_group(em_group_search *s, int64_t k, em_group_fit *f, double *left)
         const double a = median_degree(f, f->profile);
         if (shared) {
             take_children(s, 0, f);
-            fit_degrees(s, f);
+            fit_degrees(s, f, left);
             const int at = EM_DEGREES + (int)lround(a / (degree_step / s->sd[k]));
             for (int64_t c = 0; c < f->n; c++)
                 f->gain[c] =
@@ -446,7 +485,8 @@ void em_write_child(em_group_search *s, const em_group_fit *f, int64_t c, em_non
                                 .degree = f->degree[c],
                                 .origin = s->mean[f->scale],
                                 .width = s->sd[f->scale]};
-    n = prepare(s, f, f->degree[c], triangle, added);
+    scale_draws(s, f->scale, f->degree[c], s->factor);
+    n = prepare(s, f, triangle, added);
     leave_of_child(s, &f->where, f->child[c], s->residual);
     project_out(s, n, s->residual, along);
     for (int q = n - 1; q >= 0; q--) {

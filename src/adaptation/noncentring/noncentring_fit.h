@@ -43,8 +43,8 @@ typedef struct em_group_search {
     em_child_group group[EM_MOST_GROUPS];
     int n_group;
     em_noncentring map; /* of the groups so far */
-    /* Work: [n], [EM_MOST_REGRESSORS][n], [n], [n]; [dim][n], [dim][dim] */
-    double *weight, *basis, *residual, *column;
+    /* Work: [n], [EM_MOST_REGRESSORS][n], [n] four times; [dim][n], [dim][dim] */
+    double *weight, *basis, *residual, *column, *factor, *step_factor;
     double *panel, *moment;
 } em_group_search;
 
@@ -54,6 +54,7 @@ typedef struct em_group_fit {
     int64_t *child;        /* [n], room for dim */
     double *degree, *gain; /* [n]; gains in log likelihood of a draw, over degree 0 */
     double *profile;       /* [n][EM_N_DEGREE] log likelihoods of a draw */
+    double *square;        /* [n] of residuals, while locations are chosen */
     em_locations where;
     double total; /* of the gains */
 } em_group_fit;

@@ -9,7 +9,8 @@
 
 enum {
     MOST_DRAWS = 1000,
-    MOST_TRIED = 4 /* log scales that are fitted, before one is taken */
+    MOST_TRIED = 4,   /* log scales that are fitted, before one is taken */
+    MOST_REJECTED = 8 /* groups that bring the draws no nearer to normal, before the search ends */
 };
 
 /* The correlation of a log derivative with a log scale that counts as evidence for the scale. */
@@ -219,7 +220,7 @@ static void remove_group(em_group_search *s, em_noncentring_row *row)
  * log variances of draws and of derivatives fall by twice its gain each. Then its log scale is not
  * tried again. */
 static em_status try_group(em_group_search *s, const em_group_fit *f, double *nearest,
-                           em_noncentring_row *row)
+                           em_noncentring_row *row, bool *kept)
 {
     double now = INFINITY;
     em_status status;
@@ -231,7 +232,8 @@ static em_status try_group(em_group_search *s, const em_group_fit *f, double *ne
         status = departure(s, &now);
     if (status < 0)
         return status;
-    if (status == EM_OK && now < *nearest - fmax(2 * f->total, least_nearer)) {
+    *kept = status == EM_OK && now < *nearest - fmax(2 * f->total, least_nearer);
+    if (*kept) {
         *nearest = now;
         return EM_OK;
     }
@@ -242,29 +244,46 @@ static em_status try_group(em_group_search *s, const em_group_fit *f, double *ne
     return em_noncentring_set(&s->map, row);
 }
 
+/* The log scale whose group gains most, and this group; -1: none gains enough. gain [dim] keeps
+ * what was found, as long as there is no other group; NaN: not yet. */
+static int64_t fit_best(em_group_search *s, em_group_fit *fit, double *left, double *gain)
+{
+    double most = least_of_group + group_by_chance / (double)s->n;
+    int64_t scale[MOST_TRIED], best = -1, fitted = -1;
+    const int n = candidates(s, scale);
+
+    for (int i = 0; i < n; i++) {
+        const int64_t k = scale[i];
+        if (isnan(gain[k])) {
+            em_fit_group(s, k, fit, left);
+            gain[k] = fit->total;
+            fitted = k;
+        }
+        if (gain[k] > most) {
+            most = gain[k];
+            best = k;
+        }
+    }
+    if (best >= 0 && best != fitted)
+        em_fit_group(s, best, fit, left);
+    return best;
+}
+
 /* Takes the group that gains most, one after the other. */
-static em_status find_groups(em_group_search *s, em_group_fit *tried, double *left,
+static em_status find_groups(em_group_search *s, em_group_fit *fit, double *left, double *gain,
                              em_noncentring_row *row)
 {
-    const double least = least_of_group + group_by_chance / (double)s->n;
     double nearest;
+    bool kept = true;
     em_status status = departure(s, &nearest);
 
-    while (!status && s->n_group < EM_MOST_GROUPS) {
-        int64_t scale[MOST_TRIED], best = -1;
-        double most = least;
-        const int n = candidates(s, scale);
-        for (int i = 0; i < n; i++) {
-            em_fit_group(s, scale[i], tried, left);
-            if (tried->total > most) {
-                most = tried->total;
-                best = scale[i];
-            }
-        }
-        if (best < 0)
+    for (int rejected = 0; !status && s->n_group < EM_MOST_GROUPS && rejected < MOST_REJECTED;
+         rejected += !kept) {
+        for (int64_t k = 0; kept && k < s->dim; k++)
+            gain[k] = NAN;
+        if (fit_best(s, fit, left, gain) < 0)
             break;
-        em_fit_group(s, best, tried, left);
-        status = try_group(s, tried, &nearest, row);
+        status = try_group(s, fit, &nearest, row, &kept);
     }
     return status > 0 ? EM_OK : status;
 }
@@ -277,8 +296,8 @@ static em_status lay_out(em_group_search *s, em_group_fit *f, double **memory, d
 {
     const int64_t dim = s->dim, n = s->n;
     em_status status =
-        em_allocate_doubles(3 * dim * n + 3 * dim * dim + 2 * dim + dim * (EM_N_DEGREE + 2) +
-                                (EM_MOST_REGRESSORS + 3) * n,
+        em_allocate_doubles(3 * dim * n + 3 * dim * dim + 2 * dim + dim * (EM_N_DEGREE + 3) +
+                                (EM_MOST_REGRESSORS + 5) * n,
                             memory);
     if (status)
         return status;
@@ -290,7 +309,8 @@ static em_status lay_out(em_group_search *s, em_group_fit *f, double **memory, d
                 {&s->rho, dim * dim}, {&s->slope, dim * dim}, {&s->moment, dim * dim},
                 {&s->mean, dim},      {&s->sd, dim},          {&f->profile, dim * EM_N_DEGREE},
                 {&f->degree, dim},    {&f->gain, dim},        {&s->basis, EM_MOST_REGRESSORS * n},
-                {&s->weight, n},      {&s->residual, n},      {&s->column, n}};
+                {&s->weight, n},      {&s->residual, n},      {&s->column, n},
+                {&s->factor, n},      {&s->step_factor, n},   {&f->square, dim}};
     for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
         *part[i].to = at;
         at += part[i].count;
@@ -304,7 +324,7 @@ em_status em_noncentring_search(int64_t dim, const em_samples *samples, em_nonce
     em_group_search s = {
         .dim = dim, .n = samples->n < MOST_DRAWS ? samples->n : MOST_DRAWS, .samples = samples};
     em_group_fit tried = {0};
-    double *memory = NULL, *u = NULL, *left = NULL;
+    double *memory = NULL, *u = NULL, *left = NULL, *gain = NULL;
     em_status status = EM_OK;
 
     *n_child = 0;
@@ -312,7 +332,7 @@ em_status em_noncentring_search(int64_t dim, const em_samples *samples, em_nonce
     if (s.n < EM_LEAST_NONCENTRING_DRAWS || s.n < 2 * dim)
         return EM_OK;
     status = em_allocate_all(EM_ARRAY(s.group_of, dim), EM_ARRAY(s.used_by, dim),
-                             EM_ARRAY(tried.child, dim));
+                             EM_ARRAY(tried.child, dim), EM_ARRAY(gain, dim));
     if (!status)
         status = em_noncentring_create(dim, &s.map);
     if (!status)
@@ -325,9 +345,9 @@ em_status em_noncentring_search(int64_t dim, const em_samples *samples, em_nonce
     }
     s.panel = u; /* which has served */
     if (!status)
-        status = find_groups(&s, &tried, left, row);
+        status = find_groups(&s, &tried, left, gain, row);
     *n_child = s.map.n_child;
     em_noncentring_release(&s.map);
-    em_release_all(&s.group_of, &s.used_by, &tried.child, &memory);
+    em_release_all(&s.group_of, &s.used_by, &tried.child, &gain, &memory);
     return status;
 }

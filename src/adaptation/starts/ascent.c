@@ -21,15 +21,21 @@ typedef struct vantage {
     double *scale; /* [stride] */
 } vantage;
 
+/* A point that may be the next one. */
+typedef struct trial {
+    double *theta, *gradient; /* [stride] */
+    double log_density;       /* NaN: none */
+} trial;
+
 /* An ascent under way: the current point is the last one of `path`. */
 typedef struct search {
     em_posterior *posterior;
     int64_t chain;
     em_ascent *path;
-    double *direction, *trial, *trial_gradient; /* [stride] */
-    double trial_log_density;                   /* NaN: none */
-    double longest;                             /* step, in the norm of the parameters */
-    int64_t n_pair;                             /* the youngest is the last */
+    double *direction; /* [stride] */
+    trial trial, spare;
+    double longest; /* step, in the norm of the parameters */
+    int64_t n_pair; /* the youngest is the last */
     pair pair[MEMORY];
     vantage best, mouth; /* mouth: the best point, if the way leads down the neck of a funnel */
 } search;
@@ -43,7 +49,7 @@ em_status em_ascent_create(int64_t dim, em_ascent **out)
     *out = ascent;
     if (!status)
         status =
-            em_allocate((POINTS + 7 + 2 * MEMORY) * stride + POINTS, sizeof(double), &ascent->work);
+            em_allocate((POINTS + 9 + 2 * MEMORY) * stride + POINTS, sizeof(double), &ascent->work);
     if (status)
         return status;
     ascent->dim = dim;
@@ -53,7 +59,7 @@ em_status em_ascent_create(int64_t dim, em_ascent **out)
     ascent->scale = ascent->point + POINTS * stride;
     ascent->best_scale = ascent->scale + stride;
     ascent->gradient = ascent->best_scale + stride;
-    ascent->log_density = ascent->gradient + (5 + 2 * MEMORY) * stride;
+    ascent->log_density = ascent->gradient + (7 + 2 * MEMORY) * stride;
     return EM_OK;
 }
 
@@ -107,7 +113,7 @@ static double choose_direction(search *s)
 {
     em_ascent *path = s->path;
     const int64_t n = path->dim;
-    double weight[MEMORY] = {0}, *q = s->trial_gradient; /* free now */
+    double weight[MEMORY] = {0}, *q = s->trial.gradient; /* free now */
 
     memcpy(q, path->gradient, (size_t)n * sizeof *q);
     for (int64_t k = s->n_pair - 1; k >= 0; k--) {
@@ -154,8 +160,8 @@ static void learn_from_step(search *s)
     }
     pair *const new = &s->pair[s->n_pair];
     for (int64_t i = 0; i < n; i++) {
-        new->s[i] = s->trial[i] - from[i];
-        new->y[i] = path->gradient[i] - s->trial_gradient[i];
+        new->s[i] = s->trial.theta[i] - from[i];
+        new->y[i] = path->gradient[i] - s->trial.gradient[i];
     }
     new->product = inner(n, new->s, new->y);
     if (new->product > 1e-10 * sqrt(inner(n, new->s, new->s) * inner(n, new->y, new->y))) {
@@ -216,10 +222,10 @@ static void move(search *s)
     const size_t row = (size_t)path->stride * sizeof(double);
 
     learn_from_step(s);
-    memcpy(path->gradient, s->trial_gradient, row);
+    memcpy(path->gradient, s->trial.gradient, row);
     path->n_point++;
-    memcpy(last_point(path), s->trial, row);
-    path->log_density[path->n_point - 1] = s->trial_log_density;
+    memcpy(last_point(path), s->trial.theta, row);
+    path->log_density[path->n_point - 1] = s->trial.log_density;
     const double mass = log_mass(path);
     if (mass > s->best.mass)
         note(path, mass, &s->best);
@@ -227,27 +233,70 @@ static void move(search *s)
         note(path, mass, &s->mouth);
 }
 
+/* Looks at the point that is `step` times the direction away. */
+static em_status try_step(search *s, double step)
+{
+    em_ascent *path = s->path;
+
+    memcpy(s->trial.theta, last_point(path), (size_t)path->stride * sizeof(double));
+    add(path->dim, step, s->direction, s->trial.theta);
+    return evaluate(s, s->trial.theta, s->trial.gradient, &s->trial.log_density);
+}
+
+/* Whether the density at the trial is higher by a part of what its distance promises. */
+static bool is_higher(const search *s, double step, double gain)
+{
+    const em_ascent *path = s->path;
+
+    return s->trial.log_density >= path->log_density[path->n_point - 1] + 1e-4 * step * gain;
+}
+
+/*
+ * Wolfe's second condition: where the slope at the trial is nearly that at the last point, the step
+ * is too short. The curvature pairs are then those of a steeper place, and no new one replaces them
+ * on a slope that is straight. The step grows while the density rises, up to the longest one.
+ */
+static em_status lengthen(search *s, double step, double gain)
+{
+    const double limit = s->longest / sqrt(inner(s->path->dim, s->direction, s->direction));
+    bool rises = true;
+    em_status status = EM_OK;
+
+    while (!status && rises && s->path->gradients < s->path->most && 4 * step <= limit &&
+           inner(s->path->dim, s->direction, s->trial.gradient) > 0.9 * gain) {
+        const trial shorter = s->trial;
+        s->trial = s->spare;
+        s->spare = shorter;
+        step *= 4;
+        status = try_step(s, step);
+        rises = !status && is_higher(s, step, gain) && s->trial.log_density > shorter.log_density;
+        if (!rises) {
+            s->spare = s->trial;
+            s->trial = shorter;
+        }
+    }
+    return status;
+}
+
 /* A step along the direction to where the density is higher: *moved, unless there is none. */
 static em_status search_line(search *s, double gain, bool *moved)
 {
     em_ascent *path = s->path;
-    const double here = path->log_density[path->n_point - 1];
     const double length = sqrt(inner(path->dim, s->direction, s->direction));
     const bool bounded = length > s->longest;
-    double step = bounded ? s->longest / length : 1;
+    double step = bounded ? s->longest / length : 1, tried = step;
     em_status status = EM_OK;
 
     *moved = false;
     while (!status && !*moved && path->gradients < path->most && step > 1e-12) {
-        memcpy(s->trial, last_point(path), (size_t)path->stride * sizeof(double));
-        add(path->dim, step, s->direction, s->trial);
-        status = evaluate(s, s->trial, s->trial_gradient, &s->trial_log_density);
-        *moved = !status && s->trial_log_density >= here + 1e-4 * step * gain;
+        status = try_step(s, step);
+        tried = step;
+        *moved = !status && is_higher(s, step, gain);
         if (*moved && bounded && step * length >= s->longest)
             s->longest *= 2;
-        step *= isnan(s->trial_log_density) ? 0.1 : 0.3;
+        step *= isnan(s->trial.log_density) ? 0.1 : 0.3;
     }
-    return status;
+    return !status && *moved && !bounded && tried == 1 ? lengthen(s, tried, gain) : status;
 }
 
 /* Drops the curvature pairs, and bounds the next step by a tenth of the last one. */
@@ -314,8 +363,10 @@ em_status em_ascend(em_posterior *posterior, int64_t chain, const double *theta,
 
     s.longest = sqrt((double)out->dim);
     s.direction = next, next += out->stride;
-    s.trial = next, next += out->stride;
-    s.trial_gradient = next, next += out->stride;
+    s.trial.theta = next, next += out->stride;
+    s.trial.gradient = next, next += out->stride;
+    s.spare.theta = next, next += out->stride;
+    s.spare.gradient = next, next += out->stride;
     s.best.scale = out->best_scale;
     s.mouth.scale = next, next += out->stride;
     for (int i = 0; i < MEMORY; i++, next += 2 * out->stride)

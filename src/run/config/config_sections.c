@@ -402,10 +402,12 @@ const em_field em_run_fields[] = {
                   "at most 950; 1000 for the others; in a list of samplers each stops adapting "
                   "after its own, and the draws begin after the longest"),
     EM_INT(em_run_options, draws, .minimum = 1, .maximum = 1e9, .fallback = "auto", .word = "auto",
-           .doc = "draws stored per chain; auto: until bulk and tail ESS are at least 400 (100 per "
-                  "chain where that is more) and R-hat is at most 1.01, or as the section stop "
-                  "says, of at most 1000 stored draws per chain, thinned evenly; where it is not "
-                  "given, 1000 for optimisers, samplers that take minibatches, and gibbs",
+           .doc =
+               "draws stored per chain; auto: until bulk and tail ESS are at least 400 (100 per "
+               "chain where that is more) and R-hat is at most 1.01, and there are 4000 draws "
+               "of all chains or sampling has taken twice the gradients of warmup; or as the "
+               "section stop says; of at most 1000 stored draws per chain, thinned evenly; where "
+               "it is not given, 1000 for optimisers, samplers that take minibatches, and gibbs",
            .may_change = true),
     EM_INT(em_run_options, thin, .minimum = 1, .maximum = 1e6, .fallback = "1",
            .doc = "iterations per stored draw; with draws: auto, at first"),

@@ -369,18 +369,19 @@ static void end_check(em_monitor *monitor)
     monitor->n_local = monitor->n_column = 0;
 }
 
-em_status em_monitor_check(em_monitor *monitor, int64_t n_draw, bool thorough, em_convergence *out)
+em_status em_monitor_check(em_monitor *monitor, int64_t n_draw, bool thorough, bool may_end,
+                           em_convergence *out)
 {
     const int64_t n_row = n_draw / monitor->plan.every, all = widest(monitor);
     const int64_t n_first = monitor->n_part > 1 ? all : em_least(monitor->plan.n_parameter, all);
     const bool rule = em_has_stop_rule(monitor->stop);
-    const bool may_end = monitor->times_met + 1 >= monitor->stop->consecutive;
+    const bool ends = may_end && monitor->times_met + 1 >= monitor->stop->consecutive;
     double worst[2] = {-INFINITY, -INFINITY};
     em_visits *visits = NULL;
     em_status status = em_agree(start_seen(monitor, monitor->width));
 
     monitor->end =
-        thorough || may_end || !monitor->stop->until_done ? INT64_MAX : monitor->plan.n_parameter;
+        thorough || ends || !monitor->stop->until_done ? INT64_MAX : monitor->plan.n_parameter;
     if (!status)
         status = gather_visits(monitor, n_row, &visits);
     em_diag_set_visits(monitor->diag, visits);
@@ -398,7 +399,7 @@ em_status em_monitor_check(em_monitor *monitor, int64_t n_draw, bool thorough, e
                             .ess = isfinite(worst[1]) ? 0 - worst[1] : NAN};
     out->met = meets(monitor, worst) && !isnan(out->r_hat);
     monitor->times_met = out->met && rule ? monitor->times_met + 1 : 0;
-    out->stop = rule && monitor->times_met >= monitor->stop->consecutive;
+    out->stop = rule && may_end && monitor->times_met >= monitor->stop->consecutive;
     return status;
 }
 

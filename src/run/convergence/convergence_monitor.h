@@ -31,12 +31,13 @@ void em_monitor_keep_visit(em_monitor *monitor, int64_t chain, int64_t draw, dou
  * Computes the convergence of the monitored ones of the first `n_draw` draws. With `thorough` all
  * numbers are checked. Else the parameters are checked first. The other numbers follow only where
  * there is a stop rule that the parameters meet (with draws: auto: at a check that may end the
- * run). Then each rank begins with the number that missed the thresholds last time, and stops at
- * the first one that misses them. This does not change whether the rule is met; r_hat and ess are
- * those of the numbers that were checked. Numbers with equal draws are checked once. Collective.
- * Errors: EM_EMEMORY, agreed.
+ * run; `may_end` false: this one may not, whatever it finds). Then each rank begins with the number
+ * that missed the thresholds last time, and stops at the first one that misses them. This does not
+ * change whether the rule is met; r_hat and ess are those of the numbers that were checked. Numbers
+ * with equal draws are checked once. Collective. Errors: EM_EMEMORY, agreed.
  */
-em_status em_monitor_check(em_monitor *monitor, int64_t n_draw, bool thorough, em_convergence *out);
+em_status em_monitor_check(em_monitor *monitor, int64_t n_draw, bool thorough, bool may_end,
+                           em_convergence *out);
 
 /* Finds the modes that the chains are in, from the monitored numbers of the first `n_draw` draws.
  * *n_growing counts the numbers that grow without bound (diagnostics/growth.h) and whose R-hat is

@@ -71,14 +71,46 @@ static em_status check_modes(em_engine *engine, int64_t done, bool *separate)
     return status;
 }
 
+/*
+ * Whether draws: auto may end by its own rule: where that gives no numbers, a run has 4000 draws of
+ * all chains at least, as other programs draw, unless sampling has taken twice as many gradients as
+ * warmup. Without this a run whose draws are cheap ended when most of its time was still that of
+ * warmup. Collective.
+ */
+static em_status check_length(em_engine *engine, int64_t done, bool *may_end)
+{
+    static const double enough = 4000, times_warmup = 2;
+    const em_stop_options *stop = &engine->config->stop;
+    const double drawn = (double)(done - engine->plan.warmup) / (double)engine->plan.first_thin *
+                         (double)engine->config->run.chains;
+    int64_t sampling = 0;
+    double warmup = 0;
+    em_status status = EM_OK;
+
+    *may_end = !engine->plan.until_done || engine->tempering || stop->r_hat > 0 || stop->ess > 0 ||
+               drawn >= enough;
+    if (*may_end)
+        return EM_OK;
+    for (int i = 0; i < engine->n_kernel; i++) {
+        const em_adapt *adapt = engine->kernel[i].adapt;
+        const int64_t n = em_adapt_n_phase(adapt);
+        warmup += n > 0 ? em_adapt_phases(adapt)[n - 1].gradients : 0;
+    }
+    status = em_count_chains(engine, engine->gradients, &sampling);
+    *may_end = (double)sampling >= times_warmup * warmup;
+    return status;
+}
+
 em_status em_engine_check(em_engine *engine, int64_t done, bool thorough)
 {
     const double start = em_clock();
     int64_t gradients = 0;
-    bool separate = false;
-    em_status status = em_monitor_check(engine->monitor, em_plan_stored(&engine->plan, done),
-                                        thorough, &engine->report.convergence);
+    bool separate = false, may_end = true;
+    em_status status = check_length(engine, done, &may_end);
 
+    if (!status)
+        status = em_monitor_check(engine->monitor, em_plan_stored(&engine->plan, done), thorough,
+                                  may_end, &engine->report.convergence);
     if (!status)
         status = em_chain_statistics_divergences(engine->statistics, engine->grid,
                                                  &engine->report.divergences);
