@@ -295,45 +295,44 @@ static void copy_numbers(em_tempering *t, int64_t c, double *x, bool out)
     copy->round_trips = head[4];
 }
 
-/* A checkpoint has the copies of a ladder as numbers of its chain. The ranks that have them, and
- * those that record the ladder, are not the same: all ranks gather all. Collective. */
+/* What a checkpoint had, into the copies of this rank. Local. */
+static em_status restore_copies(em_tempering *t, int64_t n, double *own)
+{
+    em_status status = EM_OK;
+
+    for (int64_t c = 0; !status && c < t->n_copy; c++) {
+        copy_numbers(t, c, own + c * n, false);
+        if (t->copy[c].rung < 0 || t->copy[c].rung >= t->ladder.n_rung)
+            status = em_fail(EM_EDATA, "a checkpoint has a copy on rung %lld of %lld",
+                             (long long)t->copy[c].rung, (long long)t->ladder.n_rung);
+        else
+            status = em_copy_look_and_compose(t, c);
+    }
+    return status;
+}
+
+/* A checkpoint has the copies of a ladder as numbers of its chain: the rank that records the ladder
+ * has them for the moment. Collective. */
 static em_status visit_copies(em_tempering *t, const em_visitor *visitor)
 {
     const int64_t n = numbers_of_copy(t), n_rung = t->ladder.n_rung;
-    const int64_t n_local = em_grid_n_local_chain(t->task.grid);
-    const int64_t first = em_grid_first_chain(t->task.grid);
-    double *own = NULL, *all = NULL;
-    em_status status = em_allocate(t->n_copy * n, sizeof *own, &own);
+    const em_grid *ladders = t->task.grid;
+    double *own = NULL, *of_ladders = NULL;
+    em_status status = em_agree(
+        em_allocate_all(EM_ARRAY(own, t->n_copy * n),
+                        EM_ARRAY(of_ladders, em_grid_n_local_chain(ladders) * n_rung * n)));
 
-    if (!status)
-        status = em_allocate(t->n_ladder * n_rung * n, sizeof *all, &all);
-    status = em_agree(status);
     for (int64_t c = 0; !status && c < t->n_copy; c++)
         copy_numbers(t, c, own + c * n, true);
     if (!status)
-        status = em_grid_gather_chains(t->copies, n, own, all);
+        status = em_grid_move_items(t->copies, 1, ladders, n_rung, n, own, of_ladders);
     if (!status)
-        status = visitor->chains(visitor->context, "copies", n_rung * n, all + first * n_rung * n);
+        status = visitor->chains(visitor->context, "copies", n_rung * n, of_ladders);
     if (!status && visitor->restores) {
-        double *read = NULL;
-        status = em_agree(em_allocate(n_local * n_rung * n, sizeof *read, &read));
-        if (!status) {
-            memcpy(read, all + first * n_rung * n, (size_t)(n_local * n_rung * n) * sizeof *read);
-            status = em_grid_gather_chains(t->task.grid, n_rung * n, read, all);
-        }
-        for (int64_t c = 0; !status && c < t->n_copy; c++) {
-            copy_numbers(t, c, all + (t->first_copy + c) * n, false);
-            if (t->copy[c].rung < 0 || t->copy[c].rung >= n_rung)
-                status = em_fail(EM_EDATA, "a checkpoint has a copy on rung %lld of %lld",
-                                 (long long)t->copy[c].rung, (long long)n_rung);
-            else
-                status = em_copy_look_and_compose(t, c);
-        }
-        em_release(&read);
-        status = em_agree(status);
+        status = em_grid_move_items(ladders, n_rung, t->copies, 1, n, of_ladders, own);
+        status = em_agree(status ? status : restore_copies(t, n, own));
     }
-    em_release(&own);
-    em_release(&all);
+    em_release_all(&own, &of_ladders);
     return status;
 }
 
