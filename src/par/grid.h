@@ -50,6 +50,13 @@ void em_grid_end_sum(em_grid *grid, int64_t n, double *sum);
  * Collective over the peer ranks. Errors: EM_EMEMORY, agreed. */
 em_status em_grid_gather_chains(const em_grid *grid, int64_t n, const double *x, double *out);
 
+/* Moves rows of n numbers to where another grid of the same ranks and shards has them. A chain of
+ * `from` has from_unit rows, one of `to` to_unit, and both grids have as many rows in all: x are
+ * those of this rank's chains of `from`, out become those of its chains of `to`. Collective over
+ * the peer ranks. Errors: EM_EMEMORY, agreed. */
+em_status em_grid_move_items(const em_grid *from, int64_t from_unit, const em_grid *to,
+                             int64_t to_unit, int64_t n, const double *x, double *out);
+
 /* The largest x[i] over all ranks, in place; NaN never wins. Collective over the world. */
 void em_grid_maximum(const em_grid *grid, int64_t n, double *x);
 

@@ -121,6 +121,14 @@ em_status em_copy_look_and_compose(em_tempering *t, int64_t c)
 
 /* ---------------------------------------------------------------- masses */
 
+em_mass_form em_tempering_form(const em_tempering *t)
+{
+    if (t->most_rank > 0)
+        return (em_mass_form){.ops = &em_mass_low_rank, .dim = t->dim, .most_rank = t->most_rank};
+    return (em_mass_form){.ops = t->structure == EM_MASS_DENSE ? &em_mass_dense : &em_mass_diag,
+                          .dim = t->dim};
+}
+
 /* precision += weight W^-1, of an array of the structure. `scratch`: as large. */
 static em_status add_precision(const em_tempering *t, double weight, const double *w,
                                double *scratch, double *precision)
@@ -166,6 +174,38 @@ static em_status precision_of(const em_tempering *t, int64_t k, double *scratch,
     return status;
 }
 
+/* The same where masses are of low rank: one for the parameters of the kernel. A target of which
+ * nothing is known has the identity. */
+static em_status low_rank_mass_of(const em_tempering *t, int64_t k, const em_parameters *part,
+                                  em_mass **out)
+{
+    const double beta = t->ladder.beta[k];
+    const em_mass_form whole = em_tempering_form(t);
+    const int64_t n = part ? part->count : t->dim;
+    const em_mass_form form = {
+        .ops = whole.ops, .dim = n, .most_rank = n < whole.most_rank ? n : whole.most_rank};
+    em_low_rank_term term[2];
+    double *number = NULL, *ones = NULL;
+    int n_term = 0;
+    em_status status =
+        em_allocate_all(EM_ARRAY(number, form.ops->size(&form)), EM_ARRAY(ones, t->dim));
+
+    for (int64_t i = 0; !status && i < t->dim; i++)
+        ones[i] = 1;
+    if (beta < 1)
+        term[n_term++] = em_reference_term(law_of(t, em_ladder_leg(&t->ladder, k)), 1 - beta);
+    if (beta > 0 && t->learned)
+        term[n_term++] = (em_low_rank_term){beta, t->dim, whole.most_rank, t->learned};
+    else if (beta > 0)
+        term[n_term++] = (em_low_rank_term){beta, t->dim, 0, ones};
+    if (!status)
+        status = em_low_rank_sum(part ? part->first : 0, &form, n_term, term, number);
+    if (!status)
+        status = em_mass_of(&form, number, out);
+    em_release_all(&number, &ones);
+    return status;
+}
+
 /* The mass of a kernel, whose parameters have the law that is left where the others are held. */
 static em_status mass_of(const em_tempering *t, const em_parameters *part, const double *precision,
                          double *w, em_mass **out)
@@ -205,11 +245,14 @@ em_status em_rungs_set_masses(em_tempering *t)
         set_reference_precisions(t, scratch);
     for (int64_t k = 0; !status && k < t->ladder.n_rung; k++) {
         double *precision = scratch + 2 * size;
-        status = precision_of(t, k, scratch, precision);
+        if (t->most_rank == 0)
+            status = precision_of(t, k, scratch, precision);
         for (int i = 0; !status && i < t->n_kernel; i++) {
             em_rung_kernel *of = em_rung_kernel_at(t, k, i);
             em_mass *mass = NULL;
-            status = mass_of(t, t->task.kernel[i].parameters, precision, scratch, &mass);
+            const em_parameters *part = t->task.kernel[i].parameters;
+            status = t->most_rank > 0 ? low_rank_mass_of(t, k, part, &mass)
+                                      : mass_of(t, part, precision, scratch, &mass);
             if (!status) {
                 em_mass_destroy(&of->mass);
                 of->mass = mass;

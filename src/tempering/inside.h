@@ -1,6 +1,7 @@
 /* Private to the room: the state of the ladders on one rank. */
 #pragma once
 
+#include "adaptation/mass_window/window.h"
 #include "adaptation/step_size/step_size.h"
 #include "mass/estimator.h"
 #include "par/mailbox.h"
@@ -55,8 +56,10 @@ struct em_tempering {
     em_reference *mode_law[EM_MOST_MODES]; /* the normal laws of the modes that were found, */
     double mode_mass[EM_MOST_MODES];       /* and their log masses */
     int64_t n_mode;
-    double *scale;               /* [dim] standard deviations of the normal reference of leg A */
-    em_structure structure;      /* of the learned reference, the masses and the accumulators */
+    double *scale;          /* [dim] standard deviations of the normal reference of leg A */
+    em_structure structure; /* of the learned reference, the masses and the accumulators; */
+    int64_t most_rank;      /* or 0, or both of these are of low rank, by so many directions: */
+    em_window window;       /* the draws that they come from */
     double *reference_precision; /* [EM_MOST_LEGS][dim] 1 over the variances of the references */
     em_ladder ladder;
     em_rung_kernel *rung_kernel; /* [2 EM_MOST_LEG_RUNGS][n_kernel] */
@@ -93,8 +96,8 @@ struct em_tempering {
     int64_t n_accumulator;
     double *farthest; /* [n_local_ladder, at least 1][dim] largest distance of these draws from the
                          origin */
-    double
-        *learned; /* the last inverse mass of the target, an array of the structure; NULL: none */
+    double *
+        learned; /* the last inverse mass of the target, numbers of em_tempering_form; NULL: none */
 
     int64_t round, round_begin, round_end; /* iterations */
     int64_t warmup;                        /* it ends there at the latest */
@@ -160,7 +163,11 @@ em_status em_rungs_set_masses(em_tempering *t);
  * of the round suffice. Local. */
 void em_round_begin(em_tempering *t, int64_t done);
 em_structure em_round_structure(const em_tempering *t);
-em_status em_round_make_room(em_tempering *t); /* for what they collect of the target */
+em_status em_round_choose_rank(em_tempering *t); /* before the first one */
+em_status em_round_make_room(em_tempering *t);   /* for what they collect of the target */
+
+/* How masses, and what is learned of the target, are kept. Local. */
+em_mass_form em_tempering_form(const em_tempering *t);
 
 /* The estimator of the masses: from draws and gradients, or from draws alone if no kernel computes
  * gradients. Local. */
@@ -184,8 +191,8 @@ em_status em_reference_rescale(em_tempering *t);
 em_status em_reference_compose(em_tempering *t, em_reference *learned);
 
 /* The same from the normal law of draws, made wider; it stays where their covariance is none.
- * Local. Errors: EM_EMEMORY. */
-em_status em_reference_learn(em_tempering *t, em_structure structure, const double *mean,
+ * `covariance`: numbers of em_tempering_form, or of a diagonal form. Local. Errors: EM_EMEMORY. */
+em_status em_reference_learn(em_tempering *t, const em_mass_form *form, const double *mean,
                              const double *covariance);
 void em_references_destroy(em_tempering *t); /* Local. */
 

@@ -9,26 +9,41 @@
 #include <math.h>
 #include <string.h>
 
-/* A normal law with covariance L L^T, or the prior of a model. */
+/* A normal law with covariance L L^T or that of a mass of low rank, or the prior of a model. */
 typedef struct normal_law {
     em_reference base;
     em_model *model; /* NULL: a normal law */
-    em_structure structure;
+    em_reference_form form;
+    em_structure structure; /* that of the form */
     int64_t dim;
-    double *mean;  /* [dim]; of the prior not used */
-    double *lower; /* L: [dim], or [dim][dim] */
-    double *z;     /* [stride] work space */
+    double *mean;        /* [dim]; of the prior not used */
+    double *lower;       /* L: [dim], or [dim][dim]; or the numbers of a mass of low rank */
+    em_mass *covariance; /* W, of low rank; else NULL */
+    double *z;           /* [stride] work space */
     double constant;
 } normal_law;
 
-em_structure em_reference_structure(const em_reference *base)
+em_reference_form em_reference_form_of(const em_reference *base)
 {
-    return ((const normal_law *)base)->structure;
+    return ((const normal_law *)base)->form;
 }
 
-int64_t em_reference_size(em_structure structure, int64_t dim)
+static em_mass_form mass_form_of(const em_reference_form *form)
 {
-    return dim + em_mass_size(structure, dim);
+    return (em_mass_form){.ops = &em_mass_low_rank, .dim = form->dim, .most_rank = form->most_rank};
+}
+
+/* Numbers of L, or of the mass. */
+static int64_t size_of(const em_reference_form *form)
+{
+    const em_mass_form mass = mass_form_of(form);
+
+    return form->most_rank > 0 ? mass.ops->size(&mass) : em_mass_size(form->structure, form->dim);
+}
+
+int64_t em_reference_size(const em_reference_form *form)
+{
+    return form->dim + size_of(form);
 }
 
 /* z = L^-1 (theta - mean), gradient = -L^-T z. */
@@ -76,6 +91,39 @@ static em_status draw_normal(em_reference *base, const em_draw *draw, double *th
     return EM_OK;
 }
 
+/* gradient = -W^-1 (theta - mean). */
+static em_status evaluate_low_rank(em_reference *base, int64_t chain, const double *theta,
+                                   double *log_density, double *gradient)
+{
+    normal_law *law = (normal_law *)base;
+    const em_mass *const mass = law->covariance;
+    double square = 0;
+
+    (void)chain;
+    for (int64_t i = 0; i < law->dim; i++)
+        law->z[i] = law->mean[i] - theta[i];
+    em_mass_apply(&mass, EM_MAP_SOLVE, 1, law->z, gradient);
+    for (int64_t i = 0; i < law->dim; i++)
+        square -= law->z[i] * gradient[i];
+    *log_density = law->constant + square / 2;
+    return EM_OK;
+}
+
+/* theta = mean + W^1/2 z, by a root of W. */
+static em_status draw_low_rank(em_reference *base, const em_draw *draw, double *theta)
+{
+    normal_law *law = (normal_law *)base;
+    const em_mass *const mass = law->covariance;
+    const em_stream stream = {draw->seed, (uint64_t)draw->chain, (uint64_t)draw->iteration,
+                              EM_RNG_REFERENCE};
+
+    em_normals(&stream, law->dim, law->z);
+    em_mass_apply(&mass, EM_MAP_UNWHITEN, 1, law->z, theta);
+    for (int64_t i = 0; i < law->dim; i++)
+        theta[i] += law->mean[i];
+    return EM_OK;
+}
+
 static em_status evaluate_prior(em_reference *base, int64_t chain, const double *theta,
                                 double *log_density, double *gradient)
 {
@@ -100,7 +148,7 @@ static em_status draw_from_prior(em_reference *base, const em_draw *draw, double
     return law->model->ops->prior->draw(law->model, draw, theta);
 }
 
-static em_status create(em_structure structure, int64_t dim, normal_law **out)
+static em_status create_form(const em_reference_form *form, normal_law **out)
 {
     normal_law *law = NULL;
     em_status status = em_allocate(1, sizeof *law, &law);
@@ -108,28 +156,38 @@ static em_status create(em_structure structure, int64_t dim, normal_law **out)
     *out = law;
     if (status)
         return status;
-    law->structure = structure;
-    law->dim = dim;
-    law->base.evaluate = evaluate_normal;
-    law->base.draw = draw_normal;
-    status = em_allocate(dim, sizeof(double), &law->mean);
-    if (!status)
-        status = em_allocate(em_mass_size(structure, dim), sizeof(double), &law->lower);
-    return status ? status : em_allocate(em_stride(dim), sizeof(double), &law->z);
+    law->form = *form;
+    law->structure = form->structure;
+    law->dim = form->dim;
+    law->base.evaluate = form->most_rank > 0 ? evaluate_low_rank : evaluate_normal;
+    law->base.draw = form->most_rank > 0 ? draw_low_rank : draw_normal;
+    return em_allocate_all(EM_ARRAY(law->mean, form->dim), EM_ARRAY(law->lower, size_of(form)),
+                           EM_ARRAY(law->z, em_stride(form->dim)));
 }
 
-/* The constant of the density, and the law itself where all went well. */
+static em_status create(em_structure structure, int64_t dim, normal_law **out)
+{
+    return create_form(&(em_reference_form){.structure = structure, .dim = dim}, out);
+}
+
+/* What follows from its numbers, and the law itself where all went well. */
 static em_status complete(em_status status, normal_law *law, em_reference **out)
 {
     const double log_2_pi = 1.8378770664093454836;
 
     *out = law ? &law->base : NULL;
+    if (!status && law->form.most_rank > 0) {
+        const em_mass_form form = mass_form_of(&law->form);
+        status = em_mass_of(&form, law->lower, &law->covariance);
+    }
     if (status) {
         em_reference_destroy(out);
         return status;
     }
     law->constant = -0.5 * log_2_pi * (double)law->dim;
-    for (int64_t i = 0; i < law->dim; i++)
+    if (law->covariance)
+        law->constant -= law->covariance->ops->log_det(law->covariance) / 2;
+    for (int64_t i = 0; !law->covariance && i < law->dim; i++)
         law->constant -=
             log(law->structure == EM_MASS_DENSE ? law->lower[i * law->dim + i] : law->lower[i]);
     return isfinite(law->constant) ? EM_OK : (em_reference_destroy(out), EM_NONFINITE);
@@ -159,6 +217,21 @@ em_status em_reference_of_covariance(em_structure structure, int64_t dim, const 
                                                    : inflate * sqrt(covariance[i]);
     if (!status && structure == EM_MASS_DENSE)
         status = em_cholesky(dim, law->lower, dim);
+    return complete(status, law, out);
+}
+
+em_status em_reference_of_low_rank(const em_mass_form *form, const double *mean,
+                                   const double *number, double inflate, em_reference **out)
+{
+    const em_reference_form own = {
+        .structure = EM_MASS_DIAG, .dim = form->dim, .most_rank = form->most_rank};
+    normal_law *law;
+    em_status status = create_form(&own, &law);
+
+    for (int64_t i = 0; !status && i < size_of(&own); i++)
+        law->lower[i] = i < form->dim ? inflate * number[i] : number[i];
+    for (int64_t i = 0; !status && i < form->dim; i++)
+        law->mean[i] = mean[i];
     return complete(status, law, out);
 }
 
@@ -279,11 +352,26 @@ void em_reference_destroy(em_reference **out)
         mixture_law *mixture = (mixture_law *)*out;
         em_release_all(&mixture->part, &mixture->log_weight, &mixture->term, &mixture->gradient);
     } else if (law) {
-        em_release(&law->mean);
-        em_release(&law->lower);
-        em_release(&law->z);
+        em_mass_destroy(&law->covariance);
+        em_release_all(&law->mean, &law->lower, &law->z);
     }
     em_release(out);
+}
+
+static double variance_of(const normal_law *law, int64_t i)
+{
+    const int64_t n = law->dim, rank = law->form.most_rank;
+    const double *row = law->lower + i * n, scale = law->lower[i];
+    const double *value = law->lower + n, *direction = value + rank + i;
+    double sum = 0;
+
+    for (int64_t j = 0; law->structure == EM_MASS_DENSE && j <= i; j++)
+        sum += row[j] * row[j];
+    if (law->structure == EM_MASS_DENSE)
+        return sum;
+    for (int64_t k = 0; k < rank; k++)
+        sum += (value[k] - 1) * direction[k * n] * direction[k * n];
+    return scale * scale * (1 + sum);
 }
 
 void em_reference_covariance(const em_reference *base, em_structure structure, double *out)
@@ -296,12 +384,15 @@ void em_reference_covariance(const em_reference *base, em_structure structure, d
         em_gram(n, n, law->lower, out);
         return;
     }
-    for (int64_t i = 0; i < n; i++) {
-        double sum = law->structure == EM_MASS_DENSE ? 0 : law->lower[i] * law->lower[i];
-        for (int64_t j = 0; law->structure == EM_MASS_DENSE && j <= i; j++)
-            sum += law->lower[i * n + j] * law->lower[i * n + j];
-        out[structure == EM_MASS_DENSE ? i * n + i : i] = sum;
-    }
+    for (int64_t i = 0; i < n; i++)
+        out[structure == EM_MASS_DENSE ? i * n + i : i] = variance_of(law, i);
+}
+
+em_low_rank_term em_reference_term(const em_reference *base, double weight)
+{
+    const normal_law *law = (const normal_law *)base;
+
+    return (em_low_rank_term){weight, law->dim, law->form.most_rank, law->lower};
 }
 
 void em_reference_write(const em_reference *base, double *number)
@@ -309,19 +400,17 @@ void em_reference_write(const em_reference *base, double *number)
     const normal_law *law = (const normal_law *)base;
 
     memcpy(number, law->mean, (size_t)law->dim * sizeof *number);
-    memcpy(number + law->dim, law->lower,
-           (size_t)em_mass_size(law->structure, law->dim) * sizeof *number);
+    memcpy(number + law->dim, law->lower, (size_t)size_of(&law->form) * sizeof *number);
 }
 
-em_status em_reference_read(em_structure structure, int64_t dim, const double *number,
-                            em_reference **out)
+em_status em_reference_read(const em_reference_form *form, const double *number, em_reference **out)
 {
     normal_law *law;
-    em_status status = create(structure, dim, &law);
+    em_status status = create_form(form, &law);
 
     if (!status) {
-        memcpy(law->mean, number, (size_t)dim * sizeof *number);
-        memcpy(law->lower, number + dim, (size_t)em_mass_size(structure, dim) * sizeof *number);
+        memcpy(law->mean, number, (size_t)form->dim * sizeof *number);
+        memcpy(law->lower, number + form->dim, (size_t)size_of(form) * sizeof *number);
     }
     return complete(status, law, out);
 }

@@ -2,6 +2,7 @@
  * a model. */
 #pragma once
 
+#include "mass/low_rank_sum.h"
 #include "mass/mass.h"
 #include "posterior/tempered.h"
 
@@ -12,6 +13,11 @@ em_status em_reference_normal(int64_t dim, const double *scale, em_reference **o
  * EM_NONFINITE if the covariance is not positive definite; EM_EMEMORY. */
 em_status em_reference_of_covariance(em_structure structure, int64_t dim, const double *mean,
                                      const double *covariance, double inflate, em_reference **out);
+
+/* N(mean, inflate^2 W), of the numbers of a mass W of low rank. Local. Errors: EM_NONFINITE where W
+ * is not positive definite; EM_EMEMORY. */
+em_status em_reference_of_low_rank(const em_mass_form *form, const double *mean,
+                                   const double *number, double inflate, em_reference **out);
 
 /* The prior of a model that can be drawn from (emass/model/prior.h) and outlives it. Its
  * variances, for masses, are those of 256 draws counted by `seed`. Local. Errors: EM_EMEMORY, those
@@ -25,14 +31,24 @@ em_status em_reference_mixture(int64_t dim, int64_t n, em_reference *const *part
 
 void em_reference_destroy(em_reference **reference); /* NULL-safe. Local. */
 
-/* The covariance of a normal law, an array of the structure, of a diagonal law in a dense array
- * too; of the prior its variances. Local. */
+/* The covariance of a normal law, an array of the structure, of a law that is not dense in a dense
+ * array its diagonal; of the prior its variances. Local. */
 void em_reference_covariance(const em_reference *reference, em_structure structure, double *out);
 
+/* That of a law of low rank or a diagonal one, and of the prior its variances, as part of a sum,
+ * which borrows it. Local. */
+em_low_rank_term em_reference_term(const em_reference *reference, double weight);
+
 /* What a normal law is made from again: mean [dim], then L [dim] or [dim][dim] with covariance
- * L L^T. Local. */
-em_structure em_reference_structure(const em_reference *reference);
-int64_t em_reference_size(em_structure structure, int64_t dim);
+ * L L^T, or the numbers of a mass W of low rank that is the covariance. Local. */
+typedef struct em_reference_form {
+    em_structure structure;
+    int64_t dim;
+    int64_t most_rank; /* 0: not of low rank */
+} em_reference_form;
+
+em_reference_form em_reference_form_of(const em_reference *reference);
+int64_t em_reference_size(const em_reference_form *form);
 void em_reference_write(const em_reference *reference, double *number);
-em_status em_reference_read(em_structure structure, int64_t dim, const double *number,
+em_status em_reference_read(const em_reference_form *form, const double *number,
                             em_reference **out);

@@ -112,12 +112,15 @@ em_status em_reference_compose(em_tempering *t, em_reference *learned)
     return replace(&t->reference[EM_LEG_B], status, mixture);
 }
 
-em_status em_reference_learn(em_tempering *t, em_structure structure, const double *mean,
+em_status em_reference_learn(em_tempering *t, const em_mass_form *form, const double *mean,
                              const double *covariance)
 {
     em_reference *learned = NULL;
     em_status status =
-        em_reference_of_covariance(structure, t->dim, mean, covariance, EM_INFLATION, &learned);
+        form->most_rank > 0
+            ? em_reference_of_low_rank(form, mean, covariance, EM_INFLATION, &learned)
+            : em_reference_of_covariance(form->ops->structure, t->dim, mean, covariance,
+                                         EM_INFLATION, &learned);
 
     if (!status)
         status = em_reference_compose(t, learned);

@@ -5,6 +5,7 @@
  * last round changes nothing at its end: the draws are made with what was frozen in it.
  */
 #include "base/memory.h"
+#include "mass/low_rank_sum.h"
 #include "mass/moments.h"
 #include "par/world.h"
 #include "tempering/inside.h"
@@ -14,11 +15,16 @@
 #include <string.h>
 
 enum { FIRST_ROUND = 8, LONGEST_ROUND = 2048, SHORTEST_LAST = 256, SHORTEST_WIDENING = 64 };
-enum { MOST_DENSE = 200 }; /* dimensions */
+enum { MOST_DENSE = 200, LEAST_RANK = 8 }; /* dimensions; directions */
 
 int64_t em_tempering_most_warmup(int64_t config_warmup)
 {
     return config_warmup != INT64_MIN ? config_warmup : 2 * LONGEST_ROUND - FIRST_ROUND;
+}
+
+static int64_t half_of(const em_tempering *t)
+{
+    return (t->round_begin + t->round_end) / 2;
 }
 
 /* Round number `round` begins after `done` iterations. What is left after it must be enough for a
@@ -31,6 +37,19 @@ void em_round_begin(em_tempering *t, int64_t done)
     t->round_end = done + (left - length < 2 * length ? left : length);
     if (t->round + 2 >= EM_MOST_ROUNDS)
         t->round_end = t->warmup;
+    em_window_aim(&t->window, half_of(t), t->round_end);
+}
+
+/* Low rank where a dense law would be too large, and there are gradients. */
+em_status em_round_choose_rank(em_tempering *t)
+{
+    const int64_t most = em_low_rank_most(t->dim), draws = 2 * em_window_span(t->dim);
+
+    if (t->dim <= MOST_DENSE || t->without_gradient || most < LEAST_RANK)
+        return EM_OK;
+    t->most_rank = most;
+    return em_window_create(t->n_ladder, em_grid_n_local_chain(t->task.grid), t->dim, LONGEST_ROUND,
+                            draws, &t->window);
 }
 
 /* Whether accumulators and masses of this round are dense: where its draws allow that. Local. */
@@ -39,11 +58,6 @@ em_structure em_round_structure(const em_tempering *t)
     const int64_t draws = t->n_ladder * (t->round_end - t->round_begin) / 2;
 
     return t->dim <= MOST_DENSE && draws >= 5 * t->dim + 10 ? EM_MASS_DENSE : EM_MASS_DIAG;
-}
-
-static int64_t half_of(const em_tempering *t)
-{
-    return (t->round_begin + t->round_end) / 2;
 }
 
 /* Scans between updates of step sizes. */
@@ -165,38 +179,75 @@ static double reach_of(const em_tempering *t, const double *mean, const double *
     return most;
 }
 
-/* The mass and the law of the target's draws; what they do not allow stays as it is. Local. */
-static em_status learn_target(em_tempering *t, const double *sum)
+/* The covariance of the draws with 5 draws' worth of the diagonal, and no zero. */
+static void covariance_of(const em_tempering *t, const double *sum, double *out)
 {
-    const em_structure structure = t->structure;
-    const int64_t size = em_mass_size(structure, t->dim);
-    double *covariance = NULL, *inverse = NULL, *mean = NULL;
-    em_status status = em_allocate(size, sizeof *covariance, &covariance);
+    em_moments_covariance(t->structure, t->dim, sum[0], sum + 1, out);
+    for (int64_t i = 0; i < t->dim; i++)
+        for (int64_t j = 0; t->structure == EM_MASS_DENSE && j < t->dim; j++)
+            out[i * t->dim + j] *= i == j ? 1 : sum[0] / (sum[0] + 5 * (double)t->dim);
+}
+
+/* The numbers of the last estimate, or of the identity. */
+static void earlier_numbers(const em_tempering *t, const em_mass_form *form, double *out)
+{
+    const int64_t size = form->ops->size(form);
+
+    if (t->learned)
+        memcpy(out, t->learned, (size_t)size * sizeof *out);
+    for (int64_t i = 0; !t->learned && i < size; i++)
+        out[i] = i < t->dim + form->most_rank;
+}
+
+/* The law of the draws, whose covariance is an array of the structure. */
+static em_status learn_reference(em_tempering *t, const em_samples *draws, const double *covariance)
+{
+    const em_mass_form form = em_tempering_form(t);
+    double *number = NULL;
+    em_status status = EM_OK;
+
+    if (t->n_leg == 1)
+        return EM_OK;
+    if (t->most_rank == 0)
+        return em_reference_learn(t, &form, t->centre, covariance);
+    status = em_allocate(form.ops->size(&form), sizeof *number, &number);
+    if (!status) {
+        em_low_rank_covariance(&form, t->learned, covariance, draws, number);
+        status = em_reference_learn(t, &form, t->centre, number);
+    }
+    em_release(&number);
+    return status;
+}
+
+/* The mass and the law of the target's draws; what they do not allow stays as it is. `draws`: for
+ * low rank alone; a half of them gives directions, the other half how wide they are. Local. */
+static em_status learn_target(em_tempering *t, const double *sum, const em_samples *draws)
+{
+    const em_mass_form form = em_tempering_form(t);
+    const em_estimator_ops *estimator = em_tempering_estimator(t);
+    const int64_t size = form.ops->size(&form), half = draws->n / 2;
+    em_samples one = {half, draws->row}, other = {draws->n - half, draws->row + half * 2 * t->dim};
+    double *covariance = NULL, *inverse = NULL, *earlier = NULL;
+    em_status status = em_allocate_all(EM_ARRAY(covariance, em_mass_size(t->structure, t->dim)),
+                                       EM_ARRAY(inverse, size), EM_ARRAY(earlier, size));
 
     if (!status)
-        status = em_allocate(size, sizeof *inverse, &inverse);
+        earlier_numbers(t, &form, earlier);
     if (!status)
-        status = em_allocate(t->dim, sizeof *mean, &mean);
-    if (!status)
-        status = em_tempering_estimator(t)->estimate(structure, t->dim, inverse, sum, inverse);
+        status = estimator->estimate(t->structure, t->dim, inverse, sum, inverse);
+    if (!status && t->most_rank > 0)
+        status = estimator->add_directions(&form, earlier, &one, inverse);
     if (!status) {
         em_release(&t->learned);
         t->learned = inverse;
         inverse = NULL;
         for (int64_t i = 0; i < t->dim; i++)
-            mean[i] = t->centre[i] + sum[1 + i] / sum[0];
-        em_moments_covariance(structure, t->dim, sum[0], sum + 1, covariance);
-        for (int64_t i = 0; i < t->dim; i++) /* 5 draws' worth of the diagonal, and no zero */
-            for (int64_t j = 0; structure == EM_MASS_DENSE && j < t->dim; j++)
-                covariance[i * t->dim + j] *= i == j ? 1 : sum[0] / (sum[0] + 5 * (double)t->dim);
-        memcpy(t->centre, mean, (size_t)t->dim * sizeof *mean);
-        t->findings.reach = reach_of(t, mean, covariance);
-        if (t->n_leg > 1)
-            status = em_reference_learn(t, structure, mean, covariance);
+            t->centre[i] += sum[1 + i] / sum[0];
+        covariance_of(t, sum, covariance);
+        t->findings.reach = reach_of(t, t->centre, covariance);
+        status = learn_reference(t, &other, covariance);
     }
-    em_release(&covariance);
-    em_release(&inverse);
-    em_release(&mean);
+    em_release_all(&covariance, &inverse, &earlier);
     return status < 0 ? status : EM_OK;
 }
 
@@ -229,12 +280,18 @@ static em_status widen_reference(em_tempering *t)
 
 static em_status learn(em_tempering *t, double *learned_sum)
 {
+    em_samples draws = {.n = 0};
     em_status status =
         em_grid_sum_chains(t->task.grid, t->n_accumulator, t->accumulator, learned_sum);
 
     if (!status)
         status = widen_reference(t);
-    return status ? status : em_agree(learn_target(t, learned_sum));
+    if (!status && t->most_rank > 0)
+        status = em_window_gather(&t->window, t->task.grid, NULL, &draws);
+    if (!status)
+        status = em_agree(learn_target(t, learned_sum, &draws));
+    em_release(&draws.row);
+    return status;
 }
 
 /* The learned inverse mass in another structure. Local. */

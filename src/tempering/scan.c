@@ -280,8 +280,9 @@ void em_ladders_deliver(em_tempering *t, int64_t iteration, em_block *block,
 }
 
 /* The draws of a round's second half, from which the reference and the masses are learned. */
-static void collect(em_tempering *t, const em_block *block)
+static void collect(em_tempering *t, const em_block *block, int64_t iteration)
 {
+    em_window_take(&t->window, block, iteration);
     for (int64_t c = 0; c < block->n_chain; c++) {
         const double *theta = block->theta + c * t->stride;
         double *farthest = t->farthest + c * t->dim;
@@ -315,5 +316,5 @@ void em_tempering_scan(em_tempering *t, int64_t iteration, em_block *block,
         em_path_take(t, iteration - t->ended);
     em_ladders_deliver(t, iteration, block, of_kernel);
     if (t->ended < 0 && iteration >= (t->round_begin + t->round_end) / 2)
-        collect(t, block);
+        collect(t, block, iteration);
 }

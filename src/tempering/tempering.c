@@ -68,6 +68,9 @@ em_status em_tempering_create(const em_tempering_task *task, em_tempering **out)
     t->ladder = em_ladder_create(t->n_leg, given == INT64_MIN ? FIRST_RUNGS : given);
     t->warmup = task->first + em_tempering_most_warmup(task->warmup);
     t->ended = t->warmup == 0 ? 0 : -1;
+    status = em_agree(em_round_choose_rank(t));
+    if (status)
+        return status;
     t->findings.first = task->first;
     t->findings.why = task->why;
     em_round_begin(t, task->first);
@@ -89,6 +92,7 @@ void em_tempering_destroy(em_tempering **out)
     em_release(&t->rung_kernel);
     em_release_all(&t->message, &t->held, &t->reference_precision, &t->accumulator, &t->farthest,
                    &t->scale, &t->centre);
+    em_window_release(&t->window);
     em_release(&t->learned);
     em_release(out);
 }
@@ -202,17 +206,19 @@ em_status em_tempering_start(em_tempering *t, em_block *block, const em_block *c
 /* The first reference of leg B, mass and step sizes of the rungs. Local. */
 static em_status take_over(em_tempering *t, const em_tempering_beginning *from)
 {
+    const em_mass_form diagonal = {.ops = &em_mass_diag, .dim = t->dim};
+    const em_mass_form form = em_tempering_form(t);
     em_status status = EM_OK;
 
     if (from->mean) {
         memcpy(t->centre, from->mean, (size_t)t->dim * sizeof *t->centre);
         if (t->n_leg > 1)
-            status = em_reference_learn(t, EM_MASS_DIAG, from->mean, from->variance);
+            status = em_reference_learn(t, &diagonal, from->mean, from->variance);
     }
     if (status >= 0 && from->inverse_mass) {
-        status = em_allocate(em_mass_size(t->structure, t->dim), sizeof *t->learned, &t->learned);
-        for (int64_t i = 0; !status && i < t->dim; i++)
-            t->learned[t->structure == EM_MASS_DENSE ? i * t->dim + i : i] = from->inverse_mass[i];
+        status = em_allocate(form.ops->size(&form), sizeof *t->learned, &t->learned);
+        if (!status)
+            form.ops->spread(&form, from->inverse_mass, t->learned);
     }
     if (status >= 0)
         status = em_rungs_set_masses(t);
@@ -290,45 +296,44 @@ static void copy_numbers(em_tempering *t, int64_t c, double *x, bool out)
     copy->round_trips = head[4];
 }
 
-/* A checkpoint has the copies of a ladder as numbers of its chain. The ranks that have them, and
- * those that record the ladder, are not the same: all ranks gather all. Collective. */
+/* What a checkpoint had, into the copies of this rank. Local. */
+static em_status restore_copies(em_tempering *t, int64_t n, double *own)
+{
+    em_status status = EM_OK;
+
+    for (int64_t c = 0; !status && c < t->n_copy; c++) {
+        copy_numbers(t, c, own + c * n, false);
+        if (t->copy[c].rung < 0 || t->copy[c].rung >= t->ladder.n_rung)
+            status = em_fail(EM_EDATA, "a checkpoint has a copy on rung %lld of %lld",
+                             (long long)t->copy[c].rung, (long long)t->ladder.n_rung);
+        else
+            status = em_copy_look_and_compose(t, c);
+    }
+    return status;
+}
+
+/* A checkpoint has the copies of a ladder as numbers of its chain: the rank that records the ladder
+ * has them for the moment. Collective. */
 static em_status visit_copies(em_tempering *t, const em_visitor *visitor)
 {
     const int64_t n = numbers_of_copy(t), n_rung = t->ladder.n_rung;
-    const int64_t n_local = em_grid_n_local_chain(t->task.grid);
-    const int64_t first = em_grid_first_chain(t->task.grid);
-    double *own = NULL, *all = NULL;
-    em_status status = em_allocate(t->n_copy * n, sizeof *own, &own);
+    const em_grid *ladders = t->task.grid;
+    double *own = NULL, *of_ladders = NULL;
+    em_status status = em_agree(
+        em_allocate_all(EM_ARRAY(own, t->n_copy * n),
+                        EM_ARRAY(of_ladders, em_grid_n_local_chain(ladders) * n_rung * n)));
 
-    if (!status)
-        status = em_allocate(t->n_ladder * n_rung * n, sizeof *all, &all);
-    status = em_agree(status);
     for (int64_t c = 0; !status && c < t->n_copy; c++)
         copy_numbers(t, c, own + c * n, true);
     if (!status)
-        status = em_grid_gather_chains(t->copies, n, own, all);
+        status = em_grid_move_items(t->copies, 1, ladders, n_rung, n, own, of_ladders);
     if (!status)
-        status = visitor->chains(visitor->context, "copies", n_rung * n, all + first * n_rung * n);
+        status = visitor->chains(visitor->context, "copies", n_rung * n, of_ladders);
     if (!status && visitor->restores) {
-        double *read = NULL;
-        status = em_agree(em_allocate(n_local * n_rung * n, sizeof *read, &read));
-        if (!status) {
-            memcpy(read, all + first * n_rung * n, (size_t)(n_local * n_rung * n) * sizeof *read);
-            status = em_grid_gather_chains(t->task.grid, n_rung * n, read, all);
-        }
-        for (int64_t c = 0; !status && c < t->n_copy; c++) {
-            copy_numbers(t, c, all + (t->first_copy + c) * n, false);
-            if (t->copy[c].rung < 0 || t->copy[c].rung >= n_rung)
-                status = em_fail(EM_EDATA, "a checkpoint has a copy on rung %lld of %lld",
-                                 (long long)t->copy[c].rung, (long long)n_rung);
-            else
-                status = em_copy_look_and_compose(t, c);
-        }
-        em_release(&read);
-        status = em_agree(status);
+        status = em_grid_move_items(ladders, n_rung, t->copies, 1, n, of_ladders, own);
+        status = em_agree(status ? status : restore_copies(t, n, own));
     }
-    em_release(&own);
-    em_release(&all);
+    em_release_all(&own, &of_ladders);
     return status;
 }
 
@@ -423,24 +428,26 @@ static em_status restore_fixed(em_tempering *t, const fixed *x)
     memcpy(t->findings.round, x->rounds, sizeof x->rounds);
     em_release(&t->learned);
     em_status status = em_copies_create(t);
+    const em_mass_form form = em_tempering_form(t);
     if (!status && x->has_learned != 0)
-        status =
-            em_agree(em_allocate(em_mass_size(t->structure, t->dim), sizeof(double), &t->learned));
+        status = em_agree(em_allocate(form.ops->size(&form), sizeof(double), &t->learned));
     return status ? status : em_agree(em_round_make_room(t));
 }
 
-/* The learned law of leg B. Its structure is that of the round that made it. */
+/* The learned law of leg B. Its form is that of the round that made it. */
 static em_status visit_reference(em_tempering *t, const em_visitor *visitor)
 {
-    double dense = 0, *number = NULL;
+    double *number = NULL;
     em_reference *read = NULL;
 
     if (t->n_leg == 1)
         return EM_OK;
-    dense = em_reference_structure(t->learned_law) == EM_MASS_DENSE;
-    em_status status = visitor->shared(visitor->context, "reference_dense", 1, &dense);
-    const em_structure structure = dense != 0 ? EM_MASS_DENSE : EM_MASS_DIAG;
-    const int64_t n = em_reference_size(structure, t->dim);
+    em_reference_form form = em_reference_form_of(t->learned_law);
+    double of_form[2] = {form.structure == EM_MASS_DENSE, (double)form.most_rank};
+    em_status status = visitor->shared(visitor->context, "reference_form", 2, of_form);
+    form.structure = of_form[0] != 0 ? EM_MASS_DENSE : EM_MASS_DIAG;
+    form.most_rank = of_form[1] != 0 ? t->most_rank : 0;
+    const int64_t n = em_reference_size(&form);
     if (!status)
         status = em_agree(em_allocate(n, sizeof *number, &number));
     if (!status && !visitor->restores)
@@ -448,7 +455,7 @@ static em_status visit_reference(em_tempering *t, const em_visitor *visitor)
     if (!status)
         status = visitor->shared(visitor->context, "reference", n, number);
     if (!status && visitor->restores) {
-        status = em_reference_read(structure, t->dim, number, &read);
+        status = em_reference_read(&form, number, &read);
         if (!status)
             status = em_reference_compose(t, read);
         status = em_agree(status);
@@ -479,9 +486,10 @@ em_status em_tempering_visit(em_tempering *t, const em_visitor *visitor)
         status = visitor->shared(visitor->context, "ladder_scale", t->dim, t->scale);
     if (!status && visitor->restores && !t->findings.is_prior)
         status = em_agree(em_reference_rescale(t));
+    const em_mass_form form = em_tempering_form(t);
     if (!status && t->learned)
-        status = visitor->shared(visitor->context, "ladder_mass",
-                                 em_mass_size(t->structure, t->dim), t->learned);
+        status =
+            visitor->shared(visitor->context, "ladder_mass", form.ops->size(&form), t->learned);
     if (!status)
         status = visit_reference(t, visitor);
     if (!status && t->ended < 0)
@@ -489,6 +497,8 @@ em_status em_tempering_visit(em_tempering *t, const em_visitor *visitor)
             visitor->chains(visitor->context, "ladder_draws", t->n_accumulator, t->accumulator);
     if (!status && t->ended < 0)
         status = visitor->chains(visitor->context, "ladder_farthest", t->dim, t->farthest);
+    if (!status && t->ended < 0)
+        status = em_window_visit(&t->window, visitor);
     if (!status && visitor->restores)
         status = em_agree(em_rungs_set_masses(t));
     return status ? status : visit_copies(t, visitor);

@@ -342,6 +342,42 @@ START_TEST(gather_gives_all_chains)
 }
 END_TEST
 
+/* From chains of three rows to chains of one row each, and back; with more groups than chains, too.
+ * A row that is somewhere else is seen. */
+START_TEST(rows_move_between_grids)
+{
+    enum { UNIT = 3, WIDTH = 2 };
+    const int64_t n_chain = _i;
+    em_grid *wide, *narrow;
+    double there[UNIT * N_CHAIN][WIDTH], here[UNIT * N_CHAIN][WIDTH] = {{0}};
+    bool right = true, shifted = true;
+
+    ck_assert(!em_grid_create_any(n_chain, 1, &wide));
+    ck_assert(!em_grid_create_any(UNIT * n_chain, 1, &narrow));
+    const int64_t first = em_grid_first_chain(narrow), own = em_grid_n_local_chain(narrow);
+    const int64_t first_wide = UNIT * em_grid_first_chain(wide);
+    for (int64_t c = 0; c < own; c++)
+        for (int64_t i = 0; i < WIDTH; i++)
+            here[c][i] = (double)(first + c) + 0.5 * (double)i;
+    assert_everywhere(!em_grid_move_items(narrow, 1, wide, UNIT, WIDTH, &here[0][0], &there[0][0]),
+                      "moved");
+    for (int64_t c = 0; c < UNIT * em_grid_n_local_chain(wide); c++) {
+        right &= there[c][0] == (double)(first_wide + c) && there[c][1] == there[c][0] + 0.5;
+        shifted &= there[c][0] == (double)(first_wide + c + 1);
+        there[c][1] = -there[c][0];
+    }
+    assert_everywhere(right, "in chain order");
+    assert_everywhere(!shifted || em_grid_n_local_chain(wide) == 0, "and in no other");
+    assert_everywhere(!em_grid_move_items(wide, UNIT, narrow, 1, WIDTH, &there[0][0], &here[0][0]),
+                      "moved back");
+    for (int64_t c = 0; c < own; c++)
+        right &= here[c][0] == (double)(first + c) && here[c][1] == -here[c][0];
+    assert_everywhere(right, "in chain order again");
+    em_grid_destroy(&wide);
+    em_grid_destroy(&narrow);
+}
+END_TEST
+
 START_TEST(ranks_agree_on_the_lowest_failure)
 {
     const int last = em_world_size() - 1;
@@ -388,6 +424,7 @@ int main(int argc, char **argv)
     tcase_add_test(tests, transpose_gives_columns);
     tcase_add_test(tests, transpose_in_parts);
     tcase_add_test(tests, gather_gives_all_chains);
+    tcase_add_loop_test(tests, rows_move_between_grids, 1, N_CHAIN + 1);
     tcase_add_test(tests, ranks_agree_on_the_lowest_failure);
     tcase_add_test(tests, more_groups_than_chains_is_an_error);
     suite_add_tcase(suite, tests);

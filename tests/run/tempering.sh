@@ -134,6 +134,24 @@ list_of_samplers() {
     done
 }
 
+# References and masses of low rank, of all parameters and of two blocks, with ranks that have no ladder.
+in_many_dimensions() { # SAMPLER
+    local at ranks
+    printf '%s\n' 'model: {name: gaussian, dim: 210, condition: 400, rotation: true, blocks: 2}' "sampler: $1" \
+        'temper: {rungs: 4}' 'run: {chains: 3, draws: 20, warmup: 60}' 'output: {flush_every: 10}' >many.yaml
+    emass_on 1 many.yaml --overwrite --output one.h5 || return 1
+    for ranks in 2 3 4 8; do
+        emass_on "$ranks" many.yaml --overwrite --output many.h5 || return 1
+        cmp one.h5 many.h5 || { echo "on $ranks ranks" && return 1; }
+    done
+    for at in 14 40 55 70; do
+        rm -f cut.h5*
+        stopped_at "$at" 2 many.yaml --output cut.h5 || return 1
+        emass_on 3 many.yaml --resume --output cut.h5 || return 1
+        cmp one.h5 cut.h5 || { echo "after a stop at $at" && return 1; }
+    done
+}
+
 # Three kernels of one posterior; each log evidence has a standard error of 0.02 or less.
 same_evidence() {
     printf '%s\n' "$data" 'temper: {}' 'run: {draws: 400}' >plain.yaml
@@ -158,6 +176,8 @@ check 'rungs as given, more copies than ranks by an odd number' same_on_ranks te
 check 'the same bytes on shards' same_on_shards
 check 'Riemannian HMC between reference and posterior' same_on_ranks sampler.name=rhmc sampler.leapfrog_steps=3
 check 'samplers of two blocks, the same bytes on ranks and after stops' list_of_samplers
+check '210 dimensions, the same bytes on ranks and after stops' in_many_dimensions '{name: hmc}'
+check 'a block of 105 of them' in_many_dimensions '[{block: block_1, name: nuts}, {block: block_2, name: hmc}]'
 check 'evidence by Riemannian HMC and by a list of samplers' same_evidence
 check 'a stop in every part of a round, and among the draws' resumes
 if command -v pgrep >/dev/null; then

@@ -3,6 +3,7 @@
 #include "mass/estimator.h"
 #include "math/linalg.h"
 #include "math/rng.h"
+#include "support/low_rank_numbers.h"
 #include "support/tap.h"
 
 #include <math.h>
@@ -21,15 +22,6 @@ static const em_mass_form forms[] = {
 };
 enum { N_FORM = sizeof forms / sizeof *forms };
 
-static double normal(uint64_t seed, int64_t i)
-{
-    _Alignas(64) double x[8];
-    const em_stream stream = {seed, (uint64_t)i, 0, EM_RNG_TEST};
-
-    em_normals(&stream, 1, x);
-    return x[0];
-}
-
 /* A positive definite matrix of order n: A A^T / n + I / 2. */
 static void some_matrix(int64_t n, uint64_t seed, double *out)
 {
@@ -37,49 +29,8 @@ static void some_matrix(int64_t n, uint64_t seed, double *out)
         for (int64_t j = 0; j < n; j++) {
             out[i * n + j] = i == j ? 0.5 : 0;
             for (int64_t k = 0; k < n; k++)
-                out[i * n + j] += normal(seed, i * n + k) * normal(seed, j * n + k) / (double)n;
-        }
-}
-
-/* RANK orthonormal rows. */
-static void some_directions(uint64_t seed, double *v)
-{
-    for (int k = 0; k < RANK; k++) {
-        double norm = 0;
-        for (int i = 0; i < DIM; i++)
-            v[k * DIM + i] = normal(seed, 1000 + k * DIM + i);
-        for (int j = 0; j < 2 * k; j++) {
-            double sum = 0;
-            for (int i = 0; i < DIM; i++)
-                sum += v[k * DIM + i] * v[j % k * DIM + i];
-            for (int i = 0; i < DIM; i++)
-                v[k * DIM + i] -= sum * v[j % k * DIM + i];
-        }
-        for (int i = 0; i < DIM; i++)
-            norm += v[k * DIM + i] * v[k * DIM + i];
-        for (int i = 0; i < DIM; i++)
-            v[k * DIM + i] /= sqrt(norm);
-    }
-}
-
-/* Numbers of a mass of low rank, and its W: written down from the formula. */
-static void some_low_rank(uint64_t seed, int64_t most_rank, double *number, double *w)
-{
-    static const double value[RANK] = {30, 0.05, 4};
-    double *v = number + DIM + most_rank;
-
-    memset(number, 0, (size_t)(DIM + most_rank * (1 + DIM)) * sizeof *number);
-    for (int i = 0; i < DIM; i++)
-        number[i] = exp(0.5 * normal(seed, i));
-    some_directions(seed, v);
-    for (int64_t k = 0; k < most_rank; k++)
-        number[DIM + k] = k < RANK ? value[k] : 1;
-    for (int i = 0; i < DIM; i++)
-        for (int j = 0; j < DIM; j++) {
-            w[i * DIM + j] = i == j;
-            for (int k = 0; k < RANK; k++)
-                w[i * DIM + j] += (value[k] - 1) * v[k * DIM + i] * v[k * DIM + j];
-            w[i * DIM + j] *= number[i] * number[j];
+                out[i * n + j] +=
+                    some_normal(seed, i * n + k) * some_normal(seed, j * n + k) / (double)n;
         }
 }
 
@@ -91,7 +42,7 @@ static em_mass *some_mass(const em_mass_form *form, uint64_t seed, double *numbe
     ck_assert_int_le(form->ops->size(form), MOST_NUMBER);
     memset(w, 0, DIM * DIM * sizeof *w);
     if (form->most_rank > 0)
-        some_low_rank(seed, form->most_rank, number, w);
+        some_low_rank(seed, DIM, RANK, form->most_rank, number, w);
     for (int64_t i = 0, at = 0; form->most_rank == 0 && i < em_form_n_part(form); i++) {
         const em_part part = em_form_part(form, i);
         const int64_t n = part.count;

@@ -1,5 +1,8 @@
-/* Reference laws (tempering/reference.h): a mixture of normal laws, its density and its draws. */
+/* Reference laws (tempering/reference.h): a mixture of normal laws and a law of low rank, their
+ * densities and their draws. */
 #include "emass/random.h"
+#include "math/linalg.h"
+#include "support/low_rank_numbers.h"
 #include "support/tap.h"
 #include "tempering/reference.h"
 
@@ -99,13 +102,116 @@ START_TEST(draws_have_its_law)
 }
 END_TEST
 
+/* ---------------------------------------------------------------- low rank */
+
+enum { LONG = 13, STRIDE = 16, RANK = 3, MOST = 5, NUMBERS = LONG + MOST * (1 + LONG) };
+
+static const double inflation = 1.2;
+
+/* A law of low rank and its covariance. */
+static em_reference *create_low_rank(double *mean, double *covariance)
+{
+    const em_mass_form form = {.ops = &em_mass_low_rank, .dim = LONG, .most_rank = MOST};
+    double number[NUMBERS];
+    em_reference *law;
+
+    some_low_rank(5, LONG, RANK, MOST, number, covariance);
+    for (int i = 0; i < LONG; i++)
+        mean[i] = i - 3;
+    ck_assert(!em_reference_of_low_rank(&form, mean, number, inflation, &law));
+    for (int i = 0; i < LONG * LONG; i++)
+        covariance[i] *= inflation * inflation;
+    return law;
+}
+
+/* Its density and gradient are those of the dense law of the same covariance; so are they when it
+ * is written down and read again. */
+START_TEST(low_rank_has_the_density_of_the_dense_law)
+{
+    double mean[LONG], covariance[LONG * LONG], number[LONG + NUMBERS], variance[LONG];
+    em_reference *law = create_low_rank(mean, covariance), *dense, *again;
+    const em_reference_form form = em_reference_form_of(law);
+
+    ck_assert(!em_reference_of_covariance(EM_MASS_DENSE, LONG, mean, covariance, 1, &dense));
+    ck_assert_int_eq(em_reference_size(&form), LONG + NUMBERS);
+    em_reference_write(law, number);
+    ck_assert(!em_reference_read(&form, number, &again));
+    for (int k = 0; k < 20; k++) {
+        _Alignas(64) double theta[STRIDE] = {0}, own[STRIDE], whole[STRIDE], read[STRIDE];
+        double log_own, log_whole, log_read;
+        for (int i = 0; i < LONG; i++)
+            theta[i] = 3 * some_normal(9, k * LONG + i);
+        ck_assert(!law->evaluate(law, 0, theta, &log_own, own));
+        ck_assert(!dense->evaluate(dense, 0, theta, &log_whole, whole));
+        ck_assert(!again->evaluate(again, 0, theta, &log_read, read));
+        ck_assert_double_eq(log_own, log_read);
+        ck_assert_double_eq_tol(log_own, log_whole, 1e-11 * fabs(log_whole));
+        for (int i = 0; i < LONG; i++)
+            ck_assert_double_eq_tol(own[i], whole[i], 1e-10 * (1 + fabs(whole[i])));
+    }
+    em_reference_covariance(law, EM_MASS_DIAG, variance);
+    for (int i = 0; i < LONG; i++)
+        ck_assert_double_eq_tol(variance[i], covariance[i * (LONG + 1)], 1e-12 * variance[i]);
+    em_reference_destroy(&law);
+    em_reference_destroy(&dense);
+    em_reference_destroy(&again);
+}
+END_TEST
+
+/* The largest z of the means and second moments of draws, whitened by a covariance. */
+static double largest_z(em_reference *law, const double *mean, const double *covariance)
+{
+    double lower[LONG * LONG], sum[LONG] = {0}, square[LONG * LONG] = {0}, largest = 0;
+
+    for (int i = 0; i < LONG * LONG; i++)
+        lower[i] = covariance[i];
+    ck_assert(!em_cholesky(LONG, lower, LONG));
+    for (int k = 0; k < DRAWS; k++) {
+        const em_draw draw = {7, 3, k, EM_DRAW_PRIOR};
+        _Alignas(64) double theta[STRIDE] = {0};
+        double z[LONG];
+        ck_assert(!law->draw(law, &draw, theta));
+        for (int i = 0; i < LONG; i++) {
+            z[i] = theta[i] - mean[i];
+            for (int j = 0; j < i; j++)
+                z[i] -= lower[i * LONG + j] * z[j];
+            z[i] /= lower[i * (LONG + 1)];
+            sum[i] += z[i];
+            for (int j = 0; j <= i; j++)
+                square[i * LONG + j] += z[i] * z[j] - (i == j);
+        }
+    }
+    for (int i = 0; i < LONG; i++) {
+        largest = fmax(largest, fabs(sum[i]) / sqrt(DRAWS));
+        for (int j = 0; j <= i; j++)
+            largest = fmax(largest, fabs(square[i * LONG + j]) / sqrt(i == j ? 2 * DRAWS : DRAWS));
+    }
+    return largest;
+}
+
+/* 4.5 standard errors of 104 moments; a broken twin knows no directions. */
+START_TEST(low_rank_draws_have_its_law)
+{
+    double mean[LONG], covariance[LONG * LONG];
+    em_reference *law = create_low_rank(mean, covariance);
+
+    ck_assert_double_lt(largest_z(law, mean, covariance), 4.5);
+    for (int i = 0; i < LONG * LONG; i++)
+        covariance[i] *= i % (LONG + 1) == 0;
+    ck_assert_double_gt(largest_z(law, mean, covariance), 20);
+    em_reference_destroy(&law);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("reference");
-    TCase *tests = tcase_create("mixtures");
+    TCase *tests = tcase_create("laws");
 
     tcase_add_test(tests, the_density_is_the_sum_of_its_parts);
     tcase_add_test(tests, draws_have_its_law);
+    tcase_add_test(tests, low_rank_has_the_density_of_the_dense_law);
+    tcase_add_test(tests, low_rank_draws_have_its_law);
     suite_add_tcase(suite, tests);
     return run_suite(suite, CK_FORK);
 }

@@ -1,0 +1,93 @@
+#include "mass/span.h"
+#include "base/memory.h"
+#include "math/linalg.h"
+
+#include <math.h>
+
+/* Y Y^T = E^T diag(value) E: the orthonormal basis is value^-1/2 E Y, and the coordinates of Y in
+ * it value^1/2 E, for the eigenvalues that are not rounding. */
+em_status em_span_find_frame(em_span *s)
+{
+    const int64_t n = s->n_row;
+    int64_t first = 0;
+    em_status status = em_allocate_doubles(n * n, &s->vector);
+
+    if (!status)
+        status = em_allocate_doubles(n, &s->value);
+    if (status)
+        return status;
+    em_gram(n, s->dim, s->row, s->vector);
+    status = em_eigen(n, s->vector, n, s->value);
+    if (status)
+        return EM_NONFINITE;
+    while (first < n && !(s->value[first] > 1e-10 * s->value[n - 1]))
+        first++;
+    s->order = n - first;
+    if (s->order == 0)
+        return EM_NONFINITE;
+    status = em_allocate_doubles(s->order * n, &s->coordinate);
+    for (int64_t k = 0; !status && k < s->order; k++)
+        for (int64_t i = 0; i < n; i++)
+            s->coordinate[k * n + i] = sqrt(s->value[first + k]) * s->vector[(first + k) * n + i];
+    return status;
+}
+
+/* Gram-Schmidt, twice: what rounding has left in the frame. */
+static void orthonormalise(int64_t n, int64_t dim, double *row)
+{
+    for (int64_t k = 0; k < n; k++) {
+        double *x = row + k * dim, norm = 0;
+        for (int64_t j = 0; j < 2 * k; j++) {
+            const double *y = row + j % k * dim;
+            double sum = 0;
+            for (int64_t i = 0; i < dim; i++)
+                sum += x[i] * y[i];
+            for (int64_t i = 0; i < dim; i++)
+                x[i] -= sum * y[i];
+        }
+        for (int64_t i = 0; i < dim; i++)
+            norm += x[i] * x[i];
+        for (int64_t i = 0; i < dim; i++)
+            x[i] /= sqrt(norm);
+    }
+}
+
+em_status em_span_directions(const em_span *s, int64_t count, const int64_t *which,
+                             const double *vector, double *direction)
+{
+    const int64_t m = s->order, n = s->n_row, first = n - m;
+    double *mix = NULL;
+    em_status status = em_allocate(count * n, sizeof *mix, &mix);
+
+    for (int64_t j = 0; !status && j < count; j++)
+        for (int64_t k = 0; k < m; k++) {
+            const double x = vector[which[j] * m + k] / sqrt(s->value[first + k]);
+            for (int64_t i = 0; i < n; i++)
+                mix[j * n + i] += x * s->vector[(first + k) * n + i];
+        }
+    if (!status) {
+        em_multiply_into(count, n, s->dim, mix, s->row, direction);
+        orthonormalise(count, s->dim, direction);
+    }
+    em_release(&mix);
+    return status;
+}
+
+void em_span_release(em_span *span)
+{
+    em_release_all(&span->row, &span->vector, &span->value, &span->coordinate);
+}
+
+int64_t em_directions_choose(int64_t n, const double *value, double ratio, int64_t most,
+                             int64_t *which)
+{
+    int64_t low = 0, high = n - 1, count = 0;
+
+    while (count < most && low <= high) {
+        const double below = -log(value[low]), above = log(value[high]);
+        if (!(fmax(below, above) > log(ratio)))
+            break;
+        which[count++] = below > above ? low++ : high--;
+    }
+    return count;
+}
