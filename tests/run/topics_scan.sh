@@ -53,8 +53,20 @@ page() { # a row of each run and a figure of each column but the seconds, which 
         echo mine >other.html && ! "$emass" topics scan.topics*.h5 --html other.html 2>log &&
         grep -q 'no page of topics' log && [ "$(cat other.html)" = mine ]
 }
-report() { # of one run: its numbers are there
-    "$emass" report scan.topics4.h5 --output report.html && grep -q perplexity report.html
+report() { # of one run, with a row of each topic; of all of them, which is the page of the scan
+    "$emass" report scan.topics4.h5 --output report.html && [ "$(grep -o 'tr id=..t[0-9]' report.html | wc -l)" = 4 ] &&
+        "$emass" report scan.topics4.h5 scan.topics12.h5 scan.topics200.h5 --output all.html && cmp all.html scan.topics.html
+}
+run_reports() { # the page of a run, by the command that makes the run
+    limited mpirun -n 2 "$emass" run scan.yaml --quiet --set model.topics=4 --output paged.h5 --report paged.html &&
+        cmp paged.h5 alone4.h5 && "$emass" report paged.h5 --output again.html >/dev/null && cmp paged.html again.html
+}
+no_page() { # PAGE ARGUMENT...: a file that is not to be replaced is refused before a run begins
+    local status=0
+    rm -f scan.topics* paged.h5 && echo mine >"$1"
+    scan 2 --quiet "${@:2}" || status=$?
+    [ "$status" = 2 ] && [ "$(grep -c '^emass: ' log)" = 1 ] && grep -q "$1: found a file that is no" log &&
+        [ "$(cat "$1")" = mine ] && rm "$1" && ! ls scan.topics*.h5 paged.h5 2>/dev/null
 }
 stopped() { # at a limit, on three ranks; the rest is made on another number of them
     local status=0
@@ -114,7 +126,11 @@ check 'the peak of memory, as planned' planned_peak
 check 'runs of each number of topics by themselves' alone
 check 'a scan on one rank, with a table' table
 check 'its page' page
-check 'a report of one of them' report
+check 'a report of one of them, and of all' report
+check 'a report by the run itself' run_reports
+check 'the page of the scan would replace another file' no_page scan.topics.html
+check 'so would one of --report' no_page other.html --report other.html
+check 'so would that of one run' no_page other.html --set model.topics=4 --output paged.h5 --report other.html
 check 'the same bytes on 2 ranks' same 2
 check 'the same bytes on 3 ranks' same 3
 check 'the same bytes on 5 ranks, more than runs' same 5

@@ -33,6 +33,8 @@
 
 #include "emass/model.h"
 
+#include <stdio.h>
+
 EM_BEGIN_C
 
 /* Services of the program for a command. */
@@ -67,6 +69,11 @@ typedef struct em_model_commands {
     /* Prints a line for each run of a scan, host->file, if host->prints, and writes them as `page`.
      * Local. Errors: those of reading and writing. */
     em_status (*compare)(const em_command_host *host, const char *page);
+    /* The first line of such a page, by which one is known that may be replaced. With compare. */
+    const char *page_line;
+    /* Writes HTML about the run host->file[0] into its report (emass report). Elements of the class
+     * `words` hold text that is broken into lines. Local. Errors: those of reading. NULL: none. */
+    em_status (*report)(const em_command_host *host, FILE *out);
 } em_model_commands;
 
 EM_END_C

@@ -56,9 +56,5 @@ em_status em_help_print_text(const char *text);
  * more. Local. */
 const em_model_command *em_model_command_at(int i);
 
-/* em_model_commands.compare of a built-in model, of finished runs. Local. Errors: those of it. */
-em_status em_model_compare(const em_model_ops *model, int64_t n_file, const char *const *file,
-                           bool prints, const char *page);
-
 /* Runs such a command. Errors: EM_EUSAGE, those of the command. */
 em_status em_model_command_run(const em_model_command *command, int argc, const char **argv);

@@ -1,10 +1,11 @@
 #include "app/command/commands.h"
 
 #include "app/summary/command_arguments.h"
+#include "app/summary/model_commands.h"
 #include "base/options/field.h"
 #include "model/model_list.h"
 #include "par/world.h"
-#include "run/output/stored_config.h"
+#include "run/config/config.h"
 
 #include <stdlib.h>
 
@@ -65,39 +66,12 @@ static em_status read_options(const em_model_command *command, const written *w,
     return status;
 }
 
-static em_status stored_options(void *context, const char *path, const char *folder,
-                                const void **out)
-{
-    em_config **config = context;
-    em_status status;
-
-    em_config_destroy(config);
-    status = em_stored_config(path, folder, 0, NULL, config);
-    *out = status ? NULL : (*config)->model_options;
-    return status;
-}
-
-em_status em_model_compare(const em_model_ops *model, int64_t n_file, const char *const *file,
-                           bool prints, const char *page)
-{
-    em_config *config = NULL;
-    const em_command_host host = {.context = &config,
-                                  .prints = prints,
-                                  .n_file = n_file,
-                                  .file = file,
-                                  .options = stored_options};
-    const em_status status = model->commands->compare(&host, page);
-
-    em_config_destroy(&config);
-    return status;
-}
-
 em_status em_model_command_run(const em_model_command *command, int argc, const char **argv)
 {
     const bool many = command->most_files > 1;
     em_config *config = NULL;
     em_command_host host = {
-        .context = &config, .prints = em_world_rank() == 0, .options = stored_options};
+        .context = &config, .prints = em_world_rank() == 0, .options = em_stored_model_options};
     written given;
     em_command_line line;
     void *options = calloc(1, command->options_size + 1);

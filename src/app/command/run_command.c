@@ -2,9 +2,11 @@
 
 #include "app/command/scan.h"
 #include "app/process/signals.h"
+#include "app/report/report.h"
 #include "app/summary/command_arguments.h"
 #include "app/summary/summary.h"
 #include "base/memory.h"
+#include "base/page.h"
 #include "base/system/progress.h"
 #include "base/system/terminal.h"
 #include "base/text.h"
@@ -27,7 +29,8 @@ typedef struct run_command {
     char *owned[MOST_OVERRIDES];                          /* those made here */
     em_progress_mode progress;
     int overwrite, resume, quiet, same_kernels;
-    double end; /* of a scan, by em_clock; NaN: none, or no scan */
+    char *report; /* a page that is written at the end; NULL: none */
+    double end;   /* of a scan, by em_clock; NaN: none, or no scan */
 } run_command;
 
 em_status em_read_config(const char *path, char **text)
@@ -94,6 +97,7 @@ static em_status parse_command(int argc, const char **argv, run_command *command
         {"resume", 0, POPT_ARG_NONE, &command->resume, 0,
          "go on where an earlier run was stopped, else start", NULL},
         {"overwrite", 0, POPT_ARG_NONE, &command->overwrite, 0, "replace an existing output", NULL},
+        {"report", 0, POPT_ARG_STRING, &command->report, 0, "write a page at the end", "PAGE"},
         {"same-kernels", 0, POPT_ARG_NONE, &command->same_kernels, 0,
          "fail where processors or libraries compute otherwise", NULL},
         POPT_TABLEEND};
@@ -127,6 +131,7 @@ static void release_command(run_command *command)
     for (int i = 0; i < command->n_override; i++)
         em_release(&command->owned[i]);
     em_release(&command->config);
+    free(command->report); /* popt's */
 }
 
 /* ---------------------------------------------------------------- the run */
@@ -283,6 +288,8 @@ static em_status run(const run_command *command, em_context *context, const char
     em_progress_destroy(&progress.progress);
     if (!status)
         status = tell(command, messages->name, made);
+    if (!status && command->report && !messages->name)
+        status = em_report_write(em_run_file(made), command->report);
     em_run_destroy(&made);
     return status;
 }
@@ -333,12 +340,13 @@ static em_status run_of_scan(void *to, int64_t i, bool shows)
 static em_status check_outputs(const run_command *command, const em_config_scan *scan)
 {
     const bool is_new = !command->resume && !command->overwrite;
+    em_status status = em_page_check(scan->page, scan->model->commands->page_line, "page");
 
-    for (int64_t i = 0; is_new && i < scan->count; i++)
+    for (int64_t i = 0; !status && is_new && i < scan->count; i++)
         if (access(scan->file[i], F_OK) == 0)
             return em_fail(EM_EUSAGE, "%s exists: give --overwrite, --resume or another --output",
                            scan->file[i]);
-    return EM_OK;
+    return status;
 }
 
 /* One run, or, where the config has a list for the option that may have one, a run for each. */
@@ -351,10 +359,18 @@ static em_status run_all(run_command *command, const char *config)
     command->end = NAN;
     if (status)
         return status;
-    if (!scan.option)
-        return run_once(command, NULL, config);
+    if (!scan.option) {
+        if (command->report)
+            status = em_agree(em_world_rank() == 0 ? em_report_check(command->report) : EM_OK);
+        return status ? status : run_once(command, NULL, config);
+    }
+    if (command->report) {
+        em_release(&scan.page);
+        status = em_agree(em_copy_text(command->report, &scan.page));
+    }
     command->end = em_clock() + scan.max_time;
-    status = em_agree(em_world_rank() == 0 ? check_outputs(command, &scan) : EM_OK);
+    if (!status)
+        status = em_agree(em_world_rank() == 0 ? check_outputs(command, &scan) : EM_OK);
     if (!status)
         status = em_scan_all(&scan, run_of_scan, &(scan_request){command, config, &scan}, false);
     if (!status)

@@ -1,6 +1,6 @@
 #include "app/command/scan.h"
 
-#include "app/command/commands.h"
+#include "app/summary/model_commands.h"
 #include "base/memory.h"
 #include "par/mpi_world.h"
 

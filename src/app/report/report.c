@@ -4,24 +4,28 @@
 #include "app/report/report_figures.h"
 #include "app/summary/advice.h"
 #include "app/summary/command_arguments.h"
+#include "app/summary/model_commands.h"
 #include "app/summary/summary_rows.h"
 #include "base/memory.h"
 #include "base/page.h"
 #include "base/text.h"
-#include "par/world.h"
+#include "model/model_list.h"
+#include "par/mpi_world.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_TABLE_ROWS = 300 };
+enum { MOST_TABLE_ROWS = 300, MOST_FILES = 1000 };
 
 /* template.c: the page up to the JSON, and the script that draws the page from it. */
 extern const char em_report_page[], em_report_script[];
 
 typedef struct arguments {
-    const char *file;
+    int64_t n_file; /* several: runs that are compared */
+    const char *const *file;
     char *output, *figures, **pattern;
+    bool quiet;
 } arguments;
 
 /* ---------------------------------------------------------------- the numbers of the page */
@@ -161,6 +165,42 @@ static em_status put_priors(const em_report_data *data, json_t *page)
     return em_json_put_as(page, "priors", priors, status);
 }
 
+/* The model of a file, as far as it is one of ours with commands; NULL: not. */
+static const em_model_commands *commands_of(em_reader *reader, const em_model_ops **model)
+{
+    char *name = NULL;
+
+    *model = NULL;
+    em_reader_text(reader, "model", &name);
+    for (int i = 0; name && (*model = em_model_at(i)) && strcmp((*model)->name, name) != 0;)
+        i++;
+    em_release(&name);
+    return *model ? (*model)->commands : NULL;
+}
+
+/* What the model has to say of the run: HTML. */
+static em_status put_model_part(const em_report_data *data, json_t *page)
+{
+    const em_model_ops *model;
+    const em_model_commands *commands = commands_of(data->summary.reader, &model);
+    char *html = NULL;
+    size_t size = 0;
+    em_status status = EM_OK;
+
+    if (commands && commands->report) {
+        FILE *out = open_memstream(&html, &size);
+        em_world *all = em_world_enter(NULL); /* the other ranks wait */
+        status = out ? em_model_report_part(model, data->path, out)
+                     : em_fail(EM_EMEMORY, "out of memory");
+        em_world_enter(all);
+        if (out)
+            fclose(out);
+    }
+    status = em_json_put_as(page, "model_part", em_json_text(html), status);
+    free(html);
+    return status;
+}
+
 /* How the file would come to have log likelihoods, where it has none. */
 static em_status put_loo_hint(const em_report_data *data, json_t *page)
 {
@@ -196,7 +236,7 @@ static em_status put_cost(const em_report_data *data, json_t *page)
 static em_status make_json(const em_report_data *data, char **text)
 {
     static em_status (*const part[])(const em_report_data *, json_t *) = {
-        put_verdict, put_advice, put_table, put_priors, put_loo_hint, put_cost};
+        put_verdict, put_advice, put_model_part, put_table, put_priors, put_loo_hint, put_cost};
     const char *slash = strrchr(data->path, '/');
     json_t *figures = NULL,
            *page = json_pack("{s:o, s:I, s:I, s:I, s:o}", "file",
@@ -245,7 +285,7 @@ static em_status check_output(const arguments *a, char **output)
 {
     char first_line[128];
     em_status status =
-        a->output ? em_copy_text(a->output, output) : em_replace_h5(a->file, ".html", output);
+        a->output ? em_copy_text(a->output, output) : em_replace_h5(a->file[0], ".html", output);
 
     snprintf(first_line, sizeof first_line, "%.*s\n", (int)strcspn(em_report_page, "\n"),
              em_report_page);
@@ -266,7 +306,7 @@ static em_status make_report(const arguments *a, em_report_data *data, const cha
         status = write_report(json, output);
     if (!status && a->figures)
         status = em_write_pictures(em_report_script, json, a->figures);
-    if (!status)
+    if (!status && !a->quiet)
         printf("%s\n", output);
     free(json);
     return status;
@@ -277,9 +317,8 @@ static em_status make_report(const arguments *a, em_report_data *data, const cha
 static em_status report(const arguments *a)
 {
     static double percentile[] = {5, 25, 50, 75, 95};
-    const char *const path[] = {a->file};
-    em_summary_options options = em_summary_defaults(1, path);
-    em_report_data data = {.path = a->file};
+    em_summary_options options = em_summary_defaults(1, a->file);
+    em_report_data data = {.path = a->file[0]};
     char *output = NULL;
     em_status status = em_agree(em_world_rank() == 0 ? check_output(a, &output) : EM_OK);
 
@@ -294,19 +333,76 @@ static em_status report(const arguments *a)
     return status;
 }
 
+em_status em_report_check(const char *output)
+{
+    const arguments a = {.output = (char *)output};
+    char *page = NULL;
+    const em_status status = check_output(&a, &page);
+
+    em_release(&page);
+    return status;
+}
+
+em_status em_report_write(const char *file, const char *output)
+{
+    const arguments a = {.n_file = 1, .file = &file, .output = (char *)output, .quiet = true};
+
+    return report(&a);
+}
+
+/* Rank 0, in a world of its own. */
+static em_status compare(const arguments *a)
+{
+    const em_model_ops *model = NULL;
+    const em_model_commands *commands = NULL;
+    em_reader *reader = NULL;
+    em_status status = em_reader_open(a->file[0], NULL, &reader);
+
+    if (!status)
+        commands = commands_of(reader, &model);
+    em_reader_close(&reader);
+    if (status)
+        return status;
+    if (!commands || !commands->compare)
+        return em_fail(EM_EUSAGE,
+                       "report: found %lld files, of which %s is no run of a model whose "
+                       "runs are compared (lda), expected one file",
+                       (long long)a->n_file, a->file[0]);
+    if (!a->output || a->figures || a->pattern)
+        return em_fail(EM_EUSAGE, "report: found several files, expected --output PAGE with them, "
+                                  "and no --figures or --var");
+    return em_model_compare(model, a->n_file, a->file, false, a->output);
+}
+
+static em_status compare_runs(const arguments *a)
+{
+    em_status status = EM_OK;
+
+    if (em_world_rank() == 0) {
+        em_world *all = em_world_enter(NULL);
+        status = compare(a);
+        em_world_enter(all);
+        if (!status)
+            printf("%s\n", a->output);
+    }
+    return em_agree(status);
+}
+
 em_status em_report_command(int argc, const char **argv)
 {
-    arguments a = {NULL};
+    arguments a = {.n_file = 0};
     const struct poptOption table[] = {{"output", 0, POPT_ARG_STRING, &a.output, 0, NULL, NULL},
                                        {"figures", 0, POPT_ARG_STRING, &a.figures, 0, NULL, NULL},
                                        {"var", 0, POPT_ARG_ARGV, &a.pattern, 0, NULL, NULL},
                                        POPT_TABLEEND};
     em_command_line line;
-    em_status status = em_command_line_read(argc, argv, table, "one file", 1, 1, &line);
+    em_status status = em_command_line_read(argc, argv, table, "one file, or runs of a scan", 1,
+                                            MOST_FILES, &line);
 
-    a.file = status ? NULL : line.argument[0];
+    a.n_file = line.n;
+    a.file = line.argument;
     if (!status)
-        status = report(&a);
+        status = a.n_file > 1 ? compare_runs(&a) : report(&a);
     em_command_line_end(&line);
     return status;
 }

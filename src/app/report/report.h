@@ -5,3 +5,10 @@
 
 /* argv[0] is the name of the command. Collective. */
 em_status em_report_command(int argc, const char **argv);
+
+/* Writes the report of a finished run, as that command does. Collective. Errors: those of reading,
+ * EM_EUSAGE, EM_EIO. */
+em_status em_report_write(const char *file, const char *output);
+
+/* Fails where that could not replace what is there. Local. Errors: EM_EUSAGE. */
+em_status em_report_check(const char *output);

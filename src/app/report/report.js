@@ -370,7 +370,7 @@ function page(data) {
     var drawn = figures(data), first = drawn.length ? drawn[0].kind : "";
     return "<style>" + styleOf(LIGHT) + "@media (prefers-color-scheme:dark){" + styleOf(DARK) + "}</style>\n<h1>" + escaped(data.file) +
         "</h1>\n" + verdict(data) + '<div class="sections">\n' + (first ? section(first, drawn.slice(0, 1), false) : "") +
-        "<section>" + advice(data) + run(data) + "</section></div>\n" + table(data) +
+        "<section>" + advice(data) + run(data) + "</section></div>\n" + (data.model_part || "") + table(data) +
         (data.priors.length ? heading("priors", "Priors") + items(data.priors, escaped) : "") + sections(data, drawn, first) +
         (data.loo_hint ? heading("loo", "Leaving out one observation") +
          '<p class="faint">Leave-one-out cross-validation needs a group log_likelihood: ' + escaped(data.loo_hint) + ".</p>\n" : "") +

@@ -225,4 +225,25 @@ static em_status compare_scan(const em_command_host *host, const char *page)
                              &(em_topics_comparison){.page = page, .n_top = 10, .prints = true});
 }
 
-const em_model_commands em_topics_commands = {1, &command, "topics", compare_scan};
+/* The topics of a run, for its report. */
+static em_status report_topics(const em_command_host *host, FILE *out)
+{
+    em_topics t = {.host = host, .path = host->file[0], .n_top = 10};
+    em_status status = em_topics_read(&t);
+
+    if (!status)
+        status = em_topics_rank(&t);
+    if (!status)
+        status = em_topics_find_coherence(&t);
+    if (!status)
+        status = em_topics_put(out, &t);
+    em_topics_release(&t);
+    return status;
+}
+
+const em_model_commands em_topics_commands = {.count = 1,
+                                              .command = &command,
+                                              .scanned = "topics",
+                                              .compare = compare_scan,
+                                              .page_line = em_topics_page_line,
+                                              .report = report_topics};

@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* What every page begins with, by which one is known that may be replaced. */
-static const char first_line[] = "<!doctype html><!-- topics by emass -->\n";
+const char em_topics_page_line[] = "<!doctype html><!-- topics by emass -->\n";
 
 enum { NEAREST = 3, MOST_POINTS = 400, N_COLOUR = 4 };
 enum { WIDTH = 640, HEIGHT = 260, LEFT = 96, BOTTOM = 40, TOP = 12, RIGHT = 12, INSET = 24 };
@@ -31,8 +31,8 @@ static const char style[] =
     "none;"
     "stroke:var(--edge)}\n"
     ".wide{overflow-x:auto}table{border-collapse:collapse;font-size:.92rem;"
-    "font-variant-numeric:tabular-nums;overflow-wrap:normal}td:nth-child(5){min-width:14rem}"
-    "td:nth-child(6){min-width:8rem}th,td{padding:.3rem .7rem;text-align:left;"
+    "font-variant-numeric:tabular-nums;overflow-wrap:normal}td.words{min-width:9rem}"
+    "th,td{padding:.3rem .7rem;text-align:left;"
     "vertical-align:top;border-bottom:1px solid var(--edge)}th{color:var(--faint)}"
     "td.n{text-align:right;white-space:nowrap}tr:target{background:var(--card)}"
     "meter{width:5rem}a{color:var(--c0)}\n";
@@ -205,7 +205,7 @@ static void put_topic(FILE *out, const em_topics *t, const float *overlaps, int6
                 em_topic_is_junk(t, k) ? "<br><span class=\"faint\">junk</span>" : "");
     else
         fprintf(out, "<td class=\"n\">");
-    fprintf(out, "<td class=\"n\">%lld of %lld<td>", (long long)t->n_found[k],
+    fprintf(out, "<td class=\"n\">%lld of %lld<td class=\"words\">", (long long)t->n_found[k],
             (long long)t->n_chain);
     for (long i = 0; i < t->n_top; i++) {
         const int32_t v = t->top[k * t->n_top + i];
@@ -213,7 +213,7 @@ static void put_topic(FILE *out, const em_topics *t, const float *overlaps, int6
         em_escape_html(out, t->word[v]);
         fprintf(out, "</span>");
     }
-    fprintf(out, "<td>");
+    fprintf(out, "<td class=\"words\">");
     put_nearest(out, t, overlaps, k);
     fprintf(out, "\n");
 }
@@ -250,26 +250,34 @@ static void put_scores(FILE *out, const em_topics *t)
             put_score(out, t, &t->score[i]);
 }
 
-static em_status put_page(FILE *out, const em_topics *t)
+em_status em_topics_put(FILE *out, const em_topics *t)
 {
     em_status status;
 
+    fprintf(out, "<h2 id=\"topics\">Topics, the largest first</h2>\n");
     fprintf(out, "<p>%lld topics of %lld words, %lld chain%s.</p>\n", (long long)t->n_topic,
             (long long)t->n_word, (long long)t->n_chain, t->n_chain == 1 ? "" : "s");
     put_scores(out, t);
-    status = put_traces(out, t);
-    fprintf(out,
-            "<h2>Topics, the largest first</h2>\n<div class=\"wide\"><table><thead><tr><th>topic"
-            "<th>share<th>coherence<th>chains<th>words<th>nearest</thead><tbody>\n");
-    if (!status)
-        status = put_topics(out, t);
+    fprintf(out, "<div class=\"wide\"><table><thead><tr><th>topic<th>share<th>coherence<th>chains"
+                 "<th class=\"words\">words<th class=\"words\">nearest</thead><tbody>\n");
+    status = put_topics(out, t);
     fprintf(out,
             "</tbody></table></div>\n<p class=\"faint\">Topics are numbered as in the first chain; "
             "those of the others are matched to them by the best assignment and averaged where "
             "their laws of words overlap (the sum of the roots of the products) by %g or more. "
             "Coherence is the mean NPMI of the words over the documents of the run; junk has 0 or "
-            "less. Nearest: the topics of the largest overlap.</p>\n</body></html>\n",
+            "less. Nearest: the topics of the largest overlap.</p>\n",
             EM_LEAST_OVERLAP);
+    return status;
+}
+
+static em_status put_page(FILE *out, const em_topics *t)
+{
+    em_status status = em_topics_put(out, t);
+
+    if (!status)
+        status = put_traces(out, t);
+    fprintf(out, "</body></html>\n");
     return status;
 }
 
@@ -277,7 +285,7 @@ static em_status put_page(FILE *out, const em_topics *t)
 
 em_status em_topics_open_page(const char *path, const char *title, const char *of, em_page *page)
 {
-    em_status status = em_page_check(path, first_line, "page of topics");
+    em_status status = em_page_check(path, em_topics_page_line, "page of topics");
 
     *page = (em_page){.path = NULL};
     if (!status)
@@ -287,7 +295,7 @@ em_status em_topics_open_page(const char *path, const char *title, const char *o
     fprintf(page->out,
             "%s<html lang=\"en\"><head><meta charset=\"utf-8\">\n<meta name=\"viewport\" "
             "content=\"width=device-width\">\n<title>%s",
-            first_line, title);
+            em_topics_page_line, title);
     em_escape_html(page->out, of ? of : "");
     fprintf(page->out, "</title>\n<style>\n%s</style></head><body>\n<h1>%s", style, title);
     em_escape_html(page->out, of ? of : "");

@@ -82,6 +82,11 @@ em_status em_topics_match_chains(em_topics *t, em_reader *reader, int64_t phi);
  */
 em_status em_topics_write_page(const em_topics *t);
 
+/* The scores and a table of the topics, as HTML. Local. Errors: EM_EIO, EM_EMEMORY. */
+em_status em_topics_put(FILE *out, const em_topics *t);
+
+extern const char em_topics_page_line[]; /* the first line of every page of topics */
+
 /* Begins a page with this title, followed by `of` unless it is NULL. An existing page of topics is
  * replaced, but no other file. em_page_close(page, status) ends it, also after a failure. Local.
  * Errors: EM_EUSAGE, EM_EMEMORY. */
