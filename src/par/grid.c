@@ -309,7 +309,7 @@ em_status em_grid_gather_chains(const em_grid *grid, int64_t n, const double *x,
 
 static int64_t first_row(const em_grid *grid, int64_t unit, int64_t group)
 {
-    return unit * em_deal_first(grid->n_chain, grid->n_group, group);
+    return unit * em_partition_first(grid->n_chain, grid->n_group, group);
 }
 
 /* Begins a message for each group whose rows in the other grid overlap with those of this one. */
