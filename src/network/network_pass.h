@@ -34,6 +34,8 @@ typedef struct em_pass_ops {
     /* From here on weights first .. first + n - 1 are theta [n]; of all of them, in any chunks,
      * before a pass. */
     void (*show)(em_pass *pass, int64_t first, int64_t n, const double *theta);
+    /* Fetches into the cache the weights first .. first + n - 1 and their sums. */
+    void (*fetch)(const em_pass *pass, int64_t first, int64_t n);
     /* The gradient's sums are those of no observation. */
     void (*begin)(em_pass *pass);
     /* output [n][n_output] of observations row[0 .. n). */

@@ -101,7 +101,16 @@ typedef struct em_gradient_ranges {
     bool moves_before; /* the kernel moves before each gradient, too */
 } em_gradient_ranges;
 
-/* What is fixed during an iteration, but for how ranges stand. */
+/* Parts of panels that are fetched from memory while normals are drawn. */
+typedef struct em_ahead {
+    const double *part[4];
+    int64_t size[4];
+    int n_part;
+    int64_t done;  /* numbers of each part that have been fetched */
+    int64_t range; /* the first coordinate of part[1] */
+} em_ahead;
+
+/* What is fixed during an iteration, but for how ranges stand and what is fetched. */
 typedef struct em_step_context {
     em_posterior *posterior;
     const em_mass *const *mass; /* [n_chain] */
@@ -113,6 +122,7 @@ typedef struct em_step_context {
     em_trajectory trajectory;
     bool warmup;
     em_gradient_ranges *ranges; /* NULL: estimates write whole gradients */
+    em_ahead *ahead;            /* NULL: nothing is fetched */
     double *home; /* NULL, or the moves of the iteration are dealt to shards: meanwhile block->theta
                      is what all of them see, and this is where it belongs */
 } em_step_context;
