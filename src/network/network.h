@@ -91,6 +91,7 @@ em_status em_network_estimate_ranges(em_model *model, const em_query *query, dou
 void em_network_gradient_range(em_model *model, int64_t first, int64_t n, const double *theta,
                                double *gradient);
 void em_network_publish(em_model *model, int64_t first, int64_t n, const double *theta);
+void em_network_fetch(const em_model *model, int64_t first, int64_t n);
 em_status em_network_estimate_part(em_model *model, const em_query *query, double scale,
                                    bool published, const em_range_parts *parts);
 void em_network_gradient_of_parts(em_model *model, int64_t first, int64_t n, const double *theta,

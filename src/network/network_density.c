@@ -299,6 +299,15 @@ void em_network_publish(em_model *model, int64_t first, int64_t n, const double 
         self->pass_ops->show(self->pass, first, n < left ? n : left, theta);
 }
 
+void em_network_fetch(const em_model *model, int64_t first, int64_t n)
+{
+    const em_network *self = (const em_network *)model;
+    const int64_t left = self->layers.n_weight - first;
+
+    if (left > 0)
+        self->pass_ops->fetch(self->pass, first, n < left ? n : left);
+}
+
 /* Weights of a layer go into the pass, unless it has them; returns their squares, where these are
  * wanted. A chunk of them is in the first cache when it is read again. */
 static double begin_layer(const em_network *self, const em_layer *layer, const double *theta,

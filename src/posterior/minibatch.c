@@ -287,6 +287,14 @@ void em_posterior_publish(em_posterior *posterior, int64_t first, int64_t n, con
         ranges->publish(posterior->model, first, n, theta);
 }
 
+void em_posterior_fetch_range(const em_posterior *posterior, int64_t first, int64_t n)
+{
+    const em_model_ranges *ranges = posterior->model->ops->ranges;
+
+    if (ranges->fetch && !posterior->is_dealt)
+        ranges->fetch(posterior->model, first, n);
+}
+
 em_status em_posterior_may_deal(em_posterior *posterior, const em_minibatch *minibatch, bool *may)
 {
     *may = false;

@@ -93,8 +93,9 @@ bool em_posterior_estimates_alone(const em_posterior *posterior, const em_miniba
 /*
  * A sampler may compute the gradient of such an estimate for one range of parameters at a time, if
  * the model has that capability (emass/model/ranges.h): an estimate of one chain without its
- * gradient, then the gradient by a range, and the parameters of a range after they were moved.
- * `published` as in em_model_ranges.estimate. Local. Errors: EM_EMODEL.
+ * gradient, then the gradient by a range, and the parameters of a range after they were moved. What
+ * both need of memory may be fetched before. `published` as in em_model_ranges.estimate. Local.
+ * Errors: EM_EMODEL.
  */
 bool em_posterior_has_ranges(const em_posterior *posterior);
 em_status em_posterior_estimate_ranges(em_posterior *posterior, const em_minibatch *minibatch,
@@ -102,6 +103,7 @@ em_status em_posterior_estimate_ranges(em_posterior *posterior, const em_minibat
 void em_posterior_gradient_range(em_posterior *posterior, int64_t first, int64_t n,
                                  const double *theta, double *gradient);
 void em_posterior_publish(em_posterior *posterior, int64_t first, int64_t n, const double *theta);
+void em_posterior_fetch_range(const em_posterior *posterior, int64_t first, int64_t n);
 
 /*
  * The shards of a group may divide the moves of an iteration among them, if they share memory and

@@ -124,6 +124,10 @@ typedef struct em_model_ranges {
                               const em_range_parts *parts, double *gradient);
     void (*publish_part)(em_model *model, int64_t first, int64_t n, const double *theta,
                          const em_range_parts *parts);
+    /* May be NULL. Fetches into the cache what `gradient` and `publish` of parameters first ..
+     * first
+     * + n - 1 will need of memory. Local. */
+    void (*fetch)(const em_model *model, int64_t first, int64_t n);
 } em_model_ranges;
 
 EM_END_C

@@ -107,7 +107,16 @@ typedef struct em_gradient_ranges {
     bool moves_before; /* the kernel also moves before each gradient */
 } em_gradient_ranges;
 
-/* Arguments of an iteration. All but *ranges are constant during it. */
+/* Parts of panels that are fetched from memory while normals are drawn. */
+typedef struct em_ahead {
+    const double *part[4];
+    int64_t size[4];
+    int n_part;
+    int64_t done;  /* numbers of each part that have been fetched */
+    int64_t range; /* the first coordinate of part[1] */
+} em_ahead;
+
+/* Arguments of an iteration. All but *ranges and *ahead are constant during it. */
 typedef struct em_step_context {
     em_posterior *posterior;
     const em_mass *const *mass; /* [n_chain] */
@@ -119,6 +128,7 @@ typedef struct em_step_context {
     em_trajectory trajectory;
     bool warmup;
     em_gradient_ranges *ranges; /* NULL: gradients are computed whole */
+    em_ahead *ahead;            /* NULL: nothing is fetched */
     double *home; /* not NULL: the shards divide the moves of the iteration. block->theta is then
                      the panel that they share, and `home` the block's own panel */
 } em_step_context;

@@ -48,26 +48,41 @@ bool em_is_elementwise(const em_step_context *context, const em_block *block)
     return true;
 }
 
-/* Has numbers of a panel on their way while the coordinate block before them is worked on. */
-static void fetch(const double *panel, int64_t first, int64_t end)
+void em_fetch_ahead(const em_step_context *context, int64_t n)
 {
-    for (int64_t i = first; i < end; i += EM_LANES)
-        __builtin_prefetch(panel + i, 0, 2);
+    em_ahead *ahead = context->ahead;
+
+    if (!ahead)
+        return;
+    const int64_t first = ahead->done, end = first + n, last = em_least(end, ahead->size[1]);
+    for (int i = 0; i < ahead->n_part; i++)
+        for (int64_t k = first; k < em_least(end, ahead->size[i]); k += EM_LANES)
+            __builtin_prefetch(ahead->part[i] + k, 0, 3);
+    if (context->ranges && first < last)
+        em_posterior_fetch_range(context->posterior, ahead->range + first, last - first);
+    ahead->done = end;
 }
 
-/* What follows the coordinate block that begins at number `at`. */
-static void fetch_next(const em_coordinate_blocks *blocks, const em_block *block, int64_t at,
-                       bool extra)
+/* Positions, and what belongs to them, of the coordinate block after the one that begins at number
+ * `at`, for its gradient comes first. Momenta are those of this one, which uses them soon,
+ * so they come first. */
+static em_ahead ahead_of(const em_coordinate_blocks *blocks, const em_block *block, int64_t at,
+                         bool extra)
 {
-    const int64_t size = blocks->rows * blocks->columns, all = block->n_chain * block->stride;
-    const int64_t end = em_least(at + 2 * size, all);
+    const int64_t all = block->n_chain * block->stride;
+    const int64_t next = em_least(at + blocks->rows * blocks->columns, all);
+    const int64_t end = em_least(next + blocks->rows * blocks->columns, all), n = end - next;
+    em_ahead ahead = {{block->momentum + at, block->theta + next}, {next - at, n}, 2, 0, next};
 
-    fetch(block->theta, at + size, end);
-    fetch(block->momentum, at + size, end);
-    if (!blocks->context->ranges || blocks->context->ranges->kept)
-        fetch(block->gradient, at + size, end);
-    if (extra)
-        fetch(block->extra, at + size, end);
+    if (!blocks->context->ranges || blocks->context->ranges->kept) {
+        ahead.size[ahead.n_part] = n;
+        ahead.part[ahead.n_part++] = block->gradient + next;
+    }
+    if (extra) {
+        ahead.size[ahead.n_part] = n;
+        ahead.part[ahead.n_part++] = block->extra + next;
+    }
+    return ahead;
 }
 
 static void begin_coordinates(const em_coordinate_blocks *blocks, em_coordinate_block *out)
@@ -97,7 +112,8 @@ static void begin_coordinates(const em_coordinate_blocks *blocks, em_coordinate_
     b->log_density = block->log_density + chain;
     const bool in_rows = block->n_extra == block->stride;
     b->extra = in_rows ? block->extra + at : block->extra + chain * block->n_extra;
-    fetch_next(blocks, block, at, in_rows);
+    out->ahead = ahead_of(blocks, block, at, in_rows);
+    out->context.ahead = &out->ahead;
     if (blocks->columns == block->stride)
         return;
     b->dim = em_least(blocks->columns, block->dim - first);
@@ -155,16 +171,30 @@ void em_coordinate_block_chain(const em_step_context *context, const em_block *b
     const em_coordinate_blocks row = {context, block, 1, block->stride, chain, chain + 1};
 
     begin_coordinates(&row, out);
+    out->context.ahead = NULL;
     out->block.acceptance += chain;
     out->block.n_step += chain;
     for (int i = 0; i < EM_STAT_COUNT; i++)
         out->block.stat[i] += chain;
 }
 
+/* What is left to fetch: all of it where no normals were drawn, next momenta too. */
+static void fetch_rest(const em_coordinate_block *coordinates)
+{
+    em_ahead *ahead = coordinates->context.ahead;
+
+    if (ahead && ahead->done == 0) {
+        ahead->part[0] += ahead->size[0];
+        ahead->size[0] = ahead->size[1];
+    }
+    em_fetch_ahead(&coordinates->context, EM_MOST_COORDINATES);
+}
+
 void em_coordinate_block_end(const em_coordinate_block *coordinates, bool *finite)
 {
     const em_block *block = &coordinates->block;
 
+    fetch_rest(coordinates);
     if (coordinates->context.ranges && publishes(coordinates->context.ranges))
         em_posterior_publish(coordinates->context.posterior, block->first, block->dim,
                              block->theta);

@@ -42,9 +42,13 @@ typedef struct em_coordinate_block {
     int64_t chain, at;
     em_mass head; /* part of a mass, for a row with several blocks */
     const em_mass *mass;
+    em_ahead ahead;
     _Alignas(EM_ALIGNMENT) double slope[EM_MOST_COORDINATES]; /* a gradient computed for this block
                                                                  alone */
 } em_coordinate_block;
+
+/* Fetches into the cache up to n more numbers of what the next coordinate block needs. */
+void em_fetch_ahead(const em_step_context *context, int64_t n);
 
 /* The next coordinate block, with its gradient; false after the last. */
 bool em_coordinate_block_next(em_coordinate_blocks *blocks, em_coordinate_block *out);

@@ -142,13 +142,19 @@ em_status em_stochastic_in_turns(const em_stochastic_options *options, em_sample
 void em_stochastic_normals(const em_step_context *context, const em_block *block,
                            em_purpose purpose, int64_t number, double *z)
 {
+    enum { AT_A_TIME = 128 }; /* between fetches */
     const bool single = em_posterior_model(context->posterior)->single;
 
     for (int64_t c = 0; c < block->n_chain; c++) {
         const em_stream stream = {context->seed, (uint64_t)block->chain[c], (uint64_t)number,
                                   purpose};
         double *row = z + c * block->stride;
-        (single ? em_single_normals_from : em_normals_from)(&stream, block->first, block->dim, row);
+        for (int64_t i = 0; i < block->dim; i += AT_A_TIME) {
+            const int64_t n = em_least(block->dim - i, AT_A_TIME);
+            em_fetch_ahead(context, em_stride(n));
+            (single ? em_single_normals_from : em_normals_from)(&stream, block->first + i, n,
+                                                                row + i);
+        }
         memset(row + block->dim, 0, (size_t)(block->stride - block->dim) * sizeof *row);
     }
 }
