@@ -358,7 +358,7 @@ START_TEST(test_copies)
 {
     em_table_options options = options_of(EM_TABLE_COMMA);
     const bool last = em_world_rank() == em_world_size() - 1;
-    char own[sizeof path + 16], expected[64];
+    char own[sizeof path + 16], expected[96];
     em_table *table;
     em_status status;
 
