@@ -222,6 +222,7 @@ class Model:
         sampler: str | Mapping[str, Any] | None = None,
         output: Path_ | None = None,
         overwrite: bool = False,
+        resume: bool = False,
         progress: bool = True,
         settings: Mapping[str, Any] | None = None,
         comm: Any = None,
@@ -251,7 +252,11 @@ class Model:
             config["sampler"] = {"name": sampler} if isinstance(sampler, str) else dict(sampler)
         for key, value in (settings or {}).items():
             _set(config, key, value)
-        mode = _library.OVERWRITE if overwrite else _library.NEW
+        if overwrite and resume:
+            raise Error("sample: found overwrite=True and resume=True, expected one of them")
+        if resume and not (output or (config.get("output") or {}).get("file")):
+            raise Error("sample: resume=True: found no output, expected the file to go on with")
+        mode = _library.OVERWRITE if overwrite else _library.RESUME if resume else _library.NEW
         return self._perform(config, mode, output, progress, ranks, comm)
 
     def _perform(
@@ -269,17 +274,22 @@ class Model:
             raise
         return self._draws
 
-    def predict(self, new: Any, draws: Path_ | None = None) -> Draws:
+    def predict(self, new: Any, draws: Draws | Path_ | None = None) -> Draws:
         """Predictions for new data from each draw: ArviZ's object with the group predictions, whose
         arrays are (chain, draw, row).
 
         new: a frame with the columns of the data but the response; of a PyMC model what
-        pm.set_data takes. draws: the file of a run; None: what this model has sampled last."""
+        pm.set_data takes. draws: the file of a run; None: what this model has sampled or resumed last."""
         if self._source is not None and hasattr(self._source, "model"):
             return self._predict_by_pymc(new, draws)
         if self._source is not None or self._options["name"] == "stan":
             raise Error(f"predict: {self._options['name']} has no predictions: report them as outputs, or generated quantities")
-        file = os.fspath(draws) if draws is not None else self._file
+        if draws is None or draws is self._draws:
+            file = self._file
+        elif isinstance(draws, (str, os.PathLike)):
+            file = os.fspath(draws)
+        else:
+            raise Error("predict: found other draws than the last ones of this model, expected the path of their file")
         if file is None or not os.path.exists(file):
             raise Error("predict: expected a model that has been sampled, or the file of its draws")
         return sampling.predict(file, new)

@@ -18,14 +18,14 @@ def describe(done: int, total: int, warmup: int, divergences: int, r_hat: float,
     """The line of a report, as the program writes it.
 
     >>> describe(150, 300, 100, 0, 1.02, 310.0)
-    'sampling 50/200  R-hat 1.02  ESS 310'
+    'sampling 50/200  R-hat 1.020  ESS 310'
     """
     if done <= warmup:
         line = f"warmup {done}/{warmup}" if warmup else f"starting 0/{total}"
     else:
         line = f"sampling {done - warmup}/{total - warmup}"
     if r_hat == r_hat:  # not NaN
-        line += f"  R-hat {r_hat:.4g}  ESS {ess:.0f}"
+        line += f"  R-hat {r_hat:.3f}  ESS {ess:.0f}"
     return line + (f"  divergences {divergences}" if divergences else "")
 
 

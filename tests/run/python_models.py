@@ -53,6 +53,9 @@ def check_frames():
     report(same(draws, model.sample(**QUIET, ranks=2), "beta"), "the same draws by two ranks of the program")
     means = model.predict({"x": [3.0, 4.0], "flag": [0, 1], "s": ["a", "b"]}).predictions.mu.mean(("chain", "draw"))
     report(abs(float(means[0]) - 7) < 2.5 and means.size == 2, "predictions for new rows", means)
+    again = model.predict({"x": [3.0, 4.0], "flag": [0, 1], "s": ["a", "b"]}, model.sample(**QUIET)).predictions.mu
+    report(again.mean(("chain", "draw")).equals(means) and
+           "expected the path" in said(lambda: model.predict({"x": [3.0], "flag": [0], "s": ["a"]}, by_columns)), "by its last draws, and no others")
     text = said(lambda: model.predict({"x": [3.0], "flag": [0], "s": ["east"]}))
     report(text.startswith("data:2: found level 'east'"), "an error in new rows names no file of ours", text)
     report(np.isfinite(model.loo().elpd_loo), "leave-one-out cross-validation")
@@ -191,6 +194,13 @@ def check_resume():
     alone = "import sys; sys.path.insert(0, sys.argv[1]); import emass; print(emass.resume('more.h5', draws=60, progress=False).posterior.sizes['draw'])"
     ran = subprocess.run([sys.executable, "-c", alone, os.path.join(lib.ROOT, "analysis")], capture_output=True, text=True)
     report(ran.stdout == "60\n", "so does one of another process, to more draws", ran.stdout, ran.stderr)
+    runs = {"draws": 50, "output": "again.h5", "resume": True}
+    text = said(lambda: regression.sample(**QUIET | runs, settings={"stop.max_time": "0s"}), emass.Stopped)
+    goes_on = regression.sample(**QUIET | runs)
+    report("emass.resume" in text and same(goes_on, regression.sample(**QUIET | {"draws": 50}), "beta") and
+           same(goes_on, regression.sample(**QUIET | runs), "beta"), "resume=True: begins, goes on, and reads what is complete", text)
+    report("expected one of them" in said(lambda: regression.sample(**QUIET | runs, overwrite=True)) and
+           "found no output" in said(lambda: regression.sample(**QUIET, resume=True)), "resume=True with overwrite, or with no file")
     report("give overwrite=True" in said(lambda: regression.sample(**QUIET, output="line.h5")), "a file is not replaced unasked")
     report("no such file" in said(lambda: emass.resume("none.h5")) and "no such file" in said(lambda: emass.read("none.h5")),
            "nothing to go on with")

@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """Simulators: the examples of the guide, processes and servers that fail in every way, the same bytes on any
 number of ranks and after a stop, and what a call costs."""
+import contextlib
 import csv
 import http.server
+import inspect
 import io
 import json
 import math
 import os
 import re
+import socket
 import subprocess
 import sys
 import tempfile
@@ -458,6 +461,74 @@ for change, expected in {
     text = "".join(f"  {k}: {value if k == key else json.dumps(v)}\n" for k, v in forward.items())
     write("wrong.yaml", "model:\n" + text)
     refused("wrong.yaml", expected)
+
+# ---- a server that is killed, and comes back or does not ----
+
+
+class Process:
+    """A server of model `normal` in a process of its own, on a port that stays."""
+
+    def __init__(self):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        write("server.py", "import http.server, json, math, sys, time\n" + inspect.getsource(Handler) + """
+Handler.wbufsize, Handler.disable_nagle_algorithm = 65536, True
+server = http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler)
+server.models, server.fails, server.seconds, server.count = ["normal"], False, 0.0, 0
+server.serve_forever()
+""")
+        self.start()
+
+    def start(self):
+        self.running = subprocess.Popen([sys.executable, "server.py", str(self.port)], stderr=subprocess.DEVNULL)
+        while True:
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port)):
+                return
+            time.sleep(0.05)
+
+    def kill(self):
+        self.running.kill()
+        self.running.wait()
+
+
+def killed_after(server, lines, *settings, comes_back):
+    """A run whose server is killed when the log has so many lines."""
+    running = subprocess.Popen([EMASS, "run", "own.yaml", "--progress", "none", "--output", "lost.h5", "--resume",
+                                *[word for setting in settings for word in ("--set", setting)]], stderr=subprocess.PIPE, text=True)
+    while running.poll() is None and (not os.path.exists("own.jsonl") or evaluations("own.jsonl") < lines):
+        time.sleep(0.01)
+    server.kill()
+    if comes_back:
+        time.sleep(0.5)
+        server.start()
+    return running.communicate()[1], running.returncode
+
+
+def own_config(**options):
+    config("own.yaml", {"name": "umbridge", "url": f"http://127.0.0.1:{own.port}", **options}, "run: {chains: 4, warmup: 30, draws: 60}")
+
+
+own = Process()
+own_config()
+whole = run("own.yaml", "whole.h5", "model.evaluation_log=own.jsonl")
+os.remove("own.jsonl")
+said, status = killed_after(own, 800, "model.evaluation_log=own.jsonl", comes_back=True)
+same = limited(EMASS, "diff", "whole.h5", "lost.h5")
+report(status == 0 and same.returncode == 0 and not failed("lost.h5"),
+       "a server that is killed and started anew: the draws of one that was not", said, whole.stderr, same.stdout)
+for name in ("lost.h5", "own.jsonl"):
+    os.remove(name)
+own_config(reconnect_timeout="1s")
+said, status = killed_after(own, 800, "model.evaluation_log=own.jsonl", comes_back=False)
+report(status == 1 and "no server for 1 s" in said, "one that does not come back ends the run", said)
+before = evaluations("own.jsonl")
+own.start()
+own_config()
+done = run("own.yaml", "lost.h5", "model.evaluation_log=own.jsonl", resume=True)
+report(done.returncode == 0 and before >= 800 and limited(EMASS, "diff", "whole.h5", "lost.h5").returncode == 0,
+       "which goes on when the server is there again", done.stderr)
+own.kill()
 
 # ---- what a call costs beside the server's own time ----
 

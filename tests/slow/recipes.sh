@@ -73,8 +73,35 @@ conda_installs() {
             bash -eu "$scratch/script" && "$scratch/conda/bin/emass" --version
 }
 
+# By rattler-build's own library: a package for each MPI of variants.yaml, of the version of analysis/pyproject.toml.
+conda_renders() {
+    "$scratch/rattler/bin/python" - <<'END'
+import re, tomllib
+import rattler_build
+
+variants = rattler_build.VariantConfig.from_file("jobs/conda/variants.yaml").to_dict()
+rendered = rattler_build.Stage0Recipe.from_file("jobs/conda/recipe.yaml").render(
+    rattler_build.VariantConfig({**variants, "c_stdlib": ["sysroot"], "c_stdlib_version": ["2.17"]}))
+with open("analysis/pyproject.toml", "rb") as file:
+    version = tomllib.load(file)["project"]["version"]
+for one in rendered:
+    package, host = one.recipe.package, [str(name) for name in one.recipe.requirements.host]
+    print(one.variant, package.name, package.version, one.recipe.build.string, host)
+    assert (str(package.name), str(package.version)) == ("emass", version), "name and version"
+    mpi = re.match("mpi_([a-z]+)_h", str(one.recipe.build.string))[1]
+    assert mpi in host and f"hdf5 * mpi_{mpi}_*" in host, "its MPI, and the HDF5 of it"
+assert len(rendered) == len(variants["mpi"]) == 2, "one for each MPI"
+END
+}
+
 check 'the recipe of conda wants the same' conda_same_names
 check 'and builds and installs' conda_installs
+if python3 -m venv "$scratch/rattler" &&
+    "$scratch/rattler/bin/pip" install --quiet --disable-pip-version-check py-rattler-build==0.73.0; then
+    check 'rattler-build renders it' conda_renders
+else
+    skip 'rattler-build renders the recipe of conda' 'py-rattler-build cannot be installed'
+fi
 
 # ---------------------------------------------------------------- Apptainer
 

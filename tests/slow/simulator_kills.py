@@ -1,7 +1,7 @@
 """Runs of simulators that are killed, one rank or all, at random moments, and go on with --resume until they are done:
 the file is that of an undisturbed run, and no evaluation is done twice but those that were running at a kill, one a
 rank. And: of a run on 8 ranks, whose evaluations take 1 to 100 ms, at least 80 % is evaluations. TAP; $1: the build;
-EMASS_KILLS (50) of each kind, from seed EMASS_SEED (1)."""
+EMASS_KILLS (25) of each kind of model and each kernel, from seed EMASS_SEED (1); with 0 the last test alone is done."""
 import contextlib
 import http.server
 import json
@@ -19,7 +19,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(
 from lib import EMASS, finish, limited, report, skip  # noqa: E402
 
 os.environ["SOURCE_DATE_EPOCH"] = "0"
-KILLS = int(os.environ.get("EMASS_KILLS", "50"))
+KILLS = int(os.environ.get("EMASS_KILLS", "25"))
 RANKS = 2
 random.seed(int(os.environ.get("EMASS_SEED", "1")))
 PROGRAM = r"""
@@ -115,9 +115,10 @@ def size(path):
     return os.path.getsize(path) if os.path.exists(path) else 0
 
 
-def kill_once(output):
-    """Starts or resumes it, waits for some evaluations, and kills a rank or all; False: the run was done before."""
-    before, wanted = size("log.jsonl"), random.randint(1, 6000)  # bytes of the log, of about 110 a line
+def kill_once(output, most):
+    """Starts or resumes it, waits until its log has up to so many bytes more, and kills a rank or all; False: the run
+    was done before."""
+    before, wanted = size("log.jsonl"), random.randint(1, most)
     running = subprocess.Popen(command(output), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     while running.poll() is None and size("log.jsonl") < before + wanted:
         time.sleep(0.005)
@@ -128,17 +129,20 @@ def kill_once(output):
     return running.wait() != 0
 
 
-def check_kills(kind, model, counted):
+def check_kills(kind, model, kernel, counted):
+    kind, draws = f"{kind}, {kernel}", {"slice": 300, "rwm": 1500}[kernel]
     for name in ("log.jsonl", "whole.h5", "killed.h5"):
         with contextlib.suppress(FileNotFoundError):
             os.remove(name)
     with open("run.json", "w", encoding="utf-8") as file:
-        json.dump({"model": {**model, "evaluation_log": "log.jsonl"}, "run": {"chains": 4, "warmup": 100, "draws": 500}}, file)
+        json.dump({"model": {**model, "evaluation_log": "log.jsonl"}, "sampler": {"name": kernel},
+                   "run": {"chains": 4, "warmup": 100, "draws": draws}}, file)
     start = counted()
     whole = limited(*command("whole.h5"))
     os.rename("log.jsonl", "whole.jsonl")
     planned, start, kills = counted() - start, counted(), 0
-    while kills < KILLS and kill_once("killed.h5"):
+    most = size("whole.jsonl") * 2 // (3 * KILLS)  # a third of the run, until the last kill, and what is done meanwhile
+    while kills < KILLS and kill_once("killed.h5", most):
         kills += 1
     last = limited(*command("killed.h5", ranks=3))
     more = counted() - start - planned
@@ -146,6 +150,21 @@ def check_kills(kind, model, counted):
     report(whole.returncode == last.returncode == 0 and kills == KILLS and same.returncode == 0,
            f"{kind}: {kills} kills, and the file of an undisturbed run", whole.stderr, last.stderr, same.stdout)
     report(0 <= more <= RANKS * kills, f"{kind}: of {planned} evaluations {more} were done twice, at most {RANKS} a kill", more)
+
+
+def check_all_kills():
+    server = serve()
+    url = f"http://127.0.0.1:{server.server_port}"
+    with open("run.json", "w", encoding="utf-8") as file:
+        json.dump({"model": {"name": "umbridge", "url": url}}, file)
+    by_http = "libcurl" not in limited(EMASS, "check", "run.json").stderr
+    process = {"name": "process", "command": ["./program", "counted", "0.01"], "parameters": {"x": {"size": 2}}}
+    for kernel in ("slice", "rwm"):
+        check_kills("process", process, kernel, lambda: size("counted"))
+        if by_http:
+            check_kills("umbridge", {"name": "umbridge", "url": url}, kernel, lambda: server.count)
+    if not by_http:
+        skip("a server that is killed", "no libcurl")
 
 
 def check_spread():
@@ -173,15 +192,7 @@ with tempfile.TemporaryDirectory(prefix="emass-kills-") as folder:
     with open("program.c", "w", encoding="utf-8") as source:
         source.write(PROGRAM)
     subprocess.run(["cc", "-O2", "program.c", "-lm", "-o", "program"], check=True)
-    check_kills("process", {"name": "process", "command": ["./program", "counted", "0.01"], "parameters": {"x": {"size": 2}}},
-                lambda: size("counted"))
-    server = serve()
-    url = f"http://127.0.0.1:{server.server_port}"
-    with open("run.json", "w", encoding="utf-8") as file:
-        json.dump({"model": {"name": "umbridge", "url": url}}, file)
-    if "libcurl" in limited(EMASS, "check", "run.json").stderr:
-        skip("a server that is killed", "no libcurl")
-    else:
-        check_kills("umbridge", {"name": "umbridge", "url": url}, lambda: server.count)
+    if KILLS:
+        check_all_kills()
     check_spread()
 finish()

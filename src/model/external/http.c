@@ -36,6 +36,7 @@ struct em_http {
     struct curl_slist *headers;
     char *answer;
     size_t capacity, used;
+    bool is_unreachable, is_broken; /* how the last request failed */
 };
 
 /* The one with OpenSSL, with GnuTLS, or of macOS. */
@@ -125,6 +126,10 @@ static em_status send_text(em_http *http, const char *url, const char *text, dou
     http->curl.setopt(http->handle, CURLOPT_TIMEOUT_MS,
                       isnan(timeout) ? 0L : 1 + (long)(1000 * timeout));
     const CURLcode code = http->curl.perform(http->handle);
+    http->is_unreachable = code == CURLE_COULDNT_CONNECT || code == CURLE_COULDNT_RESOLVE_HOST ||
+                           (code == CURLE_OPERATION_TIMEDOUT && isnan(timeout)); /* to connect */
+    http->is_broken = code == CURLE_GOT_NOTHING || code == CURLE_RECV_ERROR ||
+                      code == CURLE_SEND_ERROR || code == CURLE_PARTIAL_FILE;
     return code == CURLE_OK ? EM_OK
            : code == CURLE_OPERATION_TIMEDOUT && !isnan(timeout)
                ? em_fail(EM_NONFINITE, "the evaluation took longer than %g s", timeout)
@@ -171,6 +176,16 @@ em_status em_http_post(em_http *http, const char *url, const char *path, const j
     return status;
 }
 
+bool em_http_is_unreachable(const em_http *http)
+{
+    return http->is_unreachable;
+}
+
+bool em_http_is_broken(const em_http *http)
+{
+    return http->is_broken;
+}
+
 #else
 
 em_status em_http_create(em_http **out)
@@ -191,6 +206,18 @@ em_status em_http_post(em_http *http, const char *url, const char *path, const j
     (void)http, (void)url, (void)path, (void)request, (void)timeout;
     *answer = NULL;
     return em_fail(EM_ECONFIG, "no libcurl");
+}
+
+bool em_http_is_unreachable(const em_http *http)
+{
+    (void)http;
+    return false;
+}
+
+bool em_http_is_broken(const em_http *http)
+{
+    (void)http;
+    return false;
 }
 
 #endif

@@ -7,6 +7,7 @@
 #include "emass/status.h"
 
 #include <jansson.h>
+#include <stdbool.h>
 
 typedef struct em_http em_http;
 
@@ -22,3 +23,7 @@ void em_http_destroy(em_http **http); /* NULL-safe */
  */
 em_status em_http_post(em_http *http, const char *url, const char *path, const json_t *request,
                        double timeout, json_t **answer);
+
+/* How the last request failed: no server is there, or the connection broke before the answer. */
+bool em_http_is_unreachable(const em_http *http);
+bool em_http_is_broken(const em_http *http);

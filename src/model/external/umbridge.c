@@ -10,16 +10,19 @@
 #include "model/external/answer.h"
 #include "model/external/http.h"
 #include "model/external/simulator.h"
+#include "par/grid.h"
 #include "par/world.h"
 
 #include <math.h>
 #include <string.h>
+#include <time.h>
 
 extern const em_model_ops em_model_umbridge; /* at the end */
 
 typedef struct umbridge_options {
     em_simulator_options common;
     em_texts url;
+    double reconnect_timeout; /* seconds */
     char *server_model, *config;
 } umbridge_options;
 
@@ -27,6 +30,9 @@ static const em_field fields[] = {
     EM_TEXTS(umbridge_options, url,
              .doc = "http://host:4242; a list: servers of one model, to which ranks are dealt",
              .may_change = true),
+    EM_DURATION(umbridge_options, reconnect_timeout, .minimum = 0, .maximum = 1e9, .fallback = "1m",
+                .doc = "how long a server that is gone is waited for, before the run ends",
+                .may_change = true),
     EM_TEXT(umbridge_options, server_model, .fallback = "",
             .doc = "name of the model on the server; none: the only one there"),
     EM_JSON(umbridge_options, config, .fallback = "",
@@ -45,6 +51,7 @@ typedef struct umbridge {
     json_t *config;
     const char *url, *name; /* the server of this rank, and the model there */
     char *own_name;
+    bool is_made;        /* the server has answered; from now on it is waited for */
     int64_t n_in, n_out; /* input and output vectors */
     int64_t in_size[MOST_VECTORS], out_size[MOST_VECTORS];
 } umbridge;
@@ -82,11 +89,43 @@ static em_status read_vector(const json_t *list, int64_t n, double *out)
                          (long long)json_array_size(list), (long long)n);
 }
 
+/*
+ * Posts again what a broken connection left without an answer, once: where it breaks twice, the
+ * position may have ended the server, and has failed. A server that is gone is waited for, so that
+ * one which is started anew costs the run nothing. EM_EMODEL: it did not come back.
+ */
+static em_status post_patiently(umbridge *self, const char *path, const json_t *request,
+                                json_t **answer)
+{
+    const double timeout = self->options->common.evaluation_timeout;
+    const double end = em_clock() + self->options->reconnect_timeout;
+    const struct timespec pause = {.tv_nsec = 100000000};
+    bool is_again = false;
+
+    for (;;) {
+        const em_status status =
+            em_http_post(self->http, self->url, path, request, timeout, answer);
+        const bool is_gone = status && em_http_is_unreachable(self->http);
+        const bool is_broken = status && em_http_is_broken(self->http);
+        if (!is_gone && (is_again || !is_broken))
+            return status;
+        if (is_gone && em_clock() > end)
+            return em_fail(EM_EMODEL,
+                           "%s: no server for %g s; when it is there again, --resume goes on",
+                           self->url, self->options->reconnect_timeout);
+        is_again |= is_broken;
+        if (is_gone)
+            nanosleep(&pause, NULL);
+    }
+}
+
 /* Posts a request, which it frees; NULL: none, by GET. */
 static em_status post(umbridge *self, const char *path, json_t *request, json_t **answer)
 {
-    const em_status status = em_http_post(self->http, self->url, path, request,
-                                          self->options->common.evaluation_timeout, answer);
+    const em_status status = self->is_made
+                                 ? post_patiently(self, path, request, answer)
+                                 : em_http_post(self->http, self->url, path, request,
+                                                self->options->common.evaluation_timeout, answer);
 
     json_decref(request);
     return status;
@@ -303,6 +342,7 @@ static em_status set_up(em_model *model, const void *options, const em_model_con
         status = read_support(self);
     if (!status)
         status = fit_parameters(self);
+    self->is_made = true;
     return status ? status
                   : em_simulator_end(&self->base, context, sum_of(self->n_out, self->out_size));
 }

@@ -105,6 +105,22 @@ static em_status keep(reading *r, double value)
     return EM_OK;
 }
 
+/* Names the variable, and shows the value whole, text in its quotes. */
+static em_status not_a_number(const reading *r)
+{
+    const em_excerpt found = em_excerpt_of(r->at);
+    const bool is_text = found.text[0] == '"';
+    const size_t length =
+        is_text ? 1 + strcspn(found.text + 1, "\"") + 1 : strcspn(found.text, " \t\r\n,]}");
+
+    if (!*r->at || length == 0)
+        return unexpected(r, "a number, a list or NaN");
+    return em_fail(EM_EDATA,
+                   is_text ? "%s:%lld: %s: found the text %.*s, expected a number, a list or NaN"
+                           : "%s:%lld: %s: found '%.*s', expected a number, a list or NaN",
+                   r->path, (long long)r->line, r->datum->name, (int)length, found.text);
+}
+
 static em_status read_number(reading *r)
 {
     bool is_integer = true;
@@ -112,7 +128,7 @@ static em_status read_number(reading *r)
     const size_t length = em_json_number(r->at, &is_integer);
 
     if (!strchr(" \t\r\n,]}", r->at[length]))
-        return unexpected(r, "a number, a list or NaN");
+        return not_a_number(r);
     value = strtod(r->at, NULL);
     if (!isfinite(value))
         return unexpected(r, "a number that fits a double");
@@ -124,18 +140,18 @@ static em_status read_number(reading *r)
 
 static em_status read_not_finite(reading *r)
 {
-    const char *start = r->at, *written;
-    size_t length = strcspn(r->at, " \t\r\n,]}");
+    const char *const at = r->at, *start = at, *written;
+    size_t length = strcspn(at, " \t\r\n,]}");
     em_status status = EM_OK;
 
-    if (*r->at == '"')
+    if (*at == '"')
         status = read_string(r, "a number, a list or NaN", &start, &length);
     else
         r->at += length;
     written = status ? NULL : not_finite_of(start, length);
     if (!written) {
-        r->at = start;
-        return unexpected(r, "a number, a list or NaN");
+        r->at = at;
+        return not_a_number(r);
     }
     fputs(written, r->out);
     r->datum->is_integer = false;
