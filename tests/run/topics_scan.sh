@@ -59,7 +59,7 @@ report() { # of one run, with a row of each topic; of all of them, which is the 
 }
 run_reports() { # the page of a run, by the command that makes the run
     limited mpirun -n 2 "$emass" run scan.yaml --quiet --set model.topics=4 --output paged.h5 --report paged.html &&
-        cmp paged.h5 alone4.h5 && "$emass" report paged.h5 --output again.html >/dev/null && cmp paged.html again.html
+        cmp paged.h5 alone4.h5 && "$emass" report paged.h5 --output once_more.html >/dev/null && cmp paged.html once_more.html
 }
 no_page() { # PAGE ARGUMENT...: a file that is not to be replaced is refused before a run begins
     local status=0
