@@ -226,7 +226,8 @@ static em_status learn_target(em_tempering *t, const double *sum, const em_sampl
     const em_mass_form form = em_tempering_form(t);
     const em_estimator_ops *estimator = em_tempering_estimator(t);
     const int64_t size = form.ops->size(&form), half = draws->n / 2;
-    em_samples one = {half, draws->row}, other = {draws->n - half, draws->row + half * 2 * t->dim};
+    em_samples one = {half, draws->row},
+               other = {draws->n - half, half > 0 ? draws->row + half * 2 * t->dim : draws->row};
     double *covariance = NULL, *inverse = NULL, *earlier = NULL;
     em_status status = em_allocate_all(EM_ARRAY(covariance, em_mass_size(t->structure, t->dim)),
                                        EM_ARRAY(inverse, size), EM_ARRAY(earlier, size));

@@ -73,6 +73,6 @@ if grep -q avx512f /proc/cpuinfo; then
 else
     skip 'AVX2 draws what AVX-512 does' 'this processor has no AVX-512'
 fi
-check 'an instruction set that is none' says 2 'EMASS_SIMD: found avx9, expected what .*portable' \
+check 'an instruction set that is none' says 2 'EMASS_SIMD: found avx9, expected an instruction set .*portable' \
     env EMASS_SIMD=avx9 "$emass" run run.yaml --overwrite --quiet
 finish

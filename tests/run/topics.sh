@@ -347,5 +347,5 @@ check 'other documents to be scored' refuses 1 'found 9 documents, expected the 
 check 'a corpus that is not there' refuses 2 missing: --set model.data=missing
 check 'another sampler' refuses 2 'needs a density, which model lda does not have' --set sampler.name=hmc
 printf '%s\n' 'model: {name: banana}' 'sampler: {name: lda_gibbs}' >run.yaml
-check 'another model' refuses 1 'which model banana does not have'
+check 'another model' refuses 1 'model banana has none'
 finish

@@ -81,8 +81,8 @@ fi
 check 'of given length' ends '^warmup 40 iterations, .* initial phase of the given 27 iterations' --set run.warmup=40
 check 'of one iteration' ends '^warmup 1 iterations' --set run.warmup=1
 check 'one chain' ends '^warmup ' --chains 1
-check 'chains that share nothing' refused 'mass.share is none, but trajectories' \
+check 'chains that share nothing' refused 'mass.share is none, but sampler hmc learns' \
     --set mass.share=none
-check 'momenta' refused 'mass.estimator is momentum, but trajectories' --set mass.estimator=momentum
+check 'momenta' refused 'mass.estimator is momentum, but sampler hmc learns' --set mass.estimator=momentum
 check 'with steps that are given' ends '^(ESS below|converged|not converged)' --set mass.estimator=momentum --set sampler.leapfrog_steps=5
 finish

@@ -65,7 +65,7 @@ function ofLogs(range) {
  * logarithms at powers of ten, and of few also at 2 and 5 times them. */
 function ticks(range, most, isLog) {
     var width = range[1] - range[0], power = Math.pow(10, Math.floor(log10(width / most))), share = width / most / power;
-    var step = isLog ? Math.max(Math.ceil(width / 5), 1) : power * (share < 1.5 ? 1 : share < 3.5 ? 2 : share < 7.5 ? 5 : 10);
+    var step = isLog ? Math.max(Math.ceil(width / 5), 1) : power * (share < 1.2 ? 1 : share < 2.4 ? 2 : share < 6 ? 5 : 10);
     var list = [], times = isLog && width < 2.2 ? [1, 2, 5] : [1];
     for (var k = Math.floor(range[0] / step); k * step <= range[1]; k++)
         for (var i = 0; i < times.length; i++) {

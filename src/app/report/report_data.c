@@ -81,16 +81,19 @@ static double gathering(const em_report_data *data, int64_t element)
 
 /*
  * Whether the draws of two elements have the same ranks from either end, as x and -2 x or log x do:
- * then the bulk ESS is the same to the last bit, and R-hat but for roundings, or how far divergent
- * draws stand from the others is the same.
+ * then bulk and tail ESS are the same to the last bit, or how far divergent draws stand from the
+ * others is. R-hat of few draws may differ a little: the two in the middle are equally far from the
+ * median, but for rounding.
  */
 static bool have_equal_ranks(const em_report_data *data, int64_t a, int64_t b)
 {
-    const int64_t ess = data->summary.column.ess_bulk, r_hat = data->summary.plain;
-    const double near = 1e-4;
+    const int64_t bulk = data->summary.column.ess_bulk, tail = data->summary.column.ess_tail,
+                  r_hat = data->summary.plain;
+    const double apart = fabs(em_report_value(data, a, r_hat) - em_report_value(data, b, r_hat));
+    const bool same_tail = em_report_value(data, a, tail) == em_report_value(data, b, tail);
 
-    return em_report_value(data, a, ess) == em_report_value(data, b, ess) &&
-           (fabs(em_report_value(data, a, r_hat) - em_report_value(data, b, r_hat)) < near ||
+    return em_report_value(data, a, bulk) == em_report_value(data, b, bulk) &&
+           (apart < 1e-4 || (same_tail && apart < 1e-2) ||
             (gathering(data, a) > 0 && gathering(data, a) == gathering(data, b)));
 }
 
