@@ -155,16 +155,6 @@ void em_context_let_go(em_context *context)
         destroy(context);
 }
 
-static bool is_known(const char *name)
-{
-    const em_model_ops *ops;
-
-    for (int i = 0; (ops = em_model_at(i)); i++)
-        if (strcmp(ops->name, name) == 0)
-            return true;
-    return false;
-}
-
 /* Into arrays that are one longer. */
 static em_status append(em_context *context, em_model_ops *model)
 {
@@ -199,7 +189,7 @@ em_status em_context_add_model(em_context *context, const em_model_ops *ops, con
         model->state = state;
         status = em_model_complete("em_context_add_model", model);
     }
-    if (!status && is_known(model->name))
+    if (!status && em_model_named(model->name))
         status =
             em_fail(EM_EUSAGE, "em_context_add_model: there is a model %s already", model->name);
     if (!status)

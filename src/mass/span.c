@@ -32,26 +32,6 @@ em_status em_span_find_frame(em_span *s)
     return status;
 }
 
-/* Gram-Schmidt, twice: what rounding has left in the frame. */
-static void orthonormalise(int64_t n, int64_t dim, double *row)
-{
-    for (int64_t k = 0; k < n; k++) {
-        double *x = row + k * dim, norm = 0;
-        for (int64_t j = 0; j < 2 * k; j++) {
-            const double *y = row + j % k * dim;
-            double sum = 0;
-            for (int64_t i = 0; i < dim; i++)
-                sum += x[i] * y[i];
-            for (int64_t i = 0; i < dim; i++)
-                x[i] -= sum * y[i];
-        }
-        for (int64_t i = 0; i < dim; i++)
-            norm += x[i] * x[i];
-        for (int64_t i = 0; i < dim; i++)
-            x[i] /= sqrt(norm);
-    }
-}
-
 em_status em_span_directions(const em_span *s, int64_t count, const int64_t *which,
                              const double *vector, double *direction)
 {
@@ -67,7 +47,7 @@ em_status em_span_directions(const em_span *s, int64_t count, const int64_t *whi
         }
     if (!status) {
         em_multiply_into(count, n, s->dim, mix, s->row, direction);
-        orthonormalise(count, s->dim, direction);
+        em_orthonormalise(count, s->dim, direction, s->dim); /* rounding has left a little */
     }
     em_release(&mix);
     return status;

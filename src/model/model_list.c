@@ -4,6 +4,8 @@
 
 #include <stddef.h>
 
+#include <string.h>
+
 extern const em_model_ops em_model_banana, em_model_double_well, em_model_double_well_tilted,
     em_model_eight_schools, em_model_gaussian, em_model_linear, em_model_logistic,
     em_model_negative_binomial, em_model_normal_wishart, em_model_poisson, em_model_process,
@@ -45,4 +47,14 @@ const em_model_ops *em_model_at(int i)
         return em_satellite_model(i);
     i -= em_n_satellite_model();
     return entered && i < entered->count ? entered->model[i] : NULL;
+}
+
+const em_model_ops *em_model_named(const char *name)
+{
+    const em_model_ops *ops;
+    int i = 0;
+
+    while ((ops = em_model_at(i)) && strcmp(ops->name, name) != 0)
+        i++;
+    return ops;
 }

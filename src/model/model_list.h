@@ -18,3 +18,6 @@ const em_registry *em_registry_enter(const em_registry *registry);
 /* The i-th of the models of this room, of satellites, and of the program; NULL: there are no more.
  * Local. */
 const em_model_ops *em_model_at(int i);
+
+/* The one of them with this name; NULL: there is none. Local. */
+const em_model_ops *em_model_named(const char *name);

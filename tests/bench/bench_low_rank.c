@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "mass/mass.h"
+#include "math/linalg.h"
 #include "math/rng.h"
 #include "par/world.h"
 #include "run/loop/driver.h"
@@ -19,21 +20,9 @@ static void some_directions(int64_t dim, double *v)
 {
     for (int64_t k = 0; k < DIRECTIONS; k++) {
         const em_stream stream = {1, (uint64_t)k, 0, EM_RNG_TEST};
-        double *x = v + k * em_stride(dim), norm = 0;
-        em_normals(&stream, dim, x);
-        for (int64_t j = 0; j < 2 * k; j++) {
-            const double *y = v + j % k * em_stride(dim);
-            double sum = 0;
-            for (int64_t i = 0; i < dim; i++)
-                sum += x[i] * y[i];
-            for (int64_t i = 0; i < dim; i++)
-                x[i] -= sum * y[i];
-        }
-        for (int64_t i = 0; i < dim; i++)
-            norm += x[i] * x[i];
-        for (int64_t i = 0; i < dim; i++)
-            x[i] /= sqrt(norm);
+        em_normals(&stream, dim, v + k * em_stride(dim));
     }
+    em_orthonormalise(DIRECTIONS, dim, v, em_stride(dim));
 }
 
 /* I + V^T (lambda - 1) V, as a table. */

@@ -170,10 +170,8 @@ static const em_model_commands *commands_of(em_reader *reader, const em_model_op
 {
     char *name = NULL;
 
-    *model = NULL;
     em_reader_text(reader, "model", &name);
-    for (int i = 0; name && (*model = em_model_at(i)) && strcmp((*model)->name, name) != 0;)
-        i++;
+    *model = name ? em_model_named(name) : NULL;
     em_release(&name);
     return *model ? (*model)->commands : NULL;
 }
