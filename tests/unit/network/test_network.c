@@ -19,7 +19,7 @@
 #include "support/model_setup.h"
 #include "support/tap.h"
 
-enum { N = 300, SIDE = 6, N_CLASS = 3 };
+enum { N = 301, SIDE = 6, N_CLASS = 3 };
 static char folder[32], train[64], labels[64], dark[64], dark_labels[64], table[64];
 
 static void write_idx(const char *path, const uint8_t *head, size_t n_head, const uint8_t *body,
@@ -143,6 +143,7 @@ static const struct {
      "{\"convolution\": 2, "
      "\"kernel\": 1}]",
      "sigmoid", "softmax", "1"},
+    {"[{\"dense\": 16}, {\"dense\": 16}, {\"dense\": 9}, {\"dense\": 1}]", "tanh", "softmax", "1"},
 };
 
 static void make_at(int i, const char *precision, const char *temperature, setup *s)
