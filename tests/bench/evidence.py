@@ -4,8 +4,10 @@
     tests/bench/evidence.py EMASS [--seeds N] [TARGET ...]
 
 Of each target and program: density evaluations (emass: with gradients, of all rungs and of the search for modes),
-seconds on one core, the mean error of log Z, its largest error, and its standard error as the program says it."""
+seconds on one core, the mean error of log Z, its largest error, and its standard error as the program says it. The
+target `heart` needs EMASS_DATA."""
 import argparse
+import functools
 import math
 import os
 import subprocess
@@ -57,6 +59,39 @@ def schools(x):
     return stats.norm.logpdf(y, x[..., :1] + x[..., 1:2] * x[..., 2:], sigma).sum(-1)
 
 
+def coin_flips(x):
+    p = np.clip(x[..., 0] * x[..., 1], 1e-300, 1 - 1e-16)
+    return math.lgamma(100001) - 2 * math.lgamma(50001) + 50000 * (np.log(p) + np.log1p(-p))
+
+
+@functools.cache
+def heart():
+    """An intercept and the standardised columns, and whether the disease is present."""
+    table = np.loadtxt(os.path.join(os.environ["EMASS_DATA"], "heart", "heart.dat"))
+    x = (table[:, :-1] - table[:, :-1].mean(0)) / table[:, :-1].std(0, ddof=1)
+    return np.hstack([np.ones((len(x), 1)), x]), (table[:, -1] == 2).astype(float)
+
+
+def regression(x):
+    rows, y = heart()
+    eta = x @ rows.T
+    return eta @ y - np.logaddexp(0, eta).sum(-1)
+
+
+def regression_in_c():
+    """The likelihood of the regression, with its data."""
+    rows, y = heart()
+    return f"""
+    static const double row[][D] = {{{", ".join("{" + ", ".join(map(repr, map(float, r))) + "}" for r in rows)}}};
+    static const double y[] = {{{", ".join(map(repr, map(float, y)))}}};
+    for (int i = 0; i < {len(y)}; i++) {{
+        double eta = 0;
+        for (int k = 0; k < D; k++) eta += row[i][k] * x[k];
+        *log_p += y[i] * eta - (fmax(eta, 0) + log1p(exp(-fabs(eta))));
+        for (int k = 0; k < D; k++) gradient[k] += (y[i] - 1 / (1 + exp(-eta))) * row[i][k];
+    }}"""
+
+
 def normal_evidence(parts, size, scale):
     """Of a mixture of N(at, sd^2 I) over the prior N(0, scale^2 I): where prior and mode overlap, a normal density."""
     return np.logaddexp.reduce([math.log(w) + size * stats.norm.logpdf(at, 0, math.hypot(sd, scale))
@@ -72,12 +107,16 @@ TARGETS = {  # likelihood, dimensions, priors of all (scipy), log Z
                        lambda: normal_evidence([(.5, 0, .05), (.5, 1, 2)], 3, 10)),
     "eight schools": (schools, 10, [stats.norm(0, 5), stats.halfcauchy(0, 5)] + [stats.norm(0, 1)] * 8,
                       known_evidence.schools),
+    "coin flips": (coin_flips, 2, [stats.uniform(0, 1)] * 2, known_evidence.coin_flips),
+    "heart": (regression, 14, [stats.norm(0, math.sqrt(10))] * 14,
+              functools.cache(lambda: known_evidence.logistic(*heart(), math.sqrt(10)))),
 }
 
 # The log likelihood at x and its gradient, added to *log_p and gradient.
 LIKELIHOOD = {
     "shells": known_evidence.SHELLS,
     "eggbox": known_evidence.EGG_BOX,
+    "coin flips": known_evidence.COIN_FLIPS,
     "normals": """
     double term[2], most, sum;
     for (int k = 0; k < 2; k++) {
@@ -147,9 +186,9 @@ def build(name):
     kind = {"uniform": "u", "norm": "n", "halfcauchy": "c"}
     rows = ", ".join(f"{{'{kind[p.dist.name]}', {p.args[0]}, {p.args[1]}}}" for p in priors)
     at, sd = ("0, 1", ".05, 2") if name == "spike and slab" else ("-10, 10", "1, 1")
+    likelihood = regression_in_c() if name == "heart" else LIKELIHOOD.get(name, LIKELIHOOD["normals"])
     with open("target.c", "w") as out:
-        out.write(MODEL.format(size=size, at=at, sd=sd, priors=rows,
-                               likelihood=LIKELIHOOD.get(name, LIKELIHOOD["normals"])))
+        out.write(MODEL.format(size=size, at=at, sd=sd, priors=rows, likelihood=likelihood))
     subprocess.run(["cc", "-O2", "-std=gnu17", "-shared", "-fPIC", f"-I{ROOT}/include", "target.c", "-o", "target.so",
                     "-lm"], check=True)
     with open("run.yaml", "w") as out:
@@ -190,12 +229,15 @@ def main():
     parser.add_argument("target", nargs="*")
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--programs", nargs="+", default=list(PROGRAMS))
-    given = parser.parse_args()
+    given = parser.parse_intermixed_args()
     print("| target | program | evaluations | seconds | error of log Z | largest | standard error |")
     print("|---|---|--:|--:|--:|--:|--:|")
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         for name in given.target or TARGETS:
+            if name == "heart" and "EMASS_DATA" not in os.environ:
+                print("| heart | skipped: EMASS_DATA is not set |")
+                continue
             likelihood, size, priors, truth = TARGETS[name]
             build(name)
             for program in given.programs:

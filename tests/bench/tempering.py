@@ -106,7 +106,7 @@ def main():
     parser.add_argument("target", nargs="*")
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--set", action="append", default=[])
-    given = parser.parse_args()
+    given = parser.parse_intermixed_args()
     settings = [part for setting in given.set for part in ("--set", setting)]
     print("target   | worst weight off | rms | log evidence | rms z | rms z of the mean | ESS | round trips | barriers | rungs | converged, with warnings | falsely")
     with tempfile.TemporaryDirectory() as folder:

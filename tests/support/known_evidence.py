@@ -61,3 +61,41 @@ def schools():
     weights = np.ones(len(u))
     weights[1:-1:2], weights[2:-1:2] = 4, 2
     return math.log(weights @ terms * (u[1] - u[0]) / 3) - 30
+
+
+# 100,000 flips, 50,000 of them heads, of which each needs both of two coins with unknown p (Pigeons' first example).
+COIN_FLIPS = """
+    const double p = x[0] * x[1], slope = 50000 / p - 50000 / (1 - p);
+    *log_p += lgamma(100001) - 2 * lgamma(50001) + 50000 * (log(p) + log1p(-p));
+    gradient[0] += slope * x[1];
+    gradient[1] += slope * x[0];
+"""
+
+
+def coin_flips():
+    """With p1 and p2 uniform the density of p = p1 p2 is -log p, whose mean under Beta(50001, 50001) is a sum."""
+    return math.log(sum(1 / k for k in range(50001, 100002))) - math.log(100001)
+
+
+def logistic(x, y, scale, n_draw=200_000):
+    """Of a logistic regression with coefficients N(0, scale^2), by draws of a t distribution about the mode, whose
+    standard error must be below 0.005."""
+    mode, size = np.zeros(x.shape[1]), x.shape[1]
+    for _ in range(50):
+        p = 1 / (1 + np.exp(-x @ mode))
+        precision = (x * (p * (1 - p))[:, None]).T @ x + np.eye(size) / scale**2
+        mode = mode + np.linalg.solve(precision, x.T @ (y - p) - mode / scale**2)
+    random, degrees = np.random.default_rng(1), 10
+    factor = np.linalg.cholesky(np.linalg.inv(precision))
+    t = random.normal(size=(n_draw, size)) / np.sqrt(random.chisquare(degrees, n_draw) / degrees)[:, None]
+    theta = mode + t @ factor.T
+    log_t = (math.lgamma((degrees + size) / 2) - math.lgamma(degrees / 2) - size / 2 * math.log(degrees * math.pi)
+             - np.log(np.diag(factor)).sum() - (degrees + size) / 2 * np.log1p((t**2).sum(1) / degrees))
+    eta = theta @ x.T
+    log_p = (eta @ y - np.logaddexp(0, eta).sum(1)
+             - (theta**2).sum(1) / 2 / scale**2 - size * math.log(scale * math.sqrt(2 * math.pi)))
+    most = (log_p - log_t).max()
+    weight = np.exp(log_p - log_t - most)
+    error = weight.std() / weight.mean() / math.sqrt(n_draw)
+    assert error < 0.005, f"the evidence of the regression has a standard error of {error:.4f}"
+    return math.log(weight.mean()) + most
