@@ -20,10 +20,10 @@ typedef struct em_halves {
 } em_halves;
 
 /* The halves as vectorised loops need them, eight side by side: element i of half 8 b + k is at
- * 8 (b length + i) + k. Columns beyond the last half are not used. em_lanes_place gives the index
- * of each draw, [h->n / 2][h->n_draw]; -1: the draw is in neither half. All Local. */
+ * 8 (b length + i) + k. Columns beyond the last half are not used. em_lanes_positions gives the
+ * index of each draw, [h->n / 2][h->n_draw]; -1: the draw is in neither half. All Local. */
 int64_t em_lanes_size(const em_halves *h);
-void em_lanes_place(const em_halves *h, int64_t *place);
+void em_lanes_positions(const em_halves *h, int64_t *place);
 void em_lanes_fill(const em_halves *h, const double *x, double *lanes);
 
 /* Subtracts the means [h->n] of the halves; exact where all draws of a half are equal. Local. */

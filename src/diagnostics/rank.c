@@ -137,17 +137,17 @@ void em_sort(int64_t n, const double *x, em_sorted *sorted, em_sorted *scratch)
     sort_by_buckets(n, scratch, sorted, 0);
 }
 
-em_quantile_place em_place_quantile(int64_t n, double p)
+em_quantile_position em_locate_quantile(int64_t n, double p)
 {
     /* Counted from 1, and the weights in this form, as R does: the draw at the quantile then is
      * at or below it in both, or in neither. */
     const double position = 1 + (double)(n - 1) * p;
     const int64_t low = (int64_t)floor(position), high = (int64_t)ceil(position);
 
-    return (em_quantile_place){low - 1, high - 1, position - (double)low};
+    return (em_quantile_position){low - 1, high - 1, position - (double)low};
 }
 
-double em_quantile_between(em_quantile_place place, double below, double above)
+double em_quantile_between(em_quantile_position place, double below, double above)
 {
     const double h = place.weight;
 
@@ -156,7 +156,7 @@ double em_quantile_between(em_quantile_place place, double below, double above)
 
 double em_sorted_quantile(int64_t n, const em_sorted *sorted, double p)
 {
-    const em_quantile_place place = em_place_quantile(n, p);
+    const em_quantile_position place = em_locate_quantile(n, p);
 
     return em_quantile_between(place, sorted[place.low].value, sorted[place.high].value);
 }

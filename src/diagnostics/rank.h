@@ -31,12 +31,12 @@ void em_sort(int64_t n, const double *x, em_sorted *sorted, em_sorted *scratch);
 double em_sorted_quantile(int64_t n, const em_sorted *sorted, double p);
 
 /* A quantile from the draws at two positions, from 0, of the sorted draws. */
-typedef struct em_quantile_place {
+typedef struct em_quantile_position {
     int64_t low, high;
     double weight; /* of the higher one */
-} em_quantile_place;
-em_quantile_place em_place_quantile(int64_t n, double p);
-double em_quantile_between(em_quantile_place place, double below, double above);
+} em_quantile_position;
+em_quantile_position em_locate_quantile(int64_t n, double p);
+double em_quantile_between(em_quantile_position place, double below, double above);
 
 /* The distances |x - centre| of sorted draws in ascending order, by one merge; no aliasing. */
 void em_fold(int64_t n, const em_sorted *sorted, double centre, em_sorted *folded);

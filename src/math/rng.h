@@ -59,12 +59,12 @@ double em_uniform(const em_stream *stream, uint64_t index);
 uint64_t em_uniform_below(const em_stream *stream, uint64_t index, uint64_t bound);
 
 /* out[i] = em_uniform_below(stream, i, bound + i growth), vectorised for bounds below 2^32; growth
- * is 0 or 1. `out` is 64-byte aligned and has em_integers_room(n) elements, all of which may be
+ * is 0 or 1. `out` is 64-byte aligned and has em_integers_capacity(n) elements, all of which may be
  * overwritten. Local. */
 void em_uniforms_below(const em_stream *stream, int64_t n, uint64_t bound, uint64_t growth,
                        int64_t *out);
 
-static inline int64_t em_integers_room(int64_t n)
+static inline int64_t em_integers_capacity(int64_t n)
 {
     return (n + 31) / 32 * 32;
 }

@@ -15,7 +15,7 @@ struct em_constrained {
     double *x, *gradient; /* [stride] */
 };
 
-static em_status create_room(em_model *model)
+static em_status create_constrained(em_model *model)
 {
     const int64_t n = em_bounds_size(model->n_parameter, model->parameter);
     struct em_constrained *room = NULL;
@@ -105,7 +105,7 @@ static em_status settle(em_model *model, const void *options)
     if (!status)
         status = check_variables(model);
     if (!status && em_bounds_any(model->n_parameter, model->parameter))
-        status = create_room(model);
+        status = create_constrained(model);
     return status;
 }
 

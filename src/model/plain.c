@@ -56,7 +56,7 @@ static em_status declare_rows(plain *self, bool predicts)
     const em_variable *parameter = ops->parameter ? ops->parameter : &self->theta;
     const int64_t n = ops->parameter ? ops->n_parameter : 1;
     em_variable row = {.name = ops->rows->column[0],
-                       .dealt = true,
+                       .sharded = true,
                        .n_axes = 1,
                        .shape = {self->data->rows.total}};
     em_status status = em_allocate(n + 2, sizeof *self->variable, &self->variable);

@@ -400,7 +400,7 @@ static double start_scale(const em_layer *layer)
 }
 
 /* Normal weights, biases 0, sigma and precisions 1. */
-static em_status place(em_model *model, const em_draw *draw, double *theta)
+static em_status draw_start(em_model *model, const em_draw *draw, double *theta)
 {
     const em_network *self = (const em_network *)model;
 
@@ -504,7 +504,7 @@ const em_model_ops em_model_network = {
     .destroy = destroy,
     .add_prior = em_network_add_prior,
     .add_likelihood = em_network_add_likelihood,
-    .start = place,
+    .start = draw_start,
     .report = em_network_report,
     .describe = describe,
     .latent = &(const em_model_latent){.update = em_network_update, .visit = em_network_visit},

@@ -490,8 +490,8 @@ em_status em_network_visit(em_model *model, const em_visitor *visitor)
     const em_share *own = &self->test->rows;
     status = visitor->chains(visitor->context, "averaged", 1, self->n_average);
     return status ? status
-                  : visitor->dealt(visitor->context, "predictions", EM_NUMBER_DOUBLE,
-                                   own->total * k, own->first * k, own->count * k, self->mean);
+                  : visitor->sharded(visitor->context, "predictions", EM_NUMBER_DOUBLE,
+                                     own->total * k, own->first * k, own->count * k, self->mean);
 }
 
 /* ---------------------------------------------------------------- new data */
@@ -509,7 +509,7 @@ void em_network_prepare_predictions(em_network *self)
            (em_variable){
                .name = "weights", .n_axes = 1, .shape = {self->model.dim}, .axis = {"weight"}});
     made.group = EM_PREDICTIONS;
-    made.dealt = true;
+    made.sharded = true;
     report(self, made);
     made.name = "y";
     if (!softmax)

@@ -17,7 +17,7 @@ struct em_grid {
     MPI_Op merge, add;
     int64_t n_chain, first_chain, n_local_chain;
     int n_group, group, n_shard, shard;
-    int *dealt; /* [2 n_shard] room for counts, and where they begin */
+    int *counts; /* [2 n_shard] room for counts, and where they begin */
     /* Work space of em_grid_sum_chains, grown as asked for. */
     int64_t capacity;
     em_exact_sum *sums;
@@ -96,11 +96,11 @@ static em_status create(int64_t n_chain, int64_t n_shard, bool may_idle, em_grid
 
     *out = NULL;
     status = status ? status : em_allocate(1, sizeof *grid, &grid);
-    status = status ? status : em_allocate(2 * n_shard, sizeof *grid->dealt, &grid->dealt);
+    status = status ? status : em_allocate(2 * n_shard, sizeof *grid->counts, &grid->counts);
     status = em_agree(status);
     if (status) {
         if (grid)
-            em_release(&grid->dealt);
+            em_release(&grid->counts);
         em_release(&grid);
         return status;
     }
@@ -149,7 +149,7 @@ void em_grid_destroy(em_grid **grid)
     MPI_Op_free(&(*grid)->merge);
     MPI_Type_free(&(*grid)->exact_sum);
     MPI_Op_free(&(*grid)->add);
-    em_release_all(&(*grid)->sums, &(*grid)->dealt);
+    em_release_all(&(*grid)->sums, &(*grid)->counts);
     em_release(grid);
 }
 
@@ -433,7 +433,7 @@ void em_grid_exchange(const em_grid *grid, const int64_t *bytes, const void *con
 
 void em_grid_gather_shards(const em_grid *grid, int64_t n, int64_t size, void *x)
 {
-    int *count = grid->dealt, *first = grid->dealt + grid->n_shard;
+    int *count = grid->counts, *first = grid->counts + grid->n_shard;
     MPI_Datatype item;
 
     if (grid->n_shard == 1)

@@ -157,7 +157,7 @@ em_status em_posterior_sum_all(em_posterior *posterior, const em_query *query)
 
     if (!em_model_has_likelihood(model))
         return status < 0 ? status : EM_OK;
-    if (model->n_piece > 0)
+    if (model->n_chunk > 0)
         return status < 0 ? status : add_whole(posterior, query);
     if (em_model_finishes_counts(model)) {
         status = sum_all_counts(posterior, status, query);

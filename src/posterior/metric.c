@@ -18,7 +18,7 @@ static em_status sum_metric(em_posterior *posterior, em_status status, const dou
                             double *derivative, const em_sums *s)
 {
     em_model *model = posterior->model;
-    const bool is_whole = model->n_piece > 0, is_first = em_grid_shard(posterior->grid) == 0;
+    const bool is_whole = model->n_chunk > 0, is_first = em_grid_shard(posterior->grid) == 0;
     const int64_t count = is_whole ? is_first : model->rows.count;
 
     for (int64_t first = 0; status >= 0 && first < count; first += model->rows.part) {
@@ -30,7 +30,7 @@ static em_status sum_metric(em_posterior *posterior, em_status status, const dou
 }
 
 /* Room for the sums of the rows, once it is wanted. Collective over the ranks of a group. */
-static em_status make_room(em_posterior *posterior)
+static em_status allocate_sums(em_posterior *posterior)
 {
     const int64_t n = posterior->model->dim;
 
@@ -46,7 +46,7 @@ static em_status add_metric_of_rows(em_posterior *posterior, em_status status, c
 {
     const int64_t n = posterior->model->dim, square = n * n, cube = derivative ? n * square : 0;
 
-    const em_status room = make_room(posterior);
+    const em_status room = allocate_sums(posterior);
 
     if (room)
         return room;

@@ -147,10 +147,10 @@ static em_status estimate_by_model(em_posterior *posterior, const em_minibatch *
         return shared;
     double *sum = posterior->likelihood.part;
     const em_query all = em_query_into(query, sum, sum + n);
-    if (posterior->is_dealt)
+    if (posterior->is_partitioned)
         em_shard_reduction_wait(posterior->reduction); /* all have moved */
     status = add_estimates(posterior, status, minibatch, &all, scale);
-    if (posterior->is_dealt)
+    if (posterior->is_partitioned)
         return em_posterior_end_estimates(posterior, status, query);
     status = em_posterior_end_counts(posterior, status, &all);
     memcpy(query->gradient, sum, (size_t)n * sizeof *sum);
@@ -217,7 +217,7 @@ em_status em_posterior_sum_by_parts(em_posterior *posterior)
 
     if (em_model_finishes_counts(posterior->model) || own->total == 0)
         return EM_OK;
-    status = em_allocate_all(EM_ARRAY(posterior->grouped, em_integers_room(own->total)),
+    status = em_allocate_all(EM_ARRAY(posterior->grouped, em_integers_capacity(own->total)),
                              EM_ARRAY(posterior->end, own->count / own->part + 2));
 
     return status;
@@ -254,11 +254,11 @@ em_status em_posterior_estimate_ranges(em_posterior *posterior, const em_minibat
     const double scale = scale_of(posterior, minibatch, query->evaluation);
     em_status status = em_posterior_begin(posterior, 1);
 
-    if (status && !posterior->is_dealt)
+    if (status && !posterior->is_partitioned)
         return status;
     one.rows =
         (em_rows){.count = choose(posterior, minibatch, query, 0), .index = posterior->chosen};
-    if (posterior->is_dealt)
+    if (posterior->is_partitioned)
         return em_posterior_estimate_part(posterior, status, &one, scale, published);
     status = model->ops->ranges->estimate(model, &one, scale, published);
     return status < 0 ? status : EM_OK;
@@ -269,7 +269,7 @@ void em_posterior_gradient_range(em_posterior *posterior, int64_t first, int64_t
 {
     const em_model_ranges *ranges = posterior->model->ops->ranges;
 
-    if (posterior->is_dealt) {
+    if (posterior->is_partitioned) {
         const em_range_parts parts = em_posterior_parts(posterior);
         ranges->gradient_of_parts(posterior->model, first, n, theta, &parts, gradient);
     } else
@@ -280,7 +280,7 @@ void em_posterior_publish(em_posterior *posterior, int64_t first, int64_t n, con
 {
     const em_model_ranges *ranges = posterior->model->ops->ranges;
 
-    if (posterior->is_dealt) {
+    if (posterior->is_partitioned) {
         const em_range_parts parts = em_posterior_parts(posterior);
         ranges->publish_part(posterior->model, first, n, theta, &parts);
     } else
@@ -291,11 +291,12 @@ void em_posterior_fetch_range(const em_posterior *posterior, int64_t first, int6
 {
     const em_model_ranges *ranges = posterior->model->ops->ranges;
 
-    if (ranges->fetch && !posterior->is_dealt)
+    if (ranges->fetch && !posterior->is_partitioned)
         ranges->fetch(posterior->model, first, n);
 }
 
-em_status em_posterior_may_deal(em_posterior *posterior, const em_minibatch *minibatch, bool *may)
+em_status em_posterior_may_partition(em_posterior *posterior, const em_minibatch *minibatch,
+                                     bool *may)
 {
     *may = false;
     if (em_grid_n_shard(posterior->grid) == 1 || !estimates_minibatches(posterior, minibatch))

@@ -1,4 +1,4 @@
-/* The copies of all ladders: how they are dealt to ranks, their densities, and their masses. */
+/* The copies of all ladders: their assignment to ranks, their densities, and their masses. */
 #include "base/memory.h"
 #include "math/linalg.h"
 #include "par/world.h"
@@ -90,7 +90,7 @@ double *em_copy_reference(const em_tempering *t, int64_t c, int leg)
     return t->of_reference + (c * EM_MOST_LEGS + leg) * t->stride;
 }
 
-em_status em_copy_look(em_tempering *t, int64_t c, int leg)
+em_status em_copy_evaluate_reference(em_tempering *t, int64_t c, int leg)
 {
     return t->reference[leg]->evaluate(t->reference[leg], t->block->chain[c],
                                        t->block->theta + c * t->stride, &t->copy[c].log_r[leg],
@@ -111,9 +111,10 @@ void em_copy_compose(em_tempering *t, int64_t c)
                          block->gradient + c * t->stride);
 }
 
-em_status em_copy_look_and_compose(em_tempering *t, int64_t c)
+em_status em_copy_evaluate_and_compose(em_tempering *t, int64_t c)
 {
-    const em_status status = em_copy_look(t, c, em_ladder_leg(&t->ladder, t->copy[c].rung));
+    const em_status status =
+        em_copy_evaluate_reference(t, c, em_ladder_leg(&t->ladder, t->copy[c].rung));
 
     em_copy_compose(t, c);
     return status;

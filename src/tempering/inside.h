@@ -142,14 +142,14 @@ void em_copies_destroy(em_tempering *t); /* Collective. */
 
 /* Evaluates and stores log r of a leg and its gradient [stride] at the position of copy c. Local.
  */
-em_status em_copy_look(em_tempering *t, int64_t c, int leg);
+em_status em_copy_evaluate_reference(em_tempering *t, int64_t c, int leg);
 double *em_copy_reference(const em_tempering *t, int64_t c, int leg); /* that gradient. Local. */
 
 /* em_copy_compose: computes the tempered density and its gradient of copy c on its rung, from the
- * stored log r and gradient of its leg. em_copy_look_and_compose: the same after em_copy_look.
- * Local. */
+ * stored log r and gradient of its leg. em_copy_evaluate_and_compose: the same after
+ * em_copy_evaluate_reference. Local. */
 void em_copy_compose(em_tempering *t, int64_t c);
-em_status em_copy_look_and_compose(em_tempering *t, int64_t c);
+em_status em_copy_evaluate_and_compose(em_tempering *t, int64_t c);
 
 /* Sends the copies at the target to the groups of their ladders, and writes the block and the
  * statistics of the kernels there. Local, but waits for the sender. */
@@ -164,7 +164,7 @@ em_status em_rungs_set_masses(em_tempering *t);
 void em_round_begin(em_tempering *t, int64_t done);
 em_structure em_round_structure(const em_tempering *t);
 em_status em_round_choose_rank(em_tempering *t); /* before the first one */
-em_status em_round_make_room(em_tempering *t);   /* for what they collect of the target */
+em_status em_round_allocate(em_tempering *t);    /* for what they collect of the target */
 
 /* How masses, and what is learned of the target, are kept. Local. */
 em_mass_form em_tempering_form(const em_tempering *t);

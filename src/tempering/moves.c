@@ -102,7 +102,7 @@ static em_status move_by_kernels(em_tempering *t, int64_t c, int64_t iteration)
     if (!status && t->task.kernel[0].parameters)
         status = em_block_evaluate(t->tempered, &one);
     if (status >= 0 && t->ladder.beta[t->copy[c].rung] != 1)
-        status = em_copy_look(t, c, em_ladder_leg(&t->ladder, t->copy[c].rung));
+        status = em_copy_evaluate_reference(t, c, em_ladder_leg(&t->ladder, t->copy[c].rung));
     if (status >= 0)
         find_p(t, c, &one);
     return status;
@@ -126,7 +126,7 @@ static em_status draw_reference(em_tempering *t, int64_t c, int64_t iteration)
     if (status >= 0)
         status = em_posterior_evaluate(t->posterior, &query);
     if (status >= 0)
-        status = em_copy_look(t, c, leg);
+        status = em_copy_evaluate_reference(t, c, leg);
     for (int i = 0; i < t->n_kernel; i++)
         t->move[c * t->n_kernel + i] = (em_move){.acceptance = 1};
     return status;
@@ -139,6 +139,6 @@ em_status em_copy_move(em_tempering *t, int64_t c, int64_t iteration)
                                                  : move_by_kernels(t, c, iteration);
 
     for (int leg = 0; status >= 0 && leg < t->n_leg && rung == t->ladder.target; leg++)
-        status = em_copy_look(t, c, leg); /* the target belongs to both legs */
+        status = em_copy_evaluate_reference(t, c, leg); /* the target belongs to both legs */
     return status;
 }

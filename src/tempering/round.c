@@ -125,7 +125,7 @@ static em_status update_steps(em_tempering *t, bool last)
 /* ---------------------------------------------------------------- the end of a round */
 
 /* Moves the states to the copies of the new ladder: each rung takes that of the nearest old one. */
-static em_status deal_anew(em_tempering *t, const em_ladder *ladder, const int64_t *near)
+static em_status reassign_states(em_tempering *t, const em_ladder *ladder, const int64_t *near)
 {
     const int64_t n_old = t->ladder.n_rung, n = 2 + 2 * t->stride;
     double *own = NULL, *all = NULL;
@@ -253,7 +253,7 @@ static em_status learn_target(em_tempering *t, const double *sum, const em_sampl
 }
 
 /* A rank without ladders takes part in the largest distance of all. */
-em_status em_round_make_room(em_tempering *t)
+em_status em_round_allocate(em_tempering *t)
 {
     const int64_t n = em_grid_n_local_chain(t->task.grid);
 
@@ -341,17 +341,17 @@ static em_status improve(em_tempering *t, const double *rejection, int64_t done)
         status = learn(t, sum);
     em_ladder_respace(&t->ladder, fixed == INT64_MIN ? 0 : fixed, rejection, &ladder, near);
     if (!status)
-        status = deal_anew(t, &ladder, near);
+        status = reassign_states(t, &ladder, near);
     t->round++;
     em_round_begin(t, done);
     if (!status)
         status = change_structure(t, em_round_structure(t));
     if (!status)
-        status = em_round_make_room(t);
+        status = em_round_allocate(t);
     if (!status)
         status = em_rungs_set_masses(t);
     for (int64_t c = 0; !status && c < t->n_copy; c++)
-        status = em_copy_look_and_compose(t, c);
+        status = em_copy_evaluate_and_compose(t, c);
     if (!status)
         inherit_steps(t, near);
     em_release(&sum);

@@ -38,7 +38,7 @@ static em_status set_up(em_tempering *t)
     if (!status)
         status = em_references_create(t);
     if (!status)
-        status = em_round_make_room(t);
+        status = em_round_allocate(t);
     if (!status)
         status = em_rungs_set_masses(t);
     start_steps(t, status, NULL);
@@ -142,7 +142,7 @@ static em_status start_copy(em_tempering *t, int64_t c)
             status = evaluate_copy(t, c, &usable);
     }
     if (usable)
-        return em_copy_look_and_compose(t, c);
+        return em_copy_evaluate_and_compose(t, c);
     return status < 0
                ? status
                : em_fail(EM_EMODEL,
@@ -154,7 +154,7 @@ static em_status start_copy(em_tempering *t, int64_t c)
 
 /* One copy where a chain is: the copy at the target of ladder l has that of chain l, the others of
  * the ladder those that follow. */
-static em_status place_copy(em_tempering *t, const double *chains, int64_t c)
+static em_status start_at_chain(em_tempering *t, const double *chains, int64_t c)
 {
     const int64_t n = t->n_ladder, number = t->block->chain[c];
     const int64_t from = number / t->ladder.n_rung + t->copy[c].rung - t->ladder.target;
@@ -165,7 +165,7 @@ static em_status place_copy(em_tempering *t, const double *chains, int64_t c)
     const em_status status = evaluate_copy(t, c, &usable);
     if (status < 0)
         return status;
-    return usable ? em_copy_look_and_compose(t, c) : start_copy(t, c);
+    return usable ? em_copy_evaluate_and_compose(t, c) : start_copy(t, c);
 }
 
 /* The normalising constants that the densities of the model leave out. Collective over the ranks of
@@ -232,7 +232,7 @@ em_status em_tempering_start_from(em_tempering *t, const em_tempering_beginning 
     em_status status = em_agree(take_over(t, from));
 
     for (int64_t c = 0; !status && c < t->n_copy; c++)
-        status = place_copy(t, from->theta, c);
+        status = start_at_chain(t, from->theta, c);
     return set_off(t, status, block, of_kernel);
 }
 
@@ -307,7 +307,7 @@ static em_status restore_copies(em_tempering *t, int64_t n, double *own)
             status = em_fail(EM_EDATA, "a checkpoint has a copy on rung %lld of %lld",
                              (long long)t->copy[c].rung, (long long)t->ladder.n_rung);
         else
-            status = em_copy_look_and_compose(t, c);
+            status = em_copy_evaluate_and_compose(t, c);
     }
     return status;
 }
@@ -431,7 +431,7 @@ static em_status restore_fixed(em_tempering *t, const fixed *x)
     const em_mass_form form = em_tempering_form(t);
     if (!status && x->has_learned != 0)
         status = em_agree(em_allocate(form.ops->size(&form), sizeof(double), &t->learned));
-    return status ? status : em_agree(em_round_make_room(t));
+    return status ? status : em_agree(em_round_allocate(t));
 }
 
 /* The learned law of leg B. Its form is that of the round that made it. */

@@ -170,7 +170,7 @@ static int64_t n_sum(const lda *self)
     return over_words(self) + OVER_WORDS + self->shape.n_topic;
 }
 
-static em_status make_room(lda *self)
+static em_status allocate_arrays(lda *self)
 {
     const int64_t n_topic = self->shape.n_topic, stride = self->shape.stride;
     em_status status = em_allocate(stride, sizeof *self->room, &self->room);
@@ -250,7 +250,7 @@ static em_status set_up(em_model *model, const void *untyped, const em_model_con
                                   &self->tokens);
     em_corpus_drop_documents(self->corpus);
     if (!status)
-        status = make_room(self);
+        status = allocate_arrays(self);
     if (!status)
         em_topic_record_declare(self->record, model, self->variable, self->average);
     const double before = em_allocated_bytes();
@@ -293,7 +293,7 @@ static lda_chain *chain_of(const lda *self, int64_t number)
 }
 
 /* Hyperparameters are given, or begin so; topics begin by chance. */
-static em_status place(em_model *model, const em_draw *draw, double *theta)
+static em_status draw_start(em_model *model, const em_draw *draw, double *theta)
 {
     const lda *self = (const lda *)model;
     const lda_options *options = self->options;
@@ -548,8 +548,8 @@ static em_status visit_piece(lda *self, const em_visitor *visitor, int64_t piece
     if (!visitor->restores)
         status = em_agree_first(copy_piece(self, false, local, count), 0);
     if (!status)
-        status = visitor->dealt(visitor->context, name, EM_NUMBER_UINT16, total, first, count,
-                                self->ordered);
+        status = visitor->sharded(visitor->context, name, EM_NUMBER_UINT16, total, first, count,
+                                  self->ordered);
     if (!status && visitor->restores)
         status = em_agree_first(copy_piece(self, true, local, count), 0);
     return status;
@@ -588,7 +588,7 @@ const em_model_ops em_model_lda = {
     .create = create,
     .destroy = destroy,
     .report = report,
-    .start = place,
+    .start = draw_start,
     .describe = describe,
     .latent =
         &(const em_model_latent){.update = update, .visit = visit, .chain_bytes = chain_bytes},

@@ -94,7 +94,7 @@ static void find_capacities(em_local *local)
     local->item_capacity = (BLOCK_TOKENS / 4 + local->n_document + items + 7) / 8 * 8;
 }
 
-static em_status make_room(em_local *local)
+static em_status allocate_arrays(em_local *local)
 {
     return em_allocate_all(
         EM_ARRAY(local->document, local->n_document), EM_ARRAY(local->base, local->n_document),
@@ -108,7 +108,8 @@ static em_status make_room(em_local *local)
         EM_ARRAY(local->item, local->item_capacity),
         EM_ARRAY(local->bits, 4 * local->item_capacity),
         EM_ARRAY(local->tokens, local->n_document * local->stride),
-        EM_ARRAY(local->prior, local->stride), EM_ARRAY(local->room, em_token_room(local->n_topic)),
+        EM_ARRAY(local->prior, local->stride),
+        EM_ARRAY(local->room, em_token_workspace(local->n_topic)),
         EM_ARRAY(local->forgotten, local->stride), EM_ARRAY(local->table, local->n_topic * TABLE),
         EM_ARRAY(local->alpha, local->n_topic));
 }
@@ -132,7 +133,7 @@ em_status em_local_create(em_corpus *corpus, int64_t n_topic, const em_local_opt
         status = em_corpus_each(corpus, measure, local);
     if (!status) {
         find_capacities(local);
-        status = make_room(local);
+        status = allocate_arrays(local);
     }
     if (status)
         em_local_destroy(out);

@@ -110,7 +110,7 @@ em_status em_block_close(em_tokens *tokens, const em_token_topics *topics,
 int64_t em_padded_length(int64_t length);
 
 /* The size of a document's list of topics. */
-int64_t em_topic_list_room(int64_t n_topic, int64_t length);
+int64_t em_topic_list_capacity(int64_t n_topic, int64_t length);
 
 typedef struct em_sweep {
     uint64_t seed;

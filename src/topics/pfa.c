@@ -170,14 +170,14 @@ static void finish_likelihood(em_model *model, const em_query *sums)
 /* ---------------------------------------------------------------- a metric */
 
 /* Where in the arrays of a question a block of this model begins; -1: it is not asked about. */
-static int64_t place_of(const em_diagonal *ask, const em_parameters *block)
+static int64_t offset_of(const em_diagonal *ask, const em_parameters *block)
 {
     return !ask->block ? block->first : ask->block->first == block->first ? 0 : -1;
 }
 
 static const double *theta_of(const em_diagonal *ask, const em_parameters *block)
 {
-    const int64_t place = place_of(ask, block);
+    const int64_t place = offset_of(ask, block);
 
     return place < 0 ? ask->held + block->first : ask->theta + place;
 }
@@ -197,8 +197,8 @@ static void ask_process(pfa *self, const em_diagonal *ask)
         const em_parameters *block = &self->block[b];
         const size_t bytes = (size_t)block->count * sizeof *theta;
         memcpy(theta + block->first - first, theta_of(ask, block), bytes);
-        if (ask->weight && place_of(ask, block) >= 0)
-            memcpy(weight + block->first - first, ask->weight + place_of(ask, block), bytes);
+        if (ask->weight && offset_of(ask, block) >= 0)
+            memcpy(weight + block->first - first, ask->weight + offset_of(ask, block), bytes);
     }
     const em_diagonal all = {.theta = theta,
                              .metric = answer,
@@ -208,8 +208,8 @@ static void ask_process(pfa *self, const em_diagonal *ask)
     em_gamma_process_diagonal(&self->process, documents, &all);
     for (int b = E; b < N_BLOCK; b++)
         for (int i = 0; i < 3; i++)
-            if (out[i] && place_of(ask, &self->block[b]) >= 0)
-                memcpy(out[i] + place_of(ask, &self->block[b]),
+            if (out[i] && offset_of(ask, &self->block[b]) >= 0)
+                memcpy(out[i] + offset_of(ask, &self->block[b]),
                        answer + i * n + self->block[b].first - first,
                        (size_t)self->block[b].count * sizeof *answer);
 }
@@ -247,18 +247,18 @@ static void diagonal(em_model *model, const em_diagonal *ask)
 
     if (!ask->block || ask->block->first != self->block[PHI].first)
         ask_process(self, ask);
-    if (place_of(ask, &self->block[PHI]) >= 0)
+    if (offset_of(ask, &self->block[PHI]) >= 0)
         ask_topics(self, ask);
 }
 
 /* ---------------------------------------------------------------- chains */
 
-static em_status place(em_model *model, const em_draw *draw, double *theta)
+static em_status draw_start(em_model *model, const em_draw *draw, double *theta)
 {
     const pfa *self = (const pfa *)model;
 
-    em_topic_model_place(&self->base, draw, theta);
-    em_gamma_process_place(&self->process, draw, (uint64_t)self->base.topics.n,
+    em_topic_model_start(&self->base, draw, theta);
+    em_gamma_process_start(&self->process, draw, (uint64_t)self->base.topics.n,
                            theta + self->base.topics.n);
     return EM_OK;
 }
@@ -350,7 +350,7 @@ const em_model_ops em_model_pfa = {
     .destroy = destroy,
     .add_prior = add_prior,
     .report = report,
-    .start = place,
+    .start = draw_start,
     .describe = em_topic_model_describe,
     .add_likelihood = add_likelihood,
     .latent = &(const em_model_latent){.visit = em_topic_model_visit, .after_iteration = watch},

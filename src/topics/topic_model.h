@@ -52,7 +52,7 @@ bool em_topic_model_wants(const em_query *query, const em_parameters *block);
 uint16_t *em_topic_model_warm(const em_topic_model *self, int64_t chain);
 
 /* Sets the starts of the topics and of the parameters of phi. Local. */
-void em_topic_model_place(const em_topic_model *self, const em_draw *draw, double *theta);
+void em_topic_model_start(const em_topic_model *self, const em_draw *draw, double *theta);
 
 /* Computes the gradient of one chain with respect to parameters other than phi from their sums. */
 typedef void em_topic_slope(em_topic_model *self, const double *theta, double *gradient);

@@ -34,7 +34,7 @@ void em_topic_parameters_destroy(em_topic_parameters *topics)
     em_release_all(&topics->work, &topics->total, &topics->count);
 }
 
-void em_topic_parameters_place(const em_topic_parameters *topics, const em_draw *draw,
+void em_topic_parameters_start(const em_topic_parameters *topics, const em_draw *draw,
                                double *theta)
 {
     em_draw_normals(draw, 0, topics->n, theta);

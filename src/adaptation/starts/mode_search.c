@@ -271,9 +271,9 @@ static void take_modes(em_mode_search *search, em_mode_search *from)
     em_point_to_modes(search, search->n_mode, true);
 }
 
-em_status em_mode_search_look_again(em_mode_search *search, em_posterior *posterior,
-                                    const em_search_plan *plan, em_start_law *law, void *context,
-                                    const em_block *block, const double *scale, double *gradients)
+em_status em_mode_search_repeat(em_mode_search *search, em_posterior *posterior,
+                                const em_search_plan *plan, em_start_law *law, void *context,
+                                const em_block *block, const double *scale, double *gradients)
 {
     em_mode_search *again = NULL;
     em_block *from = NULL; /* the chains stay where they are */

@@ -95,7 +95,7 @@ static em_status component_error(checker *check, int64_t i, double *error)
 }
 
 /* Where a chain may begin: where the model has it, or a random point. */
-static em_status place(checker *check, uint64_t point)
+static em_status draw_start(checker *check, uint64_t point)
 {
     const em_stream stream = {(uint64_t)check->of->config->run.seed, point, 0, EM_RNG_INIT};
     const em_draw draw = {stream.seed, 0, (int64_t)point, EM_DRAW_START};
@@ -124,7 +124,7 @@ static em_status check_point(checker *check, uint64_t point, double *worst, int6
     const int64_t dim = check->of->model->dim;
     const double start = em_clock();
     double value = 0;
-    em_status status = place(check, point);
+    em_status status = draw_start(check, point);
 
     if (!status)
         status = density(check, wanted(check), check->theta, check->gradient, &value);

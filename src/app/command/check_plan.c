@@ -192,10 +192,10 @@ static void print_shards(const em_checked *check)
         return;
     }
     if (rows->total == 0) {
-        printf("# shards     %lld, as the model deals its data to them\n", (long long)n_shard);
+        printf("# shards     %lld, as the model distributes its data\n", (long long)n_shard);
         return;
     }
-    printf("# shards     %lld, of at most %lld observations each, dealt in parts of %lld",
+    printf("# shards     %lld, of at most %lld observations each, assigned in parts of %lld",
            (long long)n_shard, (long long)(most < rows->total ? most : rows->total),
            (long long)rows->part);
     if (n_part < n_shard)
@@ -247,8 +247,8 @@ static void print_plan(const em_checked *check, const em_plan *plan, const memor
     printf("# iterations %s%lld of warmup, then %s%lld draws",
            config->run.warmup < 0 ? "at most " : "", (long long)plan->warmup,
            plan->until_done ? "until done, at most " : "", (long long)plan->most_draws);
-    if (plan->most_room < plan->most_draws)
-        printf(", of which at most %lld are kept", (long long)plan->most_room);
+    if (plan->most_capacity < plan->most_draws)
+        printf(", of which at most %lld are kept", (long long)plan->most_capacity);
     if (plan->thin > 1)
         printf(" of %lld iterations", (long long)plan->thin);
     printf("\n");
@@ -259,7 +259,7 @@ static void print_plan(const em_checked *check, const em_plan *plan, const memor
                (long long)plan->monitored.every);
     printf("# output     %s, %s%.3g MB of draws\n", config->output.file,
            plan->until_done ? "at most " : "",
-           draw * (double)(config->run.chains * plan->most_room) / 1e6);
+           draw * (double)(config->run.chains * plan->most_capacity) / 1e6);
 }
 
 em_status em_check_plan(const em_checked *check, const em_plan *plan)

@@ -28,7 +28,7 @@ typedef struct diff {
 /* ---------------------------------------------------------------- numbers */
 
 /* Doubles in their order, as integers. */
-static int64_t place_of(double x)
+static int64_t ordinal_of(double x)
 {
     int64_t bits;
 
@@ -36,7 +36,7 @@ static int64_t place_of(double x)
     return bits < 0 ? INT64_MIN - bits : bits;
 }
 
-static int64_t place_of_single(double x)
+static int64_t ordinal_of_single(double x)
 {
     const float single = (float)x;
     int32_t bits;
@@ -51,8 +51,8 @@ static void name_distance(em_storage storage, const double *value, size_t bytes,
 {
     const uint64_t most = 1000000;
     const bool single = storage == EM_STORE_SINGLE;
-    const int64_t a = single ? place_of_single(value[0]) : place_of(value[0]);
-    const int64_t b = single ? place_of_single(value[1]) : place_of(value[1]);
+    const int64_t a = single ? ordinal_of_single(value[0]) : ordinal_of(value[0]);
+    const int64_t b = single ? ordinal_of_single(value[1]) : ordinal_of(value[1]);
     const uint64_t ulps = a > b ? (uint64_t)a - (uint64_t)b : (uint64_t)b - (uint64_t)a;
 
     out[0] = '\0';

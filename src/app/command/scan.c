@@ -15,7 +15,7 @@ static double cost_of(int64_t value)
     return 1000 + (double)value;
 }
 
-/* How the runs are dealt to sets of ranks. */
+/* The assignment of runs to sets of ranks. */
 typedef struct rank_sets {
     int64_t n_set, n_unit; /* a unit: ranks that advance the same chains together */
     int64_t *set;          /* [count] of each run */
@@ -40,7 +40,7 @@ static void sort_runs(const em_config_scan *scan, int64_t *order)
 }
 
 /* The longest run first, each to the set that will then be done first. */
-static void deal_runs(const em_config_scan *scan, rank_sets *t)
+static void assign_runs(const em_config_scan *scan, rank_sets *t)
 {
     sort_runs(scan, t->order);
     for (int64_t i = 0; i < scan->count; i++) {
@@ -73,7 +73,7 @@ static em_status make_sets(const em_config_scan *scan, rank_sets *t)
     status = em_allocate_all(EM_ARRAY(t->set, scan->count), EM_ARRAY(t->order, scan->count),
                              EM_ARRAY(t->load, t->n_set));
     if (!status)
-        deal_runs(scan, t);
+        assign_runs(scan, t);
     return status;
 }
 

@@ -231,7 +231,8 @@ static void advise_on_rows(const em_judge *judge, const em_summary_table *table,
 /* ---------------------------------------------------------------- the sampler */
 
 /* The row in which divergent draws differ most from the others; NULL: none. */
-static const em_summary_row *find_place(const em_summary_table *table, const em_judge_columns *at)
+static const em_summary_row *find_divergent_row(const em_summary_table *table,
+                                                const em_judge_columns *at)
 {
     worst w = {0};
 
@@ -243,9 +244,10 @@ static const em_summary_row *find_place(const em_summary_table *table, const em_
     return w.row;
 }
 
-static void tell_place(const em_summary_table *table, const em_judge_columns *at, FILE *out)
+static void tell_divergent_range(const em_summary_table *table, const em_judge_columns *at,
+                                 FILE *out)
 {
-    const em_summary_row *row = find_place(table, at);
+    const em_summary_row *row = find_divergent_row(table, at);
     const double small = 0.25;
 
     if (!row)
@@ -278,7 +280,7 @@ static void advise_on_divergences(const em_judge *judge, const em_summary_table 
               out);
         return;
     }
-    tell_place(table, at, out);
+    tell_divergent_range(table, at, out);
     fputs(e->divergences <= limit
               ? "So few are only a warning. The integrator fails where the posterior bends "
                 "sharply, and this region may have slightly too little weight. "

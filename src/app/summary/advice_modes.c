@@ -52,7 +52,7 @@ static const em_summary_row *best_row(const em_summary_table *table, const em_ju
     return best;
 }
 
-static void tell_places(const em_judge *judge, const view *v, const em_summary_row *row, FILE *out)
+static void tell_centres(const em_judge *judge, const view *v, const em_summary_row *row, FILE *out)
 {
     fprintf(out, "In %s ", row->name);
     for (int64_t k = 0; k < v->n_cluster && k < MOST_SHOWN; k++) {
@@ -165,7 +165,7 @@ static em_status tell_row(em_judge *judge, const em_summary_table *table,
     for (int64_t c = 0; c < judge->n_chain; c++)
         v->n_cluster = v->cluster[c] >= v->n_cluster ? v->cluster[c] + 1 : v->n_cluster;
     find_means(judge, draws, v->mean);
-    tell_places(judge, v, row, out);
+    tell_centres(judge, v, row, out);
     fputs("Chains do not cross from one mode to another. So the weights of the modes are not "
           "known, and longer runs do not help. A run with temper: {} in the config finds them, and "
           "one "

@@ -279,7 +279,7 @@ static int compare(const void *left, const void *right)
 }
 
 /* Where the divergent draws of a row lie: of ten or more, the middle four fifths of them. */
-static em_status find_place(const em_judge *judge, const double *draws, double *value)
+static em_status find_divergent_range(const em_judge *judge, const double *draws, double *value)
 {
     const int64_t n = judge->n_chain * judge->n_draw, n_marked = judge->evidence.divergences;
     const int64_t tail = n_marked / 10;
@@ -322,7 +322,7 @@ em_status em_judge_row(em_judge *judge, const double *draws, const em_diagnosis 
         status = em_find_divergence_cluster(judge->n_chain, judge->n_draw, draws, judge->diverging,
                                             diagnosis->ess_bulk, n_row, &cluster);
         if (!status)
-            status = find_place(judge, draws, value);
+            status = find_divergent_range(judge, draws, value);
     }
     value[EM_JUDGED_CLUSTERING] = cluster.distance;
     value[EM_JUDGED_BY_CHANCE] = cluster.by_chance;

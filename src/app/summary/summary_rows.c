@@ -59,7 +59,7 @@ static int compare_rows(const arrangement *a, const em_summary_row *x, const em_
     return 0;
 }
 
-static int compare_places(const void *left, const void *right, void *context)
+static int compare_stably(const void *left, const void *right, void *context)
 {
     const arrangement *a = context;
     const int64_t i = *(const int64_t *)left, k = *(const int64_t *)right;
@@ -91,7 +91,7 @@ static void find_lines(arrangement *a)
 
     for (int64_t i = 0; i < n; i++)
         a->by[i] = i;
-    qsort_r(a->by, (size_t)n, sizeof *a->by, compare_places, a);
+    qsort_r(a->by, (size_t)n, sizeof *a->by, compare_stably, a);
     for (int64_t first = 0, end; first < n; first = end) {
         const em_summary_row *leader = &row[a->by[first]];
         for (end = first + 1; end < n && compare_rows(a, leader, &row[a->by[end]]) == 0;)

@@ -57,9 +57,9 @@ typedef struct em_corpus {
     int64_t n_local;             /* documents of this shard, neighbours */
     int64_t first_document;      /* the number of the first of them in the corpus */
     int64_t first_token;         /* tokens in the corpus before that */
-    int64_t part;  /* documents are dealt in parts of so many (data/shard/shard_assignment.h); 1: by
-                      tokens */
-    uint64_t hash; /* of words and counts, whatever file they are from */
+    int64_t part;   /* documents in a part; a shard has whole parts (data/shard/shard_assignment.h);
+                       1: shards have about equal numbers of tokens */
+    uint64_t hash;  /* of words and counts, whatever file they are from */
     int64_t *start; /* [n_local + 1]; NULL: streamed */
     int32_t *word, *count;
     em_corpus_stream *stream; /* NULL: held */

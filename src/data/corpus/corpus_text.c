@@ -494,7 +494,7 @@ static bool is_count_alone(const char *line)
 }
 
 /* The first line of Matrix Market, which says what the entries are. */
-static em_status look_at_market(reading *r, const em_corpus_options *options, const char *line)
+static em_status check_market_kind(reading *r, const em_corpus_options *options, const char *line)
 {
     char kind[16] = "", symmetry[16] = "";
     const int n = sscanf(line, "%%%%MatrixMarket matrix coordinate %15s %15s", kind, symmetry);
@@ -520,7 +520,7 @@ static em_status read_after(const em_corpus_options *options, em_parallel_lines_
     r->market = strncmp(head->line, "%%MatrixMarket", strlen("%%MatrixMarket")) == 0;
     r->by_columns = options->format == EM_CORPUS_MARKET_COLUMNS;
     if (r->market || r->by_columns || options->format == EM_CORPUS_MARKET)
-        status = look_at_market(r, options, head->line);
+        status = check_market_kind(r, options, head->line);
     r->docword = r->market || options->format == EM_CORPUS_DOCWORD ||
                  (options->format == EM_CORPUS_AUTO && is_count_alone(head->line));
     if (!status && r->docword)

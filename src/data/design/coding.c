@@ -256,7 +256,7 @@ typedef struct placed {
     int64_t index;
 } placed;
 
-static int compare_placed(const void *a, const void *b)
+static int compare_levels(const void *a, const void *b)
 {
     return em_level_compare(((const placed *)a)->level, ((const placed *)b)->level);
 }
@@ -270,7 +270,7 @@ static em_status sort_levels(making *m, int64_t j, placed **out)
     for (int64_t i = 0; !status && i < factor->n; i++)
         (*out)[i] = (placed){factor->level[i], i};
     if (!status)
-        qsort(*out, (size_t)factor->n, sizeof **out, compare_placed);
+        qsort(*out, (size_t)factor->n, sizeof **out, compare_levels);
     return status;
 }
 
@@ -290,7 +290,7 @@ static em_status fail_level(const making *m, int64_t i, int64_t j)
 
 /* Puts the number of its level in the place of each value of factor j; *bad is the row where there
  * is none. */
-static em_status place_levels(making *m, int64_t j, int64_t *bad)
+static em_status number_levels(making *m, int64_t j, int64_t *bad)
 {
     em_table *table = m->table;
     const size_t n = (size_t)m->coding->factor[j].n;
@@ -300,7 +300,7 @@ static em_status place_levels(making *m, int64_t j, int64_t *bad)
     for (int64_t i = 0; !status && i < table->n_row && (*bad < 0 || i < *bad); i++) {
         double *value = &table->value[i * table->n_column + j];
         const placed wanted = {*value, 0};
-        const placed *at = bsearch(&wanted, sorted, n, sizeof wanted, compare_placed);
+        const placed *at = bsearch(&wanted, sorted, n, sizeof wanted, compare_levels);
         if (at) {
             *value = (double)at->index;
             continue;
@@ -382,7 +382,7 @@ em_status em_coding_apply(const em_coding *coding, em_table *table)
         status = em_derived_check(&coding->derived[k], table);
     for (int64_t j = 0; !status && j < coding->n; j++)
         if (coding->is_factor[j])
-            status = place_levels(&m, j, &bad);
+            status = number_levels(&m, j, &bad);
     status = em_agree_first(status     ? status
                             : bad >= 0 ? EM_EDATA
                                        : EM_OK,

@@ -320,7 +320,7 @@ em_status em_choice_make(const em_table_options *options, const em_table *table,
     return status;
 }
 
-static int64_t place_of(const em_choice *choice, int64_t column)
+static int64_t position_of(const em_choice *choice, int64_t column)
 {
     int64_t place = 0;
 
@@ -338,9 +338,9 @@ em_status em_choice_mark(const em_choice *choice, em_table *table)
         if (choice->use[j] != EM_USE_NOT)
             table->factor[to++] = choice->factor[j];
     table->is_chosen = true;
-    table->response_at = place_of(choice, choice->set_aside.response);
+    table->response_at = position_of(choice, choice->set_aside.response);
     for (int k = 0; k < EM_N_BESIDE; k++)
-        table->beside_at[k] = place_of(choice, choice->set_aside.beside[k]);
+        table->beside_at[k] = position_of(choice, choice->set_aside.beside[k]);
     return status;
 }
 

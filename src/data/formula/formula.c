@@ -58,7 +58,7 @@ static em_status read_column(reading *r, bool removed, int64_t *column)
 
 /* ---------------------------------------------------------------- terms */
 
-static int64_t place_of(int64_t n, const em_term *term, const em_term *one)
+static int64_t index_of(int64_t n, const em_term *term, const em_term *one)
 {
     for (int64_t i = 0; i < n; i++)
         if (term[i].n == one->n &&
@@ -71,7 +71,7 @@ static em_status add(const reading *r, sum *to, const em_term *term)
 {
     em_status status;
 
-    if (place_of(to->n, to->term, term) >= 0)
+    if (index_of(to->n, to->term, term) >= 0)
         return EM_OK;
     if (to->n >= EM_MOST_TERMS)
         return em_reading_fail(r, "fewer terms");
@@ -166,7 +166,7 @@ static em_status read_part(reading *r, bool removed, sum *out)
 
 static void take_away(em_formula *formula, const em_term *term)
 {
-    const int64_t at = place_of(formula->n_term, formula->term, term);
+    const int64_t at = index_of(formula->n_term, formula->term, term);
 
     if (at < 0)
         return;

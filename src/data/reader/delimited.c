@@ -113,7 +113,7 @@ static em_status parse_header(const em_lines *lines, const char *delimiter, char
 }
 
 /* Looks at the fields of the first line: a header has no number in it. */
-static em_status look_at_fields(const em_lines *lines, const em_delimited *form, char *line,
+static em_status inspect_fields(const em_lines *lines, const em_delimited *form, char *line,
                                 int64_t *n_field, bool *has_number)
 {
     const bool commas = form->options->decimal == EM_DECIMAL_COMMA;
@@ -143,7 +143,7 @@ em_status em_delimited_begin(const em_lines *lines, const char *line, const em_d
     if (status)
         return status;
     strcpy(copy, line);
-    status = look_at_fields(lines, form, copy, &n_field, &has_number);
+    status = inspect_fields(lines, form, copy, &n_field, &has_number);
     *is_header = header == EM_HEADER_YES || (header == EM_HEADER_AUTO && !has_number);
     strcpy(copy, line);
     if (!status && *is_header)

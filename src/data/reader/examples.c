@@ -241,20 +241,20 @@ static void distribute(const supply *s, int dealer, int64_t first, int64_t count
  * Collective. */
 static em_status read_and_distribute(supply *s, uint8_t *out)
 {
-    enum { DEALER = 0, PIECE_BYTES = 1 << 20 };
-    const bool deals = em_world_rank() == DEALER;
+    enum { READER = 0, PIECE_BYTES = 1 << 20 };
+    const bool reads = em_world_rank() == READER;
     const int64_t item = em_idx_item(s->idx), n = s->shape.length[0];
     const int64_t step = item < PIECE_BYTES ? PIECE_BYTES / item : 1;
     uint8_t *piece = NULL;
-    em_status status = em_agree_first(deals ? em_allocate(step * item, 1, &piece) : EM_OK, 0);
+    em_status status = em_agree_first(reads ? em_allocate(step * item, 1, &piece) : EM_OK, 0);
 
     if (status)
         return status;
     for (int64_t first = 0; first < n; first += step) {
         const int64_t count = n - first < step ? n - first : step;
-        if (deals && !status)
+        if (reads && !status)
             status = em_idx_read(s->idx, first, count, piece, &s->hash);
-        distribute(s, DEALER, first, count, piece, out);
+        distribute(s, READER, first, count, piece, out);
     }
     em_release(&piece);
     return status;
@@ -429,7 +429,7 @@ double em_examples_bytes(const em_examples *e)
 }
 
 /* The largest label here, and the first observation whose label is none; rows.total: all are. */
-static double look_at_labels(const em_examples *e, int64_t most, int64_t *bad)
+static double inspect_labels(const em_examples *e, int64_t most, int64_t *bad)
 {
     double largest = 0;
 
@@ -471,7 +471,7 @@ em_status em_examples_classes(const em_examples *e, int64_t n_class, int64_t *ou
 {
     const int64_t most = n_class > 0 ? n_class : MOST_CLASSES;
     int64_t bad;
-    double largest = look_at_labels(e, most, &bad), first = (double)bad;
+    double largest = inspect_labels(e, most, &bad), first = (double)bad;
 
     em_world_smallest(1, &first);
     if (first < (double)e->rows.total)

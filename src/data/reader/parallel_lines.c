@@ -23,10 +23,10 @@ typedef struct notice {
 
 struct em_parallel_lines {
     em_lines *lines;            /* of this rank */
-    em_lines *packed;           /* the whole file, where this rank unpacks and deals it */
-    em_parallel_lines_key *key; /* NULL: lines are dealt one by one */
+    em_lines *packed;           /* the whole file, on the rank that unpacks and distributes it */
+    em_parallel_lines_key *key; /* NULL: lines are distributed one by one */
     bool plain, ended;
-    int64_t n_block; /* dealt so far */
+    int64_t n_block; /* distributed so far */
 };
 
 /* ---------------------------------------------------------------- the first line */
@@ -214,7 +214,7 @@ static int64_t block_size(int64_t n_block)
     return n_block < 10 ? FIRST_BLOCK << n_block : LARGEST_BLOCK;
 }
 
-static void deal_the_end(em_parallel_lines *input)
+static void send_the_end(em_parallel_lines *input)
 {
     const notice none = {-1, 0, 0};
 
@@ -223,8 +223,8 @@ static void deal_the_end(em_parallel_lines *input)
     input->ended = true;
 }
 
-/* Rank 0: deals until the next block is its own. */
-static em_status deal(em_parallel_lines *input, int64_t *order)
+/* Rank 0: sends blocks to the other ranks until the next block is for rank 0. */
+static em_status distribute(em_parallel_lines *input, int64_t *order)
 {
     while (!input->ended) {
         const notice next = {0, input->packed->number, input->n_block};
@@ -236,7 +236,7 @@ static em_status deal(em_parallel_lines *input, int64_t *order)
             next_block(input, block_size(input->n_block++ / em_world_size()), &block, &length);
 
         if (status || length == 0) {
-            deal_the_end(input);
+            send_the_end(input);
             return status;
         }
         if (whose == em_world_rank()) {
@@ -304,7 +304,7 @@ em_status em_parallel_lines_next(em_parallel_lines *input, em_lines **lines, int
         *order = input->ended ? -1 : em_world_rank();
         input->ended = true;
     } else {
-        status = input->packed ? deal(input, order) : receive(input, order);
+        status = input->packed ? distribute(input, order) : receive(input, order);
     }
     *lines = *order >= 0 ? input->lines : NULL;
     return status;
@@ -325,7 +325,7 @@ void em_parallel_lines_close(em_parallel_lines **out)
     if (!input)
         return;
     if (input->packed)
-        deal_the_end(input);
+        send_the_end(input);
     while (!input->plain && !input->ended)
         (void)receive(input, &order); /* what it says of memory is of no use any more */
     em_lines_close(&input->lines);

@@ -15,7 +15,7 @@ const char *const em_table_decimal_names[] = {"point", "comma", NULL};
 const char *const em_table_na_names[] = {"error", "drop", NULL};
 
 /* True when the second word of the line is like 12:... */
-static bool looks_like_libsvm(const char *line)
+static bool is_libsvm(const char *line)
 {
     const char *word = line + strspn(line, " \t");
     size_t digits;
@@ -31,7 +31,7 @@ static em_table_format detect_format(const char *line)
 {
     bool quoted = false, tab = false, semicolon = false, comma = false;
 
-    if (looks_like_libsvm(line))
+    if (is_libsvm(line))
         return EM_TABLE_LIBSVM;
     for (; *line; line++) {
         quoted ^= *line == '"';

@@ -222,7 +222,7 @@ static void release_rows(em_table *t)
 }
 
 /* Room for rows, as far as their number says it. */
-static em_status make_room(const em_table *table, int64_t count, em_table *held)
+static em_status reserve_rows(const em_table *table, int64_t count, em_table *held)
 {
     em_status status = EM_OK;
 
@@ -244,7 +244,7 @@ static em_status make_room(const em_table *table, int64_t count, em_table *held)
 em_status em_table_hold(em_table *table, int64_t first, int64_t count)
 {
     em_table held = {.n_column = table->n_column};
-    em_status status = make_room(table, count, &held);
+    em_status status = reserve_rows(table, count, &held);
 
     status = status ? status : em_redistribute_rows(table, first, count, append, &held);
     if (status) {

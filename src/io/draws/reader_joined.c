@@ -125,7 +125,7 @@ static em_status refuse_twins(int64_t n_chain, known *all)
 }
 
 /* The same seed gives the same chains, which add no information. */
-static em_status look_for_twins(em_reader *joined)
+static em_status find_twins(em_reader *joined)
 {
     enum { FIRST_DRAWS = 16, MOST_NUMBERS = 1 << 20 };
     const int64_t n_chain = em_reader_n_chain(joined);
@@ -198,7 +198,7 @@ em_status em_reader_open_all(int64_t n, const char *const *path, const char *gro
     if (!status)
         level(*out);
     if (!status && n > 1 && group && strcmp(group, "posterior") == 0)
-        status = look_for_twins(*out);
+        status = find_twins(*out);
     if (status)
         em_reader_close(out);
     return status;

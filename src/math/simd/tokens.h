@@ -33,7 +33,7 @@ static inline int64_t em_topic_groups(int64_t n_topic)
 }
 
 /* Work space, in floats. Sums are searched eight vectors at a time. */
-static inline int64_t em_token_room(int64_t n_topic)
+static inline int64_t em_token_workspace(int64_t n_topic)
 {
     return (1 + EM_TOKEN_BATCH) * (em_topic_stride(n_topic) + EM_TOPIC_LANES) + 8 * EM_TOPIC_LANES;
 }
@@ -62,7 +62,7 @@ typedef struct em_token_run {
     const float *phi;         /* [stride] probability of this word in each topic; padding 0 */
     const float *alpha;       /* [stride] the prior of each topic; padding any number */
     const float *next_phi;    /* phi of the next run, which is prefetched; or NULL */
-    float *room;              /* [em_token_room(n_topic)] work space, 64-byte aligned */
+    float *room;              /* [em_token_workspace(n_topic)] work space, 64-byte aligned */
     /* Used by `dense`: */
     float *tokens;  /* [document][stride] tokens of the document in each topic */
     int32_t *count; /* [stride] tokens of this word in each topic; added to */

@@ -1,7 +1,7 @@
 /*
  * A model on a server that speaks UM-Bridge (Seelinger et al. 2023, protocol version 1.0): JSON
  * over HTTP. The requests Info, InputSizes, OutputSizes and ModelInfo say at the start what there
- * is; Evaluate and, where the server has it, Gradient are the evaluations. Ranks are dealt to
+ * is; Evaluate and, where the server has it, Gradient are the evaluations. Ranks are assigned to
  * servers in turn.
  */
 #include "base/memory.h"
@@ -28,7 +28,7 @@ typedef struct umbridge_options {
 
 static const em_field fields[] = {
     EM_TEXTS(umbridge_options, url,
-             .doc = "http://host:4242; a list: servers of one model, to which ranks are dealt",
+             .doc = "http://host:4242; a list: servers of one model, assigned to ranks in turn",
              .may_change = true),
     EM_DURATION(umbridge_options, reconnect_timeout, .minimum = 0, .maximum = 1e9, .fallback = "1m",
                 .doc = "how long a server that is gone is waited for, before the run ends",

@@ -21,7 +21,7 @@ static em_variable per_observation(const em_regression *self, const char *name, 
     return (em_variable){.name = name,
                          .storage = storage,
                          .group = group,
-                         .dealt = true,
+                         .sharded = true,
                          .n_axes = 1,
                          .shape = {self->design->rows.total},
                          .axis = {"observation"}};

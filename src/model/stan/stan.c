@@ -233,7 +233,7 @@ static em_status report(em_model *model, const em_draw *draw, const double *thet
 
 /* ---------------------------------------------------------------- where chains begin */
 
-static em_status place(em_model *model, const em_draw *draw, double *theta)
+static em_status draw_start(em_model *model, const em_draw *draw, double *theta)
 {
     em_stan *self = (em_stan *)model;
     char *error = NULL;
@@ -306,7 +306,7 @@ const em_model_ops em_model_stan = {
     .destroy = destroy,
     .add_prior = add_prior,
     .report = report,
-    .start = place,
+    .start = draw_start,
     .describe = describe,
     .prior = &(const em_model_prior){
         .log_constants = log_constants,

@@ -101,7 +101,7 @@ static em_status find_library(char **path)
 /* ---------------------------------------------------------------- text */
 
 /* As much room as a file asks for; a pipe does not say. */
-static int64_t room_for(const char *path, int64_t most)
+static int64_t largest_text(const char *path, int64_t most)
 {
     enum { MOST_OF_A_PIPE = 1 << 26 };
     struct stat about;
@@ -118,7 +118,7 @@ em_status em_stan_read_text(const char *path, int64_t most, char **text)
 
     *text = NULL;
     if (em_world_rank() == 0)
-        status = em_read_text_file(path, room_for(path, most), text);
+        status = em_read_text_file(path, largest_text(path, most), text);
     status = em_agree(status);
     return status ? status : em_broadcast_text(text);
 }

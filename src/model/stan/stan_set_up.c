@@ -161,8 +161,8 @@ static em_status construct_within(em_stan *self, double room, const em_stan_opti
                                   const char *joined)
 {
     char *error = NULL;
-    const em_status status =
-        em_stan_check_room(program_and_data(self, options).text, self->declared, self->data, room);
+    const em_status status = em_stan_check_memory(program_and_data(self, options).text,
+                                                  self->declared, self->data, room);
 
     if (status)
         return status;

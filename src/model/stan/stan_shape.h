@@ -20,5 +20,5 @@ em_status em_stan_check_shapes(const char *path, const em_stan_declared *declare
  * are known as above. Without this check, the failure would come only after minutes, when the model
  * is constructed. Messages name `what`. Local. Errors: EM_EMEMORY.
  */
-em_status em_stan_check_room(const char *what, const em_stan_declared *declared,
-                             const em_stan_data *data, double room);
+em_status em_stan_check_memory(const char *what, const em_stan_declared *declared,
+                               const em_stan_data *data, double room);

@@ -386,7 +386,7 @@ static const char *const minibatch_sums[] = {"fast", "by_parts", NULL};
 
 const em_field em_run_fields[] = {
     EM_INT(em_run_options, chains, .minimum = 1, .maximum = 1e6, .fallback = "4",
-           .doc = "chains, dealt to the ranks (or groups of ranks)"),
+           .doc = "chains, distributed over the ranks (or groups of ranks)"),
     EM_INT(em_run_options, superchains, .minimum = 2, .maximum = 1e6, .fallback = "none",
            .word = "none",
            .doc = "groups of equally many chains that start at one point; nested R-hat, for many "

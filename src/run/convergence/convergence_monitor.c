@@ -205,8 +205,9 @@ static bool meets(const em_monitor *monitor, const double worst[2])
  * of each are in n_part parts. */
 typedef struct batch {
     int64_t first, n_column, n_row, n_part;
-    int64_t own_first, own; /* items, a number or a part of one, that this rank was dealt */
-    const double *column;   /* [own][chains][n_row] the monitor's */
+    int64_t own_first,
+        own;              /* the items of this rank; an item is a number or a part of its chains */
+    const double *column; /* [own][chains][n_row] the monitor's */
 } batch;
 
 static batch batch_of(const em_monitor *monitor, int64_t first, int64_t most, int64_t n_row,
@@ -319,8 +320,7 @@ static bool was_seen(em_monitor *monitor, int64_t n, const double *draws)
     return false;
 }
 
-/* The worst of the numbers of a batch that this rank was dealt; the suspect first. A part of one is
- * all that one of several ranks has. */
+/* The worst of this rank's items of a batch; the suspect is checked first. */
 static em_status worst_of(em_monitor *monitor, const batch *b, bool thorough, double worst[2])
 {
     const int64_t size = em_grid_n_chain(monitor->grid) * b->n_row;

@@ -126,7 +126,7 @@ static em_status pause_at(em_engine *engine)
     if (!status && is_over)
         status = em_engine_check_all(engine);
     else if (!status && engine->done > engine->plan.warmup)
-        status = em_engine_make_room(engine, &saved);
+        status = em_engine_resize_output(engine, &saved);
     return status;
 }
 
@@ -152,7 +152,7 @@ static em_status update_adaptation(em_engine *engine, int64_t from, bool *ended)
     em_status status = em_kernels_update(engine, from, ended);
 
     if (!status && *ended)
-        status = em_look_for_far_modes(engine);
+        status = em_search_far_modes(engine);
     if (!status && *ended)
         status = em_auto_tempering_decide(engine, ended);
     if (*ended)

@@ -19,11 +19,11 @@ enum { LEAST = 16, MOST = 24 };
 static const double share_of_warmup = 0.1;
 
 /* The law of the points. */
-typedef struct look {
+typedef struct search_law {
     const em_engine *engine;
     double *scale;   /* [stride] variances of the posterior, about */
     uint64_t *drawn; /* [n_chain] points so far */
-} look;
+} search_law;
 
 /* Number n of a sequence that fills (0, 1) evenly: its digits in this base, mirrored. */
 static double even(uint64_t n, uint64_t base)
@@ -42,7 +42,7 @@ static double even(uint64_t n, uint64_t base)
  */
 static em_status point(void *of, int64_t number, uint64_t attempt, double *theta)
 {
-    look *at = of;
+    search_law *at = of;
     const em_block *block = at->engine->block;
     const int64_t dim = block->dim, c = number - block->chain[0];
     const uint64_t n_chain = (uint64_t)em_grid_n_chain(at->engine->grid);
@@ -63,10 +63,10 @@ static em_status point(void *of, int64_t number, uint64_t attempt, double *theta
     return EM_OK;
 }
 
-em_status em_look_for_far_modes(em_engine *engine)
+em_status em_search_far_modes(em_engine *engine)
 {
     const em_block *block = engine->block;
-    look at = {.engine = engine};
+    search_law at = {.engine = engine};
     double *gradients = NULL, all = 0;
 
     if (!engine->mode_search || engine->tempering || block->dim > EM_MODE_SEARCH_MOST_DIM)
@@ -84,8 +84,8 @@ em_status em_look_for_far_modes(em_engine *engine)
     const em_search_plan plan = {
         .least = own + LEAST, .most = own + MOST, .gradients = share_of_warmup * all};
     if (!status)
-        status = em_mode_search_look_again(engine->mode_search, engine->posterior, &plan, point,
-                                           &at, block, at.scale, gradients);
+        status = em_mode_search_repeat(engine->mode_search, engine->posterior, &plan, point, &at,
+                                       block, at.scale, gradients);
     if (!status)
         status = em_grid_sum_chains(engine->grid, 1, gradients, &all);
     em_adapt_count_after_warmup(engine->kernel[0].adapt, all);

@@ -332,7 +332,7 @@ static em_status output_flush(void *state)
     for (int64_t i = 0; !status && i < output->layout->n_group && count > 0; i++) {
         const em_file_group *from = &phase(output)[i];
         close_ranks(output, count, from);
-        if (output->layout->group[i].dealt)
+        if (output->layout->group[i].sharded)
             em_grid_sum_shards(output->grid, output->n_local_chain * count * from->width,
                                from->buffer);
         status =

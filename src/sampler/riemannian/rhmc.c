@@ -102,8 +102,8 @@ static em_status rhmc_start(rhmc_sampler *s, const em_step_context *context, con
 {
     const int64_t row = c * block->stride;
     const size_t bytes = (size_t)block->stride * sizeof(double);
-    em_status status =
-        em_riemann_place(s->riemann, context->posterior, block->chain[c], block->theta + row);
+    em_status status = em_riemann_set_position(s->riemann, context->posterior, block->chain[c],
+                                               block->theta + row);
 
     s->here = (em_query){.n_chain = 1,
                          .stride = block->stride,

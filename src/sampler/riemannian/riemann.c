@@ -129,7 +129,7 @@ static em_status riemann_evaluate(em_riemann *r, const double *theta, bool whole
     return em_invert_spd(n, r->inverse, n);
 }
 
-static em_status riemann_place(em_riemann *r, const double *theta)
+static em_status riemann_set_position(em_riemann *r, const double *theta)
 {
     const int64_t n = r->dim;
     const int64_t diagonal = r->by_element ? 1 : n + 1;
@@ -148,13 +148,13 @@ static em_status riemann_place(em_riemann *r, const double *theta)
     return EM_OK;
 }
 
-em_status em_riemann_place(em_riemann *r, em_posterior *posterior, int64_t chain,
-                           const double *theta)
+em_status em_riemann_set_position(em_riemann *r, em_posterior *posterior, int64_t chain,
+                                  const double *theta)
 {
     r->posterior = posterior;
     r->chain = chain;
     const em_status status = riemann_prepare(r);
-    return status ? status : riemann_place(r, theta);
+    return status ? status : riemann_set_position(r, theta);
 }
 
 void em_riemann_add_noise(const em_riemann *r, double scale, const double *z, double *p)
@@ -277,7 +277,7 @@ em_status em_riemann_advance(em_riemann *r, double eps, const double *g, double 
     memcpy(r->before, theta, (size_t)r->dim * sizeof *theta);
     status = riemann_solve_momentum(r, eps, g, p);
     status = status ? status : riemann_solve_position(r, eps, p, theta);
-    return status ? status : riemann_place(r, theta);
+    return status ? status : riemann_set_position(r, theta);
 }
 
 static bool riemann_same(int64_t n, const double *x, const double *y)

@@ -66,8 +66,8 @@ void em_riemann_destroy(em_riemann **riemann);
 /* Evaluates metric and derivatives at theta [dim], the position of chain `chain`. The first call
  * allocates memory. Errors: EM_NONFINITE if the metric is not positive definite; those of
  * em_posterior_metric. */
-em_status em_riemann_place(em_riemann *r, em_posterior *posterior, int64_t chain,
-                           const double *theta);
+em_status em_riemann_set_position(em_riemann *r, em_posterior *posterior, int64_t chain,
+                                  const double *theta);
 
 /* p <- p + scale L z for standard normals z. With p = 0 and scale 1 this draws p ~ N(0, G). */
 void em_riemann_add_noise(const em_riemann *r, double scale, const double *z, double *p);
@@ -83,7 +83,7 @@ double em_riemann_kinetic(em_riemann *r, const double *p);
  * ends at the start. If it does not, the map is not reversible there and Metropolis-Hastings would
  * not be exact (Zappa, Holmes-Cerfon & Goodman 2018). Errors: EM_NONFINITE if a fixed-point
  * iteration has not converged to 1e-10 in 20 rounds, or if the step back ends more than 1e-7 from
- * the start; those of em_riemann_place. */
+ * the start; those of em_riemann_set_position. */
 em_status em_riemann_advance(em_riemann *r, double eps, const double *g, double *theta, double *p);
 em_status em_riemann_finish(em_riemann *r, double eps, const double *g, const double *theta,
                             double *p);

@@ -111,8 +111,8 @@ static em_status sgrnphmc_draw(sgrnphmc_sampler *s, const em_step_context *conte
                                int64_t c)
 {
     double *p = block->momentum + c * block->stride;
-    em_status status = em_riemann_place(s->riemann, context->posterior, block->chain[c],
-                                        block->theta + c * block->stride);
+    em_status status = em_riemann_set_position(s->riemann, context->posterior, block->chain[c],
+                                               block->theta + c * block->stride);
 
     memset(p, 0, (size_t)block->stride * sizeof *p);
     if (!status)
@@ -223,7 +223,7 @@ static em_status sgrnphmc_advance(sgrnphmc_sampler *s, const em_step_context *co
     em_status status;
 
     sgrnphmc_load(s, block, c);
-    status = em_riemann_place(s->riemann, context->posterior, block->chain[c], s->theta);
+    status = em_riemann_set_position(s->riemann, context->posterior, block->chain[c], s->theta);
     for (int64_t k = 0; !status && k < options->leapfrog_steps; k++)
         status = sgrnphmc_inner_step(s, context, block, c, k);
     if (status < 0)

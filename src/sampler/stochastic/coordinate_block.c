@@ -22,7 +22,7 @@ em_coordinate_blocks em_coordinate_blocks_of(const em_step_context *context, con
         blocks.end = (block->n_chain + blocks.rows - 1) / blocks.rows * across(&blocks);
     }
     if (context->home)
-        em_posterior_deal(context->posterior, blocks.end, &blocks.next, &blocks.end);
+        em_posterior_own_range(context->posterior, blocks.end, &blocks.next, &blocks.end);
     return blocks;
 }
 

@@ -159,8 +159,8 @@ static void langevin_put_back(em_langevin *s, const em_step_context *context, em
     const int64_t row = c * block->stride;
 
     if (context->home)
-        em_posterior_gather_dealt(context->posterior, block->n_chain * block->stride,
-                                  s->theta_before, s->theta_before);
+        em_posterior_gather_partitioned(context->posterior, block->n_chain * block->stride,
+                                        s->theta_before, s->theta_before);
     memcpy(block->theta + row, s->theta_before + row, bytes);
     block->log_density[c] = s->log_density_before[c];
     if (s->began) {

@@ -179,7 +179,7 @@ void em_thermostat_end(em_thermostat *self, const em_step_context *context, em_b
 
     em_stochastic_gather(context, block);
     if (context->home)
-        em_posterior_sum_dealt(context->posterior, block->n_chain, self->product);
+        em_posterior_sum_partitioned(context->posterior, block->n_chain, self->product);
     for (int64_t c = 0; c < block->n_chain; c++) {
         const int64_t row = c * block->stride;
         const bool is_finite =
@@ -188,8 +188,8 @@ void em_thermostat_end(em_thermostat *self, const em_step_context *context, em_b
                    : em_chain_is_finite(block, c);
         const bool diverging = !is_finite || !(self->product[c] < hottest * (double)block->dim);
         if (diverging && context->home)
-            em_posterior_gather_dealt(context->posterior, block->n_chain * block->stride,
-                                      self->start, self->start);
+            em_posterior_gather_partitioned(context->posterior, block->n_chain * block->stride,
+                                            self->start, self->start);
         if (diverging) {
             memcpy(block->theta + row, self->start + row,
                    (size_t)block->stride * sizeof *block->theta);

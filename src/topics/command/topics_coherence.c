@@ -70,7 +70,7 @@ static em_status count_document(void *to, int64_t d, em_document of)
 }
 
 /* Lists the places of each word. */
-static void list_places(co_occurrence *m)
+static void list_positions(co_occurrence *m)
 {
     const em_topics *t = m->topics;
     const int64_t n = t->n_topic * t->n_top;
@@ -96,7 +96,7 @@ static em_status measure_coherence(em_topics *t, em_corpus *corpus)
                         EM_ARRAY(t->coherence, n));
 
     if (!status) {
-        list_places(&m);
+        list_positions(&m);
         status = em_corpus_each(corpus, count_document, &m);
     }
     for (int64_t k = 0; !status && k < n; k++)
