@@ -14,9 +14,9 @@ typedef struct em_loo {
     int64_t n_draw;                     /* of all chains */
     double elpd, se, p;                 /* NaN where they are not defined for an observation */
     double good_k;
-    int64_t n_high,
-        n_undefined; /* observations with k > good_k; with numbers that are not finite */
-    double *value;   /* [variable->size][EM_N_LOO] */
+    /* observations with k > good_k; with numbers that are not finite */
+    int64_t n_high, n_undefined;
+    double *value; /* [variable->size][EM_N_LOO] */
 } em_loo;
 
 /* Opens the group log_likelihood of the files of a reader. *out is NULL if they have none. Errors:

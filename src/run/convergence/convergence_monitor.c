@@ -205,8 +205,8 @@ static bool meets(const em_monitor *monitor, const double worst[2])
  * of each are in n_part parts. */
 typedef struct batch {
     int64_t first, n_column, n_row, n_part;
-    int64_t own_first,
-        own;              /* the items of this rank; an item is a number or a part of its chains */
+    /* the items of this rank; an item is a number or a part of its chains */
+    int64_t own_first, own;
     const double *column; /* [own][chains][n_row] the monitor's */
 } batch;
 
