@@ -1,8 +1,8 @@
 /*
  * Tables of numbers in HDF5 files: a dataset of one or two dimensions, or a group as emass convert
  * writes it, of
- *     value [row][column]      or, where most numbers are 0,
- *     start [row + 1], column [entry], value [entry]: row i has the entries from start[i] on;
+ * value [row][column]      or, if most numbers are 0, start [row + 1], column [entry], value
+ * [entry]: row i has the entries from start[i] on;
  *     response [row]           where it is apart;
  *     name [column]            text of fixed length; or the attribute `columns`, their number;
  *     document, label [row]    text of fixed length, of documents, where they have them;
@@ -49,8 +49,8 @@ void em_numbers_close(em_numbers **numbers); /* NULL-safe. */
 
 em_numbers_form em_numbers_form_of(const em_numbers *numbers);
 
-/* The dataset with the names of the rows, or of the columns, of a matrix of AnnData; NULL: it is
- * none. */
+/* The dataset with the names of the rows, or of the columns, of a matrix of AnnData; NULL: the
+ * table is no such matrix. */
 const char *em_numbers_index_of(const em_numbers *numbers, bool rows);
 
 /* The names of the columns, name[n_column] and each of its texts freed by em_release; NULL: there

@@ -51,7 +51,7 @@ typedef struct em_topic_list {
  * so that a processor can process several at a time. The order of tokens of different documents
  * does not affect the draws, because these are independent. */
 typedef struct em_token_run {
-    int64_t n, n_more; /* number of tokens; tokens after these, of other words, whose data are
+    int64_t n, n_more; /* number of tokens; number of further tokens, of other words, whose data are
                           prefetched */
     const uint16_t *document; /* [n] within the block */
     const uint32_t *slot;     /* [n] index of its random bits */
