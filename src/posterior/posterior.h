@@ -91,11 +91,11 @@ em_status em_posterior_estimate(em_posterior *posterior, const em_minibatch *min
 bool em_posterior_estimates_alone(const em_posterior *posterior, const em_minibatch *minibatch);
 
 /*
- * A sampler may compute the gradient of such an estimate for one range of parameters at a time, if
- * the model has that capability (emass/model/ranges.h): an estimate of one chain without its
- * gradient, then the gradient by a range, and the parameters of a range after they were moved. What
- * both need of memory may be fetched before. `published` as in em_model_ranges.estimate. Local.
- * Errors: EM_EMODEL.
+ * If the model has that capability (emass/model/ranges.h), a sampler may compute the gradient of
+ * such an estimate for one range of parameters at a time. The calls are: the estimate of one chain
+ * without its gradient; then for each range its gradient, and its parameters after they were moved.
+ * The data of a range may be prefetched. `published` as in em_model_ranges.estimate. Local. Errors:
+ * EM_EMODEL.
  */
 bool em_posterior_has_ranges(const em_posterior *posterior);
 em_status em_posterior_estimate_ranges(em_posterior *posterior, const em_minibatch *minibatch,

@@ -32,7 +32,7 @@ typedef struct em_topic_model {
     float *phi;      /* [n_word][stride] room */
     double *count;   /* [n_chain][n_topic] tokens of the last evaluation in each topic */
     double *density; /* [n_chain] log likelihood a token of the last evaluation */
-    uint16_t *topic; /* [n_chain][n_token] of warm starts; NULL: none */
+    uint16_t *topic; /* [n_chain][n_token] topics for warm starts; NULL: none */
 } em_topic_model;
 
 /* Reads the data and sets all members of a model; its ops must be set and the rest zero. `options`

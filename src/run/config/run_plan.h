@@ -25,7 +25,7 @@ typedef struct em_plan {
     int64_t warmup, total;         /* iterations: of warmup (at most, until it ends), in all */
     int64_t first_thin, thin;      /* iterations per stored draw, initially and now */
     int64_t n_draw, n_warmup_draw; /* stored draws of a chain; n_warmup_draw 0 unless saved. With
-                                      draws: auto n_draw is the room for them now */
+                                      draws: auto n_draw is the current capacity */
     int64_t most_draws;            /* draws of a chain at the end, in units of first_thin */
     int64_t first_capacity, most_capacity; /* first and largest n_draw */
     int64_t flush_every;                   /* stored draws between chances to write */
@@ -38,7 +38,8 @@ typedef struct em_plan {
 } em_plan;
 
 /* The warmup of sampler number i; INT64_MIN: until its criteria are met. A sampler that learns
- * nothing, because the model moves itself, has none beside other samplers, and waits for theirs. */
+ * nothing, because the model has its own transition, has no warmup beside other samplers and waits
+ * for theirs. */
 int64_t em_plan_sampler_warmup(const em_config *config, int i);
 
 /* Computes the plan. Errors: EM_ECONFIG if a file cannot hold the draws. */

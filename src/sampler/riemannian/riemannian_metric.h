@@ -43,7 +43,7 @@ typedef struct em_metric {
     double *divergence;     /* [stride] */
     double *derivative;     /* [dim][dim][dim]: dG / dtheta_k of the model's metric */
     double *scratch;
-    bool placed; /* of EM_METRIC_MASS: root is that of the mass of this version */
+    bool placed; /* EM_METRIC_MASS: root belongs to the mass of this version */
     uint64_t version;
     double *log_density, *gradient; /* of all data: [n_chain], [n_chain][stride] */
 } em_metric;
