@@ -24,6 +24,6 @@ void em_fft_twiddles(int64_t length, double *cosine, double *sine);
 void em_fft_forward(int64_t length, const double *cosine, const double *sine, em_fft_lanes *re,
                     em_fft_lanes *im);
 
-/* Their inverse times `length`, from bit-reversed order, in place. Local. */
+/* The inverse transforms times `length`, from bit-reversed order, in place. Local. */
 void em_fft_backward(int64_t length, const double *cosine, const double *sine, em_fft_lanes *re,
                      em_fft_lanes *im);

@@ -4,8 +4,8 @@
  * Zhang and Stephens (2009), equal to ArviZ's loo. One observation at a time. All Local.
  *
  * Differences from ArviZ, whose results are in parentheses:
- * equal log likelihoods: k is -infinity, because all weights are 1 and have no tail (infinity); a
- * tail that cannot be fitted: infinity (NaN, which it counts as good);
+ *   equal log likelihoods: k is -infinity, because all weights are 1 and have no tail (infinity);
+ *   a tail that cannot be fitted: k is infinity (NaN, which counts as good);
  *   a log likelihood that is no number or infinite: all is NaN (NaN, or an error).
  */
 #pragma once

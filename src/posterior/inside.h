@@ -31,17 +31,17 @@ struct em_posterior {
     int64_t *grouped, *end;
     em_posterior *parent; /* of the posterior of a block of the parameters, a tempered or a
                              non-centred one; else NULL */
-    /* Of a tempered or non-centred posterior, else NULL: its own functions for queries and for
+    /* For a tempered or non-centred posterior, else NULL: its functions for queries and for
      * release. */
     em_tempering_panel *tempering;
     em_status (*answer)(em_posterior *posterior, const em_query *query);
     void (*release)(em_posterior *posterior);
-    /* Of a posterior in non-centred coordinates: the map, the chains that do not use it, and the
+    /* For a posterior in non-centred coordinates: the map, the chains that do not use it, and the
      * log Jacobians [n_chain] of a panel. */
     const struct em_noncentring *noncentring;
     const bool *centred;
     double *log_jacobian;
-    /* Of the posterior of a block of the parameters: */
+    /* For the posterior of a block of the parameters: */
     const em_parameters *block;
     const double *held; /* [n_chain][stride] values of all parameters, from chain first_chain on */
     int64_t first_chain;

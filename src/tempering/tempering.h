@@ -61,7 +61,7 @@ typedef struct em_tempering_task {
     int64_t warmup; /* INT64_MIN: until the ladders are learned */
     double init_radius;
     int64_t first;   /* iterations of the chains before tempering began */
-    const char *why; /* and the reason for it; NULL: tempered from the start */
+    const char *why; /* the reason for tempering; NULL: tempered from the start */
 } em_tempering_task;
 
 /* Whether a kernel may move copies, and whether the model may be tempered. Local. Errors:

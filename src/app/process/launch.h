@@ -1,4 +1,4 @@
-/* `--ranks N`: a command starts its own ranks. */
+/* The option `--ranks N`, by which a command starts its ranks. */
 #pragma once
 
 #include "emass/status.h"

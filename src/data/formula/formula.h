@@ -44,6 +44,6 @@ typedef struct em_formula_columns {
 } em_formula_columns;
 
 /* Local. Errors: EM_ECONFIG, saying where in the text what was found and what was expected;
- * EM_EMEMORY; em_formula_release all the same. */
+ * EM_EMEMORY; call em_formula_release even then. */
 em_status em_formula_parse(const char *text, const em_formula_columns *columns, em_formula *out);
 void em_formula_release(em_formula *formula);

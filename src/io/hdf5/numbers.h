@@ -1,11 +1,11 @@
 /*
  * Tables of numbers in HDF5 files: a dataset of one or two dimensions, or a group as emass convert
  * writes it, of
- * value [row][column]      or, if most numbers are 0, start [row + 1], column [entry], value
- * [entry]: row i has the entries from start[i] on;
- *     response [row]           where it is apart;
+ *     value [row][column]      or, if most numbers are 0,
+ *     start [row + 1], column [entry], value [entry]: row i has the entries from start[i] on;
+ *     response [row]           optional;
  *     name [column]            text of fixed length; or the attribute `columns`, their number;
- *     document, label [row]    text of fixed length, of documents, where they have them;
+ *     document, label [row]    text of fixed length; optional;
  * and the attribute `hash`; or a matrix in compressed rows as AnnData (.h5ad) writes it. The files
  * are of unknown origin (io/hdf5/foreign.h). All Local.
  */

@@ -5,9 +5,11 @@
  * and theta are the coefficients of the unscaled columns. Otherwise model.prior gives the priors.
  * Their defaults are on the scale of the data, as in rstanarm (Gabry and Goodrich, prior
  * distributions for rstanarm models): with u = sd(y) for the identity link and u = 1 for other
- * links, coefficient k ~ normal(0, 2.5 u / sd(x_k)), the intercept at the means of the predictors ~
- * normal(mean(y) or 0, 2.5 u), sigma ~ exponential(1 / u). theta are then (coefficient - location)
- * / scale, for centred columns.
+ * links,
+ *     coefficient k ~ normal(0, 2.5 u / sd(x_k)),
+ *     the intercept at the means of the predictors ~ normal(mean(y) or 0, 2.5 u),
+ *     sigma ~ exponential(1 / u).
+ * theta are then (coefficient - location) / scale, for centred columns.
  */
 #pragma once
 

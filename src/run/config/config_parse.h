@@ -20,7 +20,7 @@ typedef struct em_config_section {
 enum {
     EM_SECTION_MODEL,
     EM_SECTION_SAMPLER
-}; /* the first sections; as many samplers as there are kernels */
+}; /* the indices of the first sections; those of EM_MOST_KERNELS samplers follow */
 
 typedef struct em_parse {
     em_config *config;
