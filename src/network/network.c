@@ -39,7 +39,8 @@ static const em_field fields[] = {
             .doc = "file of the labels of the images; absent: the file beside it with the "
                    "corresponding name"),
     EM_PATH(em_network_options, test, .fallback = "",
-            .doc = "test observations, which are predicted and not trained on; absent: none"),
+            .doc =
+                "test observations, which are predicted but not used for training; absent: none"),
     EM_PATH(em_network_options, test_labels, .fallback = "",
             .doc = "as labels, of the test images"),
     EM_TEXT(em_network_options, response, .fallback = "",

@@ -91,7 +91,7 @@ static const em_field fields[] = {
     EM_TOPIC_FIELDS("number of topics; a list of them: a run of each (emass run)"),
     EM_CHOICE(em_topic_options, fold_in, .fallback = "em", .choices = fold_ins,
               .doc = "how test documents are folded in: em, from phi alone; both: also by the "
-                     "Gibbs sampler of the model, with its own score"),
+                     "Gibbs sampler of the model, with a separate score"),
     EM_REAL(lda_options, alpha, .minimum = 1e-6, .maximum = 1e3, .fallback = "0.1",
             .word = "learned",
             .doc = "parameter of the prior of documents' weights; learned: one for each topic, "
@@ -103,8 +103,8 @@ static const em_field fields[] = {
             .doc = "folder for the topics of the tokens of a streamed corpus, on a disk of this "
                    "node; absent: TMPDIR, or /tmp"),
     EM_CHOICE(em_topic_options, parameters, .fallback = "collapsed", .choices = forms,
-              .doc = "collapsed for lda_gibbs; expanded_mean for sgrld and sgrhmc, "
-                     "expanded_natural for the other samplers with minibatches"),
+              .doc = "collapsed: for lda_gibbs; expanded_mean: for sgrld and sgrhmc; "
+                     "expanded_natural: for other samplers with minibatches"),
     EM_TOPIC_PHI_FIELDS,
     {0}};
 

@@ -43,7 +43,7 @@ typedef struct pfa_options {
 static const em_field fields[] = {
     EM_POISSON_FIELDS("number of topics: atoms of the gamma process"),
     EM_INT(pfa_options, rounds, .minimum = 1, .maximum = 1e6, .fallback = "1",
-           .doc = "rounds of the gamma process, each with equally many topics"),
+           .doc = "rounds of the gamma process, with equal numbers of topics"),
     EM_REAL(pfa_options, hyper_shape, .minimum = 1e-6, .maximum = 1e6, .fallback = "1",
             .doc = "of the gamma priors of alpha, gamma and c"),
     EM_REAL(pfa_options, hyper_rate, .minimum = 1e-6, .maximum = 1e6, .fallback = "1",

@@ -35,9 +35,8 @@ static const em_field fields[] = {
             .doc = "the program can give the gradient of the log density"),
     EM_DURATION(process_options, start_timeout, .minimum = 0, .maximum = 1e9, .fallback = "1m",
                 .may_change = true,
-                .doc =
-                    "with evaluation_timeout: how much longer the first evaluation after a start "
-                    "of the program may take"),
+                .doc = "additional time, besides evaluation_timeout, for the first evaluation "
+                       "after a start of the program"),
     EM_SIMULATOR_FIELDS,
     {0}};
 

@@ -22,7 +22,8 @@ static const em_field fields[] = {
     EM_PATH(em_stan_options, program, .fallback = "",
             .doc = "the Stan program, which libstanli.so interprets"),
     EM_PATH(em_stan_options, library, .fallback = "",
-            .doc = "or a Stan program that BridgeStan has compiled: its shared object"),
+            .doc =
+                "shared object of a Stan program that BridgeStan has compiled, instead of program"),
     EM_DATA(em_stan_options, data, .fallback = "",
             .doc = "its data: JSON as for CmdStan, or a mapping {N: rows, y: table.csv:age, X: "
                    "[...], ...}"),

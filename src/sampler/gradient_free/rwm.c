@@ -24,11 +24,12 @@ typedef struct rwm_options {
     int64_t steps; /* INT64_MIN: the dimension */
 } rwm_options;
 
-static const em_field fields[] = {
-    EM_SAMPLER_FIELDS_WITH("adapt", "0.234", "5"),
-    EM_INT(rwm_options, steps, .minimum = 1, .maximum = 1e6, .fallback = "auto", .word = "auto",
-           .doc = "steps of an iteration, an evaluation each; auto: as many as parameters"),
-    {0}};
+static const em_field fields[] = {EM_SAMPLER_FIELDS_WITH("adapt", "0.234", "5"),
+                                  EM_INT(rwm_options, steps, .minimum = 1, .maximum = 1e6,
+                                         .fallback = "auto", .word = "auto",
+                                         .doc = "number of steps in an iteration, with one "
+                                                "evaluation each; auto: the number of parameters"),
+                                  {0}};
 
 typedef struct rwm_sampler {
     em_sampler base;

@@ -33,13 +33,12 @@ typedef struct slice_options {
     int64_t directions; /* INT64_MIN: the dimension */
 } slice_options;
 
-static const em_field fields[] = {
-    EM_SAMPLER_FIELDS_FROM("2.5", "0.8"),
-    EM_INT(slice_options, directions, .minimum = 1, .maximum = 1e6, .fallback = "auto",
-           .word = "auto",
-           .doc = "lines of an iteration, about five evaluations each; auto: as many as "
-                  "parameters"),
-    {0}};
+static const em_field fields[] = {EM_SAMPLER_FIELDS_FROM("2.5", "0.8"),
+                                  EM_INT(slice_options, directions, .minimum = 1, .maximum = 1e6,
+                                         .fallback = "auto", .word = "auto",
+                                         .doc = "number of lines in an iteration, with about five "
+                                                "evaluations each; auto: the number of parameters"),
+                                  {0}};
 
 typedef struct slice_sampler {
     em_sampler base;

@@ -239,8 +239,7 @@ static em_status walnuts_probe(em_sampler *base, const em_step_context *context,
 
 const em_sampler_ops em_walnuts = {
     .name = "walnuts",
-    .doc =
-        "NUTS with a step size that is chosen anew along the trajectory: for curvature that varies",
+    .doc = "NUTS with a step size that adapts along the trajectory, for varying curvature",
     .source = "Bou-Rabee, Carpenter, Kleppe & Liu 2025, arXiv:2506.18746",
     .options_size = sizeof(walnuts_options),
     .fields = fields,

@@ -210,8 +210,8 @@ const em_sampler_ops em_sgd = {
 
 const em_sampler_ops em_rmsprop = {
     .name = "rmsprop",
-    .doc = "gradient descent in units of the root of the mean squared gradient: a baseline, not a "
-           "sampler",
+    .doc = "gradient descent with gradients divided by their moving root mean square: a baseline, "
+           "not a sampler",
     .source = "Tieleman & Hinton 2012; baseline of Li et al. 2016",
     OPTIMISER_OPS,
     .fields = rmsprop_fields,

@@ -180,7 +180,7 @@ static em_status psgld_step(em_sampler *base, const em_step_context *context, em
 
 const em_sampler_ops em_psgld = {
     .name = "psgld",
-    .doc = "stochastic gradient Langevin dynamics, preconditioned as RMSprop is",
+    .doc = "stochastic gradient Langevin dynamics with the preconditioner of RMSprop",
     .source = "Li, Chen, Carlson & Carin 2016, with all of Gamma",
     .options_size = sizeof(psgld_options),
     .fields = fields,

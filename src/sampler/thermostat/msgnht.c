@@ -44,8 +44,8 @@ static const em_field fields[] = {
     EM_CHOICE(msgnht_options, integrator, .fallback = "splitting", .choices = integrators,
               .doc = "splitting (order 2) or euler (order 1)"),
     EM_REAL(msgnht_options, diffusion, .maximum = 1e9, .fallback = "1",
-            .doc = "injected noise a, per unit of time; 0 only where minibatch noise is in every "
-                   "direction"),
+            .doc = "injected noise a, per unit of time; 0 only if minibatch noise is present in "
+                   "every direction"),
     {0}};
 
 static const msgnht_options *msgnht_options_of(const em_thermostat *s)
