@@ -9,14 +9,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* How many rows have a bad value, and the worst of them. */
+/* The number of rows with a bad value, and the worst of them. */
 typedef struct worst {
     int64_t count;
     double value;
     const em_summary_row *row;
 } worst;
 
-/* Takes a row in whose value is bad the larger it is. */
+/* Adds a row whose value is worse the larger it is. */
 static void take(worst *w, const em_summary_row *row, double value)
 {
     if (w->count++ == 0 || value > w->value) {
@@ -98,7 +98,7 @@ static void advise_on_growth(const em_summary_table *table, const em_judge_colum
                 (long long)w.count, (long long)table->n_row, w.row->name, w.row->value[0]);
 }
 
-/* Of a mode that the search for modes found and no draw is near to. */
+/* Advice about a mode of the mode search without draws nearby. */
 static void advise_on_search(const em_judge *judge, FILE *out)
 {
     const double log_mass = judge->evidence.mode_search_log_mass;
@@ -117,13 +117,13 @@ static void advise_on_search(const em_judge *judge, FILE *out)
 
 /* ---------------------------------------------------------------- R-hat and ESS */
 
-/* What sets the number of draws. */
+/* The setting that determines the number of draws. */
 typedef struct setting {
     char text[64];
 } setting;
 
-/* The setting for `factor` times as many draws of a chain, rounded up to two digits. In a file of
- * draws: auto that is the limit, where that ended the run, and draws thinned out count. */
+/* The setting for `factor` times as many draws of a chain, rounded up to two digits. For draws:
+ * auto it is the limit, if that ended the run; draws that were thinned out count. */
 static setting more_draws(const em_judge *judge, double factor)
 {
     char *ended_by = NULL;
@@ -144,7 +144,7 @@ static setting more_draws(const em_judge *judge, double factor)
     return more;
 }
 
-/* Whether something is named already that more draws do not mend. */
+/* Whether the advice so far names a problem that more draws do not solve. */
 static bool has_cause(const em_judge *judge)
 {
     const em_findings *f = &judge->evidence.findings;
@@ -263,7 +263,7 @@ static void tell_divergent_range(const em_summary_table *table, const em_judge_c
             row->name, x[EM_JUDGED_LOW], x[EM_JUDGED_HIGH], 100 * x[EM_JUDGED_SHARE]);
 }
 
-/* Where nothing is accepted or rejected, a step that is too large goes to infinity at last. */
+/* Without acceptance, too large a step size makes positions diverge to infinity. */
 static void advise_on_divergences(const em_judge *judge, const em_summary_table *table,
                                   const em_judge_columns *at, FILE *out)
 {

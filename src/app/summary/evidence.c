@@ -81,7 +81,8 @@ static void find_limits(em_reader *reader, em_evidence *evidence)
     evidence->r_hat_limit = EM_R_HAT_LIMIT;
     evidence->ess_limit = 0;
     em_reader_real(reader, "r_hat_limit", &evidence->r_hat_limit);
-    for (; reader; reader = em_reader_next(reader)) { /* of several, what they want together */
+    for (; reader;
+         reader = em_reader_next(reader)) { /* with several files, the sum of their requirements */
         double ess = EM_ESS_LIMIT_PER_CHAIN * (double)em_reader_n_own_chain(reader);
 
         em_reader_real(reader, "ess_limit", &ess);
@@ -180,8 +181,8 @@ static em_status count_flag(em_judge *judge, const char *name, int64_t *count)
     return status;
 }
 
-/* Chains that stood still, by log densities that do not change from draw to draw; of kernels that
- * accept or reject. */
+/* Finds chains that stood still: their log density does not change from draw to draw. Only for
+ * kernels that accept or reject. */
 static em_status find_still(em_judge *judge)
 {
     const int64_t n_draw = judge->n_draw, n_all = judge->n_chain * n_draw;
@@ -278,7 +279,8 @@ static int compare(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Where the divergent draws of a row lie: of ten or more, the middle four fifths of them. */
+/* The range of the divergent draws of a row; of ten or more, the range of the middle four fifths.
+ */
 static em_status find_divergent_range(const em_judge *judge, const double *draws, double *value)
 {
     const int64_t n = judge->n_chain * judge->n_draw, n_marked = judge->evidence.divergences;

@@ -9,9 +9,9 @@
 
 enum { LONG_ARRAY = 20, N_WORST = 5 };
 
-/* One line: a row, or several that say the same as `like`, or nothing but a constant. */
+/* One line: a row, or several rows that are equal to `like`, or several constant rows. */
 typedef struct line {
-    int64_t row;                /* the first of them, by its place in the table */
+    int64_t row;                /* index in the table of the first of its rows */
     int64_t count, last;        /* how many, and the last */
     bool contiguous;            /* elements in a row */
     const em_summary_row *like; /* NULL: they are constant, or it is the row itself */
@@ -23,12 +23,12 @@ typedef struct arrangement {
     const em_reader *reader;
     const em_rows_order *order;
     int64_t n_value; /* of a row that are compared */
-    int64_t *by;     /* [n_row] rows, those that say the same together */
+    int64_t *by;     /* [n_row] rows, ordered so that equal ones are adjacent */
     int64_t n_line;
     line *line; /* [2 n_row] at most */
 } arrangement;
 
-/* ---------------------------------------------------------------- which say the same */
+/* ---------------------------------------------------------------- which are equal */
 
 static bool is_constant(const arrangement *a, const em_summary_row *row)
 {
@@ -125,8 +125,7 @@ static int compare_lines(const void *left, const void *right, void *context)
     return (x->row > y->row) - (x->row < y->row);
 }
 
-/* Of numbers that are better the smaller they are, the worst of the lines that are not marked yet;
- * NULL: none is left. */
+/* The unmarked line with the worst, that is largest, number; NULL: none is left. */
 static line *worst_of(const arrangement *a, bool by_ess)
 {
     const em_judge_columns *at = a->order->at;
