@@ -109,7 +109,7 @@ typedef struct filling {
     em_design *design;
     bool intercept;
     int64_t n_left; /* columns of the table */
-    /* Of sparse rows, whose entries are not known before the last one is there. */
+    /* Completes sparse rows: the number of entries is known only after the last row. */
     int64_t *start;
     int32_t *column;
     double *value;

@@ -23,7 +23,7 @@
 /* Labels of more classes than bytes have would be a response that is no label. */
 enum { MOST_CLASSES = 10000 };
 
-/* What names of files of images and labels have in them. */
+/* The marks in the names of files of images and of labels. */
 static const char images_mark[] = "images-idx", labels_mark[] = "labels-idx";
 
 /* ---------------------------------------------------------------- finding the files, by rank 0 */
@@ -152,8 +152,8 @@ typedef struct wish {
     int64_t first, count;
 } wish;
 
-/* A file of images, or of labels, and who wants which of them: ranks that write what those of a
- * node share. */
+/* A file of images or labels, and the items that each rank needs. Of the ranks of a node that share
+ * items, one reads them. */
 typedef struct supply {
     const char *path;
     em_idx *idx;
@@ -191,7 +191,7 @@ static const wish *own_wish(const supply *s)
     return &s->wish[em_world_rank()];
 }
 
-/* Of the ranks that want the same items the first one counts them. */
+/* The first of the ranks with the same items counts them. */
 static bool counts(const supply *s)
 {
     for (int rank = 0; rank < em_world_rank(); rank++)
@@ -211,9 +211,9 @@ static em_status read_own(supply *s, uint8_t *out)
     return status;
 }
 
-/* Items first .. first + count - 1, which the dealer has in `piece`, to whoever wants some of them.
- */
-static void distribute(const supply *s, int dealer, int64_t first, int64_t count,
+/* Sends items first .. first + count - 1, which the reader has in `piece`, to the ranks that need
+ * them. */
+static void distribute(const supply *s, int reader, int64_t first, int64_t count,
                        const uint8_t *piece, uint8_t *out)
 {
     const int64_t item = em_idx_item(s->idx), end = first + count;
@@ -224,16 +224,16 @@ static void distribute(const supply *s, int dealer, int64_t first, int64_t count
         const int64_t from = w->first > first ? w->first : first;
         const int64_t until = w->first + w->count < end ? w->first + w->count : end;
         const int64_t bytes = (until - from) * item;
-        if (bytes <= 0 || (me != dealer && me != rank))
+        if (bytes <= 0 || (me != reader && me != rank))
             continue;
         const uint8_t *of = piece ? piece + (from - first) * item : NULL;
         uint8_t *to = me == rank ? out + (from - w->first) * item : NULL;
-        if (rank == dealer)
+        if (rank == reader)
             memcpy(to, of, (size_t)bytes);
-        else if (me == dealer)
+        else if (me == reader)
             em_send(rank, bytes, of);
         else
-            em_receive(dealer, bytes, to);
+            em_receive(reader, bytes, to);
     }
 }
 
@@ -260,7 +260,7 @@ static em_status read_and_distribute(supply *s, uint8_t *out)
     return status;
 }
 
-/* Those of this shard, into memory that the ranks of a node share. Collective. */
+/* Reads the items of this shard into memory that the ranks of a node share. Collective. */
 static em_status read_items(em_examples *e, supply *s, uint8_t **out)
 {
     const em_share *rows = &e->rows;
@@ -428,7 +428,8 @@ double em_examples_bytes(const em_examples *e)
     return (double)e->rows.count * each;
 }
 
-/* The largest label here, and the first observation whose label is none; rows.total: all are. */
+/* The largest label on this rank. *bad: the first observation with an invalid label; rows.total:
+ * none. */
 static double inspect_labels(const em_examples *e, int64_t most, int64_t *bad)
 {
     double largest = 0;
@@ -445,7 +446,8 @@ static double inspect_labels(const em_examples *e, int64_t most, int64_t *bad)
     return largest;
 }
 
-/* Where that label stands; of a table, which is read again for it, the line. Collective. */
+/* The place of that label for a message. For a table it is the line, for which the table is read
+ * again. Collective. */
 static em_status fail_label(const em_examples *e, int64_t row, int64_t own, int64_t most)
 {
     const em_table_options options = {.data = e->path, .columns = INT64_MIN};

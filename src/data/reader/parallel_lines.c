@@ -15,7 +15,7 @@
  * too. */
 enum { FIRST_BLOCK = 1 << 12, LARGEST_BLOCK = 1 << 22 };
 
-/* What goes before a block from rank 0. */
+/* The message that precedes a block from rank 0. */
 typedef struct notice {
     int64_t length; /* -1: there are no more */
     int64_t number, order;
@@ -92,8 +92,8 @@ static em_status file_length(const char *path, int64_t *length)
     return status;
 }
 
-/* Moves `first` on to where a line of another key begins than the one before has. What cannot be
- * read there is left to whoever will read it. */
+/* Moves `first` to the next line whose key differs from that of the line before it. Read errors
+ * there are left to the rank that will read these lines. */
 static em_status move_to_key(const char *path, em_parallel_lines_key *key, int64_t *first)
 {
     em_lines *lines;
@@ -115,7 +115,7 @@ static em_status move_to_key(const char *path, em_parallel_lines_key *key, int64
     return status == EM_EMEMORY ? status : EM_OK;
 }
 
-/* The range of this rank, and that of the next one, which ends it. */
+/* Computes the range of this rank, which ends at the begin of the next rank's range. */
 static em_status find_range(const char *path, int64_t offset, em_parallel_lines_key *key,
                             int64_t *first, int64_t *limit)
 {
@@ -170,8 +170,8 @@ static em_status open_packed(const char *path, int64_t offset, em_parallel_lines
     return em_agree_first(status, 0);
 }
 
-/* What is at the end of a block goes into the next one, where its lines may be of the key of those
- * that follow. */
+/* The lines at the end of a block whose key may be that of the following lines go into the next
+ * block. */
 static int64_t end_of_keys(em_parallel_lines_key *key, const char *block, int64_t length)
 {
     const char *at = block + length;
@@ -188,7 +188,7 @@ static int64_t end_of_keys(em_parallel_lines_key *key, const char *block, int64_
     return at - block;
 }
 
-/* Whole lines, at least `least` bytes of them, and no key is cut. */
+/* Returns at least `least` bytes of whole lines, without dividing the lines of a key. */
 static em_status next_block(em_parallel_lines *input, int64_t least, const char **block,
                             int64_t *length)
 {
@@ -252,7 +252,7 @@ static em_status distribute(em_parallel_lines *input, int64_t *order)
     return EM_OK;
 }
 
-/* The others: also where there is no room for a block it is received. */
+/* Other ranks: receive a block. Without memory for it the block is received and dropped. */
 static em_status receive(em_parallel_lines *input, int64_t *order)
 {
     notice next;
@@ -327,7 +327,7 @@ void em_parallel_lines_close(em_parallel_lines **out)
     if (input->packed)
         send_the_end(input);
     while (!input->plain && !input->ended)
-        (void)receive(input, &order); /* what it says of memory is of no use any more */
+        (void)receive(input, &order); /* errors about memory no longer matter */
     em_lines_close(&input->lines);
     em_lines_close(&input->packed);
     em_release(out);

@@ -18,7 +18,7 @@ typedef struct route {
     wish *wish;   /* [em_world_size()] */
     int64_t step; /* rows of a piece at most */
     em_outbox *outbox;
-    /* Of a piece that comes from elsewhere. */
+    /* Arrays for a block that comes from another rank. */
     int64_t *start;                         /* [step + 1] */
     double *response, *beside[EM_N_BESIDE]; /* [step] */
     double *value;
@@ -58,7 +58,7 @@ static void send_piece(const route *r, int rank, int64_t held, int64_t count)
                            t->beside[k] + held);
 }
 
-/* Every piece of this rank's runs that another wants. */
+/* Sends every block of this rank's runs that another rank requests. */
 static void send_all(const route *r)
 {
     int64_t from, end;
@@ -186,9 +186,10 @@ em_status em_redistribute_rows(const em_table *table, int64_t first, int64_t cou
     return em_agree_first(status, 0);
 }
 
-/* ---------------------------------------------------------------- in place of what was read */
+/* ---------------------------------------------------------------- replacing the rows that were
+ * read */
 
-/* Appends a piece to the rows of a table that is being made. */
+/* Appends a block to the rows of a new table. */
 static em_status append(void *untyped, const em_row_block *piece)
 {
     em_table *t = untyped;
@@ -221,7 +222,7 @@ static void release_rows(em_table *t)
     em_release_all(&t->value, &t->column, &t->start, &t->response);
 }
 
-/* Room for rows, as far as their number says it. */
+/* Reserves memory for rows, as far as their number determines it. */
 static em_status reserve_rows(const em_table *table, int64_t count, em_table *held)
 {
     em_status status = EM_OK;
