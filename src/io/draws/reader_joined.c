@@ -1,4 +1,4 @@
-/* Several files of one model as one: chains numbered through. */
+/* Several files of one model as one, with chains numbered consecutively. */
 #include "base/memory.h"
 #include "io/draws/labels.h"
 #include "io/draws/reader_file.h"
@@ -7,9 +7,10 @@
 #include <string.h>
 #include <xxhash.h>
 
-/* ---------------------------------------------------------------- what has to be the same */
+/* ---------------------------------------------------------------- what must be equal */
 
-/* Attributes by which files are of the same model and data; those of other programs have none. */
+/* Attributes that must be equal in files of the same model and data. Files of other programs lack
+ * them. */
 static em_status match_origin(em_reader *a, em_reader *b)
 {
     static const char *const name[] = {"model", "model_hash", "program_hash", "data_hash"};
@@ -46,7 +47,7 @@ static em_status match_variable(const em_reader *a, const em_reader *b, int64_t 
                            em_reader_label(other, k), em_reader_label(one, k), a->path);
 }
 
-/* Warmups of unequal lengths are no beginnings of one another. */
+/* Warmups of different lengths cannot be cut to the same length. */
 static em_status match_lengths(const em_reader *a, const em_reader *b, const char *group)
 {
     const bool warmup = strncmp(group, "warmup_", 7) == 0;
@@ -80,7 +81,7 @@ static void forget_labels(em_reader *reader)
     }
 }
 
-/* ---------------------------------------------------------------- chains that are there twice */
+/* ---------------------------------------------------------------- duplicate chains */
 
 /* A chain is known by its first draws. */
 typedef struct known {
@@ -176,7 +177,7 @@ static em_status append(const char *path, const char *group, bool common, em_rea
     return status;
 }
 
-/* Of runs that have not ended, or are of unequal lengths, the draws that all have. */
+/* For runs that have not ended, or of different lengths, only the draws that all have. */
 static void level(em_reader *first)
 {
     int64_t n_draw = first->n_draw;
