@@ -488,8 +488,8 @@ static void describe(const em_model *model, FILE *out)
             ops->bytes(&self->layers, train->n_input, self->batch) / 1e6,
             averages * sizeof(double) / 1e6);
     fprintf(out,
-            "# watched    R-hat and ESS are of %s and of the function at some inputs; not of the "
-            "weights, as they have symmetries\n",
+            "# watched    R-hat and ESS are computed for %s and for the function at some inputs, "
+            "not for the weights, which have symmetries\n",
             self->test ? "the test score" : "the training score");
     if (self->options->precision == PRECISION_SINGLE)
         fprintf(out, "# precision  single: what follows about gradients is of double precision\n");

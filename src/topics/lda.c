@@ -46,7 +46,7 @@ typedef struct lda_options {
     double alpha;
 } lda_options;
 
-/* The topics' laws of words are integrated out, or are parameters in one of those forms. */
+/* The topics' word distributions are integrated out, or are parameters in one of those forms. */
 enum { COLLAPSED = EM_TOPIC_FORMS };
 
 static const char *const forms[] = {"expanded_mean", "expanded_natural", "collapsed", NULL};

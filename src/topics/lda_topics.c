@@ -21,7 +21,7 @@ em_lda_words em_lda_own_words(int64_t n_word, int64_t shard, int64_t n_shard)
                           em_partition_first(n_word, n_shard, shard + 1)};
 }
 
-/* ---------------------------------------------------------------- laws of words */
+/* ---------------------------------------------------------------- word distributions */
 
 /* Weights of all topics of a word, one by one. */
 static void draw_each(const em_lda_shape *shape, int64_t v, const em_stream *stream, double beta,

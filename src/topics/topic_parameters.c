@@ -43,7 +43,7 @@ void em_topic_parameters_start(const em_topic_parameters *topics, const em_draw 
                                                   : topics->mean + topics->sd * theta[i];
 }
 
-/* ---------------------------------------------------------------- laws of words */
+/* ---------------------------------------------------------------- word distributions */
 
 /* sum[k] = the sum over words of x [n_word][n_topic]. */
 static void sum_words(const em_topic_parameters *topics, const double *x, double *sum)

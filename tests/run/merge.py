@@ -187,7 +187,7 @@ def thinned():
     report(done.returncode == 0 and done.stderr.count(f"warning: {unlike}: ") == 1,
            "files that are thinned unlike are merged, and told", done.stderr)
     done = emass("summary", "s1.h5", "s2.h5", "thinned.h5")
-    report(done.stdout.count("\nThinned unlike: " + unlike) == 1, "a summary of them tells it", done.stdout)
+    report(done.stdout.count("\nUnequal thinning: " + unlike) == 1, "a summary of them tells it", done.stdout)
     report("hinned" not in emass("summary", "s1.h5", "s2.h5").stdout, "and of others does not")
 
 

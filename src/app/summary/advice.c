@@ -46,7 +46,7 @@ static em_status advise_on_files(em_judge *judge, FILE *out)
                 judge->evidence.optimiser);
     if (unlike)
         fprintf(out,
-                "Thinned unlike: %s. Means and quantiles are right. ESS is rough, because it "
+                "Unequal thinning: %s. Means and quantiles are correct. ESS is rough, because it "
                 "treats all chains as equally thinned.\n",
                 unlike);
     em_release(&unlike);

@@ -47,8 +47,8 @@ em_status em_expect_draws(em_reader *reader, const char *group)
     const em_reader *unfinished = em_find_incomplete(reader);
     return em_fail(EM_EDATA, "%s: group %s has no draws%s",
                    em_reader_path(unfinished ? unfinished : reader), group,
-                   unfinished ? " yet: its run is in warmup, or was stopped there; a stopped run "
-                                "goes on by the same emass run with --resume"
+                   unfinished ? " yet: its run is in warmup, or was stopped there; emass run "
+                                "--resume continues a stopped run"
                               : "");
 }
 

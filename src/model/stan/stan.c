@@ -125,10 +125,9 @@ static em_status log_constants(em_model *model, const double *theta, double *pri
     if (failed || !isfinite(value[1] - value[0])) {
         em_stan_library_fail(&self->library, EM_EMODEL, "the program", error);
         if (!self->declared || self->declared->may_drop_constants)
-            em_say(
-                "the log evidence lacks the constants that statements with ~ drop, because stanli "
-                "cannot keep them: target += normal_lpdf(y | mu, sigma) keeps those of a "
-                "statement");
+            em_say("the log evidence lacks the constants that statements with ~ drop, because "
+                   "stanli cannot keep them; statements such as target += normal_lpdf(y | mu, "
+                   "sigma) keep them");
         return EM_OK;
     }
     *prior = value[1] - value[0];

@@ -266,8 +266,8 @@ static void tell_missing(const em_stan *self)
         missing = n++ ? missing : d->name;
     }
     if (n > 0)
-        em_say("warning: %s: the draws are without %s%s, which the program declares: the library "
-               "cannot compute that (BridgeStan may: model.library)",
+        em_say("warning: %s: the draws lack %s%s, which the program declares: the library cannot "
+               "compute that (BridgeStan may: model.library)",
                self->name, missing, n > 1 ? " and all else that is made of the parameters" : "");
 }
 

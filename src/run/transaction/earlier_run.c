@@ -121,11 +121,10 @@ static em_status check_config(const em_config *config, const char *path,
     em_status status = em_changes_find(config, existing->config, &changes);
 
     if (!status && changes.refused)
-        status =
-            em_fail(EM_ECONFIG,
-                    "%s is %sof another config: %s differ; give the old values, --overwrite or "
-                    "another --output",
-                    path, existing->complete ? "complete and " : "", changes.refused);
+        status = em_fail(EM_ECONFIG,
+                         "%s%s has another config: %s differ; give the old values, --overwrite or "
+                         "another --output",
+                         path, existing->complete ? " is complete and" : "", changes.refused);
     *new_rule = changes.stop_rule;
     em_changes_release(&changes);
     return status;
@@ -178,7 +177,7 @@ static em_status check_file(const em_output_transaction *t, em_transaction_file 
     if (existing->complete && !existing->readable)
         return em_fail(EM_EUSAGE,
                        "%s is complete, but has no config to compare with: expected an output that "
-                       "this version can go on with; give --overwrite or another --output",
+                       "this version can continue; give --overwrite or another --output",
                        path);
     if (existing->readable)
         status = check_config(t->config, path, existing, &new_rule);
@@ -269,8 +268,8 @@ static em_status check_hashes(const char *path, const char *program, const char 
         return em_fail(EM_ECONFIG, "%s is of another program: its hash was %s, expected %s", path,
                        program, expected.program);
     if (strcmp(data, expected.data) != 0)
-        return em_fail(EM_ECONFIG, "%s is of other data: their hash was %s, expected %s", path,
-                       data, expected.data);
+        return em_fail(EM_ECONFIG, "%s has other data: their hash was %s, expected %s", path, data,
+                       expected.data);
     return EM_OK;
 }
 
@@ -291,10 +290,10 @@ static em_status check_origin(const em_config *config, em_archive *archive, cons
     if (!status)
         status = em_changes_find(config, text[CONFIG], &changes);
     if (!status && changes.refused)
-        status = em_fail(EM_ECONFIG,
-                         "%s is of another config: %s differ; go on with the old values, or start "
-                         "anew with --overwrite",
-                         path, changes.refused);
+        status = em_fail(
+            EM_ECONFIG,
+            "%s has another config: %s differ; give the old values, or start anew with --overwrite",
+            path, changes.refused);
     else if (!status)
         status = check_hashes(path, text[PROGRAM], text[DATA], model);
     *new_rule = changes.stop_rule;

@@ -155,8 +155,8 @@ static void warn_of_other_data(int64_t n, const run_row *row)
     for (int64_t i = 1; i < n; i++)
         alike = alike && row[i].data == row[0].data;
     if (!alike)
-        em_say("warning: topics: these runs have not the same data, so that their perplexities do "
-               "not compare");
+        em_say("warning: topics: these runs have different data, so their perplexities are not "
+               "comparable");
 }
 
 /* ---------------------------------------------------------------- the page */
