@@ -147,7 +147,7 @@ static em_status check_options(const em_network_options *o)
 
 /* ---------------------------------------------------------------- data */
 
-/* What the run learned of its inputs. */
+/* Reads the standardisation of the inputs of the run. */
 static em_status take_fitted(em_network *self, const em_fitted *fitted)
 {
     double *const to[] = {self->centre, self->factor};
@@ -169,7 +169,7 @@ static em_status take_fitted(em_network *self, const em_fitted *fitted)
     return status;
 }
 
-/* What products read: of images two thirds of whose numbers are 0 these are left out, on all shards
+/* Sets the inputs. Products skip zeros if two thirds of the numbers of images are 0, on all shards
  * or on none. Collective. */
 static em_status set_inputs(const em_network *self, const em_examples *e, em_inputs *inputs)
 {
@@ -283,7 +283,7 @@ static void add_block(em_network *self, const char *name, int64_t count)
     self->model.n_block++;
 }
 
-/* The weights of the layers, and what is learned besides. */
+/* Declares the weights of the layers, and the other parameters. */
 static void lay_parameters(em_network *self, bool learns_scales)
 {
     const bool learns_sigma = self->output == EM_OUTPUT_NORMAL && isnan(self->options->sigma);
@@ -389,8 +389,8 @@ static em_status create(const void *options, const em_model_context *context, em
     return em_model_build(sizeof(em_network), &em_model_network, set_up, options, context, out);
 }
 
-/* The standard deviation of a layer's weights, such that what goes through keeps its size: He et
- * al. 2015 behind a ReLU, else Glorot & Bengio 2010. */
+/* The standard deviation of a layer's initial weights that keeps the scale of activations: He et
+ * al. 2015 for a ReLU, else Glorot & Bengio 2010. */
 static double start_scale(const em_layer *layer)
 {
     const double places =

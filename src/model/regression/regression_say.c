@@ -77,7 +77,7 @@ static em_status say_variance(em_regression *self)
     return status ? status : add_line(self, (double)n, line);
 }
 
-/* What stands in the file of each coefficient, in units of beta as it is reported. */
+/* The numbers that the file stores for each coefficient, in units of the reported beta. */
 static em_status find_arrays(em_regression *self)
 {
     const int64_t n = self->design->n_column;

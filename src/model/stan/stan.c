@@ -1,8 +1,6 @@
-/*
- * A Stan program as a model: its log density and gradient through the C interface of BridgeStan
- * (model/stan/stan_library.h), its parameters, transformed parameters and generated quantities as
- * what is reported.
- */
+/* A Stan program as a model. The log density and its gradient come from the C interface of
+ * BridgeStan (model/stan/stan_library.h). Parameters, transformed parameters and generated
+ * quantities are reported. */
 #include "base/memory.h"
 #include "base/system/foreign_call_watchdog.h"
 #include "base/text.h"
@@ -105,9 +103,8 @@ static em_status add_chain(em_stan *self, const double *theta, double *log_densi
     return EM_OK;
 }
 
-/* Statements with ~ leave out what does not depend on parameters. All of the density counts as the
- * prior's. stanli's programs cannot say what was left out; without such a statement it is nothing.
- */
+/* Statements with ~ drop terms that do not depend on parameters. The whole density counts as the
+ * prior. stanli cannot tell which terms were dropped; without such statements there are none. */
 static em_status log_constants(em_model *model, const double *theta, double *prior,
                                double *likelihood)
 {
@@ -149,8 +146,8 @@ static em_status add_prior(em_model *model, const em_query *query)
 
 /* ---------------------------------------------------------------- report */
 
-/* Generated quantities draw from a generator of this draw alone. To seed one takes the library 40
- * microseconds: where the program draws nothing, one serves all draws. */
+/* Generated quantities use a random generator for each draw. Seeding one takes the library 40
+ * microseconds, so if the program draws nothing, all draws use one generator. */
 static em_status start_random(const em_stan *self, const em_draw *draw, em_stan_rng **out)
 {
     const em_stream stream = {draw->seed, (uint64_t)draw->chain, (uint64_t)draw->iteration,
@@ -167,10 +164,8 @@ static em_status start_random(const em_stan *self, const em_draw *draw, em_stan_
                                        error);
 }
 
-/*
- * Without generated quantities. The interpreter computes them even where they are not asked for, so
- * that it takes a program that has none. False: that fails too.
- */
+/* Computes a draw without generated quantities. The interpreter always computes them, so this uses
+ * a program that has none. False: that fails, too. */
 static bool constrain_less(em_stan *self, const double *theta, bool transformed)
 {
     const em_stan_library *library = &self->library;
@@ -192,8 +187,8 @@ static bool constrain_less(em_stan *self, const double *theta, bool transformed)
     return good;
 }
 
-/* The numbers of a draw: *n of them, where generated quantities cannot be computed those of the
- * parameters all the same, and if need be without transformed ones. */
+/* Computes the *n numbers of a draw. If generated quantities cannot be computed, only parameters
+ * and transformed parameters; if these cannot be computed either, only parameters. */
 static em_status constrain(em_stan *self, const double *theta, em_stan_rng *rng, int64_t *n)
 {
     const em_stan_library *library = &self->library;

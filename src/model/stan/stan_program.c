@@ -16,7 +16,7 @@
 
 enum { LONGEST = 4096 };
 
-/* The current folder is not looked into: a folder called stanli is no package. */
+/* The current folder is not searched: a folder called stanli is no package. */
 static const char ask_python[] =
     "timeout 60 python3 -c 'import sys; sys.path = [p for p in sys.path if p]\n"
     "import importlib.util as u\n"
@@ -100,7 +100,7 @@ static em_status find_library(char **path)
 
 /* ---------------------------------------------------------------- text */
 
-/* As much room as a file asks for; a pipe does not say. */
+/* The size of a file, at most `most`; for a pipe a fixed size. */
 static int64_t largest_text(const char *path, int64_t most)
 {
     enum { MOST_OF_A_PIPE = 1 << 26 };
@@ -125,7 +125,7 @@ em_status em_stan_read_text(const char *path, int64_t most, char **text)
 
 /* ---------------------------------------------------------------- the library */
 
-/* Where the interpreter is, as one rank finds it. Collective. */
+/* One rank searches for the interpreter, for all ranks. Collective. */
 static em_status find_interpreter(char **path)
 {
     em_status status = EM_OK;
@@ -136,7 +136,8 @@ static em_status find_interpreter(char **path)
     return status ? status : em_broadcast_text(path);
 }
 
-/* Copies of a file that differ from node to node would draw from models that differ. Collective. */
+/* Checks that all nodes have the same file; different copies would be different models. Collective.
+ */
 static em_status compare_identities(const char *path, const em_stan_library *library)
 {
     char first[sizeof library->identity];

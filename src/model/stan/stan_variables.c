@@ -129,7 +129,7 @@ static em_status check_counts(const arrangement *a)
     return EM_OK;
 }
 
-/* Where each element stands; no two at the same place. `taken` is zeroed. */
+/* Computes the index of each element, and checks that all differ. `taken` is zeroed. */
 static em_status index_elements(arrangement *a, int64_t *first, bool *taken)
 {
     for (int64_t v = 1; v < a->out->n_variable; v++)
