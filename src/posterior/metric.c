@@ -13,7 +13,8 @@ static void mirror(int64_t n, double *matrix)
             matrix[j * n + i] = matrix[i * n + j];
 }
 
-/* Of the observations of this shard, part by part; a summary answers once, on the first shard. */
+/* Adds the metric of the observations of this shard, part by part. A model with a summary adds it
+ * once, on the first shard. */
 static em_status sum_metric(em_posterior *posterior, em_status status, const double *theta,
                             double *derivative, const em_sums *s)
 {
@@ -29,7 +30,7 @@ static em_status sum_metric(em_posterior *posterior, em_status status, const dou
     return em_sums_end(s, posterior->grid, status);
 }
 
-/* Room for the sums of the rows, once it is wanted. Collective over the ranks of a group. */
+/* Allocates the sums of the rows at the first use. Collective over the ranks of a group. */
 static em_status allocate_sums(em_posterior *posterior)
 {
     const int64_t n = posterior->model->dim;
@@ -59,15 +60,15 @@ static em_status add_metric_of_rows(em_posterior *posterior, em_status status, c
     return status;
 }
 
-/* Of a square of n rows that whose rows and columns are from..from + count - 1. */
+/* Copies rows and columns from .. from + count - 1 of a square matrix of n rows. */
 static void cut(int64_t n, const double *square, int64_t from, int64_t count, double *out)
 {
     for (int64_t i = 0; i < count; i++)
         memcpy(out + i * count, square + (from + i) * n + from, (size_t)count * sizeof *out);
 }
 
-/* That of a block is its part of the whole one, which is as positive definite; how it changes with
- * the parameters that are held is not asked. */
+/* The metric of a block is the corresponding part of the whole metric, which is also positive
+ * definite. Derivatives with respect to the other parameters are not needed. */
 static em_status metric_of_block(em_posterior *part, int64_t chain, const double *theta,
                                  double *metric, double *derivative)
 {

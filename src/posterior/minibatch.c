@@ -1,4 +1,4 @@
-/* The density estimated from observations that are chosen afresh. */
+/* Estimates the density from randomly chosen observations. */
 #include "base/memory.h"
 #include "math/binned.h"
 #include "math/rng.h"
@@ -44,7 +44,7 @@ static double scale_of(const em_posterior *posterior, const em_minibatch *miniba
     return (double)n / (double)minibatch_count(minibatch, n, evaluation);
 }
 
-/* The next ones in the order of the epoch, which needs no memory of those before. */
+/* Chooses the next observations of the epoch. The order is computed on demand and not stored. */
 static void choose_next(em_posterior *posterior, const em_stream *stream, int64_t size,
                         int64_t count, int64_t n)
 {
@@ -58,7 +58,7 @@ static void choose_next(em_posterior *posterior, const em_stream *stream, int64_
         posterior->chosen[k] = em_shuffle_at(&shuffle, first + k);
 }
 
-/* Of the chosen rows those that this shard holds, by its own numbers; how many there are. */
+/* Selects the chosen rows that this shard holds, by local numbers; returns how many. */
 static int64_t keep_own(em_posterior *posterior, int64_t count)
 {
     const em_share *own = &posterior->model->rows;
@@ -118,7 +118,7 @@ static em_status sum_chosen(em_posterior *posterior, em_status status,
     return em_posterior_end_counts(posterior, status, &all);
 }
 
-/* By a model that makes the whole estimate itself, the prior on the first shard. */
+/* The estimate of a model that computes it itself; the prior is added on the first shard. */
 static em_status add_estimates(em_posterior *posterior, em_status status,
                                const em_minibatch *minibatch, const em_query *query, double scale)
 {
@@ -158,8 +158,8 @@ static em_status estimate_by_model(em_posterior *posterior, const em_minibatch *
     return status;
 }
 
-/* Puts the chosen rows into the order of the parts; within a part they keep theirs, which is the
- * same on any number of shards. */
+/* Orders the chosen rows by part. Within a part they keep their order, which is the same on any
+ * number of shards. */
 static void group_by_part(em_posterior *posterior, int64_t count)
 {
     const em_share *own = &posterior->model->rows;

@@ -61,7 +61,7 @@ static bool is_there(const char *path)
     return access(path, F_OK) == 0 || access(file, F_OK) == 0;
 }
 
-/* Says what to set where data are in neither place. */
+/* Fails because data are in neither place; the message names the variable to set. */
 static em_status check_data(const char *written, const char *path)
 {
     if (!strstr(written, "${EMASS_DATA}") || is_set(data_name) || is_there(path))

@@ -214,8 +214,8 @@ em_yaml_data em_config_may_be_data(const void *context, const char *key)
 
 /* ---- the model and the samplers that the names in a config select ---- */
 
-/* Whether this is a regression that has another family, or other effects, than those of the models
- * here. */
+/* Whether the name is that of a regression with a family or effects that the built-in models lack.
+ */
 static bool is_other_regression(const char *name)
 {
     static const char *const names[] = {
@@ -278,7 +278,8 @@ static em_status choose(em_parse *p, em_config_section *section, int *index)
     return unknown_variant(section, entry);
 }
 
-/* The library where the model's name is none of ours; NULL: none is given, or it is an option. */
+/* The library, if the name is not that of a built-in model; NULL: none is given, or it is an option
+ * of the model. */
 static const em_yaml_entry *find_library(const em_parse *p)
 {
     const em_yaml_entry *name = em_yaml_find(p->yaml, "model.name");
@@ -334,7 +335,7 @@ em_status em_config_choose_model(em_parse *p)
     return status;
 }
 
-/* The parameters that a sampler of a list is of. */
+/* Checks the block of a sampler in a list. */
 static em_status read_block(em_parse *p, const em_config_section *section,
                             em_kernel_options *kernel)
 {

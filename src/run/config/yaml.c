@@ -19,7 +19,7 @@ typedef struct parse {
     const char *list; /* the key of a list that is data, while it is read; NULL: none */
 } parse;
 
-/* Where a line is, as messages name it. */
+/* The place of a line for messages. */
 typedef struct location {
     char text[512];
 } location;
@@ -415,7 +415,7 @@ static em_status read_node(parse *p, const yaml_event_t *event, const char *key,
 
 /* ---- documents ---- */
 
-/* Goes past one event, which has to be of a type. */
+/* Reads one event, which must be of the given type. */
 static em_status skip(parse *p, yaml_event_type_t expected, const char *otherwise)
 {
     yaml_event_t event;

@@ -13,8 +13,8 @@ static const double nearest = 3, farthest = 50;
 /* Numbers of these points are beyond those of starts. */
 static const uint64_t first_attempt = UINT64_C(1) << 32;
 
-/* At least so many points of all chains are followed, and at most so many while they take less than
- * this share of the gradients of warmup. */
+/* The least number of points of all chains from which ascents start, and the largest one, as long
+ * as they take less than this share of the gradients of warmup. */
 enum { LEAST = 16, MOST = 24 };
 static const double share_of_warmup = 0.1;
 
@@ -36,9 +36,10 @@ static double even(uint64_t n, uint64_t base)
 }
 
 /*
- * A point beside the chain: in all dimensions by a multiple of their standard deviations, which is
- * random for half of the points and the same, but for its sign, for a quarter; or in one dimension.
- * The logarithm of the distance is even from the nearest to the farthest.
+ * A point displaced from the chain, in units of standard deviations. Half of the points are
+ * displaced in a random direction, a quarter by the same amount in all dimensions with one random
+ * sign, and the others in one dimension. The logarithm of the distance is uniform between the
+ * smallest and the largest.
  */
 static em_status point(void *of, int64_t number, uint64_t attempt, double *theta)
 {

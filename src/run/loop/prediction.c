@@ -220,7 +220,7 @@ static em_status put_attributes(predicting *p)
     return status ? status : em_writer_put_int(p->writer, "seed", p->config->run.seed);
 }
 
-/* Which lines of the new data were predicted for, say. */
+/* Stores data of the predictions, such as the lines of the new data. */
 static em_status put_data(predicting *p)
 {
     em_status status = EM_OK;

@@ -1,5 +1,4 @@
-/* What must be the same on several ranks: the data on all, and a chain on the ranks of its group.
- */
+/* Checks that data are equal on all ranks, and a chain on all ranks of its group. */
 #include "run/loop/rank_consistency.h"
 #include "base/fault.h"
 #include "base/memory.h"

@@ -13,8 +13,8 @@
 
 #include <math.h>
 
-/* A longer run than the one that was saved forgets that the stop rule had ended that. Without such
- * a rule no checks count. */
+/* If the run is longer than the saved one, drops the state that the stop rule had ended it. Without
+ * a stop rule no checks count. */
 static em_status visit_position(em_engine *engine, const em_visitor *visitor)
 {
     enum { DONE, TIMES_MET, ENDED, PLANNED, WARMUP, N };
@@ -34,7 +34,7 @@ static em_status visit_position(em_engine *engine, const em_visitor *visitor)
     return status;
 }
 
-/* What draws: auto has besides: how far draws are thinned, and the gradients of sampling. */
+/* Further state with draws: auto: the thinning, and the gradients of sampling. */
 static em_status visit_thinning(em_engine *engine, const em_visitor *visitor)
 {
     double thin = (double)engine->plan.thin;

@@ -239,7 +239,7 @@ em_status em_engine_create_search(em_engine *engine)
                : EM_OK;
 }
 
-/* Room for the draws of warmup by which temper: auto decides. Local. */
+/* Allocates the store of warmup draws by which temper: auto decides. Local. */
 static em_status create_warmup_draws(em_engine *engine)
 {
     return em_config_tempers_later(engine->config)
@@ -318,8 +318,8 @@ static em_status try_starts(em_engine *engine, em_tries *tries, uint64_t attempt
 /* Evaluations of minibatches at starts have numbers beyond those of iterations. */
 static const int64_t start_evaluations = INT64_C(1) << 39;
 
-/* How strict the needs of a sampler are at a start: an exact density with its gradient, one
- * without, an estimate, none. */
+/* The requirement of a sampler at a start, in ascending order: none, an estimate, an exact density,
+ * with its gradient. */
 static int needs(const em_kernel *kernel)
 {
     const em_sampler_ops *ops = kernel->options->ops;
@@ -378,7 +378,7 @@ static em_status try_points(em_engine *engine, em_tries *tries)
     return status;
 }
 
-/* From the draws to where the chains begin, and which modes that shows. Collective. */
+/* Runs the mode search from the draws, and sets the starts of the chains. Collective. */
 static em_status search_modes(em_engine *engine)
 {
     em_adapt *adapt = engine->tempering ? NULL : engine->kernel[0].adapt;

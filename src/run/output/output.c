@@ -444,7 +444,8 @@ static em_status put_pooled(em_output *output, const double *value)
     return status;
 }
 
-/* Chain after chain, each with the room of one, unless what is made of all needs them all. */
+/* Processes one chain after the other in the memory of one chain, unless derived variables need all
+ * chains. */
 static em_status put_averages(em_output *output)
 {
     const em_model *model = output->model;

@@ -1,5 +1,5 @@
-/* What an earlier run has left: its output, its checkpoints, and whether this run may replace them
- * or go on from them. And the checkpoints of this run. */
+/* The files of an earlier run: its output and its checkpoints, and whether this run may replace or
+ * continue them. Also the checkpoints of this run. */
 #include "base/memory.h"
 #include "io/checkpoint/archive.h"
 #include "io/draws/enclosed.h"
@@ -132,7 +132,8 @@ static em_status check_config(const em_config *config, const char *path,
 
 /* Whether a complete output needs no more draws: as many were planned as the config says, and
  * either all of them are there or the stop rule that ended the run still applies. With draws: auto
- * one that the stop rule has ended needs no more, and one that stop.end_after has ended does. */
+ * an output that the stop rule has ended needs no more draws, but one that stop.end_after has ended
+ * does. */
 static em_status is_finished(const em_config *config, const char *path,
                              const existing_output *existing, bool new_rule, bool *finished)
 {
@@ -362,8 +363,8 @@ static em_status read_draws(const em_output_transaction *t, em_restored *restore
     return status;
 }
 
-/* Copies the checkpoint inside a finished output to F.checkpoint.new. Of a damaged one it is noted
- * what is wrong. Rank 0. */
+/* Copies the checkpoint inside a finished output to F.checkpoint.new. If it is damaged, stores the
+ * reason. Rank 0. */
 static em_status take_out(const em_output_transaction *t, em_restored *restored,
                           const existing_output *existing)
 {
