@@ -145,7 +145,7 @@ static em_status add_precision(const em_tempering *t, double weight, const doubl
     return status;
 }
 
-/* The law that masses take for the reference of a leg. */
+/* The covariance that masses use for the reference of a leg. */
 static const em_reference *law_of(const em_tempering *t, int leg)
 {
     return leg == EM_LEG_B ? t->learned_law : t->reference[leg];
@@ -175,8 +175,8 @@ static em_status precision_of(const em_tempering *t, int64_t k, double *scratch,
     return status;
 }
 
-/* The same where masses are of low rank: one for the parameters of the kernel. A target of which
- * nothing is known has the identity. */
+/* The same for masses of low rank, for the parameters of the kernel. A target without an estimate
+ * has the identity. */
 static em_status low_rank_mass_of(const em_tempering *t, int64_t k, const em_parameters *part,
                                   em_mass **out)
 {
@@ -207,7 +207,7 @@ static em_status low_rank_mass_of(const em_tempering *t, int64_t k, const em_par
     return status;
 }
 
-/* The mass of a kernel, whose parameters have the law that is left where the others are held. */
+/* The mass of a kernel, for the conditional distribution of its parameters given the others. */
 static em_status mass_of(const em_tempering *t, const em_parameters *part, const double *precision,
                          double *w, em_mass **out)
 {
@@ -226,7 +226,7 @@ static em_status mass_of(const em_tempering *t, const em_parameters *part, const
     return status ? status : em_mass_of(&form, w, out);
 }
 
-/* 1 over the variances of the references, which a metric takes for theirs. */
+/* 1 over the variances of the references, which a metric uses as their precisions. */
 static void set_reference_precisions(em_tempering *t, double *variance)
 {
     for (int leg = 0; leg < t->n_leg; leg++) {

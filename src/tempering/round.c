@@ -2,7 +2,7 @@
  * Warmup in rounds of 8, 16, 32 ... scans. In the first half of a round the step sizes of the rungs
  * are adapted; in the second half rejections, evidence and draws of the target are collected. At
  * its end the rungs are spaced anew, and the reference of leg B and the masses are learned. The
- * last round changes nothing at its end: the draws are made with what was frozen in it.
+ * last round changes nothing at its end: the draws use its rungs, reference, masses and step sizes.
  */
 #include "base/memory.h"
 #include "mass/low_rank_sum.h"
@@ -27,8 +27,8 @@ static int64_t half_of(const em_tempering *t)
     return (t->round_begin + t->round_end) / 2;
 }
 
-/* Round number `round` begins after `done` iterations. What is left after it must be enough for a
- * longer one. Local. */
+/* Begins round number `round` after `done` iterations. If the iterations after it would not suffice
+ * for a longer round, it takes them, too. Local. */
 void em_round_begin(em_tempering *t, int64_t done)
 {
     const int64_t length = (int64_t)FIRST_ROUND << t->round, left = t->warmup - done;
@@ -40,7 +40,7 @@ void em_round_begin(em_tempering *t, int64_t done)
     em_window_aim(&t->window, half_of(t), t->round_end);
 }
 
-/* Low rank where a dense law would be too large, and there are gradients. */
+/* Low rank if a dense matrix would be too large and there are gradients. */
 em_status em_round_choose_rank(em_tempering *t)
 {
     const int64_t most = em_low_rank_most(t->dim), draws = 2 * em_window_span(t->dim);
@@ -52,7 +52,8 @@ em_status em_round_choose_rank(em_tempering *t)
                             draws, &t->window);
 }
 
-/* Whether accumulators and masses of this round are dense: where its draws allow that. Local. */
+/* Whether accumulators and masses of this round are dense, for which it needs enough draws. Local.
+ */
 em_structure em_round_structure(const em_tempering *t)
 {
     const int64_t draws = t->n_ladder * (t->round_end - t->round_begin) / 2;
@@ -95,7 +96,7 @@ static bool adapts(const em_tempering *t, int i)
     return isnan(t->task.kernel[i].options->step_size);
 }
 
-/* By the acceptance rates of all ladders since the last update. Collective. */
+/* Updates step sizes by the acceptance rates of all ladders since the last update. Collective. */
 static em_status update_steps(em_tempering *t, bool last)
 {
     const int64_t n = t->ladder.n_rung * t->n_kernel;
@@ -166,8 +167,8 @@ const em_estimator_ops *em_tempering_estimator(const em_tempering *t)
     return t->without_gradient ? &em_variance : &em_fisher;
 }
 
-/* How far the draws are from the mean of a normal reference, in its standard deviations: the root
- * mean square in the dimension where it is largest. A prior is as wide as it is: 0. */
+/* The distance of the draws from the mean of a normal reference, in its standard deviations: the
+ * root mean square in the dimension in which it is largest. 0 for a prior, whose width is fixed. */
 static double reach_of(const em_tempering *t, const double *mean, const double *covariance)
 {
     double most = 0;
@@ -179,7 +180,8 @@ static double reach_of(const em_tempering *t, const double *mean, const double *
     return most;
 }
 
-/* The covariance of the draws with 5 draws' worth of the diagonal, and no zero. */
+/* The covariance of the draws, shrunk to its diagonal with the weight of 5 draws, without zero
+ * variances. */
 static void covariance_of(const em_tempering *t, const double *sum, double *out)
 {
     em_moments_covariance(t->structure, t->dim, sum[0], sum + 1, out);
@@ -199,7 +201,8 @@ static void earlier_numbers(const em_tempering *t, const em_mass_form *form, dou
         out[i] = i < t->dim + form->most_rank;
 }
 
-/* The law of the draws, whose covariance is an array of the structure. */
+/* Learns the reference from the moments of the draws; the covariance is an array of the structure.
+ */
 static em_status learn_reference(em_tempering *t, const em_samples *draws, const double *covariance)
 {
     const em_mass_form form = em_tempering_form(t);
@@ -219,8 +222,9 @@ static em_status learn_reference(em_tempering *t, const em_samples *draws, const
     return status;
 }
 
-/* The mass and the law of the target's draws; what they do not allow stays as it is. `draws`: for
- * low rank alone; a half of them gives directions, the other half how wide they are. Local. */
+/* Learns the mass and the reference from the target's draws; estimates that they do not allow are
+ * skipped. `draws`: only for low rank; half of them gives the directions, the other half the
+ * variances along them. Local. */
 static em_status learn_target(em_tempering *t, const double *sum, const em_samples *draws)
 {
     const em_mass_form form = em_tempering_form(t);
@@ -358,7 +362,7 @@ static em_status improve(em_tempering *t, const double *rejection, int64_t done)
     return em_agree(status);
 }
 
-/* Whether the ladders are learned: the barriers have come to rest, and the copies travel. */
+/* Whether the ladders are learned: the barriers are stable, and copies make round trips. */
 static bool is_settled(const em_tempering *t)
 {
     const em_tempering_findings *found = &t->findings;

@@ -16,7 +16,7 @@ enum { FIRST_RUNGS = 8, UNITS = 32, MOST_TRIES = 100 };
 
 /* ---------------------------------------------------------------- life */
 
-/* The step sizes of all rungs: those of the options, where they are adapted those given. */
+/* Sets the step sizes of all rungs: those of the options, or the given ones if they are adapted. */
 static void start_steps(em_tempering *t, em_status status, const double *first)
 {
     for (int64_t k = 0; !status && k < t->ladder.n_rung; k++)
@@ -104,7 +104,7 @@ int64_t em_tempering_evaluations(const em_tempering *t)
 
 /* ---------------------------------------------------------------- the start */
 
-/* Evaluates the posterior where a copy stands. *usable: density and gradient are finite. */
+/* Evaluates the posterior at the position of a copy. *usable: density and gradient are finite. */
 static em_status evaluate_copy(em_tempering *t, int64_t c, bool *usable)
 {
     em_block *block = t->block;
@@ -152,8 +152,8 @@ static em_status start_copy(em_tempering *t, int64_t c)
                          *em_model_why(t->task.model) ? ": " : "", em_model_why(t->task.model));
 }
 
-/* One copy where a chain is: the copy at the target of ladder l has that of chain l, the others of
- * the ladder those that follow. */
+/* Starts a copy at the position of a chain: the copy at the target of ladder l at that of chain l,
+ * the other copies of the ladder at those of the following chains. */
 static em_status start_at_chain(em_tempering *t, const double *chains, int64_t c)
 {
     const int64_t n = t->n_ladder, number = t->block->chain[c];
@@ -168,8 +168,8 @@ static em_status start_at_chain(em_tempering *t, const double *chains, int64_t c
     return usable ? em_copy_evaluate_and_compose(t, c) : start_copy(t, c);
 }
 
-/* The normalising constants that the densities of the model leave out. Collective over the ranks of
- * a group. */
+/* Reads the normalising constants that the densities of the model omit. Collective over the ranks
+ * of a group. */
 static em_status find_constants(em_tempering *t)
 {
     em_model *model = t->task.model;
@@ -180,7 +180,7 @@ static em_status find_constants(em_tempering *t)
                : EM_OK;
 }
 
-/* What the density leaves out, and the draws at the targets, where all copies have begun. */
+/* Completes the start of all copies: the omitted constants, and the draws at the targets. */
 static em_status set_off(em_tempering *t, em_status status, em_block *block,
                          const em_block *const *of_kernel)
 {
@@ -296,7 +296,7 @@ static void copy_numbers(em_tempering *t, int64_t c, double *x, bool out)
     copy->round_trips = head[4];
 }
 
-/* What a checkpoint had, into the copies of this rank. Local. */
+/* Copies the state from a checkpoint to the copies of this rank. Local. */
 static em_status restore_copies(em_tempering *t, int64_t n, double *own)
 {
     em_status status = EM_OK;
@@ -312,8 +312,8 @@ static em_status restore_copies(em_tempering *t, int64_t n, double *own)
     return status;
 }
 
-/* A checkpoint has the copies of a ladder as numbers of its chain: the rank that records the ladder
- * has them for the moment. Collective. */
+/* A checkpoint stores the copies of a ladder as numbers of its chain. While it is written or read,
+ * the rank that records the ladder holds them. Collective. */
 static em_status visit_copies(em_tempering *t, const em_visitor *visitor)
 {
     const int64_t n = numbers_of_copy(t), n_rung = t->ladder.n_rung;

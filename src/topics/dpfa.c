@@ -34,7 +34,7 @@
 
 extern const em_model_ops em_model_dpfa;
 
-/* So that every topic can be drawn: what is added to r. */
+/* The number added to r, so that every topic can be drawn. */
 #define LEAST_WEIGHT 1e-4
 
 /* Of log r and of the network, where chains begin. */
@@ -80,7 +80,7 @@ static void destroy(em_model *model)
 
 /* ---------------------------------------------------------------- the density */
 
-/* A block that moves alone asks for no prior of phi unless it is phi. */
+/* A block that moves alone needs the prior of phi only if it is phi. */
 static em_status add_prior(em_model *model, const em_query *query)
 {
     dpfa *self = (dpfa *)model;

@@ -8,10 +8,10 @@
 #include <math.h>
 #include <string.h>
 
-/* Documents are worked on in blocks whose counts fit a processor's cache. */
+/* Documents are processed in blocks whose counts fit into a processor's cache. */
 enum { BLOCK_BYTES = 1 << 19, BLOCK_TOKENS = 1 << 17 };
 
-/* What a topic adds for a document that has it n times is looked up where n is small. */
+/* The term of a topic with n tokens in a document comes from a table if n is small. */
 enum { TABLE = 64 };
 
 /* A word of a document of the block. */
@@ -76,7 +76,7 @@ static em_status measure(void *to, int64_t d, em_document of)
     return EM_OK;
 }
 
-/* Room for the largest block: as many documents as fit, and one more document of any length. */
+/* The size of the largest block: as many documents as fit, and one more document of any length. */
 static void find_capacities(em_local *local)
 {
     const em_corpus *corpus = local->corpus;
@@ -345,7 +345,7 @@ static em_local_document document_at(const em_local *local, int64_t place, uint6
                                .tokens = local->tokens + place * local->stride};
 }
 
-/* The prior stands among the tokens of a document while they are drawn, and not beside them. */
+/* While the tokens of a document are drawn, the prior is included in its counts. */
 static void begin_each(em_local *local, const em_local_each *each, int64_t n, uint64_t key,
                        int64_t number)
 {
@@ -419,7 +419,7 @@ static void add_documents(const em_local *local, int64_t n, const em_local_sums 
     *sums->density += (double)density;
 }
 
-/* What depends on the lengths of documents alone, once for each sweep that counts. */
+/* Terms that depend only on the lengths of documents, once for each used sweep. */
 static void add_lengths(const em_local *local, const double *alpha, int64_t n,
                         const em_local_sums *sums)
 {

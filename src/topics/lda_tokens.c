@@ -144,7 +144,7 @@ static int64_t slope_of(double alpha, int64_t n)
     return in_units(em_digamma(alpha + (double)n) - em_digamma(alpha));
 }
 
-/* What a topic adds for a document that has it n times: looked up where n is small. */
+/* The term of a topic with n tokens in a document; it comes from a table if n is small. */
 static void fill_table(em_tokens *tokens, const double *alpha)
 {
     for (int64_t k = 0; k < tokens->n_topic; k++) {

@@ -71,7 +71,7 @@ static void destroy(em_model *model)
 
 /* ---------------------------------------------------------------- the density */
 
-/* A block that moves alone asks for no prior of phi unless it is phi. */
+/* A block that moves alone needs the prior of phi only if it is phi. */
 static em_status add_prior(em_model *model, const em_query *query)
 {
     pfa *self = (pfa *)model;
@@ -93,8 +93,8 @@ static double in_units(double x)
     return (double)llround(x / EM_LOCAL_UNIT);
 }
 
-/* What the lengths of documents say of R, of `keep` sweeps that all say the same: their density,
- * beside that of the topics given them, and its derivative by every r_k. */
+/* The density of the lengths of documents given R, which is the same in all `keep` sweeps, and its
+ * derivative with respect to every r_k. */
 static void add_lengths(const pfa *self, const em_rows *rows, double *density, double *slope)
 {
     const double a0 = self->options->poisson.a0, b0 = self->options->poisson.b0;
@@ -144,7 +144,8 @@ static em_status add_likelihood(em_model *model, const em_query *query)
     return status;
 }
 
-/* The sums that stand in the places of E and T become derivatives by r, and then by these. */
+/* Converts the sums in the places of E and T to derivatives with respect to r, and then to those
+ * with respect to E and T. */
 static void finish_weights(em_topic_model *base, const double *theta, double *gradient)
 {
     pfa *self = (pfa *)base;
@@ -169,7 +170,8 @@ static void finish_likelihood(em_model *model, const em_query *sums)
 
 /* ---------------------------------------------------------------- a metric */
 
-/* Where in the arrays of a question a block of this model begins; -1: it is not asked about. */
+/* The index at which a block of this model begins in the arrays of a query; -1: the query does not
+ * include it. */
 static int64_t offset_of(const em_diagonal *ask, const em_parameters *block)
 {
     return !ask->block ? block->first : ask->block->first == block->first ? 0 : -1;
@@ -239,8 +241,8 @@ static void ask_topics(pfa *self, const em_diagonal *ask)
                                ask->slope + self->block[E].first);
 }
 
-/* Of phi in its expanded natural form alone: of the other no sampler asks, for it must be kept
- * above zero. */
+/* Only for phi in its expanded natural form: no sampler uses it for the other form, which must be
+ * kept above zero. */
 static void diagonal(em_model *model, const em_diagonal *ask)
 {
     pfa *self = (pfa *)model;

@@ -12,10 +12,10 @@ const char *const em_topic_forms[] = {"expanded_mean", "expanded_natural", NULL}
 
 #define SMALLEST_PHI 1e-30F
 
-/* What is divided by is not below this: reflected at zero, a parameter may end on it. */
+/* The least divisor: a parameter reflected at zero may be zero. */
 #define SMALLEST_THETA 1e-200
 
-/* How far apart words are where chains begin. */
+/* The spread of words at the starts of chains. */
 #define START_SPREAD 0.1
 
 em_status em_topic_parameters_create(em_topic_parameters *topics)

@@ -191,7 +191,7 @@ static float *mean_of(const em_topic_record *record, int64_t chain)
     return record->mean + local_chain(record, chain) * n_mean(record);
 }
 
-/* Of one way of folding in, and all chains from that one on. */
+/* The averages of one way of folding in, from the given chain on. */
 static double *probability_of(const em_topic_record *record, int fold_in, int64_t chain)
 {
     return record->probability +

@@ -5,7 +5,7 @@
 #include "topics/lda_held_out.h"
 #include <math.h>
 
-/* Where a word is among the most probable ones of a topic. */
+/* The position of a word among the most probable words of a topic. */
 typedef struct place {
     int64_t topic, rank;
 } place;
@@ -110,7 +110,7 @@ bool em_topic_is_junk(const em_topics *t, int64_t k)
     return t->coherence && t->coherence[k] <= EM_JUNK_NPMI;
 }
 
-/* The corpus that the run was of, as the config in the file names it. */
+/* The corpus of the run, as the config in the file names it. */
 static em_status read_own_corpus(const em_topics *t, em_corpus **out)
 {
     const void *options = NULL;
@@ -119,7 +119,7 @@ static em_status read_own_corpus(const em_topics *t, em_corpus **out)
     return status ? status : em_corpus_read(options, t->n_word, 0, 0, 1, out);
 }
 
-/* What is missing without the corpus is no failure. */
+/* A missing corpus is no failure. */
 em_status em_topics_find_coherence(em_topics *t)
 {
     em_status status = t->corpus ? EM_OK : read_own_corpus(t, &t->corpus);

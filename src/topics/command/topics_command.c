@@ -1,4 +1,4 @@
-/* `emass topics`: what the topics of a run are about. */
+/* `emass topics`: the topics of a run. */
 #include "base/memory.h"
 #include "io/draws/reader.h"
 #include "par/message.h"

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What tells one number of topics from another. */
+/* The measures by which numbers of topics are compared. */
 typedef struct run_row {
     int64_t n_topic, n_chain;
     double perplexity, coherence; /* NaN: not known; coherence: mean weighted by share */
@@ -183,7 +183,7 @@ static double value_of(const figure *f, const run_row *row)
     return f->scale * *(const double *)((const char *)row + f->offset);
 }
 
-/* One that no run knows is left out. x, y: room for n numbers. */
+/* A measure that no run has is left out. x, y: room for n numbers. */
 static void put_figure(FILE *out, const figure *f, int64_t n, const run_row *const *row, double *x,
                        double *y)
 {

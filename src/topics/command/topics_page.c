@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What every page begins with, by which one is known that may be replaced. */
+/* The first line of every page, which marks pages that may be replaced. */
 const char em_topics_page_line[] = "<!doctype html><!-- topics by emass -->\n";
 
 enum { NEAREST = 3, MOST_POINTS = 400, N_COLOUR = 4 };
