@@ -121,8 +121,7 @@ em_status em_learn_noncentring(em_adapt *adapt, bool *is_other)
     return status;
 }
 
-/* Without a map, or if the window omits some of many chains, they are those in the model's
- * coordinates. */
+/* Those in the model's coordinates, if there is no map or the window omits some of many chains. */
 em_log_density_window em_noncentred_log_densities(const em_adapt *adapt, int64_t c, int64_t first,
                                                   const double *history, double *work)
 {

@@ -15,8 +15,8 @@ struct em_context {
     bool is_left;         /* the program has destroyed it; it is freed with its last run */
 };
 
-/* em_context_hold: counts a run that uses the context. em_context_let_go: the run has ended;
- * Collective. */
+/* em_context_hold: counts a run that uses the context. em_context_let_go: it has ended; Collective.
+ */
 void em_context_hold(em_context *context);
 void em_context_let_go(em_context *context);
 

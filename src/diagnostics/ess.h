@@ -45,7 +45,7 @@ void em_ess_destroy(em_ess **ess);
 
 enum { EM_ESS_SERIES = 3 };
 
-/* Allocates work space for such halves; `together`: several ranks share the chains. Local. Errors:
+/* Allocates work space for such halves; `together`: ranks share the chains. Local. Errors:
  * EM_EMEMORY. */
 em_status em_ess_reserve(em_ess *ess, const em_halves *h, bool together);
 

@@ -148,8 +148,7 @@ static const double *constrained(const em_model *model, const double *theta)
     return model->constrained->x;
 }
 
-/* Queries the model chain by chain on the scale of the parameters, and transforms the results back.
- */
+/* Queries the model chain by chain on the scale of the parameters; transforms results back. */
 static em_status ask(em_model *model, const em_query *query,
                      em_status (*add)(em_model *model, const em_query *query), bool jacobian)
 {

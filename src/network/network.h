@@ -127,8 +127,7 @@ int64_t em_network_n_part(const em_share *rows);
  * Errors: EM_EMEMORY. */
 em_status em_network_find_moments(em_network *self);
 
-/* network_report.c: sets up the reported quantities, and functions of em_model_ops. Errors:
- * EM_EMEMORY. */
+/* network_report.c: sets up reported quantities; functions of em_model_ops. Errors: EM_EMEMORY. */
 em_status em_network_prepare_reports(em_network *self); /* Collective over the ranks of a group. */
 void em_network_prepare_predictions(em_network *self);
 em_status em_network_predict_new(em_model *model, const em_draw *draw, const double *posterior,

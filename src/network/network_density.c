@@ -240,8 +240,7 @@ void em_network_forward(em_network *self, const em_inputs *inputs, int64_t n, co
         self->response[i] = em_examples_response(inputs->examples, row[i]);
 }
 
-/* Processes about as many observations at a time as fit, in as few and as equal steps as possible.
- */
+/* Processes as many observations at a time as fit, in few and equal steps. */
 static int64_t steps_of(const em_network *self, int64_t count)
 {
     const int64_t n_step = (count + self->batch - 1) / self->batch;

@@ -20,6 +20,6 @@ void em_mailbox_destroy(em_mailbox **mailbox); /* NULL-safe; waits for what was 
 em_status em_mailbox_put(em_mailbox *mailbox, int64_t group, int64_t key, int64_t n,
                          const double *x);
 
-/* Waits for n numbers with that key from any group. Rows that one group sends with one key arrive
- * in order. Local. */
+/* Waits for n numbers with that key from any group. Rows of one group and key arrive in order.
+ * Local. */
 void em_mailbox_take(em_mailbox *mailbox, int64_t key, int64_t n, double *x);

@@ -12,8 +12,7 @@
 /* Fewer are sent as fast. */
 enum { LEAST_SHARED = 1 << 14, LINE = 64, LINE_DOUBLES = LINE / sizeof(double) };
 
-/* The number of times that a shard has reached the barrier; each counter is on its own cache line.
- */
+/* The number of times that a shard has reached the barrier, on a separate cache line. */
 typedef struct shard_barrier {
     _Alignas(LINE) _Atomic int64_t rounds;
 } shard_barrier;

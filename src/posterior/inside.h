@@ -31,8 +31,7 @@ struct em_posterior {
     int64_t *grouped, *end;
     em_posterior *parent; /* of the posterior of a block of the parameters, a tempered or a
                              non-centred one; else NULL */
-    /* For a tempered or non-centred posterior, else NULL: its functions for queries and for
-     * release. */
+    /* Functions of a tempered or non-centred posterior, else NULL: for queries and release. */
     em_tempering_panel *tempering;
     em_status (*answer)(em_posterior *posterior, const em_query *query);
     void (*release)(em_posterior *posterior);

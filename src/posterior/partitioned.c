@@ -1,5 +1,5 @@
-/* All shards of a group share one panel of positions; each computes the gradient of one coordinate
- * range. */
+/* The shards of a group share one panel of positions; each has the gradient of a coordinate range.
+ */
 #include "posterior/inside.h"
 
 #include <string.h>

@@ -1,8 +1,6 @@
-/*
- * The model's own transition (em_model_latent.update): a Gibbs update of its parameters and latent
+/* The model's own transition (em_model_latent.update): a Gibbs update of its parameters and latent
  * variables, each drawn from its full conditional distribution (Geman & Geman 1984). An iteration
- * is `sweeps` of them.
- */
+ * has `sweeps` updates. */
 #include "sampler/gibbs.h"
 
 #include "base/memory.h"

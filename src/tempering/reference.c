@@ -9,8 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-/* A normal distribution with covariance L L^T or that of a mass of low rank, or the prior of a
- * model. */
+/* The prior of a model, or a normal of covariance L L^T or that of a mass of low rank. */
 typedef struct normal_law {
     em_reference base;
     em_model *model; /* NULL: a normal law */

@@ -52,8 +52,7 @@ em_status em_round_choose_rank(em_tempering *t)
                             draws, &t->window);
 }
 
-/* Whether accumulators and masses of this round are dense, for which it needs enough draws. Local.
- */
+/* Whether accumulators and masses of this round are dense: it has enough draws. Local. */
 em_structure em_round_structure(const em_tempering *t)
 {
     const int64_t draws = t->n_ladder * (t->round_end - t->round_begin) / 2;

@@ -106,8 +106,7 @@ static int64_t pair_of(const em_tempering *t, int64_t rung, int64_t iteration)
     return pair < t->ladder.n_rung - 1 ? pair : -1;
 }
 
-/* A message of a copy to the group that decides on its pair: the group of copy number `pair` of the
- * ladder. */
+/* A message of a copy to the group that decides on its pair: that of copy `pair` of the ladder. */
 typedef struct request {
     double number, rung, w;
 } request;

@@ -168,8 +168,7 @@ static em_status start_at_chain(em_tempering *t, const double *chains, int64_t c
     return usable ? em_copy_evaluate_and_compose(t, c) : start_copy(t, c);
 }
 
-/* Reads the normalising constants that the densities of the model omit. Collective over the ranks
- * of a group. */
+/* Reads the normalising constants that densities omit. Collective over the ranks of a group. */
 static em_status find_constants(em_tempering *t)
 {
     em_model *model = t->task.model;

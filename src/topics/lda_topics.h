@@ -12,8 +12,7 @@
 #include <stdint.h>
 
 /* With at least this number of topics, documents keep lists of their topics, and word distributions
- * are drawn by jumps. The rule depends only on the size of the model, so it is the same on all
- * ranks. */
+ * are drawn by jumps. The rule depends only on the model, so all ranks have the same. */
 enum { EM_MANY_TOPICS = 192 };
 
 typedef struct em_lda_shape {

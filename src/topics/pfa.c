@@ -170,8 +170,7 @@ static void finish_likelihood(em_model *model, const em_query *sums)
 
 /* ---------------------------------------------------------------- a metric */
 
-/* The index at which a block of this model begins in the arrays of a query; -1: the query does not
- * include it. */
+/* The index at which a block of this model begins in the arrays of a query; -1: it is not in it. */
 static int64_t offset_of(const em_diagonal *ask, const em_parameters *block)
 {
     return !ask->block ? block->first : ask->block->first == block->first ? 0 : -1;
@@ -241,8 +240,8 @@ static void ask_topics(pfa *self, const em_diagonal *ask)
                                ask->slope + self->block[E].first);
 }
 
-/* Only for phi in its expanded natural form: no sampler uses it for the other form, which must be
- * kept above zero. */
+/* Only for phi in expanded natural form: no sampler uses it for the other form, which must stay
+ * positive. */
 static void diagonal(em_model *model, const em_diagonal *ask)
 {
     pfa *self = (pfa *)model;

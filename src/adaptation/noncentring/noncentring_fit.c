@@ -153,8 +153,8 @@ static void leave_of_child(const em_group_search *s, const em_locations *where, 
 
 /* ---------------------------------------------------------------- locations */
 
-/* Whether the new group `f` may depend on parameter p. `users`: bits of the groups that depend on
- * its children. */
+/* Whether the new group `f` may depend on parameter p. `users`: the groups that depend on its
+ * children. */
 static bool may_use(const em_group_search *s, uint32_t users, int64_t p)
 {
     return s->sd[p] > 0 && !(s->group_of[p] >= 0 && (users >> s->group_of[p] & 1));
@@ -334,8 +334,8 @@ static bool top_of(const double *y, double *degree, int *at)
     return true;
 }
 
-/* Uses one degree for all children if it fits as well as one for each; their gains are then those
- * at this degree. */
+/* Uses one degree for all children if it fits as well as one for each. Gains are then at that
+ * degree. */
 static bool share_degree(em_group_fit *f, double step)
 {
     double sum[EM_N_DEGREE] = {0}, loss = 0, degree;

@@ -118,8 +118,8 @@ static void add_group(em_group_search *s, const em_group_fit *f, em_noncentring_
             s->group[h].depends |= (uint32_t)1 << g | s->group[g].depends;
 }
 
-/* Writes to out [MOST_TRIED] the log scales with which most log derivatives are correlated; returns
- * their number. */
+/* Writes to out [MOST_TRIED] the log scales correlated with most log derivatives; returns their
+ * number. */
 static int candidates(const em_group_search *s, int64_t *out)
 {
     double score[MOST_TRIED];

@@ -82,8 +82,8 @@ static em_status create_ascents(em_ascents *a)
 
 /* ---------------------------------------------------------------- ascents, of one chain each */
 
-/* Draws a start that has a density, and ascends from it. Draws again, a few times, if the start
- * cannot move. */
+/* Draws a start that has a density, and ascends from it; draws again, a few times, if it cannot
+ * move. */
 static em_status draw_and_ascend(em_ascents *a, int64_t c, int64_t k, double *theta)
 {
     const int64_t chain = em_grid_first_chain(a->search->grid) + c;

@@ -118,8 +118,7 @@ static void plan_directions(checker *check, double seconds)
     em_broadcast(&check->most, sizeof check->most);
 }
 
-/* Compares at a random point. Points without a finite density are skipped, because chains do not
- * start there. */
+/* Compares at a random point with a finite density, since chains start only at such points. */
 static em_status check_point(checker *check, uint64_t point, double *worst, int64_t *where,
                              int *n_point)
 {

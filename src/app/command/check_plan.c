@@ -90,8 +90,7 @@ static bool sums_all_rows(const em_checked *check)
     return sums;
 }
 
-/* The memory of n chains on a rank: their states, and the data of samplers and the posterior for
- * them. */
+/* The memory of n chains on a rank: their states, and data of samplers and the posterior. */
 static em_status bytes_of_chains(const em_checked *check, int64_t n, double *bytes)
 {
     const double before = em_allocated_bytes();
@@ -203,8 +202,7 @@ static void print_shards(const em_checked *check)
     printf("\n");
 }
 
-/* If a variable equals the parameters of a block, prints their labels, which are those of a table's
- * columns. */
+/* If a variable equals the parameters of a block, prints their labels: names of table columns. */
 static void print_block(const em_model *model, const em_parameters *block)
 {
     enum { MOST = 20 };

@@ -48,12 +48,10 @@ em_status em_read_config(const char *path, char **text);
  * lines are broken to its width, a hundred columns at most. Local. Errors: EM_EMEMORY. */
 em_status em_help_print(const char *name);
 
-/* Prints the help of a model's command (emass/model/commands.h) from its text. Otherwise the same.
- */
+/* The same for a model's command (emass/model/commands.h), from its text. */
 em_status em_help_print_text(const char *text);
 
-/* The i-th command of the built-in models (emass/model/commands.h); NULL: there are no more. Local.
- */
+/* The i-th command of the built-in models (emass/model/commands.h); NULL: no more. Local. */
 const em_model_command *em_model_command_at(int i);
 
 /* Runs a command of a model. Errors: EM_EUSAGE, those of the command. */

@@ -125,8 +125,7 @@ static void print_keys(FILE *out)
     }
 }
 
-/* Prints one item of a topic, or all items of the topic, or of all topics, in lines that fit a
- * terminal. */
+/* Prints one item of a topic, or all items of one or all topics, in lines that fit a terminal. */
 static em_status print(const list_topic *topic, const em_variant *variant)
 {
     enum { WIDEST = 120 };

@@ -15,11 +15,10 @@ typedef struct em_report_data {
     em_summary summary;        /* its rows are the elements, as they are stored */
     em_reader *stats, *warmup; /* statistics of sampling and of warmup; NULL: none */
     int64_t n_chain, n_draw;
-    /* Elements to show, worst mixing first. If elements are functions of one another, only one of
-     * them. */
-    int64_t n_shown, shown[EM_REPORT_SHOWN];
-    /* Pairs of elements to show; first the n_gathering pairs in which divergent draws cluster most.
+    /* Elements to show, worst mixing first; of elements that are functions of one another only one.
      */
+    int64_t n_shown, shown[EM_REPORT_SHOWN];
+    /* Pairs of elements to show; in the first n_gathering divergent draws cluster most. */
     int64_t n_pair, n_gathering, pair[EM_REPORT_PAIRS];
     em_reader *log_likelihood;
     int64_t n_loo; /* entries of `loo`: the first variables of log_likelihood */

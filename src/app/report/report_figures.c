@@ -65,8 +65,7 @@ static int compare_distances(const void *left, const void *right)
     return (a->chain > b->chain) - (a->chain < b->chain);
 }
 
-/* The chains with a line: all if there are few; otherwise those whose means are farthest from the
- * mean. */
+/* The chains with a line: all if there are few, else those with means farthest from the mean. */
 static em_status choose_chains(const em_report_data *data, const double *draws, int64_t *n,
                                int64_t chosen[MOST_LINES])
 {

@@ -1,6 +1,6 @@
 /* Makes values for the JSON document of a report, in addition to jansson's functions. Each returns
- * a new reference, for jansson's format `o`. NULL: out of memory; json_pack then returns NULL too.
- * All Local. */
+ * a new reference, for jansson's format `o`; NULL: out of memory, and json_pack then fails too. All
+ * Local. */
 #pragma once
 
 #include "emass/status.h"

@@ -120,8 +120,7 @@ static em_status find_exchange(em_judge *judge, const em_summary_table *table,
     return status;
 }
 
-/* *tells: the mean log densities of two modes differ so much that they show which of them has the
- * mass. */
+/* *tells: the mean log densities of two modes differ enough to show which mode has the mass. */
 static em_status tell_densities(const em_judge *judge, const view *v, const em_summary_row *row,
                                 FILE *out, bool *tells)
 {

@@ -43,8 +43,7 @@ static em_status read_means(em_reader *reader, int64_t at, found *f)
     return status;
 }
 
-/* Reads the arrays, if all of them have one number for each coefficient; otherwise f->mean stays
- * NULL. */
+/* Reads the arrays, if each has one number per coefficient; otherwise f->mean stays NULL. */
 static em_status read_found(em_reader *reader, found *f)
 {
     const int64_t at = em_reader_find(reader, "beta");
@@ -70,9 +69,8 @@ static em_status read_found(em_reader *reader, found *f)
     return status ? status : read_means(reader, at, f);
 }
 
-/* The distance of a coefficient from the centre of its prior, in prior standard deviations. If the
- * prior of the intercept is about the intercept at the means of the predictors, that one is used.
- */
+/* The distance of a coefficient from the centre of its prior, in prior standard deviations; of the
+ * intercept at the means of the predictors, if its prior is about that. */
 static double distance(const found *f, int64_t j, double *mean)
 {
     *mean = f->mean[j];

@@ -279,8 +279,7 @@ static int compare(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* The range of the divergent draws of a row; of ten or more, the range of the middle four fifths.
- */
+/* The range of the divergent draws of a row; of ten or more, of the middle four fifths. */
 static em_status find_divergent_range(const em_judge *judge, const double *draws, double *value)
 {
     const int64_t n = judge->n_chain * judge->n_draw, n_marked = judge->evidence.divergences;

@@ -21,8 +21,7 @@ bool em_terminal_colours(FILE *stream);
 #define EM_COLOUR_BAD     "\033[1;31m"
 #define EM_COLOUR_END     "\033[0m"
 
-/* The number of terminal columns of a UTF-8 text: two for a wide character, none for a combining
- * one. */
+/* The terminal columns of a UTF-8 text: two for a wide character, none for a combining one. */
 int em_terminal_width(const char *text);
 
 /* Prints text in lines of at most `columns`, broken between words. A continuation line is indented

@@ -11,8 +11,7 @@ enum { EM_LONGEST_DOCUMENT = 50000000, EM_MOST_WORDS = 10000000 };
  * there is no vocabulary. Collective. Errors, agreed: those of em_corpus_read. */
 em_status em_corpus_table_read(const em_corpus_options *options, int64_t n_word, em_table **out);
 
-/* Receives the rows of a table, which are documents in order. The table is valid during the call.
- * Local. */
+/* Receives a table whose rows are the next documents. It is valid during the call. Local. */
 typedef em_status em_corpus_take(void *to, const em_table *table);
 
 /* Reads a corpus in text on this rank alone, and passes some documents at a time to `take`. *out

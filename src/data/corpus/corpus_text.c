@@ -331,8 +331,7 @@ static em_status read_header_line(em_lines *lines, const char *what, int64_t mos
     return status;
 }
 
-/* The header of Matrix Market: comments, then one line with the numbers of rows, columns and
- * entries. */
+/* The header of Matrix Market: comments, then a line: numbers of rows, columns, entries. */
 static em_status read_market_header(const reading *r, em_lines *lines, int64_t header[3])
 {
     static const char *const what[] = {"the number of rows", "the number of columns",

@@ -158,8 +158,7 @@ static em_status take_beside(em_table *table, em_set_aside *a)
     return status;
 }
 
-/* For a table of new rows to predict: moves out only columns that are no features; weights may be
- * missing. */
+/* For new rows to predict: moves out only columns that are no features; weights may be missing. */
 static em_status take_beside_features(em_table *table, const em_table_options *options)
 {
     em_set_aside a;
@@ -204,8 +203,7 @@ static bool is_called(const em_table *table, int64_t j, const char *name)
     return strcmp(printable, name) == 0;
 }
 
-/* The first unused column of that name; -1: none. In most tables it is at the same index as in the
- * earlier table. */
+/* The first unused column of that name; -1: none. Mostly it has the index of the earlier table. */
 static int64_t find(const em_table *table, const char *name, int64_t guess, const bool *taken)
 {
     if (guess < table->n_column && !taken[guess] && is_called(table, guess, name))

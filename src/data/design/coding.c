@@ -99,8 +99,7 @@ void em_coding_destroy(em_coding **out)
 
 /* ---------------------------------------------------------------- columns */
 
-/* A new column: a product of columns, each of them a number (level -1) or the indicator of a level.
- */
+/* A new column: a product of columns, each a number (level -1) or the indicator of a level. */
 typedef struct made {
     int n;
     int64_t column[EM_MOST_IN_TERM], level[EM_MOST_IN_TERM];
@@ -135,8 +134,7 @@ static bool is_within(const em_term *a, const em_term *b)
     return i == a->n;
 }
 
-/* Finds the first term with a factor, and the factor, which has all levels if there is no
- * intercept. */
+/* Finds the first factor of all terms, which has all levels if there is no intercept. */
 static bool is_first(const em_coding *coding, int64_t t, int k)
 {
     for (int64_t i = 0; i <= t; i++)
@@ -166,8 +164,8 @@ static bool has_contrasts(const em_coding *coding, int64_t t, int k)
     return false;
 }
 
-/* Makes the columns of a term; the levels of its first factor vary fastest. `made` NULL: only
- * counts them. */
+/* Makes the columns of a term; levels of its first factor vary fastest. `made` NULL: only counts.
+ */
 static int64_t make_term(const em_coding *coding, int64_t t, made *out)
 {
     const em_term *term = &coding->term[t];
@@ -289,8 +287,8 @@ static em_status fail_level(const making *m, int64_t i, int64_t j)
                    em_excerpt_of(table->name[j]).text);
 }
 
-/* Replaces each value of factor j by the number of its level; *bad is the first row with an unknown
- * level. */
+/* Replaces values of factor j by the numbers of their levels; *bad: the first row with an unknown
+ * one. */
 static em_status number_levels(making *m, int64_t j, int64_t *bad)
 {
     em_table *table = m->table;

@@ -82,8 +82,7 @@ static em_status collect_labels(const em_table *table, label_set *set)
     return EM_OK;
 }
 
-/* The first row whose label is not among the expected ones; the last row if there is none.
- * Collective. */
+/* The first row with an unexpected label; the last row if there is none. Collective. */
 static int64_t find_unexpected(const em_table *table, const label_set *expected)
 {
     int64_t held = 0, row;
@@ -121,8 +120,7 @@ static int64_t count_label(const em_table *table, double value)
     return count;
 }
 
-/* Whether a label is missing must be decided from all rows, because a set keeps only the first few
- * labels. */
+/* Decides from all rows whether a label is missing, since a set keeps only the first few labels. */
 static em_status check_positive(const em_table *table, double positive, const label_set *found)
 {
     const label_set expected = {1, {{positive, 0}}};
@@ -220,8 +218,7 @@ static em_status text_response(em_table *table, const char *positive)
         return fail_positive(table, positive);
     if (!positive && !find_yes(levels, &code))
         return fail_texts(table, "no and yes, unless `positive` names the one that is 1");
-    /* The number of responses that are numbers, and of those that are the text with that code.
-     * Collective. */
+    /* The number of responses that are numbers, and of those that are that text. Collective. */
     count[0] = count[1] = 0;
     for (int64_t i = 0; i < table->n_row; i++) {
         count[0] += em_level_code(table->response[i]) < 0;

@@ -47,8 +47,7 @@ typedef struct em_derived {
 /* Frees what is in it. Local. */
 void em_derived_release(em_derived *derived);
 
-/* The number of columns that it makes; em_derived_make writes them to `out` for a row of numbers.
- * Local. */
+/* The number of columns that it makes; em_derived_make writes them for a row of numbers. Local. */
 int em_derived_size(const em_derived *derived);
 void em_derived_make(const em_derived *derived, const double *row, double *out);
 

@@ -257,8 +257,7 @@ static em_status read_terms(reading *r)
     return status;
 }
 
-/* As in R, terms are sorted by their number of factors, and otherwise keep the order of the text.
- */
+/* As in R, terms are sorted by their number of factors, then by their order in the text. */
 static em_status sort_terms(em_formula *formula)
 {
     em_term *sorted = NULL;

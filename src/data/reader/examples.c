@@ -211,8 +211,7 @@ static em_status read_own(supply *s, uint8_t *out)
     return status;
 }
 
-/* Sends items first .. first + count - 1, which the reader has in `piece`, to the ranks that need
- * them. */
+/* Sends items first .. first + count - 1, in the reader's `piece`, to the ranks that need them. */
 static void distribute(const supply *s, int reader, int64_t first, int64_t count,
                        const uint8_t *piece, uint8_t *out)
 {
@@ -428,8 +427,7 @@ double em_examples_bytes(const em_examples *e)
     return (double)e->rows.count * each;
 }
 
-/* The largest label on this rank. *bad: the first observation with an invalid label; rows.total:
- * none. */
+/* The largest label on this rank. *bad: the first invalid label's observation; rows.total: none. */
 static double inspect_labels(const em_examples *e, int64_t most, int64_t *bad)
 {
     double largest = 0;

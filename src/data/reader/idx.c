@@ -61,8 +61,7 @@ bool em_idx_is(const char *path)
     return is;
 }
 
-/* The number of bytes of the whole unpacked file, header included, as far as the header was read.
- */
+/* The size of the whole unpacked file, header included, as far as the header was read. */
 static int64_t size_so_far(const em_idx *idx)
 {
     return MAGIC_BYTES + (int64_t)idx->shape.n_axis * WORD_BYTES + idx->shape.size;

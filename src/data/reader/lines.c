@@ -168,8 +168,7 @@ static em_status damaged(const em_lines *lines, const char *what)
                    (long long)lines->number, what);
 }
 
-/* Reads bytes of the file, and unpacks gzip. A failure is returned only after all bytes before it.
- */
+/* Reads bytes of the file, and unpacks gzip. Returns a failure after all bytes before it. */
 static em_status fetch_plain(em_lines *lines, char *out, int64_t room, int64_t *got)
 {
     int code = Z_ERRNO;

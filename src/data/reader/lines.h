@@ -9,8 +9,7 @@
 #include <stdint.h>
 #include <zlib.h>
 
-/* A reader of lines. Messages name `path` and `number`; the other members are private to lines.c.
- */
+/* A reader of lines. Messages name `path` and `number`; other members are private to lines.c. */
 typedef struct em_lines {
     const char *path; /* borrowed */
     int64_t number;   /* of the last line, from 1 */
@@ -76,6 +75,5 @@ typedef enum em_token {
 /* Classifies all of `text`; *value is set for a number. */
 em_token em_lines_token(const em_lines *lines, const char *text, double *value);
 
-/* The same, but text that is no number is an error. Errors: EM_EDATA, naming file, line and `what`.
- */
+/* The same; text that is no number is an error. Errors: EM_EDATA, naming file, line, `what`. */
 em_status em_lines_number(const em_lines *lines, const char *text, const char *what, double *value);

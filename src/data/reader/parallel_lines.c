@@ -170,8 +170,7 @@ static em_status open_packed(const char *path, int64_t offset, em_parallel_lines
     return em_agree_first(status, 0);
 }
 
-/* The lines at the end of a block whose key may be that of the following lines go into the next
- * block. */
+/* The last lines of a block go into the next one if following lines may have their key. */
 static int64_t end_of_keys(em_parallel_lines_key *key, const char *block, int64_t length)
 {
     const char *at = block + length;

@@ -186,8 +186,7 @@ em_status em_redistribute_rows(const em_table *table, int64_t first, int64_t cou
     return em_agree_first(status, 0);
 }
 
-/* ---------------------------------------------------------------- replacing the rows that were
- * read */
+/* ---------------------------------------------------------------- replacing the read rows */
 
 /* Appends a block to the rows of a new table. */
 static em_status append(void *untyped, const em_row_block *piece)

@@ -29,8 +29,7 @@ static void sums_release(exact_sums *sums)
     em_release_all(&sums->scale, &sums->sum, &sums->limb);
 }
 
-/* The scale for terms of at most that size. A sum of terms below 2^-960 is negligible in any model.
- */
+/* The scale for terms of at most that size. Terms below 2^-960 are negligible in any model. */
 static double fixed_scale(double largest)
 {
     return largest > 0 ? scalbn(1, FIXED_BITS - 1 - ilogb(fmax(largest, 0x1p-960))) : 0;

@@ -11,8 +11,8 @@ typedef struct em_moments {
 } em_moments;
 
 /* Computes the first three members, and with `both` also the others. The bits do not depend on the
- * distribution of the rows. Collective. Errors, agreed: EM_EMEMORY; call em_moments_release even
- * then. */
+ * distribution of the rows. Collective. Errors, agreed: EM_EMEMORY; then also call
+ * em_moments_release. */
 em_status em_moments_find(const em_table *table, bool both, em_moments *out);
 void em_moments_release(em_moments *moments);
 

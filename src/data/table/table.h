@@ -10,8 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Rows row .. row + count - 1 of the table are, on the rank that holds them, its rows from `held`
- * on. */
+/* Rows row .. row + count - 1 of the table are rows from `held` on of the rank with them. */
 typedef struct em_run {
     int64_t order, row, held, count, rank;
 } em_run;

@@ -17,8 +17,7 @@ typedef enum em_beside {
     EM_N_BESIDE
 } em_beside;
 
-/* The columns from which the features of an earlier table were made: their names in printable form,
- * in order. */
+/* Printable names, in order, of the columns from which features of an earlier table were made. */
 typedef struct em_fitted_columns {
     int64_t n;
     const char *const *name; /* [n] */
@@ -45,8 +44,7 @@ typedef struct em_table_options {
     bool labelled;   /* the response may be text */
     /* the columns of an earlier run to read; NULL: those of the options */
     const em_fitted_columns *fitted;
-    /* Advice that is added to the error about text, or about a missing value, in place of a number;
-     * NULL: none. */
+    /* Advice in the error about text, or a missing value, in place of a number; NULL: none. */
     const char *if_text, *if_missing;
 } em_table_options;
 

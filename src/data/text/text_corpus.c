@@ -128,8 +128,7 @@ static em_status end_phrases(pass *p, em_status (*give)(pass *, const char *, si
     return length > 0 ? give(p, p->previous, length) : EM_OK;
 }
 
-/* Passes on a word, or a phrase of the word and its neighbour. Of two overlapping phrases the first
- * is used. */
+/* Passes on a word, or the phrase with its neighbour. Of overlapping phrases the first is used. */
 static em_status give_joined(pass *p, const char *word, size_t length,
                              em_status (*give)(pass *, const char *, size_t))
 {

@@ -23,8 +23,7 @@ typedef struct em_lock em_lock;
  */
 em_status em_lock_take(const char *path, const char *output, em_lock **out);
 
-/* Fails if another run has taken the lock meanwhile because it considered this run dead. Errors:
- * EM_EIO. */
+/* Fails if another run took the lock because it considered this run dead. Errors: EM_EIO. */
 em_status em_lock_check(em_lock *lock);
 
 /*
@@ -36,5 +35,5 @@ uint64_t em_lock_made(const em_lock *lock);
 em_status em_lock_set_made(em_lock *lock, uint64_t inode);
 
 /* Releases the lock and frees it; NULL-safe. Removes the file, unless `keep`: the next run needs
- * the inode in it. */
+ * that inode. */
 void em_lock_release(em_lock **lock, bool keep);

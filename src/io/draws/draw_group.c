@@ -263,8 +263,7 @@ static const void *pack(const em_draws *draws, const series *packed, int64_t n_r
     return draws->buffer;
 }
 
-/* Writes a series, in several transfers if there are many chains. Collective. Errors: EM_EIO,
- * agreed. */
+/* Writes a series, in several transfers for many chains. Collective. Errors: EM_EIO, agreed. */
 static em_status put_series(const em_draws *draws, const series *put, int64_t first, int64_t n,
                             const char *value)
 {

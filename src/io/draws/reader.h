@@ -64,8 +64,7 @@ int64_t em_reader_n_chain(const em_reader *reader);
 /* The number of draws. In the file of a run in progress, or of one that was killed, it is the
  * number that all chains have so far. */
 int64_t em_reader_n_draw(const em_reader *reader);
-/* The number of draws that the file has space for. It is larger than em_reader_n_draw if the file
- * is not finished. */
+/* The draws that the file has space for: more than em_reader_n_draw if it is not finished. */
 int64_t em_reader_n_planned(const em_reader *reader);
 int64_t em_reader_n_variable(const em_reader *reader);
 const em_reader_variable *em_reader_variable_at(const em_reader *reader, int64_t i);
@@ -114,8 +113,8 @@ typedef struct em_element {
 
 typedef struct em_elements em_elements;
 
-/* Creates an iterator over the `n` elements in `wanted`; these and the reader are borrowed. Errors:
- * EM_EMEMORY. */
+/* Creates an iterator over `n` elements `wanted`. Borrows them and the reader. Errors: EM_EMEMORY.
+ */
 em_status em_elements_create(em_reader *reader, int64_t n, const em_element *wanted,
                              em_elements **out);
 void em_elements_destroy(em_elements **elements);

@@ -9,8 +9,7 @@
 
 /* ---------------------------------------------------------------- what must be equal */
 
-/* Attributes that must be equal in files of the same model and data. Files of other programs lack
- * them. */
+/* Attributes that are equal in files of one model and data. Other programs' files lack them. */
 static em_status match_origin(em_reader *a, em_reader *b)
 {
     static const char *const name[] = {"model", "model_hash", "program_hash", "data_hash"};

@@ -41,8 +41,7 @@ em_status em_writer_put_draws(em_writer *writer, int group, int64_t first, int64
 em_status em_writer_put_chain(em_writer *writer, int group, int64_t chain, int64_t first, int64_t n,
                               const double *value);
 
-/* Truncates the group to `n_draw` draws, if a run ended early, when the file is completed. (same)
- * Local. */
+/* Truncates the group to `n_draw` draws when a file is completed early. (same) Local. */
 em_status em_writer_truncate(em_writer *writer, int group, int64_t n_draw);
 
 /* Writes an array that is the same on all ranks as <group>/<variable name>, with coordinates for

@@ -211,8 +211,7 @@ em_status em_h5_flush(hid_t location)
 
 /* "Data sieving" reads, patches and writes back what lies between the pieces of a rank: Open MPI
  * 4.1 loses other ranks' data in this (darshan-hpc/darshan#1064, open-mpi/ompi#12718). The program
- * emass turns it off in its environment (em_world_start); the library does not change that of a
- * host program. */
+ * emass turns it off in its environment (em_world_start); the library leaves that of a host. */
 static bool sieves(void)
 {
     char library[MPI_MAX_LIBRARY_VERSION_STRING];

@@ -15,8 +15,7 @@ void em_h5_quiet(void);
  * open file or object. Local. */
 em_status em_h5_check(int64_t result, hid_t location, const char *format, ...) EM_PRINTF(3, 4);
 
-/* The same for reading: EM_EDATA for a damaged file, EM_EIO if the system could not read it. Local.
- */
+/* The same for reading: EM_EDATA: a damaged file; EM_EIO: the system could not read it. Local. */
 em_status em_h5_check_read(int64_t result, hid_t location, const char *what);
 
 /* Fails if EMASS_FAULT names this site (base/fault.h). After a collective call it simulates a
@@ -33,12 +32,11 @@ int em_h5_message(char *text, size_t bytes);
  * hang. Local. Errors: EM_EIO. */
 em_status em_h5_reserve(hid_t location, int64_t bytes);
 
-/* The same for the first bytes of an existing file, before and after HDF5 writes them. Local.
- * Errors: EM_EIO. */
+/* The same for the first bytes of a file, before and after HDF5 writes them. Local. Errors: EM_EIO.
+ */
 em_status em_h5_reserve_start(const char *path);
 
-/* Creates an empty file, in place of an existing one; links are not followed. Local, rank 0.
- * Errors: EM_EIO. */
+/* Creates or empties a file; links are not followed. Local, rank 0. Errors: EM_EIO. */
 em_status em_h5_make(const char *path);
 
 /* Writes the buffers of HDF5 to the file. Collective. Errors: EM_EIO, agreed. */

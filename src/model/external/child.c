@@ -19,7 +19,7 @@ enum { MOST_ANSWER = 1 << 26, LEAST_ROOM = 1 << 16 };
 
 /* ---------------------------------------------------------------- start */
 
-/* Whether an environment variable is from MPI. The program is not part of the run, even if it uses
+/* Whether an environment variable is from MPI. The program is no part of the run, even if it uses
  * MPI. */
 static bool is_of_mpi(const char *variable)
 {

@@ -172,8 +172,7 @@ static void destroy(em_model *model)
     em_release_all(&self->command, &self);
 }
 
-/* Starts the process on every rank that will use it, so that a wrong command is an error at once.
- */
+/* Starts the process on every rank that will use it: a wrong command is an error at once. */
 static em_status set_up(em_model *model, const void *options, const em_model_context *context)
 {
     process *self = (process *)model;

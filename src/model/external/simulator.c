@@ -163,8 +163,7 @@ static bool all_finite(int64_t n, const double *x)
     return true;
 }
 
-/* Evaluates, unless the evaluation log has the result. Errors: EM_NONFINITE, with a message: it
- * failed. */
+/* Evaluates, unless the evaluation log has the result. Errors: EM_NONFINITE: it failed. */
 static em_status evaluate(em_simulator *self, em_evaluation *e)
 {
     em_status status = EM_OK;

@@ -145,8 +145,7 @@ static em_status ask_outputs(umbridge *self, const double *x, double *output)
     return status;
 }
 
-/* Adds to gradient [in_size] the derivatives by input vector `in`, from the slopes by output vector
- * `out`. */
+/* Adds to gradient [in_size] the derivatives by input `in`, from the slopes by output `out`. */
 static em_status ask_gradient(umbridge *self, const double *x, int64_t in, int64_t out,
                               const double *slope, double *gradient)
 {

@@ -293,8 +293,7 @@ CLONED static void accumulate_sparse(em_glm *glm, const batch *b)
     }
 }
 
-/* For scaled columns, (x - centre) / scale, computes the coefficients of x and the term common to
- * all rows. */
+/* For columns (x - centre) / scale, computes the coefficients of x and the constant of all rows. */
 static void set_sparse_theta(em_glm *glm, const em_query *p)
 {
     const em_design *x = glm->design;

@@ -38,16 +38,15 @@ typedef struct em_prior_form {
 
 extern const em_prior_form em_prior_forms[EM_N_PRIOR];
 
-/* Changes the scale of a prior by `factor`: multiplies a scale, divides a rate, and keeps the
- * location. */
+/* Changes the scale of a prior by `factor`: multiplies a scale, divides a rate, keeps a location.
+ */
 void em_prior_scale_by(em_prior *prior, double factor);
 
 /* As a text: normal(0, 2.5). */
 enum { EM_PRIOR_BYTES = 128 };
 void em_prior_print(const em_prior *prior, char out[EM_PRIOR_BYTES]);
 
-/* The log density of z = (x - location) / scale on the real line, up to a constant, and its
- * derivative. */
+/* The log density of z = (x - location) / scale, up to a constant, and its derivative. */
 double em_prior_of_z(const em_prior *prior, double z, double *slope);
 
 /* The Fisher information about the location, in units of the scale, for metrics. */

@@ -213,8 +213,7 @@ static em_status read_columns(tables *all, const char **at, int64_t *n, column *
     return status;
 }
 
-/* Writes the text at the quote *at, or the data that it names. With `out` NULL it only lists
- * tables. */
+/* Writes the text at the quote *at, or the data that it names; `out` NULL: only lists tables. */
 static em_status write_text(tables *all, const char **at, FILE *out)
 {
     const char *start = *at;

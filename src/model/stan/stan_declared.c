@@ -5,8 +5,7 @@
 #include <ctype.h>
 #include <string.h>
 
-/* Blanks out comments, strings and directives, so that all remaining brackets and semicolons are
- * code. */
+/* Blanks out comments, strings and directives: remaining brackets and semicolons are code. */
 static void strip(char *text)
 {
     for (char *c = text; *c; c++) {

@@ -136,8 +136,7 @@ static em_status find_interpreter(char **path)
     return status ? status : em_broadcast_text(path);
 }
 
-/* Checks that all nodes have the same file; different copies would be different models. Collective.
- */
+/* Checks that all nodes have the same file: other copies would be other models. Collective. */
 static em_status compare_identities(const char *path, const em_stan_library *library)
 {
     char first[sizeof library->identity];

@@ -130,8 +130,7 @@ static both program_and_data(const em_stan *self, const em_stan_options *options
     return out;
 }
 
-/* Fails because a model could not be constructed. The message gives the declaration of missing
- * data. */
+/* Fails because a model could not be constructed; the message declares missing data. */
 static em_status construction_failed(const em_stan *self, const em_stan_options *options,
                                      double room, char *error)
 {

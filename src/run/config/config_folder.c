@@ -11,8 +11,7 @@
 
 /* ---------------------------------------------------------------- paths of a config */
 
-/* Calls `test` with each path of a config, expanded and as written, until one passes; returns
- * whether one did. */
+/* Whether a path of the config passes `test`, which gets each path, expanded and as written. */
 static bool any_path(const em_config *config, bool (*test)(const char *path, const char *written))
 {
     em_section section[EM_MOST_SECTIONS];

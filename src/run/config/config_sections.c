@@ -214,8 +214,7 @@ em_yaml_data em_config_may_be_data(const void *context, const char *key)
 
 /* ---- the model and the samplers that the names in a config select ---- */
 
-/* Whether the name is that of a regression with a family or effects that the built-in models lack.
- */
+/* Whether the name is of a regression with a family or effects that no built-in model has. */
 static bool is_other_regression(const char *name)
 {
     static const char *const names[] = {
@@ -278,8 +277,7 @@ static em_status choose(em_parse *p, em_config_section *section, int *index)
     return unknown_variant(section, entry);
 }
 
-/* The library, if the name is not that of a built-in model; NULL: none is given, or it is an option
- * of the model. */
+/* The library, if the name is of no built-in model; NULL: none, or it is an option of the model. */
 static const em_yaml_entry *find_library(const em_parse *p)
 {
     const em_yaml_entry *name = em_yaml_find(p->yaml, "model.name");

@@ -39,8 +39,7 @@ enum { BATCH = 1 << 22, OWN_BATCH = 1 << 16 };
  * share one: more would spend their time on messages. */
 enum { PART = 1 << 14, MOST_PARTS = 64 };
 
-/* The largest number of monitored numbers on a shard; all shards gather as many batches as that
- * one. */
+/* The most monitored numbers on a shard; all shards gather as many batches as that one. */
 static int64_t widest(const em_monitor *monitor)
 {
     return em_partition_first(monitor->plan.width, em_grid_n_shard(monitor->grid), 1);
@@ -228,8 +227,7 @@ static batch batch_of(const em_monitor *monitor, int64_t first, int64_t most, in
                    NULL};
 }
 
-/* Extracts the columns if this rank has all chains. Numbers of a row in one cache line are copied
- * together. */
+/* Extracts the columns if this rank has all chains; copies numbers of one cache line together. */
 static void copy_columns(const em_monitor *monitor, const batch *b, double *column)
 {
     enum { LINE = 8 };

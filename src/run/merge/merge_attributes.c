@@ -10,8 +10,7 @@
 /* The rule by which attributes of the files are combined. */
 typedef enum rule { SAME, SUM, SUM_OF_DRAWS, SMALLEST_OF_DRAWS, LARGEST, FIRST, DROPPED } rule;
 
-/* `cut`: attributes about all draws of a file do not apply, because only some of the draws are
- * used. */
+/* `cut`: attributes about all draws of a file do not apply: only some draws are used. */
 static rule rule_of(const char *name, bool cut)
 {
     static const struct {

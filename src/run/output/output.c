@@ -444,8 +444,7 @@ static em_status put_pooled(em_output *output, const double *value)
     return status;
 }
 
-/* Processes one chain after the other in the memory of one chain, unless derived variables need all
- * chains. */
+/* Processes chains one by one in the memory of one, unless derived variables need all chains. */
 static em_status put_averages(em_output *output)
 {
     const em_model *model = output->model;

@@ -132,8 +132,7 @@ static em_status check_config(const em_config *config, const char *path,
 
 /* Whether a complete output needs no more draws: as many were planned as the config says, and
  * either all of them are there or the stop rule that ended the run still applies. With draws: auto
- * an output that the stop rule has ended needs no more draws, but one that stop.end_after has ended
- * does. */
+ * an output ended by the stop rule needs no more draws; one ended by stop.end_after does. */
 static em_status is_finished(const em_config *config, const char *path,
                              const existing_output *existing, bool new_rule, bool *finished)
 {
@@ -363,8 +362,8 @@ static em_status read_draws(const em_output_transaction *t, em_restored *restore
     return status;
 }
 
-/* Copies the checkpoint inside a finished output to F.checkpoint.new. If it is damaged, stores the
- * reason. Rank 0. */
+/* Copies the checkpoint in a finished output to F.checkpoint.new; stores why if it is damaged. Rank
+ * 0. */
 static em_status take_out(const em_output_transaction *t, em_restored *restored,
                           const existing_output *existing)
 {

@@ -5,12 +5,12 @@
  *     p ~ N(0, G(theta));  L steps of the generalised leapfrog of sampler/riemannian/riemann.h;
  *     accept with probability min(1, exp(H_0 - H_L))
  *
- * Exact where the implicit equations are solved, from both ends of each step: to 1e-10, or else the
- * move is rejected. A fixed number of rounds, as in the papers, makes the map irreversible, which
- * Metropolis-Hastings does not repair. The number of steps is drawn as in
+ * It is exact if the implicit equations are solved from both ends of each step, to 1e-10; otherwise
+ * the move is rejected. A fixed number of rounds, as in the papers, makes the map irreversible,
+ * which Metropolis-Hastings does not repair. The number of steps is drawn as in
  * sampler/hamiltonian/hmc.c. The learned mass is not used. At larger steps most rejections are
- * equations without a solution, again and again in the same places: hence a target_accept above
- * that of HMC.
+ * equations without a solution, at the same positions each time; so target_accept is above that of
+ * HMC.
  */
 #include "base/memory.h"
 #include "sampler/hamiltonian/hamiltonian.h"
@@ -135,7 +135,7 @@ static em_status rhmc_leap(rhmc_sampler *s, const em_step_context *context, doub
     return status;
 }
 
-/* H_L - H_0 of a trajectory of chain c; plus infinity where it is not finite or not solved. */
+/* H_L - H_0 of a trajectory of chain c; plus infinity if it is not finite or not solved. */
 static em_status rhmc_trajectory(rhmc_sampler *s, const em_step_context *context,
                                  const em_block *block, int64_t c, int64_t n_step, double *error)
 {

@@ -38,7 +38,7 @@ em_status em_riemann_create(int64_t dim, const em_riemann_options *options, em_r
     return status;
 }
 
-/* Room for what has the size of the metric, once it is known whose that is. */
+/* Allocates work space of the size of the metric, once its structure is known. */
 static em_status riemann_prepare(em_riemann *r)
 {
     const int64_t n = r->dim;
@@ -89,7 +89,7 @@ static void riemann_keep_diagonal(int64_t n, double *matrix)
             matrix[i * n + j] *= i == j;
 }
 
-/* Of a diagonal metric; with `whole` also its root. */
+/* Evaluates a diagonal metric; with `whole` also its root. */
 static em_status riemann_evaluate_elements(em_riemann *r, const double *theta, bool whole)
 {
     const em_diagonal ask = {.theta = theta, .metric = r->inverse};
@@ -213,7 +213,7 @@ static void riemann_kick(em_riemann *r, double eps, const double *g, const doubl
     }
 }
 
-/* x = next; how far it moved. NaN where it is not finite. */
+/* Sets x = next and returns the distance; NaN if it is not finite. */
 static double riemann_take(em_riemann *r, double *x)
 {
     double moved = 0;
@@ -288,9 +288,9 @@ static bool riemann_same(int64_t n, const double *x, const double *y)
     return true;
 }
 
-/* Whether the step from (before, ...) to (theta, p) by way of p_1/2 = half is found by the solves
- * from the other end too: p_1/2 from p, then where it began. The first momentum follows from these
- * two without a solve. */
+/* Whether the solves find the step from (before, ...) to (theta, p) by way of p_1/2 = half also
+ * from its other end: p_1/2 from p, then the start. The first momentum follows from these without a
+ * solve. */
 static em_status riemann_see_way_back(em_riemann *r, double eps, const double *g,
                                       const double *theta, const double *p)
 {

@@ -54,7 +54,7 @@ void em_metric_destroy(em_metric **metric)
     em_release(metric);
 }
 
-/* Room for a root of this structure, which for one metric seldom changes. */
+/* Allocates a root of this structure, which seldom changes for one metric. */
 static em_status metric_prepare(em_metric *m, em_structure structure)
 {
     const int64_t n = m->dim;

@@ -1,6 +1,6 @@
 /*
  * Stochastic gradient Riemannian Nose-Poincare HMC, canonical form (EQUATIONS 12): the thermostat
- * of sampler/thermostat/sgnphmc.c with the model's metric G(theta) for a mass, in H of
+ * of sampler/thermostat/sgnphmc.c with the model's metric G(theta) as its mass, in H of
  * sampler/riemannian/riemann.h. With p~ = p / s:
  *
  *     d theta = G^-1 p~ dt
@@ -106,7 +106,7 @@ static const double *sgrnphmc_normals(sgrnphmc_sampler *s, const em_step_context
     return s->normals;
 }
 
-/* p~ ~ N(0, G), q ~ N(a Q, Q). Where there is no metric, the chain will not move anyway. */
+/* p~ ~ N(0, G), q ~ N(a Q, Q). If there is no metric, the chain will not move. */
 static em_status sgrnphmc_draw(sgrnphmc_sampler *s, const em_step_context *context, em_block *block,
                                int64_t c)
 {
@@ -215,7 +215,7 @@ static bool sgrnphmc_is_finite(const sgrnphmc_sampler *s)
            em_all_finite(n, s->gradient) && isfinite(s->q);
 }
 
-/* An iteration of one chain, which stays where it was if it diverges. */
+/* An iteration of one chain, which does not move if it diverges. */
 static em_status sgrnphmc_advance(sgrnphmc_sampler *s, const em_step_context *context,
                                   em_block *block, int64_t c)
 {

@@ -67,8 +67,7 @@ void em_bath_decay(em_bath *const *bath, int64_t n_chain, double *x, double *wor
 void em_bath_kick(em_bath *const *bath, int64_t n_chain, double fraction, const double *eps,
                   const double *g, double *z, double *work, double *x);
 
-/* The inputs from which the bath of a chain was computed. Their versions tell whether it is still
- * valid. */
+/* The inputs of the bath of a chain. Their versions tell whether it is still valid. */
 typedef struct em_bath_key {
     const em_mass *mass;
     const em_noise *noise; /* NULL: V is zero */

@@ -20,7 +20,7 @@ typedef struct em_langevin {
     double *theta_before, *momentum_before;
     double *velocity, *noise, *normals;
     double *log_density_before; /* [n_chain] */
-    /* marked: theta_before was stored in this iteration. began: the other copies were, too. looked:
+    /* marked: theta_before was stored in this iteration. began: so were the other copies. looked:
      * em_langevin_move has set `finite`. */
     bool marked, began, looked;
     bool *finite;         /* [n_chain] */

@@ -9,7 +9,7 @@
  *              theta <- theta + eps p' / (sqrt(v') + delta),
  *              p' = p / (1 - a^t),  v' = v / (1 - b^t)
  *
- * in step t = 1, 2, ..., from p = v = 0. Where they settle, the only spread is that of minibatch
+ * in step t = 1, 2, ..., from p = v = 0. After they converge, the only spread is that of minibatch
  * noise, which vanishes with eps. The learning rate of a loss that is a mean over observations is N
  * eps for sgd, and eps for the others, which do not use the mass.
  */

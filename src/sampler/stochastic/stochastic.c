@@ -79,7 +79,7 @@ em_status em_stochastic_evaluate(const em_stochastic_options *options,
     return em_posterior_estimate(context->posterior, &minibatch, &query);
 }
 
-/* All chains at once, each shard one range of them; of one chain, gradients by ranges. */
+/* Moves all chains at once: each shard one range of them, or of the gradient of a single chain. */
 static em_status stochastic_take_partitioned(em_sampler *sampler, const em_step_context *context,
                                              em_block *block, em_stochastic_iteration *take)
 {

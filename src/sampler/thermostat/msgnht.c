@@ -137,7 +137,7 @@ EM_CLONES static double msgnht_drift_row(int64_t n, double h, em_product v, cons
     return msgnht_add_lanes(sum) + rest;
 }
 
-/* A, for a fraction of eps; in the last one of a step what r^2 comes to is kept. */
+/* A, for a fraction of eps; the last one of a step stores the sum of r^2. */
 static void msgnht_drift(em_thermostat *s, const em_step_context *context, em_block *block,
                          double fraction, bool is_last)
 {
@@ -216,7 +216,7 @@ EM_CLONES static void msgnht_turn_row(int64_t n, em_product out, double *p)
         p[i] = out.scale[i] * out.value[i];
 }
 
-/* r = L^-1 p, or p = L r (the map of the mass), in its place. */
+/* r = L^-1 p, or p = L r (the map of the mass), in place. */
 static void msgnht_turn(em_thermostat *s, const em_step_context *context, em_block *block,
                         em_map map)
 {

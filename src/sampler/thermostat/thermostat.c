@@ -87,7 +87,7 @@ void em_thermostat_begin(em_thermostat *self, const em_block *block)
     self->marked = true;
 }
 
-/* Its start begins where the coordinate block does; work and normals are room to work in. */
+/* The start in `own` begins at the coordinate block; the work and normals are work space. */
 static void thermostat_move_coordinates(const em_thermostat *self, em_coordinate_block *coordinates,
                                         int64_t k, em_thermostat_part *part)
 {
@@ -170,7 +170,8 @@ const double *em_thermostat_drift(em_thermostat *self, const em_step_context *co
     return self->product;
 }
 
-/* In equilibrium p^T W p is D; on the way there it is the energy to be lost, some of N. */
+/* A larger p^T W p / D is a divergence. It is 1 in equilibrium; before, it contains the excess
+ * energy of the start, up to some N. */
 static const double hottest = 1e8;
 
 void em_thermostat_end(em_thermostat *self, const em_step_context *context, em_block *block)
