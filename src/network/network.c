@@ -51,7 +51,7 @@ static const em_field fields[] = {
             "list of {dense: units}, {convolution: channels, kernel: side, padding: valid or same} "
             "and {pool: side}, each with an optional activation; the output layer is added"),
     EM_CHOICE(em_network_options, activation, .fallback = "relu", .choices = em_activation_names,
-              .doc = "of the layers that name none"),
+              .doc = "default activation of the layers"),
     EM_CHOICE(em_network_options, output, .fallback = "softmax", .choices = outputs,
               .doc = "softmax: the response is a class, 0, 1, ...; normal: a number, with normal "
                      "noise"),
@@ -492,7 +492,7 @@ static void describe(const em_model *model, FILE *out)
             "not for the weights, which have symmetries\n",
             self->test ? "the test score" : "the training score");
     if (self->options->precision == PRECISION_SINGLE)
-        fprintf(out, "# precision  single: what follows about gradients is of double precision\n");
+        fprintf(out, "# precision  single: the check of gradients below is in double precision\n");
 }
 
 const em_model_ops em_model_network = {

@@ -102,7 +102,7 @@ static void leave_if_hung(int number)
     if (!is_made && waited >= patience)
         leave("emass: stopped by a signal before the run began: it has no draws\n");
     if (model_is_lost())
-        leave("emass: stopped by a signal, in a call of the model that does not return: a "
+        leave("emass: stopped by a signal in a call of the model that does not return: a "
               "checkpoint, if one was written, remains (go on with --resume)\n");
     alarm(1);
 }

@@ -275,8 +275,8 @@ static void advise_on_divergences(const em_judge *judge, const em_summary_table 
     fprintf(out, "Divergences: %lld of %lld draws (%.3g %%). ", (long long)e->divergences,
             (long long)e->n_iteration, 100.0 * (double)e->divergences / (double)e->n_iteration);
     if (!judge->accepts) {
-        fputs("The step size is too large, and this sampler rejects no step: give "
-              "sampler.step_size a tenth of it, or less.\n",
+        fputs("The step size is too large for this sampler, which rejects no step: set "
+              "sampler.step_size to a tenth of it or less.\n",
               out);
         return;
     }

@@ -166,9 +166,8 @@ static em_status tell_row(em_judge *judge, const em_summary_table *table,
     find_means(judge, draws, v->mean);
     tell_centres(judge, v, row, out);
     fputs("Chains do not cross from one mode to another. So the weights of the modes are not "
-          "known, and longer runs do not help. A run with temper: {} in the config finds them, and "
-          "one "
-          "with temper: auto where its warmup ends in several modes. ",
+          "known, and longer runs do not help. Runs with temper: {} in the config find them, and "
+          "so do runs with temper: auto if warmup ends in several modes. ",
           out);
     status = tell_densities(judge, v, row, out, &tells);
     if (!status && !tells)

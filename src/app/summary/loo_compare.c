@@ -189,7 +189,7 @@ static em_status explain(const em_summary_table *table)
 
     if (status)
         return status;
-    fputs("elpd_diff is elpd_loo less that of the best, diff_se its standard error over the same "
+    fputs("elpd_diff is elpd_loo minus the largest one, diff_se its standard error over the same "
           "observations, high_k the observations whose Pareto k is too large. ",
           prose.words);
     if (isnan(second[AT_DIFFERENCE]))

@@ -33,7 +33,7 @@ static const em_field fields[] = {
     EM_INT(normal_wishart_options, n, .minimum = 1, .maximum = 1e12, .fallback = "auto",
            .word = "auto", .doc = "without data: numbers to generate from N(0, 1); auto: 5000"),
     EM_BOOL(normal_wishart_options, log_likelihood, .fallback = "false",
-            .doc = "store that of each number, in the group log_likelihood"),
+            .doc = "store the log likelihood of each number, in the group log_likelihood"),
     EM_BOOL(normal_wishart_options, posterior_predictive, .fallback = "false",
             .doc = "store numbers drawn anew, in the group posterior_predictive"),
     {0}};

@@ -305,4 +305,4 @@ const em_model_ops em_model_stan = {
     .describe = describe,
     .prior = &(const em_model_prior){
         .log_constants = log_constants,
-        .none = "is a program, whose density is not told apart into prior and likelihood"}};
+        .none = "is a program, whose density is not divided into prior and likelihood"}};

@@ -76,8 +76,8 @@ typedef struct em_config {
 
 extern const em_field em_run_fields[], em_stop_fields[], em_output_fields[];
 
-/* Whether the key is an option, such as model.data, of the model `model` (em_model_ops) that takes
- * a mapping, or also a list, as one value. NULL: the model is not known yet. Local. */
+/* The kind of data of a key such as model.data, if it is an option of `model` (em_model_ops) whose
+ * value is a mapping or a list. `model` NULL: it is not known yet. Local. */
 em_yaml_data em_config_is_data(const void *model, const char *key);
 
 /* The same if the model is not known: any option of a model may be data. Local. */

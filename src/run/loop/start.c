@@ -179,11 +179,11 @@ static void displace(const em_stream *stream, int64_t dim, double step, bool all
 
 /*
  * The same for the further ascents of a tempered run, which look for modes in basins that are small
- * or far away. Half of the points are in cubes around the origin. In many dimensions hardly any of
- * them is near to a given place, so that the others are in cubes of the usual radius: displaced in
- * all dimensions alike, as the modes of exchangeable parameters are, or in a single dimension.
- * Radii and displacements are up to 100 times as large, their logarithms uniform. A tenth of
- * all points are in cubes that are as much smaller: a spike is often at the origin.
+ * or far away. Of the points, 40 % are in cubes around the origin of 1 to 100 times the usual
+ * radius, and 10 % in cubes of 1 to 1/100 of it, because a spike is often at the origin. In many
+ * dimensions few of them are near to a given position. So the others are in cubes of the usual
+ * radius, displaced by 1 to 100 times this radius: equally in all dimensions, as the modes of
+ * exchangeable parameters are, or in one. The logarithms of radii and displacements are uniform.
  */
 static em_status wide_point(void *of, int64_t number, uint64_t attempt, double *theta)
 {
