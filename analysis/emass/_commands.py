@@ -38,11 +38,11 @@ def run(
 ) -> Draws:
     """Samples, and returns the draws.
 
-    config: the file of a config, or its content; data are named from its folder, or from the
-    current one. settings: {"run.draws": 2000}, in place of what it says. output: the file to keep,
-    in place of the config's; where neither names one, nothing stays on the disk. An interrupt stops
-    the run with a checkpoint. Raises Error with the line that emass said, or Stopped, whose file
-    goes on with resume=True.
+    config: the file of a config, or its content. Paths of data are relative to its folder, or to
+    the current one. settings: {"run.draws": 2000} replaces options of the config. output: the file
+    to keep, instead of the config's; if neither names one, no file is kept. An interrupt stops the
+    run with a checkpoint. Raises Error with the message of emass, or Stopped; resume=True continues
+    its file.
     """
     named = None if output else _output_of(config, settings or {})
     kept_as = output or named
@@ -76,11 +76,12 @@ def summary(
     percentiles: Sequence[float] = (5, 50, 95),
     common: bool = False,
 ) -> pd.DataFrame:
-    """Mean, its Monte Carlo standard error, sd, percentiles, ESS and R-hat, a row for each number.
+    """A table with a row for each number: mean, its Monte Carlo standard error, sd, percentiles,
+    ESS and R-hat.
 
-    data: draws, or a file of any program in ArviZ's schema, or several of one model, whose chains
-    are then numbered through. var: names or patterns. common: of files of unequal numbers of draws
-    the first, as many as all have.
+    data: draws, or a file of any program in ArviZ's schema, or several files of one model, whose
+    chains are numbered consecutively. var: names or patterns. common: if files have different
+    numbers of draws, use only the first draws that all have.
     """
     import pandas as pd
 
@@ -101,16 +102,16 @@ def merge(
     common: bool = False,
     overwrite: bool = False,
 ) -> Draws:
-    """Puts files of one model, as of the jobs of an array, into one, their chains numbered through,
-    and returns its draws; common: the first ones, as many as all files have."""
+    """Merges files of one model, such as those of a job array, with chains numbered consecutively,
+    and returns the draws. common: only the first draws that all files have."""
     words = (["--common"] if common else []) + (["--overwrite"] if overwrite else [])
     _program.ask("merge", os.fspath(output), *map(os.fspath, files), *words)
     return read(Path(output))
 
 
 def topics(file: str | os.PathLike[str], words: int = 10) -> pd.DataFrame:
-    """The topics of a run of model lda, the largest first: share, coherence (npmi; of junk topics 0 or
-    less), how many chains found it, and its most probable words."""
+    """The topics of a run of model lda, the largest first: share, coherence (npmi; 0 or less for
+    junk topics), the number of chains that found it, and its most probable words."""
     import pandas as pd
 
     rows = []
@@ -135,8 +136,9 @@ def report(
 def loo(draws: Draws | str | os.PathLike[str], var: str | None = None, *, pointwise: bool | None = None) -> Any:
     """Leave-one-out cross-validation by Pareto smoothed importance sampling: ArviZ's ELPDData.
 
-    draws: with the group log_likelihood, each of whose variables is (chain, draw, observation...);
-    var: its variable, where it has several; pointwise: with a number for each observation."""
+    draws: with the group log_likelihood, whose variables are (chain, draw, observation...); var:
+    the variable of the group, if it has several; pointwise: also return a number for each
+    observation."""
     import arviz
 
     data = read(draws) if isinstance(draws, (str, os.PathLike)) else draws
@@ -149,11 +151,11 @@ def evidence(
     draws: Draws | str | os.PathLike[str] | Mapping[str, Draws | str | os.PathLike[str]], *, same_data: bool = False
 ) -> pd.DataFrame:
     """The log evidence of tempered runs, the best model first, a row for each: log_evidence and
-    its std_error, log_bayes_factor beside the best one and its error, and the probability where
-    all models are equally probable beforehand.
+    its std_error, log_bayes_factor relative to the best one and its error, and the probability if
+    all models have equal prior probabilities.
 
-    draws: of one run, or {"name": draws} of several, with sample(temper=True). Models of other data
-    are refused, unless same_data says that it is the same."""
+    draws: of one run, or {"name": draws} of several, made by sample(temper=True). Models with
+    different data are refused, unless same_data is True."""
     import pandas as pd
 
     runs = draws if isinstance(draws, Mapping) and not hasattr(draws, "attrs") else {"model": draws}

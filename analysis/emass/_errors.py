@@ -17,8 +17,8 @@ class Error(RuntimeError):
 
 
 class Stopped(Error):
-    """The run stopped early with a checkpoint (status 75). `file` is what `emass.resume` goes on
-    with; None: nothing was kept."""
+    """The run stopped early with a checkpoint (status 75). `emass.resume` continues `file`; None:
+    nothing was kept."""
 
     def __init__(self, message: str, status: int = 75, file: str | None = None) -> None:
         super().__init__(message, status)

@@ -238,8 +238,8 @@ class Context:
         _check(call, call.em_context_add_density(self._context, made))
 
     def run(self, config: str, path: str, mode: int, show: Callable[[Any], None]) -> tuple[str, list[str]]:
-        """Samples. config, path and mode are those of rank 0. `show` is given (count, level) of
-        em_host_report. Returns the file and what the user should know. An interrupt, or SIGUSR1 or
+        """Samples. config, path and mode are those of rank 0. `show` gets (count, level) of
+        em_host_report. Returns the file and a list of notes for the user. An interrupt, or SIGUSR1 or
         SIGTERM, stops with a checkpoint; a second one is raised when the run has stopped."""
         call, run = self._library, c_void_p()
         tell = _PROGRESS(lambda to, report: show(self._numbers(report)[:2]))

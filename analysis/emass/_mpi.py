@@ -50,9 +50,9 @@ def is_installed() -> bool:
 
 
 def choose(environ: Mapping[str, str] = os.environ) -> Mpi:
-    """The first libmpi that is found: what EMASS_MPI says (a kind, or a path), what this process has
-    loaded, that of the launcher that started this process, in this Python's environment, in
-    LD_LIBRARY_PATH, beside the mpirun of the PATH, in the system. Raises FileNotFoundError."""
+    """Finds libmpi. The order of the search: EMASS_MPI (a kind, or a path), the one that this
+    process has loaded, the one of the launcher that started this process, this Python's
+    environment, LD_LIBRARY_PATH, the folder of the mpirun of the PATH, the system. Raises FileNotFoundError."""
     if os.path.isdir(os.path.join(FOLDER, "local")):
         return Mpi("local")
     wanted = environ.get("EMASS_MPI", "")
@@ -135,8 +135,8 @@ def _ancestors() -> Iterator[str]:
 
 
 def environment(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """That of the program: libmpi is found, and so are its mpirun, and an interpreter of Stan
-    programs that pip installed beside this Python although its folder is not on the PATH."""
+    """The environment of the program. With it the program finds libmpi, its mpirun, and an
+    interpreter of Stan programs that pip installed beside this Python outside of the PATH."""
     found = dict(environ)
     if "EMASS_STANLI" not in found and (spec := importlib.util.find_spec("stanli")) and spec.origin:
         library = os.path.join(os.path.dirname(spec.origin), "_bin", "libstanli.so")

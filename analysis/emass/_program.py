@@ -33,8 +33,8 @@ def program() -> str:
 
 
 def _by_pip() -> str | None:
-    """What pip installed with this package: the script of this Python; where that is elsewhere, the
-    program itself, which starts in `environment()`."""
+    """The program that pip installed with this package: the script of this Python or, if that is
+    elsewhere, the program itself, which needs `environment()`."""
     if not _mpi.is_installed():
         return None
     script = Path(sys.executable).parent / "emass"
@@ -42,8 +42,8 @@ def _by_pip() -> str | None:
 
 
 def plainly(said: str) -> str:
-    """What emass said, in the words of Python: arguments in place of options, no name of a file
-    that this package wrote."""
+    """A message of emass in the terms of Python: with arguments instead of options, and without
+    names of files that this package wrote."""
     said = said.replace("give --overwrite, --resume or another --output", "give overwrite=True or another output, or go on by emass.resume")
     said = re.sub(r"[^\s:]*\.[0-9a-f]{12}\.(stan|csv|json)", lambda found: "program" if found[1] == "stan" else "data", said)
     said = re.sub(rf"[^\s:]*{re.escape(FRAME)}", "data", said)
@@ -106,9 +106,9 @@ def launcher(ranks: int) -> tuple[list[str], dict[str, str]]:
 def watch(
     words: Sequence[str], progress: bool, env: Mapping[str, str] | None = None, stop: signal.Signals = signal.SIGINT
 ) -> None:
-    """Runs a command that writes lines of progress as the program's `--progress log`. They are
-    shown; an interrupt sends `stop`, upon which the run writes its checkpoint; a second one ends
-    it. Raises Error or Stopped with what it said."""
+    """Runs a command that writes lines of progress as the program's `--progress log`. These are
+    shown. An interrupt sends `stop`, and the run writes its checkpoint; a second interrupt ends it.
+    Raises Error or Stopped with its message."""
     bar, said, interrupts = Bar(progress), [], 0
     with subprocess.Popen(
         words,

@@ -105,8 +105,8 @@ def _columns(frame: Mapping[str, Any]) -> str:
 
 
 def stan_data(data: Any) -> Any:
-    """Data of a Stan program as what JSON holds: mappings and lists. A column of pandas, an array or
-    a number of any kind may stand in a mapping."""
+    """Data of a Stan program as what JSON holds: mappings and lists. Values of a mapping may be
+    columns of pandas, arrays or numbers of any kind."""
     if data is None or isinstance(data, (str, os.PathLike)):
         return data
     if not isinstance(data, Mapping):
@@ -118,9 +118,8 @@ def stan_data(data: Any) -> Any:
 
 
 class Files:
-    """Files of a model, by what they are called: (name, suffix) -> content. They are written beside
-    the output of a run, under names that say what they hold, so that a run which goes on finds
-    them."""
+    """Files of a model: (name, suffix) -> content. They are written to the folder of the output,
+    under names that describe their content, so that a resumed run finds them."""
 
     def __init__(self) -> None:
         self._content: dict[str, tuple[str, bytes]] = {}

@@ -75,9 +75,9 @@ class Model:
     @classmethod
     def from_pymc(cls, model: Any, *, log_likelihood: bool = False) -> Model:
         """A model of PyMC, or of Bambi. PyTensor and numba compile its log density and gradient
-        to a function that is called without Python; so are its deterministics. Names, dims and
-        coords are those of the model. log_likelihood: report that of each observation, for loo.
-        Data are those that the model has now."""
+        and its deterministics to functions that run without Python. Names, dims and coords are
+        those of the model. log_likelihood: report the log likelihood of each observation, for loo.
+        Data are the current data of the model."""
         from ._pymc import PyMCSource
 
         return cls({"name": "pymc"}, source=PyMCSource(model, log_likelihood))
@@ -93,11 +93,12 @@ class Model:
     ) -> Model:
         """A log density in JAX.
 
-        log_density: of a pytree as `example`, whose shapes are those of the parameters; it returns
-        a scalar. Names are the keys of the tree, "a.b" for nested ones, or theta for a mere array.
-        bounds: {"sigma": (0, None)}, likewise "ordered" or "simplex" along the last axis; emass
-        transforms such parameters and adds the Jacobian. outputs: of the parameters to a dict of
-        arrays, which are stored too. It is computed in 64 bits."""
+        log_density: a function of a pytree with the structure of `example`; returns a scalar. The
+        leaves of `example` give the shapes of the parameters. Names are the keys of the tree, "a.b"
+        for nested ones, or theta for a single array. bounds: {"sigma": (0, None)}, or "ordered" or
+        "simplex" along the last axis; emass transforms such parameters and adds the Jacobian.
+        outputs: a function of the parameters that returns a dict of arrays, which are stored too.
+        JAX computes in 64 bits."""
         from ._jax import JaxSource
 
         return cls({"name": "jax"}, source=JaxSource(log_density, example, bounds, outputs))
@@ -116,12 +117,12 @@ class Model:
     ) -> Model:
         """A log density in Python or numba.
 
-        Parameters by one of: dim, then the functions are given one array (dim,); names, of scalars,
-        or shapes, {"mu": (), "theta": (8,)}: then they are given one argument for each, in this
-        order. gradient: returns the derivatives, (dim,) or one for each argument; True: log_density
-        returns (value, gradient); None: there is none. Functions of numba.njit are called without
-        Python and its lock. An exception, or what is not finite, is a rejection. bounds and outputs
-        as of from_jax; outputs need a gradient.
+        Give one of: dim, then the functions get one array (dim,); names of scalars, or shapes,
+        {"mu": (), "theta": (8,)}, then they get one argument for each parameter, in order.
+        gradient: returns the derivatives, (dim,) or one for each argument; True: log_density
+        returns (value, gradient); None: there is none. Functions of numba.njit run without Python
+        and its lock. An exception, or a result that is not finite, rejects the position. bounds and
+        outputs are those of from_jax; outputs need a gradient.
 
         >>> model = Model.from_function(lambda x: (-x @ x / 2, -x), dim=3, gradient=True)
         >>> model.sample(chains=2, draws=50, progress=False).posterior["theta"].shape
@@ -154,7 +155,7 @@ class Model:
 
     @classmethod
     def built_in(cls, name: str, frame: Any = None, **options: Any) -> Model:
-        """A model of emass's own (`emass list models`), by name. frame: the data, where it takes a
+        """A built-in model (`emass list models`), by name. frame: the data, if the model takes a
         table: a frame of pandas or polars, a mapping of columns, or a path."""
         files = _files()
         given = {"name": name, **_plain_options(options)}
@@ -166,7 +167,7 @@ class Model:
 
     @classmethod
     def linear(cls, formula: str, frame: Any, **options: Any) -> Model:
-        """Linear regression, as in "y ~ x + factor(group)". options: `emass list models linear`,
+        """Linear regression, for example "y ~ x + factor(group)". options: `emass list models linear`,
         such as log_likelihood=True, standardise=True, noise="student_t", prior={...}.
 
         >>> model = Model.linear("y ~ x", {"x": [0.0, 1.0, 2.0, 3.0], "y": [0.1, 0.9, 2.2, 2.9]})
@@ -202,8 +203,8 @@ class Model:
         return {**self.__dict__, "_density": None, "_draws": None, "_folder": None}
 
     def check(self) -> str:
-        """Compares the gradient with central differences, and says what is going to be sampled.
-        Raises Error where they differ."""
+        """Compares the gradient with central differences, and describes the run. Raises Error if
+        they differ."""
         density = self._made()
         if density is not None:
             return density.check()
@@ -229,15 +230,15 @@ class Model:
     ) -> Draws:
         """Samples; returns ArviZ's object, whose arrays are (chain, draw, ...).
 
-        chains, draws of each, warmup, seed: as in a config; "auto" or None: as emass has it.
-        ranks: processes that share the chains, which emass starts; None: this process, or under
-        mpirun all of its processes, which then all call this. The draws are the same. temper: True
-        for several modes and the evidence, "auto": where warmup ends in several modes. sampler: "nuts", or {"name": "hmc", ...}. output: the
-        file to keep. settings: {"stop.ess": 1000}, any other of a config. comm: a communicator of
-        mpi4py, in place of all processes.
+        chains, draws of each chain, warmup, seed: as in a config; "auto" or None: the default.
+        ranks: number of processes that emass starts for the chains; None: this process, or under
+        mpirun all processes, which must all call this. The draws are the same. temper: True for
+        several modes and the evidence; "auto": only if warmup ends in several modes. sampler:
+        "nuts", or {"name": "hmc", ...}. output: the file to keep. settings: {"stop.ess": 1000} sets
+        any other option of a config. comm: a communicator of mpi4py; the default is all processes.
 
-        An interrupt stops the run with a checkpoint: Stopped says from which file emass.resume goes
-        on."""
+        An interrupt stops the run with a checkpoint and raises Stopped; emass.resume continues its
+        file."""
         config = {**self._settings, "model": dict(self._options)}
         run = dict(config.get("run") or {})
         for key, value in {"chains": chains, "warmup": warmup, "seed": seed}.items():
@@ -278,8 +279,8 @@ class Model:
         """Predictions for new data from each draw: ArviZ's object with the group predictions, whose
         arrays are (chain, draw, row).
 
-        new: a frame with the columns of the data but the response; of a PyMC model what
-        pm.set_data takes. draws: the file of a run; None: what this model has sampled or resumed last."""
+        new: a frame with the columns of the data but the response; for a PyMC model the argument of
+        pm.set_data. draws: the file of a run; None: the last run of this model."""
         if self._source is not None and hasattr(self._source, "model"):
             return self._predict_by_pymc(new, draws)
         if self._source is not None or self._options["name"] == "stan":
@@ -333,11 +334,11 @@ def resume(
     settings: Mapping[str, Any] | None = None,
     comm: Any = None,
 ) -> Draws:
-    """Goes on with a run that was stopped, or extends a finished one to more draws; the draws are
-    those of a run that was not stopped.
+    """Resumes a run that was stopped, or extends a finished one to more draws. The draws are those
+    of a run that was not stopped.
 
-    model: needed where it is a function, or of PyMC, unless this process has it. settings: what may
-    change, as {"stop.max_time": "1h"}."""
+    model: needed if it is a function or a PyMC model, unless this process has created it. settings:
+    options that may change, such as {"stop.max_time": "1h"}."""
     path = os.path.abspath(_existing(file, "resume"))
     config, folder = _stored(path)
     if model is None:

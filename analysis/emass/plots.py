@@ -172,8 +172,8 @@ def plot_steps(draws: Source, axes: Any = None) -> Any:
 
 
 def plot_tempering(draws: Source, axes: Any = None) -> Any:
-    """Of a tempered run: beta of the rungs of a ladder and how often neighbours do not swap, and the
-    log evidence of both legs by round of warmup and of the draws."""
+    """For a tempered run: beta of the rungs of a ladder and the rejection rates of neighbours, and
+    the log evidence of both legs for each round of warmup and for the draws."""
     found = _data(draws, "tempering", "round_log_evidence")["tempering"]
     swaps, evidence = both = _axes(axes, 2)
     beta, rejection = np.ravel(found["beta"].values), np.ravel(found["rejection"].values)

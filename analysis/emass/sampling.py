@@ -1,4 +1,4 @@
-"""How a run is done: in this process, by the program, or by ranks of Python."""
+"""Runs a model: in this process, by the program, or by ranks of Python."""
 
 from __future__ import annotations
 

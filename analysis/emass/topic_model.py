@@ -24,8 +24,8 @@ class TopicModel:
     """The topics of a run, numbered as in its first chain.
 
     topic_word: probabilities of words, a row for each topic (topics x words). document_topic:
-    mixtures, a row for each document (documents x topics); None where no documents were given.
-    counts: tokens of each word in each document (documents x words, sparse); likewise.
+    mixtures, a row for each document (documents x topics); None if no documents were given. counts:
+    tokens of each word in each document (documents x words, sparse), or None.
     """
 
     topic_word: pd.DataFrame
@@ -80,9 +80,9 @@ def read_topics(
 ) -> TopicModel:
     """Reads the topics of a run of model lda, averaged over draws and over the chains that found them.
 
-    documents: a corpus of the words of the run, such as its own, in any format that a run reads; their
-    mixtures are found with the topics fixed. fold_in: "em", by the topics alone, or "gibbs", by the
-    model's own Gibbs sampler."""
+    documents: a corpus with the words of the run, such as that of the run, in any format that a run
+    reads. Their mixtures are estimated with the topics fixed. fold_in: "em", from the topics alone,
+    or "gibbs", by the Gibbs sampler of the model."""
     import pandas as pd
 
     with tempfile.TemporaryDirectory() as folder:

@@ -142,7 +142,7 @@ def write_pfa(page, results):
     axes[0, 0].legend()
     page.figure("000_fig1", figure, "Perplexity of single draws: mean and range of the seeds.")
     page.say("""150 + 150 iterations, a tenth of the paper's, by date (11,314 posts to learn from,
-        500 of the others to test). The topics' laws of words are moved by SGRLD in all rows, the
+        500 of the others to test). The topics' word distributions are moved by SGRLD in all rows, the
         documents by exact Gibbs (the paper's 20 steps of RHMC for them are not to be had: it does not say
         in which metric); the methods differ in what moves E, T and the hyperparameters,
         and whether the masses of the last two are learned. That those without a metric differ little is no wonder: the weights of 100

@@ -220,7 +220,7 @@ typedef struct em_model {
     const void *options;                /* the options of the model; set after `create` */
     struct em_constrained *constrained; /* used by emass, for a model with bounds */
     /* Members of capabilities; see their headers. */
-    int64_t n_piece, piece_size; /* of capability summary; 0: none */
+    int64_t n_chunk, chunk_size; /* of capability summary; 0: none */
     int64_t n_average, n_pooled; /* of capability averages: variables averaged over the draws of a
                                     chain; variables of all chains */
     const em_variable *average, *pooled; /* [n_average], [n_pooled], owned by the model */

@@ -21,9 +21,9 @@ typedef struct em_draw_group {
     int64_t n_variable;
     const em_variable *variable; /* [n_variable] */
     int64_t width; /* numbers of a draw: those of its variables in order, each row-major */
-    bool dealt;    /* each of the ranks that compute the chain passes the numbers of its own
-                      observations, and -0.0 for the others; the sum over these ranks is the complete
-                      draw */
+    bool sharded;  /* each of the ranks that compute the chain passes the numbers of its own
+                    observations, and -0.0 for the others; the sum over these ranks is the complete
+                    draw */
 } em_draw_group;
 
 /* The layout of the draws, known before the first one. */
@@ -31,7 +31,7 @@ typedef struct em_layout {
     int64_t n_chain;                    /* of the run */
     int64_t first_chain, n_local_chain; /* those of this rank, consecutive */
     int64_t shard; /* index among the ranks that compute the same chains. All of them get the same
-                      draws, except in groups that are `dealt` */
+                      draws, except in groups that are `sharded` */
     int64_t n_draw, n_warmup_draw; /* of each chain, at most; n_warmup_draw 0: draws of warmup are
                                       not stored (output.save_warmup) */
     int64_t n_group;

@@ -65,10 +65,10 @@ typedef struct em_variable {
     const char *name;
     em_storage storage;
     em_report_group group; /* of a reported variable; ignored for data */
-    bool dealt; /* of a reported variable: a shard writes the numbers of its own observations and
-                   -0.0 for the others. In a group other than the posterior, all variables are dealt
-                   or none */
-    int n_axes; /* 0: a scalar */
+    bool sharded; /* of a reported variable: a shard writes the numbers of its own observations and
+                     -0.0 for the others. In a group other than the posterior, all variables are
+                     sharded or none */
+    int n_axes;   /* 0: a scalar */
     int64_t shape[EM_MAX_AXES];
     const char *axis[EM_MAX_AXES];         /* name of each axis; NULL: <name>_dim_0, ... */
     const char *const *label[EM_MAX_AXES]; /* shape[i] UTF-8 labels of the axis; NULL: 0, 1, ... */

@@ -32,8 +32,8 @@ typedef struct em_visitor {
     em_status (*shared)(void *context, const char *name, int64_t n, double *x);
     /* x [n_local_chain][count]: each chain has `total` numbers, which are divided over the shards.
      * This rank passes numbers first .. first + count - 1 of its chains. Collective. */
-    em_status (*dealt)(void *context, const char *name, em_number kind, int64_t total,
-                       int64_t first, int64_t count, void *x);
+    em_status (*sharded)(void *context, const char *name, em_number kind, int64_t total,
+                         int64_t first, int64_t count, void *x);
 } em_visitor;
 
 EM_END_C

@@ -1,4 +1,4 @@
-/* Private to the room: the state of the adaptation engine, and what its files share. */
+/* Private to the room: the state of the adaptation engine, and functions that its files share. */
 #pragma once
 
 #include "adaptation/adaptation.h"
@@ -122,7 +122,8 @@ struct em_adapt {
     uint64_t seed;
     int64_t dim, stride, n_local_chain;
     bool adapts_step, shares;
-    bool has_step; /* an earlier run has set it: it is not searched for at the start */
+    /* the step size is that of an earlier run: it is not searched for at the start */
+    bool has_step;
 
     /* The schedule: `plan` with the states `initial` and `search`, or `windows`. The others are
      * NULL. */

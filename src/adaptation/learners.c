@@ -1,5 +1,5 @@
-/* What some samplers need learned besides mass and step size: the covariance of gradient noise, the
- * mass Q of a thermostat, and the tree-depth cap of many chains. */
+/* Learners of quantities besides mass and step size: the covariance of gradient noise, the mass Q
+ * of a thermostat, and the tree-depth cap of many chains. */
 #include "adaptation/adaptation_internal.h"
 #include "par/world.h"
 

@@ -1,13 +1,14 @@
 /*
- * Non-centred coordinates in the engine. At the end of each window of the initial phase a map is
- * searched for in the window's draws (noncentring/noncentring_search.h). Which chains are outlying
- * is then seen by their log densities in its coordinates, and the mass is learned from the draws of
- * the others there. A step takes the block into them and back, so that all other parts of a run see
- * the model's own. Outlying chains stay in the model's.
+ * Non-centred coordinates in the engine. At the end of each window of the initial phase the engine
+ * searches the window's draws for a map (noncentring/noncentring_search.h). Log densities in the
+ * new coordinates tell which chains are outlying, and the mass is learned from the draws of the
+ * other chains in these coordinates. A step transforms the block and transforms it back, so all
+ * other parts of a run see the model's coordinates. Outlying chains stay in the model's
+ * coordinates.
  *
- * The map is searched for in the draws of all chains: in the model's coordinates the log density of
- * a funnel depends on where in it a chain is. Of Neal's funnel in 100 dimensions it has a standard
- * deviation of 149, and chains that were outlying by it were those that show the funnel.
+ * The search uses the draws of all chains, because in the model's coordinates the log density of a
+ * funnel depends on the position in the funnel. For Neal's funnel in 100 dimensions its standard
+ * deviation is 149, and the chains that were outlying by it were those that show the funnel.
  */
 #include "adaptation/adaptation_internal.h"
 #include "adaptation/noncentring/noncentring_search.h"
@@ -67,10 +68,10 @@ const em_noncentring *em_adapt_noncentring(const em_adapt *adapt)
 
 /* ---------------------------------------------------------------- learning */
 
-/* A map takes most of a funnel away, and steps are the shorter for what is left of it: they aim at
- * a mean acceptance of 0.9 at least. Measured with 0.8 and 0.9, two seeds each: divergences 33, 78
- * and 15, 8 on pilots, 3, 2 and 2, 1 on the centred eight schools; effective draws by 1000
- * gradients 20, 23 and 28, 32; 72, 62 and 98, 75; and on seeds 29, 26 and 23, 27. */
+/* A map removes most of a funnel. For the rest, steps are made shorter: they aim at a mean
+ * acceptance of at least 0.9. Measured with 0.8 and 0.9, two seeds each: divergences 33, 78 and 15,
+ * 8 on pilots, 3, 2 and 2, 1 on the centred eight schools; effective draws by 1000 gradients 20, 23
+ * and 28, 32; 72, 62 and 98, 75; and on seeds 29, 26 and 23, 27. */
 static void set_target_accept(em_adapt *adapt)
 {
     const double given = adapt->sampler_options->target_accept;
@@ -120,7 +121,7 @@ em_status em_learn_noncentring(em_adapt *adapt, bool *is_other)
     return status;
 }
 
-/* Of a window that leaves chains out (many of them), and without a map, they are the model's. */
+/* Those in the model's coordinates, if there is no map or the window omits some of many chains. */
 em_log_density_window em_noncentred_log_densities(const em_adapt *adapt, int64_t c, int64_t first,
                                                   const double *history, double *work)
 {
@@ -185,7 +186,7 @@ static void copy(int64_t n, const double *from, double *to)
     memcpy(to, from, (size_t)n * sizeof *to);
 }
 
-/* Takes the block into the coordinates of the map, having kept it. */
+/* Stores the block, and transforms it to the coordinates of the map. */
 static void enter(const em_adapt *adapt, em_block *block)
 {
     const em_noncentred *own = adapt->noncentred;
@@ -204,7 +205,7 @@ static void enter(const em_adapt *adapt, em_block *block)
     copy(panel, block->theta, own->theta);
 }
 
-/* And back: a chain that has not moved is as it was, to the last bit. */
+/* Transforms it back. A chain that has not moved gets its old state, bit for bit. */
 static void leave(const em_adapt *adapt, em_block *block)
 {
     const em_noncentred *own = adapt->noncentred;

@@ -1,11 +1,12 @@
 /*
- * The mass of an outlying chain in the initial phase. The mass of all chains is learned without it,
- * from draws of other places, and may be narrow where this chain has a long way to go. At the end
- * of each window through which it was outlying it therefore gets a diagonal of its own: as for the
- * other chains the scale is that of positions over that of gradients, W_i = sd(x_i) / rms(g_i). On
- * a slope, where gradients are alike, the way covered widens W_i from window to window; the mean of
- * the gradients is not taken off, so that the chain does not overshoot. A chain that is no longer
- * outlying has the mass of all again, and so has each when the phase ends.
+ * The mass of an outlying chain in the initial phase. The common mass is learned without this
+ * chain, from draws in other regions, and may be too narrow in directions in which the chain is far
+ * away. So at the end of each window in which it was outlying the chain gets its own diagonal mass:
+ * as for the other chains the scale is that of positions over that of gradients, W_i = sd(x_i) /
+ * rms(g_i). On a slope, where gradients are similar, the distance covered widens W_i from window to
+ * window. The mean of the gradients is not subtracted, so that the chain does not overshoot. A
+ * chain that is no longer outlying, and every chain at the end of the phase, has the common mass
+ * again.
  */
 #include "adaptation/adaptation_internal.h"
 #include "par/world.h"

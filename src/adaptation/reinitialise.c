@@ -46,7 +46,7 @@ static int64_t choose_source(const em_adapt *adapt, int64_t n_source, const int6
     return source[em_uniform_below(&stream, 0, (uint64_t)n_source)];
 }
 
-/* Drops what local chain `c` has added so far: it is no sample of the target. */
+/* Removes the samples of local chain `c` so far, because they are not from the target. */
 static void forget_chain(em_adapt *adapt, int64_t c, int64_t done)
 {
     memset(em_accumulators(adapt, c, 0), 0,

@@ -12,14 +12,15 @@ struct em_context {
     em_registry registry;
     em_model_ops **model; /* [registry.count] owned */
     int n_run;            /* in it; */
-    bool is_left;         /* by the program: it goes with the last of them */
+    bool is_left;         /* the program has destroyed it; it is freed with its last run */
 };
 
-/* A run of it is there, or has gone. The second is Collective. */
+/* em_context_hold: counts a run that uses the context. em_context_let_go: it has ended; Collective.
+ */
 void em_context_hold(em_context *context);
 void em_context_let_go(em_context *context);
 
-/* What the thread and the process were before a call. */
+/* The state of the thread and the process before a call. */
 typedef struct em_entry {
     em_world *world;
     const em_registry *registry;
@@ -28,13 +29,11 @@ typedef struct em_entry {
     int blas_threads;
 } em_entry;
 
-/*
- * From here to em_context_leave the calling thread is in the context. Calls may be nested, but not
- * mixed with those of another thread: what is set for a call is the process's. Local. Errors:
- * EM_EUSAGE, another thread is in a call; then nothing is to be left.
- */
+/* The calling thread enters the context until em_context_leave. Calls may be nested, but only one
+ * thread may be in a call, because a call changes settings of the process. Local. Errors: EM_EUSAGE
+ * if another thread is in a call; the context is then not entered. */
 em_status em_context_enter(const em_context *context, em_entry *entry);
 void em_context_leave(em_entry *entry);
 
-/* The same, once the other thread has left. Local. */
+/* The same, but waits until the other thread has left. Local. */
 void em_context_enter_later(const em_context *context, em_entry *entry);

@@ -1,4 +1,4 @@
-/* The program: starts MPI where a command needs it, hands over, and reports a failure once. */
+/* The program: starts MPI if a command needs it, runs the command, and reports a failure once. */
 #include "app/command/commands.h"
 #include "app/process/launch.h"
 #include "app/process/rank_failure_monitor.h"
@@ -21,7 +21,7 @@
 typedef struct command {
     const char *name;
     em_status (*run)(int argc, const char **argv); /* Collective; argv[0] is the name */
-    bool without_mpi; /* one process does it alone, without starting MPI */
+    bool without_mpi;                              /* the command runs in one process without MPI */
 } command;
 
 static const command commands[] = {

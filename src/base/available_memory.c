@@ -52,7 +52,7 @@ static bool group_number(const char *group, const char *name, double *out)
 }
 
 /* The memory that a group has left; cached pages of files count as free. */
-static double room_of_group(const hierarchy *h, const char *group)
+static double left_to_group(const hierarchy *h, const char *group)
 {
     char statistics[PATH_MAX];
     double most, used;
@@ -65,7 +65,7 @@ static double room_of_group(const hierarchy *h, const char *group)
 
 /* The least memory that a group and its parents have left. In a container the path may be one of
  * the host, with only the root visible. */
-static double room_of_groups(const hierarchy *h, const char *path)
+static double left_to_groups(const hierarchy *h, const char *path)
 {
     char group[PATH_MAX];
     const size_t root = strlen(h->root);
@@ -74,14 +74,14 @@ static double room_of_groups(const hierarchy *h, const char *path)
     if (snprintf(group, sizeof group, "%s%s", h->root, path) >= (int)sizeof group)
         return INFINITY;
     while (strlen(group) >= root) {
-        room = fmin(room, room_of_group(h, group));
+        room = fmin(room, left_to_group(h, group));
         *strrchr(group, '/') = '\0';
     }
     return room;
 }
 
 /* "0::/job" of the unified hierarchy, "4:memory:/job" of the older ones. */
-static double room_of_line(char *line)
+static double left_by_line(char *line)
 {
     char *controllers = strchr(line, ':'), *path;
 
@@ -91,8 +91,8 @@ static double room_of_line(char *line)
         return INFINITY;
     *path++ = '\0';
     if (controllers[1] == '\0')
-        return room_of_groups(&unified, path);
-    return strcmp(controllers + 1, "memory") == 0 ? room_of_groups(&separate, path) : INFINITY;
+        return left_to_groups(&unified, path);
+    return strcmp(controllers + 1, "memory") == 0 ? left_to_groups(&separate, path) : INFINITY;
 }
 
 double em_memory_available(void)
@@ -105,7 +105,7 @@ double em_memory_available(void)
     char line[PATH_MAX];
 
     while (groups && fgets(line, sizeof line, groups))
-        room = fmin(room, room_of_line(line));
+        room = fmin(room, left_by_line(line));
     if (groups)
         fclose(groups);
     return em_fault_passage("memory-room") ? fmin(room, 0x1p28) : room;

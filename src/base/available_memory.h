@@ -1,4 +1,4 @@
-/* How much memory this process has, and how much is left for it. */
+/* The memory of this process, and the memory that is available to it. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,8 +11,8 @@ double em_memory_available(void);
 /* Bytes of memory that this process holds now; 0 where that is not known. Local. */
 double em_resident_bytes(void);
 
-/* The most that it has held since the process began or since em_peak_restart, where the system can
- * do that; 0 where it is not known. Local. */
+/* The largest number of bytes of memory that this process has held since its start, or since
+ * em_peak_restart if the system supports that; 0 if not known. Local. */
 double em_peak_bytes(void);
 void em_peak_restart(void);
 

@@ -5,34 +5,37 @@
  * The sites:
  *
  *   config, data, allocate, model    parsing, reading a data file, memory, a density
- *   data-slow, data-shared           a rank reads seven seconds longer; no memory that the ranks of
- *                                    a node share: no failures
- *   memory-room, impatient           there is a quarter of a GB left; a run that was asked to stop
- *                                    and a model that does not come back, and the end of MPI, have
- *                                    a second: no failures
- *   launcher                         one that has a second to end the others, when a rank is lost:
- *                                    no failure
- *   position                         with shards: a chain strays by one bit on this rank
+ *   data-slow, data-shared           a rank reads seven seconds longer; the ranks of a node cannot
+ *                                    share memory: no failures
+ *   memory-room, impatient           a quarter of a GB is available; limits on the stop of a run,
+ *                                    on a model that does not return, and on the end of MPI are one
+ *                                    second: no failures
+ *   launcher                         a launcher has one second to end the other ranks when a rank
+ *                                    is lost: no failure
+ *   position                         with shards: one bit of a chain's position differs on this
+ *                                    rank
  *   hdf5-create                      a file, group or dataset of the output
- *   hdf5-attribute, hdf5-array       what is written once
- *   hdf5-fill, hdf5-write            room for draws; draws
- *   hdf5-resize, hdf5-flush          their number changes; what is written goes to the disk
+ *   hdf5-attribute, hdf5-array       data that are written once
+ *   hdf5-fill, hdf5-write            space for draws; draws
+ *   hdf5-resize, hdf5-flush          the number of draws changes; written data are forced to the
+ *                                    disk
  *   hdf5-close                       the end of the output
- *   hdf5-open, hdf5-read             reading an output; the last touch of one that is complete
+ *   hdf5-open, hdf5-read             reading an output, or opening it again to complete it
  *   checkpoint-create, -write, -close, -open, -read
  *
  * and, passed by rank 0 alone:
  *
- *   hdf5-reserve                     room on the disk, for outputs and checkpoints
+ *   hdf5-reserve                     disk space for outputs and checkpoints
  *   time-limit                       the limit is reached at the n-th iteration: no failure
  *   checkpoint-trailer               the trailer of a checkpoint
- *   checkpoint-large                 it is too large for the output: no failure
+ *   checkpoint-large                 a checkpoint is too large for the output: no failure
  *   file-rename, -remove             checkpoints, the rollback journal, and draws set aside
  *   file-journal                     the rollback journal of an output that is being finished
- *   file-restore                     the output, from its rollback journal
+ *   file-restore                     restoring the output from its rollback journal
  *   file-create                      an empty output
- *   file-done                        all of a run is written and all else is removed
- *   lock-create, -write, -refused    the lock of an output; refused: no locks there, no failure
+ *   file-done                        the run is written completely and all other files are removed
+ *   lock-create, -write, -refused    the lock of an output; refused: the file system has no locks,
+ *                                    no failure
  */
 #pragma once
 

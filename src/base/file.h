@@ -12,9 +12,9 @@
 const char *em_file_kind(mode_t mode);
 
 /* Opens a regular file as open(2) does, without blocking; not across exec(). Links are followed
- * unless O_NOFOLLOW is among the flags; with O_CREAT, anybody may read and write it as far as the
- * umask allows. Local. Errors: EM_EDATA where there is none, or something else, or it may not be
- * opened; EM_EIO when the system fails. */
+ * unless O_NOFOLLOW is among the flags. With O_CREAT the permissions are read and write for all,
+ * less the umask. Local. Errors: EM_EDATA if there is no such file, it is not regular, or it may
+ * not be opened; EM_EIO if the system fails. */
 em_status em_file_open(const char *path, int flags, int *descriptor);
 
 /* Fails where em_file_open for reading would fail. Call it before a library opens the path by name.

@@ -54,7 +54,7 @@ static em_status allocate(int64_t count, size_t size, void **out, size_t *bytes)
 
 /* Linux overcommits memory: it grants more than there is and ends processes when they write to it.
  * So large arrays are checked first. */
-static em_status check_room(double bytes)
+static em_status check_large(double bytes)
 {
     const double large = 0x1p26;
 
@@ -77,7 +77,7 @@ em_status em_allocate(int64_t count, size_t size, void *out)
     size_t bytes;
     em_status status = allocate(count, size, &memory, &bytes);
 
-    if (!status && (status = check_room((double)bytes)))
+    if (!status && (status = check_large((double)bytes)))
         em_release(&memory);
     if (!status)
         memset(memory, 0, bytes);

@@ -36,7 +36,7 @@ em_status em_memory_check(double bytes, const char *what);
 em_status em_allocate(int64_t count, size_t size, void *out);
 
 /* Several arrays at once, zeroed: em_allocate_all(EM_ARRAY(a, 10), EM_ARRAY(b, n)). After a failure
- * those behind it are not touched. Local. Errors: as em_allocate. */
+ * the arrays after the failed one are not touched. Local. Errors: as em_allocate. */
 #define EM_ARRAY(array, count)                                                                     \
     {                                                                                              \
         &(array), (count), sizeof *(array)                                                         \
@@ -78,18 +78,18 @@ void em_release_texts(int64_t n, char ***texts);
 /* Copies a string. Local. Errors: EM_EMEMORY. Freed by em_release. */
 em_status em_copy_text(const char *text, char **out);
 
-/* Prints into a fresh string. Local. Errors: EM_EMEMORY. Freed by em_release. */
+/* Prints into a new string. Local. Errors: EM_EMEMORY. Freed by em_release. */
 em_status em_format_text(char **out, const char *format, ...) EM_PRINTF(2, 3);
 
 /* Number of allocations so far in this process: tests check that a step makes none. Local. */
 int64_t em_allocation_count(void);
 
-/* Whether a file that stores so many bytes can plausibly hold so many numbers: up to a million in
- * any case, beyond that far more per byte than compression gains. A damaged extent must not exhaust
- * memory. Local. */
+/* Whether a file with `stored_bytes` bytes can plausibly hold `numbers` numbers, so that a damaged
+ * extent does not exhaust memory. A million is always plausible; the limit on larger numbers is far
+ * above what compression can achieve. Local. */
 bool em_is_believable(double numbers, double stored_bytes);
 
-/* Arrays that grow while what comes is not known. */
+/* Arrays that grow while their final size is not known. */
 
 /* Makes *(T **)array, NULL at first, hold at least `needed` elements of `size` bytes and keeps the
  * first `used`. The first allocation is zeroed. The capacity at least doubles. Local. Errors:

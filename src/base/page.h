@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-/* One that is being written, into `out`, a file of its own. */
+/* A page that is being written to `out`, a temporary file. */
 typedef struct em_page {
     char *path, *part;
     FILE *out;

@@ -94,7 +94,7 @@ static em_status reserve_sorted(em_diag *d, int64_t n)
     return EM_OK;
 }
 
-static em_status reserve_places(em_diag *d, const em_halves *h)
+static em_status reserve_positions(em_diag *d, const em_halves *h)
 {
     const int64_t n = h->n / 2 * h->n_draw;
 
@@ -107,7 +107,7 @@ static em_status reserve_places(em_diag *d, const em_halves *h)
         d->n_place = n;
     }
     if (d->n_place_chain != h->n / 2 || d->n_place_draw != h->n_draw) {
-        em_lanes_place(h, d->place);
+        em_lanes_positions(h, d->place);
         for (int s = 0; s < N_SERIES; s++) /* columns without a half, too, are computed with */
             memset(d->lanes[s], 0, (size_t)em_lanes_size(h) * sizeof(double));
     }
@@ -123,7 +123,7 @@ static em_status reserve(em_diag *d, const em_halves *h, int64_t n)
     for (int s = 0; !status && s < N_SERIES; s++)
         status = em_renew_doubles(em_lanes_size(h), &d->n_lanes[s], &d->lanes[s]);
     if (!status)
-        status = reserve_places(d, h);
+        status = reserve_positions(d, h);
     if (!status)
         status = em_renew_doubles(N_SERIES * h->all, &d->n_mean, &d->mean);
     if (!status)

@@ -25,7 +25,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Everything the summary prints about one parameter. NaN where it is not defined. */
+/* The diagnostics of one parameter that a summary prints; NaN if undefined. */
 typedef struct em_diagnosis {
     double mean, sd, mcse_mean;
     double ess_bulk, ess_tail;
@@ -33,7 +33,7 @@ typedef struct em_diagnosis {
     bool constant; /* all draws are equal */
 } em_diagnosis;
 
-/* Work space for one thread, grown as needed; create once, use for many parameters. */
+/* Work space for one thread, which grows as needed and is reused for many parameters. */
 typedef struct em_diag em_diag;
 em_status em_diag_create(em_diag **out);
 void em_diag_destroy(em_diag **diag);
@@ -52,19 +52,19 @@ em_status em_diagnose(em_diag *diag, int64_t n_chain, int64_t n_draw, const doub
 em_status em_diagnose_convergence(em_diag *diag, int64_t n_chain, int64_t n_draw,
                                   const double *draws, em_diagnosis *out);
 
-/* The same result, to the bit, on all ranks of `comm`, where each rank has the `draws` of its share
- * of the `n_chain` chains (em_partition_first): of one chain at least. Collective over `comm`.
- * Errors: EM_EMEMORY, on all of its ranks. */
+/* The same, bit for bit, computed by all ranks of `comm` together. Each rank passes the `draws` of
+ * its share of the `n_chain` chains (em_partition_first), at least one chain. Collective over
+ * `comm`. Errors: EM_EMEMORY, on all of its ranks. */
 em_status em_diagnose_together(em_diag *diag, const em_subcommunicator *comm, int64_t n_chain,
                                int64_t n_draw, const double *draws, em_diagnosis *out);
 
 /*
  * Nested R-hat of Margossian, Hoffman, Sountsov, Riou-Durand, Vehtari and Gelman (2024), "Nested
- * R-hat: assessing the convergence of Markov chain Monte Carlo when running many short chains", as
- * R posterior's rhat_nested: of `n_superchain` superchains of n_chain / n_superchain chains each,
- * one after the other. sqrt(1 + B / W), B the variance of the superchains' means, W the mean over
- * superchains of the variance between their chains' means and of the variance within their chains.
- * NaN for one superchain, for draws that are not finite, and where all draws are equal.
+ * R-hat: assessing the convergence of Markov chain Monte Carlo when running many short chains",
+ * equal to rhat_nested of the R package posterior, for `n_superchain` contiguous superchains of
+ * n_chain / n_superchain chains each. sqrt(1 + B / W), B the variance of the superchains' means, W
+ * the mean over superchains of the variance between their chains' means and of the variance within
+ * their chains. NaN for one superchain, for draws that are not finite, and if all draws are equal.
  */
 double em_nested_r_hat(int64_t n_superchain, int64_t n_chain, int64_t n_draw, const double *draws);
 

@@ -127,7 +127,7 @@ em_status em_share_quantiles(const em_subcommunicator *comm, int64_t n, const em
     em_status status = make_pile(comm, n, sorted, &p);
 
     for (int64_t i = 0; !status && i < n_probability; i++) {
-        const em_quantile_place place = em_place_quantile(p.among.total, probability[i]);
+        const em_quantile_position place = em_locate_quantile(p.among.total, probability[i]);
         double at[] = {draw_at(&p, place.low), draw_at(&p, place.high)};
         em_subcommunicator_maximum(comm, 2, at);
         out[i] = em_quantile_between(place, at[0], at[1]);
@@ -161,7 +161,7 @@ em_status em_share_normal_scores(const em_subcommunicator *comm, int64_t n, cons
     return status;
 }
 
-/* Member m adds the columns dealt to it, of all rows. */
+/* Member m sums its columns over all rows. */
 em_status em_share_sum(const em_subcommunicator *comm, const int64_t *count, int64_t n_column,
                        const double *x, double *sum)
 {
@@ -181,15 +181,15 @@ em_status em_share_sum(const em_subcommunicator *comm, const int64_t *count, int
         status = em_allocate_doubles(all * own, &received);
     status = em_share_agree(comm, status);
     if (!status) {
-        int64_t *receive = send + size, *dealt = receive + size;
+        int64_t *receive = send + size, *width = receive + size;
         double *next = sent;
         for (int64_t m = 0; m < size; m++) {
             const int64_t begin = em_partition_first(n_column, size, m);
-            dealt[m] = em_partition_first(n_column, size, m + 1) - begin;
-            send[m] = n_row * dealt[m];
+            width[m] = em_partition_first(n_column, size, m + 1) - begin;
+            send[m] = n_row * width[m];
             receive[m] = count[m] * own;
             for (int64_t r = 0; r < n_row; r++)
-                for (int64_t k = 0; k < dealt[m]; k++)
+                for (int64_t k = 0; k < width[m]; k++)
                     *next++ = x[r * n_column + begin + k];
         }
         em_subcommunicator_exchange(comm, sizeof *sent, send, sent, receive, received);
@@ -198,7 +198,7 @@ em_status em_share_sum(const em_subcommunicator *comm, const int64_t *count, int
         for (int64_t r = 0; r < all; r++)
             for (int64_t k = 0; k < own; k++)
                 sum[first + k] += received[r * own + k];
-        em_subcommunicator_gather(comm, sizeof *sum, dealt, sum);
+        em_subcommunicator_gather(comm, sizeof *sum, width, sum);
     }
     em_release_all(&send, &sent, &received);
     return status;

@@ -127,20 +127,20 @@ int64_t em_lanes_size(const em_halves *h)
 }
 
 /* Of the first element of a half, which is LANES apart from the next. */
-static int64_t place_of(const em_halves *h, int64_t half)
+static int64_t offset_of(const em_halves *h, int64_t half)
 {
     return half / LANES * h->length * LANES + half % LANES;
 }
 
-void em_lanes_place(const em_halves *h, int64_t *place)
+void em_lanes_positions(const em_halves *h, int64_t *place)
 {
     const int64_t n_draw = h->n_draw, length = h->length;
 
     for (int64_t c = 0; c < h->n / 2; c++, place += n_draw) {
         place[n_draw / 2] = -1;
         for (int64_t i = 0; i < length; i++) {
-            place[i] = place_of(h, 2 * c) + i * LANES;
-            place[n_draw - length + i] = place_of(h, 2 * c + 1) + i * LANES;
+            place[i] = offset_of(h, 2 * c) + i * LANES;
+            place[n_draw - length + i] = offset_of(h, 2 * c + 1) + i * LANES;
         }
     }
 }
@@ -272,8 +272,8 @@ static bunch bunch_of(const task *t, int64_t first)
     for (int lane = 0; lane < LANES; lane++) {
         const int64_t item = first + (lane < b.n ? lane : 0); /* those that are idle repeat one */
         const double *series = t->series[item / t->n_pair];
-        b.x[lane] = series + place_of(t->h, 2 * (item % t->n_pair));
-        b.y[lane] = series + place_of(t->h, 2 * (item % t->n_pair) + 1);
+        b.x[lane] = series + offset_of(t->h, 2 * (item % t->n_pair));
+        b.y[lane] = series + offset_of(t->h, 2 * (item % t->n_pair) + 1);
     }
     return b;
 }

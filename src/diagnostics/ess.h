@@ -15,15 +15,16 @@
 typedef struct em_halves {
     int64_t n, length;
     int64_t n_draw;
-    const double *x;    /* [n / 2][n_draw] */
-    int64_t first, all; /* these n are, with those of other ranks, first ... first + n - 1 of all */
+    const double *x; /* [n / 2][n_draw] */
+    /* index of the first of these n halves among the `all` halves of all ranks */
+    int64_t first, all;
 } em_halves;
 
 /* The halves as vectorised loops need them, eight side by side: element i of half 8 b + k is at
- * 8 (b length + i) + k. Columns beyond the last half are not used. em_lanes_place gives the index
- * of each draw, [h->n / 2][h->n_draw]; -1: the draw is in neither half. All Local. */
+ * 8 (b length + i) + k. Columns beyond the last half are not used. em_lanes_positions gives the
+ * index of each draw, [h->n / 2][h->n_draw]; -1: the draw is in neither half. All Local. */
 int64_t em_lanes_size(const em_halves *h);
-void em_lanes_place(const em_halves *h, int64_t *place);
+void em_lanes_positions(const em_halves *h, int64_t *place);
 void em_lanes_fill(const em_halves *h, const double *x, double *lanes);
 
 /* Subtracts the means [h->n] of the halves; exact where all draws of a half are equal. Local. */
@@ -32,8 +33,8 @@ void em_lanes_centre(const em_halves *h, double *lanes, double *mean);
 /* The sums of squares [h->n] of the halves. Local. */
 void em_lanes_squares(const em_halves *h, const double *lanes, double *square);
 
-/* With a second pass over the residuals: exact when all are equal, so that a stuck chain has
- * variance 0. Local. */
+/* The mean, with a second pass over the residuals. It is exact if all are equal, so a stuck chain
+ * has variance 0. Local. */
 double em_mean_of(int64_t n, const double *x);
 double em_variance_of(int64_t n, const double *x, double mean);
 
@@ -44,7 +45,8 @@ void em_ess_destroy(em_ess **ess);
 
 enum { EM_ESS_SERIES = 3 };
 
-/* Room for halves like these; `together`: several ranks have them. Local. Errors: EM_EMEMORY. */
+/* Allocates work space for such halves; `together`: ranks share the chains. Local. Errors:
+ * EM_EMEMORY. */
 em_status em_ess_reserve(em_ess *ess, const em_halves *h, bool together);
 
 /*

@@ -1,14 +1,14 @@
 /*
- * The sum of the autocovariances of many series, by fast Fourier transform. Our own, because the
- * double-precision C libraries that distributions package are under the GPL (FFTW) or come in
- * single precision only (KISS FFT); powers of two are all that a zero-padded series needs. Several
- * series are transformed at once, one in each lane of a vector: with the same bits as one alone.
+ * The sum of the autocovariances of many series, by fast Fourier transform. We have our own
+ * transform because the C libraries that distributions package are under the GPL (FFTW) or have
+ * single precision only (KISS FFT). Zero-padded series need only powers of two. Several series are
+ * transformed at once, one in each lane of a vector. Each gets the same bits as alone.
  */
 #pragma once
 
 #include <stdint.h>
 
-/* An element of as many series; arrays of these come from em_allocate. */
+/* One element of EM_FFT_LANES series; arrays of these come from em_allocate. */
 enum { EM_FFT_LANES = 8 };
 typedef double em_fft_lanes __attribute__((vector_size(EM_FFT_LANES * sizeof(double)), may_alias));
 
@@ -24,6 +24,6 @@ void em_fft_twiddles(int64_t length, double *cosine, double *sine);
 void em_fft_forward(int64_t length, const double *cosine, const double *sine, em_fft_lanes *re,
                     em_fft_lanes *im);
 
-/* Their inverse times `length`, from bit-reversed order, in place. Local. */
+/* The inverse transforms times `length`, from bit-reversed order, in place. Local. */
 void em_fft_backward(int64_t length, const double *cosine, const double *sine, em_fft_lanes *re,
                      em_fft_lanes *im);

@@ -1,5 +1,5 @@
-/* Detects numbers whose draws keep growing, as those of a parameter without a prior about which the
- * data have no information: the posterior may be improper. Local. */
+/* Detects numbers whose draws keep growing, which suggests an improper posterior: for example a
+ * parameter without a prior about which the data have no information. Local. */
 #pragma once
 
 #include <stdbool.h>

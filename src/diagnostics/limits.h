@@ -1,8 +1,8 @@
 /*
  * The limits of convergence diagnostics: one set for the progress line, the verdict of a run, and
- * the advice under a summary. R-hat and ESS: Vehtari et al. 2021, whose 400 are 100 for each of
- * four chains; E-BFMI: Betancourt 2016, as CmdStan's diagnose has it. Divergences: up to one in
- * EM_DRAWS_PER_DIVERGENCE draws are a warning, more are too many.
+ * the advice under a summary. R-hat and ESS: Vehtari et al. 2021; their ESS of 400 for four chains
+ * is 100 for each chain. E-BFMI: Betancourt 2016, as in CmdStan's diagnose. Divergences: up to one
+ * in EM_DRAWS_PER_DIVERGENCE draws is a warning, more are too many.
  */
 #pragma once
 
@@ -12,6 +12,6 @@
 #define EM_E_BFMI_LIMIT         0.3
 #define EM_DRAWS_PER_DIVERGENCE 1000
 
-/* The limit for modes without draws nearby: the log of the ratio of their Laplace mass to that of
- * the other modes, about a twentieth, from which on a run has not converged. */
+/* The limit for modes without draws nearby, as the log ratio of their Laplace mass to that of the
+ * other modes (about 1 to 20). From this ratio on a run has not converged. */
 #define EM_MISSED_LOG_MASS_LIMIT (-3.0)

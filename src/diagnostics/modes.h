@@ -22,10 +22,11 @@ enum { EM_MODES_LISTED = 16 };
 
 /* The modes from all numbers together. */
 typedef struct em_modes {
-    int64_t count;     /* 0: no number has more than one cluster, and the rest is undefined */
-    int64_t n_chain;   /* of the run */
-    int64_t unsettled; /* chains that are in none */
-    int64_t size[EM_MODES_LISTED]; /* chains in each of the largest, in descending order */
+    /* 0: no number has more than one cluster; the other members are then undefined */
+    int64_t count;
+    int64_t n_chain;               /* of the run */
+    int64_t unsettled;             /* chains that are in none */
+    int64_t size[EM_MODES_LISTED]; /* numbers of chains of the largest modes, in descending order */
 } em_modes;
 
 /* Finds the clusters of chains for one number after the other. */

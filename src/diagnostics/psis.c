@@ -59,7 +59,7 @@ static double shape_at(double b, int64_t n, const double *x)
     return sum / (double)n;
 }
 
-/* The posterior mean of b = -shape / scale on a grid, and a shape drawn somewhat to 1/2. */
+/* The posterior mean of b = -shape / scale on a grid, and a shape shrunk towards 1/2. */
 void em_psis_fit(int64_t n, const double *excess, double *shape, double *scale)
 {
     enum { MOST = 1024 };
@@ -114,7 +114,8 @@ static bool sort_weights(em_psis *psis, const double *log_likelihood, double *le
     return true;
 }
 
-/* The tail's weights become quantiles of what fits them, none above the largest; returns k. */
+/* Replaces the weights of the tail by quantiles of the fitted distribution, at most the largest
+ * weight; returns k. */
 static double smooth(em_psis *psis, int64_t *n_smoothed)
 {
     const int64_t n = psis->n_draw, at = n - psis->n_tail - 1;

@@ -4,8 +4,8 @@
  * Zhang and Stephens (2009), equal to ArviZ's loo. One observation at a time. All Local.
  *
  * Differences from ArviZ, whose results are in parentheses:
- *   equal log likelihoods: k is -infinity, for the weights are all 1 and have no tail (infinity);
- *   a tail that nothing fits: infinity (NaN, which it counts as good);
+ *   equal log likelihoods: k is -infinity, because all weights are 1 and have no tail (infinity);
+ *   a tail that cannot be fitted: k is infinity (NaN, which counts as good);
  *   a log likelihood that is no number or infinite: all is NaN (NaN, or an error).
  */
 #pragma once
@@ -24,15 +24,15 @@ enum { EM_PSIS_TOO_FEW = 20 };
 typedef struct em_psis_point {
     double lpd;  /* log mean likelihood, with it */
     double elpd; /* without it */
-    double k;    /* shape of the weights' tail: above em_psis_good_k, elpd is not to be relied on */
+    double k;    /* shape of the tail of the weights; above em_psis_good_k, elpd is unreliable */
 } em_psis_point;
 
-/* For `n_draw` > 0 draws of all chains, each worth `r_eff` > 0 independent ones; work space for one
- * thread. Errors: EM_EMEMORY. */
+/* Creates work space for one thread, for `n_draw` > 0 draws of all chains with relative efficiency
+ * `r_eff` > 0. Errors: EM_EMEMORY. */
 em_status em_psis_create(int64_t n_draw, double r_eff, em_psis **out);
 void em_psis_destroy(em_psis **psis);
 
-/* `log_likelihood`: of one observation, [n_draw]. */
+/* `log_likelihood` [n_draw] is that of one observation. */
 em_psis_point em_psis_leave_out(em_psis *psis, const double *log_likelihood);
 
 /* min(1 - 1 / log10(n_draw), 0.7). */

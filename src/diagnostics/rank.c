@@ -11,8 +11,8 @@ static double normal_score(double rank, int64_t n)
     return em_normal_quantile((rank - 0.375) / ((double)n + 0.25));
 }
 
-/* Of the rank of the same distance from the end, with the other sign: a table of all computes half
- * of them. */
+/* The score of the rank at the same distance from the other end has the other sign, so only half of
+ * the scores are computed. */
 void em_normal_score_table(em_among among, int64_t n, double *score)
 {
     const int64_t total = among.total;
@@ -29,7 +29,7 @@ void em_normal_score_table(em_among among, int64_t n, double *score)
     }
 }
 
-/* Half way between rank r + 1 and the next, r < n - 1: what tied draws take. */
+/* The score half way between rank r + 1 and the next, r < n - 1, for tied draws. */
 void em_normal_score_halves(int64_t n, double *half)
 {
     for (int64_t r = 0; r + 1 < n; r++)
@@ -48,10 +48,10 @@ static uint64_t key(double x)
 }
 
 /*
- * A sort by buckets of equal width between the least and the largest draw, with about two buckets a
- * draw. What is in one bucket is put in order by insertion, or where it is much, as it is of heavy
- * tails, in the same way. From the third level on, and where a draw is infinite, the width is one
- * of keys, with which there are at most eight levels. Every step keeps the order of equals.
+ * A sort by buckets of equal width between the smallest and the largest draw, with about two
+ * buckets a draw. A bucket is sorted by insertion, or, if it has many draws, as with heavy tails,
+ * again by buckets. From the third level on, and where a draw is infinite, the width is one of
+ * keys, with which there are at most eight levels. Every step keeps the order of equals.
  */
 enum { BUCKETS = 1 << 13, FEW = 24, LINEAR_LEVELS = 2 };
 
@@ -96,7 +96,7 @@ static void insert(int64_t n, em_sorted *x)
     }
 }
 
-/* Leaves the draws of `from`, whose room is then free, in order in `to`. */
+/* Sorts the draws of `from` into `to`; `from` may be overwritten afterwards. */
 static void sort_by_buckets(int64_t n, em_sorted *from, em_sorted *to, int level)
 {
     int64_t end[BUCKETS];
@@ -119,7 +119,8 @@ static void sort_by_buckets(int64_t n, em_sorted *from, em_sorted *to, int level
     for (int64_t i = 0; i < n; i++)
         to[end[bucket_of(&b, from[i].value)]++] = from[i];
     for (int64_t k = 0, first = 0, few = 0; k < b.n; first = end[k++])
-        if (end[k] - first > FEW || k == b.n - 1) { /* those of few before it have their places */
+        if (end[k] - first > FEW ||
+            k == b.n - 1) { /* the draws of small buckets before it are in place */
             const bool many = end[k] - first > FEW;
             insert((many ? first : n) - few, to + few);
             few = end[k];
@@ -137,17 +138,17 @@ void em_sort(int64_t n, const double *x, em_sorted *sorted, em_sorted *scratch)
     sort_by_buckets(n, scratch, sorted, 0);
 }
 
-em_quantile_place em_place_quantile(int64_t n, double p)
+em_quantile_position em_locate_quantile(int64_t n, double p)
 {
     /* Counted from 1, and the weights in this form, as R does: the draw at the quantile then is
      * at or below it in both, or in neither. */
     const double position = 1 + (double)(n - 1) * p;
     const int64_t low = (int64_t)floor(position), high = (int64_t)ceil(position);
 
-    return (em_quantile_place){low - 1, high - 1, position - (double)low};
+    return (em_quantile_position){low - 1, high - 1, position - (double)low};
 }
 
-double em_quantile_between(em_quantile_place place, double below, double above)
+double em_quantile_between(em_quantile_position place, double below, double above)
 {
     const double h = place.weight;
 
@@ -156,13 +157,13 @@ double em_quantile_between(em_quantile_place place, double below, double above)
 
 double em_sorted_quantile(int64_t n, const em_sorted *sorted, double p)
 {
-    const em_quantile_place place = em_place_quantile(n, p);
+    const em_quantile_position place = em_locate_quantile(n, p);
 
     return em_quantile_between(place, sorted[place.low].value, sorted[place.high].value);
 }
 
-/* Merges from both ends, as each step of a merge waits for the one before it. Of equal distances
- * that to the right comes first. */
+/* Merges from both ends at once, because each step of a merge waits for the one before it. Of equal
+ * distances the right one comes first. */
 void em_fold(int64_t n, const em_sorted *sorted, double centre, em_sorted *folded)
 {
     int64_t right = 0, left, first = 0, last = n - 1, out = 0, end = n - 1;
@@ -171,7 +172,7 @@ void em_fold(int64_t n, const em_sorted *sorted, double centre, em_sorted *folde
         right++;
     left = right - 1;
     for (; first < left && right < last;
-         out++, end--) { /* without a branch, which chance decides */
+         out++, end--) { /* without a branch, which would be unpredictable */
         const double near_left = fabs(sorted[left].value - centre);
         const double near_right = fabs(sorted[right].value - centre);
         const double far_left = fabs(sorted[first].value - centre);

@@ -1,18 +1,16 @@
-/*
- * Sorted draws, and what follows from them without a second sort: folded draws, quantiles, and
- * normal scores by rank (Blom 1958; Vehtari et al. 2021, eq. 14). All Local, nothing allocates.
- */
+/* Sorted draws, and quantities that need no second sort: folded draws, quantiles, and normal scores
+ * by rank (Blom 1958; Vehtari et al. 2021, eq. 14). All Local, nothing allocates. */
 #pragma once
 
 #include <stdint.h>
 
-/* A draw and where it stands in the array it came from. */
+/* A draw and its index in the original array. */
 typedef struct em_sorted {
     double value;
     int64_t index;
 } em_sorted;
 
-/* Draws that follow `before` others, in the order of all `total` of them. */
+/* The position of this rank's sorted draws among all `total` draws: they follow `before` others. */
 typedef struct em_among {
     int64_t before, total;
 } em_among;
@@ -30,13 +28,13 @@ void em_sort(int64_t n, const double *x, em_sorted *sorted, em_sorted *scratch);
 /* The p-quantile of sorted draws, n > 0, by linear interpolation (type 7), rounded as in R. */
 double em_sorted_quantile(int64_t n, const em_sorted *sorted, double p);
 
-/* A quantile from the draws at two positions, from 0, of the sorted draws. */
-typedef struct em_quantile_place {
+/* A quantile as an interpolation between two sorted draws, at indices from 0. */
+typedef struct em_quantile_position {
     int64_t low, high;
     double weight; /* of the higher one */
-} em_quantile_place;
-em_quantile_place em_place_quantile(int64_t n, double p);
-double em_quantile_between(em_quantile_place place, double below, double above);
+} em_quantile_position;
+em_quantile_position em_locate_quantile(int64_t n, double p);
+double em_quantile_between(em_quantile_position place, double below, double above);
 
 /* The distances |x - centre| of sorted draws in ascending order, by one merge; no aliasing. */
 void em_fold(int64_t n, const em_sorted *sorted, double centre, em_sorted *folded);

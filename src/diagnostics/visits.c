@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Neighbouring visits that may depend on each other, at most. */
+/* The largest lag at which visits may depend on each other. */
 enum { MOST_LAG = 16 };
 
 struct em_visits {
@@ -95,8 +95,8 @@ static double product_at(const em_visits *v, int64_t lag)
     return sum;
 }
 
-/* The variance of the sum of all visits: of independent ones, or more where neighbours are alike,
- * with Bartlett's weights. */
+/* The variance of the sum of all visits: that of independent visits, or more if neighbours are
+ * correlated, with Bartlett's weights. */
 static double variance_of_sum(const em_visits *v)
 {
     const double each = (double)v->n_visit / (double)v->n_chain;

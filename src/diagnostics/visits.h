@@ -13,8 +13,7 @@
 
 typedef struct em_visits em_visits;
 
-/* visit [n_chain][n_draw]: the number of each draw's visit, which counts for its chain alone.
- * Errors: EM_EMEMORY. */
+/* visit [n_chain][n_draw]: the index of each draw's visit in its chain. Errors: EM_EMEMORY. */
 em_status em_visits_create(int64_t n_chain, int64_t n_draw, const double *visit, em_visits **out);
 void em_visits_destroy(em_visits **visits); /* NULL-safe. */
 
@@ -22,10 +21,10 @@ void em_visits_destroy(em_visits **visits); /* NULL-safe. */
  * The effective sample size of draws x [n_chain][n_draw]: their variance over that of their mean.
  * The latter is the variance of the sum over visits, divided by the square of the number of draws.
  * With S the sum over a visit of x minus its mean, it is G / (G - 1) times the sum of S^2 over the
- * G visits: the regenerative estimate for independent visits. If they make it larger, products of
- * neighbouring S are added, with Bartlett's weights up to a lag of twice the square root of the
- * number of a chain's visits, at most 16. Draw `left_out` of each chain is ignored; -1: none is.
- * The result is INFINITY, which is no bound, if no chain has two visits, as without tempering, and
+ * G visits: the regenerative estimate for independent visits. If it makes the variance larger,
+ * products of neighbouring S are added, with Bartlett's weights up to a lag of twice the square
+ * root of the number of a chain's visits, at most 16. Draw `left_out` of each chain is ignored; -1:
+ * none is. The result is INFINITY (no bound) if no chain has two visits, as without tempering, and
  * for draws that are equal or not finite.
  */
 double em_visits_ess(em_visits *visits, const double *x, int64_t left_out);

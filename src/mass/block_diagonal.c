@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-/* A block's columns of so many chains are copied where its mass finds them aligned. */
+/* The number of chains whose columns of a block are copied at a time to aligned memory. */
 enum { CHAINS = 8 };
 
 typedef struct block_mass {

@@ -1,4 +1,4 @@
-/* Estimates of masses of several parts: what an estimator does, part by part. */
+/* Estimates of masses of several parts: applies an estimator part by part. */
 #include "base/memory.h"
 #include "mass/estimator.h"
 #include "mass/moments.h"

@@ -6,8 +6,8 @@
  *     dense:  W = C_g^-1/2 (C_g^1/2 C_x C_g^1/2)^1/2 C_g^-1/2,
  *
  * the dense one after scaling by the diagonal one; there both covariances are shrunk to the
- * identity as if nu = D min(1, 0.3 D / n) of the samples had said so. For a Gaussian target it is
- * exact once n > D, but for that.
+ * identity, which has the weight of nu = D min(1, 0.3 D / n) samples. Apart from the shrinkage it
+ * is exact for a Gaussian target if n > D.
  */
 #include "mass/fisher.h"
 #include "base/memory.h"

@@ -115,7 +115,7 @@ em_status em_low_rank_sum(int64_t first, const em_mass_form *form, int n,
     return status;
 }
 
-/* The variance of draws along a direction, shrunk to `prior` as if five draws said so. */
+/* The variance of draws along a direction, shrunk to `prior` with the weight of five draws. */
 static double variance_along(int64_t dim, const em_samples *draws, const double *scale,
                              const double *direction, double prior)
 {

@@ -103,8 +103,8 @@ em_product em_mass_product(const em_mass *mass, em_map map, const double *x, con
     return (em_product){mass->ones, panel};
 }
 
-/* Of a multiple of the identity all coordinate blocks are the first one, which stays in the cache;
- * but for the last one, whose padding is 0. */
+/* For a multiple of the identity all coordinate blocks use the first block of scales, which stays
+ * in the cache, except the last one, whose padding is 0. */
 em_mass em_mass_coordinates(const em_mass *mass, int64_t first, int64_t count)
 {
     const int64_t from = mass->is_multiple && first + count < mass->dim ? 0 : first;

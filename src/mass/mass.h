@@ -44,7 +44,7 @@ typedef struct em_mass_form {
 
 enum { EM_MASS_MOST_RANK = 64, EM_MASS_MOST_ARRAYS = 3 };
 
-/* An array among the numbers of a mass, from number `first` on, with its name in files. */
+/* An array within the numbers of a mass, from number `first` on, and its name in files. */
 typedef struct em_mass_array {
     const char *name;
     int n_axes;

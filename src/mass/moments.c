@@ -76,8 +76,8 @@ void em_moments_covariance(em_structure structure, int64_t dim, double n, const 
     second_moments(structure, dim, moments, 1 / n, n - 1, out);
 }
 
-/* An exponent of ones, which is of what is not finite, carries into the sign. Without an early
- * exit, so that the loop is vectorised. */
+/* The exponent of a number that is not finite has only ones, and an addition carries into the sign.
+ * There is no early exit, so that the loop is vectorised. */
 EM_CLONES static bool all_finite(int64_t count, const double *x)
 {
     const uint64_t size = UINT64_MAX >> 1, one = UINT64_C(1) << (DBL_MANT_DIG - 1);

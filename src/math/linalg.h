@@ -46,8 +46,8 @@ void em_multiply_into(int64_t n, int64_t k, int64_t m, const double *a, const do
 void em_multiply_rows(int64_t n, int64_t k, int64_t m, const float *a, const float *b, float *c,
                       int64_t ld);
 
-/* Makes the rows of a [n][ld], of which dim columns are used, orthonormal: Gram-Schmidt, twice.
- * They are independent. */
+/* Makes the rows of a [n][ld], of which dim columns are used, orthonormal by two passes of
+ * Gram-Schmidt. The rows must be linearly independent. */
 void em_orthonormalise(int64_t n, int64_t dim, double *a, int64_t ld);
 
 /* The processor for which BLAS selected its kernels: "Haswell". Local. */

@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-/* What the numbers are for; two purposes never share a number. */
+/* The purposes of random numbers; numbers of different purposes are different. */
 typedef enum em_purpose {
     EM_RNG_DATA,          /* data that a model generates */
     EM_RNG_INIT,          /* initial positions */
@@ -19,9 +19,9 @@ typedef enum em_purpose {
     EM_RNG_NOISE,         /* injected noise of stochastic samplers */
     EM_RNG_THERMOSTAT,    /* scalar thermostat variables */
     EM_RNG_TEST,          /* tests and benches */
-    EM_RNG_REPORT,        /* what a model draws in its summary of an iteration */
-    EM_RNG_REINITIALISE,  /* the chain whose state an outlying chain is given */
-    EM_RNG_EVALUATION,    /* what a model draws to estimate a density */
+    EM_RNG_REPORT,        /* draws of a model for its report of an iteration */
+    EM_RNG_REINITIALISE,  /* the choice of the chain whose state an outlying chain gets */
+    EM_RNG_EVALUATION,    /* draws of a model for the estimate of a density */
     EM_RNG_TOKENS,        /* topics of tokens, counted by document (em_item_bits only) */
     EM_RNG_TOPICS,        /* word distributions of topics */
     EM_RNG_UPDATE,        /* what a model draws to move a chain */
@@ -29,7 +29,7 @@ typedef enum em_purpose {
     EM_RNG_PREDICTION,    /* what a model draws to predict */
     EM_RNG_EPOCH,         /* the order of observations in an epoch */
     EM_RNG_PRIOR,         /* positions from the prior */
-    EM_RNG_PRIOR_REPORT,  /* what a model draws in its summary of a draw from the prior */
+    EM_RNG_PRIOR_REPORT,  /* draws of a model for its report of a draw from the prior */
     EM_RNG_FOLD_IN,       /* topics of tokens of new documents (em_item_bits only) */
     EM_RNG_MODE_SEARCH,   /* starting points of the mode search */
     EM_RNG_REFERENCE,     /* draws of the reference law of a tempered chain */
@@ -59,12 +59,12 @@ double em_uniform(const em_stream *stream, uint64_t index);
 uint64_t em_uniform_below(const em_stream *stream, uint64_t index, uint64_t bound);
 
 /* out[i] = em_uniform_below(stream, i, bound + i growth), vectorised for bounds below 2^32; growth
- * is 0 or 1. `out` is 64-byte aligned and has em_integers_room(n) elements, all of which may be
+ * is 0 or 1. `out` is 64-byte aligned and has em_integers_capacity(n) elements, all of which may be
  * overwritten. Local. */
 void em_uniforms_below(const em_stream *stream, int64_t n, uint64_t bound, uint64_t growth,
                        int64_t *out);
 
-static inline int64_t em_integers_room(int64_t n)
+static inline int64_t em_integers_capacity(int64_t n)
 {
     return (n + 31) / 32 * 32;
 }
@@ -104,8 +104,8 @@ void em_item_bits(const em_stream *stream, int64_t n, const uint64_t *block, uin
  * The jumps of a gamma process on a line, in order of position. The process has the increment
  * Gamma(s, 1) on an interval of length s. Jumps smaller than EM_LEAST_JUMP are left out; their sum
  * has a mean of s EM_LEAST_JUMP. For i < EM_JUMPS, gap[i] is the distance from jump i - 1 to jump
- * i, and size[i] the size of jump i, which may be 0. The jumps depend on the stream, item and batch
- * alone. Bits on different processors: as em_normals. `gap` and `size` are 64-byte aligned. Local.
+ * i, and size[i] the size of jump i, which may be 0. The jumps depend only on the stream, item and
+ * batch. Bits on different processors: as em_normals. `gap` and `size` are 64-byte aligned. Local.
  */
 #define EM_LEAST_JUMP 0x1p-32
 enum { EM_JUMPS = 128 };

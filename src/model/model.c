@@ -9,13 +9,13 @@
 
 #include <string.h>
 
-/* Room for one chain of a model with bounds, on the scale of its parameters. */
+/* Work space for one chain of a model with bounds, on the scale of its parameters. */
 struct em_constrained {
     int64_t n, stride;
     double *x, *gradient; /* [stride] */
 };
 
-static em_status create_room(em_model *model)
+static em_status create_constrained(em_model *model)
 {
     const int64_t n = em_bounds_size(model->n_parameter, model->parameter);
     struct em_constrained *room = NULL;
@@ -82,7 +82,7 @@ static em_status check_variables(const em_model *model)
                          model->ops->name, (long long)found, (long long)expected);
 }
 
-/* What follows from the parameters that a model declares. */
+/* Derives sizes and names from the parameters that a model declares. */
 static em_status settle(em_model *model, const void *options)
 {
     const em_model_ops *ops = model->ops;
@@ -105,7 +105,7 @@ static em_status settle(em_model *model, const void *options)
     if (!status)
         status = check_variables(model);
     if (!status && em_bounds_any(model->n_parameter, model->parameter))
-        status = create_room(model);
+        status = create_constrained(model);
     return status;
 }
 
@@ -139,7 +139,7 @@ void em_model_destroy(em_model **model)
     em_release(&room);
 }
 
-/* theta on the scale of the parameters: itself, or in the model's room. */
+/* theta on the scale of the parameters: theta itself, or a copy in the work space of the model. */
 static const double *constrained(const em_model *model, const double *theta)
 {
     if (!model->constrained)
@@ -148,7 +148,7 @@ static const double *constrained(const em_model *model, const double *theta)
     return model->constrained->x;
 }
 
-/* Asks chain by chain on the scale of the parameters, and takes the answer back from there. */
+/* Queries the model chain by chain on the scale of the parameters; transforms results back. */
 static em_status ask(em_model *model, const em_query *query,
                      em_status (*add)(em_model *model, const em_query *query), bool jacobian)
 {

@@ -7,8 +7,8 @@
 
 #include "emass/model.h"
 
-/* Fills in the defaults of emass/model.h in the table of a model. Local. Errors: EM_ECONFIG where a
- * function is missing that has no default; the message names `path`, where the model is from. */
+/* Fills in the defaults of emass/model.h in the table of a model. Local. Errors: EM_ECONFIG if a
+ * function without a default is missing; the message names `path`, the source of the model. */
 em_status em_model_complete(const char *path, em_model_ops *ops);
 
 /* Creates a model from a table that is complete: after em_model_complete, or of a built-in model.

@@ -15,9 +15,9 @@ typedef struct em_registry {
 /* Sets additional models for the calling thread (NULL: none); returns the previous ones. Local. */
 const em_registry *em_registry_enter(const em_registry *registry);
 
-/* The i-th of the models of this room, of satellites, and of the program; NULL: there are no more.
- * Local. */
+/* The i-th model: first those of this room, then of satellites, then of the program; NULL: there
+ * are no more. Local. */
 const em_model_ops *em_model_at(int i);
 
-/* The one of them with this name; NULL: there is none. Local. */
+/* The model with this name; NULL: there is none. Local. */
 const em_model_ops *em_model_named(const char *name);

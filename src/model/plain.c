@@ -16,8 +16,8 @@
 typedef struct plain {
     em_model model;
     int64_t n;               /* numbers of a position on the scale of the parameters */
-    em_variable theta;       /* where the model names no parameters */
-    double *moved, *partial; /* [n]: a position beside the one asked for; a gradient */
+    em_variable theta;       /* if the model names no parameters */
+    double *moved, *partial; /* [n]: a shifted position; a gradient */
     em_data *data;           /* of a model of rows, else NULL */
     int64_t column[EM_MOST_COLUMNS];
     double row[EM_MOST_COLUMNS];
@@ -56,7 +56,7 @@ static em_status declare_rows(plain *self, bool predicts)
     const em_variable *parameter = ops->parameter ? ops->parameter : &self->theta;
     const int64_t n = ops->parameter ? ops->n_parameter : 1;
     em_variable row = {.name = ops->rows->column[0],
-                       .dealt = true,
+                       .sharded = true,
                        .n_axes = 1,
                        .shape = {self->data->rows.total}};
     em_status status = em_allocate(n + 2, sizeof *self->variable, &self->variable);
@@ -222,7 +222,7 @@ static void add_differences(plain *self, const double *theta, double *gradient)
     }
 }
 
-/* A density that is not there is NaN: the status is of the whole block. */
+/* A missing density becomes NaN, because the status is that of the whole block. */
 static em_status add_density(em_model *model, const em_query *query)
 {
     plain *self = (plain *)model;
@@ -279,7 +279,7 @@ static em_status complete_rows(const char *path, em_model_ops *ops)
     return EM_OK;
 }
 
-/* For a model of a fixed number of parameters. */
+/* Completes a model with a fixed number of parameters. */
 static em_status complete_plain(const char *path, em_model_ops *ops)
 {
     if (ops->dim < 1 && ops->n_parameter < 1)
@@ -294,7 +294,7 @@ static em_status complete_plain(const char *path, em_model_ops *ops)
     return ops->rows ? complete_rows(path, ops) : EM_OK;
 }
 
-/* A function that a capability cannot do without; NULL: all are there. */
+/* A required function that a capability lacks; NULL: none. */
 static const char *lacking_function(const em_model_ops *ops)
 {
     const em_model_ranges *r = ops->ranges;

@@ -26,7 +26,7 @@ static em_status check_table(const char *path, const em_plugin_table *table)
     return EM_OK;
 }
 
-/* The options of the model, and behind them a place for the path of the plug-in. */
+/* The options of the model, followed by the path of the plug-in. */
 static em_status add_library(em_plugin *plugin)
 {
     const size_t align = sizeof(char *);

@@ -39,7 +39,8 @@ static const em_field fields[] = {
             .doc = "file of the labels of the images; absent: the file beside it with the "
                    "corresponding name"),
     EM_PATH(em_network_options, test, .fallback = "",
-            .doc = "test observations, which are predicted and not trained on; absent: none"),
+            .doc =
+                "test observations, which are predicted but not used for training; absent: none"),
     EM_PATH(em_network_options, test_labels, .fallback = "",
             .doc = "as labels, of the test images"),
     EM_TEXT(em_network_options, response, .fallback = "",
@@ -50,7 +51,7 @@ static const em_field fields[] = {
             "list of {dense: units}, {convolution: channels, kernel: side, padding: valid or same} "
             "and {pool: side}, each with an optional activation; the output layer is added"),
     EM_CHOICE(em_network_options, activation, .fallback = "relu", .choices = em_activation_names,
-              .doc = "of the layers that name none"),
+              .doc = "default activation of the layers"),
     EM_CHOICE(em_network_options, output, .fallback = "softmax", .choices = outputs,
               .doc = "softmax: the response is a class, 0, 1, ...; normal: a number, with normal "
                      "noise"),
@@ -146,7 +147,7 @@ static em_status check_options(const em_network_options *o)
 
 /* ---------------------------------------------------------------- data */
 
-/* What the run learned of its inputs. */
+/* Reads the standardisation of the inputs of the run. */
 static em_status take_fitted(em_network *self, const em_fitted *fitted)
 {
     double *const to[] = {self->centre, self->factor};
@@ -168,7 +169,7 @@ static em_status take_fitted(em_network *self, const em_fitted *fitted)
     return status;
 }
 
-/* What products read: of images two thirds of whose numbers are 0 these are left out, on all shards
+/* Sets the inputs. Products skip zeros if two thirds of the numbers of images are 0, on all shards
  * or on none. Collective. */
 static em_status set_inputs(const em_network *self, const em_examples *e, em_inputs *inputs)
 {
@@ -282,7 +283,7 @@ static void add_block(em_network *self, const char *name, int64_t count)
     self->model.n_block++;
 }
 
-/* The weights of the layers, and what is learned besides. */
+/* Declares the weights of the layers, and the other parameters. */
 static void lay_parameters(em_network *self, bool learns_scales)
 {
     const bool learns_sigma = self->output == EM_OUTPUT_NORMAL && isnan(self->options->sigma);
@@ -388,8 +389,8 @@ static em_status create(const void *options, const em_model_context *context, em
     return em_model_build(sizeof(em_network), &em_model_network, set_up, options, context, out);
 }
 
-/* The standard deviation of a layer's weights, such that what goes through keeps its size: He et
- * al. 2015 behind a ReLU, else Glorot & Bengio 2010. */
+/* The standard deviation of a layer's initial weights that keeps the scale of activations: He et
+ * al. 2015 for a ReLU, else Glorot & Bengio 2010. */
 static double start_scale(const em_layer *layer)
 {
     const double places =
@@ -400,7 +401,7 @@ static double start_scale(const em_layer *layer)
 }
 
 /* Normal weights, biases 0, sigma and precisions 1. */
-static em_status place(em_model *model, const em_draw *draw, double *theta)
+static em_status draw_start(em_model *model, const em_draw *draw, double *theta)
 {
     const em_network *self = (const em_network *)model;
 
@@ -487,11 +488,11 @@ static void describe(const em_model *model, FILE *out)
             ops->bytes(&self->layers, train->n_input, self->batch) / 1e6,
             averages * sizeof(double) / 1e6);
     fprintf(out,
-            "# watched    R-hat and ESS are of %s and of the function at some inputs; not of the "
-            "weights, as they have symmetries\n",
+            "# watched    R-hat and ESS are computed for %s and for the function at some inputs, "
+            "not for the weights, which have symmetries\n",
             self->test ? "the test score" : "the training score");
     if (self->options->precision == PRECISION_SINGLE)
-        fprintf(out, "# precision  single: what follows about gradients is of double precision\n");
+        fprintf(out, "# precision  single: the check of gradients below is in double precision\n");
 }
 
 const em_model_ops em_model_network = {
@@ -504,7 +505,7 @@ const em_model_ops em_model_network = {
     .destroy = destroy,
     .add_prior = em_network_add_prior,
     .add_likelihood = em_network_add_likelihood,
-    .start = place,
+    .start = draw_start,
     .report = em_network_report,
     .describe = describe,
     .latent = &(const em_model_latent){.update = em_network_update, .visit = em_network_visit},

@@ -59,15 +59,15 @@ typedef struct em_network {
     double *out;                /* [batch][n_output], padded */
     double *response, *density; /* [batch] */
     const em_shards *shards;    /* NULL: all data are here */
-    /* Of the last estimate: the factor of its likelihood, the precisions of the layers' priors, and
-     * the gradient with respect to parameters that are not weights. */
+    /* From the last estimate: the factor of its likelihood, the precisions of the layers' priors,
+     * and the gradient with respect to parameters that are not weights. */
     double scale, pull[EM_MOST_LAYERS], slope[EM_MOST_LAYERS + 1];
     double *label;            /* responses of the test observations of all shards */
     em_network_choice scored; /* training observations */
     em_network_choice probe;  /* test observations whose predictions are reported */
     int64_t n_told;           /* numbers of a report that shards exchange: */
     double *told;             /* scores of parts of the test data, of the training data, probes */
-    double *predicted;        /* [test->rows.count][n_moment] those of the last report */
+    double *predicted;        /* [test->rows.count][n_moment] predictions of the last report */
     int64_t first_chain, n_chain;
     double *n_average; /* [n_chain] draws in the averages */
     double *mean;      /* [n_chain][test->rows.count][n_moment] */
@@ -127,7 +127,7 @@ int64_t em_network_n_part(const em_share *rows);
  * Errors: EM_EMEMORY. */
 em_status em_network_find_moments(em_network *self);
 
-/* network_report.c: sets up what is reported, and functions of em_model_ops. Errors: EM_EMEMORY. */
+/* network_report.c: sets up reported quantities; functions of em_model_ops. Errors: EM_EMEMORY. */
 em_status em_network_prepare_reports(em_network *self); /* Collective over the ranks of a group. */
 void em_network_prepare_predictions(em_network *self);
 em_status em_network_predict_new(em_model *model, const em_draw *draw, const double *posterior,

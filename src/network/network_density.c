@@ -213,8 +213,8 @@ void em_network_predict(em_network *self, int64_t n, double sigma, double *densi
     }
 }
 
-/* What is in self->out becomes the derivative of `power` times the log densities by the outputs;
- * returns that of their sum by log sigma. */
+/* Replaces self->out by the derivative of `power` times the log densities with respect to the
+ * outputs; returns that of their sum with respect to log sigma. */
 static double take_slopes(em_network *self, int64_t n, double sigma, double power)
 {
     double by_log_sigma = 0;
@@ -240,7 +240,7 @@ void em_network_forward(em_network *self, const em_inputs *inputs, int64_t n, co
         self->response[i] = em_examples_response(inputs->examples, row[i]);
 }
 
-/* Of about as many observations at a time as fit, in as few and as equal steps as can be. */
+/* Processes as many observations at a time as fit, in few and equal steps. */
 static int64_t steps_of(const em_network *self, int64_t count)
 {
     const int64_t n_step = (count + self->batch - 1) / self->batch;
@@ -308,8 +308,9 @@ void em_network_fetch(const em_model *model, int64_t first, int64_t n)
         self->pass_ops->fetch(self->pass, first, n < left ? n : left);
 }
 
-/* Weights of a layer go into the pass, unless it has them; returns their squares, where these are
- * wanted. A chunk of them is in the first cache when it is read again. */
+/* Copies the weights of a layer to the pass, unless it has them; returns the sum of their squares,
+ * if wanted. Chunks are small, so that they are in the first-level cache when they are read again.
+ */
 static double begin_layer(const em_network *self, const em_layer *layer, const double *theta,
                           bool published, bool squared)
 {
@@ -326,7 +327,7 @@ static double begin_layer(const em_network *self, const em_layer *layer, const d
     return sum_of(&s);
 }
 
-/* The prior, by which the pull of each layer is known; of weights their squares say it. */
+/* The prior, from the sums of squares of the weights; sets the pull of each layer. */
 static double begin_estimate(em_network *self, const em_query *query, bool has_prior,
                              bool published)
 {

@@ -1,8 +1,6 @@
-/*
- * What comes out of a network. Weights have symmetries (units of a layer change places, their signs
- * or scales go together), so that they are never judged by: what is watched is the test score and
- * the function at some inputs.
- */
+/* The reports of a network. Weights have symmetries: units of a layer can be exchanged, and their
+ * signs or scales changed together. So convergence is never judged by weights, but by the test
+ * score and the function at some inputs. */
 #include "base/memory.h"
 #include "emass/data.h"
 #include "emass/random.h"
@@ -47,7 +45,7 @@ static em_variable of_layers(const em_network *self, const char *name)
                          .label = {self->layer_name}};
 }
 
-/* What convergence is judged by comes first. */
+/* The monitored variables come first. */
 static void lay_variables(em_network *self)
 {
     const bool softmax = self->output == EM_OUTPUT_SOFTMAX;
@@ -163,7 +161,7 @@ static void keep_datum(em_network *self, em_variable variable, const double *val
     self->model.datum = self->datum;
 }
 
-/* What predictions of new data need: of the inputs, and how many outputs there are. */
+/* Stores what predictions of new data need: about the inputs, and the number of outputs. */
 static em_status keep_fitted(em_network *self)
 {
     const em_examples *e = self->train;
@@ -213,7 +211,7 @@ static int64_t probe_width(const em_network *self)
     return self->output == EM_OUTPUT_SOFTMAX ? self->n_output : 1;
 }
 
-/* What is added up of the observations of a part. */
+/* The sums over the observations of a part. */
 enum { LOG_DENSITY, RIGHT, SQUARE, N_SCORE };
 
 static int64_t n_score_of(const em_examples *e)
@@ -264,7 +262,7 @@ static bool is_right(const em_network *self, int64_t i)
     return true;
 }
 
-/* What is predicted of n observations in self->out, as averages have it. */
+/* Computes the predictions of n observations from self->out, in the form of the averages. */
 static void keep(const em_network *self, int64_t n, double sigma, double *to)
 {
     if (self->output == EM_OUTPUT_SOFTMAX) {
@@ -490,8 +488,8 @@ em_status em_network_visit(em_model *model, const em_visitor *visitor)
     const em_share *own = &self->test->rows;
     status = visitor->chains(visitor->context, "averaged", 1, self->n_average);
     return status ? status
-                  : visitor->dealt(visitor->context, "predictions", EM_NUMBER_DOUBLE,
-                                   own->total * k, own->first * k, own->count * k, self->mean);
+                  : visitor->sharded(visitor->context, "predictions", EM_NUMBER_DOUBLE,
+                                     own->total * k, own->first * k, own->count * k, self->mean);
 }
 
 /* ---------------------------------------------------------------- new data */
@@ -509,7 +507,7 @@ void em_network_prepare_predictions(em_network *self)
            (em_variable){
                .name = "weights", .n_axes = 1, .shape = {self->model.dim}, .axis = {"weight"}});
     made.group = EM_PREDICTIONS;
-    made.dealt = true;
+    made.sharded = true;
     report(self, made);
     made.name = "y";
     if (!softmax)

@@ -1,8 +1,5 @@
-/*
- * What the shards of a network's data know together. A number that depends on many observations is
- * made of sums over parts, each of which is on one shard, and these are added in their order: it
- * has the same bits on any number of shards.
- */
+/* Numbers that depend on the data of all shards. They are sums over parts, each of which is on one
+ * shard, added in order. So they have the same bits on any number of shards. */
 #include "base/memory.h"
 #include "network/network.h"
 

@@ -17,8 +17,8 @@ struct em_grid {
     MPI_Op merge, add;
     int64_t n_chain, first_chain, n_local_chain;
     int n_group, group, n_shard, shard;
-    int *dealt; /* [2 n_shard] room for counts, and where they begin */
-    /* Work space of em_grid_sum_chains, grown as asked for. */
+    int *counts; /* [2 n_shard] room for counts, and where they begin */
+    /* Work space of em_grid_sum_chains, which grows as needed. */
     int64_t capacity;
     em_exact_sum *sums;
 };
@@ -52,7 +52,7 @@ static em_status check_layout(int64_t n_chain, int64_t n_shard, int64_t n_rank, 
     return EM_OK;
 }
 
-/* MPI may keep its copies anywhere; vectors want theirs aligned. */
+/* MPI may pass unaligned copies, but vector loops need aligned ones. */
 static void merge_eights(void *from, void *into, int *count, MPI_Datatype *type)
 {
     enum { SIZE = EM_BINNED_FOLDS * 8 };
@@ -96,11 +96,11 @@ static em_status create(int64_t n_chain, int64_t n_shard, bool may_idle, em_grid
 
     *out = NULL;
     status = status ? status : em_allocate(1, sizeof *grid, &grid);
-    status = status ? status : em_allocate(2 * n_shard, sizeof *grid->dealt, &grid->dealt);
+    status = status ? status : em_allocate(2 * n_shard, sizeof *grid->counts, &grid->counts);
     status = em_agree(status);
     if (status) {
         if (grid)
-            em_release(&grid->dealt);
+            em_release(&grid->counts);
         em_release(&grid);
         return status;
     }
@@ -149,7 +149,7 @@ void em_grid_destroy(em_grid **grid)
     MPI_Op_free(&(*grid)->merge);
     MPI_Type_free(&(*grid)->exact_sum);
     MPI_Op_free(&(*grid)->add);
-    em_release_all(&(*grid)->sums, &(*grid)->dealt);
+    em_release_all(&(*grid)->sums, &(*grid)->counts);
     em_release(grid);
 }
 
@@ -433,7 +433,7 @@ void em_grid_exchange(const em_grid *grid, const int64_t *bytes, const void *con
 
 void em_grid_gather_shards(const em_grid *grid, int64_t n, int64_t size, void *x)
 {
-    int *count = grid->dealt, *first = grid->dealt + grid->n_shard;
+    int *count = grid->counts, *first = grid->counts + grid->n_shard;
     MPI_Datatype item;
 
     if (grid->n_shard == 1)
@@ -475,7 +475,7 @@ em_status em_grid_share_failure(const em_grid *grid, em_status status)
     return em_fail(failure.status, "%s", failure.text);
 }
 
-/* What goes to, and comes from, each peer, counted in rows of one chain. */
+/* The numbers of rows of one chain that are sent to, and received from, each peer. */
 typedef struct em_parcel {
     int64_t n_row, n_column, n_part;
     int64_t first, own; /* items of this rank */
@@ -492,7 +492,7 @@ typedef struct chains {
     int64_t first, end;
 } chains;
 
-/* Those that a peer has of the ones in an item. */
+/* The chains of an item that a peer has. */
 static chains chains_of(const em_grid *grid, const em_parcel *p, int64_t peer, int64_t item)
 {
     const int64_t part = item % p->n_part;
@@ -505,7 +505,7 @@ static chains chains_of(const em_grid *grid, const em_parcel *p, int64_t peer, i
     return (chains){c.first, c.end > c.first ? c.end : c.first};
 }
 
-/* Of `n` items from `item` on, which have all chains, or are one. */
+/* For `n` items from `item` on, each with all chains, or for one item. */
 static int64_t rows_of(const em_grid *grid, const em_parcel *p, int64_t peer, int64_t item,
                        int64_t n)
 {

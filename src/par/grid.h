@@ -50,10 +50,10 @@ void em_grid_end_sum(em_grid *grid, int64_t n, double *sum);
  * Collective over the peer ranks. Errors: EM_EMEMORY, agreed. */
 em_status em_grid_gather_chains(const em_grid *grid, int64_t n, const double *x, double *out);
 
-/* Moves rows of n numbers to where another grid of the same ranks and shards has them. A chain of
- * `from` has from_unit rows, one of `to` to_unit, and both grids have as many rows in all: x are
- * those of this rank's chains of `from`, out become those of its chains of `to`. Collective over
- * the peer ranks. Errors: EM_EMEMORY, agreed. */
+/* Moves rows of n numbers from the distribution of one grid to that of another grid of the same
+ * ranks and shards. A chain of `from` has from_unit rows, a chain of `to` has to_unit, and both
+ * grids have the same number of rows in all. x has the rows of this rank's chains of `from`, out
+ * gets those of its chains of `to`. Collective over the peer ranks. Errors: EM_EMEMORY, agreed. */
 em_status em_grid_move_items(const em_grid *from, int64_t from_unit, const em_grid *to,
                              int64_t to_unit, int64_t n, const double *x, double *out);
 
@@ -97,7 +97,7 @@ const void *em_grid_lend_ranks(em_grid *grid);
  * the shard ranks. */
 em_status em_grid_share_failure(const em_grid *grid, em_status status);
 
-/* The transpose that diagnostics need: each rank holds, for its chains, rows of `n_column` numbers,
+/* The transpose for diagnostics. At first each rank holds rows of `n_column` numbers of its chains,
  * local[n_local_chain][n_row][n_column]. The chains of each column are divided into `n_part` parts
  * (em_partition_first). Part p of column k is item k * n_part + p of n_column * n_part items, which
  * are divided among the groups; n_part > 1 needs as many groups as items. Afterwards each rank

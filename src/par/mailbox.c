@@ -37,7 +37,7 @@ em_status em_mailbox_create(const em_grid *grid, em_mailbox **out)
     return EM_OK;
 }
 
-/* Frees the letters that have gone; `all`: waits until each one has. */
+/* Frees the letters that were received; `all`: waits until all were received. */
 static void collect_sent(em_mailbox *mailbox, bool all)
 {
     letter **at = &mailbox->sent;

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Agrees on a failure that has a place in the common work, such as a line of a file: every rank
+/* Agrees on a failure that has a position in the common work, such as a line of a file: every rank
  * returns the status and message of the failing rank with the smallest `place`, the lowest such
  * rank if places are equal. The message names the rank unless the error is in the input or the
  * request. Unlike em_agree it has no time limit. Collective. */
@@ -21,9 +21,9 @@ void em_world_largest(int64_t n, double *x);
 /* The sum of x over the ranks before this one. Collective. */
 int64_t em_world_sum_before(int64_t x);
 
-/* The `n` elements of `size` bytes of every rank, in the order of the ranks, on all of them: *all
- * has *total elements; first[em_world_size() + 1], where not NULL, is where each rank's begin.
- * Collective. Errors: EM_EMEMORY, agreed. Freed by em_release. */
+/* Gathers the `n` elements of `size` bytes of every rank, in the order of the ranks, on all ranks.
+ * *all has *total elements. first[em_world_size() + 1], if not NULL, gets the index of the first
+ * element of each rank. Collective. Errors: EM_EMEMORY, agreed. Freed by em_release. */
 em_status em_world_gather(int64_t n, size_t size, const void *mine, int64_t *total, void *all,
                           int64_t *first);
 
@@ -40,8 +40,8 @@ typedef struct em_outbox em_outbox;
 em_status em_outbox_create(em_outbox **out);
 em_status em_outbox_open(em_outbox *outbox);
 
-/* Sends as em_send does, without waiting. Local. */
+/* Sends like em_send, without waiting. Local. */
 void em_outbox_send(em_outbox *outbox, int rank, int64_t bytes, const void *data);
 
-/* Waits until all are received, and frees; NULL-safe. Local. */
+/* Waits until all messages are received, and frees the outbox; NULL-safe. Local. */
 void em_outbox_finish(em_outbox **outbox);

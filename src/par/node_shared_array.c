@@ -19,7 +19,7 @@ struct em_node_array {
     int *member; /* [n] ranks of the node */
 };
 
-/* The header before the memory that is handed out, which begins at the next cache line. */
+/* The header before the returned memory, which begins at the next cache line. */
 typedef struct header {
     int64_t bytes; /* of the memory */
     bool shared;
@@ -66,7 +66,7 @@ bool em_node_array_writes(const em_node_array *node_array)
 
 /* ---------------------------------------------------------------- between them */
 
-/* The writer's bytes become everybody's. */
+/* Copies the writer's bytes to the other ranks. */
 static void spread(const em_node_array *h, void *data, int64_t bytes)
 {
     for (char *at = data; h->n > 1 && bytes > 0; bytes -= INT_MAX, at += INT_MAX) {
@@ -105,7 +105,7 @@ static em_status agree(const em_node_array *h, em_status status)
 
 /* ---------------------------------------------------------------- memory */
 
-/* NULL on all where one of them has none. */
+/* If one rank has no memory, all get NULL. */
 static header *share(const em_node_array *h, int64_t bytes)
 {
     em_mapped_place where = {.descriptor = -1, .bytes = bytes};

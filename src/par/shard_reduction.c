@@ -12,7 +12,7 @@
 /* Fewer are sent as fast. */
 enum { LEAST_SHARED = 1 << 14, LINE = 64, LINE_DOUBLES = LINE / sizeof(double) };
 
-/* How often a shard has reached the barrier; each on a cache line of its own. */
+/* The number of times that a shard has reached the barrier, on a separate cache line. */
 typedef struct shard_barrier {
     _Alignas(LINE) _Atomic int64_t rounds;
 } shard_barrier;
@@ -107,7 +107,7 @@ void em_shard_reduction_wait(const em_shard_reduction *a)
         }
 }
 
-/* Of a chunk that fits into the first cache: x [n_shard][room], from x on. */
+/* Adds a chunk of x [n_shard][room] that fits into the first-level cache. */
 enum { CHUNK = 512 };
 EM_CLONES static void add_chunk(int64_t n, int64_t n_shard, int64_t room, const double *restrict x,
                                 double *restrict sum)

@@ -15,20 +15,20 @@ typedef struct em_shard_reduction em_shard_reduction;
 em_status em_shard_reduction_create(const em_grid *grid, int64_t n, em_shard_reduction **out);
 void em_shard_reduction_destroy(em_shard_reduction **reduction); /* NULL-safe. Local. */
 
-/* This rank's numbers, 64-byte aligned, to be written between two sums. Local. */
+/* This rank's numbers, 64-byte aligned. They are to be written between two sums. Local. */
 double *em_shard_reduction_own(const em_shard_reduction *reduction);
 
 /* Replaces the first n numbers of each shard by their sum over all shards, with the same bits on
  * all of them. Up to seven numbers after them may change. Collective over the shard ranks. */
 void em_shard_reduction_sum(em_shard_reduction *reduction, int64_t n);
 
-/* The panel, of as many numbers; NULL: memory is not shared. Local. */
+/* The panel, which has n numbers; NULL: memory is not shared. Local. */
 double *em_shard_reduction_panel(const em_shard_reduction *reduction);
 
 /* The numbers of all shards, [n_shard][*room]; NULL: memory is not shared. Local. */
 double *em_shard_reduction_all(const em_shard_reduction *reduction, int64_t *room);
 
-/* Half a panel more, and 64 bytes, which all of them may write and read too. Likewise. */
+/* Further shared memory of half a panel and 64 bytes; NULL: memory is not shared. Local. */
 void *em_shard_reduction_half_panel(const em_shard_reduction *reduction);
 
 /* A barrier: afterwards all shards see what each has written before. Only with a panel. Collective

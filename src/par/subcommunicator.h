@@ -1,8 +1,6 @@
-/*
- * Subcommunicators: the peer ranks of a grid, divided in their order into sets of equal size, each
- * of which does one computation. A rank in none of them has one of size 0, and must not make the
- * calls below.
- */
+/* Subcommunicators: the peer ranks of a grid, divided in order into sets of equal size, each of
+ * which does one computation. A rank in none of the sets has a subcommunicator of size 0 and must
+ * not make the calls below. */
 #pragma once
 
 #include "par/grid.h"
@@ -26,8 +24,9 @@ int64_t em_subcommunicator_member(
 /* The largest x[i] of its ranks, none of them NaN, in place. Collective over its ranks. */
 void em_subcommunicator_maximum(const em_subcommunicator *communicator, int64_t n, double *x);
 
-/* Gathers items of `size` bytes, count[member] of each rank, in the order of members in `all`,
- * where a rank's own must be already. Fewer than 2^31 in all. Collective over its ranks. */
+/* Gathers items of `size` bytes, count[member] of each rank, into `all` in the order of members.
+ * The own items of a rank must already be there. Fewer than 2^31 items in all. Collective over its
+ * ranks. */
 void em_subcommunicator_gather(const em_subcommunicator *communicator, size_t size,
                                const int64_t *count, void *all);
 

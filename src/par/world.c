@@ -14,14 +14,14 @@
 #include <string.h>
 #include <time.h>
 
-/* How long a failing rank waits for the others to come and agree before it aborts them. */
+/* The time that a failing rank waits for the others to agree before it aborts them. */
 enum { PATIENCE_SECONDS = 5 };
 
 struct em_world {
     int rank, size, node_size;
     MPI_Comm ranks, node; /* all of them, and those of this node */
-    MPI_Comm
-        agreement; /* its own, so that a failing rank never meets another collective's message */
+    MPI_Comm agreement; /* a separate communicator, so that a failing rank never receives a message
+                           of another collective call */
     em_world_options options;
     volatile sig_atomic_t asked; /* this rank was, to stop */
     bool interrupted, broken;    /* broken: ranks met at different places */
@@ -105,24 +105,25 @@ MPI_Comm em_world_node(void)
 /* ---------------------------------------------------------------- a program of our own */
 
 /*
- * What Open MPI must be told before it starts; what the user has set stands. A rank that waits lets
- * others run: it costs nothing where there are none, and where there are - ranks, or anything else
- * - a rank that spins through its turn keeps from a processor the very one that it waits for. And
- * no rank writes back what others write (io/hdf5/hdf5.c: sieves).
+ * Settings of Open MPI, which must be made before it starts; settings of the user are kept. A
+ * waiting rank yields the processor. This costs nothing on an idle machine, and otherwise a rank
+ * that spins would keep from the processor the very process that it waits for. And data sieving is
+ * off, because a rank would overwrite data of other ranks (io/hdf5/hdf5.c).
  */
 static void set_up_process(void)
 {
     setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
     setenv("OMPI_MCA_fbtl_posix_write_datasieving", "0", 0);
-    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of a write, not the end */
+    signal(SIGXFSZ, SIG_IGN); /* exceeding the limit on file sizes then fails the write instead of
+                                 ending the process */
 }
 
 /*
- * What MPI need not do for a process that is alone, which no launcher started: a daemon of Open MPI
- * beside it; the transports to other processes, of which two (psm, psm2) sleep a tenth of a second
- * when they are loaded; a folder in /tmp, whose name such processes without a daemon have in
- * common; hwloc's plug-ins, which ask graphics cards, and its list of devices. They are in the
- * environment while MPI starts, and only those that the user has not set.
+ * Settings that make MPI start faster for a single process without a launcher. It needs no daemon
+ * of Open MPI; no transports to other processes, of which two (psm, psm2) sleep a tenth of a second
+ * when they are loaded; no folder in /tmp, whose name would be common to such processes; no
+ * plug-ins of hwloc, which query graphics cards, and no list of devices. The variables are in the
+ * environment only while MPI starts, and those that the user has set are kept.
  */
 static const char *const of_alone[][2] = {{"OMPI_MCA_ess_singleton_isolated", "1"},
                                           {"OMPI_MCA_pml", "ob1"},
@@ -269,7 +270,7 @@ void em_world_agreed(void)
 }
 
 /* Waits for the others to agree, with a deadline unless all have agreed on this failure before:
- * then they come, however slow they are. */
+ * then they will agree, however slow they are. */
 static void wait_for(em_world *world, MPI_Request *request, em_status status)
 {
     const struct timespec pause = {0, 1000000};

@@ -23,10 +23,10 @@ em_world *em_world_enter(em_world *world);
  * the linked one. */
 em_status em_world_start(int *argc, char ***argv);
 
-/* The same for a process without others, and without MPI. Local. */
+/* The same for a single process without MPI. Local. */
 void em_world_start_alone(void);
 
-/* Leaves and ends it, and MPI where it was started. Collective. */
+/* Leaves the world and destroys it; ends MPI if it was started here. Collective. */
 void em_world_stop(void);
 
 int em_world_rank(void);      /* Local. */
@@ -43,9 +43,8 @@ int em_world_node_size(void); /* ranks on this node, this one included. Local. *
 #define em_agree(status) em_agree_at((status), __FILE__, __LINE__)
 em_status em_agree_at(em_status status, const char *file, int line);
 
-/* Asks the ranks of a world to stop at the next planned point: every em_agree shares it. May be
- * called by a signal handler, on any one of them. em_world_resume forgets that this rank was asked.
- * Local. */
+/* Asks the ranks of a world to stop at the next planned point: every em_agree shares it. A signal
+ * handler on any one rank may call it. em_world_resume forgets that this rank was asked. Local. */
 void em_world_interrupt(em_world *world);
 void em_world_resume(void);
 

@@ -21,8 +21,8 @@ em_status em_posterior_begin(em_posterior *posterior, int64_t n_chain)
     return EM_OK;
 }
 
-/* Of ranks that have evaluated the same density together: the numbers of the first one, as theirs
- * may differ by rounding; they fail together. */
+/* For ranks that evaluate the same density together: copies the numbers of the first rank, because
+ * those of others may differ by rounding. The ranks fail together. */
 static em_status copy_first_rank(const em_posterior *posterior, em_status status,
                                  const em_query *query)
 {
@@ -77,7 +77,7 @@ static bool is_one_part(const em_posterior *posterior)
            posterior->model->rows.total <= posterior->model->rows.part;
 }
 
-/* The likelihood of every part of this shard, by itself. */
+/* Computes the likelihood of every part of this shard separately. */
 static em_status add_parts(em_posterior *posterior, em_status status, const em_query *query,
                            const em_sums *s)
 {
@@ -93,7 +93,7 @@ static em_status add_parts(em_posterior *posterior, em_status status, const em_q
     return status;
 }
 
-/* A model with a summary knows the likelihood of all observations, on every shard. */
+/* A model with a summary computes the likelihood of all observations on every shard. */
 static em_status add_whole(em_posterior *posterior, const em_query *query)
 {
     em_query whole = *query;
@@ -136,7 +136,7 @@ em_status em_posterior_end_counts(const em_posterior *posterior, em_status statu
     return EM_OK;
 }
 
-/* Of all rows, for a model whose likelihood depends on counts. */
+/* Computes the likelihood of all rows, for a model whose likelihood depends on counts. */
 static em_status sum_all_counts(em_posterior *posterior, em_status status, const em_query *query)
 {
     const int64_t n = query->n_chain * query->stride, size = n + query->n_chain;
@@ -157,7 +157,7 @@ em_status em_posterior_sum_all(em_posterior *posterior, const em_query *query)
 
     if (!em_model_has_likelihood(model))
         return status < 0 ? status : EM_OK;
-    if (model->n_piece > 0)
+    if (model->n_chunk > 0)
         return status < 0 ? status : add_whole(posterior, query);
     if (em_model_finishes_counts(model)) {
         status = sum_all_counts(posterior, status, query);

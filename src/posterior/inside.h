@@ -1,7 +1,7 @@
 /*
  * Private to the room: the struct of the posterior. posterior.c creates it. density.c computes the
- * density from all observations, and minibatch.c estimates it from some. dealt.c does so when each
- * shard moves a coordinate range. block.c computes the density of a block of the parameters.
+ * density from all observations, and minibatch.c estimates it from some. partitioned.c does so when
+ * each shard moves one coordinate range. block.c computes the density of a block of the parameters.
  * metric.c and transition.c call the capabilities of the model, and summary.c makes the sums that a
  * model may need.
  */
@@ -20,27 +20,27 @@ struct em_posterior {
     int64_t evaluations;
     em_sums likelihood;            /* of [n_chain][stride] gradients, then [n_chain] values */
     em_shard_reduction *reduction; /* not NULL: owner of likelihood.part */
-    bool is_dealt; /* positions are in the panel of a shard reduction, and gradients are those of */
-    em_span own;   /* this range alone */
-    em_sums metric;  /* of a metric and its derivative; allocated at their first use */
-    int64_t *chosen; /* [em_integers_room(rows.total)] a minibatch */
-    uint64_t *taken; /* [rows.total / 64 + 1] bits: the rows already in it */
+    bool is_partitioned; /* positions are in the panel of a shard reduction, and gradients are those
+                            of */
+    em_span own;         /* this range alone */
+    em_sums metric;      /* of a metric and its derivative; allocated at their first use */
+    int64_t *chosen;     /* [em_integers_capacity(rows.total)] a minibatch */
+    uint64_t *taken;     /* [rows.total / 64 + 1] bits: the rows already in it */
     /* If minibatches are summed part by part: their rows ordered by part, and the cumulative number
      * of rows by part. */
     int64_t *grouped, *end;
     em_posterior *parent; /* of the posterior of a block of the parameters, a tempered or a
                              non-centred one; else NULL */
-    /* Of a tempered or non-centred posterior, else NULL: its own functions for queries and for
-     * release. */
+    /* Functions of a tempered or non-centred posterior, else NULL: for queries and release. */
     em_tempering_panel *tempering;
     em_status (*answer)(em_posterior *posterior, const em_query *query);
     void (*release)(em_posterior *posterior);
-    /* Of a posterior in non-centred coordinates: the map, the chains that do not use it, and the
+    /* For a posterior in non-centred coordinates: the map, the chains that do not use it, and the
      * log Jacobians [n_chain] of a panel. */
     const struct em_noncentring *noncentring;
     const bool *centred;
     double *log_jacobian;
-    /* Of the posterior of a block of the parameters: */
+    /* For the posterior of a block of the parameters: */
     const em_parameters *block;
     const double *held; /* [n_chain][stride] values of all parameters, from chain first_chain on */
     int64_t first_chain;
@@ -106,7 +106,7 @@ void em_posterior_add_sums(const em_posterior *posterior, double scale, const em
 /* The temperature of a chain of a tempered posterior. Local. */
 const struct em_temperature *em_temperature_of(const em_posterior *posterior, int64_t chain);
 
-/* ---- dealt.c: where each shard moves a coordinate range ---- */
+/* ---- partitioned.c: each shard moves one coordinate range ---- */
 
 /* Completes a query to a model that computes estimates itself: sums over all shards, and computes
  * the gradient of this shard's range. `status`: whether this shard failed; if one has, all do.

@@ -13,12 +13,13 @@ static void mirror(int64_t n, double *matrix)
             matrix[j * n + i] = matrix[i * n + j];
 }
 
-/* Of the observations of this shard, part by part; a summary answers once, on the first shard. */
+/* Adds the metric of the observations of this shard, part by part. A model with a summary adds it
+ * once, on the first shard. */
 static em_status sum_metric(em_posterior *posterior, em_status status, const double *theta,
                             double *derivative, const em_sums *s)
 {
     em_model *model = posterior->model;
-    const bool is_whole = model->n_piece > 0, is_first = em_grid_shard(posterior->grid) == 0;
+    const bool is_whole = model->n_chunk > 0, is_first = em_grid_shard(posterior->grid) == 0;
     const int64_t count = is_whole ? is_first : model->rows.count;
 
     for (int64_t first = 0; status >= 0 && first < count; first += model->rows.part) {
@@ -29,8 +30,8 @@ static em_status sum_metric(em_posterior *posterior, em_status status, const dou
     return em_sums_end(s, posterior->grid, status);
 }
 
-/* Room for the sums of the rows, once it is wanted. Collective over the ranks of a group. */
-static em_status make_room(em_posterior *posterior)
+/* Allocates the sums of the rows at the first use. Collective over the ranks of a group. */
+static em_status allocate_sums(em_posterior *posterior)
 {
     const int64_t n = posterior->model->dim;
 
@@ -46,7 +47,7 @@ static em_status add_metric_of_rows(em_posterior *posterior, em_status status, c
 {
     const int64_t n = posterior->model->dim, square = n * n, cube = derivative ? n * square : 0;
 
-    const em_status room = make_room(posterior);
+    const em_status room = allocate_sums(posterior);
 
     if (room)
         return room;
@@ -59,15 +60,15 @@ static em_status add_metric_of_rows(em_posterior *posterior, em_status status, c
     return status;
 }
 
-/* Of a square of n rows that whose rows and columns are from..from + count - 1. */
+/* Copies rows and columns from .. from + count - 1 of a square matrix of n rows. */
 static void cut(int64_t n, const double *square, int64_t from, int64_t count, double *out)
 {
     for (int64_t i = 0; i < count; i++)
         memcpy(out + i * count, square + (from + i) * n + from, (size_t)count * sizeof *out);
 }
 
-/* That of a block is its part of the whole one, which is as positive definite; how it changes with
- * the parameters that are held is not asked. */
+/* The metric of a block is the corresponding part of the whole metric, which is also positive
+ * definite. Derivatives with respect to the other parameters are not needed. */
 static em_status metric_of_block(em_posterior *part, int64_t chain, const double *theta,
                                  double *metric, double *derivative)
 {

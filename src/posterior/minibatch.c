@@ -1,4 +1,4 @@
-/* The density estimated from observations that are chosen afresh. */
+/* Estimates the density from randomly chosen observations. */
 #include "base/memory.h"
 #include "math/binned.h"
 #include "math/rng.h"
@@ -44,7 +44,7 @@ static double scale_of(const em_posterior *posterior, const em_minibatch *miniba
     return (double)n / (double)minibatch_count(minibatch, n, evaluation);
 }
 
-/* The next ones in the order of the epoch, which needs no memory of those before. */
+/* Chooses the next observations of the epoch. The order is computed on demand and not stored. */
 static void choose_next(em_posterior *posterior, const em_stream *stream, int64_t size,
                         int64_t count, int64_t n)
 {
@@ -58,7 +58,7 @@ static void choose_next(em_posterior *posterior, const em_stream *stream, int64_
         posterior->chosen[k] = em_shuffle_at(&shuffle, first + k);
 }
 
-/* Of the chosen rows those that this shard holds, by its own numbers; how many there are. */
+/* Selects the chosen rows that this shard holds, by local numbers; returns how many. */
 static int64_t keep_own(em_posterior *posterior, int64_t count)
 {
     const em_share *own = &posterior->model->rows;
@@ -118,7 +118,7 @@ static em_status sum_chosen(em_posterior *posterior, em_status status,
     return em_posterior_end_counts(posterior, status, &all);
 }
 
-/* By a model that makes the whole estimate itself, the prior on the first shard. */
+/* The estimate of a model that computes it itself; the prior is added on the first shard. */
 static em_status add_estimates(em_posterior *posterior, em_status status,
                                const em_minibatch *minibatch, const em_query *query, double scale)
 {
@@ -147,10 +147,10 @@ static em_status estimate_by_model(em_posterior *posterior, const em_minibatch *
         return shared;
     double *sum = posterior->likelihood.part;
     const em_query all = em_query_into(query, sum, sum + n);
-    if (posterior->is_dealt)
+    if (posterior->is_partitioned)
         em_shard_reduction_wait(posterior->reduction); /* all have moved */
     status = add_estimates(posterior, status, minibatch, &all, scale);
-    if (posterior->is_dealt)
+    if (posterior->is_partitioned)
         return em_posterior_end_estimates(posterior, status, query);
     status = em_posterior_end_counts(posterior, status, &all);
     memcpy(query->gradient, sum, (size_t)n * sizeof *sum);
@@ -158,8 +158,8 @@ static em_status estimate_by_model(em_posterior *posterior, const em_minibatch *
     return status;
 }
 
-/* Puts the chosen rows into the order of the parts; within a part they keep theirs, which is the
- * same on any number of shards. */
+/* Orders the chosen rows by part. Within a part they keep their order, which is the same on any
+ * number of shards. */
 static void group_by_part(em_posterior *posterior, int64_t count)
 {
     const em_share *own = &posterior->model->rows;
@@ -217,7 +217,7 @@ em_status em_posterior_sum_by_parts(em_posterior *posterior)
 
     if (em_model_finishes_counts(posterior->model) || own->total == 0)
         return EM_OK;
-    status = em_allocate_all(EM_ARRAY(posterior->grouped, em_integers_room(own->total)),
+    status = em_allocate_all(EM_ARRAY(posterior->grouped, em_integers_capacity(own->total)),
                              EM_ARRAY(posterior->end, own->count / own->part + 2));
 
     return status;
@@ -254,11 +254,11 @@ em_status em_posterior_estimate_ranges(em_posterior *posterior, const em_minibat
     const double scale = scale_of(posterior, minibatch, query->evaluation);
     em_status status = em_posterior_begin(posterior, 1);
 
-    if (status && !posterior->is_dealt)
+    if (status && !posterior->is_partitioned)
         return status;
     one.rows =
         (em_rows){.count = choose(posterior, minibatch, query, 0), .index = posterior->chosen};
-    if (posterior->is_dealt)
+    if (posterior->is_partitioned)
         return em_posterior_estimate_part(posterior, status, &one, scale, published);
     status = model->ops->ranges->estimate(model, &one, scale, published);
     return status < 0 ? status : EM_OK;
@@ -269,7 +269,7 @@ void em_posterior_gradient_range(em_posterior *posterior, int64_t first, int64_t
 {
     const em_model_ranges *ranges = posterior->model->ops->ranges;
 
-    if (posterior->is_dealt) {
+    if (posterior->is_partitioned) {
         const em_range_parts parts = em_posterior_parts(posterior);
         ranges->gradient_of_parts(posterior->model, first, n, theta, &parts, gradient);
     } else
@@ -280,7 +280,7 @@ void em_posterior_publish(em_posterior *posterior, int64_t first, int64_t n, con
 {
     const em_model_ranges *ranges = posterior->model->ops->ranges;
 
-    if (posterior->is_dealt) {
+    if (posterior->is_partitioned) {
         const em_range_parts parts = em_posterior_parts(posterior);
         ranges->publish_part(posterior->model, first, n, theta, &parts);
     } else
@@ -291,11 +291,12 @@ void em_posterior_fetch_range(const em_posterior *posterior, int64_t first, int6
 {
     const em_model_ranges *ranges = posterior->model->ops->ranges;
 
-    if (ranges->fetch && !posterior->is_dealt)
+    if (ranges->fetch && !posterior->is_partitioned)
         ranges->fetch(posterior->model, first, n);
 }
 
-em_status em_posterior_may_deal(em_posterior *posterior, const em_minibatch *minibatch, bool *may)
+em_status em_posterior_may_partition(em_posterior *posterior, const em_minibatch *minibatch,
+                                     bool *may)
 {
     *may = false;
     if (em_grid_n_shard(posterior->grid) == 1 || !estimates_minibatches(posterior, minibatch))

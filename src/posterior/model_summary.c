@@ -3,20 +3,20 @@
 #include "math/binned.h"
 #include "posterior/inside.h"
 
-static em_status summarise_piece(em_model *model, const em_grid *grid, int64_t piece,
+static em_status summarise_chunk(em_model *model, const em_grid *grid, int64_t chunk,
                                  const em_sums *all)
 {
-    const em_sums s = em_sums_begin(all, model->piece_size, false);
+    const em_sums s = em_sums_begin(all, model->chunk_size, false);
     em_status status;
 
     for (int64_t first = 0; first < model->rows.count; first += model->rows.part) {
         const em_rows rows = em_part_at(&model->rows, first);
-        model->ops->summary->add(model, piece, &rows, s.part);
+        model->ops->summary->add(model, chunk, &rows, s.part);
         em_binned_add(s.n, s.part, s.bins);
     }
     status = em_sums_end(&s, grid, EM_OK);
     if (!status)
-        model->ops->summary->take(model, piece, s.part);
+        model->ops->summary->take(model, chunk, s.part);
     return status;
 }
 
@@ -43,12 +43,12 @@ em_status em_model_summarise(em_model *model, const em_grid *grid)
     em_sums s = {0, NULL, NULL};
     em_status status = check_share(model);
 
-    if (!status && model->n_piece > 0)
-        status = em_sums_create(model->piece_size, &s);
+    if (!status && model->n_chunk > 0)
+        status = em_sums_create(model->chunk_size, &s);
     if (grid)
         status = em_grid_share_failure(grid, status);
-    for (int64_t piece = 0; !status && piece < model->n_piece; piece++)
-        status = summarise_piece(model, grid, piece, &s);
+    for (int64_t chunk = 0; !status && chunk < model->n_chunk; chunk++)
+        status = summarise_chunk(model, grid, chunk, &s);
     em_sums_release(&s);
     return status;
 }

@@ -1,4 +1,4 @@
-/* The posterior of a block of the parameters, the others held where their chains stand. */
+/* The posterior of a block of the parameters; the others have their current values. */
 #include "base/memory.h"
 #include "posterior/inside.h"
 

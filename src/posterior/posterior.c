@@ -14,7 +14,7 @@ em_status em_posterior_create(em_model *model, const em_grid *grid, int64_t n_ch
     if (!status)
         status = em_sums_create(n_chain * (em_stride(model->dim) + 1), &posterior->likelihood);
     if (!status)
-        status = em_allocate_all(EM_ARRAY(posterior->chosen, em_integers_room(n)),
+        status = em_allocate_all(EM_ARRAY(posterior->chosen, em_integers_capacity(n)),
                                  EM_ARRAY(posterior->taken, n / 64 + 1));
     if (status) {
         em_posterior_destroy(&posterior);

@@ -91,11 +91,11 @@ em_status em_posterior_estimate(em_posterior *posterior, const em_minibatch *min
 bool em_posterior_estimates_alone(const em_posterior *posterior, const em_minibatch *minibatch);
 
 /*
- * A sampler may compute the gradient of such an estimate for one range of parameters at a time, if
- * the model has that capability (emass/model/ranges.h): an estimate of one chain without its
- * gradient, then the gradient by a range, and the parameters of a range after they were moved. What
- * both need of memory may be fetched before. `published` as in em_model_ranges.estimate. Local.
- * Errors: EM_EMODEL.
+ * If the model has that capability (emass/model/ranges.h), a sampler may compute the gradient of
+ * such an estimate for one range of parameters at a time. The calls are: the estimate of one chain
+ * without its gradient; then for each range its gradient, and its parameters after they were moved.
+ * The data of a range may be prefetched. `published` as in em_model_ranges.estimate. Local. Errors:
+ * EM_EMODEL.
  */
 bool em_posterior_has_ranges(const em_posterior *posterior);
 em_status em_posterior_estimate_ranges(em_posterior *posterior, const em_minibatch *minibatch,
@@ -116,31 +116,32 @@ typedef struct em_span {
 } em_span;
 
 /* Whether the moves may be divided. Collective over the ranks of a group. Errors: EM_EMEMORY. */
-em_status em_posterior_may_deal(em_posterior *posterior, const em_minibatch *minibatch, bool *may);
+em_status em_posterior_may_partition(em_posterior *posterior, const em_minibatch *minibatch,
+                                     bool *may);
 
 /* The range *first .. *end - 1 of n items that is assigned to this shard. Local. */
-void em_posterior_deal(const em_posterior *posterior, int64_t n, int64_t *first, int64_t *end);
+void em_posterior_own_range(const em_posterior *posterior, int64_t n, int64_t *first, int64_t *end);
 
 /* Begins and ends such an iteration. Begin copies the positions into the shared panel and returns
  * it. Until the end, estimates are at the positions in that panel, and this shard may write only
  * the range `own` of it, between two estimates. Begin is Collective over the ranks of a group; end
  * is Local. */
-double *em_posterior_begin_dealt(em_posterior *posterior, em_span own, const double *theta);
-void em_posterior_end_dealt(em_posterior *posterior);
+double *em_posterior_begin_partitioned(em_posterior *posterior, em_span own, const double *theta);
+void em_posterior_end_partitioned(em_posterior *posterior);
 
 /* Whether gradients of a panel of n_chain chains may then be computed by ranges, too. Estimates are
  * then Collective over the ranks of a group. Local. */
-bool em_posterior_deals_ranges(const em_posterior *posterior, int64_t n_chain);
+bool em_posterior_partitions_gradient(const em_posterior *posterior, int64_t n_chain);
 
 /* Gathers a panel [n] of which each shard has its own range in `from`: `to`, which may be `from`,
  * becomes the whole panel. Overwrites the shared panel, unless that is `from`. Collective over the
  * ranks of a group. */
-void em_posterior_gather_dealt(const em_posterior *posterior, int64_t n, const double *from,
-                               double *to);
+void em_posterior_gather_partitioned(const em_posterior *posterior, int64_t n, const double *from,
+                                     double *to);
 
 /* Sums x [n] over the shards, each of which has computed the contribution of its range. Collective
  * over the ranks of a group. */
-void em_posterior_sum_dealt(const em_posterior *posterior, int64_t n, double *x);
+void em_posterior_sum_partitioned(const em_posterior *posterior, int64_t n, double *x);
 
 /*
  * The model's own transition of a panel of chains. The field `shards` of the update is ignored.

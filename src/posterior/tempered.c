@@ -51,7 +51,7 @@ void em_tempered_gradient(double beta, int64_t n, const double *of_r, const doub
         out[i] = em_tempered_density(beta, of_r[i], of_p[i]);
 }
 
-/* Asks p for the chains that are not at beta 0: their rows one after the other. */
+/* Evaluates p for the chains that are not at beta 0, with their rows packed. */
 static em_status evaluate_model(em_posterior *posterior, const em_query *query)
 {
     em_tempering_panel *panel = posterior->tempering;

@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* Numbers of which there are no more have the status of their rank with them. */
+/* Sums of few numbers include the status of the rank. */
 enum { FEW = 4096 };
 
 static em_status sum_over_shards(void *context, em_status own, int64_t n, int64_t *x)
@@ -75,7 +75,7 @@ static em_status share_with_shards(void *context, int64_t n, int64_t size, void 
     return status;
 }
 
-/* What shards have written to the same memory they see after they have met. */
+/* A barrier: afterwards shards see what others have written to shared memory. */
 static void publish_to_shards(void *context, void *memory)
 {
     const header *of = header_of(memory);

@@ -1,8 +1,6 @@
-/*
- * The model's own transition (em_model_latent.update): a Gibbs update of its parameters and latent
+/* The model's own transition (em_model_latent.update): a Gibbs update of its parameters and latent
  * variables, each drawn from its full conditional distribution (Geman & Geman 1984). An iteration
- * is `sweeps` of them.
- */
+ * has `sweeps` updates. */
 #include "sampler/gibbs.h"
 
 #include "base/memory.h"
@@ -11,7 +9,7 @@ extern const em_sampler_ops em_gibbs;
 
 const em_field em_gibbs_fields[] = {
     EM_INT(em_gibbs_options, sweeps, .minimum = 1, .maximum = 1e6, .fallback = "1",
-           .doc = "updates of all of the model's parameters in an iteration"),
+           .doc = "number of updates of all parameters in an iteration"),
     {0}};
 
 const em_stat em_gibbs_stats[] = {EM_STAT_LP, EM_STAT_COUNT};

@@ -1,4 +1,4 @@
-/* The copies of all ladders: how they are dealt to ranks, their densities, and their masses. */
+/* The copies of all ladders: their assignment to ranks, their densities, and their masses. */
 #include "base/memory.h"
 #include "math/linalg.h"
 #include "par/world.h"
@@ -90,7 +90,7 @@ double *em_copy_reference(const em_tempering *t, int64_t c, int leg)
     return t->of_reference + (c * EM_MOST_LEGS + leg) * t->stride;
 }
 
-em_status em_copy_look(em_tempering *t, int64_t c, int leg)
+em_status em_copy_evaluate_reference(em_tempering *t, int64_t c, int leg)
 {
     return t->reference[leg]->evaluate(t->reference[leg], t->block->chain[c],
                                        t->block->theta + c * t->stride, &t->copy[c].log_r[leg],
@@ -111,9 +111,10 @@ void em_copy_compose(em_tempering *t, int64_t c)
                          block->gradient + c * t->stride);
 }
 
-em_status em_copy_look_and_compose(em_tempering *t, int64_t c)
+em_status em_copy_evaluate_and_compose(em_tempering *t, int64_t c)
 {
-    const em_status status = em_copy_look(t, c, em_ladder_leg(&t->ladder, t->copy[c].rung));
+    const em_status status =
+        em_copy_evaluate_reference(t, c, em_ladder_leg(&t->ladder, t->copy[c].rung));
 
     em_copy_compose(t, c);
     return status;
@@ -144,7 +145,7 @@ static em_status add_precision(const em_tempering *t, double weight, const doubl
     return status;
 }
 
-/* The law that masses take for the reference of a leg. */
+/* The covariance that masses use for the reference of a leg. */
 static const em_reference *law_of(const em_tempering *t, int leg)
 {
     return leg == EM_LEG_B ? t->learned_law : t->reference[leg];
@@ -174,8 +175,8 @@ static em_status precision_of(const em_tempering *t, int64_t k, double *scratch,
     return status;
 }
 
-/* The same where masses are of low rank: one for the parameters of the kernel. A target of which
- * nothing is known has the identity. */
+/* The same for masses of low rank, for the parameters of the kernel. A target without an estimate
+ * has the identity. */
 static em_status low_rank_mass_of(const em_tempering *t, int64_t k, const em_parameters *part,
                                   em_mass **out)
 {
@@ -206,7 +207,7 @@ static em_status low_rank_mass_of(const em_tempering *t, int64_t k, const em_par
     return status;
 }
 
-/* The mass of a kernel, whose parameters have the law that is left where the others are held. */
+/* The mass of a kernel, for the conditional distribution of its parameters given the others. */
 static em_status mass_of(const em_tempering *t, const em_parameters *part, const double *precision,
                          double *w, em_mass **out)
 {
@@ -225,7 +226,7 @@ static em_status mass_of(const em_tempering *t, const em_parameters *part, const
     return status ? status : em_mass_of(&form, w, out);
 }
 
-/* 1 over the variances of the references, which a metric takes for theirs. */
+/* 1 over the variances of the references, which a metric uses as their precisions. */
 static void set_reference_precisions(em_tempering *t, double *variance)
 {
     for (int leg = 0; leg < t->n_leg; leg++) {

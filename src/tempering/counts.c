@@ -18,7 +18,7 @@ void em_counts_clear(em_tempering *t)
         t->copy[c].restarts = t->copy[c].round_trips = 0;
 }
 
-/* The rows of all copies put together: bridges[n_ladder n_unit][n_rung - 1]. Collective. */
+/* Combines the rows of all copies: bridges[n_ladder n_unit][n_rung - 1]. Collective. */
 static em_status gather_bridges(em_tempering *t, em_bridge **out)
 {
     const int64_t n_rung = t->ladder.n_rung, n_pair = n_rung - 1, each = t->n_unit * n_pair;
@@ -95,8 +95,8 @@ static double normalised(const em_tempering *t, int leg, double value)
     return value + t->log_constant[1] + (is_prior ? 0 : t->log_constant[0]);
 }
 
-/* Evidence of each leg over all ladders and, where of_ladder is not NULL, of each one. `influence`:
- * [2][n_ladder n_unit]. */
+/* Evidence of each leg over all ladders and, if of_ladder is not NULL, for each ladder.
+ * `influence`: [2][n_ladder n_unit]. */
 static void find_evidence(const em_tempering *t, const em_bridge *bridges, double *influence,
                           em_tempering_round *out, double *of_ladder)
 {

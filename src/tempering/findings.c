@@ -1,15 +1,15 @@
-/* What ladders have shown, in words and as a judgement. */
+/* The findings of ladders, as text and as a verdict. */
 #include "base/text.h"
 #include "tempering/tempering.h"
 
 #include <math.h>
 #include <stdio.h>
 
-/* Ladders with fewer round trips tell little of how modes are weighed. */
+/* With fewer round trips the weights of modes are unreliable. */
 static const double fewest_trips = 10;
 
-/* Draws that are farther from the mean of the reference, in its standard deviations, were not all
- * looked for: there may be other modes as far away. */
+/* If draws are farther than this from the mean of the reference, in its standard deviations, there
+ * may be other modes as far away that the ladders did not find. */
 static const double widest_reach = 2;
 
 static bool has_leg(const em_tempering_findings *found, int leg)
@@ -49,10 +49,10 @@ bool em_tempering_has_failed(const em_tempering_findings *found)
 }
 
 /*
- * How many independent draws a weight of a mode rests on, about: a copy takes a mode anew where it
- * is drawn from a reference, and how long it then is at the target is random too, so that two
- * visits count as one. The ESS of draws does not show that: neighbouring draws come from
- * different copies.
+ * The approximate number of independent draws for the weight of a mode. A copy chooses its mode
+ * anew when it is drawn from a reference. The time that it then spends at the target is random,
+ * too, so two visits count as one draw. The ESS of draws does not show that, because neighbouring
+ * draws come from different copies.
  */
 static double independent_visits(const em_tempering_findings *found)
 {

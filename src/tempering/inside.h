@@ -37,7 +37,8 @@ typedef struct em_rung_kernel {
 /* A kernel on this rank: it moves one copy at a time. */
 typedef struct em_copy_kernel {
     const em_tempering_kernel *task;
-    em_posterior *posterior; /* the tempered one, or the part of it that is the kernel's */
+    /* the tempered posterior, or its restriction to the kernel's parameters */
+    em_posterior *posterior;
     em_sampler *sampler;
     em_block *block; /* of one copy, of the kernel's parameters; NULL: all */
 } em_copy_kernel;
@@ -142,14 +143,14 @@ void em_copies_destroy(em_tempering *t); /* Collective. */
 
 /* Evaluates and stores log r of a leg and its gradient [stride] at the position of copy c. Local.
  */
-em_status em_copy_look(em_tempering *t, int64_t c, int leg);
+em_status em_copy_evaluate_reference(em_tempering *t, int64_t c, int leg);
 double *em_copy_reference(const em_tempering *t, int64_t c, int leg); /* that gradient. Local. */
 
 /* em_copy_compose: computes the tempered density and its gradient of copy c on its rung, from the
- * stored log r and gradient of its leg. em_copy_look_and_compose: the same after em_copy_look.
- * Local. */
+ * stored log r and gradient of its leg. em_copy_evaluate_and_compose: the same after
+ * em_copy_evaluate_reference. Local. */
 void em_copy_compose(em_tempering *t, int64_t c);
-em_status em_copy_look_and_compose(em_tempering *t, int64_t c);
+em_status em_copy_evaluate_and_compose(em_tempering *t, int64_t c);
 
 /* Sends the copies at the target to the groups of their ladders, and writes the block and the
  * statistics of the kernels there. Local, but waits for the sender. */
@@ -163,10 +164,10 @@ em_status em_rungs_set_masses(em_tempering *t);
  * of the round suffice. Local. */
 void em_round_begin(em_tempering *t, int64_t done);
 em_structure em_round_structure(const em_tempering *t);
-em_status em_round_choose_rank(em_tempering *t); /* before the first one */
-em_status em_round_make_room(em_tempering *t);   /* for what they collect of the target */
+em_status em_round_choose_rank(em_tempering *t); /* before the first round */
+em_status em_round_allocate(em_tempering *t);    /* allocates the accumulators of the target */
 
-/* How masses, and what is learned of the target, are kept. Local. */
+/* The form of the masses and of the learned moments of the target. Local. */
 em_mass_form em_tempering_form(const em_tempering *t);
 
 /* The estimator of the masses: from draws and gradients, or from draws alone if no kernel computes
@@ -186,12 +187,13 @@ em_status em_references_create(em_tempering *t);
 em_status em_reference_widen(em_tempering *t, const double *distance);
 em_status em_reference_rescale(em_tempering *t);
 
-/* The reference of leg B from `learned`, which it takes over, and the laws of the modes. Local.
- * Errors: EM_EMEMORY. */
+/* Creates the reference of leg B from `learned`, which it takes over, and the normal distributions
+ * of the modes. Local. Errors: EM_EMEMORY. */
 em_status em_reference_compose(em_tempering *t, em_reference *learned);
 
-/* The same from the normal law of draws, made wider; it stays where their covariance is none.
- * `covariance`: numbers of em_tempering_form, or of a diagonal form. Local. Errors: EM_EMEMORY. */
+/* The same from a normal distribution with the moments of draws, made wider. If their covariance is
+ * not positive definite, the reference is not changed. `covariance`: numbers of em_tempering_form,
+ * or of a diagonal form. Local. Errors: EM_EMEMORY. */
 em_status em_reference_learn(em_tempering *t, const em_mass_form *form, const double *mean,
                              const double *covariance);
 void em_references_destroy(em_tempering *t); /* Local. */
@@ -202,7 +204,7 @@ void em_rung_start_step(em_tempering *t, int64_t k, int i, double step_size);
 /* Records the rungs of all copies after every path_every-th scan of the draws. Local. */
 void em_path_take(em_tempering *t, int64_t scan);
 
-/* The paths of the first ladders into the findings. Collective. */
+/* Copies the paths of the first ladders to the findings. Collective. */
 em_status em_path_gather(em_tempering *t, int64_t n_scan, em_tempering_findings *out);
 
 /* Clears the counts of all copies. Local. */

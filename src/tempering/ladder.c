@@ -149,7 +149,7 @@ double em_log_mean_value(const em_log_mean *of)
     return of->n > 0 ? of->most + log(of->sum / of->n) : NAN;
 }
 
-/* What unit adds to a mean of exponentials, relative to that mean. */
+/* The contribution of a unit to a mean of exponentials, relative to that mean. */
 static double relative(const em_log_mean *unit, const em_log_mean *all)
 {
     if (unit->n == 0 || unit->sum == 0)
@@ -157,8 +157,8 @@ static double relative(const em_log_mean *unit, const em_log_mean *all)
     return unit->sum * exp(unit->most - all->most) / unit->n / (all->sum / all->n);
 }
 
-/* The standard error of a mean that is 0, from numbers of which those that are 0 say nothing. Of n
- * numbers `each` follow one another: neighbours among these may depend on each other. */
+/* The standard error of a mean that is 0, ignoring numbers that are 0. Groups of `each` of the n
+ * numbers are in order of time, and neighbours in a group may be correlated. */
 static double error_of_mean(int64_t n, int64_t each, const double *x)
 {
     double used = 0, square = 0, neighbours = 0;
@@ -171,7 +171,7 @@ static double error_of_mean(int64_t n, int64_t each, const double *x)
     return used > 1 ? sqrt((square + 2 * fmax(neighbours, 0)) / (used * (used - 1))) : NAN;
 }
 
-/* Makes influences those of a mean over parts that count as much as they have scans. */
+/* Weights the influences of parts by their numbers of scans. */
 static void weigh(int64_t n_unit, int64_t n_pair, int64_t pair, const em_bridge *bridges,
                   double *influence)
 {

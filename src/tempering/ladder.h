@@ -50,12 +50,12 @@ double em_swap_log_ratio(double beta, double w, double other_beta, double other_
 
 /* The log of a mean of exponentials, stored relative to the largest. */
 typedef struct em_log_mean {
-    double most, sum, n; /* exp(-most) times the sum; all 0 where n is 0 */
+    double most, sum, n; /* `sum` is the sum times exp(-most); all are 0 if n is 0 */
 } em_log_mean;
 
 void em_log_mean_add(double log_term, em_log_mean *of);
 void em_log_mean_merge(const em_log_mean *from, em_log_mean *of);
-double em_log_mean_value(const em_log_mean *of); /* NaN where there is none */
+double em_log_mean_value(const em_log_mean *of); /* NaN if there are no terms */
 
 /*
  * Sums for one pair of rungs with distance db > 0 in beta: the mean of exp(db w / 2) over states at

@@ -1,4 +1,4 @@
-/* How a copy is moved: by the kernels of its rung in turn, or by a draw from a reference. */
+/* Moves a copy: by the kernels of its rung in turn, or by a draw from a reference. */
 #include "tempering/inside.h"
 
 #include <math.h>
@@ -22,8 +22,8 @@ static em_block block_of(const em_tempering *t, int64_t c)
     return one;
 }
 
-/* Trajectories of a kernel that adaptation may set, in whitened units: half of the way between
- * points of a normal law that do not depend on each other. */
+/* The trajectory length, in whitened units, of a kernel whose trajectories adaptation may set: half
+ * of the typical distance of independent points of a normal distribution. */
 static em_trajectory trajectory_of(const em_tempering_kernel *kernel, int64_t iteration)
 {
     em_trajectory out = {.kind = EM_TRAJECTORY_OPTIONS};
@@ -74,7 +74,7 @@ static em_status step_kernel(em_tempering *t, int i, int64_t c, int64_t iteratio
 
 /* ---------------------------------------------------------------- moves */
 
-/* What p is where the tempered density is known. */
+/* log p from the tempered density and log r. */
 static void find_p(em_tempering *t, int64_t c, const em_block *one)
 {
     em_copy *copy = &t->copy[c];
@@ -102,13 +102,13 @@ static em_status move_by_kernels(em_tempering *t, int64_t c, int64_t iteration)
     if (!status && t->task.kernel[0].parameters)
         status = em_block_evaluate(t->tempered, &one);
     if (status >= 0 && t->ladder.beta[t->copy[c].rung] != 1)
-        status = em_copy_look(t, c, em_ladder_leg(&t->ladder, t->copy[c].rung));
+        status = em_copy_evaluate_reference(t, c, em_ladder_leg(&t->ladder, t->copy[c].rung));
     if (status >= 0)
         find_p(t, c, &one);
     return status;
 }
 
-/* An independent draw from the reference, and p there. */
+/* Draws independently from the reference, and evaluates p there. */
 static em_status draw_reference(em_tempering *t, int64_t c, int64_t iteration)
 {
     em_copy *copy = &t->copy[c];
@@ -126,7 +126,7 @@ static em_status draw_reference(em_tempering *t, int64_t c, int64_t iteration)
     if (status >= 0)
         status = em_posterior_evaluate(t->posterior, &query);
     if (status >= 0)
-        status = em_copy_look(t, c, leg);
+        status = em_copy_evaluate_reference(t, c, leg);
     for (int i = 0; i < t->n_kernel; i++)
         t->move[c * t->n_kernel + i] = (em_move){.acceptance = 1};
     return status;
@@ -139,6 +139,6 @@ em_status em_copy_move(em_tempering *t, int64_t c, int64_t iteration)
                                                  : move_by_kernels(t, c, iteration);
 
     for (int leg = 0; status >= 0 && leg < t->n_leg && rung == t->ladder.target; leg++)
-        status = em_copy_look(t, c, leg); /* the target belongs to both legs */
+        status = em_copy_evaluate_reference(t, c, leg); /* the target belongs to both legs */
     return status;
 }

@@ -10,25 +10,26 @@ static const char *const references[] = {"auto", "prior", "normal", NULL};
 
 const em_field em_temper_fields[] = {
     EM_CHOICE(em_temper_options, when, .fallback = "always", .choices = moments,
-              .doc = "always; auto: chains are sampled plainly, and ladders begin where warmup "
-                     "ends in several modes; never: as without this section. temper: auto means "
-                     "temper: {when: auto}"),
-    EM_CHOICE(em_temper_options, reference, .fallback = "auto", .choices = references,
-              .doc = "law that the first leg of a ladder begins with: prior, where the model can "
-                     "draw from it (log evidence is then that of the marginal likelihood), normal, "
-                     "or auto: prior where there is one"),
+              .doc = "always; auto: chains start without tempering, and ladders begin only if "
+                     "warmup ends in several modes; never: as without this section. temper: auto "
+                     "means temper: {when: auto}"),
+    EM_CHOICE(
+        em_temper_options, reference, .fallback = "auto", .choices = references,
+        .doc =
+            "reference distribution of the first leg: prior, if the model can draw from it (the "
+            "log evidence is then the log marginal likelihood); normal; auto: prior if possible"),
     EM_REAL(em_temper_options, scale, .minimum = 1e-6, .maximum = 1e9, .fallback = "auto",
             .word = "auto",
             .doc = "standard deviation of the normal reference in each unconstrained dimension; "
-                   "auto: 10 or, where a mode or a draw of warmup is farther from the origin than "
-                   "that, this distance"),
+                   "auto: 10, or the distance from the origin of the farthest mode or warmup draw "
+                   "if that is larger"),
     EM_INT(em_temper_options, rungs, .minimum = 2, .maximum = EM_MOST_LEG_RUNGS, .fallback = "auto",
            .word = "auto",
-           .doc = "temperatures of a leg, reference and target counted; auto: twice the "
+           .doc = "temperatures of a leg, reference and target included; auto: twice the "
                   "communication barrier, plus one"),
     EM_INT(em_temper_options, legs, .minimum = 1, .maximum = 2, .fallback = "2",
-           .doc = "2: a second leg goes from the target to a normal law learned from the draws of "
-                  "all ladders; its evidence checks that of the first"),
+           .doc = "2: a second leg goes from the target to a normal distribution learned from the "
+                  "draws of all ladders; its evidence checks that of the first"),
     {0}};
 
 bool em_tempering_has_prior(const em_model *model)

@@ -1,5 +1,5 @@
-/* The index process: which copy of a ladder is on which rung after which scan of the draws. Its
- * size is bounded: it has every scan, then every second one, and so on. */
+/* The index process: the rung of each copy of a ladder after scans of the draws. Its size is
+ * bounded: it has every scan, then every second one, and so on. */
 #include "base/memory.h"
 #include "par/world.h"
 #include "tempering/inside.h"

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-/* A normal law with covariance L L^T or that of a mass of low rank, or the prior of a model. */
+/* The prior of a model, or a normal of covariance L L^T or that of a mass of low rank. */
 typedef struct normal_law {
     em_reference base;
     em_model *model; /* NULL: a normal law */
@@ -170,7 +170,7 @@ static em_status create(em_structure structure, int64_t dim, normal_law **out)
     return create_form(&(em_reference_form){.structure = structure, .dim = dim}, out);
 }
 
-/* What follows from its numbers, and the law itself where all went well. */
+/* Computes the derived members and, if that succeeds, returns the reference. */
 static em_status complete(em_status status, normal_law *law, em_reference **out)
 {
     const double log_2_pi = 1.8378770664093454836;

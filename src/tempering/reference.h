@@ -14,13 +14,13 @@ em_status em_reference_normal(int64_t dim, const double *scale, em_reference **o
 em_status em_reference_of_covariance(em_structure structure, int64_t dim, const double *mean,
                                      const double *covariance, double inflate, em_reference **out);
 
-/* N(mean, inflate^2 W), of the numbers of a mass W of low rank. Local. Errors: EM_NONFINITE where W
- * is not positive definite; EM_EMEMORY. */
+/* N(mean, inflate^2 W), where `number` are the numbers of a mass W of low rank. Local. Errors:
+ * EM_NONFINITE if W is not positive definite; EM_EMEMORY. */
 em_status em_reference_of_low_rank(const em_mass_form *form, const double *mean,
                                    const double *number, double inflate, em_reference **out);
 
-/* The prior of a model that can be drawn from (emass/model/prior.h) and outlives it. Its
- * variances, for masses, are those of 256 draws counted by `seed`. Local. Errors: EM_EMEMORY, those
+/* The prior of a model that can draw from it (emass/model/prior.h) and outlives the reference. Its
+ * variances, for masses, are estimated from 256 draws with `seed`. Local. Errors: EM_EMEMORY, those
  * of the model. */
 em_status em_reference_prior(em_model *model, uint64_t seed, em_reference **out);
 
@@ -31,16 +31,17 @@ em_status em_reference_mixture(int64_t dim, int64_t n, em_reference *const *part
 
 void em_reference_destroy(em_reference **reference); /* NULL-safe. Local. */
 
-/* The covariance of a normal law, an array of the structure, of a law that is not dense in a dense
- * array its diagonal; of the prior its variances. Local. */
+/* The covariance of a normal distribution as an array of the structure. In a dense array, a
+ * distribution that is not dense has only its diagonal. For the prior it is the variances. Local.
+ */
 void em_reference_covariance(const em_reference *reference, em_structure structure, double *out);
 
-/* That of a law of low rank or a diagonal one, and of the prior its variances, as part of a sum,
- * which borrows it. Local. */
+/* The covariance of a diagonal distribution or one of low rank, or the variances of the prior, as a
+ * term of a sum, which borrows it. Local. */
 em_low_rank_term em_reference_term(const em_reference *reference, double weight);
 
-/* What a normal law is made from again: mean [dim], then L [dim] or [dim][dim] with covariance
- * L L^T, or the numbers of a mass W of low rank that is the covariance. Local. */
+/* Stores a normal distribution as numbers and restores it: mean [dim], then L [dim] or [dim][dim]
+ * with covariance L L^T, or the numbers of a mass W of low rank that is the covariance. Local. */
 typedef struct em_reference_form {
     em_structure structure;
     int64_t dim;

@@ -1,9 +1,10 @@
 /*
  * The references of the legs. That of leg A is broad: the prior, or a normal law that may become
- * wider but never narrower. That of leg B is a mixture of the normal law of the target's draws and,
- * with most of the weight, the normal laws of the modes that a search has found: draws from it come
- * into each of them, also into one that is too narrow for any copy to find. A single mode has less
- * weight: it may be a spike on a slab, between which the density has no valley.
+ * wider but never narrower. That of leg B is a mixture. Its components are a normal distribution
+ * fitted to the target's draws and, with most of the weight, the normal approximations of the modes
+ * that a search has found. So draws from it reach each of these modes, also one that is too narrow
+ * for a copy to find. A single mode has less weight, because it may be a spike on a slab without a
+ * valley between them.
  */
 #include "base/memory.h"
 #include "math/linalg.h"
@@ -13,8 +14,9 @@
 #include <math.h>
 
 static const double automatic_scale = 10;
-/* Of the laws of modes: their standard deviations over those of the Laplace approximation, their
- * weight in reference B (of one alone), and the least share of one in that. */
+/* The normal distributions of modes: the ratio of their standard deviations to those of the Laplace
+ * approximation, their total weight in reference B (for a single mode), and the least share of one
+ * mode in it. */
 static const double mode_inflation = 1.1, of_modes = 0.75, of_one = 0.25, least_share = 0.05;
 
 static em_status replace(em_reference **old, em_status status, em_reference *with)
@@ -78,7 +80,7 @@ em_status em_reference_widen(em_tempering *t, const double *distance)
     return em_reference_rescale(t);
 }
 
-/* The log weights of the laws of reference B, the learned one first. */
+/* The log weights of the components of reference B, the learned one first. */
 static void weigh(const em_tempering *t, double *log_weight)
 {
     const double share = t->n_mode > 1 ? of_modes : t->n_mode > 0 ? of_one : 0;
@@ -127,7 +129,7 @@ em_status em_reference_learn(em_tempering *t, const em_mass_form *form, const do
     return status < 0 ? status : EM_OK;
 }
 
-/* The normal law of a mode; there is none where its curvature is not that of one. */
+/* Creates the normal distribution of a mode, unless its precision is not positive definite. */
 static em_status add_mode(em_tempering *t, const em_mode_law *mode)
 {
     const int64_t n = t->dim;

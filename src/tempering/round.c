@@ -2,7 +2,7 @@
  * Warmup in rounds of 8, 16, 32 ... scans. In the first half of a round the step sizes of the rungs
  * are adapted; in the second half rejections, evidence and draws of the target are collected. At
  * its end the rungs are spaced anew, and the reference of leg B and the masses are learned. The
- * last round changes nothing at its end: the draws are made with what was frozen in it.
+ * last round changes nothing at its end: the draws use its rungs, reference, masses and step sizes.
  */
 #include "base/memory.h"
 #include "mass/low_rank_sum.h"
@@ -27,8 +27,8 @@ static int64_t half_of(const em_tempering *t)
     return (t->round_begin + t->round_end) / 2;
 }
 
-/* Round number `round` begins after `done` iterations. What is left after it must be enough for a
- * longer one. Local. */
+/* Begins round number `round` after `done` iterations. If the iterations after it would not suffice
+ * for a longer round, it takes them, too. Local. */
 void em_round_begin(em_tempering *t, int64_t done)
 {
     const int64_t length = (int64_t)FIRST_ROUND << t->round, left = t->warmup - done;
@@ -40,7 +40,7 @@ void em_round_begin(em_tempering *t, int64_t done)
     em_window_aim(&t->window, half_of(t), t->round_end);
 }
 
-/* Low rank where a dense law would be too large, and there are gradients. */
+/* Low rank if a dense matrix would be too large and there are gradients. */
 em_status em_round_choose_rank(em_tempering *t)
 {
     const int64_t most = em_low_rank_most(t->dim), draws = 2 * em_window_span(t->dim);
@@ -52,7 +52,7 @@ em_status em_round_choose_rank(em_tempering *t)
                             draws, &t->window);
 }
 
-/* Whether accumulators and masses of this round are dense: where its draws allow that. Local. */
+/* Whether accumulators and masses of this round are dense: it has enough draws. Local. */
 em_structure em_round_structure(const em_tempering *t)
 {
     const int64_t draws = t->n_ladder * (t->round_end - t->round_begin) / 2;
@@ -95,7 +95,7 @@ static bool adapts(const em_tempering *t, int i)
     return isnan(t->task.kernel[i].options->step_size);
 }
 
-/* By the acceptance rates of all ladders since the last update. Collective. */
+/* Updates step sizes by the acceptance rates of all ladders since the last update. Collective. */
 static em_status update_steps(em_tempering *t, bool last)
 {
     const int64_t n = t->ladder.n_rung * t->n_kernel;
@@ -125,7 +125,7 @@ static em_status update_steps(em_tempering *t, bool last)
 /* ---------------------------------------------------------------- the end of a round */
 
 /* Moves the states to the copies of the new ladder: each rung takes that of the nearest old one. */
-static em_status deal_anew(em_tempering *t, const em_ladder *ladder, const int64_t *near)
+static em_status reassign_states(em_tempering *t, const em_ladder *ladder, const int64_t *near)
 {
     const int64_t n_old = t->ladder.n_rung, n = 2 + 2 * t->stride;
     double *own = NULL, *all = NULL;
@@ -166,8 +166,8 @@ const em_estimator_ops *em_tempering_estimator(const em_tempering *t)
     return t->without_gradient ? &em_variance : &em_fisher;
 }
 
-/* How far the draws are from the mean of a normal reference, in its standard deviations: the root
- * mean square in the dimension where it is largest. A prior is as wide as it is: 0. */
+/* The distance of the draws from the mean of a normal reference, in its standard deviations: the
+ * root mean square in the dimension in which it is largest. 0 for a prior, whose width is fixed. */
 static double reach_of(const em_tempering *t, const double *mean, const double *covariance)
 {
     double most = 0;
@@ -179,7 +179,8 @@ static double reach_of(const em_tempering *t, const double *mean, const double *
     return most;
 }
 
-/* The covariance of the draws with 5 draws' worth of the diagonal, and no zero. */
+/* The covariance of the draws, shrunk to its diagonal with the weight of 5 draws, without zero
+ * variances. */
 static void covariance_of(const em_tempering *t, const double *sum, double *out)
 {
     em_moments_covariance(t->structure, t->dim, sum[0], sum + 1, out);
@@ -199,7 +200,8 @@ static void earlier_numbers(const em_tempering *t, const em_mass_form *form, dou
         out[i] = i < t->dim + form->most_rank;
 }
 
-/* The law of the draws, whose covariance is an array of the structure. */
+/* Learns the reference from the moments of the draws; the covariance is an array of the structure.
+ */
 static em_status learn_reference(em_tempering *t, const em_samples *draws, const double *covariance)
 {
     const em_mass_form form = em_tempering_form(t);
@@ -219,8 +221,9 @@ static em_status learn_reference(em_tempering *t, const em_samples *draws, const
     return status;
 }
 
-/* The mass and the law of the target's draws; what they do not allow stays as it is. `draws`: for
- * low rank alone; a half of them gives directions, the other half how wide they are. Local. */
+/* Learns the mass and the reference from the target's draws; estimates that they do not allow are
+ * skipped. `draws`: only for low rank; half of them gives the directions, the other half the
+ * variances along them. Local. */
 static em_status learn_target(em_tempering *t, const double *sum, const em_samples *draws)
 {
     const em_mass_form form = em_tempering_form(t);
@@ -253,7 +256,7 @@ static em_status learn_target(em_tempering *t, const double *sum, const em_sampl
 }
 
 /* A rank without ladders takes part in the largest distance of all. */
-em_status em_round_make_room(em_tempering *t)
+em_status em_round_allocate(em_tempering *t)
 {
     const int64_t n = em_grid_n_local_chain(t->task.grid);
 
@@ -341,24 +344,24 @@ static em_status improve(em_tempering *t, const double *rejection, int64_t done)
         status = learn(t, sum);
     em_ladder_respace(&t->ladder, fixed == INT64_MIN ? 0 : fixed, rejection, &ladder, near);
     if (!status)
-        status = deal_anew(t, &ladder, near);
+        status = reassign_states(t, &ladder, near);
     t->round++;
     em_round_begin(t, done);
     if (!status)
         status = change_structure(t, em_round_structure(t));
     if (!status)
-        status = em_round_make_room(t);
+        status = em_round_allocate(t);
     if (!status)
         status = em_rungs_set_masses(t);
     for (int64_t c = 0; !status && c < t->n_copy; c++)
-        status = em_copy_look_and_compose(t, c);
+        status = em_copy_evaluate_and_compose(t, c);
     if (!status)
         inherit_steps(t, near);
     em_release(&sum);
     return em_agree(status);
 }
 
-/* Whether the ladders are learned: the barriers have come to rest, and the copies travel. */
+/* Whether the ladders are learned: the barriers are stable, and copies make round trips. */
 static bool is_settled(const em_tempering *t)
 {
     const em_tempering_findings *found = &t->findings;

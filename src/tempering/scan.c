@@ -32,7 +32,7 @@ em_status em_tempering_failure(const em_tempering *t)
 
 /* ---------------------------------------------------------------- what is counted */
 
-/* Merges the parts of each copy by twos, so that the second half of them is free. */
+/* Merges pairs of parts of each copy, so that half of the parts become free. */
 static void merge_units(em_tempering *t)
 {
     const int64_t n_pair = t->ladder.n_rung - 1;
@@ -50,8 +50,8 @@ static void merge_units(em_tempering *t)
     t->unit_length *= 2;
 }
 
-/* The part of the draws, or of a round's second half, that this scan is in: all have unit_length
- * scans, the last one fewer, however many are to come. */
+/* The part of the draws, or of a round's second half, that contains this scan. Each part has
+ * unit_length scans; the last one may have fewer. */
 static int64_t unit_of(em_tempering *t, int64_t iteration)
 {
     const int64_t half = (t->round_begin + t->round_end) / 2;
@@ -106,7 +106,7 @@ static int64_t pair_of(const em_tempering *t, int64_t rung, int64_t iteration)
     return pair < t->ladder.n_rung - 1 ? pair : -1;
 }
 
-/* Of a copy, to who decides on its pair: the group of copy number `pair` of the ladder. */
+/* A message of a copy to the group that decides on its pair: that of copy `pair` of the ladder. */
 typedef struct request {
     double number, rung, w;
 } request;
@@ -134,7 +134,7 @@ static void ask(em_tempering *t, int64_t iteration)
     }
 }
 
-/* Both copies of a pair have asked: the decision is counted by ladder, scan and pair alone. */
+/* Decides on the swap of a pair. The random number depends only on ladder, scan and pair. */
 static void decide(em_tempering *t, int64_t where, int64_t iteration)
 {
     const int64_t ladder = where / t->ladder.n_rung, pair = where % t->ladder.n_rung;
@@ -208,8 +208,8 @@ static void send_draw(em_tempering *t, int64_t c, int64_t iteration)
                            em_draw_length(t), x));
 }
 
-/* The draw of an iteration into t->message. The copy at the target changes, so that a later draw
- * may come before it, from another group: it is held until its turn. */
+/* Receives the draw of an iteration into t->message. Because the copy at the target changes, a
+ * later draw may arrive first from another group; it is held until its turn. */
 static void receive_draw(em_tempering *t, int64_t ladder, int64_t iteration)
 {
     const int64_t n = em_draw_length(t), row = n + 1;
@@ -238,7 +238,7 @@ static void receive_draw(em_tempering *t, int64_t ladder, int64_t iteration)
     }
 }
 
-/* What each kernel tells and, of the draw as a whole, whether it is so of any. */
+/* Writes the statistics of each kernel; a flag of the whole draw is set if any kernel set it. */
 static void fill_statistics(const em_tempering *t, int64_t c, em_block *block,
                             const em_block *const *of_kernel)
 {
@@ -279,7 +279,7 @@ void em_ladders_deliver(em_tempering *t, int64_t iteration, em_block *block,
     }
 }
 
-/* The draws of a round's second half, from which the reference and the masses are learned. */
+/* Adds the draws of a round's second half, from which the reference and the masses are learned. */
 static void collect(em_tempering *t, const em_block *block, int64_t iteration)
 {
     em_window_take(&t->window, block, iteration);

@@ -16,7 +16,7 @@ enum { FIRST_RUNGS = 8, UNITS = 32, MOST_TRIES = 100 };
 
 /* ---------------------------------------------------------------- life */
 
-/* The step sizes of all rungs: those of the options, where they are adapted those given. */
+/* Sets the step sizes of all rungs: those of the options, or the given ones if they are adapted. */
 static void start_steps(em_tempering *t, em_status status, const double *first)
 {
     for (int64_t k = 0; !status && k < t->ladder.n_rung; k++)
@@ -38,7 +38,7 @@ static em_status set_up(em_tempering *t)
     if (!status)
         status = em_references_create(t);
     if (!status)
-        status = em_round_make_room(t);
+        status = em_round_allocate(t);
     if (!status)
         status = em_rungs_set_masses(t);
     start_steps(t, status, NULL);
@@ -104,7 +104,7 @@ int64_t em_tempering_evaluations(const em_tempering *t)
 
 /* ---------------------------------------------------------------- the start */
 
-/* Evaluates the posterior where a copy stands. *usable: density and gradient are finite. */
+/* Evaluates the posterior at the position of a copy. *usable: density and gradient are finite. */
 static em_status evaluate_copy(em_tempering *t, int64_t c, bool *usable)
 {
     em_block *block = t->block;
@@ -142,7 +142,7 @@ static em_status start_copy(em_tempering *t, int64_t c)
             status = evaluate_copy(t, c, &usable);
     }
     if (usable)
-        return em_copy_look_and_compose(t, c);
+        return em_copy_evaluate_and_compose(t, c);
     return status < 0
                ? status
                : em_fail(EM_EMODEL,
@@ -152,9 +152,9 @@ static em_status start_copy(em_tempering *t, int64_t c)
                          *em_model_why(t->task.model) ? ": " : "", em_model_why(t->task.model));
 }
 
-/* One copy where a chain is: the copy at the target of ladder l has that of chain l, the others of
- * the ladder those that follow. */
-static em_status place_copy(em_tempering *t, const double *chains, int64_t c)
+/* Starts a copy at the position of a chain: the copy at the target of ladder l at that of chain l,
+ * the other copies of the ladder at those of the following chains. */
+static em_status start_at_chain(em_tempering *t, const double *chains, int64_t c)
 {
     const int64_t n = t->n_ladder, number = t->block->chain[c];
     const int64_t from = number / t->ladder.n_rung + t->copy[c].rung - t->ladder.target;
@@ -165,11 +165,10 @@ static em_status place_copy(em_tempering *t, const double *chains, int64_t c)
     const em_status status = evaluate_copy(t, c, &usable);
     if (status < 0)
         return status;
-    return usable ? em_copy_look_and_compose(t, c) : start_copy(t, c);
+    return usable ? em_copy_evaluate_and_compose(t, c) : start_copy(t, c);
 }
 
-/* The normalising constants that the densities of the model leave out. Collective over the ranks of
- * a group. */
+/* Reads the normalising constants that densities omit. Collective over the ranks of a group. */
 static em_status find_constants(em_tempering *t)
 {
     em_model *model = t->task.model;
@@ -180,7 +179,7 @@ static em_status find_constants(em_tempering *t)
                : EM_OK;
 }
 
-/* What the density leaves out, and the draws at the targets, where all copies have begun. */
+/* Completes the start of all copies: the omitted constants, and the draws at the targets. */
 static em_status set_off(em_tempering *t, em_status status, em_block *block,
                          const em_block *const *of_kernel)
 {
@@ -232,7 +231,7 @@ em_status em_tempering_start_from(em_tempering *t, const em_tempering_beginning 
     em_status status = em_agree(take_over(t, from));
 
     for (int64_t c = 0; !status && c < t->n_copy; c++)
-        status = place_copy(t, from->theta, c);
+        status = start_at_chain(t, from->theta, c);
     return set_off(t, status, block, of_kernel);
 }
 
@@ -296,7 +295,7 @@ static void copy_numbers(em_tempering *t, int64_t c, double *x, bool out)
     copy->round_trips = head[4];
 }
 
-/* What a checkpoint had, into the copies of this rank. Local. */
+/* Copies the state from a checkpoint to the copies of this rank. Local. */
 static em_status restore_copies(em_tempering *t, int64_t n, double *own)
 {
     em_status status = EM_OK;
@@ -307,13 +306,13 @@ static em_status restore_copies(em_tempering *t, int64_t n, double *own)
             status = em_fail(EM_EDATA, "a checkpoint has a copy on rung %lld of %lld",
                              (long long)t->copy[c].rung, (long long)t->ladder.n_rung);
         else
-            status = em_copy_look_and_compose(t, c);
+            status = em_copy_evaluate_and_compose(t, c);
     }
     return status;
 }
 
-/* A checkpoint has the copies of a ladder as numbers of its chain: the rank that records the ladder
- * has them for the moment. Collective. */
+/* A checkpoint stores the copies of a ladder as numbers of its chain. While it is written or read,
+ * the rank that records the ladder holds them. Collective. */
 static em_status visit_copies(em_tempering *t, const em_visitor *visitor)
 {
     const int64_t n = numbers_of_copy(t), n_rung = t->ladder.n_rung;
@@ -431,7 +430,7 @@ static em_status restore_fixed(em_tempering *t, const fixed *x)
     const em_mass_form form = em_tempering_form(t);
     if (!status && x->has_learned != 0)
         status = em_agree(em_allocate(form.ops->size(&form), sizeof(double), &t->learned));
-    return status ? status : em_agree(em_round_make_room(t));
+    return status ? status : em_agree(em_round_allocate(t));
 }
 
 /* The learned law of leg B. Its form is that of the round that made it. */

@@ -61,7 +61,7 @@ typedef struct em_tempering_task {
     int64_t warmup; /* INT64_MIN: until the ladders are learned */
     double init_radius;
     int64_t first;   /* iterations of the chains before tempering began */
-    const char *why; /* and the reason for it; NULL: tempered from the start */
+    const char *why; /* the reason for tempering; NULL: tempered from the start */
 } em_tempering_task;
 
 /* Whether a kernel may move copies, and whether the model may be tempered. Local. Errors:
@@ -148,9 +148,8 @@ typedef struct em_tempering_findings {
     em_tempering_round draws; /* of the iterations after warmup */
     double rejection[2 * EM_MOST_LEG_RUNGS];
     double step_size[2 * EM_MOST_LEG_RUNGS];
-    double reach; /* of a normal reference: the largest root mean square distance of the draws of
-                     warmup from its mean, in its standard deviations, of any dimension; 0: not
-                     known */
+    double reach; /* normal reference: the largest, over dimensions, root mean square distance of
+                     warmup draws from its mean, in its standard deviations; 0: not known */
     double *of_ladder; /* [n_ladder][3] log evidence of legs A and B, round trips */
     double *path; /* the index process [n_path_ladder][n_rung][n_time]: the rung of each copy of
                      the first ladders after every path_every-th scan of the draws */

@@ -88,8 +88,8 @@ void em_belief_network_logits(const em_belief_network *network, const double *th
     logits(network, theta, unit, 0, logit);
 }
 
-/* What unit i of layer l says to the layer below it: the log odds of its being 1. The logits of
- * that layer are as the unit stands. */
+/* The contribution of the layer below to the log odds that unit i of layer l is 1. The logits of
+ * that layer are those for the current value of the unit. */
 static double log_odds_below(em_belief_network *network, const double *w, const uint8_t *below,
                              int64_t n, int64_t above, int64_t i, bool is_set)
 {

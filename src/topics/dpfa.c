@@ -34,7 +34,7 @@
 
 extern const em_model_ops em_model_dpfa;
 
-/* So that every topic can be drawn: what is added to r. */
+/* The number added to r, so that every topic can be drawn. */
 #define LEAST_WEIGHT 1e-4
 
 /* Of log r and of the network, where chains begin. */
@@ -80,7 +80,7 @@ static void destroy(em_model *model)
 
 /* ---------------------------------------------------------------- the density */
 
-/* A block that moves alone asks for no prior of phi unless it is phi. */
+/* A block that moves alone needs the prior of phi only if it is phi. */
 static em_status add_prior(em_model *model, const em_query *query)
 {
     dpfa *self = (dpfa *)model;
@@ -261,12 +261,12 @@ static void finish_likelihood(em_model *model, const em_query *sums)
 
 /* ---------------------------------------------------------------- chains */
 
-static em_status place(em_model *model, const em_draw *draw, double *theta)
+static em_status draw_start(em_model *model, const em_draw *draw, double *theta)
 {
     const dpfa *self = (const dpfa *)model;
     const int64_t first = self->block[R].first;
 
-    em_topic_model_place(&self->base, draw, theta);
+    em_topic_model_start(&self->base, draw, theta);
     em_draw_normals(draw, (uint64_t)first, self->base.model.dim - first, theta + first);
     for (int64_t i = first; i < self->base.model.dim; i++)
         theta[i] *= START_SPREAD;
@@ -328,7 +328,7 @@ static void set_model(dpfa *self)
     em_topic_model_declare(&self->base, dim, N_BLOCK, self->block);
 }
 
-static em_status make_room(dpfa *self)
+static em_status allocate_arrays(dpfa *self)
 {
     const em_lda_shape *shape = &self->base.topics.shape;
 
@@ -367,7 +367,7 @@ static em_status set_up(em_model *model, const void *options, const em_model_con
     if (!status)
         status = set_network(self);
     if (!status)
-        status = make_room(self);
+        status = allocate_arrays(self);
     if (!status)
         set_model(self);
     return status;
@@ -389,7 +389,7 @@ const em_model_ops em_model_dpfa = {
     .destroy = destroy,
     .add_prior = add_prior,
     .report = report,
-    .start = place,
+    .start = draw_start,
     .describe = em_topic_model_describe,
     .add_likelihood = add_likelihood,
     .latent = &(const em_model_latent){.visit = em_topic_model_visit, .after_iteration = watch},

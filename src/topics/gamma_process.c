@@ -11,7 +11,7 @@ static double round_of(const em_gamma_process *process, int64_t k)
     return (double)(1 + process->rounds * k / process->n);
 }
 
-void em_gamma_process_place(const em_gamma_process *process, const em_draw *draw, uint64_t first,
+void em_gamma_process_start(const em_gamma_process *process, const em_draw *draw, uint64_t first,
                             double *theta)
 {
     const int64_t n = process->n;

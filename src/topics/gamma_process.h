@@ -30,7 +30,7 @@ static inline int64_t em_gamma_process_size(const em_gamma_process *process)
 
 /* Writes a random position near the mean of the prior, from random numbers first, first + 1, ... of
  * the draw. */
-void em_gamma_process_place(const em_gamma_process *process, const em_draw *draw, uint64_t first,
+void em_gamma_process_start(const em_gamma_process *process, const em_draw *draw, uint64_t first,
                             double *theta);
 
 /* Adds the log density of the unconstrained parameters, Jacobian included, and its gradient. */

@@ -1,5 +1,5 @@
 /*
- * Latent Dirichlet allocation (EQUATIONS 22), sampled by its own means: partially collapsed Gibbs
+ * Latent Dirichlet allocation (EQUATIONS 22), with its own sampler: partially collapsed Gibbs
  * (Magnusson et al. 2018; Terenin et al. 2019). An iteration draws
  *
  *     phi_k | z ~ Dirichlet(beta + n_k.),      then of every document, independently,
@@ -46,14 +46,14 @@ typedef struct lda_options {
     double alpha;
 } lda_options;
 
-/* The topics' laws of words are integrated out, or are parameters in one of those forms. */
+/* The topics' word distributions are integrated out, or are parameters in one of those forms. */
 enum { COLLAPSED = EM_TOPIC_FORMS };
 
 static const char *const forms[] = {"expanded_mean", "expanded_natural", "collapsed", NULL};
 
 static const char *const fold_ins[] = {"em", "both", NULL};
 
-/* Topics of the tokens of this shard, and what follows from those of all shards. */
+/* The topics of the tokens of this shard, and the counts over all shards. */
 typedef struct lda_chain {
     bool counted; /* count holds those of the topics */
     em_token_topics topic;
@@ -91,7 +91,7 @@ static const em_field fields[] = {
     EM_TOPIC_FIELDS("number of topics; a list of them: a run of each (emass run)"),
     EM_CHOICE(em_topic_options, fold_in, .fallback = "em", .choices = fold_ins,
               .doc = "how test documents are folded in: em, from phi alone; both: also by the "
-                     "Gibbs sampler of the model, with its own score"),
+                     "Gibbs sampler of the model, with a separate score"),
     EM_REAL(lda_options, alpha, .minimum = 1e-6, .maximum = 1e3, .fallback = "0.1",
             .word = "learned",
             .doc = "parameter of the prior of documents' weights; learned: one for each topic, "
@@ -103,14 +103,14 @@ static const em_field fields[] = {
             .doc = "folder for the topics of the tokens of a streamed corpus, on a disk of this "
                    "node; absent: TMPDIR, or /tmp"),
     EM_CHOICE(em_topic_options, parameters, .fallback = "collapsed", .choices = forms,
-              .doc = "collapsed for lda_gibbs; expanded_mean for sgrld and sgrhmc, "
-                     "expanded_natural for the other samplers with minibatches"),
+              .doc = "collapsed: for lda_gibbs; expanded_mean: for sgrld and sgrhmc; "
+                     "expanded_natural: for other samplers with minibatches"),
     EM_TOPIC_PHI_FIELDS,
     {0}};
 
 /* ---------------------------------------------------------------- the model */
 
-/* Laws of words, which the shards of a node have once. */
+/* Allocates the word distributions, which the shards of a node share. */
 static em_status share_laws(const lda *self, float **out)
 {
     const int64_t n = self->shape.n_word, size = self->shape.stride * (int64_t)sizeof **out;
@@ -170,7 +170,7 @@ static int64_t n_sum(const lda *self)
     return over_words(self) + OVER_WORDS + self->shape.n_topic;
 }
 
-static em_status make_room(lda *self)
+static em_status allocate_arrays(lda *self)
 {
     const int64_t n_topic = self->shape.n_topic, stride = self->shape.stride;
     em_status status = em_allocate(stride, sizeof *self->room, &self->room);
@@ -250,7 +250,7 @@ static em_status set_up(em_model *model, const void *untyped, const em_model_con
                                   &self->tokens);
     em_corpus_drop_documents(self->corpus);
     if (!status)
-        status = make_room(self);
+        status = allocate_arrays(self);
     if (!status)
         em_topic_record_declare(self->record, model, self->variable, self->average);
     const double before = em_allocated_bytes();
@@ -292,8 +292,8 @@ static lda_chain *chain_of(const lda *self, int64_t number)
     return &self->chain[number - self->first_chain];
 }
 
-/* Hyperparameters are given, or begin so; topics begin by chance. */
-static em_status place(em_model *model, const em_draw *draw, double *theta)
+/* Sets the hyperparameters to their given or initial values, and the topics at random. */
+static em_status draw_start(em_model *model, const em_draw *draw, double *theta)
 {
     const lda *self = (const lda *)model;
     const lda_options *options = self->options;
@@ -313,8 +313,9 @@ static double hyperparameters(lda *self, const double *theta)
     return exp(theta[self->shape.n_topic]);
 }
 
-/* Warmup begins with a few documents, which find topics in a moment, and doubles them: the more
- * there are the longer, as level l comes with iteration l^2. */
+/* Warmup begins with a few documents, from which topics are found quickly, and then doubles their
+ * number. Level l is added at iteration l^2, so that larger numbers of documents have more
+ * iterations. */
 static int64_t first_iteration(int level)
 {
     return (int64_t)level * level;
@@ -349,13 +350,13 @@ static void learn(lda *self, int64_t number, double beta, double *theta)
                                                self->sums[over_words(self) + BETA_SLOPE], beta));
 }
 
-/* Shows all shards what each has written of laws. */
+/* Makes the word distributions written by each shard visible to all shards. */
 static void publish(const em_update *with, float *phi)
 {
     with->shards->publish(with->shards->context, phi);
 }
 
-/* What is reported of the state, and averaged. */
+/* Records the state for reports and averages. */
 static em_status take_state(lda *self, const em_update *with, int64_t number, double beta,
                             double *log_density)
 {
@@ -380,15 +381,15 @@ static em_status take_state(lda *self, const em_update *with, int64_t number, do
     return em_topic_record_take(self->record, with, &look);
 }
 
-/* Whether warmup takes the mean of phi, which is no draw but a sooner start: the noise of a draw
- * would be learned by the tokens that come next, from few of them most. */
+/* Whether warmup uses the mean of phi instead of a draw. It starts faster, because the next tokens
+ * would adapt to the noise of a draw, which is largest with few documents. */
 static bool takes_mean(const lda *self, const em_update *with)
 {
     return with->warmup &&
            with->number < first_iteration(self->tokens->n_level - 1) + MEAN_ITERATIONS;
 }
 
-/* phi given all topics: each shard draws some words' for all of them. */
+/* Draws phi given all topics: each shard draws some words for all shards. */
 static em_status draw_phi(lda *self, const em_update *with, int64_t number, double beta)
 {
     const lda_chain *chain = chain_of(self, number);
@@ -432,8 +433,8 @@ static em_status find_phi(lda *self, const em_update *with, int64_t number, doub
     return EM_OK;
 }
 
-/* What is said of documents by their shard, and of words by the one that draws their laws; the
- * tokens of each topic are left in `total`. */
+/* Sums over documents, by their shard, and over words, by the shard that draws their probabilities;
+ * writes the tokens of each topic to `total`. */
 static em_status sum_rest(const lda *self, const em_update *with, const lda_chain *chain,
                           double beta)
 {
@@ -548,8 +549,8 @@ static em_status visit_piece(lda *self, const em_visitor *visitor, int64_t piece
     if (!visitor->restores)
         status = em_agree_first(copy_piece(self, false, local, count), 0);
     if (!status)
-        status = visitor->dealt(visitor->context, name, EM_NUMBER_UINT16, total, first, count,
-                                self->ordered);
+        status = visitor->sharded(visitor->context, name, EM_NUMBER_UINT16, total, first, count,
+                                  self->ordered);
     if (!status && visitor->restores)
         status = em_agree_first(copy_piece(self, true, local, count), 0);
     return status;
@@ -588,7 +589,7 @@ const em_model_ops em_model_lda = {
     .create = create,
     .destroy = destroy,
     .report = report,
-    .start = place,
+    .start = draw_start,
     .describe = describe,
     .latent =
         &(const em_model_latent){.update = update, .visit = visit, .chain_bytes = chain_bytes},

@@ -13,8 +13,7 @@ typedef struct em_lda_exchange {
     int64_t shard, n_shard;
     int64_t n_word, stride;
     em_lda_words own;
-    int32_t
-        *elsewhere; /* [stride] room for counts of a word of another shard, which nobody reads */
+    int32_t *elsewhere; /* [stride] counts of a word of another shard; written but never read */
     int64_t *bytes, *taken, *capacity; /* [n_shard] */
     void **out;                        /* [n_shard] messages to each shard */
     char *in;

@@ -69,9 +69,9 @@ static void finish_likelihood(em_model *model, const em_query *sums)
 
 /* ---------------------------------------------------------------- chains */
 
-static em_status place(em_model *model, const em_draw *draw, double *theta)
+static em_status draw_start(em_model *model, const em_draw *draw, double *theta)
 {
-    em_topic_model_place((const em_topic_model *)model, draw, theta);
+    em_topic_model_start((const em_topic_model *)model, draw, theta);
     return EM_OK;
 }
 
@@ -100,7 +100,7 @@ static const em_model_ops ops = {
     .destroy = destroy,
     .add_prior = add_prior,
     .report = report,
-    .start = place,
+    .start = draw_start,
     .describe = em_topic_model_describe,
     .add_likelihood = add_likelihood,
     .latent = &(const em_model_latent){.visit = em_topic_model_visit, .after_iteration = watch},

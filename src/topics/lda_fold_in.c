@@ -25,11 +25,11 @@ em_status em_fold_in_create(int64_t n_topic, int64_t most, em_fold_in **out)
         return status;
     f = *out;
     *f = (em_fold_in){.n_topic = n_topic, .stride = stride, .most = most};
-    status = em_allocate_all(EM_ARRAY(f->document, most), EM_ARRAY(f->topic, most),
-                             EM_ARRAY(f->slot, most), EM_ARRAY(f->bits, 4 * items),
-                             EM_ARRAY(f->item, items), EM_ARRAY(f->tokens, stride),
-                             EM_ARRAY(f->alpha, stride), EM_ARRAY(f->room, em_token_room(n_topic)),
-                             EM_ARRAY(f->forgotten, stride), EM_ARRAY(f->sum, n_topic));
+    status = em_allocate_all(
+        EM_ARRAY(f->document, most), EM_ARRAY(f->topic, most), EM_ARRAY(f->slot, most),
+        EM_ARRAY(f->bits, 4 * items), EM_ARRAY(f->item, items), EM_ARRAY(f->tokens, stride),
+        EM_ARRAY(f->alpha, stride), EM_ARRAY(f->room, em_token_workspace(n_topic)),
+        EM_ARRAY(f->forgotten, stride), EM_ARRAY(f->sum, n_topic));
     for (int64_t i = 0; !status && i < most; i++)
         f->slot[i] = (uint32_t)i;
     if (status)

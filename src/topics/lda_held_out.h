@@ -31,7 +31,7 @@ typedef struct em_held_out {
     int64_t n_document, n_score; /* entries that are scored */
     int64_t n_token;             /* tokens that are scored */
     bool is_first;               /* of the shards */
-    int64_t first, end;          /* documents that this shard scores, first <= d < end, and */
+    int64_t first, end;          /* this shard scores documents first <= d < end, and */
     int64_t first_score, n_own;  /* their entries that are scored */
     int64_t *fold_start, *score_start;
     int32_t *fold_word, *score_word;

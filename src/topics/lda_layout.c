@@ -29,7 +29,7 @@ int64_t em_padded_length(int64_t length)
     return (length + 3) / 4 * 4;
 }
 
-int64_t em_topic_list_room(int64_t n_topic, int64_t length)
+int64_t em_topic_list_capacity(int64_t n_topic, int64_t length)
 {
     const int64_t most = length < n_topic ? length : n_topic;
 
@@ -284,7 +284,7 @@ static void note_sizes(layout *l, const filling *f)
     int64_t listed = 0, items = 0;
 
     for (int64_t i = 0; i < f->block.n_document; i++) {
-        listed += em_topic_list_room(l->tokens->n_topic, f->document[i].n_token);
+        listed += em_topic_list_capacity(l->tokens->n_topic, f->document[i].n_token);
         items += em_padded_length(f->document[i].n_token) / 4;
     }
     l->most_tokens = em_most(l->most_tokens, f->block.n_token);
@@ -373,7 +373,7 @@ static bool is_full(const em_tokens *tokens, const filling *f)
            f->block.n_token > most_tokens(tokens) || f->block.n_document == MOST_DOCUMENTS;
 }
 
-static em_status make_place(filling *f, int64_t n_entry)
+static em_status reserve_entries(filling *f, int64_t n_entry)
 {
     const int64_t n = f->block.n_document;
     em_status status = em_array_reserve(&f->entry, &f->entry_capacity, f->n_entry,
@@ -394,7 +394,7 @@ static em_status add_document(void *to, int64_t d, em_document of)
     em_status status = is_full(t, f) ? end_block(l, f) : EM_OK;
 
     if (!status)
-        status = make_place(f, of.n);
+        status = reserve_entries(f, of.n);
     if (status)
         return status;
     for (int64_t k = 0; k < of.n; k++) {
@@ -431,7 +431,7 @@ static int by_level(const void *a, const void *b)
     return (x->first_document > y->first_document) - (x->first_document < y->first_document);
 }
 
-static em_status make_room(em_tokens *t, const layout *l)
+static em_status allocate_layout(em_tokens *t, const layout *l)
 {
     const int64_t n = em_most(l->most_items, l->most_documents), items = (n + 7) / 8 * 8;
     const bool streams = t->scratch >= 0;
@@ -444,7 +444,7 @@ static em_status make_room(em_tokens *t, const layout *l)
         status = em_allocate_all(
             EM_ARRAY(t->item, items), EM_ARRAY(t->bits, 4 * items), EM_ARRAY(t->table, t->n_topic),
             EM_ARRAY(t->table_alpha, t->n_topic), EM_ARRAY(t->alpha, t->stride),
-            EM_ARRAY(t->room, em_token_room(t->n_topic)),
+            EM_ARRAY(t->room, em_token_workspace(t->n_topic)),
             EM_ARRAY(t->tokens, t->sparse ? 0 : l->most_documents * t->stride),
             EM_ARRAY(t->list, t->sparse ? l->most_documents : 0),
             EM_ARRAY(t->list_topic, t->sparse ? l->most_listed : 0),
@@ -503,7 +503,7 @@ static em_status lay_out(em_tokens *t, em_corpus *corpus)
         token += t->block[b].n_token;
     }
     if (!status)
-        status = make_room(t, &l);
+        status = allocate_layout(t, &l);
     release_layout(&l);
     return status;
 }

@@ -8,10 +8,10 @@
 #include <math.h>
 #include <string.h>
 
-/* Documents are worked on in blocks whose counts fit a processor's cache. */
+/* Documents are processed in blocks whose counts fit into a processor's cache. */
 enum { BLOCK_BYTES = 1 << 19, BLOCK_TOKENS = 1 << 17 };
 
-/* What a topic adds for a document that has it n times is looked up where n is small. */
+/* The term of a topic with n tokens in a document comes from a table if n is small. */
 enum { TABLE = 64 };
 
 /* A word of a document of the block. */
@@ -76,7 +76,7 @@ static em_status measure(void *to, int64_t d, em_document of)
     return EM_OK;
 }
 
-/* Room for the largest block: as many documents as fit, and one more document of any length. */
+/* The size of the largest block: as many documents as fit, and one more document of any length. */
 static void find_capacities(em_local *local)
 {
     const em_corpus *corpus = local->corpus;
@@ -94,7 +94,7 @@ static void find_capacities(em_local *local)
     local->item_capacity = (BLOCK_TOKENS / 4 + local->n_document + items + 7) / 8 * 8;
 }
 
-static em_status make_room(em_local *local)
+static em_status allocate_arrays(em_local *local)
 {
     return em_allocate_all(
         EM_ARRAY(local->document, local->n_document), EM_ARRAY(local->base, local->n_document),
@@ -108,7 +108,8 @@ static em_status make_room(em_local *local)
         EM_ARRAY(local->item, local->item_capacity),
         EM_ARRAY(local->bits, 4 * local->item_capacity),
         EM_ARRAY(local->tokens, local->n_document * local->stride),
-        EM_ARRAY(local->prior, local->stride), EM_ARRAY(local->room, em_token_room(local->n_topic)),
+        EM_ARRAY(local->prior, local->stride),
+        EM_ARRAY(local->room, em_token_workspace(local->n_topic)),
         EM_ARRAY(local->forgotten, local->stride), EM_ARRAY(local->table, local->n_topic * TABLE),
         EM_ARRAY(local->alpha, local->n_topic));
 }
@@ -132,7 +133,7 @@ em_status em_local_create(em_corpus *corpus, int64_t n_topic, const em_local_opt
         status = em_corpus_each(corpus, measure, local);
     if (!status) {
         find_capacities(local);
-        status = make_room(local);
+        status = allocate_arrays(local);
     }
     if (status)
         em_local_destroy(out);
@@ -344,7 +345,7 @@ static em_local_document document_at(const em_local *local, int64_t place, uint6
                                .tokens = local->tokens + place * local->stride};
 }
 
-/* The prior stands among the tokens of a document while they are drawn, and not beside them. */
+/* While the tokens of a document are drawn, the prior is included in its counts. */
 static void begin_each(em_local *local, const em_local_each *each, int64_t n, uint64_t key,
                        int64_t number)
 {
@@ -418,7 +419,7 @@ static void add_documents(const em_local *local, int64_t n, const em_local_sums 
     *sums->density += (double)density;
 }
 
-/* What depends on the lengths of documents alone, once for each sweep that counts. */
+/* Terms that depend only on the lengths of documents, once for each used sweep. */
 static void add_lengths(const em_local *local, const double *alpha, int64_t n,
                         const em_local_sums *sums)
 {

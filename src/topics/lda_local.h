@@ -38,7 +38,7 @@ typedef struct em_local_options {
 
 typedef struct em_local em_local;
 
-/* `corpus` outlives it; `options` too. Errors: EM_EMEMORY, and those of em_corpus_fetch. */
+/* `corpus` and `options` outlive it. Errors: EM_EMEMORY, and those of em_corpus_fetch. */
 em_status em_local_create(em_corpus *corpus, int64_t n_topic, const em_local_options *options,
                           em_local **out);
 void em_local_destroy(em_local **local); /* NULL-safe. */

@@ -68,7 +68,7 @@ static void count_sparse(em_tokens *tokens, const em_block_view *view)
         slot[view->slot[i]] = view->topic[i];
     for (int64_t i = 0; i < block->n_document; i++) {
         const int64_t length = tokens->length[block->first_document + i];
-        const int64_t room = em_topic_list_room(tokens->n_topic, length);
+        const int64_t room = em_topic_list_capacity(tokens->n_topic, length);
         em_topic_list *list = &tokens->list[i];
         *list = (em_topic_list){0, tokens->list_topic + at, tokens->list_count + at};
         memset(list->count, 0, (size_t)room * sizeof *list->count);
@@ -144,7 +144,7 @@ static int64_t slope_of(double alpha, int64_t n)
     return in_units(em_digamma(alpha + (double)n) - em_digamma(alpha));
 }
 
-/* What a topic adds for a document that has it n times: looked up where n is small. */
+/* The term of a topic with n tokens in a document; it comes from a table if n is small. */
 static void fill_table(em_tokens *tokens, const double *alpha)
 {
     for (int64_t k = 0; k < tokens->n_topic; k++) {
@@ -314,7 +314,7 @@ static void find_slots(em_tokens *tokens, const em_token_block *block)
 
 /* Among this shard's tokens in the order of the corpus: token i of a block, whose slots were found.
  */
-static int64_t place_of(const em_tokens *tokens, const em_block_view *view, int64_t i)
+static int64_t position_of(const em_tokens *tokens, const em_block_view *view, int64_t i)
 {
     const int64_t d = view->document[i];
 
@@ -351,7 +351,7 @@ em_status em_tokens_copy(em_tokens *tokens, const em_token_topics *topics, bool 
         status = em_block_open(tokens, b, topics, &view);
         find_slots(tokens, &tokens->block[b]);
         for (int64_t i = 0; !status && i < view.block->n_token; i++) {
-            const int64_t at = place_of(tokens, &view, i) - first;
+            const int64_t at = position_of(tokens, &view, i) - first;
             if (at < 0 || at >= count)
                 continue;
             if (restores)

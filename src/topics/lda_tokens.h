@@ -1,6 +1,6 @@
 /*
- * The tokens of a shard's documents, laid out for sampling their topics: in blocks of documents
- * whose counts together fit into a processor's cache, and within a block word by word, so that a
+ * The tokens of a shard's documents, laid out for sampling their topics. Documents form blocks
+ * whose counts fit into a processor's cache. Within a block tokens are ordered by word, so that a
  * word's probabilities stay in the cache. Given phi, documents are independent, so their order is
  * arbitrary; within a document tokens are in the order of words. All Local.
  */
@@ -55,8 +55,7 @@ typedef struct em_tokens {
     int64_t n_topic, stride; /* em_topic_stride */
     int64_t n_word, n_document, n_token;
     int64_t n_all, first_token; /* tokens of the whole corpus; of the shards before this one */
-    int n_level; /* level l has every 2^(n_level - 1 - l)th of the documents that are in no lower
-                    level */
+    int n_level; /* level l has every 2^(n_level - 1 - l)th document of those in no lower level */
     bool sparse; /* documents keep lists of their topics */
     int64_t n_block;
     em_token_block *block; /* [n_block] by level */
@@ -73,13 +72,13 @@ typedef struct em_tokens {
     em_topic_list *list;
     uint16_t *list_topic;
     float *list_count;
-    int32_t *place;       /* [n_topic + 1] in the list that is being made; INT32_MAX: none */
-    uint16_t *slot_place; /* by slot, of topics in their document's list */
+    int32_t *place;       /* [n_topic + 1] index in the list being made; INT32_MAX: none */
+    uint16_t *slot_place; /* by slot: index of the topic in the document's list */
     uint64_t *item;
     uint32_t *bits;
     float *alpha, *room;
-    float *groups; /* [n_word][em_topic_groups] the prior's sums, where documents keep lists */
-    bool *grouped; /* [n_word] whether they are there, of this sweep */
+    float *groups; /* [n_word][em_topic_groups] sums of the prior, if documents keep lists */
+    bool *grouped; /* [n_word] whether `groups` is computed for this sweep */
     int64_t (*table)[EM_LDA_TABLE][2]; /* [n_topic] terms of [0] and of [2 + k], of this */
     double *table_alpha;               /* [n_topic]; 0: none so far */
 } em_tokens;
@@ -110,7 +109,7 @@ em_status em_block_close(em_tokens *tokens, const em_token_topics *topics,
 int64_t em_padded_length(int64_t length);
 
 /* The size of a document's list of topics. */
-int64_t em_topic_list_room(int64_t n_topic, int64_t length);
+int64_t em_topic_list_capacity(int64_t n_topic, int64_t length);
 
 typedef struct em_sweep {
     uint64_t seed;

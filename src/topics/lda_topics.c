@@ -10,9 +10,9 @@
 /* Sums of gamma variates are added in units of 2^-32, as integers: topics of up to 2^31 tokens. */
 #define GAMMA_UNIT   0x1p-32
 #define SMALLEST_PHI 1e-30F
-#define MOST_BETA    0.03125 /* of a larger one there are more jumps than topics */
+#define MOST_BETA    0.03125 /* for a larger beta there are more jumps than topics */
 
-/* What a word that has a topic n times adds is looked up where n is small. */
+/* The term of a word with n tokens in a topic comes from a table if n is small. */
 enum { TABLE = 64 };
 
 em_lda_words em_lda_own_words(int64_t n_word, int64_t shard, int64_t n_shard)
@@ -21,7 +21,7 @@ em_lda_words em_lda_own_words(int64_t n_word, int64_t shard, int64_t n_shard)
                           em_partition_first(n_word, n_shard, shard + 1)};
 }
 
-/* ---------------------------------------------------------------- laws of words */
+/* ---------------------------------------------------------------- word distributions */
 
 /* Weights of all topics of a word, one by one. */
 static void draw_each(const em_lda_shape *shape, int64_t v, const em_stream *stream, double beta,

@@ -11,9 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* With at least so many topics, documents keep lists of their topics and word distributions are
- * drawn by jumps. The rule depends on the size of the model alone, so that it is the same on all
- * ranks. */
+/* With at least this number of topics, documents keep lists of their topics, and word distributions
+ * are drawn by jumps. The rule depends only on the model, so all ranks have the same. */
 enum { EM_MANY_TOPICS = 192 };
 
 typedef struct em_lda_shape {
@@ -61,11 +60,9 @@ int64_t em_lda_log_words(const em_lda_shape *shape, em_lda_words words, double b
                          const int32_t *count);
 double em_lda_log_total(const em_lda_shape *shape, double beta, const int64_t *total);
 
-/*
- * A step of Minka's fixed point (2000) for alpha, from the sums of lda_tokens.h at this alpha, and
- * for beta, from the sum over all words of em_lda_slope at this beta, in units of EM_LDA_UNIT.
- * Values stay within 1e-6 .. 1e3.
- */
+/* One step of Minka's fixed-point iteration (2000): for alpha, from the sums of lda_tokens.h at
+ * this alpha; for beta, from the sum over all words of em_lda_slope at this beta, in units of
+ * EM_LDA_UNIT. Values stay within 1e-6 .. 1e3. */
 void em_lda_learn_alpha(int64_t n_topic, const int64_t *sums, double *alpha);
 int64_t em_lda_slope(const em_lda_shape *shape, em_lda_words words, double beta,
                      const int32_t *count);

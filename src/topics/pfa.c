@@ -43,7 +43,7 @@ typedef struct pfa_options {
 static const em_field fields[] = {
     EM_POISSON_FIELDS("number of topics: atoms of the gamma process"),
     EM_INT(pfa_options, rounds, .minimum = 1, .maximum = 1e6, .fallback = "1",
-           .doc = "rounds of the gamma process, each with equally many topics"),
+           .doc = "rounds of the gamma process, with equal numbers of topics"),
     EM_REAL(pfa_options, hyper_shape, .minimum = 1e-6, .maximum = 1e6, .fallback = "1",
             .doc = "of the gamma priors of alpha, gamma and c"),
     EM_REAL(pfa_options, hyper_rate, .minimum = 1e-6, .maximum = 1e6, .fallback = "1",
@@ -71,7 +71,7 @@ static void destroy(em_model *model)
 
 /* ---------------------------------------------------------------- the density */
 
-/* A block that moves alone asks for no prior of phi unless it is phi. */
+/* A block that moves alone needs the prior of phi only if it is phi. */
 static em_status add_prior(em_model *model, const em_query *query)
 {
     pfa *self = (pfa *)model;
@@ -93,8 +93,8 @@ static double in_units(double x)
     return (double)llround(x / EM_LOCAL_UNIT);
 }
 
-/* What the lengths of documents say of R, of `keep` sweeps that all say the same: their density,
- * beside that of the topics given them, and its derivative by every r_k. */
+/* The density of the lengths of documents given R, which is the same in all `keep` sweeps, and its
+ * derivative with respect to every r_k. */
 static void add_lengths(const pfa *self, const em_rows *rows, double *density, double *slope)
 {
     const double a0 = self->options->poisson.a0, b0 = self->options->poisson.b0;
@@ -144,7 +144,8 @@ static em_status add_likelihood(em_model *model, const em_query *query)
     return status;
 }
 
-/* The sums that stand in the places of E and T become derivatives by r, and then by these. */
+/* Converts the sums in the places of E and T to derivatives with respect to r, and then to those
+ * with respect to E and T. */
 static void finish_weights(em_topic_model *base, const double *theta, double *gradient)
 {
     pfa *self = (pfa *)base;
@@ -169,15 +170,15 @@ static void finish_likelihood(em_model *model, const em_query *sums)
 
 /* ---------------------------------------------------------------- a metric */
 
-/* Where in the arrays of a question a block of this model begins; -1: it is not asked about. */
-static int64_t place_of(const em_diagonal *ask, const em_parameters *block)
+/* The index at which a block of this model begins in the arrays of a query; -1: it is not in it. */
+static int64_t offset_of(const em_diagonal *ask, const em_parameters *block)
 {
     return !ask->block ? block->first : ask->block->first == block->first ? 0 : -1;
 }
 
 static const double *theta_of(const em_diagonal *ask, const em_parameters *block)
 {
-    const int64_t place = place_of(ask, block);
+    const int64_t place = offset_of(ask, block);
 
     return place < 0 ? ask->held + block->first : ask->theta + place;
 }
@@ -197,8 +198,8 @@ static void ask_process(pfa *self, const em_diagonal *ask)
         const em_parameters *block = &self->block[b];
         const size_t bytes = (size_t)block->count * sizeof *theta;
         memcpy(theta + block->first - first, theta_of(ask, block), bytes);
-        if (ask->weight && place_of(ask, block) >= 0)
-            memcpy(weight + block->first - first, ask->weight + place_of(ask, block), bytes);
+        if (ask->weight && offset_of(ask, block) >= 0)
+            memcpy(weight + block->first - first, ask->weight + offset_of(ask, block), bytes);
     }
     const em_diagonal all = {.theta = theta,
                              .metric = answer,
@@ -208,8 +209,8 @@ static void ask_process(pfa *self, const em_diagonal *ask)
     em_gamma_process_diagonal(&self->process, documents, &all);
     for (int b = E; b < N_BLOCK; b++)
         for (int i = 0; i < 3; i++)
-            if (out[i] && place_of(ask, &self->block[b]) >= 0)
-                memcpy(out[i] + place_of(ask, &self->block[b]),
+            if (out[i] && offset_of(ask, &self->block[b]) >= 0)
+                memcpy(out[i] + offset_of(ask, &self->block[b]),
                        answer + i * n + self->block[b].first - first,
                        (size_t)self->block[b].count * sizeof *answer);
 }
@@ -239,26 +240,26 @@ static void ask_topics(pfa *self, const em_diagonal *ask)
                                ask->slope + self->block[E].first);
 }
 
-/* Of phi in its expanded natural form alone: of the other no sampler asks, for it must be kept
- * above zero. */
+/* Only for phi in expanded natural form: no sampler uses it for the other form, which must stay
+ * positive. */
 static void diagonal(em_model *model, const em_diagonal *ask)
 {
     pfa *self = (pfa *)model;
 
     if (!ask->block || ask->block->first != self->block[PHI].first)
         ask_process(self, ask);
-    if (place_of(ask, &self->block[PHI]) >= 0)
+    if (offset_of(ask, &self->block[PHI]) >= 0)
         ask_topics(self, ask);
 }
 
 /* ---------------------------------------------------------------- chains */
 
-static em_status place(em_model *model, const em_draw *draw, double *theta)
+static em_status draw_start(em_model *model, const em_draw *draw, double *theta)
 {
     const pfa *self = (const pfa *)model;
 
-    em_topic_model_place(&self->base, draw, theta);
-    em_gamma_process_place(&self->process, draw, (uint64_t)self->base.topics.n,
+    em_topic_model_start(&self->base, draw, theta);
+    em_gamma_process_start(&self->process, draw, (uint64_t)self->base.topics.n,
                            theta + self->base.topics.n);
     return EM_OK;
 }
@@ -350,7 +351,7 @@ const em_model_ops em_model_pfa = {
     .destroy = destroy,
     .add_prior = add_prior,
     .report = report,
-    .start = place,
+    .start = draw_start,
     .describe = em_topic_model_describe,
     .add_likelihood = add_likelihood,
     .latent = &(const em_model_latent){.visit = em_topic_model_visit, .after_iteration = watch},

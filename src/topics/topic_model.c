@@ -27,7 +27,7 @@ static em_status read_data(em_topic_model *self, const em_topic_options *options
                                   &self->record);
 }
 
-static em_status make_room(em_topic_model *self, bool warm)
+static em_status allocate_arrays(em_topic_model *self, bool warm)
 {
     const em_lda_shape *shape = &self->topics.shape;
     em_status status = em_allocate_all(EM_ARRAY(self->phi, shape->n_word * shape->stride),
@@ -54,7 +54,7 @@ em_status em_topic_model_open(em_topic_model *self, const em_topic_options *opti
     if (!status)
         status = em_local_create(self->corpus, options->topics, &options->local, &self->local);
     if (!status)
-        status = make_room(self, options->local.warm_start);
+        status = allocate_arrays(self, options->local.warm_start);
     return status;
 }
 
@@ -103,9 +103,9 @@ static double *count_of(const em_topic_model *self, int64_t chain)
     return self->count + local_chain(self, chain) * self->topics.shape.n_topic;
 }
 
-void em_topic_model_place(const em_topic_model *self, const em_draw *draw, double *theta)
+void em_topic_model_start(const em_topic_model *self, const em_draw *draw, double *theta)
 {
-    em_topic_parameters_place(&self->topics, draw, theta);
+    em_topic_parameters_start(&self->topics, draw, theta);
     if (self->topic)
         em_local_start(self->local, em_topic_model_warm(self, draw->chain));
 }
@@ -193,8 +193,8 @@ em_status em_topic_model_visit(em_model *model, const em_visitor *visitor)
         status = visitor->chains(visitor->context, "density", 1, self->density);
     if (!status && self->topic)
         status =
-            visitor->dealt(visitor->context, "local", EM_NUMBER_UINT16, self->corpus->n_token,
-                           self->corpus->first_token, em_local_n_token(self->local), self->topic);
+            visitor->sharded(visitor->context, "local", EM_NUMBER_UINT16, self->corpus->n_token,
+                             self->corpus->first_token, em_local_n_token(self->local), self->topic);
     return status;
 }
 

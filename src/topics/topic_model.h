@@ -32,7 +32,7 @@ typedef struct em_topic_model {
     float *phi;      /* [n_word][stride] room */
     double *count;   /* [n_chain][n_topic] tokens of the last evaluation in each topic */
     double *density; /* [n_chain] log likelihood a token of the last evaluation */
-    uint16_t *topic; /* [n_chain][n_token] of warm starts; NULL: none */
+    uint16_t *topic; /* [n_chain][n_token] topics for warm starts; NULL: none */
 } em_topic_model;
 
 /* Reads the data and sets all members of a model; its ops must be set and the rest zero. `options`
@@ -52,7 +52,7 @@ bool em_topic_model_wants(const em_query *query, const em_parameters *block);
 uint16_t *em_topic_model_warm(const em_topic_model *self, int64_t chain);
 
 /* Sets the starts of the topics and of the parameters of phi. Local. */
-void em_topic_model_place(const em_topic_model *self, const em_draw *draw, double *theta);
+void em_topic_model_start(const em_topic_model *self, const em_draw *draw, double *theta);
 
 /* Computes the gradient of one chain with respect to parameters other than phi from their sums. */
 typedef void em_topic_slope(em_topic_model *self, const double *theta, double *gradient);

@@ -64,7 +64,7 @@ typedef struct em_poisson_options {
                   .doc = "of phi: expanded_mean for a block of sgrld or sgrhmc, expanded_natural " \
                          "for the other samplers with minibatches"),                               \
         EM_REAL(em_topic_options, beta, .minimum = 1e-6, .maximum = 1e3, .fallback = "0.05",       \
-                .doc = "of the prior of topics' laws of words, of expanded_mean"),                 \
+                .doc = "of the prior of topics' word distributions, of expanded_mean"),            \
         EM_TOPIC_PHI_FIELDS,                                                                       \
         EM_REAL(em_poisson_options, a0, .minimum = 1e-6, .maximum = 1e6, .fallback = "1",          \
                 .doc = "of the Beta(a0, b0) prior of documents' p"),                               \

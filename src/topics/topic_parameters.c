@@ -12,10 +12,10 @@ const char *const em_topic_forms[] = {"expanded_mean", "expanded_natural", NULL}
 
 #define SMALLEST_PHI 1e-30F
 
-/* What is divided by is not below this: reflected at zero, a parameter may end on it. */
+/* The least divisor: a parameter reflected at zero may be zero. */
 #define SMALLEST_THETA 1e-200
 
-/* How far apart words are where chains begin. */
+/* The spread of words at the starts of chains. */
 #define START_SPREAD 0.1
 
 em_status em_topic_parameters_create(em_topic_parameters *topics)
@@ -34,7 +34,7 @@ void em_topic_parameters_destroy(em_topic_parameters *topics)
     em_release_all(&topics->work, &topics->total, &topics->count);
 }
 
-void em_topic_parameters_place(const em_topic_parameters *topics, const em_draw *draw,
+void em_topic_parameters_start(const em_topic_parameters *topics, const em_draw *draw,
                                double *theta)
 {
     em_draw_normals(draw, 0, topics->n, theta);
@@ -43,7 +43,7 @@ void em_topic_parameters_place(const em_topic_parameters *topics, const em_draw 
                                                   : topics->mean + topics->sd * theta[i];
 }
 
-/* ---------------------------------------------------------------- laws of words */
+/* ---------------------------------------------------------------- word distributions */
 
 /* sum[k] = the sum over words of x [n_word][n_topic]. */
 static void sum_words(const em_topic_parameters *topics, const double *x, double *sum)

@@ -33,7 +33,7 @@ em_status em_topic_parameters_create(em_topic_parameters *topics);
 void em_topic_parameters_destroy(em_topic_parameters *topics);
 
 /* Writes a random start: phi nearly uniform, or drawn from the prior. */
-void em_topic_parameters_place(const em_topic_parameters *topics, const em_draw *draw,
+void em_topic_parameters_start(const em_topic_parameters *topics, const em_draw *draw,
                                double *theta);
 
 /* Computes phi [n_word][stride], without its padding; no element is below 1e-30. Returns false if

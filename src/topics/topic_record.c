@@ -20,9 +20,9 @@ enum {
     HEAD = AVERAGED + EM_FOLD_INS
 };
 
-/* Means of phi go into a checkpoint in pieces of so many numbers of a chain, and are put together
+/* Means of phi go into a checkpoint in chunks of so many numbers of a chain, and are put together
  * for the output in smaller ones. */
-enum { PIECE = 1 << 22, SHOWN = 1 << 17 };
+enum { CHUNK = 1 << 22, SHOWN = 1 << 17 };
 
 struct em_topic_record {
     const em_topic_options *options;
@@ -33,10 +33,10 @@ struct em_topic_record {
     int64_t first_chain, n_chain;
     em_held_out *held_out; /* NULL: no score */
     int n_fold_in;         /* 0: no score */
-    int64_t n_phi, n_piece, width;
+    int64_t n_phi, n_chunk, width;
     double *row;         /* [n_chain][width] */
     float *mean;         /* [n_chain][own words][stride] of phi */
-    double *piece;       /* [n_chain][n_piece] room for numbers of all words */
+    double *chunk;       /* [n_chain][n_chunk] room for numbers of all words */
     double *probability; /* [n_fold_in][n_chain][n_own] of held-out entries, averaged */
     double pooled[EM_FOLD_INS];
 };
@@ -105,12 +105,12 @@ static int64_t n_mean(const em_topic_record *record)
     return (record->own.end - record->own.first) * record->shape.stride;
 }
 
-static em_status make_room(em_topic_record *record)
+static em_status allocate_arrays(em_topic_record *record)
 {
     const int64_t n_own = record->held_out ? record->held_out->n_own : 0, n = record->n_chain;
     em_status status = em_allocate_all(
         EM_ARRAY(record->row, n * record->width), EM_ARRAY(record->mean, n * n_mean(record)),
-        EM_ARRAY(record->piece, n * record->n_piece),
+        EM_ARRAY(record->chunk, n * record->n_chunk),
         EM_ARRAY(record->probability, record->n_fold_in * n * n_own));
 
     for (int64_t c = 0; !status && c < n; c++)
@@ -127,7 +127,7 @@ double em_topic_record_chain_bytes(const em_topic_record *record)
 
     return (double)record->width * sizeof *record->row +
            (double)n_mean(record) * sizeof *record->mean +
-           (double)record->n_piece * sizeof *record->piece +
+           (double)record->n_chunk * sizeof *record->chunk +
            (double)(record->n_fold_in * n_own) * sizeof *record->probability;
 }
 
@@ -151,7 +151,7 @@ em_status em_topic_record_create(const em_topic_options *options, const em_model
         .first_chain = context->first_chain,
         .n_chain = context->n_chain};
     record->n_phi = record->shape.n_word * record->shape.stride;
-    record->n_piece = record->n_phi < PIECE ? record->n_phi : PIECE;
+    record->n_chunk = record->n_phi < CHUNK ? record->n_phi : CHUNK;
     record->width = HEAD + 3 * record->shape.n_topic + 1;
     if (options->test_scored && !options->test)
         status = em_fail(EM_ECONFIG, "model.test_scored: found no test, expected the test "
@@ -159,7 +159,7 @@ em_status em_topic_record_create(const em_topic_options *options, const em_model
     else if (options->test)
         status = read_test(record, context, hash);
     if (!status)
-        status = make_room(record);
+        status = allocate_arrays(record);
     status = em_agree_first(status, 0);
     if (status)
         em_topic_record_destroy(out);
@@ -170,7 +170,7 @@ void em_topic_record_destroy(em_topic_record **record)
 {
     if (*record) {
         em_held_out_destroy(&(*record)->held_out);
-        em_release_all(&(*record)->row, &(*record)->mean, &(*record)->piece,
+        em_release_all(&(*record)->row, &(*record)->mean, &(*record)->chunk,
                        &(*record)->probability);
     }
     em_release(record);
@@ -191,7 +191,7 @@ static float *mean_of(const em_topic_record *record, int64_t chain)
     return record->mean + local_chain(record, chain) * n_mean(record);
 }
 
-/* Of one way of folding in, and all chains from that one on. */
+/* The averages of one way of folding in, from the given chain on. */
 static double *probability_of(const em_topic_record *record, int fold_in, int64_t chain)
 {
     return record->probability +
@@ -441,14 +441,14 @@ em_status em_topic_record_pool(em_topic_record *record)
 static void report_means(const em_topic_record *record, int64_t chain, double *out)
 {
     const em_lda_shape *shape = &record->shape;
-    const int64_t most = em_most(em_least(record->n_piece, SHOWN) / shape->stride, 1);
+    const int64_t most = em_most(em_least(record->n_chunk, SHOWN) / shape->stride, 1);
 
     for (int64_t v = 0; v < shape->n_word; v += most) {
         const int64_t n = em_least(most, shape->n_word - v);
-        gather_means(record, chain, v * shape->stride, n * shape->stride, record->piece);
+        gather_means(record, chain, v * shape->stride, n * shape->stride, record->chunk);
         for (int64_t k = 0; k < shape->n_topic && record->own.first == 0; k++)
             for (int64_t i = 0; i < n; i++)
-                out[k * shape->n_word + v + i] = record->piece[i * shape->stride + k];
+                out[k * shape->n_word + v + i] = record->chunk[i * shape->stride + k];
     }
 }
 
@@ -479,18 +479,18 @@ static void restore_means(const em_topic_record *record, int64_t chain, int64_t 
         mean[i - begin] = (float)from[i];
 }
 
-static em_status visit_piece(em_topic_record *record, const em_visitor *visitor, int64_t first)
+static em_status visit_chunk(em_topic_record *record, const em_visitor *visitor, int64_t first)
 {
-    const int64_t left = record->n_phi - first, n = left < PIECE ? left : PIECE;
+    const int64_t left = record->n_phi - first, n = left < CHUNK ? left : CHUNK;
     char name[40];
     em_status status;
 
-    snprintf(name, sizeof name, first ? "phi_%" PRId64 : "phi", first / PIECE);
+    snprintf(name, sizeof name, first ? "phi_%" PRId64 : "phi", first / CHUNK);
     for (int64_t c = 0; !visitor->restores && c < record->n_chain; c++)
-        gather_means(record, record->first_chain + c, first, n, record->piece + c * n);
-    status = visitor->chains(visitor->context, name, n, record->piece);
+        gather_means(record, record->first_chain + c, first, n, record->chunk + c * n);
+    status = visitor->chains(visitor->context, name, n, record->chunk);
     for (int64_t c = 0; !status && visitor->restores && c < record->n_chain; c++)
-        restore_means(record, record->first_chain + c, first, n, record->piece + c * n);
+        restore_means(record, record->first_chain + c, first, n, record->chunk + c * n);
     return status;
 }
 
@@ -500,11 +500,11 @@ em_status em_topic_record_visit(em_topic_record *record, const em_visitor *visit
     const em_held_out *h = record->held_out;
     em_status status = visitor->chains(visitor->context, "record", record->width, record->row);
 
-    for (int64_t first = 0; !status && first < record->n_phi; first += PIECE)
-        status = visit_piece(record, visitor, first);
+    for (int64_t first = 0; !status && first < record->n_phi; first += CHUNK)
+        status = visit_chunk(record, visitor, first);
     for (int f = 0; !status && f < record->n_fold_in; f++)
-        status =
-            visitor->dealt(visitor->context, name[f], EM_NUMBER_DOUBLE, h->n_score, h->first_score,
-                           h->n_own, probability_of(record, f, record->first_chain));
+        status = visitor->sharded(visitor->context, name[f], EM_NUMBER_DOUBLE, h->n_score,
+                                  h->first_score, h->n_own,
+                                  probability_of(record, f, record->first_chain));
     return status;
 }

@@ -42,9 +42,9 @@ void em_topic_record_describe(const em_topic_record *record, int64_t n_document,
 typedef struct em_topic_look {
     int64_t chain;
     double log_density;
-    const float *phi; /* [n_word][stride]; set for this shard's words at least, and for all words if
-                         em_topic_record_wants_all */
-    const double *count; /* [n_topic] tokens, of some documents at least */
+    const float *phi;    /* [n_word][stride]; set for this shard's words, or for all words if
+                            em_topic_record_wants_all */
+    const double *count; /* [n_topic] tokens of some or all documents */
     const double *alpha; /* [n_topic] */
     double beta;
 } em_topic_look;

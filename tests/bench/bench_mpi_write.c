@@ -1,7 +1,7 @@
 /*
  * The writer against MPI alone: 8 chains x 1000 draws x 1000 numbers in flushes of 100 draws,
- * beside one collective write per flush of the same bytes, dealt to the ranks and laid out in the
- * file in the same way. Ratio: our bandwidth over theirs.
+ * beside one collective write per flush of the same bytes, divided among the ranks and laid out in
+ * the file in the same way. Ratio: our bandwidth over theirs.
  */
 #include "bench.h"
 

@@ -56,12 +56,12 @@ static void destroy(em_model *model)
     free(model);
 }
 
-/* What is reported: parameters and, of each observation, two numbers. These are dealt: a rank
+/* What is reported: parameters and, of each observation, two numbers. These are sharded: a rank
  * writes those of its own. */
 static void describe_variables(line *self)
 {
     const em_variable of_observations = {
-        .name = "y", .dealt = true, .n_axes = 1, .shape = {self->data->rows.total}};
+        .name = "y", .sharded = true, .n_axes = 1, .shape = {self->data->rows.total}};
 
     self->variable[BETA] = (em_variable){
         .name = "beta", .n_axes = 1, .shape = {2}, .axis = {"term"}, .label = {coefficients}};

@@ -41,14 +41,14 @@ static em_grid *make_grid(void)
     return grid;
 }
 
-START_TEST(chains_are_dealt_once)
+START_TEST(chains_are_assigned_once)
 {
     em_grid *grid = make_grid();
-    int64_t dealt = em_grid_n_local_chain(grid);
+    int64_t assigned = em_grid_n_local_chain(grid);
 
-    assert_everywhere(dealt >= N_CHAIN / em_world_size(), "every rank has its share");
-    MPI_Allreduce(MPI_IN_PLACE, &dealt, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
-    assert_everywhere(dealt == N_CHAIN, "all chains are dealt");
+    assert_everywhere(assigned >= N_CHAIN / em_world_size(), "every rank has its share");
+    MPI_Allreduce(MPI_IN_PLACE, &assigned, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
+    assert_everywhere(assigned == N_CHAIN, "all chains are assigned");
     em_grid_destroy(&grid);
 }
 END_TEST
@@ -197,7 +197,7 @@ START_TEST(sums_are_exact)
 }
 END_TEST
 
-/* The same terms dealt otherwise: all to one group of ranks, as on a single rank. */
+/* The same terms distributed otherwise: all to one group of ranks, as on a single rank. */
 START_TEST(sums_do_not_depend_on_the_ranks)
 {
     em_grid *grid = make_grid(), *single = NULL;
@@ -413,7 +413,7 @@ int main(int argc, char **argv)
 
     if (em_world_start(&argc, &argv))
         return EXIT_FAILURE;
-    tcase_add_test(tests, chains_are_dealt_once);
+    tcase_add_test(tests, chains_are_assigned_once);
     tcase_add_test(tests, parts_of_shards_are_put_together);
     tcase_add_loop_test(tests, bytes_are_exchanged, 0, 2);
     tcase_add_loop_test(tests, terms_become_sums, 0, 4);

@@ -1,7 +1,7 @@
 /*
  * Minibatches by epoch: every row is in one of them, once, in an order of the epoch's and the
- * chain's own, however rows are dealt to shards; and estimates are unbiased, the last minibatch's
- * too, which is smaller.
+ * chain's own, however rows are distributed over shards; and estimates are unbiased, the last
+ * minibatch's too, which is smaller.
  */
 #include "base/memory.h"
 #include "par/grid.h"

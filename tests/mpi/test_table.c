@@ -246,7 +246,8 @@ static void same_shards(em_table *together, em_table *alone, const em_table_opti
     em_world *world;
     bool same;
 
-    assert_everywhere(em_design_create(together, options, shard, shards, &ours) == EM_OK, "dealt");
+    assert_everywhere(em_design_create(together, options, shard, shards, &ours) == EM_OK,
+                      "sharded");
     em_design_scale(ours, 0.5);
     assert_everywhere(em_design_store_rows(ours) == EM_OK, "rows stored");
     world = em_world_enter(NULL);

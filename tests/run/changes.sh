@@ -87,7 +87,7 @@ drawn_from() { # KEY=VALUE: draws of another run beside our checkpoint
         before=$(state)
         limited "$emass" run run.yaml --output o.h5 --quiet --resume 2>err || status=$?
         cat err
-        [ "$status" = 2 ] && grep -q "$name is of another config: ${1%=*} differ" err && [ "$(state)" = "$before" ] || return 1
+        [ "$status" = 2 ] && grep -q "$name has another config: ${1%=*} differ" err && [ "$(state)" = "$before" ] || return 1
     done
 }
 
@@ -102,7 +102,7 @@ drawn_from_other_data() { # beside a checkpoint of the same config
     before=$(state)
     limited "$emass" run run.yaml --output o.h5 --quiet --resume 2>err || status=$?
     cat err
-    [ "$status" = 2 ] && grep -q 'o.h5 is of other data: their hash was' err && [ "$(state)" = "$before" ]
+    [ "$status" = 2 ] && grep -q 'o.h5 has other data: their hash was' err && [ "$(state)" = "$before" ]
 }
 
 another_rule() { # a run that the stop rule ended goes on under another rule

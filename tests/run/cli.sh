@@ -115,7 +115,7 @@ prints 'a path; must be given' "$emass" list models linear
 prints 'source: ' "$emass" list mass fisher
 prints '  init_radius ' "$emass" list run
 prints 'model.prior_scale' "$emass" list keys
-check 'no key is listed twice' "$BASH" -c "[ -z \"\$($emass list keys | sort | uniq -d)\" ]"
+report 'no key is listed twice' "$("$emass" list keys | sort | uniq -d)"
 fails 2 'did you mean samplers?' "$emass" list sampler
 fails 2 'did you mean logistic?' "$emass" list models logitsic
 fails 2 'unexpected' "$emass" list models logistic unexpected

@@ -70,7 +70,7 @@ check 'an output that exists' refuses 2 'give --overwrite' "$emass" convert smal
 check 'a file that is no output of emass' refuses 2 'no output of emass' "$emass" convert small.csv dense.csv.gz --overwrite
 check 'a folder' refuses 2 'found a folder' "$emass" convert small.csv "$scratch" --overwrite
 check 'a folder that is not there' refuses 2 'none/c.h5: cannot be written: none/: No such' "$emass" convert small.csv none/c.h5
-check 'itself' refuses 2 'is read' "$emass" convert small.csv small.csv --overwrite
+check 'itself' refuses 2 'is being read' "$emass" convert small.csv small.csv --overwrite
 replaced() { "$emass" convert small.csv c.h5 --overwrite | grep -q '^# rows *2$' && "$emass" convert c.h5 d.h5 | grep -q '^# rows *2$'; }
 check '--overwrite' replaced
 part() { # somebody's stays; what a killed command left goes

@@ -25,9 +25,9 @@ put() { # NAME TEXT...: a file of the room base
 types=(addends apart arrive away climb course deal explore feed fits flagged found gate guard hand_out harvest holders look
     mates meeting piece place plant rescue room said same scout seal show shown slopes stage story stretch tally team tempo
     tune undo watch whole)
-parts=(addends arrive climb course explore feed flagged gate guard harvest holders mates meeting plant said scout seal story
-    stretch tally team tempo undo)
-prose=(addend arrival climbing flagged gated harvested mates meeting planted rescued scouts stories stretches tallies tempo)
+parts=(addends arrive climb course deal dealt explore feed flagged gate guard harvest holders look mates meeting place plant room said
+    scout seal story stretch tally team tempo undo)
+prose=(addend arrival climbing dealt flagged gated harvested mates meeting planted rescued scouts stories stretches tallies tempo)
 
 put plain.c '/* A window of draws. */' 'int em_window_size(int n)' '{' '    return n;' '}'
 check 'plain names are no finding' holds 'names are'
@@ -45,6 +45,10 @@ finds 'names are' 'plain.h:1:' || missed+=' em_order'
 for word in "${parts[@]}"; do
     put plain.h "int em_window_$word(int n);"
     finds 'names are' 'plain.h:1:' || missed+=" em_window_$word"
+done
+for word in dealt n_piece piece_size; do
+    put plain.h "struct { bool $word; };"
+    finds 'names are' 'plain.h:1:' || missed+=" $word"
 done
 rm "$tree/src/base/plain.h"
 mkdir "$tree/src/exchange"

@@ -108,7 +108,7 @@ static em_status visit(em_model *model, const em_visitor *visitor)
 {
     mixture *self = (mixture *)model;
     const em_share *own = &model->rows;
-    return visitor->dealt(visitor->context, "z", EM_NUMBER_UINT8, own->total, own->first, own->count,
+    return visitor->sharded(visitor->context, "z", EM_NUMBER_UINT8, own->total, own->first, own->count,
                           self->z);
 }
 static em_status report(em_model *model, const em_draw *draw, const double *theta, double *out)

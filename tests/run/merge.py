@@ -187,7 +187,7 @@ def thinned():
     report(done.returncode == 0 and done.stderr.count(f"warning: {unlike}: ") == 1,
            "files that are thinned unlike are merged, and told", done.stderr)
     done = emass("summary", "s1.h5", "s2.h5", "thinned.h5")
-    report(done.stdout.count("\nThinned unlike: " + unlike) == 1, "a summary of them tells it", done.stdout)
+    report(done.stdout.count("\nUnequal thinning: " + unlike) == 1, "a summary of them tells it", done.stdout)
     report("hinned" not in emass("summary", "s1.h5", "s2.h5").stdout, "and of others does not")
 
 
@@ -204,7 +204,7 @@ def refused():
     refuses("a run that has not ended", "has not ended", "merge", "x.h5", "s1.h5", "running.h5")
     refuses("what is no HDF5 file", "notes.txt: expected an HDF5 file", "merge", "x.h5", "s1.h5", "notes.txt")
     refuses("an output that exists", "--overwrite", "merge", "on1.h5", "s1.h5", "s2.h5")
-    refuses("an output that is read", "s1.h5 is read", "merge", "s1.h5", "s1.h5", "s2.h5", "--overwrite")
+    refuses("an output that is read", "s1.h5 is being read", "merge", "s1.h5", "s1.h5", "s2.h5", "--overwrite")
     refuses("an output of another program", "no output of emass", "merge", "notes.txt", "s1.h5", "s2.h5", "--overwrite")
     refuses("one file", "two files or more", "merge", "x.h5", "s1.h5")
     refuses("to go on with a merged file", "emass merge made", "run", "run.yaml", "--output", "on1.h5", "--resume")

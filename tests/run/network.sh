@@ -179,7 +179,7 @@ done
 
 # A gradient of 60,003 numbers is added in memory that both shards see, each of which moves half of the weights; by
 # messages, where there is none, and all of them are moved by both.
-moves_are_dealt() { # SETTING...
+moves_are_partitioned() { # SETTING...
     local wide=("$emass" run wide.yaml --quiet --overwrite --set run.shards=2 --set run.draws=2 --set sampler.leapfrog_steps=3)
     local setting
     for setting in "$@"; do wide+=(--set "$setting"); done
@@ -187,10 +187,10 @@ moves_are_dealt() { # SETTING...
         EMASS_FAULT=data-shared:0:1 limited mpirun -n 2 "${wide[@]}" --output sent.h5 && cmp shared.h5 sent.h5
 }
 step=sampler.step_size
-check "two shards that share their moves make the same ones as two that do not" moves_are_dealt $step=1e-3
-check "with thermostats, of two chains" moves_are_dealt sampler.name=msgnht run.chains=2 $step=1e-3
-check "an optimiser" moves_are_dealt sampler.name=rmsprop $step=1e-3
-check "where chains diverge" moves_are_dealt sampler.name=msgnht run.chains=2 $step=1e9
+check "two shards that share their moves make the same ones as two that do not" moves_are_partitioned $step=1e-3
+check "with thermostats, of two chains" moves_are_partitioned sampler.name=msgnht run.chains=2 $step=1e-3
+check "an optimiser" moves_are_partitioned sampler.name=rmsprop $step=1e-3
+check "where chains diverge" moves_are_partitioned sampler.name=msgnht run.chains=2 $step=1e9
 
 needs_weights() {
     local status=0

@@ -163,7 +163,7 @@ def refuses():
     report(done.returncode == 2 and "--overwrite" in done.stderr and open("1.h5", "rb").read() == kept,
            "an output that exists stays", done.stderr)
     done = emass("predict", "run.h5", "--data", "new.csv", "--output", "run.h5", "--overwrite")
-    report(done.returncode == 2 and "is read" in done.stderr, "the run's own file stays", done.stderr)
+    report(done.returncode == 2 and "is being read" in done.stderr, "the run's own file stays", done.stderr)
     done = emass("predict", "run.h5", "--data", "new.csv", "--output", "few.csv", "--overwrite")
     report(done.returncode == 2 and "no output of emass" in done.stderr and open("few.csv").read() == "x,days\n1,2\n",
            "a file that is not ours stays", done.stderr)

@@ -144,12 +144,12 @@ model { b ~ normal(0, 1); c ~ normal(0, 2); y ~ ordered_logistic(rep_vector(b, N
 generated quantities { real twice = 2 * b; array[N] int y_rep; for (n in 1:N) y_rep[n] = ordered_logistic_rng(b, c); }
 STAN
     printf '%s\n' 'model:' '  name: stan' '  program: rated.stan' '  data: {N: 4, y: [1, 2, 3, 3]}' 'run: {draws: 5, warmup: 20}' >rated.yaml
-    sample 1 rated.h5 2>words --set model.program=good.stan && ! grep -q 'the draws are without' words || return 1
+    sample 1 rated.h5 2>words --set model.program=good.stan && ! grep -q 'the draws lack' words || return 1
     limited "$emass" run rated.yaml --quiet --output rated.h5 --overwrite 2>words || return
     if ! grep -q 'of this model have no compiled path' words; then # the interpreter has it now
         return 0
     fi
-    grep -q 'rated.stan: the draws are without twice and all else' words || return 1
+    grep -q 'rated.stan: the draws lack twice and all else' words || return 1
     limited "$emass" run rated.yaml --quiet --output no.h5 --set 'model.posterior_predictive=[y_rep]' 2>words || status=$?
     cat words
     [ "$status" = 2 ] && [ ! -e no.h5 ] && grep -q "model.posterior_predictive: found 'y_rep', expected names of generated quantities" words

@@ -106,7 +106,7 @@ compares_models() {
     cat table
     awk 'NR == 2 && $1 == "x.h5" && $4 == 0 { a = 1 } NR == 3 && $1 == "z.h5" && $4 < -5 { b = 1 } END { exit !(a && b) }' table || return 1
     limited "$emass" evidence z.h5 x.h5 2>why || status=$?
-    [ "$status" = 2 ] && [ "$(wc -l <why)" = 1 ] && grep -q 'of other data' why || return 1
+    [ "$status" = 2 ] && [ "$(wc -l <why)" = 1 ] && grep -q 'has other data' why || return 1
     sed '/^temper/d' m.yaml >plain.yaml
     limited "$emass" run plain.yaml --overwrite --quiet --output plain.h5 || return 1
     ! limited "$emass" evidence plain.h5 2>why && grep 'found no log evidence' why

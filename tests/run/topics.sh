@@ -71,11 +71,11 @@ check 'the same bytes on 3 shards' same 3 3
 check 'the same bytes on 4 shards' same 4 4
 check 'the same bytes on 2 groups of 2 shards' same 4 2
 check 'parts on other ranks and shards' in_parts
-says_who_deals() {
+says_who_distributes() {
     limited mpirun -n 2 "$emass" check run.yaml --set run.shards=2 >plan.txt &&
-        grep -q '^# shards     2, as the model deals' plan.txt
+        grep -q '^# shards     2, as the model distributes' plan.txt
 }
-check 'the plan does not say that shards hold nothing' says_who_deals
+check 'the plan does not say that shards hold nothing' says_who_distributes
 check 'parts of many topics, phi averaged only' in_parts model.topics=300 model.store_phi=false \
     run.draws=30 run.warmup=10
 check 'stopped in warmup' stopped_in_warmup

@@ -49,7 +49,7 @@ divergences() {
 
 runs_away() { # a step without acceptance has another cause, and another cure
     run away g.yaml --set 'sampler={name: sghmc, step_size: 50}' --set run.draws=50 || return 1
-    grep 'Divergences: .* (100 %). .*give sampler.step_size a tenth' away.out
+    grep 'Divergences: .* (100 %). .*set sampler.step_size to a tenth' away.out
 }
 
 # Of ten seeds some have a divergence or a few: a warning, with how many and where, in the run's last lines,

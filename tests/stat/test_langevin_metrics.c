@@ -52,8 +52,8 @@ static void root_at(em_metric *metric, kernel_bench *b, int64_t j, double shift,
 
     block->theta[j] += shift;
     em_block_evaluate(b->posterior, block);
-    ck_assert_int_eq(em_metric_look(metric, &context, block, true), EM_OK);
-    ck_assert_int_eq(em_metric_place(metric, &context, block, 0), EM_OK);
+    ck_assert_int_eq(em_metric_evaluate_density(metric, &context, block, true), EM_OK);
+    ck_assert_int_eq(em_metric_set_position(metric, &context, block, 0), EM_OK);
     block->theta[j] -= shift;
     *A = identity(DIM);
     for (int i = 0; i < DIM; i++)

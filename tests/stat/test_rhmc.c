@@ -177,7 +177,7 @@ static double travel(leapfrog *path, int64_t n_step, double *z)
                             .gradient = g};
 
     em_posterior_evaluate(path->posterior, &query);
-    ck_assert_int_eq(em_riemann_place(path->riemann, path->posterior, 0, theta), EM_OK);
+    ck_assert_int_eq(em_riemann_set_position(path->riemann, path->posterior, 0, theta), EM_OK);
     before =
         -log_density + path->riemann->half_log_determinant + em_riemann_kinetic(path->riemann, p);
     for (int64_t k = 0; k < n_step; k++) {

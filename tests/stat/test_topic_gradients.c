@@ -229,7 +229,7 @@ START_TEST(lda_by_enumeration)
 }
 END_TEST
 
-/* What is summed are integers, the same however documents are dealt. */
+/* What is summed are integers, the same however documents are distributed. */
 START_TEST(sums_of_shards)
 {
     _Alignas(64) double theta[STRIDE] = {0.4, 2.1, 1.3, 0.2, 0.9, 1.6, 2.2, 0.5};

@@ -69,7 +69,7 @@ em_status set_options(const em_model_ops *ops, const setting *settings, void *op
 
 em_rows all_rows(const em_model *model)
 {
-    return model->n_piece > 0 ? (em_rows){.all = true} : (em_rows){.count = model->rows.count};
+    return model->n_chunk > 0 ? (em_rows){.all = true} : (em_rows){.count = model->rows.count};
 }
 
 void teardown(setup *s)

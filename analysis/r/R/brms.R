@@ -8,7 +8,7 @@
 #'
 #' @param formula,data,family,prior As in [brms::brm()].
 #' @param ... More arguments of [brms::brm()] that describe the model, such as `data2`, `knots`, `sample_prior`,
-#'   `save_pars` and `stanvars`. Those that say how to sample (`iter`, `cores`, `control`, `backend` ...) are errors
+#'   `save_pars` and `stanvars`. Those that control sampling (`iter`, `cores`, `control`, `backend` ...) are errors
 #'   that name the argument to use here.
 #' @inheritParams emass_sample
 #' @return A `brmsfit`. Its element `emass` has the path of the file and the verdict of the run.

@@ -1,18 +1,18 @@
 # What a run has written, as an object of R.
 
-#' Read what a run has written
+#' Read the output of a run
 #'
-#' @param file The file of the draws. It may be that of a run that goes on, or that was stopped.
+#' @param file The file of the draws. The run may be in progress, or may have been stopped.
 #' @return Of a file that [emass_brm()] made, a `brmsfit`. Of another, a fit with these functions:
 #' \describe{
 #'   \item{`$draws(variables, format)`}{The draws, by default as a `draws_array` of posterior, and all variables.
 #'     `format` is `"array"`, `"df"`, `"matrix"`, `"list"` or `"rvars"`.}
 #'   \item{`$summary(variables, ...)`}{A table of means, quantiles, R-hat and effective sample sizes, by
-#'     [posterior::summarise_draws()], which is given `...`.}
+#'     [posterior::summarise_draws()], which gets `...`.}
 #'   \item{`$sampler_diagnostics()`}{Acceptance rate, step size, tree depth and so on of each draw, with Stan's names.}
 #'   \item{`$diagnostic_summary()`}{Divergences, trajectories that reached the largest depth, and E-BFMI of each chain,
 #'     and the verdict.}
-#'   \item{`$verdict()`}{What the run said about convergence, in one line.}
+#'   \item{`$verdict()`}{The verdict of the run, in one line.}
 #'   \item{`$loo(...)`}{Leave-one-out cross-validation from `log_lik`, by [loo::loo()].}
 #'   \item{`$metadata()`}{The attributes of the file: config, seed, versions, hashes of the data.}
 #'   \item{`$output_files()`}{The path of the file.}

@@ -2,7 +2,7 @@
 
 #' The program that the functions of this package run
 #'
-#' It is what the option `emass.program` names, or else the environment variable `EMASS`, or else `emass` on the `PATH`.
+#' The option `emass.program`, or else the environment variable `EMASS`, names it; otherwise it is `emass` on the `PATH`.
 #'
 #' @return The path of the program. It is an error if there is none.
 #' @export

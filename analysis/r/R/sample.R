@@ -5,15 +5,13 @@
 #' Runs the program emass, and returns when it has ended. The draws are the same on any number of ranks.
 #'
 #' An interrupt (Ctrl-C, or the stop sign of an editor) makes the run write a checkpoint and end; so does `max_time`.
-#' [emass_resume()] goes on from there, with the draws that the run would have made without the stop. What the program
-#' refuses is an error of class `emass_error`, with the line that the program said; a run that was stopped is one of
-#' class `emass_stopped` too.
+#' [emass_resume()] goes on from there, with the draws that the run would have made without the stop. An error
+#' has the class `emass_error` and the message of the program; if the run was stopped, also the class `emass_stopped`.
 #'
 #' @param code A Stan program as text, or the path of its file, or that of a shared object compiled by BridgeStan.
 #' @param data A list with a value for each variable of the data block, or the path of a file of JSON.
 #' @param chains,draws,warmup,thin,seed Chains, draws of each chain, iterations of warmup, iterations of each stored
-#'   draw, and the seed. What is `NULL` is what the program has as default; warmup then takes as many iterations as it
-#'   needs.
+#'   draw, and the seed. `NULL`: the default of the program; warmup then ends by its own criteria.
 #' @param ranks Processes that share the chains. `NULL`: one for each chain, at most one for each core, or for each of
 #'   the option `mc.cores`.
 #' @param sampler A name, such as `"nuts"`, or a list with options: `list(name = "nuts", target_accept = 0.95)`.
@@ -21,10 +19,10 @@
 #'   `r`: uniformly in `[-r, r]` on the unconstrained scale.
 #' @param max_time Seconds, or a text such as `"3h"`, after which the run stops with a checkpoint.
 #' @param settings Other options of a config by their keys, such as `list("stop.ess" = 400)`; `emass list` has all.
-#' @param output The file of the draws, HDF5 in the schema of ArviZ. `NULL`: a file that goes with the session. What the
-#'   run reads, and [emass_resume()] needs, stays beside it in a folder whose name ends in `.inputs`.
-#' @param overwrite Whether a file that exists is replaced.
-#' @param quiet Whether progress is not shown.
+#' @param output The file of the draws, HDF5 in the schema of ArviZ. `NULL`: a file that is removed at the end of
+#'   the session. A folder beside it, whose name ends in `.inputs`, keeps the inputs that [emass_resume()] needs.
+#' @param overwrite Whether to replace an existing file.
+#' @param quiet Whether to hide the progress.
 #' @return A fit, whose functions [emass_read()] lists.
 #' @examples
 #' \dontrun{

@@ -17,7 +17,7 @@
  *         if (!self)
  *             return em_fail(EM_EMEMORY, "out of memory");
  *         self->model = (em_model){.ops = context->ops, .n_parameter = 1, .parameter = &mu,
- *                                  .n_piece = 1, .piece_size = 3,
+ *                                  .n_chunk = 1, .chunk_size = 3,
  *                                  .rows = {N, N, 0, context->shard == 0 ? N : 0}}; // one part
  *         *out = &self->model;
  *         return EM_OK;
@@ -31,7 +31,7 @@
  *         }
  *         return EM_OK;
  *     }
- *     static void add(em_model *model, int64_t piece, const em_rows *rows, double *sum)
+ *     static void add(em_model *model, int64_t chunk, const em_rows *rows, double *sum)
  *     {
  *         for (int64_t k = 0; k < rows->count; k++) {
  *             const double x = y[em_row(rows, k)];
@@ -40,7 +40,7 @@
  *             sum[2] += x * x;
  *         }
  *     }
- *     static void take(em_model *model, int64_t piece, const double *sum)
+ *     static void take(em_model *model, int64_t chunk, const double *sum)
  *     {
  *         memcpy(&((means *)model)->n, sum, 3 * sizeof *sum);
  *     }
@@ -66,14 +66,14 @@
 
 EM_BEGIN_C
 
-/* A summary has em_model.n_piece pieces of em_model.piece_size numbers each. They are computed one
- * after the other, so that a large summary needs the memory of one piece only. */
+/* A summary has em_model.n_chunk chunks of em_model.chunk_size numbers each. They are computed one
+ * after the other, so that a large summary needs the memory of one chunk only. */
 typedef struct em_model_summary {
-    /* Adds the terms of a piece from the observations `rows`, which are one part, to sum
-     * [piece_size]. Local. */
-    void (*add)(em_model *model, int64_t piece, const em_rows *rows, double *sum);
-    /* Receives the sum of a piece over all parts of all shards. Local. */
-    void (*take)(em_model *model, int64_t piece, const double *sum);
+    /* Adds the terms of a chunk from the observations `rows`, which are one part, to sum
+     * [chunk_size]. Local. */
+    void (*add)(em_model *model, int64_t chunk, const em_rows *rows, double *sum);
+    /* Receives the sum of a chunk over all parts of all shards. Local. */
+    void (*take)(em_model *model, int64_t chunk, const double *sum);
 } em_model_summary;
 
 EM_END_C

@@ -15,30 +15,32 @@ const em_field em_mass_fields[] = {
     EM_PATH(em_mass_options, from, .fallback = "",
             .doc = "begin with the mass and the step size of an earlier run of the same model: its "
                    ".h5 file"),
-    EM_BOOL(em_mass_options, from_positions, .fallback = "false",
-            .doc = "and with its last positions (it needs output.save_unconstrained)"),
+    EM_BOOL(
+        em_mass_options, from_positions, .fallback = "false",
+        .doc =
+            "also begin at the last positions of that run (which needs output.save_unconstrained)"),
     EM_CHOICE(
         em_mass_options, estimator, .fallback = "fisher", .choices = estimators,
         .doc =
             "criterion of the M-step; momentum is the papers', noise is for stochastic samplers"),
     EM_CHOICE(em_mass_options, structure, .fallback = "auto", .choices = structures,
-              .doc = "auto: dense up to dimension 200 where the samples allow it, beyond that "
-                     "low_rank for hmc and nuts, else diag"),
+              .doc = "auto: dense up to dimension 200 if there are enough samples; in higher "
+                     "dimensions low_rank for hmc and nuts; otherwise diag"),
     EM_REALS(em_mass_options, blocks, .fallback = "",
-             .doc = "block_diagonal: how many parameters each block has, in their order; those "
-                    "left over are alone; none: the blocks that the model names"),
+             .doc = "block_diagonal: numbers of parameters of the blocks, in order; further "
+                    "parameters are each a block; none: the blocks of the model"),
     EM_CHOICE(em_mass_options, share, .fallback = "all", .choices = shares,
               .doc = "all: E-step samples pooled over all chains; none: every chain adapts alone"),
     EM_INT(em_mass_options, s_count, .minimum = 2, .maximum = 1e12, .fallback = "100",
-           .doc = "samples of an E-step (of the first window, which then double), pooled over the "
-                  "sharing chains"),
+           .doc = "samples of an E-step, pooled over the chains that share (with windows: of the "
+                  "first one; later ones double)"),
     EM_CHOICE(
         em_mass_options, s_count_rule, .fallback = "fixed", .choices = rules,
         .doc = "interval: S_count grows by the papers' confidence-interval rule (momentum only)"),
-    EM_ROW_AS(
-        "kappa.k0", em_mass_options, kappa_k0, EM_FIELD_REAL, double, .maximum = 1e9,
-        .fallback = "1",
-        .doc = "kappa_k = (k + k0)^-eta weighs the k-th estimate against the current inverse mass"),
+    EM_ROW_AS("kappa.k0", em_mass_options, kappa_k0, EM_FIELD_REAL, double, .maximum = 1e9,
+              .fallback = "1",
+              .doc = "kappa_k = (k + k0)^-eta is the weight of the k-th estimate; the current "
+                     "inverse mass has 1 - kappa_k"),
     EM_ROW_AS(
         "kappa.eta", em_mass_options, kappa_eta, EM_FIELD_REAL, double, .maximum = 10,
         .fallback = "auto", .word = "auto",
@@ -65,9 +67,8 @@ const em_field em_mass_fields[] = {
         .doc = "in warmup, a chain that cannot move at any step size takes the position of another "
                "chain (hmc, nuts, walnuts)"),
     EM_CHOICE(em_mass_options, noncentring, .fallback = "auto", .choices = noncentrings,
-              .doc = "auto: where draws of warmup show that the scale of parameters depends on "
-                     "another one, hmc, nuts and walnuts move in non-centred coordinates; off: "
-                     "never"),
+              .doc = "auto: if warmup draws show that the scale of parameters depends on another "
+                     "parameter, hmc, nuts and walnuts use non-centred coordinates; off: never"),
     {0}};
 
 /* All but the first two rows, which are of the run as a whole. */

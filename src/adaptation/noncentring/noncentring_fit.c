@@ -12,8 +12,8 @@ static const double degree_step = 0.1;
 /* The correlation of a log derivative with a log scale that lets a parameter join its group. */
 static const double joins = 0.12;
 
-/* Gains in log likelihood of a draw: of a parameter with a degree of its own, or with that of its
- * group; of a location, for each parameter. */
+/* Least gains in log likelihood of a draw: of a parameter with its own degree, or with the degree
+ * of its group; and of a location, for each parameter. */
 static const double least_gain = 0.04, least_of_shared = 0.01, least_of_location = 0.02;
 
 /* ---------------------------------------------------------------- weighted regression */
@@ -153,14 +153,14 @@ static void leave_of_child(const em_group_search *s, const em_locations *where, 
 
 /* ---------------------------------------------------------------- locations */
 
-/* Whether parameter p may be what group `f`, which is not made yet, depends on. `users`: bits of
- * the groups that depend on its children. */
+/* Whether the new group `f` may depend on parameter p. `users`: the groups that depend on its
+ * children. */
 static bool may_use(const em_group_search *s, uint32_t users, int64_t p)
 {
     return s->sd[p] > 0 && !(s->group_of[p] >= 0 && (users >> s->group_of[p] & 1));
 }
 
-/* Which of the children p is; -1: none. */
+/* The index of p among the children; -1: none. */
 static int64_t child_at(const em_group_fit *f, int64_t p)
 {
     int64_t c = 0;
@@ -201,7 +201,7 @@ uint32_t em_group_users(const em_group_search *s, const em_group_fit *f)
     return users;
 }
 
-/* The logarithm of a product of numbers, of which few are taken. */
+/* The logarithm of a product of numbers, with few calls of log. */
 typedef struct logarithm {
     double sum, product;
     int n;
@@ -216,9 +216,9 @@ static void multiply(logarithm *l, double factor)
     }
 }
 
-/* The gain in log likelihood of a draw, over the group but for child `but`, of a regressor that is
- * in s->column, less what is along the basis. *of_one: with coefficient 1. left [f->n][n]:
- * residuals, with their squares in f->square. */
+/* The gain in log likelihood of a draw, over the group without child `but`, from the regressor in
+ * s->column after its projection on the basis is removed. *of_one: with coefficient 1. left
+ * [f->n][n]: residuals, with their squares in f->square. */
 static double gain_of(const em_group_search *s, const em_group_fit *f, int64_t but,
                       const double *left, double *of_one)
 {
@@ -253,7 +253,7 @@ typedef struct proposal {
     double gain, of_one;
 } proposal;
 
-/* What p gains as a location. A child that becomes one loses its own gain. */
+/* The gain from p as a location. A child that becomes a location loses its own gain. */
 static proposal propose(em_group_search *s, const em_group_fit *f, int n, int64_t p,
                         const double *left)
 {
@@ -274,7 +274,7 @@ static proposal propose(em_group_search *s, const em_group_fit *f, int n, int64_
     return out;
 }
 
-/* Adds the regressor that gains most, where that is enough. */
+/* Adds the regressor with the largest gain, if that is enough. */
 static bool add_location(em_group_search *s, em_group_fit *f, double a, uint32_t users,
                          double *left)
 {
@@ -334,8 +334,8 @@ static bool top_of(const double *y, double *degree, int *at)
     return true;
 }
 
-/* One degree for all children, where it serves as well as one for each: their gains are then those
- * at this degree. */
+/* Uses one degree for all children if it fits as well as one for each. Gains are then at that
+ * degree. */
 static bool share_degree(em_group_fit *f, double step)
 {
     double sum[EM_N_DEGREE] = {0}, loss = 0, degree;
@@ -409,7 +409,7 @@ static void drop_children(em_group_fit *f, double least)
     f->n = kept;
 }
 
-/* Gives f the parameters that no group has, and whose log derivatives have at least this
+/* Adds to f the parameters that are in no group and whose log derivatives have at least this
  * correlation with its log scale. */
 static void take_children(const em_group_search *s, double least, em_group_fit *f)
 {
@@ -445,8 +445,9 @@ static bool fit_children(em_group_search *s, em_group_fit *f, double a, double *
     return shared;
 }
 
-/* Fits the group of log scale k to the parameters that no group has: first to those whose
- * derivatives speak for it, then, if these share a degree, to all that gain at this degree. */
+/* Fits the group of log scale k to the parameters that are in no group: first to those whose
+ * derivatives are correlated with it, then, if these share a degree, to all that gain at this
+ * degree. */
 void em_fit_group(em_group_search *s, int64_t k, em_group_fit *f, double *left)
 {
     f->scale = k;

@@ -9,8 +9,9 @@
 
 enum {
     MOST_DRAWS = 1000,
-    MOST_TRIED = 4,   /* log scales that are fitted, before one is taken */
-    MOST_REJECTED = 8 /* groups that bring the draws no nearer to normal, before the search ends */
+    MOST_TRIED = 4, /* log scales that are fitted before one is chosen */
+    MOST_REJECTED =
+        8 /* rejected groups, which make draws no more nearly normal, before the search ends */
 };
 
 /* The correlation of a log derivative with a log scale that counts as evidence for the scale. */
@@ -20,12 +21,12 @@ static const double evident = 0.25;
  * their number. */
 static const double least_of_group = 0.3, group_by_chance = 60;
 
-/* By how much a group brings the draws nearer to normal, at least; less is chance. */
+/* The least improvement in normality by a group; less may be chance. */
 static const double least_nearer = 4;
 
 /* ---------------------------------------------------------------- the draws */
 
-/* Takes its mean away from x; returns the standard deviation. */
+/* Subtracts its mean from x; returns the standard deviation. */
 static double centre_column(int64_t n, double *x, double *mean)
 {
     double sum = 0, square = 0;
@@ -117,7 +118,8 @@ static void add_group(em_group_search *s, const em_group_fit *f, em_noncentring_
             s->group[h].depends |= (uint32_t)1 << g | s->group[g].depends;
 }
 
-/* The log scales that most log derivatives speak for: into out [MOST_TRIED]; how many. */
+/* Writes to out [MOST_TRIED] the log scales correlated with most log derivatives; returns their
+ * number. */
 static int candidates(const em_group_search *s, int64_t *out)
 {
     double score[MOST_TRIED];
@@ -200,7 +202,7 @@ static void set_levels(em_group_search *s, em_noncentring_row *row)
         row[i].level = s->group_of[i] >= 0 ? s->group[s->group_of[i]].level : 0;
 }
 
-/* Takes the last group away again. */
+/* Removes the last group. */
 static void remove_group(em_group_search *s, em_noncentring_row *row)
 {
     const int g = --s->n_group;
@@ -216,9 +218,9 @@ static void remove_group(em_group_search *s, em_noncentring_row *row)
         s->group[h].depends &= ~((uint32_t)1 << g);
 }
 
-/* Adds the group, unless the draws are not nearer to normal with it by half as much as it promises:
- * log variances of draws and of derivatives fall by twice its gain each. Then its log scale is not
- * tried again. */
+/* Adds the group if the improvement in normality is at least half of the predicted one: log
+ * variances of draws and of derivatives should each fall by twice its gain. Otherwise its log scale
+ * is not tried again. */
 static em_status try_group(em_group_search *s, const em_group_fit *f, double *nearest,
                            em_noncentring_row *row, bool *kept)
 {
@@ -244,8 +246,8 @@ static em_status try_group(em_group_search *s, const em_group_fit *f, double *ne
     return em_noncentring_set(&s->map, row);
 }
 
-/* The log scale whose group gains most, and this group; -1: none gains enough. gain [dim] keeps
- * what was found, as long as there is no other group; NaN: not yet. */
+/* The log scale whose group gains most, and this group; -1: none gains enough. gain [dim] caches
+ * the gains until a group is added; NaN: not yet computed. */
 static int64_t fit_best(em_group_search *s, em_group_fit *fit, double *left, double *gain)
 {
     double most = least_of_group + group_by_chance / (double)s->n;
@@ -269,7 +271,7 @@ static int64_t fit_best(em_group_search *s, em_group_fit *fit, double *left, dou
     return best;
 }
 
-/* Takes the group that gains most, one after the other. */
+/* Adds the group that gains most, one after the other. */
 static em_status find_groups(em_group_search *s, em_group_fit *fit, double *left, double *gain,
                              em_noncentring_row *row)
 {

@@ -110,9 +110,9 @@ typedef struct em_schedule {
 
 /*
  * Windows of s_count pooled samples, then twice that, and so on, from init_buffer to warmup -
- * term_buffer. The last window takes all that is left when no doubled one would fit. `n_chain`
- * chains share their samples. INT64_MIN stands for the default of a buffer: 15 % of warmup but at
- * most 75, and 10 % but at most 50. Errors: EM_EMEMORY.
+ * term_buffer. The last window takes the rest if no doubled one would fit. `n_chain` chains share
+ * their samples. INT64_MIN stands for the default of a buffer: 15 % of warmup but at most 75, and
+ * 10 % but at most 50. Errors: EM_EMEMORY.
  */
 em_status em_schedule_create(int64_t warmup, int64_t init_buffer, int64_t term_buffer,
                              int64_t s_count, int64_t n_chain, em_schedule *out);

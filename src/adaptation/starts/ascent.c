@@ -37,7 +37,7 @@ typedef struct search {
     double longest; /* step, in the norm of the parameters */
     int64_t n_pair; /* the youngest is the last */
     pair pair[MEMORY];
-    vantage best, mouth; /* mouth: the best point, if the way leads down the neck of a funnel */
+    vantage best, mouth; /* mouth: the best point, if the ascent leads into the neck of a funnel */
 } search;
 
 em_status em_ascent_create(int64_t dim, em_ascent **out)
@@ -233,7 +233,7 @@ static void move(search *s)
         note(path, mass, &s->mouth);
 }
 
-/* Looks at the point that is `step` times the direction away. */
+/* Evaluates the point at `step` times the direction. */
 static em_status try_step(search *s, double step)
 {
     em_ascent *path = s->path;
@@ -243,7 +243,7 @@ static em_status try_step(search *s, double step)
     return evaluate(s, s->trial.theta, s->trial.gradient, &s->trial.log_density);
 }
 
-/* Whether the density at the trial is higher by a part of what its distance promises. */
+/* Whether the density at the trial has risen by a fraction of the predicted gain. */
 static bool is_higher(const search *s, double step, double gain)
 {
     const em_ascent *path = s->path;
@@ -251,11 +251,9 @@ static bool is_higher(const search *s, double step, double gain)
     return s->trial.log_density >= path->log_density[path->n_point - 1] + 1e-4 * step * gain;
 }
 
-/*
- * Wolfe's second condition: where the slope at the trial is nearly that at the last point, the step
- * is too short. The curvature pairs are then those of a steeper place, and no new one replaces them
- * on a slope that is straight. The step grows while the density rises, up to the longest one.
- */
+/* Wolfe's second condition: if the slope at the trial is nearly that at the last point, the step is
+ * too short. The curvature pairs then come from a steeper region, and on a straight slope no new
+ * pair replaces them. The step grows while the density rises, up to the longest one. */
 static em_status lengthen(search *s, double step, double gain)
 {
     const double limit = s->longest / sqrt(inner(s->path->dim, s->direction, s->direction));
@@ -278,7 +276,7 @@ static em_status lengthen(search *s, double step, double gain)
     return status;
 }
 
-/* A step along the direction to where the density is higher: *moved, unless there is none. */
+/* Makes a step along the direction to a point with a higher density; *moved: there is one. */
 static em_status search_line(search *s, double gain, bool *moved)
 {
     em_ascent *path = s->path;

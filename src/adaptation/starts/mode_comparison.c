@@ -1,5 +1,5 @@
-/* The comparison of optima: which ends of ascents are of one mode, what Laplace mass each mode has,
- * and which starts are to be drawn again because theirs has none. */
+/* Compares optima: finds the ends of ascents that belong to one mode, the Laplace mass of each
+ * mode, and the starts to be drawn again because the mass of their mode is negligible. */
 #include "adaptation/starts/mode_comparison.h"
 
 #include "base/memory.h"

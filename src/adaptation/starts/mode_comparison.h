@@ -17,46 +17,49 @@ typedef struct em_optimum_mode {
 struct em_mode_search {
     em_grid *grid;
     int64_t dim, stride, n_local;
-    int64_t n_each;   /* ascents of a chain at most: its own, and further ones */
-    int64_t n_sure;   /* the same when gradients are limited */
-    double gradients; /* after which there are no more than those */
+    int64_t n_each;   /* the most ascents of a chain: from its start, and from further draws */
+    int64_t n_sure;   /* the same if gradients are limited */
+    double gradients; /* gradients after which no more than n_sure ascents are made */
     double *redrawn;  /* [n_local] */
     double *scale;    /* [n_local][stride] the diagonal of the inverse curvature above a start */
     double share;     /* em_search_plan */
-    int least_modes;  /* that are weighed and kept: 2, or 1 */
+    int least_modes;  /* the least number of modes for which masses are computed: 2, or 1 */
     int64_t n_mode;
     em_optimum_mode mode[EM_MOST_MODES];
-    double *modes;  /* [n_mode][2 + dim + dim^2] all of the modes */
+    double *modes;  /* [n_mode][2 + dim + dim^2] the numbers of the modes */
     double *visits; /* [n_local][EM_MOST_MODES] */
     int64_t every;  /* iterations between counts of visits */
 };
 
 typedef enum em_ascent_task { EM_ASCENT_DONE, EM_ASCENT_DRAW, EM_ASCENT_CONTINUE } em_ascent_task;
 
-/* The search under way. Ends of ascents are known to all ranks, `row` numbers of each. */
+/* A search in progress. All ranks know the ends of all ascents, `row` numbers each. */
 typedef struct em_ascents {
     em_mode_search *search;
     em_posterior *posterior;
     em_start_law *law;
     void *context;
     em_block *block;
-    const double *scale; /* [stride] that ascents from draws begin with; NULL: not known */
-    int64_t most;        /* gradients of an ascent; 0: as many as usual */
+    const double *scale; /* [stride] initial scale of ascents from draws; NULL: not known */
+    int64_t most;        /* the most gradients of an ascent; 0: the default */
     double *gradients;
     em_ascent *path;
-    bool compares;        /* ends are compared; else nothing is kept of them */
-    int64_t n, row;       /* ends of all chains; numbers of one: log density, converged, theta */
+    bool compares; /* ends are compared; else they are not stored */
+    /* number of ends of all chains; numbers of an end: log density, converged, theta */
+    int64_t n, row;
     double *end;          /* [n][row] */
-    int *mode;            /* [n] which one it is; -1: none, or not known yet */
-    int *compared;        /* [n] modes that it was compared with */
+    int *mode;            /* [n] the mode of an end; -1: none, or not yet known */
+    int *compared;        /* [n] number of modes with which an end was compared */
     em_ascent_task *task; /* [n] what is to be done */
-    int *continued;       /* [n] how often */
-    double *onward; /* [EM_MOST_MODES][dim] the way up from where there is no optimum; else 0 */
-    int64_t maker[EM_MOST_MODES], n_weighed; /* ends that modes were made of; modes with a mass */
-    double *draws;                           /* [n_local] so far */
-    double *own;                             /* [n_local][n_each][row] */
-    double *rest;                            /* [n_local][n_each][2][stride] gradient, scale */
-    double *log_mass; /* [n_local] about that of the best point of the way to where it begins */
+    int *continued;       /* [n] how often an ascent was continued */
+    double *onward; /* [EM_MOST_MODES][dim] direction uphill if the point is no optimum; else 0 */
+    int64_t maker[EM_MOST_MODES],
+        n_weighed;    /* the end from which each mode was made; number of modes with a mass */
+    double *draws;    /* [n_local] so far */
+    double *own;      /* [n_local][n_each][row] */
+    double *rest;     /* [n_local][n_each][2][stride] gradient, scale */
+    double *log_mass; /* [n_local] approximate log mass of the best point of the ascent from the
+                         start */
     double *further;  /* [stride] */
     bool *moved;      /* [n_local] the chain begins elsewhere than at its first draw */
 } em_ascents;
@@ -77,7 +80,7 @@ static inline double em_largest_log_mass(const em_mode_search *search)
     return largest;
 }
 
-/* Points search->mode to the rows of search->modes; `reads`: and takes their numbers. Local. */
+/* Points search->mode to the rows of search->modes; `reads`: also reads their numbers. Local. */
 void em_point_to_modes(em_mode_search *search, int64_t n_mode, bool reads);
 
 /* Assigns ends of ascents to modes, makes new modes of the rest, and weighs all where there are

@@ -11,7 +11,7 @@
  * that cannot move. */
 enum { MOST_ROUNDS = 20, MOST_TRIES = 100, MOST_STILL = 5 };
 
-/* Gradients of an ascent of the second look, which begins with a scale. */
+/* Gradients of an ascent of the second search, which begins with a known scale. */
 enum { AGAIN_MOST = 40 };
 
 /* Draws of starts have numbers beyond those of the first ones. */
@@ -82,8 +82,8 @@ static em_status create_ascents(em_ascents *a)
 
 /* ---------------------------------------------------------------- ascents, of one chain each */
 
-/* A draw from the law of starts, and the way up from there: one that has a density and can move, or
- * one of a few that have a density, where none can. */
+/* Draws a start that has a density, and ascends from it; draws again, a few times, if it cannot
+ * move. */
 static em_status draw_and_ascend(em_ascents *a, int64_t c, int64_t k, double *theta)
 {
     const int64_t chain = em_grid_first_chain(a->search->grid) + c;
@@ -108,7 +108,7 @@ static em_status draw_and_ascend(em_ascents *a, int64_t c, int64_t k, double *th
                : status;
 }
 
-/* The way up from where the last ascent ended, or from beside it, where that is no optimum. */
+/* Ascends from the end of the last ascent, or from a point beside it if the end is no optimum. */
 static em_status ascend_further(em_ascents *a, int64_t c, int m, const double *end,
                                 const double *scale)
 {
@@ -121,8 +121,8 @@ static em_status ascend_further(em_ascents *a, int64_t c, int m, const double *e
     return em_ascend(a->posterior, em_grid_first_chain(a->search->grid) + c, theta, scale, a->path);
 }
 
-/* Where chain c begins: on the way that was just gone or, if it has already begun on another part
- * of that, where there is more mass. */
+/* Sets the start of chain c to a point of the last ascent. If an earlier part of the ascent has
+ * given a start already, the one with more mass is used. */
 static void choose_start(em_ascents *a, int64_t c, bool further)
 {
     const int64_t stride = a->search->stride;
@@ -181,7 +181,7 @@ static em_status follow(em_ascents *a, int64_t c, int64_t k)
     return EM_OK;
 }
 
-/* Whether ascent i of this rank is one more than the gradients of its chain allow. */
+/* Whether the limit on the gradients of its chain forbids ascent i of this rank. */
 static bool is_too_many(const em_ascents *a, int64_t i)
 {
     const em_mode_search *search = a->search;
@@ -261,7 +261,7 @@ em_status em_mode_search_start(em_mode_search *search, em_posterior *posterior, 
     return em_agree(status < 0 ? status : EM_OK);
 }
 
-/* The modes of another search, which is left with none. */
+/* Takes over the modes of another search. */
 static void take_modes(em_mode_search *search, em_mode_search *from)
 {
     em_release(&search->modes);
@@ -271,9 +271,9 @@ static void take_modes(em_mode_search *search, em_mode_search *from)
     em_point_to_modes(search, search->n_mode, true);
 }
 
-em_status em_mode_search_look_again(em_mode_search *search, em_posterior *posterior,
-                                    const em_search_plan *plan, em_start_law *law, void *context,
-                                    const em_block *block, const double *scale, double *gradients)
+em_status em_mode_search_repeat(em_mode_search *search, em_posterior *posterior,
+                                const em_search_plan *plan, em_start_law *law, void *context,
+                                const em_block *block, const double *scale, double *gradients)
 {
     em_mode_search *again = NULL;
     em_block *from = NULL; /* the chains stay where they are */

@@ -64,9 +64,9 @@ em_status em_mode_search_start(em_mode_search *search, em_posterior *posterior, 
  * number of gradients used to gradients [n_local_chain]. Must be called before the first
  * em_mode_search_observe. Collective. Errors: as above.
  */
-em_status em_mode_search_look_again(em_mode_search *search, em_posterior *posterior,
-                                    const em_search_plan *plan, em_start_law *law, void *context,
-                                    const em_block *block, const double *scale, double *gradients);
+em_status em_mode_search_repeat(em_mode_search *search, em_posterior *posterior,
+                                const em_search_plan *plan, em_start_law *law, void *context,
+                                const em_block *block, const double *scale, double *gradients);
 
 /* The diagonal of the inverse curvature at the optimum of each chain of this rank, as estimated in
  * the ascent from its start, [n_local_chain][stride]; NULL: not known. Local. */

@@ -98,13 +98,13 @@ void em_acceptance_observe(double acceptance, bool diverging, em_acceptance_stat
 }
 
 /*
- * How far below the mean the least of n means over `length` iterations may be: acceptance rates
- * have a standard deviation of 0.25 at most at a mean of 0.8 where curvature does not vary, the
- * least of n normal numbers is about sqrt(2 log n) standard deviations below their mean, and where
- * curvature varies a little it goes on with log n. On 17 posteriors of posteriordb it was 0.08
- * below at most with 4 chains, and 0.14 with 32, where this is 0.13 and 0.22; on the eight schools,
- * non-centred, 0.24 with 1000 chains, where this is 0.35. On gp_pois and the centred eight schools
- * one of 64 chains or more hardly moves.
+ * How far below the mean the smallest of n mean acceptance rates over `length` iterations may be.
+ * Acceptance rates have a standard deviation of at most 0.25 at a mean of 0.8 if curvature does not
+ * vary. The smallest of n normal numbers is about sqrt(2 log n) standard deviations below their
+ * mean; if curvature varies a little, the distance grows with log n. On 17 posteriors of
+ * posteriordb it was 0.08 below at most with 4 chains, and 0.14 with 32, where this is 0.13 and
+ * 0.22; on the eight schools, non-centred, 0.24 with 1000 chains, where this is 0.35. On gp_pois
+ * and the centred eight schools one of 64 chains or more hardly moves.
  *
  * Measured there with 4 chains and 10 seeds each, this test alone chooses NUTS in 6 and in 4 runs.
  * ESS per 1000 gradients rises from 4.5 to 4.6 and from 2.3 to 2.7 in the geometric mean, from 0.2

@@ -21,9 +21,10 @@ static const double most_seconds = 10;
 
 typedef struct checker {
     const em_checked *of;
-    bool is_wrong;                              /* the gradient, somewhere */
-    int64_t n_compared, n_hidden;               /* components; by the rounding of densities */
-    int64_t most;                               /* directions at a point */
+    bool is_wrong; /* the gradient, somewhere */
+    int64_t n_compared,
+        n_hidden; /* compared components; components hidden by the rounding of densities */
+    int64_t most; /* directions at a point */
     double *theta, *gradient, *moved, *scratch; /* [stride] each */
 } checker;
 
@@ -42,7 +43,7 @@ static em_status density(checker *check, em_wanted wanted, const double *theta, 
     return em_posterior_evaluate(check->of->posterior, &query);
 }
 
-/* Of a model without a gradient the log density alone. */
+/* For a model without a gradient it computes the log density only. */
 static em_wanted wanted(const checker *check)
 {
     return check->of->model->gradient == EM_GRADIENT_EXACT ? EM_WANT_BOTH : EM_WANT_LOG_DENSITY;
@@ -94,8 +95,8 @@ static em_status component_error(checker *check, int64_t i, double *error)
     return status;
 }
 
-/* Where a chain may begin: where the model has it, or a random point. */
-static em_status place(checker *check, uint64_t point)
+/* Draws a start of a chain: the model's, or a random point. */
+static em_status draw_start(checker *check, uint64_t point)
 {
     const em_stream stream = {(uint64_t)check->of->config->run.seed, point, 0, EM_RNG_INIT};
     const em_draw draw = {stream.seed, 0, (int64_t)point, EM_DRAW_START};
@@ -107,7 +108,7 @@ static em_status place(checker *check, uint64_t point)
     return em_model_start(check->of->model, &draw, check->theta);
 }
 
-/* How many directions there is time for, of a density that takes so long. Collective: shards
+/* The number of directions for which there is time, by the time of one density. Collective: shards
  * evaluate together. */
 static void plan_directions(checker *check, double seconds)
 {
@@ -117,14 +118,14 @@ static void plan_directions(checker *check, double seconds)
     em_broadcast(&check->most, sizeof check->most);
 }
 
-/* At a random point; not where the density is not finite, as chains do not start there. */
+/* Compares at a random point with a finite density, since chains start only at such points. */
 static em_status check_point(checker *check, uint64_t point, double *worst, int64_t *where,
                              int *n_point)
 {
     const int64_t dim = check->of->model->dim;
     const double start = em_clock();
     double value = 0;
-    em_status status = place(check, point);
+    em_status status = draw_start(check, point);
 
     if (!status)
         status = density(check, wanted(check), check->theta, check->gradient, &value);
@@ -198,8 +199,7 @@ static em_status compare(checker *check)
     return status;
 }
 
-/* How long a gradient takes where chains start: of one chain, for a fifth of a second. Collective.
- */
+/* Times gradients of one chain at a start, for a fifth of a second. Collective. */
 static em_status time_gradient(checker *check)
 {
     const double start = em_clock(), enough = 0.2;

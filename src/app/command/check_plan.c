@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* On a rank that has `most` chains, and its share of the numbers. */
+/* Bytes of the monitor on a rank with `most` chains and its share of the numbers. */
 static double watched_bytes(const em_checked *check, int64_t most, const em_plan *plan)
 {
     const int64_t width =
@@ -22,7 +22,7 @@ static double watched_bytes(const em_checked *check, int64_t most, const em_plan
     return (double)most * (double)plan->monitored.n_row * (double)width * sizeof(double);
 }
 
-/* What learning takes on this rank, of all samplers. Collective. Errors: agreed. */
+/* The memory of adaptation on this rank, for all samplers. Collective. Errors: agreed. */
 static em_status adaptation_bytes(const em_checked *check, double *bytes)
 {
     const em_config *config = check->config;
@@ -48,8 +48,7 @@ static em_status adaptation_bytes(const em_checked *check, double *bytes)
     return status;
 }
 
-/* What a sampler takes of n chains: its own, and, where it moves a block of the parameters, its
- * block. */
+/* The memory of a sampler of n chains, and of its block if it moves a block of the parameters. */
 static em_status make_sampler(const em_checked *check, int i, int64_t n)
 {
     const em_config *config = check->config;
@@ -91,8 +90,7 @@ static bool sums_all_rows(const em_checked *check)
     return sums;
 }
 
-/* What n chains take on a rank: where they stand, and what samplers and the posterior keep of them.
- */
+/* The memory of n chains on a rank: their states, and data of samplers and the posterior. */
 static em_status bytes_of_chains(const em_checked *check, int64_t n, double *bytes)
 {
     const double before = em_allocated_bytes();
@@ -113,7 +111,7 @@ static em_status bytes_of_chains(const em_checked *check, int64_t n, double *byt
     return status;
 }
 
-/* What each chain beyond the first takes of a model with state of its own. */
+/* The memory of each further chain in a model that keeps state for each chain. */
 static em_status bytes_of_state(const em_checked *check, double *bytes)
 {
     const double before = em_allocated_bytes();
@@ -130,10 +128,11 @@ static em_status bytes_of_state(const em_checked *check, double *bytes)
     return status;
 }
 
-/* Bytes on the rank that has most: of what the process has already, program, data and model; of its
- * chains and samplers, which are carried on to from one and two; of the averages of a chain, or of
- * all where something is made of all, as they are written; and of the largest of what is there for
- * a moment: a chain's best point while it starts, or a variable of averages as the file has it. */
+/* Bytes on the rank with most chains. They are the sum of: the present memory of the process with
+ * program, data and model; its chains and samplers, extrapolated from one and two chains; the
+ * averages of a chain, or of all chains if they are combined, while they are written; and the
+ * largest temporary array: a chain's best point at the start, or a variable of averages in the
+ * layout of the file. */
 typedef struct memory {
     double here, chains, averages, moment, draws, watched, learning;
 } memory;
@@ -192,10 +191,10 @@ static void print_shards(const em_checked *check)
         return;
     }
     if (rows->total == 0) {
-        printf("# shards     %lld, as the model deals its data to them\n", (long long)n_shard);
+        printf("# shards     %lld, as the model distributes its data\n", (long long)n_shard);
         return;
     }
-    printf("# shards     %lld, of at most %lld observations each, dealt in parts of %lld",
+    printf("# shards     %lld, of at most %lld observations each, assigned in parts of %lld",
            (long long)n_shard, (long long)(most < rows->total ? most : rows->total),
            (long long)rows->part);
     if (n_part < n_shard)
@@ -203,7 +202,7 @@ static void print_shards(const em_checked *check)
     printf("\n");
 }
 
-/* Where a variable is just the parameters of a block, their labels: of a table's columns. */
+/* If a variable equals the parameters of a block, prints their labels: names of table columns. */
 static void print_block(const em_model *model, const em_parameters *block)
 {
     enum { MOST = 20 };
@@ -247,8 +246,8 @@ static void print_plan(const em_checked *check, const em_plan *plan, const memor
     printf("# iterations %s%lld of warmup, then %s%lld draws",
            config->run.warmup < 0 ? "at most " : "", (long long)plan->warmup,
            plan->until_done ? "until done, at most " : "", (long long)plan->most_draws);
-    if (plan->most_room < plan->most_draws)
-        printf(", of which at most %lld are kept", (long long)plan->most_room);
+    if (plan->most_capacity < plan->most_draws)
+        printf(", of which at most %lld are kept", (long long)plan->most_capacity);
     if (plan->thin > 1)
         printf(" of %lld iterations", (long long)plan->thin);
     printf("\n");
@@ -259,7 +258,7 @@ static void print_plan(const em_checked *check, const em_plan *plan, const memor
                (long long)plan->monitored.every);
     printf("# output     %s, %s%.3g MB of draws\n", config->output.file,
            plan->until_done ? "at most " : "",
-           draw * (double)(config->run.chains * plan->most_room) / 1e6);
+           draw * (double)(config->run.chains * plan->most_capacity) / 1e6);
 }
 
 em_status em_check_plan(const em_checked *check, const em_plan *plan)

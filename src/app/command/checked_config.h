@@ -12,17 +12,18 @@ typedef struct em_checked {
     em_grid *grid;
     em_shards shards;
     em_model *model;
-    double model_bytes; /* all that it allocated while it was made */
-    double peak_bytes;  /* that the process held at most meanwhile */
+    double model_bytes; /* allocated while the model was created */
+    double peak_bytes;  /* the largest resident memory during that time */
     em_posterior *posterior;
 } em_checked;
 
-/* The model for so many chains. Collective. Errors: those of em_config_create_model. */
+/* Creates the model for n_chain chains. Collective. Errors: those of em_config_create_model. */
 em_status em_checked_model(const em_checked *checked, int64_t n_chain, em_model **out);
 
 /* Prints how the run would go: chains, shards, iterations, memory. Collective. Errors: agreed. */
 em_status em_check_plan(const em_checked *checked, const em_plan *plan);
 
-/* Compares the gradient with central differences where chains may start, and times it. Collective.
- * Errors, agreed: EM_EMODEL where it is wrong, or there is no density anywhere; EM_EMEMORY. */
+/* Compares the gradient with central differences at positions where chains may start, and times it.
+ * Collective. Errors, agreed: EM_EMODEL if the gradient is wrong or the density is defined at none
+ * of the positions; EM_EMEMORY. */
 em_status em_check_gradient(const em_checked *checked);

@@ -6,15 +6,15 @@
 
 #include <stdbool.h>
 
-/* The first two numbers that differ, and how many differ in all. */
+/* The first pair of numbers that differ, and how many pairs differ in all. */
 typedef struct em_difference {
-    int64_t count, of; /* numbers that differ, and that were compared */
+    int64_t count, of; /* pairs that differ, and pairs compared */
     int64_t chain, draw, element;
     double value[2];
 } em_difference;
 
 /* Compares draws `first` .. first + n of one chain, each of `size` numbers. Two NaN are equal
- * unless `bits` counts. *out begins as zeros and adds up. */
+ * unless `bits` counts. Adds to *out, which the caller sets to zeros first. */
 void em_compare_block(const double *a, const double *b, int64_t size, int64_t chain, int64_t first,
                       int64_t n, bool bits, em_difference *out);
 

@@ -62,8 +62,8 @@ static bool has_ending(const char *path, const char *ending)
     return length >= n && strcmp(path + length - n, ending) == 0;
 }
 
-/* What has a corpus's format, or a vocabulary, is a corpus; what has a column of text, or of which
- * every line is a document, is text. */
+/* Input with a corpus's format or a vocabulary is a corpus. Input with a column of text, or with
+ * one document a line, is text. */
 static em_status take_format(const char *format, const char *vocabulary, conversion *c)
 {
     c->is_text = c->text.documents.text || (format && strcmp(format, "text") == 0);

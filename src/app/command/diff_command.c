@@ -21,14 +21,15 @@ typedef struct diff {
     em_contents *contents[2];
     bool all; /* what changes from run to run, too */
     int64_t n_line, n_number;
-    int64_t first_draw, first_chain; /* of all numbers of draws that differ */
-    char *first;                     /* where that is; NULL: none does */
+    int64_t first_draw,
+        first_chain; /* the first draw, and the first chain in it, with a difference */
+    char *first;     /* the text about that difference; NULL: no draws differ */
 } diff;
 
 /* ---------------------------------------------------------------- numbers */
 
 /* Doubles in their order, as integers. */
-static int64_t place_of(double x)
+static int64_t ordinal_of(double x)
 {
     int64_t bits;
 
@@ -36,7 +37,7 @@ static int64_t place_of(double x)
     return bits < 0 ? INT64_MIN - bits : bits;
 }
 
-static int64_t place_of_single(double x)
+static int64_t ordinal_of_single(double x)
 {
     const float single = (float)x;
     int32_t bits;
@@ -45,14 +46,14 @@ static int64_t place_of_single(double x)
     return bits < 0 ? INT32_MIN - (int64_t)bits : bits;
 }
 
-/* How many numbers of this storage class there are from one to the other; "" of integers, and of
- * values so far apart that they themselves say it. */
+/* The number of representable numbers between two values, as text; "" for integers, and for values
+ * that are far apart. */
 static void name_distance(em_storage storage, const double *value, size_t bytes, char *out)
 {
     const uint64_t most = 1000000;
     const bool single = storage == EM_STORE_SINGLE;
-    const int64_t a = single ? place_of_single(value[0]) : place_of(value[0]);
-    const int64_t b = single ? place_of_single(value[1]) : place_of(value[1]);
+    const int64_t a = single ? ordinal_of_single(value[0]) : ordinal_of(value[0]);
+    const int64_t b = single ? ordinal_of_single(value[1]) : ordinal_of(value[1]);
     const uint64_t ulps = a > b ? (uint64_t)a - (uint64_t)b : (uint64_t)b - (uint64_t)a;
 
     out[0] = '\0';
@@ -126,7 +127,7 @@ static void compare_extent(diff *d, const char *group, em_reader **reader)
     d->n_line++;
 }
 
-/* Element by element, whose names are said where they differ. */
+/* Compares element by element, and prints the names of elements that differ. */
 static bool has_other_labels(diff *d, const char *group, const em_reader_variable *a,
                              const em_reader_variable *b)
 {
@@ -315,7 +316,7 @@ static em_status compare_groups(diff *d)
 
 /* ---------------------------------------------------------------- attributes and configs */
 
-/* What changes from run to run, whatever is drawn. */
+/* Attributes that change from run to run even if the draws are equal. */
 static bool is_volatile(const char *name)
 {
     static const char *const known[] = {"created_at", "sampling_time", "ranks",
@@ -396,7 +397,8 @@ static void compare_keys(diff *d, const em_yaml *a, const em_yaml *b)
             say_alone(d, "config", b->entry[i].key, 1);
 }
 
-/* Key by key, where both can be read; what stands under an option of a model as one value. */
+/* Compares configs key by key if both can be parsed. A mapping that is the value of a model's
+ * option is compared as a whole. */
 static em_status compare_configs(diff *d)
 {
     const em_contents_attribute *text[2];

@@ -41,7 +41,7 @@ static em_status check_data(const evidence *a, const evidence *b)
     return strcmp(a->data, b->data) == 0
                ? EM_OK
                : em_fail(EM_EUSAGE,
-                         "%s is of other data than %s: found the hash %s, expected %s; give "
+                         "%s has other data than %s: found the hash %s, expected %s; give "
                          "--same-data if only columns differ and the responses are the same",
                          b->path, a->path, b->data, a->data);
 }

@@ -28,8 +28,9 @@ static const char *find_section(const char *name, int *length)
     return "";
 }
 
-/* Whether `next` goes on with the sentence of the line before it, which is the last one of what
- * began at `start`: both at the margin, which titles are not; or an option's, far from it. */
+/* Whether `next` continues the sentence of the line before it, in the paragraph that begins at
+ * `start`. Both lines are at the margin and are no titles, or both are indented text of an option.
+ */
 static bool continues(const char *start, const char *line, const char *next)
 {
     enum { FAR = 8 };

@@ -106,7 +106,7 @@ static void print_own_keys(const list_topic *topic, const char *section, int n, 
     }
 }
 
-/* What --set may be given: a line for each key, whichever models and samplers have it. */
+/* Prints the keys of --set: a line for each key, with the models and samplers that have it. */
 static void print_keys(FILE *out)
 {
     em_variant variant;
@@ -125,7 +125,7 @@ static void print_keys(FILE *out)
     }
 }
 
-/* One of a topic, or else all of the topic, or else of all topics: in lines that fit a terminal. */
+/* Prints one item of a topic, or all items of one or all topics, in lines that fit a terminal. */
 static em_status print(const list_topic *topic, const em_variant *variant)
 {
     enum { WIDEST = 120 };
@@ -181,7 +181,7 @@ static em_status find_variant(const list_topic *topic, const char *name, em_vari
     return unknown("name", &nearest, command);
 }
 
-/* A path, and no name: of a plug-in. */
+/* Whether the text is a path, of a plug-in, and not a name. */
 static bool is_library(const char *name)
 {
     return strchr(name, '/') ||

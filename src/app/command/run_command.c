@@ -76,7 +76,7 @@ static em_status take_option(run_command *command, int option, const char *value
     static const char *const names[] = {
         [OUTPUT] = "--output", [SEED] = "--seed", [CHAINS] = "--chains", [MAX_TIME] = "--max-time"};
 
-    if (option != SET && option != PROGRESS && !*value) /* which would be the default, unsaid */
+    if (option != SET && option != PROGRESS && !*value) /* an empty value would mean the default */
         return em_fail(EM_EUSAGE, "run: %s: found nothing, expected a value", names[option]);
     if (option == PROGRESS)
         return em_progress_mode_of(value, &command->progress);
@@ -336,7 +336,7 @@ static em_status run_of_scan(void *to, int64_t i, bool shows)
     return status;
 }
 
-/* Before any of the runs begins: each checks its own output again. Rank 0. */
+/* Checks all outputs before the first run begins; each run checks its output again. Rank 0. */
 static em_status check_outputs(const run_command *command, const em_config_scan *scan)
 {
     const bool is_new = !command->resume && !command->overwrite;

@@ -8,19 +8,19 @@
 
 /* ---------------------------------------------------------------- who makes which run */
 
-/* What a run with this value takes: a token of a topic model takes so much, and more with more
- * topics (src/topics/README.md). */
+/* The relative cost of a run with this value. The cost of a token grows with the number of topics
+ * (src/topics/README.md). */
 static double cost_of(int64_t value)
 {
     return 1000 + (double)value;
 }
 
-/* How the runs are dealt to sets of ranks. */
+/* The assignment of runs to sets of ranks. */
 typedef struct rank_sets {
     int64_t n_set, n_unit; /* a unit: ranks that advance the same chains together */
     int64_t *set;          /* [count] of each run */
     int64_t *order;        /* [count] runs, the longest first */
-    double *load;          /* [n_set] what its runs so far take */
+    double *load;          /* [n_set] the cost of its runs so far */
 } rank_sets;
 
 static int64_t units_of(const rank_sets *t, int64_t set)
@@ -39,8 +39,8 @@ static void sort_runs(const em_config_scan *scan, int64_t *order)
     }
 }
 
-/* The longest run first, each to the set that will then be done first. */
-static void deal_runs(const em_config_scan *scan, rank_sets *t)
+/* Assigns the runs, the longest first, each to the set that will then finish first. */
+static void assign_runs(const em_config_scan *scan, rank_sets *t)
 {
     sort_runs(scan, t->order);
     for (int64_t i = 0; i < scan->count; i++) {
@@ -73,7 +73,7 @@ static em_status make_sets(const em_config_scan *scan, rank_sets *t)
     status = em_allocate_all(EM_ARRAY(t->set, scan->count), EM_ARRAY(t->order, scan->count),
                              EM_ARRAY(t->load, t->n_set));
     if (!status)
-        deal_runs(scan, t);
+        assign_runs(scan, t);
     return status;
 }
 
@@ -96,7 +96,7 @@ typedef struct scanning {
     void *to;
 } scanning;
 
-/* Messages about what was asked for are alike in all runs; others name theirs. */
+/* Messages about the request are the same in all runs; other messages name their run. */
 static em_status say_run(const em_config_scan *scan, int64_t i, em_status status)
 {
     if (status >= 0 || status == EM_EUSAGE || status == EM_ECONFIG || status == EM_EDATA)
@@ -124,8 +124,8 @@ static em_status run_own(const scanning *s, int64_t set)
     return first;
 }
 
-/* Makes the runs that are this part's in a world of its ranks, which are those with the same part.
- * `only`: number of the one run; -1: all of a set, whose number is the part. */
+/* Makes runs in a world of the ranks with the same `part`. `only`: the number of the one run; -1:
+ * all runs of set `part`. */
 static em_status run_in_parallel(const scanning *s, int64_t part, int64_t only)
 {
     em_world *own = NULL, *all;
@@ -147,7 +147,7 @@ static em_status run_in_parallel(const scanning *s, int64_t part, int64_t only)
     return em_agree(status);
 }
 
-/* All runs, one after the other, each by the first ranks, as many as its set has. */
+/* Makes all runs one after the other, each by as many of the first ranks as its set has. */
 static em_status run_in_turn(const scanning *s)
 {
     em_status status = EM_OK;
@@ -163,7 +163,7 @@ static em_status run_in_turn(const scanning *s)
 em_status em_scan_all(const em_config_scan *scan, em_scan_run *run, void *to, bool in_turn)
 {
     rank_sets t = {0};
-    em_world *all = NULL, *before; /* all: one that waits for its slowest set */
+    em_world *all = NULL, *before; /* all: a world in which sets wait for the slowest one */
     em_status status = em_agree(make_sets(scan, &t));
 
     if (!status)

@@ -357,8 +357,8 @@ static char **lent_place, *lent;
  * OPENBLAS_NUM_THREADS=1: main takes it back. This saves the time to load the program twice. The C
  * library cannot be called yet. Local.
  */
-__attribute__((no_sanitize("address"))) static void lend_place(int argc, char **argv,
-                                                               char **environment)
+__attribute__((no_sanitize("address"))) static void lend_variable(int argc, char **argv,
+                                                                  char **environment)
 {
     static const char *const unread[] = {"_=", "OLDPWD=", "SHLVL=", "PWD="};
     static char no_threads[] = NO_THREADS "=1";
@@ -385,7 +385,7 @@ __attribute__((no_sanitize("address"))) static void lend_place(int argc, char **
 }
 
 __attribute__((section(".preinit_array"),
-               used)) static void (*const before_libraries)(int, char **, char **) = lend_place;
+               used)) static void (*const before_libraries)(int, char **, char **) = lend_variable;
 #endif
 
 void em_start_without_threads(char **argv)

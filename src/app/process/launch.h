@@ -1,4 +1,4 @@
-/* `--ranks N`: a command that starts its ranks itself. */
+/* The option `--ranks N`, by which a command starts its ranks. */
 #pragma once
 
 #include "emass/status.h"
@@ -6,12 +6,12 @@
 #include <stdbool.h>
 
 /*
- * Before MPI is started: takes `--ranks N` out of the command line of a command that has it. N > 1
- * starts that many ranks of this program, waits for them, and gives their exit status in *code;
- * *launched false: this process is to run the command. SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2
- * reach the ranks as SIGUSR1, a second SIGINT ends them. The launcher is EMASS_LAUNCHER (words
- * between blanks), else srun inside a Slurm job whose srun has the PMI of the MPI that is linked,
- * else that one's mpirun. Local. Errors: EM_EUSAGE, EM_EIO.
+ * Removes `--ranks N` from the command line of a command that has this option. To be called before
+ * MPI is started. If N > 1, it starts N ranks of this program, waits for them, and returns their
+ * exit status in *code. If *launched is false, this process is to run the command. SIGINT, SIGTERM,
+ * SIGHUP, SIGUSR1 and SIGUSR2 reach the ranks as SIGUSR1; a second SIGINT ends them. The launcher
+ * is EMASS_LAUNCHER (words between blanks); else srun, inside a Slurm job whose srun supports the
+ * PMI of the linked MPI; else the mpirun of that MPI. Local. Errors: EM_EUSAGE, EM_EIO.
  */
 em_status em_launch(int *argc, char **argv, bool *launched, int *code);
 
@@ -24,16 +24,16 @@ em_status em_launch(int *argc, char **argv, bool *launched, int *code);
 int em_launched_exit(em_status status);
 
 /*
- * To be called first in main. Sets OPENBLAS_NUM_THREADS=1 unless it is set, and starts the program
- * again so that OpenBLAS sees it. Otherwise OpenBLAS would start a thread for each core in every
- * rank when it is loaded, with 128 MB of address space each; where a limit does not allow so much,
- * the process would hang. Local.
+ * To be called first in main. Unless OPENBLAS_NUM_THREADS is set, sets it to 1 and starts the
+ * program again, because OpenBLAS reads it when it is loaded. Otherwise OpenBLAS would start a
+ * thread for each core in every rank, each with 128 MB of address space. Under a limit on the
+ * address space the process would then hang. Local.
  */
 void em_start_without_threads(char **argv);
 
-/* The launchers of the MPI that is linked, for example "mpirun, srun --mpi=pmix". Local. */
+/* The launchers of the linked MPI, for example "mpirun, srun --mpi=pmix". Local. */
 const char *em_launchers(void);
 
-/* Refuses limits (ulimit -n, -v) in which MPI would fail in many lines, or hang. Local. Errors:
- * EM_EUSAGE. */
+/* Refuses limits (ulimit -n, -v) under which MPI would fail with many lines of messages, or hang.
+ * Local. Errors: EM_EUSAGE. */
 em_status em_check_limits(void);

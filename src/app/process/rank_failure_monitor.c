@@ -38,7 +38,7 @@ static bool wait_for(struct pollfd *file, int n, int milliseconds)
     return found != 0;
 }
 
-static void *look(void *context)
+static void *monitor(void *context)
 {
     struct pollfd file[N_FILE] = {{watch.file[NEIGHBOUR], POLLIN, 0},
                                   {watch.file[LEAVING], POLLIN, 0}};
@@ -80,7 +80,7 @@ static bool start(const process_id *neighbour)
         return false;
     watch.file[LEAVING] = ends[0];
     watch.write_end = ends[1];
-    return em_thread_start(&watch.thread, look, NULL) == 0;
+    return em_thread_start(&watch.thread, monitor, NULL) == 0;
 }
 
 /* Each rank of a node sends its process id to the rank before it, which then watches it. */

@@ -1,9 +1,9 @@
 /*
  * Detects that another rank was killed, for example by the kernel's out-of-memory killer. Some
- * launchers neither end the other ranks nor tell them (srun with MPICH's PMI-2, unless --wait or
- * --kill-on-bad-exit is given); they would wait in MPI for ever. So each rank monitors the next one
- * of its node by a thread that sleeps until the system wakes it. There is no monitor where a node
- * has one rank, or where the ranks of a node cannot see each other's processes.
+ * launchers neither end nor notify the other ranks, which then wait in MPI for ever: srun with
+ * MPICH's PMI-2, unless --wait or --kill-on-bad-exit is given. So each rank monitors the next rank
+ * of its node by a thread that sleeps until the system wakes it. There is no monitor on a node with
+ * one rank, or where the ranks of a node cannot see each other's processes.
  */
 #pragma once
 

@@ -95,14 +95,14 @@ static bool model_is_lost(void)
 }
 
 /* Runs once a second from the first signal on. */
-static void look_whether_it_ends(int number)
+static void leave_if_hung(int number)
 {
     (void)number;
     waited++;
     if (!is_made && waited >= patience)
         leave("emass: stopped by a signal before the run began: it has no draws\n");
     if (model_is_lost())
-        leave("emass: stopped by a signal, in a call of the model that does not return: a "
+        leave("emass: stopped by a signal in a call of the model that does not return: a "
               "checkpoint, if one was written, remains (go on with --resume)\n");
     alarm(1);
 }
@@ -111,7 +111,7 @@ void em_signals_catch(void)
 {
     static const int numbers[] = {SIGTERM, SIGINT, SIGUSR1, SIGUSR2};
     struct sigaction action = {.sa_handler = note_signal};
-    const struct sigaction look = {.sa_handler = look_whether_it_ends, .sa_flags = SA_RESTART};
+    const struct sigaction look = {.sa_handler = leave_if_hung, .sa_flags = SA_RESTART};
 
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         action.sa_flags = SA_RESTART | (numbers[i] == SIGINT ? (int)SA_RESETHAND : 0);

@@ -34,7 +34,7 @@
 #define LONGEST_CALM (1000 * 1000 * MICROSECOND)
 
 typedef struct waiting {
-    int64_t began, last; /* this wait, and its last look */
+    int64_t began, last; /* this wait, and its last poll */
     int64_t nap;
     int64_t calm, calm_until; /* how long yields are not tried, and until when */
 } waiting;
@@ -90,7 +90,7 @@ __attribute__((visibility("default"))) int sched_yield(void)
 }
 
 #ifdef MPICH_VERSION
-typedef unsigned look(void *worker);
+typedef unsigned progress_function(void *worker);
 
 /* Polls by UCX, and yields where there is no message. Messages between ranks of one node do not
  * come through UCX: MPICH polls for them next, before it calls this again. */
@@ -98,7 +98,7 @@ __attribute__((visibility("default"))) unsigned ucp_worker_progress(void *worker
 
 unsigned ucp_worker_progress(void *worker)
 {
-    static look *own;
+    static progress_function *own;
     unsigned events;
 
     if (!own) {

@@ -1,14 +1,12 @@
-/* The figures of a report as files. */
+/* Writes the figures of a report as files. */
 #pragma once
 
 #include "emass/status.h"
 
-/* Makes the folder if it is not there. Local. Errors: EM_EUSAGE where no files can be made in it,
- * and of a program that was built without Duktape. */
+/* Makes the folder unless it exists. Local. Errors: EM_EUSAGE if no files can be made in it, or if
+ * the program was built without Duktape. */
 em_status em_prepare_pictures(const char *folder);
 
-/*
- * Runs the script of the page on its JSON, by Duktape, and writes each figure into the folder as an
- * SVG file. Local. Errors: EM_EUSAGE, EM_EMEMORY, EM_EIO.
- */
+/* Runs the script of the page on the JSON of the page, by Duktape, and writes each figure into the
+ * folder as an SVG file. Local. Errors: EM_EUSAGE, EM_EMEMORY, EM_EIO. */
 em_status em_write_pictures(const char *script, const char *json, const char *folder);

@@ -63,7 +63,7 @@ static json_t *attributes(em_reader *reader)
     return good ? out : NULL;
 }
 
-/* The verdict of the run; of a file of another program, what the table shows. */
+/* The verdict of the run; for a file of another program, the verdict from its table. */
 static em_status put_verdict(const em_report_data *data, json_t *page)
 {
     static const char *const grade[] = {[EM_CONVERGED] = "good",
@@ -103,7 +103,7 @@ static em_status put_advice(const em_report_data *data, json_t *page)
     return em_json_put_as(page, "advice", lines, status);
 }
 
-/* The name of a row and its cells, of which the quartiles are for figures alone; or its note. */
+/* The name of a row and its cells, or its note. Quartiles are only for the figures. */
 static json_t *row_of(const em_summary_table *table, const em_summary_row *row)
 {
     json_t *out = json_pack("[o]", em_json_text(row->name));
@@ -121,7 +121,7 @@ static json_t *row_of(const em_summary_table *table, const em_summary_row *row)
     return good ? out : NULL;
 }
 
-/* All rows, or of very many the first, and those that mix worst. */
+/* All rows, or if there are very many, the first ones and those that mix worst. */
 static em_status put_table(const em_report_data *data, json_t *page)
 {
     const em_summary *s = &data->summary;
@@ -146,7 +146,7 @@ static em_status put_table(const em_report_data *data, json_t *page)
     return em_json_put_as(page, "table", table, status);
 }
 
-/* Which priors a regression had, a line each. */
+/* The priors of a regression, one a line. */
 static em_status put_priors(const em_report_data *data, json_t *page)
 {
     json_t *priors = json_array();
@@ -165,7 +165,7 @@ static em_status put_priors(const em_report_data *data, json_t *page)
     return em_json_put_as(page, "priors", priors, status);
 }
 
-/* The model of a file, as far as it is one of ours with commands; NULL: not. */
+/* The model of a file, if it is a built-in model with commands; else NULL. */
 static const em_model_commands *commands_of(em_reader *reader, const em_model_ops **model)
 {
     char *name = NULL;
@@ -176,7 +176,7 @@ static const em_model_commands *commands_of(em_reader *reader, const em_model_op
     return *model ? (*model)->commands : NULL;
 }
 
-/* What the model has to say of the run: HTML. */
+/* The model's part of the report, as HTML. */
 static em_status put_model_part(const em_report_data *data, json_t *page)
 {
     const em_model_ops *model;
@@ -199,7 +199,7 @@ static em_status put_model_part(const em_report_data *data, json_t *page)
     return status;
 }
 
-/* How the file would come to have log likelihoods, where it has none. */
+/* Text that says how to store log likelihoods, if the file has none. */
 static em_status put_loo_hint(const em_report_data *data, json_t *page)
 {
     char *how = NULL;
@@ -278,7 +278,7 @@ static em_status write_report(const char *json, const char *path)
     return em_page_close(&page, status);
 }
 
-/* Nothing is read where the page could not be written. */
+/* The page is checked first: nothing is read if it could not be written. */
 static em_status check_output(const arguments *a, char **output)
 {
     char first_line[128];

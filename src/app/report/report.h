@@ -10,5 +10,5 @@ em_status em_report_command(int argc, const char **argv);
  * EM_EUSAGE, EM_EIO. */
 em_status em_report_write(const char *file, const char *output);
 
-/* Fails where that could not replace what is there. Local. Errors: EM_EUSAGE. */
+/* Fails if em_report_write could not replace what exists at `output`. Local. Errors: EM_EUSAGE. */
 em_status em_report_check(const char *output);

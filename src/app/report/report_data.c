@@ -80,10 +80,10 @@ static double gathering(const em_report_data *data, int64_t element)
 }
 
 /*
- * Whether the draws of two elements have the same ranks from either end, as x and -2 x or log x do:
- * then bulk and tail ESS are the same to the last bit, or how far divergent draws stand from the
- * others is. R-hat of few draws may differ a little: the two in the middle are equally far from the
- * median, but for rounding.
+ * Whether the draws of two elements probably have the same ranks, counted from either end, as those
+ * of x and -2 x or log x: bulk and tail ESS are equal bit for bit, or the distance of divergent
+ * draws from the others is. R-hat of few draws may differ a little, because the distances of the
+ * middle draws from the median are equal up to rounding.
  */
 static bool have_equal_ranks(const em_report_data *data, int64_t a, int64_t b)
 {
@@ -106,8 +106,8 @@ static void add_fresh(const em_report_data *data, int64_t element, int64_t *n, i
     shown[(*n)++] = element;
 }
 
-/* The next element for the pairs, where divergent draws gather most; of equal ones that which mixes
- * worst. -1: none is left. */
+/* The next element for the pairs: the one in which divergent draws cluster most; among equal ones
+ * the one that mixes worst. -1: none is left. */
 static int64_t next_gathering(const em_report_data *data, const int64_t *worst, const bool *seen)
 {
     int64_t best = -1;

@@ -1,5 +1,5 @@
-/* What a report is made of, read from a file of draws: the numbers of its summary, the statistics
- * of its sampler, leave-one-out cross-validation, and which elements the figures show. */
+/* The contents of a report, read from a file of draws: the numbers of the summary, the statistics
+ * of the sampler, leave-one-out cross-validation, and the elements that the figures show. */
 #pragma once
 
 #include "app/summary/loo.h"
@@ -7,25 +7,26 @@
 
 enum { EM_REPORT_SHOWN = 6, EM_REPORT_PAIRS = 4, EM_REPORT_LOO = 4 };
 
-/* The columns of its summary: those of every table with these percentiles. */
+/* The columns of the summary. */
 enum { EM_AT_MEAN, EM_AT_MCSE, EM_AT_SD, EM_AT_Q5, EM_AT_Q25, EM_AT_Q50, EM_AT_Q75, EM_AT_Q95 };
 
 typedef struct em_report_data {
     const char *path;
     em_summary summary;        /* its rows are the elements, as they are stored */
-    em_reader *stats, *warmup; /* of sampling and of warmup; NULL: none */
+    em_reader *stats, *warmup; /* statistics of sampling and of warmup; NULL: none */
     int64_t n_chain, n_draw;
-    /* Elements, worst mixing first. Of elements that are functions of one another only one. */
+    /* Elements to show, worst mixing first; of elements that are functions of one another only one.
+     */
     int64_t n_shown, shown[EM_REPORT_SHOWN];
-    /* Pairs of elements: first the n_gathering ones in which divergent draws cluster most. */
+    /* Pairs of elements to show; in the first n_gathering divergent draws cluster most. */
     int64_t n_pair, n_gathering, pair[EM_REPORT_PAIRS];
     em_reader *log_likelihood;
-    int64_t n_loo; /* the first of the variables that observations have log likelihoods in */
+    int64_t n_loo; /* entries of `loo`: the first variables of log_likelihood */
     em_loo loo[EM_REPORT_LOO];
 } em_report_data;
 
-/* All but the summary, which has been read; rank 0 alone. Local. Errors: EM_EDATA, EM_EIO,
- * EM_EMEMORY; em_report_release all the same. */
+/* Reads all members but the summary, which the caller has read. Rank 0 alone calls it. Local.
+ * Errors: EM_EDATA, EM_EIO, EM_EMEMORY; call em_report_release even then. */
 em_status em_report_read(em_report_data *data);
 void em_report_release(em_report_data *data); /* The summary too. Local. */
 
@@ -35,8 +36,6 @@ double em_report_value(const em_report_data *data, int64_t element, int64_t colu
 /* All draws of an element, [n_chain][n_draw]; freed by em_release. Local. */
 em_status em_report_draws(const em_report_data *data, int64_t element, double **out);
 
-/*
- * A statistic of all iterations, [n_chain][n_draw]; NULL where there is none of that name, alone or
- * after the name of a block and a dot. Freed by em_release. Local.
- */
+/* A statistic of all iterations, [n_chain][n_draw]. The file may store it as `name`, or as a
+ * block's name, a dot and `name`. NULL: it has neither. Freed by em_release. Local. */
 em_status em_report_statistic(em_reader *stats, const char *name, double **out);

@@ -65,7 +65,7 @@ static int compare_distances(const void *left, const void *right)
     return (a->chain > b->chain) - (a->chain < b->chain);
 }
 
-/* The chains with a line: all of few; of many those whose means are farthest from the mean. */
+/* The chains with a line: all if there are few, else those with means farthest from the mean. */
 static em_status choose_chains(const em_report_data *data, const double *draws, int64_t *n,
                                int64_t chosen[MOST_LINES])
 {
@@ -169,8 +169,8 @@ typedef struct range {
     double low, high;
 } range;
 
-/* What an axis of pairs shows: all draws, or, where they are more than twice as wide as their
- * central 99 %, these. Errors: EM_EMEMORY. */
+/* The range of an axis of pairs: that of all draws, or that of the central 99 % if it is less than
+ * half as wide. Errors: EM_EMEMORY. */
 static em_status find_range(const em_report_data *data, em_diag *diag, const double *draws,
                             range *out)
 {

@@ -1,15 +1,13 @@
-/*
- * Makes values of the JSON document that the page of a report is drawn from, in addition to those
- * of jansson. Each is a new reference, for jansson's format `o`; NULL: out of memory, and json_pack
- * then returns NULL too. All Local.
- */
+/* Makes values for the JSON document of a report, in addition to jansson's functions. Each returns
+ * a new reference, for jansson's format `o`; NULL: out of memory, and json_pack then fails too. All
+ * Local. */
 #pragma once
 
 #include "emass/status.h"
 
 #include <jansson.h>
 
-enum { EM_JSON_DIGITS = 15 }; /* of a number, at most */
+enum { EM_JSON_DIGITS = 15 }; /* the most digits of a number */
 
 json_t *em_json_text(const char *text); /* NULL: null; bytes that are not UTF-8 become '?' */
 
@@ -24,10 +22,10 @@ json_t *em_json_reals(int64_t n, const double *x);
  * significant ones of their range. */
 json_t *em_json_drawn(int64_t n, const double *x, int64_t stride);
 
-/* Errors: EM_EMEMORY where there is no value. */
+/* Errors: EM_EMEMORY if `value` is NULL. */
 em_status em_json_made(const json_t *value);
 
-/* Adds the members of `members` to an object, or a value under a name. em_json_put_as does nothing
- * but return `before` if that is an error. Both take over the reference. Errors: EM_EMEMORY. */
+/* Adds the members of `members` to an object, or a value under a name. If `before` is an error,
+ * em_json_put_as only returns it. Both take over the reference. Errors: EM_EMEMORY. */
 em_status em_json_put(json_t *object, json_t *members);
 em_status em_json_put_as(json_t *object, const char *name, json_t *value, em_status before);

@@ -8,7 +8,7 @@ enum { ENERGY_BINS = 40, MOST_POINTS = 200 };
 
 /* ---------------------------------------------------------------- energy */
 
-/* Takes from energies the means of their chains; returns their standard deviation. */
+/* Subtracts from energies the means of their chains; returns their standard deviation. */
 static double centre_energies(const em_report_data *data, double *energy)
 {
     const double n = (double)data->n_draw;
@@ -68,8 +68,8 @@ em_status em_report_energy(const em_report_data *data, json_t **out)
 
 /* ---------------------------------------------------------------- what warmup learned */
 
-/* The eigenvalues after each M-step. A merged file fills up the steps of runs that have fewer with
- * NaN, and these are left out. */
+/* The eigenvalues after each M-step. A merged file pads the steps of runs that have fewer with NaN,
+ * which are left out. */
 em_status em_report_mass(const em_report_data *data, json_t **out)
 {
     static const char *const name[] = {"iteration", "smallest_eigenvalue", "largest_eigenvalue"};

@@ -9,14 +9,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* How many rows have a bad value, and the worst of them. */
+/* The number of rows with a bad value, and the worst of them. */
 typedef struct worst {
     int64_t count;
     double value;
     const em_summary_row *row;
 } worst;
 
-/* Takes a row in whose value is bad the larger it is. */
+/* Adds a row whose value is worse the larger it is. */
 static void take(worst *w, const em_summary_row *row, double value)
 {
     if (w->count++ == 0 || value > w->value) {
@@ -46,7 +46,7 @@ static em_status advise_on_files(em_judge *judge, FILE *out)
                 judge->evidence.optimiser);
     if (unlike)
         fprintf(out,
-                "Thinned unlike: %s. Means and quantiles are right. ESS is rough, because it "
+                "Unequal thinning: %s. Means and quantiles are correct. ESS is rough, because it "
                 "treats all chains as equally thinned.\n",
                 unlike);
     em_release(&unlike);
@@ -98,7 +98,7 @@ static void advise_on_growth(const em_summary_table *table, const em_judge_colum
                 (long long)w.count, (long long)table->n_row, w.row->name, w.row->value[0]);
 }
 
-/* Of a mode that the search for modes found and no draw is near to. */
+/* Advice about a mode of the mode search without draws nearby. */
 static void advise_on_search(const em_judge *judge, FILE *out)
 {
     const double log_mass = judge->evidence.mode_search_log_mass;
@@ -117,13 +117,13 @@ static void advise_on_search(const em_judge *judge, FILE *out)
 
 /* ---------------------------------------------------------------- R-hat and ESS */
 
-/* What sets the number of draws. */
+/* The setting that determines the number of draws. */
 typedef struct setting {
     char text[64];
 } setting;
 
-/* The setting for `factor` times as many draws of a chain, rounded up to two digits. In a file of
- * draws: auto that is the limit, where that ended the run, and draws thinned out count. */
+/* The setting for `factor` times as many draws of a chain, rounded up to two digits. For draws:
+ * auto it is the limit, if that ended the run; draws that were thinned out count. */
 static setting more_draws(const em_judge *judge, double factor)
 {
     char *ended_by = NULL;
@@ -144,7 +144,7 @@ static setting more_draws(const em_judge *judge, double factor)
     return more;
 }
 
-/* Whether something is named already that more draws do not mend. */
+/* Whether the advice so far names a problem that more draws do not solve. */
 static bool has_cause(const em_judge *judge)
 {
     const em_findings *f = &judge->evidence.findings;
@@ -231,7 +231,8 @@ static void advise_on_rows(const em_judge *judge, const em_summary_table *table,
 /* ---------------------------------------------------------------- the sampler */
 
 /* The row in which divergent draws differ most from the others; NULL: none. */
-static const em_summary_row *find_place(const em_summary_table *table, const em_judge_columns *at)
+static const em_summary_row *find_divergent_row(const em_summary_table *table,
+                                                const em_judge_columns *at)
 {
     worst w = {0};
 
@@ -243,9 +244,10 @@ static const em_summary_row *find_place(const em_summary_table *table, const em_
     return w.row;
 }
 
-static void tell_place(const em_summary_table *table, const em_judge_columns *at, FILE *out)
+static void tell_divergent_range(const em_summary_table *table, const em_judge_columns *at,
+                                 FILE *out)
 {
-    const em_summary_row *row = find_place(table, at);
+    const em_summary_row *row = find_divergent_row(table, at);
     const double small = 0.25;
 
     if (!row)
@@ -261,7 +263,7 @@ static void tell_place(const em_summary_table *table, const em_judge_columns *at
             row->name, x[EM_JUDGED_LOW], x[EM_JUDGED_HIGH], 100 * x[EM_JUDGED_SHARE]);
 }
 
-/* Where nothing is accepted or rejected, a step that is too large goes to infinity at last. */
+/* Without acceptance, too large a step size makes positions diverge to infinity. */
 static void advise_on_divergences(const em_judge *judge, const em_summary_table *table,
                                   const em_judge_columns *at, FILE *out)
 {
@@ -273,12 +275,12 @@ static void advise_on_divergences(const em_judge *judge, const em_summary_table 
     fprintf(out, "Divergences: %lld of %lld draws (%.3g %%). ", (long long)e->divergences,
             (long long)e->n_iteration, 100.0 * (double)e->divergences / (double)e->n_iteration);
     if (!judge->accepts) {
-        fputs("The step size is too large, and this sampler rejects no step: give "
-              "sampler.step_size a tenth of it, or less.\n",
+        fputs("The step size is too large for this sampler, which rejects no step: set "
+              "sampler.step_size to a tenth of it or less.\n",
               out);
         return;
     }
-    tell_place(table, at, out);
+    tell_divergent_range(table, at, out);
     fputs(e->divergences <= limit
               ? "So few are only a warning. The integrator fails where the posterior bends "
                 "sharply, and this region may have slightly too little weight. "

@@ -6,25 +6,27 @@
 #include <stdio.h>
 
 /*
- * Prints a sentence for each that is true, the gravest first: file incomplete, optimiser, draws not
- * finite, chains that stood still, several modes, numbers that may be improper, a mode elsewhere,
- * R-hat and ESS beside their limits, diagnostics undefined, divergences, E-BFMI, what warmup did to
- * chains, saturated trees. The judge has concluded. Local. Errors: EM_EDATA, EM_EIO, EM_EMEMORY.
+ * Prints a sentence for each problem that the file has, the gravest first: an incomplete file, an
+ * optimiser, draws that are not finite, constant chains, several modes, a posterior that may be
+ * improper, a mode that no chain visited, R-hat and ESS outside their limits, undefined
+ * diagnostics, divergences, low E-BFMI, chains that warmup reinitialised, saturated trees. Call
+ * em_judge_conclude first. Local. Errors: EM_EDATA, EM_EIO, EM_EMEMORY.
  */
 em_status em_advise(em_judge *judge, const em_summary_table *table, const em_judge_columns *at,
                     FILE *out);
 
-/* The sentences on modes alone: how many chains are in each, where they are, whether they are one
- * with its labels exchanged, how their log densities differ. Local. Errors: the same. */
+/* Prints only the sentences on modes: how many chains are in each, where the modes are, whether
+ * they differ by an exchange of labels, and how their log densities differ. Local. Errors: the
+ * same. */
 em_status em_advise_on_modes(em_judge *judge, const em_summary_table *table,
                              const em_judge_columns *at, FILE *out);
 
 /*
- * Prints a sentence for each that is true: the posterior mean of a coefficient is more than three
- * standard deviations of its normal prior from the prior's centre; residuals have another standard
- * deviation, by a factor of two, than the sigma that is fixed. `reader` is of the posterior, with
- * log_density [n_draw] of all chains, NULL: not known. Nothing for files that say nothing of
- * priors. Local. Errors: EM_EDATA, EM_EIO, EM_EMEMORY.
+ * Prints a sentence for each of these problems: the posterior mean of a coefficient is more than
+ * three prior standard deviations from the centre of its normal prior; the standard deviation of
+ * the residuals differs from a fixed sigma by a factor of two. `reader` reads the posterior.
+ * log_density [n_draw] is that of all chains; NULL: not known. Prints nothing if the file does not
+ * store the priors. Local. Errors: EM_EDATA, EM_EIO, EM_EMEMORY.
  */
 em_status em_advise_on_priors(em_reader *reader, int64_t n_draw, const double *log_density,
                               FILE *out);

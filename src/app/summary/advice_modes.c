@@ -11,7 +11,7 @@ enum { MOST_SHOWN = 8, MOST_TRIED = 32 };
 typedef struct view {
     int64_t n_cluster;
     const int64_t *cluster; /* [n_chain] of a chain, or -1 */
-    double *mean;           /* [n_chain] of a chain's draws in the row that is looked at */
+    double *mean;           /* [n_chain] mean of each chain's draws in the current row */
 } view;
 
 /* The mean of numbers of chains over those of a cluster, and how many these are. */
@@ -52,7 +52,7 @@ static const em_summary_row *best_row(const em_summary_table *table, const em_ju
     return best;
 }
 
-static void tell_places(const em_judge *judge, const view *v, const em_summary_row *row, FILE *out)
+static void tell_centres(const em_judge *judge, const view *v, const em_summary_row *row, FILE *out)
 {
     fprintf(out, "In %s ", row->name);
     for (int64_t k = 0; k < v->n_cluster && k < MOST_SHOWN; k++) {
@@ -67,8 +67,8 @@ static void tell_places(const em_judge *judge, const view *v, const em_summary_r
     fputs(v->n_cluster > MOST_SHOWN ? " .... " : ". ", out);
 }
 
-/* Whether the chains of each cluster have in one row what those of another have in the other row:
- * `mean`, of the chains in the other one. */
+/* Whether each cluster has in this row the mean that another cluster has in the other row. `mean`:
+ * means of the chains in the other row. */
 static bool exchanges(const em_judge *judge, const view *v, const double *mean)
 {
     const double nearly = 0.25;
@@ -92,8 +92,8 @@ static bool exchanges(const em_judge *judge, const view *v, const double *mean)
     return true;
 }
 
-/* Another element of the variable that has exchanged its values with this one: as the means of the
- * components of a mixture, whose labels mean nothing. *out NULL: there is none. */
+/* Finds another element of the variable whose values are exchanged with those of this one, as for
+ * means of mixture components with exchangeable labels. *out NULL: there is none. */
 static em_status find_exchange(em_judge *judge, const em_summary_table *table,
                                const em_judge_columns *at, const view *v, const em_summary_row *row,
                                double *draws, const em_summary_row **out)
@@ -120,8 +120,7 @@ static em_status find_exchange(em_judge *judge, const em_summary_table *table,
     return status;
 }
 
-/* *tells: the mean log density of a mode is so much lower than that of another that it says which
- * of them has the mass. */
+/* *tells: the mean log densities of two modes differ enough to show which mode has the mass. */
 static em_status tell_densities(const em_judge *judge, const view *v, const em_summary_row *row,
                                 FILE *out, bool *tells)
 {
@@ -165,11 +164,10 @@ static em_status tell_row(em_judge *judge, const em_summary_table *table,
     for (int64_t c = 0; c < judge->n_chain; c++)
         v->n_cluster = v->cluster[c] >= v->n_cluster ? v->cluster[c] + 1 : v->n_cluster;
     find_means(judge, draws, v->mean);
-    tell_places(judge, v, row, out);
+    tell_centres(judge, v, row, out);
     fputs("Chains do not cross from one mode to another. So the weights of the modes are not "
-          "known, and longer runs do not help. A run with temper: {} in the config finds them, and "
-          "one "
-          "with temper: auto where its warmup ends in several modes. ",
+          "known, and longer runs do not help. Runs with temper: {} in the config find them, and "
+          "so do runs with temper: auto if warmup ends in several modes. ",
           out);
     status = tell_densities(judge, v, row, out, &tells);
     if (!status && !tells)

@@ -6,7 +6,7 @@
 
 static const double far = 3, unlike = 2;
 
-/* The priors of the coefficients, and where they are. All [n]. */
+/* The priors and posterior means of the coefficients. All [n]. */
 typedef struct found {
     int64_t n;
     double *location, *scale, *df;
@@ -43,7 +43,7 @@ static em_status read_means(em_reader *reader, int64_t at, found *f)
     return status;
 }
 
-/* Where all arrays have as many numbers as there are coefficients; else f->mean stays NULL. */
+/* Reads the arrays, if each has one number per coefficient; otherwise f->mean stays NULL. */
 static em_status read_found(em_reader *reader, found *f)
 {
     const int64_t at = em_reader_find(reader, "beta");
@@ -69,8 +69,8 @@ static em_status read_found(em_reader *reader, found *f)
     return status ? status : read_means(reader, at, f);
 }
 
-/* How many standard deviations of the prior a coefficient is from its centre; the intercept, where
- * its prior is about that of predictors at their means, there. */
+/* The distance of a coefficient from the centre of its prior, in prior standard deviations; of the
+ * intercept at the means of the predictors, if its prior is about that. */
 static double distance(const found *f, int64_t j, double *mean)
 {
     *mean = f->mean[j];

@@ -6,8 +6,7 @@
 #include <popt.h>
 #include <stdint.h>
 
-/* Options that have been read, and the arguments beside them: borrowed until em_command_line_end.
- */
+/* The options that were read, and the other arguments. They are valid until em_command_line_end. */
 typedef struct em_command_line {
     poptContext popt;
     const struct poptOption *option;
@@ -15,21 +14,19 @@ typedef struct em_command_line {
     const char **argument; /* [n] */
 } em_command_line;
 
-/*
- * Reads argv by a table of options, whose variables are set, and between `least` and `most`
- * arguments, which a message calls `what`: "one file". argv[0] is the name of the command.
- * Collective. Errors, agreed: EM_EUSAGE; em_command_line_end all the same.
- */
+/* Reads argv by a table of options and sets their variables. There must be `least` to `most` other
+ * arguments, which an error message calls `what`, for example "one file". argv[0] is the name of
+ * the command. Collective. Errors, agreed: EM_EUSAGE; call em_command_line_end even then. */
 em_status em_command_line_read(int argc, const char **argv, const struct poptOption *option,
                                const char *what, int64_t least, int64_t most, em_command_line *out);
 
-/* Frees the texts that the table of options points to as well. */
+/* Also frees the texts that the table of options points to. */
 void em_command_line_end(em_command_line *line);
 
-/* NAME.h5 or NAME, with another ending: "heart.h5" and ".html" make "heart.html". Freed by
- * em_release. Errors: EM_EMEMORY. */
+/* Replaces the ending .h5 of a path, or appends `ending`: "heart.h5" and ".html" make "heart.html".
+ * Freed by em_release. Errors: EM_EMEMORY. */
 em_status em_replace_h5(const char *path, const char *ending, char **out);
 
-/* `option` is what poptGetNextOpt returned last: below -1 for one that is no option of `command`.
+/* `option` is the last result of poptGetNextOpt: below -1 if an argument is no option of `command`.
  * Errors: EM_EUSAGE. */
 em_status em_arguments_check(poptContext context, const char *command, int option);

@@ -47,8 +47,8 @@ em_status em_expect_draws(em_reader *reader, const char *group)
     const em_reader *unfinished = em_find_incomplete(reader);
     return em_fail(EM_EDATA, "%s: group %s has no draws%s",
                    em_reader_path(unfinished ? unfinished : reader), group,
-                   unfinished ? " yet: its run is in warmup, or was stopped there; a stopped run "
-                                "goes on by the same emass run with --resume"
+                   unfinished ? " yet: its run is in warmup, or was stopped there; emass run "
+                                "--resume continues a stopped run"
                               : "");
 }
 
@@ -81,7 +81,8 @@ static void find_limits(em_reader *reader, em_evidence *evidence)
     evidence->r_hat_limit = EM_R_HAT_LIMIT;
     evidence->ess_limit = 0;
     em_reader_real(reader, "r_hat_limit", &evidence->r_hat_limit);
-    for (; reader; reader = em_reader_next(reader)) { /* of several, what they want together */
+    for (; reader;
+         reader = em_reader_next(reader)) { /* with several files, the sum of their requirements */
         double ess = EM_ESS_LIMIT_PER_CHAIN * (double)em_reader_n_own_chain(reader);
 
         em_reader_real(reader, "ess_limit", &ess);
@@ -180,8 +181,8 @@ static em_status count_flag(em_judge *judge, const char *name, int64_t *count)
     return status;
 }
 
-/* Chains that stood still, by log densities that do not change from draw to draw; of kernels that
- * accept or reject. */
+/* Finds chains that stood still: their log density does not change from draw to draw. Only for
+ * kernels that accept or reject. */
 static em_status find_still(em_judge *judge)
 {
     const int64_t n_draw = judge->n_draw, n_all = judge->n_chain * n_draw;
@@ -278,8 +279,8 @@ static int compare(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Where the divergent draws of a row lie: of ten or more, the middle four fifths of them. */
-static em_status find_place(const em_judge *judge, const double *draws, double *value)
+/* The range of the divergent draws of a row; of ten or more, of the middle four fifths. */
+static em_status find_divergent_range(const em_judge *judge, const double *draws, double *value)
 {
     const int64_t n = judge->n_chain * judge->n_draw, n_marked = judge->evidence.divergences;
     const int64_t tail = n_marked / 10;
@@ -322,7 +323,7 @@ em_status em_judge_row(em_judge *judge, const double *draws, const em_diagnosis 
         status = em_find_divergence_cluster(judge->n_chain, judge->n_draw, draws, judge->diverging,
                                             diagnosis->ess_bulk, n_row, &cluster);
         if (!status)
-            status = find_place(judge, draws, value);
+            status = find_divergent_range(judge, draws, value);
     }
     value[EM_JUDGED_CLUSTERING] = cluster.distance;
     value[EM_JUDGED_BY_CHANCE] = cluster.by_chance;

@@ -305,7 +305,7 @@ static void close_files(em_loo_files *files)
     em_reader_close(&files->posterior);
 }
 
-/* Of one file, or of the chains of several. */
+/* Prints the result of one file, or of the combined chains of several. */
 static em_status leave_one_out(const arguments *a, int64_t n_path, const char *const *path,
                                em_loo_files *files)
 {
@@ -320,7 +320,7 @@ static em_status leave_one_out(const arguments *a, int64_t n_path, const char *c
     return status;
 }
 
-/* Each file, and then how they differ. */
+/* Computes each file, and then the differences. */
 static em_status compare(const arguments *a)
 {
     em_loo_files *files = NULL;

@@ -16,9 +16,9 @@ typedef struct data {
     const char *path[2];
     em_contents *contents[2];
     int64_t n;        /* observations */
-    int64_t n_common; /* arrays of one name of as many values */
+    int64_t n_common; /* number of arrays with the same name and size in both */
     int64_t n_equal;
-    const char *differs; /* the first of them that is not equal; borrowed */
+    const char *differs; /* name of the first one that differs; borrowed */
 } data;
 
 static bool has_size(const em_contents_array *array, int64_t n)
@@ -139,7 +139,7 @@ static void find_difference(const em_loo *loo, const em_loo *best, double *value
     value[AT_DIFFERENCE_SE] = sqrt(squares);
 }
 
-/* The file with the largest elpd_loo; what has none is never it unless all have none. */
+/* The file with the largest elpd_loo. A file without one is chosen only if no file has one. */
 static const em_loo *find_best(int64_t n, const em_loo_files *files)
 {
     const em_loo *best = &files[0].loo;
@@ -189,7 +189,7 @@ static em_status explain(const em_summary_table *table)
 
     if (status)
         return status;
-    fputs("elpd_diff is elpd_loo less that of the best, diff_se its standard error over the same "
+    fputs("elpd_diff is elpd_loo minus the largest one, diff_se its standard error over the same "
           "observations, high_k the observations whose Pareto k is too large. ",
           prose.words);
     if (isnan(second[AT_DIFFERENCE]))

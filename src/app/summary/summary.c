@@ -246,7 +246,7 @@ static em_status summarise_share(em_summary *s)
     return status;
 }
 
-/* All rows to rank 0, whose own are already in their place: of several ranks. Collective. */
+/* Sends the rows of all ranks to rank 0, whose own rows are already in place. Collective. */
 static em_status gather(em_summary *s)
 {
     int n_rank = em_world_size(), share = (int)(s->end - s->first);
@@ -358,7 +358,7 @@ static em_status tell_others(const em_summary *s, const em_visible_rows *rows, F
     return status;
 }
 
-/* The rows, of many on a terminal some. Local. */
+/* Prints the rows; on a terminal, some of many. Local. */
 static em_status print_rows(em_summary *s, FILE *out)
 {
     const em_summary_options *o = s->options;

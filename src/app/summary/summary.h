@@ -18,23 +18,23 @@ typedef struct em_summary_options {
                                    all */
     em_reals percentile;        /* in [0, 100] */
     const char *sort;           /* a column, worst first; NULL: as in the file */
-    bool common;                /* of files of unequal numbers of draws those that all have */
-    bool squares;               /* with the ESS of squares about the mean */
+    bool common;  /* if files have unequal numbers of draws: only the draws that all have */
+    bool squares; /* with the ESS of squares about the mean */
     bool csv;
-    bool all;     /* all rows on a terminal too; elsewhere they are shown anyway */
-    int64_t rows; /* at most so many, wherever it is printed; 0: EM_ROWS_ON_TERMINAL on one */
+    bool all;     /* all rows, also on a terminal; other outputs always get all */
+    int64_t rows; /* the most rows on any output; 0: EM_ROWS_ON_TERMINAL on a terminal */
 } em_summary_options;
 
-/* The numbers of a summary. Rank 0 has the table and the conclusion of the judge; the rows are the
+/* The numbers of a summary. Rank 0 has the table and the conclusion of the judge. The rows are the
  * elements, in the order of the file unless `sort` is given. */
 typedef struct em_summary {
     const em_summary_options *options; /* borrowed */
     em_reader *reader;
     int64_t n_element;
     em_element *element;
-    int64_t first, end;    /* the share of the elements that this rank computes */
+    int64_t first, end;    /* the elements that this rank computes */
     double *value;         /* [end - first][n_value]; on rank 0 [n_element][n_value] */
-    int64_t n_value;       /* the columns of the table, then the EM_N_JUDGED that advice reads */
+    int64_t n_value;       /* the columns of the table, then EM_N_JUDGED numbers for the advice */
     int64_t ess_square;    /* a column; -1: not asked for */
     int64_t n_superchain;  /* 0: there are none */
     int64_t plain, nested; /* columns of R-hat; nested -1: there are no superchains */
@@ -45,8 +45,8 @@ typedef struct em_summary {
     int64_t sort; /* the column to sort by; -1: none */
 } em_summary;
 
-/* Reads files on all ranks, a share of the elements on each. Collective. Errors, agreed: EM_EUSAGE,
- * EM_EDATA, EM_EIO, EM_EMEMORY; em_summary_release all the same. */
+/* Reads files on all ranks, a part of the elements on each. Collective. Errors, agreed: EM_EUSAGE,
+ * EM_EDATA, EM_EIO, EM_EMEMORY; call em_summary_release even then. */
 em_status em_summary_read(const em_summary_options *options, em_summary *out);
 void em_summary_release(em_summary *summary);
 
@@ -54,9 +54,9 @@ void em_summary_release(em_summary *summary);
 em_summary_options em_summary_defaults(int64_t n_path, const char *const *path);
 
 /*
- * Reads the files and prints on rank 0: the table, and under it the verdict and a sentence for each
- * problem found; with `csv` these go to standard error, and all rows are printed.
- * Columns as the R package posterior and ArviZ define them (diagnostics/diag.h). Options are the
- * same on all ranks. Collective. Errors, agreed: EM_EUSAGE, EM_EDATA, EM_EIO, EM_EMEMORY.
+ * Reads the files and prints on rank 0: the table, then the verdict and a sentence for each problem
+ * found. With `csv` it prints all rows, and the verdict and the sentences go to standard error.
+ * Columns are defined as in the R package posterior and in ArviZ (diagnostics/diag.h). Options are
+ * the same on all ranks. Collective. Errors, agreed: EM_EUSAGE, EM_EDATA, EM_EIO, EM_EMEMORY.
  */
 em_status em_summary_print(const em_summary_options *options, FILE *out);

@@ -9,9 +9,9 @@
 
 enum { LONG_ARRAY = 20, N_WORST = 5 };
 
-/* One line: a row, or several that say the same as `like`, or nothing but a constant. */
+/* One line: a row, or several rows that are equal to `like`, or several constant rows. */
 typedef struct line {
-    int64_t row;                /* the first of them, by its place in the table */
+    int64_t row;                /* index in the table of the first of its rows */
     int64_t count, last;        /* how many, and the last */
     bool contiguous;            /* elements in a row */
     const em_summary_row *like; /* NULL: they are constant, or it is the row itself */
@@ -23,12 +23,12 @@ typedef struct arrangement {
     const em_reader *reader;
     const em_rows_order *order;
     int64_t n_value; /* of a row that are compared */
-    int64_t *by;     /* [n_row] rows, those that say the same together */
+    int64_t *by;     /* [n_row] rows, ordered so that equal ones are adjacent */
     int64_t n_line;
     line *line; /* [2 n_row] at most */
 } arrangement;
 
-/* ---------------------------------------------------------------- which say the same */
+/* ---------------------------------------------------------------- which are equal */
 
 static bool is_constant(const arrangement *a, const em_summary_row *row)
 {
@@ -59,7 +59,7 @@ static int compare_rows(const arrangement *a, const em_summary_row *x, const em_
     return 0;
 }
 
-static int compare_places(const void *left, const void *right, void *context)
+static int compare_stably(const void *left, const void *right, void *context)
 {
     const arrangement *a = context;
     const int64_t i = *(const int64_t *)left, k = *(const int64_t *)right;
@@ -91,7 +91,7 @@ static void find_lines(arrangement *a)
 
     for (int64_t i = 0; i < n; i++)
         a->by[i] = i;
-    qsort_r(a->by, (size_t)n, sizeof *a->by, compare_places, a);
+    qsort_r(a->by, (size_t)n, sizeof *a->by, compare_stably, a);
     for (int64_t first = 0, end; first < n; first = end) {
         const em_summary_row *leader = &row[a->by[first]];
         for (end = first + 1; end < n && compare_rows(a, leader, &row[a->by[end]]) == 0;)
@@ -125,8 +125,7 @@ static int compare_lines(const void *left, const void *right, void *context)
     return (x->row > y->row) - (x->row < y->row);
 }
 
-/* Of numbers that are better the smaller they are, the worst of the lines that are not marked yet;
- * NULL: none is left. */
+/* The unmarked line with the worst, that is largest, number; NULL: none is left. */
 static line *worst_of(const arrangement *a, bool by_ess)
 {
     const em_judge_columns *at = a->order->at;

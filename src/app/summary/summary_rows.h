@@ -1,8 +1,6 @@
-/*
- * The rows of a table as people get them: parameters before transformed parameters before generated
- * quantities, scalars and short arrays before long ones; rows that say the same in one line; and,
- * of many, some. All Local.
- */
+/* Arranges the rows of a table for people: parameters, then transformed parameters, then generated
+ * quantities; scalars and short arrays before long ones. Equal rows become one line, and of many
+ * rows only some are shown. All Local. */
 #pragma once
 
 #include "app/summary/evidence.h"
@@ -17,16 +15,16 @@ typedef struct em_rows_order {
     const em_judge_columns *at;
     int64_t most; /* rows */
     bool sorted;  /* the order of the rows is kept */
-    bool marks;   /* where some are left out, those that mix worst are marked */
+    bool marks;   /* if rows are left out, those that mix worst are marked */
 } em_rows_order;
 
 typedef struct em_visible_rows {
     em_summary_table table; /* columns borrowed, rows and their texts owned */
-    int64_t n_line;         /* there would be in all */
+    int64_t n_line;         /* lines of the complete table */
 } em_visible_rows;
 
-/* Of a table whose rows are elements of the reader. em_rows_release, also after an error. Errors:
- * EM_EMEMORY. */
+/* Arranges a table whose rows are elements of the reader. Call em_rows_release even after an error.
+ * Errors: EM_EMEMORY. */
 em_status em_rows_arrange(const em_summary_table *table, const em_reader *reader,
                           const em_rows_order *order, em_visible_rows *out);
 void em_rows_release(em_visible_rows *rows);

@@ -21,7 +21,7 @@ typedef struct em_summary_row {
     const char *name;        /* UTF-8, borrowed */
     const double *value;     /* [n_column], borrowed */
     const char *note;        /* shown in place of the values; NULL: none */
-    int64_t variable, index; /* where the file has it, of rows that are elements of a file */
+    int64_t variable, index; /* the element of the file that the row shows, if it shows one */
 } em_summary_row;
 
 typedef struct em_summary_table {
@@ -30,8 +30,8 @@ typedef struct em_summary_table {
     em_column *column;
 } em_summary_table;
 
-/* Room for rows, all empty, and for columns, of which there are none yet. Errors: EM_EMEMORY;
- * em_table_release all the same. */
+/* Creates a table with n_row empty rows and no columns yet. Errors: EM_EMEMORY; call
+ * em_table_release even then. */
 em_status em_table_begin(int64_t n_row, int64_t most_columns, em_summary_table *out);
 em_status em_table_add_column(em_summary_table *table, em_digits digits, const char *name);
 void em_table_release(em_summary_table *table);
@@ -40,13 +40,13 @@ void em_table_release(em_summary_table *table);
 enum { EM_TABLE_CELL = 32 };
 void em_table_cell(const em_column *column, double x, char text[EM_TABLE_CELL]);
 
-/* Prints aligned columns. On a terminal that is too narrow for all of them, the others follow
- * below, with the names of the rows again. */
+/* Prints aligned columns. If a terminal is too narrow for all columns, the rest follows below, and
+ * the names of the rows are repeated. */
 void em_table_print(em_summary_table *table, FILE *out);
 
 /* Comma-separated (RFC 4180, but lines end with \n), 17 digits, rows named in the column `name`. */
 void em_table_print_csv(const em_summary_table *table, FILE *out);
 
-/* Sorts the rows by a column; those with NaN come first, and equal ones keep their order, provided
- * the values lie in memory in the order of the rows. */
+/* Sorts the rows by a column. Rows with NaN come first. Equal rows keep their order if the values
+ * lie in memory in the order of the rows. */
 void em_table_sort(em_summary_table *table, int64_t column, bool ascending);

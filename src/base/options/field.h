@@ -16,8 +16,8 @@ typedef enum em_value_kind {
 
 typedef struct em_value {
     em_value_kind kind;
-    em_texts text; /* owned; one for a scalar, the elements of a list; of a mapping that is not read
-                      key by key its JSON */
+    em_texts text; /* owned: the scalar, the elements of the list, or the JSON of a mapping that is
+                      one value */
 } em_value;
 
 void em_value_release(em_value *value);
@@ -34,8 +34,8 @@ em_status em_field_read(const em_field *field, const em_value *value, void *opti
 /* Writes the option as a YAML value that em_field_read reads back as the same, bit for bit. */
 void em_field_write(const em_field *field, const void *options, FILE *out);
 
-/* Writes what the field can be: "a number from 0 to 1, or adapt". */
+/* Writes the values that the field can have: "a number from 0 to 1, or adapt". */
 void em_field_write_expected(const em_field *field, FILE *out);
 
-/* Frees what the options of a table own. */
+/* Frees the memory that the options of a table own. */
 void em_field_release(const em_field *table, void *options);

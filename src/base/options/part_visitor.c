@@ -28,13 +28,13 @@ static em_status part_shared(void *context, const char *name, int64_t n, double 
     return part->parent->shared(part->parent->context, name_of(part, name).text, n, x);
 }
 
-static em_status part_dealt(void *context, const char *name, em_number kind, int64_t total,
-                            int64_t first, int64_t count, void *x)
+static em_status part_sharded(void *context, const char *name, em_number kind, int64_t total,
+                              int64_t first, int64_t count, void *x)
 {
     const em_part_visitor *part = context;
 
-    return part->parent->dealt(part->parent->context, name_of(part, name).text, kind, total, first,
-                               count, x);
+    return part->parent->sharded(part->parent->context, name_of(part, name).text, kind, total,
+                                 first, count, x);
 }
 
 const em_visitor *em_part_visitor_start(em_part_visitor *part, const em_visitor *parent,
@@ -45,6 +45,6 @@ const em_visitor *em_part_visitor_start(em_part_visitor *part, const em_visitor 
                                  .restores = parent->restores,
                                  .chains = part_chains,
                                  .shared = part_shared,
-                                 .dealt = part_dealt};
+                                 .sharded = part_sharded};
     return &part->visitor;
 }

@@ -1,4 +1,4 @@
-/* Shows part of a state to the visitor of the whole, under names with a prefix. */
+/* Passes a part of a state to the visitor of the whole state, under names with a prefix. */
 #pragma once
 
 #include "emass/visitor.h"

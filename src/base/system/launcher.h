@@ -1,4 +1,4 @@
-/* What the environment variables say about the launcher of this process. All Local. */
+/* The launcher of this process, from environment variables. All Local. */
 #pragma once
 
 #include <stdbool.h>

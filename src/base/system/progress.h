@@ -27,7 +27,7 @@ typedef struct em_progress_record {
     int64_t divergences;
     double draws_per_second;
     double seconds_left;
-    bool at_most; /* so many: warmup may end earlier */
+    bool at_most; /* `total` is an upper bound: warmup may end earlier */
 } em_progress_record;
 
 typedef struct em_progress em_progress;

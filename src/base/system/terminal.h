@@ -1,8 +1,6 @@
-/*
- * The terminal at which a standard stream ends. What a rank prints passes through its launcher by a
- * pipe or by the launcher's own pseudo-terminal. So the launcher's stream decides, which is known
- * on the launcher's node. All Local.
- */
+/* The terminal at which a standard stream ends. The output of a rank passes through its launcher by
+ * a pipe or by the launcher's pseudo-terminal. So the launcher's stream decides. It is known on the
+ * launcher's node. All Local. */
 #pragma once
 
 #include "emass/status.h"
@@ -23,7 +21,7 @@ bool em_terminal_colours(FILE *stream);
 #define EM_COLOUR_BAD     "\033[1;31m"
 #define EM_COLOUR_END     "\033[0m"
 
-/* How many columns of a terminal UTF-8 text takes: wide characters two, combining ones none. */
+/* The terminal columns of a UTF-8 text: two for a wide character, none for a combining one. */
 int em_terminal_width(const char *text);
 
 /* Prints text in lines of at most `columns`, broken between words. A continuation line is indented

@@ -9,11 +9,11 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* The value of an option that is JSON; NULL: the text is none, and *why says where. A key that an
- * object has twice is an error. Freed by json_decref. */
+/* The value of an option in JSON; NULL: the text is not JSON, and *why gives the place. A key that
+ * an object has twice is an error. Freed by json_decref. */
 json_t *em_json_load(const char *text, em_excerpt *why);
 
-/* A finite number, or the text of one. False: it is neither. */
+/* Reads a finite number, or a text that is one. False: it is neither. */
 bool em_json_finite(const json_t *value, double *out);
 
 /* The value, for a message; "nothing" of NULL. */

@@ -1,4 +1,4 @@
-/* A corpus of documents as bags of words: those that this shard holds. */
+/* A corpus of documents as bags of words. Each shard holds some of the documents. */
 #pragma once
 
 #include "emass/field.h"
@@ -52,14 +52,14 @@ typedef struct em_corpus_stream em_corpus_stream;
 typedef struct em_corpus {
     char *path;
     int64_t n_document, n_token; /* of the whole corpus */
-    int64_t n_word;              /* of the vocabulary, or the largest id that was found, + 1 */
+    int64_t n_word;              /* size of the vocabulary, or the largest id in the data plus 1 */
     char **name;                 /* [n_word]; NULL: there is no vocabulary */
     int64_t n_local;             /* documents of this shard, neighbours */
     int64_t first_document;      /* the number of the first of them in the corpus */
     int64_t first_token;         /* tokens in the corpus before that */
-    int64_t part;  /* documents are dealt in parts of so many (data/shard/shard_assignment.h); 1: by
-                      tokens */
-    uint64_t hash; /* of words and counts, whatever file they are from */
+    int64_t part;   /* documents in a part; a shard has whole parts (data/shard/shard_assignment.h);
+                       1: shards have about equal numbers of tokens */
+    uint64_t hash;  /* hash of words and counts; does not depend on the file format */
     int64_t *start; /* [n_local + 1]; NULL: streamed */
     int32_t *word, *count;
     em_corpus_stream *stream; /* NULL: held */
@@ -75,23 +75,23 @@ typedef struct em_document {
 } em_document;
 
 /* Reads the documents of shard `shard` of `n_shard`. With `tile` 0 all shards have about the same
- * number of tokens; else about the same number of documents, in the whole parts of em_shard_rows
- * for that tile. Every rank reads and checks a part of the file, and then receives the documents of
- * its shard. Without shards, `shard` is 0 of 1 on all ranks. `n_word` 0: the number of words is
- * that of the vocabulary, or of the words found. Collective. Errors, agreed: EM_EDATA, one line
- * naming file and line (or row), what was found and what was expected; EM_EMEMORY. The site "data"
- * of base/fault.h fails here. */
+ * number of tokens. Otherwise they have about the same number of documents: whole parts, as
+ * em_shard_rows makes them for that tile. Every rank reads and checks a part of the file, and then
+ * receives the documents of its shard. Without shards, `shard` is 0 of 1 on all ranks. `n_word` 0:
+ * the number of words is that of the vocabulary, or of the words found. Collective. Errors, agreed:
+ * EM_EDATA, one line naming file and line (or row), what was found and what was expected;
+ * EM_EMEMORY. The site "data" of base/fault.h fails here. */
 em_status em_corpus_read(const em_corpus_options *options, int64_t n_word, int64_t tile,
                          int64_t shard, int64_t n_shard, em_corpus **out);
 void em_corpus_destroy(em_corpus **corpus); /* NULL-safe. */
 
-/* Frees the documents, where they are held; sizes and names stay. Local. */
+/* Frees the documents of a corpus in memory; sizes and names remain. Local. */
 void em_corpus_drop_documents(em_corpus *corpus);
 
-/* Makes documents of this shard available until the next call, by their local numbers. With a
- * streamed corpus they are read: those of a list all at once, those of a range with the next ones
- * ahead of their use. So request few at a time. `rows->index` is borrowed. Local. Errors: EM_EDATA,
- * EM_EIO, EM_EMEMORY; none where documents are held in memory. */
+/* Makes documents of this shard, given by local numbers, available until the next call. A streamed
+ * corpus reads them: a list all at once, and a range with the following documents in advance. So
+ * request few at a time. `rows->index` is borrowed. Local. Errors: EM_EDATA, EM_EIO, EM_EMEMORY;
+ * none where documents are held in memory. */
 em_status em_corpus_fetch(em_corpus *corpus, const em_rows *rows);
 
 /* Number k of the documents fetched last. Local. */
@@ -102,6 +102,6 @@ em_document em_corpus_fetched(const em_corpus *corpus, int64_t k);
 typedef em_status em_corpus_see(void *to, int64_t d, em_document of);
 em_status em_corpus_each(em_corpus *corpus, em_corpus_see *see, void *to);
 
-/* Checks that the words, where they have names, have those of the file `whose`; NULL: no names are
- * known. Local. Errors: EM_EDATA. */
+/* Checks that the words, if they have names, have the names `name` of the file `whose`; NULL: no
+ * names are known. Local. Errors: EM_EDATA. */
 em_status em_corpus_check_names(const em_corpus *corpus, char *const *name, const char *whose);

@@ -11,16 +11,17 @@ enum { EM_LONGEST_DOCUMENT = 50000000, EM_MOST_WORDS = 10000000 };
  * there is no vocabulary. Collective. Errors, agreed: those of em_corpus_read. */
 em_status em_corpus_table_read(const em_corpus_options *options, int64_t n_word, em_table **out);
 
-/* Takes all rows of a table, documents in their order; the table is valid for the call. Local. */
+/* Receives a table whose rows are the next documents. It is valid during the call. Local. */
 typedef em_status em_corpus_take(void *to, const em_table *table);
 
-/* Reads a corpus in text from its begin to its end on this rank alone, some documents at a time;
- * *out has no rows then, but columns and names. Local. Errors: likewise; what `take` returns. */
+/* Reads a corpus in text on this rank alone, and passes some documents at a time to `take`. *out
+ * gets columns and names, but no rows. Local. Errors: likewise; those of `take`. */
 em_status em_corpus_scan(const em_corpus_options *options, em_corpus_take *take, void *to,
                          em_table **out);
 
-/* Fills an empty table from text: ids are below `n_word` (0: any), which are the words `whose`.
- * With `take`, by one rank alone, rows do not stay in it. Collective. Errors, agreed: likewise. */
+/* Fills an empty table from text. Ids are below `n_word`, the number of words of the file `whose`;
+ * 0: any id. With `take`, which one rank alone may use, the table does not keep the rows.
+ * Collective. Errors, agreed: likewise. */
 em_status em_corpus_read_text(const em_corpus_options *options, int64_t n_word, const char *whose,
                               em_corpus_take *take, void *to, em_table *table);
 

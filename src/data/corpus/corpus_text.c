@@ -1,8 +1,6 @@
-/*
- * Corpora in text, read as tables whose rows are documents and whose columns are words: each rank
- * its own lines. Of UCI docword a document's lines stay with one rank, and documents that have none
- * are rows too.
- */
+/* Corpora in text, read as tables whose rows are documents and whose columns are words. Each rank
+ * reads a part of the lines. All lines of a document of UCI docword are read by one rank, and
+ * documents without lines are rows, too. */
 #include "base/memory.h"
 #include "base/text.h"
 #include "data/corpus/document_rows.h"
@@ -30,7 +28,7 @@ typedef struct reading {
     em_document_rows rows;
     bool docword, alone;         /* alone: one rank reads all lines, in their order */
     bool market;                 /* docword with the header of Matrix Market */
-    bool by_columns, pattern;    /* of that: columns are documents; entries have no counts */
+    bool by_columns, pattern;    /* Matrix Market: columns are documents; entries have no counts */
     int64_t n_word;              /* ids are below it */
     const char *whose;           /* words they are */
     int64_t n_document, n_entry; /* that a docword header says */
@@ -147,7 +145,7 @@ static em_status out_of_order(const reading *r, int64_t line, int64_t document, 
                    r->path, (long long)line, (long long)document, (long long)after);
 }
 
-/* The document of the run that this line is of; those between have no words. */
+/* Advances to the document of this line; documents between have no words. */
 static em_status go_to(reading *r, int64_t document)
 {
     em_status status = EM_OK;
@@ -264,8 +262,8 @@ static int by_order(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Documents without words between two runs of lines, and after the last one, are held by the rank
- * that holds what is before them. */
+/* Documents without words between two runs of lines, or after the last run, are held by the rank of
+ * the run before them. */
 static em_status fill_gaps(reading *r, int64_t n, const line_run *all)
 {
     const line_run begin = {.order = -1}, end = {.first = r->n_document + 1};
@@ -333,7 +331,7 @@ static em_status read_header_line(em_lines *lines, const char *what, int64_t mos
     return status;
 }
 
-/* Of Matrix Market: comments, then the numbers of rows, columns and entries in one line. */
+/* The header of Matrix Market: comments, then a line: numbers of rows, columns, entries. */
 static em_status read_market_header(const reading *r, em_lines *lines, int64_t header[3])
 {
     static const char *const what[] = {"the number of rows", "the number of columns",
@@ -391,7 +389,7 @@ static em_status read_header(const reading *r, em_lines *lines, int64_t header[3
     return status;
 }
 
-/* What rank 0 finds there. Collective. */
+/* Rank 0 reads the header for all ranks. Collective. */
 static em_status begin_docword(reading *r, em_parallel_lines_head *head)
 {
     em_lines *lines = NULL;
@@ -485,7 +483,7 @@ static em_status read_documents(reading *r, const em_parallel_lines_head *head)
     return status;
 }
 
-/* One number above 0, and nothing else: no line of LDA-C is that. */
+/* Whether the line has only one number above 0, as no line of LDA-C has. */
 static bool is_count_alone(const char *line)
 {
     char *end;
@@ -494,7 +492,7 @@ static bool is_count_alone(const char *line)
 }
 
 /* The first line of Matrix Market, which says what the entries are. */
-static em_status look_at_market(reading *r, const em_corpus_options *options, const char *line)
+static em_status check_market_kind(reading *r, const em_corpus_options *options, const char *line)
 {
     char kind[16] = "", symmetry[16] = "";
     const int n = sscanf(line, "%%%%MatrixMarket matrix coordinate %15s %15s", kind, symmetry);
@@ -520,7 +518,7 @@ static em_status read_after(const em_corpus_options *options, em_parallel_lines_
     r->market = strncmp(head->line, "%%MatrixMarket", strlen("%%MatrixMarket")) == 0;
     r->by_columns = options->format == EM_CORPUS_MARKET_COLUMNS;
     if (r->market || r->by_columns || options->format == EM_CORPUS_MARKET)
-        status = look_at_market(r, options, head->line);
+        status = check_market_kind(r, options, head->line);
     r->docword = r->market || options->format == EM_CORPUS_DOCWORD ||
                  (options->format == EM_CORPUS_AUTO && is_count_alone(head->line));
     if (!status && r->docword)

@@ -74,9 +74,9 @@ static em_status take_column(em_table *table, int64_t at, double **out)
     return EM_OK;
 }
 
-/* ---------------------------------------------------------------- which columns */
+/* ---------------------------------------------------------------- the columns to move */
 
-/* The columns beside the features; the weights of rows that are predicted for may be missing. */
+/* Finds the columns that are no features. New rows to predict need no weights. */
 static em_status find_beside(const em_table *table, const em_table_options *options,
                              em_set_aside *a)
 {
@@ -136,9 +136,9 @@ static em_status check_weights(const em_table *table)
                                table->path);
 }
 
-/* ---------------------------------------------------------------- they are taken */
+/* ---------------------------------------------------------------- moving the columns */
 
-/* Columns to the right of one that was taken out move left by one. */
+/* Columns to the right of a removed column move left by one. */
 static void move_left(em_set_aside *a, int64_t taken)
 {
     for (int k = 0; k < EM_N_BESIDE; k++)
@@ -158,8 +158,7 @@ static em_status take_beside(em_table *table, em_set_aside *a)
     return status;
 }
 
-/* For a table of new rows to predict: moves out only what is beside the features; weights need not
- * be there. */
+/* For new rows to predict: moves out only columns that are no features; weights may be missing. */
 static em_status take_beside_features(em_table *table, const em_table_options *options)
 {
     em_set_aside a;
@@ -204,8 +203,7 @@ static bool is_called(const em_table *table, int64_t j, const char *name)
     return strcmp(printable, name) == 0;
 }
 
-/* The first column of that name that is not taken yet; -1: there is none. Most tables have it where
- * the one before had. */
+/* The first unused column of that name; -1: none. Mostly it has the index of the earlier table. */
 static int64_t find(const em_table *table, const char *name, int64_t guess, const bool *taken)
 {
     if (guess < table->n_column && !taken[guess] && is_called(table, guess, name))
@@ -216,7 +214,7 @@ static int64_t find(const em_table *table, const char *name, int64_t guess, cons
     return -1;
 }
 
-/* from[j]: which column becomes column j. */
+/* from[j]: the column that becomes column j. */
 static em_status match(const em_table *table, int64_t n, const char *const *name, bool *taken,
                        int64_t *from)
 {

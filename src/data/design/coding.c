@@ -10,7 +10,7 @@
 
 enum { MOST_COLUMNS = 1000000 };
 
-/* ---------------------------------------------------------------- what is to be made */
+/* ---------------------------------------------------------------- the columns to make */
 
 static em_status take_formula(const em_table_options *options, const em_table *table,
                               em_coding *coding)
@@ -99,8 +99,7 @@ void em_coding_destroy(em_coding **out)
 
 /* ---------------------------------------------------------------- columns */
 
-/* A column that is made: a product of columns, each a number (level -1) or whether it is at a
- * level. */
+/* A new column: a product of columns, each a number (level -1) or the indicator of a level. */
 typedef struct made {
     int n;
     int64_t column[EM_MOST_IN_TERM], level[EM_MOST_IN_TERM];
@@ -119,7 +118,7 @@ static bool is_factor(const em_coding *coding, int64_t column)
     return column < coding->n && coding->is_factor[column];
 }
 
-/* How many columns a function makes that is a polynomial; else 1. */
+/* The number of columns of a derived polynomial; 1 for other functions. */
 static int64_t size_of(const em_coding *coding, int64_t column)
 {
     return column < coding->n ? 1 : em_derived_size(&coding->derived[column - coding->n]);
@@ -135,7 +134,7 @@ static bool is_within(const em_term *a, const em_term *b)
     return i == a->n;
 }
 
-/* The first term with a factor, which without an intercept has all levels, and which factor. */
+/* Finds the first factor of all terms, which has all levels if there is no intercept. */
 static bool is_first(const em_coding *coding, int64_t t, int k)
 {
     for (int64_t i = 0; i <= t; i++)
@@ -145,8 +144,8 @@ static bool is_first(const em_coding *coding, int64_t t, int k)
     return false;
 }
 
-/* R's rule (Chambers & Hastie 1992): a factor in a term has a column for each level but the
- * reference where the term without it is there, or is part of a term before. */
+/* R's rule (Chambers & Hastie 1992): a factor in a term has no column for its reference level if
+ * the term without this factor is in the formula, or is part of an earlier term. */
 static bool has_contrasts(const em_coding *coding, int64_t t, int k)
 {
     const em_term *term = &coding->term[t];
@@ -165,7 +164,7 @@ static bool has_contrasts(const em_coding *coding, int64_t t, int k)
     return false;
 }
 
-/* The columns of a term, the first of its factors running fastest. `made` NULL: they are counted.
+/* Makes the columns of a term; levels of its first factor vary fastest. `made` NULL: only counts.
  */
 static int64_t make_term(const em_coding *coding, int64_t t, made *out)
 {
@@ -256,12 +255,12 @@ typedef struct placed {
     int64_t index;
 } placed;
 
-static int compare_placed(const void *a, const void *b)
+static int compare_levels(const void *a, const void *b)
 {
     return em_level_compare(((const placed *)a)->level, ((const placed *)b)->level);
 }
 
-/* The levels of factor j in their order, to be searched. */
+/* The sorted levels of factor j, for a binary search. */
 static em_status sort_levels(making *m, int64_t j, placed **out)
 {
     const em_factor *factor = &m->coding->factor[j];
@@ -270,7 +269,7 @@ static em_status sort_levels(making *m, int64_t j, placed **out)
     for (int64_t i = 0; !status && i < factor->n; i++)
         (*out)[i] = (placed){factor->level[i], i};
     if (!status)
-        qsort(*out, (size_t)factor->n, sizeof **out, compare_placed);
+        qsort(*out, (size_t)factor->n, sizeof **out, compare_levels);
     return status;
 }
 
@@ -288,9 +287,9 @@ static em_status fail_level(const making *m, int64_t i, int64_t j)
                    em_excerpt_of(table->name[j]).text);
 }
 
-/* Puts the number of its level in the place of each value of factor j; *bad is the row where there
- * is none. */
-static em_status place_levels(making *m, int64_t j, int64_t *bad)
+/* Replaces values of factor j by the numbers of their levels; *bad: the first row with an unknown
+ * one. */
+static em_status number_levels(making *m, int64_t j, int64_t *bad)
 {
     em_table *table = m->table;
     const size_t n = (size_t)m->coding->factor[j].n;
@@ -300,7 +299,7 @@ static em_status place_levels(making *m, int64_t j, int64_t *bad)
     for (int64_t i = 0; !status && i < table->n_row && (*bad < 0 || i < *bad); i++) {
         double *value = &table->value[i * table->n_column + j];
         const placed wanted = {*value, 0};
-        const placed *at = bsearch(&wanted, sorted, n, sizeof wanted, compare_placed);
+        const placed *at = bsearch(&wanted, sorted, n, sizeof wanted, compare_levels);
         if (at) {
             *value = (double)at->index;
             continue;
@@ -382,7 +381,7 @@ em_status em_coding_apply(const em_coding *coding, em_table *table)
         status = em_derived_check(&coding->derived[k], table);
     for (int64_t j = 0; !status && j < coding->n; j++)
         if (coding->is_factor[j])
-            status = place_levels(&m, j, &bad);
+            status = number_levels(&m, j, &bad);
     status = em_agree_first(status     ? status
                             : bad >= 0 ? EM_EDATA
                                        : EM_OK,

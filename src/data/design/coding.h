@@ -6,7 +6,7 @@
 
 typedef struct em_factor {
     int64_t n;
-    double *level; /* [n] the reference first; texts as em_level_value */
+    double *level; /* [n] the reference level first; texts are coded by em_level_value */
 } em_factor;
 
 typedef struct em_coding {

@@ -189,7 +189,7 @@ static em_status take_formula(making *m)
     return status;
 }
 
-/* One of options->columns: a name or number, or with a minus one to be left out. */
+/* One of options->columns: a name or number; a minus before it excludes the column. */
 static em_status take_name(making *m, const char *name, bool *removes)
 {
     int64_t column;
@@ -230,7 +230,7 @@ static em_status take_columns(making *m)
     return status;
 }
 
-/* Those that the run had, whatever else the table has. */
+/* Selects the columns of the run; other columns of the table are ignored. */
 static em_status take_fitted(making *m)
 {
     const em_fitted_columns *fitted = m->options->fitted;
@@ -320,7 +320,7 @@ em_status em_choice_make(const em_table_options *options, const em_table *table,
     return status;
 }
 
-static int64_t place_of(const em_choice *choice, int64_t column)
+static int64_t position_of(const em_choice *choice, int64_t column)
 {
     int64_t place = 0;
 
@@ -338,9 +338,9 @@ em_status em_choice_mark(const em_choice *choice, em_table *table)
         if (choice->use[j] != EM_USE_NOT)
             table->factor[to++] = choice->factor[j];
     table->is_chosen = true;
-    table->response_at = place_of(choice, choice->set_aside.response);
+    table->response_at = position_of(choice, choice->set_aside.response);
     for (int k = 0; k < EM_N_BESIDE; k++)
-        table->beside_at[k] = place_of(choice, choice->set_aside.beside[k]);
+        table->beside_at[k] = position_of(choice, choice->set_aside.beside[k]);
     return status;
 }
 
@@ -351,9 +351,9 @@ void em_choice_destroy(em_choice **choice)
     em_release(choice);
 }
 
-/* ---------------------------------------------------------------- tables that are there */
+/* ---------------------------------------------------------------- existing tables */
 
-/* Row i of a table, what of it is chosen, into another one. */
+/* Copies the chosen columns of row i of a table to another table. */
 static em_status copy_row(const em_choice *choice, const int64_t *place, const em_table *from,
                           int64_t i, em_table *to)
 {

@@ -7,7 +7,7 @@
 typedef enum em_use {
     EM_USE_NOT,
     EM_USE_NUMBER,
-    EM_USE_LEVEL /* of a factor, or a label: numbers and texts */
+    EM_USE_LEVEL /* levels of a factor, or labels: numbers and texts */
 } em_use;
 
 /* Columns that are no features; -1: none. */
@@ -33,8 +33,9 @@ void em_choice_destroy(em_choice **choice); /* NULL-safe. */
  * Errors: EM_EDATA for two columns of that name. */
 em_status em_choice_find(const em_table *table, const char *name, int64_t *column);
 
-/* Finds the columns beside the features by their names, but for the weights of new rows to predict;
- * then the response: the last other column where none is named. Local. Errors: EM_EDATA. */
+/* Finds by their names the columns that are no features (but not the weights of new rows to
+ * predict), and then the response. If no response is named, it is the last other column. Local.
+ * Errors: EM_EDATA. */
 em_status em_set_aside_find_beside(const em_table_options *options, const em_table *table,
                                    em_set_aside *out);
 em_status em_set_aside_find_response(const em_table_options *options, const em_table *table,
@@ -47,8 +48,8 @@ int64_t em_choice_count(const em_table_options *options);
 /* Whether text stands for a missing value. Local. */
 bool em_is_missing(const char *text);
 
-/* Marks in a table of the used columns which are factors or no features; the texts are borrowed
- * from the options. Local. Errors: EM_EMEMORY. */
+/* Marks in a table of the used columns those that are factors and those that are no features. The
+ * texts are borrowed from the options. Local. Errors: EM_EMEMORY. */
 em_status em_choice_mark(const em_choice *choice, em_table *table);
 
 /* Removes what is not chosen from a table of numbers: columns, and rows with a missing value (NaN).

@@ -109,7 +109,7 @@ typedef struct filling {
     em_design *design;
     bool intercept;
     int64_t n_left; /* columns of the table */
-    /* Of sparse rows, whose entries are not known before the last one is there. */
+    /* Completes sparse rows: the number of entries is known only after the last row. */
     int64_t *start;
     int32_t *column;
     double *value;
@@ -296,8 +296,8 @@ static em_status fill(const em_table *table, const em_table_options *options,
     return status;
 }
 
-/* Rows that are dealt together: tiles of sparse data have entries enough, four for each column,
- * that passes over the columns cost little beside them. */
+/* The rows of a tile; a shard has whole tiles. Tiles of sparse data have at least four entries for
+ * each column, so that passes over the columns cost little in comparison. */
 static int64_t tile_of(const em_table *table, bool standardise)
 {
     const double entries = (double)table->total_entries;

@@ -17,16 +17,17 @@ typedef struct em_scaling {
 /* Row i of sparse data has the entries start[i] <= k < start[i + 1]: value[k] in column[k]. */
 typedef struct em_design {
     em_share rows;
-    int64_t n_row, n_column; /* of this shard; the intercept, where there is one, is column 0 */
+    int64_t n_row, n_column; /* rows of this shard; an intercept is column 0 */
     char **name;             /* [n_column] */
     double *centre, *scale;  /* [n_column] a column is (x - centre) / scale of what follows; NULL: 0
                                 and 1. Of dense columns that is done, sparse ones stay x. */
     double *response;        /* [n_row] */
-    double *offset;          /* [n_row + 1], what is added to the linear predictor: offsets and the
-                                logarithms of exposures, then 0; NULL: none */
-    double *weight;          /* [n_row + 1], then 0; NULL: 1 */
-    double origin, *shift; /* taken out of the response by em_design_shift; [n_row + 1], NULL: 0 */
-    uint64_t hash;         /* of the whole table */
+    double *offset; /* [n_row + 1], terms of the linear predictor: offset plus log exposure of each
+                       row, then 0; NULL: none */
+    double *weight; /* [n_row + 1], then 0; NULL: 1 */
+    /* subtracted from the response by em_design_shift; [n_row + 1], NULL: 0 */
+    double origin, *shift;
+    uint64_t hash; /* of the whole table */
     bool sparse;
     em_tiled dense; /* if not sparse */
     double *row;    /* if not sparse and asked for: [n_row + 1][row_stride], the columns again,
@@ -35,11 +36,12 @@ typedef struct em_design {
     int64_t *start; /* if sparse; three arrays */
     int32_t *column;
     double *value;
-    em_node_array *node_array; /* of this shard on this node, which have one copy of all arrays */
+    /* the ranks of this shard on this node share one copy of all arrays */
+    em_node_array *node_array;
 } em_design;
 
-/* Sparse data stay sparse up to this fraction of non-zero entries. Up to there the sparse kernel of
- * model/regression/glm.c is faster for eight chains, though no longer for one
+/* Sparse data with more non-zero entries than this fraction become dense. Below it the sparse
+ * kernel of model/regression/glm.c is faster for eight chains, but near it no longer for one
  * (tests/bench/bench_model.c). */
 #define EM_SPARSE_DENSITY 0.15
 

@@ -268,7 +268,7 @@ static em_status take_levels(em_table *table, const found *f, em_coding *coding)
     return status;
 }
 
-/* The codings that polynomials had. */
+/* Reads the codings of polynomials. */
 static em_status take_codings(const found *f, em_coding *coding)
 {
     int64_t at = 0;
@@ -294,8 +294,7 @@ static em_status take_codings(const found *f, em_coding *coding)
 
 /* ---------------------------------------------------------------- a table is read */
 
-/* The response of a formula, log(y) of the column y, stands in the place of the column. Collective.
- */
+/* The response of a formula, such as log(y), replaces its column y. Collective. */
 static em_status derive_response(const em_table_options *options, em_table *table)
 {
     const em_formula_columns columns = {
@@ -353,7 +352,7 @@ static em_status read_as(const em_table_options *options, const em_fitted_column
     return status ? status : em_table_arrange(*table, &as, columns->n, columns->name);
 }
 
-/* Of a run whose features are its columns. */
+/* The features of a run without coded columns. */
 static em_status read_plain(const em_table_options *options, const em_fitted *fitted,
                             em_table **table, em_features **out)
 {

@@ -16,9 +16,10 @@ typedef struct em_features {
     int64_t n;
     char **name;     /* [n] */
     double *n_level; /* [n] of a factor; 0: a number */
-    int64_t n_all;   /* levels of all factors, those of one after the other, the reference first */
-    char **level;    /* [n_all] name[level] */
-    double *value;   /* [n_all] of levels that are numbers; NaN: a text */
+    /* levels of all factors, factor by factor, each with its reference level first */
+    int64_t n_all;
+    char **level;  /* [n_all] name[level] */
+    double *value; /* [n_all] levels that are numbers; NaN: the level is a text */
     int64_t n_poly;
     double *poly; /* [n_poly] the codings of orthogonal polynomials, one after the other */
 } em_features;

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* What em_data is the first member of. */
+/* The struct whose first member is em_data. */
 typedef struct holding {
     em_data data;
     char **name;

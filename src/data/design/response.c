@@ -82,7 +82,7 @@ static em_status collect_labels(const em_table *table, label_set *set)
     return EM_OK;
 }
 
-/* The first row whose label is not expected; the last one where all are. Collective. */
+/* The first row with an unexpected label; the last row if there is none. Collective. */
 static int64_t find_unexpected(const em_table *table, const label_set *expected)
 {
     int64_t held = 0, row;
@@ -109,7 +109,7 @@ static em_status fail_labels(const em_table *table, const label_set *found,
                    expectation);
 }
 
-/* How many rows have the label. Collective. */
+/* The number of rows with the label. Collective. */
 static int64_t count_label(const em_table *table, double value)
 {
     int64_t count = 0;
@@ -120,8 +120,7 @@ static int64_t count_label(const em_table *table, double value)
     return count;
 }
 
-/* Only all of the rows can say that a label is not there: a set keeps no more than the first few.
- */
+/* Decides from all rows whether a label is missing, since a set keeps only the first few labels. */
 static em_status check_positive(const em_table *table, double positive, const label_set *found)
 {
     const label_set expected = {1, {{positive, 0}}};
@@ -160,7 +159,7 @@ em_status em_table_binary_response(em_table *table, double positive)
 
 /* ---------------------------------------------------------------- labels that are text */
 
-/* Two words that say which is which, and the code of the second. */
+/* Two words for negative and positive, and the code of the second. */
 static bool find_yes(const em_levels *levels, int64_t *code)
 {
     static const char *const pair[][2] = {{"no", "yes"}, {"n", "y"}, {"false", "true"}};
@@ -219,7 +218,7 @@ static em_status text_response(em_table *table, const char *positive)
         return fail_positive(table, positive);
     if (!positive && !find_yes(levels, &code))
         return fail_texts(table, "no and yes, unless `positive` names the one that is 1");
-    /* How many responses are numbers, and how many the text of that code. Collective. */
+    /* The number of responses that are numbers, and of those that are that text. Collective. */
     count[0] = count[1] = 0;
     for (int64_t i = 0; i < table->n_row; i++) {
         count[0] += em_level_code(table->response[i]) < 0;

@@ -39,28 +39,28 @@ typedef struct em_derived {
     int n_step;
     em_step step[EM_MOST_STEPS]; /* column numbers are those of the table */
     int degree;                  /* of a polynomial; 0: a number */
-    bool raw;                    /* its columns are powers; else they are orthogonal: */
-    double *coding; /* [2 degree + 2] the mean, then as R has them: alpha [degree], and norm2
-                       [degree + 1], of the numbers less their mean; NULL: not yet known */
+    bool raw;                    /* its columns are powers; else they are orthogonal polynomials */
+    double *coding; /* [2 degree + 2] the mean of the numbers, then R's alpha [degree] and norm2
+                       [degree + 1] of the centred numbers; NULL: not yet known */
 } em_derived;
 
 /* Frees what is in it. Local. */
 void em_derived_release(em_derived *derived);
 
-/* How many columns it makes, which are written to `out`, of a row of numbers. Local. */
+/* The number of columns that it makes; em_derived_make writes them for a row of numbers. Local. */
 int em_derived_size(const em_derived *derived);
 void em_derived_make(const em_derived *derived, const double *row, double *out);
 
-/* What is calculated, before a polynomial is made of it. Local. */
+/* The calculated value, before a polynomial is made from it. Local. */
 double em_derived_value(const em_derived *derived, const double *row);
 
 /* Checks that the numbers are finite in all rows of a table that is not sparse. Collective. Errors,
  * agreed: EM_EDATA, naming the line. */
 em_status em_derived_check(const em_derived *derived, const em_table *table);
 
-/* Finds the coding of an orthogonal polynomial from all rows of a table; the same bits whoever
- * holds which rows. Collective. Errors, agreed: EM_EDATA where it takes too few different values,
- * EM_EMEMORY. */
+/* Finds the coding of an orthogonal polynomial from all rows of a table; the bits do not depend on
+ * the distribution of the rows. Collective. Errors, agreed: EM_EDATA if there are too few different
+ * values, EM_EMEMORY. */
 em_status em_derived_find(em_derived *derived, const em_table *table);
 
 /* How many numbers that takes. Local. */

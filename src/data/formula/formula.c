@@ -10,14 +10,13 @@ enum { LONGEST = 65536 };
 
 typedef em_reading reading;
 
-/* A sum that is put together: the terms of a*b, or of a dot. */
+/* A sum under construction: the terms of a*b, or of a dot. */
 typedef struct sum {
     int64_t n, capacity;
     em_term *term;
 } sum;
 
-/* A column, factor(column), or what is derived from some; -1 where it need not be there and is not.
- */
+/* A column, factor(column), or a derived column; -1: it is missing and may be missing. */
 static em_status read_column(reading *r, bool removed, int64_t *column)
 {
     const char *start;
@@ -58,7 +57,7 @@ static em_status read_column(reading *r, bool removed, int64_t *column)
 
 /* ---------------------------------------------------------------- terms */
 
-static int64_t place_of(int64_t n, const em_term *term, const em_term *one)
+static int64_t index_of(int64_t n, const em_term *term, const em_term *one)
 {
     for (int64_t i = 0; i < n; i++)
         if (term[i].n == one->n &&
@@ -71,7 +70,7 @@ static em_status add(const reading *r, sum *to, const em_term *term)
 {
     em_status status;
 
-    if (place_of(to->n, to->term, term) >= 0)
+    if (index_of(to->n, to->term, term) >= 0)
         return EM_OK;
     if (to->n >= EM_MOST_TERMS)
         return em_reading_fail(r, "fewer terms");
@@ -81,7 +80,7 @@ static em_status add(const reading *r, sum *to, const em_term *term)
     return status;
 }
 
-/* The product of two terms, in which a column stands once. */
+/* The product of two terms, in which each column occurs once. */
 static em_status multiply(const reading *r, const em_term *a, const em_term *b, em_term *out)
 {
     int i = 0, j = 0;
@@ -99,7 +98,7 @@ static em_status multiply(const reading *r, const em_term *a, const em_term *b, 
     return EM_OK;
 }
 
-/* a, or a:b:c. `gone`: it is taken away, and a column of it is not there. */
+/* a, or a:b:c. `gone`: the term is subtracted, and one of its columns does not exist. */
 static em_status read_product(reading *r, bool removed, em_term *out, bool *gone)
 {
     em_status status = EM_OK;
@@ -166,7 +165,7 @@ static em_status read_part(reading *r, bool removed, sum *out)
 
 static void take_away(em_formula *formula, const em_term *term)
 {
-    const int64_t at = place_of(formula->n_term, formula->term, term);
+    const int64_t at = index_of(formula->n_term, formula->term, term);
 
     if (at < 0)
         return;
@@ -258,7 +257,7 @@ static em_status read_terms(reading *r)
     return status;
 }
 
-/* As in R: products follow what they are made of; otherwise terms keep the order of the text. */
+/* As in R, terms are sorted by their number of factors, then by their order in the text. */
 static em_status sort_terms(em_formula *formula)
 {
     em_term *sorted = NULL;

@@ -97,7 +97,7 @@ void em_reading_see(em_reading *r, int64_t column)
         r->seen[column] = ++r->n_seen;
 }
 
-/* What to do in the place of a function that formulas do not have here. */
+/* Advice about a function of R that formulas do not support here. */
 static const char *instead_of(const char *name)
 {
     static const char *const smooth[] = {"s", "te", "ti", "t2", "gp", "mo", "me", "ar"};
@@ -111,7 +111,7 @@ static const char *instead_of(const char *name)
     return "give the data a column of its values";
 }
 
-/* There is no column of that name: says which there is that is called nearly so, or any. */
+/* Fails because there is no column of that name; the message suggests a similar name, or any. */
 em_status em_reading_fail_column(em_reading *r, const char *name, const char *start)
 {
     const long long character = start - r->text + 1;

@@ -11,9 +11,10 @@ typedef struct em_reading {
     const em_formula_columns *columns;
     em_formula *formula;
     int64_t n_seen;
-    bool may_miss, missed; /* a function may use columns that do not exist; it uses one */
-    int64_t *seen; /* [columns->n + EM_MOST_DERIVED] in which order columns and what is derived from
-                      them stand in the text, from 1; 0: not yet */
+    /* may_miss: a function may use columns that do not exist; missed: it does */
+    bool may_miss, missed;
+    int64_t *seen; /* [columns->n + EM_MOST_DERIVED] the order, from 1, in which columns and derived
+                      columns first appear in the text; 0: not yet */
 } em_reading;
 
 /* Fails with a message: what was found at the current position, and `expected`. EM_ECONFIG. */
@@ -40,8 +41,8 @@ void em_reading_see(em_reading *r, int64_t column);
  * name; where the name is that of a function, it says what to write instead. EM_ECONFIG. */
 em_status em_reading_fail_column(em_reading *r, const char *name, const char *start);
 
-/* In formula_derived.c. A function of columns, behind whose name and parenthesis the reading is:
- * log(x), I(x^2), poly(x, 2). *out is the number that a term calls it by. Errors: EM_ECONFIG,
+/* In formula_derived.c. Parses a function of columns such as log(x), I(x^2) or poly(x, 2), after
+ * its name and parenthesis. *out is the number by which a term refers to it. Errors: EM_ECONFIG,
  * EM_EMEMORY. */
 bool em_is_function(const char *name);
 em_status em_reading_derived(em_reading *r, const char *name, int64_t *out);

@@ -18,7 +18,7 @@ static const char *padding(const char *delimiter)
     return *delimiter == '\t' ? " " : " \t";
 }
 
-/* Takes the quotes off the field at `text`; returns what follows the closing one, or NULL. */
+/* Removes the quotes of the field at `text`; returns the text after the closing quote, or NULL. */
 static char *unquote(char *text)
 {
     char *to = text;
@@ -33,7 +33,7 @@ static char *unquote(char *text)
     return NULL;
 }
 
-/* Ends a field where the delimiter at `end` stands; *at is then the next field, or NULL. */
+/* Ends a field at the delimiter at `end`; *at is then the next field, or NULL. */
 static void end_field(char *end, const char *delimiter, char **at)
 {
     bool more = *end != '\0';
@@ -112,8 +112,8 @@ static em_status parse_header(const em_lines *lines, const char *delimiter, char
     return status;
 }
 
-/* Looks at the fields of the first line: a header has no number in it. */
-static em_status look_at_fields(const em_lines *lines, const em_delimited *form, char *line,
+/* Inspects the fields of the first line: a header has no number in it. */
+static em_status inspect_fields(const em_lines *lines, const em_delimited *form, char *line,
                                 int64_t *n_field, bool *has_number)
 {
     const bool commas = form->options->decimal == EM_DECIMAL_COMMA;
@@ -143,7 +143,7 @@ em_status em_delimited_begin(const em_lines *lines, const char *line, const em_d
     if (status)
         return status;
     strcpy(copy, line);
-    status = look_at_fields(lines, form, copy, &n_field, &has_number);
+    status = inspect_fields(lines, form, copy, &n_field, &has_number);
     *is_header = header == EM_HEADER_YES || (header == EM_HEADER_AUTO && !has_number);
     strcpy(copy, line);
     if (!status && *is_header)
@@ -154,7 +154,7 @@ em_status em_delimited_begin(const em_lines *lines, const char *line, const em_d
     return status;
 }
 
-/* Where a field is, for messages: a column of that name, or of that number. */
+/* The column of a field, for messages: its name, or its number. */
 typedef struct field_place {
     int64_t number, to; /* in the file, from 0; in the table */
 } field_place;
@@ -167,7 +167,7 @@ static void say_column(const em_table *table, const field_place *place, char wha
         snprintf(what, 96, "column %lld", (long long)place->number + 1);
 }
 
-/* Adds to a failure what to do about it; NULL: nothing. */
+/* Adds advice to a failure; NULL: none. */
 static em_status advise(em_status status, const char *advice)
 {
     char said[512];
@@ -220,7 +220,7 @@ static em_status push_level(const em_lines *lines, const char *field, const fiel
     return em_table_push_text(table, place->to, field);
 }
 
-/* A field of a row; *missing: it says that it is, and the row is to be dropped. */
+/* Reads a field of a row; *missing: the value is missing, and the row is to be dropped. */
 static em_status take_field(const em_lines *lines, const em_delimited *form, char *field,
                             const field_place *place, em_table *table, bool *missing)
 {

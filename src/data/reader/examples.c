@@ -23,7 +23,7 @@
 /* Labels of more classes than bytes have would be a response that is no label. */
 enum { MOST_CLASSES = 10000 };
 
-/* What names of files of images and labels have in them. */
+/* The marks in the names of files of images and of labels. */
 static const char images_mark[] = "images-idx", labels_mark[] = "labels-idx";
 
 /* ---------------------------------------------------------------- finding the files, by rank 0 */
@@ -152,8 +152,8 @@ typedef struct wish {
     int64_t first, count;
 } wish;
 
-/* A file of images, or of labels, and who wants which of them: ranks that write what those of a
- * node share. */
+/* A file of images or labels, and the items that each rank needs. Of the ranks of a node that share
+ * items, one reads them. */
 typedef struct supply {
     const char *path;
     em_idx *idx;
@@ -191,7 +191,7 @@ static const wish *own_wish(const supply *s)
     return &s->wish[em_world_rank()];
 }
 
-/* Of the ranks that want the same items the first one counts them. */
+/* The first of the ranks with the same items counts them. */
 static bool counts(const supply *s)
 {
     for (int rank = 0; rank < em_world_rank(); rank++)
@@ -211,9 +211,8 @@ static em_status read_own(supply *s, uint8_t *out)
     return status;
 }
 
-/* Items first .. first + count - 1, which the dealer has in `piece`, to whoever wants some of them.
- */
-static void distribute(const supply *s, int dealer, int64_t first, int64_t count,
+/* Sends items first .. first + count - 1, in the reader's `piece`, to the ranks that need them. */
+static void distribute(const supply *s, int reader, int64_t first, int64_t count,
                        const uint8_t *piece, uint8_t *out)
 {
     const int64_t item = em_idx_item(s->idx), end = first + count;
@@ -224,16 +223,16 @@ static void distribute(const supply *s, int dealer, int64_t first, int64_t count
         const int64_t from = w->first > first ? w->first : first;
         const int64_t until = w->first + w->count < end ? w->first + w->count : end;
         const int64_t bytes = (until - from) * item;
-        if (bytes <= 0 || (me != dealer && me != rank))
+        if (bytes <= 0 || (me != reader && me != rank))
             continue;
         const uint8_t *of = piece ? piece + (from - first) * item : NULL;
         uint8_t *to = me == rank ? out + (from - w->first) * item : NULL;
-        if (rank == dealer)
+        if (rank == reader)
             memcpy(to, of, (size_t)bytes);
-        else if (me == dealer)
+        else if (me == reader)
             em_send(rank, bytes, of);
         else
-            em_receive(dealer, bytes, to);
+            em_receive(reader, bytes, to);
     }
 }
 
@@ -241,26 +240,26 @@ static void distribute(const supply *s, int dealer, int64_t first, int64_t count
  * Collective. */
 static em_status read_and_distribute(supply *s, uint8_t *out)
 {
-    enum { DEALER = 0, PIECE_BYTES = 1 << 20 };
-    const bool deals = em_world_rank() == DEALER;
+    enum { READER = 0, PIECE_BYTES = 1 << 20 };
+    const bool reads = em_world_rank() == READER;
     const int64_t item = em_idx_item(s->idx), n = s->shape.length[0];
     const int64_t step = item < PIECE_BYTES ? PIECE_BYTES / item : 1;
     uint8_t *piece = NULL;
-    em_status status = em_agree_first(deals ? em_allocate(step * item, 1, &piece) : EM_OK, 0);
+    em_status status = em_agree_first(reads ? em_allocate(step * item, 1, &piece) : EM_OK, 0);
 
     if (status)
         return status;
     for (int64_t first = 0; first < n; first += step) {
         const int64_t count = n - first < step ? n - first : step;
-        if (deals && !status)
+        if (reads && !status)
             status = em_idx_read(s->idx, first, count, piece, &s->hash);
-        distribute(s, DEALER, first, count, piece, out);
+        distribute(s, READER, first, count, piece, out);
     }
     em_release(&piece);
     return status;
 }
 
-/* Those of this shard, into memory that the ranks of a node share. Collective. */
+/* Reads the items of this shard into memory that the ranks of a node share. Collective. */
 static em_status read_items(em_examples *e, supply *s, uint8_t **out)
 {
     const em_share *rows = &e->rows;
@@ -428,8 +427,8 @@ double em_examples_bytes(const em_examples *e)
     return (double)e->rows.count * each;
 }
 
-/* The largest label here, and the first observation whose label is none; rows.total: all are. */
-static double look_at_labels(const em_examples *e, int64_t most, int64_t *bad)
+/* The largest label on this rank. *bad: the first invalid label's observation; rows.total: none. */
+static double inspect_labels(const em_examples *e, int64_t most, int64_t *bad)
 {
     double largest = 0;
 
@@ -445,7 +444,8 @@ static double look_at_labels(const em_examples *e, int64_t most, int64_t *bad)
     return largest;
 }
 
-/* Where that label stands; of a table, which is read again for it, the line. Collective. */
+/* The place of that label for a message. For a table it is the line, for which the table is read
+ * again. Collective. */
 static em_status fail_label(const em_examples *e, int64_t row, int64_t own, int64_t most)
 {
     const em_table_options options = {.data = e->path, .columns = INT64_MIN};
@@ -471,7 +471,7 @@ em_status em_examples_classes(const em_examples *e, int64_t n_class, int64_t *ou
 {
     const int64_t most = n_class > 0 ? n_class : MOST_CLASSES;
     int64_t bad;
-    double largest = look_at_labels(e, most, &bad), first = (double)bad;
+    double largest = inspect_labels(e, most, &bad), first = (double)bad;
 
     em_world_smallest(1, &first);
     if (first < (double)e->rows.total)

@@ -1,8 +1,8 @@
 /*
- * Observations for models that look at single ones: inputs and a response each, distributed to
- * shards. The ranks of a node share one copy. Images and labels in IDX stay bytes. Each rank reads
- * its part of a plain file; rank 0 unpacks a compressed one and sends the parts. Tables are read as
- * in emass/data.h.
+ * Observations for models that use single observations: inputs and a response each, distributed
+ * over shards. The ranks of a node share one copy. Images and labels in IDX stay bytes. Each rank
+ * reads its part of a plain file; rank 0 unpacks a compressed one and sends the parts. Tables are
+ * read as in emass/data.h.
  */
 #pragma once
 
@@ -13,12 +13,13 @@
 
 /* The files of the observations. Messages name these fields as options of a model. */
 typedef struct em_examples_source {
-    const char
-        *path; /* a table; images, a folder with one file of images and one of labels, or what
-                  the names of both begin with ("train" of train-images-idx3-ubyte.gz) */
-    const char *labels; /* of images that stand in one file; NULL: beside it, named alike */
-    const char
-        *response; /* of a table: name of a column, or its number from 1; NULL: the last one */
+    /* a table, a file of images, a folder with one file of images and one of labels, or the common
+     * begin of the names of both ("train" of train-images-idx3-ubyte.gz) */
+    const char *path;
+    const char *labels; /* labels of a file of images; NULL: in the same folder, with the
+                           corresponding name */
+    /* response column of a table, by name or by number from 1; NULL: the last one */
+    const char *response;
     /* Whether the observations are to be predicted: they need no labels. The inputs of a table are
      * then the columns `input`; NULL: all but the response. */
     bool unlabelled;
@@ -28,13 +29,13 @@ typedef struct em_examples_source {
 
 typedef struct em_examples {
     char *path;    /* that messages about observations name */
-    em_share rows; /* which of all are here, where they count from 0 */
+    em_share rows; /* the observations of this shard; locally they are numbered from 0 */
     int64_t n_input;
-    bool images;               /* of bytes, in rows and columns: */
-    int64_t shape[2];          /* of an image; of a table n_input, 1 */
-    uint64_t hash;             /* of all files */
-    const uint8_t *byte;       /* of images: [rows.count][n_input] */
-    const double *value;       /* of tables: [rows.count][n_column], the inputs in the columns: */
+    bool images;         /* of bytes, in rows and columns: */
+    int64_t shape[2];    /* of an image; of a table n_input, 1 */
+    uint64_t hash;       /* of all files */
+    const uint8_t *byte; /* of images: [rows.count][n_input] */
+    const double *value; /* tables: [rows.count][n_column]; the inputs are the columns `column` */
     int64_t n_column, *column; /* [n_input] */
     int64_t response_at;       /* -1: none */
     const uint8_t *label;      /* of images: [rows.count] */

@@ -1,4 +1,4 @@
-/* Tables in HDF5 files (io/hdf5/numbers.h): each rank reads as many of the rows. */
+/* Tables in HDF5 files (io/hdf5/numbers.h). Each rank reads an equal part of the rows. */
 #include "base/memory.h"
 #include "data/reader/readers.h"
 #include "io/draws/reader.h"
@@ -17,7 +17,7 @@ typedef struct slab {
     em_numbers *numbers;
     em_numbers_form form;
     em_table *table;
-    bool chosen;      /* what is not finite is looked at once the columns are chosen */
+    bool chosen;      /* numbers that are not finite are checked after the columns are chosen */
     int64_t row, end; /* rows row .. end - 1 are still to be read */
     int64_t *start, *column;
     double *response;
@@ -32,7 +32,7 @@ static em_status check_finite(const slab *s, int64_t row, int64_t column, double
                          s->table->path, (long long)row + 1, value, (long long)column + 1);
 }
 
-/* Straight into the table, which has room for all. */
+/* Reads directly into the table, which has memory for all rows. */
 static em_status read_dense(slab *s, int64_t count)
 {
     double *to = s->table->value + s->table->n_value;
@@ -174,7 +174,7 @@ static em_status prepare(slab *s)
     return status;
 }
 
-/* The names of the columns, in the table or where AnnData has them. */
+/* Reads the names of the columns, from the table or from AnnData's index. */
 static em_status read_names(const slab *s, const char *path, em_table *table)
 {
     const char *colon = strstr(path, ":/"), *index = em_numbers_index_of(s->numbers, false);

@@ -54,15 +54,14 @@ bool em_idx_is(const char *path)
 
     if (open_file(path, &stored, &file))
         return false;
-    /* Whether it is meant as an IDX file, even of an unsupported type: the reader then says what is
-     * wrong. */
+    /* Whether it is an IDX file, even of an unsupported type, which the reader then reports. */
     is = gzread(file, head, MAGIC_BYTES) == MAGIC_BYTES && head[0] == 0 && head[1] == 0 &&
          head[2] >= UNSIGNED_BYTES && head[2] <= 14;
     gzclose(file);
     return is;
 }
 
-/* Bytes that the whole has, header and all, as far as the header was read. */
+/* The size of the whole unpacked file, header included, as far as the header was read. */
 static int64_t size_so_far(const em_idx *idx)
 {
     return MAGIC_BYTES + (int64_t)idx->shape.n_axis * WORD_BYTES + idx->shape.size;
@@ -175,7 +174,7 @@ int64_t em_idx_item(const em_idx *idx)
     return idx->shape.size / idx->shape.length[0];
 }
 
-/* To a byte behind the header: by a seek, or by unpacking what is before. */
+/* Moves to a byte after the header: by a seek, or by unpacking all bytes before it. */
 static em_status go_to(em_idx *idx, int64_t at)
 {
     if (idx->at != at && gzseek(idx->file, (z_off_t)(at - idx->at), SEEK_CUR) < 0)

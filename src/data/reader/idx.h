@@ -21,7 +21,7 @@ typedef struct em_idx_shape {
     int64_t size;                /* their product */
 } em_idx_shape;
 
-/* Whether a file begins as those do: unpacks its first bytes. */
+/* Whether the unpacked file begins like an IDX file. */
 bool em_idx_is(const char *path);
 
 /* Opens a file and reads its header; `path` is borrowed until em_idx_close. Errors: EM_EDATA,
@@ -34,7 +34,7 @@ const em_idx_shape *em_idx_shape_of(const em_idx *idx);
 /* Whether the file is not compressed, so that any part of it can be read by itself. */
 bool em_idx_is_plain(const em_idx *idx);
 
-/* Bytes of an item, which is what the first axis counts. */
+/* The bytes of an item; the first axis counts items. */
 int64_t em_idx_item(const em_idx *idx);
 
 /* Reads items first .. first + count - 1. A compressed file can only be read forwards. The file

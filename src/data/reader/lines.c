@@ -48,7 +48,7 @@ em_status em_lines_open(const char *path, em_lines **out)
     return status;
 }
 
-/* Where the first newline at `from` or after ends; where there is none, the end of the file. */
+/* The offset after the first newline at or after `from`; the end of the file if there is none. */
 static em_status pass_newline(int descriptor, const char *path, int64_t from, int64_t *after)
 {
     char piece[4096];
@@ -168,7 +168,7 @@ static em_status damaged(const em_lines *lines, const char *what)
                    (long long)lines->number, what);
 }
 
-/* Bytes of the file, out of gzip's form where they are in it: all of them before the failure. */
+/* Reads bytes of the file, and unpacks gzip. Returns a failure after all bytes before it. */
 static em_status fetch_plain(em_lines *lines, char *out, int64_t room, int64_t *got)
 {
     int code = Z_ERRNO;
@@ -210,7 +210,7 @@ static em_status fetch_xz(em_lines *lines, char *out, int64_t room, int64_t *got
     return EM_OK;
 }
 
-/* The first bytes, `held` of them in `buffer`, are xz's: takes them to be unpacked. */
+/* Begins to unpack xz: moves the `held` bytes in `buffer` to the packed bytes. */
 static em_status begin_xz(em_lines *lines, int64_t held)
 {
     static const lzma_stream fresh = LZMA_STREAM_INIT;
@@ -244,7 +244,7 @@ static em_status fetch(em_lines *lines, char *out, int64_t room, int64_t *got)
     return status ? status : fetch_xz(lines, out, room, got);
 }
 
-/* Makes room and reads as much as there is room for. */
+/* Enlarges the buffer and fills it. */
 static em_status refill(em_lines *lines)
 {
     int64_t held = lines->end - lines->begin;
@@ -279,7 +279,7 @@ static char *find_newline(const em_lines *lines, int64_t from)
                                             : NULL;
 }
 
-/* The next line whatever it holds; NULL at the end of the file. */
+/* The next line, even if it is blank; NULL at the end of the file. */
 static em_status raw_line(em_lines *lines, char **line, int64_t *length)
 {
     char *newline = NULL;
@@ -380,8 +380,9 @@ static bool read_digits(const char **at, uint64_t *digits, int *n)
     return *n < 19;
 }
 
-/* A short decimal, as most numbers of a table are: its digits and the power of ten are both exact
- * as doubles, so that their quotient is rounded once (Clinger 1990). Anything else: false. */
+/* Parses a short decimal, as most numbers of a table are. Its digits and the power of ten are both
+ * exact as doubles, so their quotient is rounded once (Clinger 1990). Returns false for anything
+ * else. */
 static bool read_short(const char *text, double *value)
 {
     static const double power[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,

@@ -1,4 +1,4 @@
-/* Lines of a text file, plain, gzipped or in xz's form, and the numbers in them. All Local. */
+/* Lines of a text file, plain, gzipped or compressed by xz, and the numbers in them. All Local. */
 #pragma once
 
 #include "emass/status.h"
@@ -9,17 +9,17 @@
 #include <stdint.h>
 #include <zlib.h>
 
-/* Lines being read; messages name `path` and `number`, the rest is private to lines.c. */
+/* A reader of lines. Messages name `path` and `number`; other members are private to lines.c. */
 typedef struct em_lines {
     const char *path; /* borrowed */
     int64_t number;   /* of the last line, from 1 */
     gzFile file;      /* NULL: of `descriptor`, or what em_lines_block was given */
     lzma_stream *xz;  /* NULL: the file is not in xz's form */
-    char *packed;     /* what was read of such a file and not yet unpacked */
+    char *packed;     /* bytes read from a compressed file and not yet unpacked */
     int descriptor;   /* of a range; -1: none */
-    char *buffer;     /* bytes begin..end are read and not yet handed out */
+    char *buffer;     /* bytes begin..end are read but not yet returned */
     int64_t begin, end, capacity;
-    int64_t position, limit; /* of `end` in what is read; where no line begins any more */
+    int64_t position, limit; /* offset of `end`; the offset from which on no line begins */
     bool ended;
     locale_t locale; /* C: a decimal point is a point, whatever the program's locale */
 } em_lines;
@@ -33,8 +33,7 @@ void em_lines_close(em_lines **lines); /* NULL-safe. */
 em_status em_lines_open_range(const char *path, int64_t first, int64_t limit, int64_t newlines,
                               em_lines **out);
 
-/* How many newlines are among the bytes first .. limit - 1. Errors: EM_EDATA, EM_EIO, EM_EMEMORY.
- */
+/* The number of newlines in the bytes first .. limit - 1. Errors: EM_EDATA, EM_EIO, EM_EMEMORY. */
 em_status em_lines_count(const char *path, int64_t first, int64_t limit, int64_t *count);
 
 /* Lines that the caller passes in blocks: none before the first em_lines_block. Errors:
@@ -53,7 +52,7 @@ em_status em_lines_next_block(em_lines *lines, int64_t least, const char **block
 /* Puts the last `length` bytes of that block, whole lines, back to be returned again. */
 void em_lines_give_back(em_lines *lines, int64_t length);
 
-/* Whether all there is has been handed out. */
+/* Whether all lines have been returned. */
 bool em_lines_are_over(const em_lines *lines);
 
 /* The offset of the next line in the (decompressed) content. */
@@ -76,5 +75,5 @@ typedef enum em_token {
 /* Classifies all of `text`; *value is set for a number. */
 em_token em_lines_token(const em_lines *lines, const char *text, double *value);
 
-/* The same where only a number will do. Errors: EM_EDATA, naming file, line and `what`. */
+/* The same; text that is no number is an error. Errors: EM_EDATA, naming file, line, `what`. */
 em_status em_lines_number(const em_lines *lines, const char *text, const char *what, double *value);

@@ -15,7 +15,7 @@
  * too. */
 enum { FIRST_BLOCK = 1 << 12, LARGEST_BLOCK = 1 << 22 };
 
-/* What goes before a block from rank 0. */
+/* The message that precedes a block from rank 0. */
 typedef struct notice {
     int64_t length; /* -1: there are no more */
     int64_t number, order;
@@ -23,10 +23,10 @@ typedef struct notice {
 
 struct em_parallel_lines {
     em_lines *lines;            /* of this rank */
-    em_lines *packed;           /* the whole file, where this rank unpacks and deals it */
-    em_parallel_lines_key *key; /* NULL: lines are dealt one by one */
+    em_lines *packed;           /* the whole file, on the rank that unpacks and distributes it */
+    em_parallel_lines_key *key; /* NULL: lines are distributed one by one */
     bool plain, ended;
-    int64_t n_block; /* dealt so far */
+    int64_t n_block; /* distributed so far */
 };
 
 /* ---------------------------------------------------------------- the first line */
@@ -92,8 +92,8 @@ static em_status file_length(const char *path, int64_t *length)
     return status;
 }
 
-/* Moves `first` on to where a line of another key begins than the one before has. What cannot be
- * read there is left to whoever will read it. */
+/* Moves `first` to the next line whose key differs from that of the line before it. Read errors
+ * there are left to the rank that will read these lines. */
 static em_status move_to_key(const char *path, em_parallel_lines_key *key, int64_t *first)
 {
     em_lines *lines;
@@ -115,7 +115,7 @@ static em_status move_to_key(const char *path, em_parallel_lines_key *key, int64
     return status == EM_EMEMORY ? status : EM_OK;
 }
 
-/* The range of this rank, and that of the next one, which ends it. */
+/* Computes the range of this rank, which ends at the begin of the next rank's range. */
 static em_status find_range(const char *path, int64_t offset, em_parallel_lines_key *key,
                             int64_t *first, int64_t *limit)
 {
@@ -170,8 +170,7 @@ static em_status open_packed(const char *path, int64_t offset, em_parallel_lines
     return em_agree_first(status, 0);
 }
 
-/* What is at the end of a block goes into the next one, where its lines may be of the key of those
- * that follow. */
+/* The last lines of a block go into the next one if following lines may have their key. */
 static int64_t end_of_keys(em_parallel_lines_key *key, const char *block, int64_t length)
 {
     const char *at = block + length;
@@ -188,7 +187,7 @@ static int64_t end_of_keys(em_parallel_lines_key *key, const char *block, int64_
     return at - block;
 }
 
-/* Whole lines, at least `least` bytes of them, and no key is cut. */
+/* Returns at least `least` bytes of whole lines, without dividing the lines of a key. */
 static em_status next_block(em_parallel_lines *input, int64_t least, const char **block,
                             int64_t *length)
 {
@@ -214,7 +213,7 @@ static int64_t block_size(int64_t n_block)
     return n_block < 10 ? FIRST_BLOCK << n_block : LARGEST_BLOCK;
 }
 
-static void deal_the_end(em_parallel_lines *input)
+static void send_the_end(em_parallel_lines *input)
 {
     const notice none = {-1, 0, 0};
 
@@ -223,8 +222,8 @@ static void deal_the_end(em_parallel_lines *input)
     input->ended = true;
 }
 
-/* Rank 0: deals until the next block is its own. */
-static em_status deal(em_parallel_lines *input, int64_t *order)
+/* Rank 0: sends blocks to the other ranks until the next block is for rank 0. */
+static em_status distribute(em_parallel_lines *input, int64_t *order)
 {
     while (!input->ended) {
         const notice next = {0, input->packed->number, input->n_block};
@@ -236,7 +235,7 @@ static em_status deal(em_parallel_lines *input, int64_t *order)
             next_block(input, block_size(input->n_block++ / em_world_size()), &block, &length);
 
         if (status || length == 0) {
-            deal_the_end(input);
+            send_the_end(input);
             return status;
         }
         if (whose == em_world_rank()) {
@@ -252,7 +251,7 @@ static em_status deal(em_parallel_lines *input, int64_t *order)
     return EM_OK;
 }
 
-/* The others: also where there is no room for a block it is received. */
+/* Other ranks: receive a block. Without memory for it the block is received and dropped. */
 static em_status receive(em_parallel_lines *input, int64_t *order)
 {
     notice next;
@@ -304,7 +303,7 @@ em_status em_parallel_lines_next(em_parallel_lines *input, em_lines **lines, int
         *order = input->ended ? -1 : em_world_rank();
         input->ended = true;
     } else {
-        status = input->packed ? deal(input, order) : receive(input, order);
+        status = input->packed ? distribute(input, order) : receive(input, order);
     }
     *lines = *order >= 0 ? input->lines : NULL;
     return status;
@@ -325,9 +324,9 @@ void em_parallel_lines_close(em_parallel_lines **out)
     if (!input)
         return;
     if (input->packed)
-        deal_the_end(input);
+        send_the_end(input);
     while (!input->plain && !input->ended)
-        (void)receive(input, &order); /* what it says of memory is of no use any more */
+        (void)receive(input, &order); /* errors about memory no longer matter */
     em_lines_close(&input->lines);
     em_lines_close(&input->packed);
     em_release(out);

@@ -9,7 +9,7 @@
 
 typedef struct em_parallel_lines em_parallel_lines;
 
-/* What is said of a file by its first line, which is the same on all ranks. */
+/* The first line of a file and what follows from it; the same on all ranks. */
 typedef struct em_parallel_lines_head {
     char *line;     /* freed by em_release; NULL: there is none */
     int64_t number; /* of that line */
@@ -31,10 +31,10 @@ em_status em_parallel_lines_open(const char *path, const em_parallel_lines_head 
                                  bool after_head, em_parallel_lines_key *key,
                                  em_parallel_lines **out);
 
-/* Gives the next run of lines of this rank, to be read by em_lines_next; *lines NULL: there are no
+/* Returns the next run of lines of this rank, which em_lines_next reads; *lines NULL: there are no
  * more. *order sorts the runs of all ranks. Local to the ranks that read the file: each calls this
- * until there are no more lines, or calls em_parallel_lines_close. Errors: those of
- * em_lines_next. */
+ * until there are no more lines, or calls em_parallel_lines_close. Errors: those of em_lines_next.
+ */
 em_status em_parallel_lines_next(em_parallel_lines *input, em_lines **lines, int64_t *order);
 
 /* The number of the line last read by this rank, or by the rank that decompresses. Local. */

@@ -14,7 +14,7 @@ static em_status injected(const char *path)
                : EM_OK;
 }
 
-/* Whether columns or rows of a file that is read as a whole may be left out. */
+/* Whether columns or rows may be removed from a file that is read as a whole. */
 static bool chooses(const em_table_options *options)
 {
     return options->chosen.count > 0 || options->factors.count > 0 || options->formula ||

@@ -6,7 +6,7 @@
 #include "data/table/builder.h"
 #include "io/hdf5/numbers.h"
 
-/* Columns between delimiters: how many, and which of them are used; NULL: all, as numbers. */
+/* A delimited table: the number of columns, and the selection of columns; NULL: all, as numbers. */
 typedef struct em_delimited {
     const em_table_options *options;
     em_table_format format;
@@ -25,9 +25,8 @@ em_status em_delimited_row(const em_lines *lines, char *line, const em_delimited
 
 /* Fill an empty table. Names of columns stay empty where the file has none. `colon` points at the
  * colon of a path FILE.h5:GROUP; NULL: the group that emass convert writes. *hash is the value of
- * em_table.hash that the file records; 0: it records none. `chosen`: columns are selected
- * afterwards, and until then numbers that are not finite are no error. Collective. Errors, agreed:
- * those of em_table_read. */
+ * em_table.hash that the file stores; 0: none. `chosen`: columns are selected later, so numbers
+ * that are not finite are no error yet. Collective. Errors, agreed: those of em_table_read. */
 em_status em_read_text(const em_table_options *options, em_table *table);
 em_status em_read_hdf5(const char *path, const char *colon, bool chosen, em_table *table,
                        uint64_t *hash);

@@ -54,7 +54,7 @@ static em_status hash_content(int descriptor, const char *path, uint64_t *hash)
     return status;
 }
 
-/* Whether this rank has another than rank 0; *any, whether one has. Collective. */
+/* Whether this rank's value differs from rank 0's; *any: whether any rank's does. Collective. */
 static bool differs(const identity *mine, identity *first, bool *any)
 {
     int64_t count;
@@ -99,7 +99,8 @@ em_status em_same_file(const char *path, int64_t length)
     em_status status = em_format_text(&name, "%.*s", (int)length, path);
 
     status = status ? status : em_file_open(name, O_RDONLY, &descriptor);
-    status = em_agree(status); /* naming the rank, where it is not missing everywhere */
+    status =
+        em_agree(status); /* the message names the rank, unless the file is missing on all ranks */
     if (!status) {
         identity mine = {0}, first;
         bool any = false;

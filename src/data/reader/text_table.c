@@ -1,4 +1,4 @@
-/* Tables in text: the first line decides the form; then each rank reads its own rows. */
+/* Tables in text. The first line determines the format; then each rank reads a part of the rows. */
 #include "base/memory.h"
 #include "base/text.h"
 #include "data/reader/parallel_lines.h"
@@ -15,7 +15,7 @@ const char *const em_table_decimal_names[] = {"point", "comma", NULL};
 const char *const em_table_na_names[] = {"error", "drop", NULL};
 
 /* True when the second word of the line is like 12:... */
-static bool looks_like_libsvm(const char *line)
+static bool is_libsvm(const char *line)
 {
     const char *word = line + strspn(line, " \t");
     size_t digits;
@@ -31,7 +31,7 @@ static em_table_format detect_format(const char *line)
 {
     bool quoted = false, tab = false, semicolon = false, comma = false;
 
-    if (looks_like_libsvm(line))
+    if (is_libsvm(line))
         return EM_TABLE_LIBSVM;
     for (; *line; line++) {
         quoted ^= *line == '"';
@@ -89,7 +89,7 @@ static em_status parse_entry(const em_lines *lines, char *token, int64_t limit, 
     return em_table_push_sparse(table, (int32_t)(index - 1), value);
 }
 
-/* Appends the row of a line of LIBSVM, which is cut up, with indices up to `limit`. */
+/* Appends the row of a line of LIBSVM, whose text it overwrites, with indices up to `limit`. */
 static em_status libsvm_row(const em_lines *lines, char *line, int64_t limit, em_table *table)
 {
     char *rest, *token = strtok_r(line, blanks, &rest);
@@ -110,7 +110,7 @@ typedef struct reading {
     bool has_header;
 } reading;
 
-/* The columns that are used alone stay, in their order. */
+/* Keeps only the used columns, in order. */
 static em_status choose(const em_table_options *options, reading *r)
 {
     em_table *table = r->table;

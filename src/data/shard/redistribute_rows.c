@@ -18,7 +18,7 @@ typedef struct route {
     wish *wish;   /* [em_world_size()] */
     int64_t step; /* rows of a piece at most */
     em_outbox *outbox;
-    /* Of a piece that comes from elsewhere. */
+    /* Arrays for a block that comes from another rank. */
     int64_t *start;                         /* [step + 1] */
     double *response, *beside[EM_N_BESIDE]; /* [step] */
     double *value;
@@ -58,7 +58,7 @@ static void send_piece(const route *r, int rank, int64_t held, int64_t count)
                            t->beside[k] + held);
 }
 
-/* Every piece of this rank's runs that another wants. */
+/* Sends every block of this rank's runs that another rank requests. */
 static void send_all(const route *r)
 {
     int64_t from, end;
@@ -186,9 +186,9 @@ em_status em_redistribute_rows(const em_table *table, int64_t first, int64_t cou
     return em_agree_first(status, 0);
 }
 
-/* ---------------------------------------------------------------- in place of what was read */
+/* ---------------------------------------------------------------- replacing the read rows */
 
-/* Appends a piece to the rows of a table that is being made. */
+/* Appends a block to the rows of a new table. */
 static em_status append(void *untyped, const em_row_block *piece)
 {
     em_table *t = untyped;
@@ -221,8 +221,8 @@ static void release_rows(em_table *t)
     em_release_all(&t->value, &t->column, &t->start, &t->response);
 }
 
-/* Room for rows, as far as their number says it. */
-static em_status make_room(const em_table *table, int64_t count, em_table *held)
+/* Reserves memory for rows, as far as their number determines it. */
+static em_status reserve_rows(const em_table *table, int64_t count, em_table *held)
 {
     em_status status = EM_OK;
 
@@ -244,7 +244,7 @@ static em_status make_room(const em_table *table, int64_t count, em_table *held)
 em_status em_table_hold(em_table *table, int64_t first, int64_t count)
 {
     em_table held = {.n_column = table->n_column};
-    em_status status = make_room(table, count, &held);
+    em_status status = reserve_rows(table, count, &held);
 
     status = status ? status : em_redistribute_rows(table, first, count, append, &held);
     if (status) {

@@ -6,18 +6,18 @@
 /* Some rows of a table, laid out as in em_table; the entries k of its i-th row are
  * start[i] - start[0] <= k < start[i + 1] - start[0]. */
 typedef struct em_row_block {
-    int64_t row, count; /* counted from the first row that was asked for */
+    int64_t row, count; /* counted from the first requested row */
     const double *response, *beside[EM_N_BESIDE], *value;
     const int64_t *start;
     const int32_t *column;
 } em_row_block;
 
-/* Takes a piece, which is valid for the call. Local. */
+/* Receives a block of rows, which is valid during the call. Local. */
 typedef em_status em_take(void *to, const em_row_block *piece);
 
-/* Passes the rows first .. first + count - 1 to `take` on this rank, in order and piece by piece;
- * each rank may ask for other rows or the same. Takes little more memory than the table.
- * Collective. Errors, agreed: what `take` returns, EM_EMEMORY. */
+/* Passes the rows first .. first + count - 1 to `take` on this rank, in order and in blocks. Ranks
+ * may request different rows or the same rows. Needs little more memory than the table. Collective.
+ * Errors, agreed: what `take` returns, EM_EMEMORY. */
 em_status em_redistribute_rows(const em_table *table, int64_t first, int64_t count, em_take *take,
                                void *to);
 

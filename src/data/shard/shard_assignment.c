@@ -8,9 +8,9 @@ static int64_t divided_up(int64_t a, int64_t b)
     return (a + b - 1) / b;
 }
 
-/* 16 parts, of a size where adding them up costs a gradient little (tests/bench/bench_target.c) and
- * that is no larger than needed; more of them where there are many rows, but no more than half the
- * terms of a binned sum, to which shards add one each. */
+/* 16 parts. They are no larger than needed, but so large that adding them costs little compared
+ * with a gradient (tests/bench/bench_target.c). With many rows there are more parts, but at most
+ * half the terms of a binned sum, because shards add one term each. */
 static int64_t tiles_of_a_part(int64_t n_tile)
 {
     enum { PARTS = 16, LEAST = 4, MOST = 16, MOST_PARTS = EM_BINNED_TERMS / 2 };

@@ -68,7 +68,7 @@ em_status em_table_push_sparse(em_table *table, int32_t column, double value)
     return em_table_push(table, value);
 }
 
-/* Rows more, whose numbers are there. */
+/* Adds rows whose numbers are already in the table. */
 static em_status end_rows(em_table *table, int64_t line, int64_t count)
 {
     const int64_t n = table->n_row;
@@ -238,7 +238,7 @@ static em_status merge_texts(em_table *table, int64_t j)
     return status;
 }
 
-/* What one rank found, all make ready for. Collective. */
+/* Allocates on all ranks the arrays that any rank needs. Collective. */
 static em_status finish_texts(em_table *table)
 {
     int64_t any = table->text != NULL;

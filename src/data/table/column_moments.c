@@ -5,12 +5,12 @@
 
 #include <math.h>
 
-/* Sums of numbers that are first rounded to fixed point, 2^-62 of the largest of them, and then
- * added as integers: in any order, by any ranks. */
+/* Sums of numbers that are first rounded to fixed point, 2^-62 of the largest one, and then added
+ * as integers. They do not depend on the order or on the ranks. */
 typedef struct exact_sums {
     double *scale; /* [n] powers of two that bring the terms to fixed point; 0: all terms are */
     __int128 *sum; /* [n] */
-    int64_t *limb; /* [n][LIMBS], in what ranks can add */
+    int64_t *limb; /* [n][LIMBS], in a form that ranks can add */
 } exact_sums;
 
 enum { LIMBS = 4, LIMB_BITS = 32, FIXED_BITS = 61 };
@@ -29,7 +29,7 @@ static void sums_release(exact_sums *sums)
     em_release_all(&sums->scale, &sums->sum, &sums->limb);
 }
 
-/* For terms of at most that size; one below 2^-960 is nothing beside what else a model adds. */
+/* The scale for terms of at most that size. Terms below 2^-960 are negligible in any model. */
 static double fixed_scale(double largest)
 {
     return largest > 0 ? scalbn(1, FIXED_BITS - 1 - ilogb(fmax(largest, 0x1p-960))) : 0;

@@ -26,7 +26,7 @@ int64_t em_level_code(double value)
     return bits > CODED ? (int64_t)(bits & ~CODED) - 1 : -1;
 }
 
-/* Where the text is, or would be. */
+/* The slot of the text, or the free slot for it. */
 static int64_t slot_of(const em_levels *levels, const char *text)
 {
     int64_t at = (int64_t)(XXH64(text, strlen(text), 0) % (uint64_t)levels->n_slot);
@@ -88,7 +88,7 @@ static int compare(const void *a, const void *b)
     return strcmp(a, b);
 }
 
-/* The texts of all ranks, sorted, each once; at most EM_MOST_LEVELS of a rank are shown. */
+/* The different texts of all ranks, sorted. A rank sends at most EM_MOST_LEVELS. */
 static em_status gather(const em_levels *levels, int64_t *n, fixed_text **all)
 {
     const int64_t mine = levels->count <= EM_MOST_LEVELS ? levels->count : EM_MOST_LEVELS + 1;

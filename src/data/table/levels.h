@@ -1,5 +1,5 @@
 /* Texts among the numbers of a table: levels of a factor, labels of a response. A text is stored as
- * a NaN whose bits are its number in its column. */
+ * a NaN whose bits encode the number of the text in its column. */
 #pragma once
 
 #include "emass/status.h"
@@ -8,11 +8,11 @@
 
 enum { EM_MOST_LEVELS = 10000, EM_LEVEL_BYTES = 128 };
 
-/* The texts of a column, each once; zeroed before the first. */
+/* The different texts of a column. All members are zero at first. */
 typedef struct em_levels {
     int64_t count, capacity, n_slot;
     char **text;   /* [count] */
-    int64_t *slot; /* [n_slot] by hash: the number of a text and 1; 0: free */
+    int64_t *slot; /* [n_slot] hash table: the number of a text plus 1; 0: free */
 } em_levels;
 
 /* The number that stands for text `code`, and back; -1: it is a number. Local. */

@@ -1,8 +1,6 @@
-/*
- * A table of numbers that all ranks read from a file together. Each rank holds the rows that it
- * read until they are redistributed (data/shard/redistribute_rows.h). What describes the whole
- * table is the same on all ranks.
- */
+/* A table of numbers that all ranks read from a file together. Each rank holds the rows that it
+ * read until they are redistributed (data/shard/redistribute_rows.h). Members that describe the
+ * whole table are the same on all ranks. */
 #pragma once
 
 #include "data/table/levels.h"
@@ -12,12 +10,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Rows row .. row + count - 1 of the table are those from `held` on of the rank that has them. */
+/* Rows row .. row + count - 1 of the table are rows from `held` on of the rank with them. */
 typedef struct em_run {
     int64_t order, row, held, count, rank;
 } em_run;
 
-/* The held row, after which each row is on the next line up to the next break. */
+/* From this held row on, each row is on the line after the previous row, up to the next break. */
 typedef struct em_break {
     int64_t held, line;
 } em_break;
@@ -26,23 +24,25 @@ typedef struct em_break {
  * column[k], ascending. */
 typedef struct em_table {
     char *path;
-    int64_t total, total_entries; /* rows and numbers of the whole, the response not counted */
-    uint64_t hash; /* of names and numbers, whatever file they are from and whoever read them */
+    int64_t total, total_entries; /* rows and entries of the whole table, without the response */
+    /* hash of names and numbers; does not depend on the file format or on the ranks */
+    uint64_t hash;
     int64_t n_column;
-    bool unnamed; /* columns stay without names where the file names none */
-    char **name;  /* [n_column]; x1, x2, ... where the file names none; NULL: unnamed */
+    bool unnamed; /* columns get no names if the file has none */
+    char **name;  /* [n_column]; x1, x2, ... if the file has no names; NULL: unnamed */
     bool is_named;
-    bool
-        is_chosen; /* columns were: then the next say which of those left are set aside; -1: none */
+    bool is_chosen; /* columns were selected: the next members are then the indices of the columns
+                       to set aside; -1: none */
     int64_t response_at, beside_at[EM_N_BESIDE];
-    const char *
-        *factor; /* [n_column] of one its reference level, or ""; NULL: none, of all or one */
+    const char **factor; /* [n_column] the reference level of a factor, or ""; NULL: no factor;
+                            factor NULL: no factors */
     em_levels
         *text; /* [n_column] texts among the numbers (data/table/levels.h); NULL: there are none */
     em_levels label;   /* those of the response */
-    int64_t n_dropped; /* rows that were left out for missing values, here; once finished, of all */
+    int64_t n_dropped; /* rows omitted because of missing values: on this rank, and of all ranks
+                          after em_table_finish */
     int64_t n_run;
-    em_run *run; /* [n_run] the whole, in the order of the rows */
+    em_run *run; /* [n_run] of the whole table, in the order of the rows */
     /* What this rank holds. */
     int64_t n_row;
     double *response;            /* [n_row]; NULL: none, or still among the columns */
@@ -56,10 +56,10 @@ typedef struct em_table {
         run_capacity;
 } em_table;
 
-/* Reads options->data; of a LIBSVM file the labels become the response, else all columns stay
- * columns. Collective. Errors, agreed: EM_EDATA, one line naming file and line, what was found and
- * what was expected, of the first bad line of the file; EM_EMEMORY. The site "data" of base/fault.h
- * fails here. */
+/* Reads options->data; the labels of a LIBSVM file become the response; in other files all columns
+ * remain columns. Collective. Errors, agreed: EM_EDATA, with one line about the first bad line of
+ * the file: file and line, what was found and what was expected; EM_EMEMORY. The site "data" of
+ * base/fault.h fails here. */
 em_status em_table_read(const em_table_options *options, em_table **out);
 void em_table_destroy(em_table **table); /* NULL-safe. Local. */
 
@@ -68,11 +68,11 @@ void em_table_destroy(em_table **table); /* NULL-safe. Local. */
 em_status em_table_generate(const char *name, int64_t n_row, int64_t n_column, const double *value,
                             em_table **out);
 
-/* The row of the table that held row i is. Local. */
+/* The index in the whole table of held row i. Local. */
 int64_t em_table_row(const em_table *table, int64_t i);
 
-/* The first row of the table among those that ranks found: each passes a held row, -1: none. -1 if
- * no rank found one. Collective. */
+/* The smallest index in the whole table of the held rows that the ranks pass; -1: this rank passes
+ * none. Returns -1 if no rank passes one. Collective. */
 int64_t em_table_first_row(const em_table *table, int64_t held);
 
 /* The line of the file on which a row stands; rows of an HDF5 dataset count from 1. All ranks pass
@@ -83,7 +83,7 @@ int64_t em_table_line(const em_table *table, int64_t row);
  * EM_EMEMORY. */
 em_status em_table_lines(const em_table *table, double **line);
 
-/* The same for the responses, which the table has apart. */
+/* The same for the responses. */
 em_status em_table_responses(const em_table *table, double **response);
 
 /* The number in `column` [n_row] of a row, from the rank that holds it. Collective. */
@@ -94,17 +94,17 @@ double em_table_number(const em_table *table, int64_t row, const double *column)
  * agreed: EM_EDATA, EM_EMEMORY. */
 em_status em_table_take_response(em_table *table, const em_table_options *options);
 
-/* The part of it that takes columns out of the table. Collective. Errors, agreed: EM_EDATA, naming
- * the first line with a negative weight; EM_EMEMORY. */
+/* The step of em_table_take_response that moves columns out of the table. Collective. Errors,
+ * agreed: EM_EDATA, naming the first line with a negative weight; EM_EMEMORY. */
 em_status em_table_set_aside(em_table *table, const em_table_options *options);
 
 /* Their names in a config: exposure, offset, weights. Local. */
 extern const char *const em_beside_names[EM_N_BESIDE];
 
-/* Gives the table the columns of an earlier one, `name` [n_column] as printed, in that order.
- * Others are dropped, and what is beside the features is moved out. A file without names must have
- * as many columns, in that order. The response becomes 0 in all rows and need not be there.
- * Collective. Errors, agreed: EM_EDATA, EM_EMEMORY. */
+/* Gives the table the columns of an earlier one, in its order: `name` [n_column], as printed. Other
+ * columns are dropped, and columns that are no features are moved out. A file without names must
+ * have the same number of columns in that order. The response may be missing; it becomes 0 in all
+ * rows. Collective. Errors, agreed: EM_EDATA, EM_EMEMORY. */
 em_status em_table_arrange(em_table *table, const em_table_options *options, int64_t n_column,
                            const char *const *name);
 
@@ -113,11 +113,11 @@ em_status em_table_arrange(em_table *table, const em_table_options *options, int
  * listing the values found. */
 em_status em_table_binary_response(em_table *table, double positive);
 
-/* The same where labels may be text: `positive` is one, or a number, or NULL, and then labels may
- * also be no and yes, or false and true. */
+/* The same for labels that may be text. `positive` is a text or a number. NULL: labels may also be
+ * no and yes, or false and true. */
 em_status em_table_label_response(em_table *table, const char *positive);
 
-/* Doubles from here on do not represent every integer. */
+/* The limit of counts: doubles above it do not represent every integer. */
 #define EM_MOST_COUNT 0x1p53
 
 /* Checks that the response is a count in all rows, and the exposure positive if there is one.

@@ -8,8 +8,8 @@
 
 enum { EM_FITTED_BYTES = 256 };
 
-/* Columns that are no features: the mean is proportional to the exposure; the offset is added to
- * the linear predictor; the weights multiply the log likelihoods of their rows. */
+/* Columns that are no features. The mean is proportional to the exposure. The offset is added to
+ * the linear predictor. A weight multiplies the log likelihood of its row. */
 typedef enum em_beside {
     EM_BESIDE_EXPOSURE,
     EM_BESIDE_OFFSET,
@@ -17,15 +17,14 @@ typedef enum em_beside {
     EM_N_BESIDE
 } em_beside;
 
-/* The columns that the features of an earlier table were made of, by their names as they may be
- * printed, in their order. */
+/* Printable names, in order, of the columns from which features of an earlier table were made. */
 typedef struct em_fitted_columns {
     int64_t n;
     const char *const *name; /* [n] */
     const bool *is_factor;   /* [n] */
 } em_fitted_columns;
 
-/* First member of such a model's own options. */
+/* The first member of the options of such a model. */
 typedef struct em_table_options {
     char *data;                /* the file; NULL: none given */
     int format;                /* em_table_format */
@@ -33,18 +32,19 @@ typedef struct em_table_options {
     int decimal;               /* em_table_decimal */
     char *response;            /* name or 1-based number of a column; NULL: the last one */
     char *beside[EM_N_BESIDE]; /* names or numbers of columns that are no features; NULL: none */
-    em_texts chosen;  /* columns that are features, or are not: -name; of LIBSVM, how many */
-    em_texts factors; /* those that have categories: name, name=reference level */
-    char *formula;    /* in place of these and the response; NULL: none */
+    /* the features by name, or -name: all others; for LIBSVM the number of features */
+    em_texts chosen;
+    em_texts factors; /* factors: name, or name=reference level */
+    char *formula;    /* replaces `chosen`, `factors` and `response`; NULL: none */
     int na;           /* em_table_na */
     bool intercept;   /* a column of ones, first */
     bool standardise; /* features to mean 0 and standard deviation 1 */
     /* Settings by a model or a command, which are not options of a config: */
-    int64_t columns;                 /* features there must be; below 1: as many as there are */
-    bool labelled;                   /* the response may be text */
-    const em_fitted_columns *fitted; /* that are read anew; NULL: as the options have it */
-    /* What to do about text, and about a missing value, where there should be a number: said with
-     * the error; NULL: nothing. */
+    int64_t columns; /* features there must be; below 1: as many as there are */
+    bool labelled;   /* the response may be text */
+    /* the columns of an earlier run to read; NULL: those of the options */
+    const em_fitted_columns *fitted;
+    /* Advice in the error about text, or a missing value, in place of a number; NULL: none. */
     const char *if_text, *if_missing;
 } em_table_options;
 
@@ -73,7 +73,7 @@ typedef enum em_table_decimal { EM_DECIMAL_POINT, EM_DECIMAL_COMMA } em_table_de
 extern const char *const em_table_format_names[],
     *const em_table_header_names[], *const em_table_decimal_names[], *const em_table_na_names[];
 
-/* The rows of those options for a field table; `data_fallback` NULL: the file must be given. */
+/* The rows of these options for a field table; `data_fallback` NULL: the file must be given. */
 #define EM_TABLE_FIELDS(data_fallback)                                                             \
     EM_PATH(                                                                                       \
         em_table_options, data, .fallback = (data_fallback),                                       \

@@ -29,7 +29,8 @@ struct em_documents {
     char *row;    /* the row, over all of its lines */
     int64_t row_capacity;
     /* JSON lines */
-    char *first; /* the line by which the form was found, to be read first; NULL: was read */
+    char *first; /* the line that determined the format, to be returned first; NULL: it was returned
+                  */
     json_t *object;
     /* A folder */
     FTS *folder;
@@ -110,8 +111,8 @@ static em_status read_row(em_documents *d, bool *found)
     return status;
 }
 
-/* Takes the quotes off the field at `field`; returns where it ended in the row. What follows the
- * closing quote, up to the separator, belongs to it. */
+/* Removes the quotes of the field at `field`; returns its end in the row. Text between the closing
+ * quote and the separator belongs to the field. */
 static char *unquote(char *field, char separator)
 {
     char *to = field, *from = field + 1;
@@ -296,7 +297,7 @@ static em_status read_file(em_documents *d, const FTSENT *file, size_t *length)
     return status;
 }
 
-/* The name of the folder that a file is in, below the one that was asked for; NULL: that itself. */
+/* The name of the subfolder of a file; NULL: the file is in the folder itself. */
 static const char *label_of(const FTSENT *file)
 {
     return file->fts_level > 1 ? file->fts_parent->fts_name : NULL;

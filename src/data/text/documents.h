@@ -1,8 +1,6 @@
-/*
- * Documents in text, one after the other: the lines of a file, the files of a folder, or the rows
- * of a table or of JSON lines, of which one column is the text. Files may be compressed (.gz, .xz),
- * those of a folder not. All Local.
- */
+/* Reads documents in text one after the other: the lines of a file, the files of a folder, or one
+ * column of a table or of JSON lines. Files may be compressed (.gz, .xz), except in a folder. All
+ * Local. */
 #pragma once
 
 #include "emass/status.h"
@@ -12,10 +10,12 @@
 
 /* Where the documents are. */
 typedef struct em_documents_options {
-    const char *path;  /* a file, or a folder with documents and folders of documents */
-    const char *text;  /* the column of the text; NULL: a line is a document */
-    const char *name;  /* the column of the names; NULL: none. Files are named by their paths */
-    const char *label; /* the column of the labels; NULL: none. In a folder: the folder in it */
+    const char *path; /* a file, or a folder of documents, which may contain folders */
+    const char *text; /* the column of the text; NULL: a line is a document */
+    /* the column of the names; NULL: none. Files of a folder have their paths as names */
+    const char *name;
+    const char *label; /* the column of the labels; NULL: none. Files of a folder have their
+                          subfolder as label */
 } em_documents_options;
 
 /* A document; texts are valid until the next one. */
@@ -27,10 +27,9 @@ typedef struct em_text_document {
 
 typedef struct em_documents em_documents;
 
-/* Text columns are read from a table whose first line names its columns, divided by commas,
- * semicolons or tabs, with fields in quotes, over several lines too; or from JSON lines, where the
- * file begins with {. `options` is borrowed. Errors: EM_EDATA: there is no file or column; EM_EIO,
- * EM_EMEMORY. */
+/* The first line of a table names its columns. Delimiters are commas, semicolons or tabs. Quoted
+ * fields may contain line breaks. A file that begins with { has JSON lines. `options` is borrowed.
+ * Errors: EM_EDATA: there is no file or column; EM_EIO, EM_EMEMORY. */
 em_status em_documents_open(const em_documents_options *options, em_documents **out);
 void em_documents_close(em_documents **documents); /* NULL-safe. */
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What stands between the words of a phrase, and in no word. */
+/* The separator between the words of a phrase; it occurs in no word. */
 #define BETWEEN ' '
 
 typedef struct texts {
@@ -82,7 +82,7 @@ static em_status count(pass *p, const char *word, size_t length)
 
 /* ---------------------------------------------------------------- phrases */
 
-/* Puts a word behind the previous one; returns the length of both. */
+/* Appends a word to the previous one; returns the length of both. */
 static size_t join(pass *p, const char *word, size_t length)
 {
     p->previous[p->length] = BETWEEN;
@@ -104,7 +104,7 @@ static bool may_be_in_phrases(const em_text_corpus *corpus, const char *word, si
            em_vocabulary_counts(corpus->word, number).documents >= corpus->options->least_documents;
 }
 
-/* Of the second pass: counts neighbours. */
+/* The second pass counts neighbours. */
 static em_status count_pair(void *to, const char *word, size_t length)
 {
     pass *p = to;
@@ -128,7 +128,7 @@ static em_status end_phrases(pass *p, em_status (*give)(pass *, const char *, si
     return length > 0 ? give(p, p->previous, length) : EM_OK;
 }
 
-/* Gives a word, or with its neighbour as a phrase: the first of two that could be. */
+/* Passes on a word, or the phrase with its neighbour. Of overlapping phrases the first is used. */
 static em_status give_joined(pass *p, const char *word, size_t length,
                              em_status (*give)(pass *, const char *, size_t))
 {

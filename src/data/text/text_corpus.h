@@ -1,8 +1,6 @@
-/*
- * A corpus from documents in text. Its words are chosen first, in one pass over the documents, or
- * three where phrases are found too; each scan is another pass. No more than the counts of words
- * and one document are in memory. All Local.
- */
+/* A corpus from documents in text. One pass over the documents chooses the words; with phrases it
+ * takes three passes. Each scan is another pass. Only word counts and one document are in memory.
+ * All Local. */
 #pragma once
 
 #include "data/corpus/corpus_table.h"
@@ -14,10 +12,10 @@ typedef struct em_text_options {
     const char *stop_words;  /* left out: "english", "none", or a file with one a line */
     int64_t least_documents; /* a word is in so many at least */
     double most_share;       /* and in no more than this share of all */
-    int64_t most_words;      /* of more, those with the most tokens are kept */
-    double phrases;   /* neighbours a b, each in `least_documents`, become one word where (n_ab -
-                         least_documents) n_words / (n_a n_b) is above this; 0: none do */
-    const char *like; /* an HDF5 corpus: its words, and no others; NULL: none */
+    int64_t most_words;      /* if there are more, those with the most tokens are kept */
+    double phrases; /* neighbours a b, each in at least `least_documents`, become one word if (n_ab
+                       - least_documents) n_words / (n_a n_b) exceeds this; 0: no phrases */
+    const char *like; /* an HDF5 corpus whose words are used; NULL: none */
 } em_text_options;
 
 typedef struct em_text_corpus em_text_corpus;

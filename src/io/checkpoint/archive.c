@@ -182,8 +182,8 @@ static em_status visit_shared(void *context, const char *name, int64_t n, double
     return move(archive, name, &s);
 }
 
-static em_status visit_dealt(void *context, const char *name, em_number kind, int64_t total,
-                             int64_t first, int64_t count, void *x)
+static em_status visit_sharded(void *context, const char *name, em_number kind, int64_t total,
+                               int64_t first, int64_t count, void *x)
 {
     em_archive *archive = context;
     const em_grid *grid = archive->grid;
@@ -296,7 +296,7 @@ static em_status open_archive(const em_grid *grid, const char *path, bool saves,
         archive->grid = grid;
         archive->saves = saves;
         archive->file = H5I_INVALID_HID;
-        archive->visitor = (em_visitor){archive, !saves, visit_chains, visit_shared, visit_dealt};
+        archive->visitor = (em_visitor){archive, !saves, visit_chains, visit_shared, visit_sharded};
         status = em_copy_text(path, &archive->path);
     }
     if (!status)

@@ -17,27 +17,23 @@ typedef struct em_archive em_archive;
  * Collective. Errors: EM_EIO, agreed. */
 em_status em_archive_create(const em_grid *grid, const char *path, em_archive **out);
 
-/*
- * Opens a checkpoint after checking its hash. Collective. Errors, agreed: EM_EDATA when it is
- * missing, cut short, altered, or of another format version, saying which; EM_EIO when the system
- * cannot read it.
- */
+/* Opens a checkpoint after checking its hash. Collective. Errors, agreed: EM_EDATA when it is
+ * missing, cut short, altered, or of another format version, with a message that says which; EM_EIO
+ * when the system cannot read it. */
 em_status em_archive_open(const em_grid *grid, const char *path, em_archive **out);
 
 /* Verifies the hash of the file, as em_archive_open does. Local. Errors as there. */
 em_status em_archive_check(const char *path);
 
 /* The visitor that saves into a created archive, or restores from an opened one. Every name is used
- * once; sizes must be those that were saved, else EM_EDATA. Borrowed from the archive. */
+ * once. A size that differs from the saved one is EM_EDATA. Borrowed from the archive. */
 const em_visitor *em_archive_visitor(em_archive *archive);
 
-/* Text beside the numbers: saved, or read into a fresh string (em_release). Collective. */
+/* Saves a text, or reads it into a fresh string (em_release). Collective. */
 em_status em_archive_put_text(em_archive *archive, const char *name, const char *text);
 em_status em_archive_get_text(em_archive *archive, const char *name, char **text);
 
-/*
- * Closes it. A created one that is complete (`whole`) gets its trailer, and its bytes are on the
- * disk on return. One that is not is removed, and the error message is kept. NULL-safe. Collective.
- * Errors: EM_EIO, agreed.
- */
+/* Closes the archive. If it was created and is complete (`whole`), it gets its trailer and is on
+ * the disk on return. If it is not complete, it is removed, and the error message is kept.
+ * NULL-safe. Collective. Errors: EM_EIO, agreed. */
 em_status em_archive_close(em_archive **archive, bool whole);

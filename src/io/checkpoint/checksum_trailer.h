@@ -17,9 +17,7 @@ typedef struct em_checksum_trailer {
 /* Appends the trailer and forces all to the disk. Errors: EM_EIO, EM_EMEMORY. */
 em_status em_checksum_trailer_put(const em_checksum_trailer *kind, const char *path);
 
-/*
- * How many bytes come before the trailer. Errors: EM_EDATA when it is missing, cut short, altered,
- * or of another version, saying which; EM_EIO when the system cannot read it.
- */
+/* The number of bytes before the trailer. Errors: EM_EDATA when it is missing, cut short, altered,
+ * or of another version, saying which; EM_EIO when the system cannot read it. */
 em_status em_checksum_trailer_check(const em_checksum_trailer *kind, const char *path,
                                     uint64_t *bytes);

@@ -15,16 +15,15 @@
 typedef struct em_lock em_lock;
 
 /*
- * Takes the lock of the file `path`, which is created if it does not exist. It is free at once when
- * its last owner released it, or exited on this host and the file system has locks. The record of
- * another host is watched for half a minute first: the lock is free if the counter does not change.
- * Errors: EM_EUSAGE, naming host, process, job and time of the owner; EM_EDATA, the file is no lock
- * file; EM_EIO.
+ * Takes the lock of the file `path`, which is created if it does not exist. The lock is free at
+ * once if its last owner released it, or if the owner exited on this host and the file system has
+ * locks. If the owner is on another host, its counter is watched for half a minute: the lock is
+ * free if the counter does not change. Errors: EM_EUSAGE, naming host, process, job and time of the
+ * owner; EM_EDATA, the file is no lock file; EM_EIO.
  */
 em_status em_lock_take(const char *path, const char *output, em_lock **out);
 
-/* Fails when another run has taken the lock meanwhile, because it considered this run dead. Errors:
- * EM_EIO. */
+/* Fails if another run took the lock because it considered this run dead. Errors: EM_EIO. */
 em_status em_lock_check(em_lock *lock);
 
 /*
@@ -35,6 +34,6 @@ em_status em_lock_check(em_lock *lock);
 uint64_t em_lock_made(const em_lock *lock);
 em_status em_lock_set_made(em_lock *lock, uint64_t inode);
 
-/* Releases the lock, removes the file unless it must `keep` the inode for the next run, and frees;
- * NULL-safe. */
+/* Releases the lock and frees it; NULL-safe. Removes the file, unless `keep`: the next run needs
+ * that inode. */
 void em_lock_release(em_lock **lock, bool keep);

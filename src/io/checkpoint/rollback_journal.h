@@ -1,15 +1,16 @@
 /*
- * A rollback journal of an HDF5 file: what must be written back to restore the file, which is all
- * of it but the values of its datasets. It is small compared with the draws of a run. It suffices
- * as long as datasets are only truncated, and additions go to new parts of the file. Local, by one
- * rank.
+ * A rollback journal of an HDF5 file: a copy of all bytes of the file but the values of its
+ * datasets. Writing them back restores the file, provided that datasets were only truncated and
+ * additions went to new parts of the file. The journal is small compared with the draws of a run.
+ * Local, by one rank.
  */
 #pragma once
 
 #include "emass/status.h"
 
-/* Writes the journal of a flushed file to `journal`, a new file, with a text that identifies the
- * file. Both are on the disk on return. Errors: EM_EIO, EM_EMEMORY; then there is no journal. */
+/* Writes the journal of a flushed file to the new file `journal`, with a text that identifies the
+ * file. Both files are on the disk on return. Errors: EM_EIO, EM_EMEMORY; there is then no journal.
+ */
 em_status em_rollback_journal_keep(const char *file, const char *identity, const char *journal);
 
 /*

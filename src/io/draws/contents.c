@@ -10,7 +10,7 @@
 
 enum { MOST_NAMES = 1 << 16 }; /* in a group */
 
-/* What an iteration over a file carries. */
+/* The state of an iteration over a file. */
 typedef struct walk walk;
 struct walk {
     em_contents *contents;

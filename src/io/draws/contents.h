@@ -20,7 +20,7 @@ typedef struct em_contents_array {
     int n_axes;         /* of a coordinate of text one: its labels */
     int64_t shape[EM_CONTENTS_AXES];
     char *axis[EM_CONTENTS_AXES]; /* names of the coordinates; NULL: none */
-    bool is_coordinate;           /* of an axis, or an axis without coordinate */
+    bool is_coordinate;           /* the coordinate of an axis, or an axis without coordinate */
     bool has_draws;               /* of (chain, draw, ...) */
     em_role role;
     int64_t index_base; /* from where tables number its elements */
@@ -38,7 +38,7 @@ typedef enum em_attribute_kind {
     EM_ATTRIBUTE_REAL
 } em_attribute_kind;
 
-/* One of one value; others are passed over. */
+/* An attribute with one value; others are skipped. */
 typedef struct em_contents_attribute {
     char *name;
     em_attribute_kind kind;
@@ -53,8 +53,8 @@ typedef struct em_contents {
     em_contents_group *group;
 } em_contents;
 
-/* In the order in which they were made, where the file tells it. Errors: EM_EDATA, EM_EIO,
- * EM_EMEMORY. */
+/* Reads the contents, in the order of their creation if the file stores it. Errors: EM_EDATA,
+ * EM_EIO, EM_EMEMORY. */
 em_status em_contents_read(const char *path, em_contents **out);
 void em_contents_release(em_contents **contents); /* NULL-safe. */
 

@@ -9,7 +9,7 @@ enum { EM_CHAIN_AXIS, EM_DRAW_AXIS, EM_DATASET_AXES = 2 + EM_MAX_AXES };
 
 typedef struct em_dataset {
     hid_t id;
-    hid_t type; /* in memory and in the file; belongs to who set it */
+    hid_t type; /* the type in memory and in the file; owned by whoever sets it */
     int n_axes;
     hsize_t extent[EM_DATASET_AXES];
     hsize_t chunk[EM_DATASET_AXES]; /* chunk[0] = 0: contiguous, of a fixed extent; otherwise the
@@ -28,20 +28,20 @@ int64_t em_variable_size(const em_variable *variable);
 /* The type in memory and in the file of a storage class. Local. */
 hid_t em_dataset_type(em_storage storage);
 
-/* Turns `n` numbers into a storage class; NaN and what fits no integer become INT64_MIN, or false.
- * Local. */
+/* Converts `n` numbers to a storage class. NaN, and numbers out of the range of integers, become
+ * INT64_MIN or false. Local. */
 void em_dataset_convert(em_storage storage, int64_t n, const double *value, void *out);
 
 /* The bytes that the dataset takes in the file, its index of chunks included. Local. */
 int64_t em_dataset_bytes(const em_dataset *dataset);
 
-/* Creates dataset->id as group/name from the other members. Its space is allocated at once, so that
- * writing values changes no metadata of the file, but nothing is written into it. Room on the disk
- * is reserved for one of fixed extent; for several that grow together, by who creates them.
- * Collective. Errors: EM_EIO, agreed. */
+/* Creates dataset->id as group/name from the other members. Its space in the file is allocated at
+ * once but not written, so that writing values changes no metadata. Disk space is reserved for a
+ * dataset of fixed extent; for datasets that grow together, the caller reserves it. Collective.
+ * Errors: EM_EIO, agreed. */
 em_status em_dataset_create(hid_t group, const char *name, em_dataset *dataset);
 
-/* Adds the attributes that tell readers about a storage class: _FillValue, dtype. Collective.
+/* Adds the attributes by which readers recognise a storage class: _FillValue, dtype. Collective.
  * Errors: EM_EIO. */
 em_status em_dataset_mark(const em_dataset *dataset, em_storage storage);
 
@@ -61,8 +61,8 @@ void em_dataset_close(em_dataset *dataset); /* Collective. */
 /* The role of a variable (parameter or not), and whether tables number its elements from 0 or 1, as
  * attributes of its dataset. */
 
-/* Writes `role` where it is no parameter, and `index_base` where it is 1. Collective, not agreed,
- * as em_attribute_write. Errors: EM_EIO. */
+/* Writes `role` unless it is parameter, and `index_base` if it is 1. Collective, not agreed, as
+ * em_attribute_write. Errors: EM_EIO. */
 em_status em_role_write(hid_t dataset, const em_variable *variable);
 
 /* Reads them; the defaults are a parameter, and 0. Local. */

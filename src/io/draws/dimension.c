@@ -81,7 +81,7 @@ static em_status write_nothing(const em_dataset *coordinate)
     return status;
 }
 
-/* `name` is the dimension's own, or says that it has no coordinate. */
+/* `name` is the name of the dimension, or the text for a dimension without coordinate. */
 static em_status mark_scale(const em_dimension *dimension, const char *name)
 {
     const hid_t id = dimension->coordinate.id;
@@ -96,8 +96,8 @@ static em_status mark_scale(const em_dimension *dimension, const char *name)
     return status;
 }
 
-/* What makes the characters of labels text to xarray, and their dataset a coordinate of two
- * dimensions to netCDF. */
+/* Writes the attributes by which xarray reads the characters of labels as text, and netCDF reads
+ * their dataset as a coordinate of two dimensions. */
 static em_status mark_labels(const em_dimension *dimension, const em_dimension *length)
 {
     const int32_t number[] = {dimension->number, length->number};

@@ -128,14 +128,14 @@ static em_status put_part(const em_draws *draws, const series *put, part at, con
     return em_agree(status ? status : em_h5_fault(site, put->dataset.id));
 }
 
-/* Chains of the rank that has most: all ranks take part in as many transfers. */
+/* The largest number of chains of a rank; all ranks take part in the same number of transfers. */
 static int64_t most_chains(const em_draws *draws)
 {
     return em_partition_first(em_grid_n_chain(draws->grid), em_grid_n_group(draws->grid), 1);
 }
 
-/* As many draws of as many chains as a transfer takes when filling: whole chains, or one piece by
- * piece. The same on all ranks, whatever number of chains they hold. */
+/* The numbers of draws and chains of a transfer when filling: several whole chains, or a part of
+ * one. They are the same on all ranks. */
 static part fill_block(const em_draws *draws, const series *filled, int64_t n_draw)
 {
     const int64_t draw_bytes = at_least_one(filled->size * (int64_t)sizeof(double));
@@ -170,7 +170,7 @@ static em_status fill_series(const em_draws *draws, const series *filled, int64_
 }
 
 /* Writes NaN into the draws from `first` on. The flush before extends the file to its full length:
- * what MPI leaves out between two pieces is then zero, whichever way it writes them. Collective. */
+ * the bytes between two parts are then zero, however MPI writes the parts. Collective. */
 static em_status fill(const em_draws *draws, hid_t file, int64_t first)
 {
     em_status status = em_h5_flush(file);
@@ -213,8 +213,8 @@ em_status em_draws_create(const em_grid *grid, em_group *group, int64_t n_series
     return status ? status : fill(draws, group->id, 0);
 }
 
-/* Makes room for `n_draw` draws, and for as many again: growing changes the metadata of the file,
- * and a run that is killed in that moment may lose it. Collective. */
+/* Extends the group to twice `n_draw` draws. Growth is rare on purpose: it changes the metadata of
+ * the file, and a run that is killed at that moment may lose the file. Collective. */
 static em_status grow(em_draws *draws, int64_t n_draw)
 {
     const int64_t old = draws->n_draw;
@@ -229,7 +229,7 @@ static em_status grow(em_draws *draws, int64_t n_draw)
     return status ? status : fill(draws, draws->series[0].dataset.id, old);
 }
 
-/* Makes room for `n_row` draws of the largest series. Local. */
+/* Reserves memory for `n_row` draws of the largest series. Local. */
 static em_status reserve_buffer(em_draws *draws, int64_t n_row)
 {
     int64_t largest = 0;
@@ -247,8 +247,8 @@ static em_status reserve_buffer(em_draws *draws, int64_t n_row)
     return status;
 }
 
-/* One series out of rows that hold all of them; where it is all of them, the rows themselves. Of a
- * group of shards the first alone writes. */
+/* Extracts one series from rows that hold all series; if there is only one, uses the rows
+ * themselves. Only the first shard of a group writes. */
 static const void *pack(const em_draws *draws, const series *packed, int64_t n_row,
                         const double *value)
 {
@@ -263,7 +263,7 @@ static const void *pack(const em_draws *draws, const series *packed, int64_t n_r
     return draws->buffer;
 }
 
-/* In several transfers where there are many chains. Collective. Errors: EM_EIO, agreed. */
+/* Writes a series, in several transfers for many chains. Collective. Errors: EM_EIO, agreed. */
 static em_status put_series(const em_draws *draws, const series *put, int64_t first, int64_t n,
                             const char *value)
 {

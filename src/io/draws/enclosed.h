@@ -11,6 +11,7 @@
  * also where there is no such file; EM_EMEMORY. */
 em_status em_enclosed_put(em_group *group, const char *path);
 
-/* Writes the file that is kept in a group of the output `from` to `to`, made anew. Local. Errors:
- * EM_EDATA where there is none or it is damaged, and there is then no `to`; EM_EIO, EM_EMEMORY. */
+/* Writes the file that a group of the output `from` contains to the new file `to`. Local. Errors:
+ * EM_EDATA if there is no such file or it is damaged, `to` is then not created; EM_EIO, EM_EMEMORY.
+ */
 em_status em_enclosed_take(const char *from, const char *group, const char *to);

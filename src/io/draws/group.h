@@ -17,7 +17,7 @@ hid_t em_group_creation_list(hid_t class);
  * the group. Collective. Errors: EM_EIO, EM_EMEMORY, agreed; call em_group_close even then. */
 em_status em_group_create(hid_t file, const char *name, int32_t *n_dimension, em_group *group);
 
-/* The dimensions of a variable's own axes, made if need be: axis[n_axes]. Collective. Errors: as
+/* Gets or creates the dimensions of a variable's own axes: axis[n_axes]. Collective. Errors: as
  * em_dimension_get, agreed. */
 em_status em_group_axes(em_group *group, const em_variable *variable, em_dimension **axis);
 

@@ -48,7 +48,7 @@ em_status em_scale_of(const em_foreign *file, hid_t dataset, unsigned axis, hid_
 
 /* ---------------------------------------------------------------- labels of one axis */
 
-/* Numbers where the coordinate has none of its own. */
+/* Uses numbers if the coordinate has no labels. */
 static em_status number_labels(hid_t scale, int64_t base, int64_t n, label_text *label)
 {
     int64_t *number = NULL;
@@ -87,7 +87,7 @@ static em_status fixed_labels(em_foreign *file, hid_t scale, hid_t type, int64_t
     return status;
 }
 
-/* Memory for texts that HDF5 reads: all of them may be one and the same in the file. */
+/* Claims memory for texts that HDF5 reads; all of them may refer to one text in the file. */
 static void *take_text(size_t bytes, void *file)
 {
     return em_foreign_claim_text(file, (double)bytes) ? NULL : malloc(bytes);
@@ -121,7 +121,7 @@ static em_status variable_labels(em_foreign *file, hid_t scale, hid_t type, hid_
     return status;
 }
 
-/* The coordinate as text; numbers where it is none of that length. */
+/* Reads the coordinate as text; uses numbers if there is none of that length. */
 static em_status scale_labels(em_foreign *file, hid_t scale, int64_t base, int64_t n,
                               label_text *label)
 {
@@ -190,7 +190,7 @@ void em_label_release(em_reader_variable *variable)
         em_release_texts(variable->shape[i], &variable->axis_label[i]);
 }
 
-/* Label `at` of axis i, in `number` where the axis has none. */
+/* Label `at` of axis i. If the axis has no labels, it is the number, written to `number`. */
 static const char *axis_text(const em_reader_variable *variable, int i, int64_t at, char number[24])
 {
     if (variable->axis_label[i])

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-/* A group that is there, of those that may be meant. */
+/* An existing group that the user may have meant. */
 static const char *find_group(const em_reader *reader)
 {
     static const char *const any[] = {"posterior", "predictions", "prior", "posterior_predictive",
@@ -40,7 +40,7 @@ static em_status open_group(em_reader *reader, const char *group)
     return status;
 }
 
-/* Draws at the start of a row of log densities, which are NaN where none has been written yet. */
+/* The number of draws at the start of a row of log densities; unwritten ones are NaN. */
 static int64_t count_written(int64_t n_draw, const double *lp)
 {
     int64_t n = 0;
@@ -50,7 +50,7 @@ static int64_t count_written(int64_t n_draw, const double *lp)
     return n;
 }
 
-/* The log densities of all draws that there is room for, [n_chain][n_planned]. */
+/* The log densities of all planned draws, [n_chain][n_planned]. */
 static em_status read_lp(em_reader *reader, const char *path, double **lp)
 {
     hsize_t extent[H5S_MAX_RANK] = {0};
@@ -74,7 +74,8 @@ static em_status read_lp(em_reader *reader, const char *path, double **lp)
     return status;
 }
 
-/* A run that has not ended has room for later draws: only those that all chains have are shown. */
+/* The file of a run that has not ended has space for later draws. Only draws that all chains have
+ * are used. */
 static em_status leave_out_unwritten(em_reader *reader, const char *group)
 {
     const char *stats =
@@ -185,7 +186,7 @@ int64_t em_reader_find(const em_reader *reader, const char *name)
     return -1;
 }
 
-/* Which variables of draws a group has. */
+/* Finds the variables of draws in a group. */
 
 /* Whether the coordinate of an axis has this name. */
 static em_status is_axis(const em_reader *reader, hid_t id, unsigned axis, const char *name,
@@ -249,7 +250,7 @@ static em_status take_draws(em_reader *reader, const hsize_t extent[2], const ch
     return EM_OK;
 }
 
-/* Takes the extent of a dataset into the reader, where the file can hold so much. */
+/* Copies the extent of a dataset to the reader, after checking that the file can hold that much. */
 static em_status take_extent(em_reader *reader, em_reader_entry *d)
 {
     hid_t space = H5Dget_space(d->id);
@@ -320,7 +321,7 @@ static H5_index_t order_of(hid_t group)
     return order & H5P_CRT_ORDER_INDEXED ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME;
 }
 
-/* What an iteration over the links of the group carries. */
+/* The state of an iteration over the links of the group. */
 typedef struct walk {
     em_reader *reader;
     int64_t n_left; /* room in reader->variable */

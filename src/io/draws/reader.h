@@ -1,6 +1,6 @@
 /*
- * Reads files in ArviZ's InferenceData schema, of emass and of other programs (netCDF-4: any
- * chunking, deflated or not, any numeric type). Unusual HDF5 features are refused
+ * Reads files in ArviZ's InferenceData schema, written by emass or other programs (netCDF-4 with
+ * any chunking and numeric type, compressed or not). Unusual HDF5 features are refused
  * (io/hdf5/foreign.h). Names and labels are in printable form (em_text_escape). All Local: every
  * rank reads by itself, and ranks may read different columns.
  */
@@ -21,27 +21,26 @@ typedef struct em_reader_variable {
     int64_t shape[8];
     int64_t size;         /* product of shape */
     em_role role;         /* of files that tell it; else parameter */
-    int64_t index_base;   /* of axes without labels: 0, or 1 in the tables of Stan's programs */
+    int64_t index_base;   /* the first index of axes without labels: 0, or 1 for Stan programs */
     char **axis_label[8]; /* [shape[i]] of each axis; NULL: numbered from index_base */
     char ***element;      /* *element: [size] names made by em_reader_label; NULL: none yet */
 } em_reader_variable;
 
-/* The name of element k: mu, theta[Choate], beta[2,x]. It is made at the first call and kept, until
- * the reader is closed. Without memory for it: the name of the variable. */
+/* The name of element k: mu, theta[Choate], beta[2,x]. The first call creates it, and it is valid
+ * until the reader is closed. If memory is short, it is the name of the variable. */
 const char *em_reader_label(const em_reader_variable *variable, int64_t k);
 
-/* Opens the file and a group in it; NULL: none, for the attributes alone. Errors: EM_EDATA when it
- * is missing, not HDF5, truncated, or has no such group, or the group no (chain, draw, ...)
- * variables, each in one line naming the file; EM_EIO when the system cannot read it;
- * EM_EMEMORY. */
+/* Opens the file and a group in it; NULL: no group, only the attributes. Errors, in one line that
+ * names the file: EM_EDATA if the file is missing, not HDF5 or truncated, has no such group, or the
+ * group has no (chain, draw, ...) variables; EM_EIO if the system cannot read it; EM_EMEMORY. */
 em_status em_reader_open(const char *path, const char *group, em_reader **out);
 void em_reader_close(em_reader **reader);
 
 /* Opens several files as one. Chains are numbered consecutively in the order of the files.
  * Variables, elements and attributes are those of the first file. `common`: the numbers of draws
- * may differ, except in groups of warmup, and the first draws of each chain are used, as many as
- * all files have. Errors: as em_reader_open, and EM_EDATA if files do not match (another model,
- * data set, variable or number of draws) or have the same chains. */
+ * may differ, except in groups of warmup; the first draws of each chain that all files have are
+ * used. Errors: as em_reader_open, and EM_EDATA if files do not match (another model, data set,
+ * variable or number of draws) or have the same chains. */
 em_status em_reader_open_all(int64_t n, const char *const *path, const char *group, bool common,
                              em_reader **out);
 
@@ -54,7 +53,7 @@ em_reader *em_reader_next(const em_reader *reader);
 const char *em_reader_path(const em_reader *reader);
 int64_t em_reader_n_own_chain(const em_reader *reader);
 int64_t em_reader_n_own_draw(const em_reader *reader);
-/* The first of those with the fewest draws of their own. */
+/* The first file with the fewest draws. */
 const em_reader *em_reader_shortest(const em_reader *reader);
 
 /* A text that says which draws are used, if files had more draws: "the first 400 draws of each
@@ -65,7 +64,7 @@ int64_t em_reader_n_chain(const em_reader *reader);
 /* The number of draws. In the file of a run in progress, or of one that was killed, it is the
  * number that all chains have so far. */
 int64_t em_reader_n_draw(const em_reader *reader);
-/* The number of draws that the file has space for, which is larger if it is not finished. */
+/* The draws that the file has space for: more than em_reader_n_draw if it is not finished. */
 int64_t em_reader_n_planned(const em_reader *reader);
 int64_t em_reader_n_variable(const em_reader *reader);
 const em_reader_variable *em_reader_variable_at(const em_reader *reader, int64_t i);
@@ -92,20 +91,21 @@ bool em_reader_int(em_reader *reader, const char *name, int64_t *value);
 bool em_reader_real(em_reader *reader, const char *name, double *value);
 
 /* A whole dataset "group/name" of numbers as doubles, freshly allocated (em_release), and how many.
- * Local. Errors: EM_EDATA, also where they are many more than are stored; EM_EIO, EM_EMEMORY. */
+ * Local. Errors: EM_EDATA, also if the file claims many more numbers than it can store; EM_EIO,
+ * EM_EMEMORY. */
 em_status em_read_array(const char *path, const char *name, int64_t *count, double **value);
 
-/* The labels of the coordinate "group/axis", as they may be printed and cut to 255 bytes, freshly
- * allocated, each of them too (em_release), and how many. Local. Errors: EM_EDATA, where there is
- * no such coordinate too; EM_EIO, EM_EMEMORY. */
+/* The number of labels of the coordinate "group/axis", and the labels in printable form, cut to 255
+ * bytes. The array and each label are freed by em_release. Local. Errors: EM_EDATA, also if there
+ * is no such coordinate; EM_EIO, EM_EMEMORY. */
 em_status em_read_labels(const char *path, const char *name, int64_t *count, char ***label);
 
 /* True when <group>/<name> exists in the file. */
 bool em_reader_has(em_reader *reader, const char *group, const char *name);
 
-/* The draws of one element of a reader after the other, read in batches of 64 MB. Reading any part
- * of a compressed variable inflates all its chunks, so that batches are then 256 MB or a sixteenth
- * of the variable. All Local. */
+/* Iterates over the draws of elements of a reader, which it reads in batches of 64 MB. Reading any
+ * part of a compressed variable decompresses all its chunks, so batches are then 256 MB or a
+ * sixteenth of the variable. All Local. */
 
 typedef struct em_element {
     int64_t variable, index;
@@ -113,11 +113,12 @@ typedef struct em_element {
 
 typedef struct em_elements em_elements;
 
-/* For the `n` elements in `wanted`; these and the reader are borrowed. Errors: EM_EMEMORY. */
+/* Creates an iterator over `n` elements `wanted`. Borrows them and the reader. Errors: EM_EMEMORY.
+ */
 em_status em_elements_create(em_reader *reader, int64_t n, const em_element *wanted,
                              em_elements **out);
 void em_elements_destroy(em_elements **elements);
 
-/* All draws of the next of them, [n_chain][n_draw], until the next call. Errors: EM_EDATA, EM_EIO,
- * EM_EMEMORY. */
+/* All draws of the next element, [n_chain][n_draw], valid until the next call. Errors: EM_EDATA,
+ * EM_EIO, EM_EMEMORY. */
 em_status em_elements_next(em_elements *elements, const double **draws);

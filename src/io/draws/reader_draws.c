@@ -1,4 +1,4 @@
-/* Draws of a variable, by boxes. */
+/* Reads draws of a variable in boxes. */
 #include "base/memory.h"
 #include "io/draws/reader.h"
 #include "io/draws/reader_file.h"
@@ -79,7 +79,8 @@ int64_t em_reader_n_chain(const em_reader *reader)
     return n;
 }
 
-/* Of the chains of one file, which are those from `chain` on of out[n][n_chain][n_draw]. */
+/* Reads elements of the chains of one file, which are chains `chain` and following of
+ * out[n][n_chain][n_draw]. */
 static em_status read_elements(const em_reader *reader, int64_t i, int64_t first, int64_t n,
                                int64_t chain, int64_t n_chain, double *out)
 {
@@ -173,7 +174,7 @@ struct em_elements {
     int64_t n, next;
     const em_element *wanted;
     int64_t size;     /* of one: chains x draws */
-    int64_t from, to; /* of those wanted, that are in memory */
+    int64_t from, to; /* the range of wanted elements in memory */
     int64_t room;     /* in doubles */
     double *draws;
 };
@@ -223,7 +224,7 @@ static int64_t batch_of(const em_elements *e, int64_t i)
     return compressed && share > n ? share : n > 0 ? n : 1;
 }
 
-/* How many from the next one on follow one another in the file. */
+/* The number of wanted elements, from the next one on, that are contiguous in the file. */
 static int64_t run_length(const em_elements *e)
 {
     const em_element *first = e->wanted + e->next;

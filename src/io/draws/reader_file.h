@@ -18,10 +18,10 @@ struct em_reader {
     em_foreign file;
     hid_t group;
     int64_t n_chain, n_draw, n_planned, n_variable;
-    int64_t n_own_draw; /* that the file itself has, of which n_draw are shown */
+    int64_t n_own_draw; /* draws in this file, of which n_draw are used */
     bool common;        /* of files of unequal numbers of draws */
     em_reader_entry *variable;
-    em_reader *next; /* of the next file, whose chains come after those of this one */
+    em_reader *next; /* the next file, whose chains follow those of this one */
 };
 
 /* The variables of the group. Local. Errors: EM_EDATA, EM_EMEMORY. */

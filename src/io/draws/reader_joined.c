@@ -1,4 +1,4 @@
-/* Several files of one model as one: chains numbered through. */
+/* Several files of one model as one, with chains numbered consecutively. */
 #include "base/memory.h"
 #include "io/draws/labels.h"
 #include "io/draws/reader_file.h"
@@ -7,9 +7,9 @@
 #include <string.h>
 #include <xxhash.h>
 
-/* ---------------------------------------------------------------- what has to be the same */
+/* ---------------------------------------------------------------- what must be equal */
 
-/* Attributes by which files are of the same model and data; those of other programs have none. */
+/* Attributes that are equal in files of one model and data. Other programs' files lack them. */
 static em_status match_origin(em_reader *a, em_reader *b)
 {
     static const char *const name[] = {"model", "model_hash", "program_hash", "data_hash"};
@@ -46,7 +46,7 @@ static em_status match_variable(const em_reader *a, const em_reader *b, int64_t 
                            em_reader_label(other, k), em_reader_label(one, k), a->path);
 }
 
-/* Warmups of unequal lengths are no beginnings of one another. */
+/* Warmups of different lengths cannot be cut to the same length. */
 static em_status match_lengths(const em_reader *a, const em_reader *b, const char *group)
 {
     const bool warmup = strncmp(group, "warmup_", 7) == 0;
@@ -80,7 +80,7 @@ static void forget_labels(em_reader *reader)
     }
 }
 
-/* ---------------------------------------------------------------- chains that are there twice */
+/* ---------------------------------------------------------------- duplicate chains */
 
 /* A chain is known by its first draws. */
 typedef struct known {
@@ -125,7 +125,7 @@ static em_status refuse_twins(int64_t n_chain, known *all)
 }
 
 /* The same seed gives the same chains, which add no information. */
-static em_status look_for_twins(em_reader *joined)
+static em_status find_twins(em_reader *joined)
 {
     enum { FIRST_DRAWS = 16, MOST_NUMBERS = 1 << 20 };
     const int64_t n_chain = em_reader_n_chain(joined);
@@ -176,7 +176,7 @@ static em_status append(const char *path, const char *group, bool common, em_rea
     return status;
 }
 
-/* Of runs that have not ended, or are of unequal lengths, the draws that all have. */
+/* For runs that have not ended, or of different lengths, only the draws that all have. */
 static void level(em_reader *first)
 {
     int64_t n_draw = first->n_draw;
@@ -198,7 +198,7 @@ em_status em_reader_open_all(int64_t n, const char *const *path, const char *gro
     if (!status)
         level(*out);
     if (!status && n > 1 && group && strcmp(group, "posterior") == 0)
-        status = look_for_twins(*out);
+        status = find_twins(*out);
     if (status)
         em_reader_close(out);
     return status;

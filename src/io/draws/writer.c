@@ -79,7 +79,7 @@ static em_status open_file(em_writer *writer)
     return em_agree(status ? status : em_h5_reserve_start(writer->path));
 }
 
-/* All that is open in the file. Collective. */
+/* Closes all open objects of the file. Collective. */
 static void close_objects(em_writer *writer)
 {
     for (int i = 0; i < writer->n_group; i++) {
@@ -147,7 +147,7 @@ em_status em_writer_sign(em_writer *writer, int n, const em_text_attribute *text
     return put_signature(writer, writer->file);
 }
 
-/* The index of the group of this name, made if it is not there yet. Collective. */
+/* The index of the group of this name, which is created if it does not exist. Collective. */
 static em_status get_group(em_writer *writer, const char *name, int *index)
 {
     for (*index = 0; *index < writer->n_group; ++*index)

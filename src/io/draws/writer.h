@@ -20,8 +20,9 @@ em_status em_writer_create(const em_grid *grid, const char *path, bool overwrite
 
 /* Adds a group of draws ("posterior", "sample_stats", "warmup_posterior", ...): `n_series` datasets
  * of (chain, draw, ...), `n_draw` planned draws, chunks of up to `n_chunk_draw` draws of one chain
- * (fewer where a chunk would exceed 16 MiB). All draws are in the file at once, as NaN; integers
- * INT64_MIN, booleans false. Returns its handle in *group. (same) Errors: EM_EIO, EM_EMEMORY. */
+ * (fewer where a chunk would exceed 16 MiB). All draws are filled at once: with NaN, integers with
+ * INT64_MIN, booleans with false. Returns its handle in *group. (same) Errors: EM_EIO, EM_EMEMORY.
+ */
 em_status em_writer_add_draws(em_writer *writer, const char *name, int64_t n_series,
                               const em_variable *series, int64_t n_draw, int64_t n_chunk_draw,
                               int *group);
@@ -29,29 +30,28 @@ em_status em_writer_add_draws(em_writer *writer, const char *name, int64_t n_ser
 /* Writes draws first .. first + n of all series of the group, for this rank's chains. `value`:
  * [n_local_chain][n][width], width = the sum of the sizes of the series, a draw's numbers one after
  * the other in the order of the series. With shards, only shard 0 of each group writes; all ranks
- * call. Draws beyond those planned make the group grow, to twice its draws at least. `first`, `n`:
- * (same). Errors: EM_EIO, EM_EMEMORY. */
+ * call. If there are more draws than planned, the group grows to at least twice its size. `first`,
+ * `n`: (same). Errors: EM_EIO, EM_EMEMORY. */
 em_status em_writer_put_draws(em_writer *writer, int group, int64_t first, int64_t n,
                               const double *value);
 
-/* The same of one of this rank's chains, number `chain` of them, and of draws that were planned:
- * `value` [n][width]; of no meaning on ranks that have no such chain, which call all the same.
- * `chain`, `first`, `n`: (same). Errors: EM_EIO, EM_EMEMORY. */
+/* The same for one chain, local number `chain`, and only for planned draws: `value` [n][width].
+ * Ranks that have no such chain call it too, and their `value` is ignored. `chain`, `first`, `n`:
+ * (same). Errors: EM_EIO, EM_EMEMORY. */
 em_status em_writer_put_chain(em_writer *writer, int group, int64_t chain, int64_t first, int64_t n,
                               const double *value);
 
-/* Has the group cut to `n_draw` draws (a run that ended early) when the file is complete. (same)
- * Local. */
+/* Truncates the group to `n_draw` draws when a file is completed early. (same) Local. */
 em_status em_writer_truncate(em_writer *writer, int group, int64_t n_draw);
 
 /* Writes an array that is the same on all ranks as <group>/<variable name>, with coordinates for
- * its axes; makes the group if need be (data, inv_mass, mass_adaptation). Axes of the same name
- * within a group must have the same extent. (same) Errors: EM_EIO. */
+ * its axes. Creates the group if it does not exist. Axes of the same name within a group must have
+ * the same extent. (same) Errors: EM_EIO. */
 em_status em_writer_put_array(em_writer *writer, const char *group, const em_variable *variable,
                               const double *value);
 
-/* Keeps the bytes of a file, which rank 0 reads, in a group of their own (io/draws/enclosed.h).
- * (same) Errors: EM_EIO, also where there is no such file; EM_EMEMORY. */
+/* Stores the bytes of a file, which rank 0 reads, in a group of their own (io/draws/enclosed.h).
+ * (same) Errors: EM_EIO, also if there is no such file; EM_EMEMORY. */
 em_status em_writer_enclose(em_writer *writer, const char *group, const char *path);
 
 /* A text by its name. */
@@ -59,12 +59,12 @@ typedef struct em_text_attribute {
     const char *name, *text;
 } em_text_attribute;
 
-/* Signs the file: texts that the root has and every group made from now on, where ArviZ puts them
- * too. `text` [n] is borrowed until the writer is closed. (same) Errors: EM_EIO. */
+/* Adds text attributes to the root and to every group created from now on, as ArviZ does. `text`
+ * [n] is borrowed until the writer is closed. (same) Errors: EM_EIO. */
 em_status em_writer_sign(em_writer *writer, int n, const em_text_attribute *text);
 
-/* Attributes of the root; written again, they replace the old value (same length classes only for
- * text: keep it short or write it once). (same) Errors: EM_EIO. */
+/* Writes attributes of the root. Writing one again replaces its value; a text that is written again
+ * must be short. (same) Errors: EM_EIO. */
 em_status em_writer_put_text(em_writer *writer, const char *name, const char *text);
 em_status em_writer_put_int(em_writer *writer, const char *name, int64_t value);
 em_status em_writer_put_real(em_writer *writer, const char *name, double value);
@@ -72,8 +72,8 @@ em_status em_writer_put_real(em_writer *writer, const char *name, double value);
 /* Pushes everything written so far to the file. Errors: EM_EIO. */
 em_status em_writer_flush(em_writer *writer);
 
-/* Marks the file complete, closes it and frees the writer; NULL-safe. Not `complete`: it stays
- * marked incomplete, and the message of what went wrong stays too. Errors: EM_EIO. */
+/* Closes the file and frees the writer; NULL-safe. If `complete`, marks the file complete;
+ * otherwise it stays marked incomplete, and the error message is kept. Errors: EM_EIO. */
 em_status em_writer_close(em_writer **writer, bool complete);
 
 /* Closes and removes a file that holds nothing yet, and frees the writer; NULL-safe. */

@@ -12,7 +12,7 @@ enum { LONGEST_NAME = 256, WIDEST_NUMBER = 16 };
 
 static const double free_numbers = 0x1p20, /* 8 MB as doubles */
     free_elements = 0x1p16, free_text = 0x1p24, free_chunk = 0x1p25;
-static const double gain = 1032;        /* what deflate makes of a byte at most */
+static const double gain = 1032;        /* the largest number of bytes from one compressed byte */
 static const double text_per_byte = 16; /* labels are read for each variable that has them */
 
 /* ---------------------------------------------------------------- files */
@@ -46,7 +46,8 @@ em_status em_foreign_open(const char *path, em_foreign *file)
     if (status)
         return status;
     access = H5Pcreate(H5P_FILE_ACCESS);
-    H5Pset_file_locking(access, false, true); /* a reader's could make a writer of the file fail */
+    H5Pset_file_locking(access, false,
+                        true); /* the lock of a reader could make a writer of the file fail */
     file->file = H5Fopen(path, H5F_ACC_RDONLY, access);
     const int code = em_h5_message(reason, sizeof reason); /* the next call of HDF5 forgets it */
     em_h5_close(&access);

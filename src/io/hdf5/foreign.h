@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-/* An open file, and how much of its allowance has been claimed. */
+/* An open file, and the part of its allowance that has been claimed. */
 typedef struct em_foreign {
     const char *path; /* borrowed */
     hid_t file;
@@ -23,8 +23,8 @@ typedef struct em_foreign {
 em_status em_foreign_open(const char *path, em_foreign *file);
 
 /* Opens a group or dataset by its path; *object is invalid if there is none. Closed by em_h5_close.
- * Errors: EM_EDATA where a link on the way leaves the file, or the dataset is of a kind that is not
- * read. */
+ * Errors: EM_EDATA if a link on the path leaves the file, or if the dataset is of a kind that is
+ * not supported. */
 em_status em_foreign_object(const em_foreign *file, const char *path, hid_t *object);
 
 /* The same for a member of an open group. */
@@ -36,15 +36,15 @@ em_status em_foreign_check(const em_foreign *file, hid_t dataset);
 /* True for a dataset of integers, reals or booleans of at most 16 bytes. */
 bool em_foreign_is_number(hid_t object);
 
-/* Claims memory for a dataset before it is read: its numbers, the rows of a table that its elements
- * are, and its stored bytes. Errors: EM_EDATA where all claims so far exceed what a file of this
- * length can hold: 129 numbers per byte (the most that deflate can make of one), one element per
- * byte, a million numbers and 65536 elements in any case, and no more stored bytes than there
- * are. */
+/* Claims memory for a dataset before it is read: its numbers, its elements if they are rows of a
+ * table, and its stored bytes. Errors: EM_EDATA if all claims so far exceed what a file of this
+ * length can contain: 129 numbers per byte (the largest ratio of deflate), one element per byte,
+ * and as many stored bytes as the file has. A million numbers and 65536 elements are always
+ * allowed. */
 em_status em_foreign_claim(em_foreign *file, hid_t dataset, double numbers, double elements);
 
 /* Counts bytes of text. Errors: EM_EDATA, likewise. */
 em_status em_foreign_claim_text(em_foreign *file, double bytes);
 
-/* How many numbers a dataset claims, whatever the product of its extents. */
+/* The number of numbers that a dataset claims, without overflow of the product of its extents. */
 double em_foreign_count(hid_t dataset);

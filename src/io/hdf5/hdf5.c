@@ -15,7 +15,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-/* Beyond the values, for headers, attributes and small arrays until the next flush. */
+/* Bytes besides the values, for headers, attributes and small arrays until the next flush. */
 enum { METADATA_BYTES = 1 << 16 };
 
 typedef struct message {
@@ -138,8 +138,8 @@ bool em_h5_may_be(const char *path)
     return likely;
 }
 
-/* Keeps the length of the file. Only a refusal counts: on file systems that cannot reserve space
- * nothing is done. */
+/* Does not change the length of the file. Only a refusal is an error: file systems that cannot
+ * reserve space do nothing. */
 static bool reserve_range(int descriptor, off_t from, off_t to)
 {
     struct rlimit most;
@@ -210,9 +210,8 @@ em_status em_h5_flush(hid_t location)
 }
 
 /* "Data sieving" reads, patches and writes back what lies between the pieces of a rank: Open MPI
- * 4.1 loses other ranks' data in this (darshan-hpc/darshan#1064, open-mpi/ompi#12718). A program of
- * our own turns it off in its environment (em_world_start); that of another is not ours to
- * change. */
+ * 4.1 loses other ranks' data in this (darshan-hpc/darshan#1064, open-mpi/ompi#12718). The program
+ * emass turns it off in its environment (em_world_start); the library leaves that of a host. */
 static bool sieves(void)
 {
     char library[MPI_MAX_LIBRARY_VERSION_STRING];
@@ -251,7 +250,7 @@ void em_h5_keep_metadata(hid_t access)
     H5Pset_mdc_config(access, &cache);
 }
 
-/* Where collective writes may lose data, each rank writes its own, which is slower. */
+/* If collective writes may lose data, each rank writes independently, which is slower. */
 hid_t em_h5_collective_transfer(void)
 {
     hid_t list = H5Pcreate(H5P_DATASET_XFER);

@@ -15,30 +15,28 @@ void em_h5_quiet(void);
  * open file or object. Local. */
 em_status em_h5_check(int64_t result, hid_t location, const char *format, ...) EM_PRINTF(3, 4);
 
-/* The same for reading: EM_EDATA for a damaged file, EM_EIO where the system could not read it.
- * Local. */
+/* The same for reading: EM_EDATA: a damaged file; EM_EIO: the system could not read it. Local. */
 em_status em_h5_check_read(int64_t result, hid_t location, const char *what);
 
-/* Fails where EMASS_FAULT names this site (base/fault.h). After a call that all ranks make together
- * it stands for a failure on one of them. Local. */
+/* Fails if EMASS_FAULT names this site (base/fault.h). After a collective call it simulates a
+ * failure on one rank. Local. */
 em_status em_h5_fault(const char *site, hid_t location);
 
-/* The innermost message of the last failed HDF5 call, reduced to the system's part if it has one;
- * "" if there is none. Returns its errno, or 0. Local. */
+/* The innermost message of the last failed HDF5 call, or only the system's part of it; "" if there
+ * is none. Returns its errno, or 0. Local. */
 int em_h5_message(char *text, size_t bytes);
 
-/* Reserves disk space for `bytes` more of a file and for metadata before HDF5 needs it. A full
- * disk, a quota or a file size limit then fails here, on rank 0, which the next agreement tells the
- * others. In a collective write only one rank might get the error, and the others might hang.
- * Local. Errors: EM_EIO. */
+/* Reserves disk space for `bytes` more of a file and for metadata before HDF5 needs it. So a full
+ * disk, a quota or a file size limit causes an error here, on rank 0, and the next agreement passes
+ * it to the others. In a collective write only one rank might get the error, and the others might
+ * hang. Local. Errors: EM_EIO. */
 em_status em_h5_reserve(hid_t location, int64_t bytes);
 
-/* The same for the begin of an existing file, before and after HDF5 writes it. Local. Errors:
- * EM_EIO. */
+/* The same for the first bytes of a file, before and after HDF5 writes them. Local. Errors: EM_EIO.
+ */
 em_status em_h5_reserve_start(const char *path);
 
-/* Creates the file anew in place of an existing one; links are not followed. Local, rank 0. Errors:
- * EM_EIO. */
+/* Creates or empties a file; links are not followed. Local, rank 0. Errors: EM_EIO. */
 em_status em_h5_make(const char *path);
 
 /* Writes the buffers of HDF5 to the file. Collective. Errors: EM_EIO, agreed. */
@@ -48,9 +46,10 @@ em_status em_h5_flush(hid_t location);
  * Local. */
 hid_t em_h5_parallel_access(MPI_Comm world);
 
-/* Gives the metadata cache of files opened by this list the largest size that HDF5 allows. What a
- * smaller cache evicts depends on the number of ranks, and the place of a list of dimensions in the
- * file depends on what was evicted. So would the bytes of the file. Local. */
+/* Gives the metadata cache of files opened by this list the largest size that HDF5 allows. A
+ * smaller cache would evict entries depending on the number of ranks, and evictions change where
+ * lists of dimensions are in the file. The bytes of the file would then depend on the number of
+ * ranks. Local. */
 void em_h5_keep_metadata(hid_t access);
 
 /* A transfer list for collective reads and writes. Closed by em_h5_close. Local. */
@@ -65,18 +64,18 @@ herr_t em_h5_close(hid_t *id);
     em_h5_close_each((hid_t *[]){__VA_ARGS__}, sizeof((hid_t *[]){__VA_ARGS__}) / sizeof(hid_t *))
 void em_h5_close_each(hid_t *const *id, size_t n);
 
-/* Whether an unreadable file was probably meant to be HDF5: it begins like one, or with zeros
- * because its begin was not written yet. Local. */
+/* Whether an unreadable file is probably an HDF5 file: it begins like one, or with zeros because
+ * its first bytes were not written yet. Local. */
 bool em_h5_may_be(const char *path);
 
 /* Attributes of groups and datasets. */
 
-/* Opens an attribute that is one value of the class, and its type; invalid where there is none.
- * Both are closed by em_h5_close. Local. */
+/* Opens an attribute that has one value of the class, and its type; invalid if there is none. Both
+ * are closed by em_h5_close. Local. */
 hid_t em_attribute_open(hid_t object, const char *name, H5T_class_t class, hid_t *type);
 
-/* Reads an attribute that is one text of fixed length, of fewer than `bytes` bytes; false and ""
- * where there is none. Local. */
+/* Reads an attribute that is one text of fixed length, of fewer than `bytes` bytes; false and "" if
+ * there is none. Local. */
 bool em_attribute_read_text(hid_t object, const char *name, size_t bytes, char *text);
 
 /* Writes an attribute, in place of one of the same name. All ranks of a writer's file must call
@@ -98,15 +97,15 @@ em_status em_attribute_write_words(hid_t object, const char *name, int n, size_t
 em_status em_attribute_write_int(hid_t object, const char *name, int64_t value);
 em_status em_attribute_write_real(hid_t object, const char *name, double value);
 
-/* Error stacks that HDF5 prints. emass puts them into its messages instead; a host program keeps
- * its setting. */
+/* HDF5 prints error stacks. emass uses them in its own messages instead, and restores the setting
+ * of a host program. */
 
 /* How HDF5 prints its error stacks. */
 typedef struct em_h5_printing {
     void *function, *to;
 } em_h5_printing;
 
-/* From here to em_h5_restore it prints none. Local. */
+/* Until em_h5_restore HDF5 prints no error stacks. Local. */
 em_h5_printing em_h5_silence(void);
 void em_h5_restore(em_h5_printing before);
 

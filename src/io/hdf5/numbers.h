@@ -1,11 +1,11 @@
 /*
  * Tables of numbers in HDF5 files: a dataset of one or two dimensions, or a group as emass convert
  * writes it, of
- *     value [row][column]      or, where most numbers are 0,
+ *     value [row][column]      or, if most numbers are 0,
  *     start [row + 1], column [entry], value [entry]: row i has the entries from start[i] on;
- *     response [row]           where it is apart;
+ *     response [row]           optional;
  *     name [column]            text of fixed length; or the attribute `columns`, their number;
- *     document, label [row]    text of fixed length, of documents, where they have them;
+ *     document, label [row]    text of fixed length; optional;
  * and the attribute `hash`; or a matrix in compressed rows as AnnData (.h5ad) writes it. The files
  * are of unknown origin (io/hdf5/foreign.h). All Local.
  */
@@ -49,8 +49,8 @@ void em_numbers_close(em_numbers **numbers); /* NULL-safe. */
 
 em_numbers_form em_numbers_form_of(const em_numbers *numbers);
 
-/* The dataset with the names of the rows, or of the columns, of a matrix of AnnData; NULL: it is
- * none. */
+/* The dataset with the names of the rows, or of the columns, of a matrix of AnnData; NULL: the
+ * table is no such matrix. */
 const char *em_numbers_index_of(const em_numbers *numbers, bool rows);
 
 /* The names of the columns, name[n_column] and each of its texts freed by em_release; NULL: there

@@ -105,9 +105,9 @@ static int read_object(struct dl_phdr_info *object, size_t size, void *page)
 
 /* SLEEF's functions for AVX-512 read some constants under a mask that is empty but for arguments
  * such as infinity. While the page of such a constant is not in memory, a read under an empty mask
- * does not bring it there, and takes a hundred times as long, every time: a machine that has just
- * started, where nothing has read that part of the file, spent half the time of a stochastic
- * sampler so. Hence all pages of the library are read once, when this one is loaded. */
+ * does not load it, and every such read takes a hundred times as long. On a machine that has just
+ * started this was half the time of a stochastic sampler. So all pages of the library are read
+ * once, when this one is loaded. */
 __attribute__((constructor)) static void bring_constants(void)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);

@@ -33,7 +33,7 @@ static inline int64_t em_topic_groups(int64_t n_topic)
 }
 
 /* Work space, in floats. Sums are searched eight vectors at a time. */
-static inline int64_t em_token_room(int64_t n_topic)
+static inline int64_t em_token_workspace(int64_t n_topic)
 {
     return (1 + EM_TOKEN_BATCH) * (em_topic_stride(n_topic) + EM_TOPIC_LANES) + 8 * EM_TOPIC_LANES;
 }
@@ -51,7 +51,7 @@ typedef struct em_topic_list {
  * so that a processor can process several at a time. The order of tokens of different documents
  * does not affect the draws, because these are independent. */
 typedef struct em_token_run {
-    int64_t n, n_more; /* number of tokens; tokens after these, of other words, whose data are
+    int64_t n, n_more; /* number of tokens; number of further tokens, of other words, whose data are
                           prefetched */
     const uint16_t *document; /* [n] within the block */
     const uint32_t *slot;     /* [n] index of its random bits */
@@ -62,7 +62,7 @@ typedef struct em_token_run {
     const float *phi;         /* [stride] probability of this word in each topic; padding 0 */
     const float *alpha;       /* [stride] the prior of each topic; padding any number */
     const float *next_phi;    /* phi of the next run, which is prefetched; or NULL */
-    float *room;              /* [em_token_room(n_topic)] work space, 64-byte aligned */
+    float *room;              /* [em_token_workspace(n_topic)] work space, 64-byte aligned */
     /* Used by `dense`: */
     float *tokens;  /* [document][stride] tokens of the document in each topic */
     int32_t *count; /* [stride] tokens of this word in each topic; added to */

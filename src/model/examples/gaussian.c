@@ -33,8 +33,8 @@ typedef struct gaussian_options {
 
 static const em_field fields[] = {
     EM_INT(gaussian_options, dim, .minimum = 1, .maximum = 1e7, .fallback = "auto", .word = "auto",
-           .doc = "dimension; auto: that of the precision or covariance, where there is a file of "
-                  "it, else 10"),
+           .doc = "dimension; auto: that of the precision or covariance if it is read from a file, "
+                  "else 10"),
     EM_REAL(gaussian_options, condition, .minimum = 1, .maximum = 1e300, .fallback = "1",
             .doc = "largest eigenvalue of the generated precision; the smallest is 1"),
     EM_BOOL(gaussian_options, rotation, .fallback = "false",
@@ -46,8 +46,8 @@ static const em_field fields[] = {
     EM_PATH(gaussian_options, covariance, .fallback = "",
             .doc = "the same, of its inverse; not both"),
     EM_INT(gaussian_options, blocks, .minimum = 1, .maximum = 100, .fallback = "1",
-           .doc = "blocks block_1, block_2, ... that the parameters are divided into, for samplers "
-                  "of their own"),
+           .doc = "number of blocks, block_1, block_2, ..., into which the parameters are divided "
+                  "for a list of samplers"),
     EM_GRADIENT_NOISE_FIELD(gaussian_options),
     {0}};
 

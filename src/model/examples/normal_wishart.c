@@ -33,7 +33,7 @@ static const em_field fields[] = {
     EM_INT(normal_wishart_options, n, .minimum = 1, .maximum = 1e12, .fallback = "auto",
            .word = "auto", .doc = "without data: numbers to generate from N(0, 1); auto: 5000"),
     EM_BOOL(normal_wishart_options, log_likelihood, .fallback = "false",
-            .doc = "store that of each number, in the group log_likelihood"),
+            .doc = "store the log likelihood of each number, in the group log_likelihood"),
     EM_BOOL(normal_wishart_options, posterior_predictive, .fallback = "false",
             .doc = "store numbers drawn anew, in the group posterior_predictive"),
     {0}};
@@ -87,22 +87,22 @@ static void destroy(em_model *model)
 }
 
 /* First the number and the sum of x, then the squares about its mean. */
-static void add_summary(em_model *model, int64_t piece, const em_rows *rows, double *sum)
+static void add_summary(em_model *model, int64_t chunk, const em_rows *rows, double *sum)
 {
     const normal_wishart *self = (const normal_wishart *)model;
 
     for (int64_t i = rows->first; i < rows->first + rows->count; i++) {
         const double deviation = self->x[i] - self->mean;
-        sum[0] += piece == 0 ? 1 : deviation * deviation;
-        sum[1] += piece == 0 ? self->x[i] : 0;
+        sum[0] += chunk == 0 ? 1 : deviation * deviation;
+        sum[1] += chunk == 0 ? self->x[i] : 0;
     }
 }
 
-static void take_summary(em_model *model, int64_t piece, const double *sum)
+static void take_summary(em_model *model, int64_t chunk, const double *sum)
 {
     normal_wishart *self = (normal_wishart *)model;
 
-    if (piece == 0) {
+    if (chunk == 0) {
         self->n = sum[0];
         self->mean = sum[0] > 0 ? sum[1] / sum[0] : 0;
     } else {
@@ -113,7 +113,7 @@ static void take_summary(em_model *model, int64_t piece, const double *sum)
 static void add_variables(normal_wishart *self)
 {
     em_model *model = &self->model;
-    const em_variable x = {.name = "x", .dealt = true, .n_axes = 1, .shape = {model->rows.total}};
+    const em_variable x = {.name = "x", .sharded = true, .n_axes = 1, .shape = {model->rows.total}};
 
     self->variable[model->n_variable++] = (em_variable){.name = "mu"};
     self->variable[model->n_variable++] = (em_variable){.name = "tau"};
@@ -152,8 +152,8 @@ static em_status set_up(em_model *model, const void *untyped, const em_model_con
                              .n_block = 2,
                              .block = blocks,
                              .rows = rows,
-                             .n_piece = 2,
-                             .piece_size = EM_LANES,
+                             .n_chunk = 2,
+                             .chunk_size = EM_LANES,
                              .data_hash = self->table->hash};
     self->x = self->table->value;
     self->log_likelihood = options->log_likelihood;

@@ -19,7 +19,8 @@ enum { MOST_ANSWER = 1 << 26, LEAST_ROOM = 1 << 16 };
 
 /* ---------------------------------------------------------------- start */
 
-/* What MPI has told this rank. A program that uses MPI is not part of the run. */
+/* Whether an environment variable is from MPI. The program is no part of the run, even if it uses
+ * MPI. */
 static bool is_of_mpi(const char *variable)
 {
     static const char *const prefix[] = {"OMPI_", "PMIX_", "PMI_", "PRTE_", "MPI_LOCAL", "HYDI_"};
@@ -106,7 +107,7 @@ em_status em_child_start(em_child *child)
 
 /* ---------------------------------------------------------------- end */
 
-/* Whether it ends within so many seconds; *how as waitpid says it. */
+/* Whether the process ends within this number of seconds; *how is the status of waitpid. */
 static bool ends_within(const em_child *child, double seconds, int *how)
 {
     static const struct timespec moment = {0, 2000000};
@@ -149,7 +150,7 @@ void em_child_release(em_child *child)
     em_release(&child->buffer);
 }
 
-/* It closed its output, or takes no input: how it ended. */
+/* Fails because the process closed its output or takes no input; the message says how it ended. */
 static em_status fail_ended(em_child *child)
 {
     const int how = stop(child, 0.2);
@@ -164,7 +165,7 @@ static em_status fail_ended(em_child *child)
 
 /* ---------------------------------------------------------------- lines */
 
-/* write() without the signal that one to a process that has ended would bring. */
+/* write() without SIGPIPE if the process has ended. */
 static ssize_t write_quietly(int to, const char *text, size_t length)
 {
     static const struct timespec now = {0, 0};
@@ -206,7 +207,7 @@ static em_status read_some(em_child *child)
     return EM_OK;
 }
 
-/* Waits until there is something to read, or room to write; false: the time is over. */
+/* Waits until the pipe is readable or writable; false: the time is over. */
 static bool waits(const em_child *child, bool writes, double end)
 {
     struct pollfd ready[2] = {{child->from, POLLIN, 0}, {child->to, POLLOUT, 0}};

@@ -26,7 +26,7 @@ struct em_evaluation_log {
     record **slot;                        /* [capacity], by the hash of x; NULL: free */
 };
 
-/* The slot of a position, or the free one where it belongs. */
+/* The slot of a position, or the free slot for it. */
 static record **slot_of(const em_evaluation_log *log, const double *x)
 {
     const size_t bytes = (size_t)log->n * sizeof *x;
@@ -61,7 +61,7 @@ static em_status grow(em_evaluation_log *log)
 
 /* ---------------------------------------------------------------- reading */
 
-/* Whether a line has all that a record needs. */
+/* Whether a line is a complete record. */
 static bool read_record(const em_evaluation_log *log, const json_t *line, record *out)
 {
     const char *why = json_string_value(json_object_get(line, "failed"));
@@ -77,7 +77,7 @@ static bool read_record(const em_evaluation_log *log, const json_t *line, record
     return why || em_answer_numbers(json_object_get(line, "output"), log->n_output, output);
 }
 
-/* A position that is there twice, once without a gradient, keeps the later line. */
+/* If a position occurs twice, once without a gradient, the later line is kept. */
 static em_status take_line(em_evaluation_log *log, char *text)
 {
     const size_t bytes = sizeof(record) + (size_t)(2 * log->n + log->n_output) * sizeof(double);
@@ -101,7 +101,7 @@ static em_status take_line(em_evaluation_log *log, char *text)
     return status;
 }
 
-/* ends_line: whether the last line of the file ends, as one of a writer that was killed may not. */
+/* ends_line: whether the last line of the file is complete; that of a killed writer may not be. */
 static em_status read_all(em_evaluation_log *log, bool *ends_line)
 {
     FILE *in = fopen(log->path, "r");

@@ -15,7 +15,7 @@ enum {
 
 typedef struct em_failures em_failures;
 
-/* For the chains of the context. Local. Errors: EM_EMEMORY. */
+/* Creates the counts for the chains of the context. Local. Errors: EM_EMEMORY. */
 em_status em_failures_create(const em_model_context *context, em_failures **out);
 void em_failures_destroy(em_failures **failures); /* NULL-safe */
 

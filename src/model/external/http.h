@@ -24,6 +24,6 @@ void em_http_destroy(em_http **http); /* NULL-safe */
 em_status em_http_post(em_http *http, const char *url, const char *path, const json_t *request,
                        double timeout, json_t **answer);
 
-/* How the last request failed: no server is there, or the connection broke before the answer. */
+/* Whether the last request failed because there is no server or the connection broke. */
 bool em_http_is_unreachable(const em_http *http);
 bool em_http_is_broken(const em_http *http);

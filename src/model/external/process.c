@@ -35,9 +35,8 @@ static const em_field fields[] = {
             .doc = "the program can give the gradient of the log density"),
     EM_DURATION(process_options, start_timeout, .minimum = 0, .maximum = 1e9, .fallback = "1m",
                 .may_change = true,
-                .doc =
-                    "with evaluation_timeout: how much longer the first evaluation after a start "
-                    "of the program may take"),
+                .doc = "additional time, besides evaluation_timeout, for the first evaluation "
+                       "after a start of the program"),
     EM_SIMULATOR_FIELDS,
     {0}};
 
@@ -52,7 +51,7 @@ typedef struct process {
 
 /* ---------------------------------------------------------------- the answer */
 
-/* A list of n numbers, or where n is 1 one alone. */
+/* A list of n numbers, or one number if n is 1. */
 static em_status read_list(const json_t *answer, const char *key, int64_t n, double *out)
 {
     const json_t *list = json_object_get(answer, key);
@@ -145,7 +144,7 @@ static em_status evaluate(em_simulator *base, int64_t chain, const double *x, do
         status = em_child_start(&self->child);
     }
 
-    if (status) /* one that has been alive, and is no more */
+    if (status) /* a process that has answered before and has ended */
         return em_fail(EM_NONFINITE, "the process cannot be started again");
     char *request = request_of(self, chain, x, gradient != NULL);
     status = request ? em_format_text(&line, "%s\n", request)
@@ -173,7 +172,7 @@ static void destroy(em_model *model)
     em_release_all(&self->command, &self);
 }
 
-/* Starts the process where it will be asked, so that a wrong command is an error at once. */
+/* Starts the process on every rank that will use it: a wrong command is an error at once. */
 static em_status set_up(em_model *model, const void *options, const em_model_context *context)
 {
     process *self = (process *)model;

@@ -137,7 +137,7 @@ em_status em_simulator_add_prior(em_model *model, const em_query *query)
     return EM_OK;
 }
 
-/* Normal, where there are data; else the output is the log density. */
+/* The log likelihood: normal if there are data; else the output is the log density. */
 double em_simulator_likelihood(const em_simulator *self, const double *output, double *slope)
 {
     const em_reals *data = &self->options->data, *sd = &self->options->sd;
@@ -163,7 +163,7 @@ static bool all_finite(int64_t n, const double *x)
     return true;
 }
 
-/* Evaluates, unless the log has it. Errors: EM_NONFINITE, with a message: it failed. */
+/* Evaluates, unless the evaluation log has the result. Errors: EM_NONFINITE: it failed. */
 static em_status evaluate(em_simulator *self, em_evaluation *e)
 {
     em_status status = EM_OK;
@@ -183,8 +183,8 @@ static em_status evaluate(em_simulator *self, em_evaluation *e)
     return logged ? logged : status ? em_fail(EM_NONFINITE, "%s", e->why) : EM_OK;
 }
 
-/* The log density of one chain; what failed has none. A position that is not finite, as an
- * overflow of a transform leaves it, is not asked for: nothing failed there. */
+/* The log density of one chain; NaN after a failure. A position that is not finite, after an
+ * overflow of a transform, is not evaluated and does not count as a failure. */
 static em_status add_chain(em_simulator *self, int64_t chain, const double *x, bool wants_gradient,
                            double *log_density, double *gradient)
 {

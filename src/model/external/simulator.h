@@ -58,11 +58,11 @@ struct em_simulator {
 };
 
 /* Reads the parameters, if the config has them. `self` is zeroed. Local. Errors: EM_ECONFIG,
- * EM_EMEMORY; to be destroyed all the same. */
+ * EM_EMEMORY; must be destroyed even then. */
 em_status em_simulator_begin(em_simulator *self, const void *options,
                              const em_model_context *context);
 
-/* Completes the creation, when the number of outputs is known. Local. Errors as above. */
+/* Completes the creation once the number of outputs is known. Local. Errors as above. */
 em_status em_simulator_end(em_simulator *self, const em_model_context *context, int64_t n_output);
 
 /* Releases the members, but not `self`. */

@@ -1,7 +1,7 @@
 /*
  * A model on a server that speaks UM-Bridge (Seelinger et al. 2023, protocol version 1.0): JSON
  * over HTTP. The requests Info, InputSizes, OutputSizes and ModelInfo say at the start what there
- * is; Evaluate and, where the server has it, Gradient are the evaluations. Ranks are dealt to
+ * is; Evaluate and, where the server has it, Gradient are the evaluations. Ranks are assigned to
  * servers in turn.
  */
 #include "base/memory.h"
@@ -28,13 +28,13 @@ typedef struct umbridge_options {
 
 static const em_field fields[] = {
     EM_TEXTS(umbridge_options, url,
-             .doc = "http://host:4242; a list: servers of one model, to which ranks are dealt",
+             .doc = "http://host:4242; a list: servers of one model, assigned to ranks in turn",
              .may_change = true),
     EM_DURATION(umbridge_options, reconnect_timeout, .minimum = 0, .maximum = 1e9, .fallback = "1m",
-                .doc = "how long a server that is gone is waited for, before the run ends",
+                .doc = "the run ends if the server has not answered for this time",
                 .may_change = true),
     EM_TEXT(umbridge_options, server_model, .fallback = "",
-            .doc = "name of the model on the server; none: the only one there"),
+            .doc = "name of the model on the server; none: the only model of the server"),
     EM_JSON(umbridge_options, config, .fallback = "",
             .doc = "{key: value}: handed to the server with each request"),
     EM_ROW_AS("parameters", em_simulator_options, parameters, EM_FIELD_JSON, char *, .fallback = "",
@@ -51,7 +51,7 @@ typedef struct umbridge {
     json_t *config;
     const char *url, *name; /* the server of this rank, and the model there */
     char *own_name;
-    bool is_made;        /* the server has answered; from now on it is waited for */
+    bool is_made;        /* the server has answered once; from now on the run waits if it is gone */
     int64_t n_in, n_out; /* input and output vectors */
     int64_t in_size[MOST_VECTORS], out_size[MOST_VECTORS];
 } umbridge;
@@ -89,11 +89,9 @@ static em_status read_vector(const json_t *list, int64_t n, double *out)
                          (long long)json_array_size(list), (long long)n);
 }
 
-/*
- * Posts again what a broken connection left without an answer, once: where it breaks twice, the
- * position may have ended the server, and has failed. A server that is gone is waited for, so that
- * one which is started anew costs the run nothing. EM_EMODEL: it did not come back.
- */
+/* Posts a request again, once, if the connection broke before the answer. If it breaks twice, the
+ * position may have ended the server, and the evaluation has failed. If the server is gone, waits
+ * for it to be started again. EM_EMODEL: it was not started in time. */
 static em_status post_patiently(umbridge *self, const char *path, const json_t *request,
                                 json_t **answer)
 {
@@ -147,7 +145,7 @@ static em_status ask_outputs(umbridge *self, const double *x, double *output)
     return status;
 }
 
-/* Adds to gradient [in_size] what slopes by output vector `out` are by input vector `in`. */
+/* Adds to gradient [in_size] the derivatives by input `in`, from the slopes by output `out`. */
 static em_status ask_gradient(umbridge *self, const double *x, int64_t in, int64_t out,
                               const double *slope, double *gradient)
 {
@@ -192,7 +190,7 @@ static em_status evaluate(em_simulator *base, int64_t chain, const double *x, do
 
 /* ---------------------------------------------------------------- what the server has */
 
-/* What goes wrong before the run is an error of the config. */
+/* A failure before the run is an error of the config. */
 static em_status at_start(const umbridge *self, em_status status)
 {
     if (status <= 0)

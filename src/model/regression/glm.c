@@ -117,7 +117,7 @@ static double sum_tile(const double *x)
     return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
 }
 
-/* Adds the sum of what is there of each chain's row. */
+/* Adds the sum of each chain's row. */
 static void add_rows_of(int64_t count, int64_t n_chain, double *row, int64_t stride, double *sum)
 {
     for (int64_t c = 0; c < n_chain; c++, row += EM_TILE_ROWS) {
@@ -225,7 +225,7 @@ static void add_batch(em_glm *glm, em_glm_link *link, const int64_t *index, int6
     em_rows_accumulate(n, index, x->row, stride, glm->eta, glm->row_sum);
 }
 
-/* A minibatch for one chain; what the last eight rows lack is made up by the row of zeros. */
+/* A minibatch for one chain; the row of zeros completes the last eight rows. */
 static void add_listed(em_glm *glm, em_glm_link *link, const em_query *one)
 {
     const em_rows *rows = &one->rows;
@@ -239,7 +239,7 @@ static void add_listed(em_glm *glm, em_glm_link *link, const em_query *one)
     add_batch(glm, link, last, rest, one);
 }
 
-/* One chain after the other: each has its own rows, as a rule. */
+/* One chain after the other, because each usually has its own rows. */
 static void add_rows(em_glm *glm, em_glm_link *link, const em_query *p)
 {
     const int64_t n = glm->design->n_column;
@@ -293,8 +293,7 @@ CLONED static void accumulate_sparse(em_glm *glm, const batch *b)
     }
 }
 
-/* Of scaled columns, (x - centre) / scale, the coefficients of x, and what all rows have in common.
- */
+/* For columns (x - centre) / scale, computes the coefficients of x and the constant of all rows. */
 static void set_sparse_theta(em_glm *glm, const em_query *p)
 {
     const em_design *x = glm->design;
@@ -363,7 +362,7 @@ static void predict(em_glm *glm, const batch *b, const em_query *one)
     take_observations(glm, b, 1);
 }
 
-/* A density is found where there is a link. */
+/* Computes a density if there is a link. */
 static void go_over(em_glm *glm, em_glm_link *link, const double *theta, double *eta,
                     double *density)
 {

@@ -1,8 +1,8 @@
 /*
  * Sums over the observations of a generalised linear model, eta = X beta + offset, for a panel of
- * chains. The design matrix is read once for eight chains; the results of a chain depend on its own
- * theta alone. theta is beta, then the logarithms of the unknown shape parameters: parameters of
- * the response distribution other than eta (a scale, degrees of freedom, ...).
+ * chains. The design matrix is read once for eight chains; the results of a chain depend only on
+ * its theta. theta is beta, then the logarithms of the unknown shape parameters: parameters of the
+ * response distribution other than eta (a scale, degrees of freedom, ...).
  */
 #pragma once
 

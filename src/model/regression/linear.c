@@ -213,12 +213,12 @@ static void identity(const em_glm_tile *t)
 }
 
 /* The sums over the data, from the kernels of the generalised linear model: at theta = 0 the
- * gradient is X^T y, and unit vectors give the rows of X^T X, eight in a piece. */
-static void add_summary(em_model *model, int64_t piece, const em_rows *rows, double *sum)
+ * gradient is X^T y, and unit vectors give the rows of X^T X, eight in a chunk. */
+static void add_summary(em_model *model, int64_t chunk, const em_rows *rows, double *sum)
 {
     linear *self = (linear *)model;
     const int64_t n = self->base.design->n_column, stride = em_stride(model->dim);
-    const int64_t row = (piece - 1) * EM_GLM_CHAINS;
+    const int64_t row = (chunk - 1) * EM_GLM_CHAINS;
     double *unit = self->product, constant[EM_GLM_CHAINS] = {0};
     em_query query = {.n_chain = 1,
                       .stride = stride,
@@ -228,7 +228,7 @@ static void add_summary(em_model *model, int64_t piece, const em_rows *rows, dou
                       .rows = *rows};
 
     memset(unit, 0, (size_t)(EM_GLM_CHAINS * stride) * sizeof *unit);
-    if (piece == 0) {
+    if (chunk == 0) {
         em_glm_add(self->base.glm, residual, &query);
         sum[stride] -= 2 * constant[0];
         for (int64_t i = rows->first; i < rows->first + rows->count; i++)
@@ -241,12 +241,12 @@ static void add_summary(em_model *model, int64_t piece, const em_rows *rows, dou
     em_glm_add(self->base.glm, identity, &query);
 }
 
-static void take_summary(em_model *model, int64_t piece, const double *sum)
+static void take_summary(em_model *model, int64_t chunk, const double *sum)
 {
     linear *self = (linear *)model;
-    const int64_t stride = em_stride(model->dim), first = (piece - 1) * EM_GLM_CHAINS;
+    const int64_t stride = em_stride(model->dim), first = (chunk - 1) * EM_GLM_CHAINS;
 
-    if (piece == 0) {
+    if (chunk == 0) {
         memcpy(self->moment, sum, (size_t)stride * sizeof *sum);
         self->squares = sum[stride];
         self->n = sum[stride + 1];
@@ -383,8 +383,8 @@ static em_status keep_sums(linear *self)
 
     if (!status)
         status = em_allocate_doubles(EM_GLM_CHAINS * stride, &self->product);
-    self->base.model.n_piece = 1 + (n + EM_GLM_CHAINS - 1) / EM_GLM_CHAINS;
-    self->base.model.piece_size = EM_GLM_CHAINS * em_stride(self->base.model.dim + 1);
+    self->base.model.n_chunk = 1 + (n + EM_GLM_CHAINS - 1) / EM_GLM_CHAINS;
+    self->base.model.chunk_size = EM_GLM_CHAINS * em_stride(self->base.model.dim + 1);
     return status;
 }
 

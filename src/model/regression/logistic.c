@@ -32,13 +32,13 @@ typedef struct logistic_options {
 static const em_field fields[] = {
     EM_TABLE_FIELDS(""),
     EM_TEXT(logistic_options, positive, .fallback = "",
-            .doc = "label that counts as 1, any other as 0; absent: labels are 0 and 1, -1 and 1, "
+            .doc = "label that means 1; other labels mean 0; absent: labels are 0 and 1, -1 and 1, "
                    "no and yes, or false and true"),
     EM_TABLE_WEIGHTS_FIELDS,
     EM_REGRESSION_FIELDS,
     EM_INT(logistic_options, n, .minimum = 1, .maximum = 1e12, .fallback = "auto", .word = "auto",
-           .doc = "number of points to generate where there are no data, from normals around (1, "
-                  "-1) and (-1, 1); auto: 2000"),
+           .doc = "without data: number of points to generate, from normals around (1, -1) and "
+                  "(-1, 1); auto: 2000"),
     EM_CHOICE(logistic_options, labels, .fallback = "auto", .choices = label_rules,
               .doc = "labels of generated points: drawn with logit x1 - x2 (bernoulli, or auto), "
                      "or its sign (linear: the classes separate)"),

@@ -22,11 +22,11 @@ typedef enum em_prior_kind {
     EM_N_PRIOR
 } em_prior_kind;
 
-/* `df` is the shape of a gamma or an inverse gamma distribution, and 1 of a Cauchy distribution. */
+/* `df` is the shape of a gamma or inverse gamma distribution; for a Cauchy distribution it is 1. */
 typedef struct em_prior {
     em_prior_kind kind;
     double df, location;
-    double scale; /* of an exponential or a gamma distribution: the rate */
+    double scale; /* or the rate of an exponential or gamma distribution */
 } em_prior;
 
 /* The form of a kind in a config: its name and its numbers, one letter each: d(f), l(ocation),
@@ -38,28 +38,27 @@ typedef struct em_prior_form {
 
 extern const em_prior_form em_prior_forms[EM_N_PRIOR];
 
-/* The prior of a parameter that is multiplied by `factor`: its scale is multiplied, a rate is
- * divided, and the location stays. */
+/* Changes the scale of a prior by `factor`: multiplies a scale, divides a rate, keeps a location.
+ */
 void em_prior_scale_by(em_prior *prior, double factor);
 
 /* As a text: normal(0, 2.5). */
 enum { EM_PRIOR_BYTES = 128 };
 void em_prior_print(const em_prior *prior, char out[EM_PRIOR_BYTES]);
 
-/* Of z = (x - location) / scale on the real line: the log density up to a constant, and its
- * derivative. */
+/* The log density of z = (x - location) / scale, up to a constant, and its derivative. */
 double em_prior_of_z(const em_prior *prior, double z, double *slope);
 
-/* Its Fisher information about the location, in units of the scale, for metrics. */
+/* The Fisher information about the location, in units of the scale, for metrics. */
 double em_prior_information(const em_prior *prior);
 
 double em_prior_draw_z(const em_prior *prior, em_variate *v);
 
-/* Of a positive x: the log density up to a constant; *slope is x times the derivative. */
+/* The log density of a positive x, up to a constant; *slope is x times the derivative. */
 double em_prior_of_positive(const em_prior *prior, double x, double *slope);
 
-/* Minus its second derivative by log x, and the derivative of that. Not for an inverse gamma
- * distribution. */
+/* Minus the second derivative by log x of em_prior_of_positive, and its derivative. Not for an
+ * inverse gamma distribution. */
 void em_prior_curvature(const em_prior *prior, double x, double curvature[2]);
 
 /* The constant that em_prior_of_z and em_prior_of_positive leave out of the normalised log density.

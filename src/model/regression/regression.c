@@ -21,7 +21,7 @@ static em_variable per_observation(const em_regression *self, const char *name, 
     return (em_variable){.name = name,
                          .storage = storage,
                          .group = group,
-                         .dealt = true,
+                         .sharded = true,
                          .n_axes = 1,
                          .shape = {self->design->rows.total},
                          .axis = {"observation"}};
@@ -36,8 +36,8 @@ static em_variable per_coefficient(const em_regression *self, const char *name)
                          .label = {(const char *const *)self->design->name}};
 }
 
-/* Of features that are not standardised; an intercept they always have, whatever the means were
- * moved into it. A function of beta: it is not watched. */
+/* The coefficients on the original scale. They always have an intercept, into which the means were
+ * moved. They are a function of beta, so they are not monitored. */
 static em_variable original_coefficients(const em_regression *self)
 {
     const int64_t n = self->design->n_column;
@@ -71,8 +71,8 @@ static void add_variables(em_regression *self)
     add_variable(self, per_observation(self, "mu", EM_STORE_REAL, EM_PREDICTIONS));
 }
 
-/* How features were coded, and what standardised columns were, which emass predict asks for; and
- * the priors. */
+/* Stores the coding of features and the moments of standardised columns, which emass predict needs,
+ * and the priors. */
 static void add_data(em_regression *self)
 {
     static const char group[] = "constant_data";
@@ -100,7 +100,7 @@ static void add_data(em_regression *self)
     self->model.n_datum = to - self->datum;
 }
 
-/* The constant that the log likelihood of an observation leaves out. */
+/* The constant that the log likelihood of an observation omits. */
 static double constant_of_row(const em_regression *self, int64_t i, const double *shape)
 {
     const em_design *design = self->design;

@@ -16,7 +16,7 @@
 
 #include <math.h>
 
-/* First member of the options of such a model. */
+/* The first member of the options of such a model. */
 typedef struct em_regression_options {
     em_table_options table;
     char *prior;        /* NULL: the default */
@@ -24,7 +24,7 @@ typedef struct em_regression_options {
     bool log_likelihood, posterior_predictive;
 } em_regression_options;
 
-/* The rows of those options for a field table, behind EM_TABLE_FIELDS. */
+/* The rows of these options for a field table; they follow EM_TABLE_FIELDS. */
 #define EM_REGRESSION_FIELDS                                                                       \
     EM_REAL(em_regression_options, prior_scale, .minimum = 1e-300, .maximum = 1e300,               \
             .fallback = "none", .word = "none",                                                    \
@@ -57,9 +57,10 @@ typedef struct em_shape {
 } em_shape;
 
 /*
- * Fisher information of an observation. `eta`: about eta; by_eta and by_shape: its derivatives with
- * respect to eta and to the logarithm of the unknown shape parameter, if there is one. `shape`:
- * about that logarithm; its derivatives and the mixed information are zero.
+ * Fisher information of an observation. `eta` is the information about eta; by_eta and by_shape are
+ * its derivatives with respect to eta and to the logarithm of the unknown shape parameter, if there
+ * is one. `shape` is the information about that logarithm. The derivatives of `shape` and the mixed
+ * information are zero.
  */
 typedef struct em_information {
     double eta, by_eta, by_shape, shape;
@@ -68,7 +69,7 @@ typedef struct em_information {
 typedef struct em_family {
     em_glm_link *link;
     em_storage storage; /* of a response */
-    /* The terms of log p(y | eta, shape) that the link leaves out; unknown shapes are NaN. */
+    /* The terms of log p(y | eta, shape) that the link omits; unknown shapes are NaN. */
     double (*constant)(double y, const double *shape);
     double (*mean)(double eta); /* of a response, where there is one */
     /* Draws a response. The status is positive, with a message, if it is too large to be drawn. */
@@ -83,18 +84,20 @@ typedef struct em_regression {
     const em_family *family;
     em_design *design; /* divided by `unit`, as its responses are */
     em_glm *glm;
-    double unit;       /* of the responses, where the link is the identity */
-    bool unit_is_free; /* not that of a known sigma: their standard deviation, if that is found */
+    double unit;       /* unit of the responses, if the link is the identity */
+    bool unit_is_free; /* `unit` is not a known sigma but the standard deviation of the responses,
+                          if that is computed */
     bool intercept, standardised, identity;
     double prior_variance; /* of all coefficients, where */
     em_prior *prior;       /* [n_column] is NULL: on the data's scale */
-    double *mean, *sd;     /* [n_column] of the columns, 0 and 1 of an intercept, with those priors;
-                              the mean of columns that are not centred is 0 */
-    int64_t n_line;        /* what the priors are, in words, and of how many unknowns */
+    double *mean, *sd; /* [n_column] moments of the columns, for priors on the scale of the data; 0
+                          and 1 for an intercept; the mean of columns that are not centred is 0 */
+    /* lines of text about the priors, and numbers of parameters that they are about */
+    int64_t n_line;
     char **prior_line;
     double *prior_count;
-    double known_sigma[2]; /* with normal noise: it, and the number of observations; 0: it is not
-                              known, or these have weights */
+    double known_sigma[2]; /* with normal noise: a known sigma and the number of observations; 0:
+                              sigma is not known, or observations have weights */
     double *prior_location, *prior_sd, *prior_df; /* [n_column] in units of beta */
     int n_shape, n_unknown;
     em_shape shape[EM_GLM_SHAPES];
@@ -102,24 +105,25 @@ typedef struct em_regression {
     em_datum datum[10 + EM_FEATURES_ARRAYS];
     em_features *features;
     em_parameters block[1 + EM_GLM_SHAPES]; /* beta, and every unknown shape */
-    const char **original; /* [n_original] coefficients of what is standardised; NULL */
+    /* [n_original] names of the coefficients on the original scale; NULL: not standardised */
+    const char **original;
     int64_t n_original;
     bool predicts;
-    double *line;          /* [rows.total] of the table that is predicted for; else NULL */
-    double *observed;      /* [rows.total] responses, where draws are reported of each; else NULL */
-    double *theta;         /* [dim] of a draw to predict from; NULL: the model is to be sampled */
-    double *row;           /* [n_column] of the design, for the metric */
-    double *beta;          /* [n_column] as reported */
-    double *eta, *density; /* [n_row] of a report; NULL: reports are of the parameters alone */
-    double *constant;      /* [n_row] of log likelihoods; NULL: not reported */
-    const em_shards *shards; /* of the data; NULL: this rank has all of it */
+    double *line;     /* [rows.total] lines of the table of new rows; else NULL */
+    double *observed; /* [rows.total] responses, if predictions of each are reported; else NULL */
+    double *theta;    /* [dim] position of a draw, for predictions; NULL: the model is sampled */
+    double *row;      /* [n_column] a row of the design, for the metric */
+    double *beta;     /* [n_column] as reported */
+    double *eta, *density; /* [n_row] work space of a report; NULL: only parameters are reported */
+    double *constant;      /* [n_row] constants of log likelihoods; NULL: not reported */
+    const em_shards *shards; /* communication between shards; NULL: this rank has all data */
 } em_regression;
 
 /* Arguments of em_regression_create from a model. */
 typedef struct em_regression_plan {
     const em_family *family;
-    bool identity; /* the link is: coefficients and responses have a unit */
-    double unit;   /* the design and the responses are divided by it; NaN: one is to be found */
+    bool identity; /* the link is the identity, so coefficients and responses have a unit */
+    double unit;   /* the unit by which design and responses are divided; NaN: it is computed */
     int n_shape;
     em_shape shape[EM_GLM_SHAPES];
 } em_regression_plan;
@@ -156,7 +160,7 @@ em_status em_regression_predict(em_model *model, const em_draw *draw, const doub
 em_status em_regression_draw_prior(em_model *model, const em_draw *draw, double *theta);
 void em_regression_describe(const em_model *model, FILE *out);
 
-/* Those of them that every regression has, for its table. */
+/* The functions that every regression has, for its em_model_ops. */
 #define EM_REGRESSION_OPS                                                                          \
     .add_prior = em_regression_add_prior, .report = em_regression_report,                          \
     .describe = em_regression_describe,                                                            \
@@ -167,7 +171,7 @@ void em_regression_describe(const em_model *model, FILE *out);
     }
 
 /* For em_model_build: sets up the em_regression of the counts in the table that the options name.
- * Errors: EM_EDATA, of responses that are no counts too; EM_EMEMORY. */
+ * Errors: EM_EDATA, also for responses that are no counts; EM_EMEMORY. */
 em_status em_count_regression_set_up(em_model *model, const em_regression_options *options,
                                      const em_model_context *context,
                                      const em_regression_plan *plan);

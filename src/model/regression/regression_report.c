@@ -1,4 +1,4 @@
-/* What regressions report of a draw, and predict from one. */
+/* The reports and predictions of regressions from a draw. */
 #include "model/regression/regression_prior.h"
 
 #include <math.h>
@@ -6,7 +6,7 @@
 
 /* ---------------------------------------------------------------- reports */
 
-/* Nothing of any observation yet; returns where those of this shard are. */
+/* Sets the numbers of all observations to -0.0; returns the place of those of this shard. */
 static double *clear(const em_regression *self, double *out)
 {
     for (int64_t i = 0; i < self->design->rows.total; i++)
@@ -23,7 +23,7 @@ static void report_log_likelihood(const em_regression *self, double *out)
                  self->constant[i];
 }
 
-/* What was taken out of the response. */
+/* The value that was subtracted from the response. */
 static double shift_of(const em_regression *self, int64_t i)
 {
     return self->design->origin + (self->design->shift ? self->design->shift[i] : 0);
@@ -44,7 +44,7 @@ static em_status report_predictive(const em_regression *self, const em_draw *dra
     return status;
 }
 
-/* x_j beta_j / sd_j less mean_j beta_j / sd_j, which goes into the intercept. */
+/* x_j beta_j / sd_j minus mean_j beta_j / sd_j, which is added to the intercept. */
 static void report_original(const em_regression *self, const double *beta, double *out)
 {
     const em_design *design = self->design;

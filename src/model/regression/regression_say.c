@@ -47,7 +47,7 @@ static em_status say_rest(em_regression *self, int64_t first)
         most = fmax(most, self->prior[j].scale);
     }
     em_status status =
-        em_format_text(&line, "and %lld coefficients more, with priors of scales from %.4g to %.4g",
+        em_format_text(&line, "and %lld more coefficients, with priors of scales from %.4g to %.4g",
                        (long long)n, least, most);
     return status ? status : add_line(self, (double)n, line);
 }
@@ -77,7 +77,7 @@ static em_status say_variance(em_regression *self)
     return status ? status : add_line(self, (double)n, line);
 }
 
-/* What stands in the file of each coefficient, in units of beta as it is reported. */
+/* The numbers that the file stores for each coefficient, in units of the reported beta. */
 static em_status find_arrays(em_regression *self)
 {
     const int64_t n = self->design->n_column;

@@ -1,8 +1,6 @@
-/*
- * A Stan program as a model: its log density and gradient through the C interface of BridgeStan
- * (model/stan/stan_library.h), its parameters, transformed parameters and generated quantities as
- * what is reported.
- */
+/* A Stan program as a model. The log density and its gradient come from the C interface of
+ * BridgeStan (model/stan/stan_library.h). Parameters, transformed parameters and generated
+ * quantities are reported. */
 #include "base/memory.h"
 #include "base/system/foreign_call_watchdog.h"
 #include "base/text.h"
@@ -22,7 +20,8 @@ static const em_field fields[] = {
     EM_PATH(em_stan_options, program, .fallback = "",
             .doc = "the Stan program, which libstanli.so interprets"),
     EM_PATH(em_stan_options, library, .fallback = "",
-            .doc = "or a Stan program that BridgeStan has compiled: its shared object"),
+            .doc =
+                "shared object of a Stan program that BridgeStan has compiled, instead of program"),
     EM_DATA(em_stan_options, data, .fallback = "",
             .doc = "its data: JSON as for CmdStan, or a mapping {N: rows, y: table.csv:age, X: "
                    "[...], ...}"),
@@ -104,9 +103,8 @@ static em_status add_chain(em_stan *self, const double *theta, double *log_densi
     return EM_OK;
 }
 
-/* Statements with ~ leave out what does not depend on parameters. All of the density counts as the
- * prior's. stanli's programs cannot say what was left out; without such a statement it is nothing.
- */
+/* Statements with ~ drop terms that do not depend on parameters. The whole density counts as the
+ * prior. stanli cannot tell which terms were dropped; without such statements there are none. */
 static em_status log_constants(em_model *model, const double *theta, double *prior,
                                double *likelihood)
 {
@@ -124,10 +122,9 @@ static em_status log_constants(em_model *model, const double *theta, double *pri
     if (failed || !isfinite(value[1] - value[0])) {
         em_stan_library_fail(&self->library, EM_EMODEL, "the program", error);
         if (!self->declared || self->declared->may_drop_constants)
-            em_say(
-                "the log evidence lacks the constants that statements with ~ drop, because stanli "
-                "cannot keep them: target += normal_lpdf(y | mu, sigma) keeps those of a "
-                "statement");
+            em_say("the log evidence lacks the constants that statements with ~ drop, because "
+                   "stanli cannot keep them; statements such as target += normal_lpdf(y | mu, "
+                   "sigma) keep them");
         return EM_OK;
     }
     *prior = value[1] - value[0];
@@ -163,8 +160,8 @@ static unsigned draw_seed(const em_stream *stream)
     return seed;
 }
 
-/* Generated quantities draw from a generator of this draw alone. Where the program draws nothing,
- * one generator serves all draws. */
+/* Generated quantities use a random generator for each draw. If the program draws nothing, all draws
+ * use one generator. */
 static em_status start_random(const em_stan *self, const em_draw *draw, em_stan_rng **out)
 {
     const em_stream stream = {draw->seed, (uint64_t)draw->chain, (uint64_t)draw->iteration,
@@ -180,10 +177,8 @@ static em_status start_random(const em_stan *self, const em_draw *draw, em_stan_
                                        error);
 }
 
-/*
- * Without generated quantities. The interpreter computes them even where they are not asked for, so
- * that it takes a program that has none. False: that fails too.
- */
+/* Computes a draw without generated quantities. The interpreter always computes them, so this uses
+ * a program that has none. False: that fails, too. */
 static bool constrain_less(em_stan *self, const double *theta, bool transformed)
 {
     const em_stan_library *library = &self->library;
@@ -205,8 +200,8 @@ static bool constrain_less(em_stan *self, const double *theta, bool transformed)
     return good;
 }
 
-/* The numbers of a draw: *n of them, where generated quantities cannot be computed those of the
- * parameters all the same, and if need be without transformed ones. */
+/* Computes the *n numbers of a draw. If generated quantities cannot be computed, only parameters
+ * and transformed parameters; if these cannot be computed either, only parameters. */
 static em_status constrain(em_stan *self, const double *theta, em_stan_rng *rng, int64_t *n)
 {
     const em_stan_library *library = &self->library;
@@ -246,7 +241,7 @@ static em_status report(em_model *model, const em_draw *draw, const double *thet
 
 /* ---------------------------------------------------------------- where chains begin */
 
-static em_status place(em_model *model, const em_draw *draw, double *theta)
+static em_status draw_start(em_model *model, const em_draw *draw, double *theta)
 {
     em_stan *self = (em_stan *)model;
     char *error = NULL;
@@ -319,8 +314,8 @@ const em_model_ops em_model_stan = {
     .destroy = destroy,
     .add_prior = add_prior,
     .report = report,
-    .start = place,
+    .start = draw_start,
     .describe = describe,
     .prior = &(const em_model_prior){
         .log_constants = log_constants,
-        .none = "is a program, whose density is not told apart into prior and likelihood"}};
+        .none = "is a program, whose density is not divided into prior and likelihood"}};

@@ -20,8 +20,8 @@ typedef struct names {
     char **name;
 } names;
 
-/* They are first listed, then read by all ranks together, the columns that are named and no others,
- * which may hold what is no number, then looked into. */
+/* The tables are first listed. Then all ranks together read the named columns only, because others
+ * may have text. Then the values are used. */
 typedef struct tables {
     int count;
     char *path[MOST_TABLES];
@@ -37,7 +37,7 @@ typedef struct column {
 
 /* ---------------------------------------------------------------- tables and columns */
 
-/* Its number; a new one where it is not listed yet. */
+/* The number of a table, which is added to the list if it is new. */
 static em_status find_table(tables *all, const char *path, int *number)
 {
     em_status status;
@@ -213,7 +213,7 @@ static em_status read_columns(tables *all, const char **at, int64_t *n, column *
     return status;
 }
 
-/* The text at the quote *at, or what it stands for. With `out` NULL tables are only read. */
+/* Writes the text at the quote *at, or the data that it names; `out` NULL: only lists tables. */
 static em_status write_text(tables *all, const char **at, FILE *out)
 {
     const char *start = *at;

@@ -36,7 +36,7 @@ static char next(reading *r)
     return *r->at;
 }
 
-/* Goes past a character that has to come, and copies it. */
+/* Copies the expected character and moves past it. */
 static em_status copy(reading *r, char wanted, const char *expected)
 {
     if (next(r) != wanted)
@@ -45,7 +45,7 @@ static em_status copy(reading *r, char wanted, const char *expected)
     return EM_OK;
 }
 
-/* Goes past a string without escapes; *length is that of its text, from *start on. */
+/* Moves past a string without escapes; its text has *length characters from *start on. */
 static em_status read_string(reading *r, const char *expected, const char **start, size_t *length)
 {
     if (next(r) != '"')
@@ -83,7 +83,7 @@ static void forget(reading *r)
     r->datum->n_value = 0;
 }
 
-/* Adds a value to those of the variable; where there are too many of them, all are forgotten. */
+/* Adds a value to the variable; if there are too many values, all are dropped. */
 static em_status keep(reading *r, double value)
 {
     em_stan_datum *datum = r->datum;
@@ -105,7 +105,7 @@ static em_status keep(reading *r, double value)
     return EM_OK;
 }
 
-/* Names the variable, and shows the value whole, text in its quotes. */
+/* Fails with a message that names the variable and quotes the value. */
 static em_status not_a_number(const reading *r)
 {
     const em_excerpt found = em_excerpt_of(r->at);

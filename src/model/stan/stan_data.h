@@ -3,7 +3,7 @@
 
 #include "emass/model.h"
 
-/* The largest number of values that are kept to be stored beside the draws. */
+/* The largest number of values that are stored with the draws. */
 enum { EM_STAN_MOST_KEPT = 100000 };
 
 /* One variable of the data. */
@@ -13,13 +13,13 @@ typedef struct em_stan_datum {
     int64_t shape[EM_MAX_AXES];
     bool is_integer; /* all its numbers are written as integers */
     bool is_tuple;   /* the shape is that of an array of tuples */
-    double *value;   /* [n_value] row-major; NULL: none, a tuple, or too many to be kept */
+    double *value;   /* [n_value] row-major; NULL: no values, a tuple, or too many values */
     int64_t n_value, capacity;
 } em_stan_datum;
 
 typedef struct em_stan_data {
     int64_t count, capacity;
-    int64_t n_kept;       /* values of all variables: at most EM_STAN_MOST_KEPT */
+    int64_t n_kept;       /* stored values of all variables: at most EM_STAN_MOST_KEPT */
     em_stan_datum *datum; /* [count] */
     char *text; /* the data as one line of JSON without the outer braces, with numbers as in the
                    file, and "NaN", "Inf" and "-Inf" */

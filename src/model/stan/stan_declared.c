@@ -5,8 +5,7 @@
 #include <ctype.h>
 #include <string.h>
 
-/* Blanks out comments, strings and directives, so that brackets and semicolons are what they seem.
- */
+/* Blanks out comments, strings and directives: remaining brackets and semicolons are code. */
 static void strip(char *text)
 {
     for (char *c = text; *c; c++) {
@@ -64,7 +63,7 @@ static const char *skip_brackets(const char *c)
     return c;
 }
 
-/* The first of some characters that stands in no brackets, or the end of the text. */
+/* The first of some characters outside of brackets, or the end of the text. */
 static const char *find_outside(const char *c, const char *wanted)
 {
     while (*c && !strchr(wanted, *c))
@@ -111,10 +110,9 @@ static em_status add(em_stan_declared *declared, em_stan_block block, bool is_in
     return status ? status : write_text(type, type_length, added->name, &added->text);
 }
 
-/*
- * A statement "array[N] int<lower=0> a, b = 2" that may declare variables; `end` is its semicolon.
- * A statement of another kind has no name where one would be, or is no integer's and does no harm.
- */
+/* A statement "array[N] int<lower=0> a, b = 2" that may declare variables; `end` is its semicolon.
+ * A statement of another kind has no name at that position, or declares no integer and does no
+ * harm. */
 static em_status read_statement(em_stan_declared *declared, em_stan_block block, const char *start,
                                 const char *end)
 {

@@ -18,7 +18,7 @@ typedef struct em_stan_declaration {
     em_stan_block block;
     bool is_integer;
     char *name;
-    char *text; /* "array[N] int<lower=0> y", without what is assigned */
+    char *text; /* "array[N] int<lower=0> y", without an assigned value */
 } em_stan_declaration;
 
 typedef struct em_stan_declared {
@@ -27,11 +27,9 @@ typedef struct em_stan_declared {
     bool may_drop_constants; /* a statement with ~, or an included file, which may have one */
 } em_stan_declared;
 
-/*
- * Lists the declarations of the data, and the top-level ones of the blocks that a draw contains.
- * This is no parser of Stan: declarations that it does not recognise, and those in included files,
- * are missing from the list. Local. Errors: EM_EMEMORY.
- */
+/* Lists the declarations of the data, and the top-level ones of the blocks that a draw contains.
+ * This is no full parser: the list lacks declarations that it does not recognise, and those in
+ * included files. Local. Errors: EM_EMEMORY. */
 em_status em_stan_declared_read(const char *program, em_stan_declared **out);
 void em_stan_declared_destroy(em_stan_declared **declared); /* NULL-safe. */
 
@@ -43,5 +41,5 @@ em_status em_stan_without_generated(const char *program, char **out);
 const em_stan_declaration *em_stan_declared_find(const em_stan_declared *declared,
                                                  em_stan_block block, const char *name);
 
-/* How many letters, digits and _ there are from c on. Local. */
+/* The number of letters, digits and _ from c on. Local. */
 size_t em_stan_word_length(const char *c);

@@ -1,6 +1,5 @@
-/*
- * The C interface of BridgeStan 2, found at run time in a shared object: a Stan model compiled by
- * BridgeStan, or libstanli.so, which interprets programs. Declared here from its documentation.
+/* The C interface of BridgeStan 2, declared from its documentation. At run time it is loaded from a
+ * shared object: a Stan model compiled by BridgeStan, or libstanli.so, which interprets programs.
  */
 #pragma once
 
@@ -10,15 +9,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What the interface calls bs_model and bs_rng. */
+/* bs_model and bs_rng of the interface. */
 typedef struct em_stan_model em_stan_model;
 typedef struct em_stan_rng em_stan_rng;
 
 /*
- * Functions of a library. Those that return int give 0, or not 0 and a message in *error, which
- * free_error releases. Unconstrained numbers are in the order of the program's parameters;
- * constrained ones flattened, the first index fastest, parameters before transformed parameters
- * before generated quantities.
+ * Functions of a library. Those that return int return 0, or another number and a message in
+ * *error, which free_error releases. Unconstrained numbers are in the order of the program's
+ * parameters. Constrained numbers are flattened, the first index fastest: parameters, then
+ * transformed parameters, then generated quantities.
  */
 typedef struct em_stan_library {
     void *handle;
@@ -45,15 +44,13 @@ typedef struct em_stan_library {
     void (*free_text)(char *text);
 } em_stan_library;
 
-/*
- * Opens a compiled model, or with `interpreter` libstanli.so, for as long as the process lives:
- * their runtimes cannot be unloaded. Local. Errors: EM_ECONFIG when it is no regular file, no
- * shared object, without the functions, or of another version; EM_EMEMORY.
- */
+/* Opens a compiled model, or with `interpreter` libstanli.so. It stays open until the process ends,
+ * because its runtime cannot be unloaded. Local. Errors: EM_ECONFIG if it is no regular file, no
+ * shared object, lacks the functions, or is of another version; EM_EMEMORY. */
 em_status em_stan_library_open(const char *path, bool interpreter, em_stan_library *out);
 
-/* Copies a message, blanks for line breaks and other control characters, as much as there is room
- * for. Local. */
+/* Copies a message into to[bytes], cut if it is too long, with blanks for line breaks and control
+ * characters. Local. */
 void em_stan_one_line(const char *from, char *to, size_t bytes);
 
 /* Fails with `status`, "<what>: <the library's message in one line>", and releases the message,

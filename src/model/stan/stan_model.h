@@ -14,31 +14,32 @@ typedef struct em_stan_options {
 
 typedef struct em_stan {
     em_model model;
-    const char *name; /* of the program or the library, for messages */
+    const char *name; /* name of the program or the library, for messages */
     em_stan_library library;
     unsigned seed; /* of random numbers in transformed data */
     em_stan_model *program;
-    char *simpler; /* what a model without generated quantities is constructed from, once it is
-                      needed; NULL: not needed, or constructed */
+    char *simpler; /* translated program without generated quantities, from which a second model is
+                      constructed when needed; NULL: not needed, or constructed */
     em_stan_model *without_generated;
-    em_stan_data *data;         /* without its text, once the program has it */
+    em_stan_data *data;         /* the data; the text is freed after the model is constructed */
     em_datum *datum;            /* [model.n_datum] what of it is stored */
-    em_stan_declared *declared; /* NULL: a library, whose text is not known */
+    em_stan_declared *declared; /* NULL: a library, whose program is not known */
     char *init;                 /* JSON; NULL: none given */
     const char *init_name;      /* for messages */
     em_stan_variables *variables;
-    char *name_text; /* of the unconstrained parameters, one after the other */
+    char *name_text; /* names of the unconstrained parameters, one after the other */
     const char **unconstrained_name;
     em_parameters *block; /* [model.n_block] one for each parameter of the program */
     char *block_names;
     int64_t n_parameter, n_transformed; /* numbers of a draw; the rest is generated */
     bool draws_random;                  /* a generated quantity may draw random numbers */
-    em_stan_rng *rng; /* where none does: what the library takes all the same; NULL: not yet */
+    em_stan_rng *rng; /* generator that the library requires even if no quantity is random; NULL:
+                         not yet created */
     double *gradient; /* [dim] of one chain */
-    double *flat;     /* [variables->n_element] a draw as the library orders it */
+    double *flat;     /* [variables->n_element] a draw in the order of the library */
 } em_stan;
 
 /* Finds the library, reads program and data, and constructs the model. Collective. Errors, agreed:
- * EM_ECONFIG, EM_EDATA, EM_EUSAGE, EM_EMEMORY; em_stan_destroy all the same. */
+ * EM_ECONFIG, EM_EDATA, EM_EUSAGE, EM_EMEMORY; call em_stan_destroy even then. */
 em_status em_stan_set_up(em_stan *self, const em_stan_options *options,
                          const em_model_context *context);

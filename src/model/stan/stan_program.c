@@ -16,7 +16,7 @@
 
 enum { LONGEST = 4096 };
 
-/* The current folder is not looked into: a folder called stanli is no package. */
+/* The current folder is not searched: a folder called stanli is no package. */
 static const char ask_python[] =
     "timeout 60 python3 -c 'import sys; sys.path = [p for p in sys.path if p]\n"
     "import importlib.util as u\n"
@@ -100,8 +100,8 @@ static em_status find_library(char **path)
 
 /* ---------------------------------------------------------------- text */
 
-/* As much room as a file asks for; a pipe does not say. */
-static int64_t room_for(const char *path, int64_t most)
+/* The size of a file, at most `most`; for a pipe a fixed size. */
+static int64_t largest_text(const char *path, int64_t most)
 {
     enum { MOST_OF_A_PIPE = 1 << 26 };
     struct stat about;
@@ -118,14 +118,14 @@ em_status em_stan_read_text(const char *path, int64_t most, char **text)
 
     *text = NULL;
     if (em_world_rank() == 0)
-        status = em_read_text_file(path, room_for(path, most), text);
+        status = em_read_text_file(path, largest_text(path, most), text);
     status = em_agree(status);
     return status ? status : em_broadcast_text(text);
 }
 
 /* ---------------------------------------------------------------- the library */
 
-/* Where the interpreter is, as one rank finds it. Collective. */
+/* One rank searches for the interpreter, for all ranks. Collective. */
 static em_status find_interpreter(char **path)
 {
     em_status status = EM_OK;
@@ -136,7 +136,7 @@ static em_status find_interpreter(char **path)
     return status ? status : em_broadcast_text(path);
 }
 
-/* Copies of a file that differ from node to node would draw from models that differ. Collective. */
+/* Checks that all nodes have the same file: other copies would be other models. Collective. */
 static em_status compare_identities(const char *path, const em_stan_library *library)
 {
     char first[sizeof library->identity];

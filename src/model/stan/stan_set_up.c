@@ -1,4 +1,4 @@
-/* How a Stan program becomes a model. */
+/* Sets up a Stan program as a model. */
 #include "base/available_memory.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -130,7 +130,7 @@ static both program_and_data(const em_stan *self, const em_stan_options *options
     return out;
 }
 
-/* Why a model could not be constructed; what is missing is said by its declaration. */
+/* Fails because a model could not be constructed; the message declares missing data. */
 static em_status construction_failed(const em_stan *self, const em_stan_options *options,
                                      double room, char *error)
 {
@@ -161,8 +161,8 @@ static em_status construct_within(em_stan *self, double room, const em_stan_opti
                                   const char *joined)
 {
     char *error = NULL;
-    const em_status status =
-        em_stan_check_room(program_and_data(self, options).text, self->declared, self->data, room);
+    const em_status status = em_stan_check_memory(program_and_data(self, options).text,
+                                                  self->declared, self->data, room);
 
     if (status)
         return status;
@@ -212,8 +212,8 @@ static em_report_group group_of(const em_stan_options *options, const char *name
     return matches(&options->log_likelihood, name) ? EM_LOG_LIKELIHOOD : EM_POSTERIOR;
 }
 
-/* A generated quantity is stored as what the program declares it to be; `first`: the number of its
- * first element among those of a draw. */
+/* Sets the group and type of a generated quantity by the program's declaration; `first`: the index
+ * of its first element in a draw. */
 static void classify(const em_stan *self, const em_stan_options *options, int64_t first,
                      em_variable *variable)
 {
@@ -266,12 +266,12 @@ static void tell_missing(const em_stan *self)
         missing = n++ ? missing : d->name;
     }
     if (n > 0)
-        em_say("warning: %s: the draws are without %s%s, which the program declares: the library "
-               "cannot compute that (BridgeStan may: model.library)",
+        em_say("warning: %s: the draws lack %s%s, which the program declares: the library cannot "
+               "compute that (BridgeStan may: model.library)",
                self->name, missing, n > 1 ? " and all else that is made of the parameters" : "");
 }
 
-/* What the constructed program has. Local. */
+/* Reads the sizes and names of the constructed program. Local. */
 static em_status describe_draws(em_stan *self, const em_stan_options *options)
 {
     const em_stan_library *library = &self->library;
@@ -364,8 +364,8 @@ static em_status name_parameters(em_stan *self)
     return status ? status : name_blocks(self);
 }
 
-/* The data that are kept, for the file. Arrays without an element, or named as a coordinate of
- * another would be, are left out. Local. */
+/* Lists the data to store in the file. Arrays without elements, or with the name of another array's
+ * coordinate, are left out. Local. */
 static em_status describe_data(em_stan *self, const em_stan_options *options)
 {
     em_status status = em_allocate(self->data->count, sizeof *self->datum, &self->datum);
@@ -416,13 +416,13 @@ static em_status read_program(em_stan *self, const em_stan_options *options, cha
     return status;
 }
 
-/* Data or initial values, none where `given` is NULL, understood. Collective. */
+/* Parses data or initial values; none if `given` is NULL. Collective. */
 static em_status read_values(const char *given, const char *option, em_stan_data **data)
 {
     char *text = NULL;
     em_status status = EM_OK;
 
-    if (is_mapping(given)) /* what the config holds itself, with the columns of its tables */
+    if (is_mapping(given)) /* the config has the data itself, with columns of tables */
         status = em_agree(em_stan_columns_fill_in(given, &text));
     else if (given)
         status = em_stan_read_text(given, MOST_DATA_BYTES, &text);

@@ -255,8 +255,8 @@ static double count_numbers(const em_stan_declaration *declaration, const em_sta
     return n > 0 ? n : 0;
 }
 
-em_status em_stan_check_room(const char *what, const em_stan_declared *declared,
-                             const em_stan_data *data, double room)
+em_status em_stan_check_memory(const char *what, const em_stan_declared *declared,
+                               const em_stan_data *data, double room)
 {
     const double least = 100; /* bytes: name and place of a number, in the interpreter */
     double sum = 0, most = 0;

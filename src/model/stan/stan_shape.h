@@ -15,10 +15,8 @@ em_status em_stan_check_shapes(const char *path, const em_stan_declared *declare
                                em_stan_block block, const em_stan_data *values,
                                const em_stan_data *data);
 
-/*
- * Refuses a program whose draws need more than `room` bytes, as far as the lengths of their arrays
- * are known as above. Without this check, the failure would come only after minutes, when the model
- * is constructed. Messages name `what`. Local. Errors: EM_EMEMORY.
- */
-em_status em_stan_check_room(const char *what, const em_stan_declared *declared,
-                             const em_stan_data *data, double room);
+/* Refuses a program whose draws need more than `room` bytes, as far as the lengths of their arrays
+ * are known as above. Without this check the failure would occur only after minutes, in the
+ * construction of the model. Messages name `what`. Local. Errors: EM_EMEMORY. */
+em_status em_stan_check_memory(const char *what, const em_stan_declared *declared,
+                               const em_stan_data *data, double room);

@@ -129,8 +129,8 @@ static em_status check_counts(const arrangement *a)
     return EM_OK;
 }
 
-/* Where each element stands; no two at the same place. `taken` is zeroed. */
-static em_status place_elements(arrangement *a, int64_t *first, bool *taken)
+/* Computes the index of each element, and checks that all differ. `taken` is zeroed. */
+static em_status index_elements(arrangement *a, int64_t *first, bool *taken)
 {
     for (int64_t v = 1; v < a->out->n_variable; v++)
         first[v] = first[v - 1] + a->count[v - 1];
@@ -160,7 +160,7 @@ static em_status arrange(arrangement *a, const char *names)
         status = em_allocate_all(EM_ARRAY(first, a->out->n_variable + 1),
                                  EM_ARRAY(taken, a->out->n_element));
     if (!status)
-        status = place_elements(a, first, taken);
+        status = index_elements(a, first, taken);
     em_release_all(&first, &taken);
     return status;
 }

@@ -7,9 +7,9 @@ typedef struct em_stan_variables {
     int64_t n_variable;
     em_variable *variable; /* [n_variable], in the order of the names */
     int64_t n_element;
-    int64_t *place; /* [n_element] where the flattened element stands among all variables, row-major
-                     */
-    char *names;    /* of the variables, one after the other */
+    /* [n_element] the row-major index, among all variables, of each flattened element */
+    int64_t *place;
+    char *names; /* of the variables, one after the other */
 } em_stan_variables;
 
 /*

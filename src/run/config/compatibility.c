@@ -156,7 +156,7 @@ static void warn_of_differences(const em_sampler_ops *sampler, const em_model *m
                model->ops->name, (long long)(2 * model->dim), sampler->name);
 }
 
-/* The model must not have its data dealt to ranks. */
+/* Refuses ranks_per_chain for a model that does not divide the work of an evaluation. */
 static em_status check_ranks_per_chain(const em_config *config, const em_model *model)
 {
     if (config->run.ranks_per_chain == 1 || (model->ops->use_ranks && model->rows.total == 0))

@@ -34,8 +34,7 @@ static em_status require_names(const em_parse *p)
     return EM_OK;
 }
 
-/* Puts the place and the key of an option in front of the message, if `status` concerns its
- * value. */
+/* Prepends file, line and key of an option to the message, if `status` is about its value. */
 static em_status say_where(const em_parse *p, const em_config_section *section,
                            const em_field *field, em_status status)
 {
@@ -139,7 +138,7 @@ static em_status check_step_size(const em_parse *p, int i)
     return EM_OK;
 }
 
-/* What options of a stochastic kernel say together. */
+/* Checks the options of a stochastic kernel together. */
 static em_status check_stochastic(const em_parse *p, int i)
 {
     const em_kernel_options *kernel = &p->config->kernel[i];
@@ -152,7 +151,7 @@ static em_status check_stochastic(const em_parse *p, int i)
     return status ? say_where(p, section, em_field_find(section->fields, name), status) : EM_OK;
 }
 
-/* Puts a number of draws where none is given and R-hat does not tell when a run is done. */
+/* Sets the default number of draws if R-hat cannot tell when the run is complete. */
 static em_status choose_draws(em_parse *p)
 {
     if (em_yaml_find(p->yaml, "run.draws"))
@@ -295,8 +294,8 @@ static em_status apply_override(em_yaml *yaml, const char *override)
     return status;
 }
 
-/* Puts the place of an option of the model in front of the error message, where that begins with
- * its key and the config has it. */
+/* Prepends file and line of an option of the model to the error message, if the message begins with
+ * its key and the config has this key. */
 static em_status say_option(const em_config *config, em_status status)
 {
     char message[2048];

@@ -20,7 +20,7 @@ enum { EM_MINIBATCH_FAST, EM_MINIBATCH_BY_PARTS };
 
 typedef struct em_run_options {
     int64_t chains, superchains, shards, warmup, thin, seed; /* superchains below 1: none */
-    int64_t draws; /* of each chain; with draws: auto (stop.until_done) the limit */
+    int64_t draws; /* draws of each chain; the limit with draws: auto (stop.until_done) */
     int64_t ranks_per_chain;
     double init_radius;
     int minibatch_sums;
@@ -76,11 +76,11 @@ typedef struct em_config {
 
 extern const em_field em_run_fields[], em_stop_fields[], em_output_fields[];
 
-/* Whether the key is an option, such as model.data, of the model `model` (em_model_ops) that takes
- * a mapping, or also a list, as one value. NULL: the model is not known yet. Local. */
+/* The kind of data of a key such as model.data, if it is an option of `model` (em_model_ops) whose
+ * value is a mapping or a list. `model` NULL: it is not known yet. Local. */
 em_yaml_data em_config_is_data(const void *model, const char *key);
 
-/* The same without regard to the model: each option of a model may be one value. Local. */
+/* The same if the model is not known: any option of a model may be data. Local. */
 em_yaml_data em_config_may_be_data(const void *context, const char *key);
 
 /* Parses `text`, the content of the file `path` (which is used for messages and for the folder of
@@ -97,9 +97,9 @@ void em_config_destroy(em_config **config);
 em_model_context em_config_model_context(const em_config *config, em_grid *grid,
                                          const em_shards *shards);
 
-/* Creates the model of a config. If the error begins with the key of one of its options
- * ("model.layers[1]: found ..."), the place of that key is put in front. Collective. Errors: those
- * of em_model_ops.create, not agreed. */
+/* Creates the model of a config. If an error begins with the key of an option ("model.layers[1]:
+ * found ..."), file and line of that key precede it. Collective. Errors: those of
+ * em_model_ops.create, not agreed. */
 em_status em_config_create_model(const em_config *config, const em_model_context *context,
                                  em_model **out);
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Two configs as they are kept, and the keys that were found to differ. */
+/* Two stored configs, and the keys that differ. */
 typedef struct comparison {
     em_yaml *old, *new;
     em_changes *changes;
@@ -23,7 +23,7 @@ static void note(const comparison *c, const char *section, const char *option)
 
 /* ---------------------------------------------------------------- values */
 
-/* The value of an option in the one way of writing it; NULL where it cannot be one. */
+/* The canonical form of the value of an option; NULL if the value is invalid. */
 static em_status write_canonical(const em_field *field, const em_value *value, char **text)
 {
     em_field alone[2] = {*field, {.name = NULL}};
@@ -51,8 +51,7 @@ static em_status write_canonical(const em_field *field, const em_value *value, c
     return status;
 }
 
-/* The key of an option: in its section or, where that does not say it, in the one it inherits from.
- */
+/* The entry of an option in its section or, if missing, in the section from which it inherits. */
 static em_status find_key(const em_yaml *yaml, const em_section *section, const em_field *field,
                           char **key, bool *inherited)
 {
@@ -89,7 +88,7 @@ static bool is_other_kind_of_run(const em_field *field, const char *old, const c
            (strcmp(old, "auto") == 0) != (strcmp(new, "auto") == 0);
 }
 
-/* Whether an option of `stop` has nothing to do with checks. */
+/* Whether an option of `stop` does not affect checks. */
 static bool ends_run_otherwise(const char *name)
 {
     return strcmp(name, "max_time") == 0 || strcmp(name, "max_draws") == 0 ||

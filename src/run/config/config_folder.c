@@ -11,8 +11,7 @@
 
 /* ---------------------------------------------------------------- paths of a config */
 
-/* Calls `test` with the paths of a config until one passes, as what was read and as it was written;
- * returns whether one did. */
+/* Whether a path of the config passes `test`, which gets each path, expanded and as written. */
 static bool any_path(const em_config *config, bool (*test)(const char *path, const char *written))
 {
     em_section section[EM_MOST_SECTIONS];
@@ -98,7 +97,7 @@ static em_status find_way(const char *from, const char *to, char **way)
     return status;
 }
 
-/* How the output names the folder; NULL: it does not. Local. */
+/* The name by which the output refers to the folder; NULL: none. Local. */
 static em_status name(const char *folder, const char *output, bool reproducible, char **out)
 {
     char *to = realpath(folder, NULL), *from = real_folder_of(output);

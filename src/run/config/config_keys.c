@@ -1,4 +1,4 @@
-/* Which keys a config may have, and what was meant by others. */
+/* Checks the keys of a config, and suggests keys for unknown ones. */
 #include "base/text.h"
 #include "base/text/nearest.h"
 #include "run/config/config_parse.h"
@@ -59,7 +59,7 @@ static bool is_group(const em_config_section *section, const char *option)
 
 /* ---- unknown keys ---- */
 
-/* The section where an option of exactly this name is known. */
+/* A section that has an option of exactly this name. */
 static const em_config_section *find_elsewhere(const em_parse *p, const char *option)
 {
     for (int i = 0; i < p->n_section; i++)
@@ -68,7 +68,7 @@ static const em_config_section *find_elsewhere(const em_parse *p, const char *op
     return NULL;
 }
 
-/* `meant`: what to suggest; NULL: nothing is near, and `otherwise` ends the message. */
+/* `meant`: the suggestion; NULL: none is near, and `otherwise` ends the message. */
 static em_status unknown_key(const em_yaml_entry *entry, const char *meant, const char *otherwise)
 {
     const em_excerpt key = em_excerpt_of(entry->key);

@@ -10,23 +10,24 @@ typedef struct em_config_section {
     const char *name;
     const char *kind;          /* what its variants are: model, sampler */
     em_variant_list *variants; /* NULL: the section has no `name` */
-    const char *fallback;      /* the variant where none is named; NULL: one must be */
+    const char *fallback;      /* the default variant; NULL: one must be named */
     const em_field *fields;    /* of the variant once it is chosen */
     void *options;             /* likewise */
-    const char *chosen;        /* name of the variant; NULL: none yet, or no variants */
-    const char *inherits;      /* the section whose options stand for those not given; or NULL */
+    const char *chosen;        /* the selected variant; NULL: none yet, or no variants */
+    const char *inherits;      /* the section from which missing options are taken; or NULL */
 } em_config_section;
 
 enum {
     EM_SECTION_MODEL,
     EM_SECTION_SAMPLER
-}; /* the first sections; as many samplers as there are kernels */
+}; /* the indices of the first sections; those of EM_MOST_KERNELS samplers follow */
 
 typedef struct em_parse {
     em_config *config;
     em_yaml *yaml;
     bool is_list;           /* `sampler` is one, of mappings */
-    int n_section, n_outer; /* of a list come last: the masses of its samplers */
+    int n_section, n_outer; /* n_outer: sections before those of the masses of a list of samplers,
+                               which come last */
     em_config_section section[EM_MOST_SECTIONS];
 } em_parse;
 
@@ -44,9 +45,9 @@ em_key em_join_key(const char *section, const char *option);
 /* Whether the section is of a sampler of the list. */
 bool em_is_element(const em_parse *p, const em_config_section *section);
 
-/* Reads the YAML of the config's file, with overrides, and chooses the model. Parses twice, because
- * what a model's options may hold depends on the model, which the first pass finds. Errors:
- * EM_ECONFIG, EM_EMEMORY. */
+/* Reads the YAML of the config's file, with overrides, and chooses the model. Parses twice: the
+ * first pass finds the model, on which the syntax of its options depends. Errors: EM_ECONFIG,
+ * EM_EMEMORY. */
 em_status em_config_read(em_parse *p, const char *text, int n_override,
                          const char *const *override);
 
@@ -62,7 +63,7 @@ em_status em_config_lay_sections(em_parse *p);
  * meant. */
 em_status em_config_check_keys(em_parse *p);
 
-/* Whether a config has a section that it may do without: `name: {}`, or one of its options. */
+/* Whether a config has an optional section: `name: {}`, or one of its options. */
 bool em_config_has_section(const em_yaml *yaml, const char *name);
 
 /* Selects the samplers by their names. Errors: as for the model. */

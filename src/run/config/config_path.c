@@ -20,7 +20,7 @@ static bool is_set(const char *name)
 }
 
 /* The value of ${NAME}. */
-static em_status look_up(const char *name, const char **value)
+static em_status value_of(const char *name, const char **value)
 {
     *value = is_set(name) ? getenv(name) : data_folder;
     if (is_set(name) || strcmp(name, data_name) == 0)
@@ -42,7 +42,7 @@ static em_status write_replaced(const char *text, FILE *out)
         if (!begin[2 + length] || length == 0 || length >= sizeof name)
             return em_fail(EM_ECONFIG, "found '%s', expected ${NAME}", em_excerpt_of(begin).text);
         snprintf(name, sizeof name, "%.*s", (int)length, begin + 2);
-        status = look_up(name, &value);
+        status = value_of(name, &value);
         if (status)
             return status;
         fprintf(out, "%.*s%s", (int)(begin - text), text, value);
@@ -61,7 +61,7 @@ static bool is_there(const char *path)
     return access(path, F_OK) == 0 || access(file, F_OK) == 0;
 }
 
-/* Says what to set where data are in neither place. */
+/* Fails because data are in neither place; the message names the variable to set. */
 static em_status check_data(const char *written, const char *path)
 {
     if (!strstr(written, "${EMASS_DATA}") || is_set(data_name) || is_there(path))

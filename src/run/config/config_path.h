@@ -15,6 +15,6 @@ em_status em_expand_path(const char *config_path, char **path);
  * each string that has one and is not a name (table.csv:age). Errors: EM_ECONFIG, EM_EMEMORY. */
 em_status em_expand_paths(const char *config_path, char **json);
 
-/* Whether a file exists at an expanded path, or the file of one with a dataset (file.h5:/x); for a
- * mapping as JSON, at each of its paths. Local. */
+/* Whether the file of an expanded path, which may have a dataset (file.h5:/x), exists; for a
+ * mapping in JSON, whether all its files exist. Local. */
 bool em_path_is_there(const char *path);

@@ -12,11 +12,11 @@
 
 typedef struct em_config_scan {
     const em_model_ops *model;
-    char *option;   /* NULL: the config is no scan, and the rest is not set */
-    int64_t count;  /* number of values, which are distinct */
-    int64_t *value; /* [count] in the order of the config */
-    char **file;    /* [count] outputs: news.topics50.h5 where the config has news.h5 */
-    char *page;     /* news.topics.html, which compares the runs */
+    char *option;                /* NULL: the config is no scan, and the rest is not set */
+    int64_t count;               /* number of values, which are distinct */
+    int64_t *value;              /* [count] in the order of the config */
+    char **file;                 /* [count] outputs: news.topics50.h5 if the config has news.h5 */
+    char *page;                  /* news.topics.html, which compares the runs */
     int64_t n_chain, group_size; /* of each run: em_config_group_size */
     double max_time;             /* of all runs together, seconds; NaN: none */
 } em_config_scan;

@@ -214,8 +214,7 @@ em_yaml_data em_config_may_be_data(const void *context, const char *key)
 
 /* ---- the model and the samplers that the names in a config select ---- */
 
-/* Whether this is a regression that has another family, or other effects, than those of the models
- * here. */
+/* Whether the name is of a regression with a family or effects that no built-in model has. */
 static bool is_other_regression(const char *name)
 {
     static const char *const names[] = {
@@ -278,7 +277,7 @@ static em_status choose(em_parse *p, em_config_section *section, int *index)
     return unknown_variant(section, entry);
 }
 
-/* The library where the model's name is none of ours; NULL: none is given, or it is an option. */
+/* The library, if the name is of no built-in model; NULL: none, or it is an option of the model. */
 static const em_yaml_entry *find_library(const em_parse *p)
 {
     const em_yaml_entry *name = em_yaml_find(p->yaml, "model.name");
@@ -334,7 +333,7 @@ em_status em_config_choose_model(em_parse *p)
     return status;
 }
 
-/* The parameters that a sampler of a list is of. */
+/* Checks the block of a sampler in a list. */
 static em_status read_block(em_parse *p, const em_config_section *section,
                             em_kernel_options *kernel)
 {
@@ -386,108 +385,110 @@ static const char *const minibatch_sums[] = {"fast", "by_parts", NULL};
 
 const em_field em_run_fields[] = {
     EM_INT(em_run_options, chains, .minimum = 1, .maximum = 1e6, .fallback = "4",
-           .doc = "chains, dealt to the ranks (or groups of ranks)"),
+           .doc = "chains, distributed over the ranks (or groups of ranks)"),
     EM_INT(em_run_options, superchains, .minimum = 2, .maximum = 1e6, .fallback = "none",
            .word = "none",
-           .doc = "groups of equally many chains that start at one point; nested R-hat, for many "
-                  "short chains, then replaces R-hat; none: each chain has a start of its own"),
+           .doc = "number of superchains: groups of equal size whose chains start at one point; "
+                  "nested R-hat, for many short chains, then replaces R-hat; none: each chain has "
+                  "its own start"),
     EM_INT(em_run_options, shards, .minimum = 1, .maximum = 1e6, .fallback = "1",
-           .doc = "ranks that share the data of one chain, each holding a part of it; the draws "
-                  "are the same on any number of them, but for rounding with fast minibatch_sums"),
-    EM_INT(em_run_options, ranks_per_chain, .minimum = 1, .maximum = 1e6, .fallback = "1",
-           .doc = "ranks that evaluate each density together, in a model that uses MPI itself "
-                  "(em_model_ops.use_ranks); the draws are the same on any number of them"),
-    EM_INT(em_run_options, warmup, .maximum = 1e9, .fallback = "auto", .word = "auto",
-           .doc = "iterations of adaptation before the draws; auto: as many as hmc and nuts need, "
-                  "at most 950; 1000 for the others; in a list of samplers each stops adapting "
-                  "after its own, and the draws begin after the longest"),
-    EM_INT(em_run_options, draws, .minimum = 1, .maximum = 1e9, .fallback = "auto", .word = "auto",
            .doc =
-               "draws stored per chain; auto: until bulk and tail ESS are at least 400 (100 per "
-               "chain where that is more) and R-hat is at most 1.01, and there are 4000 draws "
-               "of all chains or sampling has taken twice the gradients of warmup; or as the "
-               "section stop says; of at most 1000 stored draws per chain, thinned evenly; where "
-               "it is not given, 1000 for optimisers, samplers that take minibatches, and gibbs",
-           .may_change = true),
+               "ranks that compute one chain together, each with a part of the data; the draws are "
+               "the same on any number of shards, except for rounding with fast minibatch_sums"),
+    EM_INT(em_run_options, ranks_per_chain, .minimum = 1, .maximum = 1e6, .fallback = "1",
+           .doc = "ranks that evaluate each density together, for a model that uses MPI "
+                  "(em_model_ops.use_ranks); the draws are the same on any number of ranks"),
+    EM_INT(em_run_options, warmup, .maximum = 1e9, .fallback = "auto", .word = "auto",
+           .doc = "iterations of adaptation before the draws; auto: hmc and nuts end it by their "
+                  "criteria, after at most 950; 1000 for other samplers; in a list each sampler "
+                  "has its own warmup, and the draws begin after the longest"),
+    EM_INT(
+        em_run_options, draws, .minimum = 1, .maximum = 1e9, .fallback = "auto", .word = "auto",
+        .doc =
+            "draws stored per chain; auto: the run ends when bulk and tail ESS are at least 400 "
+            "(or 100 per chain, if that is more) and R-hat is at most 1.01, or meet the limits of "
+            "section stop, and there are 4000 draws of all chains or sampling has taken twice the "
+            "gradients of warmup; at most 1000 draws per chain are then stored, thinned evenly; "
+            "the default is 1000 for optimisers, samplers with minibatches, and gibbs",
+        .may_change = true),
     EM_INT(em_run_options, thin, .minimum = 1, .maximum = 1e6, .fallback = "1",
            .doc = "iterations per stored draw; with draws: auto, at first"),
     EM_INT(em_run_options, seed, .maximum = 9007199254740992, .fallback = "1",
-           .doc =
-               "of all random numbers; the same seed gives the same draws on any number of ranks"),
+           .doc = "seed of all random numbers; the same seed gives the same draws on any number of "
+                  "ranks"),
     EM_REAL(em_run_options, init_radius, .maximum = 1e6, .fallback = "2",
             .doc =
                 "chains start uniformly in [-init_radius, init_radius] on the unconstrained scale"),
-    EM_CHOICE(em_run_options, minibatch_sums, .fallback = "fast", .choices = minibatch_sums,
-              .doc = "by_parts: sums over minibatches have the same bits on any number of shards, "
-                     "which takes up to ten times as long for small minibatches; fast: the rows "
-                     "are the same, but sums may differ by rounding"),
+    EM_CHOICE(
+        em_run_options, minibatch_sums, .fallback = "fast", .choices = minibatch_sums,
+        .doc = "by_parts: sums over minibatches have the same bits on any number of shards, but "
+               "small minibatches take up to ten times as long; fast: sums may differ by rounding"),
     {0}};
 
 const em_field em_stop_fields[] = {
     EM_REAL(em_stop_options, r_hat, .minimum = 1, .maximum = 100, .fallback = "none",
             .word = "none",
-            .doc = "stop early when the largest R-hat is at most this; none: no such rule, the "
-                   "verdict says 1.01",
+            .doc = "stop early when the largest R-hat is at most this; none: no such rule; the "
+                   "limit of the verdict is 1.01",
             .may_change = true),
     EM_REAL(em_stop_options, ess, .minimum = 1, .maximum = 1e12, .fallback = "none", .word = "none",
             .doc = "stop early when the smallest bulk or tail ESS is at least this; none: no such "
-                   "rule, the verdict says 100 per chain",
+                   "rule; the limit of the verdict is 100 per chain",
             .may_change = true),
     EM_INT(em_stop_options, check_every, .minimum = 1, .maximum = 1e9, .fallback = "200",
            .doc = "draws between checks of these rules, and between reports of progress",
            .may_change = true),
     EM_INT(em_stop_options, consecutive, .minimum = 1, .maximum = 1e6, .fallback = "2",
            .doc = "checks in a row that have to pass", .may_change = true),
-    EM_INT(em_stop_options, max_draws, .minimum = 1, .maximum = 1e9,
-           .fallback = EM_DEFAULT_MAX_DRAWS,
-           .doc = "with draws: auto, draws of each chain after which the run ends at the latest; "
-                  "draws that were thinned out count",
-           .may_change = true),
+    EM_INT(
+        em_stop_options, max_draws, .minimum = 1, .maximum = 1e9, .fallback = EM_DEFAULT_MAX_DRAWS,
+        .doc =
+            "with draws: auto, the most draws of each chain, draws that were thinned out included",
+        .may_change = true),
     EM_INT(em_stop_options, max_gradients, .minimum = 1, .maximum = 1e15, .fallback = "none",
            .word = "none",
-           .doc = "with draws: auto, the run ends at the first check after so many gradients of "
-                  "all chains in sampling; none: no limit",
+           .doc = "with draws: auto, the run ends at the first check after this number of "
+                  "gradients of all chains in sampling; none: no limit",
            .may_change = true),
     EM_DURATION(em_stop_options, end_after, .maximum = INFINITY, .fallback = "none", .word = "none",
-                .doc = "with draws: auto, the run ends after this time since it was started or "
-                       "resumed, with the draws that it has by then, which no other run "
-                       "reproduces; none: no limit",
+                .doc = "with draws: auto, the run ends when this time has passed since it was "
+                       "started or resumed; its number of draws then depends on the clock and is "
+                       "not reproducible; none: no limit",
                 .may_change = true),
     EM_BOOL(em_stop_options, separate_modes, .fallback = "true",
             .doc = "with draws: auto, a run whose chains stay in separate modes ends after 8 % "
                    "of stop.max_draws, not converged",
             .may_change = true),
     EM_DURATION(em_stop_options, max_time, .maximum = INFINITY, .fallback = "none", .word = "none",
-                .doc = "stop after this time even if not all is done; none: no limit",
+                .doc = "stop after this time with a checkpoint, even if the run is not complete; "
+                       "none: no limit",
                 .may_change = true),
     {0}};
 
 const em_field em_output_fields[] = {
     EM_TEXT(em_output_options, file, .fallback = "",
-            .doc = "from the current folder, ${NAME} as in paths of data; absent: named like the "
-                   "config, with "
-                   ".h5",
+            .doc = "output file, relative to the current folder; ${NAME} as in paths of data; "
+                   "absent: the name of the config with .h5",
             .may_change = true),
     EM_BOOL(em_output_options, save_warmup, .fallback = "false",
             .doc = "store the draws of warmup too"),
     EM_BOOL(em_output_options, save_unconstrained, .fallback = "false",
             .doc = "store the draws on the unconstrained scale too"),
     EM_INT(em_output_options, prior_draws, .minimum = 0, .maximum = 1e9, .fallback = "0",
-           .doc = "draws of each chain from the prior, for the group prior; the observations that "
-                  "the model draws from each go to prior_predictive"),
+           .doc = "number of draws from the prior for each chain, stored in the group prior; "
+                  "observations drawn from them are in prior_predictive"),
     EM_TEXTS(em_output_options, variables, .fallback = "[]",
              .doc = "variables to store, * and ? as in file names; none named: all"),
-    EM_INT(
-        em_output_options, flush_every, .minimum = 1, .maximum = 1e6, .fallback = "100",
-        .doc =
-            "draws between writes, at least; small draws are written together, about once a second",
-        .may_change = true),
+    EM_INT(em_output_options, flush_every, .minimum = 1, .maximum = 1e6, .fallback = "100",
+           .doc = "the least number of draws between writes; small draws are written together, "
+                  "about once a second",
+           .may_change = true),
     EM_DURATION(em_output_options, checkpoint_every, .maximum = INFINITY, .fallback = "10m",
                 .doc = "time between checkpoints", .may_change = true),
     EM_BOOL(em_output_options, keep_checkpoint, .fallback = "false",
             .doc = "keep the last checkpoint of a finished run beside its file; needed only to "
                    "extend a run whose state is larger than 64 MB and than its draws, because the "
-                   "file does not keep such a state",
+                   "file does not store such a state",
             .may_change = true),
     {0}};
 

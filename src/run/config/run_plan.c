@@ -33,7 +33,7 @@ static em_monitored plan_monitored(int64_t n_chain, int64_t n_draw, em_width wid
  * chains and a high limit of ESS, because half of them, after thinning, must be enough for that
  * ESS.
  */
-static int64_t most_room_of(const em_config *config)
+static int64_t most_capacity_of(const em_config *config)
 {
     enum { USUAL_ROOM = 1000, ROOM_OF_ESS = 8 };
     const em_run_options *run = &config->run;
@@ -83,8 +83,8 @@ em_status em_plan_create(const em_config *config, em_width width, em_plan *plan)
 {
     const em_run_options *run = &config->run;
     const em_stop_options *stop = &config->stop;
-    const int64_t room = most_room_of(config);
-    const int64_t first_room =
+    const int64_t room = most_capacity_of(config);
+    const int64_t first_capacity =
         stop->until_done ? em_least(room, stop->consecutive * stop->check_every) : room;
     int64_t warmup = 0, ladders = 0;
 
@@ -105,10 +105,10 @@ em_status em_plan_create(const em_config *config, em_width width, em_plan *plan)
         .total = warmup + run->draws * run->thin,
         .first_thin = run->thin,
         .thin = run->thin,
-        .n_draw = first_room,
+        .n_draw = first_capacity,
         .most_draws = run->draws,
-        .first_room = first_room,
-        .most_room = room,
+        .first_capacity = first_capacity,
+        .most_capacity = room,
         .until_done = stop->until_done,
         .n_warmup_draw = config->output.save_warmup ? (warmup + ladders) / run->thin : 0,
         .flush_every = config->output.flush_every,
@@ -149,7 +149,7 @@ int64_t em_plan_next_stop(const em_plan *plan, int64_t done)
 /* A file that is filled to this share at the end of a run stays as it is. */
 static const double enough_filled = 0.75;
 
-bool em_plan_make_room(em_plan *plan, int64_t done, bool ended)
+bool em_plan_resize(em_plan *plan, int64_t done, bool ended)
 {
     const int64_t thin = plan->thin, n_draw = plan->n_draw;
     const bool is_over = ended || done == plan->total;
@@ -157,11 +157,12 @@ bool em_plan_make_room(em_plan *plan, int64_t done, bool ended)
 
     if (!plan->until_done)
         return false;
-    for (; !is_over && stored >= plan->most_room; stored = em_plan_stored(plan, done))
+    for (; !is_over && stored >= plan->most_capacity; stored = em_plan_stored(plan, done))
         plan->thin *= 2;
-    const bool is_short = plan->thin == plan->first_thin &&
-                          (is_over ? stored <= plan->first_room : stored < plan->first_room);
-    plan->n_draw = is_short ? plan->first_room : plan->most_room;
+    const bool is_short =
+        plan->thin == plan->first_thin &&
+        (is_over ? stored <= plan->first_capacity : stored < plan->first_capacity);
+    plan->n_draw = is_short ? plan->first_capacity : plan->most_capacity;
     if (is_over && (double)stored < enough_filled * (double)plan->n_draw)
         plan->n_draw = stored;
     return plan->n_draw != n_draw || plan->thin != thin;

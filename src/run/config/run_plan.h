@@ -22,13 +22,13 @@ typedef struct em_monitored {
 } em_monitored;
 
 typedef struct em_plan {
-    int64_t warmup, total;          /* iterations: of warmup (at most, until it ends), in all */
-    int64_t first_thin, thin;       /* iterations per stored draw, initially and now */
-    int64_t n_draw, n_warmup_draw;  /* stored draws of a chain; n_warmup_draw 0 unless saved. With
-                                       draws: auto n_draw is the room for them now */
-    int64_t most_draws;             /* draws of a chain at the end, in units of first_thin */
-    int64_t first_room, most_room;  /* n_draw at first and at most; the same but for draws: auto */
-    int64_t flush_every;            /* stored draws between chances to write */
+    int64_t warmup, total;         /* iterations: of warmup (at most, until it ends), in all */
+    int64_t first_thin, thin;      /* iterations per stored draw, initially and now */
+    int64_t n_draw, n_warmup_draw; /* stored draws of a chain; n_warmup_draw 0 unless saved. With
+                                      draws: auto n_draw is the current capacity */
+    int64_t most_draws;            /* draws of a chain at the end, in units of first_thin */
+    int64_t first_capacity, most_capacity; /* first and largest n_draw */
+    int64_t flush_every;                   /* stored draws between chances to write */
     int64_t buffer;                 /* stored draws of a chain that wait to be written, at most */
     int64_t chunk;                  /* stored draws of a chain that lie together in the file */
     int64_t check_every;            /* stored draws between checks of convergence */
@@ -38,7 +38,8 @@ typedef struct em_plan {
 } em_plan;
 
 /* The warmup of sampler number i; INT64_MIN: until its criteria are met. A sampler that learns
- * nothing, because the model moves itself, has none beside other samplers, and waits for theirs. */
+ * nothing, because the model has its own transition, has no warmup beside other samplers and waits
+ * for theirs. */
 int64_t em_plan_sampler_warmup(const em_config *config, int i);
 
 /* Computes the plan. Errors: EM_ECONFIG if a file cannot hold the draws. */
@@ -52,13 +53,13 @@ void em_plan_end_warmup(em_plan *plan, int64_t done);
 int64_t em_plan_next_stop(const em_plan *plan, int64_t done);
 
 /*
- * With draws: auto the space for stored draws grows with the run: first first_room draws, then
- * most_room. Each time it is full, every second draw is dropped and thin doubles. Sets n_draw and
- * thin for the draws after `done` iterations, as a pure function of `done`, `ended` and the
+ * With draws: auto the space for stored draws grows with the run: first first_capacity draws, then
+ * most_capacity. Each time it is full, every second draw is dropped and thin doubles. Sets n_draw
+ * and thin for the draws after `done` iterations, as a pure function of `done`, `ended` and the
  * thinning so far. `ended`: the run has ended, and unused space is removed if it is more than a
  * quarter. Returns whether anything changed.
  */
-bool em_plan_make_room(em_plan *plan, int64_t done, bool ended);
+bool em_plan_resize(em_plan *plan, int64_t done, bool ended);
 
 /* Whether draws must be written now: the buffer, with `waiting` draws of a chain, has no space for
  * those up to the next opportunity. */

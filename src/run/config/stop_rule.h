@@ -4,7 +4,7 @@
 
 #include "run/config/config.h"
 
-/* Where the chains of a run start: at a point of their own each, or in superchains of as many. */
+/* The starts of chains: each chain has its own, or the chains of a superchain share one. */
 typedef struct em_starts {
     int64_t n_chain, n_superchain; /* 0: none */
 } em_starts;

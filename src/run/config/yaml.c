@@ -19,12 +19,12 @@ typedef struct parse {
     const char *list; /* the key of a list that is data, while it is read; NULL: none */
 } parse;
 
-/* Where a line is, as messages name it. */
+/* The place of a line for messages. */
 typedef struct location {
     char text[512];
 } location;
 
-static location place_of(const parse *p, size_t line)
+static location location_of(const parse *p, size_t line)
 {
     location where;
 
@@ -54,7 +54,7 @@ static void release_entry(em_yaml_entry *entry)
 /* Makes an empty entry, or empties the one that is to be replaced. */
 static em_status new_entry(parse *p, const char *key, size_t line, em_yaml_entry **out)
 {
-    const location where = place_of(p, line);
+    const location where = location_of(p, line);
     em_yaml_entry *entry = (em_yaml_entry *)em_yaml_find(p->yaml, key);
     em_status status;
 
@@ -101,14 +101,14 @@ static em_status parser_failed(const parse *p)
     char context[256] = "";
 
     if (y->error == YAML_MEMORY_ERROR)
-        return em_fail(EM_EMEMORY, "out of memory while reading %s", place_of(p, line).text);
+        return em_fail(EM_EMEMORY, "out of memory while reading %s", location_of(p, line).text);
     if (y->context && p->path)
         snprintf(context, sizeof context, ", %s from line %zu on", y->context,
                  y->context_mark.line + 1);
     if (has_leading_tab(p->text, line))
         return em_fail(EM_ECONFIG, "%s: found a tab before the first word, expected spaces",
-                       place_of(p, line).text);
-    return em_fail(EM_ECONFIG, "%s: not YAML: %s%s", place_of(p, line).text,
+                       location_of(p, line).text);
+    return em_fail(EM_ECONFIG, "%s: not YAML: %s%s", location_of(p, line).text,
                    y->problem ? y->problem : "unknown problem", context);
 }
 
@@ -139,7 +139,7 @@ static em_status check_scalar(const parse *p, const yaml_event_t *event)
         return EM_OK;
     return em_fail(EM_ECONFIG,
                    "%s: found a line break or control character, expected one line of text",
-                   place_of(p, event->start_mark.line).text);
+                   location_of(p, event->start_mark.line).text);
 }
 
 static bool is_null(const yaml_event_t *event)
@@ -188,7 +188,7 @@ static em_status read_element(parse *p, const yaml_event_t *event, em_value *val
     if (event->type != YAML_SCALAR_EVENT)
         return em_fail(EM_ECONFIG,
                        "%s: found a list, mapping or alias in a list, expected text or numbers",
-                       place_of(p, event->start_mark.line).text);
+                       location_of(p, event->start_mark.line).text);
     status = check_scalar(p, event);
     return status ? status
                   : append_text(&value->text, capacity, (const char *)event->data.scalar.value);
@@ -226,7 +226,7 @@ static em_status read_list(parse *p, const char *path, int depth, em_value *valu
             status = read_numbered(p, &event, path, i, depth);
         } else if (!status && value->kind == EM_VALUE_MAPPING && event.type == YAML_SCALAR_EVENT)
             status = em_fail(EM_ECONFIG, "%s: found text in a list of mappings",
-                             place_of(p, event.start_mark.line).text);
+                             location_of(p, event.start_mark.line).text);
         else if (!status)
             status = read_element(p, &event, value, &capacity, &ended);
         yaml_event_delete(&event);
@@ -282,7 +282,7 @@ static em_status write_inside(parse *p, bool is_mapping, int depth, FILE *out)
             status = note_element(p, &event, n);
         if (!status && is_key && !ended && event.type != YAML_SCALAR_EVENT)
             status = em_fail(EM_ECONFIG, "%s: found a key that is not a name",
-                             place_of(p, event.start_mark.line).text);
+                             location_of(p, event.start_mark.line).text);
         if (!status && !ended && n > 0)
             fputs(is_mapping && !is_key ? ": " : ", ", out);
         if (!status && !ended && is_key)
@@ -304,10 +304,10 @@ static em_status write_data(parse *p, const yaml_event_t *event, int depth, FILE
         return write_scalar(p, event, out);
     if (event->type == YAML_ALIAS_EVENT)
         return em_fail(EM_ECONFIG, "%s: found an alias, expected the value itself",
-                       place_of(p, event->start_mark.line).text);
+                       location_of(p, event->start_mark.line).text);
     if (depth > EM_YAML_MAX_DEPTH)
         return em_fail(EM_ECONFIG, "%s: nested more than %d levels deep",
-                       place_of(p, event->start_mark.line).text, EM_YAML_MAX_DEPTH);
+                       location_of(p, event->start_mark.line).text, EM_YAML_MAX_DEPTH);
     fputc(is_mapping ? '{' : '[', out);
     status = write_inside(p, is_mapping, depth + 1, out);
     fputc(is_mapping ? '}' : ']', out);
@@ -348,7 +348,7 @@ static em_status read_pair(parse *p, const yaml_event_t *name, const char *path,
     em_status status;
 
     if (name->type != YAML_SCALAR_EVENT || name->data.scalar.length == 0)
-        return em_fail(EM_ECONFIG, "%s: found a key that is not a name", place_of(p, line).text);
+        return em_fail(EM_ECONFIG, "%s: found a key that is not a name", location_of(p, line).text);
     status = check_scalar(p, name);
     if (!status)
         status = em_format_text(&key, "%s%s%s", path, *path ? "." : "",
@@ -388,16 +388,16 @@ static em_status read_node(parse *p, const yaml_event_t *event, const char *key,
 
     if (event->type == YAML_ALIAS_EVENT)
         return em_fail(EM_ECONFIG, "%s: found the alias *%s, expected the value itself",
-                       place_of(p, line).text,
+                       location_of(p, line).text,
                        em_excerpt_of((const char *)event->data.alias.anchor).text);
     if (depth > EM_YAML_MAX_DEPTH)
-        return em_fail(EM_ECONFIG, "%s: nested more than %d levels deep", place_of(p, line).text,
+        return em_fail(EM_ECONFIG, "%s: nested more than %d levels deep", location_of(p, line).text,
                        EM_YAML_MAX_DEPTH);
     if (*key)
         status = new_entry(p, key, is_mapping ? line : event->start_mark.line, &entry);
     else if (!is_mapping)
         return em_fail(EM_ECONFIG, "%s: expected a mapping, lines of the form key: value",
-                       place_of(p, event->start_mark.line).text);
+                       location_of(p, event->start_mark.line).text);
     if (status)
         return status;
     const em_yaml_data data = entry ? p->yaml->is_data(p->yaml->context, key) : EM_YAML_NO_DATA;
@@ -415,14 +415,15 @@ static em_status read_node(parse *p, const yaml_event_t *event, const char *key,
 
 /* ---- documents ---- */
 
-/* Goes past one event, which has to be of a type. */
+/* Reads one event, which must be of the given type. */
 static em_status skip(parse *p, yaml_event_type_t expected, const char *otherwise)
 {
     yaml_event_t event;
     em_status status = next_event(p, &event);
 
     if (!status && event.type != expected)
-        status = em_fail(EM_ECONFIG, "%s: %s", place_of(p, event.start_mark.line).text, otherwise);
+        status =
+            em_fail(EM_ECONFIG, "%s: %s", location_of(p, event.start_mark.line).text, otherwise);
     yaml_event_delete(&event);
     return status;
 }

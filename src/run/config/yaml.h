@@ -16,9 +16,10 @@ typedef struct em_yaml_entry {
     em_value value; /* a mapping comes before its entries */
 } em_yaml_entry;
 
-/* Which values of a key are data, that is, stored as one JSON value with all their content: none,
- * mappings, or also lists. The elements of such a list get entries "key[0]", "key[1]", ... with
- * their places. EM_YAML_LOOKED_OVER, for the first pass: both, without entries for elements. */
+/* The values of a key that are data, that is, stored as one JSON value with all their content:
+ * none, mappings, or also lists. The elements of such a list get entries "key[0]", "key[1]", ...
+ * with their places. EM_YAML_LOOKED_OVER, for the first pass: mappings and lists, without entries
+ * for elements. */
 typedef enum em_yaml_data {
     EM_YAML_NO_DATA,
     EM_YAML_MAPPING_IS_DATA,
@@ -42,8 +43,8 @@ em_status em_yaml_parse(const char *path, const char *text, em_yaml_is_data *is_
                         const void *context, em_yaml **out);
 void em_yaml_destroy(em_yaml **yaml);
 
-/* Puts the YAML value `text` under `key`, in place of one that is there; messages name `place`.
- * Errors as for em_yaml_parse. */
+/* Sets `key` to the YAML value `text`, replacing an earlier value; messages name `place`. Errors as
+ * for em_yaml_parse. */
 em_status em_yaml_put(em_yaml *yaml, const char *place, const char *key, const char *text);
 
 /* The entry of a path; NULL when there is none. */

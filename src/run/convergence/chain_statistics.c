@@ -9,7 +9,8 @@
 
 /* Of one chain; all double, for sums over chains and checkpoints. */
 typedef struct chain_sums {
-    double n_diverging;                     /* of all iterations; of draws what follows */
+    double n_diverging; /* divergences of all iterations; the following members are about stored
+                           draws */
     double n_draw, n_saturated, acceptance; /* sums */
     double still[EM_STILL_STATE], energy[EM_EBFMI_STATE];
 } chain_sums;
@@ -81,8 +82,8 @@ em_status em_chain_statistics_divergences(const em_chain_statistics *statistics,
     return status;
 }
 
-/* The least E-BFMI, the longest run of iterations without a move; and which chains are stuck by the
- * mean acceptance of all. Collective. */
+/* Computes the smallest E-BFMI, the longest run of iterations without a move, and the chains that
+ * are stuck, given the mean acceptance of all. Collective. */
 static em_status find_stuck(const em_chain_statistics *statistics, em_grid *grid,
                             const chain_sums *sum, em_findings *out)
 {

@@ -39,14 +39,14 @@ enum { BATCH = 1 << 22, OWN_BATCH = 1 << 16 };
  * share one: more would spend their time on messages. */
 enum { PART = 1 << 14, MOST_PARTS = 64 };
 
-/* Numbers of the shard that has the most: for so many are batches gathered everywhere. */
+/* The most monitored numbers on a shard; all shards gather as many batches as that one. */
 static int64_t widest(const em_monitor *monitor)
 {
     return em_partition_first(monitor->plan.width, em_grid_n_shard(monitor->grid), 1);
 }
 
-/* Into how many parts the chains of a number are divided where there are more ranks than numbers;
- * each rank has at least one chain. */
+/* The number of parts into which the chains of a number are divided if there are more ranks than
+ * numbers. Each rank has at least one chain. */
 static int64_t parts_of(const em_monitor *monitor)
 {
     const int64_t n_chain = em_grid_n_chain(monitor->grid), width = widest(monitor);
@@ -205,8 +205,9 @@ static bool meets(const em_monitor *monitor, const double worst[2])
  * of each are in n_part parts. */
 typedef struct batch {
     int64_t first, n_column, n_row, n_part;
-    int64_t own_first, own; /* items, a number or a part of one, that this rank was dealt */
-    const double *column;   /* [own][chains][n_row] the monitor's */
+    /* the items of this rank; an item is a number or a part of its chains */
+    int64_t own_first, own;
+    const double *column; /* [own][chains][n_row] the monitor's */
 } batch;
 
 static batch batch_of(const em_monitor *monitor, int64_t first, int64_t most, int64_t n_row,
@@ -226,8 +227,7 @@ static batch batch_of(const em_monitor *monitor, int64_t first, int64_t most, in
                    NULL};
 }
 
-/* The columns of all chains, where this rank has them all. A row's numbers that lie in one line of
- * the cache are copied together. */
+/* Extracts the columns if this rank has all chains; copies numbers of one cache line together. */
 static void copy_columns(const em_monitor *monitor, const batch *b, double *column)
 {
     enum { LINE = 8 };
@@ -246,7 +246,7 @@ static void copy_columns(const em_monitor *monitor, const batch *b, double *colu
     }
 }
 
-/* What this rank has of the batch, row by row, as it is sent. */
+/* Packs this rank's part of the batch row by row, to be sent. */
 static void copy_rows(const em_monitor *monitor, const batch *b, double *local)
 {
     for (int64_t c = 0; c < monitor->n_local_chain; c++)
@@ -279,8 +279,8 @@ static em_status gather_batch(em_monitor *monitor, batch *b)
     return status;
 }
 
-/* How many numbers of a shard form a batch: as many as fit in memory, at least one for each group,
- * and no more than MPI can count. The same on all ranks. */
+/* The number of columns of a batch: as many as fit in memory, at least one for each group, and at
+ * most as many as MPI can count. The same on all ranks. */
 static int64_t most_columns(const em_monitor *monitor, int64_t n_row)
 {
     const int64_t n_chain = em_grid_n_chain(monitor->grid), size = n_chain * n_row;
@@ -291,7 +291,7 @@ static int64_t most_columns(const em_monitor *monitor, int64_t n_row)
     return fit < counted ? fit : counted > 0 ? counted : 1;
 }
 
-/* Room for the hashes of n numbers; less than half of it is taken. Local. */
+/* Allocates a table for the hashes of n numbers, which stays less than half full. Local. */
 static em_status start_seen(em_monitor *monitor, int64_t n)
 {
     monitor->n_slot = 16;
@@ -319,8 +319,7 @@ static bool was_seen(em_monitor *monitor, int64_t n, const double *draws)
     return false;
 }
 
-/* The worst of the numbers of a batch that this rank was dealt; the suspect first. A part of one is
- * all that one of several ranks has. */
+/* The worst of this rank's items of a batch; the suspect is checked first. */
 static em_status worst_of(em_monitor *monitor, const batch *b, bool thorough, double worst[2])
 {
     const int64_t size = em_grid_n_chain(monitor->grid) * b->n_row;

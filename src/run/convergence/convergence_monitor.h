@@ -23,18 +23,17 @@ void em_monitor_destroy(em_monitor **monitor);
  * Local. */
 void em_monitor_keep(em_monitor *monitor, int64_t chain, int64_t draw, const double *value);
 
-/* Keeps the number of the draw's visit, where `monitored` has visits (diagnostics/visits.h). Local.
- */
+/* Keeps the number of the draw's visit, if `monitored` has visits (diagnostics/visits.h). Local. */
 void em_monitor_keep_visit(em_monitor *monitor, int64_t chain, int64_t draw, double visit);
 
 /*
- * Computes the convergence of the monitored ones of the first `n_draw` draws. With `thorough` all
- * numbers are checked. Else the parameters are checked first. The other numbers follow only where
- * there is a stop rule that the parameters meet (with draws: auto: at a check that may end the
- * run; `may_end` false: this one may not, whatever it finds). Then each rank begins with the number
- * that missed the thresholds last time, and stops at the first one that misses them. This does not
- * change whether the rule is met; r_hat and ess are those of the numbers that were checked. Numbers
- * with equal draws are checked once. Collective. Errors: EM_EMEMORY, agreed.
+ * Computes the convergence of the monitored numbers of the first `n_draw` draws. With `thorough` it
+ * checks all numbers. Otherwise it checks the parameters first. It checks the other numbers only if
+ * there is a stop rule and the parameters meet it; with draws: auto also `may_end` must be true,
+ * that is, this check may end the run. Each rank begins with the number that missed the thresholds
+ * last time, and stops at the first number that misses them. This does not change whether the rule
+ * is met. r_hat and ess are those of the checked numbers. Numbers with equal draws are checked
+ * once. Collective. Errors: EM_EMEMORY, agreed.
  */
 em_status em_monitor_check(em_monitor *monitor, int64_t n_draw, bool thorough, bool may_end,
                            em_convergence *out);

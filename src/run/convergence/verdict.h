@@ -31,7 +31,7 @@ typedef struct em_evidence {
                                     chains; NaN: no such mode was found */
     const char *tempering;       /* a warning about the ladders of a tempered run: clauses that end
                                     with ", "; NULL: none */
-    bool tempering_failed;       /* that text is a failure and not a warning */
+    bool tempering_failed;       /* `tempering` is a failure and not a warning */
     bool is_tempered;      /* divergences are then at most a warning: copies from other rungs reach
                               regions that steps at the target do not reach */
     const char *optimiser; /* the kernel that made the draws is this optimiser; NULL: a sampler */

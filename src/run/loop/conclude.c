@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The model's own count of this rank, which is added as if it were that of its first chain. */
+/* A count that the model keeps for the rank. It is added as the count of the rank's first chain. */
 static em_status count_rejections(em_engine *engine)
 {
     em_rejections *total = &engine->report.rejections;

@@ -1,4 +1,4 @@
-/* How far a run is, and whether its chains agree. */
+/* The progress of a run, and the agreement of its chains. */
 #include "base/memory.h"
 #include "run/loop/engine.h"
 
@@ -72,9 +72,9 @@ static em_status check_modes(em_engine *engine, int64_t done, bool *separate)
 }
 
 /*
- * Whether draws: auto may end by its own rule: where that gives no numbers, a run has 4000 draws of
- * all chains at least, as other programs draw, unless sampling has taken twice as many gradients as
- * warmup. Without this a run whose draws are cheap ended when most of its time was still that of
+ * Whether draws: auto may end by its default rule. The run must have at least 4000 draws of all
+ * chains, as in other programs, or sampling must have taken twice as many gradients as warmup.
+ * Without this condition a run with cheap draws ended while most of its time was still that of
  * warmup. Collective.
  */
 static em_status check_length(em_engine *engine, int64_t done, bool *may_end)

@@ -22,7 +22,7 @@ static int64_t least(int64_t a, int64_t b)
 
 /* ---------------------------------------------------------------- the loop */
 
-/* Of draws that were thinned out by draws: auto, too. */
+/* Counts also draws that draws: auto has thinned out. */
 static bool is_draw(const em_engine *engine, int64_t iteration)
 {
     return (iteration + 1 - engine->plan.warmup) % engine->plan.first_thin == 0;
@@ -75,7 +75,7 @@ static em_status stop_early(em_engine *engine, const char *why)
                             engine->transaction ? ", with a checkpoint: go on with --resume" : "");
 }
 
-/* Iterations up to `end`, without waiting for other ranks; then all agree. Collective. */
+/* Runs iterations up to `end` without waiting for other ranks; then all ranks agree. Collective. */
 static em_status run_segment(em_engine *engine, int64_t end)
 {
     const double start = em_clock();
@@ -126,11 +126,11 @@ static em_status pause_at(em_engine *engine)
     if (!status && is_over)
         status = em_engine_check_all(engine);
     else if (!status && engine->done > engine->plan.warmup)
-        status = em_engine_make_room(engine, &saved);
+        status = em_engine_resize_output(engine, &saved);
     return status;
 }
 
-/* Whether stop.end_after ends the run: once it has draws. Local. */
+/* Whether stop.end_after ends the run, which must have draws. Local. */
 static bool ends_by_time(const em_engine *engine)
 {
     return engine->timing.out_of_time && engine->done > engine->plan.warmup &&
@@ -152,7 +152,7 @@ static em_status update_adaptation(em_engine *engine, int64_t from, bool *ended)
     em_status status = em_kernels_update(engine, from, ended);
 
     if (!status && *ended)
-        status = em_look_for_far_modes(engine);
+        status = em_search_far_modes(engine);
     if (!status && *ended)
         status = em_auto_tempering_decide(engine, ended);
     if (*ended)
@@ -234,7 +234,7 @@ static em_status create_chains(em_engine *engine)
     return status ? status : em_recorder_begin(engine->recorder);
 }
 
-/* Chains and output, either where a checkpoint left them or at the beginning. */
+/* Sets up chains and output, from a checkpoint or from the beginning. */
 static em_status begin(em_engine *engine)
 {
     bool resumed = false;

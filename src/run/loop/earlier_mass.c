@@ -67,7 +67,7 @@ static em_status read_array_mass(const source *from, int64_t dim, earlier_number
     return status;
 }
 
-/* Scales, and where there are directions, values and directions. */
+/* Reads scales and, if there are directions, values and directions. */
 static em_status read_low_rank(const source *from, int64_t dim, earlier_numbers *out)
 {
     double *part[3] = {NULL, NULL, NULL};
@@ -128,7 +128,7 @@ static em_status read_mass(const source *from, int64_t dim, earlier_numbers *out
                                         : read_array_mass(from, dim, out);
 }
 
-/* An array of rank 0, to all. Collective. */
+/* Copies an array of rank 0 to all ranks. Collective. */
 static em_status share_array(int64_t *count, double **x)
 {
     em_status status;
@@ -169,7 +169,7 @@ static em_status share_mass(const char *path, int64_t dim, earlier_numbers *foun
     return em_agree(status);
 }
 
-/* The mean of all chains' step sizes; to the last bit theirs, where they have the same. */
+/* The mean step size of all chains; if all are equal, exactly that step size. */
 static em_status read_step_size(const source *from, em_initial *out)
 {
     double *step = NULL;
@@ -213,7 +213,7 @@ static em_status read_noncentring(const source *from, int64_t dim, em_initial *o
                : EM_OK;
 }
 
-/* Gives it to all ranks. Collective. */
+/* Copies the result to all ranks. Collective. */
 static em_status share_noncentring(int64_t dim, em_initial *out)
 {
     int64_t count = out->noncentring ? dim * EM_NONCENTRING_NUMBERS : 0;

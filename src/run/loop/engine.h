@@ -123,7 +123,7 @@ em_status em_count_chains(const em_engine *engine, const double *of_chain, int64
 /* With draws: auto: enlarges the space for draws, or drops every second draw; at the end of the run
  * it removes unused space. It then saves and rewrites the output. *saved: whether it did.
  * Collective. Errors: agreed. */
-em_status em_engine_make_room(em_engine *engine, bool *saved);
+em_status em_engine_resize_output(em_engine *engine, bool *saved);
 
 /* Checks the draws after `done` iterations: convergence, divergences, the stop rule. Collective.
  * Errors: agreed. */

@@ -13,17 +13,17 @@ static const double nearest = 3, farthest = 50;
 /* Numbers of these points are beyond those of starts. */
 static const uint64_t first_attempt = UINT64_C(1) << 32;
 
-/* At least so many points of all chains are followed, and at most so many while they take less than
- * this share of the gradients of warmup. */
+/* The least number of points of all chains from which ascents start, and the largest one, as long
+ * as they take less than this share of the gradients of warmup. */
 enum { LEAST = 16, MOST = 24 };
 static const double share_of_warmup = 0.1;
 
 /* The law of the points. */
-typedef struct look {
+typedef struct search_law {
     const em_engine *engine;
     double *scale;   /* [stride] variances of the posterior, about */
     uint64_t *drawn; /* [n_chain] points so far */
-} look;
+} search_law;
 
 /* Number n of a sequence that fills (0, 1) evenly: its digits in this base, mirrored. */
 static double even(uint64_t n, uint64_t base)
@@ -36,13 +36,14 @@ static double even(uint64_t n, uint64_t base)
 }
 
 /*
- * A point beside the chain: in all dimensions by a multiple of their standard deviations, which is
- * random for half of the points and the same, but for its sign, for a quarter; or in one dimension.
- * The logarithm of the distance is even from the nearest to the farthest.
+ * A point displaced from the chain, in units of standard deviations. Half of the points are
+ * displaced in a random direction, a quarter by the same amount in all dimensions with one random
+ * sign, and the others in one dimension. The logarithm of the distance is uniform between the
+ * smallest and the largest.
  */
 static em_status point(void *of, int64_t number, uint64_t attempt, double *theta)
 {
-    look *at = of;
+    search_law *at = of;
     const em_block *block = at->engine->block;
     const int64_t dim = block->dim, c = number - block->chain[0];
     const uint64_t n_chain = (uint64_t)em_grid_n_chain(at->engine->grid);
@@ -63,10 +64,10 @@ static em_status point(void *of, int64_t number, uint64_t attempt, double *theta
     return EM_OK;
 }
 
-em_status em_look_for_far_modes(em_engine *engine)
+em_status em_search_far_modes(em_engine *engine)
 {
     const em_block *block = engine->block;
-    look at = {.engine = engine};
+    search_law at = {.engine = engine};
     double *gradients = NULL, all = 0;
 
     if (!engine->mode_search || engine->tempering || block->dim > EM_MODE_SEARCH_MOST_DIM)
@@ -84,8 +85,8 @@ em_status em_look_for_far_modes(em_engine *engine)
     const em_search_plan plan = {
         .least = own + LEAST, .most = own + MOST, .gradients = share_of_warmup * all};
     if (!status)
-        status = em_mode_search_look_again(engine->mode_search, engine->posterior, &plan, point,
-                                           &at, block, at.scale, gradients);
+        status = em_mode_search_repeat(engine->mode_search, engine->posterior, &plan, point, &at,
+                                       block, at.scale, gradients);
     if (!status)
         status = em_grid_sum_chains(engine->grid, 1, gradients, &all);
     em_adapt_count_after_warmup(engine->kernel[0].adapt, all);

@@ -10,4 +10,4 @@
  * converged* or, with temper: auto, starts the ladders. Collective. Errors, agreed: EM_EMEMORY,
  * those of the target.
  */
-em_status em_look_for_far_modes(em_engine *engine);
+em_status em_search_far_modes(em_engine *engine);

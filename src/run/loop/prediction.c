@@ -46,7 +46,7 @@ typedef struct predicting {
     int64_t n_wanted, n_series;
     wanted *wanted;      /* [n_wanted] */
     em_variable *series; /* [n_series] what is written */
-    bool dealt;
+    bool sharded;
     int64_t width, posterior_width, n_step;
     double *posterior; /* [posterior_width] of one draw */
     double *value;     /* [n_local_chain][n_step][width] */
@@ -163,14 +163,14 @@ static em_status sort_variables(predicting *p)
         } else if (variable->group == EM_PREDICTIONS) {
             p->series[p->n_series++] = *variable;
             p->width += em_variable_size(variable);
-            p->dealt |= variable->dealt;
+            p->sharded |= variable->sharded;
         }
     }
     return status;
 }
 
 /* As many draws at a time as fit, and one at least; the same on all ranks. */
-static em_status make_room(predicting *p)
+static em_status allocate_batch(predicting *p)
 {
     const int64_t n_chain = em_grid_n_chain(p->grid), n_local = em_grid_n_local_chain(p->grid);
     const int64_t numbers = n_chain * (p->width + p->posterior_width);
@@ -220,7 +220,7 @@ static em_status put_attributes(predicting *p)
     return status ? status : em_writer_put_int(p->writer, "seed", p->config->run.seed);
 }
 
-/* Which lines of the new data were predicted for, say. */
+/* Stores data of the predictions, such as the lines of the new data. */
 static em_status put_data(predicting *p)
 {
     em_status status = EM_OK;
@@ -290,7 +290,7 @@ static em_status predict_all(predicting *p)
     for (int64_t first = 0; !status && first < n_draw; first += p->n_step) {
         const int64_t n = n_draw - first < p->n_step ? n_draw - first : p->n_step;
         status = em_agree_first(predict_step(p, first, n), 0);
-        if (!status && p->dealt)
+        if (!status && p->sharded)
             em_grid_sum_shards(p->grid, n_local * n * p->width, p->value);
         if (!status)
             status = em_writer_put_draws(p->writer, p->group, first, n, p->value);
@@ -327,7 +327,7 @@ static em_status predict(predicting *p)
     if (!status)
         status = sort_variables(p);
     if (!status)
-        status = make_room(p);
+        status = allocate_batch(p);
     status = em_agree(status);
     if (!status)
         status = create_file(p);

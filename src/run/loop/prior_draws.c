@@ -65,7 +65,7 @@ static em_status add_groups(drawing *d)
 }
 
 /* As many draws at a time as fit, the same on all ranks. */
-static em_status make_room(drawing *d)
+static em_status allocate_batch(drawing *d)
 {
     const int64_t n_draw = d->engine->config->output.prior_draws;
     const int64_t n_chain = em_grid_n_chain(d->engine->grid);
@@ -111,7 +111,7 @@ static em_status write(drawing *d, int64_t first, int64_t n)
 
     for (int k = 0; !status && k < d->n_group; k++) {
         const em_draw_group *group = layout_group(d, k);
-        if (group->dealt)
+        if (group->sharded)
             em_grid_sum_shards(d->engine->grid,
                                em_grid_n_local_chain(d->engine->grid) * n * group->width,
                                d->group[k].rows);
@@ -131,7 +131,7 @@ em_status em_engine_put_prior(em_engine *engine)
         return EM_OK;
     status = add_groups(&d);
     if (!status)
-        status = make_room(&d);
+        status = allocate_batch(&d);
     for (int64_t first = 0; !status && first < n_draw; first += d.n_step) {
         const int64_t n = n_draw - first < d.n_step ? n_draw - first : d.n_step;
         status = em_agree(draw(&d, first, n));

@@ -1,5 +1,4 @@
-/* What must be the same on several ranks: the data on all, and a chain on the ranks of its group.
- */
+/* Checks that data are equal on all ranks, and a chain on all ranks of its group. */
 #include "run/loop/rank_consistency.h"
 #include "base/fault.h"
 #include "base/memory.h"
@@ -71,8 +70,8 @@ em_status em_check_ranks_agree(const em_engine *engine)
     if (stray >= 0)
         status = em_fail(EM_ENUMERIC,
                          "chain %lld has another position here than on rank %lld of its group, "
-                         "after %lld iterations (%s): expected the same bits on every shard; are "
-                         "the processors or libraries of these ranks alike?",
+                         "after %lld iterations (%s): expected the same bits on every shard; do "
+                         "these ranks have the same processors and libraries?",
                          (long long)engine->block->chain[stray],
                          (long long)(em_world_rank() - em_grid_shard(engine->grid)),
                          (long long)engine->done, ranks);

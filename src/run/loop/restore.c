@@ -16,8 +16,8 @@ static int64_t width_of(em_reader *reader)
     return width;
 }
 
-/* How many draws of a group of the file make one of the run now: more than one where draws: auto
- * has thinned them since, 0 where the file has been thinned more. */
+/* The number of draws in the file for one draw of the run now: more than one if draws: auto has
+ * thinned the run since, 0 if the file is thinned more. */
 static int64_t step_of(em_reader *reader, const em_plan *plan)
 {
     int64_t thinning = plan->first_thin;

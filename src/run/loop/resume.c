@@ -13,8 +13,8 @@
 
 #include <math.h>
 
-/* A longer run than the one that was saved forgets that the stop rule had ended that. Without such
- * a rule no checks count. */
+/* If the run is longer than the saved one, drops the state that the stop rule had ended it. Without
+ * a stop rule no checks count. */
 static em_status visit_position(em_engine *engine, const em_visitor *visitor)
 {
     enum { DONE, TIMES_MET, ENDED, PLANNED, WARMUP, N };
@@ -34,7 +34,7 @@ static em_status visit_position(em_engine *engine, const em_visitor *visitor)
     return status;
 }
 
-/* What draws: auto has besides: how far draws are thinned, and the gradients of sampling. */
+/* Further state with draws: auto: the thinning, and the gradients of sampling. */
 static em_status visit_thinning(em_engine *engine, const em_visitor *visitor)
 {
     double thin = (double)engine->plan.thin;
@@ -133,7 +133,7 @@ static em_status find_draws(void *run, bool new_rule, const char *file, bool *fo
     }
     if (engine->ended == EM_ENDED_BY_TIME)
         engine->ended = EM_GOES_ON;
-    em_plan_make_room(&engine->plan, engine->done, engine->ended != EM_GOES_ON);
+    em_plan_resize(&engine->plan, engine->done, engine->ended != EM_GOES_ON);
     return em_output_can_restore(em_recorder_layout(engine->recorder), engine->grid, &engine->plan,
                                  file, engine->done, found);
 }
@@ -217,7 +217,7 @@ em_status em_engine_resume(em_engine *engine, bool *resumed)
     return status;
 }
 
-em_status em_engine_make_room(em_engine *engine, bool *saved)
+em_status em_engine_resize_output(em_engine *engine, bool *saved)
 {
     const em_transaction_run run = transaction_run(engine);
     const bool is_over = engine->ended || engine->done == engine->plan.total;
@@ -226,7 +226,7 @@ em_status em_engine_make_room(em_engine *engine, bool *saved)
     em_status status = EM_OK;
 
     *saved = false;
-    if (!em_plan_make_room(&plan, engine->done, is_over))
+    if (!em_plan_resize(&plan, engine->done, is_over))
         return EM_OK;
     if (engine->transaction)
         status = em_recorder_flush(engine->recorder); /* by the thinning so far */
@@ -247,7 +247,7 @@ em_status em_engine_finish_output(em_engine *engine)
 {
     const em_transaction_run run = transaction_run(engine);
     bool saved = false;
-    em_status status = em_engine_make_room(engine, &saved);
+    em_status status = em_engine_resize_output(engine, &saved);
 
     if (status)
         return status;

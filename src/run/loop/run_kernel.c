@@ -147,7 +147,7 @@ static void copy_part(const em_kernel *kernel, const double *all, double *own)
                (size_t)part->count * sizeof *own);
 }
 
-/* Where the sampler has moved the chains. */
+/* Copies the positions after the move of the sampler to the engine's block. */
 static void give_back(em_engine *engine, const em_kernel *kernel)
 {
     const em_block *own = kernel->block, *all = engine->block;
@@ -341,7 +341,7 @@ static void gather_statistics(em_engine *engine)
     }
 }
 
-/* What the model keeps of an iteration. */
+/* Calls the model's after_iteration. */
 static em_status after_iteration(const em_engine *engine, int64_t iteration)
 {
     const em_block *block = engine->block;

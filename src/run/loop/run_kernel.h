@@ -19,7 +19,7 @@ bool em_kernel_is_exact(const em_kernel *kernel);
 /* Starts every sampler at the positions in engine->block. Collective. Errors: agreed. */
 em_status em_kernels_start(em_engine *engine);
 
-/* Iteration `iteration` (from 0) of every sampler, one after the other. Local, but that the
+/* Runs iteration `iteration` (from 0) of every sampler, one after the other. Local, but the
  * posterior may sum over shards. */
 em_status em_kernels_step(em_engine *engine, int64_t iteration);
 

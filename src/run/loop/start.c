@@ -179,11 +179,11 @@ static void displace(const em_stream *stream, int64_t dim, double step, bool all
 
 /*
  * The same for the further ascents of a tempered run, which look for modes in basins that are small
- * or far away. Half of the points are in cubes around the origin. In many dimensions hardly any of
- * them is near to a given place, so that the others are in cubes of the usual radius: displaced in
- * all dimensions alike, as the modes of exchangeable parameters are, or in a single dimension.
- * Radii and displacements are up to 100 times as large, their logarithms uniform. A tenth of
- * all points are in cubes that are as much smaller: a spike is often at the origin.
+ * or far away. Of the points, 40 % are in cubes around the origin of 1 to 100 times the usual
+ * radius, and 10 % in cubes of 1 to 1/100 of it, because a spike is often at the origin. In many
+ * dimensions few of them are near to a given position. So the others are in cubes of the usual
+ * radius, displaced by 1 to 100 times this radius: equally in all dimensions, as the modes of
+ * exchangeable parameters are, or in one. The logarithms of radii and displacements are uniform.
  */
 static em_status wide_point(void *of, int64_t number, uint64_t attempt, double *theta)
 {
@@ -239,7 +239,7 @@ em_status em_engine_create_search(em_engine *engine)
                : EM_OK;
 }
 
-/* Room for the draws of warmup by which temper: auto decides. Local. */
+/* Allocates the store of warmup draws by which temper: auto decides. Local. */
 static em_status create_warmup_draws(em_engine *engine)
 {
     return em_config_tempers_later(engine->config)
@@ -318,8 +318,8 @@ static em_status try_starts(em_engine *engine, em_tries *tries, uint64_t attempt
 /* Evaluations of minibatches at starts have numbers beyond those of iterations. */
 static const int64_t start_evaluations = INT64_C(1) << 39;
 
-/* How strict the needs of a sampler are at a start: an exact density with its gradient, one
- * without, an estimate, none. */
+/* The requirement of a sampler at a start, in ascending order: none, an estimate, an exact density,
+ * with its gradient. */
 static int needs(const em_kernel *kernel)
 {
     const em_sampler_ops *ops = kernel->options->ops;
@@ -378,7 +378,7 @@ static em_status try_points(em_engine *engine, em_tries *tries)
     return status;
 }
 
-/* From the draws to where the chains begin, and which modes that shows. Collective. */
+/* Runs the mode search from the draws, and sets the starts of the chains. Collective. */
 static em_status search_modes(em_engine *engine)
 {
     em_adapt *adapt = engine->tempering ? NULL : engine->kernel[0].adapt;

@@ -29,7 +29,7 @@ static em_status check_complete(const em_merge_state *m)
     return EM_OK;
 }
 
-/* The chains of one start are as many in all files, or R-hat of superchains means nothing. */
+/* Superchains must have the same number of chains in all files, or nested R-hat has no meaning. */
 static em_status check_superchains(const em_merge_state *m)
 {
     const em_reader *first = m->reader;
@@ -203,7 +203,7 @@ static void tell_missing(const em_merge_state *m)
         }
 }
 
-/* Chains of different lengths give a warning only: each has the same law. */
+/* Different thinning gives only a warning, because all chains have the same distribution. */
 static em_status tell_thinned(const em_merge_state *m)
 {
     char *unlike = NULL;

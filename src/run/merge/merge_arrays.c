@@ -169,8 +169,8 @@ static em_status widen(const em_merge_state *m, stacked *s)
 }
 
 /* Rows of an array of `shape`, into rows of the stacked one, which may be wider. */
-static void place_rows(const stacked *s, const em_contents_array *array, const double *from,
-                       int64_t n_row, double *to)
+static void copy_rows(const stacked *s, const em_contents_array *array, const double *from,
+                      int64_t n_row, double *to)
 {
     const int skip = s->of_chains ? 1 : 0;
     const em_variable *variable = &s->out.variable;
@@ -207,7 +207,7 @@ static em_status fill_stack(const em_merge_state *m, stacked *s)
         if (array && (!s->of_chains || array->shape[0] == own)) {
             status = read_array(em_reader_path(file), s->group->name, s->name, &count, &value);
             if (!status)
-                place_rows(s, array, value, n_row, to);
+                copy_rows(s, array, value, n_row, to);
         }
         em_release(&value);
         to += n_row * s->row;

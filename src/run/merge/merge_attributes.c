@@ -7,10 +7,10 @@
 #include <math.h>
 #include <string.h>
 
-/* How an attribute of the files becomes one of theirs together. */
+/* The rule by which attributes of the files are combined. */
 typedef enum rule { SAME, SUM, SUM_OF_DRAWS, SMALLEST_OF_DRAWS, LARGEST, FIRST, DROPPED } rule;
 
-/* `cut`: what is said of all draws of the files is not said of those that are taken. */
+/* `cut`: attributes about all draws of a file do not apply: only some draws are used. */
 static rule rule_of(const char *name, bool cut)
 {
     static const struct {

@@ -37,7 +37,7 @@ typedef struct em_merge_written {
     em_merge_labels label[EM_MAX_AXES];
 } em_merge_written;
 
-/* An array of a file from axis `skip` on. Local. Errors: EM_EDATA, EM_EIO, EM_EMEMORY. */
+/* Describes an array of a file from axis `skip` on. Local. Errors: EM_EDATA, EM_EIO, EM_EMEMORY. */
 em_status em_merge_describe(const char *path, const em_contents_group *group,
                             const em_contents_array *array, int skip, em_merge_written *out);
 void em_merge_release_written(int64_t n, em_merge_written **out);

@@ -21,9 +21,7 @@ typedef struct em_signature {
 /* `created` is borrowed for as long as the signature is used. Local. */
 em_signature em_created_signature(const em_created *created);
 
-/*
- * Returns the current time, or that of SOURCE_DATE_EPOCH in seconds since 1970. Rank 0 alone reads
+/* Returns the current time, or that of SOURCE_DATE_EPOCH in seconds since 1970. Rank 0 alone reads
  * the clock and the environment, which may differ between ranks. Collective. Errors, agreed:
- * EM_EUSAGE, where the variable is not digits, or beyond the calendar.
- */
+ * EM_EUSAGE, if the variable is not digits, or the year is too large. */
 em_status em_created_read(em_created *out);

@@ -332,7 +332,7 @@ static em_status output_flush(void *state)
     for (int64_t i = 0; !status && i < output->layout->n_group && count > 0; i++) {
         const em_file_group *from = &phase(output)[i];
         close_ranks(output, count, from);
-        if (output->layout->group[i].dealt)
+        if (output->layout->group[i].sharded)
             em_grid_sum_shards(output->grid, output->n_local_chain * count * from->width,
                                from->buffer);
         status =
@@ -444,7 +444,7 @@ static em_status put_pooled(em_output *output, const double *value)
     return status;
 }
 
-/* Chain after chain, each with the room of one, unless what is made of all needs them all. */
+/* Processes chains one by one in the memory of one, unless derived variables need all chains. */
 static em_status put_averages(em_output *output)
 {
     const em_model *model = output->model;

@@ -27,7 +27,7 @@ em_status em_output_create(const em_config *config, const char *path, const char
 #define EM_OUTPUT_CHECKPOINT "checkpoint"
 #define EM_OUTPUT_LEFT_OUT   "checkpoint_left_out"
 
-/* Of a run with draws: auto: iterations per draw of the file, and what ended the run. */
+/* Attributes of a run with draws: auto: iterations per draw of the file; why the run ended. */
 #define EM_OUTPUT_THINNING "thinning"
 #define EM_OUTPUT_ENDED_BY "ended_by"
 

@@ -249,7 +249,7 @@ static em_status lay_out(em_recorder *recorder)
         *group = (em_draw_group){.name = group_name[kind], .n_variable = n, .variable = series};
         for (int64_t i = 0; i < n; i++) {
             group->width += variable_size(&series[i]);
-            group->dealt |= series[i].dealt;
+            group->sharded |= series[i].sharded;
         }
         width += group->width;
         kinds[layout->n_group++] = kind;

@@ -6,10 +6,10 @@
 #include "run/config/config.h"
 
 /*
- * The config stored in an output file, with overrides applied. Relative paths start in `folder`;
- * NULL: in the first of these folders where all paths exist: the config's own folder as the file
- * names it, the file's folder, the current folder. Local. Errors: EM_EDATA, where there is no
- * config; those of em_config_parse.
+ * The config stored in an output file, with overrides applied. Relative paths start in `folder`.
+ * NULL: in the first of these folders in which all paths exist: the folder of the config that the
+ * file names, the folder of the file, the current folder. Local. Errors: EM_EDATA if the file has
+ * no config; those of em_config_parse.
  */
 em_status em_stored_config(const char *path, const char *folder, int n_override,
                            const char *const *override, em_config **out);

@@ -41,7 +41,7 @@ static em_status check(const em_atomic_file *file, bool overwrite, int64_t n_inp
     for (int64_t i = 0; !status && !same && i < n_input; i++)
         status = em_files_are_same(output, input[i], &same);
     if (!status && same)
-        status = em_fail(EM_EUSAGE, "%s is read and cannot be replaced meanwhile", output);
+        status = em_fail(EM_EUSAGE, "%s is being read and cannot be replaced", output);
     if (!status && !overwrite)
         status = em_fail(EM_EUSAGE, "%s exists: give --overwrite to replace it", output);
     if (!status && em_file_exists(file->path[CHECKPOINT]))

@@ -1,7 +1,6 @@
-/*
- * A file that is complete or absent, never half written. It is written beside its final path, under
- * the lock of an output, and then renamed. Collective, with agreed statuses; rank 0 does the work.
- */
+/* A file that is complete or absent, never half written. It is written under another name in the
+ * same folder, under the lock of an output, and then renamed. Collective, with agreed statuses;
+ * rank 0 does the work. */
 #pragma once
 
 #include "io/draws/writer.h"
@@ -22,9 +21,9 @@ em_status em_atomic_file_take(const char *output, bool overwrite, int64_t n_inpu
 /* The path to write to; no file exists there yet. Local. */
 const char *em_atomic_file_part(const em_atomic_file *file);
 
-/* Renames what was written to the output where `status`, agreed, is EM_OK, and removes it
- * otherwise. Then releases the lock, and frees. NULL-safe. Returns `status`, or errors: EM_EIO. */
+/* If `status`, which is agreed, is EM_OK, renames the written file to the output; otherwise removes
+ * it. Then releases the lock and frees the file. NULL-safe. Returns `status`, or errors: EM_EIO. */
 em_status em_atomic_file_publish(em_atomic_file **file, em_status status);
 
-/* Closes the writer, then does the same with what it wrote. */
+/* Closes the writer, then does the same. */
 em_status em_atomic_file_finish(em_atomic_file **file, em_writer **writer, em_status status);

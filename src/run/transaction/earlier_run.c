@@ -1,5 +1,5 @@
-/* What an earlier run has left: its output, its checkpoints, and whether this run may replace them
- * or go on from them. And the checkpoints of this run. */
+/* The files of an earlier run: its output and its checkpoints, and whether this run may replace or
+ * continue them. Also the checkpoints of this run. */
 #include "base/memory.h"
 #include "io/checkpoint/archive.h"
 #include "io/draws/enclosed.h"
@@ -121,11 +121,10 @@ static em_status check_config(const em_config *config, const char *path,
     em_status status = em_changes_find(config, existing->config, &changes);
 
     if (!status && changes.refused)
-        status =
-            em_fail(EM_ECONFIG,
-                    "%s is %sof another config: %s differ; give the old values, --overwrite or "
-                    "another --output",
-                    path, existing->complete ? "complete and " : "", changes.refused);
+        status = em_fail(EM_ECONFIG,
+                         "%s%s has another config: %s differ; give the old values, --overwrite or "
+                         "another --output",
+                         path, existing->complete ? " is complete and" : "", changes.refused);
     *new_rule = changes.stop_rule;
     em_changes_release(&changes);
     return status;
@@ -133,7 +132,7 @@ static em_status check_config(const em_config *config, const char *path,
 
 /* Whether a complete output needs no more draws: as many were planned as the config says, and
  * either all of them are there or the stop rule that ended the run still applies. With draws: auto
- * one that the stop rule has ended needs no more, and one that stop.end_after has ended does. */
+ * an output ended by the stop rule needs no more draws; one ended by stop.end_after does. */
 static em_status is_finished(const em_config *config, const char *path,
                              const existing_output *existing, bool new_rule, bool *finished)
 {
@@ -178,7 +177,7 @@ static em_status check_file(const em_output_transaction *t, em_transaction_file 
     if (existing->complete && !existing->readable)
         return em_fail(EM_EUSAGE,
                        "%s is complete, but has no config to compare with: expected an output that "
-                       "this version can go on with; give --overwrite or another --output",
+                       "this version can continue; give --overwrite or another --output",
                        path);
     if (existing->readable)
         status = check_config(t->config, path, existing, &new_rule);
@@ -269,8 +268,8 @@ static em_status check_hashes(const char *path, const char *program, const char 
         return em_fail(EM_ECONFIG, "%s is of another program: its hash was %s, expected %s", path,
                        program, expected.program);
     if (strcmp(data, expected.data) != 0)
-        return em_fail(EM_ECONFIG, "%s is of other data: their hash was %s, expected %s", path,
-                       data, expected.data);
+        return em_fail(EM_ECONFIG, "%s has other data: their hash was %s, expected %s", path, data,
+                       expected.data);
     return EM_OK;
 }
 
@@ -291,10 +290,10 @@ static em_status check_origin(const em_config *config, em_archive *archive, cons
     if (!status)
         status = em_changes_find(config, text[CONFIG], &changes);
     if (!status && changes.refused)
-        status = em_fail(EM_ECONFIG,
-                         "%s is of another config: %s differ; go on with the old values, or start "
-                         "anew with --overwrite",
-                         path, changes.refused);
+        status = em_fail(
+            EM_ECONFIG,
+            "%s has another config: %s differ; give the old values, or start anew with --overwrite",
+            path, changes.refused);
     else if (!status)
         status = check_hashes(path, text[PROGRAM], text[DATA], model);
     *new_rule = changes.stop_rule;
@@ -363,8 +362,8 @@ static em_status read_draws(const em_output_transaction *t, em_restored *restore
     return status;
 }
 
-/* Copies the checkpoint inside a finished output to F.checkpoint.new. Of a damaged one it is noted
- * what is wrong. Rank 0. */
+/* Copies the checkpoint in a finished output to F.checkpoint.new; stores why if it is damaged. Rank
+ * 0. */
 static em_status take_out(const em_output_transaction *t, em_restored *restored,
                           const existing_output *existing)
 {

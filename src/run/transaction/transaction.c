@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The result of what rank 0 does alone. Collective. */
+/* Shares the result of an operation of rank 0. Collective. */
 #define BY_RANK_0(call) em_agree(em_world_rank() == 0 ? (call) : EM_OK)
 
 /* ---------------------------------------------------------------- the rollback journal */

@@ -7,9 +7,8 @@
  *     p(theta))
  *
  * eps is adapted to the acceptance that is best in many dimensions, 0.234 (Roberts, Gelman & Gilks
- * 1997): for a normal target eps is then 2.38 / sqrt(dim). An iteration has as many such steps as
- * there are parameters, so that draws that follow each other are as far apart as those of kernels
- * with gradients.
+ * 1997): for a normal target eps is then 2.38 / sqrt(dim). An iteration has one such step per
+ * parameter, so that successive draws are as far apart as with gradients.
  */
 #include "base/memory.h"
 #include "math/rng.h"
@@ -24,11 +23,12 @@ typedef struct rwm_options {
     int64_t steps; /* INT64_MIN: the dimension */
 } rwm_options;
 
-static const em_field fields[] = {
-    EM_SAMPLER_FIELDS_WITH("adapt", "0.234", "5"),
-    EM_INT(rwm_options, steps, .minimum = 1, .maximum = 1e6, .fallback = "auto", .word = "auto",
-           .doc = "steps of an iteration, an evaluation each; auto: as many as parameters"),
-    {0}};
+static const em_field fields[] = {EM_SAMPLER_FIELDS_WITH("adapt", "0.234", "5"),
+                                  EM_INT(rwm_options, steps, .minimum = 1, .maximum = 1e6,
+                                         .fallback = "auto", .word = "auto",
+                                         .doc = "number of steps in an iteration, with one "
+                                                "evaluation each; auto: the number of parameters"),
+                                  {0}};
 
 typedef struct rwm_sampler {
     em_sampler base;
@@ -67,7 +67,7 @@ static em_status rwm_create(const void *options, int64_t n_chain, int64_t dim, e
     return EM_OK;
 }
 
-/* Proposal `number` of the iteration from where each chain stands, evaluated. */
+/* Evaluates proposal `number` of the iteration from the position of each chain. */
 static em_status rwm_propose(rwm_sampler *s, const em_step_context *context, const em_block *block,
                              int64_t number)
 {
@@ -81,7 +81,7 @@ static em_status rwm_propose(rwm_sampler *s, const em_step_context *context, con
     return em_proposals_evaluate(to, context->posterior, block->n_chain, block->chain);
 }
 
-/* min(1, p' / p); 0 where there is no density. */
+/* min(1, p' / p); 0 if there is no density. */
 static double rwm_acceptance(const rwm_sampler *s, const em_block *block, int64_t c)
 {
     const double log_density = s->proposals.log_density[c];

@@ -6,7 +6,7 @@
  *     d_k = L^-T (e_k - 2 u_k u),  k = 1 .. dim:
  *
  * an orthonormal basis where the target is whitened (a random Householder reflection), so that one
- * iteration moves a chain in every direction. For each of them
+ * iteration moves a chain in every direction. For each direction
  *
  *     log y = log p(theta) + log U;  an interval of width w about 0, at a random place;
  *     its ends step out by w while p(theta + t d) > y there;
@@ -23,9 +23,8 @@
 
 extern const em_sampler_ops em_slice;
 
-/* Of a line: how often both ends together step out, and how often the interval shrinks, after which
- * the chain stays (an interval of 2^-100 of its width holds no other number). Uniforms of a line.
- */
+/* For a line: the most steps out of both ends together; the most shrinks, after which the chain
+ * does not move (an interval of 2^-100 of its width contains no other number); its uniforms. */
 enum { MOST_STEPS_OUT = 64, MOST_SHRINKS = 100, UNIFORMS = 128 };
 
 typedef struct slice_options {
@@ -33,13 +32,12 @@ typedef struct slice_options {
     int64_t directions; /* INT64_MIN: the dimension */
 } slice_options;
 
-static const em_field fields[] = {
-    EM_SAMPLER_FIELDS_FROM("2.5", "0.8"),
-    EM_INT(slice_options, directions, .minimum = 1, .maximum = 1e6, .fallback = "auto",
-           .word = "auto",
-           .doc = "lines of an iteration, about five evaluations each; auto: as many as "
-                  "parameters"),
-    {0}};
+static const em_field fields[] = {EM_SAMPLER_FIELDS_FROM("2.5", "0.8"),
+                                  EM_INT(slice_options, directions, .minimum = 1, .maximum = 1e6,
+                                         .fallback = "auto", .word = "auto",
+                                         .doc = "number of lines in an iteration, with about five "
+                                                "evaluations each; auto: the number of parameters"),
+                                  {0}};
 
 typedef struct slice_sampler {
     em_sampler base;
@@ -86,7 +84,7 @@ static em_status slice_create(const void *options, int64_t n_chain, int64_t dim,
     return EM_OK;
 }
 
-/* Direction number `number` since the run began; those of the same `dim` numbers are a basis. */
+/* Direction number `number` since the run began; `dim` directions of an iteration are a basis. */
 static void slice_direct(em_proposals *p, const em_step_context *context, int64_t chain, int64_t c,
                          int64_t number)
 {
@@ -104,7 +102,7 @@ static void slice_direct(em_proposals *p, const em_step_context *context, int64_
     em_mass_apply(context->mass + c, EM_MAP_UNWHITEN, 1, p->z, p->direction);
 }
 
-/* Whether the density at t is above the level: the slice. */
+/* Whether t is in the slice: the density there is above the level. */
 static bool slice_holds(line *l, double t)
 {
     em_block *block = l->block;
@@ -116,7 +114,7 @@ static bool slice_holds(line *l, double t)
     return !l->status && isfinite(*l->at->log_density) && *l->at->log_density > l->level;
 }
 
-/* How often an end steps out: until it is outside, `most` times at most. */
+/* The number of steps until an end is outside of the slice, at most `most`. */
 static double slice_step_out(line *l, double end, double width, int most)
 {
     while (most-- > 0 && slice_holds(l, end))
@@ -124,7 +122,7 @@ static double slice_step_out(line *l, double end, double width, int most)
     return end;
 }
 
-/* Moves a chain along the line of direction `at->direction`; false: it stays where it was. */
+/* Moves a chain along direction `at->direction`; false: it has not moved. */
 static bool slice_move(line *l, double width, const double *uniform)
 {
     const int outward = (int)(MOST_STEPS_OUT * uniform[2]);

@@ -10,10 +10,10 @@
  * By default the length is a time T, learned in warmup in units in which the target is whitened:
  * T_j = T (1 - jitter + 2 jitter u_j) with u_j of the base-2 Halton sequence, L = ceil(T_j / eps)
  * steps (at most 100) of T_j / L; and the initial phase uses NUTS. With leapfrog_steps given, L is
- * drawn uniformly from 1 .. 2 leapfrog_steps - 1, because a fixed eps L can be resonant. Either is
- * shared by all chains, so that they stay in step, and independent of their states, so that each is
- * an HMC chain of its own. The momentum left in the block is the one of the accepted point, or the
- * fresh one where the move was rejected: what Algorithm 1 of Roychowdhury & Parthasarathy stores.
+ * drawn uniformly from 1 .. 2 leapfrog_steps - 1, because a fixed eps L can be resonant. T_j or L
+ * is the same for all chains, which move in lockstep, and independent of their states, so that each
+ * chain is an HMC chain. The momentum left in the block is that of the accepted point, or the fresh
+ * one if the move was rejected, as in Algorithm 1 of Roychowdhury & Parthasarathy.
  */
 #include "base/memory.h"
 #include "math/rng.h"
@@ -47,7 +47,7 @@ static const em_field fields[] = {
     EM_NUTS_FIELD(hmc_options, max_treedepth),
     {0}};
 
-/* The depth of trees is 0 where there are none. */
+/* The depth of trees is 0 if there are none. */
 static const em_stat stats[] = {EM_TREE_STATS, EM_STAT_INT_TIME, EM_STAT_COUNT};
 
 typedef struct hmc_sampler {
@@ -104,7 +104,7 @@ static em_status hmc_create(const void *options, int64_t n_chain, int64_t dim, e
     return status;
 }
 
-/* n_step leapfrog steps from where the chains stand, with fresh momenta. */
+/* n_step leapfrog steps from the positions of the chains, with fresh momenta. */
 static em_status hmc_trajectory(hmc_sampler *s, const em_step_context *context,
                                 const em_block *block, int64_t n_step)
 {
@@ -150,8 +150,8 @@ static double hmc_halton(int64_t n)
     return x;
 }
 
-/* The number of steps of all chains, and the size of each into s->step. A time is divided by the
- * step size of the first chain: chains whose trajectories have a time share theirs. */
+/* The number of steps of all chains; writes their sizes to s->step. A time is divided by the step
+ * size of the first chain, since all chains then have the same step size. */
 static int64_t hmc_plan_steps(hmc_sampler *s, const em_step_context *context, int64_t n_chain)
 {
     const em_trajectory *t = &context->trajectory;

@@ -1,7 +1,5 @@
-/*
- * The No-U-Turn sampler with multinomial draws (Hoffman & Gelman 2014; Betancourt 2017), as Stan
- * has it: the trees of sampler/hamiltonian/trees.h, whose leaves are leapfrog steps.
- */
+/* The No-U-Turn sampler with multinomial draws (Hoffman & Gelman 2014; Betancourt 2017), as in
+ * Stan: the trees of sampler/hamiltonian/trees.h, whose leaves are leapfrog steps. */
 #include "sampler/hamiltonian/nuts.h"
 #include "base/memory.h"
 #include "sampler/hamiltonian/trees.h"

@@ -2,8 +2,8 @@
  * A doubling is a binary tree whose leaves are steps of the kernel. There is no recursion: leaf n
  * (from 0) completes a subtree of level k for each of the k lowest bits of n that are set, so that
  * a stack of one subtree per level holds the subtrees that wait for their other half. Within a
- * doubling the draw is a reservoir: a leaf replaces it with probability weight / (sum so far),
- * which is multinomial whatever the order.
+ * doubling the draw is sampled from a reservoir: a leaf replaces it with probability weight / (sum
+ * so far), which is multinomial sampling in any order.
  */
 #include "sampler/hamiltonian/trees.h"
 
@@ -101,7 +101,7 @@ static void copy(int64_t stride, const double *from, double *to)
     memcpy(to, from, (size_t)stride * sizeof *to);
 }
 
-/* One side of a subtree becomes a side of another. */
+/* Copies one side of a subtree to a side of another. */
 static void copy_side(int64_t stride, const em_subtree *from, int from_side, em_subtree *to,
                       int side)
 {
@@ -117,7 +117,7 @@ static void copy_subtree(int64_t stride, const em_subtree *from, em_subtree *to)
     copy_side(stride, from, 1, to, 1);
 }
 
-/* `side` of the subtree is now the far side of what was added there. */
+/* Extends the subtree at `side` by `added`, whose far side becomes its side. */
 static void extend(int64_t stride, em_subtree *subtree, int side, const em_subtree *added)
 {
     for (int64_t i = 0; i < stride; i++)
@@ -223,9 +223,9 @@ static bool weigh(em_trees *trees, int64_t row, double energy, double judged)
     return !t->diverged;
 }
 
-/* Joins the leaf with the subtrees that wait for it. False: one of them turns back. Else the
- * subtree of the highest level that it completed waits in t->waiting[that level]; if that is the
- * whole doubling, one below. */
+/* Joins the leaf with the subtrees that wait for it. False: a joined subtree turns back. Else the
+ * highest subtree that it completed waits in t->waiting[its level], or one level lower if it is the
+ * whole doubling. */
 static bool join(const em_points *moving, int64_t row, em_tree *t)
 {
     const int64_t stride = moving->stride, n = t->n_new++;
@@ -250,7 +250,7 @@ static bool join(const em_points *moving, int64_t row, em_tree *t)
     return true;
 }
 
-/* Makes the doubling part of the trajectory. False: that is its end. */
+/* Adds the doubling to the trajectory. False: the trajectory has ended. */
 static bool finish_doubling(em_trees *trees, int64_t row)
 {
     const int64_t chain = trees->chain[row];

@@ -1,23 +1,23 @@
 /*
  * WALNUTS: the No-U-Turn sampler with a step size that is chosen anew along the trajectory
  * (Bou-Rabee, Carpenter, Kleppe & Liu 2025, arXiv:2506.18746). The leaves of its trees
- * (sampler/hamiltonian/trees.h) are apart by a time h, the step size; leaf to leaf goes by l = 1,
- * 2, 4, ... leapfrog steps of size h / l:
+ * (sampler/hamiltonian/trees.h) are apart by a time h, the step size; it moves from leaf to leaf by
+ * l = 1, 2, 4, ... leapfrog steps of size h / l:
  *
  *     l(z) = the least l for which max H - min H <= delta over the l + 1 points from z on.
  *
- * The way back takes the same points when it chooses the same l. So after l > 1 steps from z to z'
- * every coarser choice is tried from z' backward; one that keeps within delta would be chosen
- * there, z would not be reached from z', and the trajectory ends as at a U-turn, without the
- * current doubling. All leaves of a tree are then reached from each other with probability one, by
- * maps that preserve volume, and the draw among them by exp(-H) leaves the target invariant, as it
- * does in NUTS.
+ * The way back has the same points if it chooses the same l. So after l > 1 steps from z to z'
+ * every smaller l is tried backward from z'. If one keeps within delta, it would be chosen there
+ * and z would not be reached from z': the trajectory ends as at a U-turn, without the current
+ * doubling. All leaves of a tree are then reached from each other with probability one, by maps
+ * that preserve volume, and the draw among them by exp(-H) leaves the target invariant, as it does
+ * in NUTS.
  *
- * In the initial phase it moves as NUTS: far out, where energies are some 10^10 and a step
- * changes them by thousands, no l keeps within delta, and a chain would stand still.
+ * In the initial phase it moves as NUTS: in the tails, where energies are some 10^10 and a step
+ * changes them by thousands, no l keeps within delta, and a chain would not move.
  *
- * What a step size is adapted by is the acceptance of a leaf reached in one step: where curvature
- * varies, h is fit for the most of the target, and l for the rest.
+ * The step size is adapted to the acceptance of leaves reached in one step: if curvature varies, h
+ * suits most of the target, and l adapts to the rest.
  */
 #include "base/memory.h"
 #include "sampler/hamiltonian/trees.h"
@@ -239,8 +239,7 @@ static em_status walnuts_probe(em_sampler *base, const em_step_context *context,
 
 const em_sampler_ops em_walnuts = {
     .name = "walnuts",
-    .doc =
-        "NUTS with a step size that is chosen anew along the trajectory: for curvature that varies",
+    .doc = "NUTS with a step size that adapts along the trajectory, for varying curvature",
     .source = "Bou-Rabee, Carpenter, Kleppe & Liu 2025, arXiv:2506.18746",
     .options_size = sizeof(walnuts_options),
     .fields = fields,

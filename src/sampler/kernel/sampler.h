@@ -31,10 +31,10 @@ typedef enum em_stat {
     EM_STAT_REACHED_MAX_TREEDEPTH,
     EM_STAT_ENERGY,
     EM_STAT_ENERGY_ERROR,
-    EM_STAT_MAX_ENERGY_ERROR, /* of the trajectory, the one of largest absolute value */
+    EM_STAT_MAX_ENERGY_ERROR, /* the energy error of largest absolute value in the trajectory */
     EM_STAT_INT_TIME,
-    EM_STAT_THERMOSTAT, /* friction that a thermostat has found, per unit of time */
-    EM_STAT_VISIT,      /* of a tempered run: which visit of which copy (diagnostics/visits.h) */
+    EM_STAT_THERMOSTAT, /* the current friction of a thermostat, per unit of time */
+    EM_STAT_VISIT,      /* number of the visit in a tempered run (diagnostics/visits.h) */
     EM_STAT_COUNT
 } em_stat;
 
@@ -52,7 +52,7 @@ typedef struct em_block {
     double *momentum;    /* at the end of the iteration; the E-step collects it */
     double *gradient;    /* of the log density at theta */
     double *log_density; /* [n_chain] at theta */
-    int64_t n_extra;     /* further numbers of each chain: thermostats */
+    int64_t n_extra;     /* number of further numbers of each chain, such as thermostats */
     double *extra;       /* [n_chain][n_extra] */
     /* Input of adaptation from the last iteration, [n_chain] each: the acceptance probability for
      * step-size adaptation (0 for kernels without one), and the number of steps. */
@@ -81,7 +81,7 @@ typedef struct em_noise {
     uint64_t version;   /* em_version_of it; changes with the estimate */
 } em_noise;
 
-/* What sets the trajectory length of a Hamiltonian kernel. */
+/* The rule for the trajectory length of a Hamiltonian kernel. */
 typedef enum em_trajectory_kind {
     EM_TRAJECTORY_OPTIONS, /* its options */
     EM_TRAJECTORY_U_TURN,  /* a U-turn, as in NUTS */
@@ -103,7 +103,7 @@ typedef struct em_trajectory {
 typedef struct em_gradient_ranges {
     bool due;          /* the next move must compute the gradient of the last estimate, */
     bool kept;         /* and store it in its panel, because it is the last one of the iteration */
-    bool published;    /* the model has been given all positions of the chain after the last move */
+    bool published;    /* all positions of the chain after the last move were passed to the model */
     bool moves_before; /* the kernel also moves before each gradient */
 } em_gradient_ranges;
 
@@ -182,20 +182,21 @@ typedef struct em_sampler_ops {
     const char *source; /* paper, equation */
     size_t options_size;
     const em_field *fields;
-    const em_stat *stats; /* which statistics it fills; ends with EM_STAT_COUNT */
+    const em_stat *stats; /* the statistics that it computes; ends with EM_STAT_COUNT */
     /* Allocates all the memory a step needs. `options` outlives the sampler. Local. */
     em_status (*create)(const void *options, int64_t n_chain, int64_t dim, em_sampler **out);
     void (*destroy)(em_sampler *sampler);
     /* One iteration of every chain of the block. Local (the target may sum over shards). */
     em_status (*step)(em_sampler *sampler, const em_step_context *context, em_block *block);
     /* OPTIONAL */
-    bool minibatches;      /* gradients are of `minibatch` observations, and options begin with
-                              em_stochastic_options; false: always of all */
-    bool without_gradient; /* it evaluates log densities alone: EM_WANT_LOG_DENSITY */
-    bool optimises;        /* it is no sampler: its draws are not of the posterior */
-    bool by_model;         /* the model moves itself: no density, mass, or step size is used */
-    bool uses_noise;       /* wants context->noise */
-    /* The metric that it moves by; NULL: the mass. Local. */
+    bool minibatches;      /* gradients use `minibatch` observations, and options begin with
+                              em_stochastic_options; false: they use all */
+    bool without_gradient; /* it evaluates only log densities: EM_WANT_LOG_DENSITY */
+    bool optimises;        /* it is an optimiser: its draws are not from the posterior */
+    bool by_model;   /* the model's own transition moves the chains, without density, mass or step
+                        size */
+    bool uses_noise; /* wants context->noise */
+    /* The metric that it uses; NULL: the mass. Local. */
     em_metric_kind (*metric)(const void *options);
     /* The number n_extra of numbers per chain in block->extra; NULL: none. Local. */
     int64_t (*n_extra)(const void *options, int64_t dim);

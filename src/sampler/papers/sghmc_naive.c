@@ -6,8 +6,8 @@
  *     L times: theta <- theta + eps W p, p <- p + eps g(theta), the last kick by eps/2
  *
  * With Metropolis-Hastings on the energy of all data, H = -log p(theta) + p^T W p / 2, the chain is
- * exact, because the minibatches are auxiliary variables whose law a reversal leaves alone; it is
- * only inefficient, and costs one pass over all data an iteration. Without, minibatch noise heats
+ * exact, because the minibatches are auxiliary variables whose law a reversal does not change; it
+ * is only inefficient, with one pass over all data per iteration. Otherwise minibatch noise heats
  * it: cov(p) becomes M + L eps^2 V at the end of a short trajectory. L is fixed, or drawn uniformly
  * from 1 .. 2 leapfrog_steps - 1 and shared by all chains, as in hmc. Energies and lp are those of
  * all data with Metropolis-Hastings, else estimates from the minibatches.
@@ -56,7 +56,7 @@ static void sghmc_naive_destroy(em_sampler *base)
     em_langevin_destroy(base);
 }
 
-/* Those of a trajectory must be as likely in the reverse order, whatever came before. */
+/* Minibatches of a trajectory must be as likely in the reverse order, given all earlier ones. */
 static em_status sghmc_naive_check(const naive_options *options)
 {
     return options->stochastic.minibatch_order == EM_MINIBATCH_DRAWN
@@ -115,7 +115,7 @@ static void sghmc_naive_kinetic_energy(naive_sampler *s, const em_step_context *
                       s->langevin.velocity, s->kinetic);
 }
 
-/* H_0, from the log density of all data, or else of the first minibatch. */
+/* H_0, from the log density of all data or of the first minibatch. */
 static void sghmc_naive_mark_energy(naive_sampler *s, const em_block *block)
 {
     const double *log_density =
@@ -152,7 +152,7 @@ static bool sghmc_naive_accepts(const naive_sampler *s, const em_step_context *c
     return isfinite(error) && (!s->options->metropolis || log(em_uniform(&stream, 0)) < -error);
 }
 
-/* Back to where the trajectory of one chain began, with its fresh momentum. */
+/* Restores the start of a chain's trajectory, with its fresh momentum. */
 static void sghmc_naive_put_back(const naive_sampler *s, em_block *block, int64_t c)
 {
     const int64_t row = c * block->stride;

@@ -2,7 +2,7 @@
  * Stochastic gradient Nose-Poincare HMC as printed (Roychowdhury & Parthasarathy 2017, Alg. 5,
  * indices repaired), `paper: true`: the flow is that of sampler/thermostat/nose_poincare.h with
  * noisy U and g, and frictions B = b M on p and A on q; s, q, p and an exact H_0 are set anew for
- * each iteration, without which it is no sampler at all. Noise then leaves the shell on which theta
+ * each iteration; otherwise it would not be a sampler. Noise leaves the shell on which theta
  * follows exp(-U).
  */
 #include "sampler/thermostat/sgnphmc.h"
@@ -24,7 +24,7 @@ void em_sgnphmc_destroy_printed(em_sgnphmc_sampler *s)
     em_nose_poincare_destroy(&s->flow);
 }
 
-/* Evaluation k of an iteration, at where the flow is. */
+/* Evaluation k of an iteration, at the position of the flow. */
 static em_status sgnphmc_printed_evaluate(em_sgnphmc_sampler *s, const em_step_context *context,
                                           const em_block *block, int64_t k)
 {

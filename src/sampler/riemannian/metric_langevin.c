@@ -45,12 +45,13 @@ em_status em_metric_langevin_step(em_metric_langevin *self, const em_step_contex
     em_langevin_begin(s, context, block, 0);
     for (int64_t k = 0; status >= 0 && k < s->options->leapfrog_steps; k++) {
         status = em_langevin_gradient(s, context, block, k);
-        status = status ? status : em_metric_look(self->metric, context, block, is_whole);
+        status =
+            status ? status : em_metric_evaluate_density(self->metric, context, block, is_whole);
         em_langevin_normals(s, context, block, k);
         if (agitate)
             agitate(self, block);
         for (int64_t c = 0; status >= 0 && c < block->n_chain; c++) {
-            status = em_metric_place(self->metric, context, block, c);
+            status = em_metric_set_position(self->metric, context, block, c);
             if (status > 0)
                 em_langevin_lose(block, c);
             else if (!status)

@@ -5,12 +5,12 @@
  *     p ~ N(0, G(theta));  L steps of the generalised leapfrog of sampler/riemannian/riemann.h;
  *     accept with probability min(1, exp(H_0 - H_L))
  *
- * Exact where the implicit equations are solved, from both ends of each step: to 1e-10, or else the
- * move is rejected. A fixed number of rounds, as in the papers, makes the map irreversible, which
- * Metropolis-Hastings does not repair. The number of steps is drawn as in
+ * It is exact if the implicit equations are solved from both ends of each step, to 1e-10; otherwise
+ * the move is rejected. A fixed number of rounds, as in the papers, makes the map irreversible,
+ * which Metropolis-Hastings does not repair. The number of steps is drawn as in
  * sampler/hamiltonian/hmc.c. The learned mass is not used. At larger steps most rejections are
- * equations without a solution, again and again in the same places: hence a target_accept above
- * that of HMC.
+ * equations without a solution, at the same positions each time; so target_accept is above that of
+ * HMC.
  */
 #include "base/memory.h"
 #include "sampler/hamiltonian/hamiltonian.h"
@@ -102,8 +102,8 @@ static em_status rhmc_start(rhmc_sampler *s, const em_step_context *context, con
 {
     const int64_t row = c * block->stride;
     const size_t bytes = (size_t)block->stride * sizeof(double);
-    em_status status =
-        em_riemann_place(s->riemann, context->posterior, block->chain[c], block->theta + row);
+    em_status status = em_riemann_set_position(s->riemann, context->posterior, block->chain[c],
+                                               block->theta + row);
 
     s->here = (em_query){.n_chain = 1,
                          .stride = block->stride,
@@ -135,7 +135,7 @@ static em_status rhmc_leap(rhmc_sampler *s, const em_step_context *context, doub
     return status;
 }
 
-/* H_L - H_0 of a trajectory of chain c; plus infinity where it is not finite or not solved. */
+/* H_L - H_0 of a trajectory of chain c; plus infinity if it is not finite or not solved. */
 static em_status rhmc_trajectory(rhmc_sampler *s, const em_step_context *context,
                                  const em_block *block, int64_t c, int64_t n_step, double *error)
 {

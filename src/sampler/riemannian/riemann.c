@@ -38,7 +38,7 @@ em_status em_riemann_create(int64_t dim, const em_riemann_options *options, em_r
     return status;
 }
 
-/* Room for what has the size of the metric, once it is known whose that is. */
+/* Allocates work space of the size of the metric, once its structure is known. */
 static em_status riemann_prepare(em_riemann *r)
 {
     const int64_t n = r->dim;
@@ -89,7 +89,7 @@ static void riemann_keep_diagonal(int64_t n, double *matrix)
             matrix[i * n + j] *= i == j;
 }
 
-/* Of a diagonal metric; with `whole` also its root. */
+/* Evaluates a diagonal metric; with `whole` also its root. */
 static em_status riemann_evaluate_elements(em_riemann *r, const double *theta, bool whole)
 {
     const em_diagonal ask = {.theta = theta, .metric = r->inverse};
@@ -129,7 +129,7 @@ static em_status riemann_evaluate(em_riemann *r, const double *theta, bool whole
     return em_invert_spd(n, r->inverse, n);
 }
 
-static em_status riemann_place(em_riemann *r, const double *theta)
+static em_status riemann_set_position(em_riemann *r, const double *theta)
 {
     const int64_t n = r->dim;
     const int64_t diagonal = r->by_element ? 1 : n + 1;
@@ -148,13 +148,13 @@ static em_status riemann_place(em_riemann *r, const double *theta)
     return EM_OK;
 }
 
-em_status em_riemann_place(em_riemann *r, em_posterior *posterior, int64_t chain,
-                           const double *theta)
+em_status em_riemann_set_position(em_riemann *r, em_posterior *posterior, int64_t chain,
+                                  const double *theta)
 {
     r->posterior = posterior;
     r->chain = chain;
     const em_status status = riemann_prepare(r);
-    return status ? status : riemann_place(r, theta);
+    return status ? status : riemann_set_position(r, theta);
 }
 
 void em_riemann_add_noise(const em_riemann *r, double scale, const double *z, double *p)
@@ -213,7 +213,7 @@ static void riemann_kick(em_riemann *r, double eps, const double *g, const doubl
     }
 }
 
-/* x = next; how far it moved. NaN where it is not finite. */
+/* Sets x = next and returns the distance; NaN if it is not finite. */
 static double riemann_take(em_riemann *r, double *x)
 {
     double moved = 0;
@@ -277,7 +277,7 @@ em_status em_riemann_advance(em_riemann *r, double eps, const double *g, double 
     memcpy(r->before, theta, (size_t)r->dim * sizeof *theta);
     status = riemann_solve_momentum(r, eps, g, p);
     status = status ? status : riemann_solve_position(r, eps, p, theta);
-    return status ? status : riemann_place(r, theta);
+    return status ? status : riemann_set_position(r, theta);
 }
 
 static bool riemann_same(int64_t n, const double *x, const double *y)
@@ -288,9 +288,9 @@ static bool riemann_same(int64_t n, const double *x, const double *y)
     return true;
 }
 
-/* Whether the step from (before, ...) to (theta, p) by way of p_1/2 = half is found by the solves
- * from the other end too: p_1/2 from p, then where it began. The first momentum follows from these
- * two without a solve. */
+/* Whether the solves find the step from (before, ...) to (theta, p) by way of p_1/2 = half also
+ * from its other end: p_1/2 from p, then the start. The first momentum follows from these without a
+ * solve. */
 static em_status riemann_see_way_back(em_riemann *r, double eps, const double *g,
                                       const double *theta, const double *p)
 {

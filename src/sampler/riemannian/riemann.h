@@ -27,7 +27,7 @@ typedef enum em_riemann_metric { EM_RIEMANN_FULL, EM_RIEMANN_DIAGONAL } em_riema
 
 extern const char *const em_riemann_metrics[];
 
-/* The rows of those options in the field table of `type`, whose member `member` they are. */
+/* The rows of these options in the field table of `type`, which has them as `member`. */
 #define EM_RIEMANN_FIELDS(type, member)                                                            \
     EM_ROW_AS("metric", type, member.metric, EM_FIELD_CHOICE, int, .fallback = "full",             \
               .choices = em_riemann_metrics, .doc = "the model's metric, or its diagonal"),        \
@@ -40,7 +40,7 @@ extern const char *const em_riemann_metrics[];
  * or [dim] if the model's metric is diagonal. */
 typedef struct em_riemann {
     int64_t dim;
-    bool diagonal;      /* only the diagonal of the model's metric counts */
+    bool diagonal;      /* only the diagonal of the model's metric is used */
     bool by_element;    /* the model's metric is diagonal */
     int64_t rounds;     /* of each fixed-point iteration; INT64_MIN: until convergence */
     double *inverse;    /* G^-1 */
@@ -50,10 +50,10 @@ typedef struct em_riemann {
     double *at;         /* [dim]: that position */
     double half_log_determinant;
     double *velocity, *start, *next; /* [dim] */
-    double *before, *half, *back;    /* [dim]: of the last step, for the test of reversibility */
-    double *there;                   /* G^-1 at the end of that step */
-    em_posterior *posterior;         /* the posterior whose metric it is, */
-    int64_t chain;                   /* and the chain's number in the run */
+    double *before, *half, *back; /* [dim]: state of the last step, for the test of reversibility */
+    double *there;                /* G^-1 at the end of that step */
+    em_posterior *posterior;      /* the posterior whose metric it is, */
+    int64_t chain;                /* and the chain's number in the run */
 } em_riemann;
 
 /* em_sampler_ops.metric of kernels that use it: always EM_METRIC_FISHER, the model's. */
@@ -66,8 +66,8 @@ void em_riemann_destroy(em_riemann **riemann);
 /* Evaluates metric and derivatives at theta [dim], the position of chain `chain`. The first call
  * allocates memory. Errors: EM_NONFINITE if the metric is not positive definite; those of
  * em_posterior_metric. */
-em_status em_riemann_place(em_riemann *r, em_posterior *posterior, int64_t chain,
-                           const double *theta);
+em_status em_riemann_set_position(em_riemann *r, em_posterior *posterior, int64_t chain,
+                                  const double *theta);
 
 /* p <- p + scale L z for standard normals z. With p = 0 and scale 1 this draws p ~ N(0, G). */
 void em_riemann_add_noise(const em_riemann *r, double scale, const double *z, double *p);
@@ -83,7 +83,7 @@ double em_riemann_kinetic(em_riemann *r, const double *p);
  * ends at the start. If it does not, the map is not reversible there and Metropolis-Hastings would
  * not be exact (Zappa, Holmes-Cerfon & Goodman 2018). Errors: EM_NONFINITE if a fixed-point
  * iteration has not converged to 1e-10 in 20 rounds, or if the step back ends more than 1e-7 from
- * the start; those of em_riemann_place. */
+ * the start; those of em_riemann_set_position. */
 em_status em_riemann_advance(em_riemann *r, double eps, const double *g, double *theta, double *p);
 em_status em_riemann_finish(em_riemann *r, double eps, const double *g, const double *theta,
                             double *p);

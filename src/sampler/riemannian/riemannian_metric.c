@@ -54,7 +54,7 @@ void em_metric_destroy(em_metric **metric)
     em_release(metric);
 }
 
-/* Room for a root of this structure, which for one metric seldom changes. */
+/* Allocates a root of this structure, which seldom changes for one metric. */
 static em_status metric_prepare(em_metric *m, em_structure structure)
 {
     const int64_t n = m->dim;
@@ -76,16 +76,16 @@ static em_status metric_prepare(em_metric *m, em_structure structure)
 /* ---- the metrics ---- */
 
 /* One chain, with the density of all data at its position. */
-typedef struct place {
+typedef struct position {
     em_posterior *posterior;
     int64_t chain;
     const em_mass *mass;
     const double *theta, *gradient;
     double log_density;
-} place;
+} position;
 
 /* A is the Cholesky factor of W. */
-static em_status metric_place_mass(em_metric *m, const place *at)
+static em_status metric_set_mass(em_metric *m, const position *at)
 {
     em_status status;
 
@@ -106,7 +106,7 @@ static em_status metric_place_mass(em_metric *m, const place *at)
 }
 
 /* a_i = sqrt(theta_i); a chain may begin below zero */
-static em_status metric_place_expanded_mean(em_metric *m, const place *at)
+static em_status metric_set_expanded_mean(em_metric *m, const position *at)
 {
     const em_status status = metric_prepare(m, EM_MASS_DIAG);
     const int64_t n = status ? 0 : m->dim;
@@ -122,7 +122,7 @@ static em_status metric_place_expanded_mean(em_metric *m, const place *at)
 }
 
 /* a_i = sqrt(D) |U + C|^1/4, with dU / dtheta_i = -gradient_i */
-static em_status metric_place_density(em_metric *m, const place *at)
+static em_status metric_set_density(em_metric *m, const position *at)
 {
     const double x = m->shift - at->log_density;
     const double a = sqrt(m->scale * sqrt(fabs(x))), change = -a / (4 * x);
@@ -175,7 +175,7 @@ static void metric_diverge_root(em_metric *m)
 }
 
 /* A_i = G_i^-1/2, so that dA_i = -A_i^3 dG_i / 2, and d(G_i^-1) = -A_i^4 dG_i. */
-static em_status metric_place_diagonal(em_metric *m, const place *at)
+static em_status metric_set_diagonal(em_metric *m, const position *at)
 {
     const bool of_root = m->of == EM_DIVERGENCE_OF_ROOT;
     em_status status = metric_prepare(m, EM_MASS_DIAG);
@@ -194,12 +194,12 @@ static em_status metric_place_diagonal(em_metric *m, const place *at)
     return status;
 }
 
-static em_status metric_place_fisher(em_metric *m, const place *at)
+static em_status metric_set_fisher(em_metric *m, const position *at)
 {
     const int64_t n = m->dim;
 
     if (em_posterior_is_diagonal(at->posterior))
-        return metric_place_diagonal(m, at);
+        return metric_set_diagonal(m, at);
     em_status status = metric_prepare(m, EM_MASS_DENSE);
     if (!status)
         status =
@@ -218,8 +218,8 @@ static em_status metric_place_fisher(em_metric *m, const place *at)
     return EM_OK;
 }
 
-em_status em_metric_look(em_metric *metric, const em_step_context *context, const em_block *block,
-                         bool is_whole)
+em_status em_metric_evaluate_density(em_metric *metric, const em_step_context *context,
+                                     const em_block *block, bool is_whole)
 {
     if (metric->kind != EM_METRIC_DENSITY)
         return EM_OK;
@@ -235,20 +235,20 @@ em_status em_metric_look(em_metric *metric, const em_step_context *context, cons
     return EM_OK;
 }
 
-em_status em_metric_place(em_metric *metric, const em_step_context *context, const em_block *block,
-                          int64_t c)
+em_status em_metric_set_position(em_metric *metric, const em_step_context *context,
+                                 const em_block *block, int64_t c)
 {
-    static em_status (*const kinds[])(em_metric *, const place *) = {
-        [EM_METRIC_MASS] = metric_place_mass,
-        [EM_METRIC_EXPANDED_MEAN] = metric_place_expanded_mean,
-        [EM_METRIC_DENSITY] = metric_place_density,
-        [EM_METRIC_FISHER] = metric_place_fisher};
+    static em_status (*const kinds[])(em_metric *, const position *) = {
+        [EM_METRIC_MASS] = metric_set_mass,
+        [EM_METRIC_EXPANDED_MEAN] = metric_set_expanded_mean,
+        [EM_METRIC_DENSITY] = metric_set_density,
+        [EM_METRIC_FISHER] = metric_set_fisher};
     const int64_t row = c * block->stride;
-    place at = {.posterior = context->posterior,
-                .chain = block->chain[c],
-                .mass = context->mass[c],
-                .theta = block->theta + row,
-                .log_density = NAN};
+    position at = {.posterior = context->posterior,
+                   .chain = block->chain[c],
+                   .mass = context->mass[c],
+                   .theta = block->theta + row,
+                   .log_density = NAN};
 
     if (metric->kind == EM_METRIC_DENSITY) {
         at.gradient = metric->gradient + row;

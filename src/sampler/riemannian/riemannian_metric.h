@@ -43,7 +43,7 @@ typedef struct em_metric {
     double *divergence;     /* [stride] */
     double *derivative;     /* [dim][dim][dim]: dG / dtheta_k of the model's metric */
     double *scratch;
-    bool placed; /* of EM_METRIC_MASS: root is that of the mass of this version */
+    bool placed; /* EM_METRIC_MASS: root belongs to the mass of this version */
     uint64_t version;
     double *log_density, *gradient; /* of all data: [n_chain], [n_chain][stride] */
 } em_metric;
@@ -57,17 +57,17 @@ em_status em_metric_create(const em_metric_options *options, em_divergence of, i
                            int64_t dim, em_metric **out);
 void em_metric_destroy(em_metric **metric);
 
-/* Prepares em_metric_place for the positions of a block: evaluates the density of all data there if
- * the metric depends on it. `is_whole`: the block already holds the density of all data. Errors:
- * EM_EMODEL. */
-em_status em_metric_look(em_metric *metric, const em_step_context *context, const em_block *block,
-                         bool is_whole);
+/* Prepares em_metric_set_position for the positions of a block: evaluates the density of all data
+ * there if the metric depends on it. `is_whole`: the block already holds the density of all data.
+ * Errors: EM_EMODEL. */
+em_status em_metric_evaluate_density(em_metric *metric, const em_step_context *context,
+                                     const em_block *block, bool is_whole);
 
 /* Computes root and divergence at the position of chain c. It allocates memory in the first call
  * and when the structure of the mass changes. Errors: EM_NONFINITE if G is not positive definite;
  * those of em_posterior_metric. */
-em_status em_metric_place(em_metric *metric, const em_step_context *context, const em_block *block,
-                          int64_t c);
+em_status em_metric_set_position(em_metric *metric, const em_step_context *context,
+                                 const em_block *block, int64_t c);
 
 /* out = A x, or A^T x; vectors [stride], no aliasing. */
 void em_metric_root(const em_metric *metric, const double *x, double *out);

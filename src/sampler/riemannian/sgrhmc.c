@@ -9,11 +9,11 @@
  * of order 1. For the symmetric root A = G^-1/2 this is equation 17 of Ma, Chen & Fox (2015) with
  * its signs put right: the friction A^T A is G^-1 and Delta its correction term. A need not be
  * symmetric (the recipe of EQUATIONS 13 with D_rr = A^T A, Q_r,theta = A^T), and a triangular one
- * is cheaper. V is the pooled estimate where `correct_noise` asks for it. `naive` leaves Delta out,
- * as an example of what goes wrong (equation 16): an error that no step size takes away. With the
- * metric expanded_mean theta is reflected at zero, and r turned round. The metric density with
- * minibatches costs a pass over all data for each step. The momenta know nothing of the posterior:
- * the criterion `momentum` has nothing to learn here.
+ * is cheaper. V is the pooled estimate where `correct_noise` asks for it. `naive` omits Delta, as
+ * an example of an error that remains at every step size (equation 16). With the metric
+ * expanded_mean theta is reflected at zero, and r is reversed. The metric density with minibatches
+ * costs a pass over all data for each step. The law of the momenta does not depend on the
+ * posterior: the criterion `momentum` has nothing to learn here.
  */
 #include "sampler/riemannian/metric_langevin.h"
 
@@ -41,7 +41,7 @@ static em_status sgrhmc_create(const void *options, int64_t n_chain, int64_t dim
     return em_metric_langevin_create(&em_sgrhmc, options, EM_DIVERGENCE_OF_ROOT, n_chain, dim, out);
 }
 
-/* N(0, I - b V), whatever the mass. */
+/* N(0, I - b V), for any mass. */
 static em_status sgrhmc_make_bath(const void *self, const em_bath_key *key, em_bath **out)
 {
     em_mass *identity = NULL;

@@ -36,7 +36,7 @@ static void sgrld_move_diag(int64_t n, double eps, const double *A, const double
         theta[i] += A[i] * (eps * (A[i] * g[i]) + root * z[i]) + eps * divergence[i];
 }
 
-/* The same for a dense one, with room for A^T g and the drift. */
+/* The same for a dense A, with work space for A^T g and the drift. */
 static void sgrld_move_dense(const em_metric *metric, double eps, const double *g, const double *z,
                              double *Ag, double *drift, double *theta)
 {

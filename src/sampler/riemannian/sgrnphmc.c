@@ -1,6 +1,6 @@
 /*
  * Stochastic gradient Riemannian Nose-Poincare HMC, canonical form (EQUATIONS 12): the thermostat
- * of sampler/thermostat/sgnphmc.c with the model's metric G(theta) for a mass, in H of
+ * of sampler/thermostat/sgnphmc.c with the model's metric G(theta) as its mass, in H of
  * sampler/riemannian/riemann.h. With p~ = p / s:
  *
  *     d theta = G^-1 p~ dt
@@ -106,13 +106,13 @@ static const double *sgrnphmc_normals(sgrnphmc_sampler *s, const em_step_context
     return s->normals;
 }
 
-/* p~ ~ N(0, G), q ~ N(a Q, Q). Where there is no metric, the chain will not move anyway. */
+/* p~ ~ N(0, G), q ~ N(a Q, Q). If there is no metric, the chain will not move. */
 static em_status sgrnphmc_draw(sgrnphmc_sampler *s, const em_step_context *context, em_block *block,
                                int64_t c)
 {
     double *p = block->momentum + c * block->stride;
-    em_status status = em_riemann_place(s->riemann, context->posterior, block->chain[c],
-                                        block->theta + c * block->stride);
+    em_status status = em_riemann_set_position(s->riemann, context->posterior, block->chain[c],
+                                               block->theta + c * block->stride);
 
     memset(p, 0, (size_t)block->stride * sizeof *p);
     if (!status)
@@ -215,7 +215,7 @@ static bool sgrnphmc_is_finite(const sgrnphmc_sampler *s)
            em_all_finite(n, s->gradient) && isfinite(s->q);
 }
 
-/* An iteration of one chain, which stays where it was if it diverges. */
+/* An iteration of one chain, which does not move if it diverges. */
 static em_status sgrnphmc_advance(sgrnphmc_sampler *s, const em_step_context *context,
                                   em_block *block, int64_t c)
 {
@@ -223,7 +223,7 @@ static em_status sgrnphmc_advance(sgrnphmc_sampler *s, const em_step_context *co
     em_status status;
 
     sgrnphmc_load(s, block, c);
-    status = em_riemann_place(s->riemann, context->posterior, block->chain[c], s->theta);
+    status = em_riemann_set_position(s->riemann, context->posterior, block->chain[c], s->theta);
     for (int64_t k = 0; !status && k < options->leapfrog_steps; k++)
         status = sgrnphmc_inner_step(s, context, block, c, k);
     if (status < 0)

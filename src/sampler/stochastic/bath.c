@@ -22,8 +22,8 @@ void em_spread(em_structure from, em_structure to, int64_t dim, const double *x,
 
 /* ---- the frame ---- */
 
-/* With A = R R^T and R^-1 V R^-T = sum_k v_k e_k e_k^T: y_k = R e_k. `work` has room for three
- * matrices. */
+/* With A = R R^T and R^-1 V R^-T = sum_k v_k e_k e_k^T: y_k = R e_k. `work` holds three matrices.
+ */
 static em_status bath_frame_dense(int64_t n, const double *A, const double *V, double *y,
                                   double *value, double *work)
 {
@@ -277,7 +277,7 @@ void em_bath_decay(em_bath *const *bath, int64_t n_chain, double *x, double *wor
     }
 }
 
-/* x <- E x + h g + Y z, where all is diagonal */
+/* x <- E x + h g + Y z, if all are diagonal */
 EM_CLONES static void bath_kick_row(int64_t n, const double *restrict decay, double h,
                                     const double *restrict g, const double *restrict basis,
                                     const double *restrict z, double *restrict x)

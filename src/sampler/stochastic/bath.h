@@ -34,7 +34,7 @@ em_status em_bath_create(em_structure structure, int64_t dim, const double *A, c
                          em_bath **out);
 void em_bath_destroy(em_bath **bath);
 
-/* The bath N(0, M - b V) of a mass and an estimate of V, which may be NULL. */
+/* The bath N(0, M - b V) for a mass and an estimate of V, which may be NULL. */
 em_status em_bath_of_mass(const em_mass *mass, const em_noise *noise, em_bath **out);
 
 /* Gives the bath a decay: E_ii [dim], or the transpose of E [dim][dim]. Errors: EM_EMEMORY. */
@@ -67,7 +67,7 @@ void em_bath_decay(em_bath *const *bath, int64_t n_chain, double *x, double *wor
 void em_bath_kick(em_bath *const *bath, int64_t n_chain, double fraction, const double *eps,
                   const double *g, double *z, double *work, double *x);
 
-/* What the bath of a chain was computed from. The versions tell whether it is still valid. */
+/* The inputs of the bath of a chain. Their versions tell whether it is still valid. */
 typedef struct em_bath_key {
     const em_mass *mass;
     const em_noise *noise; /* NULL: V is zero */

@@ -22,11 +22,11 @@ em_coordinate_blocks em_coordinate_blocks_of(const em_step_context *context, con
         blocks.end = (block->n_chain + blocks.rows - 1) / blocks.rows * across(&blocks);
     }
     if (context->home)
-        em_posterior_deal(context->posterior, blocks.end, &blocks.next, &blocks.end);
+        em_posterior_own_range(context->posterior, blocks.end, &blocks.next, &blocks.end);
     return blocks;
 }
 
-/* Where a coordinate block begins in a panel. */
+/* The index at which a coordinate block begins in a panel. */
 static int64_t begin_of(const em_coordinate_blocks *blocks, int64_t number)
 {
     const int64_t n = across(blocks), stride = blocks->block->stride;
@@ -63,9 +63,8 @@ void em_fetch_ahead(const em_step_context *context, int64_t n)
     ahead->done = end;
 }
 
-/* Positions, and what belongs to them, of the coordinate block after the one that begins at number
- * `at`, for its gradient comes first. Momenta are those of this one, which uses them soon,
- * so they come first. */
+/* To fetch: first the momenta of the coordinate block that begins at index `at`, which uses them
+ * soon; then positions and their data of the next one, which begins with its gradient. */
 static em_ahead ahead_of(const em_coordinate_blocks *blocks, const em_block *block, int64_t at,
                          bool extra)
 {
@@ -136,7 +135,8 @@ static void make_range(const em_gradient_ranges *ranges, em_coordinate_block *co
     memset(b->gradient + b->dim, 0, (size_t)(b->stride - b->dim) * sizeof *b->gradient);
 }
 
-/* The move before the gradient does, of kernels that have one. */
+/* Whether a move publishes positions: if the kernel has a move before the gradient, only that one
+ * does. */
 static bool publishes(const em_gradient_ranges *ranges)
 {
     return !ranges->due || !ranges->moves_before;
@@ -178,7 +178,7 @@ void em_coordinate_block_chain(const em_step_context *context, const em_block *b
         out->block.stat[i] += chain;
 }
 
-/* What is left to fetch: all of it where no normals were drawn, next momenta too. */
+/* Fetches the rest: everything, with the next momenta, if no normals were drawn. */
 static void fetch_rest(const em_coordinate_block *coordinates)
 {
     em_ahead *ahead = coordinates->context.ahead;

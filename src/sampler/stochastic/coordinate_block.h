@@ -16,8 +16,9 @@ enum { EM_MOST_COORDINATES = 512 };
 typedef struct em_coordinate_blocks {
     const em_step_context *context;
     const em_block *block;
-    int64_t rows, columns; /* of a coordinate block; columns < stride: a row has several blocks */
-    int64_t next, end;     /* the numbers of the next one and of the one after the last */
+    /* size of a coordinate block; columns < stride: a row has several blocks */
+    int64_t rows, columns;
+    int64_t next, end; /* number of the next coordinate block, and of the one after the last */
 } em_coordinate_blocks;
 
 /* The coordinate blocks that this shard moves: all, unless the context divides them among the
@@ -33,9 +34,9 @@ bool em_is_elementwise(const em_step_context *context, const em_block *block);
 
 /* A coordinate block as an em_block of its own, with the context that its kernel needs. It begins
  * at column `first` of chain `chain`, which is number `at` of a panel. Its theta, momentum and
- * gradient are those of its columns. So are the extra numbers where a chain has as many as a row;
- * else they are all there. No other field of the em_block may be used. The struct points into
- * itself: do not copy it. */
+ * gradient are those of its columns. So are the extra numbers if a chain has as many as columns;
+ * otherwise all of them are present. No other field of the em_block may be used. The struct points
+ * into itself: do not copy it. */
 typedef struct em_coordinate_block {
     em_block block;
     em_step_context context;

@@ -98,7 +98,8 @@ void em_langevin_begin(em_langevin *s, const em_step_context *context, const em_
     s->marked = s->began = true;
 }
 
-/* Its panels of the past begin where the coordinate block does; the others are room to work in. */
+/* The panels of earlier states in `own` begin at the coordinate block; the other panels are work
+ * space. */
 static void langevin_move_coordinates(const em_langevin *s, em_coordinate_block *coordinates,
                                       bool is_cut, int64_t k, em_langevin_part *part)
 {
@@ -159,8 +160,8 @@ static void langevin_put_back(em_langevin *s, const em_step_context *context, em
     const int64_t row = c * block->stride;
 
     if (context->home)
-        em_posterior_gather_dealt(context->posterior, block->n_chain * block->stride,
-                                  s->theta_before, s->theta_before);
+        em_posterior_gather_partitioned(context->posterior, block->n_chain * block->stride,
+                                        s->theta_before, s->theta_before);
     memcpy(block->theta + row, s->theta_before + row, bytes);
     block->log_density[c] = s->log_density_before[c];
     if (s->began) {

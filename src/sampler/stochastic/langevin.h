@@ -13,19 +13,19 @@ typedef struct em_langevin {
     const em_stochastic_options *options;
     em_baths baths;    /* of the injected noise, if the kernel uses them */
     double *step_size; /* [all chains] of the last iteration */
-    /* Of the chains of the block that is moved: */
+    /* For the chains of the block that is moved: */
     em_bath **bath;
     double *eps;
     /* Panels [n_chain][stride]: the state at the start of the iteration, and work space. */
     double *theta_before, *momentum_before;
     double *velocity, *noise, *normals;
     double *log_density_before; /* [n_chain] */
-    /* marked: theta_before is of this iteration. began: the other copies are, too. looked:
+    /* marked: theta_before was stored in this iteration. began: so were the other copies. looked:
      * em_langevin_move has set `finite`. */
     bool marked, began, looked;
-    bool *finite; /* [n_chain] */
-    bool heats;   /* momenta are those of a heat bath: a chain that is restored gets a fresh one */
-    double *extra_before; /* [n_chain][block->n_extra]; NULL: chains carry nothing else */
+    bool *finite;         /* [n_chain] */
+    bool heats;           /* a heat bath draws momenta, so a restored chain gets a fresh momentum */
+    double *extra_before; /* [n_chain][block->n_extra]; NULL: chains have no extra numbers */
 } em_langevin;
 
 /* Applies to one coordinate block a part of a step that moves every coordinate independently. The

@@ -9,7 +9,7 @@
  *              theta <- theta + eps p' / (sqrt(v') + delta),
  *              p' = p / (1 - a^t),  v' = v / (1 - b^t)
  *
- * in step t = 1, 2, ..., from p = v = 0. Where they settle, the only spread is that of minibatch
+ * in step t = 1, 2, ..., from p = v = 0. After they converge, the only spread is that of minibatch
  * noise, which vanishes with eps. The learning rate of a loss that is a mean over observations is N
  * eps for sgd, and eps for the others, which do not use the mass.
  */
@@ -210,8 +210,8 @@ const em_sampler_ops em_sgd = {
 
 const em_sampler_ops em_rmsprop = {
     .name = "rmsprop",
-    .doc = "gradient descent in units of the root of the mean squared gradient: a baseline, not a "
-           "sampler",
+    .doc = "gradient descent with gradients divided by their moving root mean square: a baseline, "
+           "not a sampler",
     .source = "Tieleman & Hinton 2012; baseline of Li et al. 2016",
     OPTIMISER_OPS,
     .fields = rmsprop_fields,

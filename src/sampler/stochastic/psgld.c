@@ -6,8 +6,8 @@
  *     v <- b v + (1 - b) h^2,   G = 1 / (lambda + sqrt(v))
  *     theta <- theta + eps (G g + Gamma) + N(0, 2 eps G)
  *
- * of order 1. G depends on where the chain has been, and Gamma_i = dG_ii / dtheta_i with all of
- * that moved along: v' <- b v' + (1 - b) 2 h dh/dtheta, Gamma = -G^2 v' / (2 sqrt(v)), where the
+ * of order 1. G depends on the path of the chain, and Gamma_i = dG_ii / dtheta_i is for a shift of
+ * the whole path: v' <- b v' + (1 - b) 2 h dh/dtheta, Gamma = -G^2 v' / (2 sqrt(v)), where the
  * diagonal of dh/dtheta is estimated without bias by z (h(theta + d z) - h(theta)) / d with z = -1
  * or 1 at random, from the same minibatch: a second gradient. Without Gamma, as the paper runs it,
  * the law is that of exp(-U) / G. Li et al.'s epsilon is 2 eps. The mass is not used.
@@ -74,7 +74,7 @@ static int64_t psgld_number(const em_langevin *s, const em_step_context *context
     return context->iteration * s->options->leapfrog_steps + k;
 }
 
-/* b of that step: in the first one all of v is new. */
+/* b of that step; 0 in the first step. */
 static double psgld_keep(const psgld_options *options, int64_t number)
 {
     return number == 0 ? 0 : options->square_decay;
@@ -99,7 +99,7 @@ static em_status psgld_two_gradients(psgld_sampler *self, const em_step_context 
     return status ? status : em_langevin_gradient(s, context, block, k);
 }
 
-/* v' before v has the new square. */
+/* Updates v', before v. */
 static void psgld_follow(const psgld_sampler *self, double mean, double b, const em_block *block)
 {
     const em_langevin *s = &self->langevin;
@@ -130,8 +130,8 @@ EM_CLONES static void psgld_move_row(int64_t n, double eps, double lambda, doubl
     }
 }
 
-/* v' has followed. Of a coordinate block of columns a chain's v alone is cut as they are, v and v'
- * are not. */
+/* After the update of v'. In a coordinate block, extra numbers of a chain begin at its columns if
+ * they are only v, and at the chain if they are v and v'. */
 static void psgld_move(em_langevin *s, const em_step_context *context, em_block *block, int64_t k)
 {
     const psgld_options *options = (const psgld_options *)s->options;
@@ -180,7 +180,7 @@ static em_status psgld_step(em_sampler *base, const em_step_context *context, em
 
 const em_sampler_ops em_psgld = {
     .name = "psgld",
-    .doc = "stochastic gradient Langevin dynamics, preconditioned as RMSprop is",
+    .doc = "stochastic gradient Langevin dynamics with the preconditioner of RMSprop",
     .source = "Li, Chen, Carlson & Carin 2016, with all of Gamma",
     .options_size = sizeof(psgld_options),
     .fields = fields,

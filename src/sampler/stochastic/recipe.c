@@ -119,8 +119,8 @@ static double recipe_off_diagonal(int64_t n, const double *S)
     return all > 0 ? off / all : 0;
 }
 
-/* noise = root of the covariance times the normals, by Jacobi's method: these matrices are small,
- * change with every step, and a step allocates nothing, which LAPACK's would. */
+/* noise = root of the covariance times the normals, by Jacobi's method, because these matrices are
+ * small, change with every step, and a step must not allocate memory as LAPACK does. */
 static void recipe_inject(em_recipe_stepper *s, const double *normals)
 {
     const int64_t n = s->recipe->dim;

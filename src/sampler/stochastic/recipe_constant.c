@@ -7,7 +7,7 @@
  *
  * By default D = diag(0, M) and Q = [[0, -I], [I, 0]], which is SGHMC with friction 1. All of z
  * moves at once (explicit Euler, of order 1), so that steps must be smaller than those of sghmc.
- * Matrices that depend on z are for users of the library: sampler/stochastic/recipe.h.
+ * For matrices that depend on z use the library: sampler/stochastic/recipe.h.
  */
 #include "base/memory.h"
 #include "math/linalg.h"
@@ -102,7 +102,7 @@ static em_status recipe_constant_find_order(const recipe_options *options, int64
     return D->count > 0 ? recipe_constant_check_semidefinite(D, *order) : EM_OK;
 }
 
-/* ---- what the stepper asks for ---- */
+/* ---- functions for the stepper ---- */
 
 /* (-g, W p) */
 static em_status recipe_constant_slope(void *user, const double *z, double *out)

@@ -4,8 +4,8 @@
  *
  *     d theta = W p dt,   dp = g dt - C W p dt + N(0, 2 C dt)
  *
- * A minibatch brings noise of its own into p, B = eps/2 V per unit of 2 dt, which is left out of
- * what is injected. One inner step is one of
+ * A minibatch adds noise to p, B = eps/2 V per unit of 2 dt, which is subtracted from the injected
+ * noise. One inner step is one of
  *
  *     euler      p <- p + eps g(theta) - eps C W p + N(0, 2 eps (C - B)),  theta <- theta + eps W p
  *     splitting  A, p <- E p, p <- p + eps g(theta) + N(0, 2 eps (C - B)), p <- E p, A
@@ -16,7 +16,8 @@
  * where A is theta <- theta + eps/2 W p. Euler is of order 1, the others of order 2; aboba has the
  * exact covariance of theta on Gaussians. Momenta persist from one iteration to the next; with
  * refresh_momentum each iteration draws p ~ N(0, M), as in Algorithm 3 of Roychowdhury &
- * Parthasarathy. That with Euler is what they print, and biased (EQUATIONS 7): `paper` only.
+ * Parthasarathy. With Euler this is their printed form, which is biased (EQUATIONS 7): only with
+ * `paper`.
  */
 #include "sampler/stochastic/langevin.h"
 
@@ -52,8 +53,8 @@ static const em_field fields[] = {
     EM_BOOL(sghmc_options, refresh_momentum, .fallback = "false",
             .doc = "draw a fresh momentum in each iteration"),
     EM_BOOL(sghmc_options, paper, .fallback = "false",
-            .doc = "Algorithm 3 as printed: euler with fresh momenta, whose rms bias is 0.44 where "
-                   "0.02 is due (EQUATIONS 7)"),
+            .doc = "Algorithm 3 as printed: euler with fresh momenta; its rms bias is 0.44 instead "
+                   "of 0.02 (EQUATIONS 7)"),
     {0}};
 
 typedef struct sghmc_sampler {
@@ -118,8 +119,8 @@ static double sghmc_keep(int integrator, double eps, double rate)
     }
 }
 
-/* The arrays from which a bath is computed, of one structure. A and V become the covariances of the
- * injected noise and of the gradient noise. */
+/* The arrays from which a bath is computed, all of one structure. A and V become the covariances of
+ * the injected noise and of the gradient noise. */
 typedef struct ingredients {
     em_structure structure;
     int64_t dim;
@@ -238,7 +239,7 @@ static em_status sghmc_mix_dense(int integrator, double eps, ingredients *a)
     return status || !a->V ? status : sghmc_noise_of_kick(eps, a);
 }
 
-/* E is a multiple of the identity where C is one of M: then it is kept as a diagonal. */
+/* If C is a multiple of M, then E is one of the identity, and is kept as a diagonal. */
 static em_status sghmc_set_decay(const sghmc_sampler *s, double eps, ingredients *a, em_bath *bath)
 {
     if (s->options->friction_matrix.count > 0)

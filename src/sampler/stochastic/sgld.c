@@ -6,9 +6,9 @@
  *     theta <- theta + eps W g(theta) + N(0, 2 eps W - eps^2 W V W)
  *            = theta + W (eps g(theta) + N(0, 2 eps (M - eps/2 V)))
  *
- * of order 1 in eps. V is the pooled estimate where `correct_noise` asks for it, else zero, which
- * leaves another bias of order 1. Where steps decrease, averages over the draws are to be weighted
- * by the statistic step_size. Welling & Teh's epsilon is 2 eps.
+ * of order 1 in eps. V is the pooled estimate with `correct_noise`, else zero, which leaves another
+ * bias of order 1. If steps decrease, weight averages over the draws by the statistic step_size.
+ * Welling & Teh's epsilon is 2 eps.
  */
 #include "base/clones.h"
 #include "sampler/stochastic/langevin.h"

@@ -79,23 +79,23 @@ em_status em_stochastic_evaluate(const em_stochastic_options *options,
     return em_posterior_estimate(context->posterior, &minibatch, &query);
 }
 
-/* All chains at once, each shard one range of them; of one chain, gradients by ranges. */
-static em_status stochastic_take_dealt(em_sampler *sampler, const em_step_context *context,
-                                       em_block *block, em_stochastic_iteration *take)
+/* Moves all chains at once: each shard one range of them, or of the gradient of a single chain. */
+static em_status stochastic_take_partitioned(em_sampler *sampler, const em_step_context *context,
+                                             em_block *block, em_stochastic_iteration *take)
 {
     em_gradient_ranges ranges = {.due = false};
-    em_step_context dealt = *context;
+    em_step_context own = *context;
     em_status status;
 
-    if (em_posterior_deals_ranges(context->posterior, block->n_chain))
-        dealt.ranges = &ranges;
-    dealt.home = block->theta;
-    const em_coordinate_blocks blocks = em_coordinate_blocks_of(&dealt, block, false);
-    block->theta = em_posterior_begin_dealt(context->posterior, em_coordinate_blocks_span(&blocks),
-                                            dealt.home);
-    status = take(sampler, &dealt, block, 0);
-    block->theta = dealt.home;
-    em_posterior_end_dealt(context->posterior);
+    if (em_posterior_partitions_gradient(context->posterior, block->n_chain))
+        own.ranges = &ranges;
+    own.home = block->theta;
+    const em_coordinate_blocks blocks = em_coordinate_blocks_of(&own, block, false);
+    block->theta = em_posterior_begin_partitioned(context->posterior,
+                                                  em_coordinate_blocks_span(&blocks), own.home);
+    status = take(sampler, &own, block, 0);
+    block->theta = own.home;
+    em_posterior_end_partitioned(context->posterior);
     return status;
 }
 
@@ -105,12 +105,12 @@ void em_stochastic_gather(const em_step_context *context, em_block *block)
 
     if (!context->home)
         return;
-    em_posterior_gather_dealt(context->posterior, n, block->theta, context->home);
+    em_posterior_gather_partitioned(context->posterior, n, block->theta, context->home);
     block->theta = context->home;
-    em_posterior_gather_dealt(context->posterior, n, block->momentum, block->momentum);
-    em_posterior_gather_dealt(context->posterior, n, block->gradient, block->gradient);
+    em_posterior_gather_partitioned(context->posterior, n, block->momentum, block->momentum);
+    em_posterior_gather_partitioned(context->posterior, n, block->gradient, block->gradient);
     if (block->n_extra == block->stride)
-        em_posterior_gather_dealt(context->posterior, n, block->extra, block->extra);
+        em_posterior_gather_partitioned(context->posterior, n, block->extra, block->extra);
 }
 
 em_status em_stochastic_in_turns(const em_stochastic_options *options, em_sampler *sampler,
@@ -118,15 +118,16 @@ em_status em_stochastic_in_turns(const em_stochastic_options *options, em_sample
                                  bool by_coordinates, em_stochastic_iteration *take)
 {
     const em_minibatch minibatch = stochastic_minibatch(options);
-    bool deals = false;
+    bool partitioned = false;
     em_status status = EM_OK;
 
     if (!em_posterior_estimates_alone(context->posterior, &minibatch)) {
-        status =
-            by_coordinates ? em_posterior_may_deal(context->posterior, &minibatch, &deals) : EM_OK;
-        return status  ? status
-               : deals ? stochastic_take_dealt(sampler, context, block, take)
-                       : take(sampler, context, block, 0);
+        status = by_coordinates
+                     ? em_posterior_may_partition(context->posterior, &minibatch, &partitioned)
+                     : EM_OK;
+        return status        ? status
+               : partitioned ? stochastic_take_partitioned(sampler, context, block, take)
+                             : take(sampler, context, block, 0);
     }
     const bool in_ranges = by_coordinates && em_posterior_has_ranges(context->posterior);
     for (int64_t c = 0; !status && c < block->n_chain; c++) {

@@ -44,8 +44,8 @@ static const em_field fields[] = {
     EM_CHOICE(msgnht_options, integrator, .fallback = "splitting", .choices = integrators,
               .doc = "splitting (order 2) or euler (order 1)"),
     EM_REAL(msgnht_options, diffusion, .maximum = 1e9, .fallback = "1",
-            .doc = "injected noise a, per unit of time; 0 only where minibatch noise is in every "
-                   "direction"),
+            .doc = "injected noise a, per unit of time; 0 only if minibatch noise is present in "
+                   "every direction"),
     {0}};
 
 static const msgnht_options *msgnht_options_of(const em_thermostat *s)
@@ -137,7 +137,7 @@ EM_CLONES static double msgnht_drift_row(int64_t n, double h, em_product v, cons
     return msgnht_add_lanes(sum) + rest;
 }
 
-/* A, for a fraction of eps; in the last one of a step what r^2 comes to is kept. */
+/* A, for a fraction of eps; the last one of a step stores the sum of r^2. */
 static void msgnht_drift(em_thermostat *s, const em_step_context *context, em_block *block,
                          double fraction, bool is_last)
 {
@@ -216,7 +216,7 @@ EM_CLONES static void msgnht_turn_row(int64_t n, em_product out, double *p)
         p[i] = out.scale[i] * out.value[i];
 }
 
-/* r = L^-1 p, or p = L r (the map of the mass), in its place. */
+/* r = L^-1 p, or p = L r (the map of the mass), in place. */
 static void msgnht_turn(em_thermostat *s, const em_step_context *context, em_block *block,
                         em_map map)
 {

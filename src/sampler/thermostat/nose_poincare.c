@@ -73,7 +73,7 @@ void em_nose_poincare_start(em_nose_poincare *f, const em_step_context *context,
     }
 }
 
-/* The force on q but for its own terms: p^T W p / (2 s^2) - U - D (1 + ln s) + H_0 */
+/* The force on q without the terms in q: p^T W p / (2 s^2) - U - D (1 + ln s) + H_0 */
 static double nose_poincare_force(const em_nose_poincare *f, int64_t c)
 {
     const double s = f->s[c];
@@ -94,7 +94,7 @@ static void nose_poincare_first_kick(em_nose_poincare *f, const em_step_context 
 }
 
 /* q_1/2 = q + eps/2 (force - q_1/2^2 / (2 Q) - A s q_1/2 / Q): the root that is q at eps = 0, NaN
- * where there is none. */
+ * if there is none. */
 static double nose_poincare_half_thermostat(const em_nose_poincare *f, double h, int64_t c)
 {
     const double Q = f->Q[c];
@@ -114,8 +114,8 @@ em_query em_nose_poincare_query(const em_nose_poincare *flow, const int64_t *cha
                       .gradient = flow->gradient};
 }
 
-/* s' = s + eps/2 q_1/2 / Q (s + s'), NaN where it would not be positive; theta' = theta + eps/2 (1
- * / s + 1 / s') W p_1/2 */
+/* s' = s + eps/2 q_1/2 / Q (s + s'), NaN if it would not be positive; theta' = theta + eps/2 (1 / s
+ * + 1 / s') W p_1/2 */
 void em_nose_poincare_advance(em_nose_poincare *f, const em_step_context *context)
 {
     nose_poincare_first_kick(f, context);

@@ -5,9 +5,10 @@
  *
  *     s = 1,  p ~ N(0, M),  q ~ N(0, Q),  H_0 = U + p^T W p / 2 + q^2 / (2 Q),
  *
- * which is what makes it a sampler: with s and H_0 kept, as printed in Algorithm 4 of Roychowdhury
- * & Parthasarathy, the covariance is wrong by its own size. There is no Metropolis-Hastings step;
- * the error is of order 2 in the step size. The momentum left in the block is p / s ~ N(0, M).
+ * which makes it a sampler: if s and H_0 are kept, as printed in Algorithm 4 of Roychowdhury &
+ * Parthasarathy, the error of the covariance is as large as the covariance. There is no
+ * Metropolis-Hastings step; the error is of order 2 in the step size. The momentum left in the
+ * block is p / s ~ N(0, M).
  */
 #include "base/memory.h"
 #include "sampler/thermostat/nose_poincare.h"

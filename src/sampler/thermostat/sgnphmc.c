@@ -9,8 +9,8 @@
  *     d ln s  = (q / Q) dt,
  *
  * leaves exp(-U) N(p~; 0, M) N(q; a Q, Q) invariant, and absorbs minibatch noise V = v M where A =
- * 0. What is kept of q is the friction q / Q, which stays what it is when Q is learned. One inner
- * step, by symmetric splitting:
+ * 0. Of q it keeps the friction q / Q, which does not change when Q is learned. One inner step, by
+ * symmetric splitting:
  *
  *     theta <- theta + eps/2 W p~,  q <- q + eps/2 (p~^T W p~ - D),  ln s <- ln s + eps/2 q / Q
  *     p~ <- exp(-q eps / (2 Q)) p~
@@ -114,7 +114,7 @@ static em_status sgnphmc_create(const void *untyped, int64_t n_chain, int64_t di
     return EM_OK;
 }
 
-/* theta, q / Q and ln s, half a step */
+/* Moves theta, q / Q and ln s by half a step. */
 static void sgnphmc_drift(em_sgnphmc_sampler *s, const em_step_context *context, em_block *block)
 {
     const double *pWp = em_thermostat_drift(&s->thermostat, context, block, 0.5);

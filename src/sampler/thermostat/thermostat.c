@@ -87,7 +87,7 @@ void em_thermostat_begin(em_thermostat *self, const em_block *block)
     self->marked = true;
 }
 
-/* Its start begins where the coordinate block does; work and normals are room to work in. */
+/* The start in `own` begins at the coordinate block; the work and normals are work space. */
 static void thermostat_move_coordinates(const em_thermostat *self, em_coordinate_block *coordinates,
                                         int64_t k, em_thermostat_part *part)
 {
@@ -170,7 +170,8 @@ const double *em_thermostat_drift(em_thermostat *self, const em_step_context *co
     return self->product;
 }
 
-/* In equilibrium p^T W p is D; on the way there it is the energy to be lost, some of N. */
+/* A larger p^T W p / D is a divergence. It is 1 in equilibrium; before, it contains the excess
+ * energy of the start, up to some N. */
 static const double hottest = 1e8;
 
 void em_thermostat_end(em_thermostat *self, const em_step_context *context, em_block *block)
@@ -179,7 +180,7 @@ void em_thermostat_end(em_thermostat *self, const em_step_context *context, em_b
 
     em_stochastic_gather(context, block);
     if (context->home)
-        em_posterior_sum_dealt(context->posterior, block->n_chain, self->product);
+        em_posterior_sum_partitioned(context->posterior, block->n_chain, self->product);
     for (int64_t c = 0; c < block->n_chain; c++) {
         const int64_t row = c * block->stride;
         const bool is_finite =
@@ -188,8 +189,8 @@ void em_thermostat_end(em_thermostat *self, const em_step_context *context, em_b
                    : em_chain_is_finite(block, c);
         const bool diverging = !is_finite || !(self->product[c] < hottest * (double)block->dim);
         if (diverging && context->home)
-            em_posterior_gather_dealt(context->posterior, block->n_chain * block->stride,
-                                      self->start, self->start);
+            em_posterior_gather_partitioned(context->posterior, block->n_chain * block->stride,
+                                            self->start, self->start);
         if (diverging) {
             memcpy(block->theta + row, self->start + row,
                    (size_t)block->stride * sizeof *block->theta);

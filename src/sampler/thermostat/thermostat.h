@@ -21,8 +21,8 @@ struct em_thermostat {
     double *start;                   /* [n_chain][stride] positions at the start of the iteration */
     double *start_density, *product; /* [n_chain]; p^T W p of the last drift */
     double *work, *normals;          /* [n_chain][stride] */
-    /* marked: `start` is of this iteration. looked: em_thermostat_move has set `finite`. A gradient
-     * or momentum that is not finite has made the position not finite by then. */
+    /* marked: `start` was stored in this iteration. looked: em_thermostat_move has set `finite`. A
+     * gradient or momentum that is not finite has made the position not finite by then. */
     bool marked, looked;
     bool *finite; /* [n_chain] */
 };

@@ -5,7 +5,7 @@
 #include "topics/lda_held_out.h"
 #include <math.h>
 
-/* Where a word is among the most probable ones of a topic. */
+/* The position of a word among the most probable words of a topic. */
 typedef struct place {
     int64_t topic, rank;
 } place;
@@ -70,7 +70,7 @@ static em_status count_document(void *to, int64_t d, em_document of)
 }
 
 /* Lists the places of each word. */
-static void list_places(co_occurrence *m)
+static void list_positions(co_occurrence *m)
 {
     const em_topics *t = m->topics;
     const int64_t n = t->n_topic * t->n_top;
@@ -96,7 +96,7 @@ static em_status measure_coherence(em_topics *t, em_corpus *corpus)
                         EM_ARRAY(t->coherence, n));
 
     if (!status) {
-        list_places(&m);
+        list_positions(&m);
         status = em_corpus_each(corpus, count_document, &m);
     }
     for (int64_t k = 0; !status && k < n; k++)
@@ -110,7 +110,7 @@ bool em_topic_is_junk(const em_topics *t, int64_t k)
     return t->coherence && t->coherence[k] <= EM_JUNK_NPMI;
 }
 
-/* The corpus that the run was of, as the config in the file names it. */
+/* The corpus of the run, as the config in the file names it. */
 static em_status read_own_corpus(const em_topics *t, em_corpus **out)
 {
     const void *options = NULL;
@@ -119,7 +119,7 @@ static em_status read_own_corpus(const em_topics *t, em_corpus **out)
     return status ? status : em_corpus_read(options, t->n_word, 0, 0, 1, out);
 }
 
-/* What is missing without the corpus is no failure. */
+/* A missing corpus is no failure. */
 em_status em_topics_find_coherence(em_topics *t)
 {
     em_status status = t->corpus ? EM_OK : read_own_corpus(t, &t->corpus);

@@ -1,4 +1,4 @@
-/* `emass topics`: what the topics of a run are about. */
+/* `emass topics`: the topics of a run. */
 #include "base/memory.h"
 #include "io/draws/reader.h"
 #include "par/message.h"
@@ -113,9 +113,10 @@ static void print_table(const em_topics *t)
         lost += t->n_found[t->order[i]] < t->n_chain;
         junk += em_topic_is_junk(t, i);
     }
-    printf("Topics are numbered as in the first chain; those of the others are matched to them by "
-           "the best\nassignment and averaged where their laws of words overlap by %g or more.",
-           EM_LEAST_OVERLAP);
+    printf(
+        "Topics are numbered as in the first chain. The topics of other chains are matched to them "
+        "by the\nbest assignment, and averaged if their word distributions overlap by %g or more.",
+        EM_LEAST_OVERLAP);
     if (lost > 0)
         printf(" %lld of %lld were not\nfound by all chains.", (long long)lost,
                (long long)t->n_topic);

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What tells one number of topics from another. */
+/* The measures by which numbers of topics are compared. */
 typedef struct run_row {
     int64_t n_topic, n_chain;
     double perplexity, coherence; /* NaN: not known; coherence: mean weighted by share */
@@ -155,8 +155,8 @@ static void warn_of_other_data(int64_t n, const run_row *row)
     for (int64_t i = 1; i < n; i++)
         alike = alike && row[i].data == row[0].data;
     if (!alike)
-        em_say("warning: topics: these runs have not the same data, so that their perplexities do "
-               "not compare");
+        em_say("warning: topics: these runs have different data, so their perplexities are not "
+               "comparable");
 }
 
 /* ---------------------------------------------------------------- the page */
@@ -183,7 +183,7 @@ static double value_of(const figure *f, const run_row *row)
     return f->scale * *(const double *)((const char *)row + f->offset);
 }
 
-/* One that no run knows is left out. x, y: room for n numbers. */
+/* A measure that no run has is left out. x, y: room for n numbers. */
 static void put_figure(FILE *out, const figure *f, int64_t n, const run_row *const *row, double *x,
                        double *y)
 {

@@ -1,4 +1,4 @@
-/* Which topics of several chains are the same, and their averages. */
+/* Matches the topics of several chains, and averages them. */
 #include "base/memory.h"
 #include "math/assignment.h"
 #include "math/linalg.h"

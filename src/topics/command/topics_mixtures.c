@@ -20,7 +20,7 @@ enum { EM_STEPS = 100 };
 
 /* ---------------------------------------------------------------- a table in a new file */
 
-/* A table that is written below another name until it is whole. */
+/* A table that has a temporary name until it is complete. */
 typedef struct table_file {
     const char *path;
     char *part;
@@ -79,7 +79,7 @@ em_status em_topics_write_topics(const em_topics *t)
 
 /* ---------------------------------------------------------------- folding in */
 
-/* What folds in one document after the other, and where their mixtures go. */
+/* Work space for folding in documents one after the other, and the output of their mixtures. */
 typedef struct folding {
     const em_topics *topics;
     int64_t stride, widest, longest; /* words and tokens of the largest documents */

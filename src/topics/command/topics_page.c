@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What every page begins with, by which one is known that may be replaced. */
+/* The first line of every page, which marks pages that may be replaced. */
 const char em_topics_page_line[] = "<!doctype html><!-- topics by emass -->\n";
 
 enum { NEAREST = 3, MOST_POINTS = 400, N_COLOUR = 4 };
@@ -261,13 +261,14 @@ em_status em_topics_put(FILE *out, const em_topics *t)
     fprintf(out, "<div class=\"wide\"><table><thead><tr><th>topic<th>share<th>coherence<th>chains"
                  "<th class=\"words\">words<th class=\"words\">nearest</thead><tbody>\n");
     status = put_topics(out, t);
-    fprintf(out,
-            "</tbody></table></div>\n<p class=\"faint\">Topics are numbered as in the first chain; "
-            "those of the others are matched to them by the best assignment and averaged where "
-            "their laws of words overlap (the sum of the roots of the products) by %g or more. "
-            "Coherence is the mean NPMI of the words over the documents of the run; junk has 0 or "
-            "less. Nearest: the topics of the largest overlap.</p>\n",
-            EM_LEAST_OVERLAP);
+    fprintf(
+        out,
+        "</tbody></table></div>\n<p class=\"faint\">Topics are numbered as in the first chain. The "
+        "topics of other chains are matched to them by the best assignment, and averaged if their "
+        "word distributions overlap (the sum of the roots of the products) by %g or more. "
+        "Coherence is the mean NPMI of the words over the documents of the run; junk has 0 or "
+        "less. Nearest: the topics of the largest overlap.</p>\n",
+        EM_LEAST_OVERLAP);
     return status;
 }
 

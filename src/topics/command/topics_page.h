@@ -109,16 +109,16 @@ typedef struct em_topics_comparison {
  * corpus is read once. Collective. Errors: those of reading and of em_topics_open_page. */
 em_status em_topics_compare(const em_command_host *host, const em_topics_comparison *c);
 
-/* The mixture of topics of each document of the corpus t->documents, whose words are those of the
- * run: printed, or written to t->output. Words without a topic have probability 1e-12. Collective.
- * Errors: those of reading; EM_EUSAGE where there is such a file, EM_EIO. */
+/* Computes the mixture of topics of each document of the corpus t->documents, which must have the
+ * words of the run, and prints it or writes it to t->output. Words without a topic have probability
+ * 1e-12. Collective. Errors: those of reading; EM_EUSAGE if the file exists, EM_EIO. */
 em_status em_topics_mix_documents(const em_topics *t);
 
 /* Writes the probabilities of all words in all topics to t->output, as a table (io/hdf5/numbers.h).
- * Local. Errors: EM_EUSAGE where there is such a file, EM_EIO. */
+ * Local. Errors: EM_EUSAGE if the file exists, EM_EIO. */
 em_status em_topics_write_topics(const em_topics *t);
 
-/* The coherence (NPMI) of the topics over the documents of the run's own corpus, into t->coherence;
- * where the corpus is not there, none. Reads the corpus unless t->corpus has it. Collective.
- * Errors: those of reading it. */
+/* Computes the coherence (NPMI) of the topics over the documents of the run's corpus, into
+ * t->coherence; none if the corpus is missing. Reads the corpus unless t->corpus has it.
+ * Collective. Errors: those of reading it. */
 em_status em_topics_find_coherence(em_topics *t);

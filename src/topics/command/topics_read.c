@@ -29,7 +29,7 @@ static em_status copy_words(em_topics *t, const em_reader_variable *phi)
     return status;
 }
 
-/* What is not there is left NULL. */
+/* Missing arrays stay NULL. */
 static em_status read_if_any(em_reader *reader, const char *name, int64_t n_chain, double **out)
 {
     const int64_t i = em_reader_find(reader, name);

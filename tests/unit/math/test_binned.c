@@ -1,5 +1,5 @@
-/* Binned sums: the same bits in any order and however terms are dealt, next to the exact sum, for
- * every instruction set of this processor. */
+/* Binned sums: the same bits in any order and however terms are distributed, next to the exact sum,
+ * for every instruction set of this processor. */
 #include "math/rng.h"
 #include "math/simd/simd.h"
 #include "support/tap.h"
@@ -63,7 +63,7 @@ static void shuffle(int n, uint64_t seed, int *order)
     }
 }
 
-/* The sums of `count` terms in an order of their own, dealt to `n_part` parts. */
+/* The sums of `count` terms in an order of their own, distributed over `n_part` parts. */
 static void sums(int count, int n_part, uint64_t seed, double range, double *out)
 {
     static int order[MOST];

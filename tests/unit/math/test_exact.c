@@ -1,5 +1,5 @@
-/* Exact sums: the same bits in any order and however terms are dealt, near to the true sum, beyond
- * the number of terms that bins take, and marked where a term is not finite. */
+/* Exact sums: the same bits in any order and however terms are distributed, near to the true sum,
+ * beyond the number of terms that bins take, and marked where a term is not finite. */
 #include "math/exact.h"
 #include "math/rng.h"
 #include "support/tap.h"
@@ -21,7 +21,7 @@ static double term(int64_t t, double range)
     return t % 3 == 2 ? -x * (1 + 0x1p-45 * em_uniform(&stream, 2)) : x;
 }
 
-/* Of every `stride`-th term, dealt to `n_part` parts, which are then added. */
+/* Of every `stride`-th term, distributed over `n_part` parts, which are then added. */
 static em_exact_sum sum_of(int64_t n, int64_t stride, int64_t n_part, double range)
 {
     em_exact_sum sum = {0};

@@ -235,9 +235,9 @@ START_TEST(integers_are_single_integers)
     for (size_t b = 0; b < sizeof bounds / sizeof *bounds; b++)
         for (uint64_t growth = 0; growth < 2; growth++)
             for (int64_t n = 0; n <= 40; n++) {
-                out[em_integers_room(n)] = -1;
+                out[em_integers_capacity(n)] = -1;
                 em_uniforms_below(&stream, n, bounds[b], growth, out);
-                ck_assert_int_eq(out[em_integers_room(n)], -1);
+                ck_assert_int_eq(out[em_integers_capacity(n)], -1);
                 for (int64_t i = 0; i < n; i++) {
                     const uint64_t bound = bounds[b] + (uint64_t)i * growth;
                     ck_assert_int_eq(out[i],

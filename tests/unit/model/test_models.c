@@ -184,7 +184,7 @@ START_TEST(test_parts_add_up)
         add_likelihood(&s, &(em_rows){.count = left < share.part ? left : share.part, .first = i},
                        &b);
     }
-    if (s.model->n_piece == 0)
+    if (s.model->n_chunk == 0)
         check_same(&a, &b, s.model->dim);
     teardown(&s);
 }
@@ -202,8 +202,8 @@ START_TEST(test_linear_by_sums)
     sums.ops->destroy(sums.model);
     ck_assert_int_eq(sums.ops->create(sums.options, &whole, &sums.model), EM_OK);
     ck_assert_int_eq(em_model_summarise(sums.model, NULL), EM_OK);
-    ck_assert_int_eq(rows.model->n_piece, 0);
-    ck_assert_int_eq(sums.model->n_piece, 3);
+    ck_assert_int_eq(rows.model->n_chunk, 0);
+    ck_assert_int_eq(sums.model->n_chunk, 3);
     add_likelihood(&rows, NULL, &a);
     add_likelihood(&sums, NULL, &b);
     check_same(&a, &b, rows.model->dim);

@@ -83,10 +83,10 @@ START_TEST(room_grows_and_then_draws_are_thinned)
         done = em_plan_next_stop(&plan, done);
         ck_assert_int_le(em_plan_stored(&plan, done), plan.n_draw);
         if (done == 1200) {
-            ck_assert(em_plan_make_room(&plan, done, false));
+            ck_assert(em_plan_resize(&plan, done, false));
             ck_assert_int_eq(plan.n_draw, 1000);
         } else if (done < plan.total) {
-            em_plan_make_room(&plan, done, false);
+            em_plan_resize(&plan, done, false);
             ck_assert_int_eq(plan.n_draw, done < 1200 ? 400 : 1000);
         }
         ck_assert(plan.thin == thin || (plan.thin == 2 * thin && done == 1000 * thin));
@@ -94,7 +94,7 @@ START_TEST(room_grows_and_then_draws_are_thinned)
     }
     ck_assert_int_eq(n_thinned, 4);
     ck_assert_int_eq(done, 30000);
-    em_plan_make_room(&plan, done, false);
+    em_plan_resize(&plan, done, false);
     ck_assert_int_eq(plan.n_draw, 625);
     ck_assert_int_eq(plan.thin, 48);
 }
@@ -104,27 +104,27 @@ START_TEST(room_is_that_of_the_draws_where_a_run_ends)
 {
     em_plan plan = until_done("", "");
 
-    ck_assert(!em_plan_make_room(&plan, 400, true));
-    ck_assert(!em_plan_make_room(&plan, 300, true));
-    ck_assert(em_plan_make_room(&plan, 299, true));
+    ck_assert(!em_plan_resize(&plan, 400, true));
+    ck_assert(!em_plan_resize(&plan, 300, true));
+    ck_assert(em_plan_resize(&plan, 299, true));
     ck_assert_int_eq(plan.n_draw, 299);
     plan = until_done("", "");
-    ck_assert(em_plan_make_room(&plan, 400, false));
-    ck_assert(!em_plan_make_room(&plan, 750, true));
-    ck_assert(em_plan_make_room(&plan, 600, true));
+    ck_assert(em_plan_resize(&plan, 400, false));
+    ck_assert(!em_plan_resize(&plan, 750, true));
+    ck_assert(em_plan_resize(&plan, 600, true));
     ck_assert_int_eq(plan.n_draw, 600);
     plan = until_done(", draws: 300", "");
-    ck_assert(!em_plan_make_room(&plan, 100, true));
+    ck_assert(!em_plan_resize(&plan, 100, true));
     ck_assert_int_eq(plan.n_draw, 300);
 }
 END_TEST
 
 START_TEST(half_of_the_room_holds_the_ess_that_is_wanted)
 {
-    ck_assert_int_eq(until_done(", chains: 1", "").most_room, 3200);
-    ck_assert_int_eq(until_done(", chains: 100", "").most_room, 1000);
-    ck_assert_int_eq(until_done("", ", max_draws: 10000, ess: 3001").most_room, 6002);
-    ck_assert_int_eq(until_done("", ", ess: 1e9").most_room, 5000);
+    ck_assert_int_eq(until_done(", chains: 1", "").most_capacity, 3200);
+    ck_assert_int_eq(until_done(", chains: 100", "").most_capacity, 1000);
+    ck_assert_int_eq(until_done("", ", max_draws: 10000, ess: 3001").most_capacity, 6002);
+    ck_assert_int_eq(until_done("", ", ess: 1e9").most_capacity, 5000);
     ck_assert_int_eq(until_done("", ", max_draws: 7").n_draw, 7);
 }
 END_TEST

@@ -96,7 +96,7 @@ START_TEST(topics_by_the_prior_have_its_law)
         p[k] = (double)phi[k] * (double)alpha[k];
         sum += p[k];
     }
-    ck_assert_int_eq(em_allocate(em_token_room(n_topic), sizeof *room, &room), EM_OK);
+    ck_assert_int_eq(em_allocate(em_token_workspace(n_topic), sizeof *room, &room), EM_OK);
     ck_assert_int_eq(em_allocate(em_topic_groups(n_topic), sizeof *groups, &groups), EM_OK);
     em_token_run run = {.n = N, .document = document, .slot = slot, .bits = bits, .topic = topic};
     run.n_topic = n_topic;

@@ -109,7 +109,7 @@ static void draw_run(const em_token_kernels *kernels, bool sparse, const lda_cha
 
     ck_assert_int_eq(em_allocate(DOCUMENTS * stride, sizeof *tokens, &tokens), EM_OK);
     ck_assert_int_eq(em_allocate(DOCUMENTS * stride, sizeof *keys, &keys), EM_OK);
-    ck_assert_int_eq(em_allocate(em_token_room(n_topic), sizeof *room, &room), EM_OK);
+    ck_assert_int_eq(em_allocate(em_token_workspace(n_topic), sizeof *room, &room), EM_OK);
     ck_assert_int_eq(em_allocate(stride, sizeof *alpha, &alpha), EM_OK);
     ck_assert_int_eq(em_allocate(em_topic_groups(n_topic), sizeof *groups, &groups), EM_OK);
     for (int d = 0; d < DOCUMENTS; d++)
@@ -185,7 +185,7 @@ START_TEST(loops_of_all_instruction_sets_agree)
 }
 END_TEST
 
-/* Topics, counts and sums do not know how documents are dealt. */
+/* Topics, counts and sums do not depend on how documents are distributed. */
 START_TEST(shards_draw_the_same_topics)
 {
     enum { N_TOPIC = 5, N_DOCUMENT = 300, V = 40, ROW = 16 };

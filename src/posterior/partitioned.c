@@ -1,9 +1,10 @@
-/* Positions that the shards of a group have in common, and gradients of which each has its own. */
+/* The shards of a group share one panel of positions; each has the gradient of a coordinate range.
+ */
 #include "posterior/inside.h"
 
 #include <string.h>
 
-void em_posterior_deal(const em_posterior *posterior, int64_t n, int64_t *first, int64_t *end)
+void em_posterior_own_range(const em_posterior *posterior, int64_t n, int64_t *first, int64_t *end)
 {
     const int64_t n_shard = em_grid_n_shard(posterior->grid);
     const int64_t shard = em_grid_shard(posterior->grid);
@@ -18,24 +19,24 @@ static void copy(em_span at, const double *from, double *to)
         memcpy(to + at.first, from + at.first, (size_t)(at.end - at.first) * sizeof *to);
 }
 
-double *em_posterior_begin_dealt(em_posterior *posterior, em_span own, const double *theta)
+double *em_posterior_begin_partitioned(em_posterior *posterior, em_span own, const double *theta)
 {
     double *panel = em_shard_reduction_panel(posterior->reduction);
 
     posterior->own = own;
-    posterior->is_dealt = true;
+    posterior->is_partitioned = true;
     copy(own, theta, panel);
     em_shard_reduction_wait(posterior->reduction);
     return panel;
 }
 
-void em_posterior_end_dealt(em_posterior *posterior)
+void em_posterior_end_partitioned(em_posterior *posterior)
 {
-    posterior->is_dealt = false;
+    posterior->is_partitioned = false;
 }
 
-void em_posterior_gather_dealt(const em_posterior *posterior, int64_t n, const double *from,
-                               double *to)
+void em_posterior_gather_partitioned(const em_posterior *posterior, int64_t n, const double *from,
+                                     double *to)
 {
     double *panel = em_shard_reduction_panel(posterior->reduction);
 
@@ -45,12 +46,12 @@ void em_posterior_gather_dealt(const em_posterior *posterior, int64_t n, const d
     em_shard_reduction_wait(posterior->reduction);
 }
 
-void em_posterior_sum_dealt(const em_posterior *posterior, int64_t n, double *x)
+void em_posterior_sum_partitioned(const em_posterior *posterior, int64_t n, double *x)
 {
     em_grid_sum_shards(posterior->grid, n, x);
 }
 
-bool em_posterior_deals_ranges(const em_posterior *posterior, int64_t n_chain)
+bool em_posterior_partitions_gradient(const em_posterior *posterior, int64_t n_chain)
 {
     const em_model *model = posterior->model;
 
