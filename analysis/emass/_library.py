@@ -112,7 +112,10 @@ def library() -> ctypes.CDLL:
             function.restype, function.argtypes = result, arguments
         _start(found)
         return found
-    raise Error(f"libemass is not to be found: make install, or set EMASS_LIBRARY to its path ({failed})")
+    raise Error(
+        "libemass is not to be found: make install, or set EMASS to the path of the program, "
+        f"or EMASS_LIBRARY to that of the library ({failed})"
+    )
 
 
 def _start(found: ctypes.CDLL) -> None:

@@ -39,9 +39,9 @@ static em_status check_layout(int64_t n_chain, int64_t n_shard, int64_t n_rank, 
 {
     if (n_rank % n_shard != 0)
         return em_fail(EM_ECONFIG,
-                       "run.shards is %lld but there are %lld ranks: expected a multiple of it "
-                       "(of run.ranks_per_chain likewise)",
-                       (long long)n_shard, (long long)n_rank);
+                       "number of ranks: found %lld, expected a multiple of %lld, which is "
+                       "run.shards or run.ranks_per_chain (mpirun -n starts ranks)",
+                       (long long)n_rank, (long long)n_shard);
     if (!may_idle && n_rank / n_shard > n_chain)
         return em_fail(EM_ECONFIG,
                        "run.chains is %lld but there are %lld ranks in groups of %lld shards, and "

@@ -115,6 +115,17 @@ def check_errors():
            "progress is shown, an interrupt leaves a checkpoint", first, said)
 
 
+def check_not_installed(folder):
+    """A package without the program: the error says what to do."""
+    shutil.copytree(os.path.join(lib.ROOT, "analysis", "emass"), os.path.join(folder, "alone", "emass"))
+    bare = {name: value for name, value in os.environ.items() if not name.startswith("EMASS") and name != "LD_LIBRARY_PATH"}
+    done = subprocess.run([sys.executable, "-c", "import emass; emass.Model.built_in('eight_schools').sample(progress=False)"],
+                          capture_output=True, text=True, check=False, cwd=folder,
+                          env=dict(bare, PYTHONPATH=os.path.join(folder, "alone"), PATH="/nowhere"))
+    report(done.returncode == 1 and "set EMASS to the path of the program" in done.stderr,
+           "the error where no program is found", done.stderr)
+
+
 def check_topics():
     random = np.random.default_rng(1)
     with gzip.open("c.ldac.gz", "wt") as file:
@@ -169,4 +180,5 @@ with tempfile.TemporaryDirectory(prefix="emass-python-") as work:
     check_errors()
     check_topics()
     check_installs(work)
+    check_not_installed(work)
 lib.finish()

@@ -332,6 +332,10 @@ refused("wrong.yaml", "found 'reading the mesh' from the process, expected a lin
 
 config("wrong.yaml", {"name": "waves", "library": "./waves.so"}, "run: {ranks_per_chain: 2, shards: 2}")
 refused("wrong.yaml", "run.ranks_per_chain is 2 and run.shards is 2, expected one of them")
+config("wrong.yaml", {"name": "waves", "library": "./waves.so"}, "run: {ranks_per_chain: 2}")
+done = limited(EMASS, "check", "wrong.yaml")
+report(done.returncode == 2 and "number of ranks: found 1, expected a multiple of 2" in done.stderr
+       and "run.ranks_per_chain" in done.stderr, "emass check on too few ranks", done.stderr)
 config("wrong.yaml", {"name": "eight_schools"}, "run: {ranks_per_chain: 2}")
 done = run("wrong.yaml", "refused.h5", ranks=2)
 report(done.returncode == 2 and "model eight_schools does not divide the work" in done.stderr,

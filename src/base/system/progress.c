@@ -29,10 +29,12 @@ struct em_progress {
     double last_news, last_shown;
 };
 
-/* Seconds between records, before the first line without a record, and between its repeats. */
+/* Seconds between records, before the first line without a record, and between its repeats, of
+ * which each waits as long as the record is old, within these limits: a log of slow iterations
+ * stays short. */
 static const struct {
-    double records, first, repeats;
-} pace[] = {[EM_PROGRESS_BAR] = {0.1, 0.5, 2}, [EM_PROGRESS_LOG] = {5, 1, 5}};
+    double records, first, least, most;
+} pace[] = {[EM_PROGRESS_BAR] = {0.1, 0.5, 2, 2}, [EM_PROGRESS_LOG] = {5, 1, 5, 600}};
 
 static double now(void)
 {
@@ -181,12 +183,18 @@ static void show(em_progress *progress, double age)
 
 /* ---------------------------------------------------------------- without new records */
 
+double em_progress_pause(em_progress_mode mode, double age)
+{
+    return fmin(fmax(age, pace[mode].least), pace[mode].most);
+}
+
 /* The time at which the last record is shown again. */
 static double next_repeat(const em_progress *progress)
 {
-    return progress->shown
-               ? fmax(progress->last_shown, progress->last_news) + pace[progress->mode].repeats
-               : progress->last_news + pace[progress->mode].first;
+    const double age = fmax(progress->last_shown - progress->last_news, 0);
+
+    return progress->shown ? progress->last_news + age + em_progress_pause(progress->mode, age)
+                           : progress->last_news + pace[progress->mode].first;
 }
 
 static void *watch(void *given)

@@ -39,10 +39,14 @@ em_status em_progress_create(em_progress_mode mode, FILE *stream, const char *st
 
 /* Shows the record unless the last one is too recent: a bar is redrawn at most ten times a second,
  * a log gets a line every five seconds. The first record and the last (iteration `total`) are
- * always shown. Without a new record the last one is repeated with its age: every two seconds in a
- * bar, every five in a log; first after half a second (log: a second). `progress` NULL: nothing
- * happens. */
+ * always shown. Without a new record the last one is repeated with its age after em_progress_pause;
+ * first after half a second (log: a second). `progress` NULL: nothing happens. */
 void em_progress_tell(em_progress *progress, const em_progress_record *record);
+
+/* Seconds until a record is repeated that was last shown at this age: two in a bar; in a log its
+ * age, at least five seconds and at most ten minutes, so that slow iterations do not fill the log.
+ * `mode`: bar or log. */
+double em_progress_pause(em_progress_mode mode, double age);
 
 /* Clears the bar from the screen, so that another line can be printed; the next record draws it
  * again. `progress` NULL: nothing happens. */

@@ -160,6 +160,21 @@ START_TEST(silence_is_broken)
 }
 END_TEST
 
+/* An iteration of an hour has a dozen lines of a log, not 720. */
+START_TEST(log_repeats_less_and_less)
+{
+    double age = 0;
+    int n = 0;
+
+    for (; age < 3600; n++)
+        age += em_progress_pause(EM_PROGRESS_LOG, age);
+    ck_assert_double_eq(em_progress_pause(EM_PROGRESS_LOG, 0), 5);
+    ck_assert_double_eq(em_progress_pause(EM_PROGRESS_LOG, 40), 40);
+    ck_assert_int_le(n, 13);
+    ck_assert_double_eq(em_progress_pause(EM_PROGRESS_BAR, 40), 2);
+}
+END_TEST
+
 START_TEST(none_is_silent)
 {
     const char *text = tell(EM_PROGRESS_NONE, 1, &halfway);
@@ -194,6 +209,7 @@ int main(void)
     tcase_add_test(tests, bar_is_one_line_of_the_terminal);
     tcase_add_test(tests, bar_grows);
     tcase_add_test(tests, silence_is_broken);
+    tcase_add_test(tests, log_repeats_less_and_less);
     tcase_add_test(tests, none_is_silent);
     tcase_add_test(tests, modes_have_names);
     suite_add_tcase(suite, tests);
