@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 int64_t em_divergence_limit(int64_t n_iteration)
 {
@@ -38,13 +39,16 @@ static const char *plural(int64_t n)
     return n == 1 ? "" : "s";
 }
 
-/* Appends a number and its limit: "worst R-hat 1.003 (limit 1.01)". */
+/* Appends a number and its limit: "worst R-hat 1.003 (limit 1.01)". A number that only rounding
+ * makes equal to its limit has more decimals. */
 static void append_number(size_t bytes, char *text, const char *what, int decimals, double value,
                           double limit)
 {
     char number[32];
 
-    snprintf(number, sizeof number, "%.*f", decimals, value);
+    do
+        snprintf(number, sizeof number, "%.*f", decimals++, value);
+    while (value != limit && strtod(number, NULL) == limit && decimals < 10);
     em_append(bytes, text, "%s %s (limit %g)", what, isnan(value) ? "undefined" : number, limit);
 }
 

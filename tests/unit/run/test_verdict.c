@@ -1,0 +1,44 @@
+/* The words of a verdict: each number beside its limit, so that both can be told apart. */
+#include "run/convergence/verdict.h"
+#include "support/tap.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char *words_of(double r_hat, double ess, char text[512])
+{
+    const em_evidence e = {.r_hat = r_hat,
+                           .ess = ess,
+                           .r_hat_limit = 1.01,
+                           .ess_limit = 400,
+                           .n_iteration = 4000,
+                           .findings = {.e_bfmi = NAN, .modes = {.count = 1}},
+                           .mode_search_log_mass = NAN};
+
+    em_verdict_word(&e, 512, text);
+    return text;
+}
+
+START_TEST(rounding_does_not_hide_a_reason)
+{
+    char text[512];
+
+    ck_assert_str_eq(words_of(1.0052, 812.4, text), "converged: worst R-hat 1.005 (limit 1.01), "
+                                                    "smallest ESS 812 (limit 400), 0 divergences");
+    ck_assert_ptr_nonnull(
+        strstr(words_of(1.0102, 812.4, text), "not converged: worst R-hat 1.0102 (limit 1.01)"));
+    ck_assert_ptr_nonnull(strstr(words_of(1.01, 812.4, text), "worst R-hat 1.010 (limit 1.01)"));
+    ck_assert_ptr_nonnull(
+        strstr(words_of(1.0052, 399.97, text), "smallest ESS 399.97 (limit 400)"));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("verdict");
+    TCase *tests = tcase_create("verdict");
+
+    tcase_add_test(tests, rounding_does_not_hide_a_reason);
+    suite_add_tcase(suite, tests);
+    return run_suite(suite, CK_FORK);
+}
