@@ -160,8 +160,8 @@ static unsigned draw_seed(const em_stream *stream)
     return seed;
 }
 
-/* Generated quantities use a random generator for each draw. If the program draws nothing, all draws
- * use one generator. */
+/* Generated quantities use a random generator for each draw. If the program draws nothing, all
+ * draws use one generator. */
 static em_status start_random(const em_stan *self, const em_draw *draw, em_stan_rng **out)
 {
     const em_stream stream = {draw->seed, (uint64_t)draw->chain, (uint64_t)draw->iteration,
