@@ -143,6 +143,8 @@ static const struct {
      "{\"convolution\": 2, "
      "\"kernel\": 1}]",
      "sigmoid", "softmax", "1"},
+    {"[{\"convolution\": 1, \"kernel\": 3, \"padding\": \"same\"}, {\"pool\": 2}, {\"dense\": 5}]",
+     "tanh", "softmax", "1"},
     {"[{\"dense\": 16}, {\"dense\": 16}, {\"dense\": 9}, {\"dense\": 1}]", "tanh", "softmax", "1"},
 };
 
