@@ -1,0 +1,19 @@
+/* A call whose first argument, from 1 to 8, the compiler knows: loops of so many steps are
+ * unrolled, and their vectors are in registers. */
+#pragma once
+
+#define with_count(count, call, ...)                                                               \
+    switch (count) {                                                                               \
+        with_case(1, call, __VA_ARGS__);                                                           \
+        with_case(2, call, __VA_ARGS__);                                                           \
+        with_case(3, call, __VA_ARGS__);                                                           \
+        with_case(4, call, __VA_ARGS__);                                                           \
+        with_case(5, call, __VA_ARGS__);                                                           \
+        with_case(6, call, __VA_ARGS__);                                                           \
+        with_case(7, call, __VA_ARGS__);                                                           \
+        with_case(8, call, __VA_ARGS__);                                                           \
+    }
+#define with_case(count, call, ...)                                                                \
+    case count:                                                                                    \
+        call(count, __VA_ARGS__);                                                                  \
+        break
