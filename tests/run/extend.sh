@@ -13,14 +13,18 @@ go() { # RANKS FILE DRAWS ARGUMENT...: goes on with FILE, or begins it
     limited mpirun -n "$n" "$emass" run run.yaml --quiet --output "$file" --resume --set "run.draws=$draws" "$@"
 }
 beside() { # FILE: nothing but it
-    [ "$(echo "$1"*)" = "$1" ]
+    local found
+    found=$(echo "$1"*)
+    [ "$found" = "$1" ] || { echo "found $found, expected $1 alone" && false; }
 }
 refuses() { # TEXT COMMAND...: status 2, saying so
     local text=$1 status=0
     shift
     "$@" 2>words || status=$?
     cat words
-    [ "$status" = 2 ] && grep -q -- "$text" words
+    [ "$status" = 2 ] && grep -q -- "$text" words && return
+    echo "found status $status, expected 2 and: $text"
+    return 1
 }
 untouched() { # COMMAND...: part.h5 stays as it was
     local before status=0
@@ -101,8 +105,7 @@ with h5py.File('part.h5', 'r+') as f: $1"
 older_file() {
     cp kept.h5 part.h5 && with_h5py "del f['checkpoint']" && untouched go 1 part.h5 30 &&
         untouched refuses 'of an earlier version of emass; --overwrite' go 2 part.h5 60 &&
-        go 1 part.h5 60 --overwrite 2>/dev/null
-    [ "$?" = 2 ] # --resume and --overwrite exclude each other
+        untouched refuses 'overwrite' go 1 part.h5 60 --overwrite
 }
 damaged_state() { # STATEMENT TEXT
     cp kept.h5 part.h5 && with_h5py "$1" && untouched refuses "cannot be extended: $2" go 2 part.h5 60
