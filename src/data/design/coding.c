@@ -273,18 +273,46 @@ static em_status sort_levels(making *m, int64_t j, placed **out)
     return status;
 }
 
+/* The level as the file has it; `number`: room for one that is a number. */
+static const char *level_text(const making *m, int64_t j, double level, char number[32])
+{
+    const int64_t code = em_level_code(level);
+
+    snprintf(number, 32, "%.15g", level);
+    return code >= 0 ? m->table->text[j].text[code] : number;
+}
+
+/* "'a', 'b' or 'c'" for the levels of factor j; of more than six the first five and their number. */
+static void list_levels(const making *m, int64_t j, char *out, size_t size)
+{
+    const em_factor *factor = &m->coding->factor[j];
+    const int64_t n = factor->n > 6 ? 5 : factor->n;
+    size_t used = 0;
+
+    *out = 0;
+    for (int64_t i = 0; i < n && used < size; i++) {
+        char number[32];
+        const char *text = level_text(m, j, factor->level[i], number);
+        const char *before = i == 0 ? "" : i + 1 == factor->n ? " or " : ", ";
+        used +=
+            (size_t)snprintf(out + used, size - used, "%s'%s'", before, em_excerpt_of(text).text);
+    }
+    if (n < factor->n && used < size)
+        snprintf(out + used, size - used, " or another of the %lld levels of the run",
+                 (long long)factor->n);
+}
+
 static em_status fail_level(const making *m, int64_t i, int64_t j)
 {
     const em_table *table = m->table;
     const double level = table->value[i * table->n_column + j];
-    const int64_t code = em_level_code(level);
-    char number[32];
+    char number[32], known[1024];
 
-    snprintf(number, sizeof number, "%.15g", level);
-    return em_fail(EM_EDATA, "%s:%lld: found level '%s' of factor %s, expected one of the run",
-                   table->path, (long long)em_table_line_of(table, i),
-                   code >= 0 ? em_excerpt_of(table->text[j].text[code]).text : number,
-                   em_excerpt_of(table->name[j]).text);
+    list_levels(m, j, known, sizeof known);
+    return em_fail(EM_EDATA, "%s:%lld: found level '%s' of factor %s, expected %s", table->path,
+                   (long long)em_table_line_of(table, i),
+                   em_excerpt_of(level_text(m, j, level, number)).text,
+                   em_excerpt_of(table->name[j]).text, known);
 }
 
 /* Replaces values of factor j by the numbers of their levels; *bad: the first row with an unknown

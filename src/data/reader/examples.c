@@ -343,7 +343,7 @@ static em_status find_inputs(em_examples *e, const em_examples_source *source)
     for (int64_t j = 0; j < e->n_input; j++) {
         e->column[j] = em_data_column(e->table, source->input[j]);
         if (e->column[j] < 0)
-            return em_fail(EM_EDATA, "%s:1: found no column '%s', expected it, as the run had",
+            return em_fail(EM_EDATA, "%s:1: found no column '%s', expected this input of the run",
                            e->path, source->input[j]);
     }
     return EM_OK;
