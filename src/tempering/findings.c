@@ -12,6 +12,10 @@ static const double fewest_trips = 10;
  * may be other modes as far away that the ladders did not find. */
 static const double widest_reach = 2;
 
+/* If more of the swaps of a pair are rejected, hardly any copy gets from one end of its leg to the
+ * other. */
+static const double highest_rejection = 0.99;
+
 static bool has_leg(const em_tempering_findings *found, int leg)
 {
     return leg < found->ladder.n_leg;
@@ -43,6 +47,17 @@ static bool barrier_grows(const em_tempering_findings *found)
     return false;
 }
 
+/* The pair of rungs whose swaps are rejected most often. */
+static int64_t worst_pair(const em_tempering_findings *found)
+{
+    int64_t worst = 0;
+
+    for (int64_t k = 1; k + 1 < found->ladder.n_rung; k++)
+        if (found->rejection[k] > found->rejection[worst])
+            worst = k;
+    return worst;
+}
+
 bool em_tempering_has_failed(const em_tempering_findings *found)
 {
     return legs_disagree(found) || found->draws.restarts == 0;
@@ -63,11 +78,18 @@ void em_tempering_warning(const em_tempering_findings *found, int64_t n_ladder, 
                           size_t bytes, char *text)
 {
     const double trips = found->draws.round_trips / (double)n_ladder;
+    const int64_t worst = worst_pair(found);
 
     text[0] = '\0';
     if (legs_disagree(found))
         em_append(bytes, text, "the log evidence of the two legs differs by %.2g, ",
                   difference(found));
+    if (found->rejection[worst] > highest_rejection)
+        em_append(bytes, text,
+                  "%.2f %% of the swaps of rungs %lld and %lld are rejected (at most %.0f %% "
+                  "expected), ",
+                  100 * found->rejection[worst], (long long)worst, (long long)worst + 1,
+                  100 * highest_rejection);
     if (found->reach > widest_reach)
         em_append(bytes, text,
                   "the reference is narrower than the draws by a factor of %.2g (raise "

@@ -1,5 +1,7 @@
 #include "tempering/ladder.h"
 
+#include "math/special.h"
+
 #include <math.h>
 #include <stdbool.h>
 
@@ -53,6 +55,28 @@ static int64_t rungs_of(const em_ladder *ladder, int leg)
     return leg == EM_LEG_A ? ladder->target + 1 : ladder->n_rung - ladder->target;
 }
 
+/*
+ * The barrier between two rungs whose swaps are rejected at this rate. The sum of the rates of many
+ * pairs that lie close is the barrier, but one rate cannot exceed 1. If w is normal, with the same
+ * variance on both rungs, the rate is 2 Phi(barrier sqrt(pi / 2)) - 1.
+ */
+static double barrier_of(double rate)
+{
+    return 0.79788456080286536 * em_normal_quantile((1 + fmin(fmax(rate, 1e-3), 1 - 1e-4)) / 2);
+}
+
+/*
+ * The beta that divides the barrier between the rungs `low` and `high` in this proportion. Where
+ * swaps are rejected often, the barrier is taken to grow with the logarithm of beta: between a
+ * broad reference and a narrow posterior, beta of the first rung may have to be 1e-6.
+ */
+static double beta_between(double low, double high, double barrier, double proportion)
+{
+    const double growth = low > 0 ? fmin(2 * barrier, log(high / low)) : 2 * barrier;
+
+    return low + (high - low) * expm1(growth * proportion) / expm1(growth);
+}
+
 /* beta [n] of a leg from its reference on. */
 static void space(const em_ladder *ladder, int leg, const double *rejection, int64_t n,
                   double *beta)
@@ -63,7 +87,7 @@ static void space(const em_ladder *ladder, int leg, const double *rejection, int
 
     for (int64_t i = 1; i < m; i++) {
         const int64_t a = rung_of(ladder, leg, i - 1), b = rung_of(ladder, leg, i);
-        far[i] = far[i - 1] + fmax(rejection[a < b ? a : b], 1e-3);
+        far[i] = far[i - 1] + barrier_of(rejection[a < b ? a : b]);
     }
     for (int64_t j = 0, i = 1; j < n; j++) {
         const double at = far[m - 1] * (double)j / (double)(n - 1);
@@ -71,7 +95,8 @@ static void space(const em_ladder *ladder, int leg, const double *rejection, int
             i++;
         const double low = ladder->beta[rung_of(ladder, leg, i - 1)];
         const double high = ladder->beta[rung_of(ladder, leg, i)];
-        beta[j] = low + (high - low) * fmin(1, (at - far[i - 1]) / (far[i] - far[i - 1]));
+        const double barrier = far[i] - far[i - 1];
+        beta[j] = beta_between(low, high, barrier, fmin(1, (at - far[i - 1]) / barrier));
     }
     beta[0] = 0;
     beta[n - 1] = 1;
