@@ -282,7 +282,8 @@ static const char *level_text(const making *m, int64_t j, double level, char num
     return code >= 0 ? m->table->text[j].text[code] : number;
 }
 
-/* "'a', 'b' or 'c'" for the levels of factor j; of more than six the first five and their number. */
+/* "'a', 'b' or 'c'" for the levels of factor j; of more than six the first five and their number.
+ */
 static void list_levels(const making *m, int64_t j, char *out, size_t size)
 {
     const em_factor *factor = &m->coding->factor[j];
