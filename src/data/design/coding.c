@@ -5,7 +5,6 @@
 #include "data/table/builder.h"
 #include "par/message.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 enum { MOST_COLUMNS = 1000000 };
@@ -218,21 +217,17 @@ static em_status name_column(const making *m, const made *of, char **out)
     for (int k = 0; !status && k < of->n; k++) {
         const int64_t j = of->column[k], d = j - m->coding->n;
         const char *name = d < 0 ? m->table->name[j] : m->coding->derived[d].name;
-        const double level =
-            of->level[k] < 0 || d >= 0 ? 0 : m->coding->factor[j].level[of->level[k]];
-        const int64_t code = em_level_code(level);
-        char *longer = NULL;
+        char text[EM_LEVEL_BYTES], *longer = NULL;
 
         if (of->level[k] < 0)
             status = em_format_text(&longer, "%s%s%s", *out, k ? ":" : "", name);
         else if (d >= 0)
             status = em_format_text(&longer, "%s%s%s%lld", *out, k ? ":" : "", name,
                                     (long long)of->level[k] + 1);
-        else if (code >= 0)
-            status = em_format_text(&longer, "%s%s%s[%s]", *out, k ? ":" : "", name,
-                                    m->table->text[of->column[k]].text[code]);
-        else
-            status = em_format_text(&longer, "%s%s%s[%.15g]", *out, k ? ":" : "", name, level);
+        else {
+            em_table_print_value(m->table, j, m->coding->factor[j].level[of->level[k]], text);
+            status = em_format_text(&longer, "%s%s%s[%s]", *out, k ? ":" : "", name, text);
+        }
         em_release(out);
         *out = longer;
     }
@@ -273,46 +268,33 @@ static em_status sort_levels(making *m, int64_t j, placed **out)
     return status;
 }
 
-/* The level as the file has it; `number`: room for one that is a number. */
-static const char *level_text(const making *m, int64_t j, double level, char number[32])
-{
-    const int64_t code = em_level_code(level);
-
-    snprintf(number, 32, "%.15g", level);
-    return code >= 0 ? m->table->text[j].text[code] : number;
-}
-
 /* "'a', 'b' or 'c'" for the levels of factor j; of more than six the first five and their number.
  */
-static void list_levels(const making *m, int64_t j, char *out, size_t size)
+static void list_levels(const making *m, int64_t j, size_t bytes, char *out)
 {
     const em_factor *factor = &m->coding->factor[j];
     const int64_t n = factor->n > 6 ? 5 : factor->n;
-    size_t used = 0;
+    char text[EM_LEVEL_BYTES];
 
-    *out = 0;
-    for (int64_t i = 0; i < n && used < size; i++) {
-        char number[32];
-        const char *text = level_text(m, j, factor->level[i], number);
+    *out = '\0';
+    for (int64_t i = 0; i < n; i++) {
         const char *before = i == 0 ? "" : i + 1 == factor->n ? " or " : ", ";
-        used +=
-            (size_t)snprintf(out + used, size - used, "%s'%s'", before, em_excerpt_of(text).text);
+        em_table_print_value(m->table, j, factor->level[i], text);
+        em_append(bytes, out, "%s'%s'", before, em_excerpt_of(text).text);
     }
-    if (n < factor->n && used < size)
-        snprintf(out + used, size - used, " or another of the %lld levels of the run",
-                 (long long)factor->n);
+    if (n < factor->n)
+        em_append(bytes, out, " or another of the %lld levels of the run", (long long)factor->n);
 }
 
 static em_status fail_level(const making *m, int64_t i, int64_t j)
 {
     const em_table *table = m->table;
-    const double level = table->value[i * table->n_column + j];
-    char number[32], known[1024];
+    char found[EM_LEVEL_BYTES], known[1024];
 
-    list_levels(m, j, known, sizeof known);
+    em_table_print_value(table, j, table->value[i * table->n_column + j], found);
+    list_levels(m, j, sizeof known, known);
     return em_fail(EM_EDATA, "%s:%lld: found level '%s' of factor %s, expected %s", table->path,
-                   (long long)em_table_line_of(table, i),
-                   em_excerpt_of(level_text(m, j, level, number)).text,
+                   (long long)em_table_line_of(table, i), em_excerpt_of(found).text,
                    em_excerpt_of(table->name[j]).text, known);
 }
 

@@ -7,7 +7,6 @@
 #include "par/message.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,16 +57,6 @@ static em_status find_levels(const em_table *table, int64_t j, int64_t *n, doubl
                    table->path, EM_MOST_LEVELS, em_excerpt_of(table->name[j]).text);
 }
 
-static void print_level(const em_table *table, int64_t j, double level, char out[EM_LEVEL_BYTES])
-{
-    const int64_t code = em_level_code(level);
-
-    if (code >= 0)
-        snprintf(out, EM_LEVEL_BYTES, "%s", table->text[j].text[code]);
-    else
-        snprintf(out, EM_LEVEL_BYTES, "%.15g", level);
-}
-
 /* ---------------------------------------------------------------- reference levels */
 
 static em_status put_reference_first(const em_table *table, int64_t j, const char *reference,
@@ -77,7 +66,7 @@ static em_status put_reference_first(const em_table *table, int64_t j, const cha
 
     for (int64_t i = 0; i < n; i++) {
         const double first = level[i];
-        print_level(table, j, first, text);
+        em_table_print_value(table, j, first, text);
         if (strcmp(text, reference) != 0)
             continue;
         memmove(level + 1, level, (size_t)i * sizeof *level);
@@ -129,7 +118,7 @@ static em_status add_levels(em_features *f, const em_table *table, int64_t j, in
     status = status ? status : em_reallocate(f->n_all + n, sizeof *f->value, &f->value);
     for (int64_t i = 0; !status && i < n; i++) {
         char text[EM_LEVEL_BYTES];
-        print_level(table, j, level[i], text);
+        em_table_print_value(table, j, level[i], text);
         f->value[f->n_all] = em_level_code(level[i]) >= 0 ? NAN : level[i];
         status = em_format_text(&f->level[f->n_all], "%s[%s]", table->name[j], text);
         if (!status)

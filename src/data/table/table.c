@@ -5,6 +5,7 @@
 #include "par/world.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 const char *const em_beside_names[EM_N_BESIDE] = {[EM_BESIDE_EXPOSURE] = "exposure",
@@ -53,6 +54,16 @@ static int64_t held_of(const em_table *table, int64_t row)
             return run->held + row - run->row;
     }
     return -1;
+}
+
+void em_table_print_value(const em_table *table, int64_t j, double value, char out[EM_LEVEL_BYTES])
+{
+    const int64_t code = em_level_code(value);
+
+    if (code >= 0)
+        snprintf(out, EM_LEVEL_BYTES, "%s", table->text[j].text[code]);
+    else
+        snprintf(out, EM_LEVEL_BYTES, "%.15g", value);
 }
 
 int64_t em_table_row(const em_table *table, int64_t i)

@@ -68,6 +68,9 @@ void em_table_destroy(em_table **table); /* NULL-safe. Local. */
 em_status em_table_generate(const char *name, int64_t n_row, int64_t n_column, const double *value,
                             em_table **out);
 
+/* Prints a value of column j: the text that it stands for, or the number. Local. */
+void em_table_print_value(const em_table *table, int64_t j, double value, char out[EM_LEVEL_BYTES]);
+
 /* The index in the whole table of held row i. Local. */
 int64_t em_table_row(const em_table *table, int64_t i);
 
