@@ -62,7 +62,7 @@ static int64_t rungs_of(const em_ladder *ladder, int leg)
  */
 static double barrier_of(double rate)
 {
-    return 0.79788456080286536 * em_normal_quantile((1 + fmin(fmax(rate, 1e-3), 1 - 1e-4)) / 2);
+    return sqrt(2 / M_PI) * em_normal_quantile((1 + fmin(fmax(rate, 1e-3), 1 - 1e-4)) / 2);
 }
 
 /*

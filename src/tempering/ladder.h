@@ -33,11 +33,10 @@ int em_ladder_leg_of_pair(const em_ladder *ladder, int64_t k);
 double em_ladder_barrier(const em_ladder *ladder, int leg, const double *rejection);
 
 /*
- * Spaces the rungs of each leg equally in the barrier, which the rejection rates of `ladder` give
- * between each pair: 0.8 times the (1 + rate) / 2 quantile of the standard normal distribution,
- * which is about the rate if that is small, and 2.9 if it is 0.9997. A leg of *out has `n` rungs,
- * or, if n is 0, ceil(2 barrier) + 1 but at least 3. near[rung of *out]: the rung of `ladder` that
- * is nearest, in beta, on the same leg.
+ * Spaces the rungs of each leg equally in the barrier between each pair. That is about the
+ * rejection rate if the rate is small, and more than the rate if it is near 1 (ladder.c). A leg of
+ * *out has `n` rungs, or, if n is 0, ceil(2 em_ladder_barrier) + 1 but at least 3. near[rung of
+ * *out]: the rung of `ladder` that is nearest, in beta, on the same leg.
  */
 void em_ladder_respace(const em_ladder *ladder, int64_t n, const double *rejection, em_ladder *out,
                        int64_t *near);

@@ -105,7 +105,7 @@ with h5py.File('part.h5', 'r+') as f: $1"
 older_file() {
     cp kept.h5 part.h5 && with_h5py "del f['checkpoint']" && untouched go 1 part.h5 30 &&
         untouched refuses 'of an earlier version of emass; --overwrite' go 2 part.h5 60 &&
-        untouched refuses 'overwrite' go 1 part.h5 60 --overwrite
+        untouched refuses 'exclude each other' go 1 part.h5 60 --overwrite
 }
 damaged_state() { # STATEMENT TEXT
     cp kept.h5 part.h5 && with_h5py "$1" && untouched refuses "cannot be extended: $2" go 2 part.h5 60
