@@ -306,6 +306,9 @@ int64_t em_phase_next_update(const em_adapt *adapt, int64_t done);
 /* Local. */
 void em_enter_phase(em_adapt *adapt, em_phase_id phase, int64_t done);
 
+/* Whether chains now move by trajectories of one length, given or learned. Local. */
+bool em_has_given_time(const em_adapt *adapt);
+
 /* Records what was learned in the phase that ends. Collective. Errors: agreed. */
 em_status em_record_phase(em_adapt *adapt, em_phase_end why, int64_t done);
 

@@ -11,6 +11,12 @@
 #include <math.h>
 #include <string.h>
 
+bool em_has_given_time(const em_adapt *adapt)
+{
+    return adapt->plan && adapt->phase != EM_PHASE_INITIAL &&
+           adapt->search->drawn.kind == EM_TRAJECTORY_TIME;
+}
+
 /* ---------------------------------------------------------------- what iterations add */
 
 /* The first iteration of the phase that is observed. */
@@ -70,13 +76,12 @@ em_status em_trial_observe(em_adapt *adapt, const em_block *block, int64_t itera
 em_status em_record_phase(em_adapt *adapt, em_phase_end why, int64_t done)
 {
     const em_trajectory *drawn = &adapt->search->drawn;
-    const bool timed = adapt->phase != EM_PHASE_INITIAL && drawn->kind == EM_TRAJECTORY_TIME;
     em_phase_record *out = &adapt->record[adapt->n_phase++];
 
     *out = (em_phase_record){.phase = adapt->phase,
                              .iteration = (double)done,
                              .end = why,
-                             .time = timed ? drawn->time : NAN,
+                             .time = em_has_given_time(adapt) ? drawn->time : NAN,
                              .step_size = em_final_step_size(adapt, adapt->pools)};
     return em_grid_sum_chains(adapt->grid, 1, adapt->gradients, &out->gradients);
 }

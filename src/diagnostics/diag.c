@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "diagnostics/distributed.h"
 #include "diagnostics/ess.h"
+#include "diagnostics/limits.h"
 #include "diagnostics/rank.h"
 
 #include <math.h>
@@ -564,10 +565,16 @@ double em_still_longest(const double *state)
     return state[STILL_LONGEST];
 }
 
-/* n (1 - a)^longest: how often so many rejections in a row are expected, if each is by chance. */
+/* n (1 - a)^longest: how often so many rejections in a row are expected, if each is by chance and
+ * all positions are alike. In a narrow tail a sound chain is rejected more often, and a longer
+ * chain meets a longer series. Its share of a mean falls with the length, the Monte Carlo error
+ * only with the square root. So the least series grows with the square root, and stays below that
+ * error. */
 bool em_still_is_stuck(double longest, double length, double n_draw, double acceptance)
 {
     const double rejection = 1 - fmin(fmax(acceptance, 0), 1);
+    const double least = EM_STILL_DRAWS * sqrt(fmax(length, 1000) / 1000);
 
-    return longest >= 25 && (longest == length - 1 || n_draw * pow(rejection, longest) < 1e-6);
+    return longest >= EM_STILL_DRAWS &&
+           (longest == length - 1 || (longest >= least && n_draw * pow(rejection, longest) < 1e-6));
 }

@@ -91,5 +91,6 @@ double em_still_longest(const double *state);
 
 /* Whether a chain is stuck. `longest` is em_still_longest of the chain, which has `length` draws;
  * all chains together have `n_draw` draws, with mean acceptance rate `acceptance`. True if a series
- * of rejections of this length is unlikely by chance, or if all draws of the chain are equal. */
+ * of rejections of this length is unlikely by chance and at least EM_STILL_DRAWS long, beyond 1000
+ * draws EM_STILL_DRAWS sqrt(length / 1000), or if all draws of the chain are equal. */
 bool em_still_is_stuck(double longest, double length, double n_draw, double acceptance);

@@ -248,13 +248,13 @@ static void tell_divergent_range(const em_summary_table *table, const em_judge_c
                                  FILE *out)
 {
     const em_summary_row *row = find_divergent_row(table, at);
-    const double small = 0.25;
+    const double small = 0.25, most = 0.5;
 
     if (!row)
         return;
     const double *x = row->value + at->judged;
     const bool clusters = x[EM_JUDGED_CLUSTERING] > x[EM_JUDGED_BY_CHANCE];
-    if (!clusters && x[EM_JUDGED_SHARE] > small)
+    if (x[EM_JUDGED_SHARE] > (clusters ? most : small))
         return; /* they are everywhere */
     fprintf(out,
             clusters ? "They cluster where %s is %.3g to %.3g, a range with %.2g %% of all draws. "

@@ -296,7 +296,9 @@ START_TEST(more_than_chance)
     ck_assert(em_still_is_stuck(70, 1000, 4000, 0.3));
     ck_assert(em_still_is_stuck(99, 100, 400, 0.001)); /* the chain has one draw, 100 times */
     ck_assert(!em_still_is_stuck(98, 100, 400, 0.001));
-    ck_assert(!em_still_is_stuck(9, 10, 40, 0.8)); /* too few to tell */
+    ck_assert(!em_still_is_stuck(9, 10, 40, 0.8));       /* too few to tell */
+    ck_assert(!em_still_is_stuck(49, 4000, 16000, 0.8)); /* twice as long: 25 of 1000, 50 of 4000 */
+    ck_assert(em_still_is_stuck(50, 4000, 16000, 0.8));
 }
 END_TEST
 
