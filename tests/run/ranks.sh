@@ -16,6 +16,18 @@ runs_on() { # RANKS
     [ ! -s err ] && grep '^\(not \)\?converged:' out && "$emass" summary "$1.h5" --csv | cmp - <("$emass" summary 1.h5 --csv)
 }
 
+# Open MPI binds rank 0 to core 0, also where emass may only use another one.
+stays_on_one_core() {
+    local last
+    last=$(taskset -cp $$ | grep -oE '[0-9]+$')
+    printf '#!/bin/sh\ngrep Cpus_allowed_list /proc/self/status >>cores\nexec "$@"\n' >tell
+    printf '#!/bin/sh\nn=$2\nshift 2\nexec mpirun -n "$n" "$PWD/tell" "$@"\n' >launch
+    chmod +x tell launch
+    EMASS_LAUNCHER=$PWD/launch limited taskset -c "$last" "$emass" run --ranks 2 g.yaml --output core.h5 --quiet || return 1
+    cat cores
+    [ "$(wc -l <cores)" = 2 ] && [ "$(sort -u cores | tr -d '[:blank:]')" = "Cpus_allowed_list:$last" ]
+}
+
 is_refused() { # STATUS WHAT ARGUMENT...: in one line, and no file is written
     local status=$1 what=$2 before
     shift 2
@@ -140,6 +152,7 @@ check 'no data is status 2' is_refused 2 'No such file' \
 EMASS_LAUNCHER='no-such-launcher -x' check 'no launcher' \
     is_refused 2 'no-such-launcher cannot be started: No such file' run --ranks 2 g.yaml --output no.h5
 EMASS_LAUNCHER='env mpirun' check 'a launcher of two words' runs_on 3
+check 'cores that taskset allows' stays_on_one_core
 check 'verify on 3 ranks' limited "$emass" verify 2.h5 --ranks 3
 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 check 'not under mpirun' \
     sh -c "! timeout $EMASS_LIMIT mpirun -q -n 2 --oversubscribe $emass run --ranks 2 g.yaml --output no.h5 2>err &&

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <mpi.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,11 +94,21 @@ static const char *choose_launcher(void)
     return srun_has_pmi() ? "srun --quiet --wait=60 --mpi=" PMI : EM_MPIRUN;
 }
 
+/* The processors that this process may use: those of taskset, of a cpuset, or of the job. */
+static long count_processors(void)
+{
+    cpu_set_t set;
+
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set)
+                                                       : sysconf(_SC_NPROCESSORS_ONLN);
+}
+
 /*
  * Sets what Open MPI's mpirun needs: permission to run as root, as containers do; permission to
  * start more ranks than cores, which are then neither bound to a core nor spin; and silence about
- * errors that emass reports. These are environment variables, which other launchers ignore. Those
- * that the user has set are kept.
+ * errors that emass reports. Where this process may use only some processors, ranks are not bound
+ * either: Open MPI 4 binds rank k to core k of the machine, whether it may use it or not. These are
+ * environment variables, which other launchers ignore. Those that the user has set are kept.
  */
 static void prepare_environment(long ranks)
 {
@@ -107,14 +118,17 @@ static void prepare_environment(long ranks)
         {"OMPI_MCA_orte_execute_quiet", "1"}, {"OMPI_MCA_rmaps_base_oversubscribe", "1"}};
     static const char *const crowded[][2] = {
         {"PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe"},
-        {"OMPI_MCA_hwloc_base_binding_policy", "none"},
         {"OMPI_MCA_mpi_yield_when_idle", "1"}};
+    const long n = count_processors();
+    const bool is_crowded = ranks > n, is_restricted = n < sysconf(_SC_NPROCESSORS_ONLN);
 
     for (size_t i = 0; i < sizeof always / sizeof *always; i++)
         setenv(always[i][0], always[i][1], 0);
     for (size_t i = 0; i < sizeof crowded / sizeof *crowded; i++)
-        if (ranks > sysconf(_SC_NPROCESSORS_ONLN))
+        if (is_crowded)
             setenv(crowded[i][0], crowded[i][1], 0);
+    if (is_crowded || is_restricted)
+        setenv("OMPI_MCA_hwloc_base_binding_policy", "none", 0);
     if (geteuid() == 0) /* containers forbid one process to read another's memory */
         setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 0);
 }
