@@ -8,11 +8,12 @@
 
 EM_BEGIN_C
 
-/* The result of a convergence check; the same on all ranks. Without a stop rule, checks before the
- * end use the parameters alone. */
+/* The result of a convergence check; the same on all ranks. Checks before the end stop at the first
+ * number that misses the limits; without a stop rule they use the parameters alone. `r_hat` and
+ * `ess` are then bounds: other numbers may be worse. */
 typedef struct em_convergence {
     int64_t n_draw; /* of each chain */
-    bool thorough;  /* all monitored numbers were used */
+    bool thorough;  /* all monitored numbers were used: no bounds */
     double r_hat;   /* the worst of the monitored numbers; NaN: none defined yet */
     double ess;     /* the smallest bulk or tail ESS; NaN likewise */
     bool met;       /* the thresholds hold for the numbers used */

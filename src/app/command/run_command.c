@@ -174,6 +174,7 @@ static void show_progress(void *to, const em_report *report)
                               .phase = sampling ? "sampling" : "warmup",
                               .r_hat = sampling ? report->convergence.r_hat : NAN,
                               .ess = sampling ? report->convergence.ess : NAN,
+                              .some_numbers = !report->convergence.thorough,
                               .divergences = report->divergences,
                               .at_most = !sampling,
                               .draws_per_second = rate > 0 ? rate * (double)report->n_chain : NAN,

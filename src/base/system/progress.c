@@ -90,9 +90,9 @@ static text_line details_of(const em_progress_record *record)
     text_line details = {0};
 
     if (!isnan(record->r_hat))
-        append(&details, "  R-hat %.3f", record->r_hat);
+        append(&details, "  R-hat %s%.3f", record->some_numbers ? "at least " : "", record->r_hat);
     if (!isnan(record->ess))
-        append(&details, "  ESS %.0f", record->ess);
+        append(&details, "  ESS %s%.0f", record->some_numbers ? "at most " : "", record->ess);
     if (record->total > 0)
         append(&details, "  divergences %lld", (long long)record->divergences);
     if (isfinite(record->draws_per_second))

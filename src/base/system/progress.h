@@ -27,7 +27,8 @@ typedef struct em_progress_record {
     int64_t divergences;
     double draws_per_second;
     double seconds_left;
-    bool at_most; /* `total` is an upper bound: warmup may end earlier */
+    bool at_most;      /* `total` is an upper bound: warmup may end earlier */
+    bool some_numbers; /* r_hat and ess are of some numbers: others may be worse */
 } em_progress_record;
 
 typedef struct em_progress em_progress;

@@ -98,6 +98,18 @@ START_TEST(log_has_first_and_last_only_when_fast)
 }
 END_TEST
 
+START_TEST(bounds_are_said_to_be_bounds)
+{
+    em_progress_record record = halfway;
+
+    record.r_hat = 1.026;
+    record.ess = 188;
+    record.some_numbers = true;
+    ck_assert_ptr_nonnull(
+        strstr(tell(EM_PROGRESS_LOG, 1, &record), "  R-hat at least 1.026  ESS at most 188"));
+}
+END_TEST
+
 START_TEST(bar_is_one_line_of_the_terminal)
 {
     em_progress_record record[2] = {halfway, halfway};
