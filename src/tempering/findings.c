@@ -74,10 +74,22 @@ static double independent_visits(const em_tempering_findings *found)
     return found->draws.restarts / 2;
 }
 
+static double trips_of_ladder(const em_tempering_findings *found, int64_t n_ladder)
+{
+    return found->draws.round_trips / (double)n_ladder;
+}
+
+bool em_tempering_needs_draws(const em_tempering_findings *found, int64_t n_ladder,
+                              double ess_limit)
+{
+    return legs_disagree(found) || trips_of_ladder(found, n_ladder) < fewest_trips ||
+           independent_visits(found) < ess_limit;
+}
+
 void em_tempering_warning(const em_tempering_findings *found, int64_t n_ladder, double ess_limit,
                           size_t bytes, char *text)
 {
-    const double trips = found->draws.round_trips / (double)n_ladder;
+    const double trips = trips_of_ladder(found, n_ladder);
     const int64_t worst = worst_pair(found);
 
     text[0] = '\0';
@@ -113,7 +125,7 @@ void em_tempering_describe(const em_tempering_findings *found, int64_t n_ladder,
     if (has_leg(found, EM_LEG_B))
         em_append(bytes, text, ", legs differ by %.2g", difference(found));
     em_append(bytes, text, "; %.0f round trips a ladder, %lld rungs, barrier %.1f",
-              found->draws.round_trips / (double)n_ladder, (long long)found->ladder.n_rung,
+              trips_of_ladder(found, n_ladder), (long long)found->ladder.n_rung,
               found->draws.barrier[EM_LEG_A]);
     if (has_leg(found, EM_LEG_B))
         em_append(bytes, text, " and %.1f", found->draws.barrier[EM_LEG_B]);

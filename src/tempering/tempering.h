@@ -167,6 +167,12 @@ em_status em_tempering_conclude(em_tempering *tempering, int64_t done, em_temper
  * the target. Local. */
 bool em_tempering_has_failed(const em_tempering_findings *found);
 
+/* Whether more draws would help: the legs disagree, there are few round trips, or too few
+ * independent visits to the target for an ESS of ess_limit. Other warnings are about what warmup
+ * learned, which more draws do not change. Local. */
+bool em_tempering_needs_draws(const em_tempering_findings *found, int64_t n_ladder,
+                              double ess_limit);
+
 /* Warnings about the ladders: the failures above, a pair of rungs that hardly ever swap, a
  * reference narrower than the draws, few round trips, too few independent visits to the target for
  * an ESS of ess_limit, a barrier that still grows. Each is a clause that ends with ", "; "" if

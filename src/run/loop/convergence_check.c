@@ -14,21 +14,18 @@ em_status em_count_chains(const em_engine *engine, const double *of_chain, int64
     return status;
 }
 
-/* Whether draws: auto may end a tempered run whose draws meet the rule: its ladders call for no
- * warning, so that weights of modes are known as well. Collective. */
+/* Whether draws: auto may end a tempered run whose draws meet the rule: weights of modes are known
+ * as well, so that more draws would not help. Collective. */
 static em_status check_ladders(em_engine *engine, int64_t done, bool *may_end)
 {
     const em_stop_options *stop = &engine->config->stop;
-    char warning[256] = "";
+    const double ess_limit = em_ess_limit(stop, em_starts_of(&engine->config->run));
     em_status status;
 
     em_release_all(&engine->tempered.of_ladder, &engine->tempered.path);
     status = em_tempering_conclude(engine->tempering, done, &engine->tempered);
-    if (!status)
-        em_tempering_warning(&engine->tempered, em_grid_n_chain(engine->grid),
-                             em_ess_limit(stop, em_starts_of(&engine->config->run)), sizeof warning,
-                             warning);
-    *may_end = warning[0] == '\0';
+    *may_end = !status && !em_tempering_needs_draws(&engine->tempered,
+                                                    em_grid_n_chain(engine->grid), ess_limit);
     return status;
 }
 

@@ -218,6 +218,7 @@ int main(void)
     tcase_add_test(tests, log_says_it_all);
     tcase_add_test(tests, log_leaves_out_what_is_not_known);
     tcase_add_test(tests, log_has_first_and_last_only_when_fast);
+    tcase_add_test(tests, bounds_are_said_to_be_bounds);
     tcase_add_test(tests, bar_is_one_line_of_the_terminal);
     tcase_add_test(tests, bar_grows);
     tcase_add_test(tests, silence_is_broken);
