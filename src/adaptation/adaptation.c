@@ -4,7 +4,6 @@
  */
 #include "adaptation/adaptation.h"
 #include "adaptation/adaptation_internal.h"
-#include "adaptation/step_size/step_size.h"
 #include "base/memory.h"
 #include "par/world.h"
 
@@ -71,15 +70,6 @@ static em_status leave_ended_phases(em_adapt *adapt, int64_t done)
     return status;
 }
 
-/* What an iteration of a chain counts in the search for the step size. Trees end at a U-turn, and
- * their acceptance rate is a mean over many points, so it has no score. */
-static double acceptance_of(const em_adapt *adapt, const em_block *block, int64_t chain)
-{
-    const double acceptance = block->acceptance[chain];
-
-    return em_has_given_time(adapt) ? em_acceptance_score(acceptance) : acceptance;
-}
-
 em_status em_adapt_observe(em_adapt *adapt, em_posterior *posterior, const em_block *block,
                            int64_t iteration)
 {
@@ -87,7 +77,7 @@ em_status em_adapt_observe(em_adapt *adapt, em_posterior *posterior, const em_bl
     const em_phase *phase = &em_phases[adapt->phase];
 
     for (int64_t c = 0; c < block->n_chain; c++) {
-        adapt->acceptance[c] += acceptance_of(adapt, block, c);
+        adapt->acceptance[c] += block->acceptance[c];
         em_adapt_count_gradients(adapt, c, (int64_t)block->n_step[c]);
     }
     adapt->n_since++;

@@ -292,6 +292,11 @@ em_status em_search_step_size(em_adapt *adapt, em_sampler *sampler, em_posterior
  * size, and is left out of that mean until it accepts. Collective. Errors: EM_EMEMORY, agreed. */
 em_status em_update_step_size(em_adapt *adapt);
 
+/* Sets the acceptance rate that steps aim at: sampler.target_accept, or EM_CAREFUL_ACCEPT if that
+ * is more and either there is a non-centring map or trajectories were lost. Local. */
+#define EM_CAREFUL_ACCEPT 0.9
+void em_set_target_accept(em_adapt *adapt);
+
 /* The step size that a phase ends with: the averaged one. Local. */
 double em_final_step_size(const em_adapt *adapt, const em_pool *pool);
 
@@ -305,9 +310,6 @@ int64_t em_phase_next_update(const em_adapt *adapt, int64_t done);
 
 /* Local. */
 void em_enter_phase(em_adapt *adapt, em_phase_id phase, int64_t done);
-
-/* Whether chains now move by trajectories of one length, given or learned. Local. */
-bool em_has_given_time(const em_adapt *adapt);
 
 /* Records what was learned in the phase that ends. Collective. Errors: agreed. */
 em_status em_record_phase(em_adapt *adapt, em_phase_end why, int64_t done);

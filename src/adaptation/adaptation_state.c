@@ -267,6 +267,8 @@ em_status em_adapt_visit(em_adapt *adapt, int64_t done, const em_visitor *visito
         status = visit_member(adapt, visitor, "m_steps", n_record, offsetof(em_pool, m_step), rows);
     if (!status && adapt->plan)
         status = visit_phases(adapt, visitor);
+    if (!status && adapt->plan && visitor->restores)
+        em_set_target_accept(adapt);
     const bool collects = em_phases[adapt->phase].learns || adapt->phase == EM_PHASE_FIRST_BUFFER;
     if (!status && collects && !adapt->keeps_draws)
         status = visitor->chains(visitor->context, "accumulator",

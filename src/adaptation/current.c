@@ -152,6 +152,8 @@ void em_adapt_summarise(const em_adapt *adapt, size_t bytes, char *out)
                   fmax(1, ceil(drawn->time / adapt->pools->step_size)));
     else if (adapt->plan->learned)
         em_append(bytes, out, "; curvature varies, so that nuts draws");
+    if (adapt->pools->averaging.target > adapt->sampler_options->target_accept)
+        em_append(bytes, out, "; acceptance aimed at %g", adapt->pools->averaging.target);
     if (em_is_noncentred(adapt))
         em_append(bytes, out, "; %lld %s non-centred", (long long)adapt->noncentred->map.n_child,
                   adapt->noncentred->map.n_child == 1 ? "parameter" : "parameters");

@@ -68,19 +68,6 @@ const em_noncentring *em_adapt_noncentring(const em_adapt *adapt)
 
 /* ---------------------------------------------------------------- learning */
 
-/* A map removes most of a funnel. For the rest, steps are made shorter: they aim at a mean
- * acceptance of at least 0.9. Measured with 0.8 and 0.9, two seeds each: divergences 33, 78 and 15,
- * 8 on pilots, 3, 2 and 2, 1 on the centred eight schools; effective draws by 1000 gradients 20, 23
- * and 28, 32; 72, 62 and 98, 75; and on seeds 29, 26 and 23, 27. */
-static void set_target_accept(em_adapt *adapt)
-{
-    const double given = adapt->sampler_options->target_accept;
-    const double target = em_is_noncentred(adapt) ? fmax(given, 0.9) : given;
-
-    adapt->pools->averaging.target = target;
-    adapt->search->kept_averaging.target = target;
-}
-
 /* Sets the map to `found`, which becomes the former one. */
 static em_status exchange_maps(em_adapt *adapt)
 {
@@ -92,7 +79,7 @@ static em_status exchange_maps(em_adapt *adapt)
     own->found = own->map.row;
     own->map.row = former.row;
     status = em_noncentring_set(&own->map, own->map.row);
-    set_target_accept(adapt);
+    em_set_target_accept(adapt);
     return status;
 }
 

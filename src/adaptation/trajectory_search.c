@@ -11,12 +11,6 @@
 #include <math.h>
 #include <string.h>
 
-bool em_has_given_time(const em_adapt *adapt)
-{
-    return adapt->plan && adapt->phase != EM_PHASE_INITIAL &&
-           adapt->search->drawn.kind == EM_TRAJECTORY_TIME;
-}
-
 /* ---------------------------------------------------------------- what iterations add */
 
 /* The first iteration of the phase that is observed. */
@@ -76,12 +70,13 @@ em_status em_trial_observe(em_adapt *adapt, const em_block *block, int64_t itera
 em_status em_record_phase(em_adapt *adapt, em_phase_end why, int64_t done)
 {
     const em_trajectory *drawn = &adapt->search->drawn;
+    const bool timed = adapt->phase != EM_PHASE_INITIAL && drawn->kind == EM_TRAJECTORY_TIME;
     em_phase_record *out = &adapt->record[adapt->n_phase++];
 
     *out = (em_phase_record){.phase = adapt->phase,
                              .iteration = (double)done,
                              .end = why,
-                             .time = em_has_given_time(adapt) ? drawn->time : NAN,
+                             .time = timed ? drawn->time : NAN,
                              .step_size = em_final_step_size(adapt, adapt->pools)};
     return em_grid_sum_chains(adapt->grid, 1, adapt->gradients, &out->gradients);
 }
@@ -111,9 +106,12 @@ static em_status measure_autocorrelation(em_adapt *adapt)
     return status;
 }
 
-/* Whether curvature varies too much for trajectories of one step size. Collective. */
-static em_status check_acceptance(em_adapt *adapt, bool *uneven)
+/* Whether curvature varies too much for trajectories of one step size, or if not, so much that the
+ * steps should be shorter. Collective. */
+static em_status check_acceptance(em_adapt *adapt, bool *uneven, bool *loses)
 {
+    const bool may_shorten = adapt->adapts_step && adapt->phase == EM_PHASE_STEP_SIZE &&
+                             adapt->pools->averaging.target < EM_CAREFUL_ACCEPT;
     const int64_t n_chain = em_grid_n_chain(adapt->grid),
                   n = sizeof(em_acceptance_statistics) / sizeof(double);
     em_acceptance_statistics *all = NULL;
@@ -122,8 +120,10 @@ static em_status check_acceptance(em_adapt *adapt, bool *uneven)
     if (!status)
         status = em_grid_gather_chains(adapt->grid, n, (const double *)adapt->search->statistics,
                                        (double *)all);
-    if (!status)
+    if (!status) {
         *uneven = em_acceptance_is_uneven(n_chain, all, adapt->outlying);
+        *loses = !*uneven && may_shorten && em_acceptance_loses(n_chain, all, adapt->outlying);
+    }
     em_release(&all);
     return status;
 }
@@ -184,6 +184,18 @@ static void switch_to_u_turn(em_adapt *adapt)
     em_dual_averaging_start(&pool->averaging, pool->step_size, 1);
 }
 
+/* The step size is searched for again, with a higher target. Local. */
+static void shorten_steps(em_adapt *adapt)
+{
+    em_pool *pool = adapt->pools;
+
+    em_set_target_accept(adapt);
+    em_dual_averaging_start(&pool->averaging, pool->step_size, 1);
+    if (measures_lag(adapt))
+        memset(adapt->search->lag, 0,
+               (size_t)(adapt->n_local_chain * em_lag_size(adapt->dim)) * sizeof(double));
+}
+
 /* The phase that follows the one that has ended. Local. */
 static em_phase_id choose_next(const em_adapt *adapt, bool searches_length, bool adapts_again,
                                int64_t done)
@@ -193,16 +205,16 @@ static em_phase_id choose_next(const em_adapt *adapt, bool searches_length, bool
     if (searches_length &&
         em_warmup_longer_trajectory(adapt->plan, &adapt->search->kept, done, &longer))
         return EM_PHASE_TRAJECTORY_LENGTH;
-    if (done < adapt->plan->warmup && adapt->plan->given)
-        return EM_PHASE_FINAL;
-    return done < adapt->plan->warmup && adapts_again ? EM_PHASE_STEP_SIZE : EM_PHASE_SAMPLING;
+    if (adapts_again && done + adapt->plan->trial <= adapt->plan->warmup)
+        return EM_PHASE_STEP_SIZE;
+    return done < adapt->plan->warmup && adapt->plan->given ? EM_PHASE_FINAL : EM_PHASE_SAMPLING;
 }
 
 em_status em_trial_leave(em_adapt *adapt, int64_t done, em_phase_id *next)
 {
-    bool keeps = true, longer = false, uneven = false;
-    em_status status = tests_curvature(adapt) ? check_acceptance(adapt, &uneven) : EM_OK;
-    const bool measured = !uneven && measures_lag(adapt);
+    bool keeps = true, longer = false, uneven = false, loses = false;
+    em_status status = tests_curvature(adapt) ? check_acceptance(adapt, &uneven, &loses) : EM_OK;
+    const bool measured = !uneven && !loses && measures_lag(adapt);
 
     if (!status && measured) {
         status = measure_autocorrelation(adapt);
@@ -212,6 +224,7 @@ em_status em_trial_leave(em_adapt *adapt, int64_t done, em_phase_id *next)
     if (!status)
         status = em_record_phase(adapt,
                                  uneven  ? EM_END_UNEVEN
+                                 : loses ? EM_END_LOST
                                  : keeps ? EM_END_PLANNED
                                          : EM_END_REFUSED,
                                  done);
@@ -219,6 +232,8 @@ em_status em_trial_leave(em_adapt *adapt, int64_t done, em_phase_id *next)
         switch_to_u_turn(adapt);
     else
         keep_or_revert(adapt, keeps, measured);
-    *next = choose_next(adapt, longer, uneven, done);
+    if (loses)
+        shorten_steps(adapt);
+    *next = choose_next(adapt, longer, loses || (uneven && !adapt->plan->given), done);
     return status;
 }

@@ -21,8 +21,9 @@ em_warmup_plan em_warmup_plan_create(int64_t warmup, const em_trajectory *drawn)
     if (!plan.given) {
         plan.initial = MOST_INITIAL;
         plan.trial = TRIAL;
-        /* And one more step-size phase, should NUTS replace trajectories of one length. */
-        plan.warmup = MOST_INITIAL + TRIAL + (learned ? (MOST_TRIALS + 1) * TRIAL : 0);
+        /* And one more step-size phase for shorter steps, and one should NUTS replace trajectories
+         * of one length. */
+        plan.warmup = MOST_INITIAL + TRIAL + (learned ? (MOST_TRIALS + 2) * TRIAL : 0);
         return plan;
     }
     /* Two trials of the trajectory length, where half of the iterations remain for the initial

@@ -46,7 +46,8 @@ typedef enum em_phase_end {
     EM_END_PLANNED, /* it has had its iterations */
     EM_END_REACHED, /* initial: its criterion was met in two windows in a row */
     EM_END_REFUSED, /* trajectory_length: the longer trajectories were less efficient */
-    EM_END_UNEVEN   /* step_size, trajectory_length: curvature varies, NUTS takes over */
+    EM_END_UNEVEN,  /* step_size, trajectory_length: curvature varies, NUTS takes over */
+    EM_END_LOST     /* step_size: trajectories are lost, steps become shorter */
 } em_phase_end;
 
 /* ---------------------------------------------------------------- with an initial phase */

@@ -5,16 +5,6 @@
 /* Stan's constants. */
 static const double gain = 0.05, delay = 10, decay = 0.75;
 
-/* On a posterior of one curvature, an acceptance rate of 0.8 makes rates this small all but
- * impossible: the energy error is normal with mean 0.13 and variance 0.26, and 4.6 is nine standard
- * deviations away. */
-static const double least_acceptance = 0.01, penalty = -4;
-
-double em_acceptance_score(double acceptance)
-{
-    return acceptance >= least_acceptance ? acceptance : penalty;
-}
-
 void em_dual_averaging_start(em_dual_averaging *state, double step_size, double factor)
 {
     state->first = step_size;

@@ -88,13 +88,16 @@ bool em_trajectory_is_better(int64_t dim, const double *r_short, double steps_sh
 
 /* ---------------------------------------------------------------- acceptance */
 
-enum { SHORTEST = 20, FEWEST_DIVERGING = 3 };
+enum { SHORTEST = 20, FEWEST_DIVERGING = 3, FEWEST_LOST = 2 };
+
+static const double lost_acceptance = 1e-3;
 
 void em_acceptance_observe(double acceptance, bool diverging, em_acceptance_statistics *statistics)
 {
     statistics->length++;
     statistics->acceptance += acceptance;
     statistics->n_diverging += diverging;
+    statistics->n_lost += acceptance < lost_acceptance;
 }
 
 /*
@@ -134,4 +137,17 @@ bool em_acceptance_is_uneven(int64_t n_chain, const em_acceptance_statistics *st
         return false;
     return least < acceptance / length - least_by_chance(n, length / n) ||
            (n_diverging >= FEWEST_DIVERGING && n_diverging > 0.01 * length);
+}
+
+bool em_acceptance_loses(int64_t n_chain, const em_acceptance_statistics *statistics,
+                         const bool *outlying)
+{
+    double n_lost = 0, length = 0;
+
+    for (int64_t c = 0; c < n_chain; c++)
+        if (!outlying[c]) {
+            n_lost += statistics[c].n_lost;
+            length += statistics[c].length;
+        }
+    return n_lost >= FEWEST_LOST && n_lost > 0.01 * length;
 }

@@ -71,6 +71,30 @@ START_TEST(divergences_are_noticed)
 }
 END_TEST
 
+START_TEST(lost_trajectories_are_noticed)
+{
+    em_acceptance_statistics statistics[4];
+    bool outlying[4] = {false};
+
+    for (uint64_t seed = 1; seed <= 50; seed++) {
+        move(4, LENGTH, seed, 1, statistics);
+        ck_assert(!em_acceptance_loses(4, statistics, outlying));
+    }
+    em_acceptance_observe(0.0009, false, &statistics[1]);
+    ck_assert(!em_acceptance_loses(4, statistics, outlying)); /* may be chance */
+    em_acceptance_observe(0.001, false, &statistics[2]);
+    ck_assert(!em_acceptance_loses(4, statistics, outlying));
+    em_acceptance_observe(0, false, &statistics[2]);
+    ck_assert(em_acceptance_loses(4, statistics, outlying));
+    outlying[2] = true;
+    ck_assert(!em_acceptance_loses(4, statistics, outlying));
+    move(4, 5 * LENGTH, 1, 1, statistics);
+    statistics[0].n_lost = 8;
+    outlying[2] = false;
+    ck_assert(!em_acceptance_loses(4, statistics, outlying)); /* 1 % */
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("acceptance_statistics");
@@ -79,6 +103,7 @@ int main(void)
     tcase_add_test(all, chains_of_one_law_are_even);
     tcase_add_test(all, a_chain_that_sticks_is_noticed);
     tcase_add_test(all, divergences_are_noticed);
+    tcase_add_test(all, lost_trajectories_are_noticed);
     suite_add_tcase(suite, all);
     return run_suite(suite, CK_FORK);
 }
