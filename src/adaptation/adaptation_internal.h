@@ -292,10 +292,12 @@ em_status em_search_step_size(em_adapt *adapt, em_sampler *sampler, em_posterior
  * size, and is left out of that mean until it accepts. Collective. Errors: EM_EMEMORY, agreed. */
 em_status em_update_step_size(em_adapt *adapt);
 
-/* Sets the acceptance rate that steps aim at: sampler.target_accept, or EM_CAREFUL_ACCEPT if that
- * is more and either there is a non-centring map or trajectories were lost. Local. */
-#define EM_CAREFUL_ACCEPT 0.9
+/* Sets the acceptance rate that steps aim at: sampler.target_accept, or at least 0.9 if there is a
+ * non-centring map. Each step-size phase with lost trajectories halves the distance to 1. Local. */
 void em_set_target_accept(em_adapt *adapt);
+
+/* Whether a phase with lost trajectories may do so. Local. */
+bool em_may_shorten_steps(const em_adapt *adapt);
 
 /* The step size that a phase ends with: the averaged one. Local. */
 double em_final_step_size(const em_adapt *adapt, const em_pool *pool);

@@ -158,14 +158,14 @@ em_status em_update_step_size(em_adapt *adapt)
     return status;
 }
 
-/* Whether a phase found that trajectories are lost. */
-static bool has_lost_trajectories(const em_adapt *adapt)
+/* How many phases found that trajectories are lost. */
+static int count_shortenings(const em_adapt *adapt)
 {
-    bool has_lost = false;
+    int count = 0;
 
     for (int64_t i = 0; i < adapt->n_phase; i++)
-        has_lost |= (int)adapt->record[i].end == EM_END_LOST;
-    return has_lost;
+        count += (int)adapt->record[i].end == EM_END_LOST;
+    return count;
 }
 
 /* A map removes most of a funnel, and shorter steps are for the rest. Measured with 0.8 and 0.9,
@@ -174,13 +174,18 @@ static bool has_lost_trajectories(const em_adapt *adapt)
  * 26 and 23, 27. */
 void em_set_target_accept(em_adapt *adapt)
 {
-    const double given = adapt->sampler_options->target_accept;
-    const double target = em_is_noncentred(adapt) || has_lost_trajectories(adapt)
-                              ? fmax(given, EM_CAREFUL_ACCEPT)
-                              : given;
+    const double with_map = 0.9, given = adapt->sampler_options->target_accept;
+    const double first = em_is_noncentred(adapt) ? fmax(given, with_map) : given;
+    const double target = 1 - (1 - first) * pow(0.5, count_shortenings(adapt));
 
     adapt->pools->averaging.target = target;
     adapt->search->kept_averaging.target = target;
+}
+
+bool em_may_shorten_steps(const em_adapt *adapt)
+{
+    return adapt->adapts_step && count_shortenings(adapt) < EM_MOST_SHORTENINGS &&
+           adapt->pools->averaging.target < 0.97;
 }
 
 double em_final_step_size(const em_adapt *adapt, const em_pool *pool)

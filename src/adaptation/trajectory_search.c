@@ -106,24 +106,20 @@ static em_status measure_autocorrelation(em_adapt *adapt)
     return status;
 }
 
-/* Whether curvature varies too much for trajectories of one step size, or if not, so much that the
- * steps should be shorter. Collective. */
-static em_status check_acceptance(em_adapt *adapt, bool *uneven, bool *loses)
+/* What the acceptance statistics of all chains tell. Collective. */
+static em_status check_acceptance(em_adapt *adapt, em_acceptance_verdict *verdict)
 {
-    const bool may_shorten = adapt->adapts_step && adapt->phase == EM_PHASE_STEP_SIZE &&
-                             adapt->pools->averaging.target < EM_CAREFUL_ACCEPT;
     const int64_t n_chain = em_grid_n_chain(adapt->grid),
                   n = sizeof(em_acceptance_statistics) / sizeof(double);
+    const bool may_shorten = adapt->phase == EM_PHASE_STEP_SIZE && em_may_shorten_steps(adapt);
     em_acceptance_statistics *all = NULL;
     em_status status = em_agree(em_allocate(n_chain, sizeof *all, &all));
 
     if (!status)
         status = em_grid_gather_chains(adapt->grid, n, (const double *)adapt->search->statistics,
                                        (double *)all);
-    if (!status) {
-        *uneven = em_acceptance_is_uneven(n_chain, all, adapt->outlying);
-        *loses = !*uneven && may_shorten && em_acceptance_loses(n_chain, all, adapt->outlying);
-    }
+    if (!status)
+        *verdict = em_judge_acceptance(n_chain, all, adapt->outlying, may_shorten);
     em_release(&all);
     return status;
 }
@@ -212,9 +208,11 @@ static em_phase_id choose_next(const em_adapt *adapt, bool searches_length, bool
 
 em_status em_trial_leave(em_adapt *adapt, int64_t done, em_phase_id *next)
 {
-    bool keeps = true, longer = false, uneven = false, loses = false;
-    em_status status = tests_curvature(adapt) ? check_acceptance(adapt, &uneven, &loses) : EM_OK;
-    const bool measured = !uneven && !loses && measures_lag(adapt);
+    bool keeps = true, longer = false;
+    em_acceptance_verdict verdict = EM_ACCEPTANCE_EVEN;
+    em_status status = tests_curvature(adapt) ? check_acceptance(adapt, &verdict) : EM_OK;
+    const bool uneven = verdict == EM_ACCEPTANCE_UNEVEN, loses = verdict == EM_ACCEPTANCE_LOST;
+    const bool measured = verdict == EM_ACCEPTANCE_EVEN && measures_lag(adapt);
 
     if (!status && measured) {
         status = measure_autocorrelation(adapt);

@@ -5,7 +5,14 @@
 #include <math.h>
 
 /* Iterations of phases, at most, with warmup: auto. Updates are made in each of the first OFTEN. */
-enum { MOST_INITIAL = 750, TRIAL = 50, MOST_TRIALS = 3, FIRST_WINDOW = 10, OFTEN = 50 };
+enum {
+    MOST_INITIAL = 750,
+    TRIAL = 50,
+    MOST_TRIALS = 3,
+    MOST_AGAIN = EM_MOST_SHORTENINGS + 1,
+    FIRST_WINDOW = 10,
+    OFTEN = 50
+};
 
 static const double first_time = 2, longest_time = 10, longer = 1.7;
 
@@ -21,9 +28,8 @@ em_warmup_plan em_warmup_plan_create(int64_t warmup, const em_trajectory *drawn)
     if (!plan.given) {
         plan.initial = MOST_INITIAL;
         plan.trial = TRIAL;
-        /* And one more step-size phase for shorter steps, and one should NUTS replace trajectories
-         * of one length. */
-        plan.warmup = MOST_INITIAL + TRIAL + (learned ? (MOST_TRIALS + 2) * TRIAL : 0);
+        /* There may be further step-size phases, for shorter steps and for NUTS. */
+        plan.warmup = MOST_INITIAL + TRIAL + (learned ? (MOST_TRIALS + MOST_AGAIN) * TRIAL : 0);
         return plan;
     }
     /* Two trials of the trajectory length, where half of the iterations remain for the initial

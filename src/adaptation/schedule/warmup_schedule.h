@@ -41,6 +41,9 @@ typedef enum em_phase_id {
     EM_PHASE_LAST_BUFFER
 } em_phase_id;
 
+/* How often steps may become shorter because trajectories are lost. */
+enum { EM_MOST_SHORTENINGS = 2 };
+
 /* Why a phase ended. */
 typedef enum em_phase_end {
     EM_END_PLANNED, /* it has had its iterations */

@@ -120,34 +120,27 @@ static double least_by_chance(double n_chain, double length)
     return 0.25 / sqrt(length) * (2 + log(n_chain));
 }
 
-bool em_acceptance_is_uneven(int64_t n_chain, const em_acceptance_statistics *statistics,
-                             const bool *outlying)
+em_acceptance_verdict em_judge_acceptance(int64_t n_chain,
+                                          const em_acceptance_statistics *statistics,
+                                          const bool *outlying, bool may_shorten)
 {
-    double n = 0, n_diverging = 0, length = 0, acceptance = 0, least = 1;
+    double n = 0, n_diverging = 0, n_lost = 0, length = 0, acceptance = 0, least = 1;
 
     for (int64_t c = 0; c < n_chain; c++)
         if (!outlying[c]) {
             n++;
             n_diverging += statistics[c].n_diverging;
+            n_lost += statistics[c].n_lost;
             length += statistics[c].length;
             acceptance += statistics[c].acceptance;
             least = fmin(least, statistics[c].acceptance / statistics[c].length);
         }
     if (!(length >= SHORTEST * n))
-        return false;
-    return least < acceptance / length - least_by_chance(n, length / n) ||
-           (n_diverging >= FEWEST_DIVERGING && n_diverging > 0.01 * length);
-}
-
-bool em_acceptance_loses(int64_t n_chain, const em_acceptance_statistics *statistics,
-                         const bool *outlying)
-{
-    double n_lost = 0, length = 0;
-
-    for (int64_t c = 0; c < n_chain; c++)
-        if (!outlying[c]) {
-            n_lost += statistics[c].n_lost;
-            length += statistics[c].length;
-        }
-    return n_lost >= FEWEST_LOST && n_lost > 0.01 * length;
+        return EM_ACCEPTANCE_EVEN;
+    if (least < acceptance / length - least_by_chance(n, length / n))
+        return EM_ACCEPTANCE_UNEVEN;
+    if (may_shorten && (n_diverging > 0 || (n_lost >= FEWEST_LOST && n_lost > 0.015 * length)))
+        return EM_ACCEPTANCE_LOST;
+    return n_diverging >= FEWEST_DIVERGING && n_diverging > 0.01 * length ? EM_ACCEPTANCE_UNEVEN
+                                                                          : EM_ACCEPTANCE_EVEN;
 }

@@ -48,21 +48,21 @@ typedef struct em_acceptance_statistics {
 
 void em_acceptance_observe(double acceptance, bool diverging, em_acceptance_statistics *statistics);
 
-/*
- * Whether the curvature varies over the region that the chains without the outlying ones have
- * visited. True if one of these chains accepts less, compared with their mean, than chance explains
- * for constant curvature, or if more than 1 % of the trajectories diverge. False with fewer than 20
- * iterations a chain.
- */
-bool em_acceptance_is_uneven(int64_t n_chain, const em_acceptance_statistics *statistics,
-                             const bool *outlying);
+typedef enum em_acceptance_verdict {
+    EM_ACCEPTANCE_EVEN,  /* one trajectory length and step size suit all of it */
+    EM_ACCEPTANCE_LOST,  /* the steps are too long in some places */
+    EM_ACCEPTANCE_UNEVEN /* no single length does: the curvature varies too much */
+} em_acceptance_verdict;
 
 /*
- * Whether more than 1 % of the trajectories of these chains are lost: their acceptance rate is
- * below 0.001. At a mean of 0.8 this does not happen where curvature is constant in many
- * dimensions: the energy error is normal with variance 0.26 then, and 6.9 is 13 standard deviations
- * away. Where curvature varies, the mean hides such trajectories, and the longest errors are
- * divergences.
+ * What acceptance tells of the region that the chains without the outlying ones have visited.
+ * UNEVEN: one of these chains accepts less, compared with their mean, than chance explains for
+ * constant curvature. LOST, if `may_shorten`: a trajectory diverges, or more than 1.5 % have an
+ * acceptance rate below 0.001. At a mean of 0.8 this does not happen where curvature is constant in
+ * many dimensions: the energy error is normal with variance 0.26 then, and 6.9 is 13 standard
+ * deviations away. UNEVEN otherwise, if more than 1 % of the trajectories diverge. EVEN with fewer
+ * than 20 iterations a chain.
  */
-bool em_acceptance_loses(int64_t n_chain, const em_acceptance_statistics *statistics,
-                         const bool *outlying);
+em_acceptance_verdict em_judge_acceptance(int64_t n_chain,
+                                          const em_acceptance_statistics *statistics,
+                                          const bool *outlying, bool may_shorten);

@@ -22,6 +22,13 @@ static void move(int64_t n_chain, int64_t length, uint64_t seed, double share,
         }
 }
 
+/* Where steps may not become shorter any more. */
+static em_acceptance_verdict judge(int64_t n_chain, const em_acceptance_statistics *statistics,
+                                   const bool *outlying)
+{
+    return em_judge_acceptance(n_chain, statistics, outlying, false);
+}
+
 START_TEST(chains_of_one_law_are_even)
 {
     static const int64_t n_chain[] = {1, 4, 64, MOST};
@@ -31,7 +38,7 @@ START_TEST(chains_of_one_law_are_even)
     for (uint64_t seed = 1; seed <= 50; seed++)
         for (int i = 0; i < 4; i++) {
             move(n_chain[i], LENGTH, seed, 1, statistics);
-            ck_assert(!em_acceptance_is_uneven(n_chain[i], statistics, outlying));
+            ck_assert(judge(n_chain[i], statistics, outlying) == EM_ACCEPTANCE_EVEN);
         }
 }
 END_TEST
@@ -43,15 +50,15 @@ START_TEST(a_chain_that_sticks_is_noticed)
 
     for (uint64_t seed = 1; seed <= 50; seed++) {
         move(4, LENGTH, seed, 0.6, statistics);
-        ck_assert(em_acceptance_is_uneven(4, statistics, outlying));
+        ck_assert(judge(4, statistics, outlying) == EM_ACCEPTANCE_UNEVEN);
         move(MOST, LENGTH, seed, 0.5, statistics);
-        ck_assert(em_acceptance_is_uneven(MOST, statistics, outlying));
+        ck_assert(judge(MOST, statistics, outlying) == EM_ACCEPTANCE_UNEVEN);
     }
     outlying[0] = true; /* the others left it behind: it is no sign of theirs */
-    ck_assert(!em_acceptance_is_uneven(MOST, statistics, outlying));
+    ck_assert(judge(MOST, statistics, outlying) == EM_ACCEPTANCE_EVEN);
     outlying[0] = false;
     move(4, 10, 1, 0.2, statistics);
-    ck_assert(!em_acceptance_is_uneven(4, statistics, outlying)); /* too few to tell */
+    ck_assert(judge(4, statistics, outlying) == EM_ACCEPTANCE_EVEN); /* too few to tell */
 }
 END_TEST
 
@@ -62,12 +69,12 @@ START_TEST(divergences_are_noticed)
 
     move(4, LENGTH, 1, 1, statistics);
     statistics[2].n_diverging = 2; /* may be chance */
-    ck_assert(!em_acceptance_is_uneven(4, statistics, outlying));
+    ck_assert(judge(4, statistics, outlying) == EM_ACCEPTANCE_EVEN);
     statistics[3].n_diverging = 1;
-    ck_assert(em_acceptance_is_uneven(4, statistics, outlying));
+    ck_assert(judge(4, statistics, outlying) == EM_ACCEPTANCE_UNEVEN);
     move(4, 10 * LENGTH, 1, 1, statistics);
     statistics[3].n_diverging = 16;
-    ck_assert(!em_acceptance_is_uneven(4, statistics, outlying)); /* 1 % */
+    ck_assert(judge(4, statistics, outlying) == EM_ACCEPTANCE_EVEN); /* 1 % */
 }
 END_TEST
 
@@ -78,20 +85,30 @@ START_TEST(lost_trajectories_are_noticed)
 
     for (uint64_t seed = 1; seed <= 50; seed++) {
         move(4, LENGTH, seed, 1, statistics);
-        ck_assert(!em_acceptance_loses(4, statistics, outlying));
+        ck_assert(em_judge_acceptance(4, statistics, outlying, true) == EM_ACCEPTANCE_EVEN);
     }
     em_acceptance_observe(0.0009, false, &statistics[1]);
-    ck_assert(!em_acceptance_loses(4, statistics, outlying)); /* may be chance */
+    ck_assert(em_judge_acceptance(4, statistics, outlying, true) ==
+              EM_ACCEPTANCE_EVEN); /* may be chance */
     em_acceptance_observe(0.001, false, &statistics[2]);
-    ck_assert(!em_acceptance_loses(4, statistics, outlying));
+    ck_assert(em_judge_acceptance(4, statistics, outlying, true) == EM_ACCEPTANCE_EVEN);
     em_acceptance_observe(0, false, &statistics[2]);
-    ck_assert(em_acceptance_loses(4, statistics, outlying));
+    em_acceptance_observe(0, false, &statistics[2]);
+    ck_assert(em_judge_acceptance(4, statistics, outlying, true) == EM_ACCEPTANCE_LOST);
     outlying[2] = true;
-    ck_assert(!em_acceptance_loses(4, statistics, outlying));
+    ck_assert(em_judge_acceptance(4, statistics, outlying, true) == EM_ACCEPTANCE_EVEN);
     move(4, 5 * LENGTH, 1, 1, statistics);
-    statistics[0].n_lost = 8;
+    statistics[0].n_lost = 12;
     outlying[2] = false;
-    ck_assert(!em_acceptance_loses(4, statistics, outlying)); /* 1 % */
+    ck_assert(em_judge_acceptance(4, statistics, outlying, true) == EM_ACCEPTANCE_EVEN); /* 1.5 % */
+    statistics[0].n_lost = 13;
+    ck_assert(em_judge_acceptance(4, statistics, outlying, true) == EM_ACCEPTANCE_LOST);
+    statistics[0].n_lost = 0;
+    statistics[1].n_diverging = 1;
+    ck_assert(em_judge_acceptance(4, statistics, outlying, true) == EM_ACCEPTANCE_LOST);
+    move(4, LENGTH, 1, 0.6, statistics); /* a chain that sticks needs more than shorter steps */
+    statistics[1].n_diverging = 1;
+    ck_assert(em_judge_acceptance(4, statistics, outlying, true) == EM_ACCEPTANCE_UNEVEN);
 }
 END_TEST
 

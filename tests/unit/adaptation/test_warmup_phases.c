@@ -65,7 +65,7 @@ START_TEST(windows_are_those_of_the_recipe)
         end = em_warmup_next_window(&plan, end);
         ck_assert_int_eq(end, ends[i]);
     }
-    ck_assert_int_eq(plan.warmup, 1050);
+    ck_assert_int_eq(plan.warmup, 1100);
 }
 END_TEST
 
