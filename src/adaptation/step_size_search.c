@@ -182,10 +182,14 @@ void em_set_target_accept(em_adapt *adapt)
     adapt->search->kept_averaging.target = target;
 }
 
-bool em_may_shorten_steps(const em_adapt *adapt)
+double em_most_lost(const em_adapt *adapt)
 {
-    return adapt->adapts_step && count_shortenings(adapt) < EM_MOST_SHORTENINGS &&
-           adapt->pools->averaging.target < 0.97;
+    const double closest = 0.97; /* steps that aim at more are short enough */
+    const int count = count_shortenings(adapt);
+    const bool may = adapt->adapts_step && count < EM_MOST_SHORTENINGS &&
+                     adapt->pools->averaging.target < closest;
+
+    return may ? 0.01 * (1 + count) : 1;
 }
 
 double em_final_step_size(const em_adapt *adapt, const em_pool *pool)

@@ -52,8 +52,9 @@ em_status em_trial_observe(em_adapt *adapt, const em_block *block, int64_t itera
 
     if (iteration < first || !tests_curvature(adapt))
         return EM_OK;
+    const bool typical = adapt->pools->step_size <= 1.25 * em_final_step_size(adapt, adapt->pools);
     for (int64_t c = 0; c < block->n_chain; c++) {
-        em_acceptance_observe(block->acceptance[c], block->stat[EM_STAT_DIVERGING][c] != 0,
+        em_acceptance_observe(block->acceptance[c], block->stat[EM_STAT_DIVERGING][c] != 0, typical,
                               &search->statistics[c]);
         if (!measures_lag(adapt))
             continue;
@@ -111,7 +112,7 @@ static em_status check_acceptance(em_adapt *adapt, em_acceptance_verdict *verdic
 {
     const int64_t n_chain = em_grid_n_chain(adapt->grid),
                   n = sizeof(em_acceptance_statistics) / sizeof(double);
-    const bool may_shorten = adapt->phase == EM_PHASE_STEP_SIZE && em_may_shorten_steps(adapt);
+    const double most_lost = adapt->phase == EM_PHASE_STEP_SIZE ? em_most_lost(adapt) : 1;
     em_acceptance_statistics *all = NULL;
     em_status status = em_agree(em_allocate(n_chain, sizeof *all, &all));
 
@@ -119,7 +120,7 @@ static em_status check_acceptance(em_adapt *adapt, em_acceptance_verdict *verdic
         status = em_grid_gather_chains(adapt->grid, n, (const double *)adapt->search->statistics,
                                        (double *)all);
     if (!status)
-        *verdict = em_judge_acceptance(n_chain, all, adapt->outlying, may_shorten);
+        *verdict = em_judge_acceptance(n_chain, all, adapt->outlying, most_lost);
     em_release(&all);
     return status;
 }

@@ -92,12 +92,13 @@ enum { SHORTEST = 20, FEWEST_DIVERGING = 3, FEWEST_LOST = 2 };
 
 static const double lost_acceptance = 1e-3;
 
-void em_acceptance_observe(double acceptance, bool diverging, em_acceptance_statistics *statistics)
+void em_acceptance_observe(double acceptance, bool diverging, bool typical,
+                           em_acceptance_statistics *statistics)
 {
     statistics->length++;
     statistics->acceptance += acceptance;
     statistics->n_diverging += diverging;
-    statistics->n_lost += acceptance < lost_acceptance;
+    statistics->n_lost += typical && acceptance < lost_acceptance;
 }
 
 /*
@@ -122,7 +123,7 @@ static double least_by_chance(double n_chain, double length)
 
 em_acceptance_verdict em_judge_acceptance(int64_t n_chain,
                                           const em_acceptance_statistics *statistics,
-                                          const bool *outlying, bool may_shorten)
+                                          const bool *outlying, double most_lost)
 {
     double n = 0, n_diverging = 0, n_lost = 0, length = 0, acceptance = 0, least = 1;
 
@@ -139,7 +140,7 @@ em_acceptance_verdict em_judge_acceptance(int64_t n_chain,
         return EM_ACCEPTANCE_EVEN;
     if (least < acceptance / length - least_by_chance(n, length / n))
         return EM_ACCEPTANCE_UNEVEN;
-    if (may_shorten && (n_diverging > 0 || (n_lost >= FEWEST_LOST && n_lost > 0.015 * length)))
+    if (n_lost >= FEWEST_LOST && n_lost > most_lost * length)
         return EM_ACCEPTANCE_LOST;
     return n_diverging >= FEWEST_DIVERGING && n_diverging > 0.01 * length ? EM_ACCEPTANCE_UNEVEN
                                                                           : EM_ACCEPTANCE_EVEN;

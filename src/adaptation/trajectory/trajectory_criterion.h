@@ -43,10 +43,13 @@ typedef struct em_acceptance_statistics {
     double length;      /* iterations */
     double acceptance;  /* sum of acceptance rates */
     double n_diverging; /* trajectories */
-    double n_lost;      /* trajectories with an acceptance rate below 0.001 */
+    double n_lost;      /* typical trajectories with an acceptance rate below 0.001 */
 } em_acceptance_statistics;
 
-void em_acceptance_observe(double acceptance, bool diverging, em_acceptance_statistics *statistics);
+/* `typical`: the step size is not far above the one that dual averaging will keep. Only then can a
+ * trajectory count as lost, as dual averaging tries steps that are much too long. */
+void em_acceptance_observe(double acceptance, bool diverging, bool typical,
+                           em_acceptance_statistics *statistics);
 
 typedef enum em_acceptance_verdict {
     EM_ACCEPTANCE_EVEN,  /* one trajectory length and step size suit all of it */
@@ -57,12 +60,12 @@ typedef enum em_acceptance_verdict {
 /*
  * What acceptance tells of the region that the chains without the outlying ones have visited.
  * UNEVEN: one of these chains accepts less, compared with their mean, than chance explains for
- * constant curvature. LOST, if `may_shorten`: a trajectory diverges, or more than 1.5 % have an
- * acceptance rate below 0.001. At a mean of 0.8 this does not happen where curvature is constant in
- * many dimensions: the energy error is normal with variance 0.26 then, and 6.9 is 13 standard
- * deviations away. UNEVEN otherwise, if more than 1 % of the trajectories diverge. EVEN with fewer
- * than 20 iterations a chain.
+ * constant curvature. LOST: more than the share `most_lost` of the trajectories is lost (1: the
+ * steps may not become shorter). At a mean acceptance of 0.8 hardly any are where curvature is
+ * constant in many dimensions: the energy error is normal with variance 0.26 then, and 6.9 is 13
+ * standard deviations away. UNEVEN otherwise, if more than 1 % of the trajectories diverge. EVEN
+ * with fewer than 20 iterations a chain.
  */
 em_acceptance_verdict em_judge_acceptance(int64_t n_chain,
                                           const em_acceptance_statistics *statistics,
-                                          const bool *outlying, bool may_shorten);
+                                          const bool *outlying, double most_lost);

@@ -18,7 +18,7 @@ static void move(int64_t n_chain, int64_t length, uint64_t seed, double share,
         for (int64_t t = 0; t < length; t++) {
             const em_stream stream = {seed, (uint64_t)c, (uint64_t)t, EM_RNG_TEST};
             const double u = em_uniform(&stream, 0), rate = u < 0.4 ? 0.5 + 1.25 * u * u * 2.5 : 1;
-            em_acceptance_observe((c == 0 ? share : 1) * rate, false, &statistics[c]);
+            em_acceptance_observe((c == 0 ? share : 1) * rate, false, true, &statistics[c]);
         }
 }
 
@@ -26,7 +26,7 @@ static void move(int64_t n_chain, int64_t length, uint64_t seed, double share,
 static em_acceptance_verdict judge(int64_t n_chain, const em_acceptance_statistics *statistics,
                                    const bool *outlying)
 {
-    return em_judge_acceptance(n_chain, statistics, outlying, false);
+    return em_judge_acceptance(n_chain, statistics, outlying, 1);
 }
 
 START_TEST(chains_of_one_law_are_even)
@@ -78,6 +78,11 @@ START_TEST(divergences_are_noticed)
 }
 END_TEST
 
+static em_acceptance_verdict lost(const em_acceptance_statistics *statistics, const bool *outlying)
+{
+    return em_judge_acceptance(4, statistics, outlying, 0.01);
+}
+
 START_TEST(lost_trajectories_are_noticed)
 {
     em_acceptance_statistics statistics[4];
@@ -85,30 +90,27 @@ START_TEST(lost_trajectories_are_noticed)
 
     for (uint64_t seed = 1; seed <= 50; seed++) {
         move(4, LENGTH, seed, 1, statistics);
-        ck_assert(em_judge_acceptance(4, statistics, outlying, true) == EM_ACCEPTANCE_EVEN);
+        ck_assert(lost(statistics, outlying) == EM_ACCEPTANCE_EVEN);
     }
-    em_acceptance_observe(0.0009, false, &statistics[1]);
-    ck_assert(em_judge_acceptance(4, statistics, outlying, true) ==
-              EM_ACCEPTANCE_EVEN); /* may be chance */
-    em_acceptance_observe(0.001, false, &statistics[2]);
-    ck_assert(em_judge_acceptance(4, statistics, outlying, true) == EM_ACCEPTANCE_EVEN);
-    em_acceptance_observe(0, false, &statistics[2]);
-    em_acceptance_observe(0, false, &statistics[2]);
-    ck_assert(em_judge_acceptance(4, statistics, outlying, true) == EM_ACCEPTANCE_LOST);
+    em_acceptance_observe(0.0009, false, true, &statistics[1]);
+    ck_assert(lost(statistics, outlying) == EM_ACCEPTANCE_EVEN); /* may be chance */
+    em_acceptance_observe(0.001, false, true, &statistics[2]);
+    em_acceptance_observe(0, false, false, &statistics[2]); /* by a step that is not kept */
+    ck_assert(lost(statistics, outlying) == EM_ACCEPTANCE_EVEN);
+    em_acceptance_observe(0, false, true, &statistics[2]);
+    ck_assert(lost(statistics, outlying) == EM_ACCEPTANCE_LOST);
+    ck_assert(judge(4, statistics, outlying) == EM_ACCEPTANCE_EVEN);
     outlying[2] = true;
-    ck_assert(em_judge_acceptance(4, statistics, outlying, true) == EM_ACCEPTANCE_EVEN);
-    move(4, 5 * LENGTH, 1, 1, statistics);
-    statistics[0].n_lost = 12;
+    ck_assert(lost(statistics, outlying) == EM_ACCEPTANCE_EVEN);
     outlying[2] = false;
-    ck_assert(em_judge_acceptance(4, statistics, outlying, true) == EM_ACCEPTANCE_EVEN); /* 1.5 % */
-    statistics[0].n_lost = 13;
-    ck_assert(em_judge_acceptance(4, statistics, outlying, true) == EM_ACCEPTANCE_LOST);
-    statistics[0].n_lost = 0;
-    statistics[1].n_diverging = 1;
-    ck_assert(em_judge_acceptance(4, statistics, outlying, true) == EM_ACCEPTANCE_LOST);
+    move(4, 5 * LENGTH, 1, 1, statistics);
+    statistics[0].n_lost = 8;
+    ck_assert(lost(statistics, outlying) == EM_ACCEPTANCE_EVEN); /* 1 % */
+    statistics[0].n_lost = 9;
+    ck_assert(lost(statistics, outlying) == EM_ACCEPTANCE_LOST);
     move(4, LENGTH, 1, 0.6, statistics); /* a chain that sticks needs more than shorter steps */
-    statistics[1].n_diverging = 1;
-    ck_assert(em_judge_acceptance(4, statistics, outlying, true) == EM_ACCEPTANCE_UNEVEN);
+    statistics[1].n_lost = 3;
+    ck_assert(lost(statistics, outlying) == EM_ACCEPTANCE_UNEVEN);
 }
 END_TEST
 
