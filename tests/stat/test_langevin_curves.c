@@ -256,7 +256,7 @@ static void quadrature(double (*U)(double, double *), double low, double high, d
 /*
  * SGRHMC with G^-1 = 1.5 sqrt|U + 1.5| on the double well, with gradient noise of variance 4: the
  * fourth moment of the target itself within 4 standard errors and the bias of order 1, 0.5 % at
- * this step (EQUATIONS 8 has 0.3 %). The naive form, off by 3.3 % in the fourth moment, fails.
+ * this step. The naive form, off by 3.3 % in the fourth moment, fails.
  */
 static double riemannian_z(const char *sampler, uint64_t seed)
 {

@@ -212,8 +212,7 @@ static double law_deviation(const char *sampler, double v, uint64_t seed)
     return worst_deviation(N_LAW, found, expected);
 }
 
-/* The bias at step 0.05, of order 2, is far below a standard error of 0.006 (relative): 0.002 at
- * 0.1 in EQUATIONS 11. */
+/* The bias at step 0.05, of order 2, is far below a standard error of 0.006 (relative). */
 START_TEST(has_the_law_at_a_small_step)
 {
     ck_assert_double_lt(law_deviation("name: nphmc, step_size: 0.05, leapfrog_steps: 24, "

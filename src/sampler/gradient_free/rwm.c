@@ -1,6 +1,6 @@
 /*
  * Random-walk Metropolis with the pooled covariance (Metropolis et al. 1953; Haario, Saksman &
- * Tamminen 2001; EQUATIONS 22), for a block of chains in lockstep. With W = L^-T L^-1 the inverse
+ * Tamminen 2001; EQUATIONS 26), for a block of chains in lockstep. With W = L^-T L^-1 the inverse
  * mass, which warmup learns from the draws of all chains and then freezes:
  *
  *     theta' = theta + eps L^-T z,  z ~ N(0, I);  accept with probability min(1, p(theta') /

@@ -1,5 +1,5 @@
 /*
- * Slice sampling along pooled directions (Neal 2003, Figures 3 and 5; EQUATIONS 23): one line at a
+ * Slice sampling along pooled directions (Neal 2003, Figures 3 and 5; EQUATIONS 27): one line at a
  * time, with stepping out and shrinkage. With W = L^-T L^-1 the inverse mass, learned from the
  * draws of all chains, and u uniform on the unit sphere, the directions of an iteration are
  *
@@ -23,9 +23,10 @@
 
 extern const em_sampler_ops em_slice;
 
-/* For a line: the most steps out of both ends together; the most shrinks, after which the chain
- * does not move (an interval of 2^-100 of its width contains no other number); its uniforms. */
-enum { MOST_STEPS_OUT = 64, MOST_SHRINKS = 100, UNIFORMS = 128 };
+/* For a line: the most widths of its interval, one more than steps out; the most shrinks, after
+ * which the chain does not move (an interval of 2^-100 of its width contains no other number); its
+ * uniforms. */
+enum { MOST_WIDTHS = 64, MOST_SHRINKS = 100, UNIFORMS = 128 };
 
 typedef struct slice_options {
     em_sampler_options common;
@@ -125,12 +126,12 @@ static double slice_step_out(line *l, double end, double width, int most)
 /* Moves a chain along direction `at->direction`; false: it has not moved. */
 static bool slice_move(line *l, double width, const double *uniform)
 {
-    const int outward = (int)(MOST_STEPS_OUT * uniform[2]);
+    const int outward = (int)(MOST_WIDTHS * uniform[2]);
     const double first = -width * uniform[1];
 
     l->level = l->block->log_density[l->c] + log(uniform[0]);
     double left = slice_step_out(l, first, -width, outward);
-    double right = slice_step_out(l, first + width, width, MOST_STEPS_OUT - 1 - outward);
+    double right = slice_step_out(l, first + width, width, MOST_WIDTHS - 1 - outward);
     for (int k = 0; k < MOST_SHRINKS && !l->status; k++) {
         const double t = left + uniform[3 + k] * (right - left);
         if (slice_holds(l, t)) {

@@ -8,9 +8,9 @@
  * With Metropolis-Hastings on the energy of all data, H = -log p(theta) + p^T W p / 2, the chain is
  * exact, because the minibatches are auxiliary variables whose law a reversal does not change; it
  * is only inefficient, with one pass over all data per iteration. Otherwise minibatch noise heats
- * it: cov(p) becomes M + L eps^2 V at the end of a short trajectory. L is fixed, or drawn uniformly
- * from 1 .. 2 leapfrog_steps - 1 and shared by all chains, as in hmc. Energies and lp are those of
- * all data with Metropolis-Hastings, else estimates from the minibatches.
+ * it: cov(p) becomes M + (L - 1/2) eps^2 V at the end of a short trajectory. L is fixed, or drawn
+ * uniformly from 1 .. 2 leapfrog_steps - 1 and shared by all chains, as in hmc. Energies and lp are
+ * those of all data with Metropolis-Hastings, else estimates from the minibatches.
  */
 #include "sampler/hamiltonian/hamiltonian.h"
 #include "sampler/stochastic/langevin.h"

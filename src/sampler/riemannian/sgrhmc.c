@@ -33,7 +33,7 @@ static const em_field fields[] = {
             .doc = "reduce the injected noise by the noise of minibatches, as estimated in warmup"),
     EM_BOOL(sgrhmc_options, naive, .fallback = "false",
             .doc = "leave out the correction for the change of the metric: WRONG at every step "
-                   "size (by 16 % of the variance in EQUATIONS 8), to show why it is there"),
+                   "size, to show why it is there (EQUATIONS 8)"),
     {0}};
 
 static em_status sgrhmc_create(const void *options, int64_t n_chain, int64_t dim, em_sampler **out)

@@ -53,8 +53,8 @@ static const em_field fields[] = {
     EM_BOOL(sghmc_options, refresh_momentum, .fallback = "false",
             .doc = "draw a fresh momentum in each iteration"),
     EM_BOOL(sghmc_options, paper, .fallback = "false",
-            .doc = "Algorithm 3 as printed: euler with fresh momenta; its rms bias is 0.44 instead "
-                   "of 0.02 (EQUATIONS 7)"),
+            .doc = "Algorithm 3 as printed: euler with fresh momenta, whose bias is larger "
+                   "(EQUATIONS 7)"),
     {0}};
 
 typedef struct sghmc_sampler {
