@@ -104,6 +104,14 @@ $(shell printf '%s\n' '#define EM_VERSION "$(VERSION)"' '#define EM_COMMIT "$(CO
         > $(B)/version.new; \
         cmp -s $(B)/version.new $(B)/version.h || cp $(B)/version.new $(B)/version.h)
 
+# The HDF5 of another MPI would bring that one's mpi.h and library along.
+OTHER_MPI := $(findstring $(filter-out $(MPI),mpich openmpi),$(PKG_CFLAGS) $(PKG_LIBS))
+.PHONY: hdf5-of-another-mpi
+hdf5-of-another-mpi:
+	@echo "make: $(MPICC) is of $(MPI), but pkg-config's $(HDF5) is of $(OTHER_MPI): expected a parallel HDF5 of $(MPI) (Debian:" \
+	    "libhdf5-$(MPI)-dev)" >&2; exit 2
+$(OBJECTS) $(SUPPORT) $(TESTS:=.o): | $(if $(OTHER_MPI),hdf5-of-another-mpi)
+
 $(B)/obj/%.o: src/%.c $(B)/flags $(B)/mpi
 	@mkdir -p $(@D)
 	$(if $(Q),@echo "  CC   $<")
