@@ -1,6 +1,7 @@
 /* The program: starts MPI if a command needs it, runs the command, and reports a failure once. */
 #include "app/command/commands.h"
 #include "app/process/launch.h"
+#include "app/process/parent.h"
 #include "app/process/rank_failure_monitor.h"
 #include "app/process/signals.h"
 #include "app/report/report.h"
@@ -31,6 +32,7 @@ static const command commands[] = {
     {"merge", em_merge_command, false},     {"loo", em_loo_command, true},
     {"diff", em_diff_command, true},        {"verify", em_verify_command, false},
     {"convert", em_convert_command, false}, {"evidence", em_evidence_command, true},
+    {"launch", em_launch_command, true},
 };
 
 enum { N_COMMAND = sizeof commands / sizeof *commands };
@@ -114,8 +116,8 @@ static em_status run_program(int argc, const char **argv)
 {
     if (argc < 2)
         return em_fail(EM_EUSAGE, "expected a command: run, summary, report, check, list, merge, "
-                                  "diff, loo, evidence, verify, convert, predict or topics (see "
-                                  "emass --help)");
+                                  "diff, loo, evidence, verify, convert, predict, topics or launch "
+                                  "(see emass --help)");
     if (strcmp(argv[1], "--version") == 0)
         return print_version();
     const bool help = strcmp(argv[1], "help") == 0 || is_help(argv[1]);
@@ -156,6 +158,7 @@ int main(int argc, char **argv)
     em_status status;
 
     em_start_without_threads(argv);
+    em_end_with_parent();
     status = em_check_limits();
     status = status ? status : em_simd_check();
     if (!status)

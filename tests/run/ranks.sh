@@ -103,6 +103,44 @@ dies_with_its_user() { # killed, it takes its ranks along
     return 1
 }
 
+# A front end that is killed: the process that it started, alone or with ranks, stops with a checkpoint if it was told
+# who its parent is, and otherwise goes on.
+outlives() { # NAME RANKS PARENT
+    # shellcheck disable=SC2016 # for the inner shell
+    EMASS_PARENT=$3 sh -c '[ -z "$EMASS_PARENT" ] || EMASS_PARENT=$$; name=$1; shift; "$@" 2>$name.err & echo $! >$name.pid; wait' \
+        sh "$1" "$emass" "${long[@]}" --ranks "$2" --output "$1.h5" &
+    local parent=$! pid
+    wait_for "$1.h5" "$parent" || return 1
+    pid=$(<"$1.pid")
+    kill -KILL "$parent"
+    wait "$parent"
+    for _ in $(seq $((10 * EMASS_LIMIT))); do
+        kill -0 "$pid" 2>/dev/null || break
+        [ -n "$3" ] || break
+        sleep 0.1
+    done
+    kill -0 "$pid" 2>/dev/null
+}
+
+stops_with_its_parent() { # NAME RANKS
+    ! outlives "$1" "$2" 1 && grep 'stopped by a signal after .* with a checkpoint' "$1.err" && [ -s "$1.h5.checkpoint" ]
+}
+
+goes_on_without_its_parent() {
+    local status=0
+    outlives orphan 2 '' || status=1
+    kill "$(<orphan.pid)"
+    return $status
+}
+
+launches() { # a program of two ranks, whose statuses and words come out; one that is not there is an error
+    local status=0
+    # shellcheck disable=SC2016 # for the ranks
+    limited "$emass" launch --ranks 2 -- sh -c 'echo "rank of $1"; exit 3' sh 2 >launch.out 2>launch.err || status=$?
+    cat launch.out launch.err
+    [ "$status" = 3 ] && grep -qx 'rank of 2' launch.out
+}
+
 refuses_under() { # STATUS FLAG LIMIT WHAT: as users start it, who do not know of OpenBLAS's threads
     # shellcheck disable=SC3045 # bash's ulimit
     (unset OPENBLAS_NUM_THREADS && ulimit "$2" "$3" && is_refused "$1" "$4" run g.yaml --output under.h5)
@@ -163,6 +201,14 @@ check 'SIGINT' stops_on INT int
 check 'SIGUSR1' stops_on USR1 usr1
 check 'Ctrl-C' stops_on_the_terminal
 check 'SIGKILL' dies_with_its_user
+check 'a front end that is killed stops one process' stops_with_its_parent alone1 1
+check 'and ranks' stops_with_its_parent alone2 2
+check 'but a shell that is killed does not' goes_on_without_its_parent
+check 'launch' launches
+for words in '' '--ranks 2' '-- true' '--ranks 2 true'; do
+    # shellcheck disable=SC2086 # words
+    check "launch $words" is_refused 2 'launch: expected --ranks N -- PROGRAM' launch $words
+done
 check "a stopped run goes on, to its time limit" goes_on
 check 'few files' refuses_under 2 -n 24 'limit of 24 open files'
 check 'little memory' refuses_under 2 -v 200000 'limit of 200000 kB of address space'

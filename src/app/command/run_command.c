@@ -28,7 +28,7 @@ typedef struct run_command {
     const char *override[MOST_OVERRIDES + OWN_OVERRIDES]; /* key=value; of a scan too */
     char *owned[MOST_OVERRIDES];                          /* those made here */
     em_progress_mode progress;
-    int overwrite, resume, quiet, same_kernels;
+    int overwrite, resume, quiet, same_kernels, remove_config;
     char *report; /* a page that is written at the end; NULL: none */
     double end;   /* of a scan, by em_clock; NaN: none, or no scan */
 } run_command;
@@ -100,6 +100,8 @@ static em_status parse_command(int argc, const char **argv, run_command *command
         {"report", 0, POPT_ARG_STRING, &command->report, 0, "write a page at the end", "PAGE"},
         {"same-kernels", 0, POPT_ARG_NONE, &command->same_kernels, 0,
          "fail where processors or libraries compute otherwise", NULL},
+        {"remove-config", 0, POPT_ARG_NONE, &command->remove_config, 0,
+         "remove the file of the config once it is read", NULL},
         POPT_TABLEEND};
     poptContext context = poptGetContext("emass run", argc, argv, options, 0);
     em_status status = EM_OK;
@@ -390,6 +392,8 @@ em_status em_run_command(int argc, const char **argv)
 
     if (!status)
         status = em_read_config(command.config, &config);
+    if (!status && command.remove_config && em_world_rank() == 0)
+        unlink(command.config);
     if (!status)
         status = run_all(&command, config);
     em_release(&config);

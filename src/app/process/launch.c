@@ -21,7 +21,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MOST_RANKS = 1000000, MOST_WORDS = 64 };
+/* The words before the program of `emass launch -- PROGRAM`, without --ranks N. */
+enum { MOST_RANKS = 1000000, MOST_WORDS = 64, PROGRAM_OF_LAUNCH = 3 };
 
 /* ---------------------------------------------------------------- the command line */
 
@@ -139,10 +140,17 @@ typedef struct launch_line {
     char **argv;
 } launch_line;
 
-/* The launcher's own words, -n N, this program and its arguments. */
+/* Whether the program of the ranks is not this one. */
+static bool starts_another(char **argv)
+{
+    return strcmp(argv[1], "launch") == 0;
+}
+
+/* The launcher's own words, -n N, the program of the ranks and its arguments. */
 static em_status prepare_command(int argc, char **argv, long ranks, launch_line *l)
 {
     const ssize_t length = readlink("/proc/self/exe", l->program, sizeof l->program - 1);
+    const int first = starts_another(argv) ? PROGRAM_OF_LAUNCH : 1;
     char *rest = NULL;
     int n = 0;
     em_status status = em_copy_text(choose_launcher(), &l->words);
@@ -160,8 +168,9 @@ static em_status prepare_command(int argc, char **argv, long ranks, launch_line 
         l->argv[n++] = word;
     l->argv[n++] = l->option;
     l->argv[n++] = l->ranks;
-    l->argv[n++] = l->program;
-    for (int i = 1; i < argc; i++)
+    if (!starts_another(argv))
+        l->argv[n++] = l->program;
+    for (int i = first; i < argc; i++)
         l->argv[n++] = argv[i];
     return EM_OK;
 }
@@ -287,7 +296,7 @@ static void say_what_was_lost(const char *launcher, const char *command, int cod
         fprintf(stderr, ", or when a launch fails: if srun says so above, set "
                         "EMASS_LAUNCHER=mpirun");
     fprintf(stderr, "%s\n",
-            strcmp(command, "run") == 0
+            strcmp(command, "verify") != 0
                 ? "; a checkpoint, if one was written, remains (go on with --resume)"
                 : "");
 }
@@ -312,6 +321,30 @@ static em_status launch(int argc, char **argv, long ranks, int *code)
     return status;
 }
 
+/* What `emass launch` without ranks or a program is told. */
+em_status em_launch_command(int argc, const char **argv)
+{
+    (void)argc, (void)argv;
+    return em_fail(EM_EUSAGE, "launch: expected --ranks N -- PROGRAM (see emass launch --help)");
+}
+
+static em_status check_program(int argc, char **argv)
+{
+    const bool has = argc > PROGRAM_OF_LAUNCH && strcmp(argv[PROGRAM_OF_LAUNCH - 1], "--") == 0;
+
+    return has ? EM_OK : em_launch_command(argc, NULL);
+}
+
+static bool may_start_ranks(const char *command)
+{
+    static const char *const those[] = {"run", "verify", "launch"};
+    bool found = false;
+
+    for (size_t i = 0; i < sizeof those / sizeof *those; i++)
+        found |= strcmp(command, those[i]) == 0;
+    return found;
+}
+
 em_status em_launch(int *argc, char **argv, bool *launched, int *code)
 {
     const char *text = NULL;
@@ -319,7 +352,7 @@ em_status em_launch(int *argc, char **argv, bool *launched, int *code)
     em_status status = EM_OK;
 
     *launched = false;
-    if (*argc < 3 || !(strcmp(argv[1], "run") == 0 || strcmp(argv[1], "verify") == 0))
+    if (*argc < 3 || !may_start_ranks(argv[1]))
         return EM_OK;
     status = take_option(argc, argv, &text);
     if (status || !text)
@@ -329,7 +362,9 @@ em_status em_launch(int *argc, char **argv, bool *launched, int *code)
         status = em_fail(EM_EUSAGE,
                          "%s: --ranks starts the ranks itself: leave it out under mpirun or srun",
                          argv[1]);
-    if (status || ranks == 1)
+    if (!status && starts_another(argv))
+        status = check_program(*argc, argv);
+    if (status || (ranks == 1 && !starts_another(argv)))
         return status;
     *launched = true;
     return launch(*argc, argv, ranks, code);

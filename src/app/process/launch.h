@@ -5,13 +5,17 @@
 
 #include <stdbool.h>
 
+/* Of `emass launch` without --ranks: an error. Local. EM_EUSAGE. */
+em_status em_launch_command(int argc, const char **argv);
+
 /*
  * Removes `--ranks N` from the command line of a command that has this option. To be called before
  * MPI is started. If N > 1, it starts N ranks of this program, waits for them, and returns their
  * exit status in *code. If *launched is false, this process is to run the command. SIGINT, SIGTERM,
  * SIGHUP, SIGUSR1 and SIGUSR2 reach the ranks as SIGUSR1; a second SIGINT ends them. The launcher
  * is EMASS_LAUNCHER (words between blanks); else srun, inside a Slurm job whose srun supports the
- * PMI of the linked MPI; else the mpirun of that MPI. Local. Errors: EM_EUSAGE, EM_EIO.
+ * PMI of the linked MPI; else the mpirun of that MPI. Ranks of `emass launch --ranks N -- PROGRAM`
+ * are of that program. Local. Errors: EM_EUSAGE, EM_EIO.
  */
 em_status em_launch(int *argc, char **argv, bool *launched, int *code);
 
