@@ -51,12 +51,13 @@ def run(
     with contextlib.ExitStack() as stack:
         file = Path(kept_as or stack.enter_context(tempfile.TemporaryDirectory()) + "/draws.h5")
         words = ["run", str(stack.enter_context(as_file(config))), "--ranks", str(ranks)]
+        words += ["--remove-config"] * isinstance(config, Mapping)  # the file is one of ours
         words += [] if named else ["--output", str(file)]
         words += ["--overwrite"] * overwrite + ["--resume"] * resume
         for key, value in (settings or {}).items():
             words += ["--set", f"{key}={as_text(value)}"]
         try:
-            _program.watch([_program.program(), *words, "--progress", "log"], progress)
+            _program.watch([*words, "--progress", "log"], progress)
         except Stopped as stopped:
             kept = ", with a checkpoint: go on with resume=True"
             lost = "; nothing is kept: name an output, from which resume=True goes on"

@@ -8,15 +8,13 @@ import ctypes
 import functools
 import itertools
 import os
-import signal
 import sys
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from ctypes import POINTER, c_char_p, c_double, c_int, c_int64, c_uint64, c_void_p
 from pathlib import Path
 from typing import Any
 
-from . import _mpi, _program
+from . import _mpi, _program, _signals
 from ._errors import Error, Stopped
 
 __all__ = ["Context", "fail_with", "is_launched", "last_error", "library"]
@@ -247,7 +245,7 @@ class Context:
         call, run = self._library, c_void_p()
         tell = _PROGRESS(lambda to, report: show(self._numbers(report)[:2]))
         try:
-            with self._interrupts():
+            with _signals.caught(lambda number: call.em_context_interrupt(self._context)):
                 _check(
                     call,
                     call.em_host_run(self._context, config.encode(), path.encode(), mode, tell, None, ctypes.byref(run)),
@@ -272,22 +270,3 @@ class Context:
             first = f"; the first on this rank: {text[1]}" if text[1] else ""
             notes.append(f"note: the model rejected {count[4]} positions that chains tried after warmup{first}")
         return notes
-
-    @contextlib.contextmanager
-    def _interrupts(self) -> Iterator[None]:
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        caught: list[int] = []
-
-        def stop(number: int, frame: Any) -> None:
-            caught.append(number)
-            self._library.em_context_interrupt(self._context)
-
-        numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
-        before = [signal.signal(number, stop) for number in numbers]
-        try:
-            yield
-        finally:
-            for number, handler in zip(numbers, before, strict=True):
-                signal.signal(number, handler)

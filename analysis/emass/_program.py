@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from . import _mpi
+from . import _mpi, _signals
 from ._errors import Error, Stopped
 from .progress import Bar
 
-__all__ = ["CONFIG_PREFIX", "ask", "environment", "fail", "launcher", "plainly", "program", "watch"]
+__all__ = ["CONFIG_PREFIX", "ask", "environment", "fail", "plainly", "program", "watch"]
 
 CONFIG_PREFIX = ".emass-"  # of the file of a config; what is said of it is said of the config
 FRAME = ".emass-new.csv"  # the file of a frame to predict; what is said of it is said of the data
@@ -51,10 +49,15 @@ def plainly(said: str) -> str:
 
 
 def fail(status: int, said: str) -> NoReturn:
-    """Raises what the program wrote on standard error."""
+    """Raises what the program wrote on standard error. Of a run that was stopped the last line says
+    so, and those before it are printed."""
     said = plainly(said)
-    message = "\n".join(line.removeprefix("emass: ") for line in said.splitlines() if line.startswith("emass: "))
-    raise (Stopped if status == 75 else Error)(message or said.strip() or f"emass: exit status {status}", status)
+    lines = [line.removeprefix("emass: ") for line in said.splitlines() if line.startswith("emass: ")]
+    if status != 75:
+        raise Error("\n".join(lines) or said.strip() or f"emass: exit status {status}", status)
+    for line in lines[:-1]:
+        print(f"emass: {line}", file=sys.stderr)
+    raise Stopped(lines[-1] if lines else "stopped by a signal before the run began", status)
 
 
 def environment() -> dict[str, str]:
@@ -72,68 +75,29 @@ def ask(*words: str) -> str:
     return done.stdout
 
 
-def launcher(ranks: int) -> tuple[list[str], dict[str, str]]:
-    """The words that start so many processes, and what they find in their environment: as the
-    program's --ranks."""
-    found = environment()
-    words = found.get("EMASS_LAUNCHER", "").split()
-    if not words and "SLURM_JOB_ID" in os.environ and shutil.which("srun"):
-        kinds = subprocess.run(["srun", "--mpi=list"], capture_output=True, text=True, check=False)
-        pmi = "pmi2" if _mpi.is_installed() and _mpi.choose().kind == "mpich" else "pmix"
-        words = ["srun", "--quiet", "--wait=60", f"--mpi={pmi}"] if pmi in kinds.stdout + kinds.stderr else []
-    words = words or ["mpirun"]
-    if not shutil.which(words[0], path=found.get("PATH")):
-        raise Error(f"{words[0]} cannot be started: put the MPI that emass uses on the PATH, or name a launcher in EMASS_LAUNCHER")
-    given = {
-        "OMPI_ALLOW_RUN_AS_ROOT": "1",
-        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-        "PRTE_ALLOW_RUN_AS_ROOT": "1",
-        "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-        "OMPI_MCA_orte_execute_quiet": "1",
-        "OMPI_MCA_rmaps_base_oversubscribe": "1",
-    }
-    if ranks > (os.cpu_count() or 1):
-        given |= {
-            "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
-            "OMPI_MCA_hwloc_base_binding_policy": "none",
-            "OMPI_MCA_mpi_yield_when_idle": "1",
-        }
-    if os.geteuid() == 0:  # containers forbid one process to read another's memory
-        given["OMPI_MCA_btl_vader_single_copy_mechanism"] = "none"
-    return [*words, "-n", str(ranks)], given
-
-
-def watch(
-    words: Sequence[str], progress: bool, env: Mapping[str, str] | None = None, stop: signal.Signals = signal.SIGINT
-) -> None:
-    """Runs a command that writes lines of progress as the program's `--progress log`. These are
-    shown. An interrupt sends `stop`, and the run writes its checkpoint; a second interrupt ends it.
+def watch(arguments: Sequence[str], progress: bool, env: Mapping[str, str] | None = None) -> None:
+    """Runs the program with arguments of a run, whose lines of progress (`--progress log`) are
+    shown. Signals that ask for a stop are passed on: the run writes its checkpoint and ends; a
+    second SIGINT ends it at once. If this process is killed, the run stops too (EMASS_PARENT).
     Raises Error or Stopped with its message."""
-    bar, said, interrupts = Bar(progress), [], 0
+    bar, said = Bar(progress), []
     with subprocess.Popen(
-        words,
+        [program(), *arguments],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
         encoding="utf-8",
         errors="replace",
-        env=dict(env or environment()),
+        env={**(env or environment()), "EMASS_PARENT": str(os.getpid())},
         start_new_session=True,
-    ) as process:
+    ) as process, _signals.caught(process.send_signal):
         assert process.stderr
-        while True:
-            try:
-                for line in process.stderr:
-                    if match := re.match(r"[\d-]{10} [\d:]{8} (.*)", line):
-                        bar.show(match[1])
-                    else:
-                        said.append(line)
-                status = process.wait()
-                break
-            except KeyboardInterrupt:
-                interrupts += 1
-                with contextlib.suppress(ProcessLookupError):
-                    process.send_signal(stop if interrupts == 1 else signal.SIGTERM)
+        for line in process.stderr:
+            if match := re.match(r"[\d-]{10} [\d:]{8} (.*)", line):
+                bar.show(match[1])
+            else:
+                said.append(line)
+        status = process.wait()
     bar.close()
     for line in said if not status else []:
         print(line, end="", file=sys.stderr)

@@ -4,9 +4,13 @@ It says how far it is, and what went wrong, in the words of the program."""
 
 from __future__ import annotations
 
+import contextlib
 import datetime
+import os
+import signal
 import sys
 from pathlib import Path
+from typing import Any
 
 from . import _library
 from ._errors import Error, needs
@@ -15,20 +19,21 @@ from .progress import describe
 
 def main(model: str, config: str, mode: str) -> int:
     """Runs it; returns the exit status."""
+    signal.signal(signal.SIGUSR1, _leave)
     cloudpickle = needs("cloudpickle", "ranks of a model in Python")
     rank = 0
     try:
         with _library.Context() as context:
             rank = context.rank
-            source = cloudpickle.loads(Path(model).read_bytes())
-            context.add(source.compile())
+            content, text = _read(context, Path(model), Path(config))
+            context.add(cloudpickle.loads(content).compile())
 
             def show(at: tuple[list[int], list[float]]) -> None:
                 if rank == 0:
                     now = datetime.datetime.now().strftime("%Y-%m-%d %H:%M:%S")
                     print(now, describe(*at[0][:4], *at[1]), file=sys.stderr, flush=True)
 
-            text = Path(config).read_text(encoding="utf-8") if rank == 0 else ""
+            signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # handled by the run, and ignored once it has ended
             _, notes = context.run(text, config, int(mode), show)
             for note in notes if rank == 0 else []:
                 print(f"emass: {note}", file=sys.stderr)
@@ -37,6 +42,24 @@ def main(model: str, config: str, mode: str) -> int:
             print(f"emass: {error}", file=sys.stderr, flush=True)
         return error.status
     return 0
+
+
+def _leave(number: int, frame: Any) -> None:
+    """At a signal before the run has begun: ranks that wait in MPI are ended by the launcher."""
+    os._exit(75)
+
+
+def _read(context: _library.Context, model: Path, config: Path) -> tuple[bytes, str]:
+    """The content of the model and, on rank 0, of the config. Their files are removed, for the
+    process that wrote them may be killed."""
+    content = model.read_bytes()
+    text = config.read_text(encoding="utf-8") if context.rank == 0 else ""
+    context.agree()
+    if context.rank == 0:
+        for path in (model, config):
+            with contextlib.suppress(OSError):
+                path.unlink()
+    return content, text
 
 
 if __name__ == "__main__":

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import fcntl
+import glob
 import hashlib
 import io
 import json
 import os
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,7 +19,9 @@ from typing import Any
 from ._errors import Error
 from ._program import CONFIG_PREFIX
 
-__all__ = ["Files", "as_file", "as_json", "as_text", "is_frame", "plain", "stan_data", "table"]
+__all__ = ["Files", "as_file", "as_json", "as_text", "is_frame", "plain", "stan_data", "table", "temporary"]
+
+_FRESH = 60  # seconds in which a file may not have its lock yet
 
 
 def plain(value: Any) -> Any:
@@ -51,12 +56,34 @@ def as_file(config: Mapping[str, Any] | str | os.PathLike[str], folder: str | No
     if not isinstance(config, Mapping):
         yield Path(config)
         return
-    with tempfile.NamedTemporaryFile(
-        "w", dir=folder or os.getcwd(), prefix=CONFIG_PREFIX, suffix=".yaml", encoding="utf-8"
-    ) as file:
-        file.write(as_json(config))
-        file.flush()
-        yield Path(file.name)
+    with temporary(as_json(config).encode(), folder or os.getcwd(), CONFIG_PREFIX, ".yaml") as path:
+        yield path
+
+
+@contextlib.contextmanager
+def temporary(content: bytes, folder: str, prefix: str, suffix: str) -> Iterator[Path]:
+    """A file for another process, which may remove it once it is read; removed at the end otherwise.
+    Removes those that processes have left which were killed. A lock tells which are in use."""
+    _remove_left(Path(folder), prefix, suffix)
+    number, name = tempfile.mkstemp(suffix, prefix, folder)
+    try:
+        with open(number, "wb") as file:
+            with contextlib.suppress(OSError):  # a file system without locks
+                fcntl.flock(file, fcntl.LOCK_EX)
+            file.write(content)
+            file.flush()
+            yield Path(name)
+    finally:
+        Path(name).unlink(missing_ok=True)
+
+
+def _remove_left(folder: Path, prefix: str, suffix: str) -> None:
+    for path in folder.glob(f"{glob.escape(prefix)}*{suffix}"):
+        with contextlib.suppress(OSError):  # locked, or another user's
+            if time.time() - path.stat().st_mtime > _FRESH:
+                with open(path, "rb") as file:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    path.unlink()
 
 
 def is_frame(value: Any) -> bool:

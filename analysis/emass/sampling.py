@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import numbers
 import os
-import signal
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -16,7 +14,7 @@ from typing import Any
 from . import _library, _program
 from ._commands import Draws, read
 from ._errors import Error, Stopped, needs
-from .data import Files, as_file, as_json, is_frame, table
+from .data import Files, as_file, as_json, is_frame, table, temporary
 from .progress import Bar, describe
 
 __all__ = ["Job", "perform"]
@@ -130,13 +128,12 @@ def _stopped(stopped: Stopped, job: Job, folder: Any) -> Stopped:
 
 def _elsewhere(job: Job, ranks: int) -> tuple[Draws, str | None, Any]:
     file, folder = _place(job)
-    with contextlib.ExitStack() as stack:
-        config = stack.enter_context(as_file(_content(job, file), job.folder or str(file.parent)))
+    with as_file(_content(job, file), job.folder or str(file.parent)) as config:
         try:
             if job.source is None:
                 _by_program(job, config, ranks)
             else:
-                _by_workers(job, config, ranks, stack)
+                _by_workers(job, config, ranks)
         except Stopped as stopped:
             raise _stopped(stopped, job, folder) from None
     draws = read(file)
@@ -152,29 +149,29 @@ def _content(job: Job, file: Path) -> Mapping[str, Any]:
 
 def _by_program(job: Job, config: Path, ranks: int) -> None:
     mode = {_library.OVERWRITE: ["--overwrite"], _library.RESUME: ["--resume"]}.get(job.mode, [])
-    _program.watch(
-        [_program.program(), "run", str(config), "--ranks", str(ranks), *mode, "--progress", "log"], job.progress
-    )
+    words = ["run", str(config), "--remove-config", "--ranks", str(ranks), *mode, "--progress", "log"]
+    _program.watch(words, job.progress)
 
 
-def _by_workers(job: Job, config: Path, ranks: int, stack: contextlib.ExitStack) -> None:
+def _by_workers(job: Job, config: Path, ranks: int) -> None:
     """Each rank is a Python of its own, which is given the model by cloudpickle."""
     cloudpickle = needs("cloudpickle", "ranks of a model in Python")
-    words, given = _program.launcher(ranks)
     try:
         content = cloudpickle.dumps(job.source)
     except Exception as error:  # whatever a member of the model raises
         raise Error(f"the model cannot be sent to other ranks: {error}; start them by mpirun instead") from error
-    sent = stack.enter_context(tempfile.NamedTemporaryFile(prefix="emass-", suffix=".model"))
-    sent.write(content)
-    sent.flush()
-    env = {**given, **_program.environment()}
+    env = _program.environment()
     paths = [str(Path(__file__).resolve().parents[1]), *(path or os.getcwd() for path in sys.path)]
     env["PYTHONPATH"] = os.pathsep.join(paths)
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):  # ranks are the parallelism
         env.setdefault(name, "1")
-    words += [sys.executable, "-m", "emass._worker", sent.name, str(config), str(job.mode)]
-    _program.watch(words, job.progress, env, signal.SIGUSR1)
+    with temporary(content, tempfile.gettempdir(), "emass-", ".model") as model:
+        worker = [sys.executable, "-m", "emass._worker", str(model), str(config), str(job.mode)]
+        _program.watch(["launch", "--ranks", str(ranks), "--", *_IGNORING, *worker], job.progress, env)
+
+
+# Starts a command that the signal for a stop does not end before it handles it.
+_IGNORING = ("sh", "-c", 'trap "" USR1; exec "$0" "$@"')
 
 
 # ---------------------------------------------------------------- other commands
