@@ -76,7 +76,10 @@ checks$without_program <- function() {
 
 checks$sample <- function() {
   fit <- draw(ranks = 1, output = "one.h5")
-  stopifnot(inherits(fit, "emass_fit"), same_draws(fit, draw(ranks = 2)), same_draws(fit, emass_read("one.h5")))
+  said <- NULL
+  again <- withCallingHandlers(draw(ranks = 2), message = function(m) said <<- conditionMessage(m))
+  stopifnot(identical(said, paste0(fit$verdict(), "\n")))
+  stopifnot(inherits(fit, "emass_fit"), same_draws(fit, again), same_draws(fit, emass_read("one.h5")))
   writeLines(code, "own.stan")
   writeLines(emass:::data_json(data), "own.json")
   stopifnot(same_draws(fit, emass_sample("own.stan", "own.json", chains = 2, draws = 200, warmup = 100, quiet = TRUE)))

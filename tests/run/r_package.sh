@@ -53,19 +53,37 @@ if [ -z "$EMASS_STANLI" ]; then
     finish
 fi
 
-# Interrupts R at the 500th draw, as Ctrl-C does; the run that is left goes on to the same draws.
-interrupted() {
-    local waiting
-    Rscript --vanilla "$checks" sample_until_interrupt interrupted.h5 >words 2>&1 &
+# Starts R in the background, whose run writes FILE, and returns when it draws.
+sampling_in() { # FILE
+    Rscript --vanilla "$checks" sample_until_interrupt "$1" >words 2>&1 &
     waiting=$!
     for _ in $(seq $((10 * EMASS_LIMIT))); do
         if grep -q '^sampling' words || ! kill -0 "$waiting" 2>/dev/null; then break; fi
         sleep 0.1
     done
+}
+
+# Interrupts R, as Ctrl-C does; the run that is left goes on to the same draws.
+interrupted() {
+    sampling_in interrupted.h5
     kill -INT "$waiting"
     wait "$waiting" || { cat words && return 1; }
     cat words
     by_r resume_to_the_same interrupted.h5
+}
+
+# A signal that R does not handle: R ends, and then the ranks do, with a checkpoint.
+killed() { # SIGNAL
+    local file=$scratch/killed$1.h5
+    sampling_in "$file"
+    kill -"$1" "$waiting"
+    wait "$waiting"
+    echo "status $?"
+    for _ in $(seq $((10 * EMASS_LIMIT))); do
+        pgrep -f -- "--output $file" || break
+        sleep 0.1
+    done >pids
+    ! pgrep -f -- "--output $file" && [ -s "$file.checkpoint" ] && by_r resume_to_the_same "$file"
 }
 
 check 'a Stan program is sampled, the same on 1 and 2 ranks' by_r sample
@@ -74,6 +92,8 @@ check 'what is refused leaves an earlier run as it was' by_r refused
 EMASS_FAULT=time-limit:0:130 check 'a run that was stopped is an error that says how to go on' by_r stopped stopped.h5
 check 'and goes on to the same draws' by_r goes_on stopped.h5
 check 'an interrupt leaves a checkpoint' interrupted
+check 'so does SIGTERM, which ends R' killed TERM
+check 'and SIGKILL' killed KILL
 
 if ! r_has brms rstan; then
     skip 'models of brms' 'no R with brms and rstan'

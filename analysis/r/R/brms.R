@@ -32,7 +32,7 @@ emass_brm <- function(formula, data, family = stats::gaussian(), prior = NULL, .
                    seed = seed, ranks = ranks, sampler = sampler, init = init, max_time = max_time, settings = settings,
                    output = output, overwrite = overwrite, quiet = quiet,
                    also = function(folder) saveRDS(empty, file.path(folder, "brmsfit.rds")))
-  emass_read(file)
+  read_and_tell(file)
 }
 
 needs_brms <- function() {

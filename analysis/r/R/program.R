@@ -38,9 +38,12 @@ fail <- function(status, said, file = NULL) {
 }
 
 # Runs the program with these arguments and returns when it has ended. `show` is given each line of progress. An
-# interrupt asks the program to write its checkpoint and to end, which is then the error of a run that was stopped.
+# interrupt asks the program to write its checkpoint and to end, which is then the error of a run that was stopped. So
+# does the end of R, by whatever signal: EMASS_PARENT lets the program notice it. processx would kill the program.
 run_program <- function(arguments, show, file) {
-  process <- processx::process$new(emass_program(), arguments, stderr = "|", encoding = "UTF-8")
+  process <- processx::process$new(emass_program(), arguments, stderr = "|", encoding = "UTF-8", cleanup = FALSE,
+                                   env = c("current", EMASS_PARENT = Sys.getpid()))
+  on.exit(if (process$is_alive()) process$signal(tools::SIGTERM))
   said <- character()
   running <- TRUE
   while (running) {

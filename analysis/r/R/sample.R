@@ -5,6 +5,7 @@
 #' Runs the program emass, and returns when it has ended. The draws are the same on any number of ranks.
 #'
 #' An interrupt (Ctrl-C, or the stop sign of an editor) makes the run write a checkpoint and end; so does `max_time`.
+#' If R itself ends, by SIGTERM or SIGKILL, the run does the same.
 #' [emass_resume()] goes on from there, with the draws that the run would have made without the stop. An error
 #' has the class `emass_error` and the message of the program; if the run was stopped, also the class `emass_stopped`.
 #'
@@ -22,7 +23,7 @@
 #' @param output The file of the draws, HDF5 in the schema of ArviZ. `NULL`: a file that is removed at the end of
 #'   the session. A folder beside it, whose name ends in `.inputs`, keeps the inputs that [emass_resume()] needs.
 #' @param overwrite Whether to replace an existing file.
-#' @param quiet Whether to hide the progress.
+#' @param quiet Whether to hide the progress. The verdict at the end is a message, which [suppressMessages()] hides.
 #' @return A fit, whose functions [emass_read()] lists.
 #' @examples
 #' \dontrun{
@@ -37,7 +38,14 @@ emass_sample <- function(code, data = NULL, chains = 4, draws = NULL, warmup = N
                          output = NULL, overwrite = FALSE, quiet = FALSE) {
   file <- run_stan(code, data, chains, draws, warmup, thin, seed, ranks, sampler, init, max_time, settings, output,
                    overwrite, quiet)
-  emass_read(file)
+  read_and_tell(file)
+}
+
+# The fit of a run that has ended. Its verdict is a message, which suppressMessages() hides.
+read_and_tell <- function(file) {
+  fit <- emass_read(file)
+  message(if (inherits(fit, "emass_fit")) fit$verdict() else fit$emass$verdict)
+  fit
 }
 
 # Does so, and returns the file. `also` is given the folder of what the run reads, to put more there.
@@ -85,7 +93,7 @@ emass_resume <- function(x, draws = NULL, ranks = NULL, max_time = NULL, setting
   arguments <- c("run", config, "--output", file, "--ranks", ranks, "--resume",
                  rbind(rep("--set", length(text)), paste0(names(text), "=", text)), "--progress", "log")
   run_program(arguments, shower(quiet), file)
-  emass_read(file)
+  read_and_tell(file)
 }
 
 # The folder of what a run reads, beside its file.
