@@ -148,7 +148,7 @@ checks$goes_on <- function(file) {
 slow <- "parameters { vector[50] x; }
 model { for (i in 1:50) for (j in 1:40) target += normal_lpdf(x[i] | 0, 1 + 0.01 * j); }"
 checks$sample_until_interrupt <- function(file) {
-  error <- error_of(emass_sample(slow, chains = 2, draws = 1e6, warmup = 50, ranks = 2, output = file,
+  error <- error_of(emass_sample(slow, chains = 2, draws = 2e5, warmup = 50, ranks = 2, output = file,
                                  settings = list(stop.check_every = 20)))
   print(error)
   stopifnot(inherits(error, "emass_stopped"), grepl("stopped by a signal", conditionMessage(error)))
