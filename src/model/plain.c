@@ -222,6 +222,14 @@ static void add_differences(plain *self, const double *theta, double *gradient)
     }
 }
 
+static void note_evaluation(plain *self, int64_t chain, const double *theta, double value)
+{
+    em_failures_count_evaluation(self->model.failures, chain);
+    if (isnan(value))
+        em_failures_add(self->model.failures, chain, self->n, theta,
+                        "the log density is not a number");
+}
+
 /* A missing density becomes NaN, because the status is that of the whole block. */
 static em_status add_density(em_model *model, const em_query *query)
 {
@@ -243,9 +251,8 @@ static em_status add_density(em_model *model, const em_query *query)
                 gradient[i] += self->partial[i];
         } else if (ops->log_density) {
             value = ops->log_density(model->options, theta);
-            if (isnan(value) && model->failures)
-                em_failures_add(model->failures, query->chain ? query->chain[c] : c, self->n, theta,
-                                "the log density is not a number");
+            if (model->failures)
+                note_evaluation(self, query->chain ? query->chain[c] : c, theta, value);
             if (query->wanted != EM_WANT_LOG_DENSITY)
                 add_differences(self, theta, gradient);
         }

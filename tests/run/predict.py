@@ -147,7 +147,7 @@ def refuses():
     open("text.csv", "w").write("x,z,days\n1,2,3\n1,b,3\n")
     open("noexposure.csv", "w").write("x,z\n1,2\n")
     open("zero.csv", "w").write("x,z,days\n1,2,0\n")
-    refused("a column is not there", "few.csv:1: found no column 'z'", "run.h5", "few.csv")
+    refused("a column is not there", "few.csv:1: found no column 'z', expected the 2 features of the run: x, z", "run.h5", "few.csv")
     refused("no exposure", "found no exposure column 'days'", "run.h5", "noexposure.csv")
     refused("text in numbers", "text.csv:3: found 'b'", "run.h5", "text.csv")
     refused("an exposure of 0", "zero.csv:2", "run.h5", "zero.csv")

@@ -24,7 +24,8 @@ verdict_of() { # NAME
 # R-hat and ESS of the last line of progress, as the verdict has them.
 agrees() { # NAME
     local progress verdict
-    progress=$(tail -n 1 "$1.err" | sed -nE 's/.*R-hat ([^ ]*)  ESS ([^ ]*)  divergences ([0-9]*).*/\1 \2 \3/p')
+    progress=$(tail -n 1 "$1.err" | sed -E '/  divergences /!s/  ESS [^ ]*/&  divergences 0/' |
+        sed -nE 's/.*R-hat ([^ ]*)  ESS ([^ ]*)  divergences ([0-9]*).*/\1 \2 \3/p')
     verdict=$(verdict_of "$1" | sed -nE 's/.*R-hat ([^ ]*) .*ESS ([^ ]*) .* ([0-9]*) divergences?.*/\1 \2 \3/p')
     echo "progress: $progress; verdict: $verdict"
     [ -n "$progress" ] && [ "$progress" = "$verdict" ]

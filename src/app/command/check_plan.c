@@ -230,10 +230,11 @@ static void print_plan(const em_checked *check, const em_plan *plan, const memor
     if (!check->brief)
         printf("%s\n", config->full);
     printf("# plan\n");
-    printf("# model      %s: %lld unconstrained parameters, %lld observations, %lld numbers per "
-           "draw\n",
-           config->model->name, (long long)check->model->dim, (long long)check->model->rows.total,
-           (long long)plan->width.all);
+    printf("# model      %s: %lld unconstrained parameters, ", config->model->name,
+           (long long)check->model->dim);
+    if (check->model->rows.total > 1) /* of other models it is not known */
+        printf("%lld observations, ", (long long)check->model->rows.total);
+    printf("%lld numbers per draw\n", (long long)plan->width.all);
     for (int64_t b = 0; b < check->model->n_block; b++)
         print_block(check->model, &check->model->block[b]);
     if (check->model->ops->describe)

@@ -190,6 +190,14 @@ static void print_filled(const char *text)
     putchar('\n');
 }
 
+/* In percent. */
+static double share_of_failures(const em_report *report)
+{
+    const em_failed_evaluations *failed = &report->failed_evaluations;
+
+    return 100.0 * (double)failed->count / (double)failed->total;
+}
+
 /* Prints results that are not in the summary. Rank 0. */
 static void print_outcome(const em_report *report)
 {
@@ -202,18 +210,21 @@ static void print_outcome(const em_report *report)
                 (long long)report->unreported,
                 report->failure[0] ? "; the first on this rank: " : "", report->failure);
     if (report->failed_evaluations.count > 0)
-        fprintf(stderr, "emass: note: %lld evaluations failed, and were rejections%s%s%s\n",
-                (long long)report->failed_evaluations.count,
-                report->failed_evaluations.first[0] ? "; the first on this rank: " : "",
-                report->failed_evaluations.first,
-                report->failed_evaluations.list
-                    ? "; the file lists the first of each chain (attribute failed_evaluations)"
-                    : "");
+        fprintf(
+            stderr,
+            "emass: note: %lld of %lld evaluations failed (%.2g %%), and were rejections%s%s%s\n",
+            (long long)report->failed_evaluations.count,
+            (long long)report->failed_evaluations.total, share_of_failures(report),
+            report->failed_evaluations.first[0] ? "; the first on this rank: " : "",
+            report->failed_evaluations.first,
+            report->failed_evaluations.list
+                ? "; the file lists the first of each chain (attribute failed_evaluations)"
+                : "");
     if (report->rejections.count > 0)
         fprintf(
             stderr,
-            "emass: note: the model rejected %lld positions that chains tried after warmup%s%s\n",
-            (long long)report->rejections.count,
+            "emass: note: the model rejected %lld position%s that chains tried after warmup%s%s\n",
+            (long long)report->rejections.count, report->rejections.count == 1 ? "" : "s",
             report->rejections.first[0] ? "; the first on this rank: " : "",
             report->rejections.first);
     if (report->note[0])

@@ -36,6 +36,8 @@ static const struct {
     double records, first, least, most;
 } pace[] = {[EM_PROGRESS_BAR] = {0.1, 0.5, 2, 2}, [EM_PROGRESS_LOG] = {5, 1, 5, 600}};
 
+static const double HOUR = 3600;
+
 static double now(void)
 {
     struct timespec clock;
@@ -93,7 +95,7 @@ static text_line details_of(const em_progress_record *record)
         append(&details, "  R-hat %s%.3f", record->some_numbers ? "at least " : "", record->r_hat);
     if (!isnan(record->ess))
         append(&details, "  ESS %s%.0f", record->some_numbers ? "at most " : "", record->ess);
-    if (record->total > 0)
+    if (record->divergences > 0) /* 0 also of samplers that have none */
         append(&details, "  divergences %lld", (long long)record->divergences);
     if (isfinite(record->draws_per_second))
         append(&details, "  %.3g draws/s", record->draws_per_second);
@@ -102,11 +104,20 @@ static text_line details_of(const em_progress_record *record)
     return details;
 }
 
+static bool is_last(const em_progress_record *record)
+{
+    return record->total > 0 && record->iteration >= record->total;
+}
+
 /* `age`: seconds since the record came; NaN: it is new. */
 static text_line position_of(const em_progress_record *record, double age)
 {
     text_line position = {0};
 
+    if (is_last(record) && !isnan(age)) { /* a summary, a checkpoint, the end of other ranks */
+        append(&position, "finishing (%.0f s)", floor(age));
+        return position;
+    }
     append(&position, "%s", record->phase);
     if (record->total > 0)
         append(&position, " %lld/%lld", (long long)record->iteration, (long long)record->total);
@@ -150,11 +161,6 @@ static int line_width(FILE *stream)
     return (columns > 0 ? columns : 80) - 1;
 }
 
-static bool is_last(const em_progress_record *record)
-{
-    return record->total > 0 && record->iteration >= record->total;
-}
-
 /* Redraws the line, padded to its width. The last record ends the line at once, because later
  * output of the program may reach the terminal by another way, and earlier. */
 static void show_bar(FILE *stream, const em_progress_record *record, double age)
@@ -193,6 +199,8 @@ static double next_repeat(const em_progress *progress)
 {
     const double age = fmax(progress->last_shown - progress->last_news, 0);
 
+    if (progress->mode == EM_PROGRESS_BAR && is_last(&progress->last)) /* its line has ended */
+        return now() + HOUR;
     return progress->shown ? progress->last_news + age + em_progress_pause(progress->mode, age)
                            : progress->last_news + pace[progress->mode].first;
 }

@@ -214,11 +214,26 @@ static int64_t find(const em_table *table, const char *name, int64_t guess, cons
     return -1;
 }
 
+/* `found`: what the table has instead of the features of the run. */
+static em_status refuse_columns(const em_table *table, const char *found, int64_t n,
+                                const char *const *name)
+{
+    enum { MOST = 5 };
+    char names[512] = "";
+
+    for (int64_t j = 0; j < n && j < MOST; j++)
+        em_append(sizeof names, names, "%s%s", j > 0 ? ", " : "", name[j]);
+    return em_fail(EM_EDATA, "%s:1: found %s, expected the %lld feature%s of the run: %s%s",
+                   table->path, found, (long long)n, n == 1 ? "" : "s", names,
+                   n > MOST ? ", ..." : "");
+}
+
 /* from[j]: the column that becomes column j. */
 static em_status match(const em_table *table, int64_t n, const char *const *name, bool *taken,
                        int64_t *from)
 {
     int64_t missing = -1;
+    char found[LABEL_BYTES + 16] = "";
 
     for (int64_t j = n; j-- > 0;) {
         from[j] = find(table, name[j], j, taken);
@@ -229,10 +244,9 @@ static em_status match(const em_table *table, int64_t n, const char *const *name
     }
     if (missing < 0)
         return EM_OK;
+    em_append(sizeof found, found, "no column '%s'", name[missing]);
     if (table->is_named || table->n_column != n)
-        return em_fail(EM_EDATA,
-                       "%s:1: found no column '%s', expected those of the %lld features of the run",
-                       table->path, name[missing], (long long)n);
+        return refuse_columns(table, found, n, name);
     for (int64_t j = 0; j < n; j++)
         from[j] = j;
     return EM_OK;
@@ -298,10 +312,13 @@ static em_status arrange_dense(em_table *table, int64_t n, const char *const *na
 /* The last columns may be absent: none of the rows has a number there. */
 static em_status arrange_sparse(em_table *table, int64_t n, const char *const *name)
 {
+    char found[LABEL_BYTES + 16] = "";
+
     for (int64_t j = 0; j < table->n_column; j++)
-        if (j >= n || !is_called(table, j, name[j]))
-            return em_fail(EM_EDATA, "%s:1: found column %s, expected the %lld features of the run",
-                           table->path, em_excerpt_of(table->name[j]).text, (long long)n);
+        if (j >= n || !is_called(table, j, name[j])) {
+            em_append(sizeof found, found, "column %s", em_excerpt_of(table->name[j]).text);
+            return refuse_columns(table, found, n, name);
+        }
     return take_names(table, n, name);
 }
 

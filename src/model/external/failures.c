@@ -11,8 +11,8 @@ enum { MOST_NUMBERS = 12 }; /* of a position, in a list */
 
 struct em_failures {
     int64_t first_chain, n_chain;
-    double *count; /* [n_chain] */
-    double *text;  /* [n_chain][EM_MOST_FAILURES] of EM_FAILURE_BYTES, as checkpoints keep them */
+    double *evaluations, *count; /* [n_chain] */
+    double *text; /* [n_chain][EM_MOST_FAILURES] of EM_FAILURE_BYTES, as checkpoints keep them */
     char first[256];
 };
 
@@ -26,7 +26,8 @@ em_status em_failures_create(const em_model_context *context, em_failures **out)
         return status;
     failures->first_chain = context->first_chain;
     failures->n_chain = context->n_chain;
-    status = em_allocate(context->n_chain, sizeof *failures->count, &failures->count);
+    status = em_allocate_all(EM_ARRAY(failures->evaluations, context->n_chain),
+                             EM_ARRAY(failures->count, context->n_chain));
     return status ? status
                   : em_allocate(context->n_chain * EM_MOST_FAILURES, EM_FAILURE_BYTES,
                                 &failures->text);
@@ -35,7 +36,7 @@ em_status em_failures_create(const em_model_context *context, em_failures **out)
 void em_failures_destroy(em_failures **failures)
 {
     if (*failures)
-        em_release_all(&(*failures)->count, &(*failures)->text);
+        em_release_all(&(*failures)->evaluations, &(*failures)->count, &(*failures)->text);
     em_release(failures);
 }
 
@@ -62,21 +63,39 @@ static void print(char *out, int64_t chain, int64_t n, const double *x, const ch
     fclose(to);
 }
 
+/* The index of a chain on this rank, which has some. Copies of tempered chains have other numbers.
+ */
+static int64_t own_index(const em_failures *failures, int64_t chain)
+{
+    const int64_t own = chain - failures->first_chain;
+
+    return own >= 0 && own < failures->n_chain ? own : chain % failures->n_chain;
+}
+
+void em_failures_count_evaluation(em_failures *failures, int64_t chain)
+{
+    if (failures->n_chain > 0)
+        failures->evaluations[own_index(failures, chain)]++;
+}
+
 void em_failures_add(em_failures *failures, int64_t chain, int64_t n, const double *x,
                      const char *why)
 {
-    const int64_t own = chain - failures->first_chain;
     char *text = (char *)(void *)failures->text;
 
     if (!failures->first[0])
         snprintf(failures->first, sizeof failures->first, "%s", why);
     if (failures->n_chain == 0)
         return;
-    /* Copies of tempered chains have other numbers. */
-    const int64_t c = own >= 0 && own < failures->n_chain ? own : chain % failures->n_chain;
+    const int64_t c = own_index(failures, chain);
     text += c * EM_MOST_FAILURES * EM_FAILURE_BYTES;
     if (failures->count[c]++ < EM_MOST_FAILURES)
         print(text + ((int64_t)failures->count[c] - 1) * EM_FAILURE_BYTES, chain, n, x, why);
+}
+
+const double *em_failures_evaluations(const em_failures *failures)
+{
+    return failures->evaluations;
 }
 
 const double *em_failures_count(const em_failures *failures)
@@ -97,9 +116,10 @@ const char *em_failures_texts(const em_failures *failures)
 em_status em_failures_visit(em_failures *failures, const em_visitor *visitor)
 {
     const int64_t n = EM_MOST_FAILURES * EM_FAILURE_BYTES / (int64_t)sizeof(double);
-    const em_status status =
-        visitor->chains(visitor->context, "failed_evaluations", 1, failures->count);
+    em_status status = visitor->chains(visitor->context, "evaluations", 1, failures->evaluations);
 
+    if (!status)
+        status = visitor->chains(visitor->context, "failed_evaluations", 1, failures->count);
     return status ? status
                   : visitor->chains(visitor->context, "failed_evaluation_texts", n, failures->text);
 }

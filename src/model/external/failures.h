@@ -19,12 +19,16 @@ typedef struct em_failures em_failures;
 em_status em_failures_create(const em_model_context *context, em_failures **out);
 void em_failures_destroy(em_failures **failures); /* NULL-safe */
 
+/* Counts an evaluation of a chain, whether it fails or not. Local. */
+void em_failures_count_evaluation(em_failures *failures, int64_t chain);
+
 /* Counts a failure of a chain at x [n], and keeps it if it is one of the first. Local. */
 void em_failures_add(em_failures *failures, int64_t chain, int64_t n, const double *x,
                      const char *why);
 
-/* The numbers of failures of the chains of this rank, [n_chain]; the message of the first one on
- * this rank since the start, "": none. Local. */
+/* The numbers of evaluations, and of failures, of the chains of this rank, [n_chain]; the message
+ * of the first one on this rank since the start, "": none. Local. */
+const double *em_failures_evaluations(const em_failures *failures);
 const double *em_failures_count(const em_failures *failures);
 const char *em_failures_first(const em_failures *failures);
 

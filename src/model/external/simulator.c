@@ -198,6 +198,7 @@ static em_status add_chain(em_simulator *self, int64_t chain, const double *x, b
                                 .x = x,
                                 .output = self->output,
                                 .gradient = wants_gradient ? self->gradient : NULL};
+    em_failures_count_evaluation(self->model.failures, chain);
     status = evaluate(self, &evaluation);
     const double value = status ? NAN : em_simulator_likelihood(self, self->output, NULL);
     if (status > 0)

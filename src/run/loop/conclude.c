@@ -67,6 +67,8 @@ static em_status count_failures(em_engine *engine)
         return EM_OK;
     em_release(&engine->failed_evaluations);
     status = em_count_chains(engine, em_failures_count(failures), &failed->count);
+    if (!status)
+        status = em_count_chains(engine, em_failures_evaluations(failures), &failed->total);
     snprintf(failed->first, sizeof failed->first, "%s", em_failures_first(failures));
     if (!status && failed->count > 0 && !engine->tempering) /* whose copies are on any rank */
         status = list_failures(engine);

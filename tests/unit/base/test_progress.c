@@ -60,16 +60,16 @@ START_TEST(log_says_it_all)
 {
     em_progress_record record = halfway;
 
-    check_line(&record, "sampling 400/1000  R-hat 1.008  ESS 512  divergences 0  3.2e+04 draws/s  "
+    check_line(&record, "sampling 400/1000  R-hat 1.008  ESS 512  3.2e+04 draws/s  "
                         "left 12 s\n");
     record.seconds_left = 59.5;
-    check_line(&record, "sampling 400/1000  R-hat 1.008  ESS 512  divergences 0  3.2e+04 draws/s  "
+    check_line(&record, "sampling 400/1000  R-hat 1.008  ESS 512  3.2e+04 draws/s  "
                         "left 1 min 00 s\n");
     record.seconds_left = 3 * 3600 + 25 * 60;
-    check_line(&record, "sampling 400/1000  R-hat 1.008  ESS 512  divergences 0  3.2e+04 draws/s  "
+    check_line(&record, "sampling 400/1000  R-hat 1.008  ESS 512  3.2e+04 draws/s  "
                         "left 3 h 25 min\n");
     record.at_most = true; /* warmup may end earlier */
-    check_line(&record, "sampling 400/1000  R-hat 1.008  ESS 512  divergences 0  3.2e+04 draws/s  "
+    check_line(&record, "sampling 400/1000  R-hat 1.008  ESS 512  3.2e+04 draws/s  "
                         "left at most 3 h 25 min\n");
 }
 END_TEST
@@ -126,7 +126,7 @@ START_TEST(bar_is_one_line_of_the_terminal)
     ck_assert_int_eq(second - text, 80); /* \r and 79 columns: 80 where no terminal says */
     ck_assert_int_eq(strlen(second), 81);
     ck_assert_ptr_nonnull(strstr(second, "sampling 1000/1000  [====="));
-    ck_assert_ptr_nonnull(strstr(second, "=]  divergences 0  3.2e+04 draws/s\n"));
+    ck_assert_ptr_nonnull(strstr(second, "=]  3.2e+04 draws/s\n"));
 }
 END_TEST
 
@@ -162,11 +162,29 @@ START_TEST(silence_is_broken)
     ck_assert_str_eq(text, "");
     ck_assert(comes(text, "\rstarting (0 s)"));
     em_progress_tell(progress, &halfway);
-    ck_assert(comes(text, "\rsampling 400/1000  R-hat"));
+    ck_assert(comes(text, "\rsampling 400/1000  ["));
     ck_assert(comes(text, "\rsampling 400/1000 (2 s ago)"));
     em_progress_give_way(progress);
     fflush(stream);
     ck_assert_int_eq(text[strlen(text) - 1], '\r');
+    em_progress_destroy(&progress);
+    fclose(stream);
+}
+END_TEST
+
+/* What a run does behind its last iteration is no more of it. */
+START_TEST(end_is_told_once)
+{
+    static char text[4096];
+    FILE *stream = fmemopen(memset(text, 0, sizeof text), sizeof text, "w");
+    em_progress_record last = halfway;
+    em_progress *progress;
+
+    last.iteration = last.total;
+    ck_assert_int_eq(em_progress_create(EM_PROGRESS_LOG, stream, "starting", &progress), EM_OK);
+    em_progress_tell(progress, &last);
+    ck_assert(comes(text, " finishing (5 s)  R-hat 1.008"));
+    ck_assert_ptr_eq(strstr(strstr(text, "sampling") + 1, "sampling"), NULL);
     em_progress_destroy(&progress);
     fclose(stream);
 }
@@ -222,6 +240,7 @@ int main(void)
     tcase_add_test(tests, bar_is_one_line_of_the_terminal);
     tcase_add_test(tests, bar_grows);
     tcase_add_test(tests, silence_is_broken);
+    tcase_add_test(tests, end_is_told_once);
     tcase_add_test(tests, log_repeats_less_and_less);
     tcase_add_test(tests, none_is_silent);
     tcase_add_test(tests, modes_have_names);
