@@ -10,7 +10,7 @@ where `make` leaves them.
 """
 
 from ._commands import evidence, loo, merge, read, report, run, summary, topics
-from ._errors import Error, Stopped
+from ._errors import ConvergenceWarning, Error, Stopped
 from ._program import program
 from .model import Model, resume
 from .plots import (
@@ -28,6 +28,7 @@ from .plots import (
 from .topic_model import TopicModel, read_topics, write_corpus
 
 __all__ = [
+    "ConvergenceWarning",
     "Error",
     "Model",
     "Stopped",

@@ -14,13 +14,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import _program
-from ._errors import Error, Stopped
+from ._errors import ConvergenceWarning, Error, Stopped, warn
 from .data import as_file, as_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Draws", "evidence", "has_group", "loo", "merge", "read", "report", "run", "summary", "topics"]
+__all__ = ["Draws", "evidence", "has_group", "loo", "merge", "read", "report", "run", "summary", "tell_verdict", "topics"]
+
+OF_PYTHON = ("pymc", "jax", "function")  # names of models whose functions are Python's
 
 Draws = Any  # an InferenceData of ArviZ 0.x, or a DataTree of 1.x
 Config = Mapping[str, Any] | str | os.PathLike[str]
@@ -40,9 +42,10 @@ def run(
 
     config: the file of a config, or its content. Paths of data are relative to its folder, or to
     the current one. settings: {"run.draws": 2000} replaces options of the config. output: the file
-    to keep, instead of the config's; if neither names one, no file is kept. An interrupt stops the
-    run with a checkpoint. Raises Error with the message of emass, or Stopped; resume=True continues
-    its file.
+    to keep, instead of the config's; if neither names one, no file is kept. progress: False hides
+    the progress and the verdict; a run that is not converged is then a ConvergenceWarning. An
+    interrupt, SIGTERM or SIGUSR1 stops the run with a checkpoint. Raises Error with the message of
+    emass, or Stopped; resume=True continues its file.
     """
     named = None if output else _output_of(config, settings or {})
     kept_as = output or named
@@ -64,9 +67,17 @@ def run(
             said = str(stopped).replace(", with a checkpoint: go on with --resume", kept if kept_as else lost)
             raise Stopped(said, stopped.status) from None
         data = read(file)
-        if progress and (verdict := data.attrs.get("verdict")):
-            print(verdict, file=sys.stderr)
+        tell_verdict(data, progress)
         return data
+
+
+def tell_verdict(draws: Draws, progress: bool) -> None:
+    """Prints it with the progress. Without progress a run that is not converged is a warning."""
+    verdict = str(draws.attrs.get("verdict", ""))
+    if progress and verdict:
+        print(verdict, file=sys.stderr)
+    elif verdict.startswith("not converged"):
+        warn(verdict, ConvergenceWarning)
 
 
 def summary(
@@ -155,20 +166,21 @@ def evidence(
     its std_error, log_bayes_factor relative to the best one and its error, and the probability if
     all models have equal prior probabilities.
 
-    draws: of one run, or {"name": draws} of several, made by sample(temper=True). Models with
-    different data are refused, unless same_data is True."""
+    draws: of one run, or {"name": draws} of several, made by sample(temper=True). Models are refused
+    if their data differ, or are inside functions of Python, unless same_data is True."""
     import pandas as pd
 
     runs = draws if isinstance(draws, Mapping) and not hasattr(draws, "attrs") else {"model": draws}
-    rows, hashes = [], set()
+    rows, hashes, models = [], set(), {}
     for name, one in runs.items():
         attrs = (read(one) if isinstance(one, (str, os.PathLike)) else one).attrs
         if "log_evidence" not in attrs:
             raise Error(f"evidence: {name}: found no log evidence, expected draws of sample(temper=True)")
         hashes.add(attrs.get("data_hash"))
+        models[name] = str(attrs.get("model"))
         rows.append((name, float(attrs["log_evidence"]), float(attrs["log_evidence_error"])))
     if len(hashes) > 1 and not same_data:
-        raise Error("evidence: the models have other data: same_data=True where that is not so")
+        raise Error(_different_data(models))
     table = pd.DataFrame(rows, columns=["name", "log_evidence", "std_error"]).set_index("name")
     table = table.sort_values("log_evidence", ascending=False, kind="stable")
     best = table.iloc[0]
@@ -179,6 +191,18 @@ def evidence(
     weight = table.log_bayes_factor.map(math.exp)
     table["probability"] = weight / weight.sum()
     return table
+
+
+def _different_data(models: Mapping[str, str]) -> str:
+    """What is said of models, by their names, whose data are not known to be the same."""
+    of_python = ", ".join(name for name, model in models.items() if model in OF_PYTHON)
+    known = f"The data of {', '.join(models)} differ."
+    if of_python:
+        known = f"The data of a model of Python ({of_python}) are inside its functions, where emass does not see them."
+    return (
+        f"evidence: {known} Evidence can be compared only of models of the same data. "
+        "If the observations are the same, give same_data=True."
+    )
 
 
 # ---------------------------------------------------------------- files

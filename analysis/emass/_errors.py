@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import os
+import sys
+import warnings
 from types import ModuleType
 
-__all__ = ["Error", "Stopped", "needs"]
+__all__ = ["ConvergenceWarning", "Error", "Stopped", "needs", "warn"]
 
 
 class Error(RuntimeError):
@@ -23,6 +26,18 @@ class Stopped(Error):
     def __init__(self, message: str, status: int = 75, file: str | None = None) -> None:
         super().__init__(message, status)
         self.file = file
+
+
+class ConvergenceWarning(UserWarning):
+    """The run is not converged; the verdict says why."""
+
+
+def warn(text: str, category: type[Warning]) -> None:
+    """A warning of the line that called this package."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back and os.path.dirname(frame.f_code.co_filename) == os.path.dirname(__file__):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, category, stacklevel=level)
 
 
 def needs(module: str, what: str, package: str | None = None) -> ModuleType:

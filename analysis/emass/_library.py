@@ -268,5 +268,6 @@ class Context:
             notes.append(f"warning: {count[5]} draws could not be reported in full: what is missing is NaN: {text[2]}")
         if count[4]:
             first = f"; the first on this rank: {text[1]}" if text[1] else ""
-            notes.append(f"note: the model rejected {count[4]} positions that chains tried after warmup{first}")
+            positions = f"{count[4]} position{'s' * (count[4] != 1)}"
+            notes.append(f"note: the model rejected {positions} that chains tried after warmup{first}")
         return notes

@@ -10,6 +10,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
@@ -19,7 +20,7 @@ from typing import Any
 from ._errors import Error
 from ._program import CONFIG_PREFIX
 
-__all__ = ["Files", "as_file", "as_json", "as_text", "is_frame", "plain", "stan_data", "table", "temporary"]
+__all__ = ["Files", "as_file", "as_json", "as_text", "is_frame", "plain", "rows_named", "stan_data", "table", "temporary"]
 
 _FRESH = 60  # seconds in which a file may not have its lock yet
 
@@ -111,6 +112,33 @@ def table(frame: Any) -> bytes:
     else:
         text = _columns(frame)
     return str(text).encode()
+
+
+@contextlib.contextmanager
+def rows_named(frame: Any) -> Iterator[None]:
+    """An Error that names a line of the table of the frame names the row instead."""
+    try:
+        yield
+    except Error as error:
+        if is_frame(frame):
+            error.args = (_in_terms_of(frame, str(error)),)
+        raise
+
+
+def _row(frame: Any, line: int) -> str:
+    """Line 1 has the names of the columns. A frame of pandas has labels, others count from 0."""
+    row = line - 2
+    if row < 0:
+        return ""
+    labels = getattr(frame, "index", None)
+    label = labels[row] if hasattr(frame, "to_csv") and labels is not None and row < len(labels) else row
+    return f"row {label}: "
+
+
+def _in_terms_of(frame: Any, said: str) -> str:
+    said = re.sub(r"^data:(\d+): ", lambda found: f"data: {_row(frame, int(found[1]))}", said)
+    said = re.sub(r"found 'NA' for column ([^,]*),", r"found a missing value in column \1,", said)
+    return said.replace("(na: drop leaves such rows out)", '(na="drop" leaves such rows out)')
 
 
 def _cell(value: Any) -> Any:

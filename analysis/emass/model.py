@@ -18,6 +18,20 @@ Path_ = str | os.PathLike[str]
 _compiled_of_files: dict[str, Model] = {}  # whose model is in this process, for resume
 
 
+class Text(str):
+    """Text that Python and notebooks show as it is printed.
+
+    >>> Text("a\\nb")
+    a
+    b
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return self.rstrip("\n")
+
+
 class Model:
     """A model to sample. One of the functions from_... or of the names of built-in models makes it.
 
@@ -37,6 +51,7 @@ class Model:
         self._folder: Any = None  # keeps the file where it is a temporary one
         self._settings: dict[str, Any] = {}
         self._start: str | None = None  # the folder from which options name files
+        self._frame: Any = None  # whose rows have labels
 
     def __repr__(self) -> str:
         return f"<emass.Model {self._options['name']}>"
@@ -163,7 +178,9 @@ class Model:
             files.add("data", ".csv", data.table(frame))
         elif frame is not None:
             given["data"] = os.path.abspath(os.fspath(frame))
-        return cls(given, files=files)
+        model = cls(given, files=files)
+        model._frame = frame
+        return model
 
     @classmethod
     def linear(cls, formula: str, frame: Any, **options: Any) -> Model:
@@ -202,14 +219,15 @@ class Model:
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_density": None, "_draws": None, "_folder": None}
 
-    def check(self) -> str:
+    def check(self) -> Text:
         """Compares the gradient with central differences, and describes the run. Raises Error if
-        they differ."""
+        they differ. The text is shown with its lines."""
         density = self._made()
         if density is not None:
-            return density.check()
+            return Text(density.check())
         job = sampling.Job({**self._settings, "model": self._options}, self._files, None)
-        return sampling.ask_about(job, "check")
+        with data.rows_named(self._frame):
+            return Text(sampling.ask_about(job, "check"))
 
     def sample(
         self,
@@ -268,7 +286,8 @@ class Model:
         alone = ranks is None or ranks == 1
         job = sampling.Job(config, self._files, self._source, self._made() if alone else None, file, self._start, mode, progress)
         try:
-            self._draws, self._file, self._folder = sampling.perform(job, ranks, comm)
+            with data.rows_named(self._frame):
+                self._draws, self._file, self._folder = sampling.perform(job, ranks, comm)
         except _commands.Stopped as stopped:
             if stopped.file:
                 _compiled_of_files[os.path.abspath(stopped.file)] = self
@@ -293,7 +312,8 @@ class Model:
             raise Error("predict: found other draws than the last ones of this model, expected the path of their file")
         if file is None or not os.path.exists(file):
             raise Error("predict: expected a model that has been sampled, or the file of its draws")
-        return sampling.predict(file, new)
+        with data.rows_named(new):
+            return sampling.predict(file, new)
 
     def _predict_by_pymc(self, new: Any, draws: Any) -> Draws:
         pymc = needs("pymc", "predict")
@@ -343,7 +363,7 @@ def resume(
     config, folder = _stored(path)
     if model is None:
         model = _compiled_of_files.get(path)
-    if model is None and config["model"]["name"] in ("pymc", "jax", "function"):
+    if model is None and config["model"]["name"] in _commands.OF_PYTHON:
         raise Error(f"{os.fspath(file)}: its model is a function of Python: expected it too, emass.resume(file, model)")
     if model is None:
         model = Model(config["model"])

@@ -15,15 +15,12 @@ _WIDTH = 24
 
 
 def describe(done: int, total: int, warmup: int, divergences: int, r_hat: float, ess: float) -> str:
-    """The line of a report, as the program writes it.
+    """The line of a report, as the program writes it: iterations of all, warmup included.
 
     >>> describe(150, 300, 100, 0, 1.02, 310.0)
-    'sampling 50/200  R-hat 1.020  ESS 310'
+    'sampling 150/300  R-hat 1.020  ESS 310'
     """
-    if done <= warmup:
-        line = f"warmup {done}/{warmup}" if warmup else f"starting 0/{total}"
-    else:
-        line = f"sampling {done - warmup}/{total - warmup}"
+    line = f"{'sampling' if done > warmup else 'warmup'} {done}/{total}"
     if r_hat == r_hat:  # not NaN
         line += f"  R-hat {r_hat:.3f}  ESS {ess:.0f}"
     return line + (f"  divergences {divergences}" if divergences else "")
@@ -42,7 +39,7 @@ def _in_notebook() -> Callable[[str, str], None] | None:
 
 
 class Bar:
-    """Shows lines such as "warmup 100/950  divergences 0"; `shown` False: nothing at all."""
+    """Shows lines such as "warmup 100/1950"; `shown` False: nothing at all."""
 
     def __init__(self, shown: bool = True) -> None:
         self._shown = shown
@@ -57,7 +54,7 @@ class Bar:
         if not self._shown:
             return
         found = re.search(r"(\d+)/(\d+)", line)
-        part = min(1.0, int(found[1]) / max(1, int(found[2]))) if found else 0.0
+        part = min(1.0, int(found[1]) / max(1, int(found[2]))) if found else float(line.startswith("finishing"))
         phase = line.split(" ", maxsplit=1)[0]
         if not self._terminal and phase == self._said and part < 1 and time.monotonic() - self._last < 0.5:
             return

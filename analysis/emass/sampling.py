@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from . import _library, _program
-from ._commands import Draws, read
+from ._commands import Draws, read, tell_verdict
 from ._errors import Error, Stopped, needs
 from .data import Files, as_file, as_json, is_frame, table, temporary
 from .progress import Bar, describe
@@ -106,12 +106,9 @@ def _place(job: Job) -> tuple[Path, Any]:
 
 
 def _tell(job: Job, draws: Draws, notes: list[str]) -> None:
-    if not job.progress:
-        return
-    for note in notes:
+    for note in notes if job.progress else []:
         print(f"emass: {note}", file=sys.stderr)
-    if verdict := draws.attrs.get("verdict"):
-        print(verdict, file=sys.stderr)
+    tell_verdict(draws, job.progress)
 
 
 def _stopped(stopped: Stopped, job: Job, folder: Any) -> Stopped:

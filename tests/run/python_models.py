@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """Models in Python, by libemass in the process: from Stan code, frames, functions and configs; their draws on ranks of
 the program and of mpirun; predictions, evidence, checkpoints, errors; the examples in docstrings. TAP; $1: the build."""
+import contextlib
 import doctest
 import importlib
+import io
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -57,14 +60,19 @@ def check_frames():
     report(again.mean(("chain", "draw")).equals(means) and
            "expected the path" in said(lambda: model.predict({"x": [3.0], "flag": [0], "s": ["a"]}, by_columns)), "by its last draws, and no others")
     text = said(lambda: model.predict({"x": [3.0], "flag": [0], "s": ["east"]}))
-    report(text.startswith("data:2: found level 'east'") and "expected 'a'" in text, "an error in new rows names no file of ours", text)
+    report(text.startswith("data: row 0: found level 'east'") and "expected 'a'" in text, "an error in new rows names no file of ours", text)
     report(np.isfinite(model.loo().elpd_loo), "leave-one-out cross-validation")
     report("formula: y ~ x" in (text := emass.Model.linear("y ~ x", FRAME).check().replace("'", "")), "check says the plan", text)
+    report(repr(model.check()).startswith("model:\n") and "\n# plan\n" in repr(model.check()), "in lines, also as the last line of a cell")
     report("found no group log_likelihood" in said(lambda: emass.loo(emass.Model.built_in("eight_schools").sample(**QUIET))),
            "what loo needs")
-    missing = FRAME.assign(x=FRAME.x.where(FRAME.x > 3))
-    report("NA" in said(lambda: emass.Model.linear("y ~ x", missing).sample(**QUIET)) and
-           emass.Model.linear("y ~ x", missing, na="drop").sample(**QUIET).posterior.beta.shape == (2, 60, 2), "missing values")
+    missing = FRAME.assign(x=FRAME.x.where(FRAME.x != 3)).set_index(FRAME.s + FRAME.index.astype(str))
+    text = said(lambda: emass.Model.linear("y ~ x", missing).sample(**QUIET))
+    of_columns = said(lambda: emass.Model.linear("y ~ x", {name: missing[name] for name in missing}).check())
+    report(text == 'data: row d3: found a missing value in column x, expected a number (na="drop" leaves such rows out)' and
+           of_columns == text.replace("d3", "3"), "a missing value, by its row and column", text, of_columns)
+    report(said(lambda: model.predict({"x": [3.0], "flag": [0]})).startswith("data: found no column 's'"), "a column that is not there")
+    report(           emass.Model.linear("y ~ x", missing, na="drop").sample(**QUIET).posterior.beta.shape == (2, 60, 2), "missing values")
     report("did you mean" in (text := said(lambda: emass.Model.linear("y ~ xx", FRAME).sample(**QUIET))) and
            text.startswith("config: model.formula"), "an error is one line of emass", text)
     report("columns of unequal length" in said(lambda: emass.Model.linear("y ~ x", {"x": [1], "y": [1, 2]})), "unequal columns")
@@ -227,6 +235,12 @@ def check_evidence():
     value, error = model.evidence()
     table = emass.evidence({"a": draws, "b": draws})
     report(abs(value + 31.3) < 6 * max(error, 0.05) and list(table.probability) == [0.5, 0.5], "evidence", value, error, table)
+    functions = {"c": emass.Model.from_function(normal, dim=2, gradient=True).sample(chains=2, draws=60, temper=True, progress=False), "d": draws}
+    report((text := said(lambda: emass.evidence(functions))).startswith("evidence: The data of a model of Python (c) are inside") and
+           list(emass.evidence(functions, same_data=True).index) != [], "evidence of models whose data emass does not see", text)
+    tables = {name: emass.Model.linear("y ~ x", FRAME.head(n)).sample(chains=2, draws=60, temper=True, progress=False)
+              for name, n in {"e": 10, "f": 20}.items()}
+    report("The data of e, f differ." in (text := said(lambda: emass.evidence(tables))), "of other data", text)
     report("temper=True" in said(lambda: emass.evidence(model.sample(**QUIET))), "what it needs")
 
 
@@ -237,6 +251,21 @@ def check_config():
     draws = model.sample(progress=False, settings={"output.save_warmup": True})
     report(draws.posterior.theta.shape == (3, 50, 8) and hasattr(draws, "warmup_posterior"), "a config, and settings")
     report("numpy" not in said(lambda: emass.Model.built_in("eight_schools", y=np.ones(3)).sample(**QUIET)), "arrays as options")
+
+
+def check_verdict():
+    """With the progress, or as a warning of the line that samples."""
+    schools = emass.Model.built_in("eight_schools")
+    with warnings.catch_warnings(record=True) as heard, contextlib.redirect_stderr(io.StringIO()) as printed:
+        warnings.simplefilter("always", emass.ConvergenceWarning)
+        short = [schools.sample(**QUIET), schools.sample(**QUIET, ranks=2), emass.run({"model": {"name": "eight_schools"}, "run": {"draws": 60}}, 1, progress=False)]
+        emass.Model.built_in("gaussian").sample(chains=4, draws=1000, progress=False)
+        silent = printed.getvalue()
+        schools.sample(chains=2, draws=60)
+    report([str(one.message) for one in heard] == [one.attrs["verdict"] for one in short] and not silent and
+           {(one.category, one.filename) for one in heard} == {(emass.ConvergenceWarning, __file__)},
+           "progress=False: no word, but a warning if the run is not converged", *heard, silent)
+    report("\nnot converged: " in printed.getvalue(), "and with the progress the verdict", printed.getvalue())
 
 
 def check_notebook():
@@ -255,7 +284,7 @@ def check_notebook():
     sys.modules["IPython.display"] = display
     emass.Model.built_in("eight_schools").sample(chains=2, draws=60)
     del sys.modules["IPython"], sys.modules["IPython.display"]
-    report(shown and "sampling 60/60" in shown[-1]["text/plain"] and 'value="1.000"' in shown[-1]["text/html"], "a bar in a notebook", shown)
+    report(shown and re.fullmatch(r"sampling (\d+)/\1  .*", shown[-1]["text/plain"]) and 'value="1.000"' in shown[-1]["text/html"], "a bar in a notebook", shown)
 
 
 def check_doctests():
@@ -276,6 +305,7 @@ with tempfile.TemporaryDirectory(prefix="emass-python-") as work:
     check_mpirun()
     check_evidence()
     check_config()
+    check_verdict()
     check_notebook()
     check_doctests()
 lib.finish()

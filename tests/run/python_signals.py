@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Signals that a script of Python gets while its run goes on in this process, in ranks of the program, and in ranks of
-Python: a checkpoint, emass.Stopped, and the same draws after emass.resume. The script may be killed. TAP; $1: the build."""
+"""Signals to a script of Python whose run is in its process, in ranks of the program, or in ranks of Python: a
+checkpoint, emass.Stopped, the same draws after emass.resume; also if the script is killed. TAP; $1: the build."""
 import os
 import signal
 import subprocess
@@ -67,7 +67,8 @@ def processes(folder):
 def start(name, file):
     """The script, once its run has begun."""
     (model, steps), ranks = RUNS[name]
-    text = SCRIPT.format(analysis=os.path.join(lib.ROOT, "analysis"), model=model, ranks=ranks, output=file, options=options(steps))
+    analysis = os.path.join(lib.ROOT, "analysis")
+    text = SCRIPT.format(analysis=analysis, model=model, ranks=ranks, output=file, options=options(steps))
     child = subprocess.Popen([sys.executable, "-c", text], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     for line in child.stderr:
         if line.startswith(("warmup", "sampling")):
@@ -91,8 +92,9 @@ def check_stop(name, folder):
     child = start(name, file)
     child.send_signal(signal.SIGTERM)
     out, err = child.communicate()
-    report(child.returncode == 0 and out.startswith(f"75 {file} True stopped by a signal") and "emass.resume(" in out and
-           out.count("\n") == 1 and os.path.exists(f"{file}.checkpoint") and not processes(folder),
+    report(child.returncode == 0 and out.startswith(f"75 {file} True stopped by a signal") and
+           "emass.resume(" in out and out.count("\n") == 1 and
+           os.path.exists(f"{file}.checkpoint") and not processes(folder),
            f"{name}: SIGTERM is emass.Stopped, with a checkpoint", child.returncode, out, err, *processes(folder))
     report(goes_on(name, file), f"{name}: and the run goes on to the same draws")
 
@@ -103,7 +105,8 @@ def check_second(name, folder):
     child.send_signal(signal.SIGUSR1)
     child.send_signal(signal.SIGTERM)
     out, err = child.communicate()
-    report(-child.returncode in (signal.SIGUSR1, signal.SIGTERM) and not out and os.path.exists(f"{file}.checkpoint") and not processes(folder),
+    report(-child.returncode in (signal.SIGUSR1, signal.SIGTERM) and not out and
+           os.path.exists(f"{file}.checkpoint") and not processes(folder),
            f"{name}: a second signal is raised when the run has stopped", child.returncode, out, err)
 
 
@@ -133,8 +136,10 @@ def check_left_files(folder):
         os.utime(path, (0, 0))
     with open(paths[1], "rb") as used:
         fcntl.flock(used, fcntl.LOCK_EX)
-        emass.Model.built_in("eight_schools").sample(chains=2, draws=20, ranks=2, output=f"{folder}/next.h5", progress=False)
-        report([path.exists() for path in paths] == [False, True, True], "the next run removes what a killed one has left", left(folder))
+        asked = {"chains": 2, "draws": 20, "ranks": 2, "progress": False}
+        emass.Model.built_in("eight_schools").sample(output=f"{folder}/next.h5", **asked)
+        report([path.exists() for path in paths] == [False, True, True],
+               "the next run removes what a killed one has left", left(folder))
 
 
 with tempfile.TemporaryDirectory(prefix="emass-signals-") as work:

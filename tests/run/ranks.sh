@@ -103,11 +103,12 @@ dies_with_its_user() { # killed, it takes its ranks along
     return 1
 }
 
-# A front end that is killed: the process that it started, alone or with ranks, stops with a checkpoint if it was told
-# who its parent is, and otherwise goes on.
+# A front end that is killed: the process that it started, alone or with ranks, stops with a checkpoint if it was
+# told who its parent is, and otherwise goes on.
 outlives() { # NAME RANKS PARENT
     # shellcheck disable=SC2016 # for the inner shell
-    EMASS_PARENT=$3 sh -c '[ -z "$EMASS_PARENT" ] || EMASS_PARENT=$$; name=$1; shift; "$@" 2>$name.err & echo $! >$name.pid; wait' \
+    EMASS_PARENT=$3 sh -c '[ -z "$EMASS_PARENT" ] || EMASS_PARENT=$$
+        name=$1 && shift; "$@" 2>$name.err & echo $! >$name.pid; wait' \
         sh "$1" "$emass" "${long[@]}" --ranks "$2" --output "$1.h5" &
     local parent=$! pid
     wait_for "$1.h5" "$parent" || return 1
@@ -123,14 +124,15 @@ outlives() { # NAME RANKS PARENT
 }
 
 stops_with_its_parent() { # NAME RANKS
-    ! outlives "$1" "$2" 1 && grep 'stopped by a signal after .* with a checkpoint' "$1.err" && [ -s "$1.h5.checkpoint" ]
+    ! outlives "$1" "$2" 1 && grep 'stopped by a signal after .* with a checkpoint' "$1.err" &&
+        [ -s "$1.h5.checkpoint" ]
 }
 
 goes_on_without_its_parent() {
     local status=0
     outlives orphan 2 '' || status=1
     kill "$(<orphan.pid)"
-    return $status
+    return "$status"
 }
 
 launches() { # a program of two ranks, whose statuses and words come out; one that is not there is an error
