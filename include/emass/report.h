@@ -28,7 +28,7 @@ typedef struct em_seconds {
 
 /* Failed evaluations of a simulator, each of which was a rejection. */
 typedef struct em_failed_evaluations {
-    int64_t count, total; /* of so many evaluations */
+    int64_t count, total; /* of so many evaluations; negative: not known */
     char first[256];      /* message of the first one on this rank since the last start; "": none */
     const char *list;     /* the first ones of each chain, a JSON list; NULL: none. Borrowed */
 } em_failed_evaluations;

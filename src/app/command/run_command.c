@@ -190,12 +190,18 @@ static void print_filled(const char *text)
     putchar('\n');
 }
 
-/* In percent. */
-static double share_of_failures(const em_report *report)
+static void print_failures(const em_failed_evaluations *failed)
 {
-    const em_failed_evaluations *failed = &report->failed_evaluations;
-
-    return 100.0 * (double)failed->count / (double)failed->total;
+    fprintf(stderr, "emass: note: %lld", (long long)failed->count);
+    if (failed->total > 0)
+        fprintf(stderr, " of %lld evaluations failed (%.2g %%)", (long long)failed->total,
+                100.0 * (double)failed->count / (double)failed->total);
+    else
+        fputs(" evaluations failed", stderr);
+    fprintf(stderr, ", and were rejections%s%s%s\n",
+            failed->first[0] ? "; the first on this rank: " : "", failed->first,
+            failed->list ? "; the file lists the first of each chain (attribute failed_evaluations)"
+                         : "");
 }
 
 /* Prints results that are not in the summary. Rank 0. */
@@ -210,16 +216,7 @@ static void print_outcome(const em_report *report)
                 (long long)report->unreported,
                 report->failure[0] ? "; the first on this rank: " : "", report->failure);
     if (report->failed_evaluations.count > 0)
-        fprintf(
-            stderr,
-            "emass: note: %lld of %lld evaluations failed (%.2g %%), and were rejections%s%s%s\n",
-            (long long)report->failed_evaluations.count,
-            (long long)report->failed_evaluations.total, share_of_failures(report),
-            report->failed_evaluations.first[0] ? "; the first on this rank: " : "",
-            report->failed_evaluations.first,
-            report->failed_evaluations.list
-                ? "; the file lists the first of each chain (attribute failed_evaluations)"
-                : "");
+        print_failures(&report->failed_evaluations);
     if (report->rejections.count > 0)
         fprintf(
             stderr,

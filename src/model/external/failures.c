@@ -9,6 +9,8 @@
 
 enum { MOST_NUMBERS = 12 }; /* of a position, in a list */
 
+static const double NOT_COUNTED = -1e15; /* sums with it are negative */
+
 struct em_failures {
     int64_t first_chain, n_chain;
     double *evaluations, *count; /* [n_chain] */
@@ -118,6 +120,11 @@ em_status em_failures_visit(em_failures *failures, const em_visitor *visitor)
     const int64_t n = EM_MOST_FAILURES * EM_FAILURE_BYTES / (int64_t)sizeof(double);
     em_status status = visitor->chains(visitor->context, "evaluations", 1, failures->evaluations);
 
+    if (status == EM_EDATA && visitor->restores) { /* of a version that did not count them */
+        for (int64_t c = 0; c < failures->n_chain; c++)
+            failures->evaluations[c] = NOT_COUNTED;
+        status = EM_OK;
+    }
     if (!status)
         status = visitor->chains(visitor->context, "failed_evaluations", 1, failures->count);
     return status ? status

@@ -26,8 +26,9 @@ void em_failures_count_evaluation(em_failures *failures, int64_t chain);
 void em_failures_add(em_failures *failures, int64_t chain, int64_t n, const double *x,
                      const char *why);
 
-/* The numbers of evaluations, and of failures, of the chains of this rank, [n_chain]; the message
- * of the first one on this rank since the start, "": none. Local. */
+/* The numbers of evaluations (negative: not known, in a run that an earlier version began), and of
+ * failures, of the chains of this rank, [n_chain]; the message of the first one on this rank since
+ * the start, "": none. Local. */
 const double *em_failures_evaluations(const em_failures *failures);
 const double *em_failures_count(const em_failures *failures);
 const char *em_failures_first(const em_failures *failures);
