@@ -158,40 +158,6 @@ em_status em_update_step_size(em_adapt *adapt)
     return status;
 }
 
-/* How many phases found that trajectories are lost. */
-static int count_shortenings(const em_adapt *adapt)
-{
-    int count = 0;
-
-    for (int64_t i = 0; i < adapt->n_phase; i++)
-        count += (int)adapt->record[i].end == EM_END_LOST;
-    return count;
-}
-
-/* A map removes most of a funnel, and shorter steps are for the rest. Measured with 0.8 and 0.9,
- * two seeds each: divergences 33, 78 and 15, 8 on pilots, 3, 2 and 2, 1 on the centred eight
- * schools; effective draws by 1000 gradients 20, 23 and 28, 32; 72, 62 and 98, 75; and on seeds 29,
- * 26 and 23, 27. */
-void em_set_target_accept(em_adapt *adapt)
-{
-    const double with_map = 0.9, given = adapt->sampler_options->target_accept;
-    const double first = em_is_noncentred(adapt) ? fmax(given, with_map) : given;
-    const double target = 1 - (1 - first) * pow(0.5, count_shortenings(adapt));
-
-    adapt->pools->averaging.target = target;
-    adapt->search->kept_averaging.target = target;
-}
-
-double em_most_lost(const em_adapt *adapt)
-{
-    const double closest = 0.97; /* steps that aim at more are short enough */
-    const int count = count_shortenings(adapt);
-    const bool may = adapt->adapts_step && count < EM_MOST_SHORTENINGS &&
-                     adapt->pools->averaging.target < closest;
-
-    return may ? 0.01 * (1 + count) : 1;
-}
-
 double em_final_step_size(const em_adapt *adapt, const em_pool *pool)
 {
     return adapt->adapts_step ? em_dual_averaging_final(&pool->averaging) : pool->step_size;

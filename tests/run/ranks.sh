@@ -17,6 +17,7 @@ runs_on() { # RANKS
 }
 
 # Open MPI binds rank 0 to core 0, also where emass may only use another one.
+# shellcheck disable=SC2016 # for the scripts
 stays_on_one_core() {
     local last
     last=$(taskset -cp $$ | grep -oE '[0-9]+$')
