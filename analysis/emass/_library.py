@@ -257,7 +257,7 @@ class Context:
             call.em_run_destroy(ctypes.byref(run))
 
     def _numbers(self, report: Any) -> tuple[list[int], list[float], list[str]]:
-        count, level, text = (c_int64 * 6)(), (c_double * 2)(), (c_char_p * 3)()
+        count, level, text = (c_int64 * 7)(), (c_double * 2)(), (c_char_p * 3)()
         self._library.em_host_report(report, count, level, text)
         return list(count), list(level), [(word or b"").decode(errors="replace") for word in text]
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from . import _library
 from ._errors import Error, needs
-from .progress import describe
+from .progress import describe_report
 
 
 def main(model: str, config: str, mode: str) -> int:
@@ -31,7 +31,7 @@ def main(model: str, config: str, mode: str) -> int:
             def show(at: tuple[list[int], list[float]]) -> None:
                 if rank == 0:
                     now = datetime.datetime.now().strftime("%Y-%m-%d %H:%M:%S")
-                    print(now, describe(*at[0][:4], *at[1]), file=sys.stderr, flush=True)
+                    print(now, describe_report(*at), file=sys.stderr, flush=True)
 
             signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # handled by the run, and ignored once it has ended
             _, notes = context.run(text, config, int(mode), show)

@@ -7,23 +7,34 @@ import html
 import re
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-__all__ = ["Bar", "describe"]
+__all__ = ["Bar", "describe", "describe_report"]
 
 _WIDTH = 24
 
 
-def describe(done: int, total: int, warmup: int, divergences: int, r_hat: float, ess: float) -> str:
-    """The line of a report, as the program writes it: iterations of all, warmup included.
+def describe(
+    done: int, total: int, warmup: int, divergences: int, r_hat: float, ess: float, some_numbers: bool = False
+) -> str:
+    """The line of a report, as the program writes it: iterations of all, warmup included. R-hat and
+    ESS of some numbers are bounds, as others may be worse.
 
     >>> describe(150, 300, 100, 0, 1.02, 310.0)
     'sampling 150/300  R-hat 1.020  ESS 310'
+    >>> describe(150, 300, 100, 0, 1.02, 310.0, some_numbers=True)
+    'sampling 150/300  R-hat at least 1.020  ESS at most 310'
     """
     line = f"{'sampling' if done > warmup else 'warmup'} {done}/{total}"
     if r_hat == r_hat:  # not NaN
-        line += f"  R-hat {r_hat:.3f}  ESS {ess:.0f}"
+        least, most = ("at least ", "at most ") if some_numbers else ("", "")
+        line += f"  R-hat {least}{r_hat:.3f}  ESS {most}{ess:.0f}"
     return line + (f"  divergences {divergences}" if divergences else "")
+
+
+def describe_report(count: Sequence[int], level: Sequence[float]) -> str:
+    """The line of the numbers of em_host_report."""
+    return describe(*count[:4], *level, some_numbers=bool(count[6]))
 
 
 def _in_notebook() -> Callable[[str, str], None] | None:

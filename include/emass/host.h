@@ -67,10 +67,11 @@ typedef void em_host_progress(void *to, const em_report *report);
 EM_API em_status em_host_run(em_context *context, const char *config, const char *path, int mode,
                              em_host_progress *progress, void *to, em_run **out);
 
-/* Copies members of a report. count [6]: iterations done, in all, and of warmup; divergences;
- * rejections; draws whose report failed. level [2]: the worst R-hat and the smallest ESS at the
- * last check, or NaN. text [3], valid as long as the report: the verdict ("" before the end), the
- * reason of the first rejection on this rank, the reason of the first failed report. Local. */
+/* Copies members of a report. count [7]: iterations done, in all, and of warmup; divergences;
+ * rejections; draws whose report failed; 1 if level is a bound, as other numbers may be worse, else
+ * 0. level [2]: the worst R-hat and the smallest ESS at the last check, or NaN. text [3], valid as
+ * long as the report: the verdict ("" before the end), the reason of the first rejection on this
+ * rank, the reason of the first failed report. Local. */
 EM_API void em_host_report(const em_report *report, int64_t count[], double level[],
                            const char *text[]);
 

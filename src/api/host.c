@@ -94,6 +94,7 @@ void em_host_report(const em_report *report, int64_t count[], double level[], co
     count[3] = report->divergences;
     count[4] = report->rejections.count;
     count[5] = report->unreported;
+    count[6] = !report->convergence.thorough;
     level[0] = report->convergence.r_hat;
     level[1] = report->convergence.ess;
     text[0] = report->finished ? report->verdict : "";

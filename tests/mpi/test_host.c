@@ -71,7 +71,7 @@ static const char config[] = "model: {name: host}\nrun: {chains: 8, warmup: 200,
 
 static void tell(void *to, const em_report *report)
 {
-    int64_t count[6];
+    int64_t count[7];
     double level[2];
     const char *text[3];
 
@@ -84,7 +84,7 @@ START_TEST(a_density_by_calls)
     em_density *made = density_of();
     em_context *context = NULL;
     em_run *run = NULL;
-    int64_t count[6], told = 0;
+    int64_t count[7], told = 0;
     double level[2];
     const char *text[3];
     em_status status = em_host_start(); /* runs already: nothing */
@@ -101,6 +101,7 @@ START_TEST(a_density_by_calls)
     em_host_report(em_run_report(run), count, level, text);
     assert_everywhere(told == 400 && count[0] == 400 && count[1] == 400 && count[2] == 200,
                       "counts");
+    assert_everywhere(count[6] == 0, "all numbers are checked at the end");
     assert_everywhere(count[4] > 0 && (!text[1][0] || strcmp(text[1], "x[0] is too large") == 0),
                       "rejections are counted, with the first one's words");
     assert_everywhere(strstr(text[0], "converged") && level[0] < 1.1, "a verdict");

@@ -1,7 +1,6 @@
 /*
- * EQUATIONS n, here and in the kernels, is section n of src/sampler/EQUATIONS.md, or
- * of src/model/EQUATIONS.md from 18 to 25; LEARNING n is
- * section n of src/mass/LEARNING.md.
+ * EQUATIONS n, here and in the kernels, is section n of src/sampler/EQUATIONS.md, or of
+ * src/model/EQUATIONS.md from 18 to 25; LEARNING n is section n of src/mass/LEARNING.md.
  *
  * The interface of a sampling kernel, which advances a block of chains by one iteration. A kernel
  * uses no data, MPI or files. Adaptation passes mass and step size to it; they are fixed during an
