@@ -78,9 +78,9 @@ killed() { # PASSAGE: at that change of a file by rank 0
     rm -f scan.topics*
     ! EMASS_FAULT="kill:file-*:0:$1" scan 2 --quiet --progress none || return 1
     while pgrep -f "^$emass run $scratch/scan.yaml" >/dev/null; do sleep 0.1; done
-    rm -f scan.*_cid-* scan.*.h5-*.lock # files that Open MPI leaves
+    rm -f scan.*_cid-* scan.*.h5*-*.lock scan.*.locktest.* # files that Open MPI leaves
     scan 3 --quiet --resume && alike && return
-    cat log
+    cat log && ls -la scan.*
     return 1
 }
 there() { # one of the files is there: no run begins
