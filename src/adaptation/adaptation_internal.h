@@ -296,8 +296,8 @@ em_status em_update_step_size(em_adapt *adapt);
  * non-centring map. Each step-size phase with lost trajectories halves the distance to 1. Local. */
 void em_set_target_accept(em_adapt *adapt);
 
-/* The largest share of lost trajectories with which a step-size phase keeps its target: 1 %, and 2
- * % after one that did not; 1 if steps may not become shorter. Local. */
+/* The largest share of lost trajectories with which a step-size phase keeps its target: 0.01, or
+ * 0.02 after a phase that had more; 1 if steps may not become shorter. Local. */
 double em_most_lost(const em_adapt *adapt);
 
 /* The step size that a phase ends with: the averaged one. Local. */

@@ -79,17 +79,26 @@ static double trips_of_ladder(const em_tempering_findings *found, int64_t n_ladd
     return found->draws.round_trips / (double)n_ladder;
 }
 
+static bool has_few_trips(const em_tempering_findings *found, int64_t n_ladder)
+{
+    return trips_of_ladder(found, n_ladder) < fewest_trips;
+}
+
+static bool has_few_visits(const em_tempering_findings *found, double ess_limit)
+{
+    return independent_visits(found) < ess_limit;
+}
+
 bool em_tempering_needs_draws(const em_tempering_findings *found, int64_t n_ladder,
                               double ess_limit)
 {
-    return legs_disagree(found) || trips_of_ladder(found, n_ladder) < fewest_trips ||
-           independent_visits(found) < ess_limit;
+    return legs_disagree(found) || has_few_trips(found, n_ladder) ||
+           has_few_visits(found, ess_limit);
 }
 
 void em_tempering_warning(const em_tempering_findings *found, int64_t n_ladder, double ess_limit,
                           size_t bytes, char *text)
 {
-    const double trips = trips_of_ladder(found, n_ladder);
     const int64_t worst = worst_pair(found);
 
     text[0] = '\0';
@@ -107,10 +116,10 @@ void em_tempering_warning(const em_tempering_findings *found, int64_t n_ladder, 
                   "the reference is narrower than the draws by a factor of %.2g (raise "
                   "temper.scale), ",
                   found->reach);
-    if (trips < fewest_trips)
-        em_append(bytes, text, "%.1f round trips a ladder (at least %g expected), ", trips,
-                  fewest_trips);
-    if (independent_visits(found) < ess_limit)
+    if (has_few_trips(found, n_ladder))
+        em_append(bytes, text, "%.1f round trips a ladder (at least %g expected), ",
+                  trips_of_ladder(found, n_ladder), fewest_trips);
+    if (has_few_visits(found, ess_limit))
         em_append(bytes, text, "weights of modes rest on about %.0f draws (at least %g expected), ",
                   independent_visits(found), ess_limit);
     if (barrier_grows(found))

@@ -72,7 +72,7 @@ def check_frames():
     report(text == 'data: row d3: found a missing value in column x, expected a number (na="drop" leaves such rows out)' and
            of_columns == text.replace("d3", "3"), "a missing value, by its row and column", text, of_columns)
     report(said(lambda: model.predict({"x": [3.0], "flag": [0]})).startswith("data: found no column 's'"), "a column that is not there")
-    report(           emass.Model.linear("y ~ x", missing, na="drop").sample(**QUIET).posterior.beta.shape == (2, 60, 2), "missing values")
+    report(emass.Model.linear("y ~ x", missing, na="drop").sample(**QUIET).posterior.beta.shape == (2, 60, 2), "missing values")
     report("did you mean" in (text := said(lambda: emass.Model.linear("y ~ xx", FRAME).sample(**QUIET))) and
            text.startswith("config: model.formula"), "an error is one line of emass", text)
     report("columns of unequal length" in said(lambda: emass.Model.linear("y ~ x", {"x": [1], "y": [1, 2]})), "unequal columns")

@@ -136,7 +136,7 @@ goes_on_without_its_parent() {
     return "$status"
 }
 
-launches() { # a program of two ranks, whose statuses and words come out; one that is not there is an error
+launches() { # a program of two ranks, whose status and words come out
     local status=0
     # shellcheck disable=SC2016 # for the ranks
     limited "$emass" launch --ranks 2 -- sh -c 'echo "rank of $1"; exit 3' sh 2 >launch.out 2>launch.err || status=$?

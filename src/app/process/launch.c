@@ -125,9 +125,8 @@ static void prepare_environment(long ranks)
 
     for (size_t i = 0; i < sizeof always / sizeof *always; i++)
         setenv(always[i][0], always[i][1], 0);
-    for (size_t i = 0; i < sizeof crowded / sizeof *crowded; i++)
-        if (is_crowded)
-            setenv(crowded[i][0], crowded[i][1], 0);
+    for (size_t i = 0; is_crowded && i < sizeof crowded / sizeof *crowded; i++)
+        setenv(crowded[i][0], crowded[i][1], 0);
     if (is_crowded || is_restricted)
         setenv("OMPI_MCA_hwloc_base_binding_policy", "none", 0);
     if (geteuid() == 0) /* containers forbid one process to read another's memory */
