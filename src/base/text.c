@@ -132,6 +132,11 @@ em_status em_text_find_twin(int64_t n, const char *const *text, int64_t *twin)
     return EM_OK;
 }
 
+const char *em_plural(int64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
 void em_append(size_t bytes, char *out, const char *format, ...)
 {
     const size_t used = strlen(out);

@@ -33,6 +33,9 @@ em_status em_text_valid(const char *text, char **out);
 /* Appends formatted text to the string in out[bytes]; what does not fit is cut off. Local. */
 void em_append(size_t bytes, char *out, const char *format, ...) EM_PRINTF(3, 4);
 
+/* The ending of the noun that n counts: "" for 1, and "s". Local. */
+const char *em_plural(int64_t n);
+
 /* The index of the first of n texts that equals an earlier one; -1: none. NULL texts are skipped.
  * Local. Errors: EM_EMEMORY. */
 em_status em_text_find_twin(int64_t n, const char *const *text, int64_t *twin);

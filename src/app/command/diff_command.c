@@ -59,7 +59,7 @@ static void name_distance(em_storage storage, const double *value, size_t bytes,
     out[0] = '\0';
     if ((single || storage == EM_STORE_REAL) && !isnan(value[0]) && !isnan(value[1]) &&
         ulps <= most)
-        snprintf(out, bytes, ", %llu ulp%s", (unsigned long long)ulps, ulps == 1 ? "" : "s");
+        snprintf(out, bytes, ", %llu ulp%s", (unsigned long long)ulps, em_plural(ulps));
 }
 
 static void print_difference(diff *d, const char *group, const char *where, em_storage storage,

@@ -221,7 +221,7 @@ static void print_outcome(const em_report *report)
         fprintf(
             stderr,
             "emass: note: the model rejected %lld position%s that chains tried after warmup%s%s\n",
-            (long long)report->rejections.count, report->rejections.count == 1 ? "" : "s",
+            (long long)report->rejections.count, em_plural(report->rejections.count),
             report->rejections.first[0] ? "; the first on this rank: " : "",
             report->rejections.first);
     if (report->note[0])

@@ -1,6 +1,7 @@
 #include "app/summary/advice.h"
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "diagnostics/limits.h"
 #include "run/output/output.h"
 #include "run/output/stored_config.h"
@@ -310,7 +311,7 @@ static void advise_on_warmup(const em_judge *judge, FILE *out)
                 "Reinitialised: in warmup %lld chain%s could not move at any step size and took "
                 "the position of another chain (mass.rescue: true). R-hat does not show that %s "
                 "not independent of it. With mass.rescue: false all chains are independent.\n",
-                (long long)moved, (moved == 1 ? "" : "s"), moved == 1 ? "it is" : "they are");
+                (long long)moved, em_plural(moved), moved == 1 ? "it is" : "they are");
     if (redrawn > 0)
         fprintf(
             out,

@@ -1,6 +1,7 @@
 #include "app/summary/evidence.h"
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "diagnostics/divergence_clustering.h"
 #include "diagnostics/growth.h"
 #include "diagnostics/limits.h"
@@ -409,6 +410,6 @@ em_status em_judge_verdict(em_judge *judge, em_verdict *verdict, char **text)
     *verdict = em_verdict_of(&judge->evidence);
     em_verdict_word(&judge->evidence, sizeof words, words);
     return em_format_text(text, "%s; %lld chain%s x %lld draw%s", words, (long long)judge->n_chain,
-                          judge->n_chain == 1 ? "" : "s", (long long)judge->n_draw,
-                          judge->n_draw == 1 ? "" : "s");
+                          em_plural(judge->n_chain), (long long)judge->n_draw,
+                          em_plural(judge->n_draw));
 }

@@ -5,6 +5,7 @@
 #include "app/summary/summary_table.h"
 #include "base/memory.h"
 #include "base/system/terminal.h"
+#include "base/text.h"
 #include "diagnostics/diag.h"
 #include "diagnostics/limits.h"
 #include "io/draws/reader.h"
@@ -393,7 +394,7 @@ static em_status print_title(const em_summary *s, FILE *out)
     if (status)
         return status;
     fprintf(out, "%s: %lld chain%s x %lld draw%s", s->options->group, (long long)n_chain,
-            n_chain == 1 ? "" : "s", (long long)n_draw, n_draw == 1 ? "" : "s");
+            em_plural(n_chain), (long long)n_draw, em_plural(n_draw));
     if (!cut && em_reader_n_planned(s->reader) > n_draw)
         fprintf(out, " so far, of %lld", (long long)em_reader_n_planned(s->reader));
     if (s->options->n_path > 1)

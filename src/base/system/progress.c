@@ -36,8 +36,6 @@ static const struct {
     double records, first, least, most;
 } pace[] = {[EM_PROGRESS_BAR] = {0.1, 0.5, 2, 2}, [EM_PROGRESS_LOG] = {5, 1, 5, 600}};
 
-static const double HOUR = 3600;
-
 static double now(void)
 {
     struct timespec clock;
@@ -194,13 +192,13 @@ double em_progress_pause(em_progress_mode mode, double age)
     return fmin(fmax(age, pace[mode].least), pace[mode].most);
 }
 
-/* The time at which the last record is shown again. */
+/* The time at which the last record is shown again; infinity: never. */
 static double next_repeat(const em_progress *progress)
 {
     const double age = fmax(progress->last_shown - progress->last_news, 0);
 
     if (progress->mode == EM_PROGRESS_BAR && is_last(&progress->last)) /* its line has ended */
-        return now() + HOUR;
+        return INFINITY;
     return progress->shown ? progress->last_news + age + em_progress_pause(progress->mode, age)
                            : progress->last_news + pace[progress->mode].first;
 }
@@ -216,6 +214,8 @@ static void *watch(void *given)
 
         if (now() >= next)
             show(progress, now() - progress->last_news);
+        else if (isinf(next))
+            pthread_cond_wait(&progress->wake, &progress->lock);
         else
             pthread_cond_timedwait(&progress->wake, &progress->lock, &deadline);
     }

@@ -224,8 +224,7 @@ static em_status refuse_columns(const em_table *table, const char *found, int64_
     for (int64_t j = 0; j < n && j < MOST; j++)
         em_append(sizeof names, names, "%s%s", j > 0 ? ", " : "", name[j]);
     return em_fail(EM_EDATA, "%s:1: found %s, expected the %lld feature%s of the run: %s%s",
-                   table->path, found, (long long)n, n == 1 ? "" : "s", names,
-                   n > MOST ? ", ..." : "");
+                   table->path, found, (long long)n, em_plural(n), names, n > MOST ? ", ..." : "");
 }
 
 /* from[j]: the column that becomes column j. */

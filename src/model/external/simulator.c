@@ -1,6 +1,7 @@
 #include "model/external/simulator.h"
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "data/shard/shard_assignment.h"
 #include "model/external/failures.h"
 #include "par/grid.h"
@@ -272,7 +273,7 @@ void em_simulator_describe(const em_model *model, FILE *out)
         fprintf(out, " ~ %s\n", prior);
     }
     fprintf(out, "# density    %lld output%s: %s; the gradient is %s\n", (long long)self->n_output,
-            self->n_output == 1 ? "" : "s",
+            em_plural(self->n_output),
             self->options->data.count > 0 ? "means of normal laws of the data" : "log density",
             model->gradient == EM_GRADIENT_EXACT ? "the program's" : "not known");
 }

@@ -34,11 +34,6 @@ em_verdict em_verdict_of(const em_evidence *e)
                              : EM_CONVERGED;
 }
 
-static const char *plural(int64_t n)
-{
-    return n == 1 ? "" : "s";
-}
-
 /* Appends a number and its limit: "worst R-hat 1.003 (limit 1.01)". A number that only rounding
  * makes equal to its limit has more decimals. */
 static void append_number(size_t bytes, char *text, const char *what, int decimals, double value,
@@ -60,19 +55,25 @@ static void append_findings(const em_evidence *e, size_t bytes, char *text)
 
     if (f->n_still > 0)
         em_append(bytes, text, "%lld chain%s stood still (up to %lld draws), ",
-                  (long long)f->n_still, plural(f->n_still), (long long)f->longest_still);
+                  (long long)f->n_still, em_plural(f->n_still), (long long)f->longest_still);
     if (f->modes.count > 1) {
         em_modes_describe(&f->modes, sizeof modes, modes);
         em_append(bytes, text, "%s, ", modes);
     }
     if (f->n_growing > 0)
         em_append(bytes, text, "%lld number%s may be improper, ", (long long)f->n_growing,
-                  plural(f->n_growing));
+                  em_plural(f->n_growing));
     if (e->tempering)
         em_append(bytes, text, "%s", e->tempering);
     if (!isnan(e->mode_search_log_mass))
         em_append(bytes, text, "a mode of %.2g times the mass that %s draw is near to, ",
                   exp(e->mode_search_log_mass), e->is_tempered ? "hardly any" : "no");
+}
+
+/* Kernels without an energy, as the slice sampler, have no divergences. */
+static bool counts_divergences(const em_evidence *e)
+{
+    return e->divergences > 0 || e->is_tempered || !isnan(e->findings.e_bfmi);
 }
 
 void em_verdict_word(const em_evidence *e, size_t bytes, char *text)
@@ -94,11 +95,12 @@ void em_verdict_word(const em_evidence *e, size_t bytes, char *text)
     append_number(bytes, text, ", smallest ESS", 0, e->ess, e->ess_limit);
     if (!isnan(e->findings.e_bfmi))
         append_number(bytes, text, ", smallest E-BFMI", 2, e->findings.e_bfmi, EM_E_BFMI_LIMIT);
-    em_append(bytes, text, ", %lld divergence%s", (long long)e->divergences,
-              plural(e->divergences));
+    if (counts_divergences(e))
+        em_append(bytes, text, ", %lld divergence%s", (long long)e->divergences,
+                  em_plural(e->divergences));
     if (e->divergences > 0 && !e->is_tempered)
         em_append(bytes, text, " (limit %lld)", (long long)em_divergence_limit(e->n_iteration));
     if (e->findings.n_saturated > 0)
         em_append(bytes, text, ", %lld saturated tree%s", (long long)e->findings.n_saturated,
-                  plural(e->findings.n_saturated));
+                  em_plural(e->findings.n_saturated));
 }

@@ -1,5 +1,6 @@
 /* The verdict, notes and warnings at the end of a run. */
 #include "base/memory.h"
+#include "base/text.h"
 #include "model/external/failures.h"
 #include "par/world.h"
 #include "run/convergence/verdict.h"
@@ -101,8 +102,8 @@ static void word_end(em_engine *engine, int64_t n_draw, size_t bytes, char *text
                  engine->ended == EM_ENDED_BY_TIME ? ", which no other run reproduces" : "");
     else
         snprintf(why, sizeof why, "%s", n_draw == plan->n_draw ? "as planned" : "by the stop rule");
-    snprintf(text, bytes, "; %lld chain%s x %lld draw%s, %sended %s", n_chain,
-             n_chain == 1 ? "" : "s", (long long)n_draw, n_draw == 1 ? "" : "s", kept, why);
+    snprintf(text, bytes, "; %lld chain%s x %lld draw%s, %sended %s", n_chain, em_plural(n_chain),
+             (long long)n_draw, em_plural(n_draw), kept, why);
 }
 
 /* One definition of convergence (run/convergence/verdict.h, diagnostics/limits.h): R-hat and ESS

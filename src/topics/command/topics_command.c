@@ -1,5 +1,6 @@
 /* `emass topics`: the topics of a run. */
 #include "base/memory.h"
+#include "base/text.h"
 #include "io/draws/reader.h"
 #include "par/message.h"
 #include "par/world.h"
@@ -106,7 +107,7 @@ static void print_table(const em_topics *t)
     int64_t lost = 0, junk = 0;
 
     printf("%lld topics of %lld words, %lld chain%s\n", (long long)t->n_topic, (long long)t->n_word,
-           (long long)t->n_chain, t->n_chain == 1 ? "" : "s");
+           (long long)t->n_chain, em_plural(t->n_chain));
     printf("topic   share    npmi  chains  words\n");
     for (int64_t i = 0; i < t->n_topic; i++) {
         print_topic(t, t->order[i]);

@@ -256,7 +256,7 @@ em_status em_topics_put(FILE *out, const em_topics *t)
 
     fprintf(out, "<h2 id=\"topics\">Topics, the largest first</h2>\n");
     fprintf(out, "<p>%lld topics of %lld words, %lld chain%s.</p>\n", (long long)t->n_topic,
-            (long long)t->n_word, (long long)t->n_chain, t->n_chain == 1 ? "" : "s");
+            (long long)t->n_word, (long long)t->n_chain, em_plural(t->n_chain));
     put_scores(out, t);
     fprintf(out, "<div class=\"wide\"><table><thead><tr><th>topic<th>share<th>coherence<th>chains"
                  "<th class=\"words\">words<th class=\"words\">nearest</thead><tbody>\n");

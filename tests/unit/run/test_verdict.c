@@ -23,13 +23,41 @@ START_TEST(rounding_does_not_hide_a_reason)
 {
     char text[512];
 
-    ck_assert_str_eq(words_of(1.0052, 812.4, text), "converged: worst R-hat 1.005 (limit 1.01), "
-                                                    "smallest ESS 812 (limit 400), 0 divergences");
+    ck_assert_str_eq(words_of(1.0052, 812.4, text),
+                     "converged: worst R-hat 1.005 (limit 1.01), smallest ESS 812 (limit 400)");
     ck_assert_ptr_nonnull(
         strstr(words_of(1.0102, 812.4, text), "not converged: worst R-hat 1.0102 (limit 1.01)"));
     ck_assert_ptr_nonnull(strstr(words_of(1.01, 812.4, text), "worst R-hat 1.010 (limit 1.01)"));
     ck_assert_ptr_nonnull(
         strstr(words_of(1.0052, 399.97, text), "smallest ESS 399.97 (limit 400)"));
+}
+END_TEST
+
+/* Kernels without an energy, as the slice sampler, have no divergences: none are counted. */
+START_TEST(divergences_are_counted_where_there_is_an_energy)
+{
+    em_evidence e = {.r_hat = 1,
+                     .ess = 900,
+                     .r_hat_limit = 1.01,
+                     .ess_limit = 400,
+                     .n_iteration = 4000,
+                     .findings = {.e_bfmi = NAN, .modes = {.count = 1}},
+                     .mode_search_log_mass = NAN};
+    char text[512];
+
+    em_verdict_word(&e, sizeof text, text);
+    ck_assert_ptr_null(strstr(text, "divergence"));
+    e.findings.e_bfmi = 0.9;
+    em_verdict_word(&e, sizeof text, text);
+    ck_assert_ptr_nonnull(strstr(text, ", 0 divergences"));
+    e.findings.e_bfmi = NAN;
+    e.is_tempered = true;
+    em_verdict_word(&e, sizeof text, text);
+    ck_assert_ptr_nonnull(strstr(text, ", 0 divergences"));
+    e.is_tempered = false;
+    e.divergences = 1;
+    em_verdict_word(&e, sizeof text, text);
+    ck_assert_ptr_nonnull(strstr(text, ", 1 divergence (limit 4)"));
 }
 END_TEST
 
@@ -39,6 +67,7 @@ int main(void)
     TCase *tests = tcase_create("verdict");
 
     tcase_add_test(tests, rounding_does_not_hide_a_reason);
+    tcase_add_test(tests, divergences_are_counted_where_there_is_an_energy);
     suite_add_tcase(suite, tests);
     return run_suite(suite, CK_FORK);
 }
