@@ -3,14 +3,21 @@
 
 #include <math.h>
 
-/* How many phases found that trajectories are lost. */
+/* How many phases found that trajectories are lost, since NUTS took over if it did. */
 static int count_shortenings(const em_adapt *adapt)
 {
     int count = 0;
 
     for (int64_t i = 0; i < adapt->n_phase; i++)
-        count += (int)adapt->record[i].end == EM_END_LOST;
+        count = (int)adapt->record[i].end == EM_END_UNEVEN ? 0
+                : (int)adapt->record[i].end == EM_END_LOST ? count + 1
+                                                           : count;
     return count;
+}
+
+bool em_nuts_took_over(const em_adapt *adapt)
+{
+    return adapt->plan->learned && adapt->search->kept.kind == EM_TRAJECTORY_U_TURN;
 }
 
 /* A map removes most of a funnel, and shorter steps are for the rest. Measured with 0.8 and 0.9,
@@ -19,8 +26,9 @@ static int count_shortenings(const em_adapt *adapt)
  * 26 and 23, 27. */
 void em_set_target_accept(em_adapt *adapt)
 {
-    const double with_map = 0.9, given = adapt->sampler_options->target_accept;
-    const double first = em_is_noncentred(adapt) ? fmax(given, with_map) : given;
+    const double with_map = 0.9, uneven = 0.95;
+    const double least = em_is_noncentred(adapt) ? with_map : em_nuts_took_over(adapt) ? uneven : 0;
+    const double first = fmax(adapt->sampler_options->target_accept, least);
     const double target = 1 - (1 - first) * pow(0.5, count_shortenings(adapt));
 
     adapt->pools->averaging.target = target;

@@ -26,7 +26,16 @@ static bool tests_curvature(const em_adapt *adapt)
            adapt->phase != EM_PHASE_FINAL;
 }
 
-/* And whether it measures autocorrelation. */
+/* Whether acceptance is observed: by these, and for steps that are too long for NUTS in some
+ * places.
+ */
+static bool observes_acceptance(const em_adapt *adapt)
+{
+    return tests_curvature(adapt) ||
+           (em_nuts_took_over(adapt) && adapt->phase == EM_PHASE_STEP_SIZE);
+}
+
+/* Whether this phase measures autocorrelation. */
 static bool measures_lag(const em_adapt *adapt)
 {
     return tests_curvature(adapt) && adapt->plan->searches_length;
@@ -50,7 +59,7 @@ em_status em_trial_observe(em_adapt *adapt, const em_block *block, int64_t itera
     const int64_t size = em_lag_size(adapt->dim), first = first_observed(adapt);
     em_length_search *search = adapt->search;
 
-    if (iteration < first || !tests_curvature(adapt))
+    if (iteration < first || !observes_acceptance(adapt))
         return EM_OK;
     const bool typical = adapt->pools->step_size <= 1.25 * em_final_step_size(adapt, adapt->pools);
     for (int64_t c = 0; c < block->n_chain; c++) {
@@ -120,7 +129,10 @@ static em_status check_acceptance(em_adapt *adapt, em_acceptance_verdict *verdic
         status = em_grid_gather_chains(adapt->grid, n, (const double *)adapt->search->statistics,
                                        (double *)all);
     if (!status)
-        *verdict = em_judge_acceptance(n_chain, all, adapt->outlying, most_lost);
+        *verdict =
+            tests_curvature(adapt) ? em_judge_acceptance(n_chain, all, adapt->outlying, most_lost)
+            : em_loses_trajectories(n_chain, all, adapt->outlying, most_lost) ? EM_ACCEPTANCE_LOST
+                                                                              : EM_ACCEPTANCE_EVEN;
     em_release(&all);
     return status;
 }
@@ -178,6 +190,7 @@ static void switch_to_u_turn(em_adapt *adapt)
     if (!adapt->adapts_step)
         return;
     pool->step_size = adapt->record[0].step_size;
+    em_set_target_accept(adapt);
     em_dual_averaging_start(&pool->averaging, pool->step_size, 1);
 }
 
@@ -211,7 +224,7 @@ em_status em_trial_leave(em_adapt *adapt, int64_t done, em_phase_id *next)
 {
     bool keeps = true, longer = false;
     em_acceptance_verdict verdict = EM_ACCEPTANCE_EVEN;
-    em_status status = tests_curvature(adapt) ? check_acceptance(adapt, &verdict) : EM_OK;
+    em_status status = observes_acceptance(adapt) ? check_acceptance(adapt, &verdict) : EM_OK;
     const bool uneven = verdict == EM_ACCEPTANCE_UNEVEN, loses = verdict == EM_ACCEPTANCE_LOST;
     const bool measured = verdict == EM_ACCEPTANCE_EVEN && measures_lag(adapt);
 

@@ -3,6 +3,7 @@
 # interrupted, with its draws saved or not; what it says of itself.   timeout: 600
 # shellcheck source=tests/run/lib.sh disable=SC2317
 . "$(dirname "$0")/lib.sh"
+project=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$scratch" || exit 1
 export SOURCE_DATE_EPOCH=0
 
@@ -11,6 +12,24 @@ model: {name: eight_schools}
 run: {chains: 5, draws: 60}
 output: {save_warmup: true}
 YAML
+
+# A ridge along a parabola: x ~ N(1, 1), y ~ N(x^2, 0.3). Its curvature varies by a factor of 100.
+cat >ridge.c <<'C'
+#include <emass/plugin.h>
+static em_status density(const void *given, const double *theta, double *log_p, double *gradient)
+{
+    const double x = theta[0] - 1, y = theta[1] - theta[0] * theta[0], precision = 1 / 0.09;
+    (void)given;
+    *log_p -= x * x / 2 + precision * y * y / 2;
+    gradient[0] += -x + 2 * precision * y * theta[0];
+    gradient[1] -= precision * y;
+    return EM_OK;
+}
+static const em_variable xy = {.name = "xy", .n_axes = 1, .shape = {2}};
+EMASS_PLUGIN({.name = "ridge", .n_parameter = 1, .parameter = &xy, .log_density_gradient = density});
+C
+cc -std=c17 -shared -fPIC -I"$project/include" ridge.c -o ridge.so || exit 1
+ridge=(--set model.name=ridge --set model.library=./ridge.so)
 
 go() { # RANKS FILE ARGUMENT...
     local n=$1 file=$2
@@ -86,18 +105,28 @@ check 'chains that share nothing' refused 'mass.share is none, but sampler hmc l
 check 'momenta' refused 'mass.estimator is momentum, but sampler hmc learns' --set mass.estimator=momentum
 check 'with steps that are given' ends '^(ESS below|converged|not converged)' --set mass.estimator=momentum --set sampler.leapfrog_steps=5
 
-# Steps that are right on average diverge in the tails of tau: 53 times here, without a second search
-# for a step size where trajectories are lost. One in 1,000 would be 48.
-few_divergences() {
-    local seed n all=0
+check 'with one chain, on a ridge' ends '^warmup ' --chains 1 "${ridge[@]}"
+check 'a ridge: NUTS takes over, and its steps are shorter' ends \
+    'curvature varies, so that nuts draws; acceptance aimed at 0.95' "${ridge[@]}"
+check 'a ridge: one file on 1 2 3 4 ranks' same "${ridge[@]}"
+check 'a ridge: interrupted again and again' piecemeal "${ridge[@]}"
+
+# Divergences of six seeds.
+few_divergences() { # LIMIT ARGUMENT...
+    local limit=$1 seed n all=0
+    shift
     for seed in 1 2 3 4 5 6; do
-        "$emass" run run.yaml --chains 8 --set run.draws=1000 --seed "$seed" --output said.h5 --overwrite --progress none >said ||
+        "$emass" run run.yaml --set run.draws=1000 --seed "$seed" --output said.h5 --overwrite --progress none "$@" >said ||
             return 1
         n=$(sed -nE 's/^(not )?converged.* ([0-9]+) divergences?.*/\2/p' said)
         echo "seed $seed: ${n:?}"
         all=$((all + n))
     done
-    [ "$all" -le 16 ]
+    [ "$all" -le "$limit" ]
 }
-check 'few trajectories diverge, with any seed' few_divergences
+# Steps that are right on average diverge in the tails of tau: 53 times here, without a second search
+# for a step size where trajectories are lost. One in 1,000 would be 48.
+check 'few trajectories diverge, with any seed' few_divergences 16 --chains 8
+# Steps of NUTS that aim at 0.8 diverge here 303 times. One in 1,000 would be 24.
+check 'few trajectories diverge on a ridge, with any seed' few_divergences 12 --chains 4 "${ridge[@]}"
 finish

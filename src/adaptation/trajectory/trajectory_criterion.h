@@ -43,7 +43,7 @@ typedef struct em_acceptance_statistics {
     double length;      /* iterations */
     double acceptance;  /* sum of acceptance rates */
     double n_diverging; /* trajectories */
-    double n_lost;      /* typical trajectories with an acceptance rate below 0.001 */
+    double n_lost;      /* typical trajectories that diverge or accept at a rate below 0.001 */
 } em_acceptance_statistics;
 
 /* `typical`: the step size is not far above the one that dual averaging will keep. Only then can a
@@ -69,3 +69,7 @@ typedef enum em_acceptance_verdict {
 em_acceptance_verdict em_judge_acceptance(int64_t n_chain,
                                           const em_acceptance_statistics *statistics,
                                           const bool *outlying, double most_lost);
+
+/* The part LOST of this alone, for trajectories that end at a U-turn. */
+bool em_loses_trajectories(int64_t n_chain, const em_acceptance_statistics *statistics,
+                           const bool *outlying, double most_lost);

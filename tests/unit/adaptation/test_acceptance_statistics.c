@@ -114,6 +114,30 @@ START_TEST(lost_trajectories_are_noticed)
 }
 END_TEST
 
+/* With trajectories that end at a U-turn chains may accept unevenly; steps may still be too long.
+ */
+START_TEST(divergences_with_u_turns_are_lost_trajectories)
+{
+    em_acceptance_statistics statistics[4];
+    bool outlying[4] = {false};
+
+    move(4, LENGTH, 1, 0.6, statistics);
+    ck_assert(!em_loses_trajectories(4, statistics, outlying, 0.01));
+    em_acceptance_observe(0.7, true, true, &statistics[1]);
+    em_acceptance_observe(0.7, true, false, &statistics[1]); /* by a step that is not kept */
+    ck_assert(!em_loses_trajectories(4, statistics, outlying, 0.01)); /* may be chance */
+    em_acceptance_observe(0.7, true, true, &statistics[2]);
+    ck_assert(em_loses_trajectories(4, statistics, outlying, 0.01));
+    ck_assert(!em_loses_trajectories(4, statistics, outlying, 1));
+    outlying[1] = true;
+    ck_assert(!em_loses_trajectories(4, statistics, outlying, 0.01));
+    move(4, 10, 1, 1, statistics);
+    statistics[0].n_lost = 4;
+    outlying[1] = false;
+    ck_assert(!em_loses_trajectories(4, statistics, outlying, 0.01)); /* too few to tell */
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("acceptance_statistics");
@@ -123,6 +147,7 @@ int main(void)
     tcase_add_test(all, a_chain_that_sticks_is_noticed);
     tcase_add_test(all, divergences_are_noticed);
     tcase_add_test(all, lost_trajectories_are_noticed);
+    tcase_add_test(all, divergences_with_u_turns_are_lost_trajectories);
     suite_add_tcase(suite, all);
     return run_suite(suite, CK_FORK);
 }
