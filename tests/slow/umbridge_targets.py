@@ -203,7 +203,7 @@ with tempfile.TemporaryDirectory(prefix="emass-umbridge-") as folder:
         check_cost(port)
         for target, sampler, draws, more in (
                 ("banana", "slice", 1000, {}), ("banana", "rwm", 6000, {}), ("donut", "slice", 1000, {}), ("donut", "rwm", 6000, {}),
-                ("donut", "hmc", 200, {}), ("funnel", "slice", 1000, {}), ("mixture", "slice", 400, {"temper": {"rungs": 4}}),
+                ("donut", "hmc", 200, {}), ("funnel", "slice", 2500, {}), ("mixture", "slice", 400, {"temper": {"rungs": 4}}),
                 ("mixture", "hmc", 400, {"temper": {"rungs": 4}})):
             check(port, target, sampler, draws, more)
     finally:
