@@ -153,6 +153,11 @@ em_status em_posterior_update(em_posterior *posterior, const em_update *update);
  * if the model has that function. Collective and errors: as em_posterior_update. */
 em_status em_posterior_after_iteration(em_posterior *posterior, const em_update *after);
 
+/* For a failure of one rank before a call that is Collective over the ranks of its group: all of
+ * them return the status of the lowest failing rank, and have its message. Collective over the
+ * ranks of a group. */
+em_status em_posterior_share_failure(const em_posterior *posterior, em_status status);
+
 /* Whether the model has a metric. Local. Errors: EM_ECONFIG. */
 em_status em_posterior_has_metric(const em_posterior *posterior);
 

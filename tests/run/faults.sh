@@ -48,6 +48,22 @@ restarted() { # FAULT: from the last checkpoint, when all draws are to be restor
     fails "$1" --resume && [ -s out.h5.checkpoint ] && recovers
 }
 
+# A rank that is out of memory tells the others at once: it need not abort them, and they do not
+# meet it at another place.
+agrees() { # RUN.yaml PASSAGE...
+    local n
+    for n in "${@:2}"; do
+        rm -f out.h5*
+        EMASS_FAULT=allocate:1:$n limited mpirun -n 2 "$emass" run "$1" --quiet --output out.h5 >log 2>&1
+        if [ $? != 1 ] || [ "$(grep -c '^emass: ' log)" != 1 ] ||
+            ! grep -q '^emass: rank 1: out of memory' log || grep -qE 'MPI_ABORT|Abort\(' log; then
+            echo "allocation $n:"
+            cat log
+            return 1
+        fi
+    done
+}
+
 # Of a launcher that lets the others go on, as srun with MPICH: they end by themselves.
 loses_a_rank() {
     local pid status=0
@@ -85,6 +101,21 @@ for fault in file-create:0 lock-write:0 allocate:1:150 hdf5-open:0 hdf5-read:1 c
     file-rename:0 file-remove:0; do
     check "a restart with EMASS_FAULT=$fault" within 10 restarted "$fault"
 done
+cat >tempered.yaml <<'YAML'
+model: {name: logistic, data: data.csv}
+sampler: {name: hmc, leapfrog_steps: 3, step_size: 0.2}
+temper: {}
+run: {chains: 2, warmup: 50, draws: 20}
+YAML
+cat >metric.yaml <<'YAML'
+model: {name: logistic, data: data.csv}
+sampler: {name: sgrld, metric: fisher, step_size: 0.02}
+mass: {estimator: none}
+run: {chains: 2, warmup: 10, draws: 10, shards: 2}
+YAML
+# The passages at which the posterior and the metric are created, and some about them.
+check 'a rank without memory for its posterior, with temper' agrees tempered.yaml {649..658..2}
+check 'a shard without memory for a metric' agrees metric.yaml {733..741} {833..837}
 reference=early.h5
 early=(--set stop.r_hat=100 --set stop.ess=1 --set stop.check_every=20 --set stop.consecutive=1)
 check 'a run that ends early' \

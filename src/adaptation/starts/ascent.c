@@ -457,7 +457,8 @@ em_status em_laplace(em_posterior *posterior, int64_t chain, int64_t dim, const 
     const size_t matrix = (size_t)(dim * dim) * sizeof *precision;
     bool good = true;
     double *work = NULL, log_det = 0;
-    em_status status = em_allocate(2 * em_stride(dim) + dim * dim, sizeof *work, &work);
+    em_status status = em_posterior_share_failure(
+        posterior, em_allocate(2 * em_stride(dim) + dim * dim, sizeof *work, &work));
 
     *log_mass = NAN;
     memset(onward, 0, (size_t)dim * sizeof *onward);

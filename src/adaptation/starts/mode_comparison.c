@@ -125,7 +125,7 @@ static em_status approximate(em_ascents *a, em_optimum_mode *m, int64_t e)
     const int64_t i = e - em_first_own_ascent(a), n_each = search->n_each;
     const bool own = i >= 0 && i < search->n_local * n_each;
     double *row = NULL;
-    em_status status = em_allocate(n, sizeof *row, &row);
+    em_status status = em_agree(em_allocate(n, sizeof *row, &row));
 
     if (!status && own) {
         double *rest = a->rest + i * 2 * search->stride;

@@ -174,7 +174,7 @@ static em_status reevaluate(const em_kernel *kernel)
 }
 
 /* Checks that the model has the metric that the sampler uses. The model computes it at the position
- * of a chain. Local, but evaluates the target. */
+ * of a chain. Collective over the ranks of a group. */
 static em_status check_metric(const em_kernel *kernel)
 {
     const em_kernel_options *options = kernel->options;
@@ -190,7 +190,8 @@ static em_status check_metric(const em_kernel *kernel)
     if (!status)
         status = em_metric_check_dim(block->dim);
     if (!status)
-        status = em_allocate(block->dim * block->dim, sizeof *metric, &metric);
+        status = em_posterior_share_failure(
+            kernel->posterior, em_allocate(block->dim * block->dim, sizeof *metric, &metric));
     if (!status)
         status =
             em_posterior_metric(kernel->posterior, block->chain[0], block->theta, metric, NULL);

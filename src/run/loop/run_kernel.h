@@ -4,8 +4,9 @@
 
 #include "run/loop/engine.h"
 
-/* Creates the samplers of the config and their blocks, without adaptation. Local. Errors:
- * EM_EMEMORY, EM_ECONFIG. */
+/* Creates the samplers of the config and their blocks, without adaptation, or ladders in their
+ * place. Local, but Collective for ladders, whose errors are agreed. Errors: EM_EMEMORY,
+ * EM_ECONFIG. */
 em_status em_kernels_create(em_engine *engine);
 
 /* Creates ladders in place of samplers, and the block of their draws. Collective. Errors, agreed:

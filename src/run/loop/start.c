@@ -256,6 +256,7 @@ em_status em_engine_create_chains(em_engine *engine)
 
     if (!status && config->run.minibatch_sums == EM_MINIBATCH_BY_PARTS)
         status = em_posterior_sum_by_parts(engine->posterior);
+    status = em_agree(status);
     if (!status)
         status = em_kernels_create(engine);
     if (!status)
@@ -410,6 +411,7 @@ em_status em_engine_start_chains(em_engine *engine)
     if (!status && mass->from && mass->from_positions)
         status = em_initial_positions(mass->from, em_grid_first_chain(engine->grid), block->n_chain,
                                       block->dim, block->stride, block->theta);
+    status = em_posterior_share_failure(engine->posterior, status);
     if (!status && !engine->tempering && !most_exacting(engine)->options->ops->by_model)
         status = try_points(engine, &tries);
     em_release(&tries.usable);

@@ -200,7 +200,9 @@ static em_status metric_set_fisher(em_metric *m, const position *at)
 
     if (em_posterior_is_diagonal(at->posterior))
         return metric_set_diagonal(m, at);
-    em_status status = metric_prepare(m, EM_MASS_DENSE);
+    em_status status = EM_OK;
+    if (!m->root) /* at the first position */
+        status = em_posterior_share_failure(at->posterior, metric_prepare(m, EM_MASS_DENSE));
     if (!status)
         status =
             em_posterior_metric(at->posterior, at->chain, at->theta, m->scratch, m->derivative);
