@@ -1,7 +1,8 @@
 /*
- * The published mass: an immutable inverse-mass operator W = M^-1, with momenta p ~ N(0, M) and
- * velocities v = W p. With M = L L^T, whitened momenta are r = L^-1 p ~ N(0, I). W is stored in one
- * of several structures; each is one file and one line in mass/list.c. Everything here is Local.
+ * The mass that chains use: an immutable inverse-mass operator W = M^-1, with momenta p ~ N(0, M)
+ * and velocities v = W p. With M = L L^T, whitened momenta are r = L^-1 p ~ N(0, I). W is stored in
+ * one of several structures; each is one file and one line in mass/list.c. Everything here is
+ * Local.
  */
 #pragma once
 
@@ -111,8 +112,7 @@ em_status em_mass_of_diagonal(const em_mass_form *form, const double *diagonal, 
  */
 em_status em_mass_of(const em_mass_form *form, const double *number, em_mass **out);
 
-/* The same for a W that is one array. */
-em_status em_mass_create(em_structure structure, int64_t dim, const double *inverse, em_mass **out);
+/* The identity of a structure. */
 em_status em_mass_identity(em_structure structure, int64_t dim, em_mass **out);
 void em_mass_destroy(em_mass **mass); /* NULL-safe. */
 

@@ -31,7 +31,7 @@ typedef enum em_purpose {
     EM_RNG_PRIOR,         /* positions from the prior */
     EM_RNG_PRIOR_REPORT,  /* draws of a model for its report of a draw from the prior */
     EM_RNG_FOLD_IN,       /* topics of tokens of new documents (em_item_bits only) */
-    EM_RNG_MODE_SEARCH,   /* starting points of the mode search */
+    EM_RNG_MODE_SEARCH,   /* no longer used; it keeps the order */
     EM_RNG_REFERENCE,     /* draws of the reference law of a tempered chain */
     EM_RNG_SWAP,          /* whether two rungs of a ladder swap their states */
     EM_RNG_JUMPS,         /* jumps of gamma processes (em_item_bits only) */
@@ -82,9 +82,10 @@ void em_normals(const em_stream *stream, int64_t n, double *out);
  * out[first + i]. Local. */
 void em_normals_from(const em_stream *stream, int64_t first, int64_t n, double *out);
 
-/* Normals in single precision, in a third of the time. Each is computed from 24 bits, so its
- * absolute value is at most 6.7. `first` is a multiple of 32. They are independent of the normals
- * of other purposes, but not of those of em_normals of the same stream. Local. */
+/* Normals in single precision, in a third of the time. Each is computed from 31 random bits,
+ * rounded to the 24 of a float, so its absolute value is at most 6.7. `first` is a multiple of 32.
+ * They are independent of the normals of other purposes, but not of those of em_normals of the same
+ * stream. Local. */
 void em_single_normals_from(const em_stream *stream, int64_t first, int64_t n, double *out);
 
 /* out[i] ~ Gamma(shape[i], 1) (Marsaglia and Tsang 2000; below 1 Ahrens and Dieter 1974),
@@ -102,12 +103,11 @@ void em_item_bits(const em_stream *stream, int64_t n, const uint64_t *block, uin
 
 /*
  * The jumps of a gamma process on a line, in order of position. The process has the increment
- * Gamma(s, 1) on an interval of length s. Jumps smaller than EM_LEAST_JUMP are left out; their sum
- * has a mean of s EM_LEAST_JUMP. For i < EM_JUMPS, gap[i] is the distance from jump i - 1 to jump
+ * Gamma(s, 1) on an interval of length s. Jumps smaller than 2^-32 are left out; their sum has a
+ * mean of s 2^-32. For i < EM_JUMPS, gap[i] is the distance from jump i - 1 to jump
  * i, and size[i] the size of jump i, which may be 0. The jumps depend only on the stream, item and
  * batch. Bits on different processors: as em_normals. `gap` and `size` are 64-byte aligned. Local.
  */
-#define EM_LEAST_JUMP 0x1p-32
 enum { EM_JUMPS = 128 };
 void em_gamma_jumps(const em_stream *stream, uint32_t item, uint32_t batch, float *gap,
                     float *size);

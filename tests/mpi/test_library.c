@@ -231,6 +231,9 @@ START_TEST(a_sink_is_resumed)
     request.override = overrides;
     request.mode = EM_RUN_NEW;
     status = em_run_create(context, &request, &run);
+    assert_everywhere(status || (strstr(em_run_config(run), "seed: 5") &&
+                                 strstr(em_run_config(run), "init_radius: 2")),
+                      "the config with what is given and with defaults");
     if (!status)
         status = em_run_advance(run, em_run_report(run)->total - 50);
     if (!status)

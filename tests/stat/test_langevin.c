@@ -5,6 +5,7 @@
  */
 #include "par/world.h"
 #include "sampler/stochastic/stochastic.h"
+#include "support/array_mass.h"
 #include "support/kernel_bench.h"
 #include "support/on_grid.h"
 
@@ -136,7 +137,7 @@ static void open_fixture(const variant *v, uint64_t seed, fixture *f)
     f->noise =
         (em_noise){v->estimate == DIAGONAL_V ? EM_MASS_DIAG : EM_MASS_DENSE, DIM, f->V_hat, 0};
     ck_assert_int_eq(
-        em_mass_create(dense ? EM_MASS_DENSE : EM_MASS_DIAG, DIM, dense ? v->W : diag, &f->mass),
+        mass_of_array(dense ? EM_MASS_DENSE : EM_MASS_DIAG, DIM, dense ? v->W : diag, &f->mass),
         EM_OK);
     snprintf(sampler, sizeof sampler, "%s, replacement: %s", v->sampler,
              v->replacement ? "true" : "false");

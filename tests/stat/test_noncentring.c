@@ -6,6 +6,7 @@
 #include "adaptation/noncentring/noncentring_search.h"
 #include "par/world.h"
 #include "posterior/noncentring.h"
+#include "support/array_mass.h"
 #include "support/behaviour.h"
 #include "support/on_grid.h"
 
@@ -278,7 +279,7 @@ static double worst_z(bool has_jacobian, uint64_t seed, int64_t n_draw)
 
     open_map(&map);
     twin_map = has_jacobian ? NULL : &map;
-    ck_assert_int_eq(em_mass_create(EM_MASS_DIAG, DIM, one, &mass), EM_OK);
+    ck_assert_int_eq(mass_of_array(EM_MASS_DIAG, DIM, one, &mass), EM_OK);
     const kernel_run run = {&em_nuts, &options, mass, NULL, 0.4, seed};
     bench_open(&model, grid, &run, &b);
     const int64_t stride = b.block->stride;

@@ -5,6 +5,7 @@
  */
 #include "par/world.h"
 #include "sampler/thermostat/nose_poincare.h"
+#include "support/array_mass.h"
 #include "support/behaviour.h"
 #include "support/jacobian.h"
 #include "support/observe.h"
@@ -34,7 +35,7 @@ static void open_fixture(const char *sampler, double v, uint64_t seed, fixture *
     double w[DIM * DIM];
 
     pack_matrix(&W, w);
-    ck_assert_int_eq(em_mass_create(EM_MASS_DENSE, DIM, w, &f->mass), EM_OK);
+    ck_assert_int_eq(mass_of_array(EM_MASS_DENSE, DIM, w, &f->mass), EM_OK);
     const matrix L = factor_of(f->mass), root = sum(sqrt(v), &L, 0, &L);
     f->model = noisy_model_of(&law, 0);
     set_noise(&f->model, &root);

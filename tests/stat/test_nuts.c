@@ -4,6 +4,7 @@
  * of a plain recursive implementation of the paper with Stan's further checks.
  */
 #include "par/world.h"
+#include "support/array_mass.h"
 #include "support/behaviour.h"
 #include "support/on_grid.h"
 #include "support/twin_mass.h"
@@ -24,7 +25,7 @@ static em_mass *make_mass(em_structure structure, const double *inverse)
 {
     em_mass *mass = NULL;
 
-    ck_assert_int_eq(em_mass_create(structure, 3, inverse, &mass), EM_OK);
+    ck_assert_int_eq(mass_of_array(structure, 3, inverse, &mass), EM_OK);
     return mass;
 }
 

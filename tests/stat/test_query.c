@@ -4,6 +4,7 @@
  */
 #include "emass/model/metric.h"
 #include "par/world.h"
+#include "support/array_mass.h"
 #include "support/kernel_bench.h"
 #include "support/on_grid.h"
 
@@ -88,7 +89,7 @@ START_TEST(test_numbers)
     const bool is_psgld = strcmp(em_samplers[_i]->name, "psgld") == 0;
     snprintf(text, sizeof text, "name: %s, step_size: 0.1%s", em_samplers[_i]->name,
              is_psgld ? ", correction: false, lambda: 1" : "");
-    ck_assert_int_eq(em_mass_create(EM_MASS_DIAG, 1, (const double[]){1}, &mass), EM_OK);
+    ck_assert_int_eq(mass_of_array(EM_MASS_DIAG, 1, (const double[]){1}, &mass), EM_OK);
     const kernel_run run = configured(text, mass, NULL, 5, &config);
     bench_open(&model.base, grid, &run, &b);
     place_chains(&b);

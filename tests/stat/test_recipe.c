@@ -5,6 +5,7 @@
  */
 #include "par/world.h"
 #include "sampler/stochastic/recipe.h"
+#include "support/array_mass.h"
 #include "support/kernel_bench.h"
 #include "support/on_grid.h"
 
@@ -284,7 +285,7 @@ START_TEST(constant_matrices_have_the_exact_law)
     em_mass *mass = NULL;
     em_config *config;
 
-    ck_assert_int_eq(em_mass_create(EM_MASS_DENSE, 2, W, &mass), EM_OK);
+    ck_assert_int_eq(mass_of_array(EM_MASS_DENSE, 2, W, &mass), EM_OK);
     for (int i = 0; i < N_VARIANT; i++) {
         reference r = reference_of(&variants[i], &model);
         pack_matrix(&r.V, V);

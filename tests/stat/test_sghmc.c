@@ -4,6 +4,7 @@
  * of known covariance. Twins that are wrong on purpose fail the same bounds.
  */
 #include "par/world.h"
+#include "support/array_mass.h"
 #include "support/kernel_bench.h"
 #include "support/on_grid.h"
 
@@ -248,7 +249,7 @@ static void open_fixture(const variant *v, uint64_t seed, fixture *f)
         (em_noise){v->estimate == DIAGONAL_V ? EM_MASS_DIAG : EM_MASS_DENSE, DIM, f->V_hat, 0};
     r->V_hat = matrix_of(f->noise.structure, f->V_hat);
     r->V_hat = sum(v->estimate != NO_V, &r->V_hat, 0, &r->V_hat);
-    ck_assert_int_eq(em_mass_create(v->structure, DIM, W, &f->mass), EM_OK);
+    ck_assert_int_eq(mass_of_array(v->structure, DIM, W, &f->mass), EM_OK);
     snprintf(sampler, sizeof sampler, "%s, replacement: %s", v->sampler,
              v->replacement ? "true" : "false");
     f->run = configured(sampler, f->mass, &f->noise, seed, &f->config);

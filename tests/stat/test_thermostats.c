@@ -4,6 +4,7 @@
  * half the noise or no thermostat fail the same bounds.
  */
 #include "par/world.h"
+#include "support/array_mass.h"
 #include "support/behaviour.h"
 #include "support/observe.h"
 #include "support/on_grid.h"
@@ -54,7 +55,7 @@ static void open_fixture(const char *sampler, enum noise noise, uint64_t seed, f
     double w[DIM * DIM];
 
     pack_matrix(&W, w);
-    ck_assert_int_eq(em_mass_create(EM_MASS_DENSE, DIM, w, &f->mass), EM_OK);
+    ck_assert_int_eq(mass_of_array(EM_MASS_DENSE, DIM, w, &f->mass), EM_OK);
     f->model = noisy_model_of(&law, 0);
     const matrix root = root_of_noise(noise, f->mass);
     set_noise(&f->model, &root);
@@ -384,7 +385,7 @@ static double double_well_z(const char *sampler, uint64_t seed)
     em_diag *diag = NULL;
     kernel_bench b;
 
-    em_mass_create(EM_MASS_DIAG, 1, (const double[]){2}, &mass);
+    mass_of_array(EM_MASS_DIAG, 1, (const double[]){2}, &mass);
     const kernel_run run = configured(sampler, mass, NULL, seed, &config);
     bench_open(&model, grid, &run, &b);
     bench_start(&b);

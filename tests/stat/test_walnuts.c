@@ -5,6 +5,7 @@
  * Where no error is too large it is NUTS, to the last bit.
  */
 #include "par/world.h"
+#include "support/array_mass.h"
 #include "support/behaviour.h"
 #include "support/on_grid.h"
 
@@ -266,7 +267,7 @@ static em_mass *unit_mass(void)
     static const double one[] = {1, 1};
     em_mass *mass = NULL;
 
-    ck_assert_int_eq(em_mass_create(EM_MASS_DIAG, DIM, one, &mass), EM_OK);
+    ck_assert_int_eq(mass_of_array(EM_MASS_DIAG, DIM, one, &mass), EM_OK);
     return mass;
 }
 
@@ -424,7 +425,7 @@ static em_mass *dense_mass(void)
 {
     em_mass *mass = NULL;
 
-    ck_assert_int_eq(em_mass_create(EM_MASS_DENSE, 3, dense_inverse, &mass), EM_OK);
+    ck_assert_int_eq(mass_of_array(EM_MASS_DENSE, 3, dense_inverse, &mass), EM_OK);
     return mass;
 }
 

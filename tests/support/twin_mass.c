@@ -1,5 +1,7 @@
 #include "support/twin_mass.h"
 
+#include "support/array_mass.h"
+
 static void twin_map(const em_mass *base, em_map map, int64_t n_chain, const double *x, double *out)
 {
     const twin_mass *twin = (const twin_mass *)base;
@@ -29,7 +31,7 @@ em_mass *multiple_of(em_structure structure, int64_t dim, const double *inverse,
     ck_assert_int_le(em_mass_size(structure, dim), MOST);
     for (int64_t i = 0; i < em_mass_size(structure, dim); i++)
         scaled[i] = factor * inverse[i];
-    ck_assert_int_eq(em_mass_create(structure, dim, scaled, &mass), EM_OK);
+    ck_assert_int_eq(mass_of_array(structure, dim, scaled, &mass), EM_OK);
     return mass;
 }
 

@@ -53,8 +53,7 @@ em_status em_expect_draws(em_reader *reader, const char *group)
                               : "");
 }
 
-/* The sum of an attribute over the files. */
-/* `before`: the attribute's name in files of earlier versions. */
+/* The sum of an attribute over the files. `before`: its name in files of earlier versions. */
 static int64_t sum_of(em_reader *reader, const char *name, const char *before)
 {
     int64_t count = 0, one;

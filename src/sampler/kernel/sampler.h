@@ -147,15 +147,14 @@ typedef struct em_sampler_options {
 /* The rows of those options for the field table of a struct whose first member is
  * em_sampler_options. The arguments are defaults: `first_step` of step_size ("adapt", or a number
  * for kernels without a probe), `accept` of target_accept, `every` of adapt_every. */
-#define EM_SAMPLER_FIELDS                          EM_SAMPLER_FIELDS_FROM("adapt", "0.8")
 #define EM_SAMPLER_FIELDS_FROM(first_step, accept) EM_SAMPLER_FIELDS_WITH(first_step, accept, "1")
 #define EM_SAMPLER_FIELDS_WITH(first_step, accept, every)                                          \
     EM_REAL(em_sampler_options, step_size, .minimum = 1e-300, .maximum = 1e300,                    \
             .fallback = first_step, .word = "adapt",                                               \
             .doc = "step size of the integrator, or adapt (dual averaging in warmup)"),            \
         EM_INT(em_sampler_options, adapt_every, .minimum = 1, .maximum = 1e6, .fallback = every,   \
-               .doc =                                                                              \
-                   "iterations between adaptation updates in warmup; hmc and nuts begin with 1"),  \
+               .doc = "iterations between adaptation updates in warmup; hmc, nuts and walnuts "    \
+                      "begin with 1"),                                                             \
         EM_REAL(em_sampler_options, target_accept, .minimum = 0.01, .maximum = 0.999,              \
                 .fallback = accept,                                                                \
                 .doc = "mean acceptance rate that an adapted step size aims at"),                  \

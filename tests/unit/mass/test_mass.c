@@ -4,6 +4,7 @@
 #include "mass/estimator.h"
 #include "math/linalg.h"
 #include "math/rng.h"
+#include "support/array_mass.h"
 #include "support/tap.h"
 
 #include <math.h>
@@ -35,7 +36,7 @@ START_TEST(factor_and_inverse_agree)
     em_mass *mass = NULL;
     double second[DIM][DIM] = {{0}}, exact[DIM * DIM];
 
-    ck_assert_int_eq(em_mass_create(EM_MASS_DENSE, DIM, covariance, &mass), EM_OK);
+    ck_assert_int_eq(mass_of_array(EM_MASS_DENSE, DIM, covariance, &mass), EM_OK);
     precision(exact); /* with W = covariance the mass is its inverse */
     for (int j = 0; j < DIM; j++) {
         _Alignas(64) double z[EM_LANES] = {0}, p[EM_LANES];
@@ -59,12 +60,12 @@ START_TEST(indefinite_is_refused)
 
     memcpy(bad, covariance, sizeof bad);
     bad[0] = -1;
-    ck_assert_int_eq(em_mass_create(EM_MASS_DENSE, DIM, bad, &mass), EM_NONFINITE);
+    ck_assert_int_eq(mass_of_array(EM_MASS_DENSE, DIM, bad, &mass), EM_NONFINITE);
     ck_assert_ptr_null(mass);
-    ck_assert_int_eq(em_mass_create(EM_MASS_DIAG, DIM, bad, &mass), EM_NONFINITE);
+    ck_assert_int_eq(mass_of_array(EM_MASS_DIAG, DIM, bad, &mass), EM_NONFINITE);
     bad[0] = NAN;
-    ck_assert_int_eq(em_mass_create(EM_MASS_DIAG, DIM, bad, &mass), EM_NONFINITE);
-    ck_assert_int_eq(em_mass_create(EM_MASS_DENSE, DIM, bad, &mass), EM_NONFINITE);
+    ck_assert_int_eq(mass_of_array(EM_MASS_DIAG, DIM, bad, &mass), EM_NONFINITE);
+    ck_assert_int_eq(mass_of_array(EM_MASS_DENSE, DIM, bad, &mass), EM_NONFINITE);
 }
 END_TEST
 

@@ -1,0 +1,10 @@
+/* A mass of one structure from the array of its W. */
+#ifndef TESTS_SUPPORT_ARRAY_MASS_H
+#define TESTS_SUPPORT_ARRAY_MASS_H
+
+#include "mass/mass.h"
+
+/* Errors: those of em_mass_of. */
+em_status mass_of_array(em_structure structure, int64_t dim, const double *inverse, em_mass **out);
+
+#endif
