@@ -8,6 +8,7 @@
 #include "app/summary/loo.h"
 #include "base/fault.h"
 #include "base/system/launcher.h"
+#include "base/text.h"
 #include "base/text/nearest.h"
 #include "math/simd/simd.h"
 #include "par/world.h"
@@ -100,6 +101,17 @@ static em_status unknown_command(const char *name)
                    nearest.name ? nearest.name : "", nearest.name ? "?" : "");
 }
 
+static em_status no_command(void)
+{
+    char names[256] = "";
+
+    for (int i = 0; i < N_COMMAND; i++)
+        em_append(sizeof names, names, "%s%s", i > 0 ? ", " : "", commands[i].name);
+    for (int i = 0; em_model_command_at(i); i++)
+        em_append(sizeof names, names, ", %s", em_model_command_at(i)->name);
+    return em_fail(EM_EUSAGE, "expected a command: %s (see emass --help)", names);
+}
+
 /* One that a model brings. */
 static em_status run_model_command(const char *name, bool help, int argc, const char **argv)
 {
@@ -115,9 +127,7 @@ static em_status run_model_command(const char *name, bool help, int argc, const 
 static em_status run_program(int argc, const char **argv)
 {
     if (argc < 2)
-        return em_fail(EM_EUSAGE, "expected a command: run, summary, report, check, list, merge, "
-                                  "diff, loo, evidence, verify, convert, predict, topics or launch "
-                                  "(see emass --help)");
+        return no_command();
     if (strcmp(argv[1], "--version") == 0)
         return print_version();
     const bool help = strcmp(argv[1], "help") == 0 || is_help(argv[1]);

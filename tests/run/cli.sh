@@ -59,7 +59,7 @@ config() { # FILE SAMPLER-LINE
 }
 
 # ---- usage ----
-fails 2 'expected a command' "$emass"
+fails 2 'evidence, launch, topics (see emass --help)' "$emass"
 fails 2 'did you mean summary?' "$emass" sumary x.h5
 fails 2 'see emass --help' "$emass" --frobnicate
 for command in run check summary; do

@@ -80,8 +80,8 @@ static void print_all(FILE *out)
             print_overview(&topics[i], out);
             fprintf(out, "\n");
         }
-    fprintf(out,
-            "options of the other sections: emass list run, emass list stop, emass list output\n");
+    fprintf(out, "options of the other sections: emass list run, emass list stop, "
+                 "emass list output, emass list temper\n");
 }
 
 static void print_variant(const em_variant *variant, FILE *out)
