@@ -107,8 +107,9 @@ EM_API em_status em_density_compute(em_density *density, em_density_gradient *gr
  * EM_EMEMORY. */
 EM_API em_status em_density_name(em_density *density, int64_t i, const char *name);
 
-/* Adds a parameter: an array with the axes axis [n_axes], where axis or any of its elements may be
- * NULL. `constraint` is an em_constraint. theta holds the parameters in the order of the calls,
+/* Adds a parameter, an array. `axis` [n_axes] names its axes; where it or an element of it is NULL,
+ * the name is that of the parameter with _dim_0 and so on. `constraint`, `lower` and `upper` are
+ * those of em_bounds. theta holds the parameters in the order of the calls,
  * each row-major. All arguments are copied. Local. Errors: EM_EUSAGE, EM_EMEMORY. */
 EM_API em_status em_density_add_parameter(em_density *density, const char *name, int n_axes,
                                           const int64_t *shape, const char *const *axis,

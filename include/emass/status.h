@@ -35,14 +35,14 @@ enum {
 #endif
 
 /*
- * Sets the error message of this process and returns `status`. A failing function writes
+ * Sets the error message of this thread and returns `status`. A failing function writes
  *     return em_fail(EM_EDATA, "%s:%ld: found '%s', expected a number", file, line, text);
  * The message is one line: what is wrong, where (file:line of the config or data), what was
  * expected or what to do. Local. Like errno, the message is the one of the last failure.
  */
 EM_API em_status em_fail(em_status status, const char *format, ...) EM_PRINTF(2, 3);
 
-/* The message of the last em_fail of this process; "" when there was none. Local. */
+/* The message of the last em_fail of this thread; "" when there was none. Local. */
 EM_API const char *em_error_text(void);
 
 /* The exit status of the program for a status: 0, 1, 2 or 75. Local. */

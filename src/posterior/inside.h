@@ -81,7 +81,8 @@ em_status em_posterior_sum_all(em_posterior *posterior, const em_query *query);
 /* Counts the evaluations of a query. Local. Errors: EM_EMODEL, if the tests inject one. */
 em_status em_posterior_begin(em_posterior *posterior, int64_t n_chain);
 
-/* Sets the results of a query to the prior. Local. */
+/* Sets the results of a query to the prior. Local; with run.ranks_per_chain Collective over the
+ * ranks of a group. */
 em_status em_posterior_add_prior(em_posterior *posterior, const em_query *query);
 
 /* Adds the likelihood of the query's rows. Local, unless the model communicates with other shards.

@@ -94,8 +94,8 @@ bool em_posterior_estimates_alone(const em_posterior *posterior, const em_miniba
  * If the model has that capability (emass/model/ranges.h), a sampler may compute the gradient of
  * such an estimate for one range of parameters at a time. The calls are: the estimate of one chain
  * without its gradient; then for each range its gradient, and its parameters after they were moved.
- * The data of a range may be prefetched. `published` as in em_model_ranges.estimate. Local. Errors:
- * EM_EMODEL.
+ * The data of a range may be prefetched. `published` as in em_model_ranges.estimate. Local, but
+ * while moves are divided the estimate is Collective over the ranks of a group. Errors: EM_EMODEL.
  */
 bool em_posterior_has_ranges(const em_posterior *posterior);
 em_status em_posterior_estimate_ranges(em_posterior *posterior, const em_minibatch *minibatch,
@@ -122,10 +122,10 @@ em_status em_posterior_may_partition(em_posterior *posterior, const em_minibatch
 /* The range *first .. *end - 1 of n items that is assigned to this shard. Local. */
 void em_posterior_own_range(const em_posterior *posterior, int64_t n, int64_t *first, int64_t *end);
 
-/* Begins and ends such an iteration. Begin copies the positions into the shared panel and returns
- * it. Until the end, estimates are at the positions in that panel, and this shard may write only
- * the range `own` of it, between two estimates. Begin is Collective over the ranks of a group; end
- * is Local. */
+/* Begins and ends an iteration whose moves the shards divide. Begin copies the positions into the
+ * shared panel and returns it. Until the end, estimates are at the positions in that panel, and
+ * this shard may write only the range `own` of it, between two estimates. Begin is Collective over
+ * the ranks of a group; end is Local. */
 double *em_posterior_begin_partitioned(em_posterior *posterior, em_span own, const double *theta);
 void em_posterior_end_partitioned(em_posterior *posterior);
 

@@ -25,7 +25,7 @@ const em_field em_mass_fields[] = {
             "criterion of the M-step; momentum is the papers', noise is for stochastic samplers"),
     EM_CHOICE(em_mass_options, structure, .fallback = "auto", .choices = structures,
               .doc = "auto: dense up to dimension 200 if there are enough samples; in higher "
-                     "dimensions low_rank for hmc and nuts; otherwise diag"),
+                     "dimensions low_rank for hmc, nuts and walnuts; otherwise diag"),
     EM_REALS(em_mass_options, blocks, .fallback = "",
              .doc = "block_diagonal: numbers of parameters of the blocks, in order; further "
                     "parameters are each a block; none: the blocks of the model"),

@@ -30,9 +30,9 @@ void em_lag_estimate(int64_t dim, double n_chain, double length, const double *p
 bool em_lag_is_long(int64_t dim, const double *r);
 
 /*
- * Whether the longer trajectories are at least 0.85 as efficient as the shorter ones, by (1 - r) /
- * (1 + r) / n_steps of the worst coordinate, or of the geometric mean over those that are among the
- * worst (up to three) of either. `scratch`: [2 dim].
+ * Whether longer trajectories are kept. Efficiency is (1 - r) / (1 + r) / n_steps. True if that of
+ * the worst coordinate is kept to 0.85, or the geometric mean over the worst coordinates (one to
+ * three of each) is. `scratch`: [2 dim].
  */
 bool em_trajectory_is_better(int64_t dim, const double *r_short, double steps_short,
                              const double *r_long, double steps_long, double *scratch);

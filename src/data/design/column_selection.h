@@ -24,7 +24,7 @@ typedef struct em_choice {
 } em_choice;
 
 /* Applies the options to a table whose columns have their names, or no names yet. *out is NULL
- * where there are no such options: all columns are numbers. Local. Errors: EM_EDATA, EM_ECONFIG,
+ * if no option chooses columns: all are then used as numbers. Local. Errors: EM_EDATA, EM_ECONFIG,
  * EM_EMEMORY. */
 em_status em_choice_make(const em_table_options *options, const em_table *table, em_choice **out);
 void em_choice_destroy(em_choice **choice); /* NULL-safe. */

@@ -1,8 +1,7 @@
 /*
- * Gradient noise of known size for models that have no data: N artificial observations b_i of log
- * likelihood b_i . theta. Since sum_i b_i = 0, they do not change the density. The gradient
- * estimated from n of them (with replacement) has the error N/n sum b, with mean 0 and covariance
- * variance / n times the identity.
+ * Gradient noise of known size for models that have no data. Observation i of N adds b_i . theta to
+ * the log density. The b_i sum to 0, so all together add nothing. n of them (with replacement) give
+ * the gradient the error N/n sum b, with mean 0 and covariance variance / n times the identity.
  */
 #pragma once
 

@@ -36,7 +36,7 @@ static em_status set_number(const place *at, char letter, double value, em_prior
 
     snprintf(found, sizeof found, "%g", value);
     if (letter != 'l' && !(value >= 1e-300 && value <= 1e300))
-        return fail(at, found, "a number above 0, from 1e-300 to 1e300, for that");
+        return fail(at, found, "a positive number (1e-300 to 1e300) for df, scale, rate or shape");
     if (letter == 'l' && !(fabs(value) <= 1e300))
         return fail(at, found, "a location from -1e300 to 1e300");
     *(letter == 'd' ? &out->df : letter == 'l' ? &out->location : &out->scale) = value;

@@ -129,8 +129,8 @@ typedef struct em_regression_plan {
 } em_regression_plan;
 
 /* Sets up `self` from a table whose response has been checked. Before, all fields of `self` are
- * zero except for the features of the table. Call em_regression_release even after an error. Local.
- * Errors: those of em_design_create. */
+ * zero except for the features of the table. Call em_regression_release even after an error.
+ * Collective. Errors: those of em_design_create; EM_EMEMORY of a rank alone. */
 em_status em_regression_create(em_regression *self, const em_table *table,
                                const em_regression_options *options,
                                const em_model_context *context, const em_regression_plan *plan);
@@ -171,7 +171,7 @@ void em_regression_describe(const em_model *model, FILE *out);
     }
 
 /* For em_model_build: sets up the em_regression of the counts in the table that the options name.
- * Errors: EM_EDATA, also for responses that are no counts; EM_EMEMORY. */
+ * Collective. Errors: EM_EDATA, also for responses that are no counts; EM_EMEMORY. */
 em_status em_count_regression_set_up(em_model *model, const em_regression_options *options,
                                      const em_model_context *context,
                                      const em_regression_plan *plan);

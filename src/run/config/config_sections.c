@@ -399,17 +399,19 @@ const em_field em_run_fields[] = {
            .doc = "ranks that evaluate each density together, for a model that uses MPI "
                   "(em_model_ops.use_ranks); the draws are the same on any number of ranks"),
     EM_INT(em_run_options, warmup, .maximum = 1e9, .fallback = "auto", .word = "auto",
-           .doc = "iterations of adaptation before the draws; auto: hmc and nuts end it by their "
-                  "criteria, after at most 950; 1000 for other samplers; in a list each sampler "
-                  "has its own warmup, and the draws begin after the longest"),
+           .doc = "iterations of adaptation before the draws; auto: hmc (at most 1100), nuts and "
+                  "walnuts (at most 800) end it by their criteria, and other samplers have 1000; "
+                  "in a list each sampler has its own warmup, and the draws begin after the "
+                  "longest"),
     EM_INT(
         em_run_options, draws, .minimum = 1, .maximum = 1e9, .fallback = "auto", .word = "auto",
         .doc =
-            "draws stored per chain; auto: the run ends when bulk and tail ESS are at least 400 "
-            "(or 100 per chain, if that is more) and R-hat is at most 1.01, or meet the limits of "
-            "section stop, and there are 4000 draws of all chains or sampling has taken twice the "
-            "gradients of warmup; at most 1000 draws per chain are then stored, thinned evenly; "
-            "the default is 1000 for optimisers, samplers with minibatches, and gibbs",
+            "draws stored per chain; auto: the run ends when R-hat is at most 1.01, bulk and tail "
+            "ESS are at least 400 (100 per chain, if that is more), and there are 4000 draws of "
+            "all chains or sampling has taken twice the gradients of warmup. stop.r_hat and "
+            "stop.ess replace their own limit, and either of them removes the condition of 4000 "
+            "draws. About 1000 draws per chain are kept, thinned evenly. The default is 1000 for "
+            "optimisers, samplers with minibatches, and gibbs",
         .may_change = true),
     EM_INT(em_run_options, thin, .minimum = 1, .maximum = 1e6, .fallback = "1",
            .doc = "iterations per stored draw; with draws: auto, at first"),
@@ -451,9 +453,9 @@ const em_field em_stop_fields[] = {
                   "gradients of all chains in sampling; none: no limit",
            .may_change = true),
     EM_DURATION(em_stop_options, end_after, .maximum = INFINITY, .fallback = "none", .word = "none",
-                .doc = "with draws: auto, the run ends when this time has passed since it was "
-                       "started or resumed; its number of draws then depends on the clock and is "
-                       "not reproducible; none: no limit",
+                .doc =
+                    "with draws: auto, the run ends when this time has passed since its start or "
+                    "resume. The number of draws then depends on the clock; none: no limit",
                 .may_change = true),
     EM_BOOL(em_stop_options, separate_modes, .fallback = "true",
             .doc = "with draws: auto, a run whose chains stay in separate modes ends after 8 % "

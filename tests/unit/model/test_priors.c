@@ -253,7 +253,7 @@ START_TEST(test_refused)
         {"linear", "{\"coefficients\": {\"normal\": [0]}}", "normal: [location, scale]"},
         {"linear", "{\"coefficients\": {\"normal\": [0, 1, 2]}}", "normal: [location, scale]"},
         {"linear", "{\"coefficients\": {\"normal\": [0, -1]}}",
-         "found -1, expected a number above 0"},
+         "found -1, expected a positive number (1e-300 to 1e300) for df, scale, rate or shape"},
         {"linear", "{\"coefficients\": {\"normal\": [0, \"nan\"]}}",
          "found nan, expected a number"},
         {"linear", "{\"coefficients\": {\"student_t\": [4, 1]}}",
