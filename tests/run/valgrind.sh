@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Every command under valgrind: no read or write that is invalid or of undefined values, and no
-# block of ours lost.
+# run, summary, predict, report, check and list under valgrind: no read or write that is invalid or
+# of undefined values, and no block of ours lost.
 # shellcheck source=tests/run/lib.sh disable=SC2317
 . "$(dirname "$0")/lib.sh"
 cd "$scratch" || exit 1
 unset HWLOC_SYNTHETIC # what hwloc makes of it is not all freed
 
 if ! command -v valgrind >/dev/null; then
-    skip "every command under valgrind" "valgrind is not installed"
+    skip "commands under valgrind" "valgrind is not installed"
     finish
 fi
 

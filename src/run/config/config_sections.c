@@ -400,9 +400,9 @@ const em_field em_run_fields[] = {
                   "(em_model_ops.use_ranks); the draws are the same on any number of ranks"),
     EM_INT(em_run_options, warmup, .maximum = 1e9, .fallback = "auto", .word = "auto",
            .doc = "iterations of adaptation before the draws; auto: hmc (at most 1100), nuts and "
-                  "walnuts (at most 800) end it by their criteria, and other samplers have 1000; "
-                  "in a list each sampler has its own warmup, and the draws begin after the "
-                  "longest"),
+                  "walnuts (at most 800) end it by their criteria; other samplers, and hmc with "
+                  "leapfrog_steps, have 1000; in a list each sampler has its own warmup, and the "
+                  "draws begin after the longest"),
     EM_INT(
         em_run_options, draws, .minimum = 1, .maximum = 1e9, .fallback = "auto", .word = "auto",
         .doc =
