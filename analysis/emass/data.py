@@ -92,6 +92,25 @@ def is_frame(value: Any) -> bool:
     return isinstance(value, Mapping) or hasattr(value, "to_csv") or hasattr(value, "write_csv")
 
 
+def looks_like_row(frame: Any) -> bool:
+    """Whether the name of a column could be a number, so that the line of names has to be declared.
+
+    >>> looks_like_row({0: [1.5], "y": [2.0]}), looks_like_row({"x": [1.5], "y": [2.0]})
+    (True, False)
+    """
+    lazy = hasattr(frame, "collect_schema")  # of polars
+    names = frame.collect_schema().names() if lazy else getattr(frame, "columns", frame)
+    return any(_is_number(str(name)) for name in names)
+
+
+def _is_number(name: str) -> bool:
+    try:
+        float(name.strip().replace(",", "."))
+    except ValueError:
+        return name.strip() in ("NA", "")
+    return True
+
+
 def table(frame: Any) -> bytes:
     """A frame as CSV: numbers with all their digits, truth values as 0 and 1, missing ones as NA.
 

@@ -176,6 +176,8 @@ class Model:
         given = {"name": name, **_plain_options(options)}
         if frame is not None and data.is_frame(frame):
             files.add("data", ".csv", data.table(frame))
+            if data.looks_like_row(frame):
+                given.setdefault("header", "yes")
         elif frame is not None:
             given["data"] = os.path.abspath(os.fspath(frame))
         model = cls(given, files=files)

@@ -207,6 +207,7 @@ def refuses():
     open("twice.csv", "w").write("x,x,y\n1,2,0\n2,3,1\n")
     open("gaps.csv", "w").write("x,y\n,0\nNA,1\n")
     open("huge.csv", "w").write("x,z,y\n1e200,1e-200,0\n2e200,2e-200,1\n")
+    open("years.csv", "w").write("y,2020\n1,2\n3,4\n2,5\n")
     open("marks.csv", "w").write("age,dose (mg),ill\n1,2,0\n2,1,1\n3,5,0\n")
     cases = [("unnamed.csv", "na: drop", "unnamed.csv:1: found no name for column 1"),
              ("twice.csv", "columns: [x]", "two columns called 'x'"),
@@ -231,6 +232,7 @@ def refuses():
              ("t.csv", "formula: 'ill ~ age', columns: [age]", "model.columns too"),
              ("marks.csv", "formula: 'ill ~ dose (mg)'", "did you mean `dose (mg)`, between backquotes?"),
              ("marks.csv", "formula: 'ill ~ age + dose'", "did you mean `dose (mg)`, between backquotes?"),
+             ("years.csv", "formula: 'y ~ `2020`'", "it names no columns: model.header: yes makes it names"),
              ("t.csv", "formula: 'ill ~ age + (1 | group)'", "effects that vary by group need a Stan program"),
              ("t.csv", "formula: 'ill ~ sin(age)'", "found the function 'sin'"),
              ("t.csv", "formula: 'ill ~ age +'", "found the end at character 12"),

@@ -75,6 +75,10 @@ def check_frames():
     report(emass.Model.linear("y ~ x", missing, na="drop").sample(**QUIET).posterior.beta.shape == (2, 60, 2), "missing values")
     report("did you mean" in (text := said(lambda: emass.Model.linear("y ~ xx", FRAME).sample(**QUIET))) and
            text.startswith("config: model.formula"), "an error is one line of emass", text)
+    numbered = FRAME[["x", "y"]].rename(columns={"x": 0})
+    of_numbers = emass.Model.linear("y ~ `0`", numbered)
+    report(same(of_numbers.sample(**QUIET), emass.Model.linear("y ~ x", FRAME).sample(**QUIET), "beta") and
+           np.isfinite(of_numbers.predict({0: [3.0]}).predictions["mu"]).all(), "columns whose names are numbers")
     report("columns of unequal length" in said(lambda: emass.Model.linear("y ~ x", {"x": [1], "y": [1, 2]})), "unequal columns")
 
 

@@ -162,8 +162,10 @@ static em_status find_set_aside(making *m)
 
 static em_status take_formula(making *m)
 {
-    const em_formula_columns columns = {m->table->n_column, m->table->name,
-                                        m->choice->set_aside.beside, false, false};
+    const em_formula_columns columns = {.n = m->table->n_column,
+                                        .name = m->table->name,
+                                        .beside = m->choice->set_aside.beside,
+                                        .unnamed = !m->table->is_named};
     em_formula formula = {0};
     em_status status = EM_OK;
 

@@ -39,8 +39,9 @@ typedef struct em_formula_columns {
     /* [EM_N_BESIDE] columns that a dot excludes; -1: none; NULL: none at all */
     const int64_t *beside;
     /* With `chosen` or `fitted`, a subtracted term may name a column that does not exist. */
-    bool chosen; /* these are only the columns that the formula uses */
-    bool fitted; /* these are only the columns of the terms of an earlier run, without response */
+    bool chosen;  /* these are only the columns that the formula uses */
+    bool fitted;  /* these are only the columns of the terms of an earlier run, without response */
+    bool unnamed; /* the data do not name their columns; these names are x1, x2, ... */
 } em_formula_columns;
 
 /* Local. Errors: EM_ECONFIG, saying where in the text what was found and what was expected;

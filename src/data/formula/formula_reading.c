@@ -136,10 +136,13 @@ em_status em_reading_fail_column(em_reading *r, const char *name, const char *st
     such = nearest.name ? nearest.name : such;
     return em_fail(
         EM_ECONFIG,
-        "model.formula: found '%s' at character %lld, expected a column of the data%s%s%s",
+        "model.formula: found '%s' at character %lld, expected a column of the data%s%s%s%s",
         em_excerpt_of(name).text, character,
         nearest.name ? "; did you mean "
         : such       ? " such as "
                      : "",
-        such ? em_excerpt_of(such).text : "", nearest.name ? "?" : "");
+        such ? em_excerpt_of(such).text : "", nearest.name ? "?" : "",
+        r->columns->unnamed ? " (the first line has a number in it, so it names no columns: "
+                              "model.header: yes makes it names)"
+                            : "");
 }
