@@ -292,13 +292,13 @@ em_status em_search_step_size(em_adapt *adapt, em_sampler *sampler, em_posterior
  * size, and is left out of that mean until it accepts. Collective. Errors: EM_EMEMORY, agreed. */
 em_status em_update_step_size(em_adapt *adapt);
 
-/* Whether NUTS draws in place of trajectories of one length, because curvature varies too much for
+/* Lets NUTS draw in place of trajectories of one length, because curvature varies too much for
  * these. Local. */
-bool em_nuts_took_over(const em_adapt *adapt);
+void em_switch_to_nuts(em_adapt *adapt);
 
 /* Sets the acceptance rate that steps aim at: sampler.target_accept, but at least 0.9 if there is a
  * non-centring map, and otherwise at least 0.95 if NUTS took over. Each step-size phase with lost
- * trajectories halves the distance to 1. Local. */
+ * trajectories halves the distance to 1. A step size that is given aims at nothing. Local. */
 void em_set_target_accept(em_adapt *adapt);
 
 /* The largest share of lost trajectories with which a step-size phase keeps its target: 0.01, or

@@ -200,10 +200,9 @@ em_status em_initial_leave(em_adapt *adapt, int64_t done, em_phase_id *next)
     for (int64_t c = 0; c < adapt->n_local_chain; c++)
         adapt->step_factor[c] = 1;
     em_drop_outlying_masses(adapt);
-    if (is_uneven(adapt)) {
-        search->drawn = search->kept = em_trajectory_of_time(INFINITY, 0);
-        em_set_target_accept(adapt);
-    } else if (adapt->adapts_step && search->drawn.kind == EM_TRAJECTORY_TIME)
+    if (is_uneven(adapt))
+        em_switch_to_nuts(adapt);
+    else if (adapt->adapts_step && search->drawn.kind == EM_TRAJECTORY_TIME)
         em_dual_averaging_start(&pool->averaging, pool->step_size, 1);
     return status;
 }

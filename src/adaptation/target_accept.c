@@ -15,7 +15,7 @@ static int count_shortenings(const em_adapt *adapt)
     return count;
 }
 
-bool em_nuts_took_over(const em_adapt *adapt)
+static bool nuts_took_over(const em_adapt *adapt)
 {
     return adapt->plan->learned && adapt->search->kept.kind == EM_TRAJECTORY_U_TURN;
 }
@@ -27,10 +27,12 @@ bool em_nuts_took_over(const em_adapt *adapt)
 void em_set_target_accept(em_adapt *adapt)
 {
     const double with_map = 0.9, uneven = 0.95;
-    const double least = em_is_noncentred(adapt) ? with_map : em_nuts_took_over(adapt) ? uneven : 0;
+    const double least = em_is_noncentred(adapt) ? with_map : nuts_took_over(adapt) ? uneven : 0;
     const double first = fmax(adapt->sampler_options->target_accept, least);
     const double target = 1 - (1 - first) * pow(0.5, count_shortenings(adapt));
 
+    if (!adapt->adapts_step)
+        return;
     adapt->pools->averaging.target = target;
     adapt->search->kept_averaging.target = target;
 }

@@ -19,23 +19,19 @@ static int64_t first_observed(const em_adapt *adapt)
     return adapt->begun + adapt->plan->trial / 5;
 }
 
-/* Whether this phase tests if curvature varies too much for trajectories of one length. */
+/* Whether this phase tests if steps are too long in some places. */
+static bool tests_acceptance(const em_adapt *adapt)
+{
+    return adapt->plan->learned && adapt->phase != EM_PHASE_FINAL;
+}
+
+/* And whether it tests if curvature varies too much for trajectories of one length. */
 static bool tests_curvature(const em_adapt *adapt)
 {
-    return adapt->plan->learned && adapt->search->drawn.kind == EM_TRAJECTORY_TIME &&
-           adapt->phase != EM_PHASE_FINAL;
+    return tests_acceptance(adapt) && adapt->search->drawn.kind == EM_TRAJECTORY_TIME;
 }
 
-/* Whether acceptance is observed: by these, and for steps that are too long for NUTS in some
- * places.
- */
-static bool observes_acceptance(const em_adapt *adapt)
-{
-    return tests_curvature(adapt) ||
-           (em_nuts_took_over(adapt) && adapt->phase == EM_PHASE_STEP_SIZE);
-}
-
-/* Whether this phase measures autocorrelation. */
+/* And whether it measures autocorrelation. */
 static bool measures_lag(const em_adapt *adapt)
 {
     return tests_curvature(adapt) && adapt->plan->searches_length;
@@ -59,7 +55,7 @@ em_status em_trial_observe(em_adapt *adapt, const em_block *block, int64_t itera
     const int64_t size = em_lag_size(adapt->dim), first = first_observed(adapt);
     em_length_search *search = adapt->search;
 
-    if (iteration < first || !observes_acceptance(adapt))
+    if (iteration < first || !tests_acceptance(adapt))
         return EM_OK;
     const bool typical = adapt->pools->step_size <= 1.25 * em_final_step_size(adapt, adapt->pools);
     for (int64_t c = 0; c < block->n_chain; c++) {
@@ -130,9 +126,7 @@ static em_status check_acceptance(em_adapt *adapt, em_acceptance_verdict *verdic
                                        (double *)all);
     if (!status)
         *verdict =
-            tests_curvature(adapt) ? em_judge_acceptance(n_chain, all, adapt->outlying, most_lost)
-            : em_loses_trajectories(n_chain, all, adapt->outlying, most_lost) ? EM_ACCEPTANCE_LOST
-                                                                              : EM_ACCEPTANCE_EVEN;
+            em_judge_acceptance(n_chain, all, adapt->outlying, tests_curvature(adapt), most_lost);
     em_release(&all);
     return status;
 }
@@ -179,18 +173,20 @@ static void keep_or_revert(em_adapt *adapt, bool keeps, bool measured)
     pool->step_size = em_final_step_size(adapt, pool);
 }
 
-/* Changes to trajectories that end at a U-turn, as in NUTS. The step size is that of the initial
- * phase, which used them too. Local. */
-static void switch_to_u_turn(em_adapt *adapt)
+void em_switch_to_nuts(em_adapt *adapt)
 {
-    em_length_search *search = adapt->search;
+    adapt->search->drawn = adapt->search->kept = em_trajectory_of_time(INFINITY, 0);
+    em_set_target_accept(adapt);
+}
+
+/* The step size that NUTS begins with is that of the initial phase, which used it too. Local. */
+static void restore_initial_step(em_adapt *adapt)
+{
     em_pool *pool = adapt->pools;
 
-    search->drawn = search->kept = em_trajectory_of_time(INFINITY, 0);
     if (!adapt->adapts_step)
         return;
     pool->step_size = adapt->record[0].step_size;
-    em_set_target_accept(adapt);
     em_dual_averaging_start(&pool->averaging, pool->step_size, 1);
 }
 
@@ -224,7 +220,7 @@ em_status em_trial_leave(em_adapt *adapt, int64_t done, em_phase_id *next)
 {
     bool keeps = true, longer = false;
     em_acceptance_verdict verdict = EM_ACCEPTANCE_EVEN;
-    em_status status = observes_acceptance(adapt) ? check_acceptance(adapt, &verdict) : EM_OK;
+    em_status status = tests_acceptance(adapt) ? check_acceptance(adapt, &verdict) : EM_OK;
     const bool uneven = verdict == EM_ACCEPTANCE_UNEVEN, loses = verdict == EM_ACCEPTANCE_LOST;
     const bool measured = verdict == EM_ACCEPTANCE_EVEN && measures_lag(adapt);
 
@@ -240,9 +236,10 @@ em_status em_trial_leave(em_adapt *adapt, int64_t done, em_phase_id *next)
                                  : keeps ? EM_END_PLANNED
                                          : EM_END_REFUSED,
                                  done);
-    if (uneven)
-        switch_to_u_turn(adapt);
-    else
+    if (uneven) {
+        em_switch_to_nuts(adapt);
+        restore_initial_step(adapt);
+    } else
         keep_or_revert(adapt, keeps, measured);
     if (loses)
         shorten_steps(adapt);

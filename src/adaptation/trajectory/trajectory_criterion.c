@@ -121,61 +121,28 @@ static double least_by_chance(double n_chain, double length)
     return 0.25 / sqrt(length) * (2 + log(n_chain));
 }
 
-/* Sums over the chains that are not outlying. */
-typedef struct totals {
-    em_acceptance_statistics sum;
-    double n_chain, least; /* the smallest acceptance rate of a chain */
-} totals;
-
-static totals add_chains(int64_t n_chain, const em_acceptance_statistics *statistics,
-                         const bool *outlying)
+em_acceptance_verdict em_judge_acceptance(int64_t n_chain,
+                                          const em_acceptance_statistics *statistics,
+                                          const bool *outlying, bool one_length, double most_lost)
 {
-    totals all = {.least = 1};
+    double n = 0, n_diverging = 0, n_lost = 0, length = 0, acceptance = 0, least = 1;
 
     for (int64_t c = 0; c < n_chain; c++)
         if (!outlying[c]) {
-            all.n_chain++;
-            all.sum.n_diverging += statistics[c].n_diverging;
-            all.sum.n_lost += statistics[c].n_lost;
-            all.sum.length += statistics[c].length;
-            all.sum.acceptance += statistics[c].acceptance;
-            all.least = fmin(all.least, statistics[c].acceptance / statistics[c].length);
+            n++;
+            n_diverging += statistics[c].n_diverging;
+            n_lost += statistics[c].n_lost;
+            length += statistics[c].length;
+            acceptance += statistics[c].acceptance;
+            least = fmin(least, statistics[c].acceptance / statistics[c].length);
         }
-    return all;
-}
-
-static bool is_long_enough(const totals *all)
-{
-    return all->sum.length >= SHORTEST * all->n_chain;
-}
-
-static bool loses(const totals *all, double most_lost)
-{
-    return all->sum.n_lost >= FEWEST_LOST && all->sum.n_lost > most_lost * all->sum.length;
-}
-
-em_acceptance_verdict em_judge_acceptance(int64_t n_chain,
-                                          const em_acceptance_statistics *statistics,
-                                          const bool *outlying, double most_lost)
-{
-    const totals all = add_chains(n_chain, statistics, outlying);
-    const double n = all.n_chain, length = all.sum.length;
-
-    if (!is_long_enough(&all))
+    if (!(length >= SHORTEST * n))
         return EM_ACCEPTANCE_EVEN;
-    if (all.least < all.sum.acceptance / length - least_by_chance(n, length / n))
+    if (one_length && least < acceptance / length - least_by_chance(n, length / n))
         return EM_ACCEPTANCE_UNEVEN;
-    if (loses(&all, most_lost))
+    if (n_lost >= FEWEST_LOST && n_lost > most_lost * length)
         return EM_ACCEPTANCE_LOST;
-    return all.sum.n_diverging >= FEWEST_DIVERGING && all.sum.n_diverging > 0.01 * length
+    return one_length && n_diverging >= FEWEST_DIVERGING && n_diverging > 0.01 * length
                ? EM_ACCEPTANCE_UNEVEN
                : EM_ACCEPTANCE_EVEN;
-}
-
-bool em_loses_trajectories(int64_t n_chain, const em_acceptance_statistics *statistics,
-                           const bool *outlying, double most_lost)
-{
-    const totals all = add_chains(n_chain, statistics, outlying);
-
-    return is_long_enough(&all) && loses(&all, most_lost);
 }

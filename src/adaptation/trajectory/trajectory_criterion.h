@@ -64,12 +64,9 @@ typedef enum em_acceptance_verdict {
  * steps may not become shorter). At a mean acceptance of 0.8 hardly any are where curvature is
  * constant in many dimensions: the energy error is normal with variance 0.26 then, and 6.9 is 13
  * standard deviations away. UNEVEN otherwise, if more than 1 % of the trajectories diverge. EVEN
- * with fewer than 20 iterations a chain.
+ * with fewer than 20 iterations a chain. `one_length`: all trajectories have the same length; those
+ * that end at a U-turn are never UNEVEN.
  */
 em_acceptance_verdict em_judge_acceptance(int64_t n_chain,
                                           const em_acceptance_statistics *statistics,
-                                          const bool *outlying, double most_lost);
-
-/* The part LOST of this alone, for trajectories that end at a U-turn. */
-bool em_loses_trajectories(int64_t n_chain, const em_acceptance_statistics *statistics,
-                           const bool *outlying, double most_lost);
+                                          const bool *outlying, bool one_length, double most_lost);

@@ -26,7 +26,7 @@ static void move(int64_t n_chain, int64_t length, uint64_t seed, double share,
 static em_acceptance_verdict judge(int64_t n_chain, const em_acceptance_statistics *statistics,
                                    const bool *outlying)
 {
-    return em_judge_acceptance(n_chain, statistics, outlying, 1);
+    return em_judge_acceptance(n_chain, statistics, outlying, true, 1);
 }
 
 START_TEST(chains_of_one_law_are_even)
@@ -80,7 +80,7 @@ END_TEST
 
 static em_acceptance_verdict lost(const em_acceptance_statistics *statistics, const bool *outlying)
 {
-    return em_judge_acceptance(4, statistics, outlying, 0.01);
+    return em_judge_acceptance(4, statistics, outlying, true, 0.01);
 }
 
 START_TEST(lost_trajectories_are_noticed)
@@ -114,6 +114,12 @@ START_TEST(lost_trajectories_are_noticed)
 }
 END_TEST
 
+static em_acceptance_verdict of_u_turns(const em_acceptance_statistics *statistics,
+                                        const bool *outlying, double most_lost)
+{
+    return em_judge_acceptance(4, statistics, outlying, false, most_lost);
+}
+
 /* With trajectories that end at a U-turn chains may accept unevenly; steps may still be too long.
  */
 START_TEST(divergences_with_u_turns_are_lost_trajectories)
@@ -122,19 +128,19 @@ START_TEST(divergences_with_u_turns_are_lost_trajectories)
     bool outlying[4] = {false};
 
     move(4, LENGTH, 1, 0.6, statistics);
-    ck_assert(!em_loses_trajectories(4, statistics, outlying, 0.01));
+    ck_assert(of_u_turns(statistics, outlying, 0.01) == EM_ACCEPTANCE_EVEN);
     em_acceptance_observe(0.7, true, true, &statistics[1]);
     em_acceptance_observe(0.7, true, false, &statistics[1]); /* by a step that is not kept */
-    ck_assert(!em_loses_trajectories(4, statistics, outlying, 0.01)); /* may be chance */
+    ck_assert(of_u_turns(statistics, outlying, 0.01) == EM_ACCEPTANCE_EVEN); /* may be chance */
     em_acceptance_observe(0.7, true, true, &statistics[2]);
-    ck_assert(em_loses_trajectories(4, statistics, outlying, 0.01));
-    ck_assert(!em_loses_trajectories(4, statistics, outlying, 1));
+    ck_assert(of_u_turns(statistics, outlying, 0.01) == EM_ACCEPTANCE_LOST);
+    ck_assert(of_u_turns(statistics, outlying, 1) == EM_ACCEPTANCE_EVEN);
     outlying[1] = true;
-    ck_assert(!em_loses_trajectories(4, statistics, outlying, 0.01));
+    ck_assert(of_u_turns(statistics, outlying, 0.01) == EM_ACCEPTANCE_EVEN);
     move(4, 10, 1, 1, statistics);
     statistics[0].n_lost = 4;
     outlying[1] = false;
-    ck_assert(!em_loses_trajectories(4, statistics, outlying, 0.01)); /* too few to tell */
+    ck_assert(of_u_turns(statistics, outlying, 0.01) == EM_ACCEPTANCE_EVEN); /* too few to tell */
 }
 END_TEST
 
