@@ -53,8 +53,7 @@ static int arrays(const em_mass_form *form, em_mass_array *out)
 
 static em_mass_form form_of(const em_part *part)
 {
-    return (em_mass_form){.ops = part->structure == EM_MASS_DENSE ? &em_mass_dense : &em_mass_diag,
-                          .dim = part->count};
+    return em_mass_plain_form(part->structure, part->count);
 }
 
 static void spread(const em_mass_form *form, const double *diagonal, double *number)

@@ -112,6 +112,9 @@ em_status em_mass_of_diagonal(const em_mass_form *form, const double *diagonal, 
  */
 em_status em_mass_of(const em_mass_form *form, const double *number, em_mass **out);
 
+/* The form of masses of one structure, dense or else diagonal. */
+em_mass_form em_mass_plain_form(em_structure structure, int64_t dim);
+
 /* The identity of a structure. */
 em_status em_mass_identity(em_structure structure, int64_t dim, em_mass **out);
 void em_mass_destroy(em_mass **mass); /* NULL-safe. */

@@ -126,8 +126,7 @@ em_mass_form em_tempering_form(const em_tempering *t)
 {
     if (t->most_rank > 0)
         return (em_mass_form){.ops = &em_mass_low_rank, .dim = t->dim, .most_rank = t->most_rank};
-    return (em_mass_form){.ops = t->structure == EM_MASS_DENSE ? &em_mass_dense : &em_mass_diag,
-                          .dim = t->dim};
+    return em_mass_plain_form(t->structure, t->dim);
 }
 
 /* precision += weight W^-1, of an array of the structure. `scratch`: as large. */
@@ -212,8 +211,7 @@ static em_status mass_of(const em_tempering *t, const em_parameters *part, const
                          double *w, em_mass **out)
 {
     const int64_t first = part ? part->first : 0, n = part ? part->count : t->dim;
-    const em_mass_form form = {
-        .ops = t->structure == EM_MASS_DENSE ? &em_mass_dense : &em_mass_diag, .dim = n};
+    const em_mass_form form = em_mass_plain_form(t->structure, n);
     em_status status = EM_OK;
 
     for (int64_t i = 0; i < n; i++)

@@ -78,8 +78,7 @@ static em_status estimate(const char *name, em_structure structure, int n, uint6
 {
     const em_estimator_ops *ops = find(name);
     const int64_t size = ops->size(structure, DIM);
-    const em_mass_form form = {.ops = structure == EM_MASS_DENSE ? &em_mass_dense : &em_mass_diag,
-                               .dim = DIM};
+    const em_mass_form form = em_mass_plain_form(structure, DIM);
     double *accumulator = NULL, lower[DIM * DIM], a[DIM * DIM];
     em_mass *identity = NULL;
     em_status status;
