@@ -203,6 +203,18 @@ static double next_repeat(const em_progress *progress)
                            : progress->last_news + pace[progress->mode].first;
 }
 
+/* Waits for a new record until this time. */
+static void wait_until(em_progress *progress, double time)
+{
+    if (isinf(time)) {
+        pthread_cond_wait(&progress->wake, &progress->lock);
+        return;
+    }
+    const struct timespec deadline = {(time_t)time, (long)(1e9 * (time - floor(time)))};
+
+    pthread_cond_timedwait(&progress->wake, &progress->lock, &deadline);
+}
+
 static void *watch(void *given)
 {
     em_progress *progress = given;
@@ -210,14 +222,11 @@ static void *watch(void *given)
     pthread_mutex_lock(&progress->lock);
     while (!progress->ending) {
         const double next = next_repeat(progress);
-        const struct timespec deadline = {(time_t)next, (long)(1e9 * (next - floor(next)))};
 
         if (now() >= next)
             show(progress, now() - progress->last_news);
-        else if (isinf(next))
-            pthread_cond_wait(&progress->wake, &progress->lock);
         else
-            pthread_cond_timedwait(&progress->wake, &progress->lock, &deadline);
+            wait_until(progress, next);
     }
     pthread_mutex_unlock(&progress->lock);
     return NULL;
