@@ -15,6 +15,7 @@ from ._errors import Error, needs
 __all__ = ["Model", "resume"]
 
 Path_ = str | os.PathLike[str]
+_WITH_HEADER = ("linear", "logistic", "poisson", "negative_binomial")  # models that have the option
 _compiled_of_files: dict[str, Model] = {}  # whose model is in this process, for resume
 
 
@@ -176,7 +177,7 @@ class Model:
         given = {"name": name, **_plain_options(options)}
         if frame is not None and data.is_frame(frame):
             files.add("data", ".csv", data.table(frame))
-            if data.looks_like_row(frame):
+            if name in _WITH_HEADER and data.looks_like_row(frame):
                 given.setdefault("header", "yes")
         elif frame is not None:
             given["data"] = os.path.abspath(os.fspath(frame))

@@ -232,7 +232,7 @@ def refuses():
              ("t.csv", "formula: 'ill ~ age', columns: [age]", "model.columns too"),
              ("marks.csv", "formula: 'ill ~ dose (mg)'", "did you mean `dose (mg)`, between backquotes?"),
              ("marks.csv", "formula: 'ill ~ age + dose'", "did you mean `dose (mg)`, between backquotes?"),
-             ("years.csv", "formula: 'y ~ `2020`'", "it names no columns: model.header: yes makes it names"),
+             ("years.csv", "formula: 'y ~ `2020`'", "such as x1 (the data name no columns: model.header: yes takes the first line of a text as names)"),
              ("t.csv", "formula: 'ill ~ age + (1 | group)'", "effects that vary by group need a Stan program"),
              ("t.csv", "formula: 'ill ~ sin(age)'", "found the function 'sin'"),
              ("t.csv", "formula: 'ill ~ age +'", "found the end at character 12"),

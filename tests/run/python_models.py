@@ -79,6 +79,8 @@ def check_frames():
     of_numbers = emass.Model.linear("y ~ `0`", numbered)
     report(same(of_numbers.sample(**QUIET), emass.Model.linear("y ~ x", FRAME).sample(**QUIET), "beta") and
            np.isfinite(of_numbers.predict({0: [3.0]}).predictions["mu"]).all(), "columns whose names are numbers")
+    text = said(lambda: emass.Model.built_in("network", numbered, layers=[{"dense": 2}]).check())
+    report("model.header" not in text, "a model that has no option for them", text)
     report("columns of unequal length" in said(lambda: emass.Model.linear("y ~ x", {"x": [1], "y": [1, 2]})), "unequal columns")
 
 

@@ -142,7 +142,7 @@ em_status em_reading_fail_column(em_reading *r, const char *name, const char *st
         : such       ? " such as "
                      : "",
         such ? em_excerpt_of(such).text : "", nearest.name ? "?" : "",
-        r->columns->unnamed ? " (the first line has a number in it, so it names no columns: "
-                              "model.header: yes makes it names)"
+        r->columns->unnamed ? " (the data name no columns: model.header: yes takes the first "
+                              "line of a text as names)"
                             : "");
 }
