@@ -107,7 +107,7 @@ static double add_sigma(const em_network *self, const double *theta, double *gra
         return 0;
     const double t = theta[self->sigma_at];
     const em_prior prior = prior_of_sigma(self);
-    const double density = em_prior_of_positive(&prior, exp(t), &slope) + t;
+    const double density = em_prior_law_of(&prior)->log_density(&prior, exp(t), &slope) + t;
     if (gradient)
         gradient[self->sigma_at] += slope + 1;
     return density;
@@ -131,7 +131,7 @@ em_status em_network_draw_prior(em_model *model, const em_draw *draw, double *th
             theta[self->scale_at + i] = log(precision);
     }
     if (self->sigma_at >= 0)
-        theta[self->sigma_at] = log(em_prior_draw_positive(&sigma, &v));
+        theta[self->sigma_at] = log(em_prior_law_of(&sigma)->draw(&sigma, &v));
     return EM_OK;
 }
 

@@ -1,6 +1,7 @@
 #include "model/external/parameters.h"
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "base/text/json.h"
 
 #include <math.h>
@@ -32,29 +33,29 @@ static em_status read_numbers(const char *name, const char *key, const json_t *v
 
 static em_status read_prior(const char *name, const char *key, const json_t *value, em_input *out)
 {
-    const em_prior_form *form = NULL;
+    const em_prior_law *law = NULL;
+    char expected[256] = "a distribution (";
     double x[3] = {0};
     em_status status;
 
-    for (int kind = EM_PRIOR_NORMAL; kind < EM_N_PRIOR; kind++)
-        if (strcmp(em_prior_forms[kind].name, key) == 0) {
-            form = &em_prior_forms[kind];
+    for (int kind = EM_PRIOR_DEFAULT + 1; kind < EM_N_PRIOR; kind++) {
+        em_append(sizeof expected, expected, "%s, ", em_prior_laws[kind].name);
+        if (strcmp(em_prior_laws[kind].name, key) == 0) {
+            law = &em_prior_laws[kind];
             out->prior = (em_prior){.kind = (em_prior_kind)kind, .df = 1};
         }
-    if (!form)
-        return fail(name, key,
-                    "a distribution (normal, student_t, cauchy, uniform, exponential, half_normal, "
-                    "half_student_t, half_cauchy, gamma, inverse_gamma), lower, upper or size");
-    status = read_numbers(name, key, value, strlen(form->numbers), x);
-    for (size_t i = 0; !status && form->numbers[i]; i++) {
-        const char letter = form->numbers[i];
+    }
+    em_append(sizeof expected, expected, "uniform), lower, upper or size");
+    if (!law)
+        return fail(name, key, expected);
+    status = read_numbers(name, key, value, strlen(law->numbers), x);
+    for (size_t i = 0; !status && law->numbers[i]; i++) {
+        const char letter = law->numbers[i];
         if (letter != 'l' && !(x[i] >= 1e-300 && x[i] <= 1e300))
             return fail(name, key, "a scale, rate or shape above 0");
-        *(letter == 'd'   ? &out->prior.df
-          : letter == 'l' ? &out->prior.location
-                          : &out->prior.scale) = x[i];
+        *em_prior_number(&out->prior, letter) = x[i];
     }
-    if (!status && form->positive)
+    if (!status && law->positive)
         out->bounds = (em_bounds)EM_ABOVE(0);
     return status;
 }
@@ -174,7 +175,7 @@ void em_inputs_release(int64_t n, em_input **input)
 
 static bool is_positive(const em_input *input)
 {
-    return em_prior_forms[input->prior.kind].positive;
+    return em_prior_law_of(&input->prior)->positive;
 }
 
 bool em_input_is_proper(const em_input *input)
@@ -189,9 +190,8 @@ double em_input_log_prior(const em_input *input, double x, double *slope)
     *slope = 0;
     if (prior->kind == EM_PRIOR_DEFAULT)
         return 0;
-    const double value = is_positive(input)
-                             ? em_prior_of_positive(prior, x, slope)
-                             : em_prior_of_z(prior, (x - prior->location) / prior->scale, slope);
+    const double at = is_positive(input) ? x : (x - prior->location) / prior->scale;
+    const double value = em_prior_law_of(prior)->log_density(prior, at, slope);
     *slope /= is_positive(input) ? x : prior->scale;
     return value;
 }
@@ -200,9 +200,10 @@ double em_input_log_constant(const em_input *input)
 {
     if (input->uniform)
         return -log(input->bounds.upper - input->bounds.lower);
-    return input->prior.kind == EM_PRIOR_DEFAULT ? 0
-           : is_positive(input)                  ? em_prior_constant_of_positive(&input->prior)
-                                : em_prior_constant_of_z(&input->prior) - log(input->prior.scale);
+    if (input->prior.kind == EM_PRIOR_DEFAULT)
+        return 0;
+    return em_prior_law_of(&input->prior)->constant(&input->prior) -
+           (is_positive(input) ? 0 : log(input->prior.scale));
 }
 
 double em_input_draw(const em_input *input, em_variate *v)
@@ -211,9 +212,8 @@ double em_input_draw(const em_input *input, em_variate *v)
 
     if (input->uniform)
         return bounds->lower + (bounds->upper - bounds->lower) * em_variate_uniform(v);
-    return is_positive(input)
-               ? em_prior_draw_positive(&input->prior, v)
-               : input->prior.location + input->prior.scale * em_prior_draw_z(&input->prior, v);
+    const double x = em_prior_law_of(&input->prior)->draw(&input->prior, v);
+    return is_positive(input) ? x : input->prior.location + input->prior.scale * x;
 }
 
 void em_input_print(const em_input *input, char out[EM_PRIOR_BYTES])

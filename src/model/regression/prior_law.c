@@ -4,73 +4,110 @@
 #include <stdio.h>
 #include <string.h>
 
-const em_prior_form em_prior_forms[EM_N_PRIOR] = {
-    [EM_PRIOR_DEFAULT] = {"default", "", false},
-    [EM_PRIOR_NORMAL] = {"normal", "ls", false},
-    [EM_PRIOR_STUDENT_T] = {"student_t", "dls", false},
-    [EM_PRIOR_CAUCHY] = {"cauchy", "ls", false},
-    [EM_PRIOR_EXPONENTIAL] = {"exponential", "r", true},
-    [EM_PRIOR_HALF_NORMAL] = {"half_normal", "s", true},
-    [EM_PRIOR_HALF_STUDENT_T] = {"half_student_t", "ds", true},
-    [EM_PRIOR_HALF_CAUCHY] = {"half_cauchy", "s", true},
-    [EM_PRIOR_GAMMA] = {"gamma", "dr", true},
-    [EM_PRIOR_INVERSE_GAMMA] = {"inverse_gamma", "ds", true}};
+/* ---------------------------------------------------------------- all real numbers */
 
-static bool has_rate(const em_prior *prior)
+static double normal_log_density(const em_prior *prior, double z, double *slope)
 {
-    return strchr(em_prior_forms[prior->kind].numbers, 'r') != NULL;
+    (void)prior;
+    *slope = -z;
+    return -z * z / 2;
 }
 
-void em_prior_scale_by(em_prior *prior, double factor)
+static double normal_constant(const em_prior *prior)
 {
-    prior->scale = has_rate(prior) ? prior->scale / factor : prior->scale * factor;
+    (void)prior;
+    return -log(2 * M_PI) / 2;
 }
 
-void em_prior_print(const em_prior *prior, char out[EM_PRIOR_BYTES])
+static double normal_draw(const em_prior *prior, em_variate *v)
 {
-    const em_prior_form *form = &em_prior_forms[prior->kind];
-    int at = snprintf(out, EM_PRIOR_BYTES, "%s(", form->name);
-
-    for (const char *c = form->numbers; *c; c++)
-        at += snprintf(out + at, (size_t)(EM_PRIOR_BYTES - at), "%s%.4g",
-                       c > form->numbers ? ", " : "",
-                       *c == 'd'   ? prior->df
-                       : *c == 'l' ? prior->location
-                                   : prior->scale);
-    snprintf(out + at, (size_t)(EM_PRIOR_BYTES - at), ")");
+    (void)prior;
+    return em_variate_normal(v);
 }
 
-/* ---------------------------------------------------------------- on the real line */
+static double normal_information(const em_prior *prior)
+{
+    (void)prior;
+    return 1;
+}
 
-double em_prior_of_z(const em_prior *prior, double z, double *slope)
+static double student_t_log_density(const em_prior *prior, double z, double *slope)
 {
     const double df = prior->df;
 
-    if (prior->kind == EM_PRIOR_NORMAL) {
-        *slope = -z;
-        return -z * z / 2;
-    }
     *slope = -(df + 1) * z / (df + z * z);
     return -(df + 1) / 2 * log1p(z * z / df);
 }
 
-double em_prior_information(const em_prior *prior)
+static double student_t_constant(const em_prior *prior)
 {
-    return prior->kind == EM_PRIOR_NORMAL ? 1 : (prior->df + 1) / (prior->df + 3);
+    const double df = prior->df;
+
+    return lgamma((df + 1) / 2) - lgamma(df / 2) - log(df * M_PI) / 2;
 }
 
-double em_prior_draw_z(const em_prior *prior, em_variate *v)
+static double student_t_draw(const em_prior *prior, em_variate *v)
 {
     const double z = em_variate_normal(v);
 
-    return prior->kind == EM_PRIOR_NORMAL
-               ? z
-               : z / sqrt(2 * em_variate_gamma(v, prior->df / 2) / prior->df);
+    return z / sqrt(2 * em_variate_gamma(v, prior->df / 2) / prior->df);
 }
 
-/* ---------------------------------------------------------------- above zero */
+static double student_t_information(const em_prior *prior)
+{
+    return (prior->df + 1) / (prior->df + 3);
+}
 
-static double half_student_t(const em_prior *prior, double x, double *slope)
+/* ---------------------------------------------------------------- positive numbers */
+
+static double exponential_log_density(const em_prior *prior, double x, double *slope)
+{
+    *slope = -prior->scale * x;
+    return -prior->scale * x;
+}
+
+static double exponential_constant(const em_prior *prior)
+{
+    return log(prior->scale);
+}
+
+static double exponential_draw(const em_prior *prior, em_variate *v)
+{
+    return em_variate_gamma(v, 1) / prior->scale;
+}
+
+static void rate_curvature(const em_prior *prior, double x, double curvature[2])
+{
+    curvature[0] = curvature[1] = prior->scale * x;
+}
+
+static double half_normal_log_density(const em_prior *prior, double x, double *slope)
+{
+    const double z = x / prior->scale;
+
+    *slope = -z * z;
+    return *slope / 2;
+}
+
+static double half_normal_constant(const em_prior *prior)
+{
+    return log(2 / M_PI) / 2 - log(prior->scale);
+}
+
+static double half_normal_draw(const em_prior *prior, em_variate *v)
+{
+    return prior->scale * fabs(em_variate_normal(v));
+}
+
+static void half_normal_curvature(const em_prior *prior, double x, double curvature[2])
+{
+    const double z = x / prior->scale;
+
+    curvature[0] = 2 * z * z;
+    curvature[1] = 4 * z * z;
+}
+
+static double half_student_t_log_density(const em_prior *prior, double x, double *slope)
 {
     const double n = prior->df + 1, q = x / prior->scale * (x / prior->scale) / prior->df;
 
@@ -78,88 +115,135 @@ static double half_student_t(const em_prior *prior, double x, double *slope)
     return -n / 2 * log1p(q);
 }
 
-double em_prior_of_positive(const em_prior *prior, double x, double *slope)
+static double half_student_t_constant(const em_prior *prior)
 {
-    const double a = prior->df, b = prior->scale;
-
-    switch (prior->kind) {
-    case EM_PRIOR_EXPONENTIAL:
-        *slope = -b * x;
-        return -b * x;
-    case EM_PRIOR_HALF_NORMAL:
-        *slope = -(x / b) * (x / b);
-        return *slope / 2;
-    case EM_PRIOR_GAMMA:
-        *slope = a - 1 - b * x;
-        return (a - 1) * log(x) - b * x;
-    case EM_PRIOR_INVERSE_GAMMA:
-        *slope = b / x - (a + 1);
-        return -(a + 1) * log(x) - b / x;
-    default:
-        return half_student_t(prior, x, slope);
-    }
+    return log(2) + student_t_constant(prior) - log(prior->scale);
 }
 
-void em_prior_curvature(const em_prior *prior, double x, double curvature[2])
+static double half_student_t_draw(const em_prior *prior, em_variate *v)
+{
+    const double z = em_variate_normal(v);
+
+    return prior->scale * fabs(z) / sqrt(2 * em_variate_gamma(v, prior->df / 2) / prior->df);
+}
+
+static void half_student_t_curvature(const em_prior *prior, double x, double curvature[2])
 {
     const double z = x / prior->scale, n = prior->df + 1;
+    const double q = z * z / prior->df, part = q / (1 + q), rest = 1 / (1 + q);
 
-    if (has_rate(prior)) {
-        curvature[0] = curvature[1] = prior->scale * x;
-    } else if (prior->kind == EM_PRIOR_HALF_NORMAL) {
-        curvature[0] = 2 * z * z;
-        curvature[1] = 4 * z * z;
-    } else {
-        const double q = z * z / prior->df, part = q / (1 + q), rest = 1 / (1 + q);
-        curvature[0] = 2 * n * part * rest;
-        curvature[1] = 4 * n * part * rest * (rest - part);
-    }
+    curvature[0] = 2 * n * part * rest;
+    curvature[1] = 4 * n * part * rest * (rest - part);
 }
 
-/* log of the constant of Student's t law with scale 1. */
-static double student_t_constant(double df)
+static double gamma_log_density(const em_prior *prior, double x, double *slope)
 {
-    return lgamma((df + 1) / 2) - lgamma(df / 2) - log(df * M_PI) / 2;
+    *slope = prior->df - 1 - prior->scale * x;
+    return (prior->df - 1) * log(x) - prior->scale * x;
 }
 
-double em_prior_constant_of_z(const em_prior *prior)
+/* Also of the inverse gamma distribution. */
+static double gamma_constant(const em_prior *prior)
 {
-    return prior->kind == EM_PRIOR_NORMAL ? -log(2 * M_PI) / 2 : student_t_constant(prior->df);
+    return prior->df * log(prior->scale) - lgamma(prior->df);
 }
 
-double em_prior_constant_of_positive(const em_prior *prior)
+static double gamma_draw(const em_prior *prior, em_variate *v)
 {
-    const double a = prior->df, b = prior->scale;
-
-    switch (prior->kind) {
-    case EM_PRIOR_EXPONENTIAL:
-        return log(b);
-    case EM_PRIOR_HALF_NORMAL:
-        return log(2 / M_PI) / 2 - log(b);
-    case EM_PRIOR_GAMMA:
-    case EM_PRIOR_INVERSE_GAMMA:
-        return a * log(b) - lgamma(a);
-    default:
-        return log(2) + student_t_constant(a) - log(b);
-    }
+    return em_variate_gamma(v, prior->df) / prior->scale;
 }
 
-double em_prior_draw_positive(const em_prior *prior, em_variate *v)
+static double inverse_gamma_log_density(const em_prior *prior, double x, double *slope)
 {
-    const double a = prior->df, b = prior->scale;
-    double z;
+    *slope = prior->scale / x - (prior->df + 1);
+    return -(prior->df + 1) * log(x) - prior->scale / x;
+}
 
-    switch (prior->kind) {
-    case EM_PRIOR_EXPONENTIAL:
-        return em_variate_gamma(v, 1) / b;
-    case EM_PRIOR_HALF_NORMAL:
-        return b * fabs(em_variate_normal(v));
-    case EM_PRIOR_GAMMA:
-        return em_variate_gamma(v, a) / b;
-    case EM_PRIOR_INVERSE_GAMMA:
-        return b / em_variate_gamma(v, a);
-    default:
-        z = em_variate_normal(v);
-        return b * fabs(z) / sqrt(2 * em_variate_gamma(v, a / 2) / a);
-    }
+static void inverse_gamma_curvature(const em_prior *prior, double x, double curvature[2])
+{
+    curvature[0] = prior->scale / x;
+    curvature[1] = -curvature[0];
+}
+
+static double inverse_gamma_draw(const em_prior *prior, em_variate *v)
+{
+    return prior->scale / em_variate_gamma(v, prior->df);
+}
+
+/* ---------------------------------------------------------------- the table */
+
+/* Student's t, also with one degree of freedom. */
+#define STUDENT_T                                                                                  \
+    .log_density = student_t_log_density, .constant = student_t_constant, .draw = student_t_draw,  \
+    .information = student_t_information
+#define HALF_STUDENT_T                                                                             \
+    .positive = true, .log_density = half_student_t_log_density,                                   \
+    .constant = half_student_t_constant, .draw = half_student_t_draw,                              \
+    .curvature = half_student_t_curvature
+
+const em_prior_law em_prior_laws[EM_N_PRIOR] = {
+    [EM_PRIOR_DEFAULT] = {.name = "default", .numbers = ""},
+    [EM_PRIOR_NORMAL] = {.name = "normal",
+                         .numbers = "ls",
+                         .log_density = normal_log_density,
+                         .constant = normal_constant,
+                         .draw = normal_draw,
+                         .information = normal_information},
+    [EM_PRIOR_STUDENT_T] = {.name = "student_t", .numbers = "dls", STUDENT_T},
+    [EM_PRIOR_CAUCHY] = {.name = "cauchy", .numbers = "ls", STUDENT_T},
+    [EM_PRIOR_EXPONENTIAL] = {.name = "exponential",
+                              .numbers = "r",
+                              .positive = true,
+                              .log_density = exponential_log_density,
+                              .constant = exponential_constant,
+                              .draw = exponential_draw,
+                              .curvature = rate_curvature},
+    [EM_PRIOR_HALF_NORMAL] = {.name = "half_normal",
+                              .numbers = "s",
+                              .positive = true,
+                              .log_density = half_normal_log_density,
+                              .constant = half_normal_constant,
+                              .draw = half_normal_draw,
+                              .curvature = half_normal_curvature},
+    [EM_PRIOR_HALF_STUDENT_T] = {.name = "half_student_t", .numbers = "ds", HALF_STUDENT_T},
+    [EM_PRIOR_HALF_CAUCHY] = {.name = "half_cauchy", .numbers = "s", HALF_STUDENT_T},
+    [EM_PRIOR_GAMMA] = {.name = "gamma",
+                        .numbers = "dr",
+                        .positive = true,
+                        .log_density = gamma_log_density,
+                        .constant = gamma_constant,
+                        .draw = gamma_draw,
+                        .curvature = rate_curvature},
+    [EM_PRIOR_INVERSE_GAMMA] = {.name = "inverse_gamma",
+                                .numbers = "ds",
+                                .positive = true,
+                                .log_density = inverse_gamma_log_density,
+                                .constant = gamma_constant,
+                                .draw = inverse_gamma_draw,
+                                .curvature = inverse_gamma_curvature}};
+
+/* ---------------------------------------------------------------- its numbers */
+
+double *em_prior_number(em_prior *prior, char letter)
+{
+    return letter == 'd' ? &prior->df : letter == 'l' ? &prior->location : &prior->scale;
+}
+
+void em_prior_scale_by(em_prior *prior, double factor)
+{
+    const bool has_rate = strchr(em_prior_law_of(prior)->numbers, 'r') != NULL;
+
+    prior->scale = has_rate ? prior->scale / factor : prior->scale * factor;
+}
+
+void em_prior_print(const em_prior *prior, char out[EM_PRIOR_BYTES])
+{
+    const em_prior_law *law = em_prior_law_of(prior);
+    em_prior copy = *prior;
+    int at = snprintf(out, EM_PRIOR_BYTES, "%s(", law->name);
+
+    for (const char *c = law->numbers; *c; c++)
+        at += snprintf(out + at, (size_t)(EM_PRIOR_BYTES - at), "%s%.4g",
+                       c > law->numbers ? ", " : "", *em_prior_number(&copy, *c));
+    snprintf(out + at, (size_t)(EM_PRIOR_BYTES - at), ")");
 }

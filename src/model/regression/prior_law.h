@@ -29,14 +29,34 @@ typedef struct em_prior {
     double scale; /* or the rate of an exponential or gamma distribution */
 } em_prior;
 
-/* The form of a kind in a config: its name and its numbers, one letter each: d(f), l(ocation),
- * s(cale), r(ate). */
-typedef struct em_prior_form {
-    const char *name, *numbers;
+/*
+ * A family of distributions. A family of all real numbers is that of z = (x - location) / scale;
+ * one of positive numbers is that of x itself. `x` below is the one or the other.
+ */
+typedef struct em_prior_law {
+    const char *name;    /* in a config */
+    const char *numbers; /* its numbers there, one letter each: d(f), l(ocation), s(cale), r(ate) */
     bool positive;
-} em_prior_form;
+    /* The log density up to a constant, and its derivative by x; by log x if x is positive. */
+    double (*log_density)(const em_prior *prior, double x, double *slope);
+    double (*constant)(const em_prior *prior); /* log_density omits it */
+    double (*draw)(const em_prior *prior, em_variate *v);
+    /* For metrics: of all real numbers, the Fisher information about z. */
+    double (*information)(const em_prior *prior);
+    /* Of positive numbers, minus the second derivative of the log density by log x, and the
+     * derivative of this by log x. */
+    void (*curvature)(const em_prior *prior, double x, double curvature[2]);
+} em_prior_law;
 
-extern const em_prior_form em_prior_forms[EM_N_PRIOR];
+extern const em_prior_law em_prior_laws[EM_N_PRIOR];
+
+static inline const em_prior_law *em_prior_law_of(const em_prior *prior)
+{
+    return &em_prior_laws[prior->kind];
+}
+
+/* The number of a prior that a letter stands for. */
+double *em_prior_number(em_prior *prior, char letter);
 
 /* Changes the scale of a prior by `factor`: multiplies a scale, divides a rate, keeps a location.
  */
@@ -45,25 +65,3 @@ void em_prior_scale_by(em_prior *prior, double factor);
 /* As a text: normal(0, 2.5). */
 enum { EM_PRIOR_BYTES = 128 };
 void em_prior_print(const em_prior *prior, char out[EM_PRIOR_BYTES]);
-
-/* The log density of z = (x - location) / scale, up to a constant, and its derivative. */
-double em_prior_of_z(const em_prior *prior, double z, double *slope);
-
-/* The Fisher information about the location, in units of the scale, for metrics. */
-double em_prior_information(const em_prior *prior);
-
-double em_prior_draw_z(const em_prior *prior, em_variate *v);
-
-/* The log density of a positive x, up to a constant; *slope is x times the derivative. */
-double em_prior_of_positive(const em_prior *prior, double x, double *slope);
-
-/* Minus the second derivative by log x of em_prior_of_positive, and its derivative. Not for an
- * inverse gamma distribution. */
-void em_prior_curvature(const em_prior *prior, double x, double curvature[2]);
-
-/* The constant that em_prior_of_z and em_prior_of_positive leave out of the normalised log density.
- */
-double em_prior_constant_of_z(const em_prior *prior);
-double em_prior_constant_of_positive(const em_prior *prior);
-
-double em_prior_draw_positive(const em_prior *prior, em_variate *v);

@@ -39,22 +39,22 @@ static em_status set_number(const place *at, char letter, double value, em_prior
         return fail(at, found, "a positive number (1e-300 to 1e300) for df, scale, rate or shape");
     if (letter == 'l' && !(fabs(value) <= 1e300))
         return fail(at, found, "a location from -1e300 to 1e300");
-    *(letter == 'd' ? &out->df : letter == 'l' ? &out->location : &out->scale) = value;
+    *em_prior_number(out, letter) = value;
     return EM_OK;
 }
 
-static em_status fail_count(const place *at, const em_prior_form *form, const json_t *found)
+static em_status fail_count(const place *at, const em_prior_law *law, const json_t *found)
 {
     char expected[160];
 
-    snprintf(expected, sizeof expected, "%s: [", form->name);
-    for (const char *c = form->numbers; *c; c++)
-        em_append(sizeof expected, expected, "%s%s", c > form->numbers ? ", " : "",
-                  *c == 'l'                     ? "location"
-                  : *c == 's'                   ? "scale"
-                  : *c == 'r'                   ? "rate"
-                  : strstr(form->name, "gamma") ? "shape"
-                                                : "degrees of freedom");
+    snprintf(expected, sizeof expected, "%s: [", law->name);
+    for (const char *c = law->numbers; *c; c++)
+        em_append(sizeof expected, expected, "%s%s", c > law->numbers ? ", " : "",
+                  *c == 'l'                    ? "location"
+                  : *c == 's'                  ? "scale"
+                  : *c == 'r'                  ? "rate"
+                  : strstr(law->name, "gamma") ? "shape"
+                                               : "degrees of freedom");
     em_append(sizeof expected, expected, "]");
     return fail_value(at, found, expected);
 }
@@ -63,17 +63,17 @@ static em_status fail_count(const place *at, const em_prior_form *form, const js
 static em_status read_numbers(const place *at, em_prior_kind kind, const json_t *value,
                               em_prior *out)
 {
-    const em_prior_form *form = &em_prior_forms[kind];
+    const em_prior_law *law = &em_prior_laws[kind];
     const bool is_list = json_is_array(value);
     em_status status = EM_OK;
 
     *out = (em_prior){.kind = kind, .df = 1};
-    if ((is_list ? json_array_size(value) : 1) != strlen(form->numbers))
-        return fail_count(at, form, value);
-    for (size_t i = 0; !status && form->numbers[i]; i++) {
+    if ((is_list ? json_array_size(value) : 1) != strlen(law->numbers))
+        return fail_count(at, law, value);
+    for (size_t i = 0; !status && law->numbers[i]; i++) {
         const json_t *number = is_list ? json_array_get(value, i) : value;
         double x;
-        status = em_json_finite(number, &x) ? set_number(at, form->numbers[i], x, out)
+        status = em_json_finite(number, &x) ? set_number(at, law->numbers[i], x, out)
                                             : fail_value(at, number, "a number");
     }
     return status;
@@ -86,16 +86,16 @@ static em_status find_kind(const place *at, const char *name, bool positive, em_
     char expected[200] = "";
 
     for (int k = EM_PRIOR_DEFAULT + 1; k < EM_N_PRIOR; k++) {
-        const em_prior_form *form = &em_prior_forms[k];
+        const em_prior_law *law = &em_prior_laws[k];
         *out = (em_prior_kind)k;
-        if (form->positive != positive)
+        if (law->positive != positive)
             continue;
-        if (strcmp(form->name, name) == 0)
+        if (strcmp(law->name, name) == 0)
             return EM_OK;
-        em_nearest_offer(&nearest, form->name);
+        em_nearest_offer(&nearest, law->name);
         if (last)
             em_append(sizeof expected, expected, "%s%s", *expected ? ", " : "", last);
-        last = form->name;
+        last = law->name;
     }
     em_append(sizeof expected, expected, " or %s", last);
     if (nearest.name)

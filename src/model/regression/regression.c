@@ -140,12 +140,12 @@ em_status em_regression_log_constants(em_model *model, const double *theta, doub
     (void)theta;
     *prior = 0;
     for (int64_t j = 0; j < self->design->n_column; j++)
-        *prior += self->prior ? em_prior_constant_of_z(&self->prior[j])
+        *prior += self->prior ? em_prior_law_of(&self->prior[j])->constant(&self->prior[j])
                               : -log(2 * M_PI * self->prior_variance) / 2;
     for (int k = 0; k < self->n_shape; k++) {
         shape[k] = self->shape[k].value;
         if (isnan(shape[k]))
-            *prior += em_prior_constant_of_positive(&self->shape[k].prior) +
+            *prior += em_prior_law_of(&self->shape[k].prior)->constant(&self->shape[k].prior) +
                       log(em_regression_unit(self, &self->shape[k]));
     }
     for (int64_t i = 0; i < self->design->n_row; i++)
@@ -395,8 +395,7 @@ static const em_shape *unknown_shape(const em_regression *self, bool *known)
     for (int k = 0; k < self->n_shape; k++)
         if (isnan(self->shape[k].value))
             unknown = &self->shape[k];
-    *known = self->family->information && self->n_unknown <= 1 &&
-             (!unknown || (unknown->in_metric && unknown->prior.kind != EM_PRIOR_INVERSE_GAMMA));
+    *known = self->family->information && self->n_unknown <= 1 && (!unknown || unknown->in_metric);
     return unknown;
 }
 
@@ -407,12 +406,13 @@ static void add_metric_of_prior(const em_regression *self, const em_shape *unkno
     double curvature[2];
 
     for (int64_t j = 0; j < n; j++)
-        metric[j * dim + j] +=
-            self->prior ? em_prior_information(&self->prior[j]) : 1 / self->prior_variance;
+        metric[j * dim + j] += self->prior
+                                   ? em_prior_law_of(&self->prior[j])->information(&self->prior[j])
+                                   : 1 / self->prior_variance;
     if (!unknown)
         return;
-    em_prior_curvature(&unknown->prior, exp(theta[n]) * em_regression_unit(self, unknown),
-                       curvature);
+    em_prior_law_of(&unknown->prior)
+        ->curvature(&unknown->prior, exp(theta[n]) * em_regression_unit(self, unknown), curvature);
     metric[corner] += curvature[0];
     if (derivative)
         derivative[n * dim * dim + corner] += curvature[1];

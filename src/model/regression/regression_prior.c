@@ -290,7 +290,7 @@ static double prior_of_chain(const em_regression *self, const double *theta, dou
 
     for (int64_t j = 0; j < n; j++)
         if (self->prior) {
-            sum += em_prior_of_z(&self->prior[j], theta[j], &slope);
+            sum += em_prior_law_of(&self->prior[j])->log_density(&self->prior[j], theta[j], &slope);
             gradient[j] += slope;
         } else {
             sum -= theta[j] * theta[j] / (2 * self->prior_variance);
@@ -300,8 +300,9 @@ static double prior_of_chain(const em_regression *self, const double *theta, dou
         const em_shape *shape = &self->shape[k];
         if (!isnan(shape->value))
             continue;
-        sum += em_prior_of_positive(&shape->prior, exp(theta[at]) * em_regression_unit(self, shape),
-                                    &slope) +
+        sum += em_prior_law_of(&shape->prior)
+                   ->log_density(&shape->prior, exp(theta[at]) * em_regression_unit(self, shape),
+                                 &slope) +
                theta[at];
         gradient[at++] += slope + 1;
     }
@@ -328,11 +329,11 @@ em_status em_regression_draw_prior(em_model *model, const em_draw *draw, double 
         if (!self->prior)
             theta[j] *= sqrt(self->prior_variance);
         else if (self->prior[j].kind != EM_PRIOR_NORMAL)
-            theta[j] = em_prior_draw_z(&self->prior[j], &v);
+            theta[j] = em_prior_law_of(&self->prior[j])->draw(&self->prior[j], &v);
     theta += n;
     for (int k = 0; k < self->n_shape; k++)
         if (isnan(self->shape[k].value))
-            *theta++ = log(em_prior_draw_positive(&self->shape[k].prior, &v) /
+            *theta++ = log(em_prior_law_of(&self->shape[k].prior)->draw(&self->shape[k].prior, &v) /
                            em_regression_unit(self, &self->shape[k]));
     return EM_OK;
 }
