@@ -143,13 +143,14 @@ class Density:
 
     def check(self, points: int = 5, numbers: int = 20) -> str:
         """Compares gradients with central differences, and times them."""
-        worst, tried, failed = 0.0, 0, False
+        worst, tried, why = 0.0, 0, ""
         for k in range(1, 10 * points):
             x = self.point(k)
-            before = _library.last_error()
+            _library.fail_with(1, "")
             value, slope = self.evaluate(x)
-            failed = failed or _library.last_error() != before
-            if not (np.isfinite(value) and (self.value or np.isfinite(slope).all())):
+            is_defined = np.isfinite(value) and (self.value or np.isfinite(slope).all())
+            why = why or _library.last_error() or ("" if is_defined else _what_is_not_finite(value))
+            if not is_defined:
                 continue
             tried += 1
             for i in [] if self.value else np.random.default_rng(k).permutation(self.size)[:numbers]:
@@ -157,8 +158,7 @@ class Density:
             if tried == points:
                 break
         if tried == 0:
-            said = f": {_library.last_error()}" if failed else ""
-            raise Error(f"{self.name}: found no position within 1 of the origin where the log density is finite{said}", 1)
+            raise Error(f"{self.name}: found no position within 1 of the origin where the log density is finite: {why}", 1)
         start = time.perf_counter()
         rounds = 0
         while time.perf_counter() - start < 0.1:
@@ -179,6 +179,10 @@ class Density:
         if off > 1e-3:
             raise Error(f"{self.name}: derivative {i} is {slope:.6g}, by central differences {difference:.6g}", 1)
         return off
+
+
+def _what_is_not_finite(value: float) -> str:
+    return "the gradient is not finite" if np.isfinite(value) else f"the log density is {value:g}"
 
 
 # ---------------------------------------------------------------- functions of Python

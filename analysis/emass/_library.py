@@ -257,7 +257,7 @@ class Context:
             call.em_run_destroy(ctypes.byref(run))
 
     def _numbers(self, report: Any) -> tuple[list[int], list[float], list[str]]:
-        count, level, text = (c_int64 * 7)(), (c_double * 2)(), (c_char_p * 3)()
+        count, level, text = (c_int64 * 9)(), (c_double * 2)(), (c_char_p * 4)()
         self._library.em_host_report(report, count, level, text)
         return list(count), list(level), [(word or b"").decode(errors="replace") for word in text]
 
@@ -266,6 +266,10 @@ class Context:
         notes = []
         if count[5]:
             notes.append(f"warning: {count[5]} draws could not be reported in full: what is missing is NaN: {text[2]}")
+        if count[7]:
+            of_all = f" of {count[8]} evaluations ({100 * count[7] / count[8]:.2g} %)" if count[8] > 0 else " evaluations"
+            first = f"; the first on this rank: {text[3]}" if text[3] else ""
+            notes.append(f"note: the log density failed in {count[7]}{of_all}, which were rejections{first}")
         if count[4]:
             first = f"; the first on this rank: {text[1]}" if text[1] else ""
             positions = f"{count[4]} position{'s' * (count[4] != 1)}"

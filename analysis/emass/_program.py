@@ -43,6 +43,7 @@ def plainly(said: str) -> str:
     """A message of emass in the terms of Python: with arguments instead of options, and without
     names of files that this package wrote."""
     said = said.replace("give --overwrite, --resume or another --output", "give overwrite=True or another output, or go on by emass.resume")
+    said = said.replace("(see emass check)", "(see model.check())")
     said = re.sub(r"[^\s:]*\.[0-9a-f]{12}\.(stan|csv|json)", lambda found: "program" if found[1] == "stan" else "data", said)
     said = re.sub(rf"[^\s:]*{re.escape(FRAME)}", "data", said)
     return re.sub(rf"\S*{re.escape(CONFIG_PREFIX)}\w+\.yaml(:\d+)?: ", "config: ", said)

@@ -67,11 +67,12 @@ typedef void em_host_progress(void *to, const em_report *report);
 EM_API em_status em_host_run(em_context *context, const char *config, const char *path, int mode,
                              em_host_progress *progress, void *to, em_run **out);
 
-/* Copies members of a report. count [7]: iterations done, in all, and of warmup; divergences;
+/* Copies members of a report. count [9]: iterations done, in all, and of warmup; divergences;
  * rejections; draws whose report failed; 1 if level is a bound, as other numbers may be worse, else
- * 0. level [2]: the worst R-hat and the smallest ESS at the last check, or NaN. text [3], valid as
- * long as the report: the verdict ("" before the end), the reason of the first rejection on this
- * rank, the reason of the first failed report. Local. */
+ * 0; failed evaluations of a density without gradient, warmup included, and of how many evaluations
+ * (negative: not known). level [2]: the worst R-hat and the smallest ESS at the last check, or NaN.
+ * text [4], valid as long as the report: the verdict ("" before the end), and of the first on this
+ * rank the reason: of a rejection, of a failed report, of a failed evaluation. Local. */
 EM_API void em_host_report(const em_report *report, int64_t count[], double level[],
                            const char *text[]);
 
@@ -79,9 +80,9 @@ EM_API void em_host_report(const em_report *report, int64_t count[], double leve
 
 typedef struct em_density em_density;
 
-/* Functions of the host; `state` is its own. All are Local. A positive status, with or without a
- * message by em_fail, means that the density is not defined at theta: the position is rejected and
- * counted. */
+/* Functions of the host; `state` is its own. All are Local. A positive status or, of a value, NaN,
+ * with or without a message by em_fail, means that the density is not defined at theta: the
+ * position is rejected and counted. */
 typedef em_status em_density_gradient(const void *state, const double *theta, double *log_density,
                                       double *gradient);
 typedef double em_density_value(const void *state, const double *theta);

@@ -254,9 +254,9 @@ typedef struct em_model_ops {
      * positive status means that the density is not defined there. */
     em_status (*log_density_gradient)(const void *options, const double *theta, double *log_density,
                                       double *gradient);
-    /* The same without gradient. The default sampler of such a model is `slice`. A sampler that
-     * needs gradients gets central differences: two densities for each parameter, accurate to about
-     * ten digits. */
+    /* The same without gradient; NaN, with or without a message by em_fail: not defined there. The
+     * default sampler of such a model is `slice`. A sampler that needs gradients gets central
+     * differences: two densities for each parameter, accurate to about ten digits. */
     double (*log_density)(const void *options, const double *theta);
     /* Adds the log prior of a panel of chains. A model with its own update need not have a density.
      */

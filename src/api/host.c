@@ -95,9 +95,12 @@ void em_host_report(const em_report *report, int64_t count[], double level[], co
     count[4] = report->rejections.count;
     count[5] = report->unreported;
     count[6] = !report->convergence.thorough;
+    count[7] = report->failed_evaluations.count;
+    count[8] = report->failed_evaluations.total;
     level[0] = report->convergence.r_hat;
     level[1] = report->convergence.ess;
     text[0] = report->finished ? report->verdict : "";
     text[1] = report->rejections.first;
     text[2] = report->failure;
+    text[3] = report->failed_evaluations.first;
 }

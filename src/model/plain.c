@@ -222,12 +222,18 @@ static void add_differences(plain *self, const double *theta, double *gradient)
     }
 }
 
-static void note_evaluation(plain *self, int64_t chain, const double *theta, double value)
+/* The log density, counted. Its function may say by em_fail why there is none. */
+static double evaluate_counted(plain *self, int64_t chain, const double *theta)
 {
+    const uint64_t before = em_messages_set();
+    const double value = self->model.ops->log_density(self->model.options, theta);
+
     em_failures_count_evaluation(self->model.failures, chain);
     if (isnan(value))
         em_failures_add(self->model.failures, chain, self->n, theta,
-                        "the log density is not a number");
+                        em_messages_set() != before ? em_error_text()
+                                                    : "the log density is not a number");
+    return value;
 }
 
 /* A missing density becomes NaN, because the status is that of the whole block. */
@@ -250,9 +256,9 @@ static em_status add_density(em_model *model, const em_query *query)
             for (int64_t i = 0; i < self->n; i++)
                 gradient[i] += self->partial[i];
         } else if (ops->log_density) {
-            value = ops->log_density(model->options, theta);
-            if (model->failures)
-                note_evaluation(self, query->chain ? query->chain[c] : c, theta, value);
+            value = model->failures
+                        ? evaluate_counted(self, query->chain ? query->chain[c] : c, theta)
+                        : ops->log_density(model->options, theta);
             if (query->wanted != EM_WANT_LOG_DENSITY)
                 add_differences(self, theta, gradient);
         }

@@ -71,9 +71,9 @@ static const char config[] = "model: {name: host}\nrun: {chains: 8, warmup: 200,
 
 static void tell(void *to, const em_report *report)
 {
-    int64_t count[7];
+    int64_t count[9];
     double level[2];
-    const char *text[3];
+    const char *text[4];
 
     em_host_report(report, count, level, text);
     *(int64_t *)to = count[0];
@@ -84,9 +84,9 @@ START_TEST(a_density_by_calls)
     em_density *made = density_of();
     em_context *context = NULL;
     em_run *run = NULL;
-    int64_t count[7], told = 0;
+    int64_t count[9], told = 0;
     double level[2];
-    const char *text[3];
+    const char *text[4];
     em_status status = em_host_start(); /* runs already: nothing */
 
     if (!status)
@@ -105,6 +105,7 @@ START_TEST(a_density_by_calls)
     assert_everywhere(count[4] > 0 && (!text[1][0] || strcmp(text[1], "x[0] is too large") == 0),
                       "rejections are counted, with the first one's words");
     assert_everywhere(strstr(text[0], "converged") && level[0] < 1.1, "a verdict");
+    assert_everywhere(count[7] == 0 && !text[3][0], "no evaluation without a gradient failed");
     em_run_destroy(&run);
     em_context_destroy(&context);
     em_density_destroy(&made);
