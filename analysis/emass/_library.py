@@ -44,6 +44,7 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "em_host_agree": (c_int, [c_void_p, c_int]),
     "em_host_run": (c_int, [c_void_p, c_char_p, c_char_p, c_int, _PROGRESS, c_void_p, POINTER(c_void_p)]),
     "em_host_report": (None, [c_void_p, POINTER(c_int64), POINTER(c_double), _TEXTS]),
+    "em_host_describe": (None, [c_void_p, c_int64, c_char_p]),
     "em_run_advance": (c_int, [c_void_p, c_int64]),
     "em_run_report": (c_void_p, [c_void_p]),
     "em_run_file": (c_char_p, [c_void_p]),
@@ -238,12 +239,12 @@ class Context:
             _check(call, call.em_density_add_data(made, group.encode(), one.name.encode(), *shape, values.ctypes.data))
         _check(call, call.em_context_add_density(self._context, made))
 
-    def run(self, config: str, path: str, mode: int, show: Callable[[Any], None]) -> tuple[str, list[str]]:
-        """Samples. config, path and mode are those of rank 0. `show` gets (count, level) of
-        em_host_report. Returns the file and a list of notes for the user. An interrupt, or SIGUSR1 or
+    def run(self, config: str, path: str, mode: int, show: Callable[[str], None]) -> tuple[str, list[str]]:
+        """Samples. config, path and mode are those of rank 0. `show` gets lines of the progress.
+        Returns the file and a list of notes for the user. An interrupt, or SIGUSR1 or
         SIGTERM, stops with a checkpoint; a second one is raised when the run has stopped."""
         call, run = self._library, c_void_p()
-        tell = _PROGRESS(lambda to, report: show(self._numbers(report)[:2]))
+        tell = _PROGRESS(lambda to, report: show(self._line(report)))
         try:
             with _signals.caught(lambda number: call.em_context_interrupt(self._context)):
                 _check(
@@ -256,13 +257,18 @@ class Context:
         finally:
             call.em_run_destroy(ctypes.byref(run))
 
-    def _numbers(self, report: Any) -> tuple[list[int], list[float], list[str]]:
+    def _line(self, report: Any) -> str:
+        line = ctypes.create_string_buffer(512)
+        self._library.em_host_describe(report, len(line), line)
+        return line.value.decode(errors="replace")
+
+    def _numbers(self, report: Any) -> tuple[list[int], list[str]]:
         count, level, text = (c_int64 * 9)(), (c_double * 2)(), (c_char_p * 4)()
         self._library.em_host_report(report, count, level, text)
-        return list(count), list(level), [(word or b"").decode(errors="replace") for word in text]
+        return list(count), [(word or b"").decode(errors="replace") for word in text]
 
     def _notes(self, report: Any) -> list[str]:
-        count, _, text = self._numbers(report)
+        count, text = self._numbers(report)
         notes = []
         if count[5]:
             notes.append(f"warning: {count[5]} draws could not be reported in full: what is missing is NaN: {text[2]}")

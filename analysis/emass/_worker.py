@@ -14,7 +14,6 @@ from typing import Any
 
 from . import _library
 from ._errors import Error, needs
-from .progress import describe_report
 
 
 def main(model: str, config: str, mode: str) -> int:
@@ -28,10 +27,10 @@ def main(model: str, config: str, mode: str) -> int:
             content, text = _read(context, Path(model), Path(config))
             context.add(cloudpickle.loads(content).compile())
 
-            def show(at: tuple[list[int], list[float]]) -> None:
+            def show(line: str) -> None:
                 if rank == 0:
                     now = datetime.datetime.now().strftime("%Y-%m-%d %H:%M:%S")
-                    print(now, describe_report(*at), file=sys.stderr, flush=True)
+                    print(now, line, file=sys.stderr, flush=True)
 
             signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # handled by the run, and ignored once it has ended
             _, notes = context.run(text, config, int(mode), show)

@@ -4,37 +4,46 @@ from __future__ import annotations
 
 import contextlib
 import html
+import os
 import re
+import shutil
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-__all__ = ["Bar", "describe", "describe_report"]
+__all__ = ["Bar"]
 
-_WIDTH = 24
+_WIDTHS = (24, 12)  # of a bar, as there is room
 
 
-def describe(
-    done: int, total: int, warmup: int, divergences: int, r_hat: float, ess: float, some_numbers: bool = False
-) -> str:
-    """The line of a report, as the program writes it: iterations of all, warmup included. R-hat and
-    ESS of some numbers are bounds, as others may be worse.
+def _columns() -> int:
+    """Those of the terminal that standard error goes to; standard output may go elsewhere."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):  # one that is not a file
+        if found := os.get_terminal_size(sys.stderr.fileno()).columns:
+            return found
+    return shutil.get_terminal_size().columns
 
-    >>> describe(150, 300, 100, 0, 1.02, 310.0)
-    'sampling 150/300  R-hat 1.020  ESS 310'
-    >>> describe(150, 300, 100, 0, 1.02, 310.0, some_numbers=True)
-    'sampling 150/300  R-hat at least 1.020  ESS at most 310'
+
+def drawn(part: float, line: str, columns: int) -> str:
+    """The line behind a bar, as far as there is room for one, in less than `columns`. Without room
+    for the line it loses its rate first.
+
+    >>> drawn(0.5, "warmup 100/200", 40)
+    '██████······  50 % warmup 100/200      '
+    >>> drawn(0.5, "sampling 100/200  ESS at most 310  620 draws/s  left 1 s", 50)
+    ' 50 % sampling 100/200  ESS at most 310  left 1 s'
+    >>> drawn(0.5, "sampling 100/200  ESS at most 310  620 draws/s  left 1 s", 40)
+    'sampling 100/200  ESS <= 310  left 1 s '
     """
-    line = f"{'sampling' if done > warmup else 'warmup'} {done}/{total}"
-    if r_hat == r_hat:  # not NaN
-        least, most = ("at least ", "at most ") if some_numbers else ("", "")
-        line += f"  R-hat {least}{r_hat:.3f}  ESS {most}{ess:.0f}"
-    return line + (f"  divergences {divergences}" if divergences else "")
-
-
-def describe_report(count: Sequence[int], level: Sequence[float]) -> str:
-    """The line of the numbers of em_host_report."""
-    return describe(*count[:4], *level, some_numbers=bool(count[6]))
+    for found, shorter in ((r"  \S+ draws/s", ""), (r" at most ", " <= "), (r" at least ", " >= ")):
+        if len(line) >= columns:
+            line = re.sub(found, shorter, line)
+    room = columns - 1 - len(line) - len("100 % ")
+    if room >= 0:
+        width = next((width for width in _WIDTHS if width < room), 0)
+        full = round(part * width)
+        line = f"{'█' * full}{'·' * (width - full)}{' ' * bool(width)}{100 * part:3.0f} % {line}"
+    return line[: columns - 1].ljust(columns - 1)
 
 
 def _in_notebook() -> Callable[[str, str], None] | None:
@@ -60,22 +69,20 @@ class Bar:
         self._said = ""
 
     def show(self, line: str) -> None:
-        """The line, in place of the last one; elsewhere than in a terminal not more often than
-        twice a second, but for the first of a phase."""
+        """The line, in place of the last one. In a terminal ten times a second at most, elsewhere
+        twice; but the first of a phase and the last are always shown."""
         if not self._shown:
             return
         found = re.search(r"(\d+)/(\d+)", line)
         part = min(1.0, int(found[1]) / max(1, int(found[2]))) if found else float(line.startswith("finishing"))
         phase = line.split(" ", maxsplit=1)[0]
-        if not self._terminal and phase == self._said and part < 1 and time.monotonic() - self._last < 0.5:
+        if phase == self._said and part < 1 and time.monotonic() - self._last < (0.1 if self._terminal else 0.5):
             return
         self._said, self._last = phase, time.monotonic()
         if self._cell:
             self._cell(f'<progress value="{part:.3f}" style="width: 20em"></progress> {html.escape(line)}', line)
         elif self._terminal:
-            full = round(part * _WIDTH)
-            bar = f"{'█' * full}{'·' * (_WIDTH - full)} {100 * part:3.0f} % {line}"
-            print(f"\r{bar:<79.79}", end="", file=sys.stderr, flush=True)
+            print(f"\r{drawn(part, line, _columns())}", end="", file=sys.stderr, flush=True)
         else:
             print(line, file=sys.stderr, flush=True)
 

@@ -15,7 +15,7 @@ from . import _library, _program
 from ._commands import Draws, read, tell_verdict
 from ._errors import Error, Stopped, needs
 from .data import Files, as_file, as_json, is_frame, table, temporary
-from .progress import Bar, describe_report
+from .progress import Bar
 
 __all__ = ["Job", "perform"]
 
@@ -77,7 +77,7 @@ def _here(job: Job, comm: Any) -> tuple[Draws, str | None, Any]:
             path = f"{job.folder or os.path.dirname(folder_of(job, folder))}/{_program.CONFIG_PREFIX}x.yaml"
         shown = bar if context.rank == 0 else Bar(False)
         try:
-            file_name, notes = context.run(config, path, job.mode, lambda at: shown.show(describe_report(*at)))
+            file_name, notes = context.run(config, path, job.mode, shown.show)
         except Stopped as stopped:
             raise _stopped(stopped, job, folder) from None
         finally:

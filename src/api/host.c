@@ -1,6 +1,8 @@
 /* The library for other languages: MPI, contexts and runs, without structs (emass/host.h). */
 #include "api/context.h"
 
+#include "run/loop/driver.h"
+
 #include <mpi.h>
 
 static bool started; /* MPI, by this file */
@@ -103,4 +105,11 @@ void em_host_report(const em_report *report, int64_t count[], double level[], co
     text[1] = report->rejections.first;
     text[2] = report->failure;
     text[3] = report->failed_evaluations.first;
+}
+
+void em_host_describe(const em_report *report, int64_t size, char *line)
+{
+    const em_progress_record record = em_report_progress(report);
+
+    em_progress_describe(&record, (size_t)size, line);
 }

@@ -71,11 +71,14 @@ static const char config[] = "model: {name: host}\nrun: {chains: 8, warmup: 200,
 
 static void tell(void *to, const em_report *report)
 {
+    char line[128];
     int64_t count[9];
     double level[2];
     const char *text[4];
 
     em_host_report(report, count, level, text);
+    em_host_describe(report, sizeof line, line);
+    ck_assert(strstr(line, count[0] > count[2] ? "sampling " : "warmup ") && strlen(line) < 128);
     *(int64_t *)to = count[0];
 }
 

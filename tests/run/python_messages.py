@@ -1,10 +1,15 @@
 #!/usr/bin/env python3
-"""What the Python package says: why positions are rejected, in the terms of Python. TAP; $1: the build."""
+"""What the Python package says: why positions are rejected, how far a run is. TAP; $1: the build."""
 import contextlib
+import fcntl
 import io
 import os
+import re
+import struct
+import subprocess
 import sys
 import tempfile
+import termios
 import warnings
 
 import lib
@@ -67,7 +72,49 @@ def check_rejections():
         report(all(text.endswith(words) for text in texts), f"no exception: {words}", *texts)
 
 
+SLOW = "emass.Model.from_function(slow, dim=2, gradient=True).sample(chains=4, draws=800, seed=1)"
+ON_RANKS = "emass.Model.built_in('eight_schools').sample(chains=4, draws=800, ranks=2)"
+
+
+def in_terminal(columns, runs):
+    """The lines that a run shows in a terminal of so many columns."""
+    script = f"""
+import sys, time; sys.path.insert(0, {os.path.join(lib.ROOT, 'analysis')!r})
+import emass
+def slow(x):
+    time.sleep(1e-4)
+    return -x @ x / 2, -x
+{runs}
+"""
+    with tempfile.NamedTemporaryFile("w", suffix=".py", dir=".") as file:
+        file.write(script)
+        file.flush()
+        parent, child = os.openpty()
+        fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
+        with subprocess.Popen([sys.executable, "-W", "ignore", file.name], stdout=subprocess.DEVNULL, stderr=child, env=environment) as run:
+            os.close(child)
+            text = b""
+            with contextlib.suppress(OSError):  # the end of a terminal
+                while part := os.read(parent, 65536):
+                    text += part
+            os.close(parent)
+            run.wait()
+    return [line for line in text.decode().replace("\n", "\r").split("\r") if re.search(r"\d+/\d+", line)]
+
+
+def check_progress():
+    """In a terminal: in its columns, with ESS, rate and time left as emass run has them."""
+    for columns, runs in ((140, SLOW), (80, SLOW), (140, ON_RANKS)):
+        lines = in_terminal(columns, runs)
+        last, before = lines[-1], [line for line in lines[:-1] if "sampling" in line and "ESS" in line]
+        report(all(len(line) == columns - 1 for line in lines) and "ESS" in last and "100 %" in last and
+               (runs == ON_RANKS or before and all("left" in line for line in before)), f"{runs.split('(')[0]} in {columns} columns", *lines[-3:])
+        report(columns == 80 or (" draws/s" in last and "█" * 24 in last), "which has room for a bar and the rate", last)
+
+
 with tempfile.TemporaryDirectory(prefix="emass-python-") as work:
     os.chdir(work)
     check_rejections()
+    check_progress()
 lib.finish()

@@ -290,7 +290,7 @@ def check_notebook():
     sys.modules["IPython.display"] = display
     emass.Model.built_in("eight_schools").sample(chains=2, draws=60)
     del sys.modules["IPython"], sys.modules["IPython.display"]
-    report(shown and re.fullmatch(r"sampling (\d+)/\1  .*", shown[-1]["text/plain"]) and 'value="1.000"' in shown[-1]["text/html"], "a bar in a notebook", shown)
+    report(shown and re.fullmatch(r"sampling (\d+)/\1  .* draws/s", shown[-1]["text/plain"]) and 'value="1.000"' in shown[-1]["text/html"], "a bar in a notebook", shown)
 
 
 def check_doctests():

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "emass/emass.h"
 #include "par/mpi_world.h"
+#include "run/loop/driver.h"
 
 #include <math.h>
 #include <popt.h>
@@ -164,24 +165,11 @@ static void print_message(void *to, const char *text)
 static void show_progress(void *to, const em_report *report)
 {
     const watch *of = to;
-    const bool sampling = report->done > report->warmup;
-    const double rate = (double)(report->done - report->before) / report->seconds.total;
+    const em_progress_record record = em_report_progress(report);
 
     if (em_clock() > of->end)
         em_context_interrupt(of->context);
-    em_progress_tell(
-        of->progress,
-        &(em_progress_record){.iteration = report->done,
-                              .total = report->total,
-                              .phase = sampling ? "sampling" : "warmup",
-                              .r_hat = sampling ? report->convergence.r_hat : NAN,
-                              .ess = sampling ? report->convergence.ess : NAN,
-                              .some_numbers = !report->convergence.thorough,
-                              .divergences = report->divergences,
-                              .at_most = !sampling,
-                              .draws_per_second = rate > 0 ? rate * (double)report->n_chain : NAN,
-                              .seconds_left =
-                                  rate > 0 ? (double)(report->total - report->done) / rate : NAN});
+    em_progress_tell(of->progress, &record);
 }
 
 static void print_filled(const char *text)

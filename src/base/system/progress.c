@@ -124,6 +124,11 @@ static text_line position_of(const em_progress_record *record, double age)
     return position;
 }
 
+void em_progress_describe(const em_progress_record *record, size_t size, char *line)
+{
+    snprintf(line, size, "%s%s", position_of(record, NAN).text, details_of(record).text);
+}
+
 static void show_log_line(FILE *stream, const em_progress_record *record, double age)
 {
     const time_t clock = time(NULL);

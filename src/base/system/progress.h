@@ -31,6 +31,9 @@ typedef struct em_progress_record {
     bool some_numbers; /* r_hat and ess are of some numbers: others may be worse */
 } em_progress_record;
 
+/* The line of a record, without a bar: "sampling 150/300  R-hat 1.020  ESS 310". */
+void em_progress_describe(const em_progress_record *record, size_t size, char *line);
+
 typedef struct em_progress em_progress;
 
 /* `stream` is borrowed, usually stderr. `starting` says what the run does before the first record;

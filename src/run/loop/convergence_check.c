@@ -162,3 +162,21 @@ const em_report *em_engine_report(em_engine *engine)
     report->seconds.checkpoint = engine->longest_checkpoint;
     return report;
 }
+
+em_progress_record em_report_progress(const em_report *report)
+{
+    const bool sampling = report->done > report->warmup;
+    const double rate = (double)(report->done - report->before) / report->seconds.total;
+
+    return (em_progress_record){.iteration = report->done,
+                                .total = report->total,
+                                .phase = sampling ? "sampling" : "warmup",
+                                .r_hat = sampling ? report->convergence.r_hat : NAN,
+                                .ess = sampling ? report->convergence.ess : NAN,
+                                .some_numbers = !report->convergence.thorough,
+                                .divergences = report->divergences,
+                                .at_most = !sampling,
+                                .draws_per_second = rate > 0 ? rate * (double)report->n_chain : NAN,
+                                .seconds_left =
+                                    rate > 0 ? (double)(report->total - report->done) / rate : NAN};
+}

@@ -1,6 +1,7 @@
 /* One run, from a config to a finished file. */
 #pragma once
 
+#include "base/system/progress.h"
 #include "emass/run.h"
 #include "run/config/config.h"
 
@@ -42,6 +43,9 @@ em_status em_engine_save(em_engine *engine);
 
 /* Local; until the next call. */
 const em_report *em_engine_report(em_engine *engine);
+
+/* What a report says of the progress. Local. */
+em_progress_record em_report_progress(const em_report *report);
 
 /* NULL-safe. The file of a run that has not finished stays, marked incomplete. Keeps the error
  * message. Collective. */
