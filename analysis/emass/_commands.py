@@ -64,7 +64,7 @@ def run(
         except Stopped as stopped:
             kept = ", with a checkpoint: go on with resume=True"
             lost = "; nothing is kept: name an output, from which resume=True goes on"
-            said = str(stopped).replace(", with a checkpoint: go on with --resume", kept if kept_as else lost)
+            said = str(stopped).replace(", with a checkpoint: go on with emass.resume", kept if kept_as else lost)
             raise Stopped(said, stopped.status) from None
         data = read(file)
         tell_verdict(data, progress)

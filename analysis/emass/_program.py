@@ -39,11 +39,25 @@ def _by_pip() -> str | None:
     return str(script) if script.exists() else _mpi.choose().file("emass")
 
 
+# Words of the program, as patterns, and what stands for them in Python.
+_TERMS = (
+    (r"give --overwrite, --resume or another --output", "give overwrite=True or another output, or go on by emass.resume"),
+    (r"give --resume, --overwrite or another --output", "go on by emass.resume, or give overwrite=True or another output"),
+    (r"go on with --resume|(emass run )?--resume (?=goes on|continues)", lambda found: "go on with emass.resume" if "go on" in found[0] else "emass.resume "),
+    (r" \(see emass check\)", " (see model.check())"),
+    (r" \(see emass [a-z]+ --help\)", ""),
+    (r": emass summary --group \w+\)", ")"),
+    (r"--(overwrite|resume|common)\b", r"\1=True"),
+    (r"--(output|ranks)\b", r"\1"),
+    (r"--set (?=\S+: )", "settings: "),
+)
+
+
 def plainly(said: str) -> str:
     """A message of emass in the terms of Python: with arguments instead of options, and without
     names of files that this package wrote."""
-    said = said.replace("give --overwrite, --resume or another --output", "give overwrite=True or another output, or go on by emass.resume")
-    said = said.replace("(see emass check)", "(see model.check())")
+    for words, ours in _TERMS:
+        said = re.sub(words, ours, said)
     said = re.sub(r"[^\s:]*\.[0-9a-f]{12}\.(stan|csv|json)", lambda found: "program" if found[1] == "stan" else "data", said)
     said = re.sub(rf"[^\s:]*{re.escape(FRAME)}", "data", said)
     return re.sub(rf"\S*{re.escape(CONFIG_PREFIX)}\w+\.yaml(:\d+)?: ", "config: ", said)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import numbers
 import os
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,13 +12,14 @@ from typing import Any
 from . import _commands, _library, _program, data, sampling
 from ._commands import Draws
 from ._density import Bounds, Density, named
-from ._errors import Error, needs
+from ._errors import Error, Stopped, needs, warn
 
 __all__ = ["Model", "resume"]
 
 Path_ = str | os.PathLike[str]
 _WITH_HEADER = ("linear", "logistic", "poisson", "negative_binomial")  # models that have the option
-_compiled_of_files: dict[str, Model] = {}  # whose model is in this process, for resume
+_models: weakref.WeakValueDictionary[str, Model] = weakref.WeakValueDictionary()  # of files that this process has made
+_stopped: dict[str, Model] = {}  # which resume needs, although nobody else may hold them
 
 
 class Text(str):
@@ -291,10 +294,15 @@ class Model:
         try:
             with data.rows_named(self._frame):
                 self._draws, self._file, self._folder = sampling.perform(job, ranks, comm)
-        except _commands.Stopped as stopped:
+        except Stopped as stopped:
             if stopped.file:
-                _compiled_of_files[os.path.abspath(stopped.file)] = self
+                _stopped[os.path.abspath(stopped.file)] = self
             raise
+        if self._file:
+            _models[os.path.abspath(self._file)] = self
+            _stopped.pop(os.path.abspath(self._file), None)
+        if mode == _library.RESUME:
+            _warn_of_fewer(self._draws, config["run"].get("draws"))
         return self._draws
 
     def predict(self, new: Any, draws: Draws | Path_ | None = None) -> Draws:
@@ -360,14 +368,15 @@ def resume(
     """Resumes a run that was stopped, or extends a finished one to more draws. The draws are those
     of a run that was not stopped.
 
-    model: needed if it is a function or a PyMC model, unless this process has created it. settings:
+    model: needed if it is a function or a PyMC model, unless it is in this process, which has made
+    the file. draws: in all, of each chain; a run that has more is a warning. settings:
     options that may change, such as {"stop.max_time": "1h"}."""
     path = os.path.abspath(_existing(file, "resume"))
     config, folder = _stored(path)
     if model is None:
-        model = _compiled_of_files.get(path)
+        model = _stopped.get(path) or _models.get(path)
     if model is None and config["model"]["name"] in _commands.OF_PYTHON:
-        raise Error(f"{os.fspath(file)}: its model is a function of Python: expected it too, emass.resume(file, model)")
+        raise Error(f"{os.fspath(file)}: its model is in Python, and not in this process: expected it too, emass.resume(file, model)")
     if model is None:
         model = Model(config["model"])
         model._start = folder
@@ -383,6 +392,13 @@ def resume(
     for key, value in (settings or {}).items():
         _set(config, key, value)
     return model._perform(config, _library.RESUME, path, progress, ranks, comm)
+
+
+def _warn_of_fewer(draws: Draws, asked: Any) -> None:
+    """If a finished run has more draws than were asked for: they are not removed."""
+    planned = draws.attrs.get("planned_draws")
+    if isinstance(asked, numbers.Integral) and planned is not None and planned > asked:
+        warn(f"draws: found {asked}, fewer than the {planned} that the finished run has of each chain: all are returned", UserWarning)
 
 
 # ---------------------------------------------------------------- options

@@ -116,7 +116,7 @@ def _stopped(stopped: Stopped, job: Job, folder: Any) -> Stopped:
     file = folder_of(job, folder) if job.output or folder else None
     if folder is not None:
         folder._finalizer.detach()  # the checkpoint stays
-    said = str(stopped).replace("go on with --resume", f"go on with emass.resume({file!r})")
+    said = str(stopped).replace("go on with emass.resume", f"go on with emass.resume({file!r})")
     return Stopped(said, stopped.status, file)
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the Python package says: why positions are rejected, how far a run is. TAP; $1: the build."""
+"""What the Python package says: why positions are rejected, how far a run is, what resume refuses. TAP; $1: the build."""
 import contextlib
 import fcntl
 import io
@@ -113,8 +113,37 @@ def check_progress():
         report(columns == 80 or (" draws/s" in last and "█" * 24 in last), "which has room for a bar and the rate", last)
 
 
+def warned(call):
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        call()
+    return [str(one.message) for one in heard if one.category is UserWarning and one.filename == __file__]
+
+
+def check_resume():
+    """Without the model where this process has it; fewer draws than there are; names of files and arguments."""
+    model = emass.Model.from_function(lambda x: (-x @ x / 2, -x), dim=2, gradient=True)
+    model.sample(**QUIET, output="whole.h5")
+    report(emass.resume("whole.h5", draws=80, progress=False).posterior.sizes["draw"] == 80, "a finished run, by its model in this process")
+    heard = warned(lambda: emass.resume("whole.h5", draws=70, progress=False))
+    heard += warned(lambda: model.sample(**{**QUIET, "draws": 50}, output="whole.h5", resume=True))
+    report(len(heard) == 2 and "found 70, fewer than the 80" in heard[0] and "found 50, fewer than the 80" in heard[1], "fewer draws", *heard)
+    report(not warned(lambda: emass.resume("whole.h5", draws=80, progress=False)), "as many are no warning")
+    other = emass.Model.from_function(lambda x: (-x @ x, -2 * x), dim=2, gradient=True)
+    text = said(lambda: emass.resume("whole.h5", other, draws=90, progress=False))
+    report("whole.h5 has other data" in text and "checkpoint" not in text, "another function: the file that the user knows", text)
+    text = said(lambda: emass.resume("whole.h5", draws=90, settings={"run.seed": 7}, progress=False))
+    report(text.endswith("give the old values, overwrite=True or another output"), "arguments, not options", text)
+    del model, other
+    text = said(lambda: emass.resume("whole.h5", draws=90, progress=False))
+    report("not in this process" in text and "emass.resume(file, model)" in text, "a model that is gone", text)
+    text = said(lambda: emass.summary(emass.read("whole.h5"), group="prior"))
+    report("found no group prior" in text and "--" not in text, "no option in a message of a command", text)
+
+
 with tempfile.TemporaryDirectory(prefix="emass-python-") as work:
     os.chdir(work)
     check_rejections()
     check_progress()
+    check_resume()
 lib.finish()

@@ -335,14 +335,16 @@ em_status em_checkpoint_publish(const em_output_transaction *t)
 
 /* ---------------------------------------------------------------- restore */
 
+/* Of a checkpoint from inside the output, messages name the output. */
 static em_status read_archive(const em_output_transaction *t, em_transaction_file file,
-                              const em_transaction_run *run, bool *new_rule)
+                              const em_transaction_run *run, em_restored *restored)
 {
+    const char *named = t->path[file == EM_FILE_NEW ? restored->draws : file];
     em_archive *archive = NULL;
     em_status status = em_archive_open(run->grid, t->path[file], &archive);
 
     if (!status)
-        status = check_origin(t->config, archive, t->path[file], run->model, new_rule);
+        status = check_origin(t->config, archive, named, run->model, &restored->new_rule);
     if (!status)
         status = run->visit(run->run, em_archive_visitor(archive));
     em_archive_close(&archive, false);
@@ -396,7 +398,7 @@ static em_status read_newest(const em_output_transaction *t, const em_transactio
     char reason[1024] = "";
 
     for (int i = 0; i < (restored->from_inside ? 1 : 2); i++) {
-        const em_status status = read_archive(t, candidates[i], run, &restored->new_rule);
+        const em_status status = read_archive(t, candidates[i], run, restored);
         restored->found = status == EM_OK;
         restored->file = candidates[i];
         if (status != EM_EDATA) /* a file that cannot be read now may be valid */
