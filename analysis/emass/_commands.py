@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import _program
-from ._errors import ConvergenceWarning, Error, Stopped, warn
+from ._errors import ConvergenceWarning, Error, Stopped, first_line, path_of, warn
 from .data import as_file, as_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Draws", "evidence", "has_group", "loo", "merge", "read", "report", "run", "summary", "tell_verdict", "topics"]
+__all__ = ["Draws", "draws_of", "evidence", "has_group", "loo", "merge", "read", "report", "run", "summary", "tell_verdict", "topics"]
 
 OF_PYTHON = ("pymc", "jax", "function")  # names of models whose functions are Python's
 
@@ -47,10 +47,12 @@ def run(
     interrupt, SIGTERM or SIGUSR1 stops the run with a checkpoint. Raises Error with the message of
     emass, or Stopped; resume=True continues its file.
     """
+    if not isinstance(config, Mapping):
+        path_of(config, "run: config", "a mapping, or the path of a file")
     named = None if output else _output_of(config, settings or {})
     kept_as = output or named
     if resume and not kept_as:
-        raise ValueError("resume: expected the output to go on with")
+        raise Error("run: resume=True: found no output, expected the file to go on with")
     with contextlib.ExitStack() as stack:
         file = Path(kept_as or stack.enter_context(tempfile.TemporaryDirectory()) + "/draws.h5")
         words = ["run", str(stack.enter_context(as_file(config))), "--ranks", str(ranks)]
@@ -140,7 +142,7 @@ def report(
 ) -> Path:
     """Writes the page of a run, FILE.html unless `output` names another; returns its path."""
     if output is None and not isinstance(data, (str, os.PathLike)):
-        raise ValueError("report: expected output, as draws have no file")
+        raise Error("report: found draws, which have no file, and no output: expected the path of the page")
     with _on_disk(data) as file:
         return Path(_program.ask("report", file, *(["--output", os.fspath(output)] if output else [])).strip())
 
@@ -153,9 +155,12 @@ def loo(draws: Draws | str | os.PathLike[str], var: str | None = None, *, pointw
     observation."""
     import arviz
 
-    data = read(draws) if isinstance(draws, (str, os.PathLike)) else draws
+    data = draws_of(draws, "loo")
     if not has_group(data, "log_likelihood"):
         raise Error("loo: found no group log_likelihood in the draws, expected a model made with log_likelihood=True")
+    names = list(data["log_likelihood"].data_vars)
+    if var not in names and (var is not None or len(names) > 1):
+        raise Error(f"loo: var: found {var!r}, expected one of {', '.join(names)}")
     return arviz.loo(data, var_name=var, pointwise=pointwise)
 
 
@@ -172,8 +177,10 @@ def evidence(
 
     runs = draws if isinstance(draws, Mapping) and not hasattr(draws, "attrs") else {"model": draws}
     rows, hashes, models = [], set(), {}
+    if not runs:
+        raise Error("evidence: found no runs, expected draws of one, or of several by their names")
     for name, one in runs.items():
-        attrs = (read(one) if isinstance(one, (str, os.PathLike)) else one).attrs
+        attrs = draws_of(one, "evidence").attrs
         if "log_evidence" not in attrs:
             raise Error(f"evidence: {name}: found no log evidence, expected draws of sample(temper=True)")
         hashes.add(attrs.get("data_hash"))
@@ -233,18 +240,36 @@ def _on_disk(data: Draws | str | os.PathLike[str]) -> Iterator[str]:
     if isinstance(data, (str, os.PathLike)):
         yield os.fspath(data)
         return
+    draws_of(data, "draws")
     with tempfile.TemporaryDirectory() as folder:
         file = os.path.join(folder, "draws.nc")
         data.to_netcdf(file)
-        yield file
+        try:
+            yield file
+        except Error as error:
+            error.args = (str(error).replace(file, "draws"),)
+            raise
 
 
 def read(file: str | os.PathLike[str]) -> Draws:
     """The draws of a file, in memory: an object of ArviZ, whichever version is installed."""
     import arviz
 
-    if not os.path.exists(file):
-        raise Error(f"{os.fspath(file)}: could not open: no such file")
-    data = arviz.from_netcdf(file)
-    loaded = data.load()
+    path = path_of(file, "read")
+    if not os.path.exists(path):
+        raise Error(f"{path}: could not open: no such file")
+    try:
+        data = arviz.from_netcdf(file)
+        loaded = data.load()
+    except Exception as error:  # whatever reads HDF5 for ArviZ raises
+        raise Error(f"{path}: could not be read: expected an HDF5 file of draws ({first_line(error)})") from error
     return data if loaded is None else loaded
+
+
+def draws_of(given: Draws | str | os.PathLike[str], who: str) -> Draws:
+    """Draws, or those of a file."""
+    if isinstance(given, (str, os.PathLike)):
+        return read(given)
+    if not hasattr(given, "attrs") or not hasattr(given, "to_netcdf"):
+        raise Error(f"{who}: found {type(given).__name__}, expected draws, or the path of a file")
+    return given

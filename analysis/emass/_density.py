@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import dataclasses
 import hashlib
+import numbers
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -52,9 +53,13 @@ class Variable:
             if self.bounds not in words:
                 raise Error(f"bounds of {self.name}: found {self.bounds!r}, expected a pair, 'ordered' or 'simplex'")
             return words[self.bounds], 0.0, 0.0
-        lower, upper = self.bounds
+        try:
+            lower, upper = self.bounds
+            ends = float(lower or 0), float(upper or 0)
+        except (TypeError, ValueError):
+            raise Error(f"bounds of {self.name}: found {self.bounds!r}, expected a pair, 'ordered' or 'simplex'") from None
         kind = _BETWEEN if None not in (lower, upper) else _LOWER if lower is not None else _UPPER
-        return (_FREE if lower is upper is None else kind), float(lower or 0), float(upper or 0)
+        return (_FREE if lower is upper is None else kind), *ends
 
     def inside(self, free: np.ndarray) -> np.ndarray:
         """A value within the bounds, of free numbers."""
@@ -84,7 +89,7 @@ def named(
     if sum(given is not None for given in (dim, names, shapes)) != 1:
         raise Error("from_function: expected one of dim, names and shapes")
     if dim is not None:
-        sizes: dict[str, Any] = {"theta": (int(dim),)}
+        sizes: dict[str, Any] = {"theta": (dim,)}
     elif names is not None:
         sizes = dict.fromkeys(names, ())
     else:
@@ -92,10 +97,14 @@ def named(
     unknown = set(bounds or ()) - set(sizes)
     if unknown:
         raise Error(f"bounds: found {sorted(unknown)[0]!r}, expected a name of {', '.join(sizes)}")
-    return [
-        Variable(name, (shape,) if isinstance(shape, int) else tuple(shape), bounds=(bounds or {}).get(name))
-        for name, shape in sizes.items()
-    ]
+    return [Variable(name, _shape_of(name, shape), bounds=(bounds or {}).get(name)) for name, shape in sizes.items()]
+
+
+def _shape_of(name: str, given: Any) -> tuple[int, ...]:
+    shape = tuple(given) if isinstance(given, (tuple, list)) else (given,)
+    if not all(isinstance(one, numbers.Integral) and one >= 1 for one in shape):
+        raise Error(f"from_function: shape of {name}: found {given!r}, expected integers from 1")
+    return tuple(int(one) for one in shape)
 
 
 @dataclasses.dataclass
@@ -247,6 +256,12 @@ def outputs_function(n: int, outputs: Sequence[Variable], evaluate: Callable[[np
     return _library.OUTPUTS(call)
 
 
-def output_variables(values: Mapping[str, Any], group: int = POSTERIOR) -> list[Variable]:
+def output_variables(example: Callable[[], Mapping[str, Any]], group: int = POSTERIOR) -> list[Variable]:
     """Variables as an example of the outputs has them."""
+    try:
+        values = example()
+    except Exception as error:  # likewise
+        raise Error(f"outputs: {_said(error)}") from error
+    if not isinstance(values, Mapping):
+        raise Error(f"outputs: found {type(values).__name__}, expected a mapping of names to numbers and arrays")
     return [Variable(name, tuple(np.shape(value)), group=group) for name, value in values.items()]

@@ -7,8 +7,9 @@ import os
 import sys
 import warnings
 from types import ModuleType
+from typing import Any
 
-__all__ = ["ConvergenceWarning", "Error", "Stopped", "needs", "warn"]
+__all__ = ["ConvergenceWarning", "Error", "NotInstalled", "Stopped", "first_line", "needs", "path_of", "warn"]
 
 
 class Error(RuntimeError):
@@ -28,8 +29,25 @@ class Stopped(Error):
         self.file = file
 
 
+class NotInstalled(Error, FileNotFoundError):
+    """The program, its library or MPI is not to be found."""
+
+
 class ConvergenceWarning(UserWarning):
     """The run is not converged; the verdict says why."""
+
+
+def first_line(error: BaseException) -> str:
+    """What another package said, with the kind of its exception."""
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+
+
+def path_of(value: Any, what: str, expected: str = "the path of a file") -> str:
+    """The text of a path, or an Error."""
+    if not isinstance(value, (str, os.PathLike)):
+        raise Error(f"{what}: found {type(value).__name__}, expected {expected}")
+    return os.fspath(value)
 
 
 def warn(text: str, category: type[Warning]) -> None:

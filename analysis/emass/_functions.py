@@ -133,8 +133,7 @@ class FunctionSource:
         def evaluate(x: np.ndarray) -> Mapping[str, Any]:
             return self.outputs(*self.arguments(x))  # type: ignore[misc]
 
-        example = evaluate(Density(self.name, self.parameters).point(1))
-        return output_variables(example), evaluate
+        return output_variables(lambda: evaluate(Density(self.name, self.parameters).point(1))), evaluate
 
 
 def _address(function: Any) -> int:

@@ -40,8 +40,8 @@ class JaxSource:
             made = Density(self.name, self._parameters(jax))
             function = gradient_function(flat.size, call)
             if self.outputs:
+                made.outputs = output_variables(lambda: self.outputs(ravel(flat)))  # type: ignore[misc]
                 of = _compiled(jax, lambda x: dict(self.outputs(ravel(x))), flat)  # type: ignore[misc]
-                made.outputs = output_variables(of(np.asarray(flat)))
                 report = outputs_function(flat.size, made.outputs, of)
                 made.outputs_function = ctypes.cast(report, ctypes.c_void_p).value
                 made.keep = report

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from . import _mpi, _program, _signals
-from ._errors import Error, Stopped
+from ._errors import Error, NotInstalled, Stopped
 
 __all__ = ["Context", "fail_with", "is_launched", "last_error", "library"]
 
@@ -75,9 +75,9 @@ def _candidates() -> Iterator[str]:
         try:
             yield _mpi.load()
         except FileNotFoundError as error:
-            raise Error(str(error), 2) from error
+            raise NotInstalled(str(error)) from None
         return
-    with contextlib.suppress(FileNotFoundError):
+    with contextlib.suppress(NotInstalled):
         folder = Path(_program.program()).resolve().parent
         for place in (folder, folder.parent / "lib"):
             yield from (str(place / name) for name in ("libemass.so.0", "libemass.so") if (place / name).exists())
@@ -111,7 +111,7 @@ def library() -> ctypes.CDLL:
             function.restype, function.argtypes = result, arguments
         _start(found)
         return found
-    raise Error(
+    raise NotInstalled(
         "libemass is not to be found: make install, or set EMASS to the path of the program, "
         f"or EMASS_LIBRARY to that of the library ({failed})"
     )

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from . import _mpi, _signals
-from ._errors import Error, Stopped
+from ._errors import Error, NotInstalled, Stopped
 from .progress import Bar
 
 __all__ = ["CONFIG_PREFIX", "ask", "environment", "fail", "plainly", "program", "watch"]
@@ -22,11 +22,11 @@ FRAME = ".emass-new.csv"  # the file of a frame to predict; what is said of it i
 
 
 def program() -> str:
-    """The path of the program. Raises FileNotFoundError where there is none."""
+    """The path of the program. Raises NotInstalled where there is none."""
     beside = Path(__file__).resolve().parents[2] / "build" / "release" / "emass"
     found = os.environ.get("EMASS") or _by_pip() or shutil.which("emass") or (str(beside) if beside.exists() else None)
     if not found:
-        raise FileNotFoundError("emass is not on the PATH: make install, or set EMASS to its path")
+        raise NotInstalled("emass is not on the PATH: make install, or set EMASS to its path")
     return found
 
 
@@ -36,7 +36,12 @@ def _by_pip() -> str | None:
     if not _mpi.is_installed():
         return None
     script = Path(sys.executable).parent / "emass"
-    return str(script) if script.exists() else _mpi.choose().file("emass")
+    if script.exists():
+        return str(script)
+    try:
+        return _mpi.choose().file("emass")
+    except FileNotFoundError as error:
+        raise NotInstalled(str(error)) from None
 
 
 # Words of the program, as patterns, and what stands for them in Python.

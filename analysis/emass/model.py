@@ -12,7 +12,7 @@ from typing import Any
 from . import _commands, _library, _program, data, sampling
 from ._commands import Draws
 from ._density import Bounds, Density, named
-from ._errors import Error, Stopped, needs, warn
+from ._errors import Error, Stopped, first_line, needs, path_of, warn
 
 __all__ = ["Model", "resume"]
 
@@ -74,7 +74,7 @@ class Model:
         >>> model
         <emass.Model stan>
         """
-        text = os.fspath(program)
+        text = path_of(program, "from_stan", "the text of a program, or the path of a file")
         files = _files()
         given = {"name": "stan", **_plain_options(options)}
         if "{" in text or "\n" in text:
@@ -149,6 +149,9 @@ class Model:
         """
         from ._functions import FunctionSource
 
+        for what, function in (("log_density", log_density), ("gradient", gradient), ("outputs", outputs)):
+            if not callable(function) and (function is log_density or function not in (None, True, False)):
+                raise Error(f"from_function: {what}: found {type(function).__name__}, expected a function")
         if outputs and not gradient:
             raise Error("from_function: outputs need a gradient")
         parameters = named(dim, names, shapes, bounds)
@@ -163,8 +166,11 @@ class Model:
 
         folder = os.getcwd()
         if not isinstance(config, Mapping):
-            folder = os.path.dirname(os.path.abspath(config))
-            config = yaml.safe_load(Path(_existing(config, "from_config")).read_text(encoding="utf-8"))
+            folder = os.path.dirname(os.path.abspath(path_of(config, "from_config", "a mapping, or the path of a file")))
+            try:
+                config = yaml.safe_load(Path(_existing(config, "from_config")).read_text(encoding="utf-8"))
+            except (OSError, ValueError, yaml.YAMLError) as error:
+                raise Error(f"from_config: {os.fspath(config)}: {' '.join(str(error).split())}") from None
         if not isinstance(config, Mapping) or "name" not in (config.get("model") or {}):
             raise Error("from_config: found no model.name, expected a config of emass")
         options = {key: _from_folder(value, folder) for key, value in config["model"].items()}
@@ -183,7 +189,7 @@ class Model:
             if name in _WITH_HEADER and data.looks_like_row(frame):
                 given.setdefault("header", "yes")
         elif frame is not None:
-            given["data"] = os.path.abspath(os.fspath(frame))
+            given["data"] = os.path.abspath(path_of(frame, f"{name}: data", sampling.A_FRAME))
         model = cls(given, files=files)
         model._frame = frame
         return model
@@ -271,12 +277,17 @@ class Model:
         if draws != "auto":
             run["draws"] = draws
         config["run"] = run
+        for what, value in (("temper", temper), ("sampler", sampler), ("settings", settings)):
+            if not isinstance(value, (str, Mapping, bool) if what != "settings" else Mapping) and value is not None:
+                raise Error(f"sample: {what}: found {value!r}, expected a {'mapping' if what == 'settings' else 'name or a mapping'}")
         if temper is not False:
             config["temper"] = {} if temper is True else temper if isinstance(temper, str) else dict(temper)
         if sampler is not None:
             config["sampler"] = {"name": sampler} if isinstance(sampler, str) else dict(sampler)
         for key, value in (settings or {}).items():
             _set(config, key, value)
+        if output is not None:
+            path_of(output, "sample: output")
         if overwrite and resume:
             raise Error("sample: found overwrite=True and resume=True, expected one of them")
         if resume and not (output or (config.get("output") or {}).get("file")):
@@ -328,14 +339,20 @@ class Model:
 
     def _predict_by_pymc(self, new: Any, draws: Any) -> Draws:
         pymc = needs("pymc", "predict")
-        sampled, of = self._last(draws), self._source.model
-        if isinstance(sampled, (str, os.PathLike)):
-            sampled = _commands.read(sampled)
-        before = {name: of[name].get_value() for name in new or {}}
+        sampled, of = _commands.draws_of(self._last(draws), "predict"), self._source.model
+        new = {} if new is None else new
+        if not isinstance(new, Mapping):
+            raise Error(f"predict: found {type(new).__name__}, expected a mapping of pm.Data of the model to values")
+        data_names = [one.name for one in of.data_vars]
+        if unknown := [name for name in new if name not in data_names]:
+            raise Error(f"predict: found {unknown[0]!r}, expected pm.Data of the model: {', '.join(data_names) or 'it has none'}")
+        before = {name: of[name].get_value() for name in new}
         with of:
-            pymc.set_data(dict(new or {}))
             try:
+                pymc.set_data(dict(new))
                 return pymc.sample_posterior_predictive(sampled, predictions=True, progressbar=False)
+            except Exception as error:  # whatever PyMC raises for these data
+                raise Error(f"predict: {first_line(error)}") from error
             finally:
                 pymc.set_data(before)
 
@@ -372,6 +389,8 @@ def resume(
     the file. draws: in all, of each chain; a run that has more is a warning. settings:
     options that may change, such as {"stop.max_time": "1h"}."""
     path = os.path.abspath(_existing(file, "resume"))
+    if model is not None and not isinstance(model, Model):
+        raise Error(f"resume: found {type(model).__name__}, expected an emass.Model")
     config, folder = _stored(path)
     if model is None:
         model = _stopped.get(path) or _models.get(path)
@@ -413,7 +432,7 @@ def _plain_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _existing(file: Path_, who: str) -> str:
-    path = os.path.abspath(os.fspath(file))
+    path = os.path.abspath(path_of(file, who))
     if not os.path.exists(path):
         raise Error(f"{who}: {os.fspath(file)}: could not open: no such file")
     return path
@@ -441,6 +460,8 @@ def _from_folder(value: Any, folder: str) -> Any:
 
 def _set(config: dict[str, Any], key: str, value: Any) -> None:
     """config["a"]["b"] = value for "a.b"."""
+    if not isinstance(key, str):
+        raise Error(f"settings: found {key!r}, expected the name of an option, such as stop.ess")
     *sections, last = key.split(".")
     for section in sections:
         config[section] = dict(config.get(section) or {})

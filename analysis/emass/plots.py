@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ._commands import Draws, has_group, read
+from ._commands import Draws, draws_of, has_group
 from ._commands import loo as leave_one_out
 from ._errors import Error, needs
 
@@ -60,7 +60,7 @@ def worst_first(draws: dict[str, Any]) -> list[str]:
 
 
 def _data(draws: Source, group: str, name: str) -> Any:
-    data = read(draws) if isinstance(draws, (str, os.PathLike)) else draws
+    data = draws_of(draws, "plot")
     if not has_group(data, group) or name not in data[group].data_vars:
         raise Error(f"plot: found no {group}/{name} in the draws")
     return data
@@ -78,7 +78,7 @@ def _draw(figure: str, draws: Source, var: Names, most: int | None, **options: A
     import arviz
     import xarray
 
-    data = read(draws) if isinstance(draws, (str, os.PathLike)) else draws
+    data = draws_of(draws, figure)
     found = elements(data["posterior"], [var] if isinstance(var, str) else list(var or ()))
     if not found:
         raise Error(f"{figure}: nothing in the posterior is called {var}")
@@ -111,7 +111,7 @@ def plot_ess(draws: Source, var: Names = None, **options: Any) -> Any:
 def plot_forest(draws: Source, var: Names = None, **options: Any) -> Any:
     """Intervals of the parameters, of all chains together; without var those of the first 40."""
     if var is None:
-        posterior = (read(draws) if isinstance(draws, (str, os.PathLike)) else draws)["posterior"]
+        posterior = draws_of(draws, "plot_forest")["posterior"]
         var = list(elements(posterior))[:40]
     return _draw("plot_forest", draws, var, None, **{"combined": True, **options})
 

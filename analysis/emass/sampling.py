@@ -13,11 +13,13 @@ from typing import Any
 
 from . import _library, _program
 from ._commands import Draws, read, tell_verdict
-from ._errors import Error, Stopped, needs
+from ._errors import Error, Stopped, needs, path_of
 from .data import Files, as_file, as_json, is_frame, table, temporary
 from .progress import Bar
 
-__all__ = ["Job", "perform"]
+__all__ = ["A_FRAME", "Job", "perform"]
+
+A_FRAME = "a frame of pandas or polars, a mapping of columns, or the path of a table"
 
 
 @dataclasses.dataclass
@@ -39,7 +41,10 @@ class Job:
         for option, name in self.files.write(file).items():
             model[option] = name
         output = dict(self.config.get("output") or {}, file=os.path.abspath(file))
-        return as_json({**self.config, "model": model, "output": output})
+        try:
+            return as_json({**self.config, "model": model, "output": output})
+        except TypeError as error:
+            raise Error(f"config: {error}") from None
 
 
 def perform(job: Job, ranks: int | None, comm: Any = None) -> tuple[Draws, str | None, Any]:
@@ -188,6 +193,6 @@ def predict(file: str, new: Any) -> Draws:
         if is_frame(new):
             Path(path).write_bytes(table(new))
         else:
-            path = os.path.abspath(os.fspath(new))
+            path = os.path.abspath(path_of(new, "predict", A_FRAME))
         _program.ask("predict", file, "--data", path, "--output", os.path.join(folder, "p.h5"))
         return read(os.path.join(folder, "p.h5"))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the Python package says: why positions are rejected, how far a run is, what resume refuses. TAP; $1: the build."""
+"""What the Python package says: why positions are rejected, how far a run is, what is refused. TAP; $1: the build."""
 import contextlib
 import fcntl
 import io
@@ -141,9 +141,53 @@ def check_resume():
     report("found no group prior" in text and "--" not in text, "no option in a message of a command", text)
 
 
+def check_kinds():
+    """Whatever a call is given, it raises an emass.Error of one line, which names place and what was found."""
+    with open("text.h5", "w") as file:
+        file.write("no HDF5\n")
+    with open("broken.yaml", "w") as file:
+        file.write("model: [\n")
+    line = emass.Model.linear("y ~ x", {"x": [1.0, 2, 3, 4], "y": [1.0, 2, 3, 4.5]}, log_likelihood=True)
+    draws = line.sample(**QUIET)
+    array = np.zeros((3, 2))
+    of = emass.Model.from_function
+    calls = {
+        "read: a file that is not there": (lambda: emass.read("none.h5"), "none.h5: could not open: no such file"),
+        "read: text": (lambda: emass.read("text.h5"), "text.h5: could not be read: expected an HDF5 file"),
+        "read: no path": (lambda: emass.read(None), "read: found NoneType, expected the path"),
+        "plot: text": (lambda: emass.plot_trace("text.h5"), "text.h5: could not be read"),
+        "plot: an array": (lambda: emass.plot_trace(array), "plot_trace: found ndarray, expected draws"),
+        "resume: text": (lambda: emass.resume("text.h5"), "text.h5: could not be read"),
+        "resume: no model": (lambda: emass.resume("text.h5", 5), "resume: found int, expected an emass.Model"),
+        "an array as data": (lambda: emass.Model.linear("y ~ x", array), "linear: data: found ndarray, expected a frame"),
+        "an array to predict": (lambda: line.predict(array), "predict: found ndarray, expected a frame"),
+        "loo: a variable": (lambda: line.loo(var="z"), "loo: var: found 'z', expected one of y"),
+        "loo: no draws": (lambda: emass.loo(array), "loo: found ndarray, expected draws"),
+        "evidence: no draws": (lambda: emass.evidence(array), "evidence: found ndarray, expected draws"),
+        "evidence: of none": (lambda: emass.evidence({}), "evidence: found no runs"),
+        "summary: of a group": (lambda: emass.summary(draws, group="zz"), "draws: found no group zz"),
+        "report: nowhere to go": (lambda: emass.report(draws), "report: found draws, which have no file"),
+        "a config that is no YAML": (lambda: emass.Model.from_config("broken.yaml"), "from_config: broken.yaml: "),
+        "a number as config": (lambda: emass.run(5), "run: config: found int, expected a mapping"),
+        "run: nothing to resume": (lambda: emass.run({"model": {"name": "eight_schools"}}, resume=True), "run: resume=True: found no output"),
+        "a sampler": (lambda: line.sample(**QUIET, sampler=5), "sample: sampler: found 5, expected a name"),
+        "settings": (lambda: line.sample(**QUIET, settings={5: 5}), "settings: found 5, expected the name of an option"),
+        "an output": (lambda: line.sample(**QUIET, output=5), "sample: output: found int, expected the path"),
+        "an object": (lambda: line.sample(**QUIET, settings={"output.variables": object()}), "config: found <object"),
+        "no function": (lambda: of(5, dim=2), "from_function: log_density: found int, expected a function"),
+        "a dimension": (lambda: of(half, dim=-1), "from_function: shape of theta: found (-1,), expected integers from 1"),
+        "bounds": (lambda: of(half, dim=2, bounds={"theta": 5}).check(), "bounds of theta: found 5, expected a pair"),
+        "outputs": (lambda: of(half, dim=2, gradient=True, outputs=lambda x: 1 / 0).check(), "outputs: ZeroDivisionError"),
+    }
+    for name, (call, expected) in calls.items():
+        text = said(call)
+        report(text.removeprefix(os.getcwd() + "/").startswith(expected) and "\n" not in text, name, text)
+
+
 with tempfile.TemporaryDirectory(prefix="emass-python-") as work:
     os.chdir(work)
     check_rejections()
     check_progress()
     check_resume()
+    check_kinds()
 lib.finish()

@@ -71,6 +71,9 @@ def check():
     predicted = model.predict({"x": np.array([0.0, 1.0]), "which": np.array([0, 4])}).predictions.y
     report(predicted.shape[:2] == (4, 400) and predicted.shape[2] == 2 and float(predicted.mean(("chain", "draw"))[1]) > 1.5,
            "predictions for new data", predicted)
+    texts = [said(lambda: model.predict(new)) for new in ({"z": X}, {"nothing": X}, X, {"x": X[:3], "which": "a"})]
+    report("found 'z', expected pm.Data of the model: x, which" in texts[0] and "found 'nothing'" in texts[1] and
+           "found ndarray, expected a mapping" in texts[2] and texts[3].startswith("predict: ") and "\n" not in texts[3], "other new data", *texts)
     ranks = model.sample(chains=4, draws=400, progress=False, ranks=2)
     report(np.array_equal(ranks.posterior.theta, posterior.theta), "two ranks: the same draws")
     text = ""
