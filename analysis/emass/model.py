@@ -271,11 +271,11 @@ class Model:
         file."""
         config = {**self._settings, "model": dict(self._options)}
         run = dict(config.get("run") or {})
-        for key, value in {"chains": chains, "warmup": warmup, "seed": seed}.items():
+        given = {"chains": chains, "draws": None if draws == "auto" else draws, "warmup": warmup, "seed": seed}
+        _check_once({**{f"run.{key}": value for key, value in given.items()}, "output.file": output}, settings, "sample")
+        for key, value in given.items():
             if value is not None:
-                run[key] = value
-        if draws != "auto":
-            run["draws"] = draws
+                run[key] = _number(key, value)
         config["run"] = run
         for what, value in (("temper", temper), ("sampler", sampler), ("settings", settings)):
             if not isinstance(value, (str, Mapping, bool) if what != "settings" else Mapping) and value is not None:
@@ -401,13 +401,14 @@ def resume(
         model._start = folder
     config["model"] = dict(model._options)
     config["output"] = {key: value for key, value in (config.get("output") or {}).items() if key != "file"}
+    _check_once({"run.draws": draws}, settings, "resume")
     if draws is not None:
         if config["run"].get("draws") == "auto":
             raise Error(
                 "resume: found draws for a run that its stop rule ends: "
                 'expected another rule or limit, settings={"stop.ess": 4000} or {"stop.max_draws": 50000}'
             )
-        config["run"]["draws"] = draws
+        config["run"]["draws"] = _number("draws", draws)
     for key, value in (settings or {}).items():
         _set(config, key, value)
     return model._perform(config, _library.RESUME, path, progress, ranks, comm)
@@ -455,6 +456,21 @@ def _from_folder(value: Any, folder: str) -> Any:
             return path
     if isinstance(value, Mapping):
         return {key: _from_folder(one, folder) for key, one in value.items()}
+    return value
+
+
+def _check_once(given: Mapping[str, Any], settings: Any, who: str) -> None:
+    """Options by their keys in a config, which settings must not give too."""
+    for key, value in given.items():
+        if value is not None and isinstance(settings, Mapping) and key in settings:
+            name = "output" if key == "output.file" else key.split(".")[1]
+            raise Error(f"{who}: found {name}={value!r} and settings={{{key!r}: {settings[key]!r}}}, expected one of them")
+
+
+def _number(name: str, value: Any) -> Any:
+    """An integer, or a word such as auto; emass checks the range."""
+    if isinstance(value, bool) or not isinstance(value, (numbers.Integral, str)):
+        raise Error(f"{name}: found {value!r}, expected an integer")
     return value
 
 

@@ -44,11 +44,10 @@ static em_status check_layout(int64_t n_chain, int64_t n_shard, int64_t n_rank, 
                        (long long)n_rank, (long long)n_shard);
     if (!may_idle && n_rank / n_shard > n_chain)
         return em_fail(EM_ECONFIG,
-                       "run.chains is %lld but there are %lld ranks in groups of %lld shards, and "
-                       "a group without a chain would only wait: start at most %lld ranks, or ask "
-                       "for more chains",
-                       (long long)n_chain, (long long)n_rank, (long long)n_shard,
-                       (long long)(n_chain * n_shard));
+                       "number of ranks: found %lld for %lld chains, expected at most %lld, or "
+                       "more chains: a %s without a chain would only wait",
+                       (long long)n_rank, (long long)n_chain, (long long)(n_chain * n_shard),
+                       n_shard > 1 ? "group of ranks" : "rank");
     return EM_OK;
 }
 

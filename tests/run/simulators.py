@@ -197,6 +197,18 @@ report(content("alone.h5") == content("parts.h5"), "and from two parts, the seco
 done = limited(EMASS, "check", "waves.yaml")
 report(done.returncode == 0, "emass check", done.stderr)
 
+python = os.path.join(ROOT, "analysis", "venv", "bin", "python")
+if os.path.exists(os.path.join(ROOT, "analysis", "venv", "ready")):
+    done = limited(python, "-W", "ignore", "-c", f"""
+import sys; sys.path.insert(0, {os.path.join(ROOT, "analysis")!r})
+import emass
+{block("python", 1)}
+print((draws.posterior.speed.values == emass.read("alone.h5").posterior.speed.values).all())
+""", env={**os.environ, "EMASS": EMASS})
+    report(done.returncode == 0 and done.stdout == "True\n", "and from Python", done.stdout, done.stderr)
+else:
+    skip("and from Python", "no analysis/venv: make analysis/venv/ready")
+
 # ---- a program with gradients, and one that fails ----
 
 write("program.py", """#!/usr/bin/env python3
