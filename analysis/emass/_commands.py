@@ -168,8 +168,8 @@ def evidence(
     draws: Draws | str | os.PathLike[str] | Mapping[str, Draws | str | os.PathLike[str]], *, same_data: bool = False
 ) -> pd.DataFrame:
     """The log evidence of tempered runs, the best model first, a row for each: log_evidence and
-    its std_error, log_bayes_factor relative to the best one and its error, and the probability if
-    all models have equal prior probabilities.
+    its std_error, log_bayes_factor relative to the best one and its error, log_bayes_factor_error, and
+    the probability if all models have equal prior probabilities.
 
     draws: of one run, or {"name": draws} of several, made by sample(temper=True). Models are refused
     if their data differ, or are inside functions of Python, unless same_data is True."""
@@ -192,7 +192,7 @@ def evidence(
     table = table.sort_values("log_evidence", ascending=False, kind="stable")
     best = table.iloc[0]
     table["log_bayes_factor"] = table.log_evidence - best.log_evidence
-    table["bayes_factor_error"] = [
+    table["log_bayes_factor_error"] = [
         0.0 if i == 0 else math.hypot(error, best.std_error) for i, error in enumerate(table.std_error)
     ]
     weight = table.log_bayes_factor.map(math.exp)

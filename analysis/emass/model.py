@@ -233,13 +233,14 @@ class Model:
 
     def check(self) -> Text:
         """Compares the gradient with central differences, and describes the run. Raises Error if
-        they differ. The text is shown with its lines."""
+        they differ. The text is shown with its lines. It has what `emass check` finds, without the
+        options."""
         density = self._made()
         if density is not None:
             return Text(density.check())
         job = sampling.Job({**self._settings, "model": self._options}, self._files, None)
         with data.rows_named(self._frame):
-            return Text(sampling.ask_about(job, "check"))
+            return Text(_findings(sampling.ask_about(job, "check")))
 
     def sample(
         self,
@@ -314,6 +315,16 @@ class Model:
             _stopped.pop(os.path.abspath(self._file), None)
         if mode == _library.RESUME:
             _warn_of_fewer(self._draws, config["run"].get("draws"))
+        return self._draws
+
+    def _is_source_of(self, config: Mapping[str, Any]) -> bool:
+        return self._source is not None and self._options["name"] == config["model"]["name"]
+
+    def _read(self, path: str, asked: int | None, progress: bool) -> Draws:
+        """The draws of a finished run, for which nothing has to be compiled."""
+        self._draws, self._file = _commands.read(path), path
+        _commands.tell_verdict(self._draws, progress)
+        _warn_of_fewer(self._draws, asked)
         return self._draws
 
     def predict(self, new: Any, draws: Draws | Path_ | None = None) -> Draws:
@@ -391,7 +402,7 @@ def resume(
     path = os.path.abspath(_existing(file, "resume"))
     if model is not None and not isinstance(model, Model):
         raise Error(f"resume: found {type(model).__name__}, expected an emass.Model")
-    config, folder = _stored(path)
+    config, folder, attributes = _stored(path)
     if model is None:
         model = _stopped.get(path) or _models.get(path)
     if model is None and config["model"]["name"] in _commands.OF_PYTHON:
@@ -399,6 +410,9 @@ def resume(
     if model is None:
         model = Model(config["model"])
         model._start = folder
+    in_one_process = comm is None and not _library.is_launched()
+    if in_one_process and not settings and model._is_source_of(config) and _is_finished(attributes, draws):
+        return model._read(path, draws, progress)
     config["model"] = dict(model._options)
     config["output"] = {key: value for key, value in (config.get("output") or {}).items() if key != "file"}
     _check_once({"run.draws": draws}, settings, "resume")
@@ -412,6 +426,19 @@ def resume(
     for key, value in (settings or {}).items():
         _set(config, key, value)
     return model._perform(config, _library.RESUME, path, progress, ranks, comm)
+
+
+def _findings(said: str) -> str:
+    """What emass check says behind the config. The output is that of a folder of ours."""
+    lines = [line.removeprefix("# ") for line in said.partition("# plan\n")[2].splitlines()]
+    return "".join(f"{line}\n" for line in lines if not line.startswith("output "))
+
+
+def _is_finished(attributes: Mapping[str, Any], draws: int | None) -> bool:
+    """Whether the file of these attributes needs no more, if no option has changed but the number of draws."""
+    ended_by = attributes.get("ended_by", b"")
+    enough = draws is None or attributes.get("planned_draws", 0) >= draws
+    return bool(attributes.get("complete", 0)) and enough and ended_by not in (b"stop.end_after", "stop.end_after")
 
 
 def _warn_of_fewer(draws: Draws, asked: Any) -> None:
@@ -485,14 +512,14 @@ def _set(config: dict[str, Any], key: str, value: Any) -> None:
     config[last] = value
 
 
-def _stored(path: str) -> tuple[dict[str, Any], str]:
-    """The config of a file, and the folder from which its paths start."""
+def _stored(path: str) -> tuple[dict[str, Any], str, dict[str, Any]]:
+    """The config of a file, the folder from which its paths start, and its attributes."""
     import h5py
     import yaml
 
     try:
         with h5py.File(path) as file:
-            attributes = {key: file.attrs[key] for key in ("config", "config_folder") if key in file.attrs}
+            attributes = dict(file.attrs)
     except OSError as error:
         raise Error(f"{path}: could not be read: {error}") from None
     if "config" not in attributes:
@@ -500,4 +527,4 @@ def _stored(path: str) -> tuple[dict[str, Any], str]:
     text, inner = (
         one.decode() if isinstance(one, bytes) else str(one) for one in (attributes["config"], attributes.get("config_folder", "."))
     )
-    return yaml.safe_load(text), os.path.normpath(os.path.join(os.path.dirname(path), inner))
+    return yaml.safe_load(text), os.path.normpath(os.path.join(os.path.dirname(path), inner)), attributes

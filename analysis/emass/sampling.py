@@ -5,8 +5,10 @@ from __future__ import annotations
 import dataclasses
 import numbers
 import os
+import shutil
 import sys
 import tempfile
+import weakref
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,18 @@ from .progress import Bar
 __all__ = ["A_FRAME", "Job", "perform"]
 
 A_FRAME = "a frame of pandas or polars, a mapping of columns, or the path of a table"
+
+
+class Folder:
+    """A temporary folder, removed with the object, or at exit, without a ResourceWarning."""
+
+    def __init__(self) -> None:
+        self.name = tempfile.mkdtemp(prefix="emass-")
+        self._removal = weakref.finalize(self, shutil.rmtree, self.name, ignore_errors=True)
+
+    def keep(self) -> None:
+        """It stays."""
+        self._removal.detach()
 
 
 @dataclasses.dataclass
@@ -103,7 +117,7 @@ def folder_of(job: Job, folder: Any) -> str:
 
 
 def _place(job: Job) -> tuple[Path, Any]:
-    folder = None if job.output else tempfile.TemporaryDirectory(prefix="emass-")
+    folder = None if job.output else Folder()
     file = Path(folder_of(job, folder))
     if not file.parent.is_dir():
         raise Error(f"output: {file}: found no folder {file.parent}")
@@ -120,7 +134,7 @@ def _stopped(stopped: Stopped, job: Job, folder: Any) -> Stopped:
     """With the file, which is kept although nobody named one."""
     file = folder_of(job, folder) if job.output or folder else None
     if folder is not None:
-        folder._finalizer.detach()  # the checkpoint stays
+        folder.keep()  # the checkpoint stays
     said = str(stopped).replace("go on with emass.resume", f"go on with emass.resume({file!r})")
     return Stopped(said, stopped.status, file)
 

@@ -191,10 +191,41 @@ def check_kinds():
         report(text.removeprefix(os.getcwd() + "/").startswith(expected) and "\n" not in text, name, text)
 
 
+QUIETLY = f"""
+import sys; sys.path.insert(0, {os.path.join(lib.ROOT, 'analysis')!r})
+import emass
+model = emass.Model.built_in("eight_schools")
+draws = model.sample(chains=2, draws=60, progress=False)
+print(model._folder.name)
+"""
+
+
+def check_rest():
+    ran = lib.limited(sys.executable, "-W", "ignore", "-W", "always::ResourceWarning", "-c", QUIETLY)
+    report(ran.returncode == 0 and "emass-" not in ran.stderr and not os.path.exists(ran.stdout.strip()),
+           "the folder of a run without output goes at exit, without a warning", ran.stdout, ran.stderr)
+    calls = []
+
+    def counted(x):
+        calls.append(1)
+        return -x @ x / 2, -x
+
+    model = emass.Model.from_function(counted, dim=2, gradient=True)
+    draws = model.sample(**QUIET, output="done.h5")
+    other = emass.Model.from_function(counted, dim=2, gradient=True)
+    calls.clear()
+    again = emass.resume("done.h5", other, progress=False)
+    report(not calls and other._density is None and again.posterior.equals(draws.posterior), "a complete run is read, and nothing compiled")
+    report(emass.resume("done.h5", other, draws=70, progress=False).posterior.sizes["draw"] == 70 and calls, "but extended if it is to be")
+    tempered = emass.Model.built_in("eight_schools").sample(**QUIET, temper=True)
+    report("log_bayes_factor_error" in emass.evidence(tempered), "the error of a log Bayes factor is called so")
+
+
 with tempfile.TemporaryDirectory(prefix="emass-python-") as work:
     os.chdir(work)
     check_rejections()
     check_progress()
     check_resume()
     check_kinds()
+    check_rest()
 lib.finish()
