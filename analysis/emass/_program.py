@@ -87,12 +87,15 @@ def environment() -> dict[str, str]:
 
 
 def ask(*words: str) -> str:
-    """What the program prints for these words. Raises Error with the line that it said."""
+    """What the program prints for these words; warnings are printed. Raises Error with the line that it said."""
     done = subprocess.run(
         [program(), *words], capture_output=True, text=True, encoding="utf-8", check=False, env=environment()
     )
     if done.returncode:
         fail(done.returncode, done.stderr)
+    for line in done.stderr.splitlines():
+        if line.startswith("emass: warning: "):
+            print(plainly(line), file=sys.stderr)
     return done.stdout
 
 

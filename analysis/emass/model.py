@@ -329,7 +329,9 @@ class Model:
 
     def predict(self, new: Any, draws: Draws | Path_ | None = None) -> Draws:
         """Predictions for new data from each draw: ArviZ's object with the group predictions, whose
-        arrays are (chain, draw, row).
+        arrays are (chain, draw, row): mu, the mean, and y, a new response. Rows of a frame of pandas
+        keep their labels, and long_name says which response it is: after "log(price) ~ area" they are
+        predictions of log(price).
 
         new: a frame with the columns of the data but the response; for a PyMC model the argument of
         pm.set_data. draws: the file of a run; None: the last run of this model."""
@@ -346,7 +348,8 @@ class Model:
         if file is None or not os.path.exists(file):
             raise Error("predict: expected a model that has been sampled, or the file of its draws")
         with data.rows_named(new):
-            return sampling.predict(file, new)
+            found = sampling.predict(file, new)
+        return _named_predictions(found, getattr(new, "index", None) if hasattr(new, "to_csv") else None, _response(file))
 
     def _predict_by_pymc(self, new: Any, draws: Any) -> Draws:
         pymc = needs("pymc", "predict")
@@ -446,6 +449,28 @@ def _warn_of_fewer(draws: Draws, asked: Any) -> None:
     planned = draws.attrs.get("planned_draws")
     if isinstance(asked, numbers.Integral) and planned is not None and planned > asked:
         warn(f"draws: found {asked}, fewer than the {planned} that the finished run has of each chain: all are returned", UserWarning)
+
+
+def _response(file: str) -> str:
+    """What a regression predicts, as its formula has it, or ""."""
+    options = _stored(file)[0]["model"]
+    return str(options.get("formula") or "").partition("~")[0].strip() or str(options.get("response") or "")
+
+
+def _named_predictions(found: Draws, labels: Any, response: str) -> Draws:
+    """With the labels of the rows, unless rows with missing values were left out, and the response in long_name."""
+    predictions = found["predictions"]
+    named = predictions.to_dataset() if hasattr(predictions, "to_dataset") else predictions
+    if labels is not None and labels.nlevels == 1 and len(labels) == named.sizes.get("observation"):
+        named = named.assign_coords(observation=("observation", labels.to_numpy()))
+    for name, words in {"y": response, "mu": f"mean of {response}"}.items() if response else ():
+        if name in named:
+            named[name].attrs["long_name"] = words
+    if hasattr(predictions, "to_dataset"):  # of a DataTree
+        predictions.dataset = named
+    else:
+        found.predictions = named
+    return found
 
 
 # ---------------------------------------------------------------- options

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the Python package says: why positions are rejected, how far a run is, what is refused. TAP; $1: the build."""
+"""What the Python package says: why positions are rejected, how far a run is, what is refused, what predictions are of. TAP; $1: the build."""
 import contextlib
 import fcntl
 import io
@@ -22,6 +22,7 @@ os.environ["EMASS_LIBRARY"] = os.path.join(lib.BUILD, "libemass.so.0")
 sys.path.insert(0, os.path.join(lib.ROOT, "analysis"))
 
 import numpy as np  # noqa: E402
+import pandas as pd  # noqa: E402
 
 import emass  # noqa: E402
 
@@ -191,6 +192,25 @@ def check_kinds():
         report(text.removeprefix(os.getcwd() + "/").startswith(expected) and "\n" not in text, name, text)
 
 
+def check_predictions():
+    """The frame's labels and the name of the response, also of one that is transformed."""
+    frame = pd.DataFrame({"area": [50.0, 60, 70, 80, 90], "price": [1.0, 2, 3, 4, 5.5]}, index=list("abcde"))
+    new = frame[["area"]].iloc[1:4]
+    for formula, name in (("price ~ area", "price"), ("log(price) ~ area", "log(price)")):
+        model = emass.Model.linear(formula, frame)
+        model.sample(**QUIET)
+        found = model.predict(new).predictions
+        report(list(found.observation.values) == ["b", "c", "d"] and found.y.attrs["long_name"] == name and
+               found.mu.attrs["long_name"] == f"mean of {name}" and found.y.shape == (2, 60, 3), formula, found, found.y.attrs)
+    report(list(model.predict({"area": [1.0, 2]}).predictions.observation.values) == [0, 1], "columns have no labels")
+    new = new.assign(area=new.area.where(new.area != 70))
+    report(said(lambda: model.predict(new)).startswith("data: row c: found a missing value"), "nor has a missing value another row")
+    dropped = emass.Model.linear("price ~ area", frame, na="drop")
+    dropped.sample(**QUIET)
+    text = printed(lambda: report(dropped.predict(new).predictions.sizes["observation"] == 2, "rows that are left out"))
+    report("emass: warning: data: 1 of 3 rows" in text, "which is said", text)
+
+
 QUIETLY = f"""
 import sys; sys.path.insert(0, {os.path.join(lib.ROOT, 'analysis')!r})
 import emass
@@ -227,5 +247,6 @@ with tempfile.TemporaryDirectory(prefix="emass-python-") as work:
     check_progress()
     check_resume()
     check_kinds()
+    check_predictions()
     check_rest()
 lib.finish()
