@@ -153,12 +153,15 @@ static bool needs_mpi(int argc, const char **argv)
     return em_is_launched() || (waits && !asks_for_help(argc - 1, argv + 1));
 }
 
-/* A full disk under `emass summary > table` is a failure too. */
+/* A full disk under `emass summary > table` is a failure too. The status is agreed. */
 static em_status flush_output(em_status status)
 {
-    if ((fflush(stdout) != 0 || ferror(stdout)) && !status)
-        return em_fail(EM_EIO, "cannot write to standard output: %s", strerror(errno));
-    return status;
+    const bool failed = fflush(stdout) != 0 || ferror(stdout);
+
+    if (status)
+        return status;
+    return em_agree(failed ? em_fail(EM_EIO, "cannot write to standard output: %s", strerror(errno))
+                           : EM_OK);
 }
 
 int main(int argc, char **argv)

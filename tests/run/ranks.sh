@@ -43,6 +43,22 @@ is_refused() { # STATUS WHAT ARGUMENT...: in one line, and no file is written
     [ "$(ls)" = "$before" ]
 }
 
+# A launcher that has something to say of every rank with another status than 0, as Open MPI 5's.
+# shellcheck disable=SC2016 # for the script
+printf '#!/bin/sh\nmpirun "$@" && exit\nstatus=$?\necho "detected that processes exited with $status" >&2\nexit $status\n' >tells
+chmod +x tells
+
+is_told_once() { # STATUS WHAT ARGUMENT...: the launcher tells nothing
+    local status=$1 what=$2
+    shift 2
+    mkdir -p left
+    TMPDIR=$PWD/left EMASS_LAUNCHER=$PWD/tells limited "$emass" "$@" >told.out 2>told.err
+    local got=$?
+    cat told.err
+    [ "$got" = "$status" ] && [ "$(messages told.err | wc -l)" = 1 ] && grep -F -- "$what" told.err &&
+        ! compgen -G 'left/emass-status-*'
+}
+
 # A checkpoint can be written once there is an output.
 stops_on() { # SIGNAL NAME: sent to the one process that the user knows
     timeout -k 10 "$EMASS_LIMIT" "$emass" "${long[@]}" --ranks 3 --output "$scratch/$2.h5" >"$2.out" 2>"$2.err" &
@@ -191,6 +207,9 @@ check 'a wrong config is one line and status 2' \
     is_refused 2 'did you mean draws?' run --ranks 3 g.yaml --set run.draw=3
 check 'no data is status 2' is_refused 2 'No such file' \
     run --ranks 2 g.yaml --set model.name=linear --set model.data=none.csv --output no.h5
+check 'of which the launcher says no more' is_told_once 2 'did you mean draws?' run --ranks 2 g.yaml --set run.draw=3
+check 'nor of a run that is stopped' \
+    is_told_once 75 'stopped by the time limit' run --ranks 2 g.yaml --quiet --max-time 0 --output told.h5
 EMASS_LAUNCHER='no-such-launcher -x' check 'no launcher' \
     is_refused 2 'no-such-launcher cannot be started: No such file' run --ranks 2 g.yaml --output no.h5
 EMASS_LAUNCHER='env mpirun' check 'a launcher of two words' runs_on 3

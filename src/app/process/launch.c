@@ -300,13 +300,64 @@ static void say_what_was_lost(const char *launcher, const char *command, int cod
                 : "");
 }
 
+/*
+ * Rank 0 leaves the status of all ranks in a file, and the launcher sees 0: Open MPI 5 has no
+ * option against its lines about a rank with another status. A rank 0 on another node does not find
+ * the file, which it must not create, and the launcher then reports the status.
+ */
+#define RANKS_STATUS "EMASS_RANKS_STATUS"
+
+static char status_of_ranks[PATH_MAX]; /* of a rank: the file; "": none */
+
+static void create_status_file(char path[static PATH_MAX])
+{
+    const char *folder = getenv("TMPDIR");
+    int file;
+
+    snprintf(path, PATH_MAX, "%s/emass-status-XXXXXX", folder && *folder ? folder : "/tmp");
+    file = mkostemp(path, O_CLOEXEC);
+    if (file < 0)
+        path[0] = '\0';
+    else
+        close(file);
+    if (path[0])
+        setenv(RANKS_STATUS, path, 1);
+}
+
+/* The status in the file, which is removed; 0: there is none. */
+static int take_status(const char *path)
+{
+    FILE *file = path[0] ? fopen(path, "re") : NULL;
+    int code = 0;
+
+    if (file && fscanf(file, "%d", &code) != 1)
+        code = 0;
+    if (file)
+        fclose(file);
+    if (path[0])
+        unlink(path);
+    return code;
+}
+
+/* A rank, and not what it starts in turn, has the variable. */
+static void note_status_file(void)
+{
+    const char *path = getenv(RANKS_STATUS);
+
+    snprintf(status_of_ranks, sizeof status_of_ranks, "%s", path ? path : "");
+    unsetenv(RANKS_STATUS);
+}
+
 static em_status launch(int argc, char **argv, long ranks, int *code)
 {
     launch_line l = {.words = NULL};
+    char path[PATH_MAX] = "";
     int result = 0;
     em_status status = prepare_command(argc, argv, ranks, &l);
 
     if (!status) {
+        if (!starts_another(argv))
+            create_status_file(path);
         prepare_environment(ranks);
         say_that_it_starts(argc, argv, ranks, l.argv[0]);
         status = start_and_watch(l.argv, &result);
@@ -314,6 +365,9 @@ static em_status launch(int argc, char **argv, long ranks, int *code)
     if (!status && WIFSIGNALED(result))
         status = em_fail(EM_EIO, "%s was ended by signal %d", l.argv[0], WTERMSIG(result));
     *code = WIFEXITED(result) ? WEXITSTATUS(result) : 1;
+    const int left = take_status(path);
+    if (*code == 0)
+        *code = left;
     if (!status)
         say_what_was_lost(l.argv[0], argv[1], *code);
     em_release_all(&l.words, &l.argv);
@@ -351,6 +405,7 @@ em_status em_launch(int *argc, char **argv, bool *launched, int *code)
     em_status status = EM_OK;
 
     *launched = false;
+    note_status_file();
     if (*argc < 3 || !may_start_ranks(argv[1]))
         return EM_OK;
     status = take_option(argc, argv, &text);
@@ -369,12 +424,12 @@ em_status em_launch(int *argc, char **argv, bool *launched, int *code)
     return launch(*argc, argv, ranks, code);
 }
 
-/* ---------------------------------------------------------------- the status of a stop */
+/* ---------------------------------------------------------------- the status of ranks */
 
 /* Whether the file has it now. Rank 0. */
-static bool write_status(const char *path, int code)
+static bool write_status(const char *path, const char *mode, int code)
 {
-    FILE *file = path && *path ? fopen(path, "we") : NULL;
+    FILE *file = path && *path ? fopen(path, mode) : NULL;
     const bool written = file && fprintf(file, "%d\n", code) > 0;
 
     return file && fclose(file) == 0 && written;
@@ -385,10 +440,11 @@ int em_launched_exit(em_status status)
     const int code = em_exit_status(status);
     bool written = false;
 
-    if (status != EM_ESTOPPED)
+    if (code == 0)
         return code;
     if (em_world_rank() == 0)
-        written = write_status(getenv("EMASS_STATUS"), code);
+        written = (status == EM_ESTOPPED && write_status(getenv("EMASS_STATUS"), "we", code)) ||
+                  write_status(status_of_ranks, "r+e", code);
     em_broadcast(&written, sizeof written);
     return written ? 0 : code;
 }

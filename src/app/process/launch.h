@@ -20,10 +20,10 @@ em_status em_launch_command(int argc, const char **argv);
 em_status em_launch(int *argc, char **argv, bool *launched, int *code);
 
 /*
- * The exit status of the process for a status. Launchers report every exit status but 0 as a
- * failure, in many lines. So a run that was stopped with a checkpoint ends with 0 if its own
- * status, 75, could be written into the file that EMASS_STATUS names on rank 0. Collective for
- * EM_ESTOPPED, else Local.
+ * The exit status of the process for an agreed status. Launchers report every exit status but 0 as
+ * a failure, in many lines. So a rank ends with 0 if its own status could be written, by rank 0,
+ * where em_launch reads it; so does a run that was stopped with a checkpoint if its status, 75,
+ * could be written into the file that EMASS_STATUS names on rank 0. Collective for a failure.
  */
 int em_launched_exit(em_status status);
 
