@@ -40,7 +40,7 @@ static em_status check_layout(int64_t n_chain, int64_t n_shard, int64_t n_rank, 
     if (n_rank % n_shard != 0)
         return em_fail(EM_ECONFIG,
                        "number of ranks: found %lld, expected a multiple of %lld, which is "
-                       "run.shards or run.ranks_per_chain (mpirun -n starts ranks)",
+                       "run.shards or run.ranks_per_chain (--ranks N starts N ranks)",
                        (long long)n_rank, (long long)n_shard);
     if (!may_idle && n_rank / n_shard > n_chain)
         return em_fail(EM_ECONFIG,

@@ -59,6 +59,12 @@ is_told_once() { # STATUS WHAT ARGUMENT...: the launcher tells nothing
         ! compgen -G 'left/emass-status-*'
 }
 
+plans() { # RANKS
+    limited "$emass" check --ranks "$1" g.yaml >plan 2>err || return 1
+    cat err plan
+    [ ! -s err ] && [ "$(grep -c '^# rank [0-9]' plan)" = "$1" ]
+}
+
 # A checkpoint can be written once there is an output.
 stops_on() { # SIGNAL NAME: sent to the one process that the user knows
     timeout -k 10 "$EMASS_LIMIT" "$emass" "${long[@]}" --ranks 3 --output "$scratch/$2.h5" >"$2.out" 2>"$2.err" &
@@ -210,6 +216,11 @@ check 'no data is status 2' is_refused 2 'No such file' \
 check 'of which the launcher says no more' is_told_once 2 'did you mean draws?' run --ranks 2 g.yaml --set run.draw=3
 check 'nor of a run that is stopped' \
     is_told_once 75 'stopped by the time limit' run --ranks 2 g.yaml --quiet --max-time 0 --output told.h5
+check 'check on 3 ranks' plans 3
+check 'check of a wrong config is one line' is_told_once 2 'did you mean draws?' check --ranks 2 g.yaml --set run.draw=3
+check 'too few ranks are told how to start more' \
+    is_refused 2 'found 1, expected a multiple of 2, which is run.shards or run.ranks_per_chain (--ranks N' \
+    check g.yaml --set run.ranks_per_chain=2
 EMASS_LAUNCHER='no-such-launcher -x' check 'no launcher' \
     is_refused 2 'no-such-launcher cannot be started: No such file' run --ranks 2 g.yaml --output no.h5
 EMASS_LAUNCHER='env mpirun' check 'a launcher of two words' runs_on 3
