@@ -33,6 +33,11 @@ SYSTEM = (
 )
 
 
+def _is_default(folder: str) -> bool:
+    """Whether the loader looks there last by itself. R puts such a folder into LD_LIBRARY_PATH."""
+    return folder in SYSTEM[1:4]
+
+
 class Mpi(NamedTuple):
     """A kind of `NAMES` and the path of its libmpi. Of a program that was linked with its MPI: "local"."""
 
@@ -104,7 +109,8 @@ def _folders(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         for launcher in _ancestors():
             yield from _beside(launcher)
     yield from _beside(os.path.join(sys.prefix, "bin", "mpirun"))
-    yield from ((folder, "") for folder in environ.get("LD_LIBRARY_PATH", "").split(":") if folder)
+    named = environ.get("LD_LIBRARY_PATH", "").split(":")
+    yield from ((folder, "") for folder in named if folder and not _is_default(folder))
     if mpirun := shutil.which("mpirun", path=environ.get("PATH")):
         yield from _beside(mpirun)
     yield from ((folder, "") for folder in SYSTEM)
@@ -137,11 +143,7 @@ def _ancestors() -> Iterator[str]:
 def environment(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     """The environment of the program. With it the program finds libmpi, its mpirun, and an
     interpreter of Stan programs that pip installed beside this Python outside of the PATH."""
-    found = dict(environ)
-    if "EMASS_STANLI" not in found and (spec := importlib.util.find_spec("stanli")) and spec.origin:
-        library = os.path.join(os.path.dirname(spec.origin), "_bin", "libstanli.so")
-        if os.path.exists(library):
-            found["EMASS_STANLI"] = library
+    found = _with_interpreter(environ)
     if is_installed() and "EMASS" not in environ:
         try:
             _lead_to(choose(environ), found)
@@ -150,14 +152,26 @@ def environment(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     return found
 
 
+def _with_interpreter(environ: Mapping[str, str]) -> dict[str, str]:
+    found = dict(environ)
+    if "EMASS_STANLI" not in found and (spec := importlib.util.find_spec("stanli")) and spec.origin:
+        library = os.path.join(os.path.dirname(spec.origin), "_bin", "libstanli.so")
+        if os.path.exists(library):
+            found["EMASS_STANLI"] = library
+    return found
+
+
 def _lead_to(mpi: Mpi, environ: dict[str, str]) -> None:
-    """Sets what leads the loader to libmpi and the program to mpirun."""
+    """Sets what leads the loader to libmpi and the program to mpirun. The packages of PyPI have what
+    libmpi needs in a folder beside it, whose name is the kind. Their libmpi names that folder, but
+    the loader looks into LD_LIBRARY_PATH first, where other versions may be."""
     if mpi.kind == "local":
         return
     before = [folder for folder in environ.get("LD_LIBRARY_PATH", "").split(":") if folder]
     folders = [mpi.file("debian")] if os.path.basename(mpi.library).startswith("libmpich.so") else []
-    if os.path.dirname(mpi.library) not in SYSTEM[1:4]:
-        folders.append(os.path.dirname(mpi.library))
+    beside = os.path.dirname(mpi.library)
+    if not _is_default(beside):
+        folders += [folder for folder in (beside, os.path.join(beside, mpi.kind)) if os.path.isdir(folder)]
     environ["LD_LIBRARY_PATH"] = ":".join(dict.fromkeys(folders + before))
     if not environ["LD_LIBRARY_PATH"]:
         del environ["LD_LIBRARY_PATH"]
@@ -185,13 +199,16 @@ def load() -> str:
 
 
 def main() -> None:
-    """Becomes the program."""
+    """Becomes the program. EMASS may name the script that runs this, as it does in R."""
     try:
-        program = choose().file("emass")
+        mpi = choose()
     except FileNotFoundError as error:
         sys.exit(_fail(str(error)))
+    environ = _with_interpreter(os.environ)
+    _lead_to(mpi, environ)
+    program = mpi.file("emass")
     try:
-        os.execve(program, ["emass", *sys.argv[1:]], environment())
+        os.execve(program, ["emass", *sys.argv[1:]], environ)
     except OSError as error:
         sys.exit(_fail(f"{program}: {error.strerror}"))
 

@@ -66,6 +66,9 @@ def check_choice():
     put("site/lib/libmpi.so.40")
     site = {"PATH": f"{FOLDER}/opt/mpich/bin", "LD_LIBRARY_PATH": f"/nowhere::{FOLDER}/site/lib"}
     report(chosen(site) == ("openmpi", "site/lib/libmpi.so.40"), "LD_LIBRARY_PATH comes before the PATH")
+    by_r = f"{FOLDER}/usr/lib/R/lib:{FOLDER}/usr/lib/x86_64-linux-gnu"
+    report(chosen({**site, "LD_LIBRARY_PATH": f"{by_r}:{FOLDER}/site/lib"}) == ("openmpi", "site/lib/libmpi.so.40"),
+           "a folder of the system is the last one, also if R puts it first into LD_LIBRARY_PATH")
     report(chosen({**site, "PMI_RANK": "0"}) == ("mpich", "opt/mpich/lib/libmpi.so.12"),
            "a rank that MPICH's launcher started takes no Open MPI")
     put("venv/lib/libmpi.so.12")
@@ -91,6 +94,11 @@ def check_start():
     of_site = started({"EMASS_MPI": f"{FOLDER}/site/lib/libmpi.so.40", "LD_LIBRARY_PATH": f"{FOLDER}/a:{FOLDER}/site/lib"})
     report(of_site["LD_LIBRARY_PATH"] == f"{FOLDER}/site/lib:{FOLDER}/a" and of_site["PATH"] == PATH,
            "a folder is there once, in front", of_site)
+    put("venv/lib/mpich/libfabric.so.1")
+    of_venv = started({"LD_LIBRARY_PATH": f"{FOLDER}/usr/lib/R/lib:{FOLDER}/usr/lib/x86_64-linux-gnu:{FOLDER}/a"})
+    report(of_venv["LD_LIBRARY_PATH"].split(":")[:2] == [f"{FOLDER}/venv/lib", f"{FOLDER}/venv/lib/mpich"]
+           and of_venv["LD_LIBRARY_PATH"].endswith(f":{FOLDER}/a"),
+           "what an MPI of PyPI needs comes before what R and the user put there", of_venv)
     put("usr/bin/mpirun.mpich", "usr/bin/mpirun.openmpi")
     debian = {"EMASS_MPI": f"{FOLDER}/usr/lib/x86_64-linux-gnu/libmpich.so.12", "PATH": f"{FOLDER}/opt/mpich/bin"}
     lib_folder, mpis_folder = os.path.join(FOLDER, "usr/lib/x86_64-linux-gnu"), mpis.FOLDER
@@ -119,6 +127,19 @@ def check_script():
            "the script becomes the program and does not import the package", done)
 
 
+def check_script_of_emass():
+    """Which EMASS names, as in R: it leads to libmpi all the same."""
+    put("named/emass/_bin/openmpi/emass")
+    with open(f"{FOLDER}/named/emass/_bin/openmpi/emass", "w") as file:
+        file.write('#!/bin/sh\necho "$LD_LIBRARY_PATH"\n')
+    put("named/emass/__init__.py")
+    os.symlink(os.path.join(PACKAGE, "_mpi.py"), f"{FOLDER}/named/emass/_mpi.py")
+    script = os.path.join(lib.ROOT, "analysis", "bin", "emass")
+    own = {"PYTHONPATH": f"{FOLDER}/named", "EMASS_MPI": f"{FOLDER}/site/lib/libmpi.so.40", "LD_LIBRARY_PATH": "/a"}
+    done = subprocess.run([sys.executable, script], env={**os.environ, **own, "EMASS": script}, capture_output=True, text=True)
+    report(done.stdout == f"{FOLDER}/site/lib:/a\n", "the script finds libmpi where EMASS names the script", done)
+
+
 def check_sources():
     """The Makefile finds all that it builds from."""
     done = subprocess.run([os.path.join(lib.ROOT, "jobs", "wheel", "build"), "sources", f"{FOLDER}/packed"],
@@ -138,6 +159,7 @@ os.makedirs(mpis.FOLDER)
 check_choice()
 check_start()
 check_script()
+check_script_of_emass()
 if os.path.exists(os.path.join(lib.ROOT, ".git")):
     check_sources()
 else:
