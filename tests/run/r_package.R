@@ -66,6 +66,19 @@ no_program <- function() {
   stopifnot(basename(emass_program()) == "sh")
 }
 
+# LD_LIBRARY_PATH of the program is that of the user, as it was before R added folders.
+checks$libraries <- function(of_user) {
+  before <- emass:::path_before_r
+  stopifnot(before("a:b:/c:/d", "a:b") == "/c:/d", before("a:b:a:b:/c", "a:b") == "/c", before("a:b", "a:b") == "",
+            before("/c:a:b", "a:b") == "/c:a:b", before("a:bc", "a:b") == "a:bc", before("", "a:b") == "")
+  writeLines(c("#!/bin/sh", "echo \"emass: path <$LD_LIBRARY_PATH>\" >&2", "exit 2"), "tell")
+  Sys.chmod("tell")
+  options(emass.program = "./tell")
+  cat("R:", Sys.getenv("LD_LIBRARY_PATH"), "\n")
+  stopifnot(nchar(Sys.getenv("LD_LIBRARY_PATH")) > nchar(of_user))
+  fails(paste0("^path <", of_user, ">$"), emass_sample(code, data))
+}
+
 checks$without_program <- function() {
   numbers()
   arrays()

@@ -47,6 +47,9 @@ else
     skip 'pages that roxygen2 makes' 'no roxygen2 of the version in DESCRIPTION'
 fi
 check 'data arrive as the same numbers, old arrays as new ones, and no program is told' by_r without_program
+LD_LIBRARY_PATH=/opt/module/lib:/opt/other/lib check 'the program gets the LD_LIBRARY_PATH of the user, not of R' \
+    by_r libraries /opt/module/lib:/opt/other/lib
+LD_LIBRARY_PATH='' check 'none where the user has none' by_r libraries ''
 
 if [ -z "$EMASS_STANLI" ]; then
     skip 'Stan programs in R' 'no libstanli.so: pip install stanli, or make analysis/venv/ready'

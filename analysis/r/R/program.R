@@ -37,12 +37,33 @@ fail <- function(status, said, file = NULL) {
   stop(structure(class = class, list(message = message, call = NULL, status = status, file = file)))
 }
 
+# What etc/ldpaths, which starts R, puts first into LD_LIBRARY_PATH: folders of R and of the system.
+folders_of_r <- function() {
+  script <- file.path(R.home("etc"), "ldpaths")
+  if (!file.exists(script)) return("")
+  system2("sh", c("-c", shQuote(". \"$0\" && printf %s \"$LD_LIBRARY_PATH\""), shQuote(script)), stdout = TRUE,
+          env = "LD_LIBRARY_PATH=")
+}
+
+# A path without those folders, as it was before R was started, maybe by another R. What a user or a module has put
+# there stays.
+path_before_r <- function(path, added) {
+  while (startsWith(path, paste0(added, ":"))) path <- substring(path, nchar(added) + 2)
+  if (path == added) "" else path
+}
+
+# The environment of the program. In the folders of R it would find other versions of its libraries.
+environment_of_program <- function() {
+  path <- path_before_r(Sys.getenv("LD_LIBRARY_PATH"), folders_of_r())
+  c("current", EMASS_PARENT = Sys.getpid(), LD_LIBRARY_PATH = path)
+}
+
 # Runs the program with these arguments and returns when it has ended. `show` is given each line of progress. An
 # interrupt asks the program to write its checkpoint and to end, which is then the error of a run that was stopped. So
 # does the end of R, by whatever signal: EMASS_PARENT lets the program notice it. processx would kill the program.
 run_program <- function(arguments, show, file) {
   process <- processx::process$new(emass_program(), arguments, stderr = "|", encoding = "UTF-8", cleanup = FALSE,
-                                   env = c("current", EMASS_PARENT = Sys.getpid()))
+                                   env = environment_of_program())
   on.exit(if (process$is_alive()) process$signal(tools::SIGTERM))
   said <- character()
   running <- TRUE
