@@ -14,9 +14,10 @@ draw <- function(...) emass_sample(code, data, chains = 2, draws = 200, warmup =
 same_draws <- function(a, b) identical(unclass(a$draws()), unclass(b$draws()))
 error_of <- function(expr) tryCatch({ expr; NULL }, error = identity)
 fails <- function(pattern, expr) {
-  found <- conditionMessage(error_of(expr))
+  error <- error_of(expr)
+  found <- conditionMessage(error)
   cat("said:", found, "\n")
-  stopifnot(grepl(pattern, found), !grepl("\n", found))
+  stopifnot(grepl(pattern, found), !grepl("\n", found), inherits(error, "emass_error"), error$status == 2)
 }
 
 checks <- list()
@@ -125,7 +126,14 @@ checks$errors <- function() {
   fails("^config:[0-9]+: unknown sampler 'nus'; did you mean nuts", draw(sampler = "nus"))
   fails("^none.stan: found no such file", emass_sample("none.stan"))
   fails("^none.json: found no such file", emass_sample(code, "none.json"))
+  fails("^settings: found list without names, expected a list such as", draw(settings = list(400)))
+  fails("^no/such: found no such file, expected the folder of the output", draw(output = "no/such/folder.h5"))
   fails("found list, expected a file, or a fit", emass_resume(list()))
+  fails("^none.h5: found no such file, expected a file of draws", emass_resume("none.h5"))
+  fails("^none.h5: found no such file, expected a file of draws", emass_read("none.h5"))
+  fails("^none.h5: found no such file, expected a file of draws", read_draws("none.h5"))
+  writeLines("a", "notes.txt")
+  fails("notes.txt: found no HDF5 in it, expected a file of draws$", emass_read("notes.txt"))
   error <- error_of(emass_sample("parameters { real x; } model { target += log(-1); }", quiet = TRUE))
   stopifnot(inherits(error, "emass_error"), !inherits(error, "emass_stopped"), error$status == 1)
 }
@@ -251,6 +259,8 @@ checks$brms_errors <- function() {
   fails("^iter: emass_brm\\(\\) has no such argument, expected draws and warmup", model(iter = 2000))
   fails("^cores: .* expected ranks", model(cores = 4))
   fails("^control: .* expected sampler", model(control = list(adapt_delta = 0.9)))
+  fails("^chians: emass_brm\\(\\) has no such argument$", model(chians = 2))
+  fails("neither be found in 'data' nor in 'data2': 'z'", emass_brm(y ~ z, data.frame(y = 1:3)))
   fails("^threads: emass_brm\\(\\) has no such argument$", model(threads = 2))
 }
 

@@ -24,7 +24,9 @@ emass_brm <- function(formula, data, family = stats::gaussian(), prior = NULL, .
                       max_time = NULL, settings = list(), output = NULL, overwrite = FALSE, quiet = FALSE) {
   needs_brms()
   refuse_arguments(names(list(...)))
-  empty <- brms::brm(formula, data = data, family = family, prior = prior, ..., backend = "rstan", empty = TRUE)
+  empty <- tryCatch(
+    brms::brm(formula, data = data, family = family, prior = prior, ..., backend = "rstan", empty = TRUE),
+    error = function(condition) refuse(gsub("\\s*\n\\s*", " ", conditionMessage(condition))))
   attr(empty$data, "data_name") <- paste(deparse(substitute(data)), collapse = "")
   code <- modern_stan(brms::stancode(empty))
   if (is.character(init) && identical(init, "random")) init <- NULL
@@ -38,20 +40,21 @@ emass_brm <- function(formula, data, family = stats::gaussian(), prior = NULL, .
 needs_brms <- function() {
   for (package in c("brms", "rstan")) {
     if (!requireNamespace(package, quietly = TRUE)) {
-      stop("emass_brm() needs the package ", package, ", which is not installed", call. = FALSE)
+      refuse("emass_brm() needs the package ", package, ", which is not installed")
     }
   }
 }
 
-# Arguments of brm() that say how to sample, and what takes their place.
+# Arguments of brm() that say how to sample, and what takes their place. Those that brm() does not have it would ignore.
 refuse_arguments <- function(given) {
   instead <- c(iter = "draws and warmup", cores = "ranks", control = "sampler", inits = "init", file = "output",
                file_refit = "overwrite", fit = "emass_resume()", refresh = "quiet", silent = "quiet")
   without <- c("algorithm", "backend", "empty", "future", "opencl", "rename", "stan_model_args", "threads")
   for (name in intersect(names(instead), given)) {
-    stop(name, ": emass_brm() has no such argument, expected ", instead[[name]], call. = FALSE)
+    refuse(name, ": emass_brm() has no such argument, expected ", instead[[name]])
   }
-  for (name in intersect(without, given)) stop(name, ": emass_brm() has no such argument", call. = FALSE)
+  unknown <- setdiff(given, c("", names(formals(brms::brm))))
+  for (name in c(intersect(without, given), unknown)) refuse(name, ": emass_brm() has no such argument")
 }
 
 # brms before 2.19 writes arrays as Stan did before version 2.26: `int y[N];` and, of arguments, `real[] x`. Stan has

@@ -19,7 +19,8 @@
 #' }
 #' @export
 emass_read <- function(file) {
-  file <- normalizePath(file, mustWork = TRUE)
+  file <- existing(file, "a file of draws")
+  ncdf4::nc_close(open_draws(file))
   saved <- file.path(inputs_of(file), "brmsfit.rds")
   fit <- new_fit(file)
   if (file.exists(saved)) fill_brmsfit(readRDS(saved), fit) else fit
@@ -60,7 +61,7 @@ new_fit <- function(file) {
 file_of <- function(fit) {
   if (inherits(fit, "emass_fit")) return(fit$output_files())
   if (!is.null(fit$emass)) return(fit$emass$file)
-  stop("found ", class(fit)[[1]], ", expected a file, or a fit of this package", call. = FALSE)
+  refuse("found ", class(fit)[[1]], ", expected a file, or a fit of this package")
 }
 
 # The log density as lp__, then all variables, those of log_likelihood, posterior_predictive and predictions included.
@@ -78,13 +79,13 @@ read_all_draws <- function(file) {
 first_draws <- function(draws, n) posterior::subset_draws(draws, iteration = seq_len(n))
 
 read_groups <- function(file) {
-  opened <- ncdf4::nc_open(file)
+  opened <- open_draws(file)
   on.exit(ncdf4::nc_close(opened))
   unique(sub("/.*", "", names(opened$var)))
 }
 
 read_metadata <- function(file) {
-  opened <- ncdf4::nc_open(file)
+  opened <- open_draws(file)
   on.exit(ncdf4::nc_close(opened))
   utils::capture.output(attributes <- ncdf4::ncatt_get(opened, 0)) # it prints a warning at each that has 8 bytes
   attributes

@@ -34,16 +34,15 @@ value_json <- function(x, name) {
   }
   if (is.factor(x)) x <- as.integer(x)
   if (!is.numeric(x) && !is.logical(x)) {
-    stop("data: ", name, ": found ", class(x)[[1]], ", expected numbers", call. = FALSE)
+    refuse("data: ", name, ": found ", class(x)[[1]], ", expected numbers")
   }
-  if (anyNA(x)) stop("data: ", name, ": found missing values, which Stan does not have", call. = FALSE)
+  if (anyNA(x)) refuse("data: ", name, ": found missing values, which Stan does not have")
   array_json(x)
 }
 
 data_json <- function(data) {
   if (!is.list(data) || (length(data) && is.null(names(data)))) {
-    stop("data: found ", class(data)[[1]], " without names, expected a list with a name for each variable",
-         call. = FALSE)
+    refuse("data: found ", class(data)[[1]], " without names, expected a list with a name for each variable")
   }
   values <- vapply(names(data), function(name) value_json(data[[name]], name), "")
   c("{", paste0("\"", names(data), "\": ", values, c(rep(",", max(0, length(data) - 1)), "")), "}")
@@ -57,17 +56,13 @@ program_option <- function(code, folder) {
     writeLines(text, file.path(folder, "program.stan"))
     return(list(program = "program.stan"))
   }
-  if (!file.exists(text)) stop(text, ": found no such file, expected a Stan program or its path", call. = FALSE)
-  path <- normalizePath(text)
+  path <- existing(text, "a Stan program or its path")
   if (grepl("\\.so$", path)) list(library = path) else list(program = path)
 }
 
 # Data, or where chains begin: a list goes into the folder; a file is used where it is.
 values_option <- function(values, name, folder) {
-  if (is.character(values)) {
-    if (!file.exists(values)) stop(values, ": found no such file, expected values of Stan as JSON", call. = FALSE)
-    return(normalizePath(values))
-  }
+  if (is.character(values)) return(existing(values, "values of Stan as JSON"))
   file <- paste0(name, ".json")
   writeLines(data_json(values), file.path(folder, file))
   file

@@ -11,8 +11,8 @@ emass_program <- function() {
   named <- named[!is.na(named) & nzchar(named)]
   found <- if (length(named)) Sys.which(path.expand(named[[1]])) else Sys.which("emass")
   if (!nzchar(found)) {
-    stop(if (length(named)) named[[1]] else "emass", ": found no such program; put emass on the PATH (make install), ",
-         "or set the environment variable EMASS to its path", call. = FALSE)
+    refuse(if (length(named)) named[[1]] else "emass", ": found no such program; put emass on the PATH, or set the ",
+           "environment variable EMASS to its path")
   }
   unname(found)
 }
@@ -21,6 +21,12 @@ emass_program <- function() {
 default_ranks <- function(chains) {
   cores <- getOption("mc.cores", parallel::detectCores(logical = FALSE))
   max(1L, min(chains, cores, na.rm = TRUE))
+}
+
+# The full path of a file or a folder that is there.
+existing <- function(path, expected) {
+  if (!file.exists(path)) refuse(path, ": found no such file, expected ", expected)
+  normalizePath(path)
 }
 
 # Turns what the program said into an R error. `status` is its exit status: 1 while running, 2 usage, config or

@@ -13,7 +13,7 @@
 #' }
 #' @export
 read_draws <- function(path, group = "posterior") {
-  file <- ncdf4::nc_open(path)
+  file <- open_draws(path)
   on.exit(ncdf4::nc_close(file))
   attribute <- function(...) { # ncdf4 prints a warning at each that has 8 bytes
     utils::capture.output(value <- ncdf4::ncatt_get(file, ...))
@@ -43,12 +43,24 @@ read_draws <- function(path, group = "posterior") {
   found <- Filter(function(variable) inside(variable$name) && is_drawn(variable), file$var)
   if (length(found) == 0) {
     groups <- unique(dirname(vapply(Filter(is_drawn, file$var), `[[`, "", "name")))
-    stop(path, ": no draws in group ", group, ", but in ", paste(groups, collapse = ", "), call. = FALSE)
+    refuse(path, ": no draws in group ", group, ", but in ", paste(groups, collapse = ", "))
   }
   arrays <- lapply(unname(found), read)
   names <- unlist(lapply(arrays, function(a) dimnames(a)[[3]]))
   all <- array(unlist(arrays), c(dim(arrays[[1]])[1:2], length(names)), list(NULL, NULL, names))
   drawn <- apply(!is.na(all), 1, any) # of a run that has not ended, those so far
-  if (!any(drawn)) stop(path, ": group ", group, " has no draws yet", call. = FALSE)
+  if (!any(drawn)) refuse(path, ": group ", group, " has no draws yet")
   posterior::as_draws_array(all[seq_len(max(which(drawn))), , , drop = FALSE])
+}
+
+open_draws <- function(path) {
+  if (!file.exists(path)) refuse(path, ": found no such file, expected a file of draws")
+  utils::capture.output(file <- ncdf4::nc_open(path, return_on_error = TRUE)) # it prints an error too
+  if (isTRUE(file$error)) refuse(path, ": found no HDF5 in it, expected a file of draws")
+  file
+}
+
+# An error of class emass_error, as those of the program are: of arguments, data or files that are refused.
+refuse <- function(...) {
+  stop(structure(class = c("emass_error", "error", "condition"), list(message = paste0(...), call = NULL, status = 2L)))
 }

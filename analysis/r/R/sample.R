@@ -6,8 +6,10 @@
 #'
 #' An interrupt (Ctrl-C, or the stop sign of an editor) makes the run write a checkpoint and end; so does `max_time`.
 #' If R itself ends, by SIGTERM or SIGKILL, the run does the same.
-#' [emass_resume()] goes on from there, with the draws that the run would have made without the stop. An error
-#' has the class `emass_error` and the message of the program; if the run was stopped, also the class `emass_stopped`.
+#' [emass_resume()] goes on from there, with the draws that the run would have made without the stop.
+#'
+#' Every error of this package has the class `emass_error`: of arguments, of data and files, and of the program, whose
+#' message it has. If a run was stopped, the error also has the class `emass_stopped`.
 #'
 #' @param code A Stan program as text, or the path of its file, or that of a shared object compiled by BridgeStan.
 #' @param data A list with a value for each variable of the data block, or the path of a file of JSON.
@@ -58,7 +60,7 @@ run_stan <- function(code, data, chains, draws, warmup, thin, seed, ranks, sampl
     if (is.character(sampler)) sampler <- list(name = sampler)
     values <- list(sampler = sampler, run.chains = chains, run.draws = draws, run.warmup = warmup, run.thin = thin,
                    run.seed = seed, run.init_radius = if (is.numeric(init)) init, stop.max_time = max_time)
-    values[names(settings)] <- settings
+    values <- replaced(values, settings)
     for (key in names(values)) config <- put(config, key, values[[key]])
     write_config(config, folder)
     also(folder)
@@ -78,15 +80,15 @@ run_stan <- function(code, data, chains, draws, warmup, thin, seed, ranks, sampl
 #' @return A fit of the same kind.
 #' @export
 emass_resume <- function(x, draws = NULL, ranks = NULL, max_time = NULL, settings = list(), quiet = FALSE) {
-  file <- if (is.character(x)) normalizePath(x, mustWork = TRUE) else file_of(x)
+  file <- if (is.character(x)) existing(x, "a file of draws") else file_of(x)
   config <- file.path(inputs_of(file), "config.yaml")
   if (!file.exists(config)) {
-    stop(config, ": found no such file, expected the config of the run beside ", basename(file), call. = FALSE)
+    refuse(config, ": found no such file, expected the config of the run beside ", basename(file))
   }
   if (is.null(ranks)) ranks <- default_ranks(jsonlite::read_json(config)$run$chains)
   # A time limit is that of one start: without one now, there is none.
   values <- list(run.draws = draws, stop.max_time = if (is.null(max_time)) "none" else max_time)
-  values[names(settings)] <- settings
+  values <- replaced(values, settings)
   text <- vapply(Filter(Negate(is.null), values), function(v) {
     if (is.character(v) && length(v) == 1) v else as.character(jsonlite::toJSON(v, auto_unbox = TRUE, digits = NA))
   }, "")
@@ -94,6 +96,15 @@ emass_resume <- function(x, draws = NULL, ranks = NULL, max_time = NULL, setting
                  rbind(rep("--set", length(text)), paste0(names(text), "=", text)), "--progress", "log")
   run_program(arguments, shower(quiet), file)
   read_and_tell(file)
+}
+
+# Values of a config with the settings in their place.
+replaced <- function(values, settings) {
+  if (length(settings) && (is.null(names(settings)) || !all(nzchar(names(settings))))) {
+    refuse("settings: found ", class(settings)[[1]], " without names, expected a list such as list(\"stop.ess\" = 400)")
+  }
+  values[names(settings)] <- settings
+  values
 }
 
 # The folder of what a run reads, beside its file.
@@ -109,10 +120,9 @@ start_run <- function(write, output, ranks, overwrite, quiet) {
     dir.create(folder)
     output <- file.path(folder, "draws.h5")
   }
-  file <- file.path(normalizePath(dirname(output), mustWork = TRUE), basename(output))
+  file <- file.path(existing(dirname(output), "the folder of the output"), basename(output))
   if (file.exists(file) && !overwrite) {
-    stop(output, ": found a file, expected none; give overwrite = TRUE or another output, or call emass_resume()",
-         call. = FALSE)
+    refuse(output, ": found a file, expected none; give overwrite = TRUE or another output, or call emass_resume()")
   }
   folder <- inputs_of(file)
   earlier <- paste0(folder, ".earlier")
