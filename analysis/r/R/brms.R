@@ -24,9 +24,8 @@ emass_brm <- function(formula, data, family = stats::gaussian(), prior = NULL, .
                       max_time = NULL, settings = list(), output = NULL, overwrite = FALSE, quiet = FALSE) {
   needs_brms()
   refuse_arguments(names(list(...)))
-  empty <- tryCatch(
-    brms::brm(formula, data = data, family = family, prior = prior, ..., backend = "rstan", empty = TRUE),
-    error = function(condition) refuse(gsub("\\s*\n\\s*", " ", conditionMessage(condition))))
+  empty <- of_others(
+    brms::brm(formula, data = data, family = family, prior = prior, ..., backend = "rstan", empty = TRUE))
   attr(empty$data, "data_name") <- paste(deparse(substitute(data)), collapse = "")
   code <- modern_stan(brms::stancode(empty))
   if (is.character(init) && identical(init, "random")) init <- NULL

@@ -39,9 +39,12 @@ new_fit <- function(file) {
   })
   metadata <- function() once("metadata", read_metadata)
   draws <- function(variables = NULL, format = "array") {
+    formats <- c("array", "df", "matrix", "list", "rvars")
+    short <- sub("^draws_", "", format)
+    if (!short %in% formats) refuse("format: found ", format, ", expected ", paste(formats, collapse = ", "))
     all <- all_draws()
-    if (!is.null(variables)) all <- posterior::subset_draws(all, variables)
-    getExportedValue("posterior", paste0("as_draws_", sub("^draws_", "", format)))(all)
+    if (!is.null(variables)) all <- of_others(posterior::subset_draws(all, variables))
+    getExportedValue("posterior", paste0("as_draws_", short))(all)
   }
   structure(class = "emass_fit", list(
     draws = draws,
@@ -50,6 +53,9 @@ new_fit <- function(file) {
     diagnostic_summary = function() c(summarise_diagnostics(diagnostics(), metadata()), verdict = metadata()$verdict),
     verdict = function() metadata()$verdict,
     loo = function(...) {
+      if (!"log_lik" %in% sub("\\[.*", "", posterior::variables(all_draws()))) {
+        refuse("loo: found no log_lik in the draws, expected a program whose generated quantities have it")
+      }
       values <- draws("log_lik")
       loo::loo(values, r_eff = loo::relative_eff(exp(values)), ...)
     },

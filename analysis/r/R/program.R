@@ -23,6 +23,11 @@ default_ranks <- function(chains) {
   max(1L, min(chains, cores, na.rm = TRUE))
 }
 
+# What a function of another package returns; what it refuses is an error of this one, in one line.
+of_others <- function(expr) {
+  tryCatch(expr, error = function(condition) refuse(gsub("\\s*\n\\s*", " ", conditionMessage(condition))))
+}
+
 # The full path of a file or a folder that is there.
 existing <- function(path, expected) {
   if (!file.exists(path)) refuse(path, ": found no such file, expected ", expected)
