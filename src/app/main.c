@@ -190,6 +190,7 @@ int main(int argc, char **argv)
         em_world_start_alone();
     if (!status) {
         em_fault_start(em_world_rank());
+        em_launched_begin();
         if (with_mpi)
             em_rank_failure_monitor_start();
         status = run_program(argc, (const char **)argv);

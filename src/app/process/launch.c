@@ -302,14 +302,17 @@ static void say_what_was_lost(const char *launcher, const char *command, int cod
 
 /*
  * Rank 0 leaves the status of all ranks in a file, and the launcher sees 0: Open MPI 5 has no
- * option against its lines about a rank with another status. A rank 0 on another node does not find
- * the file, which it must not create, and the launcher then reports the status.
+ * option against its lines about a rank with another status. Rank 0 takes the name of the file
+ * away, so that nothing stays if processes are killed. A rank 0 on another node does not find the
+ * file, which it must not create, and the launcher then reports the status.
  */
 #define RANKS_STATUS "EMASS_RANKS_STATUS"
 
-static char status_of_ranks[PATH_MAX]; /* of a rank: the file; "": none */
+static char status_of_ranks[PATH_MAX]; /* of a rank: the path of the file; "": none */
+static FILE *status_file;              /* of rank 0 */
 
-static void create_status_file(char path[static PATH_MAX])
+/* NULL: there is none. */
+static FILE *create_status_file(char path[static PATH_MAX])
 {
     const char *folder = getenv("TMPDIR");
     int file;
@@ -317,25 +320,22 @@ static void create_status_file(char path[static PATH_MAX])
     snprintf(path, PATH_MAX, "%s/emass-status-XXXXXX", folder && *folder ? folder : "/tmp");
     file = mkostemp(path, O_CLOEXEC);
     if (file < 0)
-        path[0] = '\0';
-    else
-        close(file);
-    if (path[0])
-        setenv(RANKS_STATUS, path, 1);
+        return NULL;
+    setenv(RANKS_STATUS, path, 1);
+    return fdopen(file, "r");
 }
 
-/* The status in the file, which is removed; 0: there is none. */
-static int take_status(const char *path)
+/* The status in the file, which is closed; 0: there is none. */
+static int take_status(FILE *file, const char *path)
 {
-    FILE *file = path[0] ? fopen(path, "re") : NULL;
     int code = 0;
 
-    if (file && fscanf(file, "%d", &code) != 1)
+    if (!file)
+        return 0;
+    unlink(path); /* if no rank began */
+    if (fscanf(file, "%d", &code) != 1)
         code = 0;
-    if (file)
-        fclose(file);
-    if (path[0])
-        unlink(path);
+    fclose(file);
     return code;
 }
 
@@ -348,16 +348,25 @@ static void note_status_file(void)
     unsetenv(RANKS_STATUS);
 }
 
+void em_launched_begin(void)
+{
+    if (em_world_rank() == 0 && status_of_ranks[0])
+        status_file = fopen(status_of_ranks, "r+e");
+    if (status_file)
+        unlink(status_of_ranks);
+}
+
 static em_status launch(int argc, char **argv, long ranks, int *code)
 {
     launch_line l = {.words = NULL};
-    char path[PATH_MAX] = "";
+    char path[PATH_MAX];
+    FILE *file = NULL;
     int result = 0;
     em_status status = prepare_command(argc, argv, ranks, &l);
 
     if (!status) {
         if (!starts_another(argv))
-            create_status_file(path);
+            file = create_status_file(path);
         prepare_environment(ranks);
         say_that_it_starts(argc, argv, ranks, l.argv[0]);
         status = start_and_watch(l.argv, &result);
@@ -365,7 +374,7 @@ static em_status launch(int argc, char **argv, long ranks, int *code)
     if (!status && WIFSIGNALED(result))
         status = em_fail(EM_EIO, "%s was ended by signal %d", l.argv[0], WTERMSIG(result));
     *code = WIFEXITED(result) ? WEXITSTATUS(result) : 1;
-    const int left = take_status(path);
+    const int left = take_status(file, path);
     if (*code == 0)
         *code = left;
     if (!status)
@@ -426,10 +435,9 @@ em_status em_launch(int *argc, char **argv, bool *launched, int *code)
 
 /* ---------------------------------------------------------------- the status of ranks */
 
-/* Whether the file has it now. Rank 0. */
-static bool write_status(const char *path, const char *mode, int code)
+/* Whether the file, which is closed, has it now. NULL: there is none. Rank 0. */
+static bool write_status(FILE *file, int code)
 {
-    FILE *file = path && *path ? fopen(path, mode) : NULL;
     const bool written = file && fprintf(file, "%d\n", code) > 0;
 
     return file && fclose(file) == 0 && written;
@@ -442,9 +450,10 @@ int em_launched_exit(em_status status)
 
     if (code == 0)
         return code;
+    const char *path = status == EM_ESTOPPED ? getenv("EMASS_STATUS") : NULL;
     if (em_world_rank() == 0)
-        written = (status == EM_ESTOPPED && write_status(getenv("EMASS_STATUS"), "we", code)) ||
-                  write_status(status_of_ranks, "r+e", code);
+        written = (path && *path && write_status(fopen(path, "we"), code)) ||
+                  write_status(status_file, code);
     em_broadcast(&written, sizeof written);
     return written ? 0 : code;
 }

@@ -19,6 +19,9 @@ em_status em_launch_command(int argc, const char **argv);
  */
 em_status em_launch(int *argc, char **argv, bool *launched, int *code);
 
+/* Of a rank that em_launch started, once MPI is started. Local. */
+void em_launched_begin(void);
+
 /*
  * The exit status of the process for an agreed status. Launchers report every exit status but 0 as
  * a failure, in many lines. So a rank ends with 0 if its own status could be written, by rank 0,
