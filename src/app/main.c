@@ -153,15 +153,16 @@ static bool needs_mpi(int argc, const char **argv)
     return em_is_launched() || (waits && !asks_for_help(argc - 1, argv + 1));
 }
 
-/* A full disk under `emass summary > table` is a failure too. The status is agreed. */
+/* A full disk under `emass summary > table` is a failure too. The status is agreed, as
+ * em_launched_exit expects. */
 static em_status flush_output(em_status status)
 {
     const bool failed = fflush(stdout) != 0 || ferror(stdout);
 
-    if (status)
-        return status;
-    return em_agree(failed ? em_fail(EM_EIO, "cannot write to standard output: %s", strerror(errno))
-                           : EM_OK);
+    if (!status && failed)
+        status = em_fail(EM_EIO, "cannot write to standard output: %s", strerror(errno));
+    const em_status agreed = em_agree(status);
+    return agreed ? agreed : status;
 }
 
 int main(int argc, char **argv)
