@@ -17,7 +17,7 @@ from ._errors import Error, Stopped, first_line, needs, path_of, warn
 __all__ = ["Model", "resume"]
 
 Path_ = str | os.PathLike[str]
-_WITH_HEADER = ("linear", "logistic", "poisson", "negative_binomial")  # models that have the option
+_WITH_HEADER = ("linear", "logistic", "poisson", "negative_binomial", "network")  # models that have the option
 _models: weakref.WeakValueDictionary[str, Model] = weakref.WeakValueDictionary()  # of files that this process has made
 _stopped: dict[str, Model] = {}  # which resume needs, although nobody else may hold them
 

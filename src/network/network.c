@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "base/text/json.h"
+#include "data/table/table_options.h"
 #include "emass/model/averages.h"
 #include "emass/model/latent.h"
 #include "emass/model/minibatch.h"
@@ -45,6 +46,8 @@ static const em_field fields[] = {
             .doc = "as labels, of the test images"),
     EM_TEXT(em_network_options, response, .fallback = "",
             .doc = "response column of a table, by name or number from 1; absent: the last"),
+    EM_CHOICE(em_network_options, header, .fallback = "auto", .choices = em_table_header_names,
+              .doc = "whether the first line of a table names the columns, as for other models"),
     EM_JSON(
         em_network_options, layers,
         .doc =
@@ -229,7 +232,8 @@ static em_status check_test(const em_network *self)
 static em_status read_new(em_network *self, const em_model_context *context)
 {
     const em_fitted *fitted = context->fitted;
-    em_examples_source source = {.path = self->options->data, .unlabelled = true};
+    em_examples_source source = {
+        .path = self->options->data, .header = self->options->header, .unlabelled = true};
     const double *n_output = NULL;
     int64_t n = 0;
     em_status status = fitted->numbers(fitted->context, "n_output", &n, &n_output);
@@ -252,8 +256,8 @@ static em_status read_data(em_network *self, const em_model_context *context)
     const em_network_options *o = self->options;
     const int64_t wanted = o->classes == INT64_MIN ? 0 : o->classes;
     int64_t n_class = 0;
-    const em_examples_source train = {o->data, o->labels, o->response},
-                             test = {o->test, o->test_labels, o->response};
+    const em_examples_source train = {o->data, o->labels, o->response, o->header},
+                             test = {o->test, o->test_labels, o->response, o->header};
     em_status status = em_examples_read(&train, context, &self->train);
 
     if (!status && o->test)

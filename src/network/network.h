@@ -17,6 +17,7 @@ typedef enum em_network_output { EM_OUTPUT_SOFTMAX, EM_OUTPUT_NORMAL } em_networ
 
 typedef struct em_network_options {
     char *data, *labels, *test, *test_labels, *response;
+    int header; /* em_table_header */
     int output, activation, precision, blocks;
     int64_t classes, probes, scored;
     char *layers, *prior_scale;

@@ -47,6 +47,8 @@ bad 'a header alone' 'age,y\n' :1: 'only a header'
 bad 'a short row' '1,2,0\n3,1\n' :2: 'found 2 columns' 'expected 3'
 bad 'a long row' '1,2,0\n3,4,1,5\n' :2: 'found 4 columns' 'expected 3'
 bad 'text in numbers' 'age,y\n1,0\nold,1\n' :3: "found 'old' for column age"
+bad 'names or a row' '2020,2021\n1,0\n2,1\n' :1: "found a first line with '2020'" 'header'
+bad 'text beside numbers' 'x,2021\n1,0\n2,1\n' :1: "found 'x' for column 1" 'header: yes takes the first line as names'
 bad 'an empty field' '1,2,0\n3,,1\n' :2: 'found nothing for column 2'
 bad 'a missing response' '1,2,0\n3,4,\n' :2: 'found nothing for column 3'
 bad 'NaN' '1,0\nNaN,1\n' :2: "found 'NaN'" 'finite number'
@@ -64,8 +66,8 @@ bad 'no value' '1 1:1\n0 3\n' :2: "found '3'" 'index:value'
 bad 'a label that is text' '1 1:1\nyes 3:1\n' :2: "found 'yes' for the label"
 
 # ---- labels ----
-bad 'labels 1 and 2' '5,1\n6,2\n' :2: 'label 2 among labels 1, 2' 'positive'
-bad 'a third label' '5,0\n6,1\n7,3\n' :3: 'label 3 among labels 0, 1, 3'
+bad 'labels 1 and 2' '5.5,1\n6,2\n' :2: 'label 2 among labels 1, 2' 'positive'
+bad 'a third label' '5.5,0\n6,1\n7,3\n' :3: 'label 3 among labels 0, 1, 3'
 bad 'one label' '5,0\n6,0\n' :2: 'labels 0,'
 for labels in 2 6 7 30; do # six and more are not all listed
     printf '%s,1\n' $(seq "$labels") | awk -F, '{print $2 "," $1}' >table
@@ -100,6 +102,8 @@ check 'a matrix that is not symmetric' refuses 1 gaussian.yaml :2: 'symmetric'
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 printf '1,2,0\n3,1\n' >table
 check 'one line from three ranks' refuses 3 logistic.yaml :2: 'found 2 columns'
+printf '2020,2021\n1,0\n2,1\n3,1\n' >table
+check 'names or a row, on three ranks' refuses 3 logistic.yaml :1: "found a first line with '2020'"
 export EMASS_FAULT=data:1
 printf '1,0\n2,1\n' >table
 check 'one rank that cannot read' refuses 2 logistic.yaml :1: 'EMASS_FAULT'
@@ -122,4 +126,15 @@ flat_response() { # of an unknown sigma; a check samples nothing
     [ "$(grep -c 'warning: table: response: all values are equal' err.txt)" = 1 ]
 }
 check 'a constant response is one warning' flat_response
+
+# A first line that is taken for a row is said once, unless the config says so.
+printf '1.5,5\n2,7\n3,5\n' >table
+says_row() { # TIMES OPTION...
+    local times=$1
+    limited mpirun -n 2 --oversubscribe "$emass" check linear.yaml "${@:2}" >/dev/null 2>err.txt || return 1
+    cat err.txt
+    [ "$(grep -c 'table: the first line is read as a row' err.txt)" = "$times" ]
+}
+check 'a first line that is read as a row' says_row 1
+check 'and one that is declared' says_row 0 --set model.header=no
 finish

@@ -65,7 +65,7 @@ check 'CSV: the same draws, on 2 shards' same_draws dense.csv dense.csv.h5
 check 'LIBSVM: the same draws, on 2 shards' same_draws sparse.svm sparse.svm.h5:/table
 
 # ---- what is there ----
-printf '1,2\n3,4\n' >small.csv
+printf '1.5,2\n3,4\n' >small.csv
 check 'an output that exists' refuses 2 'give --overwrite' "$emass" convert small.csv dense.csv.h5
 check 'a file that is no output of emass' refuses 2 'no output of emass' "$emass" convert small.csv dense.csv.gz --overwrite
 check 'a folder' refuses 2 'found a folder' "$emass" convert small.csv "$scratch" --overwrite

@@ -80,8 +80,9 @@ def check_frames():
     of_numbers = emass.Model.linear("y ~ `0`", numbered)
     report(same(of_numbers.sample(**QUIET), emass.Model.linear("y ~ x", FRAME).sample(**QUIET), "beta") and
            np.isfinite(of_numbers.predict({0: [3.0]}).predictions["mu"]).all(), "columns whose names are numbers")
-    text = said(lambda: emass.Model.built_in("network", numbered, layers=[{"dense": 2}]).check())
-    report("model.header" not in text, "a model that has no option for them", text)
+    network = {"layers": [{"dense": 2}], "output": "normal", "activation": "tanh"}
+    text, of_names = (said(lambda f=f: print(emass.Model.built_in("network", f, **network).check())) for f in (numbered, FRAME[["x", "y"]]))
+    report(text == of_names == "no error", "of a network too", text, of_names)
     report("columns of unequal length" in said(lambda: emass.Model.linear("y ~ x", {"x": [1], "y": [1, 2]})), "unequal columns")
 
 

@@ -309,6 +309,7 @@ static em_status read_run(const em_table_options *options, em_table **table, em_
     em_coding *coding = NULL;
     em_status status;
 
+    advised.asks_header = true;
     advised.if_missing = "na: drop leaves such rows out";
     advised.if_text = options->formula ? "one of categories is factor(NAME) in the formula"
                                        : "those of categories are listed in model.factors";

@@ -1,5 +1,5 @@
 /* The public view of a table: rows of numbers (emass/data.h). */
-#include "emass/data.h"
+#include "data/design/public_data.h"
 
 #include "base/memory.h"
 #include "data/shard/redistribute_rows.h"
@@ -67,12 +67,12 @@ static em_status hold(const em_table *table, holding *h)
     return status;
 }
 
-static em_status read(const char *path, int64_t shard, int64_t n_shard, em_data **out)
+static em_status read(const em_table_options *options, int64_t shard, int64_t n_shard,
+                      em_data **out)
 {
-    const em_table_options options = {.data = (char *)path, .columns = INT64_MIN};
     em_table *table = NULL;
     holding *h = NULL;
-    em_status status = em_table_read(&options, &table);
+    em_status status = em_table_read(options, &table);
 
     *out = NULL;
     status = status ? status : em_agree_first(em_allocate(1, sizeof *h, &h), 0);
@@ -83,6 +83,8 @@ static em_status read(const char *path, int64_t shard, int64_t n_shard, em_data 
         status = em_node_array_create(shard, &h->node_array);
     }
     status = status ? status : hold(table, h);
+    if (!status)
+        em_table_say_guess(table);
     em_table_destroy(&table);
     *out = h ? &h->data : NULL;
     if (status)
@@ -92,12 +94,22 @@ static em_status read(const char *path, int64_t shard, int64_t n_shard, em_data 
 
 em_status em_data_read(const char *path, const em_model_context *context, em_data **out)
 {
-    return read(path, context->shard, context->n_shard, out);
+    const em_table_options options = {.data = (char *)path, .columns = INT64_MIN};
+
+    return em_data_read_by(&options, context, out);
+}
+
+em_status em_data_read_by(const em_table_options *options, const em_model_context *context,
+                          em_data **out)
+{
+    return read(options, context->shard, context->n_shard, out);
 }
 
 em_status em_data_read_all(const char *path, em_data **out)
 {
-    return read(path, 0, 1, out);
+    const em_table_options options = {.data = (char *)path, .columns = INT64_MIN};
+
+    return read(&options, 0, 1, out);
 }
 
 void em_data_destroy(em_data **data)

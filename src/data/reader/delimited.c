@@ -112,17 +112,18 @@ static em_status parse_header(const em_lines *lines, const char *delimiter, char
     return status;
 }
 
-/* Inspects the fields of the first line: a header has no number in it. */
+/* Inspects the fields of the first line: a header has no number in it. `first` gets them. */
 static em_status inspect_fields(const em_lines *lines, const em_delimited *form, char *line,
-                                int64_t *n_field, bool *has_number)
+                                em_first_line *first, bool *has_number)
 {
     const bool commas = form->options->decimal == EM_DECIMAL_COMMA;
     em_status status = EM_OK;
     char *field;
     double value;
 
-    for (*n_field = 0, *has_number = false; !status && line; ++*n_field) {
+    for (*has_number = false; !status && line;) {
         status = next_field(lines, delimiters[form->format], &line, &field);
+        status = status ? status : em_first_line_add(first, lines, field);
         if (!status && commas)
             has_decimal_comma(field, true);
         if (!status && em_lines_token(lines, field, &value) != EM_TOKEN_TEXT)
@@ -132,24 +133,24 @@ static em_status inspect_fields(const em_lines *lines, const em_delimited *form,
 }
 
 em_status em_delimited_begin(const em_lines *lines, const char *line, const em_delimited *form,
-                             em_table *table, bool *is_header)
+                             em_table *table, em_first_line *first, bool *is_header)
 {
     const int header = form->options->header;
     bool has_number = false;
-    int64_t n_field = 0;
     char *copy;
     em_status status = em_allocate((int64_t)strlen(line) + 1, 1, &copy);
 
     if (status)
         return status;
     strcpy(copy, line);
-    status = inspect_fields(lines, form, copy, &n_field, &has_number);
+    first->number = lines->number;
+    status = inspect_fields(lines, form, copy, first, &has_number);
     *is_header = header == EM_HEADER_YES || (header == EM_HEADER_AUTO && !has_number);
     strcpy(copy, line);
     if (!status && *is_header)
         status = parse_header(lines, delimiters[form->format], copy, table);
     else if (!status)
-        table->n_column = n_field;
+        table->n_column = first->n;
     em_release(&copy);
     return status;
 }
@@ -190,6 +191,8 @@ static em_status fail_field(const em_lines *lines, const em_delimited *form, con
     return advise(em_lines_number(lines, field, what, &value),
                   missing                           ? form->options->if_missing
                   : has_decimal_comma(field, false) ? "with decimal: comma that is one"
+                  : form->first && lines->number == form->first->number
+                      ? "header: yes takes the first line as names"
                   : em_lines_token(lines, field, &value) == EM_TOKEN_TEXT ? form->options->if_text
                                                                           : NULL);
 }
@@ -259,6 +262,8 @@ em_status em_delimited_row(const em_lines *lines, char *line, const em_delimited
 
     for (; !status && line; n_field++) {
         status = next_field(lines, delimiter, &line, &field);
+        if (!status && form->first && lines->number != form->first->number)
+            em_first_line_see(form->first, n_field, field);
         if (!status && !missing)
             status = take_field(lines, form, field, &(field_place){n_field, to}, table, &missing);
         to += !choice || (n_field < choice->n_column && choice->use[n_field] != EM_USE_NOT);

@@ -1,11 +1,11 @@
 #include "data/reader/examples.h"
 
 #include "base/memory.h"
+#include "data/design/public_data.h"
 #include "data/reader/idx.h"
 #include "data/reader/same_file.h"
 #include "data/shard/shard_assignment.h"
 #include "data/table/table.h"
-#include "emass/data.h"
 #include "math/simd/panel.h"
 #include "par/message.h"
 #include "par/node_shared_array.h"
@@ -352,8 +352,13 @@ static em_status find_inputs(em_examples *e, const em_examples_source *source)
 static em_status read_table(em_examples *e, const em_examples_source *source,
                             const em_model_context *context)
 {
-    em_status status = em_data_read(source->path, context, &e->table);
+    const em_table_options options = {.data = (char *)source->path,
+                                      .header = source->header,
+                                      .asks_header = !source->input,
+                                      .columns = INT64_MIN};
+    em_status status = em_data_read_by(&options, context, &e->table);
 
+    e->header = source->header;
     status = status ? status : em_agree_first(em_copy_text(source->path, &e->path), 0);
     if (status)
         return status;
@@ -448,7 +453,7 @@ static double inspect_labels(const em_examples *e, int64_t most, int64_t *bad)
  * again. Collective. */
 static em_status fail_label(const em_examples *e, int64_t row, int64_t own, int64_t most)
 {
-    const em_table_options options = {.data = e->path, .columns = INT64_MIN};
+    const em_table_options options = {.data = e->path, .header = e->header, .columns = INT64_MIN};
     const double label = row == own ? em_examples_response(e, row - e->rows.first) : 0;
     em_table *table = NULL;
     char place[64];

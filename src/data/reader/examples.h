@@ -20,6 +20,7 @@ typedef struct em_examples_source {
                            corresponding name */
     /* response column of a table, by name or by number from 1; NULL: the last one */
     const char *response;
+    int header; /* em_table_header of a table */
     /* Whether the observations are to be predicted: they need no labels. The inputs of a table are
      * then the columns `input`; NULL: all but the response. */
     bool unlabelled;
@@ -40,6 +41,7 @@ typedef struct em_examples {
     int64_t response_at;       /* -1: none */
     const uint8_t *label;      /* of images: [rows.count] */
     struct em_data *table;     /* NULL: images */
+    int header;                /* of its file */
     struct em_node_array *node_array;
 } em_examples;
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "data/design/column_selection.h"
+#include "data/reader/first_line.h"
 #include "data/reader/lines.h"
 #include "data/table/builder.h"
 #include "io/hdf5/numbers.h"
@@ -12,12 +13,13 @@ typedef struct em_delimited {
     em_table_format format;
     int64_t n_column;
     em_choice *choice;
+    em_first_line *first; /* it may be names, but is read as a row; NULL: no */
 } em_delimited;
 
-/* Reads the number of columns from the first line, and their names if the line is a header. Local.
- * Errors: EM_EDATA, naming file and line; EM_EMEMORY. */
+/* Reads the number of columns from the first line, and their names if the line is a header; `first`
+ * gets its fields. Local. Errors: EM_EDATA, naming file and line; EM_EMEMORY. */
 em_status em_delimited_begin(const em_lines *lines, const char *line, const em_delimited *form,
-                             em_table *table, bool *is_header);
+                             em_table *table, em_first_line *first, bool *is_header);
 
 /* Appends the row of a line, whose text it overwrites. Local. Errors: the same. */
 em_status em_delimited_row(const em_lines *lines, char *line, const em_delimited *form,

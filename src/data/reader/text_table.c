@@ -4,6 +4,7 @@
 #include "data/reader/parallel_lines.h"
 #include "data/reader/readers.h"
 #include "par/message.h"
+#include "par/world.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -108,6 +109,7 @@ typedef struct reading {
     em_delimited form;
     int64_t limit; /* of LIBSVM's indices */
     bool has_header;
+    em_first_line first; /* of a table that is not LIBSVM */
 } reading;
 
 /* Keeps only the used columns, in order. */
@@ -129,6 +131,23 @@ static em_status choose(const em_table_options *options, reading *r)
             table->name[to++] = table->name[j];
     table->n_column = to;
     return em_choice_mark(r->form.choice, table);
+}
+
+static bool guesses_row(const em_table_options *options, const reading *r)
+{
+    return options->asks_header && options->header == EM_HEADER_AUTO && !r->has_header &&
+           r->form.format != EM_TABLE_LIBSVM;
+}
+
+/* Whether the first line, which is read as a row, may be names is decided when all is read. */
+static em_status doubt_row(const em_table_options *options, reading *r)
+{
+    bool may = false;
+    const em_status status =
+        guesses_row(options, r) ? em_first_line_may_name(&r->first, &may) : EM_OK;
+
+    r->form.first = may ? &r->first : NULL;
+    return status;
 }
 
 static em_status begin(const em_table_options *options, const em_parallel_lines_head *head,
@@ -160,8 +179,9 @@ static em_status begin(const em_table_options *options, const em_parallel_lines_
     if (status)
         return status;
     place->number = head->number;
-    status = em_delimited_begin(place, head->line, &r->form, r->table, &r->has_header);
+    status = em_delimited_begin(place, head->line, &r->form, r->table, &r->first, &r->has_header);
     em_lines_close(&place);
+    status = status ? status : doubt_row(options, r);
     return status ? status : choose(options, r);
 }
 
@@ -216,8 +236,11 @@ static em_status read_after(const em_table_options *options, const em_parallel_l
     int64_t rows[2];
 
     status = status ? status : read_rows(options, head, r);
+    if (!status && r->form.first)
+        status = em_first_line_check(r->form.first, options->data);
     if (status)
         return status;
+    r->table->row_guessed = guesses_row(options, r);
     if (r->form.format == EM_TABLE_LIBSVM) {
         double columns = (double)r->table->n_column;
         em_world_largest(1, &columns);
@@ -245,6 +268,7 @@ em_status em_read_text(const em_table_options *options, em_table *table)
 
     status = status ? status : read_after(options, &head, &r);
     em_choice_destroy(&r.form.choice);
+    em_first_line_release(&r.first);
     em_release(&head.line);
     return status;
 }

@@ -66,6 +66,14 @@ void em_table_print_value(const em_table *table, int64_t j, double value, char o
         snprintf(out, EM_LEVEL_BYTES, "%.15g", value);
 }
 
+void em_table_say_guess(const em_table *table)
+{
+    if (table->row_guessed)
+        em_say("%s: the first line is read as a row, as there is a number in it (header: no says "
+               "so)",
+               table->path);
+}
+
 int64_t em_table_row(const em_table *table, int64_t i)
 {
     for (int64_t r = 0; r < table->n_run; r++) {

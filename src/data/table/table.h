@@ -31,8 +31,9 @@ typedef struct em_table {
     bool unnamed; /* columns get no names if the file has none */
     char **name;  /* [n_column]; x1, x2, ... if the file has no names; NULL: unnamed */
     bool is_named;
-    bool is_chosen; /* columns were selected: the next members are then the indices of the columns
-                       to set aside; -1: none */
+    bool row_guessed; /* the first line is read as a row because there is a number in it */
+    bool is_chosen;   /* columns were selected: the next members are then the indices of the columns
+                         to set aside; -1: none */
     int64_t response_at, beside_at[EM_N_BESIDE];
     const char **factor; /* [n_column] the reference level of a factor, or ""; NULL: no factor;
                             factor NULL: no factors */
@@ -67,6 +68,9 @@ void em_table_destroy(em_table **table); /* NULL-safe. Local. */
  * x1, x2, ... Collective. Errors, agreed: EM_EMEMORY. */
 em_status em_table_generate(const char *name, int64_t n_row, int64_t n_column, const double *value,
                             em_table **out);
+
+/* Tells the user of a first line that is read as a row, unless the options say that. Local. */
+void em_table_say_guess(const em_table *table);
 
 /* Prints a value of column j: the text that it stands for, or the number. Local. */
 void em_table_print_value(const em_table *table, int64_t j, double value, char out[EM_LEVEL_BYTES]);

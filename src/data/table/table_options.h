@@ -40,8 +40,9 @@ typedef struct em_table_options {
     bool intercept;   /* a column of ones, first */
     bool standardise; /* features to mean 0 and standard deviation 1 */
     /* Settings by a model or a command, which are not options of a config: */
-    int64_t columns; /* features there must be; below 1: as many as there are */
-    bool labelled;   /* the response may be text */
+    int64_t columns;  /* features there must be; below 1: as many as there are */
+    bool asks_header; /* with header: auto a first line that may be names is an error */
+    bool labelled;    /* the response may be text */
     /* the columns of an earlier run to read; NULL: those of the options */
     const em_fitted_columns *fitted;
     /* Advice in the error about text, or a missing value, in place of a number; NULL: none. */
@@ -84,7 +85,8 @@ extern const char *const em_table_format_names[],
                          "first line"),                                                            \
         EM_CHOICE(em_table_options, header, .fallback = "auto", .choices = em_table_header_names,  \
                   .doc = "whether the first line names the columns; auto: when there is no "       \
-                         "number in it"),                                                          \
+                         "number in it; where numbers may be names, such as 2020,2021, the "       \
+                         "option is needed"),                                                      \
         EM_CHOICE(em_table_options, decimal, .fallback = "point",                                  \
                   .choices = em_table_decimal_names,                                               \
                   .doc = "comma: numbers are written 1,5, between semicolons, tabs or spaces"),    \

@@ -309,6 +309,7 @@ em_status em_regression_create(em_regression *self, const em_table *table,
             context->fitted ? prepare_predictions(self) : prepare_reports(self, options, shape);
     if (status)
         return status;
+    em_table_say_guess(table);
     self->model = (em_model){.ops = context->ops,
                              .dim = self->design->n_column + self->n_unknown,
                              .rows = self->design->rows,

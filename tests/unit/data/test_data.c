@@ -74,6 +74,40 @@ START_TEST(test_header_by_option)
 }
 END_TEST
 
+/* First lines that may be names, and rows that look like them. */
+static const struct {
+    const char *text;
+    bool unclear;
+} first_lines[] = {
+    {"2020,2021\n1.5,2.5\n2.5,3\n", true}, /* nothing occurs again in its column */
+    {"2021,2020\n1,2\n2,3\n", true},       /* in any order */
+    {"0,1,2\n0,1,5\n0,1,6\n", true},       /* counts up */
+    {"5,2\n1,2\n5,3\n", false},            /* 5 and 2 occur again */
+    {"0,1\n1,0\n0,1\n", false},            /* two numbers do not count up */
+    {"1,1\n2,3\n3,5\n", false},            /* one name for two columns */
+    {"20,-21\n1,2\n2,3\n", false},         /* a sign */
+    {"20,21.5\n1,2\n2,3\n", false},        /* decimals */
+    {"-1 1:2 2:3\n1 1:4\n", false},        /* LIBSVM */
+};
+
+START_TEST(test_unclear_header)
+{
+    em_table_options options = options_of(table_path);
+    em_table *table = NULL;
+    em_status status;
+
+    write_text(first_lines[_i].text);
+    options.asks_header = true;
+    status = em_table_read(&options, &table);
+    ck_assert_int_eq(status, first_lines[_i].unclear ? EM_EDATA : EM_OK);
+    ck_assert(!status || (strstr(em_error_text(), ":1:") && strstr(em_error_text(), "header")));
+    em_table_destroy(&table);
+    options.header = EM_HEADER_NO;
+    table = read_table(&options);
+    em_table_destroy(&table);
+}
+END_TEST
+
 START_TEST(test_format_by_option)
 {
     em_table_options options = options_of(table_path);
@@ -506,6 +540,7 @@ static Suite *data_suite(void)
     tcase_set_timeout(reading, 60);
     tcase_add_loop_test(reading, test_delimited, 0, COUNT(samples));
     tcase_add_test(reading, test_header_by_option);
+    tcase_add_loop_test(reading, test_unclear_header, 0, COUNT(first_lines));
     tcase_add_test(reading, test_format_by_option);
     tcase_add_test(reading, test_libsvm);
     tcase_add_test(reading, test_libsvm_without_entries);
