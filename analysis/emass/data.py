@@ -98,9 +98,20 @@ def looks_like_row(frame: Any) -> bool:
     >>> looks_like_row({0: [1.5], "y": [2.0]}), looks_like_row({"x": [1.5], "y": [2.0]})
     (True, False)
     """
+    return any(_is_number(name) for name in _names(frame))
+
+
+def _names(frame: Any) -> list[str]:
     lazy = hasattr(frame, "collect_schema")  # of polars
-    names = frame.collect_schema().names() if lazy else getattr(frame, "columns", frame)
-    return any(_is_number(str(name)) for name in names)
+    return [str(name) for name in (frame.collect_schema().names() if lazy else getattr(frame, "columns", frame))]
+
+
+def _check_names(frame: Any) -> None:
+    seen = set()
+    for name in _names(frame):
+        if name in seen:
+            raise Error(f"data: found two columns called {name!r}, expected one column of each name")
+        seen.add(name)
 
 
 def _is_number(name: str) -> bool:
@@ -117,6 +128,7 @@ def table(frame: Any) -> bytes:
     >>> table({"x": [1.5, float("nan")], "sex": ["f", "m"]})
     b'x,sex\\n1.5,f\\nNA,m\\n'
     """
+    _check_names(frame)
     if hasattr(frame, "to_csv"):
         flags = [name for name, kind in frame.dtypes.items() if str(kind) in ("bool", "boolean")]
         text = frame.astype({name: "Int64" for name in flags}).to_csv(index=False, na_rep="NA", lineterminator="\n")

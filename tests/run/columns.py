@@ -213,6 +213,8 @@ def refuses():
              ("twice.csv", "columns: [x]", "two columns called 'x'"),
              ("twice.csv", "intercept: true", "two columns called 'x', expected one name for each that is used (columns: [-2] leaves"),
              ("twice.csv", "columns: [1, 2]", "two columns called 'x'"),
+             ("twice.csv", "formula: y ~ x", "found 'x' at character 5, the name of columns 1 and 2 of the data"),
+             ("twice.csv", "formula: y ~ log(x)", "found 'x' at character 9, the name of columns 1 and 2 of the data"),
              ("gaps.csv", "na: drop", "a missing value in each of 2 rows"),
              ("gaps.csv", "columns: [x]", "gaps.csv:2: found nothing for column x, expected a number (na: drop leaves such rows out)"),
              ("t.csv", "columns: [agee], response: ill", "or a number from 1 to 8; did you mean age?"),

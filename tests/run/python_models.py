@@ -83,6 +83,9 @@ def check_frames():
     network = {"layers": [{"dense": 2}], "output": "normal", "activation": "tanh"}
     text, of_names = (said(lambda f=f: print(emass.Model.built_in("network", f, **network).check())) for f in (numbered, FRAME[["x", "y"]]))
     report(text == of_names == "no error", "of a network too", text, of_names)
+    twice = pd.concat([FRAME, FRAME[["x"]]], axis=1)
+    texts = [said(lambda f=f: emass.Model.linear("y ~ x", f)) for f in (twice, {1: X, "1": X, "y": X})]
+    report("two columns called 'x'" in texts[0] and "two columns called '1'" in texts[1], "two columns of one name", texts)
     report("columns of unequal length" in said(lambda: emass.Model.linear("y ~ x", {"x": [1], "y": [1, 2]})), "unequal columns")
 
 

@@ -43,9 +43,9 @@ static em_status read_column(reading *r, bool removed, int64_t *column)
         if (!status && !em_reading_accept(r, ')'))
             status = em_reading_fail(r, "')'");
     }
+    status = status ? status : em_reading_find(r, name, start, column);
     if (status)
         return status;
-    *column = em_reading_find(r->columns, name);
     if (*column < 0 && removed && (r->columns->fitted || r->columns->chosen))
         return EM_OK;
     if (*column < 0)

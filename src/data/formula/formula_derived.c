@@ -100,10 +100,12 @@ static em_status read_call(deriving *d, const char *name, const char *start)
 static em_status read_operand_column(deriving *d, const char *name, const char *start)
 {
     em_reading *r = d->r;
-    const int64_t column = em_reading_find(r->columns, name);
     const bool quoted = em_needs_backquotes(name);
-    em_status status = EM_OK;
+    int64_t column;
+    em_status status = em_reading_find(r, name, start, &column);
 
+    if (status)
+        return status;
     if (column < 0 && !r->may_miss)
         return em_reading_fail_column(r, name, start);
     r->missed |= column < 0;

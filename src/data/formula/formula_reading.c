@@ -74,12 +74,21 @@ em_status em_reading_name(em_reading *r, char name[EM_NAME_BYTES])
     return EM_OK;
 }
 
-int64_t em_reading_find(const em_formula_columns *columns, const char *name)
+em_status em_reading_find(const em_reading *r, const char *name, const char *start, int64_t *column)
 {
-    for (int64_t j = 0; j < columns->n; j++)
-        if (strcmp(columns->name[j], name) == 0)
-            return j;
-    return -1;
+    *column = -1;
+    for (int64_t j = 0; j < r->columns->n; j++) {
+        if (strcmp(r->columns->name[j], name) != 0)
+            continue;
+        if (*column >= 0)
+            return em_fail(EM_ECONFIG,
+                           "model.formula: found '%s' at character %lld, the name of columns %lld "
+                           "and %lld of the data, expected one column of that name",
+                           em_excerpt_of(name).text, (long long)(start - r->text) + 1,
+                           (long long)*column + 1, (long long)j + 1);
+        *column = j;
+    }
+    return EM_OK;
 }
 
 /* Whether the column is the exposure, the offset or the weights. */

@@ -30,7 +30,10 @@ bool em_needs_backquotes(const char *name);
 /* A name, which may stand between backquotes. Errors: EM_ECONFIG. */
 em_status em_reading_name(em_reading *r, char name[EM_NAME_BYTES]);
 
-int64_t em_reading_find(const em_formula_columns *columns, const char *name); /* -1: none */
+/* Finds the column `name`, which begins at `start`; -1: there is none. Errors: EM_ECONFIG for two.
+ */
+em_status em_reading_find(const em_reading *r, const char *name, const char *start,
+                          int64_t *column);
 
 /* Whether the column is the exposure, the offset or the weights. */
 bool em_reading_is_beside(const em_formula_columns *columns, int64_t column);
