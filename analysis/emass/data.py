@@ -9,6 +9,7 @@ import glob
 import hashlib
 import io
 import json
+import numbers
 import os
 import re
 import tempfile
@@ -20,7 +21,19 @@ from typing import Any
 from ._errors import Error
 from ._program import CONFIG_PREFIX
 
-__all__ = ["Files", "as_file", "as_json", "as_text", "is_frame", "plain", "rows_named", "stan_data", "table", "temporary"]
+__all__ = [
+    "Files",
+    "as_file",
+    "as_json",
+    "as_text",
+    "is_frame",
+    "level_orders",
+    "plain",
+    "rows_named",
+    "stan_data",
+    "table",
+    "temporary",
+]
 
 _FRESH = 60  # seconds in which a file may not have its lock yet
 
@@ -122,6 +135,52 @@ def _is_number(name: str) -> bool:
     return True
 
 
+def level_orders(frame: Any) -> dict[str, list[Any]]:
+    """The levels, in their order, of columns of categories, of truth values, and of texts that look like numbers.
+
+    >>> level_orders({"x": [1.5, 2.5], "sex": ["f", "m"], "old": [True, False], "code": ["2", "10"]})
+    {'old': [0, 1], 'code': ['10', '2']}
+    """
+    if hasattr(frame, "collect_schema"):
+        frame = frame.lazy().collect()
+    names = frame if isinstance(frame, Mapping) else frame.columns
+    orders = {str(name): _levels(frame[name]) for name in names}
+    return {name: levels for name, levels in orders.items() if levels}
+
+
+def _levels(column: Any) -> list[Any]:
+    kind = getattr(column, "dtype", None)
+    if type(kind).__name__ in ("CategoricalDtype", "Enum"):
+        return [str(one).strip() for one in kind.categories]
+    if str(kind).lower() in ("bool", "boolean"):
+        return [0, 1]
+    if kind is not None and not str(kind).lower().startswith(("object", "str", "<u")):
+        return []
+    values = [one for one in _listed(column) if not _is_missing(one)]
+    if kind is None and values and all(isinstance(one, bool) for one in values):
+        return [0, 1]
+    texts = {one.strip() for one in values if isinstance(one, str)} - {""}
+    return sorted(texts) if all(isinstance(one, str) for one in values) and any(map(_is_number, texts)) else []
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and value != value) or str(value) in ("<NA>", "NaT")
+
+
+def _listed(column: Any) -> Any:
+    return column if isinstance(column, (list, tuple)) else plain(column)
+
+
+def _with_texts(frame: Any) -> Any:
+    """A frame of pandas whose categories are texts or numbers, as level_orders has them."""
+    for name, kind in frame.dtypes.items():
+        categories = kind.categories if type(kind).__name__ == "CategoricalDtype" else ()
+        if not all(isinstance(one, (str, numbers.Number)) for one in categories):
+            frame = frame.copy(deep=False)
+            frame[name] = frame[name].cat.rename_categories([str(one) for one in categories])
+    return frame
+
+
 def table(frame: Any) -> bytes:
     """A frame as CSV: numbers with all their digits, truth values as 0 and 1, missing ones as NA.
 
@@ -131,6 +190,7 @@ def table(frame: Any) -> bytes:
     _check_names(frame)
     if hasattr(frame, "to_csv"):
         flags = [name for name, kind in frame.dtypes.items() if str(kind) in ("bool", "boolean")]
+        frame = _with_texts(frame)
         text = frame.astype({name: "Int64" for name in flags}).to_csv(index=False, na_rep="NA", lineterminator="\n")
     elif hasattr(frame, "write_csv"):
         import polars
@@ -179,7 +239,7 @@ def _cell(value: Any) -> Any:
 
 
 def _columns(frame: Mapping[str, Any]) -> str:
-    columns = {name: plain(value) if not isinstance(value, (list, tuple)) else value for name, value in frame.items()}
+    columns = {name: _listed(value) for name, value in frame.items()}
     lengths = {name: len(value) for name, value in columns.items()}
     if len(set(lengths.values())) != 1:
         raise Error(f"data: found columns of unequal length, expected one length: {lengths}")

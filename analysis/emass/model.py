@@ -17,7 +17,7 @@ from ._errors import Error, Stopped, first_line, needs, path_of, warn
 __all__ = ["Model", "resume"]
 
 Path_ = str | os.PathLike[str]
-_WITH_HEADER = ("linear", "logistic", "poisson", "negative_binomial", "network")  # models that have the option
+_REGRESSIONS = ("linear", "logistic", "poisson", "negative_binomial")
 _models: weakref.WeakValueDictionary[str, Model] = weakref.WeakValueDictionary()  # of files that this process has made
 _stopped: dict[str, Model] = {}  # which resume needs, although nobody else may hold them
 
@@ -186,8 +186,10 @@ class Model:
         given = {"name": name, **_plain_options(options)}
         if frame is not None and data.is_frame(frame):
             files.add("data", ".csv", data.table(frame))
-            if name in _WITH_HEADER and data.looks_like_row(frame):
+            if name in (*_REGRESSIONS, "network") and data.looks_like_row(frame):
                 given.setdefault("header", "yes")
+            if name in _REGRESSIONS and (levels := data.level_orders(frame)):
+                given["levels"] = {**levels, **given.get("levels", {})}
         elif frame is not None:
             given["data"] = os.path.abspath(path_of(frame, f"{name}: data", sampling.A_FRAME))
         model = cls(given, files=files)
@@ -196,8 +198,10 @@ class Model:
 
     @classmethod
     def linear(cls, formula: str, frame: Any, **options: Any) -> Model:
-        """Linear regression, for example "y ~ x + factor(group)". options: `emass list models linear`,
-        such as log_likelihood=True, standardise=True, noise="student_t", prior={...}.
+        """Linear regression, for example "y ~ x + group". Columns of text, of categories and of truth
+        values are factors; the first category is the reference level, or levels={"group": ["b", "a"]}
+        orders them. options: `emass list models linear`, such as log_likelihood=True,
+        standardise=True, noise="student_t", prior={...}.
 
         >>> model = Model.linear("y ~ x", {"x": [0.0, 1.0, 2.0, 3.0], "y": [0.1, 0.9, 2.2, 2.9]})
         >>> model.sample(chains=2, draws=50, progress=False).posterior["beta"].shape  # (chain, draw, term)

@@ -74,7 +74,7 @@ def with_r():
                 "age:pain + pain": "pain", "sex:pain": "pain, sex", "pain:sex + sex + age:vessels": "pain, sex",
                 "0 + age + pain:sex": "pain, sex", "age * pain * sex": "pain, sex", "factor(group) * age": "",
                 "(age)": None, "log(age) * sex + I(age^2/10 - vessels)": "sex", "sqrt(abs(vessels - 1)):pain - 1 + poly(age, 3, raw = TRUE)": "pain", "factor(group):sex:vessels + age - 1": "sex", "-1 + sex + pain:age": "pain, sex",
-                "1": "", ". - id - outcome - group": "pain, sex"}
+                "1": "", ". - id - outcome - group": "pain, sex", "0 + pain + sex:vessels + I(age**2/10)": "", "C(group) + sex": ""}
     formulas = {f: factors for f, factors in formulas.items() if factors is not None}
     if not shutil.which("Rscript"):
         skip("designs as R has them", "no R")
@@ -88,7 +88,8 @@ for (i in seq_along(formulas)) {
     x <- model.matrix(as.formula(paste("ill ~", formulas[i])), t)
     write.table(cbind(x, t$ill), paste0("matrix", i, ".csv"), sep = ",", row.names = FALSE, col.names = FALSE)
 }""", file=file)
-    open("formulas.txt", "w").write("\n".join(formulas) + "\n")
+    in_r = (f.replace("C(group)", "factor(group)").replace("**", "^") for f in formulas)
+    open("formulas.txt", "w").write("\n".join(in_r) + "\n")
     done = lib.limited("Rscript", "--vanilla", "matrix.R", env=dict(os.environ, LC_ALL="C.UTF-8"))
     if done.returncode:
         report(False, "R makes matrices", done.stderr)
@@ -136,6 +137,22 @@ def scales():
                np.allclose(file["posterior/beta"][:] @ ((design - mean) / sd)[:, 1:3].T,
                            file["posterior/beta_original"][:] @ design[:, :3].T, rtol=1e-9, atol=1e-9),
                "both scales without an intercept")
+
+
+def orders():
+    """The order of levels, with the first as the reference; levels that no row has are left out."""
+    levels = "levels: {sex: [male, other, female], group: [10, -1, 3.0], age: [1], ill: [1]}"
+    names = {"ill ~ sex + group + I(age^2)": ["intercept", "sex[female]", "group[-1]", "group[3]", "I(age^2)"],
+             "ill ~ sex + vessels": ["intercept", "sex[female]", "vessels"], "ill ~ 0 + pain": ["pain[mild]", "pain[none]"]}
+    for formula, expected in names.items():
+        with fitted("order.h5", f"formula: '{formula}', {levels}") as file:
+            report(text(file["posterior/coefficient"])[:len(expected)] == expected, f"levels in order: {formula}", text(file["posterior/coefficient"]))
+    with fitted("order.h5", f"columns: [sex, vessels], response: ill, factors: [sex=female], {levels.split(', age')[0]}}}") as file:
+        report(text(file["posterior/coefficient"]) == ["intercept", "vessels", "sex[male]"], "of columns, with a reference level")
+    with fitted("order.h5", f"formula: 'ill ~ sex', {levels}", ranks=3) as file:
+        report(text(file["constant_data/level"]) == ["sex[male]", "sex[female]"], "levels on three ranks are stored in that order")
+    done = emass("predict", "order.h5", "--data", "t.csv", "--overwrite")
+    report(done.returncode == 0, "and new rows predicted", done.stderr)
 
 
 def readers():
@@ -205,6 +222,7 @@ def refuses():
     report(all(np.array_equal(beta, draws[0]) for beta in draws), "numbers with decimal commas, with and without a header")
     open("unnamed.csv", "w").write('"",x,y\n1,2,0\n2,3,1\n')
     open("twice.csv", "w").write("x,x,y\n1,2,0\n2,3,1\n")
+    open("mixed.csv", "w").write("x,y\n1,2\nb,3\n2,5\n")
     open("gaps.csv", "w").write("x,y\n,0\nNA,1\n")
     open("huge.csv", "w").write("x,z,y\n1e200,1e-200,0\n2e200,2e-200,1\n")
     open("years.csv", "w").write("y,2020\n1,2\n3,4\n2,5\n")
@@ -222,7 +240,16 @@ def refuses():
              ("t.csv", "columns: [age, -sex], response: ill", "columns to use, or columns to leave out"),
              ("t.csv", "columns: [age, ill], response: ill", "expected no response there"),
              ("t.csv", "columns: [age, sex], response: ill", "expected a number (those of categories are listed in model.factors)"),
-             ("t.csv", "formula: 'ill ~ sex'", "expected a number (one of categories is factor(NAME) in the formula)"),
+             ("mixed.csv", "formula: y ~ x", "mixed.csv:3: found 'b' for column x, expected a number as in other rows (factor(x) in"),
+             ("t.csv", "formula: 'ill ~ log(sex)'", "for column sex, expected a number"),
+             ("t.csv", "formula: 'ill ~ sex', levels: {sex: [female]}", "found level 'male' of factor sex, expected one of model.levels: 'female'"),
+             ("t.csv", "formula: 'ill ~ sex', levels: {sexx: [female]}", "found no factor 'sexx'"),
+             ("t.csv", "formula: 'ill ~ sex', levels: {'2': [female]}", "model.levels: found '2', expected a name"),
+             ("t.csv", "formula: 'ill ~ sex', levels: {sex: female}", "model.levels.sex: found female, expected a list of levels"),
+             ("t.csv", "formula: 'ill ~ sex', levels: {sex: [male, male]}", "model.levels.sex: found 'male' twice"),
+             ("t.csv", "formula: 'ill ~ age**2'", "found '**2' at character 10, expected +, -, *, : or the end (a power is I(x^2))"),
+             ("t.csv", "formula: 'ill ~ C(sex, Sum)'", "expected ')' (model.levels has the order of levels"),
+             ("t.csv", "formula: 'ill ~ as.factor(sex)'", "categories are factor(NAME)"),
              ("t.csv", "columns: [age], response: ill, factors: [sex]", "expected one of the features"),
              ("t.csv", "columns: [age, sex], response: ill, factors: [sex=other]", "found no level 'other' of factor sex"),
              ("labels.csv", "columns: [x, f], factors: [f]", "found one level of factor f"),
@@ -259,6 +286,7 @@ with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
     write("t.csv", make_table(300))
     with_r()
+    orders()
     scales()
     readers()
     refuses()

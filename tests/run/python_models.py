@@ -70,7 +70,7 @@ def check_frames():
     missing = FRAME.assign(x=FRAME.x.where(FRAME.x != 3)).set_index(FRAME.s + FRAME.index.astype(str))
     text = said(lambda: emass.Model.linear("y ~ x", missing).sample(**QUIET))
     of_columns = said(lambda: emass.Model.linear("y ~ x", {name: missing[name] for name in missing}).check())
-    report(text == 'data: row d3: found a missing value in column x, expected a number (na="drop" leaves such rows out)' and
+    report(text == 'data: row d3: found a missing value in column x, expected a number or text (na="drop" leaves such rows out)' and
            of_columns == text.replace("d3", "3"), "a missing value, by its row and column", text, of_columns)
     report(said(lambda: model.predict({"x": [3.0], "flag": [0]})).startswith("data: found no column 's'"), "a column that is not there")
     report(emass.Model.linear("y ~ x", missing, na="drop").sample(**QUIET).posterior.beta.shape == (2, 60, 2), "missing values")
@@ -87,6 +87,27 @@ def check_frames():
     texts = [said(lambda f=f: emass.Model.linear("y ~ x", f)) for f in (twice, {1: X, "1": X, "y": X})]
     report("two columns called 'x'" in texts[0] and "two columns called '1'" in texts[1], "two columns of one name", texts)
     report("columns of unequal length" in said(lambda: emass.Model.linear("y ~ x", {"x": [1], "y": [1, 2]})), "unequal columns")
+
+
+def check_categories():
+    """Columns of categories, of texts and of truth values are factors, in the order of their categories."""
+    def terms(formula, frame, **options):
+        return list(emass.Model.linear(formula, frame, **options).sample(**QUIET).posterior.coefficient.values)
+
+    size = pd.Categorical(["small", "large"] * 10, ["small", "medium", "large"])
+    month = pd.Series(pd.to_datetime(["2020-02-01", "2020-01-01"] * 10)).astype("category").cat.reorder_categories(
+        pd.to_datetime(["2020-02-01", "2020-01-01"]))
+    frame = FRAME.assign(size=size, dose=pd.Categorical([1, 2] * 10, [2, 1]), month=month, code=["10", "9"] * 10, unused=pd.Categorical(["a"] * 20))
+    report((found := terms("y ~ x + size", frame)) == ["intercept", "x", "size[large]"], "the first category is the reference", found)
+    report((found := terms("y ~ dose + month", frame)) == ["intercept", "dose[1]", "month[2020-01-01 00:00:00]"], "of numbers and of times", found)
+    report((found := terms("y ~ s + 0 + flag", frame)) == ["s[a]", "s[b]", "s[c]", "s[d]", "flag[1]"], "texts and truth values", found)
+    report((found := terms("y ~ 0 + flag", frame)) == ["flag[0]", "flag[1]"] and terms("y ~ I(flag * x)", frame) == ["intercept", "I(flag * x)"],
+           "a truth value without an intercept, as R has it, and as a number", found)
+    report((found := terms("y ~ code", frame)) == ["intercept", "code[9]"], "texts that look like numbers", found)
+    report((found := terms("y ~ size", frame, levels={"size": ["large", "small"]})) == ["intercept", "size[small]"], "an order that is given", found)
+    model = emass.Model.linear("y ~ x + size", {name: frame[name] for name in frame})
+    report(list(model.sample(**QUIET).posterior.coefficient.values) == ["intercept", "x", "size[large]"] and
+           np.isfinite(model.predict({"x": [1.0], "size": ["large"]}).predictions["mu"]).all(), "of columns")
 
 
 def check_stan():
@@ -308,6 +329,7 @@ def check_doctests():
 with tempfile.TemporaryDirectory(prefix="emass-python-") as work:
     os.chdir(work)
     check_frames()
+    check_categories()
     check_stan()
     check_bridgestan()
     check_functions()

@@ -62,7 +62,7 @@ em_status em_coding_create(const em_table_options *options, const em_table *tabl
     em_status status;
 
     *out = NULL;
-    if (!options->formula && options->factors.count == 0)
+    if (!options->formula && options->factors.count == 0 && !options->levels)
         return EM_OK;
     status = em_allocate(1, sizeof *coding, &coding);
     *out = coding;

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "base/text/nearest.h"
+#include "data/design/level_order.h"
 #include "data/formula/formula.h"
 #include "data/table/builder.h"
 #include "par/message.h"
@@ -109,8 +110,8 @@ typedef struct making {
 
 static bool says_nothing(const em_table_options *o)
 {
-    return o->chosen.count == 0 && o->factors.count == 0 && !o->formula && o->na == EM_NA_ERROR &&
-           !o->labelled && !o->fitted;
+    return o->chosen.count == 0 && o->factors.count == 0 && !o->levels && !o->formula &&
+           o->na == EM_NA_ERROR && !o->labelled && !o->fitted;
 }
 
 static bool is_beside(const em_set_aside *set_aside, int64_t column)
@@ -177,7 +178,7 @@ static em_status take_formula(making *m)
     for (int64_t i = 0; !status && i < formula.n_term; i++)
         for (int k = 0; k < formula.term[i].n; k++)
             if (formula.term[i].column[k] < columns.n)
-                m->choice->use[formula.term[i].column[k]] = EM_USE_NUMBER;
+                m->choice->use[formula.term[i].column[k]] = EM_USE_ANY;
     for (int64_t k = 0; !status && k < formula.n_derived; k++)
         for (int i = 0; i < formula.derived[k].n_step; i++)
             if (formula.derived[k].step[i].op == EM_OP_COLUMN)
@@ -249,6 +250,35 @@ static em_status take_fitted(making *m)
     return EM_OK;
 }
 
+static bool is_set_aside(const making *m, int64_t column)
+{
+    return column == m->choice->set_aside.response || is_beside(&m->choice->set_aside, column);
+}
+
+/* Features that model.levels names are factors, unless a function of the formula needs numbers. */
+static em_status take_levels(making *m)
+{
+    const char *name;
+    json_t *levels, *list;
+    int64_t column;
+    em_status status = em_level_order_load(m->options, &levels);
+
+    json_object_foreach(levels, name, list)
+    {
+        status = status ? status : find(m->table, "factor", name, &column);
+        if (!status && strcmp(m->table->name[column], name) != 0)
+            status = em_fail(EM_ECONFIG, "model.levels: found '%s', expected a name, which is '%s'",
+                             em_excerpt_of(name).text, em_excerpt_of(m->table->name[column]).text);
+        if (status || is_set_aside(m, column) ||
+            m->choice->use[column] != (m->options->formula ? EM_USE_ANY : EM_USE_NUMBER))
+            continue;
+        m->choice->use[column] = EM_USE_LEVEL;
+        m->choice->factor[column] = "";
+    }
+    json_decref(levels);
+    return status;
+}
+
 /* "name" or "name=level". */
 static em_status take_factor(making *m, const char *factor)
 {
@@ -263,9 +293,7 @@ static em_status take_factor(making *m, const char *factor)
     } else if (!status) {
         status = find(m->table, "factor", factor, &column);
     }
-    if (!status &&
-        (m->choice->use[column] == EM_USE_NOT || column == m->choice->set_aside.response ||
-         is_beside(&m->choice->set_aside, column)))
+    if (!status && (m->choice->use[column] == EM_USE_NOT || is_set_aside(m, column)))
         status = em_fail(EM_EDATA, "%s:1: found '%s' among factors, expected one of the features",
                          m->table->path, em_excerpt_of(factor).text);
     if (!status) {
@@ -284,6 +312,8 @@ static em_status make(making *m)
 
     if (!status)
         status = o->fitted ? take_fitted(m) : o->formula ? take_formula(m) : take_columns(m);
+    if (!status && !o->fitted)
+        status = take_levels(m);
     for (int64_t i = 0; !status && !o->fitted && i < o->factors.count; i++)
         status = take_factor(m, o->factors.value[i]);
     if (status)

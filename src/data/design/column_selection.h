@@ -7,6 +7,7 @@
 typedef enum em_use {
     EM_USE_NOT,
     EM_USE_NUMBER,
+    EM_USE_ANY,  /* numbers, or else texts, which makes it a factor */
     EM_USE_LEVEL /* levels of a factor, or labels: numbers and texts */
 } em_use;
 

@@ -3,7 +3,9 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "data/design/coding.h"
+#include "data/design/level_order.h"
 #include "data/formula/formula.h"
+#include "data/table/builder.h"
 #include "par/message.h"
 
 #include <math.h>
@@ -129,7 +131,8 @@ static em_status add_levels(em_features *f, const em_table *table, int64_t j, in
 }
 
 /* Collective. */
-static em_status find_factor(em_features *f, const em_table *table, em_coding *coding, int64_t j)
+static em_status find_factor(const em_table_options *options, em_features *f, const em_table *table,
+                             em_coding *coding, int64_t j)
 {
     const char *reference = table->factor[j];
     em_factor *factor = &coding->factor[j];
@@ -138,6 +141,7 @@ static em_status find_factor(em_features *f, const em_table *table, em_coding *c
     if (!status && factor->n < 2)
         status = em_fail(EM_EDATA, "%s:1: found one level of factor %s in all rows, expected two",
                          table->path, em_excerpt_of(table->name[j]).text);
+    status = status ? status : em_level_order_apply(options, table, j, factor->n, factor->level);
     if (!status && *reference)
         status = put_reference_first(table, j, reference, factor->n, factor->level);
     return em_agree_first(status ? status : add_levels(f, table, j, factor->n, factor->level), 0);
@@ -162,7 +166,8 @@ static em_status find_codings(em_features *f, const em_table *table, em_coding *
 }
 
 /* Collective. */
-static em_status find_features(const em_table *table, em_coding *coding, em_features **out)
+static em_status find_features(const em_table_options *options, const em_table *table,
+                               em_coding *coding, em_features **out)
 {
     em_status status = create(table->n_column, coding->intercept, out);
 
@@ -171,7 +176,7 @@ static em_status find_features(const em_table *table, em_coding *coding, em_feat
     status = em_agree_first(status, 0);
     for (int64_t j = 0; !status && j < table->n_column; j++)
         if (coding->is_factor[j])
-            status = find_factor(*out, table, coding, j);
+            status = find_factor(options, *out, table, coding, j);
     return status ? status : find_codings(*out, table, coding);
 }
 
@@ -303,6 +308,48 @@ static em_status derive_response(const em_table_options *options, em_table *tabl
     return status;
 }
 
+/* The first row with a text in column j, which has numbers too, named in a failure. Collective. */
+static em_status fail_text(const em_table *table, int64_t j)
+{
+    const int64_t n = table->n_column;
+    int64_t held = 0, row;
+    char text[EM_LEVEL_BYTES];
+
+    while (held < table->n_row && em_level_code(table->value[held * n + j]) < 0)
+        held++;
+    row = em_table_first_row(table, held < table->n_row ? held : -1);
+    if (held == table->n_row || em_table_row(table, held) != row)
+        return em_agree_first(EM_OK, row);
+    em_table_print_value(table, j, table->value[held * n + j], text);
+    return em_agree_first(em_fail(EM_EDATA,
+                                  "%s:%lld: found '%s' for column %s, expected a number as in "
+                                  "other rows (factor(%s) in the formula is one of categories)",
+                                  table->path, (long long)em_table_line_of(table, held),
+                                  em_excerpt_of(text).text, em_excerpt_of(table->name[j]).text,
+                                  em_excerpt_of(table->name[j]).text),
+                          row);
+}
+
+/* Columns of a formula that have texts, and no numbers, are factors. Collective. */
+static em_status find_text_columns(em_table *table)
+{
+    em_status status = EM_OK;
+
+    for (int64_t j = 0; !status && table->text && j < table->n_column; j++) {
+        if (table->text[j].count == 0 || table->factor[j] || j == table->response_at)
+            continue;
+        int64_t numbers = 0;
+        for (int64_t i = 0; i < table->n_row; i++)
+            numbers += em_level_code(table->value[i * table->n_column + j]) < 0;
+        em_world_sum(1, &numbers);
+        if (numbers > 0)
+            status = fail_text(table, j);
+        else
+            table->factor[j] = "";
+    }
+    return status;
+}
+
 static em_status read_run(const em_table_options *options, em_table **table, em_features **out)
 {
     em_table_options advised = *options;
@@ -311,16 +358,17 @@ static em_status read_run(const em_table_options *options, em_table **table, em_
 
     advised.asks_header = true;
     advised.if_missing = "na: drop leaves such rows out";
-    advised.if_text = options->formula ? "one of categories is factor(NAME) in the formula"
-                                       : "those of categories are listed in model.factors";
+    advised.if_text = options->formula ? NULL : "those of categories are listed in model.factors";
     status = em_table_read(&advised, table);
 
+    if (!status && options->formula)
+        status = find_text_columns(*table);
     if (!status && options->formula)
         status = derive_response(options, *table);
     status = status ? status : em_table_take_response(*table, options);
     status = status ? status : em_agree_first(em_coding_create(options, *table, NULL, &coding), 0);
     if (!status && coding)
-        status = find_features(*table, coding, out);
+        status = find_features(options, *table, coding, out);
     else if (!status)
         status = em_agree_first(create(0, options->intercept, out), 0);
     if (!status && coding)

@@ -16,6 +16,11 @@ typedef struct sum {
     em_term *term;
 } sum;
 
+static bool is_factor_of(const char *name) /* C of Python's formulas */
+{
+    return strcmp(name, "factor") == 0 || strcmp(name, "C") == 0;
+}
+
 /* A column, factor(column), or a derived column; -1: it is missing and may be missing. */
 static em_status read_column(reading *r, bool removed, int64_t *column)
 {
@@ -34,14 +39,15 @@ static em_status read_column(reading *r, bool removed, int64_t *column)
             em_reading_see(r, *column);
         return status;
     }
-    is_factor =
-        !status && *start != '`' && strcmp(name, "factor") == 0 && em_reading_accept(r, '(');
+    is_factor = !status && *start != '`' && is_factor_of(name) && em_reading_accept(r, '(');
     if (is_factor) {
         em_reading_skip(r);
         start = r->at;
         status = em_reading_name(r, name);
         if (!status && !em_reading_accept(r, ')'))
-            status = em_reading_fail(r, "')'");
+            status =
+                em_reading_fail(r, "')' (model.levels has the order of levels, and model.factors "
+                                   "names a reference level)");
     }
     status = status ? status : em_reading_find(r, name, start, column);
     if (status)
@@ -132,6 +138,13 @@ static em_status cross(const reading *r, sum *left, const em_term *right)
     return status;
 }
 
+/* A *, which is not the ** of a power. */
+static bool accept_cross(reading *r)
+{
+    em_reading_skip(r);
+    return strncmp(r->at, "**", 2) != 0 && em_reading_accept(r, '*');
+}
+
 static em_status read_all_columns(reading *r, sum *out)
 {
     em_status status = EM_OK;
@@ -159,7 +172,7 @@ static em_status read_part(reading *r, bool removed, sum *out)
         status = read_product(r, removed, &one, &gone);
         if (!status && !gone)
             status = cross(r, out, &one);
-    } while (!status && em_reading_accept(r, '*'));
+    } while (!status && accept_cross(r));
     return status;
 }
 
@@ -250,7 +263,9 @@ static em_status read_terms(reading *r)
             return EM_OK;
         removed = *r->at == '-';
         if (!removed && *r->at != '+')
-            return em_reading_fail(r, "+, -, *, : or the end");
+            return em_reading_fail(r, *r->at == '^' || *r->at == '*'
+                                          ? "+, -, *, : or the end (a power is I(x^2))"
+                                          : "+, -, *, : or the end");
         r->at++;
         status = read_summand(r, removed);
     }

@@ -1,8 +1,8 @@
 /*
  * Parses formulas as in R: disease ~ age + sex * vessels. + and - add and remove terms. a:b is the
  * product of a and b, and a*b is a + b + a:b. 1 includes an intercept, 0 or -1 removes it. A dot
- * means all other columns. factor(a) has categories; `a b` is a name with blanks. log(a), exp(a),
- * sqrt(a), I(a^2 + b) and poly(a, 2) are computed from columns of numbers.
+ * means all other columns. factor(a), or C(a), has categories; `a b` is a name with blanks. log(a),
+ * exp(a), sqrt(a), I(a^2 + b) and poly(a, 2) are computed from columns of numbers.
  */
 #pragma once
 

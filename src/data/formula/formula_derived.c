@@ -140,6 +140,16 @@ static em_status read_operand(deriving *d)
                                                          : read_operand_column(d, name, start);
 }
 
+/* ^, or the ** of Python. */
+static bool accept_power(em_reading *r)
+{
+    em_reading_skip(r);
+    if (strncmp(r->at, "**", 2) != 0)
+        return em_reading_accept(r, '^');
+    r->at += 2;
+    return true;
+}
+
 /* -x^2 is -(x^2), and 2^-1 a half. */
 static em_status read_power(deriving *d)
 {
@@ -154,7 +164,7 @@ static em_status read_power(deriving *d)
         return status ? status : put(d, (em_step){.op = EM_OP_NEGATE});
     }
     status = read_operand(d);
-    if (!status && em_reading_accept(d->r, '^')) {
+    if (!status && accept_power(d->r)) {
         status = write_text(d, "^");
         status = status ? status : read_power(d);
         status = status ? status : put(d, (em_step){.op = EM_OP_POWER});

@@ -113,6 +113,8 @@ static const char *instead_of(const char *name)
 
     if (strcmp(name, "offset") == 0)
         return "an offset is a column that model.offset names, or model.exposure of counts";
+    if (strcmp(name, "as.factor") == 0 || strcmp(name, "ordered") == 0)
+        return "categories are factor(NAME)";
     for (size_t i = 0; i < sizeof smooth / sizeof *smooth; i++)
         if (strcmp(name, smooth[i]) == 0)
             return "smooth terms need a Stan program (model.name: stan), which brms or Bambi "

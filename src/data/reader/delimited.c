@@ -223,6 +223,15 @@ static em_status push_level(const em_lines *lines, const char *field, const fiel
     return em_table_push_text(table, place->to, field);
 }
 
+/* What is no text although it is no number either: inf, or 1,5. */
+static bool is_odd_number(const em_lines *lines, char *field)
+{
+    double value;
+
+    return em_lines_token(lines, field, &value) == EM_TOKEN_NONFINITE ||
+           has_decimal_comma(field, false);
+}
+
 /* Reads a field of a row; *missing: the value is missing, and the row is to be dropped. */
 static em_status take_field(const em_lines *lines, const em_delimited *form, char *field,
                             const field_place *place, em_table *table, bool *missing)
@@ -242,7 +251,7 @@ static em_status take_field(const em_lines *lines, const em_delimited *form, cha
         *missing = true;
         return EM_OK;
     }
-    if (use == EM_USE_NUMBER)
+    if (use == EM_USE_NUMBER || (use == EM_USE_ANY && is_odd_number(lines, field)))
         return fail_field(lines, form, table, place, field);
     if (em_is_missing(field))
         return advise(fail_level(lines, table, place, field, "a number or text"),

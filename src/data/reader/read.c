@@ -17,8 +17,8 @@ static em_status injected(const char *path)
 /* Whether columns or rows may be removed from a file that is read as a whole. */
 static bool chooses(const em_table_options *options)
 {
-    return options->chosen.count > 0 || options->factors.count > 0 || options->formula ||
-           options->na == EM_NA_DROP || options->fitted;
+    return options->chosen.count > 0 || options->factors.count > 0 || options->levels ||
+           options->formula || options->na == EM_NA_DROP || options->fitted;
 }
 
 /* Applies the choice of columns to a table from a file that is not text. Collective. */
@@ -27,9 +27,12 @@ static em_status choose(const em_table_options *options, em_table **table)
     em_choice *choice = NULL;
     em_status status = EM_OK;
 
-    if ((*table)->column && (options->formula || options->factors.count > 0))
+    if ((*table)->column && (options->formula || options->factors.count > 0 || options->levels))
         return em_fail(EM_ECONFIG, "model.%s: found sparse data, %s, expected a table of columns",
-                       options->formula ? "formula" : "factors", (*table)->path);
+                       options->formula  ? "formula"
+                       : options->levels ? "levels"
+                                         : "factors",
+                       (*table)->path);
     if (!chooses(options) || ((*table)->column && em_choice_count(options) > 0))
         return EM_OK;
     status = em_agree_first(em_choice_make(options, *table, &choice), 0);

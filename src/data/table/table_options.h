@@ -35,6 +35,7 @@ typedef struct em_table_options {
     /* the features by name, or -name: all others; for LIBSVM the number of features */
     em_texts chosen;
     em_texts factors; /* factors: name, or name=reference level */
+    char *levels;     /* JSON: the levels of factors in their order; NULL: sorted */
     char *formula;    /* replaces `chosen`, `factors` and `response`; NULL: none */
     int na;           /* em_table_na */
     bool intercept;   /* a column of ones, first */
@@ -100,12 +101,15 @@ extern const char *const em_table_format_names[],
         EM_TEXTS(em_table_options, factors, .fallback = "[]",                                      \
                  .doc = "features of categories: name, or name=level for the reference level; a "  \
                         "coefficient for each other level"),                                       \
+        EM_JSON(em_table_options, levels, .fallback = "",                                          \
+                .doc = "{size: [small, medium, large]}: levels of factors in their order, the "    \
+                       "reference level first; absent: sorted; columns with levels are factors"),  \
         EM_TEXT(em_table_options, formula, .fallback = "",                                         \
                 .doc =                                                                             \
                     "in place of response and columns: disease ~ age + sex * factor(cp) - 1; "     \
-                    "a dot is all other columns; other names between backquotes; factors may say " \
-                    "reference levels; columns of numbers may be in log(), exp(), sqrt(), I(), "   \
-                    "poly(x, 2), the response too: log(y)"),                                       \
+                    "columns of text are factors; a dot is all other columns; other names "        \
+                    "between backquotes; factors may say reference levels; columns of numbers "    \
+                    "may be in log(), exp(), sqrt(), I(), poly(x, 2), the response too: log(y)"),  \
         EM_CHOICE(em_table_options, na, .fallback = "error", .choices = em_table_na_names,         \
                   .doc =                                                                           \
                       "missing values (nothing, NA, NaN, ?, ...) in what is used: an error, or "   \
