@@ -28,6 +28,7 @@ __all__ = [
     "as_text",
     "is_frame",
     "level_orders",
+    "one_line",
     "plain",
     "rows_named",
     "stan_data",
@@ -181,6 +182,15 @@ def _with_texts(frame: Any) -> Any:
     return frame
 
 
+def one_line(formula: str) -> str:
+    """A formula that was written over several lines.
+
+    >>> one_line("y ~ a +\\n    b")
+    'y ~ a + b'
+    """
+    return re.sub(r"\s*[\r\n]\s*", " ", formula).strip()
+
+
 def table(frame: Any) -> bytes:
     """A frame as CSV: numbers with all their digits, truth values as 0 and 1, missing ones as NA.
 
@@ -202,7 +212,27 @@ def table(frame: Any) -> bytes:
         text = frame.with_columns(flags).with_columns(floats).write_csv(null_value="NA")
     else:
         text = _columns(frame)
-    return str(text).encode()
+    text = str(text)
+    _check_lines(frame, text)
+    return text.encode()
+
+
+def _check_lines(frame: Any, text: str) -> None:
+    """A row of a table is a line."""
+    n_lines = text.count("\n") + text.count("\r")
+    with contextlib.suppress(csv.Error):  # a text that is too long for csv: the program says so
+        if '"' not in text or sum(1 for _ in _records(text)) == n_lines:
+            return
+        names = _names(frame)
+        for line, record in enumerate(_records(text), 1):
+            for name, cell in zip(names, record, strict=True):
+                if "\n" in cell or "\r" in cell:
+                    found = f"{_row(frame, line)}found {cell[:60]!r} in column {name!r}" if line > 1 else f"found the column {name!r}"
+                    raise Error(f"data: {found}, expected text without line breaks")
+
+
+def _records(text: str) -> Iterator[list[str]]:
+    return csv.reader(io.StringIO(text, newline=""))
 
 
 @contextlib.contextmanager

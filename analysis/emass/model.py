@@ -47,6 +47,8 @@ class Model:
 
     def __init__(self, options: Mapping[str, Any], *, source: Any = None, files: data.Files | None = None) -> None:
         self._options = dict(options)
+        if isinstance(options.get("formula"), str):
+            self._options["formula"] = data.one_line(options["formula"])
         self._source = source
         self._files = files or data.Files()
         self._density: Density | None = None

@@ -105,9 +105,11 @@ def check_categories():
            "a truth value without an intercept, as R has it, and as a number", found)
     report((found := terms("y ~ code", frame)) == ["intercept", "code[9]"], "texts that look like numbers", found)
     report((found := terms("y ~ size", frame, levels={"size": ["large", "small"]})) == ["intercept", "size[small]"], "an order that is given", found)
-    model = emass.Model.linear("y ~ x + size", {name: frame[name] for name in frame})
+    model = emass.Model.linear("y ~\n  x +\n  size", {name: frame[name] for name in frame})
     report(list(model.sample(**QUIET).posterior.coefficient.values) == ["intercept", "x", "size[large]"] and
-           np.isfinite(model.predict({"x": [1.0], "size": ["large"]}).predictions["mu"]).all(), "of columns")
+           np.isfinite(model.predict({"x": [1.0], "size": ["large"]}).predictions["mu"]).all(), "a formula on three lines, of columns")
+    text = said(lambda: emass.Model.linear("y ~ s", FRAME.assign(s=["a\nb", *FRAME.s[1:]])))
+    report(text == "data: row 0: found 'a\\nb' in column 's', expected text without line breaks", "a text of two lines", text)
 
 
 def check_stan():

@@ -138,8 +138,9 @@ static em_status check_scalar(const parse *p, const yaml_event_t *event)
     if (is_one_line(event->data.scalar.value, event->data.scalar.length))
         return EM_OK;
     return em_fail(EM_ECONFIG,
-                   "%s: found a line break or control character, expected one line of text",
-                   location_of(p, event->start_mark.line).text);
+                   "%s: found a line break or control character in '%s', expected one line of text",
+                   location_of(p, event->start_mark.line).text,
+                   em_excerpt_of((const char *)event->data.scalar.value).text);
 }
 
 static bool is_null(const yaml_event_t *event)

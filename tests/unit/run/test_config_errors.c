@@ -102,7 +102,7 @@ static const struct {
     {"model: {name: eight_schools, sigma: [1, -2]}\nsampler: {name: hmc}\n",
      "heart.yaml:1: model.sigma: found '-2', expected a list of numbers from 1e-300 to 1e+300"},
     {SHORTEST_CONFIG "output: {file: \"a\\nb\"}\n",
-     "heart.yaml:3: found a line break or control character, expected one line of text"},
+     "heart.yaml:3: found a line break or control character in 'a\\nb', expected one line of text"},
     {SHORTEST_CONFIG "run: 3\n", "heart.yaml:3: run: found a value, expected a mapping of options"},
     /* together */
     {TOP "  warmup: 0\n",
