@@ -68,7 +68,7 @@ three_rows
 # parts of the data that do not know how many shards there are; those of minibatches where asked for.
 # 700 rows are parts of 256, 256 and 188.
 
-printf '2,0\n1,1\n' >labels.csv
+printf '2.0,0\n1,1\n' >labels.csv
 echo 2,3 >one.csv
 awk 'BEGIN { srand(2); for (i = 0; i < 600; i++) print rand(), rand(), 3 * rand() }' >table.csv
 awk 'BEGIN { srand(3); for (i = 0; i < 600; i++) print i % 2, 1 + int(9 * rand()) ":1" }' >sparse.txt

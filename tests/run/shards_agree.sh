@@ -8,7 +8,7 @@ cd "$scratch" || exit 1
 awk 'BEGIN { srand(1); for (i = 0; i < 200; i++) print rand(), rand(), i % 2 }' >data.csv
 head -n 150 data.csv >stale.csv
 cat >run.yaml <<'YAML'
-model: {name: logistic, data: "${COPY}"}
+model: {name: logistic, data: "${COPY}", header: no}
 sampler: {name: sgld, minibatch: 20, step_size: 0.001}
 run: {chains: 3, shards: 2, warmup: 20, draws: 40}
 output: {file: run.h5}

@@ -236,8 +236,6 @@ static em_status read_after(const em_table_options *options, const em_parallel_l
     int64_t rows[2];
 
     status = status ? status : read_rows(options, head, r);
-    if (!status && r->form.first)
-        status = em_first_line_check(r->form.first, options->data);
     if (status)
         return status;
     r->table->row_guessed = guesses_row(options, r);
@@ -250,6 +248,11 @@ static em_status read_after(const em_table_options *options, const em_parallel_l
     rows[0] = r->table->n_row;
     rows[1] = r->table->n_dropped;
     em_world_sum(2, rows);
+    if (r->form.first && rows[0] + rows[1] > 1) { /* names alone are no table */
+        status = em_first_line_check(r->form.first, options->data);
+        if (status)
+            return status;
+    }
     if (rows[0] == 0 && rows[1] > 0)
         return em_fail(EM_EDATA,
                        "%s:%lld: found a missing value in each of %lld rows, expected one without",

@@ -84,6 +84,7 @@ static const struct {
     {"0,1,2\n0,1,5\n0,1,6\n", true},       /* counts up */
     {"5,2\n1,2\n5,3\n", false},            /* 5 and 2 occur again */
     {"0,1\n1,0\n0,1\n", false},            /* two numbers do not count up */
+    {"2020,2021\n", false},                /* one line, which cannot be names */
     {"1,1\n2,3\n3,5\n", false},            /* one name for two columns */
     {"20,-21\n1,2\n2,3\n", false},         /* a sign */
     {"20,21.5\n1,2\n2,3\n", false},        /* decimals */
