@@ -20,6 +20,7 @@ static em_table_options options_of(const uint8_t *option, const char *path, char
     return (em_table_options){.data = (char *)path,
                               .format = option[FORMAT] % (EM_TABLE_SPACE + 1),
                               .header = option[HEADER] % (EM_HEADER_NO + 1),
+                              .asks_header = option[HEADER] / 32 % 2,
                               .response = named ? response : NULL,
                               .na = option[HEADER] / 16 % 2,
                               .columns = 1 + option[COLUMNS] % 63,

@@ -8,7 +8,7 @@ export SOURCE_DATE_EPOCH=0
 
 awk 'BEGIN { srand(1); for (i = 0; i < 100; i++) print rand(), rand(), i % 2 }' >data.csv
 cat >run.yaml <<'YAML'
-model: {name: logistic, data: data.csv}
+model: {name: logistic, data: data.csv, header: no}
 sampler: {name: hmc, leapfrog_steps: 3, step_size: 0.2, adapt_every: 10}
 run: {chains: 3, warmup: 40, draws: 60}
 output: {flush_every: 20, checkpoint_every: 0}
@@ -102,13 +102,13 @@ for fault in file-create:0 lock-write:0 allocate:1:150 hdf5-open:0 hdf5-read:1 c
     check "a restart with EMASS_FAULT=$fault" within 10 restarted "$fault"
 done
 cat >tempered.yaml <<'YAML'
-model: {name: logistic, data: data.csv}
+model: {name: logistic, data: data.csv, header: no}
 sampler: {name: hmc, leapfrog_steps: 3, step_size: 0.2}
 temper: {}
 run: {chains: 2, warmup: 50, draws: 20}
 YAML
 cat >metric.yaml <<'YAML'
-model: {name: logistic, data: data.csv}
+model: {name: logistic, data: data.csv, header: no}
 sampler: {name: sgrld, metric: fisher, step_size: 0.02}
 mass: {estimator: none}
 run: {chains: 2, warmup: 10, draws: 10, shards: 2}

@@ -112,18 +112,21 @@ static em_status parse_header(const em_lines *lines, const char *delimiter, char
     return status;
 }
 
-/* Inspects the fields of the first line: a header has no number in it. `first` gets them. */
+/* Inspects the fields of the first line: a header has no number in it. `first` gets them where they
+ * decide whether it is one. */
 static em_status inspect_fields(const em_lines *lines, const em_delimited *form, char *line,
-                                em_first_line *first, bool *has_number)
+                                em_first_line *first, int64_t *n_field, bool *has_number)
 {
+    const bool keeps = form->options->asks_header && form->options->header == EM_HEADER_AUTO;
     const bool commas = form->options->decimal == EM_DECIMAL_COMMA;
     em_status status = EM_OK;
     char *field;
     double value;
 
-    for (*has_number = false; !status && line;) {
+    for (*n_field = 0, *has_number = false; !status && line; ++*n_field) {
         status = next_field(lines, delimiters[form->format], &line, &field);
-        status = status ? status : em_first_line_add(first, lines, field);
+        if (!status && keeps)
+            status = em_first_line_add(first, lines, field);
         if (!status && commas)
             has_decimal_comma(field, true);
         if (!status && em_lines_token(lines, field, &value) != EM_TOKEN_TEXT)
@@ -137,6 +140,7 @@ em_status em_delimited_begin(const em_lines *lines, const char *line, const em_d
 {
     const int header = form->options->header;
     bool has_number = false;
+    int64_t n_field = 0;
     char *copy;
     em_status status = em_allocate((int64_t)strlen(line) + 1, 1, &copy);
 
@@ -144,13 +148,13 @@ em_status em_delimited_begin(const em_lines *lines, const char *line, const em_d
         return status;
     strcpy(copy, line);
     first->number = lines->number;
-    status = inspect_fields(lines, form, copy, first, &has_number);
+    status = inspect_fields(lines, form, copy, first, &n_field, &has_number);
     *is_header = header == EM_HEADER_YES || (header == EM_HEADER_AUTO && !has_number);
     strcpy(copy, line);
     if (!status && *is_header)
         status = parse_header(lines, delimiters[form->format], copy, table);
     else if (!status)
-        table->n_column = first->n;
+        table->n_column = n_field;
     em_release(&copy);
     return status;
 }
