@@ -145,7 +145,7 @@ def level_orders(frame: Any) -> dict[str, list[Any]]:
     if hasattr(frame, "collect_schema"):
         frame = frame.lazy().collect()
     names = frame if isinstance(frame, Mapping) else frame.columns
-    orders = {str(name): _levels(frame[name]) for name in names}
+    orders = {str(name).strip(): _levels(frame[name]) for name in names}  # as the program reads names
     return {name: levels for name, levels in orders.items() if levels}
 
 

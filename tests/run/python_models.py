@@ -98,6 +98,7 @@ def check_categories():
     month = pd.Series(pd.to_datetime(["2020-02-01", "2020-01-01"] * 10)).astype("category").cat.reorder_categories(
         pd.to_datetime(["2020-02-01", "2020-01-01"]))
     frame = FRAME.assign(size=size, dose=pd.Categorical([1, 2] * 10, [2, 1]), month=month, code=["10", "9"] * 10, unused=pd.Categorical(["a"] * 20))
+    frame[" blank "] = size
     report((found := terms("y ~ x + size", frame)) == ["intercept", "x", "size[large]"], "the first category is the reference", found)
     report((found := terms("y ~ dose + month", frame)) == ["intercept", "dose[1]", "month[2020-01-01 00:00:00]"], "of numbers and of times", found)
     report((found := terms("y ~ s + 0 + flag", frame)) == ["s[a]", "s[b]", "s[c]", "s[d]", "flag[1]"], "texts and truth values", found)
