@@ -137,10 +137,10 @@ def _is_number(name: str) -> bool:
 
 
 def level_orders(frame: Any) -> dict[str, list[Any]]:
-    """The levels, in their order, of columns of categories, of truth values, and of texts that look like numbers.
+    """The levels, in their order, of columns of categories, and of texts that look like numbers.
 
-    >>> level_orders({"x": [1.5, 2.5], "sex": ["f", "m"], "old": [True, False], "code": ["2", "10"]})
-    {'old': [0, 1], 'code': ['10', '2']}
+    >>> level_orders({"x": [1.5, 2.5], "sex": ["f", "m"], "code": ["2", "10"]})
+    {'code': ['10', '2']}
     """
     if hasattr(frame, "collect_schema"):
         frame = frame.lazy().collect()
@@ -153,13 +153,9 @@ def _levels(column: Any) -> list[Any]:
     kind = getattr(column, "dtype", None)
     if type(kind).__name__ in ("CategoricalDtype", "Enum"):
         return [str(one).strip() for one in kind.categories]
-    if str(kind).lower() in ("bool", "boolean"):
-        return [0, 1]
     if kind is not None and not str(kind).lower().startswith(("object", "str", "<u")):
         return []
     values = [one for one in _listed(column) if not _is_missing(one)]
-    if kind is None and values and all(isinstance(one, bool) for one in values):
-        return [0, 1]
     texts = {one.strip() for one in values if isinstance(one, str)} - {""}
     return sorted(texts) if all(isinstance(one, str) for one in values) and any(map(_is_number, texts)) else []
 

@@ -200,9 +200,9 @@ class Model:
 
     @classmethod
     def linear(cls, formula: str, frame: Any, **options: Any) -> Model:
-        """Linear regression, for example "y ~ x + group". Columns of text, of categories and of truth
-        values are factors; the first category is the reference level, or levels={"group": ["b", "a"]}
-        orders them. options: `emass list models linear`, such as log_likelihood=True,
+        """Linear regression, for example "y ~ x + group". Columns of text and of categories are
+        factors; the first category is the reference level, or levels={"group": ["b", "a"]} orders
+        them. Truth values are the numbers 0 and 1. options: `emass list models linear`, such as log_likelihood=True,
         standardise=True, noise="student_t", prior={...}.
 
         >>> model = Model.linear("y ~ x", {"x": [0.0, 1.0, 2.0, 3.0], "y": [0.1, 0.9, 2.2, 2.9]})
