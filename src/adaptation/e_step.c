@@ -7,7 +7,7 @@
 #include "adaptation/adaptation_internal.h"
 #include "adaptation/mass_window/subsampling_interval.h"
 #include "base/memory.h"
-#include "mass/moments.h"
+#include "math/finite.h"
 #include "par/world.h"
 
 #include <string.h>

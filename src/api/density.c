@@ -2,6 +2,7 @@
 #include "base/default_message.h"
 #include "base/memory.h"
 #include "emass/emass.h"
+#include "math/finite.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -101,15 +102,6 @@ static void reject(density_model *self, bool said, double value)
         snprintf(rejections->first, sizeof rejections->first, "the log density is %g", value);
 }
 
-static bool is_finite(int64_t n, const double *x)
-{
-    double sum = 0;
-
-    for (int64_t i = 0; i < n; i++)
-        sum += x[i] - x[i];
-    return sum == 0;
-}
-
 static em_status add_chain(density_model *self, const double *theta, double *log_density,
                            double *gradient)
 {
@@ -121,7 +113,7 @@ static em_status add_chain(density_model *self, const double *theta, double *log
         self->density->gradient(self->density->state, theta, &value, self->partial);
     if (status < 0)
         return em_default_message(status, before, self->density->name);
-    if (status > 0 || !isfinite(value) || !is_finite(self->n, self->partial)) {
+    if (status > 0 || !isfinite(value) || !em_all_finite(self->n, self->partial)) {
         reject(self, em_messages_set() != before, value);
         *log_density = NAN;
         return EM_OK;

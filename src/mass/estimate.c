@@ -1,7 +1,7 @@
 /* Estimates of masses of several parts: applies an estimator part by part. */
 #include "base/memory.h"
 #include "mass/estimator.h"
-#include "mass/moments.h"
+#include "math/finite.h"
 
 #include <math.h>
 

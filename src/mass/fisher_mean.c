@@ -1,6 +1,6 @@
 /* W C_g W = C_x: W = C_g^-1/2 (C_g^1/2 C_x C_g^1/2)^1/2 C_g^-1/2. */
 #include "mass/fisher.h"
-#include "mass/moments.h"
+#include "math/finite.h"
 #include "math/linalg.h"
 
 #include <math.h>

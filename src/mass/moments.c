@@ -2,7 +2,6 @@
 
 #include "base/clones.h"
 
-#include <float.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -74,24 +73,4 @@ void em_moments_covariance(em_structure structure, int64_t dim, double n, const 
                            double *out)
 {
     second_moments(structure, dim, moments, 1 / n, n - 1, out);
-}
-
-/* The exponent of a number that is not finite has only ones, and an addition carries into the sign.
- * There is no early exit, so that the loop is vectorised. */
-EM_CLONES static bool all_finite(int64_t count, const double *x)
-{
-    const uint64_t size = UINT64_MAX >> 1, one = UINT64_C(1) << (DBL_MANT_DIG - 1);
-    uint64_t carried = 0;
-
-    for (int64_t i = 0; i < count; i++) {
-        uint64_t bits;
-        memcpy(&bits, x + i, sizeof bits);
-        carried |= (bits & size) + one;
-    }
-    return !(carried >> 63);
-}
-
-bool em_all_finite(int64_t count, const double *x)
-{
-    return all_finite(count, x);
 }

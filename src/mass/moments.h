@@ -28,6 +28,3 @@ void em_moments_about_zero(em_structure structure, int64_t dim, double n, const 
                            double *out);
 void em_moments_covariance(em_structure structure, int64_t dim, double n, const double *moments,
                            double *out);
-
-/* Whether all `count` numbers are finite. */
-bool em_all_finite(int64_t count, const double *x);

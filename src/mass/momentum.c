@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "mass/estimator.h"
 #include "mass/moments.h"
+#include "math/finite.h"
 #include "math/linalg.h"
 
 #include <math.h>

@@ -3,6 +3,7 @@
  */
 #include "mass/estimator.h"
 #include "mass/moments.h"
+#include "math/finite.h"
 
 static void observe(em_structure structure, int64_t dim, const em_observation *sample,
                     double *accumulator)

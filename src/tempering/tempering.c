@@ -2,7 +2,7 @@
 
 #include "base/memory.h"
 #include "emass/model/prior.h"
-#include "mass/moments.h"
+#include "math/finite.h"
 #include "math/rng.h"
 #include "model/model.h"
 #include "par/world.h"

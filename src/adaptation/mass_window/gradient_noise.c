@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "mass/moments.h"
+#include "math/finite.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 #include "adaptation/mass_window/window.h"
 
 #include "base/memory.h"
-#include "mass/moments.h"
+#include "math/finite.h"
 #include "par/world.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 #include "adaptation/starts/ascent.h"
 
 #include "base/memory.h"
-#include "mass/moments.h"
+#include "math/finite.h"
 #include "math/linalg.h"
 
 #include <math.h>

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "data/shard/shard_assignment.h"
+#include "math/finite.h"
 #include "model/external/failures.h"
 #include "par/grid.h"
 
@@ -156,14 +157,6 @@ double em_simulator_likelihood(const em_simulator *self, const double *output, d
     return sum;
 }
 
-static bool all_finite(int64_t n, const double *x)
-{
-    for (int64_t i = 0; i < n; i++)
-        if (!isfinite(x[i]))
-            return false;
-    return true;
-}
-
 /* Evaluates, unless the evaluation log has the result. Errors: EM_NONFINITE: it failed. */
 static em_status evaluate(em_simulator *self, em_evaluation *e)
 {
@@ -174,7 +167,7 @@ static em_status evaluate(em_simulator *self, em_evaluation *e)
     const double start = em_clock();
     status = self->evaluate(self, e->chain, e->x, e->output, e->gradient);
     if (!status && (isnan(em_simulator_likelihood(self, e->output, NULL)) ||
-                    (e->gradient && !all_finite(self->n, e->gradient))))
+                    (e->gradient && !em_all_finite(self->n, e->gradient))))
         status = em_fail(EM_NONFINITE, "the answer is not a number");
     e->seconds = em_clock() - start;
     if (!self->log || status < 0)
@@ -191,7 +184,7 @@ static em_status add_chain(em_simulator *self, int64_t chain, const double *x, b
 {
     em_status status = EM_OK;
 
-    if (!all_finite(self->n, x)) {
+    if (!em_all_finite(self->n, x)) {
         *log_density = NAN;
         return EM_OK;
     }

@@ -1,6 +1,6 @@
 #include "base/memory.h"
 #include "emass/model/latent.h"
-#include "mass/moments.h"
+#include "math/finite.h"
 #include "math/rng.h"
 #include "model/model.h"
 #include "par/world.h"

@@ -17,7 +17,7 @@
  * diverging. The learned mass is not used; the momentum left in the block is p~.
  */
 #include "base/memory.h"
-#include "mass/moments.h"
+#include "math/finite.h"
 #include "sampler/riemannian/riemann.h"
 #include "sampler/thermostat/thermostat.h"
 

@@ -1,7 +1,7 @@
 #include "sampler/stochastic/coordinate_block.h"
 
 #include "base/memory.h"
-#include "mass/moments.h"
+#include "math/finite.h"
 
 #include <string.h>
 

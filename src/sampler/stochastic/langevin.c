@@ -2,7 +2,7 @@
 
 #include "base/clones.h"
 #include "base/memory.h"
-#include "mass/moments.h"
+#include "math/finite.h"
 
 #include <math.h>
 #include <string.h>

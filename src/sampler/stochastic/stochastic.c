@@ -1,6 +1,6 @@
 #include "sampler/stochastic/stochastic.h"
 
-#include "mass/moments.h"
+#include "math/finite.h"
 #include "math/special.h"
 #include "sampler/stochastic/coordinate_block.h"
 

@@ -1,7 +1,7 @@
 #include "sampler/thermostat/nose_poincare.h"
 
 #include "base/memory.h"
-#include "mass/moments.h"
+#include "math/finite.h"
 #include "sampler/stochastic/stochastic.h"
 
 #include <math.h>

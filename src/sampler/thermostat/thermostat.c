@@ -2,7 +2,7 @@
 
 #include "base/clones.h"
 #include "base/memory.h"
-#include "mass/moments.h"
+#include "math/finite.h"
 #include "sampler/stochastic/coordinate_block.h"
 
 #include <string.h>
