@@ -59,8 +59,9 @@ em_status em_trial_observe(em_adapt *adapt, const em_block *block, int64_t itera
         return EM_OK;
     const bool typical = adapt->pools->step_size <= 1.25 * em_final_step_size(adapt, adapt->pools);
     for (int64_t c = 0; c < block->n_chain; c++) {
-        em_acceptance_observe(block->acceptance[c], block->stat[EM_STAT_DIVERGING][c] != 0, typical,
-                              &search->statistics[c]);
+        const bool diverging = block->stat[EM_STAT_DIVERGING][c] != 0;
+        if (!block->failed[c] || diverging)
+            em_acceptance_observe(block->acceptance[c], diverging, typical, &search->statistics[c]);
         if (!measures_lag(adapt))
             continue;
         for (int64_t i = 0; i < adapt->dim; i++)

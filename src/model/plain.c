@@ -5,6 +5,7 @@
 #include "emass/capabilities.h"
 #include "emass/data.h"
 #include "emass/random.h"
+#include "math/finite.h"
 #include "model/bounds.h"
 #include "model/external/failures.h"
 #include "par/world.h"
@@ -201,8 +202,8 @@ static em_status create_plain(const void *options, const em_model_context *conte
 }
 
 /* Central differences, of steps that are the numbers they are meant to be and stay within bounds.
- */
-static void add_differences(plain *self, const double *theta, double *gradient)
+ * Where the density on one side is missing or zero they are one-sided. False: it is on both. */
+static bool add_differences(plain *self, const double *theta, double value, double *gradient)
 {
     const em_model_ops *ops = self->model.ops;
     const double step = cbrt(DBL_EPSILON);
@@ -217,23 +218,35 @@ static void add_differences(plain *self, const double *theta, double *gradient)
         moved[i] = above;
         const double up = ops->log_density(self->model.options, moved);
         moved[i] = below;
-        gradient[i] += (up - ops->log_density(self->model.options, moved)) / (above - below);
+        const double down = ops->log_density(self->model.options, moved);
         moved[i] = theta[i];
+        if (!isfinite(up) && !isfinite(down))
+            return false;
+        gradient[i] += !isfinite(up)     ? (value - down) / (theta[i] - below)
+                       : !isfinite(down) ? (up - value) / (above - theta[i])
+                                         : (up - down) / (above - below);
     }
+    return true;
 }
 
-/* The log density, counted. Its function may say by em_fail why there is none. */
-static double evaluate_counted(plain *self, int64_t chain, const double *theta)
+/* The log density, counted, and its differences; NaN after a failure. The function may say by
+ * em_fail why it has none. A position that is not finite, after an overflow of a transform, is not
+ * evaluated and does not count. */
+static double evaluate_counted(plain *self, int64_t chain, const double *theta, double *gradient)
 {
     const uint64_t before = em_messages_set();
-    const double value = self->model.ops->log_density(self->model.options, theta);
 
+    if (!em_all_finite(self->n, theta))
+        return NAN;
+    const double value = self->model.ops->log_density(self->model.options, theta);
+    const bool failed = isnan(value) || (gradient && isfinite(value) &&
+                                         !add_differences(self, theta, value, gradient));
     em_failures_count_evaluation(self->model.failures, chain);
-    if (isnan(value))
+    if (failed)
         em_failures_add(self->model.failures, chain, self->n, theta,
                         em_messages_set() != before ? em_error_text()
                                                     : "the log density is not a number");
-    return value;
+    return failed ? NAN : value;
 }
 
 /* A missing density becomes NaN, because the status is that of the whole block. */
@@ -256,11 +269,8 @@ static em_status add_density(em_model *model, const em_query *query)
             for (int64_t i = 0; i < self->n; i++)
                 gradient[i] += self->partial[i];
         } else if (ops->log_density) {
-            value = model->failures
-                        ? evaluate_counted(self, query->chain ? query->chain[c] : c, theta)
-                        : ops->log_density(model->options, theta);
-            if (query->wanted != EM_WANT_LOG_DENSITY)
-                add_differences(self, theta, gradient);
+            value = evaluate_counted(self, query->chain ? query->chain[c] : c, theta,
+                                     query->wanted == EM_WANT_LOG_DENSITY ? NULL : gradient);
         }
         query->log_density[c] += status > 0 ? NAN : value;
     }

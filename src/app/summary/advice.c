@@ -291,6 +291,21 @@ static void advise_on_divergences(const em_judge *judge, const em_summary_table 
           out);
 }
 
+/* Where trajectories are short for another reason than the posterior. */
+static void advise_on_failed_evaluations(const em_judge *judge, FILE *out)
+{
+    const int64_t failed = judge->failed_evaluations, all = judge->evaluations;
+
+    if (failed == 0 || !judge->builds_trees || em_verdict_of(&judge->evidence) != EM_NOT_CONVERGED)
+        return;
+    fprintf(out, "Failed evaluations: %lld", (long long)failed);
+    if (all > 0)
+        fprintf(out, " of %lld (%.2g %%)", (long long)all, 100.0 * (double)failed / (double)all);
+    fputs(". A single one rejects the whole trajectory. With sampler slice it rejects one step of "
+          "a move.\n",
+          out);
+}
+
 static void advise_on_energy(const em_judge *judge, FILE *out)
 {
     if (judge->n_low_energy > 0)
@@ -348,6 +363,7 @@ em_status em_advise(em_judge *judge, const em_summary_table *table, const em_jud
     advise_on_search(judge, out);
     advise_on_rows(judge, table, at, out);
     advise_on_divergences(judge, table, at, out);
+    advise_on_failed_evaluations(judge, out);
     advise_on_energy(judge, out);
     advise_on_warmup(judge, out);
     advise_on_trees(judge, out);

@@ -373,6 +373,9 @@ em_status em_judge_conclude(em_judge *judge, const em_summary_table *table,
     e->mode_search_log_mass = largest_of(judge->reader, "mode_search_log_mass");
     judge->redrawn_starts = sum_of(judge->reader, "redrawn_starts", "redrawn_starts");
     judge->reinitialised_chains = sum_of(judge->reader, "reinitialised_chains", "rescued_chains");
+    judge->evaluations = sum_of(judge->reader, "n_evaluations", "n_evaluations");
+    judge->failed_evaluations =
+        sum_of(judge->reader, "n_failed_evaluations", "n_failed_evaluations");
     if (em_reader_text(judge->reader, "optimiser", &optimiser))
         e->optimiser = optimiser;
     if (!status)

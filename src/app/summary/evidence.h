@@ -47,6 +47,7 @@ typedef struct em_judge {
     int64_t n_low_energy;   /* chains whose E-BFMI is below its limit */
     int64_t redrawn_starts; /* of the files */
     int64_t reinitialised_chains;
+    int64_t evaluations, failed_evaluations; /* 0: none failed, or not known */
 } em_judge;
 
 /* The number of superchains in the files; superchains are contiguous. Several files must have equal

@@ -22,9 +22,12 @@ static rule rule_of(const char *name, bool cut)
         {"divergences", SUM_OF_DRAWS},
         {"ended_by", DROPPED},
         {"ess_limit", SUM},
+        {"failed_evaluations", DROPPED},
         {"failed_reports", SUM},
         {"mode_search_log_mass", LARGEST},
         {"moved_chains", SUM},
+        {"n_evaluations", SUM},
+        {"n_failed_evaluations", SUM},
         {"redrawn_starts", SUM},
         {"reinitialised_chains", SUM},
         {"rescued_chains", SUM}, /* the same, in files of earlier versions */

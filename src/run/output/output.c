@@ -395,6 +395,8 @@ static em_status put_verdict(em_writer *writer, const em_report *report)
     if (!status && !isnan(report->mode_search_log_mass))
         status = em_writer_put_real(writer, "mode_search_log_mass", report->mode_search_log_mass);
     if (!status && report->failed_evaluations.list)
+        status = em_writer_put_int(writer, "n_evaluations", report->failed_evaluations.total);
+    if (!status && report->failed_evaluations.list)
         status =
             em_writer_put_int(writer, "n_failed_evaluations", report->failed_evaluations.count);
     if (!status && report->failed_evaluations.list)

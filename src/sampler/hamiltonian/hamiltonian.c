@@ -158,6 +158,11 @@ double em_hamiltonian_energy(const em_points *points, int64_t row)
     return isfinite(energy) ? energy : INFINITY;
 }
 
+bool em_hamiltonian_failed(const em_posterior *posterior, const em_points *points, int64_t row)
+{
+    return isnan(points->log_density[row]) && em_posterior_model(posterior)->failures;
+}
+
 em_status em_hamiltonian_probe(const em_step_context *context, const em_block *block,
                                em_points *points, double *acceptance)
 {

@@ -44,6 +44,11 @@ em_status em_hamiltonian_leap(em_posterior *posterior, int64_t n, const em_mass 
 /* H of a row; plus infinity instead of NaN. */
 double em_hamiltonian_energy(const em_points *points, int64_t row);
 
+/* Whether the evaluation at a row failed (model/external/failures.h): the log density is NaN, and
+ * the model can fail. This ends a trajectory and rejects it. It is no divergence, as it says
+ * nothing about the step size. */
+bool em_hamiltonian_failed(const em_posterior *posterior, const em_points *points, int64_t row);
+
 /* acceptance [n_chain]: the acceptance probability of one leapfrog step from the position of each
  * chain. It implements em_sampler_ops.probe for samplers whose `points` have a row for each chain.
  */

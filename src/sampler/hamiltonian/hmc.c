@@ -56,6 +56,8 @@ typedef struct hmc_sampler {
     em_points points;       /* of the trajectories, one row for each chain */
     double *fresh;          /* [n_chain][stride] the momenta they began with */
     double *initial_energy; /* [n_chain] */
+    double *last_energy;    /* [n_chain] at the last point before a failed evaluation */
+    int64_t *n_good;        /* [n_chain] number of steps before it */
     double *step;           /* [n_chain] their step sizes */
     em_nuts_options initial_options;
     em_sampler *initial; /* NUTS; NULL: the number of steps is given */
@@ -72,7 +74,7 @@ static void hmc_destroy(em_sampler *base)
 
     if (s) {
         em_points_release(&s->points);
-        em_release_all(&s->fresh, &s->initial_energy, &s->step);
+        em_release_all(&s->fresh, &s->initial_energy, &s->last_energy, &s->n_good, &s->step);
         if (s->initial)
             em_nuts.destroy(s->initial);
     }
@@ -88,6 +90,8 @@ static em_status hmc_create(const void *options, int64_t n_chain, int64_t dim, e
     status = status ? status : em_points_create(n_chain, dim, &s->points);
     status = status ? status : em_allocate(n_chain * em_stride(dim), sizeof(double), &s->fresh);
     status = status ? status : em_allocate(n_chain, sizeof(double), &s->initial_energy);
+    status = status ? status : em_allocate(n_chain, sizeof(double), &s->last_energy);
+    status = status ? status : em_allocate(n_chain, sizeof *s->n_good, &s->n_good);
     status = status ? status : em_allocate(n_chain, sizeof(double), &s->step);
     if (!status) {
         s->base.ops = &em_hmc;
@@ -104,29 +108,52 @@ static em_status hmc_create(const void *options, int64_t n_chain, int64_t dim, e
     return status;
 }
 
+/* After `step` steps: notes the chains whose evaluations failed for the first time. */
+static void hmc_note_failures(hmc_sampler *s, em_posterior *posterior, em_block *block,
+                              int64_t step)
+{
+    for (int64_t c = 0; c < block->n_chain; c++) {
+        if (block->failed[c])
+            continue;
+        block->failed[c] = em_hamiltonian_failed(posterior, &s->points, c);
+        if (!block->failed[c])
+            s->last_energy[c] = em_hamiltonian_energy(&s->points, c);
+        s->n_good[c] = step - block->failed[c];
+    }
+}
+
 /* n_step leapfrog steps from the positions of the chains, with fresh momenta. */
-static em_status hmc_trajectory(hmc_sampler *s, const em_step_context *context,
-                                const em_block *block, int64_t n_step)
+static em_status hmc_trajectory(hmc_sampler *s, const em_step_context *context, em_block *block,
+                                int64_t n_step)
 {
     const int64_t n = block->n_chain;
+    const bool may_fail = em_posterior_model(context->posterior)->failures;
     em_status status = EM_OK;
 
     em_hamiltonian_refresh(context, block, &s->points);
     memcpy(s->fresh, s->points.momentum, (size_t)(n * block->stride) * sizeof(double));
-    for (int64_t c = 0; c < n; c++)
-        s->initial_energy[c] = em_hamiltonian_energy(&s->points, c);
-    for (int64_t step = 0; status >= 0 && step < n_step; step++)
+    for (int64_t c = 0; c < n; c++) {
+        s->initial_energy[c] = s->last_energy[c] = em_hamiltonian_energy(&s->points, c);
+        block->failed[c] = false;
+    }
+    for (int64_t step = 1; status >= 0 && step <= n_step; step++) {
         status = em_hamiltonian_leap(context->posterior, n, context->mass, s->step, &s->points);
+        if (status >= 0 && may_fail)
+            hmc_note_failures(s, context->posterior, block, step);
+    }
     return status < 0 ? status : EM_OK;
 }
 
-/* Metropolis-Hastings for one chain. */
+/* Metropolis-Hastings for one chain. A trajectory with a failed evaluation is rejected. Its
+ * acceptance probability, for the step size, is that of its last point before. */
 static void hmc_resolve(hmc_sampler *s, const em_step_context *context, em_block *block, int64_t c)
 {
     const em_stream stream = {context->seed, (uint64_t)block->chain[c],
                               (uint64_t)context->iteration, EM_RNG_ACCEPT};
-    const double error = em_hamiltonian_energy(&s->points, c) - s->initial_energy[c];
-    const bool accept = log(em_uniform(&stream, 0)) < -error;
+    const bool failed = block->failed[c];
+    const double error =
+        (failed ? s->last_energy[c] : em_hamiltonian_energy(&s->points, c)) - s->initial_energy[c];
+    const bool accept = !failed && log(em_uniform(&stream, 0)) < -error;
 
     if (accept)
         em_hamiltonian_move(&s->points, c, block, c);
@@ -134,7 +161,8 @@ static void hmc_resolve(hmc_sampler *s, const em_step_context *context, em_block
         memcpy(block->momentum + c * block->stride, s->fresh + c * block->stride,
                (size_t)block->stride * sizeof(double));
     block->stat[EM_STAT_LP][c] = block->log_density[c];
-    block->acceptance[c] = block->stat[EM_STAT_ACCEPTANCE_RATE][c] = fmin(1, exp(-error));
+    block->acceptance[c] = failed && s->n_good[c] == 0 ? 0 : fmin(1, exp(-error));
+    block->stat[EM_STAT_ACCEPTANCE_RATE][c] = failed ? 0 : block->acceptance[c];
     block->stat[EM_STAT_DIVERGING][c] = !(error < EM_DIVERGENCE_LIMIT);
     block->stat[EM_STAT_ENERGY][c] = s->initial_energy[c] + (accept ? error : 0);
     block->stat[EM_STAT_ENERGY_ERROR][c] = error;

@@ -41,6 +41,18 @@ static em_status nuts_create(const void *options, int64_t n_chain, int64_t dim, 
     return status;
 }
 
+/* Processes the result of a leapfrog step of a row. Returns false if its trajectory has ended. */
+static bool nuts_advance(em_trees *trees, const em_posterior *posterior, int64_t row)
+{
+    const double energy = em_hamiltonian_energy(&trees->moving, row);
+
+    trees->tree[trees->chain[row]].n_gradient++;
+    if (!em_hamiltonian_failed(posterior, &trees->moving, row))
+        return em_trees_grow(trees, row, energy, energy);
+    em_trees_fail(trees, row);
+    return false;
+}
+
 static em_status nuts_step(em_sampler *base, const em_step_context *context, em_block *block)
 {
     nuts_sampler *s = (nuts_sampler *)base;
@@ -54,9 +66,7 @@ static em_status nuts_step(em_sampler *base, const em_step_context *context, em_
         if (status < 0)
             return status;
         for (int64_t row = 0; row < trees->n_moving; row++) {
-            const double energy = em_hamiltonian_energy(&trees->moving, row);
-            trees->tree[trees->chain[row]].n_gradient++;
-            if (!em_trees_grow(trees, row, energy, energy))
+            if (!nuts_advance(trees, context->posterior, row))
                 continue;
             if (kept < row)
                 em_trees_move_row(trees, row, kept);

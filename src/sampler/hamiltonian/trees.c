@@ -183,7 +183,7 @@ static void init(em_trees *trees, const em_step_context *context, const em_block
     t->total = (em_tree_weight){0, 1};
     t->energy = em_hamiltonian_energy(&trees->moving, c);
     t->acceptance = t->worst = 0;
-    t->diverged = t->saturated = false;
+    t->diverged = t->saturated = t->failed = false;
     copy_subtree(block->stride, &leaf, &t->whole);
     em_points_copy(&trees->moving, c, &trees->draw, c);
     em_points_copy(&trees->moving, c, &trees->end, 2 * c + 1);
@@ -292,6 +292,11 @@ void em_trees_break(em_trees *trees, int64_t row, bool diverged, double judged)
     t->n_leaf++;
 }
 
+void em_trees_fail(em_trees *trees, int64_t row)
+{
+    trees->tree[trees->chain[row]].failed = true;
+}
+
 void em_trees_move_row(em_trees *trees, int64_t from, int64_t to)
 {
     em_points_copy(&trees->moving, from, &trees->moving, to);
@@ -312,7 +317,8 @@ static void collect(const em_trees *trees, em_block *block, int64_t c)
     em_hamiltonian_move(&trees->draw, c, block, c);
     block->stat[EM_STAT_LP][c] = block->log_density[c];
     block->acceptance[c] = block->stat[EM_STAT_ACCEPTANCE_RATE][c] =
-        t->acceptance / (double)t->n_leaf;
+        t->n_leaf > 0 ? t->acceptance / (double)t->n_leaf : 0;
+    block->failed[c] = t->failed;
     block->stat[EM_STAT_STEP_SIZE][c] = t->step_size;
     block->stat[EM_STAT_TREE_DEPTH][c] = t->depth;
     block->n_step[c] = block->stat[EM_STAT_N_STEPS][c] = (double)t->n_gradient;

@@ -27,14 +27,14 @@ typedef struct em_tree {
     double step_size;   /* of its leaves, positive */
     int most;           /* doublings */
     int depth, front;   /* doublings done; direction of the current one, 1: forward, 0: backward */
-    int64_t n_leaf;     /* leaves evaluated */
+    int64_t n_leaf;     /* leaves evaluated, without one whose evaluation failed */
     int64_t n_gradient; /* gradients evaluated */
     int64_t n_new;      /* leaves of the current doubling */
     em_tree_weight total, half; /* weights of the trajectory and of the current doubling */
     double energy;              /* H_0 */
     double acceptance;          /* sum of min(1, exp(H_0 - H)) */
     double worst;               /* the H - H_0 of largest absolute value */
-    bool diverged, saturated;
+    bool diverged, saturated, failed;
     em_subtree whole, waiting[EM_TREES_MOST_DEPTH]; /* the trajectory; subtrees by level */
 } em_tree;
 
@@ -68,6 +68,10 @@ bool em_trees_grow(em_trees *trees, int64_t row, double energy, double judged);
 /* Ends the trajectory because the next leaf cannot be computed or has diverged. The current
  * doubling is discarded. */
 void em_trees_break(em_trees *trees, int64_t row, bool diverged, double judged);
+
+/* Ends the trajectory because the evaluation of the next leaf failed. The current doubling is
+ * discarded. */
+void em_trees_fail(em_trees *trees, int64_t row);
 
 /* Moves row `from` to row `to`. */
 void em_trees_move_row(em_trees *trees, int64_t from, int64_t to);

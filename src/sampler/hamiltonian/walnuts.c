@@ -173,7 +173,7 @@ static verdict walnuts_go_back(walnuts_sampler *s, int64_t row, bool kept)
 }
 
 /* Processes the result of a leapfrog step of a row. Returns false if its trajectory has ended. */
-static bool walnuts_advance(walnuts_sampler *s, int64_t row)
+static bool walnuts_advance(walnuts_sampler *s, const em_posterior *posterior, int64_t row)
 {
     em_trees *trees = &s->trees;
     way *w = &s->way[trees->chain[row]];
@@ -188,6 +188,10 @@ static bool walnuts_advance(walnuts_sampler *s, int64_t row)
         w->back < 0 ? walnuts_go_forward(s, row, kept, energy) : walnuts_go_back(s, row, kept);
     if (v == GOES_ON)
         return true;
+    if (v != NO_WAY_BACK && em_hamiltonian_failed(posterior, &trees->moving, row)) {
+        em_trees_fail(trees, row);
+        return false;
+    }
     if (v != REACHED) {
         em_trees_break(trees, row, v == DIVERGED, w->whole);
         return false;
@@ -216,7 +220,7 @@ static em_status walnuts_step(em_sampler *base, const em_step_context *context, 
         if (status < 0)
             return status;
         for (int64_t row = 0; row < trees->n_moving; row++) {
-            if (!walnuts_advance(s, row))
+            if (!walnuts_advance(s, context->posterior, row))
                 continue;
             if (kept < row) {
                 em_trees_move_row(trees, row, kept);

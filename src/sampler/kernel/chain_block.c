@@ -23,6 +23,7 @@ em_status em_block_create(int64_t first_chain, int64_t n_chain, int64_t dim, int
     double **const vectors[] = {&block->log_density, &block->acceptance, &block->n_step};
     for (int i = 0; !status && i < 3; i++)
         status = em_allocate(n_chain, sizeof(double), vectors[i]);
+    status = status ? status : em_allocate(n_chain, sizeof *block->failed, &block->failed);
     status = status ? status : em_allocate(n_chain * n_extra, sizeof(double), &block->extra);
     for (int i = 0; !status && i < EM_STAT_COUNT; i++)
         status = em_allocate(n_chain, sizeof(double), &block->stat[i]);
@@ -37,7 +38,7 @@ void em_block_destroy(em_block **block)
     if (*block) {
         em_release_all(&(*block)->chain, &(*block)->theta, &(*block)->momentum, &(*block)->gradient,
                        &(*block)->log_density, &(*block)->extra, &(*block)->acceptance,
-                       &(*block)->n_step);
+                       &(*block)->n_step, &(*block)->failed);
         for (int i = 0; i < EM_STAT_COUNT; i++)
             em_release(&(*block)->stat[i]);
     }

@@ -57,6 +57,8 @@ typedef struct em_block {
     /* Input of adaptation from the last iteration, [n_chain] each: the acceptance probability for
      * step-size adaptation (0 for kernels without one), and the number of steps. */
     double *acceptance, *n_step;
+    bool *failed; /* [n_chain] an evaluation of the last iteration failed, so that its acceptance
+                     does not tell whether the step size is too large; else false */
     double *stat[EM_STAT_COUNT]; /* [n_chain] each; of the last iteration */
 } em_block;
 
