@@ -236,6 +236,39 @@ START_TEST(the_search_finds_a_hierarchy)
 }
 END_TEST
 
+/* Neal's funnel in 100 dimensions, v ~ N(0, 9), in a few draws of four chains that move slowly, and
+ * not at all in two of three iterations. */
+START_TEST(the_search_finds_a_funnel_in_correlated_draws)
+{
+    enum { WIDE = 100, N_FEW = 450, N_OF_CHAIN = 4, MOVES_EVERY = 3 };
+    static double sample[N_FEW][2][WIDE];
+    static const double kept = 0.9;
+    em_noncentring_row row[WIDE];
+    double z[WIDE] = {0};
+    int64_t n_child = 0;
+
+    for (int64_t n = 0; n < N_FEW; n++) {
+        const em_stream stream = {(uint64_t)_i + 1, (uint64_t)n, 0, EM_RNG_TEST};
+        const bool begins = n % (N_FEW / N_OF_CHAIN) == 0;
+        _Alignas(64) double noise[WIDE + 4];
+        em_normals(&stream, WIDE, noise);
+        for (int i = 0; i < WIDE && (begins || n % MOVES_EVERY == 0); i++)
+            z[i] = begins ? noise[i] : kept * z[i] + sqrt(1 - kept * kept) * noise[i];
+        const double v = 3 * z[0];
+        sample[n][0][0] = v;
+        sample[n][1][0] = -v / 9 - (WIDE - 1) / 2.0;
+        for (int i = 1; i < WIDE; i++) {
+            sample[n][0][i] = exp(v / 2) * z[i];
+            sample[n][1][i] = -exp(-v / 2) * z[i];
+            sample[n][1][0] += z[i] * z[i] / 2;
+        }
+    }
+    const em_samples samples = {N_FEW, &sample[0][0][0]};
+    ck_assert_int_eq(em_noncentring_search(WIDE, &samples, row, &n_child), EM_OK);
+    ck_assert_int_ge(n_child, WIDE - 6);
+}
+END_TEST
+
 START_TEST(the_search_finds_nothing_in_a_gaussian)
 {
     static double sample[N_DRAW][2][DIM];
@@ -343,6 +376,7 @@ int main(int argc, char **argv)
     tcase_add_test(map_case, gradients_are_those_of_the_density);
     tcase_add_test(map_case, rows_that_are_no_map_are_refused);
     tcase_add_loop_test(map_case, the_search_finds_a_hierarchy, 0, 5);
+    tcase_add_loop_test(map_case, the_search_finds_a_funnel_in_correlated_draws, 0, 10);
     tcase_add_loop_test(map_case, the_search_finds_nothing_in_a_gaussian, 0, 20);
     suite_add_tcase(suite, law_case);
     suite_add_tcase(suite, map_case);
