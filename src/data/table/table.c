@@ -69,8 +69,8 @@ void em_table_print_value(const em_table *table, int64_t j, double value, char o
 void em_table_say_guess(const em_table *table)
 {
     if (table->row_guessed)
-        em_say("%s: the first line is read as a row, as there is a number in it (header: no says "
-               "so)",
+        em_say("note: %s: the first line is read as a row, as there is a number in it (with "
+               "header: no without this note)",
                table->path);
 }
 
