@@ -197,10 +197,10 @@ static em_status fail_field(const em_lines *lines, const em_delimited *form, con
 
     say_column(table, place, what);
     return advise(em_lines_number(lines, field, what, &value),
-                  missing                           ? form->options->if_missing
-                  : has_decimal_comma(field, false) ? "with decimal: comma that is one"
-                  : form->first && lines->number == form->first->number
+                  form->first && lines->number == form->first->number
                       ? "header: yes takes the first line as names"
+                  : missing                         ? form->options->if_missing
+                  : has_decimal_comma(field, false) ? "with decimal: comma that is one"
                   : em_lines_token(lines, field, &value) == EM_TOKEN_TEXT ? form->options->if_text
                                                                           : NULL);
 }

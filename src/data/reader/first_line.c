@@ -35,31 +35,26 @@ em_status em_first_line_add(em_first_line *first, const em_lines *lines, const c
     return EM_OK;
 }
 
-/* Whether the whole numbers of the line, three or more, count up by one. */
-static bool counts_up(const em_first_line *first)
+em_status em_first_line_may_name(em_first_line *first, bool *may)
 {
-    long long last = -1;
+    bool rises = true, falls = true, by_one = true;
     int64_t count = 0;
+    long long last = 0;
 
     for (int64_t j = 0; j < first->n; j++) {
         if (!is_whole(first->field[j]))
             continue;
         const long long number = strtoll(first->field[j], NULL, 10);
-        if (count++ > 0 && number != last + 1)
-            return false;
+        if (count++ > 0) {
+            rises &= number > last;
+            falls &= number < last;
+            by_one &= number == last + 1;
+        }
         last = number;
     }
-    return count >= 3;
-}
-
-em_status em_first_line_may_name(em_first_line *first, bool *may)
-{
-    int64_t twin = -1;
-    em_status status = em_text_find_twin(first->n, (const char *const *)first->field, &twin);
-
-    *may = !first->has_row_word && twin < 0;
-    first->counts_up = counts_up(first);
-    return status ? status : em_allocate(first->n, sizeof *first->again, &first->again);
+    first->counts_up = by_one && count >= 3;
+    *may = !first->has_row_word && (rises || falls);
+    return em_allocate(first->n, sizeof *first->again, &first->again);
 }
 
 void em_first_line_see(em_first_line *first, int64_t j, const char *field)

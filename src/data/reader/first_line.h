@@ -17,8 +17,8 @@ typedef struct em_first_line {
 /* Appends a field. Local. Errors: EM_EMEMORY. */
 em_status em_first_line_add(em_first_line *first, const em_lines *lines, const char *field);
 
-/* Finds out whether the line may be names, before other lines are known. Local. Errors: EM_EMEMORY.
- */
+/* Whether the line may be names, before other lines are known: its numbers are whole, and rise or
+ * fall from column to column. Local. Errors: EM_EMEMORY. */
 em_status em_first_line_may_name(em_first_line *first, bool *may);
 
 /* Compares field j of another line with its own. Local. */

@@ -80,7 +80,8 @@ static const struct {
     bool unclear;
 } first_lines[] = {
     {"2020,2021\n1.5,2.5\n2.5,3\n", true}, /* nothing occurs again in its column */
-    {"2021,2020\n1,2\n2,3\n", true},       /* in any order */
+    {"2021,2020\n1,2\n2,3\n", true},       /* in falling order */
+    {"5,9,7\n1,2,3\n2,3,4\n", false},      /* neither rising nor falling */
     {"0,1,2\n0,1,5\n0,1,6\n", true},       /* counts up */
     {"5,2\n1,2\n5,3\n", false},            /* 5 and 2 occur again */
     {"0,1\n1,0\n0,1\n", false},            /* two numbers do not count up */
