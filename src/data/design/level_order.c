@@ -1,12 +1,11 @@
 #include "data/design/level_order.h"
 
-#include "base/memory.h"
 #include "base/text.h"
 #include "base/text/json.h"
+#include "data/design/coding.h"
 #include "par/message.h"
 
-#include <stdio.h>
-#include <stdlib.h>
+#include <math.h>
 #include <string.h>
 
 static em_status fail(const char *column, const json_t *found, const char *expected)
@@ -16,47 +15,19 @@ static em_status fail(const char *column, const json_t *found, const char *expec
                    expected);
 }
 
-/* A level as text. */
-static em_status text_of(const json_t *level, char **out)
-{
-    return json_is_string(level) ? em_copy_text(json_string_value(level), out)
-           : json_is_integer(level)
-               ? em_format_text(out, "%lld", (long long)json_integer_value(level))
-               : em_format_text(out, "%.17g", json_real_value(level));
-}
-
-/* The levels of a column as texts. */
-static em_status take_list(const char *column, const json_t *list, int64_t *n, char ***out)
-{
-    em_status status;
-
-    *n = 0;
-    *out = NULL;
-    if (!json_is_array(list) || json_array_size(list) == 0)
-        return fail(column, list, "a list of levels, the reference level first");
-    status = em_allocate((int64_t)json_array_size(list), sizeof **out, out);
-    for (size_t i = 0; !status && i < json_array_size(list); i++) {
-        const json_t *level = json_array_get(list, i);
-        if (!json_is_string(level) && !json_is_number(level))
-            return fail(column, level, "a level: text or a number");
-        status = text_of(level, &(*out)[i]);
-        *n += !status;
-    }
-    return status;
-}
-
 static em_status check_list(const char *column, const json_t *list)
 {
-    char **text;
-    int64_t n, twin = -1;
-    em_status status = take_list(column, list, &n, &text);
+    const json_t *level;
+    size_t i;
 
-    status = status ? status : em_text_find_twin(n, (const char *const *)text, &twin);
-    if (!status && twin >= 0)
-        status = em_fail(EM_ECONFIG, "model.levels.%s: found '%s' twice, expected it once",
-                         em_excerpt_of(column).text, em_excerpt_of(text[twin]).text);
-    em_release_texts(n, &text);
-    return status;
+    if (!json_is_array(list) || json_array_size(list) == 0)
+        return fail(column, list, "a list of levels, the reference level first");
+    json_array_foreach(list, i, level)
+    {
+        if (!json_is_string(level) && !json_is_number(level))
+            return fail(column, level, "a level: text or a number");
+    }
+    return EM_OK;
 }
 
 em_status em_level_order_load(const em_table_options *options, json_t **out)
@@ -83,71 +54,80 @@ em_status em_level_order_load(const em_table_options *options, json_t **out)
 
 /* ---------------------------------------------------------------- the order */
 
-static bool is_level(const em_table *table, int64_t j, double level, const char *text)
+/* The value that stands for a level in column j; infinity: no row has it. */
+static double value_of(const em_table *table, int64_t j, const json_t *level)
 {
-    const int64_t code = em_level_code(level);
-    char *end;
+    const em_levels *texts = table->text && json_is_string(level) ? &table->text[j] : NULL;
+    double number;
 
-    if (code >= 0)
-        return strcmp(table->text[j].text[code], text) == 0;
-    const double number = strtod(text, &end);
-    return end > text && !*end && number == level;
+    for (int64_t i = 0; texts && i < texts->count; i++)
+        if (strcmp(texts->text[i], json_string_value(level)) == 0)
+            return em_level_value(i);
+    return em_json_finite(level, &number) ? number : INFINITY;
+}
+
+static int64_t index_of(double value, int64_t n, const double *level)
+{
+    int64_t i = 0;
+
+    while (i < n && em_level_compare(level[i], value) != 0)
+        i++;
+    return i;
+}
+
+/* Moves the levels of the list to the front in its order; *n_found: how many there are. */
+static em_status sort(const em_table *table, int64_t j, const json_t *list, int64_t n,
+                      double *level, int64_t *n_found)
+{
+    const json_t *one;
+    size_t k;
+
+    *n_found = 0;
+    json_array_foreach(list, k, one)
+    {
+        const double value = value_of(table, j, one);
+        const int64_t i = index_of(value, n, level);
+        if (i == n)
+            continue;
+        if (i < *n_found)
+            return em_fail(EM_ECONFIG, "model.levels.%s: found '%s' twice, expected it once%s",
+                           em_excerpt_of(table->name[j]).text, em_json_excerpt(one).text,
+                           em_level_code(value) >= 0 ? "" : " (01 and 1 are one number)");
+        memmove(&level[*n_found + 1], &level[*n_found], (size_t)(i - *n_found) * sizeof *level);
+        level[(*n_found)++] = value;
+    }
+    return EM_OK;
 }
 
 /* The first row with that level, named in a failure. Collective. */
-static em_status fail_level(const em_table *table, int64_t j, double level, int64_t n,
-                            char *const *text)
+static em_status fail_level(const em_table *table, int64_t j, double level, const json_t *list)
 {
     const int64_t n_column = table->n_column;
     int64_t held = 0, row;
-    char found[EM_LEVEL_BYTES], expected[1024] = "";
+    char found[EM_LEVEL_BYTES];
 
-    while (held < table->n_row &&
-           memcmp(&table->value[held * n_column + j], &level, sizeof level) != 0)
+    while (held < table->n_row && em_level_compare(table->value[held * n_column + j], level) != 0)
         held++;
     row = em_table_first_row(table, held < table->n_row ? held : -1);
     em_table_print_value(table, j, level, found);
-    for (int64_t i = 0; i < n && i < 6; i++)
-        em_append(sizeof expected, expected, "%s'%s'", i ? ", " : "", em_excerpt_of(text[i]).text);
     return em_fail(EM_EDATA,
-                   "%s:%lld: found level '%s' of factor %s, expected one of model.levels: %s%s",
+                   "%s:%lld: found level '%s' of factor %s, expected one of model.levels: %s",
                    table->path, (long long)em_table_line(table, row), em_excerpt_of(found).text,
-                   em_excerpt_of(table->name[j]).text, expected, n > 6 ? ", ..." : "");
-}
-
-/* Moves the levels to the front in the order of the texts; *n_found: how many there are. */
-static void sort(const em_table *table, int64_t j, int64_t n_text, char *const *text, int64_t n,
-                 double *level, int64_t *n_found)
-{
-    *n_found = 0;
-    for (int64_t k = 0; k < n_text; k++)
-        for (int64_t i = *n_found; i < n; i++) {
-            const double found = level[i];
-            if (!is_level(table, j, found, text[k]))
-                continue;
-            memmove(&level[*n_found + 1], &level[*n_found], (size_t)(i - *n_found) * sizeof *level);
-            level[(*n_found)++] = found;
-            break;
-        }
+                   em_excerpt_of(table->name[j]).text, em_json_excerpt(list).text);
 }
 
 em_status em_level_order_apply(const em_table_options *options, const em_table *table, int64_t j,
                                int64_t n, double *level)
 {
-    char **text = NULL;
-    int64_t n_text = 0, n_found = n;
+    int64_t n_found = n;
     json_t *levels;
-    em_status status = em_level_order_load(options, &levels);
+    em_status status = em_agree_first(em_level_order_load(options, &levels), 0);
     const json_t *list = levels ? json_object_get(levels, table->name[j]) : NULL;
 
     if (!status && list)
-        status = take_list(table->name[j], list, &n_text, &text);
-    status = em_agree_first(status, 0);
-    if (!status && list)
-        sort(table, j, n_text, text, n, level, &n_found);
+        status = sort(table, j, list, n, level, &n_found);
     if (!status && n_found < n)
-        status = fail_level(table, j, level[n_found], n_text, text);
-    em_release_texts(n_text, &text);
+        status = fail_level(table, j, level[n_found], list);
     json_decref(levels);
     return status;
 }
