@@ -137,7 +137,8 @@ def _is_number(name: str) -> bool:
 
 
 def level_orders(frame: Any) -> dict[str, list[Any]]:
-    """The levels, in their order, of columns of categories, and of texts that look like numbers.
+    """The levels, in their order, of columns of categories, and of texts that look like numbers. Those of a
+    polars.Categorical have no order of their own: they are texts.
 
     >>> level_orders({"x": [1.5, 2.5], "sex": ["f", "m"], "code": ["2", "10"]})
     {'code': ['10', '2']}
@@ -153,7 +154,7 @@ def _levels(column: Any) -> list[Any]:
     kind = getattr(column, "dtype", None)
     if type(kind).__name__ in ("CategoricalDtype", "Enum"):
         return [str(one).strip() for one in kind.categories]
-    if kind is not None and not str(kind).lower().startswith(("object", "str", "<u")):
+    if kind is not None and not str(kind).lower().startswith(("object", "str", "<u", "categorical")):
         return []
     values = [one for one in _listed(column) if not _is_missing(one)]
     texts = {one.strip() for one in values if isinstance(one, str)} - {""}

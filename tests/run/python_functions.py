@@ -125,6 +125,9 @@ def check_polars():
     columns = {name: frame[name].to_numpy() for name in frame.columns}
     draws = [emass.Model.linear("y ~ x + b", given).sample(**QUIET).posterior.beta for given in (frame, pandas.DataFrame(columns), columns)]
     report(np.array_equal(draws[0], draws[1]) and np.array_equal(draws[0], draws[2]), "polars, pandas and columns: the same draws")
+    codes = frame.with_columns(polars.Series("code", ["10", "9", "9", "10", "9"], dtype=polars.Categorical))
+    terms = list(emass.Model.linear("y ~ code", codes).sample(**QUIET).posterior.coefficient.values)
+    report(terms == ["intercept", "code[9]"], "categories that look like numbers", terms)
     stan = emass.Model.from_stan("data { vector[5] y; } parameters { real m; } model { y ~ normal(m, 1); }", {"y": frame["y"]})
     report(stan.sample(**QUIET).posterior.m.shape == (4, 100), "a column of polars as data of Stan")
 
