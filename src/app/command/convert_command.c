@@ -333,6 +333,8 @@ static em_status convert_table(conversion *c)
     status = em_moments_find(table, true, &moments);
     if (!status)
         status = write_table(table, c);
+    if (!status)
+        em_table_say_guess(table);
     if (!status && em_world_rank() == 0)
         print_summary(table, &moments, c);
     em_moments_release(&moments);
