@@ -71,7 +71,7 @@ no_program <- function() {
 checks$libraries <- function(of_user) {
   before <- emass:::path_before_r
   stopifnot(before("a:b:/c:/d", "a:b") == "/c:/d", before("a:b:a:b:/c", "a:b") == "/c", before("a:b", "a:b") == "",
-            before("/c:a:b", "a:b") == "/c:a:b", before("a:bc", "a:b") == "a:bc", before("", "a:b") == "")
+            before("/c:a:b", "a:b") == "/c:a:b", before("a:bc", "a:b") == "a:bc", before("", "a:b") == "", before("/c", "") == "/c")
   writeLines(c("#!/bin/sh", "echo \"emass: path <$LD_LIBRARY_PATH>\" >&2", "exit 2"), "tell")
   Sys.chmod("tell")
   options(emass.program = "./tell")

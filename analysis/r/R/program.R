@@ -52,13 +52,15 @@ fail <- function(status, said, file = NULL) {
 folders_of_r <- function() {
   script <- file.path(R.home("etc"), "ldpaths")
   if (!file.exists(script)) return("")
-  system2("sh", c("-c", shQuote(". \"$0\" && printf %s \"$LD_LIBRARY_PATH\""), shQuote(script)), stdout = TRUE,
-          env = "LD_LIBRARY_PATH=")
+  said <- system2("sh", c("-c", shQuote(". \"$0\" && printf %s \"$LD_LIBRARY_PATH\""), shQuote(script)),
+                  stdout = TRUE, env = "LD_LIBRARY_PATH=")
+  paste(said, collapse = "")
 }
 
 # A path without those folders, as it was before R was started, maybe by another R. What a user or a module has put
 # there stays.
 path_before_r <- function(path, added) {
+  if (!nzchar(added)) return(path)
   while (startsWith(path, paste0(added, ":"))) path <- substring(path, nchar(added) + 2)
   if (path == added) "" else path
 }
