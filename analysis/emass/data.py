@@ -166,7 +166,8 @@ def _is_missing(value: Any) -> bool:
 
 
 def _listed(column: Any) -> Any:
-    return column if isinstance(column, (list, tuple)) else plain(column)
+    """A column as a list; what is no column stays."""
+    return plain(column) if hasattr(column, "tolist") or hasattr(column, "to_list") else column
 
 
 def _with_texts(frame: Any) -> Any:
@@ -267,6 +268,12 @@ def _cell(value: Any) -> Any:
 
 def _columns(frame: Mapping[str, Any]) -> str:
     columns = {name: _listed(value) for name, value in frame.items()}
+    for name, column in columns.items():
+        if not isinstance(column, (list, tuple)):
+            raise Error(f"data: found {type(column).__name__} in column {name!r}, expected a value for each row")
+        nested = next((one for one in column if isinstance(one, (list, tuple, dict))), None)
+        if nested is not None:
+            raise Error(f"data: found {type(nested).__name__} in column {name!r}, expected numbers or texts")
     lengths = {name: len(value) for name, value in columns.items()}
     if len(set(lengths.values())) != 1:
         raise Error(f"data: found columns of unequal length, expected one length: {lengths}")

@@ -191,7 +191,8 @@ class Model:
             if name in (*_REGRESSIONS, "network") and data.looks_like_row(frame):
                 given.setdefault("header", "yes")
             if name in _REGRESSIONS and (levels := data.level_orders(frame)):
-                given["levels"] = {**levels, **given.get("levels", {})}
+                asked = given.get("levels", {})
+                given["levels"] = {**levels, **asked} if isinstance(asked, Mapping) else asked
         elif frame is not None:
             given["data"] = os.path.abspath(path_of(frame, f"{name}: data", sampling.A_FRAME))
         model = cls(given, files=files)
