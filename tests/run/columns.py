@@ -248,6 +248,7 @@ def refuses():
              ("t.csv", "formula: 'ill ~ sex', levels: {sex: female}", "model.levels.sex: found female, expected a list of levels"),
              ("t.csv", "formula: 'ill ~ sex', levels: {sex: [male, male]}", "model.levels.sex: found 'male' twice"),
              ("t.csv", "formula: 'ill ~ vessels', levels: {vessels: ['0', '00', '1', '2', '3']}", "model.levels.vessels: found '00' twice, expected it once (01 and 1 are one number)"),
+             ("t.csv", "formula: 'ill ~ sex', levels: {sex: [male], sex: [female]}", "model.levels: found duplicate object key near '\"sex\"'"),
              ("t.csv", "formula: 'ill ~ age**2'", "found '**2' at character 10, expected +, -, *, : or the end (a power is I(x^2))"),
              ("t.csv", "formula: 'ill ~ C(sex, Sum)'", "expected ')' (model.levels has the order of levels"),
              ("t.csv", "formula: 'ill ~ as.factor(sex)'", "categories are factor(NAME)"),

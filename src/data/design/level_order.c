@@ -8,11 +8,10 @@
 #include <math.h>
 #include <string.h>
 
-static em_status fail(const char *column, const json_t *found, const char *expected)
+static em_status fail(const char *column, const char *found, const char *expected)
 {
     return em_fail(EM_ECONFIG, "model.levels%s%s: found %s, expected %s", *column ? "." : "",
-                   *column ? em_excerpt_of(column).text : "", em_json_excerpt(found).text,
-                   expected);
+                   *column ? em_excerpt_of(column).text : "", found, expected);
 }
 
 static em_status check_list(const char *column, const json_t *list)
@@ -21,11 +20,12 @@ static em_status check_list(const char *column, const json_t *list)
     size_t i;
 
     if (!json_is_array(list) || json_array_size(list) == 0)
-        return fail(column, list, "a list of levels, the reference level first");
+        return fail(column, em_json_excerpt(list).text,
+                    "a list of levels, the reference level first");
     json_array_foreach(list, i, level)
     {
         if (!json_is_string(level) && !json_is_number(level))
-            return fail(column, level, "a level: text or a number");
+            return fail(column, em_json_excerpt(level).text, "a level: text or a number");
     }
     return EM_OK;
 }
@@ -42,7 +42,7 @@ em_status em_level_order_load(const em_table_options *options, json_t **out)
         return EM_OK;
     *out = em_json_load(options->levels, &why);
     if (!json_is_object(*out))
-        status = fail("", *out, "{column: [level, ...]}");
+        status = fail("", *out ? em_json_excerpt(*out).text : why.text, "{column: [level, ...]}");
     else
         json_object_foreach(*out, column, list) status = status ? status : check_list(column, list);
     if (status) {
