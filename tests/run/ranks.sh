@@ -115,16 +115,16 @@ END
 
 dies_with_its_user() { # killed, it takes its ranks along
     mkdir -p left
-    TMPDIR=$PWD/left timeout -k 10 "$EMASS_LIMIT" "$emass" "${long[@]}" --ranks 3 --output killed.h5 >/dev/null 2>&1 &
+    TMPDIR=$PWD/left timeout -k 10 "$EMASS_LIMIT" "$emass" "${long[@]}" --ranks 3 --output "$scratch/killed.h5" >/dev/null 2>&1 &
     local pid=$!
     wait_for killed.h5 "$pid" || return 1
     kill -KILL "$(pgrep -P "$pid")"
     wait "$pid"
     for _ in $(seq $((10 * EMASS_LIMIT))); do
-        pgrep -f 'output killed.h5' >/dev/null || break
+        pgrep -f "output $scratch/killed.h5" >/dev/null || break
         sleep 0.1
     done
-    ! pgrep -f 'output killed.h5' && ! compgen -G 'left/emass-status-*'
+    ! pgrep -f "output $scratch/killed.h5" && ! compgen -G 'left/emass-status-*'
 }
 
 # A front end that is killed: the process that it started, alone or with ranks, stops with a checkpoint if it was
