@@ -190,7 +190,9 @@ class Model:
             files.add("data", ".csv", data.table(frame))
             if name in (*_REGRESSIONS, "network") and data.looks_like_row(frame):
                 given.setdefault("header", "yes")
-            if name in _REGRESSIONS and (levels := data.level_orders(frame)):
+            formula = str(given.get("formula") or ".")  # a dot is all columns
+            orders = data.level_orders(frame) if name in _REGRESSIONS else {}
+            if levels := {column: order for column, order in orders.items() if column in formula or "." in formula}:
                 asked = given.get("levels", {})
                 given["levels"] = {**levels, **asked} if isinstance(asked, Mapping) else asked
         elif frame is not None:
