@@ -80,16 +80,29 @@ says_so() {
         grep -q '0,0,1,1,1,1,1,1,1,1' && h5ls one.h5/mass_adaptation | grep -q '^noncentring'
 }
 
+# The initial phase goes on until a map is found in 400 draws of the later half of its iterations: 200 iterations of 4
+# chains. Without a map it may end earlier.
+takes_400_draws() {
+    local ended
+    ended=$(h5dump -a /warmup one.h5 | grep -o 'ended at iteration [0-9]*')
+    ended=${ended##* }
+    echo "it ended at iteration $ended"
+    [ "$ended" -ge 200 ]
+}
+
 is_the_same() { # RANKS [ARGUMENT...]
     emass_on "$1" --overwrite --output other.h5 "${@:2}" && cmp one.h5 other.h5
 }
 
-# Stopped after so many gradients of a rank, in warmup or later.
-goes_on() { # GRADIENTS
+# Stopped after so many evaluations of a rank, in warmup or later.
+goes_on() { # EVALUATIONS PHASE
+    local said
     rm -f cut.h5*
     ! EMASS_FAULT=model:1:$1 emass_on 2 --output cut.h5 || return
     [ -s cut.h5.checkpoint ] || return
-    emass_on 3 --output cut.h5 --resume && cmp one.h5 cut.h5
+    said=$(limited mpirun -n 3 "$emass" run run.yaml --progress none --output cut.h5 --resume 2>&1)
+    echo "$said"
+    grep -q "resuming .*($2)" <<<"$said" && cmp one.h5 cut.h5
 }
 
 is_taken_over() {
@@ -115,10 +128,11 @@ done
 check "the funnel's law by nuts" is_the_law 5 nuts
 check 'without it the run does not converge' is_needed
 check 'the map is in the file' says_so
+check 'a map takes 400 draws' takes_400_draws
 check 'the same bytes on two ranks' is_the_same 2
 check 'the same bytes on three ranks' is_the_same 3
-check 'stopped in warmup' goes_on 1500
-check 'stopped in sampling' goes_on 3000
+check 'stopped in warmup' goes_on 1500 warmup
+check 'stopped in sampling' goes_on 4200 sampling
 check 'the next run takes it over' is_taken_over
 check 'a choice that there is not' refuses 'noncentring' --set mass.noncentring=always
 check 'a map that may not be used' refuses 'mass.noncentring: auto' --set mass.from=one.h5 --set mass.noncentring=off

@@ -23,7 +23,7 @@ static const double least_of_group = 0.3, group_by_chance = 60;
 
 /* The least improvement in normality by a group, and what chance adds with few draws, times their
  * number; and the share of the whole departure from normality whose removal is enough. */
-static const double least_nearer = 1, nearer_by_chance = 500, most_of_departure = 0.75;
+static const double least_nearer = 1, nearer_by_chance = 300, most_of_departure = 0.75;
 
 /* ---------------------------------------------------------------- the draws */
 
