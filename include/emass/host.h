@@ -69,10 +69,10 @@ EM_API em_status em_host_run(em_context *context, const char *config, const char
 
 /* Copies members of a report. count [9]: iterations done, in all, and of warmup; divergences;
  * rejections; draws whose report failed; 1 if level is a bound, as other numbers may be worse, else
- * 0; failed evaluations of a density without gradient, warmup included, and of how many evaluations
- * (negative: not known). level [2]: the worst R-hat and the smallest ESS at the last check, or NaN.
- * text [4], valid as long as the report: the verdict ("" before the end), and of the first on this
- * rank the reason: of a rejection, of a failed report, of a failed evaluation. Local. */
+ * 0; failed evaluations of a density, warmup included, and of how many evaluations (negative: not
+ * known). level [2]: the worst R-hat and the smallest ESS at the last check, or NaN. text [4],
+ * valid as long as the report: the verdict ("" before the end), and of the first on this rank the
+ * reason: of a rejection, of a failed report, of a failed evaluation. Local. */
 EM_API void em_host_report(const em_report *report, int64_t count[], double level[],
                            const char *text[]);
 

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "emass/emass.h"
 #include "math/finite.h"
+#include "model/external/failures.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -47,6 +48,7 @@ static void destroy_model(em_model *model)
 {
     density_model *self = (density_model *)model;
 
+    em_failures_destroy(&model->failures);
     em_release_all(&self->variable, &self->partial, &self);
 }
 
@@ -76,6 +78,8 @@ static em_status create_model(const void *options, const em_model_context *conte
     status = em_allocate(self->n, sizeof *self->partial, &self->partial);
     if (!status)
         status = em_allocate(self->model.n_variable, sizeof *self->variable, &self->variable);
+    if (!status)
+        status = em_failures_create(context, &self->model.failures);
     if (status) {
         destroy_model(&self->model);
         return status;
@@ -87,35 +91,50 @@ static em_status create_model(const void *options, const em_model_context *conte
     return EM_OK;
 }
 
-/* Keeps the message of the first rejection. */
-static void reject(density_model *self, bool said, double value)
+/* A failed evaluation, unless the position itself is not finite, after an overflow of a transform.
+ */
+static double fail_evaluation(density_model *self, int64_t chain, const double *theta, bool said,
+                              double value)
+{
+    char why[64];
+
+    if (isfinite(value))
+        snprintf(why, sizeof why, "the gradient is not finite");
+    else
+        snprintf(why, sizeof why, "the log density is %g", value);
+    if (em_all_finite(self->n, theta))
+        em_failures_add(self->model.failures, chain, self->n, theta, said ? em_error_text() : why);
+    return NAN;
+}
+
+/* Where the density is zero. */
+static double reject(density_model *self)
 {
     em_rejections *rejections = &self->model.rejections;
 
-    if (rejections->count++ > 0)
-        return;
-    if (said)
-        snprintf(rejections->first, sizeof rejections->first, "%s", em_error_text());
-    else if (isfinite(value))
-        snprintf(rejections->first, sizeof rejections->first, "the gradient is not finite");
-    else
-        snprintf(rejections->first, sizeof rejections->first, "the log density is %g", value);
+    if (rejections->count++ == 0)
+        snprintf(rejections->first, sizeof rejections->first, "the log density is -inf");
+    return -INFINITY;
 }
 
-static em_status add_chain(density_model *self, const double *theta, double *log_density,
-                           double *gradient)
+static em_status add_chain(density_model *self, int64_t chain, const double *theta,
+                           double *log_density, double *gradient)
 {
     const uint64_t before = em_messages_set();
     double value = NAN;
 
+    em_failures_count_evaluation(self->model.failures, chain);
     memset(self->partial, 0, (size_t)self->n * sizeof *self->partial);
     const em_status status =
         self->density->gradient(self->density->state, theta, &value, self->partial);
     if (status < 0)
         return em_default_message(status, before, self->density->name);
+    if (status == EM_OK && value == -INFINITY) {
+        *log_density = reject(self);
+        return EM_OK;
+    }
     if (status > 0 || !isfinite(value) || !em_all_finite(self->n, self->partial)) {
-        reject(self, em_messages_set() != before, value);
-        *log_density = NAN;
+        *log_density = fail_evaluation(self, chain, theta, em_messages_set() != before, value);
         return EM_OK;
     }
     *log_density += value;
@@ -129,8 +148,9 @@ static em_status add_prior(em_model *model, const em_query *query)
     em_status status = EM_OK;
 
     for (int64_t c = 0; !status && c < query->n_chain; c++)
-        status = add_chain((density_model *)model, query->theta + c * query->stride,
-                           &query->log_density[c], query->gradient + c * query->stride);
+        status = add_chain((density_model *)model, query->chain ? query->chain[c] : c,
+                           query->theta + c * query->stride, &query->log_density[c],
+                           query->gradient + c * query->stride);
     return status;
 }
 

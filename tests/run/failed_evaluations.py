@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Evaluations that fail under hmc, nuts and walnuts: they reject a trajectory, they are no divergences, and they do not
-shorten the steps. A density fails at random positions, or at all positions of a half-space."""
+"""Evaluations that fail: they reject a trajectory of hmc, nuts and walnuts, they are no divergences, and they do not shorten
+the steps. A density fails at random positions, at any position by chance, or at all positions of a half-space."""
 import csv
 import io
 import math
@@ -20,9 +20,10 @@ SOURCE = r"""
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
-typedef struct { double rate; double least; } options;
+typedef struct { double rate, chance, least; } options;
 static const em_field fields[] = {
     EM_REAL(options, rate, .maximum = 1, .fallback = "0", .doc = "share of the positions that fail"),
+    EM_REAL(options, chance, .maximum = 1, .fallback = "0", .doc = "share of the evaluations that fail"),
     EM_REAL(options, least, .minimum = -100, .maximum = 0, .fallback = "-100", .doc = "x[0] below it fails"), {0}};
 static const em_variable parameters[] = {{.name = "x", .n_axes = 1, .shape = {5}}};
 /* A uniform that the bits of the position determine. */
@@ -38,11 +39,17 @@ static double uniform_of(const double *x)
     hash *= UINT64_C(0xBF58476D1CE4E5B9);
     return (double)((hash ^ hash >> 32) >> 11) * 0x1p-53;
 }
+static double next_uniform(void)
+{
+    static uint64_t state = 1;
+    state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (double)(state >> 11) * 0x1p-53;
+}
 static double density(const void *given, const double *x)
 {
     const options *o = given;
     double sum = 0;
-    if (uniform_of(x) < o->rate || x[0] < o->least)
+    if (uniform_of(x) < o->rate || next_uniform() < o->chance || x[0] < o->least)
         return NAN;
     for (int i = 0; i < 5; i++)
         sum -= x[i] * x[i] / (2 * (i + 1) * (i + 1));
@@ -86,6 +93,11 @@ for sampler in ("hmc", "nuts", "walnuts"):
         report(done.returncode == 0 and re.search(r"^converged: .* 0 divergences", done.stdout, re.M)
                and "evaluations failed (" in done.stderr and near([0] * 5, DEVIATIONS),
                f"{sampler}, seed {seed}: one evaluation in twenty fails", done.stdout, done.stderr)
+for sampler in ("hmc", "nuts", "walnuts", "slice"):
+    for seed in (1, 2, 3):
+        done = run(sampler, seed, chance=0.05)
+        report(done.returncode == 0 and re.search(r"^converged", done.stdout, re.M) and near([0] * 5, DEVIATIONS),
+               f"{sampler}, seed {seed}: one evaluation in twenty fails by chance", done.stdout, done.stderr)
 HALF = [math.sqrt(2 / math.pi), 0, 0, 0, 0], [math.sqrt(1 - 2 / math.pi), *DEVIATIONS[1:]]
 for sampler in ("hmc", "nuts", "walnuts"):
     for seed in (1, 2, 3):

@@ -55,6 +55,21 @@ def half(x):
     return -x @ x / 2
 
 
+def bounded(x):
+    return (-x @ x / 2 if x[0] > -1 else -np.inf), -x
+
+
+def fails_at_random():
+    random = np.random.default_rng(1)
+
+    def density(x):
+        if random.random() < 0.05:
+            raise RuntimeError("the solver did not converge")
+        return -x @ x / 2, -x
+
+    return density
+
+
 def check_rejections():
     """A function's own words, in the error or the note, with and without a gradient."""
     for gradient in (None, True):
@@ -66,7 +81,13 @@ def check_rejections():
     report("emass: note: the log density failed in " in text and "rejections; the first on this rank: ValueError: no value there" in text,
            "without a gradient: how often, and the first reason", text)
     text = printed(lambda: emass.Model.from_function(lambda x: (half(x), -x), dim=2, gradient=True).sample(**SHORT))
-    report("emass: note: the model rejected " in text and "ValueError: no value there" in text, "with a gradient too", text)
+    report("emass: note: the log density failed in " in text and "ValueError: no value there" in text, "with a gradient too", text)
+    text = printed(lambda: emass.Model.from_function(bounded, dim=2, gradient=True).sample(**SHORT))
+    report("emass: note: the model rejected " in text and "the log density is -inf" in text, "where the density is zero", text)
+    for sampler in ("hmc", "nuts"):
+        draws = emass.Model.from_function(fails_at_random(), dim=3, gradient=True).sample(seed=1, sampler=sampler, **QUIET | {"draws": 500, "warmup": 200})
+        report(not draws.sample_stats["diverging"].any() and draws.attrs["n_failed_evaluations"] > 0
+               and draws.attrs["verdict"].startswith("converged"), f"{sampler}: one evaluation in twenty fails", draws.attrs["verdict"])
     for value, slope, words in ((np.nan, 0.0, "the log density is nan"), (0.0, np.nan, "the gradient is not finite")):
         model = emass.Model.from_function(lambda x: (value, slope * x), dim=2, gradient=True)
         texts = [said(lambda: model.sample(**QUIET)), said(model.check)]

@@ -34,29 +34,46 @@ static const double *end_of(const em_ascents *a, int64_t e)
     return a->end + e * a->row;
 }
 
-/* Whether the end of an ascent is nearly as high as a mode, and the log density does not fall on
- * the line to its centre. */
-static em_status is_of_mode(em_ascents *a, int64_t e, const em_optimum_mode *m, double *yes)
+/* The log density at a part of the way from the end of an ascent to the centre of a mode. An
+ * evaluation that fails is repeated a little further on: it says nothing about the density. */
+static em_status evaluate_between(em_ascents *a, int64_t e, const em_optimum_mode *m, double part,
+                                  double *log_density)
 {
+    enum { MOST_TRIES = 4 };
     const em_mode_search *search = a->search;
+    const bool may_fail = em_posterior_model(a->posterior)->failures;
     const int64_t c = (e - em_first_own_ascent(a)) / search->n_each, chain = e / search->n_each;
-    const double *end = end_of(a, e), part[] = {0.5, 0.2};
+    const double *end = end_of(a, e);
     double *between = a->path->point, *gradient = between + search->stride;
     em_status status = EM_OK;
 
-    *yes = end[0] > m->log_density - em_fall_of_draws(search->dim);
     memset(between, 0, (size_t)search->stride * sizeof *between);
-    for (size_t k = 0; status >= 0 && *yes != 0 && k < sizeof part / sizeof *part; k++) {
-        double log_density = NAN;
+    *log_density = NAN;
+    for (int t = 0; status >= 0 && isnan(*log_density) && t < (may_fail ? MOST_TRIES : 1); t++) {
         for (int64_t i = 0; i < search->dim; i++)
-            between[i] = end[2 + i] + part[k] * (m->centre[i] - end[2 + i]);
+            between[i] = end[2 + i] + (part + 0.01 * t) * (m->centre[i] - end[2 + i]);
         status = em_posterior_evaluate(a->posterior, &(em_query){.n_chain = 1,
                                                                  .stride = search->stride,
                                                                  .chain = &chain,
                                                                  .theta = between,
-                                                                 .log_density = &log_density,
+                                                                 .log_density = log_density,
                                                                  .gradient = gradient});
         a->gradients[c]++;
+    }
+    return status;
+}
+
+/* Whether the end of an ascent is nearly as high as a mode, and the log density does not fall on
+ * the line to its centre. */
+static em_status is_of_mode(em_ascents *a, int64_t e, const em_optimum_mode *m, double *yes)
+{
+    const double *end = end_of(a, e), part[] = {0.5, 0.2};
+    em_status status = EM_OK;
+
+    *yes = end[0] > m->log_density - em_fall_of_draws(a->search->dim);
+    for (size_t k = 0; status >= 0 && *yes != 0 && k < sizeof part / sizeof *part; k++) {
+        double log_density;
+        status = evaluate_between(a, e, m, part[k], &log_density);
         *yes = status == EM_OK && log_density > fmin(end[0], m->log_density) - 0.2;
     }
     return status < 0 ? status : EM_OK;

@@ -339,13 +339,11 @@ static const em_kernel *most_exacting(const em_engine *engine)
     return most;
 }
 
-/* Evaluates the density at the positions of the block, exactly or by an estimate, as the samplers
- * will. */
-static em_status evaluate_start(em_engine *engine, uint64_t attempt)
+/* Evaluates the density, exactly or by an estimate, as the samplers will. */
+static em_status evaluate_start(em_engine *engine, em_query query, uint64_t attempt)
 {
     const em_kernel *kernel = most_exacting(engine);
     const em_sampler_options *options = kernel->options->options;
-    em_query query = em_block_query(engine->block);
 
     if (kernel->options->ops->without_gradient)
         query.wanted = EM_WANT_LOG_DENSITY;
@@ -356,6 +354,20 @@ static em_status evaluate_start(em_engine *engine, uint64_t attempt)
     query.seed = (uint64_t)engine->config->run.seed;
     query.evaluation = start_evaluations + (int64_t)attempt;
     return em_posterior_estimate(engine->posterior, &minibatch, &query);
+}
+
+/* At the positions of chains that have no usable one yet: one that has is not evaluated again. */
+static em_status evaluate_starts(em_engine *engine, const em_tries *tries, uint64_t attempt)
+{
+    const em_block *block = engine->block;
+    em_status status = EM_OK;
+
+    if (attempt == 1)
+        return evaluate_start(engine, em_block_query(block), attempt);
+    for (int64_t c = 0; status >= 0 && c < block->n_chain; c++)
+        if (!tries->usable[c])
+            status = evaluate_start(engine, em_block_query_of(block, c), attempt);
+    return status;
 }
 
 /* Draws until all chains have a finite density. Collective over the ranks of a group. */
@@ -372,7 +384,7 @@ static em_status try_points(em_engine *engine, em_tries *tries)
                            (long long)tries->lost, MOST_START_TRIES,
                            engine->config->run.init_radius,
                            *em_model_why(engine->model) ? ": " : "", em_model_why(engine->model));
-        status = evaluate_start(engine, attempt);
+        status = evaluate_starts(engine, tries, attempt);
         if (!status)
             status = try_starts(engine, tries, attempt);
     }

@@ -1,6 +1,8 @@
 #include "base/memory.h"
 #include "sampler/kernel/sampler.h"
 
+#include <math.h>
+
 em_status em_block_create(int64_t first_chain, int64_t n_chain, int64_t dim, int64_t n_extra,
                           em_block **out)
 {
@@ -55,9 +57,27 @@ em_query em_block_query(const em_block *block)
                       .gradient = block->gradient};
 }
 
+em_query em_block_query_of(const em_block *block, int64_t c)
+{
+    return (em_query){.n_chain = 1,
+                      .stride = block->stride,
+                      .chain = block->chain + c,
+                      .theta = block->theta + c * block->stride,
+                      .log_density = block->log_density + c,
+                      .gradient = block->gradient + c * block->stride};
+}
+
 em_status em_block_evaluate(em_posterior *posterior, em_block *block)
 {
+    enum { MOST_TRIES = 100 };
     const em_query query = em_block_query(block);
+    const bool may_fail = em_posterior_model(posterior)->failures;
+    em_status status = em_posterior_evaluate(posterior, &query);
 
-    return em_posterior_evaluate(posterior, &query);
+    for (int64_t c = 0; may_fail && c < block->n_chain; c++)
+        for (int t = 0; status >= 0 && isnan(block->log_density[c]) && t < MOST_TRIES; t++) {
+            const em_query again = em_block_query_of(block, c);
+            status = em_posterior_evaluate(posterior, &again);
+        }
+    return status;
 }

@@ -70,7 +70,11 @@ void em_block_destroy(em_block **block);
  * Local. */
 em_query em_block_query(const em_block *block);
 
-/* Evaluates log density and gradient of the block. Collectivity and errors: as
+/* The same for chain c alone. Local. */
+em_query em_block_query_of(const em_block *block, int64_t c);
+
+/* Evaluates log density and gradient of the block. An evaluation that fails by chance is repeated:
+ * a chain without a log density could not leave its position. Collectivity and errors: as
  * em_posterior_evaluate. */
 em_status em_block_evaluate(em_posterior *posterior, em_block *block);
 
