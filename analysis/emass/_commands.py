@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _program
 from ._errors import ConvergenceWarning, Error, Stopped, first_line, path_of, warn
-from .data import as_file, as_text
+from .data import as_file, as_text, from_yaml
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -228,7 +228,7 @@ def _output_of(config: Config, settings: Mapping[str, Any]) -> str | None:
         file = settings["output.file"]
     else:
         try:
-            content = config if isinstance(config, Mapping) else yaml.safe_load(Path(config).read_text(encoding="utf-8"))
+            content = config if isinstance(config, Mapping) else from_yaml(Path(config).read_text(encoding="utf-8"))
             file = content["output"]["file"]
         except (OSError, ValueError, LookupError, TypeError, yaml.YAMLError):
             return None

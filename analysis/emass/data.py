@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import fcntl
+import functools
 import glob
 import hashlib
 import io
@@ -26,6 +27,7 @@ __all__ = [
     "as_file",
     "as_json",
     "as_text",
+    "from_yaml",
     "is_frame",
     "level_orders",
     "one_line",
@@ -63,6 +65,35 @@ def as_json(value: Any) -> str:
 def as_text(value: Any) -> str:
     """A setting as it is written behind --set KEY=."""
     return value if isinstance(value, str) else json.dumps(value, default=plain)
+
+
+def from_yaml(text: str) -> Any:
+    """A config as the program reads it: only true and false are truth values, and numbers are those of JSON.
+    To PyYAML yes, no, on and off would be truth values too, 2020-01-01 a date and 01:30:00 a number.
+
+    >>> from_yaml("{header: yes, intercept: false, levels: [no, on, 007, 1e3], stop: 01:30:00}")
+    {'header': 'yes', 'intercept': False, 'levels': ['no', 'on', '007', 1000.0], 'stop': '01:30:00'}
+    """
+    import yaml
+
+    return yaml.load(text, _loader())
+
+
+@functools.cache
+def _loader() -> Any:
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        yaml_implicit_resolvers: dict[str, Any] = {}
+
+    for kind, words, first in (
+        ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
+        ("bool", r"true|false", list("tf")),
+        ("int", r"-?(0|[1-9][0-9]*)", list("-0123456789")),
+        ("float", r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?", list("-0123456789")),
+    ):
+        Loader.add_implicit_resolver(f"tag:yaml.org,2002:{kind}", re.compile(rf"(?:{words})\Z"), first)
+    return Loader
 
 
 @contextlib.contextmanager

@@ -170,7 +170,7 @@ class Model:
         if not isinstance(config, Mapping):
             folder = os.path.dirname(os.path.abspath(path_of(config, "from_config", "a mapping, or the path of a file")))
             try:
-                config = yaml.safe_load(Path(_existing(config, "from_config")).read_text(encoding="utf-8"))
+                config = data.from_yaml(Path(_existing(config, "from_config")).read_text(encoding="utf-8"))
             except (OSError, ValueError, yaml.YAMLError) as error:
                 raise Error(f"from_config: {os.fspath(config)}: {' '.join(str(error).split())}") from None
         if not isinstance(config, Mapping) or "name" not in (config.get("model") or {}):
@@ -549,7 +549,6 @@ def _set(config: dict[str, Any], key: str, value: Any) -> None:
 def _stored(path: str) -> tuple[dict[str, Any], str, dict[str, Any]]:
     """The config of a file, the folder from which its paths start, and its attributes."""
     import h5py
-    import yaml
 
     try:
         with h5py.File(path) as file:
@@ -561,4 +560,4 @@ def _stored(path: str) -> tuple[dict[str, Any], str, dict[str, Any]]:
     text, inner = (
         one.decode() if isinstance(one, bytes) else str(one) for one in (attributes["config"], attributes.get("config_folder", "."))
     )
-    return yaml.safe_load(text), os.path.normpath(os.path.join(os.path.dirname(path), inner)), attributes
+    return data.from_yaml(text), os.path.normpath(os.path.join(os.path.dirname(path), inner)), attributes

@@ -112,6 +112,32 @@ def check_categories():
     report(text == "data: row 0: found 'a\\nb' in column 's', expected text without line breaks", "a text of two lines", text)
 
 
+IN_ANOTHER = """
+import sys; sys.path.insert(0, sys.argv[1])
+import emass
+print(emass.resume(sys.argv[2], draws=80, progress=False).posterior.sizes["draw"])
+"""
+
+
+def check_words_of_yaml():
+    """yes, no, on and off are text, as the program reads them: in configs, and in those of files that another session resumes."""
+    with open("words.csv", "w") as file:
+        print("on,y", *(f"{i},{'yes' if i % 3 else 'no'}" for i in range(20)), sep="\n", file=file)
+    with open("words.yaml", "w") as file:
+        print("model: {name: logistic, formula: y ~ on, data: words.csv, header: yes, positive: no, log_likelihood: true}\n"
+              "stop: {max_time: 01:30:00}\noutput: {file: off}", file=file)
+    model = emass.Model.from_config("words.yaml")
+    text = said(lambda: model.sample(**QUIET, output="words.h5"))
+    report(text == "no error" and "log_likelihood" in emass.read("words.h5"), "from_config: yes, no and a clock time, and true", text)
+    text = said(lambda: emass.run("words.yaml", ranks=1, settings={"run.chains": 2, "run.draws": 60}, progress=False))
+    report(text == "no error" and os.path.exists("off"), "a file that is called off", text)
+    frame = pd.DataFrame({"2020": X, "y": ["yes" if i % 3 else "no" for i in range(20)]})
+    emass.Model.logistic("y ~ `2020`", frame, positive="yes").sample(**QUIET, output="named.h5")
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", IN_ANOTHER, os.path.join(lib.ROOT, "analysis"), "named.h5"],
+                          capture_output=True, text=True)
+    report(done.stdout == "80\n", "another session resumes a run of header: yes and positive: yes", done.stderr)
+
+
 def check_stan():
     code = "data { int N; vector[N] y; } parameters { real mu; } model { y ~ normal(mu, 1); }"
     model = emass.Model.from_stan(code, {"N": 20, "y": FRAME["y"]})
@@ -332,6 +358,7 @@ with tempfile.TemporaryDirectory(prefix="emass-python-") as work:
     os.chdir(work)
     check_frames()
     check_categories()
+    check_words_of_yaml()
     check_stan()
     check_bridgestan()
     check_functions()
