@@ -357,7 +357,7 @@ class Model:
         if file is None or not os.path.exists(file):
             raise Error("predict: expected a model that has been sampled, or the file of its draws")
         with data.rows_named(new):
-            found = sampling.predict(file, new)
+            found = sampling.predict(file, new, self._options["name"])
         return _named_predictions(found, getattr(new, "index", None) if hasattr(new, "to_csv") else None, _response(file))
 
     def _predict_by_pymc(self, new: Any, draws: Any) -> Draws:

@@ -200,13 +200,16 @@ def ask_about(job: Job, command: str) -> str:
             return _program.ask(command, str(config))
 
 
-def predict(file: str, new: Any) -> Draws:
-    """emass predict of a frame, a mapping of columns or a path."""
+def predict(file: str, new: Any, model: str) -> Draws:
+    """emass predict of a frame, a mapping of columns or a path. A path is read as the data of the run of this model."""
+    reading = ["--header", "yes", *([] if model == "network" else ["--decimal", "point", "--format", "comma"])]
     with tempfile.TemporaryDirectory(prefix="emass-") as folder:
         path = os.path.join(folder, _program.FRAME)
+        words = []
         if is_frame(new):
             Path(path).write_bytes(table(new))
+            words = reading
         else:
             path = os.path.abspath(path_of(new, "predict", A_FRAME))
-        _program.ask("predict", file, "--data", path, "--output", os.path.join(folder, "p.h5"))
+        _program.ask("predict", file, "--data", path, *words, "--output", os.path.join(folder, "p.h5"))
         return read(os.path.join(folder, "p.h5"))

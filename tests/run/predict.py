@@ -135,6 +135,24 @@ def lines():
                    file["predictions/mu"].shape[2] == len(kept), f"na: drop: the lines that are left, on {ranks}", done.stderr)
 
 
+def written_otherwise():
+    """New data whose header, separators or decimals are not those of the run's table."""
+    open("old.csv", "w").write("area;y\n1,5;3\n2,5;5,5\n3,5;6,9\n4;8\n")
+    run("linear", ", decimal: comma")
+    open("rows.csv", "w").write("area;y\n1,5;0\n2,25;0\n")
+    open("points.csv", "w").write("area,2020\n1.5,7\n2.25,9\n")
+    means = []
+    for data, *more in ["rows.csv"], ["points.csv", "--decimal", "point", "--header", "yes"]:
+        done = emass("predict", "run.h5", "--data", data, "--output", "p.h5", "--overwrite", *more)
+        with h5py.File("p.h5") as file:
+            means.append(file["predictions/mu"][:])
+        report(done.returncode == 0, f"{data} {' '.join(more)}", done.stderr)
+    report(np.array_equal(*means), "the same rows, written with commas and with points and a name that is a number")
+    refused("points where the run has commas", "where decimal is comma (decimal: point reads 1.5)", "run.h5", "points.csv")
+    refused("a name that is a number", "(header: yes takes the first line as names)", "run.h5", "points.csv", "--decimal", "point")
+    refused("no such decimal", "predict: found --decimal=dot (see emass predict --help)", "run.h5", "points.csv", "--decimal", "dot")
+
+
 def refused(what, message, file, data, *more):
     done = emass("predict", file, "--data", data, "--output", "bad.h5", *more)
     left = [name for name in os.listdir() if name.startswith("bad.h5")]
@@ -180,5 +198,6 @@ with tempfile.TemporaryDirectory() as folder:
     compare("negative_binomial", ", exposure: days", np.exp, lambda mu, group: mu + mu ** 2 / shape(group, "phi"))
     refuses()
     lines()
+    written_otherwise()
     libsvm()
 lib.finish()

@@ -83,6 +83,14 @@ def check_frames():
     network = {"layers": [{"dense": 2}], "output": "normal", "activation": "tanh"}
     text, of_names = (said(lambda f=f: print(emass.Model.built_in("network", f, **network).check())) for f in (numbered, FRAME[["x", "y"]]))
     report(text == of_names == "no error", "of a network too", text, of_names)
+    means, of_more = (model.predict(f).predictions["mu"] for f in (FRAME, FRAME.assign(**{"2020": X})))
+    report(means.equals(of_more), "a column of new rows whose name is a number")
+    with open("commas.csv", "w") as file:
+        print("x;y", *(f"{x:g};{y}".replace(".", ",") for x, y in zip(FRAME.x, FRAME.y)), sep="\n", file=file)
+    by_commas = emass.Model.linear("y ~ x", "commas.csv", decimal="comma", format="semicolon")
+    by_commas.sample(**QUIET, output="commas.h5")
+    means, of_file = (by_commas.predict(new).predictions["mu"] for new in (FRAME[["x", "y"]], "commas.csv"))
+    report(means.equals(of_file), "a frame for a model of a table with decimal commas")
     twice = pd.concat([FRAME, FRAME[["x"]]], axis=1)
     texts = [said(lambda f=f: emass.Model.linear("y ~ x", f)) for f in (twice, {1: X, "1": X, "y": X})]
     report("two columns called 'x'" in texts[0] and "two columns called '1'" in texts[1], "two columns of one name", texts)

@@ -2,10 +2,13 @@
 
 #include "app/summary/command_arguments.h"
 #include "base/memory.h"
+#include "base/text.h"
+#include "data/table/table_options.h"
 #include "par/world.h"
 #include "run/loop/prediction.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static em_status predict(em_prediction *order)
 {
@@ -23,12 +26,36 @@ static em_status predict(em_prediction *order)
     return EM_OK;
 }
 
+/* `text` NULL: the option was not given. */
+static em_status check_choice(const char *name, const char *text, const char *const *choices)
+{
+    bool found = !text;
+
+    for (int i = 0; !found && choices[i]; i++)
+        found = strcmp(choices[i], text) == 0;
+    return found ? EM_OK
+                 : em_fail(EM_EUSAGE, "predict: found --%s=%s (see emass predict --help)", name,
+                           em_excerpt_of(text).text);
+}
+
+static em_status check_reading(const em_prediction *order)
+{
+    em_status status = check_choice("format", order->format, em_table_format_names);
+
+    status = status ? status : check_choice("header", order->header, em_table_header_names);
+    return status ? status : check_choice("decimal", order->decimal, em_table_decimal_names);
+}
+
 em_status em_predict_command(int argc, const char **argv)
 {
     char *folder = NULL, *data = NULL, *output = NULL, *beside = NULL;
+    char *format = NULL, *header = NULL, *decimal = NULL;
     int overwrite = 0;
     const struct poptOption options[] = {
         {"data", 0, POPT_ARG_STRING, &data, 0, "new data", "FILE"},
+        {"format", 0, POPT_ARG_STRING, &format, 0, "of a text file", "FORMAT"},
+        {"header", 0, POPT_ARG_STRING, &header, 0, "whether the first line names", "HEADER"},
+        {"decimal", 0, POPT_ARG_STRING, &decimal, 0, "what parts digits", "DECIMAL"},
         {"output", 0, POPT_ARG_STRING, &output, 0, "where predictions go", "FILE"},
         {"folder", 0, POPT_ARG_STRING, &folder, 0, "folder of the config", "DIR"},
         {"overwrite", 0, POPT_ARG_NONE, &overwrite, 0, "replace an output", NULL},
@@ -41,12 +68,18 @@ em_status em_predict_command(int argc, const char **argv)
                                     "for (see emass predict --help)");
     if (!status && !output)
         status = em_agree(em_replace_h5(line.argument[0], ".predictions.h5", &beside));
+    em_prediction order = {.path = line.argument ? line.argument[0] : NULL,
+                           .folder = folder,
+                           .data = data,
+                           .format = format,
+                           .header = header,
+                           .decimal = decimal,
+                           .output = output ? output : beside,
+                           .overwrite = overwrite};
     if (!status)
-        status = predict(&(em_prediction){.path = line.argument[0],
-                                          .folder = folder,
-                                          .data = data,
-                                          .output = output ? output : beside,
-                                          .overwrite = overwrite});
+        status = check_reading(&order);
+    if (!status)
+        status = predict(&order);
     em_release(&beside);
     em_command_line_end(&line);
     return status;

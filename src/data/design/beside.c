@@ -223,8 +223,10 @@ static em_status refuse_columns(const em_table *table, const char *found, int64_
 
     for (int64_t j = 0; j < n && j < MOST; j++)
         em_append(sizeof names, names, "%s%s", j > 0 ? ", " : "", name[j]);
-    return em_fail(EM_EDATA, "%s:1: found %s, expected the %lld feature%s of the run: %s%s",
-                   table->path, found, (long long)n, em_plural(n), names, n > MOST ? ", ..." : "");
+    return em_fail(
+        EM_EDATA, "%s:1: found %s, expected the %lld feature%s of the run: %s%s%s", table->path,
+        found, (long long)n, em_plural(n), names, n > MOST ? ", ..." : "",
+        table->is_named || table->column ? "" : " (header: yes takes the first line as names)");
 }
 
 /* from[j]: the column that becomes column j. */

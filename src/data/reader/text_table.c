@@ -167,7 +167,7 @@ static em_status begin(const em_table_options *options, const em_parallel_lines_
         (r->form.format == EM_TABLE_COMMA || r->form.format == EM_TABLE_LIBSVM))
         return em_fail(EM_EDATA,
                        "%s:%lld: found %s, expected columns between semicolons, tabs or spaces "
-                       "where decimal is comma",
+                       "where decimal is comma (decimal: point reads 1.5)",
                        options->data, (long long)head->number,
                        r->form.format == EM_TABLE_COMMA ? "commas between columns" : "LIBSVM");
     r->limit = em_choice_count(options) > 0 ? em_choice_count(options) : EM_TABLE_AUTO_COLUMNS;

@@ -1,6 +1,7 @@
 #include "run/loop/prediction.h"
 
 #include "base/memory.h"
+#include "base/options/field.h"
 #include "emass/model/prediction.h"
 #include "io/draws/dataset.h"
 #include "io/draws/reader.h"
@@ -76,23 +77,49 @@ static em_status name_data(const char *data, char **out)
     return status;
 }
 
+enum { N_READING = 3, MOST_SETTINGS = 1 + N_READING };
+
+/* How the new data are read, where that is not as in the run: "model.header='yes'", ... behind the
+ * *n that are there. */
+static em_status add_reading(const em_prediction *request, const em_model_ops *ops, int *n,
+                             char *setting[MOST_SETTINGS])
+{
+    const char *const name[N_READING] = {"format", "header", "decimal"};
+    const char *const value[N_READING] = {request->format, request->header, request->decimal};
+    em_status status = EM_OK;
+
+    for (int i = 0; !status && i < N_READING; i++) {
+        if (!value[i])
+            continue;
+        if (!em_field_find(ops->fields, name[i]))
+            return em_fail(EM_EUSAGE, "predict: found --%s, which data of the model %s do not have",
+                           name[i], ops->name);
+        status = em_format_text(&setting[*n], "model.%s='%s'", name[i], value[i]);
+        *n += status == EM_OK;
+    }
+    return status;
+}
+
 static em_status load_config(predicting *p)
 {
     const em_prediction *request = p->request;
-    char *data = NULL;
+    char *setting[MOST_SETTINGS] = {NULL};
+    int n = 0;
     em_status status = em_stored_config(request->path, request->folder, 0, NULL, &p->config);
 
     if (!status && !p->config->model->prediction)
         status = em_fail(EM_EUSAGE, "%s: model %s makes no predictions of new data", request->path,
                          p->config->model->name);
+    if (!status)
+        status = name_data(request->data, &setting[n++]);
+    if (!status)
+        status = add_reading(request, p->config->model, &n, setting);
     em_config_destroy(&p->config);
     if (!status)
-        status = name_data(request->data, &data);
-    if (!status) {
-        const char *const overrides[] = {data};
-        status = em_stored_config(request->path, request->folder, 1, overrides, &p->config);
-    }
-    em_release(&data);
+        status = em_stored_config(request->path, request->folder, n, (const char *const *)setting,
+                                  &p->config);
+    for (int i = 0; i < MOST_SETTINGS; i++)
+        em_release(&setting[i]);
     return status;
 }
 

@@ -9,6 +9,7 @@
 typedef struct em_prediction {
     const char *path, *folder; /* the file of the run; em_stored_config's */
     const char *data;          /* the new data; a path may be relative to the current folder */
+    const char *format, *header, *decimal; /* values of the model's options; NULL: as the run has */
     const char *output;
     bool overwrite; /* replace an existing output */
     /* Results: */
