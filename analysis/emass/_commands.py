@@ -30,7 +30,7 @@ Config = Mapping[str, Any] | str | os.PathLike[str]
 
 def run(
     config: Config,
-    ranks: int = 4,
+    ranks: int | None = None,
     *,
     output: str | os.PathLike[str] | None = None,
     settings: Mapping[str, Any] | None = None,
@@ -41,7 +41,7 @@ def run(
     """Samples, and returns the draws.
 
     config: the file of a config, or its content. Paths of data are relative to its folder, or to
-    the current one. settings: {"run.draws": 2000} replaces options of the config. output: the file
+    the current one. ranks: None: 4, or as many as there are chains if that is less. settings: {"run.draws": 2000} replaces options of the config. output: the file
     to keep, instead of the config's; if neither names one, no file is kept. progress: False hides
     the progress and the verdict; a run that is not converged is then a ConvergenceWarning. An
     interrupt, SIGTERM or SIGUSR1 stops the run with a checkpoint. Raises Error with the message of
@@ -49,13 +49,14 @@ def run(
     """
     if not isinstance(config, Mapping):
         path_of(config, "run: config", "a mapping, or the path of a file")
-    named = None if output else _output_of(config, settings or {})
+    content = _content_of(config)
+    named = None if output else _output_of(content, settings or {})
     kept_as = output or named
     if resume and not kept_as:
         raise Error("run: resume=True: found no output, expected the file to go on with")
     with contextlib.ExitStack() as stack:
         file = Path(kept_as or stack.enter_context(tempfile.TemporaryDirectory()) + "/draws.h5")
-        words = ["run", str(stack.enter_context(as_file(config))), "--ranks", str(ranks)]
+        words = ["run", str(stack.enter_context(as_file(config))), "--ranks", str(_ranks_for(content, settings or {}) if ranks is None else ranks)]
         words += ["--remove-config"] * isinstance(config, Mapping)  # the file is one of ours
         words += [] if named else ["--output", str(file)]
         words += ["--overwrite"] * overwrite + ["--resume"] * resume
@@ -220,19 +221,43 @@ def has_group(data: Draws, group: str) -> bool:
     return group in data.children if hasattr(data, "children") else hasattr(data, group)
 
 
-def _output_of(config: Config, settings: Mapping[str, Any]) -> str | None:
-    """The file that settings or else the config names. Of what is no config emass says what is wrong."""
+def _content_of(config: Config) -> Mapping[str, Any]:
+    """That of a config or its file; nothing where it is no config: emass says what is wrong."""
     import yaml
 
-    if "output.file" in settings:
-        file = settings["output.file"]
-    else:
-        try:
-            content = config if isinstance(config, Mapping) else from_yaml(Path(config).read_text(encoding="utf-8"))
-            file = content["output"]["file"]
-        except (OSError, ValueError, LookupError, TypeError, yaml.YAMLError):
-            return None
+    try:
+        content = config if isinstance(config, Mapping) else from_yaml(Path(config).read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError):
+        return {}
+    return content if isinstance(content, Mapping) else {}
+
+
+def _option(content: Mapping[str, Any], settings: Mapping[str, Any], key: str) -> Any:
+    """What settings or else the config has for a key such as run.chains."""
+    section, name = key.split(".")
+    inside = content.get(section)
+    return settings.get(key, content.get(key, inside.get(name) if isinstance(inside, Mapping) else None))
+
+
+def _output_of(content: Mapping[str, Any], settings: Mapping[str, Any]) -> str | None:
+    """The file that settings or else the config names."""
+    file = _option(content, settings, "output.file")
     return os.path.expandvars(file) if isinstance(file, (str, os.PathLike)) else None
+
+
+def _ranks_for(content: Mapping[str, Any], settings: Mapping[str, Any]) -> int:
+    """About 4: whole groups of ranks that compute one chain together, no more of them than chains."""
+
+    def number(key: str, default: int) -> int:
+        try:
+            return max(1, int(_option(content, settings, key)))
+        except (TypeError, ValueError, OverflowError):  # absent, or wrong: emass says so
+            return default
+
+    group = number("run.shards", 1) * number("run.ranks_per_chain", 1)
+    if group > max(4, os.cpu_count() or 1):
+        return 4  # which emass refuses: so many are started only when they are asked for
+    return group * min(number("run.chains", 4), max(1, 4 // group))
 
 
 @contextlib.contextmanager

@@ -59,6 +59,19 @@ def check_runs():
     report(page.name == "schools.html" and "eight_schools" in page.read_text(), "a report")
 
 
+def check_ranks():
+    """Without `ranks` no more of them than the chains need."""
+    few = {**SCHOOLS, "run": {"chains": 2, "draws": 50}}
+    with open("one.yaml", "w") as file:
+        file.write("model: {name: eight_schools}\nrun.chains: 1\nrun: {draws: 50}\n")
+    draws = [emass.run(few, progress=False), emass.run("one.yaml", progress=False), emass.run(SCHOOLS, settings={"run.chains": 1}, progress=False)]
+    report([one.posterior.sizes["chain"] for one in draws] == [2, 1, 1], "fewer chains than 4, by a config, its file and a setting")
+    report(raises(emass.Error, "number of ranks: found 4 for 2 chains", lambda: emass.run(few, ranks=4, progress=False)), "ranks that are asked for")
+    np.savetxt("s.csv", np.c_[np.arange(30.0), np.arange(30) % 2], "%g", ",", header="x,y", comments="")
+    shards = {"model": {"name": "logistic", "data": "s.csv"}, "run": {"chains": 1, "shards": 2, "draws": 50}}
+    report(emass.run(shards, progress=False).posterior.sizes["chain"] == 1, "one chain on two shards")
+
+
 def check_arrays():
     """Data of one's own by file, from the current folder; arrays in the config."""
     np.savetxt("t.csv", np.c_[np.arange(30.0), np.arange(30) % 2], "%g", ",", header="x,y", comments="")
@@ -175,6 +188,7 @@ with tempfile.TemporaryDirectory(prefix="emass-python-") as work:
     os.mkdir(os.path.join(work, "here"))
     os.chdir(os.path.join(work, "here"))
     check_runs()
+    check_ranks()
     check_arrays()
     check_keeps()
     check_errors()
