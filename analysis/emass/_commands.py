@@ -49,6 +49,8 @@ def run(
     """
     if not isinstance(config, Mapping):
         path_of(config, "run: config", "a mapping, or the path of a file")
+    if settings is not None and not isinstance(settings, Mapping):
+        raise Error(f"run: settings: found {type(settings).__name__}, expected a mapping")
     content = _content_of(config)
     named = None if output else _output_of(content, settings or {})
     kept_as = output or named

@@ -134,7 +134,8 @@ def _remove_left(folder: Path, prefix: str, suffix: str) -> None:
 
 def is_frame(value: Any) -> bool:
     """A frame of pandas or polars, or a mapping of columns."""
-    return isinstance(value, Mapping) or hasattr(value, "to_csv") or hasattr(value, "write_csv")
+    of_pandas = hasattr(value, "to_csv") and hasattr(value, "columns")  # a Series, such as a row, has none
+    return isinstance(value, Mapping) or of_pandas or hasattr(value, "write_csv")
 
 
 def looks_like_row(frame: Any) -> bool:

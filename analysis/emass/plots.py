@@ -66,6 +66,13 @@ def _data(draws: Source, group: str, name: str) -> Any:
     return data
 
 
+def _with_posterior(draws: Source, figure: str) -> Any:
+    data = draws_of(draws, figure)
+    if not has_group(data, "posterior"):
+        raise Error(f"{figure}: found no group posterior, expected draws of a run")
+    return data
+
+
 def _is_old() -> bool:
     """Whether ArviZ is 0.x, whose draws are an InferenceData; from 1.0 on they are a DataTree."""
     import arviz
@@ -78,7 +85,7 @@ def _draw(figure: str, draws: Source, var: Names, most: int | None, **options: A
     import arviz
     import xarray
 
-    data = draws_of(draws, figure)
+    data = _with_posterior(draws, figure)
     found = elements(data["posterior"], [var] if isinstance(var, str) else list(var or ()))
     if not found:
         raise Error(f"{figure}: nothing in the posterior is called {var}")
@@ -111,7 +118,7 @@ def plot_ess(draws: Source, var: Names = None, **options: Any) -> Any:
 def plot_forest(draws: Source, var: Names = None, **options: Any) -> Any:
     """Intervals of the parameters, of all chains together; without var those of the first 40."""
     if var is None:
-        posterior = draws_of(draws, "plot_forest")["posterior"]
+        posterior = _with_posterior(draws, "plot_forest")["posterior"]
         var = list(elements(posterior))[:40]
     return _draw("plot_forest", draws, var, None, **{"combined": True, **options})
 

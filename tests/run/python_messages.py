@@ -21,6 +21,7 @@ os.environ["EMASS"] = lib.EMASS
 os.environ["EMASS_LIBRARY"] = os.path.join(lib.BUILD, "libemass.so.0")
 sys.path.insert(0, os.path.join(lib.ROOT, "analysis"))
 
+import arviz  # noqa: E402
 import numpy as np  # noqa: E402
 import pandas as pd  # noqa: E402
 
@@ -171,6 +172,7 @@ def check_kinds():
         file.write("model: [\n")
     line = emass.Model.linear("y ~ x", {"x": [1.0, 2, 3, 4], "y": [1.0, 2, 3, 4.5]}, log_likelihood=True)
     draws = line.sample(**QUIET)
+    arviz.from_dict(prior={"mu": np.zeros((2, 9))}).to_netcdf("prior.nc")
     array = np.zeros((3, 2))
     of = emass.Model.from_function
     calls = {
@@ -186,6 +188,12 @@ def check_kinds():
         "levels": (lambda: emass.Model.linear("y ~ z", {"z": ["1", "2"], "y": [1, 2]}, levels=["2"]).check(), "config: model.levels: found"),
         "an array as data": (lambda: emass.Model.linear("y ~ x", array), "linear: data: found ndarray, expected a frame"),
         "an array to predict": (lambda: line.predict(array), "predict: found ndarray, expected a frame"),
+        "a row of a frame to predict": (lambda: line.predict(pd.DataFrame({"x": [1.0, 2]}).iloc[0]), "predict: found Series, expected a frame"),
+        "a column as a frame": (lambda: emass.Model.linear("y ~ x", pd.Series([1.0, 2])), "linear: data: found Series, expected a frame"),
+        "a number to predict": (lambda: line.predict({"x": 80}), "data: found int in column 'x', expected a value for each row"),
+        "plot: other groups": (lambda: emass.plot_trace("prior.nc"), "plot_trace: found no group posterior, expected draws"),
+        "forest: other groups": (lambda: emass.plot_forest("prior.nc"), "plot_forest: found no group posterior, expected draws"),
+        "run: settings": (lambda: emass.run({"model": {"name": "eight_schools"}}, settings=[5]), "run: settings: found list, expected a mapping"),
         "loo: a variable": (lambda: line.loo(var="z"), "loo: var: found 'z', expected one of y"),
         "loo: no draws": (lambda: emass.loo(array), "loo: found ndarray, expected draws"),
         "evidence: no draws": (lambda: emass.evidence(array), "evidence: found ndarray, expected draws"),

@@ -131,6 +131,7 @@ checks$errors <- function() {
   fails("found list, expected a file, or a fit", emass_resume(list()))
   fails("^none.h5: found no such file, expected a file of draws", emass_resume("none.h5"))
   fails("^none.h5: found no such file, expected a file of draws", emass_read("none.h5"))
+  fails("^found numeric, expected a file of draws, by its path$", emass_read(3))
   fails("^none.h5: found no such file, expected a file of draws", read_draws("none.h5"))
   writeLines("a", "notes.txt")
   fails("notes.txt: found no HDF5 in it, expected a file of draws$", emass_read("notes.txt"))

@@ -30,6 +30,7 @@ of_others <- function(expr) {
 
 # The full path of a file or a folder that is there.
 existing <- function(path, expected) {
+  if (!is.character(path) || length(path) != 1) refuse("found ", class(path)[[1]], ", expected ", expected, ", by its path")
   if (!file.exists(path)) refuse(path, ": found no such file, expected ", expected)
   normalizePath(path)
 }
