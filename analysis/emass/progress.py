@@ -26,7 +26,7 @@ def _columns() -> int:
 
 def drawn(part: float, line: str, columns: int) -> str:
     """The line behind a bar, as far as there is room for one, in less than `columns`. Without room
-    for the line it loses its rate first.
+    for the line it loses its rate first, then others from the end.
 
     >>> drawn(0.5, "warmup 100/200", 40)
     '██████······  50 % warmup 100/200      '
@@ -34,10 +34,14 @@ def drawn(part: float, line: str, columns: int) -> str:
     ' 50 % sampling 100/200  ESS at most 310  left 1 s'
     >>> drawn(0.5, "sampling 100/200  ESS at most 310  620 draws/s  left 1 s", 40)
     'sampling 100/200  ESS <= 310  left 1 s '
+    >>> drawn(0.5, "sampling 100/200  ESS at most 310  620 draws/s  left 1 s", 38)
+    ' 50 % sampling 100/200  ESS <= 310   '
     """
     for found, shorter in ((r"  \S+ draws/s", ""), (r" at most ", " <= "), (r" at least ", " >= ")):
         if len(line) >= columns:
             line = re.sub(found, shorter, line)
+    while len(line) >= columns and "  " in line:
+        line = line.rpartition("  ")[0]
     room = columns - 1 - len(line) - len("100 % ")
     if room >= 0:
         width = next((width for width in _WIDTHS if width < room), 0)

@@ -27,6 +27,11 @@ model: {name: gaussian, dim: 60}
 run: {chains: 2, draws: 50}
 output: {file: many.h5}
 """
+NARROW = """\
+model: {name: gaussian, dim: 60}
+run: {chains: 4, draws: 6000}
+output: {file: narrow.h5}
+"""
 ENDLESS = """\
 model: {name: gaussian, dim: 5}
 sampler: {name: hmc, leapfrog_steps: 20000}
@@ -116,6 +121,17 @@ def check_progress():
     report("^[" not in text and "converged" in text, "none in a file that mpirun's ranks write to", text)
 
 
+def check_narrow():
+    """Without room a bar leaves out whole parts, never digits of a number."""
+    part = r"R-hat (at least |>= )?\d+\.\d{3}|ESS (at most |<= )?\d+|divergences \d+|\S+ draws/s|left (at most |<= )?\d+ (s|min \d\d s|h \d\d min)"
+    for columns in (44, 52, 60):
+        _, text = at_terminal(columns, EMASS, "run", "narrow.yaml", "--overwrite")
+        lines = [line.split("\n")[0] for line in text.split("\r") if re.match(r"(sampling|warmup) \d+/\d", line)]
+        ends = [re.sub(r"^\w+ \d+/\d+ *(\[=*>? *\])?", "", line).strip() for line in lines]
+        cut = [line for line, end in zip(lines, ends) if end and not re.fullmatch(f"({part})(  ({part}))*", end)]
+        report(lines and any("ESS" in line for line in lines) and not cut and max(map(len, lines)) < columns, f"no number is cut in {columns} columns", *cut, *lines[-2:])
+
+
 def check_waiting():
     """Something on the screen while a table is read, or a program translated, and then no more."""
     with open("rows.csv", "w") as out:
@@ -186,12 +202,13 @@ def check_leftovers():
 
 with tempfile.TemporaryDirectory(prefix="emass-terminal-") as work:
     os.chdir(work)
-    for file, text in (("run.yaml", CONFIG), ("long.yaml", ENDLESS), ("many.yaml", MANY)):
+    for file, text in (("run.yaml", CONFIG), ("long.yaml", ENDLESS), ("many.yaml", MANY), ("narrow.yaml", NARROW)):
         with open(file, "w") as out:
             out.write(text)
     check_help()
     check_table()
     check_progress()
+    check_narrow()
     check_waiting()
     check_interrupts()
     check_lost_rank()

@@ -72,9 +72,24 @@ static void append(text_line *line, const char *format, ...)
     line->length += strlen(line->text + line->length);
 }
 
-static void append_time_left(text_line *line, double seconds, bool at_most)
+/* What a line leaves out, as there is less room for it; each has left out the ones before. */
+typedef enum shortness {
+    WHOLE,
+    NO_RATE,
+    SYMBOLS, /* for "at most" and "at least" */
+    NO_TIME_LEFT,
+    NO_R_HAT,
+    NO_ESS,
+    POSITION_ALONE
+} shortness;
+
+static const char *bound_of(bool is_bound, const char *words, const char *symbol, shortness level)
 {
-    const char *most = at_most ? "at most " : "";
+    return !is_bound ? "" : level < SYMBOLS ? words : symbol;
+}
+
+static void append_time_left(text_line *line, double seconds, const char *most)
+{
     const long long s = (long long)fmin(ceil(fmax(seconds, 0)), 1e15);
 
     if (s < 60)
@@ -85,20 +100,35 @@ static void append_time_left(text_line *line, double seconds, bool at_most)
         append(line, "  left %s%lld h %02lld min", most, s / 3600, s % 3600 / 60);
 }
 
-static text_line details_of(const em_progress_record *record)
+static text_line details_of(const em_progress_record *record, shortness level)
 {
+    const bool are_bounds = record->some_numbers;
     text_line details = {0};
 
-    if (!isnan(record->r_hat))
-        append(&details, "  R-hat %s%.3f", record->some_numbers ? "at least " : "", record->r_hat);
-    if (!isnan(record->ess))
-        append(&details, "  ESS %s%.0f", record->some_numbers ? "at most " : "", record->ess);
-    if (record->divergences > 0) /* 0 also of samplers that have none */
+    if (!isnan(record->r_hat) && level < NO_R_HAT)
+        append(&details, "  R-hat %s%.3f", bound_of(are_bounds, "at least ", ">= ", level),
+               record->r_hat);
+    if (!isnan(record->ess) && level < NO_ESS)
+        append(&details, "  ESS %s%.0f", bound_of(are_bounds, "at most ", "<= ", level),
+               record->ess);
+    if (record->divergences > 0 && level < POSITION_ALONE) /* 0 also of samplers that have none */
         append(&details, "  divergences %lld", (long long)record->divergences);
-    if (isfinite(record->draws_per_second))
+    if (isfinite(record->draws_per_second) && level < NO_RATE)
         append(&details, "  %.3g draws/s", record->draws_per_second);
-    if (isfinite(record->seconds_left) && record->iteration < record->total)
-        append_time_left(&details, record->seconds_left, record->at_most);
+    if (isfinite(record->seconds_left) && record->iteration < record->total && level < NO_TIME_LEFT)
+        append_time_left(&details, record->seconds_left,
+                         bound_of(record->at_most, "at most ", "<= ", level));
+    return details;
+}
+
+/* In at most `room` columns, if need be none. */
+static text_line fitting_details(const em_progress_record *record, int room)
+{
+    shortness level = WHOLE;
+    text_line details = details_of(record, level);
+
+    while ((int)details.length > room && level < POSITION_ALONE)
+        details = details_of(record, ++level);
     return details;
 }
 
@@ -126,7 +156,7 @@ static text_line position_of(const em_progress_record *record, double age)
 
 void em_progress_describe(const em_progress_record *record, size_t size, char *line)
 {
-    snprintf(line, size, "%s%s", position_of(record, NAN).text, details_of(record).text);
+    snprintf(line, size, "%s%s", position_of(record, NAN).text, details_of(record, WHOLE).text);
 }
 
 static void show_log_line(FILE *stream, const em_progress_record *record, double age)
@@ -136,7 +166,8 @@ static void show_log_line(FILE *stream, const em_progress_record *record, double
     char date[32];
 
     strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S", localtime_r(&clock, &local));
-    fprintf(stream, "%s %s%s\n", date, position_of(record, age).text, details_of(record).text);
+    fprintf(stream, "%s %s%s\n", date, position_of(record, age).text,
+            details_of(record, WHOLE).text);
 }
 
 /* "  [=====>      ]" in `width` columns; nothing where that would be too short to read. */
@@ -169,8 +200,8 @@ static int line_width(FILE *stream)
 static void show_bar(FILE *stream, const em_progress_record *record, double age)
 {
     const int width = line_width(stream);
-    const text_line details = details_of(record);
     text_line line = position_of(record, age);
+    const text_line details = fitting_details(record, width - (int)line.length);
 
     append_bar(&line, record, width - (int)(line.length + details.length));
     append(&line, "%s", details.text);
