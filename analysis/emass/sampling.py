@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import numbers
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -200,6 +201,9 @@ def ask_about(job: Job, command: str) -> str:
             return _program.ask(command, str(config))
 
 
+_OPTIONS_OF_FILES = r"\((header: yes takes|with decimal: comma|decimal: point reads)[^)]*\)"
+
+
 def predict(file: str, new: Any, model: str) -> Draws:
     """emass predict of a frame, a mapping of columns or a path. A path is read as the data of the run of this model."""
     reading = ["--header", "yes", *([] if model == "network" else ["--decimal", "point", "--format", "comma"])]
@@ -211,5 +215,9 @@ def predict(file: str, new: Any, model: str) -> Draws:
             words = reading
         else:
             path = os.path.abspath(path_of(new, "predict", A_FRAME))
-        _program.ask("predict", file, "--data", path, *words, "--output", os.path.join(folder, "p.h5"))
+        try:
+            _program.ask("predict", file, "--data", path, *words, "--output", os.path.join(folder, "p.h5"))
+        except Error as error:  # without options that predict of Python does not have
+            error.args = (re.sub(_OPTIONS_OF_FILES, "(a frame can be read: pandas.read_csv)", str(error)),)
+            raise
         return read(os.path.join(folder, "p.h5"))

@@ -91,6 +91,9 @@ def check_frames():
     by_commas.sample(**QUIET, output="commas.h5")
     means, of_file = (by_commas.predict(new).predictions["mu"] for new in (FRAME[["x", "y"]], "commas.csv"))
     report(means.equals(of_file), "a frame for a model of a table with decimal commas")
+    FRAME.assign(**{"2020": X}).to_csv("numbered.csv", index=False)
+    text = said(lambda: model.predict("numbered.csv"))
+    report("found no column 'x'" in text and text.endswith("(a frame can be read: pandas.read_csv)"), "no option in an error about the file of new rows", text)
     twice = pd.concat([FRAME, FRAME[["x"]]], axis=1)
     texts = [said(lambda f=f: emass.Model.linear("y ~ x", f)) for f in (twice, {1: X, "1": X, "y": X})]
     report("two columns called 'x'" in texts[0] and "two columns called '1'" in texts[1], "two columns of one name", texts)
