@@ -96,7 +96,7 @@ refuses() { # WHAT COMMAND...
     cat said.txt
     [ "$status" = 2 ] && [ "$(grep -c '^emass: ' said.txt)" = 1 ] && grep -qF -- "$what" said.txt
 }
-printf '1,2\n3,4\n' >table.csv
+printf '1.5,2\n3,4\n' >table.csv
 "$emass" convert table.csv table.h5 >table.txt
 check 'text is not streamed' refuses 'c.ldac: found text, expected the HDF5 file' \
     "$emass" run run.yaml --output bad.h5 --set model.stream=true --set model.data=c.ldac

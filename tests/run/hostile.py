@@ -170,6 +170,9 @@ def look_at_outside(folder):
         d.add("mu")
         d.group["alias"] = h5py.SoftLink("/posterior/mu")
     refuses(at("soft.h5"), "a soft link", "a soft link")
+    with Draws(at("axes.h5")) as d:
+        d.add("x", *[1] * 12)
+    refuses(at("axes.h5"), "more axes than there can be", "has 14 axes, expected at most 10")
     with Draws(at("scale.h5")) as d:
         d.scale("word", shape=(3,), dtype="i8", external=[(at("fifo"), 0, h5py.h5f.UNLIMITED)])
         d.add("theta", 3, axes=("word",))

@@ -210,11 +210,11 @@ static em_status take_axes(const em_reader *reader, int n, const hsize_t *extent
 {
     double size = 1, longest = 0;
 
-    variable->n_axes = n;
-    variable->size = 1;
     if (n > EM_MOST_READER_AXES)
         return em_fail(EM_EDATA, "%s: %s has %d axes, expected at most %d", reader->path,
                        variable->name, n + 2, EM_MOST_READER_AXES + 2);
+    variable->n_axes = n;
+    variable->size = 1;
     for (int i = 0; i < n; i++) {
         size *= (double)extent[i];
         longest = fmax(longest, (double)extent[i]);
