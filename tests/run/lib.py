@@ -44,6 +44,17 @@ def needs_front_ends(what):
     atexit.register(shutil.rmtree, tempfile.tempdir, ignore_errors=True)
 
 
+def said(call, kind=None):
+    """The message of the error that a call raises, of emass.Error by default."""
+    import emass
+
+    try:
+        call()
+    except kind or emass.Error as error:
+        return str(error)
+    return "no error"
+
+
 def report(fine, what, *notes):
     """A test, and what is said if it failed."""
     results.append(bool(fine))

@@ -10,7 +10,7 @@ import time
 import warnings
 
 import lib
-from lib import report
+from lib import report, said
 
 lib.needs_front_ends("functions of numba, and ranks of Python")
 warnings.simplefilter("ignore")
@@ -27,14 +27,6 @@ import emass  # noqa: E402
 
 QUIET = {"chains": 4, "draws": 100, "progress": False}
 CENTRES = np.array([1.0, 2.0, 4.0])
-
-
-def said(call, kind=emass.Error):
-    try:
-        call()
-    except kind as error:
-        return str(error)
-    return "no error"
 
 
 @numba.njit

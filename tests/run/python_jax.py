@@ -6,7 +6,7 @@ import tempfile
 import warnings
 
 import lib
-from lib import report
+from lib import report, said
 
 lib.needs_front_ends("densities in JAX")
 warnings.simplefilter("ignore")
@@ -28,14 +28,6 @@ Y = 0.5 + 2 * X + 0.3 * np.sin(40 * X)
 def regression(p):
     mean = p["line"]["a"] + p["line"]["b"] * X
     return -jnp.sum((Y - mean) ** 2) / (2 * p["sigma"] ** 2) - len(X) * jnp.log(p["sigma"]) - p["sigma"]
-
-
-def said(call):
-    try:
-        call()
-    except emass.Error as error:
-        return str(error)
-    return "no error"
 
 
 def check():

@@ -13,7 +13,7 @@ import termios
 import warnings
 
 import lib
-from lib import report
+from lib import report, said
 
 lib.needs_packages("messages of the Python package")
 warnings.simplefilter("ignore")
@@ -29,14 +29,6 @@ import emass  # noqa: E402
 
 SHORT = {"chains": 2, "draws": 60}
 QUIET = {**SHORT, "progress": False}
-
-
-def said(call, kind=emass.Error):
-    try:
-        call()
-    except kind as error:
-        return str(error)
-    return "no error"
 
 
 def printed(call):

@@ -14,7 +14,7 @@ import types
 import warnings
 
 import lib
-from lib import report
+from lib import report, said
 
 lib.needs_packages("models in Python")
 warnings.simplefilter("ignore")
@@ -30,14 +30,6 @@ import emass  # noqa: E402
 X = np.arange(20.0)
 FRAME = pd.DataFrame({"x": X, "flag": X % 3 == 0, "s": list("abcd" * 5), "y": 1 + 2 * X + np.sin(7 * X)})
 QUIET = {"chains": 2, "draws": 60, "progress": False}
-
-
-def said(call, kind=emass.Error):
-    try:
-        call()
-    except kind as error:
-        return str(error)
-    return "no error"
 
 
 def normal(x):

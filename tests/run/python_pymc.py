@@ -7,7 +7,7 @@ import tempfile
 import warnings
 
 import lib
-from lib import report
+from lib import report, said
 
 lib.needs_front_ends("models of PyMC")
 warnings.simplefilter("ignore")
@@ -28,14 +28,6 @@ RANDOM = np.random.default_rng(1)
 GROUP = RANDOM.integers(0, 5, 100)
 X = RANDOM.normal(size=100)
 Y = np.array([-1.0, 0, 0.5, 1, 2])[GROUP] + X + RANDOM.normal(size=100)
-
-
-def said(call):
-    try:
-        call()
-    except emass.Error as error:
-        return str(error)
-    return "no error"
 
 
 def hierarchy():
