@@ -53,6 +53,11 @@ const em_model *em_posterior_model(const em_posterior *posterior)
     return posterior->model;
 }
 
+bool em_posterior_may_fail(const em_posterior *posterior)
+{
+    return posterior->model->failures != NULL;
+}
+
 em_status em_posterior_share_failure(const em_posterior *posterior, em_status status)
 {
     return em_grid_share_failure(posterior->grid, status);

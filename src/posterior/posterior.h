@@ -180,5 +180,9 @@ void em_posterior_diagonal(const em_posterior *posterior, int64_t chain, const e
 
 const em_model *em_posterior_model(const em_posterior *posterior); /* Local. */
 
+/* Whether an evaluation may fail (model/external/failures.h). A log density of NaN is then a
+ * failure, which says nothing about the density. Local. */
+bool em_posterior_may_fail(const em_posterior *posterior);
+
 /* Number of (chain, gradient) evaluations so far on this rank. Local. */
 int64_t em_posterior_evaluations(const em_posterior *posterior);

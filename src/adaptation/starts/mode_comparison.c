@@ -41,7 +41,7 @@ static em_status evaluate_between(em_ascents *a, int64_t e, const em_optimum_mod
 {
     enum { MOST_TRIES = 4 };
     const em_mode_search *search = a->search;
-    const bool may_fail = em_posterior_model(a->posterior)->failures;
+    const bool may_fail = em_posterior_may_fail(a->posterior);
     const int64_t c = (e - em_first_own_ascent(a)) / search->n_each, chain = e / search->n_each;
     const double *end = end_of(a, e);
     double *between = a->path->point, *gradient = between + search->stride;

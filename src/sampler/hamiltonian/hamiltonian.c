@@ -160,7 +160,7 @@ double em_hamiltonian_energy(const em_points *points, int64_t row)
 
 bool em_hamiltonian_failed(const em_posterior *posterior, const em_points *points, int64_t row)
 {
-    return isnan(points->log_density[row]) && em_posterior_model(posterior)->failures;
+    return isnan(points->log_density[row]) && em_posterior_may_fail(posterior);
 }
 
 em_status em_hamiltonian_probe(const em_step_context *context, const em_block *block,

@@ -127,7 +127,7 @@ static em_status hmc_trajectory(hmc_sampler *s, const em_step_context *context, 
                                 int64_t n_step)
 {
     const int64_t n = block->n_chain;
-    const bool may_fail = em_posterior_model(context->posterior)->failures;
+    const bool may_fail = em_posterior_may_fail(context->posterior);
     em_status status = EM_OK;
 
     em_hamiltonian_refresh(context, block, &s->points);

@@ -47,16 +47,6 @@ void em_block_destroy(em_block **block)
     em_release(block);
 }
 
-em_query em_block_query(const em_block *block)
-{
-    return (em_query){.n_chain = block->n_chain,
-                      .stride = block->stride,
-                      .chain = block->chain,
-                      .theta = block->theta,
-                      .log_density = block->log_density,
-                      .gradient = block->gradient};
-}
-
 em_query em_block_query_of(const em_block *block, int64_t c)
 {
     return (em_query){.n_chain = 1,
@@ -67,11 +57,19 @@ em_query em_block_query_of(const em_block *block, int64_t c)
                       .gradient = block->gradient + c * block->stride};
 }
 
+em_query em_block_query(const em_block *block)
+{
+    em_query query = em_block_query_of(block, 0);
+
+    query.n_chain = block->n_chain;
+    return query;
+}
+
 em_status em_block_evaluate(em_posterior *posterior, em_block *block)
 {
     enum { MOST_TRIES = 100 };
     const em_query query = em_block_query(block);
-    const bool may_fail = em_posterior_model(posterior)->failures;
+    const bool may_fail = em_posterior_may_fail(posterior);
     em_status status = em_posterior_evaluate(posterior, &query);
 
     for (int64_t c = 0; may_fail && c < block->n_chain; c++)
