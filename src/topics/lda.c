@@ -88,10 +88,10 @@ typedef struct lda {
 } lda;
 
 static const em_field fields[] = {
-    EM_TOPIC_FIELDS("number of topics; a list of them: a run of each (emass run)"),
+    EM_TOPIC_FIELDS("number of topics; a list of them: a run of each (emass run)", "model"),
     EM_CHOICE(em_topic_options, fold_in, .fallback = "em", .choices = fold_ins,
-              .doc = "how test documents are folded in: em, from phi alone; both: also by the "
-                     "Gibbs sampler of the model, with a separate score"),
+              .doc = "how test documents are folded in: em, by EM; both: also by the Gibbs "
+                     "sampler of the model, with a separate score"),
     EM_REAL(lda_options, alpha, .minimum = 1e-6, .maximum = 1e3, .fallback = "0.1",
             .word = "learned",
             .doc = "parameter of the prior of documents' weights; learned: one for each topic, "

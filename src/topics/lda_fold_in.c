@@ -114,3 +114,14 @@ void em_fold_in_gibbs(em_fold_in *f, const em_stream *stream, const em_folded *d
     for (int64_t k = 0; k < f->n_topic; k++)
         mixture[k] = (float)((alpha[k] + f->sum[k] / (double)kept) / (all + (double)n));
 }
+
+void em_fold_in_em(int64_t n_topic, const em_folded *document, const double *alpha, float *mixture)
+{
+    const int64_t stride = em_topic_stride(n_topic);
+    float *own = mixture + 2 * stride;
+
+    for (int64_t k = 0; k < stride; k++)
+        own[k] = k < n_topic ? (float)alpha[k] : 0;
+    em_token_kernels_best()->fold_in(document->n, document->phi, document->count, n_topic, stride,
+                                     own, EM_FOLD_IN_STEPS, mixture);
+}

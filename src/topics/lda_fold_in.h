@@ -1,7 +1,8 @@
 /*
- * Folding in: estimates the topic weights of a document outside the training data by the Gibbs
- * sampler of the model. phi and alpha are fixed, and the topics of the document's tokens are drawn
- * as in training,
+ * Folding in: estimates the topic weights of a document outside the training data, with phi and
+ * alpha fixed, in one of two ways. EM (math/simd/tokens.h) takes EM_FOLD_IN_STEPS steps, and is the
+ * same for everyone. The Gibbs sampler of the model draws the topics of the document's tokens as in
+ * training,
  *
  *     z_j | z of its other tokens ~ (alpha_k + n_dk) phi_{k, w_j},
  *
@@ -16,7 +17,7 @@
 
 #include <stdint.h>
 
-enum { EM_FOLD_IN_SWEEPS = 20 };
+enum { EM_FOLD_IN_SWEEPS = 20, EM_FOLD_IN_STEPS = 100 };
 
 typedef struct em_fold_in em_fold_in;
 
@@ -34,6 +35,11 @@ typedef struct em_folded {
     const float *count, *phi;
 } em_folded;
 
-/* Computes the weights mixture [n_topic], which sum to one. */
+/* Computes the weights mixture [n_topic], which sum to one, by Gibbs. */
 void em_fold_in_gibbs(em_fold_in *fold_in, const em_stream *stream, const em_folded *document,
                       const double *alpha, float *mixture);
+
+/* The same by EM. The weights are at the beginning of mixture [EM_FOLD_IN_ROOM][stride]; they do
+ * not sum to one. */
+enum { EM_FOLD_IN_ROOM = 3 };
+void em_fold_in_em(int64_t n_topic, const em_folded *document, const double *alpha, float *mixture);

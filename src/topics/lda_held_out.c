@@ -2,17 +2,16 @@
 
 #include "base/memory.h"
 #include "math/rng.h"
-#include "math/simd/tokens.h"
 #include "par/message.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
-enum { SCORED = 5, EM_STEPS = 100 };
+enum { SCORED = 5 };
 
-#define FOLD_ALPHA 0.1F
-#define LEAST_PHI  1e-12F
-#define LOG_UNIT   0x1p-20
+#define LEAST_PHI 1e-12F
+#define LOG_UNIT  0x1p-20
 
 static bool is_scored(int64_t document, int64_t token)
 {
@@ -78,7 +77,7 @@ em_status em_held_out_create(const em_corpus *corpus, const em_corpus *scored,
     status = em_allocate_all(EM_ARRAY(h->fold_start, n + 1), EM_ARRAY(h->score_start, n + 1),
                              EM_ARRAY(h->fold_word, n_entry), EM_ARRAY(h->score_word, n_score),
                              EM_ARRAY(h->fold_count, n_entry), EM_ARRAY(h->score_count, n_score),
-                             EM_ARRAY(h->mixture, 2 * shape->stride));
+                             EM_ARRAY(h->mixture, EM_FOLD_IN_ROOM * shape->stride));
     for (int64_t d = 0; !status && d < n; d++) {
         const int64_t words = split(h, corpus, scored, d);
         widest = words > widest ? words : widest;
@@ -142,8 +141,7 @@ static double fold_in(const em_held_out *h, const em_lda_shape *shape, const em_
     if (law->stream)
         em_fold_in_gibbs(h->gibbs, law->stream, &document, law->alpha, h->mixture);
     else
-        em_token_kernels_best()->fold_in(n, h->rows, document.count, shape->n_topic, shape->stride,
-                                         FOLD_ALPHA, EM_STEPS, h->mixture);
+        em_fold_in_em(shape->n_topic, &document, law->alpha, h->mixture);
     for (int64_t k = 0; k < shape->n_topic; k++)
         sum += h->mixture[k];
     return sum;
@@ -174,6 +172,22 @@ int64_t em_held_out_score(const em_held_out *h, const em_lda_shape *shape,
         }
     }
     return sum;
+}
+
+void em_held_out_define(bool given, double alpha, char doc[EM_HELD_OUT_DOC_SIZE])
+{
+    char how[64];
+
+    snprintf(how, sizeof how,
+             isnan(alpha) ? "100 steps of EM with the model's alpha"
+                          : "100 steps of EM with alpha %g",
+             alpha);
+    snprintf(doc, EM_HELD_OUT_DOC_SIZE,
+             given ? "document completion: each test document is folded in by %s, and the tokens "
+                     "given for it are scored"
+                   : "document completion: of each test document a fifth of the tokens is scored, "
+                     "the rest folded in by %s",
+             how);
 }
 
 /* Sums of probabilities in units of 2^-48: of up to 2^15 chains. */

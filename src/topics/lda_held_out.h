@@ -1,8 +1,8 @@
 /*
  * A score on held-out documents, by document completion. Every token is scored with probability
  * 1/5, by random numbers that do not depend on the run. If there is a second corpus, its tokens are
- * scored instead. The other tokens are folded in: from phi alone, by EM (math/simd/tokens.h), 100
- * steps with alpha 0.1. Probabilities of words are at least 1e-12. Perplexity is exp of minus the
+ * scored instead. The other tokens are folded in by EM (topics/lda_fold_in.h), with the model's own
+ * alpha or a given one. Probabilities of words are at least 1e-12. Perplexity is exp of minus the
  * mean log probability of the scored tokens. All Local.
  */
 #pragma once
@@ -14,13 +14,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The definition as a line of text; the second one if the scored tokens are given. */
-#define EM_HELD_OUT_DOC                                                                            \
-    "document completion: of each test document a fifth of the tokens is scored, the rest folded " \
-    "in from phi by 100 steps of EM with alpha 0.1"
-#define EM_HELD_OUT_GIVEN_DOC                                                                      \
-    "document completion: each test document is folded in from phi by 100 steps of EM with alpha " \
-    "0.1, and the tokens given for it are scored"
+/* Writes the definition as a line of text: whether the scored tokens are given, and the alpha of EM
+ * (NAN: the model's own). */
+enum { EM_HELD_OUT_DOC_SIZE = 192 };
+void em_held_out_define(bool given, double alpha, char doc[EM_HELD_OUT_DOC_SIZE]);
 #define EM_HELD_OUT_GIBBS_DOC                                                                      \
     "the same tokens, the rest folded in by the model's own Gibbs: 20 sweeps given phi and "       \
     "alpha, "                                                                                      \
@@ -41,7 +38,8 @@ typedef struct em_held_out {
 } em_held_out;
 
 /* The quantities for folding in: phi [n_word][stride]. With a stream, documents are folded in by
- * the model's Gibbs sampler (topics/lda_fold_in.h) with alpha [n_topic]; otherwise by EM. */
+ * the model's Gibbs sampler (topics/lda_fold_in.h); otherwise by EM. alpha has [n_topic] numbers.
+ */
 typedef struct em_held_out_law {
     const float *phi;
     const em_stream *stream;

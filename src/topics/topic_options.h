@@ -17,8 +17,9 @@ typedef struct em_topic_options {
     em_corpus_options corpus;
     char *test, *test_scored; /* other corpora of the same words; NULL: none */
     int64_t topics, test_every;
-    int fold_in;    /* em_topic_fold_in */
-    int parameters; /* em_topic_form */
+    int fold_in;          /* em_topic_fold_in */
+    int parameters;       /* em_topic_form */
+    double fold_in_alpha; /* of EM; NAN: the model's own */
     double beta, prior_mean, prior_sd;
     bool store_phi;
     em_local_options local;
@@ -27,7 +28,7 @@ typedef struct em_topic_options {
 /* The rows of those options, without `fold_in`, `parameters` and `beta`, which each model defines:
  * EM_TOPIC_FIELDS for all topic models, EM_TOPIC_PHI_FIELDS for those in which phi is a parameter.
  */
-#define EM_TOPIC_FIELDS(what_topics_are)                                                           \
+#define EM_TOPIC_FIELDS(what_topics_are, alpha_of_em)                                              \
     EM_CORPUS_FIELDS,                                                                              \
         EM_INT(em_topic_options, topics, .minimum = 1, .maximum = EM_MOST_TOPICS,                  \
                .doc = (what_topics_are)),                                                          \
@@ -39,6 +40,10 @@ typedef struct em_topic_options {
                        "of test is folded in; absent: test is split"),                             \
         EM_INT(em_topic_options, test_every, .minimum = 1, .maximum = 1e9, .fallback = "10",       \
                .doc = "iterations between scores of the test documents"),                          \
+        EM_REAL(em_topic_options, fold_in_alpha, .minimum = 1e-6, .maximum = 1e3,                  \
+                .fallback = (alpha_of_em), .word = "model",                                        \
+                .doc = "alpha with which EM folds test documents in; model: the model's own "      \
+                       "weight of each topic, alpha of lda and r of pfa and dpfa"),                \
         EM_BOOL(em_topic_options, store_phi, .fallback = "false",                                  \
                 .doc = "store phi of every draw, besides its average")
 #define EM_TOPIC_PHI_FIELDS                                                                        \
@@ -58,7 +63,7 @@ typedef struct em_poisson_options {
 
 /* The rows of those options. */
 #define EM_POISSON_FIELDS(what_topics_are)                                                         \
-    EM_TOPIC_FIELDS(what_topics_are),                                                              \
+    EM_TOPIC_FIELDS(what_topics_are, "0.1"),                                                       \
         EM_CHOICE(em_topic_options, parameters, .fallback = "expanded_natural",                    \
                   .choices = em_topic_forms,                                                       \
                   .doc = "of phi: expanded_mean for a block of sgrld or sgrhmc, expanded_natural " \

@@ -37,6 +37,7 @@ struct em_topic_record {
     double *row;         /* [n_chain][width] */
     float *mean;         /* [n_chain][own words][stride] of phi */
     double *chunk;       /* [n_chain][n_chunk] room for numbers of all words */
+    double *alpha;       /* [n_topic] of EM for test documents; NULL: the model's own */
     double *probability; /* [n_fold_in][n_chain][n_own] of held-out entries, averaged */
     double pooled[EM_FOLD_INS];
 };
@@ -113,6 +114,10 @@ static em_status allocate_arrays(em_topic_record *record)
         EM_ARRAY(record->chunk, n * record->n_chunk),
         EM_ARRAY(record->probability, record->n_fold_in * n * n_own));
 
+    if (!status && !isnan(record->options->fold_in_alpha))
+        status = em_allocate(record->shape.n_topic, sizeof *record->alpha, &record->alpha);
+    for (int64_t k = 0; !status && record->alpha && k < record->shape.n_topic; k++)
+        record->alpha[k] = record->options->fold_in_alpha;
     for (int64_t c = 0; !status && c < n; c++)
         for (int f = 0; f < EM_FOLD_INS; f++) {
             record->row[c * record->width + SCORE + f] = NAN;
@@ -170,7 +175,7 @@ void em_topic_record_destroy(em_topic_record **record)
 {
     if (*record) {
         em_held_out_destroy(&(*record)->held_out);
-        em_release_all(&(*record)->row, &(*record)->mean, &(*record)->chunk,
+        em_release_all(&(*record)->row, &(*record)->mean, &(*record)->chunk, &(*record)->alpha,
                        &(*record)->probability);
     }
     em_release(record);
@@ -301,9 +306,11 @@ static em_status score(em_topic_record *record, const em_update *after, const em
     em_status status;
 
     for (int f = 0; f < record->n_fold_in; f++) {
+        const bool by_gibbs = f == EM_FOLD_IN_GIBBS;
         const em_held_out_law law = {.phi = look->phi,
-                                     .stream = f == EM_FOLD_IN_GIBBS ? &stream : NULL,
-                                     .alpha = look->alpha};
+                                     .stream = by_gibbs ? &stream : NULL,
+                                     .alpha =
+                                         record->alpha && !by_gibbs ? record->alpha : look->alpha};
         sums[2 * f] = em_held_out_score(h, &record->shape, &law, (int64_t)row[N_SCORED],
                                         probability_of(record, f, look->chain), &sums[2 * f + 1]);
     }
@@ -389,10 +396,12 @@ void em_topic_record_describe(const em_topic_record *record, int64_t n_document,
             "# %" PRId64 " documents of %" PRId64 " tokens, %" PRId64 " words; this shard has "
             "%" PRId64 " documents of %" PRId64 " tokens\n",
             corpus->n_document, corpus->n_token, corpus->n_word, n_document, n_token);
-    if (h)
+    if (h) {
+        char doc[EM_HELD_OUT_DOC_SIZE];
+        em_held_out_define(record->options->test_scored, record->options->fold_in_alpha, doc);
         fprintf(out, "# %" PRId64 " test documents, %" PRId64 " tokens scored (%s)\n",
-                h->n_document, h->n_token,
-                record->options->test_scored ? EM_HELD_OUT_GIVEN_DOC : EM_HELD_OUT_DOC);
+                h->n_document, h->n_token, doc);
+    }
     if (record->n_fold_in > EM_FOLD_IN_GIBBS)
         fprintf(out, "# and %s\n", EM_HELD_OUT_GIBBS_DOC);
 }

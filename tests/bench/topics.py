@@ -12,10 +12,8 @@ in. All go on in turns, whoever has had the fewest seconds next: what else the m
 meets them all.
 """
 import argparse
-import gzip
 import json
 import logging
-import lzma
 import os
 import resource
 import subprocess
@@ -31,8 +29,9 @@ import scipy.sparse
 import sklearn.decomposition
 import tomotopy
 
+from corpora import lines, without_test
+
 ALPHA, STEPS, SCORED = 0.1, 100, 5
-SPLIT, SHORTEST = 50, 20
 LOW = np.uint64(0xFFFFFFFF)
 GIBBS = ("alpha: learned, beta: learned", "{name: lda_gibbs}", 16, 64)
 STOCHASTIC = (
@@ -46,24 +45,6 @@ STOCHASTIC = (
 
 
 # ---- documents, and the score ----
-
-
-def lines(path):
-    opener = {".gz": gzip.open, ".xz": lzma.open}.get(os.path.splitext(path)[1], open)
-    with opener(path, "rt") as file:
-        for line in file:
-            yield [tuple(map(int, pair.split(":"))) for pair in line.split()[1:]]
-
-
-def without_test(path, folder):
-    """Files of the documents that are learned from, and of those that are scored."""
-    files = [os.path.join(folder, name) for name in ("train.ldac", "test.ldac")]
-    with open(files[0], "w") as train, open(files[1], "w") as test:
-        long = (d for d in lines(path) if sum(c for _, c in d) >= SHORTEST)
-        for i, entries in enumerate(long):
-            text = " ".join(f"{w}:{c}" for w, c in entries)
-            print(len(entries), text, file=test if i % SPLIT == SPLIT // 2 else train)
-    return files
 
 
 def philox(low, high):

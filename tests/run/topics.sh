@@ -246,13 +246,25 @@ simulated() {
 }
 near_the_truth() { # TOPICS: all chains within 3 %
     "$emass" run run.yaml --quiet --output near.h5 --overwrite --set model.data=simulated.ldac --set model.topics="$1" \
-        --set model.test=unseen.ldac --set model.test_scored=unseen_scored.ldac --set run.draws=20 --set run.warmup=200 &&
-        "$emass" topics near.h5 | awk -v truth="$(cat truth)" '/^Held-out/ && !done++ {
+        --set model.test=unseen.ldac --set model.test_scored=unseen_scored.ldac --set model.fold_in_alpha=0.1 --set run.draws=20 \
+        --set run.warmup=200 && "$emass" topics near.h5 | awk -v truth="$(cat truth)" '/^Held-out/ && !done++ {
             print "truth", truth, "found", $(NF - 1), $NF
             for (i = NF - 1; i <= NF; i++) far += $i > 1.03 * truth || $i < 0.97 * truth
         } END { exit !done || far }'
 }
 too_few() { ! near_the_truth 4; }
+# Test documents are folded in with the alpha of the model, unless the config says another.
+scores_with() { # ALPHA OF-THE-FOLD
+    "$emass" run run.yaml --quiet --output with.h5 --overwrite --set model.alpha="$1" --set model.fold_in_alpha="$2" \
+        --set run.draws=10 --set run.warmup=20 --set run.chains=1 && "$emass" topics with.h5 | grep -A 1 '^Held-out' | head -n 2
+}
+alpha_of_the_fold() {
+    local own other
+    own=$(scores_with 0.5 model) && other=$(scores_with 0.5 0.1) &&
+        [ "$own" = "$(scores_with 0.5 0.5 | sed "s/alpha 0.5/the model's alpha/")" ] &&
+        echo "$own" | grep -q "EM with the model's alpha" && echo "$other" | grep -q 'EM with alpha 0.1' &&
+        [ "$(echo "$own" | head -n 1)" != "$(echo "$other" | head -n 1)" ]
+}
 # One topic is the words' frequencies, smoothed by beta.
 one_topic() {
     "$emass" run run.yaml --quiet --output one.h5 --overwrite --set model.topics=1 --set model.alpha=0.1 \
@@ -297,6 +309,7 @@ else
 fi
 check 'mixtures of new documents' mixes
 check 'and by the own Gibbs of the model' mixes --fold-in gibbs
+check 'test documents are folded in with the alpha of the model or of the config' alpha_of_the_fold
 check 'both scores, with their definitions' both_scores
 # The lines of src/topics/TOPICS.md for Python: a table of ten words for each of the five topics.
 snippet() {

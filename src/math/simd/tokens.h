@@ -88,11 +88,12 @@ typedef struct em_token_kernels {
     void (*sparse)(const em_token_run *run);
     /* The topic mixture of a document, given phi, by `n_step` steps of EM: with N_k = n_d / K at
      * first,
-     *     g_vk ~ phi_vk (alpha + N_k),   N_k = sum_v x_v g_vk,
-     * for a document of n different words, phi [n][stride] their rows and x [n] their counts. The
-     * result alpha + N_k is at the beginning of mixture [2 stride]. */
+     *     g_vk ~ phi_vk (alpha_k + N_k),   N_k = sum_v x_v g_vk,
+     * for a document of n different words, phi [n][stride] their rows and x [n] their counts. alpha
+     * has [stride] numbers, with padding 0, as phi. The result alpha_k + N_k is at the beginning of
+     * mixture [2 stride]. */
     void (*fold_in)(int64_t n, const float *phi, const float *x, int64_t n_topic, int64_t stride,
-                    float alpha, int64_t n_step, float *mixture);
+                    const float *alpha, int64_t n_step, float *mixture);
 } em_token_kernels;
 
 /* In descending order of width; ends with NULL. */

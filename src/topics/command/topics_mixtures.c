@@ -7,7 +7,6 @@
 #include "math/simd/tokens.h"
 #include "par/message.h"
 #include "topics/command/topics_page.h"
-#include "topics/lda_held_out.h"
 
 #include <errno.h>
 #include <math.h>
@@ -16,7 +15,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-enum { EM_STEPS = 100 };
+#define ALPHA 0.1 /* of EM, if the file has none */
 
 /* ---------------------------------------------------------------- a table in a new file */
 
@@ -85,6 +84,7 @@ typedef struct folding {
     int64_t stride, widest, longest; /* words and tokens of the largest documents */
     em_fold_in *gibbs;               /* NULL: EM */
     float *rows, *count, *mixture;
+    double *alpha;   /* [n_topic] */
     table_file file; /* no writer: mixtures are printed */
     double *room;
 } folding;
@@ -115,10 +115,9 @@ static void fold_in(const folding *f, int64_t d, em_document of)
             f->rows[i * f->stride + k] = fmaxf(t->mean[k * t->n_word + of.word[i]], 1e-12F);
     }
     if (f->gibbs)
-        em_fold_in_gibbs(f->gibbs, &stream, &document, t->alpha, f->mixture);
+        em_fold_in_gibbs(f->gibbs, &stream, &document, f->alpha, f->mixture);
     else
-        em_token_kernels_best()->fold_in(of.n, f->rows, f->count, t->n_topic, f->stride, 0.1F,
-                                         EM_STEPS, f->mixture);
+        em_fold_in_em(t->n_topic, &document, f->alpha, f->mixture);
 }
 
 static em_status put_mixture(void *to, int64_t d, em_document of)
@@ -150,14 +149,17 @@ static em_status start_folding(const em_topics *t, em_corpus *corpus, folding *f
     if (!status)
         status =
             em_allocate_all(EM_ARRAY(f->rows, f->widest * f->stride), EM_ARRAY(f->count, f->widest),
-                            EM_ARRAY(f->mixture, 2 * f->stride), EM_ARRAY(f->room, t->n_topic));
+                            EM_ARRAY(f->mixture, EM_FOLD_IN_ROOM * f->stride),
+                            EM_ARRAY(f->alpha, t->n_topic), EM_ARRAY(f->room, t->n_topic));
+    for (int64_t k = 0; !status && k < t->n_topic; k++)
+        f->alpha[k] = t->alpha ? t->alpha[k] : ALPHA;
     return !status && t->by_gibbs ? em_fold_in_create(t->n_topic, f->longest, &f->gibbs) : status;
 }
 
 static void end_folding(folding *f)
 {
     em_fold_in_destroy(&f->gibbs);
-    em_release_all(&f->rows, &f->count, &f->mixture, &f->room);
+    em_release_all(&f->rows, &f->count, &f->mixture, &f->alpha, &f->room);
 }
 
 /* ---------------------------------------------------------------- new documents */

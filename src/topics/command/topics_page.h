@@ -6,6 +6,7 @@
 #include "emass/model/commands.h"
 #include "emass/status.h"
 #include "io/draws/reader.h"
+#include "topics/lda_held_out.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,7 +28,7 @@ enum {
 typedef struct em_topic_score {
     double *perplexity; /* [n_chain]; NULL: none */
     double *pooled;     /* [n_chain] equal elements: averaged over chains, too; NULL: none */
-    const char *doc;    /* their definition */
+    char doc[EM_HELD_OUT_DOC_SIZE]; /* their definition */
 } em_topic_score;
 
 enum { EM_TOPIC_SCORES = 2 }; /* folding in by EM, and by the model's Gibbs sampler */

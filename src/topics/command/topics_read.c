@@ -3,9 +3,10 @@
 #include "base/text.h"
 #include "io/draws/reader.h"
 #include "topics/command/topics_page.h"
-#include "topics/lda_held_out.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---------------------------------------------------------------- the file */
@@ -86,20 +87,30 @@ static em_status read_topics(em_topics *t, em_reader *reader)
     return status ? status : em_topics_match_chains(t, reader, phi);
 }
 
-/* Whether the config in the file names tokens to be scored. */
-static bool scores_given_tokens(em_reader *reader)
+/* The value of an option of the config; NULL: the config does not have it. */
+static const char *value_of(const char *config, const char *name)
 {
-    static const char name[] = "test_scored: ";
-    char *text = NULL;
-    const char *at;
-    bool given = false;
+    const char *at = config ? strstr(config, name) : NULL;
 
-    if (em_reader_text(reader, "config", &text)) {
-        at = strstr(text, name);
-        given = at && strncmp(at + sizeof name - 1, "null", 4) != 0;
-    }
-    em_release(&text);
-    return given;
+    return at ? at + strlen(name) : NULL;
+}
+
+/* Defines the scores by the config in the file. Files without fold_in_alpha are older than that
+ * option, and had 0.1. */
+static void define_scores(em_topics *t, em_reader *reader)
+{
+    char *config = NULL;
+
+    (void)em_reader_text(reader, "config", &config);
+    const char *scored = value_of(config, " test_scored: "),
+               *alpha = value_of(config, " fold_in_alpha: ");
+    em_held_out_define(scored && strncmp(scored, "null", 4) != 0,
+                       !alpha                            ? 0.1
+                       : strncmp(alpha, "model", 5) == 0 ? NAN
+                                                         : atof(alpha),
+                       t->score[0].doc);
+    snprintf(t->score[1].doc, sizeof t->score[1].doc, "%s", EM_HELD_OUT_GIBBS_DOC);
+    em_release(&config);
 }
 
 em_status em_topics_read(em_topics *t)
@@ -108,8 +119,7 @@ em_status em_topics_read(em_topics *t)
     em_status status = em_reader_open(t->path, NULL, &reader);
 
     if (!status)
-        t->score[0].doc = scores_given_tokens(reader) ? EM_HELD_OUT_GIVEN_DOC : EM_HELD_OUT_DOC;
-    t->score[1].doc = EM_HELD_OUT_GIBBS_DOC;
+        define_scores(t, reader);
     if (!status && !em_reader_has(reader, "averages", "phi"))
         status = em_fail(EM_EDATA,
                          "%s: found no averages/phi, expected the output of a finished "

@@ -357,6 +357,55 @@ START_TEST(new_documents_are_folded_in)
 }
 END_TEST
 
+/* The steps of EM once more, with one of the terms of each step after the other. */
+static void weights_by_em(const double phi[3][FOLD_K], const double *count, const double *alpha,
+                          double *out)
+{
+    double weight[FOLD_K] = {0}, n = 0;
+
+    for (int v = 0; v < 3; v++)
+        n += count[v];
+    for (int k = 0; k < FOLD_K; k++)
+        weight[k] = alpha[k] + n / FOLD_K;
+    for (int step = 0; step < EM_FOLD_IN_STEPS; step++) {
+        memcpy(out, alpha, FOLD_K * sizeof *out);
+        for (int v = 0; v < 3; v++) {
+            double sum = 0;
+            for (int k = 0; k < FOLD_K; k++)
+                sum += phi[v][k] * weight[k];
+            for (int k = 0; k < FOLD_K; k++)
+                out[k] += count[v] * phi[v][k] * weight[k] / sum;
+        }
+        memcpy(weight, out, sizeof weight);
+    }
+}
+
+/* Every topic has an alpha of its own; the twin has the alphas of two topics exchanged. */
+START_TEST(em_has_alpha_of_each_topic)
+{
+    static const double alpha[FOLD_K] = {0.9, 0.02, 0.3}, exchanged[FOLD_K] = {0.02, 0.9, 0.3};
+    static const double phi[3][FOLD_K] = {{0.7, 0.1, 0.3}, {0.1, 0.6, 0.3}, {0.2, 0.3, 0.4}};
+    static const double count[] = {2, 1, 5};
+    static float padded[3 * EM_TOPIC_LANES] __attribute__((aligned(64)));
+    static float mixture[EM_FOLD_IN_ROOM * EM_TOPIC_LANES] __attribute__((aligned(64)));
+    const float tokens[] = {2, 1, 5};
+    const em_folded document = {.n = 3, .count = tokens, .phi = padded};
+    double exact[FOLD_K], twin[FOLD_K], far = 0;
+
+    for (int v = 0; v < 3; v++)
+        for (int k = 0; k < FOLD_K; k++)
+            padded[v * em_topic_stride(FOLD_K) + k] = (float)phi[v][k];
+    weights_by_em(phi, count, alpha, exact);
+    weights_by_em(phi, count, exchanged, twin);
+    em_fold_in_em(FOLD_K, &document, alpha, mixture);
+    for (int k = 0; k < FOLD_K; k++) {
+        ck_assert_double_eq_tol((double)mixture[k], exact[k], 1e-4);
+        far = fmax(far, fabs((double)mixture[k] - twin[k]));
+    }
+    ck_assert_double_ge(far, 0.1);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("lda_exact");
@@ -368,6 +417,7 @@ int main(void)
     tcase_add_loop_test(tests, it_is_exact_with_a_small_beta, 0, 2);
     tcase_add_loop_test(tests, hyperparameters_reach_the_maximum, 0, 2);
     tcase_add_test(tests, new_documents_are_folded_in);
+    tcase_add_test(tests, em_has_alpha_of_each_topic);
     suite_add_tcase(suite, tests);
     return run_suite(suite, CK_FORK);
 }
