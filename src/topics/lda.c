@@ -92,13 +92,15 @@ static const em_field fields[] = {
     EM_CHOICE(em_topic_options, fold_in, .fallback = "em", .choices = fold_ins,
               .doc = "how test documents are folded in: em, by EM; both: also by the Gibbs "
                      "sampler of the model, with a separate score"),
-    EM_REAL(lda_options, alpha, .minimum = 1e-6, .maximum = 1e3, .fallback = "0.1",
+    EM_REAL(lda_options, alpha, .minimum = 1e-6, .maximum = 1e3, .fallback = "learned",
             .word = "learned",
             .doc = "parameter of the prior of documents' weights; learned: one for each topic, "
-                   "from iteration 20 of warmup on"),
-    EM_REAL(em_topic_options, beta, .minimum = 1e-6, .maximum = 1e3, .fallback = "0.01",
+                   "from iteration 20 of warmup on; 0.1 before, and with parameters other than "
+                   "collapsed"),
+    EM_REAL(em_topic_options, beta, .minimum = 1e-6, .maximum = 1e3, .fallback = "learned",
             .word = "learned",
-            .doc = "parameter of the prior of topics' word distributions; learned: in warmup"),
+            .doc = "parameter of the prior of topics' word distributions; learned: in warmup; 0.01 "
+                   "before, and with parameters other than collapsed"),
     EM_PATH(lda_options, scratch, .fallback = "",
             .doc = "folder for the topics of the tokens of a streamed corpus, on a disk of this "
                    "node; absent: TMPDIR, or /tmp"),
@@ -300,8 +302,9 @@ static em_status draw_start(em_model *model, const em_draw *draw, double *theta)
     lda_chain *chain = chain_of(self, draw->chain);
 
     for (int64_t k = 0; k < self->shape.n_topic; k++)
-        theta[k] = log(isnan(options->alpha) ? 0.1 : options->alpha);
-    theta[self->shape.n_topic] = log(isnan(options->topic.beta) ? 0.01 : options->topic.beta);
+        theta[k] = log(isnan(options->alpha) ? EM_LDA_ALPHA : options->alpha);
+    theta[self->shape.n_topic] =
+        log(isnan(options->topic.beta) ? EM_LDA_BETA : options->topic.beta);
     chain->counted = false;
     return em_tokens_start(self->tokens, draw->seed, draw->chain, &chain->topic);
 }

@@ -15,6 +15,7 @@ typedef struct expanded {
     em_topic_model base;
     em_parameters block;
     double *alpha; /* [n_topic], all the same */
+    bool is_alpha_given;
 } expanded;
 
 static void destroy(em_model *model)
@@ -85,6 +86,19 @@ static em_status watch(em_model *model, const em_update *after)
     return status;
 }
 
+/* Stochastic gradients do not learn the priors. */
+static void describe(const em_model *model, FILE *out)
+{
+    const expanded *self = (const expanded *)model;
+    const bool has_beta = self->base.topics.form == EM_TOPICS_MEAN;
+
+    em_topic_model_describe(model, out);
+    if (!self->is_alpha_given)
+        fprintf(out, "# alpha %g: it is learned only with parameters: collapsed\n", EM_LDA_ALPHA);
+    if (has_beta && isnan(self->base.options->beta))
+        fprintf(out, "# beta %g: it is learned only with parameters: collapsed\n", EM_LDA_BETA);
+}
+
 static em_status report(em_model *model, const em_draw *draw, const double *theta, double *out)
 {
     em_topic_model_report((em_topic_model *)model, draw->chain, theta, out);
@@ -101,38 +115,26 @@ static const em_model_ops ops = {
     .add_prior = add_prior,
     .report = report,
     .start = draw_start,
-    .describe = em_topic_model_describe,
+    .describe = describe,
     .add_likelihood = add_likelihood,
     .latent = &(const em_model_latent){.visit = em_topic_model_visit, .after_iteration = watch},
     .counts = &(const em_model_counts){.finish = finish_likelihood},
     .averages = &(const em_model_averages){.pool = em_topic_model_pool_averages,
                                            .report = em_topic_model_report_averages}};
 
-static em_status check_options(const em_topic_options *options, double alpha)
-{
-    if (isnan(alpha))
-        return em_fail(EM_ECONFIG, "model.alpha: found learned, expected a number, as parameters "
-                                   "is not collapsed");
-    if (isnan(options->beta) && options->parameters == EM_TOPICS_MEAN)
-        return em_fail(EM_ECONFIG, "model.beta: found learned, expected a number, as parameters is "
-                                   "not collapsed");
-    return EM_OK;
-}
-
 static em_status set_up(expanded *self, const em_topic_options *options, double alpha,
                         const em_model_context *context)
 {
     const em_topic_parameters *topics = &self->base.topics;
-    em_status status = check_options(options, alpha);
+    em_status status = em_topic_model_open(&self->base, options, context);
 
-    if (!status)
-        status = em_topic_model_open(&self->base, options, context);
     if (!status)
         status = em_allocate(options->topics, sizeof *self->alpha, &self->alpha);
     if (status)
         return status;
     for (int64_t k = 0; k < options->topics; k++)
-        self->alpha[k] = alpha;
+        self->alpha[k] = isnan(alpha) ? EM_LDA_ALPHA : alpha;
+    self->is_alpha_given = !isnan(alpha);
     self->block = (em_parameters){"phi", 0, topics->n, topics->form == EM_TOPICS_MEAN};
     em_topic_model_declare(&self->base, topics->n, 1, &self->block);
     return EM_OK;

@@ -8,6 +8,11 @@
 
 /* ---------------------------------------------------------------- set up */
 
+static double beta_of(const em_topic_options *options)
+{
+    return isnan(options->beta) ? EM_LDA_BETA : options->beta;
+}
+
 static em_status read_data(em_topic_model *self, const em_topic_options *options,
                            const em_model_context *context)
 {
@@ -19,7 +24,7 @@ static em_status read_data(em_topic_model *self, const em_topic_options *options
     self->topics = (em_topic_parameters){
         .form = (em_topic_form)options->parameters,
         .shape = {self->corpus->n_word, options->topics, em_topic_stride(options->topics)},
-        .shape_of_mean = options->beta,
+        .shape_of_mean = beta_of(options),
         .mean = options->prior_mean,
         .sd = options->prior_sd};
     self->model.data_hash = self->corpus->hash;
@@ -155,7 +160,7 @@ em_status em_topic_model_take(em_topic_model *self, const em_update *after, int6
                                 .phi = self->phi,
                                 .count = count_of(self, after->chain[c]),
                                 .alpha = alpha,
-                                .beta = self->options->beta};
+                                .beta = beta_of(self->options)};
 
     if (em_topic_record_wants_phi(self->record, after))
         em_topic_parameters_phi(&self->topics, after->theta + c * after->stride, self->phi);

@@ -75,7 +75,7 @@ em_status em_topic_model_take(em_topic_model *self, const em_update *after, int6
 void em_topic_model_report(em_topic_model *self, int64_t chain, const double *theta, double *out);
 
 /* em_model_ops.create of model lda for stochastic gradients (lda_expanded.c), with `alpha` as the
- * prior of each document's weights. `options` outlive the model. */
+ * prior of each document's weights (NAN: EM_LDA_ALPHA). `options` outlive the model. */
 em_status em_lda_expanded_create(const em_topic_options *options, double alpha,
                                  const em_model_context *context, em_model **out);
 

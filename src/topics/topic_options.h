@@ -8,6 +8,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* alpha and beta of lda at the start of warmup, and where they are not learned. */
+#define EM_LDA_ALPHA 0.1
+#define EM_LDA_BETA  0.01
+
 /* How test documents are folded in (topics/lda_held_out.h): by EM from phi alone, or also by the
  * model's Gibbs sampler. */
 typedef enum em_topic_fold_in { EM_FOLD_IN_EM, EM_FOLD_IN_GIBBS, EM_FOLD_INS } em_topic_fold_in;
@@ -20,7 +24,8 @@ typedef struct em_topic_options {
     int fold_in;          /* em_topic_fold_in */
     int parameters;       /* em_topic_form */
     double fold_in_alpha; /* of EM; NAN: the model's own */
-    double beta, prior_mean, prior_sd;
+    double beta;          /* NAN: learned */
+    double prior_mean, prior_sd;
     bool store_phi;
     em_local_options local;
 } em_topic_options;

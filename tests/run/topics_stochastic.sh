@@ -115,6 +115,24 @@ scored() {
 }
 check 'natural: given tokens are scored, by Gibbs too, over all chains' scored
 
+priors_are_not_learned() { # they have the values from which lda_gibbs starts, and check says so
+    local other
+    for other in 'model.alpha=learned' 'model.alpha=0.1'; do
+        limited mpirun -n 2 "$emass" run natural.yaml --quiet --output "prior.$other.h5" --set run.warmup=9 \
+            --set run.draws=9 --set "$other" || return 1
+    done
+    h5dump -d /posterior/log_density prior.model.alpha=learned.h5 | tail -n +2 >learned.txt &&
+        h5dump -d /posterior/log_density prior.model.alpha=0.1.h5 | tail -n +2 | cmp - learned.txt &&
+        "$emass" check natural.yaml | grep -q '^# alpha 0.1: it is learned only with parameters: collapsed' &&
+        "$emass" check mean.yaml --set model.beta=learned | grep -q '^# beta 0.01: it is learned only with' &&
+        ! "$emass" check mean.yaml --set model.alpha=0.1 | grep -q 'it is learned only'
+}
+if command -v h5dump >/dev/null; then
+    check 'priors are not learned by stochastic gradients' priors_are_not_learned
+else
+    skip 'priors are not learned by stochastic gradients' 'no h5dump'
+fi
+
 refuses() { # MODEL WHAT ARGUMENT...
     local status=0 model=$1 what=$2
     shift 2
@@ -132,7 +150,6 @@ check 'a sampler by the model' refuses gibbs 'needs an update by the model'
 check 'expanded mean for more than phi' refuses pfa 'but they may be negative' \
     --set 'sampler[1].name=sgrld' --set 'sampler[1].metric=expanded_mean'
 check 'no metric' refuses dpfa 'model dpfa has no metric' --set 'sampler[1].name=sgrnphmc'
-check 'alpha to be learned' refuses natural 'model.alpha: found learned' --set model.alpha=learned
 check 'what is scored, and no test' refuses mean 'model.test_scored: found no test' \
     --set model.test= --set model.test_scored=test.ldac
 check 'a corpus that is not there' refuses mean missing: --set model.data=missing
