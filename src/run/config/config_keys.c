@@ -3,6 +3,7 @@
 #include "base/text/nearest.h"
 #include "run/config/config_parse.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* The innermost section that the key is of, or is. */
@@ -68,6 +69,21 @@ static const em_config_section *find_elsewhere(const em_parse *p, const char *op
     return NULL;
 }
 
+/* Where the options of a section are listed. */
+typedef struct hint {
+    char text[256];
+} hint;
+
+static hint list_of(const em_config_section *section)
+{
+    hint where = {" (see emass list)"};
+
+    if (section->chosen)
+        snprintf(where.text, sizeof where.text, " (see emass list %ss %s)", section->kind,
+                 em_excerpt_of(section->chosen).text);
+    return where;
+}
+
 /* `meant`: the suggestion; NULL: none is near, and `otherwise` ends the message. */
 static em_status unknown_key(const em_yaml_entry *entry, const char *meant, const char *otherwise)
 {
@@ -126,13 +142,15 @@ static em_status unknown_option(const em_parse *p, const em_config_section *sect
     if (find_section(p, option))
         return unknown_key(entry, option, "");
     if (other)
-        return unknown_key(entry, em_join_key(other->name, option).text, "");
+        return em_fail(EM_ECONFIG, "%s: unknown key %s; did you mean %s?%s", entry->place,
+                       em_excerpt_of(entry->key).text, em_join_key(other->name, option).text,
+                       section->chosen ? list_of(section).text : "");
     for (int i = 0; table_of(section, i, &table); i++)
         for (const em_field *field = table; field && field->name; field++)
             em_nearest_offer(&nearest, field->name);
     if (section->variants)
         em_nearest_offer(&nearest, "name");
-    return unknown_key(entry, nearest.name, " (see emass list)");
+    return unknown_key(entry, nearest.name, list_of(section).text);
 }
 
 /* ---- every key ---- */

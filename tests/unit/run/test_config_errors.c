@@ -22,6 +22,11 @@ static const struct {
     {SHORTEST_CONFIG "chains: 3\n", "heart.yaml:3: unknown key chains; did you mean run.chains?"},
     {SHORTEST_CONFIG "stop:\n  draws: 3\n",
      "heart.yaml:4: unknown key stop.draws; did you mean run.draws?"},
+    {"model: {name: gaussian, file: x}\n",
+     "heart.yaml:1: unknown key model.file; did you mean output.file? "
+     "(see emass list models gaussian)"},
+    {"model: {name: gaussian, extraordinary: 3}\n",
+     "heart.yaml:1: unknown key model.extraordinary (see emass list models gaussian)"},
     {TOP "  shrads: 3\n", "heart.yaml:4: unknown key run.shrads; did you mean shards?"},
     {TOP "  extraordinary: 3\n", "heart.yaml:4: unknown key run.extraordinary (see emass list)"},
     {SHORTEST_CONFIG "weather: fine\n",
