@@ -14,6 +14,7 @@
 #   make papers-networks   those of networks, into the same page (hours; LIMIT=10m: what a run may take)
 #   make bench-topics CORPUS=20news|wiki7702   perplexity against CPU seconds beside peers (from PyPI), on a set of EMASS_DATA
 #                   TRAIN=... TEST=... TOPICS="--topics 100"   or on another
+#   make bench-topic-priors TRAIN=... [TEST=...]   perplexity with learned priors beside a grid of fixed ones
 #   make bench-network   steps a second of networks on MNIST beside JAX (from PyPI)
 #   make bench-pymc      seconds a gradient of a PyMC model beside nutpie (from PyPI), five minutes
 #   make bench-scale     what meetings cost on up to 4,096 ranks, simulated (Debian's libsimgrid-dev and libhdf5-dev)
@@ -91,7 +92,7 @@ TESTS   := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/unit/*/*.c tests/m
 SUPPORT := $(patsubst tests/%.c,$(B)/tests/%.o,$(wildcard tests/support/*.c))
 BENCHES := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/bench/*.c))
 
-.PHONY: all help demo check check-built check-fast check-slow bench bench-overhead bench-tempering bench-evidence bench-posteriordb bench-verdict bench-scale bench-topics bench-network bench-pymc lint format install deps data stanli plots papers papers-topics papers-networks guide sdist wheel clean tests
+.PHONY: all help demo check check-built check-fast check-slow bench bench-overhead bench-tempering bench-evidence bench-posteriordb bench-verdict bench-scale bench-topics bench-topic-priors bench-network bench-pymc lint format install deps data stanli plots papers papers-topics papers-networks guide sdist wheel clean tests
 all: $(PROGRAM) $(LIBRARY) $(SHARED)
 
 # Files that change only when what they hold does: another flag rebuilds all, a deleted source the library.
@@ -231,6 +232,9 @@ endif
 bench-topics: all build/bench/topics-venv/ready
 	$(Q)build/bench/topics-venv/bin/python tests/bench/topics.py $(PROGRAM) $(TRAIN) $(TEST) $(TOPICS) \
 	    --json build/bench/topics.json --picture build/bench/topics.svg
+
+bench-topic-priors: all analysis/venv/ready
+	$(Q)analysis/venv/bin/python tests/bench/topic_priors.py $(PROGRAM) $(or $(TRAIN),$(error TRAIN=FILE is missing)) $(TEST) $(TOPICS)
 
 bench-network: all build/bench/network-venv/ready
 	$(Q)build/bench/network-venv/bin/python tests/bench/network.py $(PROGRAM)
