@@ -153,6 +153,10 @@ em_status em_posterior_update(em_posterior *posterior, const em_update *update);
  * if the model has that function. Collective and errors: as em_posterior_update. */
 em_status em_posterior_after_iteration(em_posterior *posterior, const em_update *after);
 
+/* Calls the model's pool (emass/model/latent.h), if it has that function. Collective over all
+ * ranks. Errors, agreed: EM_EMODEL, EM_EMEMORY. */
+em_status em_posterior_pool(em_posterior *posterior, const em_update *at);
+
 /* For a failure of one rank before a call that is Collective over the ranks of its group: all of
  * them return the status of the lowest failing rank, and have its message. Collective over the
  * ranks of a group. */

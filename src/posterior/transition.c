@@ -155,3 +155,13 @@ em_status em_posterior_after_iteration(em_posterior *posterior, const em_update 
     return sum_over_shards(shards.context, latent->after_iteration(posterior->model, &asked), 0,
                            NULL);
 }
+
+em_status em_posterior_pool(em_posterior *posterior, const em_update *at)
+{
+    const em_model_latent *latent = posterior->model->ops->latent;
+    const em_shards shards = em_shards_of(posterior->grid);
+    em_update asked = *at;
+
+    asked.shards = &shards;
+    return latent && latent->pool ? latent->pool(posterior->model, &asked) : EM_OK;
+}

@@ -21,9 +21,7 @@
 #include "math/simd/tokens.h"
 #include "model/construct/construct.h"
 #include "par/message.h"
-#include "topics/lda_exchange.h"
-#include "topics/lda_tokens.h"
-#include "topics/lda_topics.h"
+#include "topics/lda_internal.h"
 #include "topics/topic_model.h"
 
 #include <inttypes.h>
@@ -40,52 +38,12 @@ extern const em_model_ops em_model_lda;
  * long. */
 enum { MEAN_ITERATIONS = 40, LEARN_EVERY = 5, ALPHA_FROM = 20 };
 
-typedef struct lda_options {
-    em_topic_options topic;
-    char *scratch;
-    double alpha;
-} lda_options;
-
 /* The topics' word distributions are integrated out, or are parameters in one of those forms. */
 enum { COLLAPSED = EM_TOPIC_FORMS };
 
 static const char *const forms[] = {"expanded_mean", "expanded_natural", "collapsed", NULL};
 
 static const char *const fold_ins[] = {"em", "both", NULL};
-
-/* The topics of the tokens of this shard, and the counts over all shards. */
-typedef struct lda_chain {
-    bool counted; /* count holds those of the topics */
-    em_token_topics topic;
-    int32_t *count; /* [own words][stride] tokens of all shards */
-    float *phi;     /* [n_word][stride] as last drawn, which shards share; without store_phi, after
-                       an iteration, whatever was reported or averaged */
-} lda_chain;
-
-/* Topics go into a checkpoint in pieces of so many tokens of the corpus. */
-enum { PIECE_TOKENS = 1 << 22 };
-
-typedef struct lda {
-    em_model model;
-    const lda_options *options;
-    em_corpus *corpus; /* its words and sizes */
-    em_tokens *tokens;
-    em_topic_record *record;
-    em_lda_shape shape;
-    int64_t shard, n_shard;
-    em_lda_words own; /* whose laws this shard draws */
-    em_lda_exchange exchange;
-    const em_shards *shards; /* NULL: one */
-    int64_t first_chain, n_chain;
-    lda_chain *chain;   /* [n_chain] */
-    double chain_bytes; /* of each of them */
-    em_variable variable[EM_TOPIC_VARIABLES], average[EM_TOPIC_AVERAGES];
-    /* Room to work in. */
-    double *room, *alpha, *tokens_of; /* the last: [n_topic] */
-    int64_t *total, *sums;            /* [n_topic]; [n_sum] */
-    float *phi;                       /* [n_word][stride] a mean, where draws are stored; shared */
-    uint16_t *ordered;                /* [n_chain][tokens of a piece] for visits */
-} lda;
 
 static const em_field fields[] = {
     EM_TOPIC_FIELDS("number of topics; a list of them: a run of each (emass run)", "model"),
@@ -366,9 +324,9 @@ static em_status take_state(lda *self, const em_update *with, int64_t number, do
     const lda_chain *chain = chain_of(self, number);
     float *phi = em_topic_record_stores_phi(self->record) ? self->phi : chain->phi;
 
-    *log_density = em_lda_log_total(&self->shape, beta, self->total) +
-                   (double)(self->sums[over_words(self) + LOG_WORDS] + self->sums[EM_LDA_DENSITY]) *
-                       EM_LDA_UNIT;
+    *log_density = (double)(em_lda_log_total(&self->shape, beta, self->total) +
+                            self->sums[over_words(self) + LOG_WORDS] + self->sums[EM_LDA_DENSITY]) *
+                   EM_LDA_UNIT;
     for (int64_t k = 0; k < self->shape.n_topic; k++)
         self->tokens_of[k] = (double)self->total[k];
     if (em_topic_record_wants_phi(self->record, with))
@@ -504,6 +462,38 @@ static em_status update(em_model *model, const em_update *with)
     return status;
 }
 
+/* The tokens of each topic of the chains of this rank. Collective over the ranks of a group. */
+static em_status count_tokens(const lda *self, const em_update *at, int64_t *tokens)
+{
+    const int64_t n = self->shape.n_topic;
+
+    for (int64_t c = 0; c < at->n_chain; c++)
+        em_lda_total(&self->shape, self->own, chain_of(self, at->chain[c])->count, tokens + c * n);
+    return at->shards->sum(at->shards->context, EM_OK, at->n_chain * n, tokens);
+}
+
+static em_status pool(em_model *model, const em_update *at)
+{
+    const lda *self = (const lda *)model;
+    int64_t *tokens = NULL;
+    em_status status =
+        em_agree_first(em_allocate(at->n_chain * self->shape.n_topic, sizeof *tokens, &tokens), 0);
+
+    if (!status)
+        status = em_agree_first(count_tokens(self, at, tokens), 0);
+    const em_lda_learned learned = {.n_topic = self->shape.n_topic,
+                                    .n_chain = at->n_chain,
+                                    .stride = at->stride,
+                                    .alpha = isnan(self->options->alpha),
+                                    .beta = isnan(self->options->topic.beta),
+                                    .is_first = self->shard == 0,
+                                    .tokens = tokens};
+    if (!status && (learned.alpha || learned.beta))
+        status = em_lda_pool_priors(&learned, at->theta);
+    em_release(&tokens);
+    return status;
+}
+
 /* ---------------------------------------------------------------- what comes out */
 
 static em_status report(em_model *model, const em_draw *draw, const double *theta, double *out)
@@ -527,56 +517,12 @@ static void report_averages(em_model *model, int64_t number, double *out)
 
 /* ---------------------------------------------------------------- checkpoints */
 
-static em_status copy_piece(lda *self, bool restores, int64_t first, int64_t count)
-{
-    em_status status = EM_OK;
-
-    for (int64_t c = 0; !status && count > 0 && c < self->n_chain; c++)
-        status = em_tokens_copy(self->tokens, &self->chain[c].topic, restores, first, count,
-                                self->ordered + c * count);
-    return status;
-}
-
-static em_status visit_piece(lda *self, const em_visitor *visitor, int64_t piece)
-{
-    const em_tokens *tokens = self->tokens;
-    const int64_t left = tokens->n_all - piece * PIECE_TOKENS;
-    const int64_t total = left < PIECE_TOKENS ? left : PIECE_TOKENS;
-    int64_t first, count;
-    char name[40];
-    em_status status = EM_OK;
-
-    em_tokens_own_part(tokens, piece * PIECE_TOKENS, total, &first, &count);
-    const int64_t local = piece * PIECE_TOKENS + first - tokens->first_token;
-    snprintf(name, sizeof name, piece ? "topics_%" PRId64 : "topics", piece);
-    if (!visitor->restores)
-        status = em_agree_first(copy_piece(self, false, local, count), 0);
-    if (!status)
-        status = visitor->sharded(visitor->context, name, EM_NUMBER_UINT16, total, first, count,
-                                  self->ordered);
-    if (!status && visitor->restores)
-        status = em_agree_first(copy_piece(self, true, local, count), 0);
-    return status;
-}
-
-/* Topics in the order of the corpus; counts follow from them. */
-static em_status visit_topics(lda *self, const em_visitor *visitor)
-{
-    em_status status = EM_OK;
-
-    for (int64_t piece = 0; !status && piece * PIECE_TOKENS < self->tokens->n_all; piece++)
-        status = visit_piece(self, visitor, piece);
-    for (int64_t c = 0; visitor->restores && c < self->n_chain; c++)
-        self->chain[c].counted = false;
-    return status;
-}
-
 static em_status visit(em_model *model, const em_visitor *visitor)
 {
     lda *self = (lda *)model;
     em_status status = em_topic_record_visit(self->record, visitor);
 
-    return status ? status : visit_topics(self, visitor);
+    return status ? status : em_lda_visit_topics(self, visitor);
 }
 
 extern const em_model_commands em_topics_commands; /* topics/command */
@@ -595,7 +541,8 @@ const em_model_ops em_model_lda = {
     .start = draw_start,
     .describe = describe,
     .latent =
-        &(const em_model_latent){.update = update, .visit = visit, .chain_bytes = chain_bytes},
+        &(const em_model_latent){
+            .update = update, .pool = pool, .visit = visit, .chain_bytes = chain_bytes},
     .counts = &(const em_model_counts){.all = true},
     .averages = &(const em_model_averages){.pool = pool_averages, .report = report_averages},
     .prior = &(const em_model_prior){

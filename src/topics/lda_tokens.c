@@ -243,9 +243,24 @@ static em_status send_rest(const em_sweep *sweep, em_status own)
     return status;
 }
 
+/* The same for topics in any order, so that chains that number them differently agree: in units of
+ * the largest one. */
+static double sum_of(int64_t n, const double *alpha)
+{
+    double largest = 0;
+    int64_t sum = 0;
+
+    for (int64_t k = 0; k < n; k++)
+        largest = fmax(largest, alpha[k]);
+    const double unit = largest * 0x1p-45;
+    for (int64_t k = 0; k < n; k++)
+        sum += llround(alpha[k] / unit);
+    return (double)sum * unit;
+}
+
 em_status em_tokens_sweep(em_tokens *tokens, const em_sweep *sweep, const em_token_topics *topics)
 {
-    double total = 0;
+    const double total = sum_of(tokens->n_topic, sweep->alpha);
     bool failed = false;
     em_status status = EM_OK;
 
@@ -256,10 +271,8 @@ em_status em_tokens_sweep(em_tokens *tokens, const em_sweep *sweep, const em_tok
     }
     if (tokens->sparse)
         memset(tokens->grouped, 0, (size_t)tokens->n_word * sizeof *tokens->grouped);
-    for (int64_t k = 0; k < tokens->n_topic; k++) {
-        total += sweep->alpha[k];
+    for (int64_t k = 0; k < tokens->n_topic; k++)
         tokens->alpha[k] = (float)sweep->alpha[k];
-    }
     for (int64_t b = 0; !status && b < tokens->n_block && tokens->block[b].level <= sweep->level;
          b++) {
         status = sweep_block(tokens, b, sweep, total, topics);

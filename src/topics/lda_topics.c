@@ -1,10 +1,13 @@
 #include "topics/lda_topics.h"
 
+#include "base/memory.h"
 #include "math/special.h"
 #include "par/grid.h"
+#include "par/message.h"
 #include "topics/lda_tokens.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Sums of gamma variates are added in units of 2^-32, as integers: topics of up to 2^31 tokens. */
@@ -192,13 +195,13 @@ int64_t em_lda_log_words(const em_lda_shape *shape, em_lda_words words, double b
     return sum_terms(shape, words, beta, density_of, count);
 }
 
-double em_lda_log_total(const em_lda_shape *shape, double beta, const int64_t *total)
+int64_t em_lda_log_total(const em_lda_shape *shape, double beta, const int64_t *total)
 {
     const double all = beta * (double)shape->n_word;
-    double sum = 0;
+    int64_t sum = 0;
 
     for (int64_t k = 0; k < shape->n_topic; k++)
-        sum += lgamma(all) - lgamma(all + (double)total[k]);
+        sum += in_units(lgamma(all) - lgamma(all + (double)total[k]));
     return sum;
 }
 
@@ -232,4 +235,77 @@ double em_lda_learn_beta(const em_lda_shape *shape, const int64_t *total, int64_
     return total_slope > 0
                ? within_bounds((double)slope * EM_LDA_UNIT / ((double)shape->n_word * total_slope))
                : beta;
+}
+
+/* ---------------------------------------------------------------- priors of all chains */
+
+#define LOG_UNIT 0x1p-32 /* of the logarithms of priors, in sums over chains */
+
+typedef struct topic {
+    int64_t number, tokens;
+    double log_alpha;
+} topic;
+
+/* The largest topic first; of topics of the same size that with the larger alpha. */
+static int by_size(const void *a, const void *b)
+{
+    const topic *x = a, *y = b;
+
+    if (x->tokens != y->tokens)
+        return x->tokens > y->tokens ? -1 : 1;
+    if (x->log_alpha != y->log_alpha)
+        return x->log_alpha > y->log_alpha ? -1 : 1;
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+static void sort_topics(const em_lda_learned *learned, int64_t c, const double *theta, topic *out)
+{
+    for (int64_t k = 0; k < learned->n_topic; k++)
+        out[k] =
+            (topic){k, learned->tokens[c * learned->n_topic + k], theta[c * learned->stride + k]};
+    qsort(out, (size_t)learned->n_topic, sizeof *out, by_size);
+}
+
+/* `sum` [n_topic + 2]: of log alpha by the rank of the topic, of log beta, and of chains. */
+static void add_chain(const em_lda_learned *learned, double log_beta, const topic *sorted,
+                      int64_t *sum)
+{
+    for (int64_t k = 0; k < learned->n_topic; k++)
+        sum[k] += llround(sorted[k].log_alpha / LOG_UNIT);
+    sum[learned->n_topic] += llround(log_beta / LOG_UNIT);
+    sum[learned->n_topic + 1] += 1;
+}
+
+static void take_means(const em_lda_learned *learned, const int64_t *sum, const topic *sorted,
+                       double *theta)
+{
+    const int64_t n = learned->n_topic;
+    const double scale = LOG_UNIT / (double)sum[n + 1];
+
+    for (int64_t k = 0; learned->alpha && k < n; k++)
+        theta[sorted[k].number] = (double)sum[k] * scale;
+    if (learned->beta)
+        theta[n] = (double)sum[n] * scale;
+}
+
+em_status em_lda_pool_priors(const em_lda_learned *learned, double *theta)
+{
+    const int64_t n = learned->n_topic;
+    topic *sorted = NULL;
+    int64_t *sum = NULL;
+    em_status status =
+        em_agree_first(em_allocate_all(EM_ARRAY(sorted, n), EM_ARRAY(sum, n + 2)), 0);
+
+    for (int64_t c = 0; !status && learned->is_first && c < learned->n_chain; c++) {
+        sort_topics(learned, c, theta, sorted);
+        add_chain(learned, theta[c * learned->stride + n], sorted, sum);
+    }
+    if (!status)
+        em_world_sum(n + 2, sum);
+    for (int64_t c = 0; !status && c < learned->n_chain; c++) {
+        sort_topics(learned, c, theta, sorted);
+        take_means(learned, sum, sorted, theta + c * learned->stride);
+    }
+    em_release_all(&sorted, &sum);
+    return status;
 }

@@ -54,11 +54,11 @@ void em_lda_total(const em_lda_shape *shape, em_lda_words words, const int32_t *
 void em_lda_mean_phi(const em_lda_shape *shape, em_lda_words words, double beta,
                      const int32_t *count, const int64_t *total, double *room, float *phi);
 
-/* log p(words | topics of all tokens, beta) with phi integrated out, in two terms: that of some
- * words, in units of EM_LDA_UNIT, and that of the sums n_k. */
+/* log p(words | topics of all tokens, beta) with phi integrated out, in units of EM_LDA_UNIT and in
+ * two terms: that of some words, and that of the sums n_k. */
 int64_t em_lda_log_words(const em_lda_shape *shape, em_lda_words words, double beta,
                          const int32_t *count);
-double em_lda_log_total(const em_lda_shape *shape, double beta, const int64_t *total);
+int64_t em_lda_log_total(const em_lda_shape *shape, double beta, const int64_t *total);
 
 /* One step of Minka's fixed-point iteration (2000): for alpha, from the sums of lda_tokens.h at
  * this alpha; for beta, from the sum over all words of em_lda_slope at this beta, in units of
@@ -68,3 +68,21 @@ int64_t em_lda_slope(const em_lda_shape *shape, em_lda_words words, double beta,
                      const int32_t *count);
 double em_lda_learn_beta(const em_lda_shape *shape, const int64_t *total, int64_t slope,
                          double beta);
+
+/*
+ * The priors that the chains have learned become common to all of them, at the end of warmup.
+ * Otherwise each chain would have a posterior of its own, and their log densities would differ even
+ * if they agreed. Topics have other numbers in each chain, so the i-th largest topics of all chains
+ * are pooled.
+ */
+typedef struct em_lda_learned {
+    int64_t n_topic, n_chain, stride;
+    bool alpha, beta; /* which of them were learned */
+    bool is_first;    /* this rank has the first shard of its chains: their others pass the same */
+    const int64_t *tokens; /* [n_chain][n_topic] tokens of each topic */
+} em_lda_learned;
+
+/* Replaces theta [n_chain][stride], the logarithms of alpha [n_topic] and of beta, by their means
+ * over all chains of the run. Sums are of integers, so the result is the same on any number of
+ * ranks. Collective over all ranks. Errors, agreed: EM_EMEMORY. */
+em_status em_lda_pool_priors(const em_lda_learned *learned, double *theta);

@@ -265,6 +265,21 @@ alpha_of_the_fold() {
         echo "$own" | grep -q "EM with the model's alpha" && echo "$other" | grep -q 'EM with alpha 0.1' &&
         [ "$(echo "$own" | head -n 1)" != "$(echo "$other" | head -n 1)" ]
 }
+# Chains that find the same topics, each with other numbers, converge: their learned priors are common, and sums over
+# topics do not depend on the order. Documents have a topic each, and one word in twenty is of any.
+same_topics() {
+    local seed
+    awk 'BEGIN { srand(5); for (d = 0; d < 300; d++) {
+        k = int(3 * rand()); split("", n)
+        for (j = 0; j < 20; j++) n[rand() < 0.95 ? 6 * k + int(6 * rand()) : int(18 * rand())]++
+        m = 0; line = ""; for (v = 0; v < 18; v++) if (v in n) { m++; line = line " " v ":" n[v] }
+        print m line } }' >same.ldac
+    printf '%s\n' 'model: {name: lda, data: same.ldac, topics: 3}' 'run: {chains: 4, warmup: 100, draws: 2000}' >same.yaml
+    for seed in 1 2 3; do
+        "$emass" run same.yaml --quiet --seed "$seed" --output same.h5 --overwrite && "$emass" summary same.h5 | tee said.txt &&
+            grep -q '^converged: ' said.txt || return 1
+    done
+}
 # One topic is the words' frequencies, smoothed by beta.
 one_topic() {
     "$emass" run run.yaml --quiet --output one.h5 --overwrite --set model.topics=1 --set model.alpha=0.1 \
@@ -309,6 +324,7 @@ else
 fi
 check 'mixtures of new documents' mixes
 check 'and by the own Gibbs of the model' mixes --fold-in gibbs
+check 'chains that find the same topics converge' same_topics
 check 'test documents are folded in with the alpha of the model or of the config' alpha_of_the_fold
 check 'both scores, with their definitions' both_scores
 # The lines of src/topics/TOPICS.md for Python: a table of ten words for each of the five topics.

@@ -96,6 +96,12 @@ typedef struct em_model_latent {
      */
     em_status (*update)(em_model *model, const em_update *update);
     /*
+     * Called once, at the end of warmup, so that the model can make what its update has learned
+     * common to all chains of the run. Replaces the learned elements of at->theta, and all ranks of
+     * a group must arrive at the same ones. Collective over all ranks. Errors: EM_EMODEL, agreed.
+     */
+    em_status (*pool)(em_model *model, const em_update *at);
+    /*
      * Passes the model's state of each chain of this rank (besides theta) to a visitor, which saves
      * it in a checkpoint or restores it. State is indexed by the number of a chain
      * (em_update.chain), not by its row in a panel. Collective.

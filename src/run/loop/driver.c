@@ -120,6 +120,8 @@ static em_status pause_at(em_engine *engine)
                                                 tries them: rejections are not counted */
         engine->model->rejections = (em_rejections){.count = 0};
     engine->report.seconds.writing += em_clock() - start;
+    if (!status && engine->done == engine->plan.warmup)
+        status = em_kernels_pool(engine);
     if (!status && em_plan_checks(&engine->plan, engine->done))
         status = em_engine_check(engine, engine->done, false);
     const bool is_over = engine->done == engine->plan.total || engine->ended;

@@ -342,20 +342,34 @@ static void gather_statistics(em_engine *engine)
     }
 }
 
+/* The chains of this rank after an iteration. */
+static em_update chains_after(const em_engine *engine, int64_t iteration)
+{
+    const em_block *block = engine->block;
+
+    return (em_update){.n_chain = block->n_chain,
+                       .stride = block->stride,
+                       .chain = block->chain,
+                       .theta = block->theta,
+                       .log_density = block->log_density,
+                       .seed = (uint64_t)engine->config->run.seed,
+                       .number = iteration,
+                       .warmup = iteration < engine->plan.warmup};
+}
+
 /* Calls the model's after_iteration. */
 static em_status after_iteration(const em_engine *engine, int64_t iteration)
 {
-    const em_block *block = engine->block;
-    const em_update after = {.n_chain = block->n_chain,
-                             .stride = block->stride,
-                             .chain = block->chain,
-                             .theta = block->theta,
-                             .log_density = block->log_density,
-                             .seed = (uint64_t)engine->config->run.seed,
-                             .number = iteration,
-                             .warmup = iteration < engine->plan.warmup};
+    const em_update after = chains_after(engine, iteration);
 
     return em_posterior_after_iteration(engine->posterior, &after);
+}
+
+em_status em_kernels_pool(em_engine *engine)
+{
+    const em_update at = chains_after(engine, engine->done - 1);
+
+    return em_posterior_pool(engine->posterior, &at);
 }
 
 em_status em_kernels_step(em_engine *engine, int64_t iteration)

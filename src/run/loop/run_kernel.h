@@ -20,6 +20,9 @@ bool em_kernel_is_exact(const em_kernel *kernel);
 /* Starts every sampler at the positions in engine->block. Collective. Errors: agreed. */
 em_status em_kernels_start(em_engine *engine);
 
+/* Pools what the model has learned by the end of warmup, of all chains. Collective. */
+em_status em_kernels_pool(em_engine *engine);
+
 /* Runs iteration `iteration` (from 0) of every sampler, one after the other. Local, but the
  * posterior may sum over shards. */
 em_status em_kernels_step(em_engine *engine, int64_t iteration);

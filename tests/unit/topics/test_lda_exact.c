@@ -211,8 +211,9 @@ enum { K = 4, DOCUMENTS = 200 };
 
 static double log_words(const lda_chain *h, double beta)
 {
-    return (double)em_lda_log_words(&h->shape, all_words(h), beta, h->count) * EM_LDA_UNIT +
-           em_lda_log_total(&h->shape, beta, h->total);
+    return (double)(em_lda_log_words(&h->shape, all_words(h), beta, h->count) +
+                    em_lda_log_total(&h->shape, beta, h->total)) *
+           EM_LDA_UNIT;
 }
 
 /* The sums of lda_tokens.h from the topics of all tokens. */
