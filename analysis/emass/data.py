@@ -222,24 +222,26 @@ def one_line(formula: str) -> str:
 
 
 def table(frame: Any) -> bytes:
-    """A frame as CSV: numbers with all their digits, truth values as 0 and 1, missing ones as NA.
+    """A frame as CSV: numbers with all their digits, truth values as True and False, missing ones as NA.
 
-    >>> table({"x": [1.5, float("nan")], "sex": ["f", "m"]})
-    b'x,sex\\n1.5,f\\nNA,m\\n'
+    >>> table({"x": [1.5, float("nan")], "sex": ["f", "m"], "old": [True, None]})
+    b'x,sex,old\\n1.5,f,True\\nNA,m,NA\\n'
     """
     _check_names(frame)
     if hasattr(frame, "to_csv"):
-        flags = [name for name, kind in frame.dtypes.items() if str(kind) in ("bool", "boolean")]
-        frame = _with_texts(frame)
-        text = frame.astype({name: "Int64" for name in flags}).to_csv(index=False, na_rep="NA", lineterminator="\n")
+        text = _with_texts(frame).to_csv(index=False, na_rep="NA", lineterminator="\n")
     elif hasattr(frame, "write_csv"):
         import polars
         import polars.selectors
 
         frame = frame.lazy().collect()
-        flags = polars.selectors.boolean().cast(polars.Int8)
+        flags = [
+            polars.when(polars.col(name)).then(polars.lit("True")).when(~polars.col(name)).then(polars.lit("False")).alias(name)
+            for name, kind in frame.schema.items()
+            if kind == polars.Boolean
+        ]
         floats = polars.selectors.float().fill_nan(None)
-        text = frame.with_columns(flags).with_columns(floats).write_csv(null_value="NA")
+        text = frame.with_columns(floats).with_columns(flags).write_csv(null_value="NA")
     else:
         text = _columns(frame)
     text = str(text)
@@ -295,7 +297,7 @@ def _in_terms_of(frame: Any, said: str) -> str:
 def _cell(value: Any) -> Any:
     if value is None or value != value:
         return "NA"
-    return int(value) if isinstance(value, bool) else value
+    return value
 
 
 def _columns(frame: Mapping[str, Any]) -> str:

@@ -205,7 +205,8 @@ class Model:
     def linear(cls, formula: str, frame: Any, **options: Any) -> Model:
         """Linear regression, for example "y ~ x + group". Columns of text and of categories are
         factors; the first category is the reference level, or levels={"group": ["b", "a"]} orders
-        them. Truth values are the numbers 0 and 1. options: `emass list models linear`, such as log_likelihood=True,
+        them. Truth values are a factor too. Dates are an error: make them numbers. options: `emass list
+        models linear`, such as log_likelihood=True,
         standardise=True, noise="student_t", prior={...}.
 
         >>> model = Model.linear("y ~ x", {"x": [0.0, 1.0, 2.0, 3.0], "y": [0.1, 0.9, 2.2, 2.9]})

@@ -104,7 +104,7 @@ def check_categories():
     frame[" blank "] = size
     report((found := terms("y ~ x + size", frame)) == ["intercept", "x", "size[large]"], "the first category is the reference", found)
     report((found := terms("y ~ dose + month", frame)) == ["intercept", "dose[1]", "month[2020-01-01 00:00:00]"], "of numbers and of times", found)
-    report((found := terms("y ~ s + 0 + flag", frame)) == ["s[a]", "s[b]", "s[c]", "s[d]", "flag"], "texts and truth values", found)
+    report((found := terms("y ~ s + 0 + flag", frame)) == ["s[a]", "s[b]", "s[c]", "s[d]", "flag[True]"], "texts and truth values", found)
     report((found := terms("y ~ code", frame)) == ["intercept", "code[9]"], "texts that look like numbers", found)
     report(list(found := emass.Model.linear("y ~ size", frame)._options["levels"]) == ["size"], "the config has levels of columns in the formula", found)
     report((found := terms("y ~ size", frame, levels={"size": ["large", "small"]})) == ["intercept", "size[small]"], "an order that is given", found)

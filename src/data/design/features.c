@@ -6,6 +6,8 @@
 #include "data/design/level_order.h"
 #include "data/formula/formula.h"
 #include "data/table/builder.h"
+#include "data/table/date_text.h"
+#include "data/table/truth.h"
 #include "par/message.h"
 
 #include <math.h>
@@ -15,6 +17,7 @@
 static const char sizes[] = "n_level", values[] = "level_value", codings[] = "poly_coding";
 
 enum { LONGEST_NAME = 100 }; /* of a factor, so that name[level] is a label */
+enum { FEWEST_ROWS = 20 };   /* of which a factor with nearly as many levels is a surprise */
 
 /* ---------------------------------------------------------------- levels that a table has */
 
@@ -64,17 +67,20 @@ static em_status find_levels(const em_table *table, int64_t j, int64_t *n, doubl
 static em_status put_reference_first(const em_table *table, int64_t j, const char *reference,
                                      int64_t n, double *level)
 {
+    const int truth = em_truth_named(reference);
     char text[EM_LEVEL_BYTES] = "";
 
-    for (int64_t i = 0; i < n; i++) {
-        const double first = level[i];
-        em_table_print_value(table, j, first, text);
-        if (strcmp(text, reference) != 0)
-            continue;
-        memmove(level + 1, level, (size_t)i * sizeof *level);
-        level[0] = first;
-        return EM_OK;
-    }
+    for (int pass = 0; pass < 2; pass++)
+        for (int64_t i = 0; i < n; i++) {
+            const double first = level[i];
+            em_table_print_value(table, j, first, text);
+            if (pass == 0 ? strcmp(text, reference) != 0
+                          : truth < 0 || em_truth_of_value(table, j, first) != truth)
+                continue;
+            memmove(level + 1, level, (size_t)i * sizeof *level);
+            level[0] = first;
+            return EM_OK;
+        }
     return em_fail(EM_EDATA, "%s:1: found no level '%s' of factor %s, expected one such as '%s'",
                    table->path, em_excerpt_of(reference).text, em_excerpt_of(table->name[j]).text,
                    text);
@@ -131,17 +137,22 @@ static em_status add_levels(em_features *f, const em_table *table, int64_t j, in
 }
 
 /* Collective. */
-static em_status find_factor(const em_table_options *options, em_features *f, const em_table *table,
+static em_status find_factor(const json_t *levels, em_features *f, const em_table *table,
                              em_coding *coding, int64_t j)
 {
     const char *reference = table->factor[j];
     em_factor *factor = &coding->factor[j];
     em_status status = find_levels(table, j, &factor->n, &factor->level);
 
+    if (!status && factor->n >= FEWEST_ROWS && 2 * factor->n > table->total)
+        em_say("warning: %s: factor %s has %lld levels in %lld rows, so that most coefficients are "
+               "of one row: leave out a column that identifies rows; numbers need no factor()",
+               table->path, em_excerpt_of(table->name[j]).text, (long long)factor->n,
+               (long long)table->total);
     if (!status && factor->n < 2)
         status = em_fail(EM_EDATA, "%s:1: found one level of factor %s in all rows, expected two",
                          table->path, em_excerpt_of(table->name[j]).text);
-    status = status ? status : em_level_order_apply(options, table, j, factor->n, factor->level);
+    status = status ? status : em_level_order_apply(levels, table, j, factor->n, factor->level);
     if (!status && *reference)
         status = put_reference_first(table, j, reference, factor->n, factor->level);
     return em_agree_first(status ? status : add_levels(f, table, j, factor->n, factor->level), 0);
@@ -169,14 +180,17 @@ static em_status find_codings(em_features *f, const em_table *table, em_coding *
 static em_status find_features(const em_table_options *options, const em_table *table,
                                em_coding *coding, em_features **out)
 {
+    json_t *levels = NULL;
     em_status status = create(table->n_column, coding->intercept, out);
 
     for (int64_t j = 0; !status && j < table->n_column; j++)
         status = em_copy_text(table->name[j], &(*out)->name[j]);
+    status = status ? status : em_level_order_load(options, &levels);
     status = em_agree_first(status, 0);
     for (int64_t j = 0; !status && j < table->n_column; j++)
         if (coding->is_factor[j])
-            status = find_factor(options, *out, table, coding, j);
+            status = find_factor(levels, *out, table, coding, j);
+    json_decref(levels);
     return status ? status : find_codings(*out, table, coding);
 }
 
@@ -308,8 +322,9 @@ static em_status derive_response(const em_table_options *options, em_table *tabl
     return status;
 }
 
-/* The first row with a text in column j, which has numbers too, named in a failure. Collective. */
-static em_status fail_text(const em_table *table, int64_t j)
+/* The first row with a text in column j, which has numbers too or, `dates`, has nothing but dates,
+ * named in a failure. Collective. */
+static em_status fail_text(const em_table *table, int64_t j, bool dates)
 {
     const int64_t n = table->n_column;
     int64_t held = 0, row;
@@ -321,16 +336,30 @@ static em_status fail_text(const em_table *table, int64_t j)
     if (held == table->n_row || em_table_row(table, held) != row)
         return em_agree_first(EM_OK, row);
     em_table_print_value(table, j, table->value[held * n + j], text);
-    return em_agree_first(em_fail(EM_EDATA,
-                                  "%s:%lld: found '%s' for column %s, expected a number as in "
-                                  "other rows (factor(%s) in the formula is one of categories)",
-                                  table->path, (long long)em_table_line_of(table, held),
-                                  em_excerpt_of(text).text, em_excerpt_of(table->name[j]).text,
-                                  em_excerpt_of(table->name[j]).text),
-                          row);
+    const em_excerpt found = em_excerpt_of(text), name = em_excerpt_of(table->name[j]);
+    return em_agree_first(
+        em_fail(EM_EDATA, "%s:%lld: found '%s' for column %s, expected a number%s%s%s", table->path,
+                (long long)em_table_line_of(table, held), found.text, name.text,
+                dates ? ", such as that of days since the first date (factor("
+                      : " as in other rows (factor(",
+                name.text,
+                dates ? ") in the formula has a coefficient for each date)"
+                      : ") in the formula is one of categories)"),
+        row);
 }
 
-/* Columns of a formula that have texts, and no numbers, are factors. Collective. */
+/* Whether all texts of a column are dates. */
+static bool has_dates(const em_levels *texts)
+{
+    int64_t i = 0;
+
+    while (i < texts->count && em_is_date_text(texts->text[i]))
+        i++;
+    return i == texts->count;
+}
+
+/* Columns of a formula that have texts, and no numbers, are factors, unless the texts are dates.
+ * Collective. */
 static em_status find_text_columns(em_table *table)
 {
     em_status status = EM_OK;
@@ -342,8 +371,9 @@ static em_status find_text_columns(em_table *table)
         for (int64_t i = 0; i < table->n_row; i++)
             numbers += em_level_code(table->value[i * table->n_column + j]) < 0;
         em_world_sum(1, &numbers);
-        if (numbers > 0)
-            status = fail_text(table, j);
+        const bool dates = numbers == 0 && has_dates(&table->text[j]);
+        if (numbers > 0 || dates)
+            status = fail_text(table, j, dates);
         else
             table->factor[j] = "";
     }
@@ -428,6 +458,8 @@ static em_status read_coded(const em_table_options *options, const found *f, em_
     status = status ? status : read_as(options, &columns, table);
     status = status ? status : em_coding_create(options, *table, is_factor, &coding);
     status = status ? status : take_levels(*table, f, coding);
+    for (int64_t j = 0; !status && j < f->n; j++)
+        em_truth_match(*table, j, coding->factor[j].n, coding->factor[j].level);
     status = status ? status : take_codings(f, coding);
     status = status ? status : create(0, coding->intercept, out);
     status = em_agree_first(status, 0);

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "base/text/json.h"
 #include "data/design/coding.h"
+#include "data/table/truth.h"
 #include "par/message.h"
 
 #include <math.h>
@@ -24,7 +25,7 @@ static em_status check_list(const char *column, const json_t *list)
                     "a list of levels, the reference level first");
     json_array_foreach(list, i, level)
     {
-        if (!json_is_string(level) && !json_is_number(level))
+        if (!json_is_string(level) && !json_is_number(level) && !json_is_boolean(level))
             return fail(column, em_json_excerpt(level).text, "a level: text or a number");
     }
     return EM_OK;
@@ -66,11 +67,32 @@ static double value_of(const em_table *table, int64_t j, const json_t *level)
     return em_json_finite(level, &number) ? number : INFINITY;
 }
 
-static int64_t index_of(double value, int64_t n, const double *level)
+/* 1 or 0: the truth value that the option says; -1: none. */
+static int truth_of(const json_t *level)
 {
+    const double number = json_number_value(level);
+
+    if (json_is_string(level))
+        return em_truth_of(json_string_value(level));
+    return json_is_true(level) || (json_is_number(level) && number == 1)    ? 1
+           : json_is_false(level) || (json_is_number(level) && number == 0) ? 0
+                                                                            : -1;
+}
+
+/* The index of the level that the option says, or of the same truth value written differently; n:
+ * there is none. */
+static int64_t index_of(const em_table *table, int64_t j, const json_t *one, int64_t n,
+                        const double *level)
+{
+    const double value = value_of(table, j, one);
+    const int truth = truth_of(one);
     int64_t i = 0;
 
     while (i < n && em_level_compare(level[i], value) != 0)
+        i++;
+    if (i < n || truth < 0)
+        return i;
+    for (i = 0; i < n && em_truth_of_value(table, j, level[i]) != truth;)
         i++;
     return i;
 }
@@ -85,10 +107,10 @@ static em_status sort(const em_table *table, int64_t j, const json_t *list, int6
     *n_found = 0;
     json_array_foreach(list, k, one)
     {
-        const double value = value_of(table, j, one);
-        const int64_t i = index_of(value, n, level);
+        const int64_t i = index_of(table, j, one, n, level);
         if (i == n)
             continue;
+        const double value = level[i];
         if (i < *n_found)
             return em_fail(EM_ECONFIG, "model.levels.%s: found '%s' twice, expected it once%s",
                            em_excerpt_of(table->name[j]).text, em_json_excerpt(one).text,
@@ -116,18 +138,14 @@ static em_status fail_level(const em_table *table, int64_t j, double level, cons
                    em_excerpt_of(table->name[j]).text, em_json_excerpt(list).text);
 }
 
-em_status em_level_order_apply(const em_table_options *options, const em_table *table, int64_t j,
-                               int64_t n, double *level)
+em_status em_level_order_apply(const json_t *levels, const em_table *table, int64_t j, int64_t n,
+                               double *level)
 {
     int64_t n_found = n;
-    json_t *levels;
-    em_status status = em_agree_first(em_level_order_load(options, &levels), 0);
     const json_t *list = levels ? json_object_get(levels, table->name[j]) : NULL;
+    em_status status = list ? sort(table, j, list, n, level, &n_found) : EM_OK;
 
-    if (!status && list)
-        status = sort(table, j, list, n, level, &n_found);
     if (!status && n_found < n)
         status = fail_level(table, j, level[n_found], list);
-    json_decref(levels);
     return status;
 }

@@ -9,7 +9,9 @@
  * Freed by json_decref. */
 em_status em_level_order_load(const em_table_options *options, json_t **out);
 
-/* Puts the levels of factor j into their order, if the option has one. Collective. Errors, agreed:
- * EM_EDATA, naming the first line with a level that is not in the option. */
-em_status em_level_order_apply(const em_table_options *options, const em_table *table, int64_t j,
-                               int64_t n, double *level);
+/* Puts the levels of factor j into their order, if the option, as em_level_order_load has it, has
+ * one. A truth value stands for each way to write it. Collective. Errors, agreed: EM_ECONFIG for a
+ * level that is named twice; EM_EDATA, naming the first line with a level that is not in the
+ * option. */
+em_status em_level_order_apply(const json_t *levels, const em_table *table, int64_t j, int64_t n,
+                               double *level);

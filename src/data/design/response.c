@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "base/text/nearest.h"
+#include "data/table/truth.h"
 #include "par/message.h"
 
 #include <math.h>
@@ -205,15 +206,29 @@ static bool is_number(const char *text, double *number)
     return end > text && !*end && isfinite(*number);
 }
 
+/* The code of the label that `positive` names; of labels that are truth values TRUE, True and 1 are
+ * one name. levels->count: there is none. */
+static int64_t code_of(const em_levels *levels, const char *positive)
+{
+    const int truth = em_truth_named(positive);
+    int64_t code = 0;
+
+    while (code < levels->count && strcmp(levels->text[code], positive) != 0)
+        code++;
+    if (code < levels->count || truth < 0 || levels->count != 2)
+        return code;
+    for (code = 0; code < levels->count && em_truth_of(levels->text[code]) != truth;)
+        code++;
+    return code;
+}
+
 /* Some responses are text. Collective. */
 static em_status text_response(em_table *table, const char *positive)
 {
     const em_levels *levels = &table->label;
-    int64_t code = 0, count[2];
+    int64_t code = positive ? code_of(levels, positive) : 0, count[2];
     double number = NAN;
 
-    while (positive && code < levels->count && strcmp(levels->text[code], positive) != 0)
-        code++;
     if (positive && code == levels->count && !is_number(positive, &number))
         return fail_positive(table, positive);
     if (!positive && !find_yes(levels, &code))
@@ -243,7 +258,9 @@ em_status em_table_label_response(em_table *table, const char *positive)
 
     if (table->label.count > 0)
         return text_response(table, positive);
-    if (positive && !is_number(positive, &number))
+    if (positive && em_truth_of(positive) >= 0)
+        number = em_truth_of(positive);
+    else if (positive && !is_number(positive, &number))
         return em_fail(EM_EDATA, "%s:1: found numbers as labels, expected '%s' (positive) too",
                        table->path, em_excerpt_of(positive).text);
     return em_table_binary_response(table, number);

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "data/reader/readers.h"
+#include "data/table/truth.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -259,6 +260,8 @@ static em_status take_field(const em_lines *lines, const em_delimited *form, cha
         *missing = true;
         return EM_OK;
     }
+    if (use == EM_USE_NUMBER && em_truth_of(field) >= 0)
+        return em_table_push(table, em_truth_of(field));
     if (use == EM_USE_NUMBER || (use == EM_USE_ANY && is_odd_number(lines, field)))
         return fail_field(lines, form, table, place, field);
     if (em_is_missing(field))
