@@ -135,7 +135,7 @@ def _remove_left(folder: Path, prefix: str, suffix: str) -> None:
 def is_frame(value: Any) -> bool:
     """A frame of pandas or polars, or a mapping of columns."""
     of_pandas = hasattr(value, "to_csv") and hasattr(value, "columns")  # a Series, such as a row, has none
-    return isinstance(value, Mapping) or of_pandas or hasattr(value, "write_csv")
+    return isinstance(value, Mapping) or of_pandas or hasattr(value, "collect_schema")
 
 
 def looks_like_row(frame: Any) -> bool:
@@ -230,23 +230,27 @@ def table(frame: Any) -> bytes:
     _check_names(frame)
     if hasattr(frame, "to_csv"):
         text = _with_texts(frame).to_csv(index=False, na_rep="NA", lineterminator="\n")
-    elif hasattr(frame, "write_csv"):
-        import polars
-        import polars.selectors
-
-        frame = frame.lazy().collect()
-        flags = [
-            polars.when(polars.col(name)).then(polars.lit("True")).when(~polars.col(name)).then(polars.lit("False")).alias(name)
-            for name, kind in frame.schema.items()
-            if kind == polars.Boolean
-        ]
-        floats = polars.selectors.float().fill_nan(None)
-        text = frame.with_columns(floats).with_columns(flags).write_csv(null_value="NA")
+    elif hasattr(frame, "collect_schema"):
+        text = _of_polars(frame.lazy().collect())
     else:
         text = _columns(frame)
     text = str(text)
     _check_lines(frame, text)
     return text.encode()
+
+
+def _of_polars(frame: Any) -> str:
+    import polars
+    import polars.selectors
+
+    texts = []
+    for name, kind in frame.schema.items():
+        if kind.is_nested() or kind in (polars.Object, polars.Binary):
+            raise Error(f"data: found {kind} in column {name!r}, expected numbers or texts")
+        if kind in (polars.Boolean, polars.Duration):  # as Python writes them
+            values = [None if one is None else str(one) for one in frame[name]]
+            texts.append(polars.Series(name, values, dtype=polars.String))
+    return str(frame.with_columns(polars.selectors.float().fill_nan(None)).with_columns(texts).write_csv(null_value="NA"))
 
 
 def _check_lines(frame: Any, text: str) -> None:

@@ -119,8 +119,9 @@ def check_polars():
     report(np.array_equal(draws[0], draws[1]) and np.array_equal(draws[0], draws[2]), "polars, pandas and columns: the same draws")
     days = frame.with_columns(when=polars.date_range(polars.date(2020, 1, 1), polars.date(2020, 1, 5)), since=polars.Series([0, 1, 2, 3, 4]).cast(polars.Duration("us")))
     texts = [said(lambda one=one: emass.Model.linear(f"y ~ b + {one}", days).check()) for one in ("when", "since")]
+    texts += [said(lambda: emass.Model.linear("y ~ x", frame.with_columns(polars.Series("l", [[1]] * 5))))]
     names = emass.Model.linear("y ~ x + b", days.lazy()).sample(**QUIET).posterior.coefficient.values
-    report(all("expected a number, such as that of days" in text for text in texts) and list(names) == ["intercept", "x", "b[True]"], "truth values and dates of polars", texts, names)
+    report(all("expected a number, such as that of days" in text for text in texts[:2]) and texts[2] == "data: found List(Int64) in column 'l', expected numbers or texts" and list(names) == ["intercept", "x", "b[True]"], "truth values and dates of polars", texts, names)
     codes = frame.with_columns(polars.Series("code", ["10", "9", "9", "10", "9"], dtype=polars.Categorical))
     terms = list(emass.Model.linear("y ~ code", codes).sample(**QUIET).posterior.coefficient.values)
     report(terms == ["intercept", "code[9]"], "categories that look like numbers", terms)
