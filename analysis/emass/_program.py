@@ -48,6 +48,7 @@ def _by_pip() -> str | None:
 _TERMS = (
     (r"give --overwrite, --resume or another --output", "give overwrite=True or another output, or go on by emass.resume"),
     (r"give --resume, --overwrite or another --output", "go on by emass.resume, or give overwrite=True or another output"),
+    (r"has another config: model\.data differ; give the old values", "has other data: give those of the run"),
     (r"go on with --resume|(emass run )?--resume (?=goes on|continues)", lambda found: "go on with emass.resume" if "go on" in found[0] else "emass.resume "),
     (r" \(see emass check\)", " (see model.check())"),
     (r" \(see emass [a-z]+ --help\)", ""),

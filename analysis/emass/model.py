@@ -312,6 +312,8 @@ class Model:
         named_output = output or (config.get("output") or {}).get("file")
         file = os.path.abspath(os.path.expandvars(os.fspath(named_output))) if named_output else None
         alone = ranks is None or ranks == 1
+        if mode == _library.RESUME and file:
+            self._check_is_of(file, alone)
         job = sampling.Job(config, self._files, self._source, self._made() if alone else None, file, self._start, mode, progress)
         try:
             with data.rows_named(self._frame):
@@ -319,6 +321,10 @@ class Model:
         except Stopped as stopped:
             if stopped.file:
                 _stopped[os.path.abspath(stopped.file)] = self
+            raise
+        except Error as error:
+            if self._source is not None and "has other data: their hash" in str(error):
+                raise _other_function(file) from None
             raise
         if self._file:
             _models[os.path.abspath(self._file)] = self
@@ -330,8 +336,22 @@ class Model:
     def _is_source_of(self, config: Mapping[str, Any]) -> bool:
         return self._source is not None and self._options["name"] == config["model"]["name"]
 
+    def _check_is_of(self, file: str, compiles: bool) -> None:
+        """Whether a run in this file is one of this function, by its values; of a complete run nobody else compares
+        them. compiles: also where the run would compile it anyway."""
+        try:
+            attributes = _stored(file)[2]
+        except Error:  # emass says what is wrong with the file, or there is none
+            return
+        name, stored = (_text(attributes.get(key, "")) for key in ("model", "data_hash"))
+        if self._source is None or self._options["name"] != name or self in (_models.get(file), _stopped.get(file)):
+            return
+        if (compiles or attributes.get("complete", 0)) and stored != f"xxh64:{self._made().fingerprint():016x}":
+            raise _other_function(file)
+
     def _read(self, path: str, asked: int | None, progress: bool) -> Draws:
-        """The draws of a finished run, for which nothing has to be compiled."""
+        """The draws of a finished run."""
+        self._check_is_of(path, True)
         self._draws, self._file = _commands.read(path), path
         _commands.tell_verdict(self._draws, progress)
         _warn_of_fewer(self._draws, asked)
@@ -454,6 +474,10 @@ def _is_finished(attributes: Mapping[str, Any], draws: int | None) -> bool:
     return bool(attributes.get("complete", 0)) and enough and ended_by not in (b"stop.end_after", "stop.end_after")
 
 
+def _other_function(file: str | None) -> Error:
+    return Error(f"{file}: found a model whose log density has other values than that of the run, expected the model that made the file")
+
+
 def _warn_of_fewer(draws: Draws, asked: Any) -> None:
     """If a finished run has more draws than were asked for: they are not removed."""
     planned = draws.attrs.get("planned_draws")
@@ -547,6 +571,10 @@ def _set(config: dict[str, Any], key: str, value: Any) -> None:
     config[last] = value
 
 
+def _text(attribute: Any) -> str:
+    return attribute.decode() if isinstance(attribute, bytes) else str(attribute)
+
+
 def _stored(path: str) -> tuple[dict[str, Any], str, dict[str, Any]]:
     """The config of a file, the folder from which its paths start, and its attributes."""
     import h5py
@@ -558,7 +586,5 @@ def _stored(path: str) -> tuple[dict[str, Any], str, dict[str, Any]]:
         raise Error(f"{path}: could not be read: {error}") from None
     if "config" not in attributes:
         raise Error(f"{path}: no config in it: expected a file of emass")
-    text, inner = (
-        one.decode() if isinstance(one, bytes) else str(one) for one in (attributes["config"], attributes.get("config_folder", "."))
-    )
+    text, inner = _text(attributes["config"]), _text(attributes.get("config_folder", "."))
     return data.from_yaml(text), os.path.normpath(os.path.join(os.path.dirname(path), inner)), attributes

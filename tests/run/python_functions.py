@@ -108,6 +108,9 @@ def check_interrupt():
     text = said(lambda: emass.Model.from_function(slow, dim=2, gradient=True).sample(**asked, ranks=2, output="far.h5"), emass.Stopped)
     report("emass.resume" in text and os.path.exists("far.h5.checkpoint"), "an interrupt of ranks leaves a checkpoint", text)
     model = emass.Model.from_function(fast, dim=2, gradient=True)
+    other = emass.Model.from_function(lambda x: (-x @ x, -2 * x), dim=2, gradient=True)
+    text = said(lambda: emass.resume("far.h5", other, ranks=2, progress=False))
+    report("far.h5: found a model whose log density has other values than that of the run" in text, "not another function", text)
     again = emass.resume("far.h5", model, ranks=2, progress=False)
     report(np.array_equal(again.posterior.theta, model.sample(**asked).posterior.theta), "and goes on to the same draws")
 

@@ -5,6 +5,7 @@ import fcntl
 import io
 import os
 import re
+import signal
 import struct
 import subprocess
 import sys
@@ -146,7 +147,13 @@ def check_resume():
     report(not warned(lambda: emass.resume("whole.h5", draws=80, progress=False)), "as many are no warning")
     other = emass.Model.from_function(lambda x: (-x @ x, -2 * x), dim=2, gradient=True)
     text = said(lambda: emass.resume("whole.h5", other, draws=90, progress=False))
-    report("whole.h5 has other data" in text and "checkpoint" not in text, "another function: the file that the user knows", text)
+    of_complete = [said(lambda m=m: emass.resume("whole.h5", m, progress=False)) for m in (other, emass.Model.from_function(lambda x: (-x @ x / 2, -x), dim=3, gradient=True))]
+    of_complete += [said(lambda: other.sample(**{**QUIET, "draws": 80}, output="whole.h5", resume=True, **ranks)) for ranks in ({}, {"ranks": 2})]
+    report(text.endswith("whole.h5: found a model whose log density has other values than that of the run, expected the model that made the file") and
+           all(one == text for one in of_complete), "another function: refused, also of a complete run, on ranks too", text, *of_complete)
+    report(emass.resume("whole.h5", emass.Model.from_function(lambda x: (-x @ x / 2, -x), dim=2, gradient=True), progress=False).posterior.sizes["draw"] == 80,
+           "the same function, made again")
+    report("model.name differ" in (text := said(lambda: emass.resume("whole.h5", emass.Model.built_in("eight_schools"), progress=False))), "another kind of model", text)
     text = said(lambda: emass.resume("whole.h5", draws=90, settings={"run.seed": 7}, progress=False))
     report(text.endswith("give the old values, overwrite=True or another output"), "arguments, not options", text)
     del model, other
@@ -154,6 +161,29 @@ def check_resume():
     report("not in this process" in text and "emass.resume(file, model)" in text, "a model that is gone", text)
     text = said(lambda: emass.summary(emass.read("whole.h5"), group="prior"))
     report("found no group prior" in text and "--" not in text, "no option in a message of a command", text)
+
+
+def check_stopped():
+    """Fewer draws than a stopped run has; another function; a regression of other data."""
+    calls = []
+
+    def density(x):
+        calls.append(1)
+        if len(calls) == 3000:
+            os.kill(os.getpid(), signal.SIGINT)
+        return -x @ x / 2, -x
+
+    model = emass.Model.from_function(density, dim=2, gradient=True)
+    said(lambda: model.sample(chains=2, draws=6000, warmup=100, progress=False, output="cut.h5"), emass.Stopped)
+    text = said(lambda: emass.resume("cut.h5", draws=20, progress=False))
+    report(re.search(r"cut.h5: found run.draws: 20 for a run that has (\d+) draws of each chain, expected \1 or more \(the draws", text), "fewer draws than there are", text)
+    other = emass.Model.from_function(lambda x: (-x @ x, -2 * x), dim=2, gradient=True)
+    text = said(lambda: emass.resume("cut.h5", other, progress=False))
+    report("cut.h5: found a model whose log density has other values" in text and "hash" not in text, "another function", text)
+    line, moved = (emass.Model.linear("y ~ x", {"x": [1.0, 2, 3, last], "y": [1.0, 2, 3, 4.5]}) for last in (4, 5))
+    line.sample(**QUIET, output="line.h5")
+    text = said(lambda: emass.resume("line.h5", moved, progress=False))
+    report("line.h5 is complete and has other data: give those of the run, overwrite=True or another output" in text, "another frame", text)
 
 
 def check_kinds():
@@ -258,8 +288,10 @@ def check_rest():
     draws = model.sample(**QUIET, output="done.h5")
     other = emass.Model.from_function(counted, dim=2, gradient=True)
     calls.clear()
+    again = [emass.resume("done.h5", *of, progress=False) for of in ([], [model])]
+    report(not calls and all(one.posterior.equals(draws.posterior) for one in again), "a complete run of this process is read, without a call")
     again = emass.resume("done.h5", other, progress=False)
-    report(not calls and other._density is None and again.posterior.equals(draws.posterior), "a complete run is read, and nothing compiled")
+    report(len(calls) == 2 and again.posterior.equals(draws.posterior), "another model is called at two positions", len(calls))
     report(emass.resume("done.h5", other, draws=70, progress=False).posterior.sizes["draw"] == 70 and calls, "but extended if it is to be")
     tempered = emass.Model.built_in("eight_schools").sample(**QUIET, temper=True)
     report("log_bayes_factor_error" in emass.evidence(tempered), "the error of a log Bayes factor is called so")
@@ -270,6 +302,7 @@ with tempfile.TemporaryDirectory(prefix="emass-python-") as work:
     check_rejections()
     check_progress()
     check_resume()
+    check_stopped()
     check_kinds()
     check_predictions()
     check_rest()

@@ -252,7 +252,7 @@ def check_resume():
     other = emass.Model.from_function(lambda x: (-x @ x, -2 * x), dim=3, gradient=True)
     model = emass.Model.from_function(normal, dim=3, gradient=True)
     report("its model is in Python" in said(lambda: emass.resume("cut.h5", progress=False)), "whose model has to be given")
-    report("data" in (text := said(lambda: emass.resume("cut.h5", other, progress=False))), "not another function", text)
+    report("other values than that of the run" in (text := said(lambda: emass.resume("cut.h5", other, progress=False))), "not another function", text)
     whole = model.sample(chains=2, draws=60, seed=4, progress=False, output="whole.h5")
     report(same(emass.resume("cut.h5", model, progress=False), whole, "theta"), "it goes on to the same draws")
     longer = emass.resume("whole.h5", model, draws=80, progress=False)

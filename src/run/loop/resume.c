@@ -113,15 +113,23 @@ static em_status flush_draws(void *run)
     return status ? status : em_output_sync(engine->output);
 }
 
+static em_status fail_fewer(const em_plan *plan, int64_t done, const char *file)
+{
+    const long long has = (long long)((done - plan->warmup) / plan->first_thin);
+
+    return em_fail(EM_ECONFIG,
+                   "%s: found %s: %lld for a run that has %lld draws of each chain, expected %lld "
+                   "or more (the draws that are there can be read as they are)",
+                   file, plan->until_done ? "stop.max_draws" : "run.draws",
+                   (long long)plan->most_draws, has, has);
+}
+
 static em_status find_draws(void *run, bool new_rule, const char *file, bool *found)
 {
     em_engine *engine = run;
 
     if (engine->done > engine->plan.total)
-        return em_fail(EM_ECONFIG, "%s is %lld but the checkpoint has %lld",
-                       engine->plan.until_done ? "stop.max_draws" : "run.draws",
-                       (long long)engine->plan.most_draws,
-                       (long long)((engine->done - engine->plan.warmup) / engine->plan.first_thin));
+        return fail_fewer(&engine->plan, engine->done, file);
     em_release(&engine->kernels);
     const em_status status =
         em_processor_check_file(file, engine->request.same_kernels, &engine->kernels);
