@@ -54,7 +54,7 @@ _TERMS = (
     (r" \(see emass [a-z]+ --help\)", ""),
     (r": emass summary --group \w+\)", ")"),
     (r"--(overwrite|resume|common)\b", r"\1=True"),
-    (r"--(output|ranks)\b", r"\1"),
+    (r"--(output|ranks|header|decimal|format)\b", r"\1"),
     (r" \(mpirun -n starts ranks\)", " (ranks=N starts N)"),
     (r"--set (?=\S+: )", "settings: "),
 )

@@ -27,6 +27,7 @@ __all__ = [
     "as_file",
     "as_json",
     "as_text",
+    "from_json",
     "from_yaml",
     "is_frame",
     "level_orders",
@@ -57,9 +58,44 @@ def plain(value: Any) -> Any:
     raise TypeError(f"found {value!r}, which a config cannot hold")
 
 
+class Written(float):
+    """A number of a config, which an option of text reads as it is written: 1e3, and not 1000.0."""
+
+    def __new__(cls, text: str) -> Written:
+        """The number that the text is."""
+        made = super().__new__(cls, text)
+        made.text = text
+        return made
+
+    text: str
+
+    def __getnewargs__(self) -> tuple[str]:
+        return (self.text,)
+
+
 def as_json(value: Any) -> str:
-    """In one line, which is YAML too."""
-    return json.dumps(value, default=plain, ensure_ascii=False)
+    """In one line, which is YAML too. Numbers of a config are as they were written.
+
+    >>> as_json(from_yaml("{positive: 1e3, levels: {dose: [0.50, x]}}"))
+    '{"positive": 1e3, "levels": {"dose": [0.50, "x"]}}'
+    """
+    texts: list[str] = []
+
+    def marked(one: Any) -> Any:
+        if isinstance(one, Written):
+            texts.append(one.text)
+            return f"\0{len(texts) - 1}\0"
+        if isinstance(one, Mapping):
+            return {key: marked(inner) for key, inner in one.items()}
+        return [marked(inner) for inner in one] if isinstance(one, (list, tuple)) else one
+
+    said = json.dumps(marked(value), default=plain, ensure_ascii=False)
+    return re.sub(r'"\\u0000(\d+)\\u0000"', lambda found: texts[int(found[1])], said) if texts else said
+
+
+def from_json(text: str) -> Any:
+    """What as_json wrote."""
+    return json.loads(text, parse_float=Written)
 
 
 def as_text(value: Any) -> str:
@@ -93,6 +129,7 @@ def _loader() -> Any:
         ("float", r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?", list("-0123456789")),
     ):
         Loader.add_implicit_resolver(f"tag:yaml.org,2002:{kind}", re.compile(rf"(?:{words})\Z"), first)
+    Loader.add_constructor("tag:yaml.org,2002:float", lambda loader, node: Written(node.value))
     return Loader
 
 

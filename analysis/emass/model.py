@@ -175,7 +175,10 @@ class Model:
                 raise Error(f"from_config: {os.fspath(config)}: {' '.join(str(error).split())}") from None
         if not isinstance(config, Mapping) or "name" not in (config.get("model") or {}):
             raise Error("from_config: found no model.name, expected a config of emass")
-        options = {key: _from_folder(value, folder) for key, value in config["model"].items()}
+        options = dict(config["model"])
+        if isinstance(options.get("data"), (int, data.Written)) and options["data"] is not True:  # a file that is called 2020, or 1e3
+            options["data"] = getattr(options["data"], "text", str(options["data"]))
+        options = {key: _from_folder(value, folder) for key, value in options.items()}
         model = cls(options)
         model._settings = {key: value for key, value in config.items() if key != "model"}
         return model
@@ -357,14 +360,27 @@ class Model:
         _warn_of_fewer(self._draws, asked)
         return self._draws
 
-    def predict(self, new: Any, draws: Draws | Path_ | None = None) -> Draws:
+    def predict(
+        self,
+        new: Any,
+        draws: Draws | Path_ | None = None,
+        *,
+        header: str | None = None,
+        decimal: str | None = None,
+        format: str | None = None,
+    ) -> Draws:
         """Predictions for new data from each draw: ArviZ's object with the group predictions, whose
         arrays are (chain, draw, row): mu, the mean, and y, a new response. Rows of a frame of pandas
         keep their labels, and long_name says which response it is: after "log(price) ~ area" they are
         predictions of log(price).
 
-        new: a frame with the columns of the data but the response; for a PyMC model the argument of
-        pm.set_data. draws: the file of a run; None: the last run of this model."""
+        new: a frame with the columns of the data but the response, or the path of a table; for a PyMC
+        model the argument of pm.set_data. draws: the file of a run; None: the last run of this model.
+        header ("yes", "no"), decimal ("comma", "point"), format ("semicolon", ...): how to read a
+        path; None: as the data of the run were read."""
+        reading = {key: value for key, value in (("header", header), ("decimal", decimal), ("format", format)) if value is not None}
+        if reading and not isinstance(new, (str, os.PathLike)):
+            raise Error(f"predict: found {next(iter(reading))} for {type(new).__name__}, expected the path of a table with it")
         if self._source is not None and hasattr(self._source, "model"):
             return self._predict_by_pymc(new, draws)
         if self._source is not None or self._options["name"] == "stan":
@@ -378,7 +394,7 @@ class Model:
         if file is None or not os.path.exists(file):
             raise Error("predict: expected a model that has been sampled, or the file of its draws")
         with data.rows_named(new):
-            found = sampling.predict(file, new, self._options["name"])
+            found = sampling.predict(file, new, self._options["name"], reading)
         return _named_predictions(found, getattr(new, "index", None) if hasattr(new, "to_csv") else None, _response(file))
 
     def _predict_by_pymc(self, new: Any, draws: Any) -> Draws:

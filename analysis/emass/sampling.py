@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import numbers
 import os
-import re
 import shutil
 import sys
 import tempfile
@@ -17,7 +16,7 @@ from typing import Any
 from . import _library, _program
 from ._commands import Draws, read, tell_verdict
 from ._errors import Error, Stopped, needs, path_of
-from .data import Files, as_file, as_json, is_frame, table, temporary
+from .data import Files, as_file, as_json, from_json, is_frame, table, temporary
 from .progress import Bar
 
 __all__ = ["A_FRAME", "Job", "perform"]
@@ -159,9 +158,7 @@ def _elsewhere(job: Job, ranks: int) -> tuple[Draws, str | None, Any]:
 
 
 def _content(job: Job, file: Path) -> Mapping[str, Any]:
-    import json
-
-    return json.loads(job.text(file))
+    return from_json(job.text(file))
 
 
 def _by_program(job: Job, config: Path, ranks: int) -> None:
@@ -201,23 +198,16 @@ def ask_about(job: Job, command: str) -> str:
             return _program.ask(command, str(config))
 
 
-_OPTIONS_OF_FILES = r"\((header: yes takes|with decimal: comma|decimal: point reads)[^)]*\)"
-
-
-def predict(file: str, new: Any, model: str) -> Draws:
-    """emass predict of a frame, a mapping of columns or a path. A path is read as the data of the run of this model."""
-    reading = ["--header", "yes", *([] if model == "network" else ["--decimal", "point", "--format", "comma"])]
+def predict(file: str, new: Any, model: str, reading: Mapping[str, str]) -> Draws:
+    """emass predict of a frame, a mapping of columns or a path. A path is read as the data of the run of this model,
+    but for the options in `reading`."""
     with tempfile.TemporaryDirectory(prefix="emass-") as folder:
         path = os.path.join(folder, _program.FRAME)
-        words = []
         if is_frame(new):
             Path(path).write_bytes(table(new))
-            words = reading
+            reading = {"header": "yes"} if model == "network" else {"header": "yes", "decimal": "point", "format": "comma"}
         else:
             path = os.path.abspath(path_of(new, "predict", A_FRAME))
-        try:
-            _program.ask("predict", file, "--data", path, *words, "--output", os.path.join(folder, "p.h5"))
-        except Error as error:  # without options that predict of Python does not have
-            error.args = (re.sub(_OPTIONS_OF_FILES, "(a frame can be read: pandas.read_csv)", str(error)),)
-            raise
+        words = (f"--{key}={value}" for key, value in reading.items())
+        _program.ask("predict", file, "--data", path, *words, "--output", os.path.join(folder, "p.h5"))
         return read(os.path.join(folder, "p.h5"))

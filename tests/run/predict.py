@@ -150,7 +150,7 @@ def written_otherwise():
     report(np.array_equal(*means), "the same rows, written with commas and with points and a name that is a number")
     refused("points where the run has commas", "where decimal is comma (decimal: point reads 1.5)", "run.h5", "points.csv")
     refused("a name that is a number", "(header: yes takes the first line as names)", "run.h5", "points.csv", "--decimal", "point")
-    refused("no such decimal", "predict: found --decimal=dot (see emass predict --help)", "run.h5", "points.csv", "--decimal", "dot")
+    refused("no such decimal", "predict: found --decimal=dot, expected point or comma (see emass predict --help)", "run.h5", "points.csv", "--decimal", "dot")
 
 
 def refused(what, message, file, data, *more):

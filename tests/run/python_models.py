@@ -83,9 +83,17 @@ def check_frames():
     by_commas.sample(**QUIET, output="commas.h5")
     means, of_file = (by_commas.predict(new).predictions["mu"] for new in (FRAME[["x", "y"]], "commas.csv"))
     report(means.equals(of_file), "a frame for a model of a table with decimal commas")
+    with open("all_commas.csv", "w") as file:
+        print("x;flag;s", *(f"{x + 0.5:g};False;a".replace(".", ",") for x in FRAME.x), sep="\n", file=file)
+    of_comma = model.predict("all_commas.csv", format="semicolon", decimal="comma").predictions["mu"]
     FRAME.assign(**{"2020": X}).to_csv("numbered.csv", index=False)
     text = said(lambda: model.predict("numbered.csv"))
-    report("found no column 'x'" in text and text.endswith("(a frame can be read: pandas.read_csv)"), "no option in an error about the file of new rows", text)
+    report("found no column 'x'" in text and text.endswith("(header: yes takes the first line as names)") and
+           np.array_equal(model.predict("numbered.csv", header="yes").predictions["mu"], of_more), "how the file of new rows is to be read", text)
+    texts = [said(lambda: model.predict("numbered.csv", header="true")), said(lambda: model.predict(FRAME, decimal="comma")), said(lambda: model.predict("all_commas.csv"))]
+    report(texts[0] == "predict: found header=true, expected auto, yes or no" and texts[1] == "predict: found decimal for DataFrame, expected the path of a table with it" and
+           texts[2].endswith("(with decimal: comma that is one)"), "and what is no way to read it", *texts)
+    report(of_comma.equals(model.predict(FRAME.assign(x=FRAME.x + 0.5, flag=False, s="a")).predictions["mu"]), "by commas, though the run was not")
     twice = pd.concat([FRAME, FRAME[["x"]]], axis=1)
     texts = [said(lambda f=f: emass.Model.linear("y ~ x", f)) for f in (twice, {1: X, "1": X, "y": X})]
     report("two columns called 'x'" in texts[0] and "two columns called '1'" in texts[1], "two columns of one name", texts)
@@ -134,6 +142,14 @@ def check_words_of_yaml():
     report(text == "no error" and "log_likelihood" in emass.read("words.h5"), "from_config: yes, no and a clock time, and true", text)
     text = said(lambda: emass.run("words.yaml", ranks=1, settings={"run.chains": 2, "run.draws": 60}, progress=False))
     report(text == "no error" and os.path.exists("off"), "a file that is called off", text)
+    with open("1e3", "w") as file:
+        print("x,1.50", *(f"{i},{i % 7}" for i in range(20)), sep="\n", file=file)
+    with open("written.yaml", "w") as file:
+        print("model: {name: linear, data: 1e3, header: yes, response: 1.50}", file=file)
+    model = emass.Model.from_config("written.yaml")
+    texts = [said(model.check), *(said(lambda more=more: model.sample(**QUIET, output="written.h5", **more)) for more in ({}, {"ranks": 2, "overwrite": True})),
+             said(lambda: emass.resume("written.h5", draws=70, progress=False))]
+    report(texts == ["no error"] * 4, "from_config: numbers in options of text are as they are written", *texts)
     frame = pd.DataFrame({"2020": X, "y": ["yes" if i % 3 else "no" for i in range(20)]})
     emass.Model.logistic("y ~ `2020`", frame, positive="yes").sample(**QUIET, output="named.h5")
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", IN_ANOTHER, os.path.join(lib.ROOT, "analysis"), "named.h5"],
