@@ -152,20 +152,23 @@ class Density:
 
     def check(self, points: int = 5, numbers: int = 20) -> str:
         """Compares gradients with central differences, and times them."""
-        worst, tried, why = 0.0, 0, ""
-        for k in range(1, 10 * points):
-            x = self.point(k)
-            _library.fail_with(1, "")
-            value, slope = self.evaluate(x)
-            is_defined = np.isfinite(value) and (self.value or np.isfinite(slope).all())
-            why = why or _library.last_error() or ("" if is_defined else _what_is_not_finite(value))
-            if not is_defined:
-                continue
-            tried += 1
-            for i in [] if self.value else np.random.default_rng(k).permutation(self.size)[:numbers]:
-                worst = max(worst, self._compare(x, int(i), float(slope[i])))
-            if tried == points:
+        worst, tried, failed, why, x = 0.0, 0, 0, "", self.point(1)
+        end = time.perf_counter() + 1
+        for k in range(1, 101):
+            if tried >= points and time.perf_counter() > end:
                 break
+            at = self.point(k)
+            _library.fail_with(1, "")
+            value, slope = self.evaluate(at)
+            is_defined = np.isfinite(value) and (self.value or np.isfinite(slope).all())
+            why = why or ("" if is_defined else _library.last_error() or _what_is_not_finite(value))
+            if not is_defined:
+                failed += 1
+                continue
+            x = at
+            tried += 1
+            for i in [] if self.value or tried > points else np.random.default_rng(k).permutation(self.size)[:numbers]:
+                worst = max(worst, self._compare(x, int(i), float(slope[i])))
         if tried == 0:
             raise Error(f"{self.name}: found no position within 1 of the origin where the log density is finite: {why}", 1)
         start = time.perf_counter()
@@ -175,7 +178,8 @@ class Density:
             rounds += 1
         micro = 1e6 * (time.perf_counter() - start) / rounds
         agrees = "no gradient: central differences" if self.value else f"gradients agree with central differences within {worst:.1e}"
-        return f"{self.name}: {self.size} parameters; {agrees}, at {tried} positions; {micro:.3g} us an evaluation"
+        lost = f"; the log density is not finite at {failed} of {tried + failed} positions, first: {why}" if failed else ""
+        return f"{self.name}: {self.size} parameters; {agrees}, at {min(tried, points)} positions; {micro:.3g} us an evaluation{lost}"
 
     def _compare(self, x: np.ndarray, i: int, slope: float) -> float:
         moved, step = x.copy(), 1e-5 * max(1.0, abs(x[i]))

@@ -288,7 +288,8 @@ static void wait_for(em_world *world, MPI_Request *request, em_status status)
     }
 }
 
-/* A message that all ranks have, about a file or a config, names no rank. */
+/* A message that all ranks have, about a file or a config, names no rank. Nor does one about what
+ * rank 0 alone has read for all, such as a config, a program or the name of the output. */
 static void share_failure(em_world *world, int failing, bool alike, em_status *status)
 {
     struct {
@@ -301,7 +302,8 @@ static void share_failure(em_world *world, int failing, bool alike, em_status *s
         snprintf(failure.text, sizeof failure.text, "%s", em_error_text());
     }
     MPI_Bcast(&failure, sizeof failure, MPI_BYTE, failing, world->agreement);
-    if (world->size > 1 && !alike && strncmp(failure.text, "rank ", 5) != 0)
+    const bool of_all = alike || (failing == 0 && em_exit_status(failure.status) == 2);
+    if (world->size > 1 && !of_all && strncmp(failure.text, "rank ", 5) != 0)
         *status = em_fail(failure.status, "rank %d: %s", failing, failure.text);
     else
         *status = em_fail(failure.status, "%s", failure.text);

@@ -121,10 +121,15 @@ fails 2 'did you mean logistic?' "$emass" list models logitsic
 fails 2 'unexpected' "$emass" list models logistic unexpected
 fails 1 'cannot write to standard output' sh -c "exec $emass list >/dev/full"
 
+fails 1 'cannot write to standard output' sh -c "exec $emass check good.yaml >/dev/full"
+fails 1 'cannot write to standard output: No space left' sh -c "exec $emass check --ranks 2 good.yaml >/dev/full"
+fails 2 'unknown.yaml:5: unknown key' sh -c "exec $emass check --ranks 2 unknown.yaml >/dev/full"
+
 # ---- several ranks speak once ----
 prints 'usage: emass COMMAND' mpirun -n 2 --oversubscribe "$emass" --help
 prints 'sampler.name' mpirun -n 3 --oversubscribe "$emass" list samplers
 fails 2 'unknown.yaml:5: unknown key' mpirun -q -n 2 --oversubscribe "$emass" run unknown.yaml
+fails 2 'emass: cannot read missing.yaml' "$emass" run --ranks 2 missing.yaml
 fails 2 'did you mean run?' mpirun -q -n 3 --oversubscribe "$emass" rn
 
 # Nothing that Open MPI's threads may still be in is unloaded at the end (LD_DEBUG: the loader's own log).

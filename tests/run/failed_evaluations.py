@@ -109,4 +109,10 @@ report("not converged" in done.stdout and re.search(r"^Failed evaluations: \d+ o
        "too many failures for trajectories: the advice names slice", done.stdout, done.stderr)
 done = run("slice", 1, rate=0.3)
 report(re.search(r"^converged", done.stdout, re.M) and near([0] * 5, DEVIATIONS), "and slice converges", done.stdout, done.stderr)
+for ranks in ("1", "2"):
+    done = limited(EMASS, "check", "fails.yaml", "--set", "model.rate=0.4", "--ranks", ranks)
+    found = re.search(r"^# density    not finite at (\d+) of 100 possible starts of chains, which then start elsewhere", done.stdout, re.M)
+    report(done.returncode == 0 and found and 20 <= int(found[1]) <= 60, f"check counts the starts that fail, {ranks} ranks", done.stdout, done.stderr)
+done = limited(EMASS, "check", "fails.yaml")
+report(done.returncode == 0 and "# density" not in done.stdout, "and says nothing where none does", done.stdout)
 finish()

@@ -33,10 +33,26 @@ warns() { # WHAT ARGUMENT...: once, and goes on
 for ranks in 1 3; do
     check "rhmc without a metric, $ranks ranks" refuses "$ranks" 'gaussian has no metric' g.yaml \
         --set sampler.name=rhmc
-    check "a missing folder, $ranks ranks" refuses "$ranks" 'none/o.h5: cannot be written: none/: No such file' \
+    check "a missing folder, $ranks ranks" refuses "$ranks" 'emass: none/o.h5: cannot be written: none/: No such file' \
         g.yaml --output none/o.h5
     check "an empty name, $ranks ranks" refuses "$ranks" "output.file: found ''" g.yaml --set "output.file=''"
 done
+checks_output() { # STATUS WHAT CONFIG ARGUMENT...: all that check finds is printed, and nothing is written
+    local status=$1 what=$2 before got=0
+    before=$(ls)
+    shift 2
+    limited "$emass" check "$@" >"$scratch/out" 2>"$scratch/err" || got=$?
+    cat "$scratch/err"
+    [ "$got" = "$status" ] && grep -q '^# speed' "$scratch/out" && [ "$(wc -l <"$scratch/err")" = "$((status != 0))" ] &&
+        grep -qF -- "$what" "$scratch/err" "$scratch/out" && [ "$(ls)" = "$before" ]
+}
+for ranks in 1 2; do
+    check "check: a missing folder, $ranks ranks" checks_output 2 'emass: none/o.h5: cannot be written: none/: No such file' \
+        g.yaml --set output.file=none/o.h5 --ranks "$ranks"
+done
+check 'check: a table for an output' checks_output 2 't.csv is read by this run, as model.data' \
+    l.yaml --set model.data=t.csv --set output.file=t.csv
+check 'check: a folder that can be written' checks_output 0 '# output     o.h5' g.yaml --set output.file=o.h5
 check 'a file for a folder' refuses 1 'Not a directory' g.yaml --output t.csv/o.h5
 for option in output seed chains max-time; do
     check "--$option ''" refuses 1 "--$option: found nothing" g.yaml "--$option" ''

@@ -76,6 +76,10 @@ def check_rejections():
            "without a gradient: how often, and the first reason", text)
     text = printed(lambda: emass.Model.from_function(lambda x: (half(x), -x), dim=2, gradient=True).sample(**SHORT))
     report("emass: note: the log density failed in " in text and "ValueError: no value there" in text, "with a gradient too", text)
+    text = emass.Model.from_function(lambda x: (half(x), -x), dim=2, gradient=True).check()
+    found = re.search(r"the log density is not finite at (\d+) of 100 positions, first: ValueError: no value there", text)
+    report(found and 10 <= int(found[1]) <= 40, "check says at how many positions", text)
+    report("not finite" not in emass.Model.from_function(lambda x: (-x @ x / 2, -x), dim=2, gradient=True).check(), "and nothing where all are fine")
     text = printed(lambda: emass.Model.from_function(bounded, dim=2, gradient=True).sample(**SHORT))
     report("emass: note: the model rejected " in text and "the log density is -inf" in text, "where the density is zero", text)
     for sampler in ("hmc", "nuts"):

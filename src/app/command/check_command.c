@@ -14,6 +14,7 @@
 #include "run/loop/prior_draws.h"
 #include "run/loop/rank_consistency.h"
 #include "run/output/recorder.h"
+#include "run/transaction/transaction.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -86,6 +87,7 @@ static em_status check_config(const em_config *config, bool brief)
         printf("# gradient   not compared: the model %s\n",
                check.model->estimates ? "estimates its density by random numbers"
                                       : "has no density, but an update of its own");
+    status = status ? status : em_transaction_check_output(config);
     em_posterior_destroy(&check.posterior);
     em_model_destroy(&check.model);
     em_grid_destroy(&check.grid);

@@ -16,8 +16,9 @@ enum { N_POINT = 5, MOST_TRIES = 100, MOST_DIRECTIONS = 200 };
  * err by O(h), and narrower ones are tried. */
 static const double span = 1e-5, narrowest = 1e-8, tolerance = 1e-5;
 
-/* Seconds that the comparison may take, where densities of many observations take long. */
-static const double most_seconds = 10;
+/* Seconds that the comparison may take, where densities of many observations take long, and those
+ * after which no more starts are tried. */
+static const double most_seconds = 10, most_seconds_of_starts = 1;
 
 typedef struct checker {
     const em_checked *of;
@@ -25,6 +26,8 @@ typedef struct checker {
     int64_t n_compared,
         n_hidden; /* compared components; components hidden by the rounding of densities */
     int64_t most; /* directions at a point */
+    uint64_t last_finite;
+    int n_tried, n_finite; /* possible starts of chains, and those with a finite density */
     double *theta, *gradient, *moved, *scratch; /* [stride] each */
 } checker;
 
@@ -118,21 +121,32 @@ static void plan_directions(checker *check, double seconds)
     em_broadcast(&check->most, sizeof check->most);
 }
 
+/* The density at the next random point; NaN where it is not finite. */
+static em_status next_start(checker *check, double *value)
+{
+    const uint64_t point = (uint64_t)check->n_tried++;
+    em_status status = draw_start(check, point);
+
+    if (!status)
+        status = density(check, wanted(check), check->theta, check->gradient, value);
+    if (status || !isfinite(*value))
+        return status;
+    check->last_finite = point;
+    check->n_finite++;
+    return EM_OK;
+}
+
 /* Compares at a random point with a finite density, since chains start only at such points. */
-static em_status check_point(checker *check, uint64_t point, double *worst, int64_t *where,
-                             int *n_point)
+static em_status check_point(checker *check, double *worst, int64_t *where)
 {
     const int64_t dim = check->of->model->dim;
     const double start = em_clock();
     double value = 0;
-    em_status status = draw_start(check, point);
+    em_status status = next_start(check, &value);
 
-    if (!status)
-        status = density(check, wanted(check), check->theta, check->gradient, &value);
     if (status || !isfinite(value))
         return status;
     plan_directions(check, em_clock() - start);
-    ++*n_point;
     if (check->of->model->gradient != EM_GRADIENT_EXACT)
         return EM_OK;
     const int64_t every = (dim + check->most - 1) / check->most;
@@ -172,15 +186,40 @@ static void say_agreement(const checker *check, int n_point, double worst, int64
                worst, (long long)where, n_point);
 }
 
+/* Counts at how many of more starts, while there is time, the density is finite. Collective. */
+static em_status count_starts(checker *check)
+{
+    const double start = em_clock();
+    double value = 0, seconds = 0;
+    em_status status = EM_OK;
+
+    while (!status && check->n_tried < MOST_TRIES && seconds < most_seconds_of_starts) {
+        status = next_start(check, &value);
+        seconds = em_clock() - start;
+        em_broadcast(&seconds, sizeof seconds); /* shards evaluate together */
+    }
+    return status ? status : draw_start(check, check->last_finite); /* where it will be timed */
+}
+
+static void say_starts(const checker *check)
+{
+    const char *why = em_model_why(check->of->model);
+
+    if (check->n_finite < check->n_tried)
+        printf("# density    not finite at %d of %d possible starts of chains, which then start "
+               "elsewhere%s%s\n",
+               check->n_tried - check->n_finite, check->n_tried, *why ? "; first: " : "", why);
+}
+
 static em_status compare(checker *check)
 {
     double worst = 0;
     int64_t where = 0;
-    int n_point = 0;
     em_status status = EM_OK;
 
-    for (uint64_t point = 0; !status && n_point < N_POINT && point < MOST_TRIES; point++)
-        status = check_point(check, point, &worst, &where, &n_point);
+    while (!status && check->n_finite < N_POINT && check->n_tried < MOST_TRIES)
+        status = check_point(check, &worst, &where);
+    const int n_point = check->n_finite;
     if (!status && n_point == 0)
         status =
             em_fail(EM_EMODEL,
@@ -196,6 +235,9 @@ static em_status compare(checker *check)
     status = em_agree(status);
     if (!status && em_world_rank() == 0)
         say_agreement(check, n_point, worst, where);
+    status = status ? status : em_agree(count_starts(check));
+    if (!status && em_world_rank() == 0)
+        say_starts(check);
     return status;
 }
 

@@ -1,5 +1,6 @@
 #include "app/process/launch.h"
 
+#include "app/process/relay.h"
 #include "base/memory.h"
 #include "base/system/launcher.h"
 #include "base/system/terminal.h"
@@ -185,8 +186,10 @@ enum { N_FORWARDED = sizeof forwarded / sizeof *forwarded };
  * Ctrl-C to emass alone. SIGUSR1 is ignored until launcher and ranks have installed handlers:
  * before that, it would end them. watch() sends it again.
  */
-static _Noreturn void become(char **command, const sigset_t *mask, int failure)
+static _Noreturn void become(char **command, const sigset_t *mask, const em_relay *relay,
+                             int failure)
 {
+    em_relay_use(relay);
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     signal(SIGUSR1, SIG_IGN);
@@ -221,7 +224,7 @@ static int watch(pid_t launcher, const sigset_t *watched)
     return status;
 }
 
-static em_status start_and_watch(char **command, int *status)
+static em_status start_and_watch(char **command, em_relay *relay, int *status)
 {
     sigset_t watched, before;
     int failure[2], error = 0;
@@ -235,11 +238,12 @@ static em_status start_and_watch(char **command, int *status)
     sigprocmask(SIG_BLOCK, &watched, &before);
     const pid_t child = fork();
     if (child == 0)
-        become(command, &before, failure[1]);
+        become(command, &before, relay, failure[1]);
     close(failure[1]);
     const bool failed =
         child < 0 || read(failure[0], &error, sizeof error) == (ssize_t)sizeof error;
     close(failure[0]);
+    em_relay_start(relay);
     if (child > 0)
         *status = watch(child, &watched);
     sigprocmask(SIG_SETMASK, &before, NULL);
@@ -362,14 +366,17 @@ static em_status launch(int argc, char **argv, long ranks, int *code)
     char path[PATH_MAX];
     FILE *file = NULL;
     int result = 0;
+    em_relay relay = {.from = -1, .to = -1};
     em_status status = prepare_command(argc, argv, ranks, &l);
 
+    if (!status && !starts_another(argv))
+        status = em_relay_open(&relay);
     if (!status) {
         if (!starts_another(argv))
             file = create_status_file(path);
         prepare_environment(ranks);
         say_that_it_starts(argc, argv, ranks, l.argv[0]);
-        status = start_and_watch(l.argv, &result);
+        status = start_and_watch(l.argv, &relay, &result);
     }
     if (!status && WIFSIGNALED(result))
         status = em_fail(EM_EIO, "%s was ended by signal %d", l.argv[0], WTERMSIG(result));
@@ -379,6 +386,9 @@ static em_status launch(int argc, char **argv, long ranks, int *code)
         *code = left;
     if (!status)
         say_what_was_lost(l.argv[0], argv[1], *code);
+    const em_status written = em_relay_finish(&relay);
+    if (!status && *code == 0) /* what ranks ended with says more */
+        status = written;
     em_release_all(&l.words, &l.argv);
     return status;
 }

@@ -116,6 +116,16 @@ em_status em_transaction_open(const em_config *config, em_run_mode mode,
     return status;
 }
 
+em_status em_transaction_check_output(const em_config *config)
+{
+    em_output_transaction t = {.config = config};
+    const em_status status = em_files_name(&t);
+
+    for (int i = 0; i < EM_N_FILE; i++)
+        em_release(&t.path[i]);
+    return status;
+}
+
 bool em_transaction_is_done(const em_output_transaction *t)
 {
     return t->done;

@@ -120,6 +120,11 @@ typedef struct em_transaction_run {
 em_status em_transaction_open(const em_config *config, em_run_mode mode,
                               em_output_transaction **out);
 
+/* Checks for `emass check` that a run of this config could write its output: the folder, the name,
+ * and that no file of the run is read by it or is no regular file. Locks and changes nothing.
+ * Collective. Errors: EM_EUSAGE, EM_EIO, as em_transaction_open has them. */
+em_status em_transaction_check_output(const em_config *config);
+
 /* Whether F is complete and needs no more draws, so that there is nothing to do. Local. */
 bool em_transaction_is_done(const em_output_transaction *transaction);
 
