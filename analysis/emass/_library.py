@@ -43,7 +43,7 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "em_host_ranks": (c_int, [c_void_p]),
     "em_host_agree": (c_int, [c_void_p, c_int]),
     "em_host_run": (c_int, [c_void_p, c_char_p, c_char_p, c_int, _PROGRESS, c_void_p, POINTER(c_void_p)]),
-    "em_host_report": (None, [c_void_p, POINTER(c_int64), POINTER(c_double), _TEXTS]),
+    "em_host_note": (c_int, [c_void_p, c_int64, c_int64, c_char_p]),
     "em_host_describe": (None, [c_void_p, c_int64, c_char_p]),
     "em_run_advance": (c_int, [c_void_p, c_int64]),
     "em_run_report": (c_void_p, [c_void_p]),
@@ -262,22 +262,9 @@ class Context:
         self._library.em_host_describe(report, len(line), line)
         return line.value.decode(errors="replace")
 
-    def _numbers(self, report: Any) -> tuple[list[int], list[str]]:
-        count, level, text = (c_int64 * 9)(), (c_double * 2)(), (c_char_p * 4)()
-        self._library.em_host_report(report, count, level, text)
-        return list(count), [(word or b"").decode(errors="replace") for word in text]
-
     def _notes(self, report: Any) -> list[str]:
-        count, text = self._numbers(report)
-        notes = []
-        if count[5]:
-            notes.append(f"warning: {count[5]} draws could not be reported in full: what is missing is NaN: {text[2]}")
-        if count[7]:
-            of_all = f" of {count[8]} evaluations ({100 * count[7] / count[8]:.2g} %)" if count[8] > 0 else " evaluations"
-            first = f"; the first on this rank: {text[3]}" if text[3] else ""
-            notes.append(f"note: the log density failed in {count[7]}{of_all}, which were rejections{first}")
-        if count[4]:
-            first = f"; the first on this rank: {text[1]}" if text[1] else ""
-            positions = f"{count[4]} position{'s' * (count[4] != 1)}"
-            notes.append(f"note: the model rejected {positions} that chains tried after warmup{first}")
+        """In the words of the program."""
+        line, notes = ctypes.create_string_buffer(1024), []
+        while self._library.em_host_note(report, len(notes), len(line), line):
+            notes.append(_program.plainly(line.value.decode(errors="replace")))
         return notes

@@ -80,6 +80,11 @@ EM_API void em_host_report(const em_report *report, int64_t count[], double leve
  * 1.020  ESS 310  600 draws/s  left 1 s". Local. */
 EM_API void em_host_describe(const em_report *report, int64_t size, char *line);
 
+/* The note or warning number `which`, from 0, about a run that has ended, as emass run says it:
+ * "note: 3 of 700 evaluations failed (0.43 %), and were rejections; ...", in at most `size` bytes
+ * (1024 are enough). Returns 0 if there are fewer. Local. */
+EM_API int em_host_note(const em_report *report, int64_t which, int64_t size, char *line);
+
 /* ---------------------------------------------------------------- a model of the host's own */
 
 typedef struct em_density em_density;

@@ -107,6 +107,11 @@ void em_host_report(const em_report *report, int64_t count[], double level[], co
     text[3] = report->failed_evaluations.first;
 }
 
+int em_host_note(const em_report *report, int64_t which, int64_t size, char *line)
+{
+    return em_report_note(report, which, (size_t)size, line);
+}
+
 void em_host_describe(const em_report *report, int64_t size, char *line)
 {
     const em_progress_record record = em_report_progress(report);

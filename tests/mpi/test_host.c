@@ -108,6 +108,11 @@ START_TEST(a_density_by_calls)
     assert_everywhere(count[7] > 0 && count[8] > count[7] &&
                           (!text[3][0] || strcmp(text[3], "x[0] is too large") == 0),
                       "failed evaluations are counted, with the first one's words");
+    char note[1024];
+    assert_everywhere(em_host_note(em_run_report(run), 0, sizeof note, note) &&
+                          strstr(note, "evaluations failed (") && strstr(note, "were rejections") &&
+                          !em_host_note(em_run_report(run), 1, sizeof note, note),
+                      "which is a note");
     assert_everywhere(strstr(text[0], "converged") && level[0] < 1.1, "a verdict");
     assert_everywhere(count[4] == 0 && !text[1][0], "the density is zero nowhere");
     em_run_destroy(&run);

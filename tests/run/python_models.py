@@ -212,7 +212,7 @@ def check_failures():
         return (np.nan if x[0] < -2 else -x @ x / 2), -x
 
     ran = subprocess.run([sys.executable, "-c", PARTLY], capture_output=True, text=True)
-    report("the log density failed in" in ran.stderr and "fine" in ran.stdout, "an exception is a rejection, and counted", ran.stderr, ran.stdout)
+    report(" evaluations failed (" in ran.stderr and "fine" in ran.stdout, "an exception is a rejection, and counted", ran.stderr, ran.stdout)
     text = said(lambda: emass.Model.from_function(lambda x: 1 / 0, dim=2, gradient=True).sample(**QUIET))
     report("ZeroDivisionError" in text and "\n" not in text, "one that always fails is an error of one line", text)
     draws = emass.Model.from_function(partly, dim=2, gradient=True).sample(**QUIET).posterior.theta

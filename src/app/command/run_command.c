@@ -178,42 +178,15 @@ static void print_filled(const char *text)
     putchar('\n');
 }
 
-static void print_failures(const em_failed_evaluations *failed)
-{
-    fprintf(stderr, "emass: note: %lld", (long long)failed->count);
-    if (failed->total > 0)
-        fprintf(stderr, " of %lld evaluations failed (%.2g %%)", (long long)failed->total,
-                100.0 * (double)failed->count / (double)failed->total);
-    else
-        fputs(" evaluations failed", stderr);
-    fprintf(stderr, ", and were rejections%s%s%s\n",
-            failed->first[0] ? "; the first on this rank: " : "", failed->first,
-            failed->list ? "; the file lists the first of each chain (attribute failed_evaluations)"
-                         : "");
-}
-
 /* Prints results that are not in the summary. Rank 0. */
 static void print_outcome(const em_report *report)
 {
+    char note[EM_NOTE_BYTES];
+
     if (report->learned[0])
         print_filled(report->learned);
-    if (report->unreported > 0)
-        fprintf(stderr,
-                "emass: warning: %lld draws could not be reported in full: missing numbers are NaN "
-                "in the file%s%s\n",
-                (long long)report->unreported,
-                report->failure[0] ? "; the first on this rank: " : "", report->failure);
-    if (report->failed_evaluations.count > 0)
-        print_failures(&report->failed_evaluations);
-    if (report->rejections.count > 0)
-        fprintf(
-            stderr,
-            "emass: note: the model rejected %lld position%s that chains tried after warmup%s%s\n",
-            (long long)report->rejections.count, em_plural(report->rejections.count),
-            report->rejections.first[0] ? "; the first on this rank: " : "",
-            report->rejections.first);
-    if (report->note[0])
-        fprintf(stderr, "emass: note: %s\n", report->note);
+    for (int64_t i = 0; em_report_note(report, i, sizeof note, note); i++)
+        fprintf(stderr, "emass: %s\n", note);
 }
 
 static em_status sample(const run_command *command, em_context *context, const char *config,

@@ -47,6 +47,13 @@ const em_report *em_engine_report(em_engine *engine);
 /* What a report says of the progress. Local. */
 em_progress_record em_report_progress(const em_report *report);
 
+enum { EM_NOTE_BYTES = 1024 };
+
+/* The note or warning number `which`, from 0, about a run that has ended: "note: 3 of 700
+ * evaluations failed (0.43 %), and were rejections; ...", cut to `size` bytes. Returns false if
+ * there are fewer. Local. */
+bool em_report_note(const em_report *report, int64_t which, size_t size, char *line);
+
 /* NULL-safe. The file of a run that has not finished stays, marked incomplete. Keeps the error
  * message. Collective. */
 void em_engine_destroy(em_engine **engine);
