@@ -241,11 +241,11 @@ def _listed(column: Any) -> Any:
 
 def _with_texts(frame: Any) -> Any:
     """A frame of pandas whose categories are texts or numbers, as level_orders has them."""
-    for name, kind in frame.dtypes.items():
+    for place, kind in enumerate(frame.dtypes):
         categories = kind.categories if type(kind).__name__ == "CategoricalDtype" else ()
         if not all(isinstance(one, (str, numbers.Number)) for one in categories):
             frame = frame.copy(deep=False)
-            frame[name] = frame[name].cat.rename_categories([str(one) for one in categories])
+            frame.isetitem(place, frame.iloc[:, place].cat.rename_categories([str(one) for one in categories]))
     return frame
 
 
@@ -258,13 +258,15 @@ def one_line(formula: str) -> str:
     return re.sub(r"\s*[\r\n]\s*", " ", formula).strip()
 
 
-def table(frame: Any) -> bytes:
-    """A frame as CSV: numbers with all their digits, truth values as True and False, missing ones as NA.
+def table(frame: Any, *, is_new: bool = False) -> bytes:
+    """A frame as CSV: numbers with all their digits, truth values as True and False, missing ones as NA. is_new: rows
+    to predict, which may have two columns of one name if that is not used.
 
     >>> table({"x": [1.5, float("nan")], "sex": ["f", "m"], "old": [True, None]})
     b'x,sex,old\\n1.5,f,True\\nNA,m,NA\\n'
     """
-    _check_names(frame)
+    if not is_new:
+        _check_names(frame)
     if hasattr(frame, "to_csv"):
         text = _with_texts(frame).to_csv(index=False, na_rep="NA", lineterminator="\n")
     elif hasattr(frame, "collect_schema"):

@@ -204,7 +204,7 @@ def predict(file: str, new: Any, model: str, reading: Mapping[str, str]) -> Draw
     with tempfile.TemporaryDirectory(prefix="emass-") as folder:
         path = os.path.join(folder, _program.FRAME)
         if is_frame(new):
-            Path(path).write_bytes(table(new))
+            Path(path).write_bytes(table(new, is_new=True))
             reading = {"header": "yes"} if model == "network" else {"header": "yes", "decimal": "point", "format": "comma"}
         else:
             path = os.path.abspath(path_of(new, "predict", A_FRAME))

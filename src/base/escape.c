@@ -22,6 +22,16 @@ int em_utf8_decode(const char *text, uint32_t *code)
     return n > 0 && *code >= least[n] && *code <= 0x10ffff && *code - 0xd800 >= 0x800 ? n : 0;
 }
 
+bool em_is_utf8(const char *text)
+{
+    uint32_t code;
+    int n;
+
+    while (*text && (n = em_utf8_decode(text, &code)) > 0)
+        text += n;
+    return !*text;
+}
+
 bool em_is_printable(uint32_t code)
 {
     static const uint32_t range[][2] = {{0, 0x1f},        {0x7f, 0x9f},      {0xad, 0xad},

@@ -17,6 +17,9 @@ em_status em_read_text_file(const char *path, int64_t max_bytes, char **text);
  * code point. Local. */
 int em_utf8_decode(const char *text, uint32_t *code);
 
+/* Whether all of a text is UTF-8. Local. */
+bool em_is_utf8(const char *text);
+
 /* Makes text safe to print on a terminal in one line. Valid UTF-8 stays; control characters,
  * characters that change the direction of text, invisible ones and invalid bytes become escapes:
  * \n, \x1b, \u202e. Writes as many whole characters as fit into out[bytes] and returns how many

@@ -227,7 +227,21 @@ def refuses():
     open("huge.csv", "w").write("x,z,y\n1e200,1e-200,0\n2e200,2e-200,1\n")
     open("years.csv", "w").write("y,2020\n1,2\n3,4\n2,5\n")
     open("marks.csv", "w").write("age,dose (mg),ill\n1,2,0\n2,1,1\n3,5,0\n")
-    cases = [("unnamed.csv", "na: drop", "unnamed.csv:1: found no name for column 1"),
+    open("2020.csv", "w").write("y,2020,x\n1,2,a\n0,4,b\n1,5,a\n")
+    open("windows.csv", "wb").write("y,gr\u00f6\u00dfe,ort\n1,2,S\u00fcd\n2,3,Nord\n".encode("cp1252"))
+    open("labels_r.csv", "w").write('"x" "y"\n"1" 1.5 2\n"2" 2 3\n')
+    open("names_r.csv", "w").write('"x","y"\n"Mazda RX4",1.5,2\n"Datsun",2,3\n')
+    prior = "prior: {coefficients: {%s: {normal: [0, 1]}}}"
+    cases = [("2020.csv", "header: yes, formula: y ~ 2020", "found '2020' at character 5, expected a column (a name that begins with a digit stands between backquotes: `2020`)"),
+             ("2020.csv", "header: yes, formula: y ~ x, " + prior % "'x[a]'", "found 'x[a]', the reference level of its factor, expected a level with a coefficient"),
+             ("2020.csv", "header: yes, formula: y ~ x, " + prior % "'x[c]'", "found 'x[c]', expected default or a coefficient; did you mean x[b]?"),
+             ("2020.csv", "header: yes, formula: y ~ x, " + prior % "x[b]", '(a name with brackets stands between quotes: "district[West]")'),
+             ("windows.csv", "formula: y ~ ort", "windows.csv:2: found 'S\\xfcd' for column ort, expected UTF-8 (the file is not UTF-8; if it is of Windows-1252: iconv"),
+             ("windows.csv", "formula: y ~ gr\u00f6\u00dfe", "found 'gr\u00f6\u00dfe' at character 5, expected a column of the data such as y (the file is not UTF-8"),
+             ("windows.csv", "columns: [gr\u00f6\u00dfe], response: y", "or a number from 1 to 3 (the file is not UTF-8"),
+             ("labels_r.csv", "formula: y ~ x", "labels_r.csv:2: found 3 columns, expected 2 as in the first row (R writes no row labels with row.names = FALSE)"),
+             ("names_r.csv", "formula: y ~ I(x + 1)", "names_r.csv:2: found 3 columns, expected 2 as in the first row (R writes no row labels with row.names = FALSE)"),
+             ("unnamed.csv", "na: drop", "unnamed.csv:1: found no name for column 1"),
              ("twice.csv", "columns: [x]", "two columns called 'x'"),
              ("twice.csv", "intercept: true", "two columns called 'x', expected one name for each that is used (columns: [-2] leaves"),
              ("twice.csv", "columns: [1, 2]", "two columns called 'x'"),

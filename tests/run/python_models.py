@@ -97,6 +97,10 @@ def check_frames():
     twice = pd.concat([FRAME, FRAME[["x"]]], axis=1)
     texts = [said(lambda f=f: emass.Model.linear("y ~ x", f)) for f in (twice, {1: X, "1": X, "y": X})]
     report("two columns called 'x'" in texts[0] and "two columns called '1'" in texts[1], "two columns of one name", texts)
+    district = pd.Series(pd.Categorical(pd.to_datetime(["2020-01-01"] * 20)), name="d")
+    text = said(lambda: report(model.predict(pd.concat([FRAME, district, district], axis=1)).predictions["mu"].equals(of_more), "two columns of one name that are not used in new rows"))
+    twice = said(lambda: model.predict(twice))
+    report(text == "no error" and twice == "data: found two columns called 'x', expected one name for each that is used", "but not of one that is used", text, twice)
     report("columns of unequal length" in said(lambda: emass.Model.linear("y ~ x", {"x": [1], "y": [1, 2]})), "unequal columns")
 
 

@@ -49,16 +49,17 @@ static em_status find(const em_table *table, const char *what, const char *name,
         em_nearest_offer(&nearest, table->name[j]);
     return em_fail(
         EM_EDATA,
-        "%s:1: found no %s '%s', expected one of %s, ..., %s or a number from 1 to %lld%s%s%s",
+        "%s:1: found no %s '%s', expected one of %s, ..., %s or a number from 1 to %lld%s%s%s%s",
         table->path, what, em_excerpt_of(name).text, em_excerpt_of(table->name[0]).text,
         em_excerpt_of(table->name[table->n_column - 1]).text, (long long)table->n_column,
         nearest.name ? "; did you mean " : "", nearest.name ? em_excerpt_of(nearest.name).text : "",
-        nearest.name ? "?" : "");
+        nearest.name ? "?" : "", em_names_are_utf8(table->n_column, table->name) ? "" : EM_NO_UTF8);
 }
 
 /* Checks that names of columns are distinct, because the summary, readers and emass predict
  * identify columns by their names. `use` NULL: all are used. */
-static em_status check_names_differ(const em_table *table, const em_use *use)
+static em_status check_names_differ(const em_table_options *options, const em_table *table,
+                                    const em_use *use)
 {
     const char **used = NULL;
     int64_t twin = -1;
@@ -73,10 +74,13 @@ static em_status check_names_differ(const em_table *table, const em_use *use)
     em_release(&used);
     if (status || twin < 0)
         return status;
+    char advice[64] = "";
+    if (!options->fitted)
+        snprintf(advice, sizeof advice, " (columns: [-%lld] leaves the later one out)",
+                 (long long)twin + 1);
     return em_fail(EM_EDATA,
-                   "%s:1: found two columns called '%s', expected one name for each that is used "
-                   "(columns: [-%lld] leaves the later one out)",
-                   table->path, em_excerpt_of(table->name[twin]).text, (long long)twin + 1);
+                   "%s:1: found two columns called '%s', expected one name for each that is used%s",
+                   table->path, em_excerpt_of(table->name[twin]).text, advice);
 }
 
 int64_t em_choice_count(const em_table_options *options)
@@ -336,7 +340,7 @@ em_status em_choice_make(const em_table_options *options, const em_table *table,
 
     *out = NULL;
     if (says_nothing(options) || table->n_column == 0)
-        return check_names_differ(table, NULL);
+        return check_names_differ(options, table, NULL);
     status = em_allocate(1, sizeof **out, out);
     status = status ? status : em_allocate(table->n_column, sizeof *(*out)->use, &(*out)->use);
     if (!status)
@@ -346,7 +350,7 @@ em_status em_choice_make(const em_table_options *options, const em_table *table,
         (*out)->n_column = table->n_column;
         status = make(&m);
     }
-    status = status ? status : check_names_differ(table, (*out)->use);
+    status = status ? status : check_names_differ(options, table, (*out)->use);
     if (status)
         em_choice_destroy(out);
     return status;

@@ -59,7 +59,15 @@ em_status em_reading_name(em_reading *r, char name[EM_NAME_BYTES])
     } else {
         while (em_is_of_name(from[length]))
             length++;
-        if (length == 0 || (*from >= '0' && *from <= '9'))
+        const bool is_digit = *from >= '0' && *from <= '9';
+        char advice[2 * EM_NAME_BYTES];
+        if (is_digit && length < EM_NAME_BYTES) {
+            snprintf(advice, sizeof advice,
+                     "a column (a name that begins with a digit stands between backquotes: `%.*s`)",
+                     (int)length, from);
+            return em_reading_fail(r, advice);
+        }
+        if (length == 0 || is_digit)
             return em_reading_fail(
                 r, *from == '(' && strchr(from, '|')
                        ? "a column (effects that vary by group need a Stan program, "
@@ -145,9 +153,10 @@ em_status em_reading_fail_column(em_reading *r, const char *name, const char *st
     for (int64_t j = 0; j < r->columns->n; j++)
         em_nearest_offer(&nearest, r->columns->name[j]);
     such = nearest.name ? nearest.name : such;
+    const bool is_utf8 = em_names_are_utf8(r->columns->n, r->columns->name);
     return em_fail(
         EM_ECONFIG,
-        "model.formula: found '%s' at character %lld, expected a column of the data%s%s%s%s",
+        "model.formula: found '%s' at character %lld, expected a column of the data%s%s%s%s%s",
         em_excerpt_of(name).text, character,
         nearest.name ? "; did you mean "
         : such       ? " such as "
@@ -155,5 +164,6 @@ em_status em_reading_fail_column(em_reading *r, const char *name, const char *st
         such ? em_excerpt_of(such).text : "", nearest.name ? "?" : "",
         r->columns->unnamed ? " (the data name no columns: model.header: yes takes the first "
                               "line of a text as names)"
-                            : "");
+                            : "",
+        is_utf8 ? "" : EM_NO_UTF8);
 }

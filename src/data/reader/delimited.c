@@ -228,7 +228,8 @@ static em_status push_level(const em_lines *lines, const char *field, const fiel
         return fail_level(lines, table, place, field, "a shorter text");
     em_text_escape(field, printable, sizeof printable);
     if (strcmp(field, printable) != 0)
-        return fail_level(lines, table, place, field, "text that can be printed");
+        return fail_level(lines, table, place, field,
+                          em_is_utf8(field) ? "text that can be printed" : "UTF-8" EM_NO_UTF8);
     return em_table_push_text(table, place->to, field);
 }
 
@@ -277,21 +278,24 @@ em_status em_delimited_row(const em_lines *lines, char *line, const em_delimited
     const em_choice *choice = form->choice;
     int64_t n_field = 0, to = 0;
     bool missing = false;
-    em_status status = EM_OK;
+    em_status status = EM_OK, cut = EM_OK;
     char *field;
 
-    for (; !status && line; n_field++) {
-        status = next_field(lines, delimiter, &line, &field);
-        if (!status && form->first && lines->number != form->first->number)
+    for (; !cut && line; n_field++) {
+        cut = next_field(lines, delimiter, &line, &field);
+        if (!cut && form->first && lines->number != form->first->number)
             em_first_line_see(form->first, n_field, field);
-        if (!status && !missing)
+        if (!cut && !status && !missing)
             status = take_field(lines, form, field, &(field_place){n_field, to}, table, &missing);
         to += !choice || (n_field < choice->n_column && choice->use[n_field] != EM_USE_NOT);
     }
-    if (!status && n_field != form->n_column)
-        status = em_fail(EM_EDATA, "%s:%lld: found %lld columns, expected %lld as in the first row",
-                         lines->path, (long long)lines->number, (long long)n_field,
-                         (long long)form->n_column);
+    const bool has_labels = !cut && table->is_named && n_field == form->n_column + 1;
+    status = status ? status : cut;
+    if ((!status && n_field != form->n_column) || (status == EM_EDATA && has_labels))
+        status = em_fail(
+            EM_EDATA, "%s:%lld: found %lld columns, expected %lld as in the first row%s",
+            lines->path, (long long)lines->number, (long long)n_field, (long long)form->n_column,
+            has_labels ? " (R writes no row labels with row.names = FALSE)" : "");
     if (status || !missing)
         return status ? status : em_table_end_row(table, lines->number);
     em_table_drop_row(table);

@@ -1,5 +1,6 @@
 #include "data/table/table.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "data/table/builder.h"
 #include "par/message.h"
 #include "par/world.h"
@@ -64,6 +65,15 @@ void em_table_print_value(const em_table *table, int64_t j, double value, char o
         snprintf(out, EM_LEVEL_BYTES, "%s", table->text[j].text[code]);
     else
         snprintf(out, EM_LEVEL_BYTES, "%.15g", value);
+}
+
+bool em_names_are_utf8(int64_t n, char *const *name)
+{
+    int64_t j = 0;
+
+    while (j < n && (!name || !name[j] || em_is_utf8(name[j])))
+        j++;
+    return j == n;
 }
 
 void em_table_say_guess(const em_table *table)

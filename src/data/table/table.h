@@ -72,6 +72,9 @@ em_status em_table_generate(const char *name, int64_t n_row, int64_t n_column, c
 /* Tells the user of a first line that is read as a row, unless the options say that. Local. */
 void em_table_say_guess(const em_table *table);
 
+/* Whether all of n names, which may be NULL, are UTF-8. Local. */
+bool em_names_are_utf8(int64_t n, char *const *name);
+
 /* Prints a value of column j: the text that it stands for, or the number. Local. */
 void em_table_print_value(const em_table *table, int64_t j, double value, char out[EM_LEVEL_BYTES]);
 

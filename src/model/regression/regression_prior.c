@@ -60,6 +60,17 @@ static em_status check_shapes(const finding *f)
     return EM_OK;
 }
 
+/* Whether the name, which is no coefficient, is that of a level. */
+static bool is_reference(const finding *f, const char *name)
+{
+    const em_features *features = f->self->features;
+
+    for (int64_t i = 0; features && i < features->n_all; i++)
+        if (strcmp(features->level[i], name) == 0)
+            return true;
+    return false;
+}
+
 /* Every column that is named has to be there. */
 static em_status check_names(const finding *f)
 {
@@ -73,6 +84,11 @@ static em_status check_names(const finding *f)
             em_nearest_offer(&nearest, table->name[j++]);
         if (j < table->n_column)
             continue;
+        if (is_reference(f, name))
+            return em_fail(EM_ECONFIG,
+                           "model.prior.coefficients: found '%s', the reference level of its "
+                           "factor, expected a level with a coefficient",
+                           em_excerpt_of(name).text);
         const char *such = nearest.name ? nearest.name : j > 0 ? table->name[0] : NULL;
         return em_fail(
             EM_ECONFIG,

@@ -82,14 +82,34 @@ static size_t line_of(const char *text, size_t offset)
     return line;
 }
 
-static bool has_leading_tab(const char *text, size_t line)
+/* NULL: there are fewer lines. */
+static const char *find_line(const char *text, size_t line)
 {
     for (; line > 0 && text; line--) {
         text = strchr(text, '\n');
         if (text)
             text++;
     }
+    return text;
+}
+
+static bool has_leading_tab(const char *text, size_t line)
+{
+    text = find_line(text, line);
     return text && memchr(text, '\t', strspn(text, " \t"));
+}
+
+/* Whether a line has a word with a bracket in it, such as district[West], which ends it in a list
+ * or a mapping. */
+static bool has_bracket_in_word(const char *text, size_t line)
+{
+    static const char ends[] = "\"'[]{},: \t\n";
+    const char *at = find_line(text, line);
+
+    for (; at && *at && *at != '\n'; at++)
+        if (!strchr(ends, *at) && at[1] == '[')
+            return true;
+    return false;
 }
 
 /* libyaml's problem, in one line. */
@@ -108,8 +128,11 @@ static em_status parser_failed(const parse *p)
     if (has_leading_tab(p->text, line))
         return em_fail(EM_ECONFIG, "%s: found a tab before the first word, expected spaces",
                        location_of(p, line).text);
-    return em_fail(EM_ECONFIG, "%s: not YAML: %s%s", location_of(p, line).text,
-                   y->problem ? y->problem : "unknown problem", context);
+    return em_fail(EM_ECONFIG, "%s: not YAML: %s%s%s", location_of(p, line).text,
+                   y->problem ? y->problem : "unknown problem", context,
+                   y->error == YAML_PARSER_ERROR && has_bracket_in_word(p->text, line)
+                       ? " (a name with brackets stands between quotes: \"district[West]\")"
+                       : "");
 }
 
 static em_status next_event(parse *p, yaml_event_t *event)
