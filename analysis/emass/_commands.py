@@ -290,7 +290,24 @@ def read(file: str | os.PathLike[str]) -> Draws:
         loaded = data.load()
     except Exception as error:  # whatever reads HDF5 for ArviZ raises
         raise Error(f"{path}: could not be read: expected an HDF5 file of draws ({first_line(error)})") from error
-    return data if loaded is None else loaded
+    found = data if loaded is None else loaded
+    groups = list(found.children) if hasattr(found, "children") else list(found.groups())
+    if not _GROUPS.intersection(one.strip("/").removeprefix("warmup_") for one in groups):
+        raise Error(f"{path}: found {_what_it_has(path, groups)}, expected a file of draws, with a group such as posterior")
+    return found
+
+
+_GROUPS = frozenset(
+    "posterior sample_stats log_likelihood log_prior posterior_predictive predictions prior prior_predictive observed_data "
+    "constant_data predictions_constant_data sample_stats_prior unconstrained_posterior".split()
+)
+
+
+def _what_it_has(path: str, groups: Sequence[str]) -> str:
+    """Of a file without draws."""
+    if path.endswith((".checkpoint", ".checkpoint.previous")):
+        return "the checkpoint of a run (emass.resume goes on with the file beside it)"
+    return f"the group {groups[0]}" if groups else "no groups"
 
 
 def draws_of(given: Draws | str | os.PathLike[str], who: str) -> Draws:

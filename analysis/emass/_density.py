@@ -131,6 +131,10 @@ class Density:
     def evaluate(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         """log density and gradient at x (size,), or NaN; without a gradient that is NaN."""
         x = np.ascontiguousarray(x, dtype=np.float64)
+        with _library.raising():
+            return self._evaluate(x)
+
+    def _evaluate(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         out, slope = ctypes.c_double(np.nan), np.full(self.size, np.nan)
         if self.gradient:
             status = _library.GRADIENT(self.gradient)(None, x.ctypes.data, ctypes.addressof(out), slope.ctypes.data)
@@ -201,12 +205,19 @@ def _what_is_not_finite(value: float) -> str:
 # ---------------------------------------------------------------- functions of Python
 
 
-def _said(error: Exception) -> str:
+def _said(error: BaseException) -> str:
     trace = error.__traceback__
     while trace and trace.tb_next:
         trace = trace.tb_next
     where = f" ({trace.tb_frame.f_code.co_filename}:{trace.tb_lineno})" if trace else ""
-    return f"{type(error).__name__}: {error}".splitlines()[0][:160] + where
+    return f"{type(error).__name__}: {error}".splitlines()[0].removesuffix(": ")[:160] + where
+
+
+def _failed(error: BaseException) -> int:
+    """The status of a rejection, with the text of an exception. An exit or an interrupt ends the run too."""
+    if not isinstance(error, Exception):
+        _library.end_by(error)
+    return _library.fail_with(1, _said(error))
 
 
 def _array(address: int, n: int) -> np.ndarray:
@@ -225,8 +236,8 @@ def gradient_function(n: int, evaluate: Callable[[np.ndarray], tuple[Any, Any]])
                 raise ValueError(f"the gradient has {slope.size} numbers, expected {n}")
             ctypes.c_double.from_address(log_density).value = value
             _array(gradient, n)[:] = slope
-        except Exception as error:  # whatever the function of the user raises
-            return _library.fail_with(1, _said(error))
+        except BaseException as error:  # whatever the function of the user raises
+            return _failed(error)
         return 0
 
     return _library.GRADIENT(call)
@@ -238,8 +249,8 @@ def value_function(n: int, evaluate: Callable[[np.ndarray], Any]) -> Any:
     def call(state: Any, theta: int) -> float:
         try:
             return float(evaluate(_array(theta, n)))
-        except Exception as error:  # likewise
-            _library.fail_with(1, _said(error))
+        except BaseException as error:  # likewise
+            _failed(error)
             return float("nan")
 
     return _library.VALUE(call)
@@ -253,8 +264,8 @@ def outputs_function(n: int, outputs: Sequence[Variable], evaluate: Callable[[np
         try:
             values = evaluate(_array(theta, n))
             _array(out, width)[:] = np.concatenate([np.ravel(np.asarray(values[one.name])) for one in outputs])
-        except Exception as error:  # likewise
-            return _library.fail_with(1, _said(error))
+        except BaseException as error:  # likewise
+            return _failed(error)
         return 0
 
     return _library.OUTPUTS(call)

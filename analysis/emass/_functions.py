@@ -71,7 +71,11 @@ class FunctionSource:
         density, gradient = self.log_density, self.gradient
 
         def both(x: np.ndarray) -> tuple[Any, Any]:
-            value, slope = density(*self.arguments(x))
+            found = density(*self.arguments(x))
+            try:
+                value, slope = found
+            except (TypeError, ValueError):
+                raise TypeError(f"gradient=True: found {_shape_of(found)}, expected (log density, gradient)") from None
             return value, self._flat(slope)
 
         def each(x: np.ndarray) -> tuple[Any, Any]:
@@ -134,6 +138,13 @@ class FunctionSource:
             return self.outputs(*self.arguments(x))  # type: ignore[misc]
 
         return output_variables(lambda: evaluate(Density(self.name, self.parameters).point(1))), evaluate
+
+
+def _shape_of(found: Any) -> str:
+    """What a function has returned, for an error."""
+    if isinstance(found, (tuple, list)):
+        return f"{len(found)} values"
+    return "no value" if found is None else "one number" if np.ndim(found) == 0 else f"an array of the shape {np.shape(found)}"
 
 
 def _address(function: Any) -> int:

@@ -17,7 +17,7 @@ from typing import Any
 from . import _mpi, _program, _signals
 from ._errors import Error, NotInstalled, Stopped
 
-__all__ = ["Context", "fail_with", "is_launched", "last_error", "library"]
+__all__ = ["Context", "end_by", "fail_with", "is_launched", "last_error", "library", "raising"]
 
 GRADIENT = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p, c_void_p)
 VALUE = ctypes.CFUNCTYPE(c_double, c_void_p, c_void_p)
@@ -164,6 +164,31 @@ def fail_with(status: int, text: str) -> int:
     return library().em_fail(status, b"%s", text.encode())
 
 
+_ends: list[BaseException] = []  # exceptions of functions that emass calls, which a call of C cannot raise
+_runs: list[Callable[[], None]] = []  # what stops the run that goes on
+
+
+def end_by(error: BaseException) -> None:
+    """Stops the run with a checkpoint; then `raising` raises the exception, such as KeyboardInterrupt or SystemExit."""
+    _ends.append(error)
+    for stop in _runs:
+        stop()
+
+
+@contextlib.contextmanager
+def raising() -> Iterator[None]:
+    """Raises the first exception that end_by was told within it, from what else is raised."""
+    _ends.clear()
+    try:
+        yield
+    except Error as error:
+        if _ends:
+            raise _ends[0] from error
+        raise
+    if _ends:
+        raise _ends[0]
+
+
 def last_error() -> str:
     """em_error_text."""
     return library().em_error_text().decode(errors="replace")
@@ -245,8 +270,9 @@ class Context:
         SIGTERM, stops with a checkpoint; a second one is raised when the run has stopped."""
         call, run = self._library, c_void_p()
         tell = _PROGRESS(lambda to, report: show(self._line(report)))
+        _runs.append(lambda: call.em_context_interrupt(self._context))
         try:
-            with _signals.caught(lambda number: call.em_context_interrupt(self._context)):
+            with raising(), _signals.caught(lambda number: call.em_context_interrupt(self._context)):
                 _check(
                     call,
                     call.em_host_run(self._context, config.encode(), path.encode(), mode, tell, None, ctypes.byref(run)),
@@ -255,6 +281,7 @@ class Context:
                 _check(call, call.em_run_advance(run, 2**62))
             return file, self._notes(call.em_run_report(run))
         finally:
+            _runs.pop()
             call.em_run_destroy(ctypes.byref(run))
 
     def _line(self, report: Any) -> str:

@@ -40,6 +40,10 @@ def main(model: str, config: str, mode: str) -> int:
         if rank == 0:
             print(f"emass: {error}", file=sys.stderr, flush=True)
         return error.status
+    except (KeyboardInterrupt, SystemExit) as ended:  # by the function
+        if rank == 0:
+            print(f"emass: {ended.__cause__ or 'stopped before the run began'}", file=sys.stderr, flush=True)
+        return 75
     return 0
 
 

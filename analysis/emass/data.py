@@ -33,6 +33,7 @@ __all__ = [
     "level_orders",
     "one_line",
     "plain",
+    "refuse_complex",
     "rows_named",
     "stan_data",
     "table",
@@ -55,7 +56,8 @@ def plain(value: Any) -> Any:
         return value.to_list()
     if isinstance(value, os.PathLike):
         return os.fspath(value)
-    raise TypeError(f"found {value!r}, which a config cannot hold")
+    shown = repr(value)
+    raise TypeError(f"found {shown if len(shown) < 80 and shown.isprintable() else type(value).__name__}, which a config cannot hold")
 
 
 class Written(float):
@@ -217,6 +219,18 @@ def level_orders(frame: Any) -> dict[str, list[Any]]:
     names = frame if isinstance(frame, Mapping) else frame.columns
     orders = {str(name).strip(): _levels(frame[name]) for name in names}  # as the program reads names
     return {name: levels for name, levels in orders.items() if levels}
+
+
+def refuse_complex(frame: Any, formula: str | None) -> None:
+    """Complex numbers are none that a model can use. Only those of columns that the formula may use are an error."""
+    for name in frame if isinstance(frame, Mapping) else getattr(frame, "columns", ()):
+        used = formula is None or "." in formula or str(name).strip() in formula
+        if not used or hasattr(frame[name], "columns"):  # two columns of one name
+            continue
+        kind = str(getattr(frame[name], "dtype", "object"))
+        listed = _listed(frame[name]) if kind == "object" else ()
+        if kind.startswith("complex") or (isinstance(listed, (list, tuple)) and any(isinstance(one, complex) for one in listed)):
+            raise Error(f"data: found complex numbers in column {str(name)!r}, expected real numbers or texts")
 
 
 def _levels(column: Any) -> list[Any]:

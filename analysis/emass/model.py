@@ -9,10 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from . import _commands, _library, _program, data, sampling
+from . import _commands, _library, _options, _program, data, sampling
 from ._commands import Draws
 from ._density import Bounds, Density, named
 from ._errors import Error, Stopped, first_line, needs, path_of, warn
+from .data import Files
 
 __all__ = ["Model", "resume"]
 
@@ -45,12 +46,12 @@ class Model:
     (2, 50, 8)
     """
 
-    def __init__(self, options: Mapping[str, Any], *, source: Any = None, files: data.Files | None = None) -> None:
+    def __init__(self, options: Mapping[str, Any], *, source: Any = None, files: Files | None = None) -> None:
         self._options = dict(options)
         if isinstance(options.get("formula"), str):
             self._options["formula"] = data.one_line(options["formula"])
         self._source = source
-        self._files = files or data.Files()
+        self._files = files or Files()
         self._density: Density | None = None
         self._draws: Draws | None = None
         self._file: str | None = None
@@ -77,21 +78,21 @@ class Model:
         <emass.Model stan>
         """
         text = path_of(program, "from_stan", "the text of a program, or the path of a file")
-        files = _files()
-        given = {"name": "stan", **_plain_options(options)}
+        files = Files()
+        given = {"name": "stan", **_options.plain_options(options)}
         if "{" in text or "\n" in text:
             files.add("program", ".stan", text.encode())
         else:
-            given["program"] = _existing(text, "from_stan")
-        return cls(_with_stan_data(given, files, data), files=files)
+            given["program"] = _options.existing(text, "from_stan")
+        return cls(_options.with_stan_data(given, files, data), files=files)
 
     @classmethod
     def from_bridgestan(cls, library: Path_, data: Any = None, **options: Any) -> Model:
         """A Stan program that BridgeStan has compiled: the path of its shared object. data and
         options as of from_stan."""
-        files = _files()
-        given = {"name": "stan", "library": _existing(library, "from_bridgestan"), **_plain_options(options)}
-        return cls(_with_stan_data(given, files, data), files=files)
+        files = Files()
+        given = {"name": "stan", "library": _options.existing(library, "from_bridgestan"), **_options.plain_options(options)}
+        return cls(_options.with_stan_data(given, files, data), files=files)
 
     @classmethod
     def from_pymc(cls, model: Any, *, log_likelihood: bool = False) -> Model:
@@ -142,8 +143,8 @@ class Model:
         {"mu": (), "theta": (8,)}, then they get one argument for each parameter, in order.
         gradient: returns the derivatives, (dim,) or one for each argument; True: log_density
         returns (value, gradient); None: there is none. Functions of numba.njit run without Python
-        and its lock. An exception, or a result that is not finite, rejects the position. bounds and
-        outputs are those of from_jax; outputs need a gradient.
+        and its lock. An exception, or a result that is not finite, rejects the position; an exit or a
+        KeyboardInterrupt ends the run. bounds and outputs are those of from_jax; outputs need a gradient.
 
         >>> model = Model.from_function(lambda x: (-x @ x / 2, -x), dim=3, gradient=True)
         >>> model.sample(chains=2, draws=50, progress=False).posterior["theta"].shape
@@ -170,7 +171,7 @@ class Model:
         if not isinstance(config, Mapping):
             folder = os.path.dirname(os.path.abspath(path_of(config, "from_config", "a mapping, or the path of a file")))
             try:
-                config = data.from_yaml(Path(_existing(config, "from_config")).read_text(encoding="utf-8"))
+                config = data.from_yaml(Path(_options.existing(config, "from_config")).read_text(encoding="utf-8"))
             except (OSError, ValueError, yaml.YAMLError) as error:
                 raise Error(f"from_config: {os.fspath(config)}: {' '.join(str(error).split())}") from None
         if not isinstance(config, Mapping) or "name" not in (config.get("model") or {}):
@@ -178,7 +179,7 @@ class Model:
         options = dict(config["model"])
         if isinstance(options.get("data"), (int, data.Written)) and options["data"] is not True:  # a file that is called 2020, or 1e3
             options["data"] = getattr(options["data"], "text", str(options["data"]))
-        options = {key: _from_folder(value, folder) for key, value in options.items()}
+        options = {key: _options.from_folder(value, folder) for key, value in options.items()}
         model = cls(options)
         model._settings = {key: value for key, value in config.items() if key != "model"}
         return model
@@ -187,9 +188,14 @@ class Model:
     def built_in(cls, name: str, frame: Any = None, **options: Any) -> Model:
         """A built-in model (`emass list models`), by name. frame: the data, if the model takes a
         table: a frame of pandas or polars, a mapping of columns, or a path."""
-        files = _files()
-        given = {"name": name, **_plain_options(options)}
+        files = Files()
+        given = {"name": name, **_options.plain_options(options)}
+        if "formula" in given and not isinstance(given["formula"], str):
+            found = type(given["formula"]).__name__
+            behind = ", and the data behind it" if data.is_frame(given["formula"]) else ""
+            raise Error(f"{name}: formula: found {found}, expected text such as 'y ~ x'{behind}")
         if frame is not None and data.is_frame(frame):
+            data.refuse_complex(frame, given.get("formula"))
             files.add("data", ".csv", data.table(frame))
             if name in (*_REGRESSIONS, "network") and data.looks_like_row(frame):
                 given.setdefault("header", "yes")
@@ -286,10 +292,10 @@ class Model:
         config = {**self._settings, "model": dict(self._options)}
         run = dict(config.get("run") or {})
         given = {"chains": chains, "draws": None if draws == "auto" else draws, "warmup": warmup, "seed": seed}
-        _check_once({**{f"run.{key}": value for key, value in given.items()}, "output.file": output}, settings, "sample")
+        _options.check_once({**{f"run.{key}": value for key, value in given.items()}, "output.file": output}, settings, "sample")
         for key, value in given.items():
             if value is not None:
-                run[key] = _number(key, value)
+                run[key] = _options.number(key, value)
         config["run"] = run
         for what, value in (("temper", temper), ("sampler", sampler), ("settings", settings)):
             if not isinstance(value, (str, Mapping, bool) if what != "settings" else Mapping) and value is not None:
@@ -299,7 +305,7 @@ class Model:
         if sampler is not None:
             config["sampler"] = {"name": sampler} if isinstance(sampler, str) else dict(sampler)
         for key, value in (settings or {}).items():
-            _set(config, key, value)
+            _options.put(config, key, value)
         if output is not None:
             path_of(output, "sample: output")
         if overwrite and resume:
@@ -343,11 +349,13 @@ class Model:
         """Whether a run in this file is one of this function, by its values; of a complete run nobody else compares
         them. compiles: also where the run would compile it anyway."""
         try:
-            attributes = _stored(file)[2]
+            attributes = _options.stored(file)[2]
         except Error:  # emass says what is wrong with the file, or there is none
             return
-        name, stored = (_text(attributes.get(key, "")) for key in ("model", "data_hash"))
+        name, stored = (_options.text_of(attributes.get(key, "")) for key in ("model", "data_hash"))
         if self._source is None or self._options["name"] != name or self in (_models.get(file), _stopped.get(file)):
+            return
+        if stored == "xxh64:0000000000000000":  # earlier versions had none of a function without a gradient
             return
         if (compiles or attributes.get("complete", 0)) and stored != f"xxh64:{self._made().fingerprint():016x}":
             raise _other_function(file)
@@ -448,10 +456,10 @@ def resume(
     model: needed if it is a function or a PyMC model, unless it is in this process, which has made
     the file. draws: in all, of each chain; a run that has more is a warning. settings:
     options that may change, such as {"stop.max_time": "1h"}."""
-    path = os.path.abspath(_existing(file, "resume"))
+    path = os.path.abspath(_options.existing(file, "resume"))
     if model is not None and not isinstance(model, Model):
         raise Error(f"resume: found {type(model).__name__}, expected an emass.Model")
-    config, folder, attributes = _stored(path)
+    config, folder, attributes = _options.stored(path)
     if model is None:
         model = _stopped.get(path) or _models.get(path)
     if model is None and config["model"]["name"] in _commands.OF_PYTHON:
@@ -464,16 +472,16 @@ def resume(
         return model._read(path, draws, progress)
     config["model"] = dict(model._options)
     config["output"] = {key: value for key, value in (config.get("output") or {}).items() if key != "file"}
-    _check_once({"run.draws": draws}, settings, "resume")
+    _options.check_once({"run.draws": draws}, settings, "resume")
     if draws is not None:
         if config["run"].get("draws") == "auto":
             raise Error(
                 "resume: found draws for a run that its stop rule ends: "
                 'expected another rule or limit, settings={"stop.ess": 4000} or {"stop.max_draws": 50000}'
             )
-        config["run"]["draws"] = _number("draws", draws)
+        config["run"]["draws"] = _options.number("draws", draws)
     for key, value in (settings or {}).items():
-        _set(config, key, value)
+        _options.put(config, key, value)
     return model._perform(config, _library.RESUME, path, progress, ranks, comm)
 
 
@@ -503,7 +511,7 @@ def _warn_of_fewer(draws: Draws, asked: Any) -> None:
 
 def _response(file: str) -> str:
     """What a regression predicts, as its formula has it, or ""."""
-    options = _stored(file)[0]["model"]
+    options = _options.stored(file)[0]["model"]
     return str(options.get("formula") or "").partition("~")[0].strip() or str(options.get("response") or "")
 
 
@@ -521,86 +529,3 @@ def _named_predictions(found: Draws, labels: Any, response: str) -> Draws:
     else:
         found.predictions = named
     return found
-
-
-# ---------------------------------------------------------------- options
-
-
-def _files() -> data.Files:
-    return data.Files()
-
-
-def _plain_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in options.items() if value is not None}
-
-
-def _existing(file: Path_, who: str) -> str:
-    path = os.path.abspath(path_of(file, who))
-    if not os.path.exists(path):
-        raise Error(f"{who}: {os.fspath(file)}: could not open: no such file")
-    return path
-
-
-def _with_stan_data(options: dict[str, Any], files: data.Files, given: Any) -> dict[str, Any]:
-    content = data.stan_data(given)
-    if isinstance(content, (str, os.PathLike)):
-        options["data"] = os.path.abspath(os.fspath(content))
-    elif content is not None:
-        files.add("data", ".json", data.as_json(content).encode())
-    return options
-
-
-def _from_folder(value: Any, folder: str) -> Any:
-    """Text that is the path of a file in the folder, as an absolute one."""
-    if isinstance(value, str) and value and not os.path.isabs(value):
-        path = os.path.join(folder, os.path.expandvars(value))
-        if os.path.isfile(path):
-            return path
-    if isinstance(value, Mapping):
-        return {key: _from_folder(one, folder) for key, one in value.items()}
-    return value
-
-
-def _check_once(given: Mapping[str, Any], settings: Any, who: str) -> None:
-    """Options by their keys in a config, which settings must not give too."""
-    for key, value in given.items():
-        if value is not None and isinstance(settings, Mapping) and key in settings:
-            name = "output" if key == "output.file" else key.split(".")[1]
-            raise Error(f"{who}: found {name}={value!r} and settings={{{key!r}: {settings[key]!r}}}, expected one of them")
-
-
-def _number(name: str, value: Any) -> Any:
-    """An integer, or a word such as auto; emass checks the range."""
-    if isinstance(value, bool) or not isinstance(value, (numbers.Integral, str)):
-        raise Error(f"{name}: found {value!r}, expected an integer")
-    return value
-
-
-def _set(config: dict[str, Any], key: str, value: Any) -> None:
-    """config["a"]["b"] = value for "a.b"."""
-    if not isinstance(key, str):
-        raise Error(f"settings: found {key!r}, expected the name of an option, such as stop.ess")
-    *sections, last = key.split(".")
-    for section in sections:
-        config[section] = dict(config.get(section) or {})
-        config = config[section]
-    config[last] = value
-
-
-def _text(attribute: Any) -> str:
-    return attribute.decode() if isinstance(attribute, bytes) else str(attribute)
-
-
-def _stored(path: str) -> tuple[dict[str, Any], str, dict[str, Any]]:
-    """The config of a file, the folder from which its paths start, and its attributes."""
-    import h5py
-
-    try:
-        with h5py.File(path) as file:
-            attributes = dict(file.attrs)
-    except OSError as error:
-        raise Error(f"{path}: could not be read: {error}") from None
-    if "config" not in attributes:
-        raise Error(f"{path}: no config in it: expected a file of emass")
-    text, inner = _text(attributes["config"]), _text(attributes.get("config_folder", "."))
-    return data.from_yaml(text), os.path.normpath(os.path.join(os.path.dirname(path), inner)), attributes

@@ -4,6 +4,7 @@
 #include "emass/emass.h"
 #include "math/finite.h"
 #include "model/external/failures.h"
+#include "model/model.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -30,6 +31,8 @@ struct em_density {
     axis_labels *labels;
     em_density_gradient *gradient;
     em_density_value *value;
+    /* of a density without a gradient */
+    em_status (*create_plain)(const void *options, const em_model_context *context, em_model **out);
     em_density_outputs *outputs;
     const void *state;
 };
@@ -169,6 +172,43 @@ static em_status report(em_model *model, const em_draw *draw, const double *thet
     return status ? em_default_message(status, before, density->name) : EM_OK;
 }
 
+/* ---------------------------------------------------------------- one without a gradient */
+
+static double value_of(const void *options, const double *theta)
+{
+    const em_density *density = options;
+
+    return density->value(density->state, theta);
+}
+
+/* As the model of a plug-in with that function, but with the hash. */
+static em_status create_of_value(const void *options, const em_model_context *context,
+                                 em_model **out)
+{
+    const em_density *density = context->ops->state;
+    const em_status status = density->create_plain(options, context, out);
+
+    if (!status)
+        (*out)->data_hash = density->data_hash;
+    return status;
+}
+
+static em_status add_value(em_context *context, em_density *density, em_model_ops *ops)
+{
+    const bool named = density->parameter.n > 0;
+
+    ops->dim = named ? 0 : density->dim;
+    ops->n_parameter = density->parameter.n;
+    ops->parameter = named ? density->parameter.item : NULL;
+    ops->log_density = value_of;
+    const em_status status = em_model_complete(density->name, ops);
+    if (status)
+        return status;
+    density->create_plain = ops->create;
+    ops->create = create_of_value;
+    return em_context_add_model(context, ops, density);
+}
+
 em_status em_context_add_density(em_context *context, em_density *density)
 {
     const bool named = density->parameter.n > 0;
@@ -183,13 +223,8 @@ em_status em_context_add_density(em_context *context, em_density *density)
         return em_fail(EM_EUSAGE,
                        "em_context_add_density: %s has data, which need a function with a gradient",
                        density->name);
-    if (density->value) {
-        ops.dim = named ? 0 : density->dim;
-        ops.n_parameter = density->parameter.n;
-        ops.parameter = named ? density->parameter.item : NULL;
-        ops.log_density = density->value;
-        return em_context_add_model(context, &ops, density->state);
-    }
+    if (density->value)
+        return add_value(context, density, &ops);
     ops.create = create_model;
     ops.destroy = destroy_model;
     ops.add_prior = add_prior;

@@ -23,8 +23,10 @@ os.environ["EMASS_LIBRARY"] = os.path.join(lib.BUILD, "libemass.so.0")
 sys.path.insert(0, os.path.join(lib.ROOT, "analysis"))
 
 import arviz  # noqa: E402
+import h5py  # noqa: E402
 import numpy as np  # noqa: E402
 import pandas as pd  # noqa: E402
+import xarray  # noqa: E402
 
 import emass  # noqa: E402
 
@@ -189,6 +191,45 @@ def check_stopped():
     report("line.h5 is complete and has other data: give those of the run, overwrite=True or another output" in text, "another frame", text)
 
 
+def check_without_gradient():
+    """Functions without a gradient are compared too; files of earlier versions have no hash to compare."""
+    model, again, other = (emass.Model.from_function(lambda x, k=k: -x @ x / k, dim=2) for k in (2, 2, 3))
+    draws = model.sample(**QUIET, output="value.h5")
+    report(emass.resume("value.h5", again, draws=70, progress=False).posterior.theta[:, :60].equals(draws.posterior.theta), "a function without a gradient is extended")
+    texts = [said(lambda: emass.resume("value.h5", other, progress=False)), said(lambda: emass.resume("value.h5", other, draws=90, progress=False))]
+    report(all("other values than that of the run" in text for text in texts), "not by another function", *texts)
+    with h5py.File("value.h5", "r+") as file:
+        file.attrs["data_hash"] = np.bytes_("xxh64:0000000000000000")
+    report(emass.resume("value.h5", again, progress=False).posterior.sizes["draw"] == 70, "without a hash it is read")
+
+
+ENDING = f"import sys; sys.path.insert(0, {os.path.join(lib.ROOT, 'analysis')!r})" + """
+import emass
+calls = []
+def density(x):
+    calls.append(1)
+    if len(calls) == int(sys.argv[2]): {"exit": lambda: sys.exit(7), "interrupt": stop}[sys.argv[3]]()
+    return (-x @ x / 2, -x) if sys.argv[1] == "True" else -x @ x / 2
+def stop(): raise KeyboardInterrupt
+model = emass.Model.from_function(density, dim=2, gradient=sys.argv[1] == "True" or None)
+try: model.check() if sys.argv[4:] else model.sample(chains=2, draws=2000, warmup=100, progress=False, output="ending.h5", overwrite=True)
+except KeyboardInterrupt: print("interrupted")
+print("goes on")
+"""
+
+
+def check_ends():
+    """An exit or an interrupt inside a function ends the run, as in any other call."""
+    for gradient in ("True", "None"):
+        for n in ("1", "900"):
+            for end, expected in (("exit", (7, "")), ("interrupt", (0, "interrupted\ngoes on\n"))):
+                ran = lib.limited(sys.executable, "-W", "ignore", "-c", ENDING, gradient, n, end)
+                report((ran.returncode, ran.stdout) == expected and "ignored" not in ran.stderr and (n == "1" or os.path.exists("ending.h5.checkpoint")),
+                       f"{end} in evaluation {n}, gradient={gradient}", ran.returncode, ran.stdout, ran.stderr)
+        ran = lib.limited(sys.executable, "-c", ENDING, gradient, "2", "exit", "check")
+        report(ran.returncode == 7, f"in model.check(), gradient={gradient}", ran.returncode, ran.stderr)
+
+
 def check_kinds():
     """Whatever a call is given, it raises an emass.Error of one line, which names place and what was found."""
     with open("text.h5", "w") as file:
@@ -199,10 +240,23 @@ def check_kinds():
     draws = line.sample(**QUIET)
     arviz.from_dict(prior={"mu": np.zeros((2, 9))}).to_netcdf("prior.nc")
     array = np.zeros((3, 2))
+    xarray.Dataset({"t": ("x", np.arange(3.0))}).to_netcdf("foreign.nc")
+    with h5py.File("other.h5", "w") as file:
+        file["g/d"] = np.arange(4.0)
+    frame = pd.DataFrame({"x": [1.0, 2, 3, 4], "y": [1.0, 2, 3, 4.5], "z": [1j, 2, 3, 4]})
+    report(said(lambda: emass.Model.linear("y ~ x", frame).check()) == "no error", "complex numbers that are not used")
     of = emass.Model.from_function
     calls = {
         "read: a file that is not there": (lambda: emass.read("none.h5"), "none.h5: could not open: no such file"),
         "read: text": (lambda: emass.read("text.h5"), "text.h5: could not be read: expected an HDF5 file"),
+        "read: other NetCDF": (lambda: emass.read("foreign.nc"), "foreign.nc: found no groups, expected a file of draws"),
+        "read: other HDF5": (lambda: emass.read("other.h5"), "other.h5: found the group g, expected a file of draws"),
+        "read: a checkpoint": (lambda: emass.read("ending.h5.checkpoint"), "ending.h5.checkpoint: found the checkpoint of a run (emass.resume"),
+        "arguments in the other order": (lambda: emass.Model.linear(frame, "y ~ x"), "linear: formula: found DataFrame, expected text such as 'y ~ x', and the data behind it"),
+        "complex numbers": (lambda: emass.Model.linear("y ~ z", frame), "data: found complex numbers in column 'z', expected real"),
+        "a complex number in a list": (lambda: emass.Model.linear("y ~ z", {"y": [1, 2], "z": [1j, 2]}), "data: found complex numbers in column 'z', expected real"),
+        "gradient=True without one": (lambda: of(half, dim=2, gradient=True).check(), "function: found no position within 1 of the origin where the log density is finite: TypeError: gradient=True: found one number, expected (log density, gradient)"),
+        "an option that is no text": (lambda: emass.Model.built_in("linear", frame, formula="y ~ x", offset=frame).check(), "config: found DataFrame, which a config cannot hold"),
         "read: no path": (lambda: emass.read(None), "read: found NoneType, expected the path"),
         "plot: text": (lambda: emass.plot_trace("text.h5"), "text.h5: could not be read"),
         "plot: an array": (lambda: emass.plot_trace(array), "plot_trace: found ndarray, expected draws"),
@@ -306,6 +360,8 @@ with tempfile.TemporaryDirectory(prefix="emass-python-") as work:
     check_progress()
     check_resume()
     check_stopped()
+    check_without_gradient()
+    check_ends()
     check_kinds()
     check_predictions()
     check_rest()
