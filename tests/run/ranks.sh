@@ -227,6 +227,20 @@ EMASS_LAUNCHER='no-such-launcher -x' check 'no launcher' \
 EMASS_LAUNCHER='env mpirun' check 'a launcher of two words' runs_on 3
 check 'cores that taskset allows' stays_on_one_core
 check 'verify on 3 ranks' limited "$emass" verify 2.h5 --ranks 3
+printf 'x,y\n1,2\n2,3.5\n3,5\n4,8\n' >t.csv
+converts_and_predicts() { # RANKS: the same bytes as one process; the launcher in EMASS_LAUNCHER tells how many it is to start
+    local ranks=$1
+    printf '#!/bin/sh\necho "$2" >>started\nexec mpirun "$@"\n' >counts && chmod +x counts && : >started
+    export SOURCE_DATE_EPOCH=0 EMASS_LAUNCHER=$PWD/counts
+    "$emass" run --progress none --quiet --overwrite --output line.h5 line.yaml &&
+        "$emass" convert t.csv one.h5 --overwrite && "$emass" convert t.csv many.h5 --overwrite --ranks "$ranks" &&
+        "$emass" predict line.h5 --data t.csv --output one.p.h5 --overwrite &&
+        "$emass" predict --ranks="$ranks" line.h5 --data t.csv --output many.p.h5 --overwrite || return 1
+    cat started
+    cmp one.h5 many.h5 && cmp one.p.h5 many.p.h5 && [ "$(cat started)" = "$ranks"$'\n'"$ranks" ]
+}
+printf 'model: {name: linear, data: t.csv}\nrun: {chains: 2, warmup: 50, draws: 20}\n' >line.yaml
+check 'convert and predict on 3 ranks' converts_and_predicts 3
 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 check 'not under mpirun' \
     sh -c "! timeout $EMASS_LIMIT mpirun -q -n 2 --oversubscribe $emass run --ranks 2 g.yaml --output no.h5 2>err &&
         grep 'leave it out under mpirun' err"

@@ -299,7 +299,7 @@ static void say_what_was_lost(const char *launcher, const char *command, int cod
         fprintf(stderr, ", or when a launch fails: if srun says so above, set "
                         "EMASS_LAUNCHER=mpirun");
     fprintf(stderr, "%s\n",
-            strcmp(command, "verify") != 0 && strcmp(command, "check") != 0
+            strcmp(command, "run") == 0 || strcmp(command, "launch") == 0
                 ? "; a checkpoint, if one was written, remains (go on with --resume)"
                 : "");
 }
@@ -409,7 +409,7 @@ static em_status check_program(int argc, char **argv)
 
 static bool may_start_ranks(const char *command)
 {
-    static const char *const those[] = {"run", "check", "verify", "launch"};
+    static const char *const those[] = {"run", "check", "verify", "predict", "convert", "launch"};
     bool found = false;
 
     for (size_t i = 0; i < sizeof those / sizeof *those; i++)
