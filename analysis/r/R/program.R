@@ -39,11 +39,14 @@ existing <- function(path, expected) {
 # data, 75 stopped with a checkpoint. The class tells the last from the others.
 fail <- function(status, said, file = NULL) {
   lines <- sub("^emass: (rank [0-9]+: )?", "", grep("^emass: ", said, value = TRUE))
-  lines <- gsub("\\S*[.]inputs/(program|data|init|config)[.](stan|json|yaml)", "\\1", lines)
+  lines <- gsub("\\S*[.]inputs/config[.]yaml(:[0-9]+)?", "config", lines) # whose lines nobody has seen
+  lines <- gsub("\\S*[.]inputs/(program|data|init)[.](stan|json)", "\\1", lines)
   message <- paste(if (length(lines)) lines else said, collapse = "\n")
   if (!nzchar(message)) message <- paste("emass: exit status", status)
   message <- gsub("give --overwrite, --resume or another --output",
                   "give overwrite = TRUE or another output, or call emass_resume()", message, fixed = TRUE)
+  message <- gsub("--ranks N starts N", "ranks = N starts N", message, fixed = TRUE)
+  message <- gsub("--set (\\S+: )", "settings: \\1", message)
   message <- gsub("go on with --resume", sprintf("go on with emass_resume(\"%s\")", file), message, fixed = TRUE)
   class <- c(if (status == 75) "emass_stopped", "emass_error", "error", "condition")
   stop(structure(class = class, list(message = message, call = NULL, status = status, file = file)))
