@@ -228,6 +228,7 @@ EMASS_LAUNCHER='env mpirun' check 'a launcher of two words' runs_on 3
 check 'cores that taskset allows' stays_on_one_core
 check 'verify on 3 ranks' limited "$emass" verify 2.h5 --ranks 3
 printf 'x,y\n1,2\n2,3.5\n3,5\n4,8\n' >t.csv
+# shellcheck disable=SC2016 # for the script
 converts_and_predicts() { # RANKS: the same bytes as one process; the launcher in EMASS_LAUNCHER tells how many it is to start
     local ranks=$1
     printf '#!/bin/sh\necho "$2" >>started\nexec mpirun "$@"\n' >counts && chmod +x counts && : >started
