@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from . import _commands, _library, _options, _program, data, sampling
+from . import _commands, _library, _options, data, sampling
 from ._commands import Draws
 from ._density import Bounds, Density, named
 from ._errors import Error, Stopped, first_line, needs, path_of, warn

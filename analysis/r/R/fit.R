@@ -20,7 +20,7 @@
 #' @export
 emass_read <- function(file) {
   file <- existing(file, "a file of draws")
-  ncdf4::nc_close(open_draws(file))
+  if (!"posterior" %in% read_groups(file)) refuse(file, ": found no group posterior, expected a file of draws")
   saved <- file.path(inputs_of(file), "brmsfit.rds")
   fit <- new_fit(file)
   if (file.exists(saved)) fill_brmsfit(readRDS(saved), fit) else fit
