@@ -254,8 +254,13 @@ def _listed(column: Any) -> Any:
 
 
 def _with_texts(frame: Any) -> Any:
-    """A frame of pandas whose categories are texts or numbers, as level_orders has them."""
+    """A frame of pandas whose categories are texts or numbers, as level_orders has them, and whose durations have
+    hours: 3 days alone may be the name of a category."""
     for place, kind in enumerate(frame.dtypes):
+        if str(kind).startswith("timedelta"):
+            frame = frame.copy(deep=False)
+            column = frame.iloc[:, place]
+            frame.isetitem(place, column.map(str).where(column.notna()))
         categories = kind.categories if type(kind).__name__ == "CategoricalDtype" else ()
         if not all(isinstance(one, (str, numbers.Number)) for one in categories):
             frame = frame.copy(deep=False)

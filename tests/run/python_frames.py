@@ -43,15 +43,16 @@ def terms(formula, data, **options):
 
 
 def check_truth_values():
+    mixed = FRAME.assign(garden=[str(one).upper() if i % 2 else one for i, one in enumerate(FRAME.garden)])
     missing = FRAME.garden.astype(object).where(FRAME.index != 3)
     routes = {"frame": FRAME, "objects": FRAME.astype({"garden": object}), "nullable": FRAME.astype({"garden": "boolean"}),
-              "columns": {name: list(FRAME[name]) for name in FRAME}, "arrays": {name: FRAME[name].to_numpy() for name in FRAME},
+              "columns": {name: list(FRAME[name]) for name in FRAME}, "arrays": {name: FRAME[name].to_numpy() for name in FRAME}, "mixed": mixed,
               "True": spelled("True", "False"), "TRUE": spelled("TRUE", "FALSE"), "true": spelled("true", "false")}
     models = {name: emass.Model.linear("y ~ x + garden", data) for name, data in routes.items()}
     found = {name: model.sample(**QUIET).posterior for name, model in models.items()}
     first = found["frame"].beta.values
     for name, one in found.items():
-        expected = f"garden[{name if name.lower() == 'true' else 'True'}]"
+        expected = f"garden[{'TRUE' if name == 'mixed' else name if name.lower() == 'true' else 'True'}]"
         report(list(one.coefficient.values) == ["intercept", "x", expected] and np.array_equal(one.beta.values, first),
                f"truth values are a factor of two levels: {name}", one.coefficient.values)
     routes |= {"numbers": FRAME.astype({"garden": int}), "real numbers": FRAME.astype({"garden": float})}
@@ -93,7 +94,7 @@ def check_truth_values_as_numbers():
 
 def check_dates():
     when = pd.Series(pd.date_range("2020-01-01", periods=N))
-    columns = {"dates and times": when + pd.Timedelta("1h"), "dates": when.dt.date, "times": (when + pd.Timedelta("1h")).dt.time,
+    columns = {"dates and times": when + pd.Timedelta("1h"), "dates": when.dt.date, "times": pd.Series(pd.date_range("2020-01-01", periods=N, freq="37min")).dt.time,
                "durations": when - when[0], "zoned": when.dt.tz_localize("UTC"), "days of periods": when.dt.to_period("D")}
     for what, column in columns.items():
         frame = FRAME.assign(when=column)
@@ -105,6 +106,11 @@ def check_dates():
     FRAME.assign(when=when.dt.strftime("%d.%m.%Y")).to_csv("dates.csv", index=False)
     text = said(lambda: emass.Model.linear("y ~ .", "dates.csv").check())
     report("dates.csv:2: found '01.01.2020' for column when, expected a number, such as" in text, "in a text file too", text)
+    shifts = FRAME.assign(start=["06:00:00", "14:00:00"] * (N // 2), cure=["7 days", "14 days"] * (N // 2), who=[f"P{i % 4}" for i in range(N)])
+    names = terms("y ~ start + cure + who", shifts)[0]
+    report(names == ["intercept", "start[14:00:00]", "cure[7 days]", "who[P1]", "who[P2]", "who[P3]"], "a few times and durations in text are categories", names)
+    text = said(lambda: emass.Model.linear("y ~ stay", FRAME.assign(stay=pd.to_timedelta([1, 2] * (N // 2), "D"))).check())
+    report("row 0: found '1 days 00:00:00' for column stay, expected a number" in text, "durations of a frame are not", text)
     months = FRAME.assign(when=pd.to_datetime(["2020-02-01", "2020-01-01"] * (N // 2)))
     names = terms("y ~ factor(when)", months)[0]
     report(names == ["intercept", "when[2020-02-01]"], "a factor of dates, if the formula says so", names)

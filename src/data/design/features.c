@@ -63,6 +63,12 @@ static em_status find_levels(const em_table *table, int64_t j, int64_t *n, doubl
                    table->path, EM_MOST_LEVELS, em_excerpt_of(table->name[j]).text);
 }
 
+/* Whether levels are so many that most coefficients are of one row. */
+static bool are_many(int64_t n, int64_t n_row)
+{
+    return n >= FEWEST_ROWS && 2 * n > n_row;
+}
+
 /* ---------------------------------------------------------------- reference levels */
 
 static em_status put_reference_first(const em_table *table, int64_t j, const char *reference,
@@ -145,7 +151,7 @@ static em_status find_factor(const json_t *levels, em_features *f, const em_tabl
     em_factor *factor = &coding->factor[j];
     em_status status = find_levels(table, j, &factor->n, &factor->level);
 
-    if (!status && factor->n >= FEWEST_ROWS && 2 * factor->n > table->total)
+    if (!status && are_many(factor->n, table->total))
         em_say("warning: %s: factor %s has %lld levels in %lld rows, so that most coefficients are "
                "of one row: leave out a column that identifies rows; numbers need no factor()",
                table->path, em_excerpt_of(table->name[j]).text, (long long)factor->n,
@@ -349,12 +355,13 @@ static em_status fail_text(const em_table *table, int64_t j, bool dates)
         row);
 }
 
-/* Whether all texts of a column are dates. */
-static bool has_dates(const em_levels *texts)
+/* Whether all texts of a column are dates or, if they are too many for categories, times. */
+static bool has_dates(const em_levels *texts, int64_t n_row)
 {
+    const em_date_text least = are_many(texts->count, n_row) ? EM_CLOCK_TEXT : EM_DATE_TEXT;
     int64_t i = 0;
 
-    while (i < texts->count && em_is_date_text(texts->text[i]))
+    while (i < texts->count && em_date_text_of(texts->text[i]) >= least)
         i++;
     return i == texts->count;
 }
@@ -372,12 +379,15 @@ static em_status find_text_columns(em_table *table)
         for (int64_t i = 0; i < table->n_row; i++)
             numbers += em_level_code(table->value[i * table->n_column + j]) < 0;
         em_world_sum(1, &numbers);
-        const bool dates = numbers == 0 && has_dates(&table->text[j]);
+        const bool dates = numbers == 0 && has_dates(&table->text[j], table->total);
         if (numbers > 0 || dates)
             status = fail_text(table, j, dates);
         else
             table->factor[j] = "";
     }
+    for (int64_t j = 0; !status && table->factor && j < table->n_column; j++)
+        if (table->factor[j] && j != table->response_at)
+            em_truth_merge(table, j);
     return status;
 }
 

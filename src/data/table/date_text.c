@@ -1,5 +1,6 @@
 #include "data/table/date_text.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -37,32 +38,52 @@ static const char *after_clock(const char *text)
     return end && *end == '.' ? digits(end + 1, 1, 18) : end;
 }
 
-static bool is_duration(const char *text)
+/* 3 days, with or without 12:00:00 behind it. */
+static em_date_text duration_in_days(const char *text)
 {
-    const char *from = text + strspn(text, "+-");
-    const char *end = digits(from, 1, 9);
+    const char *end = digits(text + strspn(text, "+-"), 1, 9);
 
-    if (end && (strncmp(end, " days", 5) == 0 || strncmp(end, " day", 4) == 0)) {
-        end += end[4] == 's' ? 5 : 4;
-        end += *end == ',';
-        return !*end || (*end == ' ' && after_clock(end + 1 + strspn(end + 1, "+-")));
-    }
-    return from[0] == 'P' && from[1] && !from[1 + strspn(from + 1, "0123456789YMWDTHS.,")] &&
-           from[1 + strcspn(from + 1, "0123456789")];
+    if (!end || (strncmp(end, " days", 5) != 0 && strncmp(end, " day", 4) != 0))
+        return EM_NO_DATE;
+    end += end[4] == 's' ? 5 : 4;
+    if (!*end)
+        return EM_CLOCK_TEXT;
+    end += *end == ',';
+    end = *end == ' ' ? after_clock(end + 1 + strspn(end + 1, "+-")) : NULL;
+    return end && !*end ? EM_DATE_TEXT : EM_NO_DATE;
 }
 
-bool em_is_date_text(const char *text)
+/* P3DT12H, PT0.5S: without a T it may be the name of something else. */
+static bool is_iso_duration(const char *text)
+{
+    const char *from = text + strspn(text, "+-"), *at = from + (*from == 'P');
+    bool has_time = false;
+
+    if (at == from)
+        return false;
+    while (*at) {
+        if (!has_time && *at == 'T') {
+            has_time = true;
+            at++;
+        }
+        const size_t n = strspn(at, "0123456789.,");
+        if (n == 0 || !at[n] || !strchr(has_time ? "HMS" : "YMWD", at[n]))
+            return false;
+        at += n + 1;
+    }
+    return has_time;
+}
+
+em_date_text em_date_text_of(const char *text)
 {
     const char *end = three(text, "-/.", (const size_t[3]){4, 2, 2}, 1);
-    bool is_clock = false;
 
     end = end ? end : three(text, "/", (const size_t[3]){2, 2, 4}, 2);
     end = end ? end : three(text, ".-", (const size_t[3]){2, 2, 4}, 4);
-    if (!end) {
-        end = after_clock(text);
-        is_clock = end != NULL;
-    }
     if (end)
-        return !*end || (is_clock ? strchr("Z+-", *end) != NULL : strchr("T ", *end) != NULL);
-    return is_duration(text);
+        return !*end || strchr("T ", *end) ? EM_DATE_TEXT : EM_NO_DATE;
+    end = after_clock(text);
+    if (end)
+        return !*end || strchr("Z+-", *end) ? EM_CLOCK_TEXT : EM_NO_DATE;
+    return is_iso_duration(text) ? EM_DATE_TEXT : duration_in_days(text);
 }

@@ -27,6 +27,27 @@ int em_truth_of_value(const em_table *table, int64_t j, double value)
     return value == 1 ? 1 : value == 0 ? 0 : -1;
 }
 
+void em_truth_merge(em_table *table, int64_t j)
+{
+    const em_levels *texts = table->text ? &table->text[j] : NULL;
+    int64_t first[2] = {-1, -1};
+
+    if (!texts || texts->count < 3)
+        return;
+    for (int64_t i = texts->count; i-- > 0;) {
+        const int truth = em_truth_of(texts->text[i]);
+        if (truth < 0)
+            return;
+        first[truth] = i;
+    }
+    for (int64_t i = 0; i < table->n_row; i++) {
+        double *value = &table->value[i * table->n_column + j];
+        const int64_t code = em_level_code(*value);
+        if (code >= 0)
+            *value = em_level_value(first[em_truth_of(texts->text[code])]);
+    }
+}
+
 void em_truth_match(em_table *table, int64_t j, int64_t n, const double *level)
 {
     double level_of[2];

@@ -13,6 +13,10 @@ int em_truth_named(const char *name);
 /* The same of a value of column j, text or number. The numbers 1 and 0 count too. Local. */
 int em_truth_of_value(const em_table *table, int64_t j, double value);
 
+/* Gives the truth values of column j one way to write each, where all its texts are truth values of
+ * more than two: the first in the order of texts. Local. */
+void em_truth_merge(em_table *table, int64_t j);
+
 /* Gives the values of column j the levels of a factor with two levels, both truth values, however
  * either is written: TRUE, True and 1 are one level. Other factors stay as they are. Local. */
 void em_truth_match(em_table *table, int64_t j, int64_t n, const double *level);

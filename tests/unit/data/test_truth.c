@@ -76,33 +76,35 @@ static const char *const dates[] = {"2020-01-31",
                                     "31/01/20",
                                     "31.1.2020",
                                     "31-01-2020",
-                                    "12:30:00",
-                                    "12:30:00.25",
-                                    "12:30:00+01:00",
                                     "2020-01-31 12:00",
-                                    "3 days",
-                                    "1 day",
                                     "-1 days +23:59:58.5",
                                     "1 day, 2:03:04",
                                     "0 days 00:00:01",
                                     "P3DT12H",
-                                    "PT0.5S",
-                                    "-P1D"};
+                                    "PT0.5S"};
+static const char *const clocks[] = {"12:30:00", "12:30:00.25", "12:30:00+01:00", "3 days",
+                                     "1 day"};
 static const char *const no_dates[] = {
-    "",         "2020-01",    "2020Q1",  "20-01-31", "2020-01-31b",  "2020-01/31",
-    "2020-1",   "1.2.3",      "10.1.15", "12:30",    "12:30:00h",    "days",
-    "3 daysof", "3 days old", "P",       "PT",       "P1x",          "PTH",
-    "Pain",     "p1",         "(0, 1]",  "1-2-3",    "2020-01-31-02"};
+    "",      "2020-01", "2020Q1", "20-01-31",  "2020-01-31b", "2020-01/31",    "2020-1",
+    "1.2.3", "10.1.15", "12:30",  "12:30:00h", "days",        "3 daysof",      "3 days old",
+    "P",     "PT",      "P1",     "P12",       "P1D",         "PTH",           "Pain",
+    "p1",    "P3DT",    "PT3D",   "(0, 1]",    "1-2-3",       "2020-01-31-02", "10.0.0.1"};
 
 START_TEST(test_dates)
 {
-    ck_assert_msg(em_is_date_text(dates[_i]), "%s", dates[_i]);
+    ck_assert_msg(em_date_text_of(dates[_i]) == EM_DATE_TEXT, "%s", dates[_i]);
+}
+END_TEST
+
+START_TEST(test_clocks)
+{
+    ck_assert_msg(em_date_text_of(clocks[_i]) == EM_CLOCK_TEXT, "%s", clocks[_i]);
 }
 END_TEST
 
 START_TEST(test_no_dates)
 {
-    ck_assert_msg(!em_is_date_text(no_dates[_i]), "%s", no_dates[_i]);
+    ck_assert_msg(em_date_text_of(no_dates[_i]) == EM_NO_DATE, "%s", no_dates[_i]);
 }
 END_TEST
 
@@ -116,6 +118,7 @@ int main(void)
     tcase_add_test(words, test_numbers);
     tcase_add_test(words, test_match);
     tcase_add_loop_test(words, test_dates, 0, (int)(sizeof dates / sizeof *dates));
+    tcase_add_loop_test(words, test_clocks, 0, (int)(sizeof clocks / sizeof *clocks));
     tcase_add_loop_test(words, test_no_dates, 0, (int)(sizeof no_dates / sizeof *no_dates));
     suite_add_tcase(suite, words);
     return run_suite(suite, CK_FORK_GETENV);
