@@ -13,6 +13,10 @@
 #include <string.h>
 #include <strings.h>
 
+/* What to do about a file of text, for messages. */
+#define OF_TEXT                                                                                    \
+    " (emass convert makes a corpus of text: --format text, or --text COLUMN of a table)"
+
 /* A damaged id, count or header must not exhaust memory. */
 enum { LONGEST_DOCUMENT = EM_LONGEST_DOCUMENT, EMPTY_FOR_ENTRY = 1000 };
 
@@ -121,8 +125,8 @@ static em_status read_lda_c_line(reading *r, const char *line)
     em_status status;
 
     at_end(&line);
-    status =
-        parse(r->lines, &line, ' ', 0, EM_MOST_WORDS, "the number of words of a document", "", &n);
+    status = parse(r->lines, &line, ' ', 0, EM_MOST_WORDS, "the number of words of a document",
+                   *line >= '0' && *line <= '9' ? "" : OF_TEXT, &n);
     while (!status && !at_end(&line)) {
         status = parse_word(r, &line, ':', 0, &word);
         status = status ? status : parse_count(r, &line, &count);
@@ -141,8 +145,14 @@ static em_status read_lda_c_line(reading *r, const char *line)
 
 static em_status out_of_order(const reading *r, int64_t line, int64_t document, int64_t after)
 {
-    return em_fail(EM_EDATA, "%s:%lld: found document %lld after %lld, expected documents in order",
-                   r->path, (long long)line, (long long)document, (long long)after);
+    const char *advice = !r->market      ? ""
+                         : r->by_columns ? " (scipy.io.mmwrite(FILE, M.tocsc()) writes them so)"
+                                         : " (scipy.io.mmwrite(FILE, M.tocsr()) writes them so; "
+                                           "mtx-columns: columns are documents)";
+
+    return em_fail(EM_EDATA,
+                   "%s:%lld: found document %lld after %lld, expected documents in order%s",
+                   r->path, (long long)line, (long long)document, (long long)after, advice);
 }
 
 /* Advances to the document of this line; documents between have no words. */

@@ -13,6 +13,10 @@ static em_status add_word(const em_lines *lines, const char *line, int64_t *capa
 {
     em_status status;
 
+    if (lines->number != *n_word + 1) /* the reader of lines skips blank ones */
+        return em_fail(EM_EDATA,
+                       "%s:%" PRId64 ": found a blank line before '%s', expected one word a line",
+                       lines->path, *n_word + 1, em_excerpt_of(line).text);
     if (*n_word == EM_MOST_WORDS)
         return em_fail(EM_EDATA, "%s:%lld: found more than %d words, expected fewer", lines->path,
                        (long long)lines->number, EM_MOST_WORDS);

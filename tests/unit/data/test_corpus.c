@@ -164,6 +164,9 @@ static const bad bads[] = {
     {"2\n5\n1\n1 1\n", ":4:", "ends early", "document, word and count"},
     {"2\n5\n1\n1 1 1 1\n", ":4:", "'1'", "the end of the line"},
     {"2\n5 5\n1\n1 1 1\n", ":2:", "'5'", "the end of the line"},
+    {"the cat sat\n", ":1:", "'the'", "emass convert makes a corpus of text: --format text"},
+    {"%%MatrixMarket matrix coordinate integer general\n2 5 2\n2 1 1\n1 1 1\n",
+     ":4:", "document 1 after 2", "M.tocsr()"},
 };
 
 START_TEST(bad_corpora)
@@ -197,6 +200,31 @@ START_TEST(a_word_stands_once)
     ck_assert_int_eq(em_corpus_read(&options, 0, 0, 0, 1, &corpus), EM_EDATA);
     ck_assert_ptr_null(corpus);
     ck_assert_ptr_nonnull(strstr(em_error_text(), ":4: found 'b' again, expected every word once"));
+}
+END_TEST
+
+/* A line without a word would give all later words the ids of others; at the end there are none. */
+START_TEST(a_vocabulary_has_no_gaps)
+{
+    static const char *const gap[] = {"a\n\nb\nc\nd\ne\n", "\na\nb\nc\nd\ne\n",
+                                      "a\nb\nc\nd\n \t\r\ne\n"};
+    static const char *const said[] = {":2: found a blank line before 'b', expected one word",
+                                       ":1: found a blank line before 'a'",
+                                       ":5: found a blank line before 'e'"};
+    static const char ends[] = "a\nb\nc\nd\ne\n\n\n";
+    const em_corpus_options options = {.data = path, .vocabulary = words};
+    em_corpus *corpus = NULL;
+
+    write_bytes(path, docword, strlen(docword));
+    for (int i = 0; i < 3; i++) {
+        write_bytes(words, gap[i], strlen(gap[i]));
+        ck_assert_int_eq(em_corpus_read(&options, 0, 0, 0, 1, &corpus), EM_EDATA);
+        ck_assert_msg(strstr(em_error_text(), said[i]), "%s", em_error_text());
+    }
+    write_bytes(words, ends, strlen(ends));
+    corpus = read_shard(true, 0, 1);
+    ck_assert_int_eq(corpus->n_word, 5);
+    em_corpus_destroy(&corpus);
 }
 END_TEST
 
@@ -252,6 +280,7 @@ int main(void)
     tcase_add_test(tests, both_formats_packed_or_not);
     tcase_add_test(tests, a_vocabulary_gives_names);
     tcase_add_test(tests, a_word_stands_once);
+    tcase_add_test(tests, a_vocabulary_has_no_gaps);
     tcase_add_test(tests, shards_share_the_documents);
     tcase_add_loop_test(tests, bad_corpora, 0, (int)(sizeof bads / sizeof *bads));
     tcase_add_test(tests, packed_files_cut_short);
