@@ -22,14 +22,39 @@ int em_utf8_decode(const char *text, uint32_t *code)
     return n > 0 && *code >= least[n] && *code <= 0x10ffff && *code - 0xd800 >= 0x800 ? n : 0;
 }
 
+/* Whether eight bytes are ASCII and none of them is NUL. */
+static bool are_ascii(const char *text)
+{
+    const uint64_t high = UINT64_C(0x8080808080808080), ones = UINT64_C(0x0101010101010101);
+    uint64_t bytes;
+
+    memcpy(&bytes, text, sizeof bytes);
+    return ((bytes | (bytes - ones)) & high) == 0;
+}
+
+size_t em_utf8_valid_length(const char *text, size_t length)
+{
+    size_t at = 0;
+    uint32_t code;
+
+    while (at < length) {
+        if (length - at >= 8 && are_ascii(text + at)) {
+            at += 8;
+            continue;
+        }
+        const int n = em_utf8_decode(text + at, &code);
+        if (n == 0 || code == 0)
+            break;
+        at += (size_t)n;
+    }
+    return at < length ? at : length;
+}
+
 bool em_is_utf8(const char *text)
 {
-    uint32_t code;
-    int n;
+    const size_t length = strlen(text);
 
-    while (*text && (n = em_utf8_decode(text, &code)) > 0)
-        text += n;
-    return !*text;
+    return em_utf8_valid_length(text, length) == length;
 }
 
 bool em_is_printable(uint32_t code)

@@ -17,6 +17,10 @@ em_status em_read_text_file(const char *path, int64_t max_bytes, char **text);
  * code point. Local. */
 int em_utf8_decode(const char *text, uint32_t *code);
 
+/* The offset of the first byte that is no UTF-8, or is NUL; `length` if there is none. text[length]
+ * is NUL. Local. */
+size_t em_utf8_valid_length(const char *text, size_t length);
+
 /* Whether all of a text is UTF-8. Local. */
 bool em_is_utf8(const char *text);
 

@@ -339,6 +339,35 @@ bool em_lines_is_plain(const em_lines *lines)
     return lines->file && gzdirect(lines->file) && !lines->xz;
 }
 
+/* What to do about a file that is binary. */
+static const char *binary_hint(const em_lines *lines, const char *line)
+{
+    const size_t length = strlen(lines->path);
+
+    if (lines->number == 1 &&
+        (memcmp(line, "\xFF\xFE", 2) == 0 || memcmp(line, "\xFE\xFF", 2) == 0))
+        return "iconv -f UTF-16 -t UTF-8 converts UTF-16";
+    if (length > 4 && strcmp(lines->path + length - 4, ".npz") == 0)
+        return "a matrix of scipy is written by emass.write_corpus of Python";
+    return "HDF5 data are named file.h5:/dataset";
+}
+
+static em_status fail_binary(const em_lines *lines, const char *line)
+{
+    return em_fail(EM_EDATA, "%s:%lld: found a binary file, expected text (%s)", lines->path,
+                   (long long)lines->number, binary_hint(lines, line));
+}
+
+em_status em_lines_check_utf8(const em_lines *lines, const char *line)
+{
+    const size_t length = strlen(line), valid = em_utf8_valid_length(line, length);
+
+    if (valid == length)
+        return EM_OK;
+    return em_fail(EM_EDATA, "%s:%lld: found the byte 0x%02X, expected text in UTF-8 " EM_TO_UTF8,
+                   lines->path, (long long)lines->number, (unsigned)(unsigned char)line[valid]);
+}
+
 em_status em_lines_next(em_lines *lines, char **line)
 {
     static const char mark[] = "\xEF\xBB\xBF"; /* UTF-8's, before the first line */
@@ -349,10 +378,7 @@ em_status em_lines_next(em_lines *lines, char **line)
         if (status || !*line)
             return status;
         if (memchr(*line, '\0', (size_t)length))
-            return em_fail(EM_EDATA,
-                           "%s:%lld: found a binary file, expected text (HDF5 data are named "
-                           "file.h5:/dataset)",
-                           lines->path, (long long)lines->number);
+            return fail_binary(lines, *line);
         if (length > 0 && (*line)[length - 1] == '\r')
             (*line)[length - 1] = '\0';
         if (lines->number == 1 && strncmp(*line, mark, sizeof mark - 1) == 0)

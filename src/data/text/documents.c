@@ -35,6 +35,8 @@ struct em_documents {
     /* A folder */
     FTS *folder;
     char *content;
+    int64_t n_file, n_foreign; /* files so far; of these, not in UTF-8 */
+    char *foreign;             /* the first of them, with line and byte */
 };
 
 static const char *column_name(const em_documents *d, int field)
@@ -47,10 +49,12 @@ static const char *column_name(const em_documents *d, int field)
 static em_status next_line(em_documents *d, em_text_document *out)
 {
     char *line = NULL;
-    const em_status status = em_lines_next(d->lines, &line);
+    em_status status = em_lines_next(d->lines, &line);
 
     if (!status && line)
         *out = (em_text_document){.text = line, .length = strlen(line)};
+    if (!status && line)
+        status = em_lines_check_utf8(d->lines, line);
     return status;
 }
 
@@ -77,16 +81,18 @@ static bool is_open(const char *line, bool before)
 /* Reads a row into d->row: more lines are added while a quote is open. False at the end. */
 static em_status read_row(em_documents *d, bool *found)
 {
-    const int64_t begin = d->lines->number + 1;
-    int64_t used = 0;
+    int64_t used = 0, begin = 0;
     bool open = false;
     char *line = NULL;
     em_status status = read_line(d, &line);
 
     *found = !status && line;
+    begin = d->lines->number;
     while (!status && line) {
         const int64_t length = (int64_t)strlen(line);
-        status = em_array_reserve(&d->row, &d->row_capacity, used, used + length + 2, 1);
+        status = em_lines_check_utf8(d->lines, line);
+        if (!status)
+            status = em_array_reserve(&d->row, &d->row_capacity, used, used + length + 2, 1);
         if (status)
             break;
         memcpy(d->row + used, line, (size_t)length + 1);
@@ -176,9 +182,15 @@ static em_status find_columns(em_documents *d)
     for (int f = 0; f < N_FIELD; f++) {
         const char *name = column_name(d, f);
         d->column[f] = -1;
-        for (int j = 0; name && j < d->n_column; j++)
-            if (strcmp(d->field[j], name) == 0)
-                d->column[f] = j;
+        for (int j = 0; name && j < d->n_column; j++) {
+            if (strcmp(d->field[j], name) != 0)
+                continue;
+            if (d->column[f] >= 0)
+                return em_fail(EM_EDATA, "%s:%lld: found two columns called '%s', expected one",
+                               d->lines->path, (long long)d->lines->number,
+                               em_excerpt_of(name).text);
+            d->column[f] = j;
+        }
         if (name && d->column[f] < 0)
             return em_fail(EM_EDATA,
                            "%s:%lld: found no column '%s' among %d columns from '%s' to '%s', "
@@ -248,6 +260,9 @@ static em_status next_object(em_documents *d, em_text_document *out)
 
     if (status || !line)
         return status;
+    status = em_lines_check_utf8(d->lines, line);
+    if (status)
+        return status;
     json_decref(d->object);
     d->object = json_loads(line, 0, &error);
     if (!json_is_object(d->object))
@@ -303,6 +318,33 @@ static const char *label_of(const FTSENT *file)
     return file->fts_level > 1 ? file->fts_parent->fts_name : NULL;
 }
 
+/* Remembers a file that is not in UTF-8; the others are read, so that all of them are counted. */
+static em_status see_encoding(em_documents *d, const char *path, size_t length)
+{
+    const size_t valid = em_utf8_valid_length(d->content, length);
+    int64_t line = 1;
+
+    d->n_file++;
+    if (valid == length)
+        return EM_OK;
+    for (size_t i = 0; i < valid; i++)
+        line += d->content[i] == '\n';
+    return d->n_foreign++ > 0
+               ? EM_OK
+               : em_format_text(&d->foreign, "%s:%lld: found the byte 0x%02X", path,
+                                (long long)line, (unsigned)(unsigned char)d->content[valid]);
+}
+
+static em_status end_folder(const em_documents *d)
+{
+    if (errno)
+        return em_fail(EM_EIO, "%s: %s", d->options->path, strerror(errno));
+    if (d->n_foreign == 0)
+        return EM_OK;
+    return em_fail(EM_EDATA, "%s, expected text in UTF-8, as in %lld of %lld files " EM_TO_UTF8,
+                   d->foreign, (long long)(d->n_file - d->n_foreign), (long long)d->n_file);
+}
+
 static em_status next_file(em_documents *d, em_text_document *out)
 {
     const size_t root = strlen(d->options->path);
@@ -320,11 +362,12 @@ static em_status next_file(em_documents *d, em_text_document *out)
         *out =
             (em_text_document){.name = file->fts_path + root + strspn(file->fts_path + root, "/"),
                                .label = label_of(file)};
-        const em_status status = read_file(d, file, &out->length);
+        em_status status = read_file(d, file, &out->length);
+        status = status ? status : see_encoding(d, file->fts_path, out->length);
         out->text = status ? NULL : d->content;
         return status;
     }
-    return errno ? em_fail(EM_EIO, "%s: %s", d->options->path, strerror(errno)) : EM_OK;
+    return end_folder(d);
 }
 
 static em_status begin_folder(em_documents *d)
@@ -354,7 +397,13 @@ static em_status begin_file(em_documents *d)
             em_fail(EM_EDATA, "%s:1: found an empty file, expected documents", d->options->path);
     if (status)
         return status;
-    if (d->first[strspn(d->first, " \t")] != '{')
+    const char *start = d->first + strspn(d->first, " \t");
+    if (*start == '[' && strchr("{", start[1 + strspn(start + 1, " \t")]))
+        return em_fail(EM_EDATA,
+                       "%s:1: found a JSON array, expected a JSON object in each line: jq -c '.[]' "
+                       "makes them of it",
+                       d->options->path);
+    if (*start != '{')
         return begin_table(d);
     d->next = next_object;
     return EM_OK;
@@ -393,6 +442,6 @@ void em_documents_close(em_documents **out)
     json_decref(d->object);
     if (d->folder)
         fts_close(d->folder);
-    em_release_all(&d->field, &d->row, &d->content);
+    em_release_all(&d->field, &d->row, &d->content, &d->foreign);
     em_release(out);
 }

@@ -338,7 +338,8 @@ static em_status read_stop_words(em_text_corpus *corpus)
     status = em_lines_open(from, &lines);
     status = status ? status : em_lines_next(lines, &line);
     while (!status && line) {
-        status = em_words_each(line, strlen(line), add_stop_word, corpus->stop);
+        status = em_lines_check_utf8(lines, line);
+        status = status ? status : em_words_each(line, strlen(line), add_stop_word, corpus->stop);
         status = status ? status : em_lines_next(lines, &line);
     }
     em_lines_close(&lines);

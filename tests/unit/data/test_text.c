@@ -174,6 +174,18 @@ static const struct {
     {"{\"a\": \"x\"}\n[1]\n", "a", ":2: found other JSON, expected a JSON object in each line"},
     {"{\"a\": \"x\"}\n{\"a\"\n", "a", ":2: found "},
     {"", "a", ":1: found an empty file"},
+    {"a,b,a\n1,2,3\n", "a", ":1: found two columns called 'a', expected one"},
+    {"[{\"a\": \"x\"}]\n", "a", ":1: found a JSON array, expected a JSON object in each line"},
+    {"[\n{\"a\": \"x\"}]\n", "a", ":1: found a JSON array"},
+    {"plain\ncaf\xe9 au lait\n", NULL, ":2: found the byte 0xE9, expected text in UTF-8 (iconv"},
+    {"words enough for more than eight bytes \xff\n", NULL, ":1: found the byte 0xFF"},
+    {"cut \xc3\n", NULL, ":1: found the byte 0xC3"},
+    {"a,b\nx,\"y\n\nz\xe9\n\"\n", "b", ":4: found the byte 0xE9"},
+    {"caf\xe9,b\nx,y\n", "b", ":1: found the byte 0xE9"},
+    {"{\"a\": \"x\"}\n{\"a\": \"\xe9\"}\n", "a", ":2: found the byte 0xE9"},
+    {"\xff\xfe"
+     "a\n",
+     NULL, ":1: found the byte 0xFF"},
 };
 
 START_TEST(bad_documents)
@@ -191,6 +203,34 @@ START_TEST(bad_documents)
     em_documents_close(&documents);
     ck_assert_int_eq(status, EM_EDATA);
     ck_assert_msg(strstr(em_error_text(), bad_files[_i].said), "%s", em_error_text());
+}
+END_TEST
+
+/* All files of a folder are read, so that the message says how many are not in UTF-8. */
+START_TEST(files_of_another_encoding)
+{
+    char name[4][320];
+    const em_documents_options options = {.path = folder};
+    em_documents *documents = NULL;
+    em_text_document one = {.text = NULL};
+    em_status status;
+
+    for (int i = 0; i < 4; i++) {
+        snprintf(name[i], sizeof name[i], "%s/%d", folder, i);
+        write_text(name[i], i % 2 ? "one\ncaf\xe9" : "caf\xc3\xa9");
+    }
+    status = em_documents_open(&options, &documents);
+    do
+        status = status ? status : em_documents_next(documents, &one);
+    while (!status && one.text);
+    em_documents_close(&documents);
+    for (int i = 0; i < 4; i++)
+        unlink(name[i]);
+    ck_assert_int_eq(status, EM_EDATA);
+    ck_assert_msg(strstr(em_error_text(),
+                         "/1:2: found the byte 0xE9, expected text in UTF-8, as in "
+                         "2 of 4 files (iconv"),
+                  "%s", em_error_text());
 }
 END_TEST
 
@@ -288,6 +328,7 @@ int main(void)
     tcase_add_loop_test(tests, documents_of_files, 0, (int)(sizeof files / sizeof *files));
     tcase_add_test(tests, documents_of_a_folder);
     tcase_add_loop_test(tests, bad_documents, 0, (int)(sizeof bad_files / sizeof *bad_files));
+    tcase_add_test(tests, files_of_another_encoding);
     tcase_add_loop_test(tests, words_that_are_kept, 0, (int)(sizeof choices / sizeof *choices));
     tcase_add_test(tests, no_word_is_left);
     suite_add_tcase(suite, tests);
