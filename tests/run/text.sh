@@ -128,12 +128,65 @@ with h5py.File("cells.h5ad", "w") as f:
 PYTHON
         says 2 'found a matrix in compressed columns' "$emass" convert cells.h5ad:/layers/csc bad.h5
 }
+# The same cells with genes in another order; columns in no order and zeros that are stored; names
+# twice; dense; an index that is called otherwise.
+write_variants() {
+    "$python" - <<'PYTHON'
+import h5py, numpy as np
+genes = ["gene0", "gene1", "gene2", "gene3"]
+def write(name, matrix, genes=genes, index="_index"):
+    with h5py.File(name + ".h5ad", "w") as f:
+        if isinstance(matrix, np.ndarray):
+            f["X"] = matrix
+        else:
+            x = f.create_group("X")
+            x.attrs["encoding-type"] = "csr_matrix"
+            x.attrs["shape"] = np.array([3, 4])
+            for part, value in zip(("indptr", "indices", "data"), matrix):
+                x[part] = np.array(value)
+        for axis, names in (("obs", ["cell a", "cell,b", "cell c"]), ("var", genes)):
+            f.create_group(axis).attrs["_index"] = index
+            f[axis].create_dataset(index, data=names, dtype=h5py.string_dtype())
+plain = [0, 2, 2, 5], [0, 3, 1, 2, 3], [2, 1, 1, 2, 1]
+write("plain", plain)
+write("reordered", plain, genes[::-1])
+write("unsorted", ([0, 3, 4, 7], [3, 1, 0, 2, 3, 2, 1], [1, 0, 2, 0, 1, 2, 1]))
+write("doubled", ([0, 2, 2, 5], [0, 0, 1, 2, 3], [2, 1, 1, 2, 1]))
+write("twice", plain, ["gene0", "gene1", "gene0", "gene3"])
+write("dense", np.array([[2, 0, 0, 1], [0, 0, 0, 0], [0, 1, 2, 1]], "f4"))
+write("index", plain, index="symbol")
+PYTHON
+}
+any_order() { # and zeros: the same corpus
+    convert plain.h5ad plain.h5 >plain.found && convert unsorted.h5ad unsorted.h5 >unsorted.found && convert index.h5ad index.h5 >index.found &&
+        cat unsorted.found && [ "$(hash_of plain.found)" = "$(hash_of unsorted.found)" ] && [ "$(hash_of plain.found)" = "$(hash_of index.found)" ]
+}
+mixtures_by_name() { # of cells, whose names may have a comma
+    sed 's/lines.h5/plain.h5ad/' run.yaml >plain.yaml && limited "$emass" run plain.yaml --quiet --output of_plain.h5 &&
+        "$emass" topics of_plain.h5 --documents unsorted.h5ad >cells.csv && cat cells.csv && [ "$(cut -c 1-6 cells.csv | tr '\n' ' ')" = 'docume cell a "cell, cell c ' ] &&
+        "$emass" topics of_plain.h5 --documents plain.h5 | cmp - cells.csv &&
+        "$emass" topics of_plain.h5 --documents unsorted.h5ad --output cells_of.h5 &&
+        [ "$("$python" -c 'import h5py; print(b"|".join(h5py.File("cells_of.h5")["table/document"][:]).decode())')" = 'cell a|cell,b|cell c' ]
+}
+dense_has_names() { convert dense.h5ad dense.h5 >dense.found && cat dense.found && grep -q '^  gene3 ' dense.found; }
 from_anndata() { # read by a run as it is
     sed 's/lines.h5/cells.h5ad/' run.yaml >cells.yaml && limited mpirun -n 2 "$emass" run cells.yaml --quiet --output topics_of_cells.h5
 }
 if [ -x "$python" ]; then
     check 'AnnData' anndata
     check 'as the data of a run' from_anndata
+    check 'more of AnnData' write_variants
+    check 'columns in any order, and zeros' any_order
+    check 'streamed too' says 0 '3 documents' "$emass" check run.yaml --set model.data=unsorted.h5ad --set model.stream=true
+    check 'mixtures have the names of cells' mixtures_by_name
+    check 'genes in another order' says 2 "reordered.h5ad: found word 0 'gene3', expected 'gene0' as in of_plain.h5 (adata[:, names]" "$emass" topics of_plain.h5 --documents reordered.h5ad
+    check 'the same of test documents' says 2 "reordered.h5ad: found word 0 'gene3', expected 'gene0'" "$emass" check plain.yaml --set model.test=reordered.h5ad
+    check 'a gene twice' says 2 "twice.h5ad: found 'gene0' again as number 3 in var/_index, expected every name once: adata.var_names_make_unique()" "$emass" convert twice.h5ad bad.h5
+    check 'the same of a run' says 2 'adata.var_names_make_unique()' "$emass" check run.yaml --set model.data=twice.h5ad --set model.stream=true
+    check 'a column twice in a row' says 2 'doubled.h5ad:1: found column 0 twice, expected it once: adata.X.sum_duplicates()' "$emass" convert doubled.h5ad bad.h5
+    check 'a dense one has the names of genes' dense_has_names
+    check 'and is no corpus' says 2 'adata.X = scipy.sparse.csr_matrix(adata.X)' "$emass" check run.yaml --set model.data=dense.h5ad
+    check 'nor is the table of it' says 2 'adata.X = scipy.sparse.csr_matrix(adata.X)' "$emass" check run.yaml --set model.data=dense.h5
 else
     skip 'AnnData' 'no analysis/venv: make analysis/venv/ready'
 fi

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "data/corpus/corpus_table.h"
+#include "data/reader/readers.h"
 #include "data/shard/redistribute_rows.h"
 #include "data/table/column_moments.h"
 #include "data/text/text_corpus.h"
@@ -16,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { MOST_SHOWN = 40 }; /* columns of the summary */
 
@@ -161,6 +163,28 @@ static em_status create(const em_table *table, conversion *c)
     return status;
 }
 
+/* Rank 0. Writes the names of the rows of AnnData. */
+static em_status write_row_names(const conversion *c)
+{
+    const char *path = c->options.data, *colon = strstr(path, ":/");
+    em_numbers *numbers = NULL;
+    char **name = NULL;
+    int64_t n = 0;
+    em_status status;
+
+    if (!colon && !em_numbers_is_hdf5(path))
+        return EM_OK;
+    status = em_numbers_open(path, colon ? colon + 1 : EM_NUMBERS_PLACE, &numbers);
+    if (!status && em_numbers_index_of(numbers, true)) {
+        n = em_numbers_form_of(numbers).n_row;
+        status = em_read_index(numbers, path, true, &name);
+        status = status ? status : em_numbers_write_texts(c->writer, "document", n, name);
+    }
+    em_release_texts(n, &name);
+    em_numbers_close(&numbers);
+    return status;
+}
+
 /* Rank 0. */
 static em_status finish(conversion *c, em_status status)
 {
@@ -177,6 +201,8 @@ static em_status write_table(const em_table *table, conversion *c)
 
     if (created)
         status = em_redistribute_rows(table, 0, writes ? table->total : 0, take, c);
+    if (!status && writes)
+        status = write_row_names(c);
     return em_agree_first(writes ? finish(c, status) : status, 0);
 }
 

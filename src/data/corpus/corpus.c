@@ -205,7 +205,8 @@ em_status em_corpus_check_names(const em_corpus *corpus, char *const *name, cons
 {
     for (int64_t v = 0; corpus->name && name && v < corpus->n_word; v++)
         if (strcmp(corpus->name[v], name[v]) != 0)
-            return em_fail(EM_EDATA, "%s: found word %lld '%s', expected '%s' as in %s",
-                           corpus->path, (long long)v, corpus->name[v], name[v], whose);
+            return em_fail(EM_EDATA, "%s: found word %lld '%s', expected '%s' as in %s%s",
+                           corpus->path, (long long)v, corpus->name[v], name[v], whose,
+                           em_corpus_same_words(corpus->path));
     return EM_OK;
 }

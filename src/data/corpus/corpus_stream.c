@@ -211,10 +211,11 @@ static em_status open_file(em_corpus *corpus, int64_t n_word)
         return status;
     s->form = em_numbers_form_of(em_rows_source_numbers(s->source));
     if (s->form.n_entry < 0 || s->form.labelled)
-        return em_fail(EM_EDATA, "%s: found a table, expected a corpus", corpus->path);
+        return em_corpus_refuse_table(corpus->path);
     if (n_word && s->form.n_column > n_word)
-        return em_fail(EM_EDATA, "%s: found a corpus of %lld words, expected at most %lld",
-                       corpus->path, (long long)s->form.n_column, (long long)n_word);
+        return em_fail(EM_EDATA, "%s: found a corpus of %lld words, expected at most %lld%s",
+                       corpus->path, (long long)s->form.n_column, (long long)n_word,
+                       em_corpus_same_words(corpus->path));
     corpus->n_document = s->form.n_row;
     corpus->n_word = s->form.n_column;
     return EM_OK;
@@ -228,7 +229,8 @@ em_status em_corpus_stream_open(em_corpus *corpus, int64_t n_word, int64_t tile,
     em_status status = open_file(corpus, n_word);
 
     if (!status)
-        status = em_numbers_names(em_rows_source_numbers(corpus->stream->source), &corpus->name);
+        status = em_read_column_names(em_rows_source_numbers(corpus->stream->source), corpus->path,
+                                      &corpus->name);
     n_part = status ? 0 : (corpus->n_document + PASS_DOCUMENTS - 1) / PASS_DOCUMENTS;
     status = status ? status : em_allocate(n_part, sizeof *tokens, &tokens);
     status = em_agree_first(status, 0);

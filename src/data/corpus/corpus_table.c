@@ -9,6 +9,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define KNOWN_WORDS " (the words of the vocabulary, or else those found in the corpus trained on)"
 
@@ -43,12 +44,28 @@ int64_t em_corpus_tokens(const em_table *table, int64_t first, int64_t count)
     return n;
 }
 
+em_status em_corpus_refuse_table(const char *path)
+{
+    return em_fail(EM_EDATA,
+                   "%s: found a table, expected a corpus (of dense AnnData: adata.X = "
+                   "scipy.sparse.csr_matrix(adata.X); of text: emass convert --text COLUMN)",
+                   path);
+}
+
+const char *em_corpus_same_words(const char *path)
+{
+    const size_t length = strlen(path);
+
+    return length > 5 && strcmp(path + length - 5, ".h5ad") == 0
+               ? " (adata[:, names] selects the genes of the corpus trained on)"
+               : " (emass convert --like CORPUS.h5 makes one of text with the words of another)";
+}
+
 static em_status check_words(const char *path, int64_t found, int64_t n_word)
 {
     return n_word && found > n_word
-               ? em_fail(EM_EDATA,
-                         "%s: found a corpus of %lld words, expected at most %lld" KNOWN_WORDS,
-                         path, (long long)found, (long long)n_word)
+               ? em_fail(EM_EDATA, "%s: found a corpus of %lld words, expected at most %lld%s",
+                         path, (long long)found, (long long)n_word, em_corpus_same_words(path))
                : EM_OK;
 }
 
@@ -66,7 +83,7 @@ static em_status read_hdf5(const em_corpus_options *options, int64_t n_word, em_
     if (status)
         return status;
     if (!table->column || table->response)
-        status = em_fail(EM_EDATA, "%s: found a table, expected a corpus", options->data);
+        status = em_corpus_refuse_table(options->data);
     status = status ? status : check_words(options->data, table->n_column, n_word);
     if (!status) {
         const int64_t row = em_world_sum_before(table->n_row);
@@ -110,10 +127,16 @@ static em_status read_text(const em_corpus_options *options, int64_t n_word, em_
 
 static em_status see_files(const em_corpus_options *options)
 {
+    struct stat what;
     em_status status = EM_OK;
 
     if (em_fault("data"))
         status = em_fail(EM_EDATA, "%s:1: found a fault injected by EMASS_FAULT, expected data",
+                         options->data);
+    else if (stat(options->data, &what) == 0 && S_ISDIR(what.st_mode))
+        status = em_fail(EM_EDATA,
+                         "%s: found a folder, expected a corpus (emass convert --format text makes "
+                         "one of a folder of documents)",
                          options->data);
     status = em_agree(status);
     status = status ? status : em_same_file(options->data, (int64_t)strlen(options->data));

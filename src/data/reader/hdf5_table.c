@@ -1,5 +1,6 @@
 /* Tables in HDF5 files (io/hdf5/numbers.h). Each rank reads an equal part of the rows. */
 #include "base/memory.h"
+#include "base/text.h"
 #include "data/reader/readers.h"
 #include "io/draws/reader.h"
 #include "io/hdf5/numbers.h"
@@ -8,6 +9,7 @@
 #include "par/world.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { SLAB_NUMBERS = 1 << 17 }; /* 1 MiB at a time */
@@ -63,17 +65,63 @@ static em_status check_starts(const slab *s, int64_t count)
     return EM_OK;
 }
 
-static em_status push_entries(const slab *s, int64_t i, const double *value)
+typedef struct entry {
+    int64_t column;
+    double value;
+} entry;
+
+static int by_column(const void *a, const void *b)
 {
-    em_status status = EM_OK;
+    const int64_t x = ((const entry *)a)->column, y = ((const entry *)b)->column;
+
+    return (x > y) - (x < y);
+}
+
+/* Rows of scipy's matrices may have their columns in any order: sorts those of one row. */
+static em_status sort_entries(int64_t n, int64_t *column, double *value)
+{
+    entry *all = NULL;
+    int64_t ascending = 1;
+    em_status status;
+
+    while (ascending < n && column[ascending] > column[ascending - 1])
+        ascending++;
+    if (ascending >= n)
+        return EM_OK;
+    status = em_allocate(n, sizeof *all, &all);
+    for (int64_t k = 0; !status && k < n; k++)
+        all[k] = (entry){column[k], value[k]};
+    if (!status)
+        qsort(all, (size_t)n, sizeof *all, by_column);
+    for (int64_t k = 0; !status && k < n; k++) {
+        column[k] = all[k].column;
+        value[k] = all[k].value;
+    }
+    em_release(&all);
+    return status;
+}
+
+/* Of AnnData, zeros that are stored are left out, as no zeros are stored elsewhere. */
+static em_status push_entries(const slab *s, int64_t i, double *value)
+{
+    const int64_t first = s->start[i] - s->start[0], end = s->start[i + 1] - s->start[0];
+    const bool foreign = em_numbers_index_of(s->numbers, false) != NULL;
+    em_status status =
+        foreign ? sort_entries(end - first, s->column + first, value + first) : EM_OK;
     int64_t last = -1;
 
-    for (int64_t k = s->start[i] - s->start[0]; !status && k < s->start[i + 1] - s->start[0]; k++) {
+    for (int64_t k = first; !status && k < end; k++) {
+        if (foreign && last >= 0 && s->column[k] == last)
+            return em_fail(EM_EDATA,
+                           "%s:%lld: found column %lld twice, expected it once: "
+                           "adata.X.sum_duplicates()",
+                           s->table->path, (long long)(s->row + i) + 1, (long long)last);
         if (s->column[k] <= last || s->column[k] >= s->form.n_column)
             return fail_sparse(s, s->row + i, "columns out of order or range");
         last = s->column[k];
         status = check_finite(s, s->row + i, last, value[k]);
-        status = status ? status : em_table_push_sparse(s->table, (int32_t)last, value[k]);
+        if (!status && (value[k] != 0 || !foreign))
+            status = em_table_push_sparse(s->table, (int32_t)last, value[k]);
     }
     return status;
 }
@@ -174,25 +222,46 @@ static em_status prepare(slab *s)
     return status;
 }
 
-/* Reads the names of the columns, from the table or from AnnData's index. */
-static em_status read_names(const slab *s, const char *path, em_table *table)
+/* A name that stands for two columns is no name. */
+static em_status check_names(const char *path, const char *index, int64_t n, char *const *name)
 {
-    const char *colon = strstr(path, ":/"), *index = em_numbers_index_of(s->numbers, false);
+    int64_t twin;
+    em_status status = em_text_find_twin(n, (const char *const *)name, &twin);
+
+    if (!status && twin >= 0)
+        status = em_fail(EM_EDATA,
+                         "%s: found '%s' again as number %lld in %s, expected every name once: "
+                         "adata.var_names_make_unique()",
+                         path, em_excerpt_of(name[twin]).text, (long long)twin + 1, index);
+    return status;
+}
+
+em_status em_read_index(const em_numbers *numbers, const char *path, bool rows, char ***name)
+{
+    const em_numbers_form form = em_numbers_form_of(numbers);
+    const int64_t expected = rows ? form.n_row : form.n_column;
+    const char *colon = strstr(path, ":/"), *index = em_numbers_index_of(numbers, rows);
     char *file = NULL;
     int64_t n = 0;
-    em_status status;
+    em_status status =
+        em_format_text(&file, "%.*s", (int)(colon ? colon - path : (long)strlen(path)), path);
 
-    if (!index)
-        return em_numbers_names(s->numbers, &table->name);
-    status = em_format_text(&file, "%.*s", (int)(colon ? colon - path : (long)strlen(path)), path);
-    status = status ? status : em_read_labels(file, index, &n, &table->name);
-    if (!status && n != table->n_column) {
-        em_release_texts(n, &table->name);
-        status = em_fail(EM_EDATA, "%s: found %lld names in %s, expected %lld, one for each column",
-                         file, (long long)n, index, (long long)table->n_column);
-    }
+    status = status ? status : em_read_labels(file, index, &n, name);
+    if (!status && n != expected)
+        status = em_fail(EM_EDATA, "%s: found %lld names in %s, expected %lld, one for each %s",
+                         file, (long long)n, index, (long long)expected, rows ? "row" : "column");
+    if (!status && !rows)
+        status = check_names(file, index, n, *name);
+    if (status)
+        em_release_texts(n, name);
     em_release(&file);
     return status;
+}
+
+em_status em_read_column_names(const em_numbers *numbers, const char *path, char ***name)
+{
+    return em_numbers_index_of(numbers, false) ? em_read_index(numbers, path, false, name)
+                                               : em_numbers_names(numbers, name);
 }
 
 em_status em_read_hdf5(const char *path, const char *colon, bool chosen, em_table *table,
@@ -206,7 +275,7 @@ em_status em_read_hdf5(const char *path, const char *colon, bool chosen, em_tabl
         s.end = em_partition_first(s.form.n_row, em_world_size(), em_world_rank() + 1);
         *hash = s.form.hashed ? s.form.hash : 0;
         status = prepare(&s);
-        status = status ? status : read_names(&s, path, table);
+        status = status ? status : em_read_column_names(s.numbers, path, &table->name);
         table->is_named = table->name != NULL;
         status = em_agree_first(status, 0);
     }

@@ -33,6 +33,15 @@ em_status em_read_text(const em_table_options *options, em_table *table);
 em_status em_read_hdf5(const char *path, const char *colon, bool chosen, em_table *table,
                        uint64_t *hash);
 
+/* The names of the columns of an HDF5 table or of a matrix of AnnData, name[n_column]; NULL: there
+ * are none. `path` is that of em_numbers_open. Each is freed by em_release. Local. Errors:
+ * EM_EDATA, also if a name of AnnData stands for two columns; EM_EIO, EM_EMEMORY. */
+em_status em_read_column_names(const em_numbers *numbers, const char *path, char ***name);
+
+/* Those of the rows or columns of a matrix of AnnData, which em_numbers_index_of knows. Likewise.
+ */
+em_status em_read_index(const em_numbers *numbers, const char *path, bool rows, char ***name);
+
 /* Rows of a table that emass convert wrote, read when they are asked for. */
 typedef struct em_rows_source em_rows_source;
 

@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "io/hdf5/anndata.h"
 #include "io/hdf5/foreign.h"
 #include "io/hdf5/hdf5.h"
 
@@ -26,7 +27,8 @@ struct em_numbers {
     em_foreign file;
     em_numbers_form form;
     hid_t part[EM_N_NUMBERS_PART], name;
-    bool csr;       /* of AnnData: names of rows and columns are elsewhere in the file */
+    bool csr;       /* of AnnData */
+    char *index[2]; /* where AnnData has the names of columns and of rows; NULL: no AnnData */
     int descriptor; /* for advice; -1: none */
 };
 
@@ -149,40 +151,6 @@ static em_status get_columns(em_numbers *n, hid_t group)
     return EM_OK;
 }
 
-/* An attribute of two integers: rows and columns. */
-static bool get_extent(hid_t group, int64_t extent[2])
-{
-    hid_t type, id = H5I_INVALID_HID, space;
-    bool is;
-
-    if (H5Aexists(group, "shape") <= 0)
-        return false;
-    id = H5Aopen(group, "shape", H5P_DEFAULT);
-    type = H5Aget_type(id);
-    space = H5Aget_space(id);
-    is = H5Tget_class(type) == H5T_INTEGER && H5Sget_simple_extent_npoints(space) == 2 &&
-         H5Aread(id, H5T_NATIVE_INT64, extent) >= 0;
-    em_h5_close_all(&space, &type, &id);
-    return is && extent[0] >= 0 && extent[1] >= 0 && extent[1] <= INT32_MAX;
-}
-
-/* Whether AnnData says so, in a text of either kind. */
-static bool is_by_columns(hid_t group)
-{
-    char *text = NULL, fixed[16] = "";
-    hid_t type, id = em_attribute_open(group, "encoding-type", H5T_STRING, &type);
-    bool is;
-
-    if (id >= 0 && H5Tis_variable_str(type) > 0 && H5Aread(id, type, &text) >= 0 && text)
-        is = strcmp(text, "csc_matrix") == 0;
-    else
-        is = em_attribute_read_text(group, "encoding-type", sizeof fixed, fixed) &&
-             strcmp(fixed, "csc_matrix") == 0;
-    H5free_memory(text);
-    em_h5_close_all(&id, &type);
-    return is;
-}
-
 /* A matrix of AnnData: indptr, indices, data. Compressed columns are known by the length of indptr,
  * as far as that tells. */
 static em_status open_csr(em_numbers *n, hid_t group)
@@ -192,12 +160,12 @@ static em_status open_csr(em_numbers *n, hid_t group)
 
     status = status ? status : open_part(n, group, EM_NUMBERS_COLUMN, &column);
     status = status ? status : open_part(n, group, EM_NUMBERS_VALUE, &value);
-    if (!status && (value < 0 || column < 0 || !get_extent(group, extent)))
+    if (!status && (value < 0 || column < 0 || !em_anndata_extent(group, extent)))
         status = em_fail(EM_EDATA,
                          "%s: found a group with indptr, expected a matrix of AnnData: also data, "
                          "indices and the attribute shape",
                          n->path);
-    if (!status && (is_by_columns(group) || start != extent[0] + 1))
+    if (!status && (em_anndata_is_by_columns(group) || start != extent[0] + 1))
         status = em_fail(EM_EDATA,
                          "%s: found a matrix in compressed columns, expected compressed rows: "
                          "write it by adata.X = adata.X.tocsr()",
@@ -254,20 +222,44 @@ static em_status open_dataset(em_numbers *n, hid_t dataset)
     return status;
 }
 
+/* Finds the names of rows and columns of AnnData. A dense matrix is one of AnnData if these are as
+ * many as its rows and columns. */
+static em_status find_indexes(em_numbers *n, const char *place)
+{
+    bool fits = true;
+    em_status status = EM_OK;
+
+    for (int rows = 0; !status && rows < 2; rows++) {
+        int64_t length;
+        status = em_anndata_index(&n->file, place, rows, &n->index[rows], &length);
+        fits &= length == (rows ? n->form.n_row : n->form.n_column);
+    }
+    if (n->csr || (!status && fits))
+        return status;
+    em_release_all(&n->index[0], &n->index[1]);
+    return status == EM_EDATA ? EM_OK : status;
+}
+
 static em_status open_object(em_numbers *n, const char *place)
 {
     hid_t object;
     em_status status = em_foreign_object(&n->file, place, &object);
 
-    if (!status && object < 0 && strcmp(place, EM_NUMBERS_PLACE) == 0)
-        status = em_foreign_object(&n->file, "X", &object); /* the main matrix of AnnData */
-    if (!status && H5Iget_type(object) == H5I_DATASET)
-        return open_dataset(n, object);
-    if (!status && H5Iget_type(object) == H5I_GROUP)
+    if (!status && object < 0 && strcmp(place, EM_NUMBERS_PLACE) == 0) {
+        place = "X"; /* the main matrix of AnnData */
+        status = em_foreign_object(&n->file, place, &object);
+    }
+    if (!status && H5Iget_type(object) == H5I_DATASET) {
+        status = open_dataset(n, object);
+        return status ? status : find_indexes(n, place);
+    }
+    if (!status && H5Iget_type(object) == H5I_GROUP) {
         status = open_group(n, object);
-    else if (!status)
+        status = !status && n->csr ? find_indexes(n, place) : status;
+    } else if (!status) {
         status = em_fail(EM_EDATA, "%s: found no dataset '%s', expected one in %s", n->path, place,
                          n->file_path);
+    }
     em_h5_close(&object);
     return status;
 }
@@ -310,12 +302,12 @@ void em_numbers_close(em_numbers **out)
     em_h5_close_all(&n->name, &n->file.file);
     if (n->descriptor >= 0)
         close(n->descriptor);
-    em_release_all(&n->file_path, out);
+    em_release_all(&n->index[0], &n->index[1], &n->file_path, out);
 }
 
 const char *em_numbers_index_of(const em_numbers *n, bool rows)
 {
-    return !n->csr ? NULL : rows ? "obs/_index" : "var/_index";
+    return n->index[rows];
 }
 
 em_numbers_form em_numbers_form_of(const em_numbers *n)

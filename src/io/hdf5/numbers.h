@@ -49,8 +49,8 @@ void em_numbers_close(em_numbers **numbers); /* NULL-safe. */
 
 em_numbers_form em_numbers_form_of(const em_numbers *numbers);
 
-/* The dataset with the names of the rows, or of the columns, of a matrix of AnnData; NULL: the
- * table is no such matrix. */
+/* The dataset with the names of the rows, or of the columns, of a matrix of AnnData, sparse or
+ * dense; NULL: the table is no such matrix. */
 const char *em_numbers_index_of(const em_numbers *numbers, bool rows);
 
 /* The names of the columns, name[n_column] and each of its texts freed by em_release; NULL: there

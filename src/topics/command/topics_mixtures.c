@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "data/corpus/corpus_table.h"
+#include "data/reader/readers.h"
 #include "io/draws/reader.h"
 #include "io/hdf5/numbers.h"
 #include "math/simd/tokens.h"
@@ -84,7 +85,9 @@ typedef struct folding {
     int64_t stride, widest, longest; /* words and tokens of the largest documents */
     em_fold_in *gibbs;               /* NULL: EM */
     float *rows, *count, *mixture;
-    double *alpha;   /* [n_topic] */
+    double *alpha; /* [n_topic] */
+    char **name;   /* [n_name] of the documents; NULL: they have numbers */
+    int64_t n_name;
     table_file file; /* no writer: mixtures are printed */
     double *room;
 } folding;
@@ -133,7 +136,10 @@ static em_status put_mixture(void *to, int64_t d, em_document of)
         f->room[k] = f->mixture[k] / sum;
     if (f->file.writer)
         return em_numbers_write(f->file.writer, EM_NUMBERS_VALUE, d, 1, f->room);
-    printf("%lld", (long long)d);
+    if (f->name)
+        em_topics_print_quoted(f->name[d]);
+    else
+        printf("%lld", (long long)d);
     for (int64_t k = 0; k < n; k++)
         printf(",%.6g", f->room[k]);
     printf("\n");
@@ -159,28 +165,43 @@ static em_status start_folding(const em_topics *t, em_corpus *corpus, folding *f
 static void end_folding(folding *f)
 {
     em_fold_in_destroy(&f->gibbs);
+    em_release_texts(f->n_name, &f->name);
     em_release_all(&f->rows, &f->count, &f->mixture, &f->alpha, &f->room);
 }
 
 /* ---------------------------------------------------------------- new documents */
 
-/* The names of the documents, where the corpus has them. */
-static em_status write_names(const em_topics *t, const em_corpus *corpus, const table_file *file)
+/* Names of the rows of AnnData; none in another file. */
+static em_status read_row_names(const char *path, char ***name)
 {
-    char **name = NULL;
-    int64_t n = 0;
-    em_status status;
+    em_numbers *numbers = NULL;
+    em_status status = em_numbers_open(path, EM_NUMBERS_PLACE, &numbers);
 
-    if (em_read_labels(t->documents, "table/document", &n, &name))
-        return EM_OK;
-    status =
-        n == corpus->n_document ? em_numbers_write_texts(file->writer, "document", n, name) : EM_OK;
-    em_release_texts(n, &name);
+    if (!status && em_numbers_index_of(numbers, true))
+        status = em_read_index(numbers, path, true, name);
+    em_numbers_close(&numbers);
     return status;
 }
 
+/* The names of the documents, where the corpus has them. */
+static em_status read_names(const em_topics *t, const em_corpus *corpus, folding *f)
+{
+    int64_t n = 0;
+
+    if (!em_numbers_is_hdf5(t->documents))
+        return EM_OK;
+    if (!em_read_labels(t->documents, "table/document", &n, &f->name)) {
+        f->n_name = n;
+        if (n != corpus->n_document)
+            em_release_texts(n, &f->name);
+        return EM_OK;
+    }
+    f->n_name = corpus->n_document;
+    return read_row_names(t->documents, &f->name);
+}
+
 /* Columns are called by their topics. */
-static em_status start_file(const em_topics *t, const em_corpus *corpus, table_file *file)
+static em_status start_file(const em_topics *t, const em_corpus *corpus, folding *f)
 {
     const uint64_t hash = XXH3_64bits_withSeed(
         t->mean, (size_t)(t->n_topic * t->n_word) * sizeof *t->mean, corpus->hash);
@@ -190,9 +211,10 @@ static em_status start_file(const em_topics *t, const em_corpus *corpus, table_f
     for (int64_t k = 0; !status && k < t->n_topic; k++)
         status = em_format_text(&name[k], "topic%lld", (long long)k);
     if (!status)
-        status = open_table(t->output, corpus->n_document, t->n_topic, hash, name, t->path, file);
-    if (!status)
-        status = write_names(t, corpus, file);
+        status =
+            open_table(t->output, corpus->n_document, t->n_topic, hash, name, t->path, &f->file);
+    if (!status && f->name)
+        status = em_numbers_write_texts(f->file.writer, "document", f->n_name, f->name);
     em_release_texts(t->n_topic, &name);
     return status;
 }
@@ -202,8 +224,9 @@ static em_status mix(const em_topics *t, em_corpus *corpus)
     folding f = {.topics = t};
     em_status status = start_folding(t, corpus, &f);
 
+    status = status ? status : read_names(t, corpus, &f);
     if (!status && t->output) {
-        status = start_file(t, corpus, &f.file);
+        status = start_file(t, corpus, &f);
     } else if (!status) {
         printf("document");
         for (int64_t k = 0; k < t->n_topic; k++)

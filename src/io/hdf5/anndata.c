@@ -1,0 +1,71 @@
+#include "io/hdf5/anndata.h"
+
+#include "base/memory.h"
+
+#include <string.h>
+
+enum { LONGEST_INDEX = 128 };
+
+bool em_anndata_extent(hid_t group, int64_t extent[2])
+{
+    hid_t type, id = H5I_INVALID_HID, space;
+    bool is;
+
+    if (H5Aexists(group, "shape") <= 0)
+        return false;
+    id = H5Aopen(group, "shape", H5P_DEFAULT);
+    type = H5Aget_type(id);
+    space = H5Aget_space(id);
+    is = H5Tget_class(type) == H5T_INTEGER && H5Sget_simple_extent_npoints(space) == 2 &&
+         H5Aread(id, H5T_NATIVE_INT64, extent) >= 0;
+    em_h5_close_all(&space, &type, &id);
+    return is && extent[0] >= 0 && extent[1] >= 0 && extent[1] <= INT32_MAX;
+}
+
+/* An attribute that is a text of either kind; "" if there is none, or it does not fit. */
+static void read_text(hid_t object, const char *name, size_t bytes, char *out)
+{
+    char *text = NULL;
+    hid_t type, id = em_attribute_open(object, name, H5T_STRING, &type);
+
+    *out = '\0';
+    if (id >= 0 && H5Tis_variable_str(type) <= 0)
+        em_attribute_read_text(object, name, bytes, out);
+    else if (id >= 0 && H5Aread(id, type, &text) >= 0 && text && strlen(text) < bytes)
+        memcpy(out, text, strlen(text) + 1);
+    H5free_memory(text);
+    em_h5_close_all(&id, &type);
+}
+
+bool em_anndata_is_by_columns(hid_t group)
+{
+    char kind[16];
+
+    read_text(group, "encoding-type", sizeof kind, kind);
+    return strcmp(kind, "csc_matrix") == 0;
+}
+
+em_status em_anndata_index(const em_foreign *file, const char *place, bool rows, char **path,
+                           int64_t *length)
+{
+    const bool raw = strncmp(place + strspn(place, "/"), "raw/", 4) == 0;
+    const char *axis = rows ? "obs" : raw ? "raw/var" : "var";
+    char name[LONGEST_INDEX];
+    hid_t group, index = H5I_INVALID_HID;
+    em_status status = em_foreign_object(file, axis, &group);
+
+    *length = -1;
+    *path = NULL;
+    if (status)
+        return status;
+    read_text(group, "_index", sizeof name, name);
+    if (*name == '\0' || strchr(name, '/'))
+        memcpy(name, "_index", sizeof "_index");
+    status = em_format_text(path, "%s/%s", axis, name);
+    if (!status && H5Iget_type(group) == H5I_GROUP)
+        status = em_foreign_member(file, group, name, &index);
+    if (!status && H5Iget_type(index) == H5I_DATASET)
+        *length = (int64_t)em_foreign_count(index);
+    em_h5_close_all(&index, &group);
+    return status;
+}
