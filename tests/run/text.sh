@@ -78,6 +78,33 @@ check 'an open quote' says 2 'expected its closing quote' "$emass" convert open.
 check 'no words are left' says 2 'found no word in 500 or more' "$emass" convert lines.txt bad.h5 --format text --min-documents 500
 check 'an option without its text' says 2 'expected --text COLUMN or --format text' "$emass" convert lines.txt bad.h5 --phrases 3
 check 'a share that is none' says 2 'found --max-share=2' "$emass" convert lines.txt bad.h5 --format text --max-share 2
+printf 'plain words\ncaf\xe9\n' >latin.txt
+printf '\xff\xfea\x00\n\x00' >utf16.txt
+check 'text that is not UTF-8' says 2 'latin.txt:2: found the byte 0xE9, expected text in UTF-8 (iconv' "$emass" convert latin.txt bad.h5 --format text
+check 'UTF-16' says 2 '(iconv -f UTF-16 -t UTF-8' "$emass" convert utf16.txt bad.h5 --format text
+check 'stop words that are not UTF-8' says 2 'latin.txt:2: found the byte 0xE9' "$emass" convert lines.txt bad.h5 --format text --stop-words latin.txt
+printf 'body,body\na,b\n' >twice.csv
+check 'two columns of that name' says 2 "twice.csv:1: found two columns called 'body', expected one" "$emass" convert twice.csv bad.h5 --text body
+
+# The option that helps is named wherever documents are given for something else.
+printf 'cat cat dog\n' >cats.txt
+check 'text without an option' says 2 '(documents: --format text)' "$emass" convert cats.txt bad.h5
+printf 'id,body\n1,cats and dogs\n' >short.csv
+check 'a table of text without an option' says 2 'documents: --text COLUMN or --format text' "$emass" convert short.csv bad.h5
+check 'one of quoted fields over lines' says 2 '(documents: --text COLUMN)' "$emass" convert rows.csv bad.h5
+check 'a folder without an option' says 2 'folder: found a folder, expected a file (a folder of documents: --format text)' "$emass" convert folder bad.h5
+given() { says 2 "$1" "$emass" check run.yaml --set "model.data=$2"; }
+check 'text as data' given 'emass convert makes a corpus of text: --format text, or --text COLUMN of a table' lines.txt
+check 'a table as data' given 'emass convert makes a corpus of text: --format text, or --text COLUMN of a table' rows.csv
+check 'a folder as data' given 'folder: found a folder, expected a corpus (emass convert --format text' folder
+printf 'PK\003\004\000\000' >counts.npz
+check 'a matrix of scipy as data' given 'emass.write_corpus' counts.npz
+convert lines.txt few.h5 --format text --max-words 5 >few.found
+check 'a corpus of more words' says 2 'lines.h5: found a corpus of 18 words, expected at most 5 (emass convert --like CORPUS.h5' \
+    "$emass" check run.yaml --set model.data=few.h5 --set model.test=lines.h5
+convert lines.txt many.h5 --format text --max-share 1 --stop-words none >many.found
+check 'the same of new documents' says 2 'words, expected at most 18 (emass convert --like CORPUS.h5' \
+    "$emass" topics run.h5 --documents many.h5
 check 'nothing is left behind' test ! -e bad.h5
 
 # ---------------------------------------------------------------- matrices
@@ -107,7 +134,8 @@ one_matrix() {
         cat a && grep -q '^# documents  3, 1 of them empty' a && [ "$(hash_of a)" = "$(hash_of b)" ] && [ "$(hash_of a)" = "$(hash_of c)" ]
 }
 check 'Matrix Market, by rows and by columns' one_matrix
-check 'columns that are documents, unsaid' says 2 'expected documents in order' "$emass" convert columns.mtx bad.h5
+check 'columns that are documents, unsaid' says 2 'expected documents in order (scipy.io.mmwrite(FILE, M.tocsr())' "$emass" convert columns.mtx bad.h5
+check 'the other way round' says 2 'expected documents in order (scipy.io.mmwrite(FILE, M.tocsc())' "$emass" convert rows.mtx bad.h5 --format mtx-columns
 printf '%%%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 1.5\n' >half.mtx
 check 'a count that is none' says 2 ":3: found '1.5', expected a count" "$emass" convert half.mtx bad.h5
 printf '%%%%MatrixMarket matrix array real general\n1 1\n1\n' >dense.mtx

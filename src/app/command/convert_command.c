@@ -343,19 +343,50 @@ static void print_summary(const em_table *table, const em_moments *m, const conv
     print_columns(table, m, c);
 }
 
+/* The option that reads documents, by what is wrong with the table; NULL: it is no text. Text fails
+ * as a table in its first lines, if its quotes are not the reason. */
+static const char *option_for_documents(const char *path, const char *said)
+{
+    static const struct {
+        const char *ending, *option;
+    } form[] = {{".txt", "--format text"},
+                {".txt.gz", "--format text"},
+                {".txt.xz", "--format text"},
+                {".json", "--text MEMBER of JSON lines"},
+                {".jsonl", "--text MEMBER of JSON lines"}};
+
+    if (strstr(said, "--text"))
+        return NULL;
+    if (strstr(said, "found a quote"))
+        return "--text COLUMN";
+    for (size_t i = 0; i < sizeof form / sizeof *form; i++)
+        if (has_ending(path, form[i].ending) && (strstr(said, ":1: ") || strstr(said, ":2: ")))
+            return form[i].option;
+    return NULL;
+}
+
+static em_status advise_documents(const conversion *c, em_status status)
+{
+    const char *said = em_error_text(),
+               *option = status == EM_EDATA ? option_for_documents(c->options.data, said) : NULL;
+    char before[1024];
+
+    snprintf(before, sizeof before, "%s", said);
+    return option ? em_fail(status, "%s (documents: %s)", before, option) : status;
+}
+
 static em_status convert_table(conversion *c)
 {
     em_table *table;
     em_moments moments = {0};
     em_status status;
 
-    c->options.if_text = "a table in HDF5 has none; a config reads this file as it is, with "
-                         "model.factors for columns of categories";
+    c->options.if_text = "documents: --text COLUMN or --format text; a config reads a table as it "
+                         "is, with model.factors for columns of categories";
     c->options.if_missing = "a config reads this file as it is, with model.na: drop";
     status = em_table_read(&c->options, &table);
-
     if (status)
-        return status;
+        return advise_documents(c, status);
     status = em_moments_find(table, true, &moments);
     if (!status)
         status = write_table(table, c);
@@ -368,13 +399,27 @@ static em_status convert_table(conversion *c)
     return status;
 }
 
+static em_status refuse_folder(const conversion *c)
+{
+    struct stat what;
+
+    return !c->is_text && stat(c->options.data, &what) == 0 && S_ISDIR(what.st_mode)
+               ? em_fail(EM_EDATA,
+                         "%s: found a folder, expected a file (a folder of documents: --format "
+                         "text)",
+                         c->options.data)
+               : EM_OK;
+}
+
 static em_status convert(conversion *c)
 {
     const char *const input[] = {c->options.data, c->is_text ? c->text.like : c->corpus.vocabulary};
     char *found = NULL;
     size_t length = 0;
-    em_status status =
-        em_atomic_file_take(c->output, c->overwrite, input[1] ? 2 : 1, input, &c->file);
+    em_status status = em_agree(refuse_folder(c));
+
+    if (!status)
+        status = em_atomic_file_take(c->output, c->overwrite, input[1] ? 2 : 1, input, &c->file);
 
     c->found = open_memstream(&found, &length);
     if (!status && !c->found)
