@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "math/simd/tokens.h"
 #include "par/message.h"
+#include "par/world.h"
 #include "topics/lda_held_out.h"
 
 #include <inttypes.h>
@@ -54,6 +55,17 @@ static em_status read_other(const em_topic_record *record, char *path, em_corpus
     return status ? status : em_corpus_check_names(*out, known->name, known->path);
 }
 
+/* Whether the test documents are those that the topics are learned from. */
+static void warn_if_trained_on(const em_topic_record *record, const em_corpus *test)
+{
+    const em_topic_options *options = record->options;
+
+    if (test->hash == record->corpus->hash || strcmp(options->test, options->corpus.data) == 0)
+        em_say("warning: model.test: %s has the documents of model.data: perplexity is not "
+               "held-out",
+               options->test);
+}
+
 static em_status check_test(const em_topic_options *options, const em_corpus *test,
                             const em_corpus *scored)
 {
@@ -91,6 +103,7 @@ static em_status read_test(em_topic_record *record, const em_model_context *cont
     if (!status)
         status = hold_out(record, context, test, scored);
     if (!status) {
+        warn_if_trained_on(record, test);
         record->n_fold_in = record->options->fold_in + 1;
         *hash ^= test->hash ^ (scored ? scored->hash * 3 : 0);
     }

@@ -307,6 +307,49 @@ junk_topics() { # words that never stand together; those of the topics that were
         [ "$(grep -c '(junk)' apart.txt)" = 2 ] && grep -q 'the words of 2 topics' apart.txt &&
         "$emass" topics apart.h5 --html apart.html && [ "$(grep -c '>junk<' apart.html)" = 2 ] && ! grep -q junk topics.txt
 }
+# Words that a topic of six words has by chance, because ten are asked for, are not counted.
+few_words() {
+    awk 'function below(n) { seed = (seed * 16807) % 2147483647; return seed % n }
+        BEGIN { seed = 3; for (d = 0; d < 200; d++) { split("", n); for (i = 0; i < 14; i++) n[6 * (d % 3) + below(6)]++
+        line = ""; m = 0; for (v in n) { m++; line = line " " v ":" n[v] } print m line } }' >toy.ldac
+    printf '%s\n' 'model: {name: lda, data: toy.ldac, topics: 3}' 'run: {chains: 1, warmup: 60, draws: 20}' >toy.yaml
+    "$emass" run toy.yaml --quiet --output toy.h5 --overwrite && "$emass" topics toy.h5 >toy.txt && cat toy.txt &&
+        "$emass" topics toy.h5 --csv | awk -F, 'NR > 1 && !($3 > 0.5) { bad++ } END { exit bad || NR != 31 }' && ! grep -q junk toy.txt
+}
+# The verdict of a run that did not converge is told with its topics, and only of such a run.
+verdict() {
+    "$emass" run run.yaml --quiet --output few.h5 --overwrite --set run.draws=4 --set run.warmup=2 --set model.topics=12 &&
+        "$emass" topics few.h5 >few.txt && tail -n 1 few.txt && [ "$(grep -c '^not converged: ' few.txt)" = 1 ] || return 1
+    "$emass" topics few.h5 --csv | grep -q converged && return 1
+    local seed
+    for seed in 1 2 3 4 5 6; do
+        "$emass" run toy.yaml --quiet --output alike.h5 --overwrite --set model.alpha=1 --set model.beta=1 --set run.chains=4 \
+            --set run.warmup=200 --set run.draws=1000 --set run.seed="$seed" || return 1
+        "$emass" summary alike.h5 | grep -q '^converged' && break
+    done
+    "$emass" summary alike.h5 | grep '^converged' && ! "$emass" topics alike.h5 | grep converged
+}
+# A run without draws: the same of all commands.
+without_draws() {
+    local status=0 command
+    rm -f early.h5*
+    "$emass" run run.yaml --quiet --output early.h5 --max-time 0 || status=$?
+    [ "$status" = 75 ] || return 1
+    for command in 'topics early.h5' 'topics early.h5 whole.h5' 'summary early.h5' 'diff early.h5 early.h5'; do
+        status=0
+        # shellcheck disable=SC2086
+        "$emass" $command 2>said.txt || status=$?
+        cat said.txt
+        [ "$status" = 2 ] && grep -qE '^emass: early.h5: group (averages|posterior) has no draws yet: its run .*emass run --resume continues a stopped run$' said.txt || return 1
+    done
+}
+# Perplexity of the documents that a run learns from is no held-out one.
+tests_itself() {
+    cp train.ldac.gz copy.ldac.gz
+    "$emass" check run.yaml --set model.test=train.ldac.gz 2>said.txt >plan.txt && grep -q '^emass: warning: model.test: .*train.ldac.gz has the documents of model.data: perplexity is not held-out$' said.txt &&
+        "$emass" check run.yaml --set model.vocabulary=null --set model.test=copy.ldac.gz 2>said.txt >plan.txt && grep -q 'copy.ldac.gz has the documents of' said.txt &&
+        "$emass" check run.yaml 2>said.txt >plan.txt && ! grep -q warning said.txt
+}
 no_topics() { # one line, status 2
     local status=0
     "$emass" run other.yaml --quiet --output other.h5 --overwrite &&
@@ -349,6 +392,10 @@ check 'one topic' one_topic
 check 'topics of a single word' lone_word
 check 'topics whose words are never together are junk' junk_topics
 check 'a file without topics' no_topics
+check 'topics of fewer words than are shown' few_words
+check 'the verdict of a run that did not converge' verdict
+check 'a run without draws' without_draws
+check 'a test of the documents trained on' tests_itself
 check 'verified on other ranks' limited "$emass" verify whole.h5 --ranks 2
 check 'checked' limited "$emass" check run.yaml
 

@@ -2,6 +2,7 @@
 #include "app/command/compare_draws.h"
 
 #include "app/summary/command_arguments.h"
+#include "app/summary/evidence.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "io/draws/contents.h"
@@ -420,6 +421,17 @@ static em_status compare_configs(diff *d)
 
 /* ---------------------------------------------------------------- the command */
 
+/* Two files without a number are not alike: their runs have drawn nothing yet. */
+static em_status expect_draws(const diff *d)
+{
+    em_reader *reader = NULL;
+    em_status status = em_reader_open(d->path[0], "posterior", &reader);
+
+    status = status ? status : em_expect_draws(reader, "posterior");
+    em_reader_close(&reader);
+    return status;
+}
+
 static em_status compare(diff *d)
 {
     em_status status = em_contents_read(d->path[0], &d->contents[0]);
@@ -432,6 +444,8 @@ static em_status compare(diff *d)
         status = compare_configs(d);
     if (!status)
         status = compare_groups(d);
+    if (!status && d->n_line == 0 && d->n_number == 0)
+        status = expect_draws(d);
     if (status) /* 1 would mean that they differ */
         return EM_EDATA;
     if (d->n_line == 0) {

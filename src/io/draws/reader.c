@@ -86,6 +86,10 @@ static em_status leave_out_unwritten(em_reader *reader, const char *group)
 
     if (!em_reader_int(reader, "complete", &complete) || complete)
         return EM_OK;
+    if (strcmp(group, "averages") == 0) { /* written when the run ends */
+        reader->n_draw = 0;
+        return EM_OK;
+    }
     status = read_lp(reader, stats, &lp);
     for (int64_t c = 0; !status && c < reader->n_chain; c++) {
         const int64_t written = count_written(reader->n_planned, lp + c * reader->n_planned);

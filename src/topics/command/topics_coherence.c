@@ -22,14 +22,27 @@ typedef struct co_occurrence {
 
 _Static_assert(EM_TOPICS_MOST_TOP <= 64, "a bit for each word of a topic");
 
-/* Mean of log(p_ij / p_i p_j) / -log p_ij over pairs of words; -1 for two that occur in no document
- * together; NaN of one word alone. */
-static double npmi(const int64_t *count, long n_top, int64_t n_document)
+/* How many of a topic's first words count: those more probable in it than 1 / n_word, as all words
+ * would be in a topic that prefers none. A topic of a small corpus may have fewer such words than
+ * are shown; the others are there by chance. */
+static long n_of_topic(const em_topics *t, int64_t k)
+{
+    const float *mean = t->mean + k * t->n_word;
+    long n = 0;
+
+    while (n < t->n_top && (double)mean[t->top[k * t->n_top + n]] * (double)t->n_word > 1)
+        n++;
+    return n;
+}
+
+/* Mean of log(p_ij / p_i p_j) / -log p_ij over pairs of the first `n_first` words; -1 for two that
+ * occur in no document together; NaN of fewer than two words. */
+static double npmi(const int64_t *count, long n_first, long n_top, int64_t n_document)
 {
     double sum = 0;
     int64_t n = 0;
 
-    for (long i = 1; i < n_top; i++)
+    for (long i = 1; i < n_first; i++)
         for (long j = 0; j < i; j++) {
             const double both = (double)count[i * n_top + j] / (double)n_document;
             const double apart = (double)count[i * (n_top + 1)] * (double)count[j * (n_top + 1)] /
@@ -100,7 +113,7 @@ static em_status measure_coherence(em_topics *t, em_corpus *corpus)
         status = em_corpus_each(corpus, count_document, &m);
     }
     for (int64_t k = 0; !status && k < n; k++)
-        t->coherence[k] = npmi(m.both + k * square, t->n_top, corpus->n_document);
+        t->coherence[k] = npmi(m.both + k * square, n_of_topic(t, k), t->n_top, corpus->n_document);
     em_release_all(&m.both, &m.first, &m.place, &m.seen, &m.found);
     return status;
 }

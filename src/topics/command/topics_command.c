@@ -129,6 +129,8 @@ static void print_table(const em_topics *t)
     for (int i = 0; i < EM_TOPIC_SCORES; i++)
         if (t->score[i].perplexity)
             print_score(t, &t->score[i]);
+    if (t->verdict && strncmp(t->verdict, "converged", strlen("converged")) != 0)
+        printf("%s\n", t->verdict);
 }
 
 static void print_csv(const em_topics *t)

@@ -57,8 +57,14 @@ static em_status read_topics(em_topics *t, em_reader *reader)
 {
     const int64_t phi = em_reader_find(reader, "phi"),
                   share = em_reader_find(reader, "topic_share");
+    int64_t complete;
     em_status status;
 
+    if (em_reader_int(reader, "complete", &complete) && !complete)
+        return em_fail(EM_EDATA,
+                       "%s: group averages has no draws yet: its run has not ended; emass run "
+                       "--resume continues a stopped run",
+                       t->path);
     if (phi < 0 || share < 0 || em_reader_variable_at(reader, phi)->n_axes != 2 ||
         em_reader_n_draw(reader) < 1)
         return em_fail(EM_EDATA,
@@ -120,6 +126,8 @@ em_status em_topics_read(em_topics *t)
 
     if (!status)
         define_scores(t, reader);
+    if (!status)
+        (void)em_reader_text(reader, "verdict", &t->verdict);
     if (!status && !em_reader_has(reader, "averages", "phi"))
         status = em_fail(EM_EDATA,
                          "%s: found no averages/phi, expected the output of a finished "
@@ -177,8 +185,8 @@ void em_topics_release(em_topics *t)
 {
     for (int64_t v = 0; t->word && v < t->n_word; v++)
         em_release(&t->word[v]);
-    void *const array[] = {&t->word,    &t->share, &t->alpha, &t->mean,     &t->mean_share,
-                           &t->n_found, &t->order, &t->top,   &t->coherence};
+    void *const array[] = {&t->word,    &t->share, &t->alpha, &t->mean,      &t->mean_share,
+                           &t->n_found, &t->order, &t->top,   &t->coherence, &t->verdict};
     for (int i = 0; i < EM_TOPIC_SCORES; i++) {
         em_release(&t->score[i].perplexity);
         em_release(&t->score[i].pooled);
