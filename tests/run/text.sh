@@ -196,6 +196,9 @@ mixtures_by_name() { # of cells, whose names may have a comma
         "$emass" topics of_plain.h5 --documents unsorted.h5ad --output cells_of.h5 &&
         [ "$("$python" -c 'import h5py; print(b"|".join(h5py.File("cells_of.h5")["table/document"][:]).decode())')" = 'cell a|cell,b|cell c' ]
 }
+numbered() { # a config reads a dense matrix as it did: columns are x1, x2, ...
+    printf '%s\n' 'model: {name: linear, data: "dense.h5ad:/X", response: x4, columns: [x2, x3]}' >dense.yaml && "$emass" check dense.yaml
+}
 dense_has_names() { convert dense.h5ad dense.h5 >dense.found && cat dense.found && grep -q '^  gene3 ' dense.found; }
 from_anndata() { # read by a run as it is
     sed 's/lines.h5/cells.h5ad/' run.yaml >cells.yaml && limited mpirun -n 2 "$emass" run cells.yaml --quiet --output topics_of_cells.h5
@@ -213,6 +216,7 @@ if [ -x "$python" ]; then
     check 'the same of a run' says 2 'adata.var_names_make_unique()' "$emass" check run.yaml --set model.data=twice.h5ad --set model.stream=true
     check 'a column twice in a row' says 2 'doubled.h5ad:1: found column 0 twice, expected it once: adata.X.sum_duplicates()' "$emass" convert doubled.h5ad bad.h5
     check 'a dense one has the names of genes' dense_has_names
+    check 'and numbers in a config' numbered
     check 'and is no corpus' says 2 'adata.X = scipy.sparse.csr_matrix(adata.X)' "$emass" check run.yaml --set model.data=dense.h5ad
     check 'nor is the table of it' says 2 'adata.X = scipy.sparse.csr_matrix(adata.X)' "$emass" check run.yaml --set model.data=dense.h5
 else

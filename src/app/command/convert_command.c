@@ -481,7 +481,7 @@ em_status em_convert_command(int argc, const char **argv)
     if (!status)
         status = parse_choice("decimal", decimal, em_table_decimal_names, &c.options.decimal);
     if (!status) {
-        c.options.asks_header = true;
+        c.options.asks_header = c.options.dense_names = true;
         c.options.columns = columns < 0 ? INT64_MIN : columns;
         c.options.data = c.corpus.data = (char *)line.argument[0];
         c.output = line.argument[1];

@@ -230,7 +230,7 @@ em_status em_corpus_stream_open(em_corpus *corpus, int64_t n_word, int64_t tile,
 
     if (!status)
         status = em_read_column_names(em_rows_source_numbers(corpus->stream->source), corpus->path,
-                                      &corpus->name);
+                                      false, &corpus->name);
     n_part = status ? 0 : (corpus->n_document + PASS_DOCUMENTS - 1) / PASS_DOCUMENTS;
     status = status ? status : em_allocate(n_part, sizeof *tokens, &tokens);
     status = em_agree_first(status, 0);

@@ -250,22 +250,29 @@ em_status em_read_index(const em_numbers *numbers, const char *path, bool rows, 
     if (!status && n != expected)
         status = em_fail(EM_EDATA, "%s: found %lld names in %s, expected %lld, one for each %s",
                          file, (long long)n, index, (long long)expected, rows ? "row" : "column");
-    if (!status && !rows)
-        status = check_names(file, index, n, *name);
     if (status)
         em_release_texts(n, name);
     em_release(&file);
     return status;
 }
 
-em_status em_read_column_names(const em_numbers *numbers, const char *path, char ***name)
+em_status em_read_column_names(const em_numbers *numbers, const char *path, bool chosen,
+                               char ***name)
 {
-    return em_numbers_index_of(numbers, false) ? em_read_index(numbers, path, false, name)
-                                               : em_numbers_names(numbers, name);
+    const char *index = em_numbers_index_of(numbers, false);
+    const int64_t n = em_numbers_form_of(numbers).n_column;
+    em_status status =
+        index ? em_read_index(numbers, path, false, name) : em_numbers_names(numbers, name);
+
+    if (!status && index && !chosen)
+        status = check_names(path, index, n, *name);
+    if (status)
+        em_release_texts(n, name);
+    return status;
 }
 
-em_status em_read_hdf5(const char *path, const char *colon, bool chosen, em_table *table,
-                       uint64_t *hash)
+em_status em_read_hdf5(const char *path, const char *colon, bool chosen, bool dense_names,
+                       em_table *table, uint64_t *hash)
 {
     slab s = {.table = table, .chosen = chosen};
     em_status status = em_agree_first(open_slab(path, colon ? colon + 1 : EM_NUMBERS_PLACE, &s), 0);
@@ -275,7 +282,9 @@ em_status em_read_hdf5(const char *path, const char *colon, bool chosen, em_tabl
         s.end = em_partition_first(s.form.n_row, em_world_size(), em_world_rank() + 1);
         *hash = s.form.hashed ? s.form.hash : 0;
         status = prepare(&s);
-        status = status ? status : em_read_column_names(s.numbers, path, &table->name);
+        if (!status &&
+            (s.form.n_entry >= 0 || dense_names || !em_numbers_index_of(s.numbers, false)))
+            status = em_read_column_names(s.numbers, path, chosen, &table->name);
         table->is_named = table->name != NULL;
         status = em_agree_first(status, 0);
     }

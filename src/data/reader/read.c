@@ -49,7 +49,8 @@ static em_status fill(const em_table_options *options, const char *colon, em_tab
     em_status status;
 
     *is_whole = colon || em_same_is_hdf5(options->data);
-    status = *is_whole ? em_read_hdf5(options->data, colon, chooses(options), table, &hash)
+    status = *is_whole ? em_read_hdf5(options->data, colon, chooses(options), options->dense_names,
+                                      table, &hash)
                        : em_read_text(options, table);
     *is_whole |= table->column != NULL;
     if (table->column && !table->name)

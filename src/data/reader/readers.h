@@ -28,15 +28,18 @@ em_status em_delimited_row(const em_lines *lines, char *line, const em_delimited
 /* Fill an empty table. Names of columns stay empty where the file has none. `colon` points at the
  * colon of a path FILE.h5:GROUP; NULL: the group that emass convert writes. *hash is the value of
  * em_table.hash that the file stores; 0: none. `chosen`: columns are selected later, so numbers
- * that are not finite are no error yet. Collective. Errors, agreed: those of em_table_read. */
+ * that are not finite are no error yet. `dense_names`: a dense matrix of AnnData has names, too.
+ * Collective. Errors, agreed: those of em_table_read. */
 em_status em_read_text(const em_table_options *options, em_table *table);
-em_status em_read_hdf5(const char *path, const char *colon, bool chosen, em_table *table,
-                       uint64_t *hash);
+em_status em_read_hdf5(const char *path, const char *colon, bool chosen, bool dense_names,
+                       em_table *table, uint64_t *hash);
 
 /* The names of the columns of an HDF5 table or of a matrix of AnnData, name[n_column]; NULL: there
- * are none. `path` is that of em_numbers_open. Each is freed by em_release. Local. Errors:
- * EM_EDATA, also if a name of AnnData stands for two columns; EM_EIO, EM_EMEMORY. */
-em_status em_read_column_names(const em_numbers *numbers, const char *path, char ***name);
+ * are none. `path` is that of em_numbers_open. `chosen`: a name of AnnData may stand for two
+ * columns, as only some are used. Each is freed by em_release. Local. Errors: EM_EDATA, EM_EIO,
+ * EM_EMEMORY. */
+em_status em_read_column_names(const em_numbers *numbers, const char *path, bool chosen,
+                               char ***name);
 
 /* Those of the rows or columns of a matrix of AnnData, which em_numbers_index_of knows. Likewise.
  */
