@@ -10,6 +10,7 @@ cd "$scratch" || exit
 cat >./emass <<'END'
 #!/bin/sh
 printf '%s\n' "$@" >"$SAID.emass"
+[ "$STATUS" != 0 ] || echo 0 >"$EMASS_STATUS"
 exit "$STATUS"
 END
 cat >./qsub <<'END'
@@ -25,7 +26,7 @@ submit() { # STATUS CONFIG SEED
 }
 
 hands_on() { # CONFIG OUTPUT
-    submit 0 "jobs/$1" 7
+    submit 0 "jobs/$1" 7 || return 1
     [ "$(cat said.emass)" = "$(printf '%s\n' run "jobs/$1" --max-time 5m --resume --seed 7 --output "$2")" ] &&
         [ ! -e said.qsub ]
 }
@@ -56,7 +57,16 @@ stops_quietly() {
         EMASS="$scratch/quiet" CONFIG=a.yaml bash "$script"
     [ "$?" = 75 ] && [ -s said.qsub ] && [ ! -e .emass-7.host.status ]
 }
+# A launcher that ends with 0 though no rank has started.
+never_launched() {
+    local status=0
+    rm -f said.*
+    env PATH="$scratch:$PATH" SAID=said PBS_O_WORKDIR="$scratch" EMASS_LAUNCHER=true \
+        EMASS="$scratch/emass" CONFIG=a.yaml bash "$script" 2>said.error || status=$?
+    [ "$status" = 1 ] && [ ! -e said.qsub ] && grep 'the run did not finish' said.error
+}
 
+check 'a launcher that started nothing' never_launched
 check '--overwrite at the first start' overwrites 1 --overwrite
 check 'not when PBS starts it again' overwrites 2 --resume
 check 'a status in a file' stops_quietly

@@ -48,7 +48,7 @@ status_in_a_file() {
     EMASS_STATUS=status emass_on 2 --output cut.h5 --max-time 0 || return 1
     [ "$(cat status)" = 75 ] && ! grep -iE 'abort|non-zero|exit code' log && [ -s cut.h5.checkpoint ] || return 1
     EMASS_STATUS=nowhere/status emass_on 2 --output cut.h5 --resume --max-time 0 || status=$?
-    [ "$status" = 75 ] && rm status && EMASS_STATUS=status goes_on 1 && [ ! -e status ]
+    [ "$status" = 75 ] && rm status && EMASS_STATUS=status goes_on 1 && [ "$(cat status)" = 0 ]
 }
 
 signalled() { # SIGNAL: one rank alone gets it; again if the run was done by then

@@ -43,6 +43,7 @@ cat >"$scratch/stops-once" <<'END'
 #!/bin/bash
 echo "end in $((SLURM_JOB_END_TIME - $(date +%s))) s: $*" >>"starts.$SLURM_ARRAY_TASK_ID"
 [ "$SLURM_ARRAY_TASK_ID" != 2 ] || [ "$SLURM_RESTART_COUNT" ] || exit 75
+echo 0 >"$EMASS_STATUS"
 END
 chmod +x "$scratch/stops-once"
 
@@ -89,6 +90,17 @@ says_what_to_set() { # STATUS
         bash jobs/slurm/emass.sbatch config.yaml 2>&1 | tee /dev/stderr | grep 'submit with EMASS_LAUNCHER=mpirun'
 }
 says_nothing() { ! says_what_to_set "$1"; }
+# A srun that could not launch the ranks may end with 0: only a run that has finished says so in the file.
+ends_with() { # STATUS COMMAND-OF-SRUN
+    local status=0
+    by_its_pmi pmix 'srun' >/dev/null # the stand-ins
+    printf '#!/bin/sh\ncase $1 in --mpi=list) echo pmix pmi2 ;; *) %s ;; esac\n' "$2" >"$scratch/fake/srun"
+    (cd "$scratch" && env -u EMASS_LAUNCHER -u EMASS PATH="$scratch/fake:$PATH" SLURM_JOB_ID=1 \
+        bash "$project/jobs/slurm/emass.sbatch" config.yaml >"$scratch/printed" 2>&1) || status=$?
+    cat "$scratch/printed" && [ "$status" = "$1" ] && [ ! -e "$scratch/.emass-1.status" ]
+}
+never_launched() { ends_with 1 true && grep 'ended with status 0 .*submit with EMASS_LAUNCHER=mpirun' "$scratch/printed"; }
+finished() { ends_with 0 'echo 0 >"$EMASS_STATUS"' && [ ! -s "$scratch/printed" ]; }
 ranks_cannot_start() {
     mkdir -p "$scratch/srun" && cp "$scratch/fake/srun" "$scratch/srun/"
     env -u EMASS_LAUNCHER PATH="$scratch/srun:$PATH" SLURM_JOB_ID=1 \
@@ -112,6 +124,8 @@ check "else its own mpirun" by_its_pmi pmi7 'mpirun.other'
 check "a srun that stops with a checkpoint is no failure" says_nothing 75
 check "a srun that cannot launch: the job says what to set" says_what_to_set 137
 check "and so does --ranks" ranks_cannot_start
+check "a srun that ends with 0 without a run: the job fails and says so" never_launched
+check "a run that has finished is no failure" finished
 check "a Slurm of 4 nodes starts" tests/cluster up 4
 check "an array job over two seeds" on_cluster seeds
 check "submitted again it has nothing to do" on_cluster finished_end_at_once

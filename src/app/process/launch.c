@@ -456,11 +456,15 @@ static bool write_status(FILE *file, int code)
 int em_launched_exit(em_status status)
 {
     const int code = em_exit_status(status);
+    const char *path = code == 0 || status == EM_ESTOPPED ? getenv("EMASS_STATUS") : NULL;
     bool written = false;
 
-    if (code == 0)
+    if (code == 0) {
+        if (em_world_rank() == 0 && path && *path && !write_status(fopen(path, "we"), code))
+            fprintf(stderr, "emass: warning: cannot write the status 0 to %s: %s\n", path,
+                    strerror(errno));
         return code;
-    const char *path = status == EM_ESTOPPED ? getenv("EMASS_STATUS") : NULL;
+    }
     if (em_world_rank() == 0)
         written = (path && *path && write_status(fopen(path, "we"), code)) ||
                   write_status(status_file, code);

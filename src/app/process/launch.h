@@ -26,7 +26,8 @@ void em_launched_begin(void);
  * The exit status of the process for an agreed status. Launchers report every exit status but 0 as
  * a failure, in many lines. So a rank ends with 0 if its own status could be written, by rank 0,
  * where em_launch reads it; so does a run that was stopped with a checkpoint if its status, 75,
- * could be written into the file that EMASS_STATUS names on rank 0. Collective for a failure.
+ * could be written into the file that EMASS_STATUS names on rank 0. Rank 0 writes 0 there too,
+ * because a launcher may end with 0 without having started the ranks. Collective for a failure.
  */
 int em_launched_exit(em_status status);
 
