@@ -29,11 +29,15 @@ static double difference(const em_tempering_findings *found)
                : NAN;
 }
 
+/* The standard error of the difference. */
+static double error_of_difference(const em_tempering_findings *found)
+{
+    return hypot(found->draws.error[EM_LEG_A], found->draws.error[EM_LEG_B]);
+}
+
 static bool legs_disagree(const em_tempering_findings *found)
 {
-    const double error = hypot(found->draws.error[EM_LEG_A], found->draws.error[EM_LEG_B]);
-
-    return has_leg(found, EM_LEG_B) && !(difference(found) <= 4 * error + 0.1);
+    return has_leg(found, EM_LEG_B) && !(difference(found) <= 4 * error_of_difference(found) + 0.1);
 }
 
 /* The barrier of the last round is still larger than that of the one before. */
@@ -103,8 +107,9 @@ void em_tempering_warning(const em_tempering_findings *found, int64_t n_ladder, 
 
     text[0] = '\0';
     if (legs_disagree(found))
-        em_append(bytes, text, "the log evidence of the two legs differs by %.2g, ",
-                  difference(found));
+        em_append(bytes, text,
+                  "the log evidence of the two legs differs by %.2g (standard error %.2g), ",
+                  difference(found), error_of_difference(found));
     if (found->rejection[worst] > highest_rejection)
         em_append(bytes, text,
                   "%.2f %% of the swaps of rungs %lld and %lld are rejected (at most %.0f %% "
@@ -132,7 +137,8 @@ void em_tempering_describe(const em_tempering_findings *found, int64_t n_ladder,
     snprintf(text, bytes, "log evidence %.2f (standard error %.2g, reference: %s)",
              found->draws.both, found->draws.both_error, found->is_prior ? "prior" : "normal law");
     if (has_leg(found, EM_LEG_B))
-        em_append(bytes, text, ", legs differ by %.2g", difference(found));
+        em_append(bytes, text, ", legs differ by %.2g (standard error %.2g)", difference(found),
+                  error_of_difference(found));
     em_append(bytes, text, "; %.0f round trips a ladder, %lld rungs, barrier %.1f",
               trips_of_ladder(found, n_ladder), (long long)found->ladder.n_rung,
               found->draws.barrier[EM_LEG_A]);

@@ -59,6 +59,22 @@ START_TEST(more_draws_help_against_chance)
 }
 END_TEST
 
+/* Whether the legs agree can be seen from the error of their difference. */
+START_TEST(the_difference_has_its_error)
+{
+    em_tempering_findings found = sound();
+    char text[512];
+
+    found.draws.both_error = 0.012;
+    found.draws.error[0] = 0.3;
+    found.draws.error[1] = 0.4;
+    found.draws.log_evidence[1] = found.draws.log_evidence[0] + 0.39;
+    em_tempering_describe(&found, N_LADDER, sizeof text, text);
+    ck_assert_ptr_nonnull(strstr(text, "(standard error 0.012, reference"));
+    ck_assert_ptr_nonnull(strstr(text, "legs differ by 0.39 (standard error 0.5);"));
+}
+END_TEST
+
 /* draws: auto would sample up to its limit for these, in vain. */
 START_TEST(more_draws_do_not_change_what_warmup_learned)
 {
@@ -83,6 +99,7 @@ int main(void)
 
     tcase_add_test(tests, sound_ladders_call_for_nothing);
     tcase_add_test(tests, more_draws_help_against_chance);
+    tcase_add_test(tests, the_difference_has_its_error);
     tcase_add_test(tests, more_draws_do_not_change_what_warmup_learned);
     suite_add_tcase(suite, tests);
     return run_suite(suite, CK_FORK);
