@@ -37,12 +37,22 @@ bool em_tempering_has_prior(const em_model *model)
     return model->ops->prior && model->ops->prior->draw && em_model_has_likelihood(model);
 }
 
+bool em_sampler_forbids_tempering(const em_sampler_ops *sampler, const em_sampler_options *options)
+{
+    return sampler->by_model || sampler->n_extra || em_takes_minibatches(sampler, options) ||
+           sampler->minibatches || !(sampler->probe || sampler->without_gradient);
+}
+
+bool em_model_forbids_tempering(const em_model *model)
+{
+    return model->ops->latent || model->estimates;
+}
+
 em_status em_tempering_check_kernel(const em_sampler_ops *sampler,
                                     const em_sampler_options *sampler_options,
                                     const em_model *model)
 {
-    if (sampler->by_model || sampler->n_extra || em_takes_minibatches(sampler, sampler_options) ||
-        sampler->minibatches || !(sampler->probe || sampler->without_gradient))
+    if (em_sampler_forbids_tempering(sampler, sampler_options))
         return em_fail(
             EM_ECONFIG,
             "temper: sampler %s does not move by an exact density, expected hmc, nuts, walnuts, "
@@ -58,7 +68,7 @@ em_status em_tempering_check(const em_temper_options *options, const em_model *m
 {
     const em_model_prior *prior = model->ops->prior;
 
-    if (model->ops->latent || model->estimates)
+    if (em_model_forbids_tempering(model))
         return em_fail(EM_ECONFIG,
                        "temper: model %s keeps latent variables or estimates its density: expected "
                        "a model with an exact density of its parameters",

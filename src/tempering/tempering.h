@@ -64,6 +64,11 @@ typedef struct em_tempering_task {
     const char *why; /* the reason for tempering; NULL: tempered from the start */
 } em_tempering_task;
 
+/* Whether a kernel with these options does not move by an exact density of a single chain, and
+ * whether a model has none. Local. */
+bool em_sampler_forbids_tempering(const em_sampler_ops *sampler, const em_sampler_options *options);
+bool em_model_forbids_tempering(const em_model *model);
+
 /* Whether a kernel may move copies, and whether the model may be tempered. Local. Errors:
  * EM_ECONFIG. */
 em_status em_tempering_check_kernel(const em_sampler_ops *sampler,
@@ -180,8 +185,8 @@ bool em_tempering_needs_draws(const em_tempering_findings *found, int64_t n_ladd
 void em_tempering_warning(const em_tempering_findings *found, int64_t n_ladder, double ess_limit,
                           size_t bytes, char *text);
 
-/* "log evidence -1.03 (standard error 0.05, reference: prior), legs differ by 0.02; 14 round trips
- * a ladder, 7 rungs, barrier 1.1 and 1.2". Local. */
+/* "log evidence -1.03 (standard error 0.05, reference: prior), legs differ by 0.02 (standard error
+ * 0.08); 14 round trips a ladder, 7 rungs, barrier 1.1 and 1.2". Local. */
 void em_tempering_describe(const em_tempering_findings *found, int64_t n_ladder, size_t bytes,
                            char *text);
 

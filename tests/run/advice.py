@@ -15,7 +15,7 @@ import h5py
 import numpy as np
 
 
-def write(path, posterior, stats=None, attributes=None):
+def write(path, posterior, stats=None, attributes=None, unwatched=()):
     """A file in ArviZ's schema; variables [chain][draw] or [chain][draw][2]."""
     with h5py.File(path, "w", track_order=True) as file:
         file.attrs.update(attributes or {})
@@ -27,14 +27,16 @@ def write(path, posterior, stats=None, attributes=None):
                 group[name].make_scale(name)
             for name, x in variables.items():
                 group[name] = x
+                if name in unwatched:
+                    group[name].attrs["watched"] = 0
                 for axis, scale in enumerate(("chain", "draw")):
                     group[name].dims[axis].attach_scale(group[scale])
 
 
-def said(folder, posterior, stats=None, attributes=None, ranks=1):
+def said(folder, posterior, stats=None, attributes=None, ranks=1, unwatched=()):
     """The lines under the table, the first of which is the verdict."""
     path = os.path.join(folder, "file.h5")
-    write(path, posterior, stats, attributes)
+    write(path, posterior, stats, attributes, unwatched)
     launcher = ["mpirun", "-n", ranks] if ranks > 1 else []
     done = lib.limited(*launcher, lib.EMASS, "summary", path)
     lines = done.stdout.splitlines()
@@ -76,6 +78,26 @@ def check_modes(folder):
     lines = said(folder, {"x": np.cumsum(normals(5, [0] * 4), axis=1)})
     report(titles(lines)[1] == "R-hat" and "Run longer, warmup included" in lines[1] and "mode" not in lines[0],
            "random walks are no modes", *lines)
+
+
+def check_what_cannot_be(folder):
+    """Advice for samplers of latent variables and of minibatches, and for weights of networks."""
+    no = {"can_be_tempered": 0}
+    for attributes, has in (({}, True), (no, False)):
+        lines = said(folder, {"x": normals(1, [0, 9, 0, 9])}, None, attributes)
+        text = " ".join(lines)
+        report(("temper: {}" in text) == has and ("reparameterise" in text) == has and ("Tempering is not possible" in text) != has,
+               f"modes where temper is {'possible' if has else 'refused'}", *lines)
+        lines = said(folder, {"x": np.cumsum(normals(5, [0] * 4), axis=1)}, None, attributes)
+        report("Run longer" in " ".join(lines) and ("reparameterise" in " ".join(lines)) == has, "and no agreement", *lines)
+    draws = {"y": normals(2, [0] * 4, 1000), "weights": normals(1, [0, 9, 0, 9], 1000), "later": normals(3, [0, 0, 0, 5], 1000)}
+    lines = said(folder, draws, unwatched=["weights"])
+    report(lines[0].startswith("converged: ") and len(lines) == 1, "variables that are not watched give no advice", *lines)
+    lines = said(folder, draws, unwatched=["weights"], ranks=2)
+    report(lines[0].startswith("converged: ") and len(lines) == 1, "nor on two ranks", *lines)
+    draws["y"] = np.cumsum(draws["y"], axis=1)
+    lines = said(folder, draws, unwatched=["weights"])
+    report("R-hat above 1.01: 1 of 1 rows" in " ".join(lines), "rows that are watched are counted", *lines)
 
 
 def check_growth(folder):
@@ -134,6 +156,7 @@ def check_warmup(folder):
 
 with tempfile.TemporaryDirectory(prefix="emass-advice-") as work:
     check_modes(work)
+    check_what_cannot_be(work)
     check_growth(work)
     check_sampler(work)
     check_warmup(work)

@@ -73,7 +73,10 @@ refused() { # WORDS SETTING...
     rm -f none.h5*
     limited "$emass" run run.yaml --quiet --output none.h5 "${settings[@]}" 2>why || status=$?
     cat why
-    [ "$status" = 2 ] && [ "$(wc -l <why)" = 1 ] && grep -qF "$words" why && [ ! -e none.h5 ]
+    [ "$status" = 2 ] && [ "$(wc -l <why)" = 1 ] && grep -qF "$words" why && [ ! -e none.h5 ] || return 1
+    status=0
+    limited "$emass" check run.yaml --set output.file=none.h5 "${settings[@]}" 2>checked >plan || status=$?
+    [ "$status" = 2 ] && [ ! -s plan ] && diff why checked
 }
 
 refused_prior() {

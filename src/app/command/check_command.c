@@ -38,6 +38,8 @@ static em_status load(em_checked *check, em_plan *plan)
         status = em_check_samplers_suit_model(config, check->model);
     if (!status)
         status = em_check_prior_draws_suit_model(config, check->model);
+    if (!status && config->temper.on)
+        status = em_check_tempering_suits_model(config, check->model);
     if (!status)
         status = em_recorder_width(config, check->model, &width);
     if (!status)

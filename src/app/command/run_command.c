@@ -213,7 +213,9 @@ static em_status sample(const run_command *command, em_context *context, const c
 static em_status print_result(em_run *run)
 {
     const char *const file = em_run_file(run);
-    const em_summary_options summary = em_summary_defaults(1, &file);
+    em_summary_options summary = em_summary_defaults(1, &file);
+
+    summary.log = true;
     const em_status status = em_summary_print(&summary, stdout);
 
     if (!status && em_world_rank() == 0)

@@ -176,9 +176,11 @@ static void advise_on_r_hat(const em_judge *judge, const worst *w, int64_t n_row
     else
         fprintf(out,
                 "The chains do not agree yet, so these numbers do not describe the posterior. Run "
-                "longer, warmup included, for example %s. If that does not help, look "
-                "for parameters that the data do not distinguish, and reparameterise.\n",
-                more_draws(judge, factor).text);
+                "longer, warmup included, for example %s.%s\n",
+                more_draws(judge, factor).text,
+                judge->can_be_tempered ? " If that does not help, look for parameters that the "
+                                         "data do not distinguish, and reparameterise."
+                                       : "");
 }
 
 static void advise_on_ess(const em_judge *judge, const worst *w, int64_t n_row, FILE *out)
@@ -198,21 +200,23 @@ static void advise_on_ess(const em_judge *judge, const worst *w, int64_t n_row, 
                 "%s.\n",
                 more_draws(judge, enough * e->ess_limit / least).text);
     else
-        fputs("This is too small for quantiles and for R-hat itself: draw many more, or "
-              "reparameterise.\n",
-              out);
+        fprintf(out, "This is too small for quantiles and for R-hat itself: draw many more%s.\n",
+                judge->can_be_tempered ? ", or reparameterise" : "");
 }
 
 static void advise_on_rows(const em_judge *judge, const em_summary_table *table,
                            const em_judge_columns *at, FILE *out)
 {
     worst r_hat = {0}, ess = {0};
-    int64_t n_undefined = 0;
+    int64_t n_undefined = 0, n_row = 0;
 
     for (int64_t i = 0; i < table->n_row; i++) {
         const em_summary_row *row = &table->row[i];
         const double *x = row->value, least = fmin(x[at->ess_bulk], x[at->ess_tail]);
 
+        if (x[at->judged + EM_JUDGED_UNWATCHED] != 0)
+            continue;
+        n_row++;
         if (x[at->r_hat] > judge->evidence.r_hat_limit)
             take(&r_hat, row, x[at->r_hat]);
         if (least < judge->evidence.ess_limit)
@@ -220,13 +224,13 @@ static void advise_on_rows(const em_judge *judge, const em_summary_table *table,
         n_undefined += (x[at->judged + EM_JUDGED_CONSTANT] == 0 || isnan(judge->evidence.r_hat)) &&
                        (isnan(x[at->r_hat]) || isnan(x[at->ess_bulk]) || isnan(x[at->ess_tail]));
     }
-    advise_on_r_hat(judge, &r_hat, table->n_row, out);
-    advise_on_ess(judge, &ess, table->n_row, out);
+    advise_on_r_hat(judge, &r_hat, n_row, out);
+    advise_on_ess(judge, &ess, n_row, out);
     if (n_undefined)
         fprintf(out,
                 "Undefined (nan): R-hat or ESS of %lld of %lld rows. These are constant, take "
                 "few values, are not finite, or have too few draws.\n",
-                (long long)n_undefined, (long long)table->n_row);
+                (long long)n_undefined, (long long)n_row);
 }
 
 /* ---------------------------------------------------------------- the sampler */

@@ -166,8 +166,12 @@ static em_status tell_row(em_judge *judge, const em_summary_table *table,
     find_means(judge, draws, v->mean);
     tell_centres(judge, v, row, out);
     fputs("Chains do not cross from one mode to another. So the weights of the modes are not "
-          "known, and longer runs do not help. Runs with temper: {} in the config find them, and "
-          "so do runs with temper: auto if warmup ends in several modes. ",
+          "known, and longer runs do not help. ",
+          out);
+    fputs(judge->can_be_tempered
+              ? "Runs with temper: {} in the config find them, and so do runs with temper: auto if "
+                "warmup ends in several modes. "
+              : "Tempering is not possible with this model or sampler. ",
           out);
     status = tell_densities(judge, v, row, out, &tells);
     if (!status && !tells)
@@ -178,8 +182,10 @@ static em_status tell_row(em_judge *judge, const em_summary_table *table,
                 "their labels are arbitrary: order them, for example by Stan's type ordered.",
                 row->name, other->name);
     else if (!status && !tells)
-        fputs("Constrain the model to one mode if the modes are copies of each other, or "
-              "reparameterise it.",
+        fputs(judge->can_be_tempered ? "Constrain the model to one mode if the modes are copies of "
+                                       "each other, or reparameterise it."
+                                     : "Runs with other seeds or with more chains show which "
+                                       "results depend on the mode.",
               out);
     return status;
 }

@@ -6,6 +6,7 @@
 #include "diagnostics/growth.h"
 #include "diagnostics/limits.h"
 #include "par/world.h"
+#include "run/output/output.h"
 
 #include <math.h>
 #include <mpi.h>
@@ -236,6 +237,9 @@ em_status em_judge_create(em_reader *reader, const char *group, em_judge **out)
                             .group = group,
                             .n_chain = em_reader_n_chain(reader),
                             .n_draw = em_reader_n_draw(reader)};
+        int64_t can = 1;
+        em_reader_int(reader, EM_OUTPUT_CAN_BE_TEMPERED, &can);
+        judge->can_be_tempered = can != 0;
         judge->is_posterior =
             strcmp(group, "posterior") == 0 || strcmp(group, "unconstrained_posterior") == 0;
         judge->evidence.findings.e_bfmi = NAN;
@@ -304,7 +308,7 @@ static em_status find_divergent_range(const em_judge *judge, const double *draws
 }
 
 em_status em_judge_row(em_judge *judge, const double *draws, const em_diagnosis *diagnosis,
-                       double r_hat, int64_t n_row, double *value)
+                       double r_hat, bool watched, int64_t n_row, double *value)
 {
     const int64_t n = judge->n_chain * judge->n_draw;
     const bool disagrees = r_hat > judge->evidence.r_hat_limit;
@@ -312,13 +316,17 @@ em_status em_judge_row(em_judge *judge, const double *draws, const em_diagnosis 
     int64_t n_nonfinite = 0;
     em_status status = EM_OK;
 
+    for (int64_t k = 0; k < EM_N_JUDGED; k++)
+        value[k] = 0;
     for (int64_t i = 0; i < n; i++)
         n_nonfinite += !isfinite(draws[i]);
+    value[EM_JUDGED_UNWATCHED] = !watched;
     value[EM_JUDGED_NONFINITE] = (double)n_nonfinite;
     value[EM_JUDGED_CONSTANT] = diagnosis->constant;
+    if (!watched)
+        return EM_OK;
     value[EM_JUDGED_SEPARATION] = em_mode_finder_examine(judge->finder, draws);
     value[EM_JUDGED_GROWS] = disagrees && em_grows(judge->n_chain, judge->n_draw, draws);
-    value[EM_JUDGED_LOW] = value[EM_JUDGED_HIGH] = value[EM_JUDGED_SHARE] = 0;
     if (judge->diverging && n_nonfinite == 0 && !diagnosis->constant) {
         status = em_find_divergence_cluster(judge->n_chain, judge->n_draw, draws, judge->diverging,
                                             diagnosis->ess_bulk, n_row, &cluster);
@@ -349,6 +357,8 @@ static void judge_rows(em_judge *judge, const em_summary_table *table, const em_
         const double *x = table->row[i].value, *judged = x + at->judged;
         const double ess = fmin(x[at->ess_bulk], x[at->ess_tail]);
 
+        if (judged[EM_JUDGED_UNWATCHED] != 0)
+            continue;
         e->undefined = e->undefined ||
                        (judged[EM_JUDGED_CONSTANT] == 0 &&
                         (isnan(x[at->r_hat]) || isnan(x[at->ess_bulk]) || isnan(x[at->ess_tail])));

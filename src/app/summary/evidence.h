@@ -20,8 +20,9 @@ enum {
                              (diagnostics/divergence_clustering.h) */
     EM_JUDGED_BY_CHANCE,  /* the distance expected by chance */
     EM_JUDGED_LOW,        /* lower end of the range of divergent draws */
-    EM_JUDGED_HIGH,
-    /* upper end */ EM_JUDGED_SHARE, /* the share of all draws in that range */
+    EM_JUDGED_HIGH,       /* upper end */
+    EM_JUDGED_SHARE,      /* the share of all draws in that range */
+    EM_JUDGED_UNWATCHED,  /* 1: no verdict and no advice depends on its R-hat and ESS */
     EM_N_JUDGED
 };
 
@@ -36,12 +37,13 @@ typedef struct em_judge {
     const char *group; /* the group of the draws; borrowed */
     em_reader *stats;  /* statistics of the sampler for these draws; NULL: none */
     int64_t n_chain, n_draw;
-    bool is_posterior;   /* whether there can be a verdict */
-    bool accepts;        /* the sampler accepts or rejects moves */
-    bool builds_trees;   /* the statistics have a tree depth */
-    double *diverging;   /* [n_chain][n_draw]; NULL: none diverged, or not known */
-    double *log_density; /* [n_chain][n_draw]; NULL: not known */
-    em_visits *visits;   /* of tempered draws; else NULL */
+    bool is_posterior;    /* whether there can be a verdict */
+    bool can_be_tempered; /* a section `temper` can be added to the config; true if not known */
+    bool accepts;         /* the sampler accepts or rejects moves */
+    bool builds_trees;    /* the statistics have a tree depth */
+    double *diverging;    /* [n_chain][n_draw]; NULL: none diverged, or not known */
+    double *log_density;  /* [n_chain][n_draw]; NULL: not known */
+    em_visits *visits;    /* of tempered draws; else NULL */
     em_mode_finder *finder;
     em_evidence evidence;   /* set by em_judge_conclude */
     int64_t n_low_energy;   /* chains whose E-BFMI is below its limit */
@@ -67,9 +69,10 @@ em_status em_judge_create(em_reader *reader, const char *group, em_judge **out);
 void em_judge_destroy(em_judge **judge); /* NULL-safe. */
 
 /* Computes value[EM_N_JUDGED] of a row with draws [n_chain][n_draw], one of n_row rows. `r_hat`:
- * the R-hat that the verdict uses. Errors: EM_EMEMORY. */
+ * the R-hat that the verdict uses. `watched`: the verdict depends on the row. Errors: EM_EMEMORY.
+ */
 em_status em_judge_row(em_judge *judge, const double *draws, const em_diagnosis *diagnosis,
-                       double r_hat, int64_t n_row, double *value);
+                       double r_hat, bool watched, int64_t n_row, double *value);
 
 /* Combines the results of ranks that judged different rows. Collective. */
 void em_judge_combine(em_judge *judge);

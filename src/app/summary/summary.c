@@ -74,6 +74,9 @@ static em_status select_elements(em_summary *s)
         status = em_allocate(total, sizeof *s->element, &s->element);
     if (status)
         return status;
+    while (s->n_watched < em_reader_n_variable(s->reader) &&
+           !em_reader_variable_at(s->reader, s->n_watched)->unwatched)
+        s->n_watched++;
     for (int64_t i = 0; i < em_reader_n_variable(s->reader); i++) {
         const em_reader_variable *v = em_reader_variable_at(s->reader, i);
 
@@ -193,8 +196,9 @@ static em_status ess_of_squares(const em_summary *s, em_diag *diag, const double
     return status;
 }
 
-/* One row of the table. `draws`: [n_chain][n_draw]. */
-static em_status summarise(const em_summary *s, em_diag *diag, const double *draws, double *value)
+/* The row of an element. `draws`: [n_chain][n_draw]. */
+static em_status summarise(const em_summary *s, const em_element *element, em_diag *diag,
+                           const double *draws, double *value)
 {
     int64_t n_chain = em_reader_n_chain(s->reader), n_draw = em_reader_n_draw(s->reader);
     const int64_t n_percentile = s->options->percentile.count;
@@ -216,8 +220,8 @@ static em_status summarise(const em_summary *s, em_diag *diag, const double *dra
     value[s->plain] = d.r_hat;
     if (s->nested >= 0)
         value[s->nested] = em_nested_r_hat(s->n_superchain, n_chain, n_draw, draws);
-    status = em_judge_row(s->judge, draws, &d, value[s->column.r_hat], s->n_element,
-                          value + s->column.judged);
+    status = em_judge_row(s->judge, draws, &d, value[s->column.r_hat],
+                          element->variable < s->n_watched, s->n_element, value + s->column.judged);
     if (status)
         return status;
     return s->ess_square < 0 ? EM_OK
@@ -240,7 +244,8 @@ static em_status summarise_share(em_summary *s)
 
         status = em_elements_next(elements, &draws);
         if (!status)
-            status = summarise(s, diag, draws, s->value + i * s->n_value);
+            status =
+                summarise(s, &s->element[s->first + i], diag, draws, s->value + i * s->n_value);
     }
     em_elements_destroy(&elements);
     em_diag_destroy(&diag);
@@ -359,19 +364,29 @@ static em_status tell_others(const em_summary *s, const em_visible_rows *rows, F
     return status;
 }
 
-/* Prints the rows; on a terminal, some of many. Local. */
+/* The most rows that are printed; 0: all. */
+static int64_t most_rows(const em_summary *s, FILE *out)
+{
+    const em_summary_options *o = s->options;
+
+    if (o->rows > 0)
+        return o->rows;
+    if (!o->all && em_terminal_columns(out) > 0)
+        return EM_ROWS_ON_TERMINAL;
+    return o->log && s->n_element > EM_ROWS_IN_LOG ? EM_ROWS_IN_LOG : 0;
+}
+
+/* Prints the rows; on a terminal and in a log, some of many. Local. */
 static em_status print_rows(em_summary *s, FILE *out)
 {
     const em_summary_options *o = s->options;
-    const bool some = o->rows > 0 || (!o->all && em_terminal_columns(out) > 0);
-    const em_rows_order order = {.at = &s->column,
-                                 .most = o->rows > 0 ? o->rows : EM_ROWS_ON_TERMINAL,
-                                 .sorted = o->sort != NULL,
-                                 .marks = true};
+    const int64_t most = most_rows(s, out);
+    const em_rows_order order = {
+        .at = &s->column, .most = most, .sorted = o->sort != NULL, .marks = true};
     em_visible_rows rows = {0};
     em_status status = EM_OK;
 
-    if (!some) {
+    if (most == 0) {
         em_table_print(&s->table, out);
         return EM_OK;
     }

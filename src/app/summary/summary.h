@@ -22,6 +22,7 @@ typedef struct em_summary_options {
     bool squares; /* with the ESS of squares about the mean */
     bool csv;
     bool all;     /* all rows, also on a terminal; other outputs always get all */
+    bool log;     /* where the output is no terminal: EM_ROWS_IN_LOG rows at most, and not all */
     int64_t rows; /* the most rows on any output; 0: EM_ROWS_ON_TERMINAL on a terminal */
 } em_summary_options;
 
@@ -32,6 +33,7 @@ typedef struct em_summary {
     em_reader *reader;
     int64_t n_element;
     em_element *element;
+    int64_t n_watched;     /* of the variables, the first that convergence checks watch */
     int64_t first, end;    /* the elements that this rank computes */
     double *value;         /* [end - first][n_value]; on rank 0 [n_element][n_value] */
     int64_t n_value;       /* the columns of the table, then EM_N_JUDGED numbers for the advice */

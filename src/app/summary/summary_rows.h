@@ -8,8 +8,8 @@
 #include "emass/status.h"
 #include "io/draws/reader.h"
 
-/* Rows on a terminal, unless all are asked for. */
-enum { EM_ROWS_ON_TERMINAL = 40 };
+/* Rows on a terminal, unless all are asked for, and in the log of a run. */
+enum { EM_ROWS_ON_TERMINAL = 40, EM_ROWS_IN_LOG = 100 };
 
 typedef struct em_rows_order {
     const em_judge_columns *at;

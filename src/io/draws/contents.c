@@ -153,7 +153,7 @@ static em_status take_array(walk *w, const char *name, hid_t id)
     out->is_number = em_foreign_is_number(id);
     out->storage = storage_of(id, type);
     out->is_coordinate = H5DSis_scale(id) > 0;
-    em_role_read(id, &out->role, &out->index_base);
+    em_role_read(id, &out->role, &out->index_base, &out->unwatched);
     em_h5_close(&type);
     status = status ? status : take_axes(w->file, id, out);
     out->has_draws = !status && out->is_number && out->n_axes >= 2 && out->axis[0] &&

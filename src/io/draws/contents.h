@@ -24,6 +24,7 @@ typedef struct em_contents_array {
     bool has_draws;               /* of (chain, draw, ...) */
     em_role role;
     int64_t index_base; /* from where tables number its elements */
+    bool unwatched;     /* convergence checks skip it */
 } em_contents_array;
 
 typedef struct em_contents_group {

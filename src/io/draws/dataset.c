@@ -212,13 +212,16 @@ static const char *const names[N_ROLE] = {
 
 em_status em_role_write(hid_t dataset, const em_variable *variable)
 {
-    em_status status = EM_OK, numbered = EM_OK;
+    em_status status = EM_OK, numbered = EM_OK, watched = EM_OK;
 
     if (variable->role != EM_PARAMETER)
         status = em_attribute_write_text(dataset, "role", names[variable->role]);
     if (variable->from_one)
         numbered = em_attribute_write_int(dataset, "index_base", 1);
-    return status ? status : numbered;
+    if (variable->unwatched)
+        watched = em_attribute_write_int(dataset, "watched", 0);
+    status = status ? status : numbered;
+    return status ? status : watched;
 }
 
 /* The text, of fixed or variable length, cut to its room; "" where there is none. */
@@ -235,17 +238,26 @@ static void read_text(hid_t dataset, const char *name, size_t bytes, char *text)
     em_h5_close_all(&id, &type);
 }
 
-void em_role_read(hid_t dataset, em_role *role, int64_t *index_base)
+/* An integer; `otherwise` where there is none. */
+static int64_t read_int(hid_t dataset, const char *name, int64_t otherwise)
+{
+    hid_t type, id = em_attribute_open(dataset, name, H5T_INTEGER, &type);
+    int64_t value = otherwise;
+
+    if (id >= 0 && H5Aread(id, H5T_NATIVE_INT64, &value) < 0)
+        value = otherwise;
+    em_h5_close_all(&id, &type);
+    return value;
+}
+
+void em_role_read(hid_t dataset, em_role *role, int64_t *index_base, bool *unwatched)
 {
     char text[MOST_BYTES + 1] = "";
-    hid_t type, id = em_attribute_open(dataset, "index_base", H5T_INTEGER, &type);
 
     *role = EM_PARAMETER;
-    *index_base = 0;
+    *index_base = read_int(dataset, "index_base", 0) == 1;
+    *unwatched = read_int(dataset, "watched", 1) == 0;
     read_text(dataset, "role", sizeof text, text);
     for (int i = 0; i < N_ROLE; i++)
         *role = strcmp(text, names[i]) == 0 ? (em_role)i : *role;
-    if (id >= 0 && (H5Aread(id, H5T_NATIVE_INT64, index_base) < 0 || *index_base != 1))
-        *index_base = 0;
-    em_h5_close_all(&id, &type);
 }

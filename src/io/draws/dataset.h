@@ -58,12 +58,12 @@ em_status em_dataset_resize(em_dataset *dataset, int64_t n_draw);
 
 void em_dataset_close(em_dataset *dataset); /* Collective. */
 
-/* The role of a variable (parameter or not), and whether tables number its elements from 0 or 1, as
- * attributes of its dataset. */
+/* The role of a variable (parameter or not), whether tables number its elements from 0 or 1, and
+ * whether convergence checks skip it, as attributes of its dataset. */
 
-/* Writes `role` unless it is parameter, and `index_base` if it is 1. Collective, not agreed, as
- * em_attribute_write. Errors: EM_EIO. */
+/* Writes `role` unless it is parameter, `index_base` if it is 1, and `watched`, 0, if the variable
+ * is unwatched. Collective, not agreed, as em_attribute_write. Errors: EM_EIO. */
 em_status em_role_write(hid_t dataset, const em_variable *variable);
 
-/* Reads them; the defaults are a parameter, and 0. Local. */
-void em_role_read(hid_t dataset, em_role *role, int64_t *index_base);
+/* Reads them; the defaults are a parameter, 0, and watched. Local. */
+void em_role_read(hid_t dataset, em_role *role, int64_t *index_base, bool *unwatched);

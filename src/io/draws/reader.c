@@ -310,7 +310,7 @@ static em_status take_dataset(em_reader *reader, const char *name, hid_t id)
     d->id = id;
     status = em_label_copy(name, &d->variable.name);
     status = status ? status : take_extent(reader, d);
-    em_role_read(id, &d->variable.role, &d->variable.index_base);
+    em_role_read(id, &d->variable.role, &d->variable.index_base, &d->variable.unwatched);
     reader->n_variable++;
     return status ? status : em_label_axes(&reader->file, id, &d->variable);
 }

@@ -21,6 +21,7 @@ typedef struct em_reader_variable {
     int64_t shape[8];
     int64_t size;         /* product of shape */
     em_role role;         /* of files that tell it; else parameter */
+    bool unwatched;       /* convergence checks skip this variable and those after it */
     int64_t index_base;   /* the first index of axes without labels: 0, or 1 for Stan programs */
     char **axis_label[8]; /* [shape[i]] of each axis; NULL: numbered from index_base */
     char ***element;      /* *element: [size] names made by em_reader_label; NULL: none yet */

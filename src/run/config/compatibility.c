@@ -184,6 +184,27 @@ em_status em_check_samplers_suit_model(const em_config *config, const em_model *
     return status;
 }
 
+em_status em_check_tempering_suits_model(const em_config *config, const em_model *model)
+{
+    em_status status = EM_OK;
+
+    if (config->run.superchains > 0 || config->mass.from)
+        return em_fail(EM_ECONFIG, "%s: temper: found %s too, expected one of them", config->path,
+                       config->mass.from ? "mass.from" : "run.superchains");
+    for (int i = 0; !status && i < config->n_kernel; i++)
+        status = em_tempering_check_kernel(config->kernel[i].ops, config->kernel[i].options, model);
+    return status ? status : em_tempering_check(&config->temper, model);
+}
+
+bool em_can_be_tempered(const em_config *config, const em_model *model)
+{
+    bool can = !em_model_forbids_tempering(model);
+
+    for (int i = 0; i < config->n_kernel; i++)
+        can &= !em_sampler_forbids_tempering(config->kernel[i].ops, config->kernel[i].options);
+    return can;
+}
+
 em_status em_choose_blocks(const em_config *config, const em_model *model, em_mass_options *mass,
                            double **own)
 {

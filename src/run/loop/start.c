@@ -32,19 +32,6 @@ static void warn_of_minibatch(const em_engine *engine, const em_kernel_options *
                (long long)options->minibatch, engine->model->ops->name, (long long)total);
 }
 
-/* Whether the run may be tempered. Local. Errors: EM_ECONFIG. */
-static em_status check_tempering(const em_config *config, const em_model *model)
-{
-    em_status status = EM_OK;
-
-    if (config->run.superchains > 0 || config->mass.from)
-        return em_fail(EM_ECONFIG, "%s: temper: found %s too, expected one of them", config->path,
-                       config->mass.from ? "mass.from" : "run.superchains");
-    for (int i = 0; !status && i < config->n_kernel; i++)
-        status = em_tempering_check_kernel(config->kernel[i].ops, config->kernel[i].options, model);
-    return status ? status : em_tempering_check(&config->temper, model);
-}
-
 em_status em_engine_load(em_engine *engine)
 {
     em_model_context context =
@@ -64,7 +51,7 @@ em_status em_engine_load(em_engine *engine)
     if (!status)
         status = em_check_prior_draws_suit_model(engine->config, engine->model);
     if (!status && engine->config->temper.on)
-        status = check_tempering(engine->config, engine->model);
+        status = em_check_tempering_suits_model(engine->config, engine->model);
     if (!status)
         status = em_recorder_width(engine->config, engine->model, &width);
     if (!status)

@@ -62,6 +62,7 @@ em_status em_merge_describe(const char *path, const em_contents_group *group,
     *variable = (em_variable){.name = array->name,
                               .storage = array->storage,
                               .from_one = array->index_base == 1,
+                              .unwatched = array->unwatched,
                               .role = array->role};
     if (array->n_axes - skip > EM_MAX_AXES)
         return em_fail(EM_EDATA, "%s: %s/%s has %d axes, expected at most %d", path, group->name,

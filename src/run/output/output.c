@@ -4,6 +4,7 @@
 #include "emass/model/averages.h"
 #include "io/draws/dataset.h"
 #include "par/world.h"
+#include "run/config/compatibility.h"
 #include "run/config/config_folder.h"
 #include "run/output/output_file.h"
 #include "run/output/processor_record.h"
@@ -164,6 +165,8 @@ static em_status put_attributes(em_output *output)
         status = em_writer_put_int(writer, "shards", config->run.shards);
     if (!status && config->run.superchains > 0)
         status = em_writer_put_int(writer, "superchains", config->run.superchains);
+    if (!status && !em_can_be_tempered(config, output->model))
+        status = em_writer_put_int(writer, EM_OUTPUT_CAN_BE_TEMPERED, 0);
     if (!status)
         status = em_writer_put_int(writer, "tuning_steps", output->plan->warmup);
     if (!status)

@@ -31,6 +31,10 @@ em_status em_output_create(const em_config *config, const char *path, const char
 #define EM_OUTPUT_THINNING "thinning"
 #define EM_OUTPUT_ENDED_BY "ended_by"
 
+/* Attribute, 0, of a run to which tempering cannot be added (run/config/compatibility.h); absent
+ * from others. */
+#define EM_OUTPUT_CAN_BE_TEMPERED "can_be_tempered"
+
 /*
  * The file as a sink. `begin` writes the file with all its groups, constant data and attributes;
  * after a failure there is no file. `flush` writes the draws taken so far. `finish` truncates the
