@@ -356,6 +356,10 @@ no_topics() { # one line, status 2
         { "$emass" topics other.h5 2>said.txt || status=$?; } && [ "$status" = 2 ] &&
         grep -q 'found no averages/phi' said.txt
 }
+check 'what sgrld needs' refuses 2 'expected sampler lda_gibbs, or model.parameters: expanded_mean with metric: expanded_mean' \
+    --set 'sampler={name: sgrld, minibatch: 10, step_size: 1e-3}'
+check 'what sgld needs' refuses 2 'expected sampler lda_gibbs, or model.parameters: expanded_natural' \
+    --set 'sampler={name: sgld, minibatch: 10, step_size: 1e-3}'
 printf '%s\n' 'model: {name: banana}' 'run: {chains: 1, warmup: 20, draws: 10}' >other.yaml
 check 'a line for each topic, found by both chains' tells_topics
 check 'words and probabilities as CSV' words_csv

@@ -149,6 +149,10 @@ check 'an exact sampler' refuses exact 'needs an exact density'
 check 'a sampler by the model' refuses gibbs 'needs an update by the model'
 check 'expanded mean for more than phi' refuses pfa 'but they may be negative' \
     --set 'sampler[1].name=sgrld' --set 'sampler[1].metric=expanded_mean'
+sed 's/^sampler: .*/sampler: {name: sgrld, metric: expanded_mean, minibatch: 20, step_size: 0.01}/' natural.yaml >wrong.yaml
+check 'expanded mean without its parameters' refuses wrong 'may be negative: expected model.parameters: expanded_mean'
+check 'nor with pfa' refuses pfa 'may be negative: expected model.parameters: expanded_mean' \
+    --set model.parameters=expanded_natural
 check 'no metric' refuses dpfa 'model dpfa has no metric' --set 'sampler[1].name=sgrnphmc'
 check 'what is scored, and no test' refuses mean 'model.test_scored: found no test' \
     --set model.test= --set model.test_scored=test.ldac

@@ -141,8 +141,27 @@ static em_status read_column(const place *at, const char *name, const json_t *va
     return status ? status : read_prior(at, false, value, &named->prior);
 }
 
-/* One distribution, or {age: {...}, default: {...}}: a mapping behind the first name says that it
- * is a column. */
+static bool is_distribution(const char *name)
+{
+    bool found = false;
+
+    for (int k = EM_PRIOR_DEFAULT + 1; k < EM_N_PRIOR; k++)
+        found |= strcmp(em_prior_laws[k].name, name) == 0;
+    return found;
+}
+
+/* {age: {...}, default: {...}}, or what is meant as such: {default: flat}. */
+static bool is_of_columns(json_t *value)
+{
+    void *first = json_object_iter(value);
+    const char *name = first ? json_object_iter_key(first) : "";
+    const json_t *prior = first ? json_object_iter_value(first) : NULL;
+
+    return json_is_object(prior) || strcmp(name, "default") == 0 ||
+           (json_is_string(prior) && !is_distribution(name));
+}
+
+/* One distribution, or one for each of some columns. */
 static em_status read_coefficients(const place *at, json_t *value)
 {
     em_status status = EM_OK;
@@ -153,7 +172,7 @@ static em_status read_coefficients(const place *at, json_t *value)
         return fail_value(
             at, value,
             "a distribution such as {normal: [0, 2.5]}, or one for each of some columns");
-    if (!json_is_object(json_object_iter_value(json_object_iter(value))))
+    if (!is_of_columns(value))
         return read_prior(at, false, value, &at->out->coefficient);
     json_object_foreach(value, name, column)
     {

@@ -28,19 +28,38 @@ static bool has_positive(const em_model *model)
     return false;
 }
 
+/* Of topic models: of their word distributions. */
+static bool has_option(const em_config *config, const char *name)
+{
+    for (const em_field *field = config->model->fields; field && field->name; field++)
+        if (strcmp(field->name, name) == 0)
+            return true;
+    return false;
+}
+
 static em_metric_kind metric_of(const em_kernel_options *kernel)
 {
     return kernel->ops->metric ? kernel->ops->metric(kernel->options) : EM_METRIC_MASS;
 }
 
-static em_status check_positive(const em_kernel_options *kernel, const em_model *model)
+static em_status check_positive(const em_config *config, const em_kernel_options *kernel,
+                                const em_model *model)
 {
     const em_sampler_ops *sampler = kernel->ops;
     const bool keeps = metric_of(kernel) == EM_METRIC_EXPANDED_MEAN;
     const em_parameters *positive = moved(kernel, model, true);
     const em_parameters *free = moved(kernel, model, false);
 
-    if (sampler->by_model || !has_positive(model))
+    if (sampler->by_model)
+        return EM_OK;
+    if (free && keeps && !has_positive(model))
+        return em_fail(EM_ECONFIG,
+                       "sampler %s with metric: expanded_mean keeps %s of model %s above zero, but "
+                       "they may be negative: expected %s",
+                       sampler->name, free->name, model->ops->name,
+                       has_option(config, "parameters") ? "model.parameters: expanded_mean"
+                                                        : "another metric");
+    if (!has_positive(model))
         return EM_OK;
     if (positive && !keeps)
         return em_fail(EM_ECONFIG,
@@ -57,7 +76,8 @@ static em_status check_positive(const em_kernel_options *kernel, const em_model 
     return EM_OK;
 }
 
-static em_status fits(const em_kernel_options *kernel, const em_model *model)
+static em_status fits(const em_config *config, const em_kernel_options *kernel,
+                      const em_model *model)
 {
     const em_sampler_ops *sampler = kernel->ops;
     const char *name = model->ops->name;
@@ -77,8 +97,13 @@ static em_status fits(const em_kernel_options *kernel, const em_model *model)
     if (!sampler->by_model && !model->ops->add_prior)
         return em_fail(
             EM_ECONFIG,
-            "sampler %s needs a density, which model %s does not have: expected sampler gibbs",
-            sampler->name, name);
+            "sampler %s needs a density, which model %s does not have: expected sampler %s",
+            sampler->name, name,
+            !has_option(config, "parameters") ? "gibbs"
+            : metric_of(kernel) == EM_METRIC_EXPANDED_MEAN || strcmp(sampler->name, "sgrld") == 0
+                ? "lda_gibbs, or model.parameters: expanded_mean with metric: expanded_mean"
+            : sampler->minibatches ? "lda_gibbs, or model.parameters: expanded_natural"
+                                   : "lda_gibbs");
     if (!sampler->by_model && !sampler->minibatches && model->estimates)
         return em_fail(EM_ECONFIG,
                        "sampler %s needs an exact density, but model %s estimates it by random "
@@ -93,7 +118,7 @@ static em_status fits(const em_kernel_options *kernel, const em_model *model)
                        "sampler %s with metric: density needs an exact density, but model %s "
                        "estimates it by random numbers: expected another metric",
                        sampler->name, name);
-    return check_positive(kernel, model);
+    return check_positive(config, kernel, model);
 }
 
 const em_parameters *em_sampler_parameters(const em_config *config, const em_model *model, int i)
@@ -173,7 +198,7 @@ em_status em_check_samplers_suit_model(const em_config *config, const em_model *
     em_status status = check_ranks_per_chain(config, model);
 
     for (int i = 0; !status && i < config->n_kernel; i++) {
-        status = fits(&config->kernel[i], model);
+        status = fits(config, &config->kernel[i], model);
         if (!status && config->kernel[i].block)
             status = check_block(config, model, i);
     }
