@@ -354,7 +354,9 @@ static em_status prepare_network(em_network *self, const em_model_context *conte
         em_network_prepare_predictions(self);
         return EM_OK;
     }
-    return status ? status : em_network_prepare_reports(self);
+    if (!status)
+        status = em_network_prepare_reports(self);
+    return status ? status : em_network_make_survey(self, !context->exact);
 }
 
 /* ---------------------------------------------------------------- the model */
@@ -369,7 +371,7 @@ static void destroy(em_model *model)
     em_examples_destroy(&self->train);
     em_examples_destroy(&self->test);
     em_release_all(&self->centre, &self->factor, &self->row, &self->response, &self->density,
-                   &self->out, &self);
+                   &self->out, &self->survey.of_class, &self);
 }
 
 static em_status set_up(em_model *model, const void *options, const em_model_context *context)
@@ -484,6 +486,7 @@ static void describe(const em_model *model, FILE *out)
             train->rows.total, train->n_input, test ? test->rows.total : 0, train->rows.count,
             test ? test->rows.count : 0,
             (em_examples_bytes(train) + (test ? em_examples_bytes(test) : 0)) / 1e6);
+    em_network_describe_survey(self, out);
     fprintf(out,
             "# pass       %" PRId64
             " observations at a time in %s precision, by OpenBLAS's products "
@@ -496,7 +499,7 @@ static void describe(const em_model *model, FILE *out)
             "not for the weights, which have symmetries\n",
             self->test ? "the test score" : "the training score");
     if (self->options->precision == PRECISION_SINGLE)
-        fprintf(out, "# precision  single: the check of gradients below is in double precision\n");
+        fprintf(out, "# precision  single: gradient and speed below are in double precision\n");
 }
 
 const em_model_ops em_model_network = {

@@ -37,6 +37,13 @@ typedef struct em_network_choice {
 
 enum { EM_NETWORK_VARIABLES = 12, EM_NETWORK_AVERAGES = 6, EM_NETWORK_POOLED = 12 };
 
+/* Of the training observations of all shards. */
+typedef struct em_network_survey {
+    int64_t *of_class;            /* [n_output] their number; NULL: a normal output */
+    int64_t n_large, first_large; /* inputs that are large beside the prior; -1: none */
+    bool large_response;
+} em_network_survey;
+
 typedef struct em_network {
     em_model model;
     const em_network_options *options;
@@ -79,6 +86,7 @@ typedef struct em_network {
     em_datum datum[4];
     double n_output_kept; /* as a datum */
     char **input_name;    /* [n_input] */
+    em_network_survey survey;
 } em_network;
 
 /* network_density.c: functions of em_model_ops and of its capabilities. */
@@ -127,6 +135,14 @@ int64_t em_network_n_part(const em_share *rows);
  * not changed. The bits are the same on any number of shards. Collective over the ranks of a group.
  * Errors: EM_EMEMORY. */
 em_status em_network_find_moments(em_network *self);
+
+/* network_survey.c: counts the observations of classes, and inputs and responses that are large
+ * beside the priors. `warns`: a warning for each thing that is unusual. Collective over the ranks
+ * of a group. Errors: EM_EMEMORY. */
+em_status em_network_make_survey(em_network *self, bool warns);
+
+/* Prints the numbers and the warnings for emass check. Local. */
+void em_network_describe_survey(const em_network *self, FILE *out);
 
 /* network_report.c: sets up reported quantities; functions of em_model_ops. Errors: EM_EMEMORY. */
 em_status em_network_prepare_reports(em_network *self); /* Collective over the ranks of a group. */

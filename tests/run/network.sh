@@ -201,6 +201,52 @@ needs_weights() {
 }
 check "a file without weights predicts nothing, and says what was to be asked for" needs_weights
 
+# R-hat of a weight means nothing: no advice counts weights, and a log does not list them all.
+weights_give_no_advice() {
+    local rows
+    cat >weights.yaml <<'YAML'
+model: {name: network, data: plain, layers: [{dense: 6}], store_weights: true}
+sampler: {name: sghmc, step_size: 1e-3, minibatch: 50}
+mass: {estimator: none}
+run: {chains: 4, warmup: 20, draws: 20}
+YAML
+    limited "$emass" run weights.yaml --output weights.h5 --progress none >log.txt || return 1
+    rows=$("$emass" summary weights.h5 | grep -c '^weights')
+    grep -v '^weights' log.txt
+    grep -E "^R-hat above 1.01: [0-9]+ of [1-9] rows" log.txt && ! grep -qE 'temper:|reparameterise' log.txt &&
+        [ "$rows" = 243 ] && [ "$(wc -l <log.txt)" -lt 120 ] && grep 'All of them: emass summary weights.h5' log.txt
+}
+check "weights give no advice, and do not fill a log" weights_give_no_advice
+
+# A model that is sampled by minibatches is tested on one; what is known is printed before.
+checks_a_minibatch() {
+    "$emass" check weights.yaml >plan.txt || return 1
+    grep '^# ' plan.txt
+    grep '^# gradient   agrees .*, for a minibatch of 50 observations$' plan.txt &&
+        grep '^# speed .* of one chain, for a minibatch of 50 observations$' plan.txt &&
+        "$emass" check weights.yaml --set sampler.minibatch=300 | grep '^# gradient   agrees .*[0-9]$' &&
+        grep '^# classes    0: 100, 1: 100, 2: 100 training observations$' plan.txt && ! grep '^# warning' plan.txt
+}
+check "a minibatch is checked, and classes are counted" checks_a_minibatch
+
+tells_what_is_unusual() {
+    awk 'BEGIN { OFS = ","; print "a,b,y"; for (i = 0; i < 60; i++) print 5000 + i % 7, i % 5 / 5, i % 3 * 2 }' >gap.csv
+    awk 'BEGIN { OFS = ","; print "a,b,y"; for (i = 0; i < 60; i++) print 5000 + i % 7, i % 5 / 5, 3000 + i % 3 }' >large.csv
+    cat >unusual.yaml <<'YAML'
+model: {name: network, data: gap.csv, layers: [{dense: 3}]}
+run: {chains: 2, warmup: 20, draws: 4}
+YAML
+    "$emass" check unusual.yaml >plan.txt && grep '^# classes    0: 20, 1: 0, 2: 20, 3: 0, 4: 20 ' plan.txt &&
+        grep '^# warning .*gap.csv: no training observation has the label 1, 3, of 0 to 4' plan.txt &&
+        grep '^# warning .*most values of 1 of 2 inputs .*first: a.*model.standardise: true' plan.txt || return 1
+    limited mpirun -n 2 "$emass" run unusual.yaml --quiet --output unusual.h5 --set run.chains=1 --set run.shards=2 2>said.txt || return 1
+    grep 'warning: gap.csv: no training observation' said.txt || return 1
+    "$emass" check unusual.yaml --set model.standardise=true --set model.classes=5 | grep '^# warning' | grep -v label && return 1
+    "$emass" check unusual.yaml --set model.data=large.csv --set model.output=normal >plan.txt &&
+        grep '^# warning .*most responses are above 25 in size.*model.sigma_scale' plan.txt
+}
+check "classes without observations and numbers of another scale are told" tells_what_is_unusual
+
 refused() { # WHY SETTING...: with status 2, one line, and nothing written
     local why=$1 options=() setting status=0
     shift
@@ -225,6 +271,9 @@ check "a wrong magic number" refused "magic number 00000d03" model.test=wrong
 check "images and labels that do not match" refused "found 39 labels, expected 40" model.test=few
 check "labels out of range" refused "more-labels-idx1-ubyte: found label 3 of observation 4, expected an integer from 0 to 2" model.test=more
 printf 'a,y\n1,0\n\n2,2\n3,7\n4,1\n' >seven.csv
+printf 'a,y\n1,no\n2,yes\n' >text.csv
+check "labels that are texts" refused "text.csv:2: found 'no' for column y, expected a number (classes as 0, 1, ...," \
+    model.data=text.csv model.test= 'model.layers=[{dense: 2}]'
 check "and of a table, whose line is named" refused "seven.csv:5: found label 7, expected an integer from 0 to 2" \
     model.data=seven.csv model.test= model.classes=3 'model.layers=[{dense: 2}]'
 check "images without labels" refused "images without labels" model.test=lonely

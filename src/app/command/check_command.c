@@ -83,6 +83,7 @@ static em_status check_config(const em_config *config, bool brief)
 
     if (!status)
         status = em_check_plan(&check, &plan);
+    fflush(stdout); /* comparing gradients may take seconds */
     if (!status && has_exact_density(check.model))
         status = em_check_gradient(&check);
     else if (!status && em_world_rank() == 0)

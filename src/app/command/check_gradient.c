@@ -22,6 +22,8 @@ static const double most_seconds = 10, most_seconds_of_starts = 1;
 
 typedef struct checker {
     const em_checked *of;
+    /* Of the run, one for all evaluations; size 0: all observations. */
+    em_minibatch minibatch;
     bool is_wrong; /* the gradient, somewhere */
     int64_t n_compared,
         n_hidden; /* compared components; components hidden by the rounding of densities */
@@ -41,9 +43,39 @@ static em_status density(checker *check, em_wanted wanted, const double *theta, 
                             .theta = theta,
                             .log_density = value,
                             .gradient = gradient,
-                            .wanted = wanted};
+                            .wanted = wanted,
+                            .seed = (uint64_t)check->of->config->run.seed};
 
-    return em_posterior_evaluate(check->of->posterior, &query);
+    return check->minibatch.size > 0
+               ? em_posterior_estimate(check->of->posterior, &check->minibatch, &query)
+               : em_posterior_evaluate(check->of->posterior, &query);
+}
+
+/* The largest minibatch of the samplers; size 0 if one of them needs all observations. */
+static em_minibatch find_minibatch(const em_checked *of)
+{
+    em_minibatch minibatch = {.size = 0};
+
+    for (int i = 0; i < of->config->n_kernel; i++) {
+        const em_kernel_options *kernel = &of->config->kernel[i];
+        const em_sampler_options *options = kernel->options;
+        if (kernel->ops->by_model)
+            continue;
+        if (!em_takes_minibatches(kernel->ops, options) ||
+            options->minibatch >= of->model->rows.total)
+            return (em_minibatch){.size = 0};
+        if (options->minibatch > minibatch.size)
+            minibatch.size = options->minibatch;
+    }
+    return minibatch;
+}
+
+/* ", for a minibatch of 100 observations" */
+static void say_minibatch(const checker *check)
+{
+    if (check->minibatch.size > 0)
+        printf(", for a minibatch of %lld observations", (long long)check->minibatch.size);
+    printf("\n");
 }
 
 /* For a model without a gradient it computes the log density only. */
@@ -165,25 +197,27 @@ static void say_agreement(const checker *check, int n_point, double worst, int64
 {
     if (check->of->model->gradient != EM_GRADIENT_EXACT)
         printf("# gradient   none: the model gives log densities alone, which are finite at %d "
-               "possible starts of chains\n",
+               "possible starts of chains",
                n_point);
     else if (!check->is_wrong && check->n_hidden == check->n_compared)
         printf("# gradient   not compared: the log density at %d possible starts of chains is so "
-               "large that rounding errors hide the central differences\n",
+               "large that rounding errors hide the central differences",
                n_point);
     else if (!check->is_wrong && check->n_hidden > 0)
         printf("# gradient   agrees with central differences at %d points, to %.2g; %lld of %lld "
                "components could not be compared, because of the rounding errors of large log "
-               "densities\n",
+               "densities",
                n_point, worst, (long long)check->n_hidden, (long long)check->n_compared);
     else if (!check->is_wrong)
-        printf("# gradient   agrees with central differences at %d points, to %.2g\n", n_point,
+        printf("# gradient   agrees with central differences at %d points, to %.2g", n_point,
                worst);
     else
         printf("# gradient   differs from central differences by up to %.2g of its size (component "
                "%lld, of %d points): the density has errors of this size at possible starts of "
-               "chains, by rounding or by a solver in the model (ODE, root, integral)\n",
+               "chains, by rounding or by a solver in the model (ODE, root, integral)",
                worst, (long long)where, n_point);
+    say_minibatch(check);
+    fflush(stdout);
 }
 
 /* Counts at how many of more starts, while there is time, the density is finite. Collective. */
@@ -257,9 +291,11 @@ static em_status time_gradient(checker *check)
         em_broadcast(&seconds, sizeof seconds); /* shards evaluate together */
     }
     status = em_agree(status);
-    if (!status && em_world_rank() == 0)
-        printf("# speed      %.3g us a %s of one chain\n", 1e6 * seconds / (double)n,
+    if (!status && em_world_rank() == 0) {
+        printf("# speed      %.3g us a %s of one chain", 1e6 * seconds / (double)n,
                wanted(check) == EM_WANT_BOTH ? "gradient" : "log density");
+        say_minibatch(check);
+    }
     return status;
 }
 
@@ -268,7 +304,7 @@ em_status em_check_gradient(const em_checked *checked)
     const int64_t stride = em_stride(checked->model->dim);
     double *room = NULL;
     em_status status = em_agree(em_allocate_doubles(4 * stride, &room));
-    checker check = {.of = checked, .theta = room};
+    checker check = {.of = checked, .minibatch = find_minibatch(checked), .theta = room};
 
     if (!status) {
         check.gradient = room + stride;

@@ -9,5 +9,6 @@ em_status em_checked_model(const em_checked *check, int64_t n_chain, em_model **
 
     context.n_chain = n_chain;
     context.exact = true;
+    context.minibatches = em_config_takes_minibatches(config);
     return em_config_create_model(config, &context, out);
 }

@@ -23,7 +23,8 @@ em_status em_checked_model(const em_checked *checked, int64_t n_chain, em_model 
 /* Prints how the run would go: chains, shards, iterations, memory. Collective. Errors: agreed. */
 em_status em_check_plan(const em_checked *checked, const em_plan *plan);
 
-/* Compares the gradient with central differences at positions where chains may start, and times it.
- * Collective. Errors, agreed: EM_EMODEL if the gradient is wrong or the density is defined at none
- * of the positions; EM_EMEMORY. */
+/* Compares the gradient with central differences at positions where chains may start, and times it:
+ * of all observations or, if no sampler needs these, of a minibatch of the run's size. Collective.
+ * Errors, agreed: EM_EMODEL if the gradient is wrong or the density is defined at none of the
+ * positions; EM_EMEMORY. */
 em_status em_check_gradient(const em_checked *checked);
