@@ -225,6 +225,8 @@ typedef struct em_model {
                                     chain; variables of all chains */
     const em_variable *average, *pooled; /* [n_average], [n_pooled], owned by the model */
     const char *update_of; /* the only block that the update moves; NULL: it moves all */
+    int64_t even_from; /* earlier iterations of warmup take less time than those after, so that no
+                          time left follows from them; 0: all take about as long */
 } em_model;
 
 /*

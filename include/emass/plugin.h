@@ -20,7 +20,7 @@ EM_BEGIN_C
 
 /* The version of these headers. A plug-in that was built with another version, or with tables of
  * another size, is refused. */
-#define EMASS_PLUGIN_ABI 16
+#define EMASS_PLUGIN_ABI 17
 
 typedef struct em_plugin_table {
     int abi, ops_size, field_size;

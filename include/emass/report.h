@@ -68,6 +68,8 @@ typedef struct em_report {
                                  first one on this rank */
     const char *ended_by;     /* what ended a run with draws: auto: "the stop rule" or the limit
                                  "stop.max_draws"; NULL: the number of draws was given */
+    double rate; /* iterations of each chain in a second, at which the rest is expected to go; NaN:
+                    not known, as while warmup uses more and more of the data */
 } em_report;
 
 EM_END_C

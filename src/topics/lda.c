@@ -182,6 +182,14 @@ static const char *scratch_of(const lda_options *options)
     return !options->topic.corpus.stream ? NULL : folder && *folder ? folder : "/tmp";
 }
 
+/* Warmup begins with a few documents, from which topics are found quickly, and then doubles their
+ * number. Level l is added at iteration l^2, so that larger numbers of documents have more
+ * iterations. */
+static int64_t first_iteration(int level)
+{
+    return (int64_t)level * level;
+}
+
 static em_status set_up(em_model *model, const void *untyped, const em_model_context *context)
 {
     lda *self = (lda *)model;
@@ -209,6 +217,8 @@ static em_status set_up(em_model *model, const void *untyped, const em_model_con
         status = em_tokens_create(self->corpus, options->topics, -1, scratch_of(self->options),
                                   &self->tokens);
     em_corpus_drop_documents(self->corpus);
+    if (!status)
+        model->even_from = first_iteration(self->tokens->n_level - 1);
     if (!status)
         status = allocate_arrays(self);
     if (!status)
@@ -272,14 +282,6 @@ static double hyperparameters(lda *self, const double *theta)
     for (int64_t k = 0; k < self->shape.n_topic; k++)
         self->alpha[k] = exp(theta[k]);
     return exp(theta[self->shape.n_topic]);
-}
-
-/* Warmup begins with a few documents, from which topics are found quickly, and then doubles their
- * number. Level l is added at iteration l^2, so that larger numbers of documents have more
- * iterations. */
-static int64_t first_iteration(int level)
-{
-    return (int64_t)level * level;
 }
 
 static int level_at(const lda *self, const em_update *update)

@@ -262,4 +262,40 @@ estimates() {
 check 'an estimate draws the same on any ranks, and after a restart' estimates
 refused 'a kernel that needs an exact density' 'hmc needs an exact density.*noisy' noisy.yaml \
     --set sampler.name=hmc --set sampler.leapfrog_steps=3
+
+# Where iterations of warmup use more and more of the data, here up to number 60, no time left is told before.
+cat >pace.c <<'C'
+#define _POSIX_C_SOURCE 199309L
+#include <emass/plugin.h>
+#include <stdlib.h>
+#include <time.h>
+static const em_variable mu = {.name = "mu"};
+static void destroy(em_model *model) { free(model); }
+static em_status create(const void *options, const em_model_context *context, em_model **out)
+{
+    em_model *self = calloc(1, sizeof *self);
+    (void)options;
+    *self = (em_model){.ops = context->ops, .n_parameter = 1, .parameter = &mu, .even_from = 60};
+    *out = self;
+    return EM_OK;
+}
+static em_status update(em_model *model, const em_update *update)
+{
+    const struct timespec wait = {0, update->number < 60 ? 100000000 : 200000000};
+    (void)model;
+    nanosleep(&wait, NULL);
+    return EM_OK;
+}
+EMASS_PLUGIN({.name = "pace", .create = create, .destroy = destroy, .sampler = "gibbs",
+              .latent = &(const em_model_latent){.update = update}});
+C
+printf '%s\n' 'model: {name: pace, library: ./pace.so}' 'run: {chains: 1, warmup: 80, draws: 20}' 'output: {file: pace.h5}' >pace.yaml
+no_time_left_at_first() {
+    cc -std=c17 -Wall -Wextra -Werror -shared -fPIC -I"$project/include" pace.c -o pace.so || return 1
+    limited "$emass" run pace.yaml --progress log >out.txt 2>log.txt || return 1
+    cat log.txt
+    grep -qE 'warmup [1-5]?[0-9]/100' log.txt && ! grep -E 'warmup [1-5]?[0-9]/100.* left' log.txt &&
+        grep -E '(warmup|sampling) [6-9][0-9]/100.* left' log.txt
+}
+check 'no time left while iterations grow' no_time_left_at_first
 finish

@@ -144,6 +144,22 @@ em_status em_engine_check_all(em_engine *engine)
     return status;
 }
 
+/* The iterations in a second, once they take about as long; NaN before. */
+static double find_rate(em_engine *engine)
+{
+    const int64_t even_from = em_least(engine->model->even_from, engine->plan.warmup);
+    const double now = em_clock();
+
+    if (engine->even_since == 0 && engine->done >= even_from) {
+        const bool always = engine->first_done >= even_from;
+        engine->even_since = always ? engine->started : now;
+        engine->even_done = always ? engine->first_done : engine->done;
+    }
+    return engine->even_since > 0 && engine->done > engine->even_done && now > engine->even_since
+               ? (double)(engine->done - engine->even_done) / (now - engine->even_since)
+               : NAN;
+}
+
 const em_report *em_engine_report(em_engine *engine)
 {
     em_report *report = &engine->report;
@@ -157,8 +173,10 @@ const em_report *em_engine_report(em_engine *engine)
     report->n_draw = done > report->warmup ? em_plan_stored(&engine->plan, done) : 0;
     report->r_hat_limit = em_r_hat_limit(&engine->config->stop);
     report->ess_limit = em_ess_limit(&engine->config->stop, em_starts_of(&engine->config->run));
-    if (!report->finished && engine->started > 0)
+    if (!report->finished && engine->started > 0) {
         report->seconds.total = em_clock() - engine->started;
+        report->rate = find_rate(engine);
+    }
     report->seconds.checkpoint = engine->longest_checkpoint;
     return report;
 }
@@ -178,5 +196,5 @@ em_progress_record em_report_progress(const em_report *report)
                                 .at_most = !sampling,
                                 .draws_per_second = rate > 0 ? rate * (double)report->n_chain : NAN,
                                 .seconds_left =
-                                    rate > 0 ? (double)(report->total - report->done) / rate : NAN};
+                                    (double)(report->total - report->done) / report->rate};
 }
