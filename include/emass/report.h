@@ -24,6 +24,7 @@ typedef struct em_convergence {
 typedef struct em_seconds {
     double total, sampling, exchange, m_step, diagnostics, writing;
     double checkpoint; /* the longest one */
+    double earlier;    /* in all, of the starts of the run before this one; 0 if not known */
 } em_seconds;
 
 /* Failed evaluations of a simulator, each of which was a rejection. */

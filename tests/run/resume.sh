@@ -41,6 +41,17 @@ at_time_limit() {
     [ "$status" = 75 ] && [ -s cut.h5.checkpoint ] && goes_on 3
 }
 
+# What a run took before a stop counts, unless its bytes are to be the same.
+time_adds_up() (
+    unset SOURCE_DATE_EPOCH
+    rm -f cut.h5*
+    ! emass_on 1 --output cut.h5 --set run.draws=4000 --max-time 3 && [ -s cut.h5.checkpoint ] || return 1
+    emass_on 2 --output cut.h5 --resume --max-time 0 --set run.draws=4000
+    emass_on 2 --output cut.h5 --resume --set run.draws=500 || return 1
+    h5dump -a sampling_time cut.h5 | sed -nE 's/.*\(0\): ([0-9.]+).*/\1/p' >seconds
+    cat seconds && awk '{ long = $1 >= 3 } END { exit !long }' seconds
+)
+
 # The launcher calls no status but 0 a success: 75 goes into a file instead, where it can.
 status_in_a_file() {
     local status=0
@@ -194,6 +205,7 @@ mass: {estimator: fisher, structure: dense}
 run: {chains: 5, warmup: 300, draws: 300}
 output: {flush_every: 20, save_warmup: true}
 YAML
+check 'the time before a stop counts' time_adds_up
 check 'an undisturbed run of all phases' limited "$emass" run phases.yaml --output reference.h5 --quiet
 check 'a stop in every phase of warmup and sampling' stopped_in_every_phase
 rm reference.h5

@@ -356,10 +356,6 @@ no_topics() { # one line, status 2
         { "$emass" topics other.h5 2>said.txt || status=$?; } && [ "$status" = 2 ] &&
         grep -q 'found no averages/phi' said.txt
 }
-check 'what sgrld needs' refuses 2 'expected sampler lda_gibbs, or model.parameters: expanded_mean with metric: expanded_mean' \
-    --set 'sampler={name: sgrld, minibatch: 10, step_size: 1e-3}'
-check 'what sgld needs' refuses 2 'expected sampler lda_gibbs, or model.parameters: expanded_natural' \
-    --set 'sampler={name: sgld, minibatch: 10, step_size: 1e-3}'
 printf '%s\n' 'model: {name: banana}' 'run: {chains: 1, warmup: 20, draws: 10}' >other.yaml
 check 'a line for each topic, found by both chains' tells_topics
 check 'words and probabilities as CSV' words_csv
@@ -426,6 +422,10 @@ check 'other documents to be scored' refuses 1 'found 9 documents, expected the 
     --set model.test_scored=nine.ldac
 check 'a corpus that is not there' refuses 2 missing: --set model.data=missing
 check 'another sampler' refuses 2 'needs a density, which model lda does not have' --set sampler.name=hmc
+check 'what sgrld needs' refuses 2 'expected sampler lda_gibbs, or model.parameters: expanded_mean with metric: expanded_mean' \
+    --set 'sampler={name: sgrld, minibatch: 10, step_size: 1e-3}'
+check 'what sgld needs' refuses 2 'expected sampler lda_gibbs, or model.parameters: expanded_natural' \
+    --set 'sampler={name: sgld, minibatch: 10, step_size: 1e-3}'
 printf '%s\n' 'model: {name: banana}' 'sampler: {name: lda_gibbs}' >run.yaml
 check 'another model' refuses 1 'model banana has none'
 finish

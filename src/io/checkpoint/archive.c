@@ -199,6 +199,11 @@ static em_status visit_sharded(void *context, const char *name, em_number kind, 
     return move(archive, name, &s);
 }
 
+bool em_archive_has(em_archive *archive, const char *name)
+{
+    return H5Lexists(archive->file, name, H5P_DEFAULT) > 0;
+}
+
 const em_visitor *em_archive_visitor(em_archive *archive)
 {
     return &archive->visitor;

@@ -33,6 +33,9 @@ const em_visitor *em_archive_visitor(em_archive *archive);
 em_status em_archive_put_text(em_archive *archive, const char *name, const char *text);
 em_status em_archive_get_text(em_archive *archive, const char *name, char **text);
 
+/* Whether an opened archive has an array of that name. Collective. */
+bool em_archive_has(em_archive *archive, const char *name);
+
 /* Closes the archive. If it was created and is complete (`whole`), it gets its trailer and is on
  * the disk on return. If it is not complete, it is removed, and the error message is kept.
  * NULL-safe. Collective. Errors: EM_EIO, agreed. */

@@ -86,6 +86,7 @@ struct em_engine {
     em_status failure;                                   /* the error that ended it; EM_OK: none */
     double started, last_checkpoint, longest_checkpoint; /* clock, clock, seconds */
     double last_write;                                   /* clock */
+    double spent;      /* seconds of all starts of the run, up to the last checkpoint */
     double even_since; /* clock, from when on iterations take about as long; 0: not yet */
     int64_t even_done; /* iterations done then */
     int64_t n_written; /* stored draws of the phase at the last planned write, at least */

@@ -168,6 +168,7 @@ static em_transaction_run transaction_run(em_engine *engine)
                                 .create = create_output,
                                 .flush = flush_draws,
                                 .visit = visit_engine,
+                                .seconds = engine->created.reproducible ? NULL : &engine->spent,
                                 .find_draws = find_draws,
                                 .copy_draws = copy_draws,
                                 .finish = finish_output};
@@ -190,6 +191,8 @@ em_status em_engine_save(em_engine *engine)
 
     if (!engine->transaction)
         return em_fail(EM_EUSAGE, "a run without a file has no checkpoints");
+    engine->spent = engine->report.seconds.earlier + (start - engine->started);
+    em_broadcast(&engine->spent, sizeof engine->spent);
     status = em_transaction_save(engine->transaction, &run);
     engine->last_checkpoint = em_clock();
     engine->longest_checkpoint = fmax(engine->longest_checkpoint, engine->last_checkpoint - start);
@@ -220,6 +223,7 @@ em_status em_engine_resume(em_engine *engine, bool *resumed)
     const em_status status = em_transaction_resume(engine->transaction, &run, &resumption);
 
     *resumed = !status && resumption.resumed;
+    engine->report.seconds.earlier = engine->spent;
     if (*resumed)
         say_where(engine, &resumption);
     return status;

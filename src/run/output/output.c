@@ -554,7 +554,7 @@ static em_status output_finish(void *state, const em_report *report)
     if (!status)
         status = put_checkpoint(output, report->n_draw);
     if (!status)
-        status = put_volatile(output, report->seconds.total);
+        status = put_volatile(output, report->seconds.earlier + report->seconds.total);
     return status ? status : em_writer_close(&output->writer, true);
 }
 

@@ -279,6 +279,8 @@ static em_status check_hashes(const char *path, const char *program, const char 
 enum { CONFIG, PROGRAM, DATA, N_TEXT };
 static const char *const text_name[N_TEXT] = {"config", "program_hash", "data_hash"};
 
+static const char seconds_name[] = "sampling_time"; /* absent from reproducible runs */
+
 /* Compares them with those of this run. Collective. */
 static em_status check_origin(const em_config *config, em_archive *archive, const char *path,
                               const em_model *model, bool *new_rule)
@@ -318,6 +320,10 @@ em_status em_checkpoint_write(const em_output_transaction *t, const em_transacti
         status = em_archive_put_text(archive, text_name[i], text[i]);
     if (!status)
         status = run->visit(run->run, em_archive_visitor(archive));
+    if (!status && run->seconds) {
+        const em_visitor *visitor = em_archive_visitor(archive);
+        status = visitor->shared(visitor->context, seconds_name, 1, run->seconds);
+    }
     closed = em_archive_close(&archive, !status);
     return status ? status : closed;
 }
@@ -349,6 +355,10 @@ static em_status read_archive(const em_output_transaction *t, em_transaction_fil
         status = check_origin(t->config, archive, named, run->model, &restored->new_rule);
     if (!status)
         status = run->visit(run->run, em_archive_visitor(archive));
+    if (!status && run->seconds && em_archive_has(archive, seconds_name)) {
+        const em_visitor *visitor = em_archive_visitor(archive);
+        status = visitor->shared(visitor->context, seconds_name, 1, run->seconds);
+    }
     em_archive_close(&archive, false);
     return status;
 }

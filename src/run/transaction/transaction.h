@@ -100,6 +100,9 @@ typedef struct em_transaction_run {
     em_status (*flush)(void *run);
     /* Passes the state of the run to a visitor, which saves or restores it. */
     em_status (*visit)(void *run, const em_visitor *visitor);
+    /* The seconds that the run has taken in all, the same on all ranks: saved beside the state, and
+     * replaced when that is restored. NULL: not saved, since a file is to have the same bytes. */
+    double *seconds;
     /* Accepts the restored state. *found: whether a file has all draws of that state. new_rule: the
      * stop rule differs from that of the saved run. */
     em_status (*find_draws)(void *run, bool new_rule, const char *file, bool *found);
