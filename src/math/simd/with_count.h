@@ -13,6 +13,17 @@
         with_case(7, call, __VA_ARGS__);                                                           \
         with_case(8, call, __VA_ARGS__);                                                           \
     }
+/* The same up to 13. */
+#define with_larger_count(count, call, ...)                                                        \
+    switch (count) {                                                                               \
+        with_case(9, call, __VA_ARGS__);                                                           \
+        with_case(10, call, __VA_ARGS__);                                                          \
+        with_case(11, call, __VA_ARGS__);                                                          \
+        with_case(12, call, __VA_ARGS__);                                                          \
+        with_case(13, call, __VA_ARGS__);                                                          \
+    default:                                                                                       \
+        with_count(count, call, __VA_ARGS__);                                                      \
+    }
 #define with_case(count, call, ...)                                                                \
     case count:                                                                                    \
         call(count, __VA_ARGS__);                                                                  \
