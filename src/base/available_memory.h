@@ -16,9 +16,11 @@ double em_resident_bytes(void);
 double em_peak_bytes(void);
 void em_peak_restart(void);
 
-/* Total bytes that em_allocate and its like have returned, released ones included. The difference
- * of two calls is what was allocated in between. Local. */
+/* Total bytes that em_allocate and its like have taken, released ones included; and how many of
+ * them are the unused rest of the last page of large arrays. The difference of two calls is what
+ * was allocated in between. Local. */
 double em_allocated_bytes(void);
+double em_allocated_rest(void);
 
 /* A limit on the address space, and the one before. */
 typedef struct em_memory_bound {

@@ -11,20 +11,26 @@
 #include <sys/mman.h>
 
 static int64_t allocation_count;
-static double allocated_bytes;
+static double allocated_bytes, rest_bytes;
 
 /* Large arrays ask for pages of 2 MB: a page of 4 kB costs more to get than to write, and the
  * processor fetches nothing ahead beyond a page. Such an array takes whole pages, a third more than
  * it needs at most. */
 enum { LARGE_PAGE = 1 << 21, LARGE = LARGE_PAGE / 4 * 3 };
 
+static size_t whole_pages(size_t bytes)
+{
+    return bytes >= LARGE && bytes <= SIZE_MAX - LARGE_PAGE
+               ? (bytes + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE
+               : bytes;
+}
+
 static void *get(size_t bytes)
 {
     const bool large = bytes >= LARGE;
     void *memory = NULL;
 
-    if (large && bytes <= SIZE_MAX - LARGE_PAGE)
-        bytes = (bytes + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE;
+    bytes = whole_pages(bytes);
     if (posix_memalign(&memory, large ? LARGE_PAGE : EM_ALIGNMENT, bytes) != 0)
         return NULL;
 #ifdef MADV_HUGEPAGE
@@ -48,7 +54,8 @@ static em_status allocate(int64_t count, size_t size, void **out, size_t *bytes)
     if (!*out)
         return em_fail(EM_EMEMORY, "out of memory: could not allocate %zu bytes", *bytes);
     allocation_count++;
-    allocated_bytes += (double)*bytes;
+    allocated_bytes += (double)whole_pages(*bytes);
+    rest_bytes += (double)(whole_pages(*bytes) - *bytes);
     return EM_OK;
 }
 
@@ -192,6 +199,16 @@ int64_t em_allocation_count(void)
 double em_allocated_bytes(void)
 {
     return allocated_bytes;
+}
+
+double em_allocated_rest(void)
+{
+    return rest_bytes;
+}
+
+double em_bytes_of_doubles(int64_t count)
+{
+    return (double)whole_pages((size_t)count * sizeof(double));
 }
 
 bool em_is_believable(double numbers, double stored_bytes)

@@ -74,12 +74,12 @@ cat >topics.yaml <<'YAML'
 model: {name: lda, data: topics.ldac, topics: 300}
 run: {chains: 1, warmup: 3, draws: 2}
 YAML
-planned() { # RANKS CHAINS
-    local set=(--set "run.shards=$1" --set "run.chains=$2") plan peak
+planned() { # RANKS CHAINS [CONFIG]
+    local set=(--set "run.shards=$1" --set "run.chains=$2") config=${3:-topics.yaml} plan peak
     rm -f peaks
-    plan=$(limited mpirun -n "$1" "$emass" check topics.yaml "${set[@]}" |
+    plan=$(limited mpirun -n "$1" "$emass" check "$config" "${set[@]}" |
         sed -n 's/^# memory *\([0-9.]*\) MB.*/\1/p')
-    limited mpirun -n "$1" python3 peak.py peaks "$emass" run topics.yaml --quiet --overwrite --output topics.h5 \
+    limited mpirun -n "$1" python3 peak.py peaks "$emass" run "$config" --quiet --overwrite --output planned.h5 \
         "${set[@]}" >&2 || return
     peak=$(sort -n peaks | tail -n 1)
     echo "planned $plan MB, taken ${peak% *} kB, by $1 ranks with $2 chains"
@@ -88,6 +88,17 @@ planned() { # RANKS CHAINS
 check 'topics take what check plans, within 15 %' planned 1 1
 check 'topics of three chains likewise' planned 1 3
 check 'topics on two shards likewise' planned 2 1
+
+# Networks of 258,010 weights, whose arrays are just beyond a page of 2 MB and take two; with what the heat bath
+# of sghmc takes when a run starts.
+cat >network.yaml <<'YAML'
+model: {name: network, data: small.csv, layers: [{dense: 500}, {dense: 500}], precision: single}
+sampler: {name: sghmc, step_size: 1e-5, friction: 10, minibatch: 50}
+mass: {estimator: none}
+run: {chains: 1, warmup: 0, draws: 2}
+YAML
+check 'a network takes what check plans, within 15 %' planned 1 1 network.yaml
+check 'networks of three chains likewise' planned 1 3 network.yaml
 
 # What the table adds, on 2 and on 4 shards, to that on one: a half, a quarter, and some for what is
 # in flight. So does the time to the first draw, once it is long enough to be told from that of a

@@ -22,13 +22,15 @@ static double watched_bytes(const em_checked *check, int64_t most, const em_plan
     return (double)most * (double)plan->monitored.n_row * (double)width * sizeof(double);
 }
 
-/* The memory of adaptation on this rank, for all samplers. Collective. Errors: agreed. */
-static em_status adaptation_bytes(const em_checked *check, double *bytes)
+/* The memory of adaptation on this rank, for all samplers; *has_initial_phase: one of them begins
+ * with the initial phase. Collective. Errors: agreed. */
+static em_status adaptation_bytes(const em_checked *check, double *bytes, bool *has_initial_phase)
 {
     const em_config *config = check->config;
     em_status status = EM_OK;
 
     *bytes = 0;
+    *has_initial_phase = false;
     for (int i = 0; !status && i < config->n_kernel; i++) {
         const em_kernel_options *kernel = &config->kernel[i];
         em_mass_options mass = *kernel->mass;
@@ -40,8 +42,10 @@ static em_status adaptation_bytes(const em_checked *check, double *bytes)
             status = em_adapt_create(&mass, kernel->ops, kernel->options, check->grid,
                                      moved ? moved->count : check->model->dim, config->run.warmup,
                                      0, &adapt);
-        if (!status)
+        if (!status) {
             *bytes += em_adapt_bytes(adapt);
+            *has_initial_phase |= em_adapt_has_initial_phase(adapt);
+        }
         em_adapt_destroy(&adapt);
         em_release(&own);
     }
@@ -90,10 +94,11 @@ static bool sums_all_rows(const em_checked *check)
     return sums;
 }
 
-/* The memory of n chains on a rank: their states, and data of samplers and the posterior. */
-static em_status bytes_of_chains(const em_checked *check, int64_t n, double *bytes)
+/* The memory of n chains on a rank: their states, and data of samplers and the posterior. *rest:
+ * what of it is the rest of pages. */
+static em_status bytes_of_chains(const em_checked *check, int64_t n, double *bytes, double *rest)
 {
-    const double before = em_allocated_bytes();
+    const double before = em_allocated_bytes(), rest_before = em_allocated_rest();
     double untouched = 0;
     em_posterior *posterior = NULL;
     em_block *block = NULL;
@@ -105,9 +110,16 @@ static em_status bytes_of_chains(const em_checked *check, int64_t n, double *byt
     if (!status)
         status = em_block_create(0, n, check->model->dim, 0, &block);
     em_block_destroy(&block);
-    for (int i = 0; !status && i < check->config->n_kernel; i++)
+    *bytes = -untouched;
+    for (int i = 0; !status && i < check->config->n_kernel; i++) {
+        const em_parameters *moved = em_sampler_parameters(check->config, check->model, i);
+        const em_sampler_ops *ops = check->config->kernel[i].ops;
         status = make_sampler(check, i, n);
-    *bytes = em_allocated_bytes() - before - untouched;
+        if (ops->refresh_bytes)
+            *bytes += ops->refresh_bytes(moved ? moved->count : check->model->dim);
+    }
+    *bytes += em_allocated_bytes() - before;
+    *rest = em_allocated_rest() - rest_before;
     return status;
 }
 
@@ -129,21 +141,30 @@ static em_status bytes_of_state(const em_checked *check, double *bytes)
 }
 
 /* Bytes on the rank with most chains. They are the sum of: the present memory of the process with
- * program, data and model; its chains and samplers, extrapolated from one and two chains; the
- * averages of a chain, or of all chains if they are combined, while they are written; and the
- * largest temporary array: a chain's best point at the start, or a variable of averages in the
- * layout of the file. */
+ * program, data and model; its chains and samplers, extrapolated from FEW chains, as the last pages
+ * of arrays matter where there are not more; the averages of a chain, or of all chains if they are
+ * combined, while they are written; and the largest temporary array: the chains' best points, where
+ * the start looks for modes, or a variable of averages in the layout of the file. */
 typedef struct memory {
     double here, chains, averages, moment, draws, watched, learning;
 } memory;
+
+enum { FEW = 8 };
+
+/* Whether modes are searched at the start. */
+static bool may_search_modes(const em_checked *check, bool has_initial_phase)
+{
+    return check->config->temper.on || (has_initial_phase && sums_all_rows(check));
+}
 
 static em_status count_memory(const em_checked *check, const em_plan *plan, memory *out)
 {
     const em_model *model = check->model;
     const int64_t most =
         em_partition_first(check->config->run.chains, em_grid_n_group(check->grid), 1);
-    const double start = 3 * (double)(most * em_stride(model->dim)) * sizeof(double);
-    double one = 0, two = 0, state = 0, largest = 0;
+    const int64_t few = em_least(most, FEW);
+    double bytes[2] = {0}, rest[2] = {0}, state = 0, largest = 0;
+    bool has_initial_phase = false;
     em_status status = most > 1 ? bytes_of_state(check, &state) : EM_OK;
 
     *out = (memory){.here = em_resident_bytes(),
@@ -155,12 +176,18 @@ static em_status count_memory(const em_checked *check, const em_plan *plan, memo
         out->averages += n * (model->n_pooled > 0 ? (double)most : 1) * sizeof(double);
         largest = fmax(largest, n * (is_single ? sizeof(float) : sizeof(double)));
     }
-    out->moment = fmax(start, largest);
     if (!status)
-        status = bytes_of_chains(check, 1, &one);
+        status = bytes_of_chains(check, few, &bytes[0], &rest[0]);
+    if (!status && most > few)
+        status = bytes_of_chains(check, few + 1, &bytes[1], &rest[1]);
+    out->chains = bytes[0] + state * (double)(most - 1) +
+                  (bytes[1] - rest[1] - (bytes[0] - rest[0])) * (double)(most - few);
+    status = em_agree(status);
     if (!status)
-        status = bytes_of_chains(check, 2, &two);
-    out->chains = one + (two - one + state) * (double)(most - 1);
+        status = adaptation_bytes(check, &out->learning, &has_initial_phase);
+    out->moment = largest;
+    if (may_search_modes(check, has_initial_phase))
+        out->moment = fmax(largest, 3 * em_bytes_of_doubles(most * em_stride(model->dim)));
     return status;
 }
 
@@ -266,10 +293,8 @@ static void print_plan(const em_checked *check, const em_plan *plan, const memor
 em_status em_check_plan(const em_checked *check, const em_plan *plan)
 {
     memory taken;
-    em_status status = em_agree(count_memory(check, plan, &taken));
+    const em_status status = count_memory(check, plan, &taken);
 
-    if (!status)
-        status = adaptation_bytes(check, &taken.learning);
     if (!status && em_world_rank() == 0)
         print_plan(check, plan, &taken);
     return status;

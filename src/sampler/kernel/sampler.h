@@ -210,6 +210,9 @@ typedef struct em_sampler_ops {
      * and whenever the mass or the estimate of the noise has changed. It may keep variables whose
      * law depends on neither. NULL: the kernel draws fresh momenta in each iteration. Local. */
     em_status (*refresh)(em_sampler *sampler, const em_step_context *context, em_block *block);
+    /* The bytes that the first `refresh` allocates for diagonal masses that chains share, those
+     * that it releases included. NULL: none. Local. */
+    double (*refresh_bytes)(int64_t dim);
     /* For a kernel whose thermostat q has a mass Q = Var q that the M-step may learn: the initial Q
      * (NaN if the options fix it), and the current q of chain c. A kernel has both functions or
      * none. Local. */

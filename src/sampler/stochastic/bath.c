@@ -104,6 +104,11 @@ static em_status bath_pad(em_structure structure, int64_t dim, const double *x, 
     return status;
 }
 
+double em_bath_bytes(int64_t dim)
+{
+    return em_bytes_of_doubles(2 * dim) + 2 * em_bytes_of_doubles(em_stride(dim));
+}
+
 em_status em_bath_create(em_structure structure, int64_t dim, const double *A, const double *V,
                          em_bath **out)
 {

@@ -29,6 +29,9 @@ void em_spread(em_structure from, em_structure to, int64_t dim, const double *x,
 em_status em_frame(em_structure structure, int64_t dim, const double *A, const double *V, double *y,
                    double *value);
 
+/* The bytes that a diagonal bath allocates, those of its creation included. Local. */
+double em_bath_bytes(int64_t dim);
+
 /* The bath N(0, A - b V), without decay. Errors as em_frame. */
 em_status em_bath_create(em_structure structure, int64_t dim, const double *A, const double *V,
                          em_bath **out);

@@ -125,25 +125,28 @@ typedef struct ingredients {
     em_structure structure;
     int64_t dim;
     double *W, *M, *C, *V; /* V NULL: zero */
-    double *A, *decay, *y, *X, *Y, *scratch;
-    double *rate, *factor; /* [dim] */
+    double *A, *decay;
+    double *y, *X, *Y, *scratch; /* of matrices */
+    double *rate, *factor;       /* [dim] */
 } ingredients;
+
+enum { N_DIAG = 6, N_DENSE = 10, N_VECTOR = 2 }; /* arrays of a structure, and vectors */
 
 static em_status sghmc_allocate_ingredients(em_structure structure, int64_t dim, ingredients *a)
 {
     double **const array[] = {&a->W,     &a->M, &a->C, &a->V, &a->A,
                               &a->decay, &a->y, &a->X, &a->Y, &a->scratch};
-    enum { N_ARRAY = sizeof array / sizeof *array };
     const int64_t size = em_mass_size(structure, dim);
-    em_status status = em_allocate(N_ARRAY * size + 2 * dim, sizeof(double), &a->W);
+    const int n_array = structure == EM_MASS_DENSE ? N_DENSE : N_DIAG;
+    em_status status = em_allocate(n_array * size + N_VECTOR * dim, sizeof(double), &a->W);
 
     if (status)
         return status;
     a->structure = structure;
     a->dim = dim;
-    for (int i = 1; i < N_ARRAY; i++)
+    for (int i = 1; i < n_array; i++)
         *array[i] = a->W + i * size;
-    a->rate = a->W + N_ARRAY * size;
+    a->rate = a->W + n_array * size;
     a->factor = a->rate + dim;
     return EM_OK;
 }
@@ -274,6 +277,11 @@ static em_status sghmc_make_bath(const void *self, const em_bath_key *key, em_ba
     return status;
 }
 
+static double sghmc_refresh_bytes(int64_t dim)
+{
+    return em_bytes_of_doubles((N_DIAG + N_VECTOR) * dim) + em_bath_bytes(dim);
+}
+
 static em_status sghmc_update_baths(sghmc_sampler *s, const em_step_context *context)
 {
     return em_baths_update(&s->langevin.baths, context, s->options->correct_noise, sghmc_make_bath,
@@ -373,6 +381,7 @@ const em_sampler_ops em_sghmc = {
     .minibatches = true,
     .uses_noise = true,
     .refresh = sghmc_refresh,
+    .refresh_bytes = sghmc_refresh_bytes,
     .noise_share = em_langevin_noise_share,
     .noise_remedy = "the friction",
 };

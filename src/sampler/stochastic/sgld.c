@@ -11,6 +11,7 @@
  * Welling & Teh's epsilon is 2 eps.
  */
 #include "base/clones.h"
+#include "base/memory.h"
 #include "sampler/stochastic/langevin.h"
 
 #include <math.h>
@@ -51,6 +52,11 @@ static em_status sgld_make_bath(const void *self, const em_bath_key *key, em_bat
 {
     (void)self;
     return em_bath_of_mass(key->mass, key->noise, out);
+}
+
+static double sgld_refresh_bytes(int64_t dim)
+{
+    return em_bytes_of_doubles(2 * dim) + em_bath_bytes(dim);
 }
 
 static em_status sgld_update_baths(sgld_sampler *s, const em_step_context *context)
@@ -124,5 +130,6 @@ const em_sampler_ops em_sgld = {
     .minibatches = true,
     .uses_noise = true,
     .refresh = sgld_refresh,
+    .refresh_bytes = sgld_refresh_bytes,
     .noise_share = em_langevin_noise_share,
 };
