@@ -110,7 +110,7 @@ typedef struct em_gradient_ranges {
     bool due;          /* the next move must compute the gradient of the last estimate, */
     bool kept;         /* and store it in its panel, because it is the last one of the iteration */
     bool published;    /* all positions of the chain after the last move were passed to the model */
-    bool moves_before; /* the kernel also moves before each gradient */
+    bool moves_before; /* the kernel moves again before the next gradient */
 } em_gradient_ranges;
 
 /* Parts of panels that are fetched from memory while normals are drawn. */

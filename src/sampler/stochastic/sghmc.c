@@ -312,26 +312,40 @@ static void sghmc_euler(em_langevin *s, const em_step_context *context, em_block
     em_langevin_drift(s, context, block, 1);
 }
 
+static bool sghmc_is_last(const em_langevin *s, int64_t k)
+{
+    return k == s->options->leapfrog_steps - 1;
+}
+
+/* The last half of A; and the first of the next step while positions are in the cache. */
+static void sghmc_drift_on(em_langevin *s, const em_step_context *context, em_block *block,
+                           int64_t k)
+{
+    em_langevin_drift(s, context, block, 0.5);
+    if (!sghmc_is_last(s, k))
+        em_langevin_drift(s, context, block, 0.5);
+}
+
 static void sghmc_splitting(em_langevin *s, const em_step_context *context, em_block *block,
                             int64_t k)
 {
     sghmc_kick(s, context, block, k, 1);
     /* p <- E p */
     em_bath_decay(s->bath, block->n_chain, block->momentum, s->velocity);
-    em_langevin_drift(s, context, block, 0.5);
+    sghmc_drift_on(s, context, block, k);
 }
 
 static void sghmc_aboba(em_langevin *s, const em_step_context *context, em_block *block, int64_t k)
 {
     em_langevin_add(s, block, 0.5, block->gradient, block->momentum);
     sghmc_kick(s, context, block, k, 0.5);
-    em_langevin_drift(s, context, block, 0.5);
+    sghmc_drift_on(s, context, block, k);
 }
 
 static em_status sghmc_iterate(em_sampler *base, const em_step_context *context, em_block *block,
                                int64_t chain)
 {
-    /* what comes before and after the gradient */
+    /* what comes before the first gradient, and after each */
     static em_langevin_part *const before[] = {
         [EULER] = NULL, [SPLITTING] = sghmc_drift_half, [ABOBA] = sghmc_drift_half};
     static em_langevin_part *const after[] = {
@@ -344,9 +358,10 @@ static em_status sghmc_iterate(em_sampler *base, const em_step_context *context,
     if (self->refreshes)
         em_langevin_refresh(s, context, block);
     for (int64_t k = 0; !status && k < s->options->leapfrog_steps; k++) {
-        if (before[self->integrator])
+        if (k == 0 && before[self->integrator])
             em_langevin_move(s, context, block, k, before[self->integrator]);
         status = em_langevin_gradient(s, context, block, k);
+        em_set_moves_before(context, before[self->integrator] && sghmc_is_last(s, k));
         em_langevin_move(s, context, block, k, after[self->integrator]);
     }
     em_langevin_end(s, context, block);

@@ -227,15 +227,18 @@ static void msgnht_turn(em_thermostat *s, const em_step_context *context, em_blo
     }
 }
 
+/* Before the first gradient. */
 static void msgnht_before(em_thermostat *s, const em_step_context *context, em_block *block,
                           int64_t k)
 {
-    if (k == 0)
-        msgnht_turn(s, context, block, EM_MAP_WHITEN);
+    (void)k;
+    msgnht_turn(s, context, block, EM_MAP_WHITEN);
     if (msgnht_options_of(s)->integrator == SPLITTING)
         msgnht_drift(s, context, block, 0.5, false);
 }
 
+/* After each gradient; with the first half of A of the next step while positions are in the cache.
+ */
 static void msgnht_after(em_thermostat *s, const em_step_context *context, em_block *block,
                          int64_t k)
 {
@@ -246,6 +249,8 @@ static void msgnht_after(em_thermostat *s, const em_step_context *context, em_bl
     msgnht_drift(s, context, block, splits ? 0.5 : 1, true);
     if (k == s->options->leapfrog_steps - 1)
         msgnht_turn(s, context, block, EM_MAP_MOMENTUM);
+    else if (splits)
+        msgnht_drift(s, context, block, 0.5, false);
 }
 
 static em_status msgnht_iterate(em_sampler *base, const em_step_context *context, em_block *block,
@@ -257,8 +262,10 @@ static em_status msgnht_iterate(em_sampler *base, const em_step_context *context
     (void)chain;
     em_thermostat_start(s, block);
     for (int64_t k = 0; !status && k < s->options->leapfrog_steps; k++) {
-        em_thermostat_move(s, context, block, k, msgnht_before);
+        if (k == 0)
+            em_thermostat_move(s, context, block, k, msgnht_before);
         status = em_thermostat_gradient(s, context, block, k);
+        em_set_moves_before(context, k == s->options->leapfrog_steps - 1);
         em_thermostat_move(s, context, block, k, msgnht_after);
     }
     if (!status)
