@@ -37,6 +37,7 @@ typedef struct em_simd {
     void (*jumps)(int64_t n, const uint32_t *bits, float *gap, float *size);
     void (*logistic)(int64_t n, const double *a, double *softplus, double *sigmoid);
     void (*exp)(int64_t n, const double *x, double *out);
+    void (*exp_near_0)(int64_t n, const double *x, double *out);
     void (*log)(int64_t n, const double *x, double *out);
     void (*log1p)(int64_t n, const double *x, double *out);
     void (*log_rising)(int64_t n, const double *y, double phi, double *value, double *slope);

@@ -12,6 +12,11 @@ void em_exp(int64_t n, const double *x, double *out)
     em_simd_best()->exp(n, x, out);
 }
 
+void em_exp_near_0(int64_t n, const double *x, double *out)
+{
+    em_simd_best()->exp_near_0(n, x, out);
+}
+
 void em_log(int64_t n, const double *x, double *out)
 {
     em_simd_best()->log(n, x, out);

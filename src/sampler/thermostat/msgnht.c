@@ -180,7 +180,7 @@ static void msgnht_kick_split(int64_t n, double eps, double a, const double *xi,
     for (int64_t i = 0; i < n; i += TILE) {
         const int64_t count = n - i < TILE ? n - i : TILE;
         msgnht_damp(count, eps, xi + i, damp);
-        em_exp(count, damp, damp);
+        em_exp_near_0(count, damp, damp);
         msgnht_kick_damped(count, eps, sqrt(2 * a * eps), damp, g.scale + i, g.value + i, z + i,
                            r + i);
     }

@@ -69,6 +69,31 @@ START_TEST(exp_is_accurate)
 }
 END_TEST
 
+/* Of both signs up to 1, beyond which it is SLEEF's; whatever is beside them. */
+START_TEST(exp_near_0_is_accurate)
+{
+    const em_simd *simd = em_simds[_i];
+
+    if (!em_simd_runs(simd))
+        return;
+    for (int i = 0; i < N; i++)
+        a[i] = ldexp(2.0 * i / N - 1, i % 64 == 63 ? 8 : -(i % 5));
+    a[0] = -0.0;
+    simd->exp_near_0(N, a, softplus);
+    for (int i = 0; i < N; i++)
+        near(softplus[i], expl(a[i]), 2, a[i]);
+    for (int i = 0; i < N; i++)
+        sigmoid[i] = i % 3 == 0 ? a[i] : 700;
+    simd->exp_near_0(N, sigmoid, sigmoid);
+    for (int i = 0; i < N; i += 3)
+        ck_assert_double_eq(sigmoid[i], softplus[i]);
+    fill();
+    simd->exp_near_0(N, a, softplus);
+    for (int i = 0; i < N; i++)
+        near(softplus[i], expl(a[i]), 2, a[i]);
+}
+END_TEST
+
 START_TEST(log1p_is_accurate)
 {
     const em_simd *simd = em_simds[_i];
@@ -157,6 +182,9 @@ START_TEST(nan_stays_in_its_place)
             em_simds[k]->exp(16, a, softplus);
             for (int i = 0; i < 16; i++)
                 ck_assert(isnan(softplus[i]) == (i == at));
+            em_simds[k]->exp_near_0(16, a, softplus);
+            for (int i = 0; i < 16; i++)
+                ck_assert(isnan(softplus[i]) == (i == at));
             for (int i = 0; i < 16; i++)
                 a[i] = i == at ? NAN : i;
             em_simds[k]->log1p(16, a, softplus);
@@ -222,6 +250,7 @@ int main(void)
 
     add_simd_test(all, logistic_is_accurate);
     add_simd_test(all, exp_is_accurate);
+    add_simd_test(all, exp_near_0_is_accurate);
     add_simd_test(all, log1p_is_accurate);
     add_simd_test(all, log_is_accurate);
     add_simd_test(all, log_rising_is_accurate);
