@@ -84,7 +84,7 @@ def check_rejections():
     text = printed(lambda: emass.Model.from_function(bounded, dim=2, gradient=True).sample(**SHORT))
     report("emass: note: the model rejected " in text and "the log density is -inf" in text, "where the density is zero", text)
     for sampler in ("hmc", "nuts"):
-        draws = emass.Model.from_function(fails_at_random(), dim=3, gradient=True).sample(seed=1, sampler=sampler, **QUIET | {"draws": 500, "warmup": 200})
+        draws = emass.Model.from_function(fails_at_random(), dim=3, gradient=True).sample(seed=1, sampler=sampler, **QUIET | {"draws": 2000, "warmup": 200})
         report(not draws.sample_stats["diverging"].any() and draws.attrs["n_failed_evaluations"] > 0
                and draws.attrs["verdict"].startswith("converged"), f"{sampler}: one evaluation in twenty fails", draws.attrs["verdict"])
     for value, slope, words in ((np.nan, 0.0, "the log density is nan"), (0.0, np.nan, "the gradient is not finite")):
