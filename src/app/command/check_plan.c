@@ -277,8 +277,7 @@ static void print_plan(const em_checked *check, const em_plan *plan, const memor
     if (plan->most_capacity < plan->most_draws)
         printf(", of which at most %lld are kept", (long long)plan->most_capacity);
     if (plan->thin > 1)
-        printf(" of %lld iterations each, %.3g in all", (long long)plan->thin,
-               (double)plan->total);
+        printf(" of %lld iterations each, %.3g in all", (long long)plan->thin, (double)plan->total);
     printf("\n");
     print_memory(taken, check->peak_bytes);
     if (plan->monitored.width < plan->width.posterior || plan->monitored.every > 1)
