@@ -89,7 +89,7 @@ every_command() { # WHERE FOLDER RESULTS PROJECT: the last two as they are named
     check "summary, $name" from "$folder" says beta "$emass" summary "$results/rows.h5"
     check "report, $name" from "$folder" reported "$results/rows.h5"
     check "loo, $name" from "$folder" says elpd "$emass" loo "$results/rows.h5"
-    check "check, $name" from "$folder" says 'rows.csv' "$emass" check "$project/rows.yaml"
+    check "check, $name" from "$folder" says 'rows.csv' "$emass" check "$project/rows.yaml" --set output.file="$results/checked.h5"
     check "verify, $name" from "$folder" says 'no difference' "$emass" verify "$results/rows.h5" --ranks 2
     check "verify of topics, $name" from "$folder" says 'no difference' "$emass" verify "$results/words.h5"
     check "verify of a plug-in, $name" from "$folder" says 'no difference' "$emass" verify "$results/line.h5"
