@@ -223,6 +223,8 @@ def level_orders(frame: Any) -> dict[str, list[Any]]:
 
 def refuse_complex(frame: Any, formula: str | None) -> None:
     """Complex numbers are none that a model can use. Only those of columns that the formula may use are an error."""
+    if hasattr(frame, "collect_schema"):  # polars has no complex numbers
+        return
     for name in frame if isinstance(frame, Mapping) else getattr(frame, "columns", ()):
         used = formula is None or "." in formula or str(name).strip() in formula
         if not used or hasattr(frame[name], "columns"):  # two columns of one name
