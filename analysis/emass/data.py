@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import datetime
 import fcntl
 import functools
 import glob
@@ -299,6 +300,11 @@ def table(frame: Any, *, is_new: bool = False) -> bytes:
     return text.encode()
 
 
+def _as_duration(one: datetime.timedelta) -> str:
+    """With days and hours, as pandas writes it: 3 days alone may be the name of a category."""
+    return f"{one.days} days {datetime.timedelta(seconds=one.seconds, microseconds=one.microseconds)}"
+
+
 def _of_polars(frame: Any) -> str:
     import polars
     import polars.selectors
@@ -307,8 +313,9 @@ def _of_polars(frame: Any) -> str:
     for name, kind in frame.schema.items():
         if kind.is_nested() or kind in (polars.Object, polars.Binary):
             raise Error(f"data: found {kind} in column {name!r}, expected numbers or texts")
-        if kind in (polars.Boolean, polars.Duration):  # as Python writes them
-            values = [None if one is None else str(one) for one in frame[name]]
+        if kind in (polars.Boolean, polars.Duration):
+            write = str if kind == polars.Boolean else _as_duration
+            values = [None if one is None else write(one) for one in frame[name]]
             texts.append(polars.Series(name, values, dtype=polars.String))
     return str(frame.with_columns(polars.selectors.float().fill_nan(None)).with_columns(texts).write_csv(null_value="NA"))
 
