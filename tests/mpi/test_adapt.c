@@ -3,24 +3,15 @@
 #include "adaptation/adaptation.h"
 #include "par/world.h"
 #include "run/config/config.h"
+#include "support/everywhere.h"
 #include "support/tap.h"
 
 #include <math.h>
-#include <mpi.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { N_CHAIN = 1000, DIM = 3, WARMUP = 100 };
-
-/* All ranks say the same, or all fail: a rank that fails alone would leave the others waiting. */
-static void assert_everywhere(bool holds, const char *what)
-{
-    int all = holds;
-
-    MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
-    ck_assert_msg(all, "%s", what);
-}
 
 typedef struct engine {
     em_config *config;

@@ -5,6 +5,7 @@
 #include "par/grid.h"
 #include "par/shard_reduction.h"
 #include "par/world.h"
+#include "support/everywhere.h"
 #include "support/tap.h"
 
 #include <math.h>
@@ -22,15 +23,6 @@ static double term(int64_t c, int64_t i)
     const double sign = em_uniform(&stream, 0) < 0.5 ? -1 : 1;
 
     return sign * pow(10, (double)(i - 3) * 60) * em_uniform(&stream, 1);
-}
-
-/* All ranks say the same, or all fail: a rank that fails alone would leave the others waiting. */
-static void assert_everywhere(bool holds, const char *what)
-{
-    int all = holds;
-
-    MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
-    ck_assert_msg(all, "%s", what);
 }
 
 static em_grid *make_grid(void)

@@ -1,6 +1,7 @@
 /* The library for other languages (emass/host.h): a density that is put together call by call, its
  * rejections and outputs, and errors that ranks agree on. */
 #include "emass/emass.h"
+#include "support/everywhere.h"
 #include "support/tap.h"
 
 #include <math.h>
@@ -8,15 +9,6 @@
 #include <string.h>
 
 static int rank;
-
-/* All ranks say the same, or all fail. */
-static void assert_everywhere(bool holds, const char *what)
-{
-    int all = holds;
-
-    MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
-    ck_assert_msg(all, "%s: %s", what, em_error_text());
-}
 
 /* sigma ~ exponential(1), x ~ normal(0, 1) where x[0] is at most 2: no value beyond. */
 static em_status density(const void *state, const double *theta, double *log_p, double *gradient)

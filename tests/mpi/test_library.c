@@ -1,5 +1,6 @@
 /* The library within another program: what it draws, what it leaves alone, what an error is. */
 #include "emass/emass.h"
+#include "support/everywhere.h"
 #include "support/tap.h"
 
 #include <locale.h>
@@ -13,15 +14,6 @@
 extern char **environ;
 
 static int rank, size;
-
-/* All ranks say the same, or all fail: a rank that fails alone would leave the others waiting. */
-static void assert_everywhere(bool holds, const char *what)
-{
-    int all = holds;
-
-    MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
-    ck_assert_msg(all, "%s: %s", what, em_error_text());
-}
 
 /* ---- a model and a sink ---- */
 

@@ -7,6 +7,7 @@
 #include "par/grid.h"
 #include "par/world.h"
 #include "posterior/posterior.h"
+#include "support/everywhere.h"
 #include "support/tap.h"
 
 #include <math.h>
@@ -15,15 +16,6 @@
 #include <string.h>
 
 enum { N_ROW = 37, PART = 5, SIZE = 8, N_BATCH = 5, N_CHAIN = 2, N_EPOCH = 10 };
-
-/* All ranks say the same, or all fail: a rank that fails alone would leave the others waiting. */
-static void assert_everywhere(bool holds, const char *what)
-{
-    int all = holds;
-
-    MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
-    ck_assert_msg(all, "%s", what);
-}
 
 /* Row i adds i + 1 to the gradient; which rows were asked for is written down. */
 typedef struct rows_model {

@@ -4,22 +4,13 @@
 #include "math/rng.h"
 #include "par/world.h"
 #include "run/convergence/convergence_monitor.h"
+#include "support/everywhere.h"
 #include "support/tap.h"
 
 #include <math.h>
-#include <mpi.h>
 #include <stdbool.h>
 
 enum { N_CHAIN = 5, N_DRAW = 203, WIDTH = 7 };
-
-/* All ranks say the same, or all fail: a rank that fails alone would leave the others waiting. */
-static void assert_everywhere(bool holds, const char *what)
-{
-    int all = holds;
-
-    MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
-    ck_assert_msg(all, "%s", what);
-}
 
 /* Number i of a draw; the last number has another mean in each chain. */
 static double number(int64_t chain, int64_t draw, int64_t i)

@@ -2,21 +2,12 @@
 #include "base/memory.h"
 #include "par/grid.h"
 #include "par/world.h"
+#include "support/everywhere.h"
 #include "support/tap.h"
 
-#include <mpi.h>
 #include <stdbool.h>
 
 enum { N = (1 << 21) + 5 };
-
-/* All ranks say the same, or all fail: a rank that fails alone would leave the others waiting. */
-static void assert_everywhere(bool holds, const char *what)
-{
-    int all = holds;
-
-    MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
-    ck_assert_msg(all, "%s", what);
-}
 
 /* One chain on each rank, whose number i this is. */
 static double number(int64_t chain, int64_t i)

@@ -8,6 +8,7 @@
 #include "data/shard/redistribute_rows.h"
 #include "data/table/column_moments.h"
 #include "par/world.h"
+#include "support/everywhere.h"
 #include "support/tap.h"
 
 #include <assert.h>
@@ -20,15 +21,6 @@
 #include <zlib.h>
 
 static char path[64];
-
-/* All ranks say the same, or all fail: a rank that fails alone would leave the others waiting. */
-static void assert_everywhere(bool holds, const char *what)
-{
-    int all = holds;
-
-    MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
-    ck_assert_msg(all, "%s", what);
-}
 
 static void begin(void)
 {

@@ -1,10 +1,10 @@
 /* The learned priors of lda become common to all chains, whatever the ranks that have them. */
 #include "par/world.h"
+#include "support/everywhere.h"
 #include "support/tap.h"
 #include "topics/lda_topics.h"
 
 #include <math.h>
-#include <mpi.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
@@ -51,15 +51,6 @@ static void fill(int chain, int64_t *tokens, double *theta)
     }
     theta[K] = log_beta(chain);
     theta[K + 1] = 77; /* is no parameter */
-}
-
-/* All ranks say the same, or all fail: a rank that fails alone would leave the others waiting. */
-static void assert_everywhere(bool holds, const char *what)
-{
-    int all = holds;
-
-    MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
-    ck_assert_msg(all, "%s", what);
 }
 
 static bool is_near(double x, double y)

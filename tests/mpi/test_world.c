@@ -1,20 +1,11 @@
 /* What rides along with an agreement: the word of rank 0, whatever the others say. */
 #include "par/message.h"
 #include "par/world.h"
+#include "support/everywhere.h"
 #include "support/tap.h"
 
-#include <mpi.h>
 #include <stdbool.h>
 #include <unistd.h>
-
-/* All ranks say the same, or all fail: a rank that fails alone would leave the others waiting. */
-static void assert_everywhere(bool holds, const char *what)
-{
-    int all = holds;
-
-    MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
-    ck_assert_msg(all, "%s", what);
-}
 
 START_TEST(rank_0_has_the_word)
 {
