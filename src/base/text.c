@@ -146,3 +146,10 @@ void em_append(size_t bytes, char *out, const char *format, ...)
     vsnprintf(out + used, bytes - used, format, arguments);
     va_end(arguments);
 }
+
+bool em_text_ends_with(const char *text, const char *end)
+{
+    const size_t length = strlen(text), n = strlen(end);
+
+    return length > n && strcmp(text + length - n, end) == 0;
+}

@@ -21,6 +21,9 @@ int em_utf8_decode(const char *text, uint32_t *code);
  * is NUL. Local. */
 size_t em_utf8_valid_length(const char *text, size_t length);
 
+/* Whether a text ends with `end`, and is longer. Local. */
+bool em_text_ends_with(const char *text, const char *end);
+
 /* Whether all of a text is UTF-8. Local. */
 bool em_is_utf8(const char *text);
 

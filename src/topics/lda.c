@@ -477,20 +477,22 @@ static em_status count_tokens(const lda *self, const em_update *at, int64_t *tok
 static em_status pool(em_model *model, const em_update *at)
 {
     const lda *self = (const lda *)model;
+    em_lda_learned learned = {.n_topic = self->shape.n_topic,
+                              .n_chain = at->n_chain,
+                              .stride = at->stride,
+                              .alpha = isnan(self->options->alpha),
+                              .beta = isnan(self->options->topic.beta),
+                              .is_first = self->shard == 0};
     int64_t *tokens = NULL;
-    em_status status =
-        em_agree_first(em_allocate(at->n_chain * self->shape.n_topic, sizeof *tokens, &tokens), 0);
+    em_status status;
 
+    if (!learned.alpha && !learned.beta)
+        return EM_OK;
+    status = em_agree_first(em_allocate(at->n_chain * learned.n_topic, sizeof *tokens, &tokens), 0);
     if (!status)
         status = em_agree_first(count_tokens(self, at, tokens), 0);
-    const em_lda_learned learned = {.n_topic = self->shape.n_topic,
-                                    .n_chain = at->n_chain,
-                                    .stride = at->stride,
-                                    .alpha = isnan(self->options->alpha),
-                                    .beta = isnan(self->options->topic.beta),
-                                    .is_first = self->shard == 0,
-                                    .tokens = tokens};
-    if (!status && (learned.alpha || learned.beta))
+    learned.tokens = tokens;
+    if (!status)
         status = em_lda_pool_priors(&learned, at->theta);
     em_release(&tokens);
     return status;

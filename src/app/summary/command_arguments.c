@@ -1,6 +1,7 @@
 #include "app/summary/command_arguments.h"
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "par/world.h"
 
 #include <stdlib.h>
@@ -47,7 +48,7 @@ void em_command_line_end(em_command_line *line)
 em_status em_replace_h5(const char *path, const char *ending, char **out)
 {
     const size_t length = strlen(path);
-    const bool ends = length > 3 && strcmp(path + length - 3, ".h5") == 0;
+    const bool ends = em_text_ends_with(path, ".h5");
 
     return em_format_text(out, "%.*s%s", (int)(length - (ends ? 3 : 0)), path, ending);
 }

@@ -2,6 +2,7 @@
 
 #include "base/fault.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "data/reader/readers.h"
 #include "data/reader/same_file.h"
 #include "par/message.h"
@@ -54,9 +55,7 @@ em_status em_corpus_refuse_table(const char *path)
 
 const char *em_corpus_same_words(const char *path)
 {
-    const size_t length = strlen(path);
-
-    return length > 5 && strcmp(path + length - 5, ".h5ad") == 0
+    return em_text_ends_with(path, ".h5ad")
                ? " (adata[:, names] selects the genes of the corpus trained on)"
                : " (emass convert --like CORPUS.h5 makes one of text with the words of another)";
 }

@@ -349,32 +349,17 @@ static em_status find_inputs(em_examples *e, const em_examples_source *source)
     return EM_OK;
 }
 
-/* Adds to the message about a text what to do. */
-static void explain_text(void)
-{
-    static const char end[] = ", expected a number";
-    const char *said = em_error_text();
-    const size_t n = strlen(said);
-    char text[1024];
-
-    if (n < sizeof end || n >= sizeof text || strcmp(said + n - (sizeof end - 1), end) != 0)
-        return;
-    snprintf(text, sizeof text, "%s", said);
-    em_fail(EM_EDATA, "%s (classes as 0, 1, ..., and other categories as columns of 0 and 1)",
-            text);
-}
-
 static em_status read_table(em_examples *e, const em_examples_source *source,
                             const em_model_context *context)
 {
     const em_table_options options = {.data = (char *)source->path,
                                       .header = source->header,
                                       .asks_header = !source->input,
-                                      .columns = INT64_MIN};
+                                      .columns = INT64_MIN,
+                                      .if_text = "classes as 0, 1, ..., and other categories as "
+                                                 "columns of 0 and 1"};
     em_status status = em_data_read_by(&options, context, &e->table);
 
-    if (status == EM_EDATA)
-        explain_text();
     e->header = source->header;
     status = status ? status : em_agree_first(em_copy_text(source->path, &e->path), 0);
     if (status)

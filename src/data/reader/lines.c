@@ -342,12 +342,10 @@ bool em_lines_is_plain(const em_lines *lines)
 /* What to do about a file that is binary. */
 static const char *binary_hint(const em_lines *lines, const char *line)
 {
-    const size_t length = strlen(lines->path);
-
     if (lines->number == 1 &&
         (memcmp(line, "\xFF\xFE", 2) == 0 || memcmp(line, "\xFE\xFF", 2) == 0))
         return "iconv -f UTF-16 -t UTF-8 converts UTF-16";
-    if (length > 4 && strcmp(lines->path + length - 4, ".npz") == 0)
+    if (em_text_ends_with(lines->path, ".npz"))
         return "a matrix of scipy is written by emass.write_corpus of Python";
     return "HDF5 data are named file.h5:/dataset";
 }

@@ -224,20 +224,6 @@ em_status em_role_write(hid_t dataset, const em_variable *variable)
     return status ? status : watched;
 }
 
-/* The text, of fixed or variable length, cut to its room; "" where there is none. */
-static void read_text(hid_t dataset, const char *name, size_t bytes, char *text)
-{
-    hid_t type, id = em_attribute_open(dataset, name, H5T_STRING, &type);
-    char *variable = NULL;
-
-    if (id >= 0 && H5Tis_variable_str(type) > 0 && H5Aread(id, type, &variable) >= 0 && variable)
-        snprintf(text, bytes, "%s", variable);
-    else
-        em_attribute_read_text(dataset, name, bytes, text);
-    H5free_memory(variable);
-    em_h5_close_all(&id, &type);
-}
-
 /* An integer; `otherwise` where there is none. */
 static int64_t read_int(hid_t dataset, const char *name, int64_t otherwise)
 {
@@ -257,7 +243,7 @@ void em_role_read(hid_t dataset, em_role *role, int64_t *index_base, bool *unwat
     *role = EM_PARAMETER;
     *index_base = read_int(dataset, "index_base", 0) == 1;
     *unwatched = read_int(dataset, "watched", 1) == 0;
-    read_text(dataset, "role", sizeof text, text);
+    em_attribute_read_any_text(dataset, "role", sizeof text, text);
     for (int i = 0; i < N_ROLE; i++)
         *role = strcmp(text, names[i]) == 0 ? (em_role)i : *role;
 }

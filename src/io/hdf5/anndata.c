@@ -22,26 +22,11 @@ bool em_anndata_extent(hid_t group, int64_t extent[2])
     return is && extent[0] >= 0 && extent[1] >= 0 && extent[1] <= INT32_MAX;
 }
 
-/* An attribute that is a text of either kind; "" if there is none, or it does not fit. */
-static void read_text(hid_t object, const char *name, size_t bytes, char *out)
-{
-    char *text = NULL;
-    hid_t type, id = em_attribute_open(object, name, H5T_STRING, &type);
-
-    *out = '\0';
-    if (id >= 0 && H5Tis_variable_str(type) <= 0)
-        em_attribute_read_text(object, name, bytes, out);
-    else if (id >= 0 && H5Aread(id, type, &text) >= 0 && text && strlen(text) < bytes)
-        memcpy(out, text, strlen(text) + 1);
-    H5free_memory(text);
-    em_h5_close_all(&id, &type);
-}
-
 bool em_anndata_is_by_columns(hid_t group)
 {
     char kind[16];
 
-    read_text(group, "encoding-type", sizeof kind, kind);
+    em_attribute_read_any_text(group, "encoding-type", sizeof kind, kind);
     return strcmp(kind, "csc_matrix") == 0;
 }
 
@@ -58,7 +43,7 @@ em_status em_anndata_index(const em_foreign *file, const char *place, bool rows,
     *path = NULL;
     if (status)
         return status;
-    read_text(group, "_index", sizeof name, name);
+    em_attribute_read_any_text(group, "_index", sizeof name, name);
     if (*name == '\0' || strchr(name, '/'))
         memcpy(name, "_index", sizeof "_index");
     status = em_format_text(path, "%s/%s", axis, name);

@@ -300,6 +300,25 @@ bool em_attribute_read_text(hid_t object, const char *name, size_t bytes, char *
     return found;
 }
 
+bool em_attribute_read_any_text(hid_t object, const char *name, size_t bytes, char *text)
+{
+    hid_t type, id = em_attribute_open(object, name, H5T_STRING, &type);
+    char *variable = NULL;
+    bool found = id >= 0 && H5Tis_variable_str(type) > 0;
+
+    if (!found) {
+        found = em_attribute_read_text(object, name, bytes, text);
+    } else {
+        memset(text, 0, bytes);
+        found = H5Aread(id, type, &variable) >= 0 && variable && strlen(variable) < bytes;
+        if (found)
+            memcpy(text, variable, strlen(variable));
+    }
+    H5free_memory(variable);
+    em_h5_close_all(&id, &type);
+    return found;
+}
+
 em_status em_attribute_write(hid_t object, const char *name, hid_t type, hid_t space,
                              const void *value)
 {

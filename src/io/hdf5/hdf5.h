@@ -78,6 +78,9 @@ hid_t em_attribute_open(hid_t object, const char *name, H5T_class_t class, hid_t
  * there is none. Local. */
 bool em_attribute_read_text(hid_t object, const char *name, size_t bytes, char *text);
 
+/* The same for a text of fixed or of variable length, as other programs write it. Local. */
+bool em_attribute_read_any_text(hid_t object, const char *name, size_t bytes, char *text);
+
 /* Writes an attribute, in place of one of the same name. All ranks of a writer's file must call
  * with the same arguments, even after an attribute has failed, and then agree: if the metadata of
  * ranks differ, closing the file hangs. `value` is of `type`, which is also the type in the file.

@@ -60,7 +60,7 @@ static em_status read_values(const em_yaml_entry *entry, const em_field *field,
 static em_status name_files(const char *output, em_config_scan *scan)
 {
     const size_t length = strlen(output);
-    const bool is_h5 = length > 3 && strcmp(output + length - 3, ".h5") == 0;
+    const bool is_h5 = em_text_ends_with(output, ".h5");
     const int base = (int)(is_h5 ? length - 3 : length);
     const char *end = is_h5 ? ".h5" : "";
     em_status status = em_format_text(&scan->page, "%.*s.%s.html", base, output, scan->option);
