@@ -1,6 +1,7 @@
 #include "run/config/compatibility.h"
 
 #include "base/memory.h"
+#include "base/options/field.h"
 #include "base/text.h"
 #include "emass/model/latent.h"
 #include "par/world.h"
@@ -28,13 +29,10 @@ static bool has_positive(const em_model *model)
     return false;
 }
 
-/* Of topic models: of their word distributions. */
-static bool has_option(const em_config *config, const char *name)
+/* Of topic models: what their word distributions are functions of. */
+static bool has_parameters_option(const em_config *config)
 {
-    for (const em_field *field = config->model->fields; field && field->name; field++)
-        if (strcmp(field->name, name) == 0)
-            return true;
-    return false;
+    return em_field_find(config->model->fields, "parameters") != NULL;
 }
 
 static em_metric_kind metric_of(const em_kernel_options *kernel)
@@ -52,15 +50,6 @@ static em_status check_positive(const em_config *config, const em_kernel_options
 
     if (sampler->by_model)
         return EM_OK;
-    if (free && keeps && !has_positive(model))
-        return em_fail(EM_ECONFIG,
-                       "sampler %s with metric: expanded_mean keeps %s of model %s above zero, but "
-                       "they may be negative: expected %s",
-                       sampler->name, free->name, model->ops->name,
-                       has_option(config, "parameters") ? "model.parameters: expanded_mean"
-                                                        : "another metric");
-    if (!has_positive(model))
-        return EM_OK;
     if (positive && !keeps)
         return em_fail(EM_ECONFIG,
                        "sampler %s does not keep %s of model %s above zero: expected sgrld or "
@@ -68,11 +57,14 @@ static em_status check_positive(const em_config *config, const em_kernel_options
                        sampler->name, positive->name, model->ops->name,
                        free && !kernel->block ? ", for that block alone" : "");
     if (free && keeps)
-        return em_fail(
-            EM_ECONFIG,
-            "sampler %s with metric: expanded_mean keeps %s of model %s above zero, but they may "
-            "be negative: expected a list of samplers, with another sampler for that block",
-            sampler->name, free->name, model->ops->name);
+        return em_fail(EM_ECONFIG,
+                       "sampler %s with metric: expanded_mean keeps %s of model %s above zero, but "
+                       "they may be negative: expected %s",
+                       sampler->name, free->name, model->ops->name,
+                       has_positive(model)
+                           ? "a list of samplers, with another sampler for that block"
+                       : has_parameters_option(config) ? "model.parameters: expanded_mean"
+                                                       : "another metric");
     return EM_OK;
 }
 
@@ -99,7 +91,7 @@ static em_status fits(const em_config *config, const em_kernel_options *kernel,
             EM_ECONFIG,
             "sampler %s needs a density, which model %s does not have: expected sampler %s",
             sampler->name, name,
-            !has_option(config, "parameters") ? "gibbs"
+            !has_parameters_option(config) ? "gibbs"
             : metric_of(kernel) == EM_METRIC_EXPANDED_MEAN || strcmp(sampler->name, "sgrld") == 0
                 ? "lda_gibbs, or model.parameters: expanded_mean with metric: expanded_mean"
             : sampler->minibatches ? "lda_gibbs, or model.parameters: expanded_natural"
