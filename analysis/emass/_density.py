@@ -15,7 +15,7 @@ import numpy as np
 from . import _library
 from ._errors import Error
 
-__all__ = ["LOG_LIKELIHOOD", "POSTERIOR", "Bounds", "Density", "Variable", "gradient_function", "named", "outputs_function"]
+__all__ = ["LOG_LIKELIHOOD", "POSTERIOR", "Bounds", "Density", "Variable", "gradient_function", "named", "outputs_function", "what_is"]
 
 POSTERIOR, LOG_LIKELIHOOD = 0, 1  # em_report_group
 _FREE, _LOWER, _UPPER, _BETWEEN, _ORDERED, _SIMPLEX = range(6)  # em_constraint
@@ -209,7 +209,8 @@ def _said(error: BaseException) -> str:
     trace = error.__traceback__
     while trace and trace.tb_next:
         trace = trace.tb_next
-    where = f" ({trace.tb_frame.f_code.co_filename}:{trace.tb_lineno})" if trace else ""
+    is_ours = trace is not None and str(trace.tb_frame.f_globals.get("__name__")).startswith("emass.")
+    where = f" ({trace.tb_frame.f_code.co_filename}:{trace.tb_lineno})" if trace and not is_ours else ""
     return f"{type(error).__name__}: {error}".splitlines()[0].removesuffix(": ")[:160] + where
 
 
@@ -224,17 +225,46 @@ def _array(address: int, n: int) -> np.ndarray:
     return np.frombuffer((ctypes.c_double * n).from_address(address))
 
 
+def _position(address: int, n: int) -> np.ndarray:
+    """A copy, so that a function which changes its argument does not move the chain."""
+    return _array(address, n).copy()
+
+
+def what_is(found: Any) -> str:
+    """What a function has returned, for an error."""
+    if isinstance(found, (tuple, list)):
+        return f"{len(found)} values"
+    if found is None:
+        return "no value"
+    if np.ndim(found):
+        return f"an array of the shape {np.shape(found)}"
+    return "one number" if _is_number(found) else type(found).__name__
+
+
+def _is_number(found: Any) -> bool:
+    kind = getattr(getattr(found, "dtype", None), "kind", "")
+    return np.ndim(found) == 0 and kind != "c" and hasattr(found, "__float__")
+
+
+def _number(found: Any) -> float:
+    if not isinstance(found, float) and not _is_number(found):
+        raise TypeError(f"the log density: found {what_is(found)}, expected one real number")
+    return float(found)
+
+
 def gradient_function(n: int, evaluate: Callable[[np.ndarray], tuple[Any, Any]]) -> Any:
     """A C function of a Python one, x (n,) -> (log density, gradient (n,)). An exception is a
     rejection, with its text."""
 
     def call(state: Any, theta: int, log_density: int, gradient: int) -> int:
         try:
-            value, slope = evaluate(_array(theta, n))
+            value, slope = evaluate(_position(theta, n))
             slope = np.ravel(slope)
+            if np.iscomplexobj(slope):
+                raise TypeError("the gradient: found complex numbers, expected real ones")
             if slope.size != n:
                 raise ValueError(f"the gradient has {slope.size} numbers, expected {n}")
-            ctypes.c_double.from_address(log_density).value = value
+            ctypes.c_double.from_address(log_density).value = _number(value)
             _array(gradient, n)[:] = slope
         except BaseException as error:  # whatever the function of the user raises
             return _failed(error)
@@ -248,7 +278,7 @@ def value_function(n: int, evaluate: Callable[[np.ndarray], Any]) -> Any:
 
     def call(state: Any, theta: int) -> float:
         try:
-            return float(evaluate(_array(theta, n)))
+            return _number(evaluate(_position(theta, n)))
         except BaseException as error:  # likewise
             _failed(error)
             return float("nan")
@@ -262,7 +292,7 @@ def outputs_function(n: int, outputs: Sequence[Variable], evaluate: Callable[[np
 
     def call(state: Any, theta: int, out: int) -> int:
         try:
-            values = evaluate(_array(theta, n))
+            values = evaluate(_position(theta, n))
             _array(out, width)[:] = np.concatenate([np.ravel(np.asarray(values[one.name])) for one in outputs])
         except BaseException as error:  # likewise
             return _failed(error)

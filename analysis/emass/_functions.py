@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ._density import Density, Variable, gradient_function, output_variables, outputs_function, value_function
+from ._density import Density, Variable, gradient_function, output_variables, outputs_function, value_function, what_is
 from ._errors import Error, needs
 
 __all__ = ["FunctionSource"]
@@ -64,7 +64,12 @@ class FunctionSource:
     def _flat(self, gradient: Any) -> Any:
         if self.together:
             return gradient
-        parts = gradient.values() if isinstance(gradient, Mapping) else gradient
+        parts = gradient
+        if isinstance(gradient, Mapping):
+            names = [one.name for one in self.parameters]
+            if set(gradient) != set(names):
+                raise ValueError(f"the gradient: found the names {', '.join(map(str, gradient))}, expected {', '.join(names)}")
+            parts = [gradient[name] for name in names]
         return np.concatenate([np.ravel(part) for part in parts])
 
     def _by_python(self, made: Density) -> None:
@@ -75,12 +80,12 @@ class FunctionSource:
             try:
                 value, slope = found
             except (TypeError, ValueError):
-                raise TypeError(f"gradient=True: found {_shape_of(found)}, expected (log density, gradient)") from None
+                raise TypeError(f"gradient=True: found {what_is(found)}, expected (log density, gradient)") from None
             return value, self._flat(slope)
 
         def each(x: np.ndarray) -> tuple[Any, Any]:
-            given = self.arguments(x)
-            return density(*given), self._flat(gradient(*given))  # type: ignore[operator]
+            value = density(*self.arguments(x.copy()))  # which may change its arguments
+            return value, self._flat(gradient(*self.arguments(x)))  # type: ignore[operator]
 
         if gradient:
             call = gradient_function(self.size, each if callable(gradient) else both)
@@ -97,14 +102,15 @@ class FunctionSource:
             "x" if self.together else f"x[{a}]" if shape == () else f"x[{a}:{b}].reshape({shape})"
             for a, b, shape in self._parts()
         )
-        lines = ["def call(state, theta, out, slope):", "    try:", f"        x = carray(theta, ({self.size},))"]
+        copy = f"        x = carray(theta, ({self.size},)).copy()"  # which the functions may change
+        lines = ["def call(state, theta, out, slope):", "    try:", copy]
         if not self.gradient:
-            lines = ["def call(state, theta):", "    try:", f"        x = carray(theta, ({self.size},))"]
+            lines = ["def call(state, theta):", "    try:", copy]
             lines += [f"        return density({arguments})", "    except Exception:", "        return nan"]
             kinds = "double(voidptr, CPointer(double))"
         else:
             if callable(self.gradient):
-                lines += [f"        value = density({arguments})", f"        g = gradient({arguments})"]
+                lines += [f"        value = density({arguments})", copy, f"        g = gradient({arguments})"]
             else:
                 lines += [f"        value, g = density({arguments})"]
             lines += ["        out[0] = value", f"        to = carray(slope, ({self.size},))", *self._store()]
@@ -138,13 +144,6 @@ class FunctionSource:
             return self.outputs(*self.arguments(x))  # type: ignore[misc]
 
         return output_variables(lambda: evaluate(Density(self.name, self.parameters).point(1))), evaluate
-
-
-def _shape_of(found: Any) -> str:
-    """What a function has returned, for an error."""
-    if isinstance(found, (tuple, list)):
-        return f"{len(found)} values"
-    return "no value" if found is None else "one number" if np.ndim(found) == 0 else f"an array of the shape {np.shape(found)}"
 
 
 def _address(function: Any) -> int:

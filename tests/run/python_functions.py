@@ -75,6 +75,40 @@ def check_numba():
     report("the gradient has 1 numbers, expected 3" in text and "\n" not in text, "a gradient of another length", text)
 
 
+def moves(x):
+    value = -x @ x / 2
+    x *= -1
+    return value, x
+
+
+def check_answers():
+    """Functions that change their argument, and what they must not return."""
+    kept = emass.Model.from_function(lambda x: (-x @ x / 2, -x), dim=2, gradient=True).sample(**QUIET).posterior.theta.values
+    jitted = emass.Model.from_function(numba.njit(moves), dim=2, gradient=True).sample(**QUIET).posterior.theta.values
+    moved = emass.Model.from_function(moves, dim=2, gradient=True).sample(**QUIET).posterior.theta.values
+    report(np.array_equal(moved, kept), "a function of Python may change its argument")
+    report(np.allclose(jitted[:, 0], kept[:, 0]), "a function of numba may change its argument")
+
+    def by_name(second):
+        return lambda mu, theta: (-(mu**2) / 2 - 2 * theta @ theta, {"theta": -4 * theta, second: -mu})
+
+    sizes = {"mu": (), "theta": (2,)}
+    text = emass.Model.from_function(by_name("mu"), shapes=sizes, gradient=True).check()
+    report("agree" in text, "a gradient by names, in another order", text)
+    text = said(emass.Model.from_function(by_name("m"), shapes=sizes, gradient=True).check)
+    report(text.endswith("the gradient: found the names theta, m, expected mu, theta"), "an unknown name in a gradient", text)
+    for found, words in (
+        (np.complex128(-1), "complex128"),
+        (np.zeros(1), "an array of the shape (1,)"),
+        ("-1", "str"),
+        (None, "no value"),
+    ):
+        text = said(emass.Model.from_function(lambda x, found=found: found, dim=2).check)
+        report(text.endswith(f"TypeError: the log density: found {words}, expected one real number"), f"{words} as a density", text)
+    text = said(emass.Model.from_function(lambda x: (-x @ x / 2, -x + 0j), dim=2, gradient=True).check)
+    report(text.endswith("the gradient: found complex numbers, expected real ones"), "a complex gradient", text)
+
+
 def check_ranks():
     centres = CENTRES
     model = emass.Model.from_function(lambda x: (-((x - centres) ** 2).sum() / 2, centres - x), dim=3, gradient=True)
@@ -156,6 +190,7 @@ def check_mpi4py():
 with tempfile.TemporaryDirectory(prefix="emass-python-") as work:
     os.chdir(work)
     check_numba()
+    check_answers()
     check_ranks()
     check_interrupt()
     check_polars()
