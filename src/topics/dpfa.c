@@ -284,7 +284,7 @@ static double log_density_of(dpfa *self, int64_t chain, const double *theta)
     return density;
 }
 
-static em_status watch(em_model *model, const em_update *after)
+static em_status after_iteration(em_model *model, const em_update *after)
 {
     dpfa *self = (dpfa *)model;
     em_status status = EM_OK;
@@ -392,7 +392,8 @@ const em_model_ops em_model_dpfa = {
     .start = draw_start,
     .describe = em_topic_model_describe,
     .add_likelihood = add_likelihood,
-    .latent = &(const em_model_latent){.visit = em_topic_model_visit, .after_iteration = watch},
+    .latent =
+        &(const em_model_latent){.visit = em_topic_model_visit, .after_iteration = after_iteration},
     .counts = &(const em_model_counts){.all = true, .finish = finish_likelihood},
     .averages = &(const em_model_averages){.pool = em_topic_model_pool_averages,
                                            .report = em_topic_model_report_averages},

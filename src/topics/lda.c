@@ -111,7 +111,7 @@ static void destroy(em_model *model)
 }
 
 /* A shard's tokens of a piece of the corpus. */
-static int64_t most_of_piece(const em_tokens *tokens)
+static int64_t largest_block(const em_tokens *tokens)
 {
     return tokens->n_token < PIECE_TOKENS ? tokens->n_token : PIECE_TOKENS;
 }
@@ -142,7 +142,7 @@ static em_status allocate_arrays(lda *self)
                   : em_allocate_all(
                         EM_ARRAY(self->alpha, n_topic), EM_ARRAY(self->tokens_of, n_topic),
                         EM_ARRAY(self->total, n_topic), EM_ARRAY(self->sums, n_sum(self)),
-                        EM_ARRAY(self->ordered, self->n_chain * most_of_piece(self->tokens)));
+                        EM_ARRAY(self->ordered, self->n_chain * largest_block(self->tokens)));
 }
 
 static em_status create_chain(const lda *self, lda_chain *chain)
@@ -236,7 +236,7 @@ static double chain_bytes(const em_model *model)
     const lda *self = (const lda *)model;
 
     return self->chain_bytes + em_topic_record_chain_bytes(self->record) +
-           (double)most_of_piece(self->tokens) * sizeof *self->ordered;
+           (double)largest_block(self->tokens) * sizeof *self->ordered;
 }
 
 static em_status create(const void *untyped, const em_model_context *context, em_model **out)
@@ -335,13 +335,13 @@ static em_status take_state(lda *self, const em_update *with, int64_t number, do
         em_lda_mean_phi(&self->shape, self->own, beta, chain->count, self->total, self->room, phi);
     if (em_topic_record_wants_all(self->record, with))
         publish(with, phi);
-    const em_topic_look look = {.chain = number,
-                                .log_density = *log_density,
-                                .phi = phi,
-                                .count = self->tokens_of,
-                                .alpha = self->alpha,
-                                .beta = beta};
-    return em_topic_record_take(self->record, with, &look);
+    const em_chain_topics state = {.chain = number,
+                                   .log_density = *log_density,
+                                   .phi = phi,
+                                   .count = self->tokens_of,
+                                   .alpha = self->alpha,
+                                   .beta = beta};
+    return em_topic_record_take(self->record, with, &state);
 }
 
 /* Whether warmup uses the mean of phi instead of a draw. It starts faster, because the next tokens

@@ -76,7 +76,7 @@ static em_status draw_start(em_model *model, const em_draw *draw, double *theta)
     return EM_OK;
 }
 
-static em_status watch(em_model *model, const em_update *after)
+static em_status after_iteration(em_model *model, const em_update *after)
 {
     expanded *self = (expanded *)model;
     em_status status = EM_OK;
@@ -117,7 +117,8 @@ static const em_model_ops ops = {
     .start = draw_start,
     .describe = describe,
     .add_likelihood = add_likelihood,
-    .latent = &(const em_model_latent){.visit = em_topic_model_visit, .after_iteration = watch},
+    .latent =
+        &(const em_model_latent){.visit = em_topic_model_visit, .after_iteration = after_iteration},
     .counts = &(const em_model_counts){.finish = finish_likelihood},
     .averages = &(const em_model_averages){.pool = em_topic_model_pool_averages,
                                            .report = em_topic_model_report_averages}};

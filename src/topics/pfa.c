@@ -264,7 +264,7 @@ static em_status draw_start(em_model *model, const em_draw *draw, double *theta)
     return EM_OK;
 }
 
-static em_status watch(em_model *model, const em_update *after)
+static em_status after_iteration(em_model *model, const em_update *after)
 {
     pfa *self = (pfa *)model;
     em_status status = EM_OK;
@@ -354,7 +354,8 @@ const em_model_ops em_model_pfa = {
     .start = draw_start,
     .describe = em_topic_model_describe,
     .add_likelihood = add_likelihood,
-    .latent = &(const em_model_latent){.visit = em_topic_model_visit, .after_iteration = watch},
+    .latent =
+        &(const em_model_latent){.visit = em_topic_model_visit, .after_iteration = after_iteration},
     .counts = &(const em_model_counts){.all = true, .finish = finish_likelihood},
     .averages = &(const em_model_averages){.pool = em_topic_model_pool_averages,
                                            .report = em_topic_model_report_averages},

@@ -155,16 +155,16 @@ double em_topic_model_density(em_topic_model *self, int64_t chain, const double 
 em_status em_topic_model_take(em_topic_model *self, const em_update *after, int64_t c,
                               double log_density, const double *alpha)
 {
-    const em_topic_look look = {.chain = after->chain[c],
-                                .log_density = log_density,
-                                .phi = self->phi,
-                                .count = count_of(self, after->chain[c]),
-                                .alpha = alpha,
-                                .beta = beta_of(self->options)};
+    const em_chain_topics state = {.chain = after->chain[c],
+                                   .log_density = log_density,
+                                   .phi = self->phi,
+                                   .count = count_of(self, after->chain[c]),
+                                   .alpha = alpha,
+                                   .beta = beta_of(self->options)};
 
     if (em_topic_record_wants_phi(self->record, after))
         em_topic_parameters_phi(&self->topics, after->theta + c * after->stride, self->phi);
-    return em_topic_record_take(self->record, after, &look);
+    return em_topic_record_take(self->record, after, &state);
 }
 
 /* ---------------------------------------------------------------- what comes out */

@@ -217,8 +217,8 @@ double em_topic_parameters_finish(em_topic_parameters *topics, const double *the
 
 /* With f = phi (1 - phi) and f' = 1 - 2 phi, sum_v weight_v f_v has by theta_u the derivative phi_u
  * (weight_u f'_u - sum_v weight_v f'_v phi_v). */
-static void add_slopes(em_topic_parameters *topics, const double *tokens, const double *phi,
-                       const em_diagonal *ask)
+static void add_derivatives(em_topic_parameters *topics, const double *tokens, const double *phi,
+                            const em_diagonal *ask)
 {
     const int64_t n_topic = topics->shape.n_topic;
     double *restrict mean = topics->total, *restrict f = topics->count;
@@ -249,5 +249,5 @@ void em_topic_parameters_diagonal(em_topic_parameters *topics, const double *tok
     for (int64_t i = 0; ask->own && i < topics->n; i++)
         ask->own[i] = tokens[i % n_topic] * phi[i] * (1 - phi[i]) * (1 - 2 * phi[i]);
     if (ask->slope)
-        add_slopes(topics, tokens, phi, ask);
+        add_derivatives(topics, tokens, phi, ask);
 }

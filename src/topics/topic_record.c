@@ -262,11 +262,11 @@ static void take_shares(const em_topic_record *record, const double *count, bool
     em_topic_order(n, share);
 }
 
-static void take_phi(const em_topic_record *record, const em_topic_look *look, double n_average)
+static void take_phi(const em_topic_record *record, const em_chain_topics *state, double n_average)
 {
     const float weight = 1 / (float)n_average;
-    float *mean = mean_of(record, look->chain);
-    const float *phi = look->phi + record->own.first * record->shape.stride;
+    float *mean = mean_of(record, state->chain);
+    const float *phi = state->phi + record->own.first * record->shape.stride;
 
     for (int64_t i = 0; i < n_mean(record); i++)
         mean[i] += (phi[i] - mean[i]) * weight;
@@ -310,22 +310,22 @@ bool em_topic_record_wants_all(const em_topic_record *record, const em_update *a
     return wants;
 }
 
-static em_status score(em_topic_record *record, const em_update *after, const em_topic_look *look,
-                       double *row)
+static em_status score(em_topic_record *record, const em_update *after,
+                       const em_chain_topics *state, double *row)
 {
     const em_held_out *h = record->held_out;
-    const em_stream stream = em_fold_in_stream(after->seed, look->chain, after->number);
+    const em_stream stream = em_fold_in_stream(after->seed, state->chain, after->number);
     int64_t sums[2 * EM_FOLD_INS];
     em_status status;
 
     for (int f = 0; f < record->n_fold_in; f++) {
         const bool by_gibbs = f == EM_FOLD_IN_GIBBS;
-        const em_held_out_law law = {.phi = look->phi,
+        const em_held_out_law law = {.phi = state->phi,
                                      .stream = by_gibbs ? &stream : NULL,
                                      .alpha =
-                                         record->alpha && !by_gibbs ? record->alpha : look->alpha};
+                                         record->alpha && !by_gibbs ? record->alpha : state->alpha};
         sums[2 * f] = em_held_out_score(h, &record->shape, &law, (int64_t)row[N_SCORED],
-                                        probability_of(record, f, look->chain), &sums[2 * f + 1]);
+                                        probability_of(record, f, state->chain), &sums[2 * f + 1]);
     }
     status = after->shards->sum(after->shards->context, EM_OK, 2 * record->n_fold_in, sums);
     for (int f = 0; f < record->n_fold_in; f++) {
@@ -338,21 +338,21 @@ static em_status score(em_topic_record *record, const em_update *after, const em
 }
 
 em_status em_topic_record_take(em_topic_record *record, const em_update *after,
-                               const em_topic_look *look)
+                               const em_chain_topics *state)
 {
     const bool averages = !after->warmup;
     const int64_t n = record->shape.n_topic;
-    double *row = row_of(record, look->chain);
+    double *row = row_of(record, state->chain);
     const bool is_due = scores(record, after, row);
 
-    row[DENSITY] = look->log_density;
+    row[DENSITY] = state->log_density;
     row[N_AVERAGE] += averages;
-    take_shares(record, look->count, averages, row);
-    memcpy(hyper(record, row), look->alpha, (size_t)n * sizeof *row);
-    hyper(record, row)[n] = look->beta;
+    take_shares(record, state->count, averages, row);
+    memcpy(hyper(record, row), state->alpha, (size_t)n * sizeof *row);
+    hyper(record, row)[n] = state->beta;
     if (averages)
-        take_phi(record, look, row[N_AVERAGE]);
-    return is_due ? score(record, after, look, row) : EM_OK;
+        take_phi(record, state, row[N_AVERAGE]);
+    return is_due ? score(record, after, state, row) : EM_OK;
 }
 
 /* ---------------------------------------------------------------- what comes out */

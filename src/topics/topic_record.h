@@ -39,7 +39,7 @@ void em_topic_record_describe(const em_topic_record *record, int64_t n_document,
                               FILE *out);
 
 /* The state of a chain after an iteration. */
-typedef struct em_topic_look {
+typedef struct em_chain_topics {
     int64_t chain;
     double log_density;
     const float *phi;    /* [n_word][stride]; set for this shard's words, or for all words if
@@ -47,11 +47,11 @@ typedef struct em_topic_look {
     const double *count; /* [n_topic] tokens of some or all documents */
     const double *alpha; /* [n_topic] */
     double beta;
-} em_topic_look;
+} em_chain_topics;
 
 /* Collective over the ranks of a group. */
 em_status em_topic_record_take(em_topic_record *record, const em_update *after,
-                               const em_topic_look *look);
+                               const em_chain_topics *state);
 
 /* Whether the next em_topic_record_take reads phi. Local. */
 bool em_topic_record_wants_phi(const em_topic_record *record, const em_update *after);

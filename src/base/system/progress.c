@@ -20,7 +20,7 @@ typedef struct text_line {
 struct em_progress {
     em_progress_mode mode; /* never AUTO */
     FILE *stream;
-    pthread_t watch;
+    pthread_t thread;
     pthread_mutex_t lock; /* over what follows, and the stream */
     pthread_cond_t wake;
     bool watched, ending;
@@ -159,7 +159,7 @@ void em_progress_describe(const em_progress_record *record, size_t size, char *l
     snprintf(line, size, "%s%s", position_of(record, NAN).text, details_of(record, WHOLE).text);
 }
 
-static void show_log_line(FILE *stream, const em_progress_record *record, double age)
+static void print_log_line(FILE *stream, const em_progress_record *record, double age)
 {
     const time_t clock = time(NULL);
     struct tm local;
@@ -197,7 +197,7 @@ static int line_width(FILE *stream)
 
 /* Redraws the line, padded to its width. The last record ends the line at once, because later
  * output of the program may reach the terminal by another way, and earlier. */
-static void show_bar(FILE *stream, const em_progress_record *record, double age)
+static void print_bar(FILE *stream, const em_progress_record *record, double age)
 {
     const int width = line_width(stream);
     text_line line = position_of(record, age);
@@ -209,12 +209,12 @@ static void show_bar(FILE *stream, const em_progress_record *record, double age)
 }
 
 /* With the lock. */
-static void show(em_progress *progress, double age)
+static void print(em_progress *progress, double age)
 {
     if (progress->mode == EM_PROGRESS_BAR)
-        show_bar(progress->stream, &progress->last, age);
+        print_bar(progress->stream, &progress->last, age);
     else
-        show_log_line(progress->stream, &progress->last, age);
+        print_log_line(progress->stream, &progress->last, age);
     fflush(progress->stream);
     progress->shown = true;
     progress->there = !is_last(&progress->last);
@@ -251,7 +251,7 @@ static void wait_until(em_progress *progress, double time)
     pthread_cond_timedwait(&progress->wake, &progress->lock, &deadline);
 }
 
-static void *watch(void *given)
+static void *refresh(void *given)
 {
     em_progress *progress = given;
 
@@ -260,7 +260,7 @@ static void *watch(void *given)
         const double next = next_repeat(progress);
 
         if (now() >= next)
-            show(progress, now() - progress->last_news);
+            print(progress, now() - progress->last_news);
         else
             wait_until(progress, next);
     }
@@ -268,23 +268,23 @@ static void *watch(void *given)
     return NULL;
 }
 
-static em_status start_watch(em_progress *progress)
+static em_status start_refreshing(em_progress *progress)
 {
     int error;
 
     em_condition_create(&progress->wake);
-    error = em_thread_start(&progress->watch, watch, progress);
+    error = em_thread_start(&progress->thread, refresh, progress);
     progress->watched = error == 0;
     return error ? em_fail(EM_EMEMORY, "cannot start a thread: %s", strerror(error)) : EM_OK;
 }
 
-static void end_watch(em_progress *progress)
+static void end_refreshing(em_progress *progress)
 {
     pthread_mutex_lock(&progress->lock);
     progress->ending = true;
     pthread_cond_signal(&progress->wake);
     pthread_mutex_unlock(&progress->lock);
-    pthread_join(progress->watch, NULL);
+    pthread_join(progress->thread, NULL);
     pthread_cond_destroy(&progress->wake);
 }
 
@@ -309,7 +309,7 @@ em_status em_progress_create(em_progress_mode mode, FILE *stream, const char *st
                           .last_news = now()};
     pthread_mutex_init(&(*out)->lock, NULL);
     if (mode != EM_PROGRESS_NONE && starting)
-        status = start_watch(*out);
+        status = start_refreshing(*out);
     if (status)
         em_release(out);
     return status;
@@ -322,7 +322,7 @@ static void take(em_progress *progress, const em_progress_record *record)
     progress->last = *record;
     progress->last_news = now();
     if (!progress->told || is_last(record) || !recent)
-        show(progress, NAN);
+        print(progress, NAN);
     progress->told = true;
 }
 
@@ -353,7 +353,7 @@ void em_progress_destroy(em_progress **out)
     if (!progress)
         return;
     if (progress->watched)
-        end_watch(progress);
+        end_refreshing(progress);
     if (progress->mode == EM_PROGRESS_BAR && progress->there)
         fputc('\n', progress->stream);
     pthread_mutex_destroy(&progress->lock);
