@@ -15,7 +15,17 @@ import numpy as np
 from . import _library
 from ._errors import Error
 
-__all__ = ["LOG_LIKELIHOOD", "POSTERIOR", "Bounds", "Density", "Variable", "gradient_function", "named", "outputs_function", "what_is"]
+__all__ = [
+    "LOG_LIKELIHOOD",
+    "POSTERIOR",
+    "Bounds",
+    "Density",
+    "Variable",
+    "gradient_function",
+    "named",
+    "outputs_function",
+    "what_is",
+]
 
 POSTERIOR, LOG_LIKELIHOOD = 0, 1  # em_report_group
 _FREE, _LOWER, _UPPER, _BETWEEN, _ORDERED, _SIMPLEX = range(6)  # em_constraint
