@@ -176,6 +176,16 @@ check 'not where that is switched off' goes_on off.h5 --set stop.separate_modes=
 check 'not before a share of the limit' eval 'go 1 later.h5 --set stop.max_draws=12000 && draws_are later.h5 800'
 check 'nor where chains still cross' goes_on cross.h5 --set model.at=3.2 --set stop.max_draws=600
 
+# A check ends at the first number that misses the limits: on one rank x[0], of which the chains agree.
+sed 's/x\[0\]/x[1]/g; s/gradient\[0\]/gradient[1]/; s/\.dim = 1/.dim = 2/; s/"modes"/"second"/' modes.c |
+    sed 's/    return EM_OK;/    *log_p -= x[0] * x[0] \/ 2, gradient[0] -= x[0];\n    return EM_OK;/' >second.c
+cc -O2 -std=c17 -shared -fPIC -I"$project/include" second.c -o second.so -lm || exit 1
+config 'model: {name: second, library: ./second.so, at: 8}' 'run: {chains: 4, seed: 3}' 'stop: {ess: 100000}'
+check 'the modes of a second number, while the first has no ESS yet' \
+    eval 'go 1 second1.h5 && is second1.h5 ended_by "separate modes" && draws_are second1.h5 400'
+check 'on 2 and 3 ranks the same bytes' \
+    eval 'go 2 second2.h5 && go 3 second3.h5 && cmp second1.h5 second2.h5 && cmp second1.h5 second3.h5'
+
 # ---------------------------------------------------------------- where it has no meaning
 
 config 'model: {name: logistic, n: 200, intercept: false}' 'sampler: {name: adam, step_size: 0.01, minibatch: 20}' \

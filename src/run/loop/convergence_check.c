@@ -35,6 +35,19 @@ static bool are_settled(const em_modes *modes)
     return modes->count > 1 && modes->unsettled <= modes->n_chain / 16;
 }
 
+/* The worst R-hat of all numbers. A check of the stop rule ends at the first number that misses the
+ * limits, and which one that is depends on the number of ranks. Collective. */
+static em_status find_worst_r_hat(em_engine *engine, int64_t n_draw, double *out)
+{
+    const int64_t times_met = em_monitor_times_met(engine->monitor);
+    em_convergence all = {0};
+    em_status status = em_monitor_check(engine->monitor, n_draw, true, false, &all);
+
+    em_monitor_set_times_met(engine->monitor, times_met);
+    *out = all.r_hat;
+    return status;
+}
+
 /*
  * Whether chains are in separate modes, and were in the same number of modes after half as many
  * draws. Then a longer run with draws: auto does not help. The test is made if the number of checks
@@ -52,19 +65,22 @@ static em_status check_modes(em_engine *engine, int64_t done, bool *separate)
                   checks = drawn / stop->check_every;
     em_modes now = {0}, before = {0};
     int64_t n_growing = 0;
+    double r_hat = 0;
     em_status status = EM_OK;
 
     *separate = false;
     if (!plan->until_done || !stop->separate_modes || engine->tempering || checks < 2 ||
         (checks & (checks - 1)) != 0 || (double)drawn < share * (double)stop->max_draws ||
-        !(engine->report.convergence.r_hat > separated))
+        engine->report.convergence.met)
         return EM_OK;
     status = em_monitor_find_modes(engine->monitor, em_plan_stored(plan, done), &now, &n_growing);
     if (!status && are_settled(&now))
         status = em_monitor_find_modes(engine->monitor, em_plan_stored(plan, done) / 2, &before,
                                        &n_growing);
-    *separate =
-        are_settled(&now) && are_settled(&before) && before.count == now.count && n_growing == 0;
+    if (!status && are_settled(&now) && are_settled(&before) && before.count == now.count &&
+        n_growing == 0)
+        status = find_worst_r_hat(engine, em_plan_stored(plan, done), &r_hat);
+    *separate = r_hat > separated;
     return status;
 }
 
