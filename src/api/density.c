@@ -96,8 +96,8 @@ static em_status create_model(const void *options, const em_model_context *conte
 
 /* A failed evaluation, unless the position itself is not finite, after an overflow of a transform.
  */
-static double fail_evaluation(density_model *self, int64_t chain, const double *theta, bool said,
-                              double value)
+static double fail_evaluation(density_model *self, int64_t chain, const double *theta,
+                              bool has_message, double value)
 {
     char why[64];
 
@@ -106,7 +106,8 @@ static double fail_evaluation(density_model *self, int64_t chain, const double *
     else
         snprintf(why, sizeof why, "the log density is %g", value);
     if (em_all_finite(self->n, theta))
-        em_failures_add(self->model.failures, chain, self->n, theta, said ? em_error_text() : why);
+        em_failures_add(self->model.failures, chain, self->n, theta,
+                        has_message ? em_error_text() : why);
     return NAN;
 }
 

@@ -204,6 +204,6 @@ int main(int argc, char **argv)
         em_signals_end_within_reason(code);
     em_rank_failure_monitor_stop();
     em_world_stop();
-    em_signals_show_the_end();
+    em_signals_report_end();
     return code;
 }

@@ -69,15 +69,15 @@ static double left_to_groups(const hierarchy *h, const char *path)
 {
     char group[PATH_MAX];
     const size_t root = strlen(h->root);
-    double room = INFINITY;
+    double available = INFINITY;
 
     if (snprintf(group, sizeof group, "%s%s", h->root, path) >= (int)sizeof group)
         return INFINITY;
     while (strlen(group) >= root) {
-        room = fmin(room, left_to_group(h, group));
+        available = fmin(available, left_to_group(h, group));
         *strrchr(group, '/') = '\0';
     }
-    return room;
+    return available;
 }
 
 /* "0::/job" of the unified hierarchy, "4:memory:/job" of the older ones. */
@@ -100,15 +100,15 @@ double em_memory_available(void)
     static const char machine[] = "/proc/meminfo";
     const double kilobytes =
         keyed_number(machine, "MemAvailable:") + keyed_number(machine, "SwapFree:");
-    double room = kilobytes > 0 ? 1024 * kilobytes : INFINITY;
+    double available = kilobytes > 0 ? 1024 * kilobytes : INFINITY;
     FILE *groups = fopen("/proc/self/cgroup", "r");
     char line[PATH_MAX];
 
     while (groups && fgets(line, sizeof line, groups))
-        room = fmin(room, left_by_line(line));
+        available = fmin(available, left_by_line(line));
     if (groups)
         fclose(groups);
-    return em_fault_passage("memory-room") ? fmin(room, 0x1p28) : room;
+    return em_fault_passage("memory-room") ? fmin(available, 0x1p28) : available;
 }
 
 /* Bytes of the address space in use, and of resident memory; 0 where they are unknown. */

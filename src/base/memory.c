@@ -70,12 +70,12 @@ static em_status check_large(double bytes)
 
 em_status em_memory_check(double bytes, const char *what)
 {
-    const double room = em_memory_available();
+    const double available = em_memory_available();
 
-    return bytes <= room
+    return bytes <= available
                ? EM_OK
                : em_fail(EM_EMEMORY, "out of memory: %s takes %.3g GB, and %.3g GB are available",
-                         what, bytes / 1e9, room / 1e9);
+                         what, bytes / 1e9, available / 1e9);
 }
 
 em_status em_allocate(int64_t count, size_t size, void *out)

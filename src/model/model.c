@@ -18,16 +18,18 @@ struct em_constrained {
 static em_status create_constrained(em_model *model)
 {
     const int64_t n = em_bounds_size(model->n_parameter, model->parameter);
-    struct em_constrained *room = NULL;
-    em_status status = em_allocate(1, sizeof *room, &room);
+    struct em_constrained *constrained = NULL;
+    em_status status = em_allocate(1, sizeof *constrained, &constrained);
 
     if (status)
         return status;
-    model->constrained = room;
-    room->n = n;
-    room->stride = em_stride(n);
-    status = em_allocate(room->stride, sizeof *room->x, &room->x);
-    return status ? status : em_allocate(room->stride, sizeof *room->gradient, &room->gradient);
+    model->constrained = constrained;
+    constrained->n = n;
+    constrained->stride = em_stride(n);
+    status = em_allocate(constrained->stride, sizeof *constrained->x, &constrained->x);
+    return status ? status
+                  : em_allocate(constrained->stride, sizeof *constrained->gradient,
+                                &constrained->gradient);
 }
 
 /* A capability that works on the unconstrained scale; NULL: none. */
@@ -131,16 +133,16 @@ void em_model_destroy(em_model **model)
 {
     if (!*model)
         return;
-    struct em_constrained *room = (*model)->constrained;
+    struct em_constrained *constrained = (*model)->constrained;
     (*model)->ops->destroy(*model);
     *model = NULL;
-    if (room)
-        em_release_all(&room->x, &room->gradient);
-    em_release(&room);
+    if (constrained)
+        em_release_all(&constrained->x, &constrained->gradient);
+    em_release(&constrained);
 }
 
 /* theta on the scale of the parameters: theta itself, or a copy in the work space of the model. */
-static const double *constrained(const em_model *model, const double *theta)
+static const double *constrain(const em_model *model, const double *theta)
 {
     if (!model->constrained)
         return theta;
@@ -152,23 +154,24 @@ static const double *constrained(const em_model *model, const double *theta)
 static em_status ask(em_model *model, const em_query *query,
                      em_status (*add)(em_model *model, const em_query *query), bool jacobian)
 {
-    const struct em_constrained *room = model->constrained;
+    const struct em_constrained *constrained = model->constrained;
 
     for (int64_t c = 0; c < query->n_chain; c++) {
         const em_query free = em_query_panel(query, c, 1);
         double value = 0;
         em_query one = free;
 
-        one.theta = constrained(model, free.theta);
-        one.gradient = room->gradient;
+        one.theta = constrain(model, free.theta);
+        one.gradient = constrained->gradient;
         one.log_density = &value;
-        one.stride = room->stride;
-        memset(room->gradient, 0, (size_t)room->stride * sizeof *room->gradient);
+        one.stride = constrained->stride;
+        memset(constrained->gradient, 0,
+               (size_t)constrained->stride * sizeof *constrained->gradient);
         const em_status status = add(model, &one);
         if (status < 0)
             return status;
-        em_bounds_pull_back(model->n_parameter, model->parameter, free.theta, room->x,
-                            room->gradient, free.gradient);
+        em_bounds_pull_back(model->n_parameter, model->parameter, free.theta, constrained->x,
+                            constrained->gradient, free.gradient);
         if (jacobian)
             value += em_bounds_add_jacobian(model->n_parameter, model->parameter, free.theta,
                                             free.gradient);
@@ -191,7 +194,7 @@ em_status em_model_add_likelihood(em_model *model, const em_query *query)
 
 em_status em_model_report(em_model *model, const em_draw *draw, const double *theta, double *out)
 {
-    const double *x = constrained(model, theta);
+    const double *x = constrain(model, theta);
 
     if (model->ops->report)
         return model->ops->report(model, draw, x, out);
@@ -204,7 +207,7 @@ static em_status move(em_model *model, const em_draw *draw, double *theta,
 {
     if (!model->constrained)
         return to(model, draw, theta);
-    constrained(model, theta);
+    constrain(model, theta);
     const em_status status = to(model, draw, model->constrained->x);
     em_bounds_free(model->n_parameter, model->parameter, model->constrained->x, theta);
     return status;
@@ -225,7 +228,7 @@ void em_model_average(em_model *model, const em_draw *draw, const double *theta)
     const em_model_averages *averages = model->ops->averages;
 
     if (averages && averages->add)
-        averages->add(model, draw, constrained(model, theta));
+        averages->add(model, draw, constrain(model, theta));
 }
 
 const char *em_model_why(const em_model *model)

@@ -117,8 +117,8 @@ double em_network_sigma(const em_network *self, const double *theta);
  */
 void em_network_predict(em_network *self, int64_t n, double sigma, double *density);
 
-/* Computes the outputs of n listed observations with the weights passed to pass_ops->show, and sets
- * self->out and self->response. Local. */
+/* Computes the outputs of n listed observations with the weights passed to pass_ops->publish, and
+ * sets self->out and self->response. Local. */
 void em_network_forward(em_network *self, const em_inputs *inputs, int64_t n, const int64_t *row);
 
 /*

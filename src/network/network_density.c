@@ -215,7 +215,7 @@ void em_network_predict(em_network *self, int64_t n, double sigma, double *densi
 
 /* Replaces self->out by the derivative of `power` times the log densities with respect to the
  * outputs; returns that of their sum with respect to log sigma. */
-static double take_slopes(em_network *self, int64_t n, double sigma, double power)
+static double take_derivatives(em_network *self, int64_t n, double sigma, double power)
 {
     double by_log_sigma = 0;
 
@@ -267,7 +267,7 @@ static double pass_rows(em_network *self, const em_query *one, double *by_log_si
             sum += density[i];
         if (one->wanted == EM_WANT_LOG_DENSITY)
             continue;
-        *by_log_sigma += take_slopes(self, n, sigma, power);
+        *by_log_sigma += take_derivatives(self, n, sigma, power);
         self->pass_ops->backward(self->pass, n, self->out);
     }
     return power * sum;
@@ -280,7 +280,7 @@ em_status em_network_add_likelihood(em_model *model, const em_query *query)
     for (int64_t c = 0; c < query->n_chain; c++) {
         const em_query one = em_query_panel(query, c, 1);
         double by_log_sigma;
-        self->pass_ops->show(self->pass, 0, self->layers.n_weight, one.theta);
+        self->pass_ops->publish(self->pass, 0, self->layers.n_weight, one.theta);
         self->pass_ops->begin(self->pass);
         *one.log_density += pass_rows(self, &one, &by_log_sigma);
         if (self->sigma_at >= 0)
@@ -296,7 +296,7 @@ void em_network_publish(em_model *model, int64_t first, int64_t n, const double 
     const int64_t left = self->layers.n_weight - first;
 
     if (left > 0)
-        self->pass_ops->show(self->pass, first, n < left ? n : left, theta);
+        self->pass_ops->publish(self->pass, first, n < left ? n : left, theta);
 }
 
 void em_network_fetch(const em_model *model, int64_t first, int64_t n)
@@ -322,7 +322,7 @@ static double begin_layer(const em_network *self, const em_layer *layer, const d
         if (squared)
             add_squares(n, theta + layer->first + i, &s);
         if (!published)
-            self->pass_ops->show(self->pass, layer->first + i, n, theta + layer->first + i);
+            self->pass_ops->publish(self->pass, layer->first + i, n, theta + layer->first + i);
     }
     return sum_of(&s);
 }

@@ -33,7 +33,7 @@ typedef struct em_pass_ops {
     double (*bytes)(const em_layers *layers, int64_t n_input, int64_t most);
     /* Sets weights first .. first + n - 1 to theta [n]. All weights must be set, in any number of
      * calls, before a pass. */
-    void (*show)(em_pass *pass, int64_t first, int64_t n, const double *theta);
+    void (*publish)(em_pass *pass, int64_t first, int64_t n, const double *theta);
     /* Fetches into the cache the weights first .. first + n - 1 and their sums. */
     void (*fetch)(const em_pass *pass, int64_t first, int64_t n);
     /* Starts the sums of the gradient at zero. */

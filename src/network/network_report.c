@@ -278,7 +278,7 @@ static void keep(const em_network *self, int64_t n, double sigma, double *to)
 }
 
 /* Adds up n observations, row [n] or those from `first` on, to the sums of a part; weights as of
- * pass_ops->show. `predicted` may be NULL. */
+ * pass_ops->publish. `predicted` may be NULL. */
 static void score(em_network *self, const em_inputs *inputs, int64_t n, int64_t first,
                   const int64_t *row, double sigma, double *predicted, double *sum)
 {
@@ -339,7 +339,7 @@ static double quality(const em_network *self, const double *score, int64_t n)
                                              : sqrt(score[SQUARE] / (double)n);
 }
 
-static void show_probes(const em_network *self, double *out)
+static void report_probes(const em_network *self, double *out)
 {
     const int64_t width = probe_width(self);
 
@@ -354,12 +354,12 @@ static em_status tell(em_network *self, double sigma, const double *theta)
     double *of_train = self->told + n_score_of(self->test);
 
     memset(self->told, 0, (size_t)self->n_told * sizeof *self->told);
-    self->pass_ops->show(self->pass, 0, self->layers.n_weight, theta);
+    self->pass_ops->publish(self->pass, 0, self->layers.n_weight, theta);
     if (self->scored.total > 0)
         score_parts(self, &self->train_inputs, &self->scored, sigma, NULL, of_train);
     if (self->test) {
         score_parts(self, &self->test_inputs, NULL, sigma, self->predicted, self->told);
-        show_probes(self, of_train + n_score_of(self->train));
+        report_probes(self, of_train + n_score_of(self->train));
     }
     return em_network_gather(self, EM_OK, self->n_told, self->told);
 }
@@ -548,7 +548,7 @@ em_status em_network_predict_new(em_model *model, const em_draw *draw, const dou
 
     for (int64_t i = 0; i < n_written; i++)
         out[i] = -0.0;
-    self->pass_ops->show(self->pass, 0, self->layers.n_weight, posterior);
+    self->pass_ops->publish(self->pass, 0, self->layers.n_weight, posterior);
     for (int64_t first = 0; first < own->count; first += own->part) {
         const int64_t left = own->count - first;
         predict_part(self, draw, em_network_sigma(self, posterior), first,

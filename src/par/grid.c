@@ -400,7 +400,7 @@ void em_grid_exchange_lengths(const em_grid *grid, const int64_t *bytes, int64_t
     taken[grid->shard] = 0;
 }
 
-static const void *piece_of(const void *data, int64_t done, int64_t bytes, int *count)
+static const void *chunk_of(const void *data, int64_t done, int64_t bytes, int *count)
 {
     const int64_t left = bytes > done ? bytes - done : 0;
 
@@ -421,8 +421,8 @@ void em_grid_exchange(const em_grid *grid, const int64_t *bytes, const void *con
             before += taken[s];
         for (int64_t done = 0; done < bytes[to] || done < taken[from]; done += INT_MAX) {
             int sent, received;
-            const void *piece = piece_of(out[to], done, bytes[to], &sent);
-            void *place = (void *)piece_of((char *)in + before, done, taken[from], &received);
+            const void *piece = chunk_of(out[to], done, bytes[to], &sent);
+            void *place = (void *)chunk_of((char *)in + before, done, taken[from], &received);
             MPI_Sendrecv(piece, sent, MPI_BYTE, sent > 0 ? to : MPI_PROC_NULL, 0, place, received,
                          MPI_BYTE, received > 0 ? from : MPI_PROC_NULL, 0, grid->shards,
                          MPI_STATUS_IGNORE);

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static em_status copy_piece(lda *self, bool restores, int64_t first, int64_t count)
+static em_status copy_block(lda *self, bool restores, int64_t first, int64_t count)
 {
     em_status status = EM_OK;
 
@@ -15,7 +15,7 @@ static em_status copy_piece(lda *self, bool restores, int64_t first, int64_t cou
     return status;
 }
 
-static em_status visit_piece(lda *self, const em_visitor *visitor, int64_t piece)
+static em_status visit_block(lda *self, const em_visitor *visitor, int64_t piece)
 {
     const em_tokens *tokens = self->tokens;
     const int64_t left = tokens->n_all - piece * PIECE_TOKENS;
@@ -28,12 +28,12 @@ static em_status visit_piece(lda *self, const em_visitor *visitor, int64_t piece
     const int64_t local = piece * PIECE_TOKENS + first - tokens->first_token;
     snprintf(name, sizeof name, piece ? "topics_%" PRId64 : "topics", piece);
     if (!visitor->restores)
-        status = em_agree_first(copy_piece(self, false, local, count), 0);
+        status = em_agree_first(copy_block(self, false, local, count), 0);
     if (!status)
         status = visitor->sharded(visitor->context, name, EM_NUMBER_UINT16, total, first, count,
                                   self->ordered);
     if (!status && visitor->restores)
-        status = em_agree_first(copy_piece(self, true, local, count), 0);
+        status = em_agree_first(copy_block(self, true, local, count), 0);
     return status;
 }
 
@@ -42,7 +42,7 @@ em_status em_lda_visit_topics(lda *self, const em_visitor *visitor)
     em_status status = EM_OK;
 
     for (int64_t piece = 0; !status && piece * PIECE_TOKENS < self->tokens->n_all; piece++)
-        status = visit_piece(self, visitor, piece);
+        status = visit_block(self, visitor, piece);
     for (int64_t c = 0; visitor->restores && c < self->n_chain; c++)
         self->chain[c].counted = false;
     return status;

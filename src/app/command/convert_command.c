@@ -345,7 +345,7 @@ static void print_summary(const em_table *table, const em_moments *m, const conv
 
 /* The option that reads documents, by what is wrong with the table; NULL: it is no text. Text fails
  * as a table in its first lines, if its quotes are not the reason. */
-static const char *option_for_documents(const char *path, const char *said)
+static const char *option_for_documents(const char *path, const char *message)
 {
     static const struct {
         const char *ending, *option;
@@ -355,23 +355,24 @@ static const char *option_for_documents(const char *path, const char *said)
                 {".json", "--text MEMBER of JSON lines"},
                 {".jsonl", "--text MEMBER of JSON lines"}};
 
-    if (strstr(said, "--text"))
+    if (strstr(message, "--text"))
         return NULL;
-    if (strstr(said, "found a quote"))
+    if (strstr(message, "found a quote"))
         return "--text COLUMN";
     for (size_t i = 0; i < sizeof form / sizeof *form; i++)
-        if (has_ending(path, form[i].ending) && (strstr(said, ":1: ") || strstr(said, ":2: ")))
+        if (has_ending(path, form[i].ending) &&
+            (strstr(message, ":1: ") || strstr(message, ":2: ")))
             return form[i].option;
     return NULL;
 }
 
 static em_status advise_documents(const conversion *c, em_status status)
 {
-    const char *said = em_error_text(),
-               *option = status == EM_EDATA ? option_for_documents(c->options.data, said) : NULL;
+    const char *message = em_error_text(),
+               *option = status == EM_EDATA ? option_for_documents(c->options.data, message) : NULL;
     char before[1024];
 
-    snprintf(before, sizeof before, "%s", said);
+    snprintf(before, sizeof before, "%s", message);
     return option ? em_fail(status, "%s (documents: %s)", before, option) : status;
 }
 

@@ -142,16 +142,16 @@ static void release_command(run_command *command)
 /* Where messages of a run are printed. */
 typedef struct message_output {
     FILE *stream;
-    em_progress *progress; /* shown on the same stream; NULL: none */
+    em_progress *progress; /* printed on the same stream; NULL: none */
     const char *name;      /* of the run; NULL: it is the only one */
 } message_output;
 
 /* Prints the progress of a run and its end. */
-typedef struct watch {
+typedef struct progress_output {
     em_progress *progress;
     em_context *context;
     double end; /* by em_clock; NaN: none */
-} watch;
+} progress_output;
 
 static void print_message(void *to, const char *text)
 {
@@ -162,9 +162,9 @@ static void print_message(void *to, const char *text)
             messages->name ? ": " : "", text);
 }
 
-static void show_progress(void *to, const em_report *report)
+static void report_progress(void *to, const em_report *report)
 {
-    const watch *of = to;
+    const progress_output *of = to;
     const em_progress_record record = em_report_progress(report);
 
     if (em_clock() > of->end)
@@ -190,7 +190,7 @@ static void print_outcome(const em_report *report)
 }
 
 static em_status sample(const run_command *command, em_context *context, const char *config,
-                        watch *progress, em_run **run)
+                        progress_output *progress, em_run **run)
 {
     const em_run_mode mode = command->resume      ? EM_RUN_RESUME
                              : command->overwrite ? EM_RUN_OVERWRITE
@@ -202,7 +202,7 @@ static em_status sample(const run_command *command, em_context *context, const c
                                                        .override = command->override,
                                                        .mode = mode,
                                                        .same_kernels = command->same_kernels,
-                                                       .progress = show_progress,
+                                                       .progress = report_progress,
                                                        .progress_to = progress},
                                      run);
 
@@ -247,7 +247,7 @@ static em_status tell(const run_command *command, const char *name, em_run *run)
 static em_status run(const run_command *command, em_context *context, const char *config,
                      message_output *messages)
 {
-    watch progress = {.context = context, .end = command->end};
+    progress_output progress = {.context = context, .end = command->end};
     em_run *made = NULL;
     em_status status = EM_OK;
 

@@ -184,7 +184,7 @@ enum { N_FORWARDED = sizeof forwarded / sizeof *forwarded };
 /*
  * Replaces this process by the launcher, in a process group of its own, so that a terminal sends
  * Ctrl-C to emass alone. SIGUSR1 is ignored until launcher and ranks have installed handlers:
- * before that, it would end them. watch() sends it again.
+ * before that, it would end them. wait_for_launcher() sends it again.
  */
 static _Noreturn void become(char **command, const sigset_t *mask, const em_relay *relay,
                              int failure)
@@ -208,14 +208,14 @@ static _Noreturn void become(char **command, const sigset_t *mask, const em_rela
  * second. Launchers forward it, and ranks then stop with a checkpoint. SIGTERM would make Open MPI
  * kill the ranks after a second; it is sent at the second interrupt.
  */
-static int watch(pid_t launcher, const sigset_t *watched)
+static int wait_for_launcher(pid_t launcher, const sigset_t *handled)
 {
     const struct timespec second = {1, 0};
     bool stopping = false;
     int interrupts = 0, status = 0;
 
     while (waitpid(launcher, &status, WNOHANG) == 0) {
-        const int number = sigtimedwait(watched, NULL, &second);
+        const int number = sigtimedwait(handled, NULL, &second);
         stopping |= number > 0 && number != SIGCHLD;
         interrupts += number == SIGINT;
         if (stopping && (number != SIGCHLD))
@@ -224,18 +224,18 @@ static int watch(pid_t launcher, const sigset_t *watched)
     return status;
 }
 
-static em_status start_and_watch(char **command, em_relay *relay, int *status)
+static em_status start_and_wait(char **command, em_relay *relay, int *status)
 {
-    sigset_t watched, before;
+    sigset_t handled, before;
     int failure[2], error = 0;
 
-    sigemptyset(&watched);
-    sigaddset(&watched, SIGCHLD);
+    sigemptyset(&handled);
+    sigaddset(&handled, SIGCHLD);
     for (int i = 0; i < N_FORWARDED; i++)
-        sigaddset(&watched, forwarded[i]);
+        sigaddset(&handled, forwarded[i]);
     if (pipe2(failure, O_CLOEXEC) != 0)
         return em_fail(EM_EIO, "cannot start %s: %s", command[0], strerror(errno));
-    sigprocmask(SIG_BLOCK, &watched, &before);
+    sigprocmask(SIG_BLOCK, &handled, &before);
     const pid_t child = fork();
     if (child == 0)
         become(command, &before, relay, failure[1]);
@@ -245,7 +245,7 @@ static em_status start_and_watch(char **command, em_relay *relay, int *status)
     close(failure[0]);
     em_relay_start(relay);
     if (child > 0)
-        *status = watch(child, &watched);
+        *status = wait_for_launcher(child, &handled);
     sigprocmask(SIG_SETMASK, &before, NULL);
     return failed ? em_fail(EM_EUSAGE,
                             "%s cannot be started: %s; start the ranks yourself and leave out "
@@ -376,7 +376,7 @@ static em_status launch(int argc, char **argv, long ranks, int *code)
             file = create_status_file(path);
         prepare_environment(ranks);
         say_that_it_starts(argc, argv, ranks, l.argv[0]);
-        status = start_and_watch(l.argv, &relay, &result);
+        status = start_and_wait(l.argv, &relay, &result);
     }
     if (!status && WIFSIGNALED(result))
         status = em_fail(EM_EIO, "%s was ended by signal %d", l.argv[0], WTERMSIG(result));

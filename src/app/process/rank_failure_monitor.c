@@ -21,11 +21,11 @@ enum { PATIENCE = 10 };
 enum { NEIGHBOUR, LEAVING, N_FILE };
 
 static struct {
-    bool may, begun; /* there are other ranks; the thread runs */
+    bool has_others, begun; /* there are other ranks; the thread runs */
     pthread_t thread;
     int file[N_FILE], write_end; /* readable once the neighbour has ended, or all ranks leave */
     int neighbour, patience;     /* its rank in the world; milliseconds */
-} watch;
+} monitored;
 
 /* True when one of the files becomes readable in time. -1 milliseconds: without a limit. */
 static bool wait_for(struct pollfd *file, int n, int milliseconds)
@@ -40,17 +40,17 @@ static bool wait_for(struct pollfd *file, int n, int milliseconds)
 
 static void *monitor(void *context)
 {
-    struct pollfd file[N_FILE] = {{watch.file[NEIGHBOUR], POLLIN, 0},
-                                  {watch.file[LEAVING], POLLIN, 0}};
+    struct pollfd file[N_FILE] = {{monitored.file[NEIGHBOUR], POLLIN, 0},
+                                  {monitored.file[LEAVING], POLLIN, 0}};
 
     (void)context;
     wait_for(file, N_FILE, -1);
-    if (file[LEAVING].revents || wait_for(&file[LEAVING], 1, watch.patience))
+    if (file[LEAVING].revents || wait_for(&file[LEAVING], 1, monitored.patience))
         return NULL;
     fprintf(
         stderr,
         "emass: rank %d was lost: the other ranks would wait for it for ever, so they end too\n",
-        watch.neighbour);
+        monitored.neighbour);
     MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
     abort();
 }
@@ -69,21 +69,21 @@ static process_id describe_self(void)
                         em_world_rank()};
 }
 
-/* Watches the process of a neighbour. The kernel closes the files when this process ends. */
-static bool start(const process_id *neighbour)
+/* Monitors the process of a neighbour. The kernel closes the files when this process ends. */
+static bool start_monitor(const process_id *neighbour)
 {
     int ends[2];
 
-    watch.neighbour = (int)neighbour->rank;
-    watch.file[NEIGHBOUR] = (int)syscall(SYS_pidfd_open, (pid_t)neighbour->process, 0);
-    if (watch.file[NEIGHBOUR] < 0 || pipe2(ends, O_CLOEXEC) != 0)
+    monitored.neighbour = (int)neighbour->rank;
+    monitored.file[NEIGHBOUR] = (int)syscall(SYS_pidfd_open, (pid_t)neighbour->process, 0);
+    if (monitored.file[NEIGHBOUR] < 0 || pipe2(ends, O_CLOEXEC) != 0)
         return false;
-    watch.file[LEAVING] = ends[0];
-    watch.write_end = ends[1];
-    return em_thread_start(&watch.thread, monitor, NULL) == 0;
+    monitored.file[LEAVING] = ends[0];
+    monitored.write_end = ends[1];
+    return em_thread_start(&monitored.thread, monitor, NULL) == 0;
 }
 
-/* Each rank of a node sends its process id to the rank before it, which then watches it. */
+/* Each rank of a node sends its process id to the rank before it, which then monitors it. */
 void em_rank_failure_monitor_start(void)
 {
     const process_id own = describe_self();
@@ -94,18 +94,18 @@ void em_rank_failure_monitor_start(void)
     MPI_Comm_rank(em_world_node(), &rank);
     MPI_Sendrecv(&own, sizeof own, MPI_BYTE, (rank + size - 1) % size, 0, &next, sizeof next,
                  MPI_BYTE, (rank + 1) % size, 0, em_world_node(), MPI_STATUS_IGNORE);
-    watch.may = true;
-    watch.patience = 1000 * (em_fault("launcher") ? 1 : PATIENCE);
-    watch.begun = size > 1 && next.counted_in == own.counted_in && start(&next);
+    monitored.has_others = true;
+    monitored.patience = 1000 * (em_fault("launcher") ? 1 : PATIENCE);
+    monitored.begun = size > 1 && next.counted_in == own.counted_in && start_monitor(&next);
 }
 
 void em_rank_failure_monitor_stop(void)
 {
-    if (watch.begun) {
-        close(watch.write_end);
-        pthread_join(watch.thread, NULL);
-        watch.begun = false;
+    if (monitored.begun) {
+        close(monitored.write_end);
+        pthread_join(monitored.thread, NULL);
+        monitored.begun = false;
     }
-    if (watch.may)
+    if (monitored.has_others)
         MPI_Barrier(em_world_node());
 }

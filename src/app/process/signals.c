@@ -52,7 +52,7 @@ static _Noreturn void close_one_by_one(pid_t process)
     _exit(EXIT_SUCCESS);
 }
 
-void em_signals_show_the_end(void)
+void em_signals_report_end(void)
 {
     const bool by_hydra = getenv("HYDI_CONTROL_FD") || getenv("HYDRA_CONTROL_FD");
     const pid_t process = getpid();
@@ -61,16 +61,16 @@ void em_signals_show_the_end(void)
         close_one_by_one(process);
 }
 
-static void end_all_the_same(int number)
+static void end_without_finishing(int number)
 {
     (void)number;
-    em_signals_show_the_end();
+    em_signals_report_end();
     _exit(leaving);
 }
 
 void em_signals_end_within_reason(int status)
 {
-    const struct sigaction late = {.sa_handler = end_all_the_same};
+    const struct sigaction late = {.sa_handler = end_without_finishing};
 
     heed_faults();
     leaving = status;
@@ -80,7 +80,7 @@ void em_signals_end_within_reason(int status)
 
 static _Noreturn void leave(const char *words)
 {
-    em_signals_show_the_end();
+    em_signals_report_end();
     _exit(write(STDERR_FILENO, words, strlen(words)) >= 0 ? leaving : EXIT_FAILURE);
 }
 
@@ -89,9 +89,9 @@ static _Noreturn void leave(const char *words)
 static bool model_is_lost(void)
 {
     const double late = patience + follows, usual = 10 * em_foreign_call_longest();
-    const double away = em_foreign_call_seconds();
+    const double since_call = em_foreign_call_seconds();
 
-    return is_made && waited >= late && away >= late && away >= usual;
+    return is_made && waited >= late && since_call >= late && since_call >= usual;
 }
 
 /* Runs once a second from the first signal on. */

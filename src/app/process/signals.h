@@ -31,4 +31,4 @@ void em_signals_end_within_reason(int status);
  * with one rank, one time in eight with several). A child process keeps them open until the process
  * has ended. Does nothing under other launchers. Local.
  */
-void em_signals_show_the_end(void);
+void em_signals_report_end(void);

@@ -3,7 +3,7 @@
 #include <stdatomic.h>
 #include <time.h>
 
-static _Atomic double since, longest; /* 0: not away */
+static _Atomic double since, longest; /* 0: in no foreign call */
 
 /* Good to some milliseconds, in as many nanoseconds. */
 static double now(void)

@@ -23,10 +23,10 @@ struct em_progress {
     pthread_t thread;
     pthread_mutex_t lock; /* over what follows, and the stream */
     pthread_cond_t wake;
-    bool watched, ending;
-    bool told, shown, there; /* a record was told; something was shown; and is on the screen */
-    em_progress_record last; /* told */
-    double last_news, last_shown;
+    bool has_thread, ending;
+    bool told, printed, there; /* a record was told; one was printed; and is on the screen */
+    em_progress_record last;   /* told */
+    double last_news, last_printed;
 };
 
 /* Seconds between records, before the first line without a record, and between its repeats, of
@@ -216,9 +216,9 @@ static void print(em_progress *progress, double age)
     else
         print_log_line(progress->stream, &progress->last, age);
     fflush(progress->stream);
-    progress->shown = true;
+    progress->printed = true;
     progress->there = !is_last(&progress->last);
-    progress->last_shown = now();
+    progress->last_printed = now();
 }
 
 /* ---------------------------------------------------------------- without new records */
@@ -228,15 +228,15 @@ double em_progress_pause(em_progress_mode mode, double age)
     return fmin(fmax(age, pace[mode].least), pace[mode].most);
 }
 
-/* The time at which the last record is shown again; infinity: never. */
+/* The time at which the last record is printed again; infinity: never. */
 static double next_repeat(const em_progress *progress)
 {
-    const double age = fmax(progress->last_shown - progress->last_news, 0);
+    const double age = fmax(progress->last_printed - progress->last_news, 0);
 
     if (progress->mode == EM_PROGRESS_BAR && is_last(&progress->last)) /* its line has ended */
         return INFINITY;
-    return progress->shown ? progress->last_news + age + em_progress_pause(progress->mode, age)
-                           : progress->last_news + pace[progress->mode].first;
+    return progress->printed ? progress->last_news + age + em_progress_pause(progress->mode, age)
+                             : progress->last_news + pace[progress->mode].first;
 }
 
 /* Waits for a new record until this time. */
@@ -274,7 +274,7 @@ static em_status start_refreshing(em_progress *progress)
 
     em_condition_create(&progress->wake);
     error = em_thread_start(&progress->thread, refresh, progress);
-    progress->watched = error == 0;
+    progress->has_thread = error == 0;
     return error ? em_fail(EM_EMEMORY, "cannot start a thread: %s", strerror(error)) : EM_OK;
 }
 
@@ -317,7 +317,7 @@ em_status em_progress_create(em_progress_mode mode, FILE *stream, const char *st
 
 static void take(em_progress *progress, const em_progress_record *record)
 {
-    const bool recent = now() - progress->last_shown < pace[progress->mode].records;
+    const bool recent = now() - progress->last_printed < pace[progress->mode].records;
 
     progress->last = *record;
     progress->last_news = now();
@@ -352,7 +352,7 @@ void em_progress_destroy(em_progress **out)
 
     if (!progress)
         return;
-    if (progress->watched)
+    if (progress->has_thread)
         end_refreshing(progress);
     if (progress->mode == EM_PROGRESS_BAR && progress->there)
         fputc('\n', progress->stream);

@@ -12,7 +12,7 @@ static int smaller(int a, int b)
     return a < b ? a : b;
 }
 
-static bool same(char a, char b)
+static bool are_equal(char a, char b)
 {
     return tolower((unsigned char)a) == tolower((unsigned char)b);
 }
@@ -30,8 +30,8 @@ static int distance_between(const char *a, const char *b)
                 continue;
             }
             d[i][j] = smaller(d[i - 1][j], d[i][j - 1]) + 1;
-            d[i][j] = smaller(d[i][j], d[i - 1][j - 1] + !same(a[i - 1], b[j - 1]));
-            if (i > 1 && j > 1 && same(a[i - 1], b[j - 2]) && same(a[i - 2], b[j - 1]))
+            d[i][j] = smaller(d[i][j], d[i - 1][j - 1] + !are_equal(a[i - 1], b[j - 1]));
+            if (i > 1 && j > 1 && are_equal(a[i - 1], b[j - 2]) && are_equal(a[i - 2], b[j - 1]))
                 d[i][j] = smaller(d[i][j], d[i - 2][j - 2] + 1);
         }
     return d[m][n];

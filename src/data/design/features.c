@@ -343,10 +343,10 @@ static em_status fail_text(const em_table *table, int64_t j, bool dates)
     if (held == table->n_row || em_table_row(table, held) != row)
         return em_agree_first(EM_OK, row);
     em_table_print_value(table, j, table->value[held * n + j], text);
-    const em_excerpt said = em_excerpt_of(text), name = em_excerpt_of(table->name[j]);
+    const em_excerpt value = em_excerpt_of(text), name = em_excerpt_of(table->name[j]);
     return em_agree_first(
         em_fail(EM_EDATA, "%s:%lld: found '%s' for column %s, expected a number%s%s%s", table->path,
-                (long long)em_table_line_of(table, held), said.text, name.text,
+                (long long)em_table_line_of(table, held), value.text, name.text,
                 dates ? ", such as that of days since the first date (factor("
                       : " as in other rows (factor(",
                 name.text,

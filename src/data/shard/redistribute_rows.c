@@ -40,7 +40,7 @@ static int64_t first_value(const em_table *table, int64_t held)
     return table->column ? table->start[held] : held * table->n_column;
 }
 
-static void send_piece(const route *r, int rank, int64_t held, int64_t count)
+static void send_block(const route *r, int rank, int64_t held, int64_t count)
 {
     const em_table *t = r->table;
     const int64_t at = first_value(t, held), n = first_value(t, held + count) - at;
@@ -68,13 +68,13 @@ static void send_all(const route *r)
         for (int rank = 0; run->rank == em_world_rank() && rank < em_world_size(); rank++) {
             common_rows(run, &r->wish[rank], &from, &end);
             for (int64_t row = from; rank != em_world_rank() && row < end; row += r->step)
-                send_piece(r, rank, run->held + row - run->row,
+                send_block(r, rank, run->held + row - run->row,
                            end - row < r->step ? end - row : r->step);
         }
     }
 }
 
-static em_row_block own_piece(const em_table *t, int64_t held, int64_t count)
+static em_row_block own_block(const em_table *t, int64_t held, int64_t count)
 {
     const int64_t at = first_value(t, held);
     em_row_block piece = {.count = count,
@@ -90,7 +90,7 @@ static em_row_block own_piece(const em_table *t, int64_t held, int64_t count)
 
 /* Receives all data, even those for which there is no memory, so that the sender does not wait for
  * ever. */
-static em_status receive_piece(route *r, int rank, int64_t count, em_row_block *piece)
+static em_status receive_block(route *r, int rank, int64_t count, em_row_block *piece)
 {
     const em_table *t = r->table;
     int64_t n = count * t->n_column;
@@ -134,9 +134,9 @@ static em_status take_all(route *r, em_take *take, void *to)
             em_row_block piece;
             em_status received = EM_OK;
             if (run->rank == em_world_rank())
-                piece = own_piece(r->table, run->held + row - run->row, count);
+                piece = own_block(r->table, run->held + row - run->row, count);
             else
-                received = receive_piece(r, (int)run->rank, count, &piece);
+                received = receive_block(r, (int)run->rank, count, &piece);
             piece.row = row - mine->first;
             status = status ? status : received ? received : take(to, &piece);
         }

@@ -46,10 +46,10 @@ typedef struct pass {
 
 static em_status fail_at(const em_text_corpus *corpus, em_status status)
 {
-    char said[512];
+    char message[512];
 
-    snprintf(said, sizeof said, "%s", em_error_text());
-    return em_fail(status, "%s: %s", corpus->options->documents.path, said);
+    snprintf(message, sizeof message, "%s", em_error_text());
+    return em_fail(status, "%s: %s", corpus->options->documents.path, message);
 }
 
 /* Calls `one` with each document. */

@@ -215,7 +215,7 @@ static em_status ask(em_lock *lock, bool *made, outcome *out)
 
 /* Whether the record may be that of a running process although the operating system has granted the
  * lock, or has no locks. Then the counter must be watched. */
-static bool must_watch(const em_lock *lock, bool made, outcome got, const record *old)
+static bool must_await_change(const em_lock *lock, bool made, outcome got, const record *old)
 {
     if (made)
         return false;
@@ -225,7 +225,8 @@ static bool must_watch(const em_lock *lock, bool made, outcome got, const record
 }
 
 /* Waits for a change of the record. A change shows that the owner runs, and the lock is held. */
-static em_status watch(const em_lock *lock, const char *output, outcome got, const record *old)
+static em_status await_change(const em_lock *lock, const char *output, outcome got,
+                              const record *old)
 {
     const int patience = got == MINE && is_blank(old) ? SETTLE_SECONDS : PATIENCE_SECONDS;
     record now;
@@ -275,11 +276,11 @@ static em_status take(em_lock *lock, const char *output)
     if (!status && got == HELD)
         status = fail_held(output, lock->path, &old);
     if (!status) {
-        contested = must_watch(lock, made, got, &old);
+        contested = must_await_change(lock, made, got, &old);
         lock->own.made = old.made;
     }
     if (!status && contested)
-        status = watch(lock, output, got, &old);
+        status = await_change(lock, output, got, &old);
     if (!status)
         status = claim(lock, output, contested || got == UNKNOWN);
     if (status == EM_EIO && made)

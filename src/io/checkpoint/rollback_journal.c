@@ -144,7 +144,7 @@ static em_status copy(transfer *t, uint64_t n)
 /* ---------------------------------------------------------------- writing a journal */
 
 /* Writes a piece of the file: its extent, then its bytes. */
-static em_status keep_piece(transfer *t, uint64_t first, uint64_t end)
+static em_status keep_block(transfer *t, uint64_t first, uint64_t end)
 {
     const extent piece = {first, end - first};
     em_status status;
@@ -172,11 +172,11 @@ static em_status keep_rest(transfer *t, const char *identity, const values *v)
 
     for (int64_t i = 0; !status && i < v->n && next < bytes; i++) {
         const extent *value = &v->extent[i];
-        status = keep_piece(t, next, value->first < bytes ? value->first : bytes);
+        status = keep_block(t, next, value->first < bytes ? value->first : bytes);
         if (value->first + value->bytes > next)
             next = value->first + value->bytes;
     }
-    return status ? status : keep_piece(t, next, bytes);
+    return status ? status : keep_block(t, next, bytes);
 }
 
 static void close_both(const transfer *t)

@@ -195,9 +195,9 @@ static em_status at_start(const umbridge *self, em_status status)
 {
     if (status <= 0)
         return status;
-    const em_excerpt said = em_excerpt_of(em_error_text());
+    const em_excerpt message = em_excerpt_of(em_error_text());
     return em_fail(EM_ECONFIG, "model.url: no answer of a UM-Bridge server at %s: %s", self->url,
-                   said.text);
+                   message.text);
 }
 
 static em_status find_name(umbridge *self)

@@ -68,8 +68,8 @@ static em_status check_positive(const em_config *config, const em_kernel_options
     return EM_OK;
 }
 
-static em_status fits(const em_config *config, const em_kernel_options *kernel,
-                      const em_model *model)
+static em_status check_kernel(const em_config *config, const em_kernel_options *kernel,
+                              const em_model *model)
 {
     const em_sampler_ops *sampler = kernel->ops;
     const char *name = model->ops->name;
@@ -190,7 +190,7 @@ em_status em_check_samplers_suit_model(const em_config *config, const em_model *
     em_status status = check_ranks_per_chain(config, model);
 
     for (int i = 0; !status && i < config->n_kernel; i++) {
-        status = fits(config, &config->kernel[i], model);
+        status = check_kernel(config, &config->kernel[i], model);
         if (!status && config->kernel[i].block)
             status = check_block(config, model, i);
     }

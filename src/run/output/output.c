@@ -111,9 +111,9 @@ static em_status put_config(em_output *output)
 {
     static const char prior[] = "# prior ";
     const em_model *model = output->model;
-    char *said = NULL, *text = NULL;
+    char *description = NULL, *text = NULL;
     size_t length;
-    FILE *out = open_memstream(&said, &length);
+    FILE *out = open_memstream(&description, &length);
     em_status status = out ? em_copy_text(output->config->stored, &text)
                            : em_fail(EM_EMEMORY, "out of memory for the priors of the model");
 
@@ -121,7 +121,7 @@ static em_status put_config(em_output *output)
         model->ops->describe(model, out);
     if (out)
         fclose(out);
-    for (const char *line = said, *next; !status && line && *line; line = next) {
+    for (const char *line = description, *next; !status && line && *line; line = next) {
         const size_t all = strcspn(line, "\n");
         char *longer = NULL;
         next = line + all + (line[all] != '\0');
@@ -136,7 +136,7 @@ static em_status put_config(em_output *output)
     if (!status)
         status = em_writer_put_text(output->writer, "config", text);
     em_release(&text);
-    free(said);
+    free(description);
     return status;
 }
 

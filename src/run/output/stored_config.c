@@ -46,8 +46,8 @@ static em_status list_folders(em_reader *reader, const char *path, char *folder[
 
 /* Parses the config in the first folder where its paths exist; if there is none, in the first
  * folder, so that messages say what is missing. */
-static em_status parse_where_it_fits(em_reader *reader, const char *path, const char *text,
-                                     int n_override, const char *const *override, em_config **out)
+static em_status parse_compatible(em_reader *reader, const char *path, const char *text,
+                                  int n_override, const char *const *override, em_config **out)
 {
     char *folder[N_CANDIDATE] = {NULL};
     const char *chosen = NULL;
@@ -81,7 +81,7 @@ em_status em_stored_config(const char *path, const char *folder, int n_override,
     if (!status && folder)
         status = parse_in(folder, path, text, n_override, override, out);
     else if (!status)
-        status = parse_where_it_fits(reader, path, text, n_override, override, out);
+        status = parse_compatible(reader, path, text, n_override, override, out);
     em_reader_close(&reader);
     em_release(&text);
     return status;

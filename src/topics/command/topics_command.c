@@ -163,7 +163,7 @@ static em_status check_options(const topics_options *o)
     return EM_OK;
 }
 
-static em_status show_topics(em_topics *t, const topics_options *o)
+static em_status print_topics(em_topics *t, const topics_options *o)
 {
     em_status status = em_topics_rank(t);
 
@@ -209,7 +209,7 @@ static em_status topics_command(const em_command_host *host, const char *path, c
     else if (!status && t.output)
         status = em_agree_first(host->prints ? em_topics_write_topics(&t) : EM_OK, 0);
     else if (!status)
-        status = show_topics(&t, o);
+        status = print_topics(&t, o);
     em_topics_release(&t);
     return status;
 }
