@@ -20,10 +20,7 @@ static bool nuts_took_over(const em_adapt *adapt)
     return adapt->plan->learned && adapt->search->kept.kind == EM_TRAJECTORY_U_TURN;
 }
 
-/* A map removes most of a funnel, and shorter steps are for the rest. Measured with 0.8 and 0.9,
- * two seeds each: divergences 33, 78 and 15, 8 on pilots, 3, 2 and 2, 1 on the centred eight
- * schools; effective draws by 1000 gradients 20, 23 and 28, 32; 72, 62 and 98, 75; and on seeds 29,
- * 26 and 23, 27. */
+/* Non-centred coordinates remove most of a funnel; shorter steps are for what remains. */
 void em_set_target_accept(em_adapt *adapt)
 {
     const double with_map = 0.9, uneven = 0.95;

@@ -1,7 +1,7 @@
 /*
- * A satellite is a room of models, with the kernels and commands that these alone have. It
- * registers itself by one table, and no other room names its models. All satellites are in
- * model/satellites.c.
+ * A satellite is a folder of src with a family of models, and with sampling kernels and commands
+ * for these models only. Its table is in the list of model/satellites.c. No file outside the folder
+ * names its models, kernels or commands.
  */
 #pragma once
 
@@ -10,7 +10,7 @@
 struct em_sampler_ops;
 
 typedef struct em_satellite {
-    const char *name; /* of the room */
+    const char *name; /* of the folder */
     int n_model, n_sampler;
     const em_model_ops *const *model;
     const struct em_sampler_ops *const *sampler;

@@ -1,6 +1,6 @@
 /*
- * The rungs of a ladder, their spacing, and the evidence that they give (TEMPERING in README.md of
- * this room). All Local; every function is pure.
+ * The rungs of a ladder, their spacing, and the evidence that they give (README.md). All functions
+ * are Local and pure.
  *
  * A ladder has one leg or two. Leg A goes from its reference (rung 0, beta 0) up to the target
  * (beta 1); leg B from the target down to its own reference (the last rung, beta 0).

@@ -66,13 +66,16 @@ typedef struct em_model_commands {
     /* An integer option of the model for which `emass run` also accepts a list. It then makes a run
      * for each value (a scan). NULL: none. */
     const char *scanned;
-    /* Prints a line for each run of a scan, host->file, if host->prints, and writes them as `page`.
-     * Local. Errors: those of reading and writing. */
+    /* Compares the runs of a scan; host->file has their files. Writes the HTML file `page`, and
+     * prints a line for each run where host->prints is true. Local. Errors: those of reading and
+     * writing. */
     em_status (*compare)(const em_command_host *host, const char *page);
-    /* The first line of such a page, by which one is known that may be replaced. With compare. */
+    /* The first line of every such page. A run replaces an existing file only if it begins with
+     * this line. NULL without compare. */
     const char *page_line;
-    /* Writes HTML about the run host->file[0] into its report (emass report). Elements of the class
-     * `words` hold text that is broken into lines. Local. Errors: those of reading. NULL: none. */
+    /* Writes the model's part of the report of a run (emass report), as HTML; host->file[0] is the
+     * file of the run. Long lines are broken in elements of the class `words`. Local. Errors: those
+     * of reading. NULL: none. */
     em_status (*report)(const em_command_host *host, FILE *out);
 } em_model_commands;
 

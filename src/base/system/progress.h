@@ -47,9 +47,10 @@ em_status em_progress_create(em_progress_mode mode, FILE *stream, const char *st
  * first after half a second (log: a second). `progress` NULL: nothing happens. */
 void em_progress_tell(em_progress *progress, const em_progress_record *record);
 
-/* Seconds until a record is repeated that was last shown at this age: two in a bar; in a log its
- * age, at least five seconds and at most ten minutes, so that slow iterations do not fill the log.
- * `mode`: bar or log. */
+/* If no new record arrives, the last one is printed again. This is the pause before that, in
+ * seconds; `age` is the record's age when it was last printed. A bar waits two seconds. A log waits
+ * for the age, at least five seconds and at most ten minutes, so that slow iterations do not fill
+ * it. `mode`: bar or log. */
 double em_progress_pause(em_progress_mode mode, double age);
 
 /* Clears the bar from the screen, so that another line can be printed; the next record draws it

@@ -1,6 +1,6 @@
 /* Reads documents in text one after the other: the lines of a file, the files of a folder, or one
  * column of a table or of JSON lines. Files may be compressed (.gz, .xz), except in a folder. All
- * Local. */
+ * functions are Local. */
 #pragma once
 
 #include "emass/status.h"

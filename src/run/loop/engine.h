@@ -119,8 +119,8 @@ em_timing em_timing_now(const em_engine *engine); /* rank 0's counts */
 void em_timing_tell(em_timing timing);
 em_timing em_timing_told(void);
 
-/* The sum over all chains of a count; of_chain [n_local_chain] are those of this rank. Collective.
- * Errors: EM_EMEMORY, agreed. */
+/* Adds up a count over all chains. of_chain [n_local_chain] has the counts of this rank's chains.
+ * Collective. Errors: EM_EMEMORY, agreed. */
 em_status em_count_chains(const em_engine *engine, const double *of_chain, int64_t *out);
 
 /* With draws: auto: enlarges the space for draws, or drops every second draw; at the end of the run

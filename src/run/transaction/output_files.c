@@ -47,8 +47,8 @@ static em_status check_length(const char *path, const char *folder)
             length, MOST_PATH_BYTES);
     if (most_name > 0 && name + MPI_NAME_BYTES > (size_t)most_name)
         return em_fail(EM_EUSAGE,
-                       "output.file: found a name of %zu bytes, expected at most %zu: the files "
-                       "beside it have longer names",
+                       "output.file: found a name of %zu bytes, expected at most %zu, because "
+                       "the checkpoint and other files beside it have longer names",
                        name, (size_t)most_name - MPI_NAME_BYTES);
     return EM_OK;
 }
