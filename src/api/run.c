@@ -14,13 +14,13 @@ struct em_run {
 enum { MOST_OVERRIDES = 4096 };
 
 /* What rank 0 asks for, on every rank. */
-typedef struct request {
+typedef struct stored_request {
     char *config, *path;
     int64_t n_override;
     char **override;
     em_run_mode mode;
     bool same_kernels;
-} request;
+} stored_request;
 
 static em_status check_request(const em_run_request *given)
 {
@@ -43,7 +43,7 @@ static em_status share_text(const char *text, char **out)
     return status ? status : em_broadcast_text(out);
 }
 
-static em_status share_request(const em_run_request *given, request *out)
+static em_status share_request(const em_run_request *given, stored_request *out)
 {
     em_status status = em_agree(check_request(given));
 
@@ -65,7 +65,7 @@ static em_status share_request(const em_run_request *given, request *out)
     return status;
 }
 
-static void release_request(request *r)
+static void release_request(stored_request *r)
 {
     for (int64_t i = 0; r->override && i < r->n_override; i++)
         em_release(&r->override[i]);
@@ -103,7 +103,7 @@ static void warn(const em_kernel_options *kernel)
                kernel->ops->name);
 }
 
-static em_status parse(const request *r, em_config **out)
+static em_status parse(const stored_request *r, em_config **out)
 {
     em_status status = em_fault("config")
                            ? em_fail(EM_ECONFIG, "%s: parsing failed (injected)", r->path)
@@ -118,7 +118,7 @@ static em_status parse(const request *r, em_config **out)
 
 static em_status create(const em_run_request *given, em_run *run)
 {
-    request r = {.config = NULL};
+    stored_request r = {.config = NULL};
     bool has_sink = false;
     em_status status = share_request(given, &r);
 

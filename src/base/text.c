@@ -98,14 +98,14 @@ em_status em_text_valid(const char *text, char **out)
     return escape_all(text, is_any, out);
 }
 
-typedef struct numbered {
+typedef struct numbered_text {
     const char *text;
     int64_t number;
-} numbered;
+} numbered_text;
 
 static int by_text(const void *a, const void *b)
 {
-    const numbered *x = a, *y = b;
+    const numbered_text *x = a, *y = b;
     const int order = strcmp(x->text, y->text);
 
     return order ? order : (x->number > y->number) - (x->number < y->number);
@@ -113,7 +113,7 @@ static int by_text(const void *a, const void *b)
 
 em_status em_text_find_twin(int64_t n, const char *const *text, int64_t *twin)
 {
-    numbered *sorted = NULL;
+    numbered_text *sorted = NULL;
     int64_t n_sorted = 0;
     em_status status = em_allocate(n, sizeof *sorted, &sorted);
 
@@ -122,7 +122,7 @@ em_status em_text_find_twin(int64_t n, const char *const *text, int64_t *twin)
         return status;
     for (int64_t i = 0; i < n; i++)
         if (text[i])
-            sorted[n_sorted++] = (numbered){text[i], i};
+            sorted[n_sorted++] = (numbered_text){text[i], i};
     qsort(sorted, (size_t)n_sorted, sizeof *sorted, by_text);
     for (int64_t i = 1; i < n_sorted; i++)
         if (strcmp(sorted[i].text, sorted[i - 1].text) == 0 &&

@@ -306,12 +306,12 @@ static bool are_equal(int64_t n, const double *x)
 }
 
 /* Properties of draws that need no sorting. */
-typedef struct range {
+typedef struct value_range {
     double least, most; /* but for NaN */
     bool nan;
-} range;
+} value_range;
 
-static range range_of(const em_diag *d, int64_t n, const double *x)
+static value_range range_of(const em_diag *d, int64_t n, const double *x)
 {
     double least = INFINITY, most = -INFINITY;
     bool nan = false;
@@ -324,15 +324,15 @@ static range range_of(const em_diag *d, int64_t n, const double *x)
     if (d->comm) {
         double all[] = {-least, most, nan};
         em_subcommunicator_maximum(d->comm, 3, all);
-        return (range){-all[0], all[1], all[2] > 0};
+        return (value_range){-all[0], all[1], all[2] > 0};
     }
-    return (range){least, most, nan};
+    return (value_range){least, most, nan};
 }
 
 static em_status converge(em_diag *d, const em_halves *h, em_diagnosis *out)
 {
     const int64_t n = h->n / 2 * h->n_draw;
-    const range r = range_of(d, n, h->x);
+    const value_range r = range_of(d, n, h->x);
     em_status status;
 
     *out = (em_diagnosis){NAN, NAN, NAN, NAN, NAN, NAN, !r.nan && !(r.least < r.most)};
@@ -420,18 +420,18 @@ static bool is_usable(int64_t n, const double *x)
 
 /* Shifted draws: less one of them, whose digits they may have in common, and times a
  * power of two with which their squares are numbers. */
-typedef struct view {
+typedef struct transform {
     double factor, less;
-} view;
+} transform;
 
-static double shifted(view v, double draw)
+static double shifted(transform v, double draw)
 {
     return draw * v.factor - v.less;
 }
 
 /* Mean and variance of a chain, by distances from its first draw, which are 0 where it stands
  * still; of one draw the variance is 0. */
-static double chain_mean(view v, int64_t n, const double *draws, double *variance)
+static double chain_mean(transform v, int64_t n, const double *draws, double *variance)
 {
     const double first = shifted(v, draws[0]);
     double sum = 0, square = 0;
@@ -449,7 +449,7 @@ static double chain_mean(view v, int64_t n, const double *draws, double *varianc
 
 /* The mean of a superchain; what varies within it, the means of its chains and their draws, is
  * added to *within. */
-static double superchain(view v, int64_t n_chain, int64_t n_draw, const double *draws,
+static double superchain(transform v, int64_t n_chain, int64_t n_draw, const double *draws,
                          double *within)
 {
     double mean = 0, square = 0, variance = 0;
@@ -488,10 +488,11 @@ double em_nested_r_hat(int64_t n_superchain, int64_t n_chain, int64_t n_draw, co
         !is_usable(n, draws))
         return NAN;
     const double factor = factor_of(n, draws);
-    const view v = {factor, draws[0] * factor};
+    const transform v = {factor, draws[0] * factor};
     for (int64_t k = 0; k < n_superchain; k++) {
         const double *of = draws + k * each * n_draw;
-        const view near = {factor, of[0] * factor}; /* superchains may be far from each other */
+        const transform near = {factor,
+                                of[0] * factor}; /* superchains may be far from each other */
         const double own = shifted(v, of[0]) + superchain(near, each, n_draw, of, &within);
         const double change = own - mean;
         mean += change / (double)(k + 1);

@@ -23,7 +23,7 @@ static const double least_ratio = 2, shrinkage = 0.1;
 
 /* Rows: X and G of each sample in turn, then sqrt(dim) V^T. */
 typedef struct samples_span {
-    em_span all;
+    em_vector_span all;
     int64_t n, n_prior; /* all.n_row = 2 n + n_prior */
 } samples_span;
 

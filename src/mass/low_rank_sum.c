@@ -30,7 +30,7 @@ static void set_scales(int64_t first, const em_mass_form *form, int n, const em_
 
 /* The columns of U, as rows of a span, and E. */
 static em_status open_span(int64_t first, const em_mass_form *form, int n,
-                           const em_low_rank_term *term, const double *scale, em_span *span,
+                           const em_low_rank_term *term, const double *scale, em_vector_span *span,
                            double **factor)
 {
     int64_t most = 1;
@@ -55,7 +55,8 @@ static em_status open_span(int64_t first, const em_mass_form *form, int n,
 }
 
 /* 1 / (1 + h) of all eigenvalues h of H, ascending, and the eigenvectors in rows. */
-static em_status solve(const em_span *span, const double *factor, double *vector, double *value)
+static em_status solve(const em_vector_span *span, const double *factor, double *vector,
+                       double *value)
 {
     const int64_t m = span->order, n = span->n_row;
     em_status status;
@@ -75,8 +76,8 @@ static em_status solve(const em_span *span, const double *factor, double *vector
     return status;
 }
 
-static em_status add_directions(const em_mass_form *form, em_span *span, const double *factor,
-                                double *number)
+static em_status add_directions(const em_mass_form *form, em_vector_span *span,
+                                const double *factor, double *number)
 {
     double *values = number + form->dim, *vector = NULL, *value = NULL;
     int64_t which[EM_MASS_MOST_RANK], count = 0;
@@ -101,7 +102,7 @@ em_status em_low_rank_sum(int64_t first, const em_mass_form *form, int n,
                           const em_low_rank_term *term, double *number)
 {
     double *values = number + form->dim, *factor = NULL;
-    em_span span = {.n_row = 0};
+    em_vector_span span = {.n_row = 0};
 
     set_scales(first, form, n, term, number);
     memset(values, 0, (size_t)(form->most_rank * (1 + form->dim)) * sizeof *values);

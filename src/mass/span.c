@@ -6,7 +6,7 @@
 
 /* Y Y^T = E^T diag(value) E: the orthonormal basis is value^-1/2 E Y, and the coordinates of Y in
  * it value^1/2 E, for the eigenvalues that are not rounding. */
-em_status em_span_find_frame(em_span *s)
+em_status em_span_find_frame(em_vector_span *s)
 {
     const int64_t n = s->n_row;
     int64_t first = 0;
@@ -32,7 +32,7 @@ em_status em_span_find_frame(em_span *s)
     return status;
 }
 
-em_status em_span_directions(const em_span *s, int64_t count, const int64_t *which,
+em_status em_span_directions(const em_vector_span *s, int64_t count, const int64_t *which,
                              const double *vector, double *direction)
 {
     const int64_t m = s->order, n = s->n_row, first = n - m;
@@ -53,7 +53,7 @@ em_status em_span_directions(const em_span *s, int64_t count, const int64_t *whi
     return status;
 }
 
-void em_span_release(em_span *span)
+void em_span_release(em_vector_span *span)
 {
     em_release_all(&span->row, &span->vector, &span->value, &span->coordinate);
 }

@@ -20,10 +20,10 @@ struct em_node_array {
 };
 
 /* The header before the returned memory, which begins at the next cache line. */
-typedef struct header {
+typedef struct memory_header {
     int64_t bytes; /* of the memory */
     bool shared;
-} header;
+} memory_header;
 
 em_status em_node_array_create(int64_t key, em_node_array **out)
 {
@@ -106,13 +106,13 @@ static em_status agree(const em_node_array *h, em_status status)
 /* ---------------------------------------------------------------- memory */
 
 /* If one rank has no memory, all get NULL. */
-static header *share(const em_node_array *h, int64_t bytes)
+static memory_header *share(const em_node_array *h, int64_t bytes)
 {
     em_mapped_place where = {.descriptor = -1, .bytes = bytes};
-    header *found = em_node_array_writes(h) ? em_mapped_make(&where) : NULL;
+    memory_header *found = em_node_array_writes(h) ? em_mapped_make(&where) : NULL;
 
     if (found)
-        *found = (header){bytes - EM_ALIGNMENT, true};
+        *found = (memory_header){bytes - EM_ALIGNMENT, true};
     spread(h, &where, sizeof where);
     if (!em_node_array_writes(h))
         found = em_mapped_find(&where, false);
@@ -127,7 +127,7 @@ static header *share(const em_node_array *h, int64_t bytes)
 
 em_status em_node_array_allocate(em_node_array *h, int64_t count, size_t size, void *out)
 {
-    header *found = NULL;
+    memory_header *found = NULL;
     void *memory = NULL;
     int64_t bytes = 0;
     em_status status = EM_OK;
@@ -143,7 +143,7 @@ em_status em_node_array_allocate(em_node_array *h, int64_t count, size_t size, v
     if (!status && !found) {
         status = agree(h, em_allocate(bytes + EM_ALIGNMENT, 1, &found));
         if (!status)
-            *found = (header){bytes, false};
+            *found = (memory_header){bytes, false};
     }
     if (!status)
         memory = (char *)found + EM_ALIGNMENT;
@@ -153,9 +153,9 @@ em_status em_node_array_allocate(em_node_array *h, int64_t count, size_t size, v
     return status;
 }
 
-static header *header_of(void *memory)
+static memory_header *header_of(void *memory)
 {
-    return (header *)((char *)memory - EM_ALIGNMENT);
+    return (memory_header *)((char *)memory - EM_ALIGNMENT);
 }
 
 void em_node_array_publish(em_node_array *h, void *memory)
@@ -171,7 +171,7 @@ void em_node_array_publish(em_node_array *h, void *memory)
 
 void em_node_array_release(void *pointer)
 {
-    header *found;
+    memory_header *found;
     void *memory;
 
     memcpy(&memory, pointer, sizeof memory);

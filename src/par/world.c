@@ -403,15 +403,15 @@ em_status em_broadcast_text(char **text)
     return status;
 }
 
-typedef struct names {
+typedef struct library_names {
     int n;
     char *name[1024];
-} names;
+} library_names;
 
 /* dl_iterate_phdr holds a lock that dlopen needs: names are collected first. */
 static int note(struct dl_phdr_info *object, size_t size, void *data)
 {
-    names *all = data;
+    library_names *all = data;
     const int room = (int)(sizeof all->name / sizeof *all->name);
 
     (void)size;
@@ -422,7 +422,7 @@ static int note(struct dl_phdr_info *object, size_t size, void *data)
 
 void em_keep_loaded(void)
 {
-    names all = {0};
+    library_names all = {0};
 
     dl_iterate_phdr(note, &all);
     for (int i = 0; i < all.n; i++) {

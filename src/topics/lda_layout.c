@@ -163,13 +163,13 @@ void em_tokens_release_chain(em_token_topics *topics)
 /* ---------------------------------------------------------------- layout */
 
 /* An entry of a document. */
-typedef struct entry {
+typedef struct word_count {
     int32_t word, count;
-} entry;
+} word_count;
 
 /* The same as it is sorted. */
 typedef struct sorted {
-    entry of;
+    word_count of;
     uint32_t slot;
     uint16_t document;
 } sorted;
@@ -185,7 +185,7 @@ typedef struct filling {
     em_token_block block;
     int64_t bytes; /* taken up so far */
     int64_t n_entry, entry_capacity, document_capacity;
-    entry *entry;
+    word_count *entry;
     placed *document; /* as they came; sorted in the end */
 } filling;
 
@@ -236,7 +236,7 @@ static int64_t sort_entries(layout *l, const filling *f)
     }
     for (int64_t i = 0, base = 0; i < f->block.n_document; i++) {
         const placed *document = &f->document[i];
-        const entry *of = f->entry + document->entry;
+        const word_count *of = f->entry + document->entry;
         uint32_t slot = (uint32_t)base;
         for (int64_t k = 0; k < document->n_entry; slot += (uint32_t)of[k++].count)
             l->sorted[l->start[of[k].word]++] = (sorted){of[k], slot, (uint16_t)i};
@@ -398,7 +398,7 @@ static em_status add_document(void *to, int64_t d, em_document of)
     if (status)
         return status;
     for (int64_t k = 0; k < of.n; k++) {
-        f->entry[f->n_entry + k] = (entry){of.word[k], of.count[k]};
+        f->entry[f->n_entry + k] = (word_count){of.word[k], of.count[k]};
         length += of.count[k];
     }
     if (f->block.n_document == 0)

@@ -15,11 +15,11 @@ enum { BLOCK_BYTES = 1 << 19, BLOCK_TOKENS = 1 << 17 };
 enum { TABLE = 64 };
 
 /* A word of a document of the block. */
-typedef struct entry {
+typedef struct block_word {
     uint32_t slot; /* of its first token */
     int32_t count;
     uint16_t document; /* within the block */
-} entry;
+} block_word;
 
 typedef struct term {
     int64_t density, slope;
@@ -36,7 +36,7 @@ struct em_local {
     int64_t *document, *base; /* [n_document]; base: of its slots */
     int32_t *entries;         /* [n_word + 1] of each word, then where they end */
     int64_t entry_capacity, token_capacity, run_capacity, item_capacity;
-    entry *entry, *more; /* by word; those of a word that have more tokens */
+    block_word *entry, *more; /* by word; those of a word that have more tokens */
     int64_t n_token, n_run, n_item;
     uint16_t *token_document, *topic;
     uint32_t *slot;
@@ -212,7 +212,8 @@ static void sort_entries(em_local *local, int64_t n)
         const em_document of = em_corpus_fetched(corpus, i);
         uint32_t slot = (uint32_t)local->base[i];
         for (int64_t k = 0; k < of.n; k++) {
-            local->entry[local->entries[of.word[k]]++] = (entry){slot, of.count[k], (uint16_t)i};
+            local->entry[local->entries[of.word[k]]++] =
+                (block_word){slot, of.count[k], (uint16_t)i};
             slot += (uint32_t)of.count[k];
         }
     }
@@ -222,12 +223,12 @@ static void sort_entries(em_local *local, int64_t n)
  * of each that has two, ..., so that neighbours are of different documents. */
 static int32_t lay_word(em_local *local, int32_t first, int32_t end, int32_t token)
 {
-    const entry *of = local->entry + first;
+    const block_word *of = local->entry + first;
 
     for (int32_t j = 0, n = end - first, n_more; n > 0; j++, n = n_more, of = local->more) {
         n_more = 0;
         for (int32_t i = 0; i < n; i++) {
-            const entry e = of[i];
+            const block_word e = of[i];
             local->token_document[token] = e.document;
             local->slot[token++] = e.slot + (uint32_t)j;
             local->more[n_more] = e;

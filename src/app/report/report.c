@@ -21,12 +21,12 @@ enum { MOST_TABLE_ROWS = 300, MOST_FILES = 1000 };
 /* template.c: the page up to the JSON, and the script that draws the page from it. */
 extern const char em_report_page[], em_report_script[];
 
-typedef struct arguments {
+typedef struct report_arguments {
     int64_t n_file; /* several: runs that are compared */
     const char *const *file;
     char *output, *figures, **pattern;
     bool quiet;
-} arguments;
+} report_arguments;
 
 /* ---------------------------------------------------------------- the numbers of the page */
 
@@ -279,7 +279,7 @@ static em_status write_report(const char *json, const char *path)
 }
 
 /* The page is checked first: nothing is read if it could not be written. */
-static em_status check_output(const arguments *a, char **output)
+static em_status check_output(const report_arguments *a, char **output)
 {
     char first_line[128];
     em_status status =
@@ -291,7 +291,7 @@ static em_status check_output(const arguments *a, char **output)
 }
 
 /* Rank 0. */
-static em_status make_report(const arguments *a, em_report_data *data, const char *output)
+static em_status make_report(const report_arguments *a, em_report_data *data, const char *output)
 {
     char *json = NULL;
     em_status status = em_report_read(data);
@@ -312,7 +312,7 @@ static em_status make_report(const arguments *a, em_report_data *data, const cha
 
 /* ---------------------------------------------------------------- the command */
 
-static em_status report(const arguments *a)
+static em_status report(const report_arguments *a)
 {
     static double percentile[] = {5, 25, 50, 75, 95};
     em_summary_options options = em_summary_defaults(1, a->file);
@@ -333,7 +333,7 @@ static em_status report(const arguments *a)
 
 em_status em_report_check(const char *output)
 {
-    const arguments a = {.output = (char *)output};
+    const report_arguments a = {.output = (char *)output};
     char *page = NULL;
     const em_status status = check_output(&a, &page);
 
@@ -343,13 +343,14 @@ em_status em_report_check(const char *output)
 
 em_status em_report_write(const char *file, const char *output)
 {
-    const arguments a = {.n_file = 1, .file = &file, .output = (char *)output, .quiet = true};
+    const report_arguments a = {
+        .n_file = 1, .file = &file, .output = (char *)output, .quiet = true};
 
     return report(&a);
 }
 
 /* Rank 0, in a world of its own. */
-static em_status compare(const arguments *a)
+static em_status compare(const report_arguments *a)
 {
     const em_model_ops *model = NULL;
     const em_model_commands *commands = NULL;
@@ -372,7 +373,7 @@ static em_status compare(const arguments *a)
     return em_model_compare(model, a->n_file, a->file, false, a->output);
 }
 
-static em_status compare_runs(const arguments *a)
+static em_status compare_runs(const report_arguments *a)
 {
     em_status status = EM_OK;
 
@@ -388,7 +389,7 @@ static em_status compare_runs(const arguments *a)
 
 em_status em_report_command(int argc, const char **argv)
 {
-    arguments a = {.n_file = 0};
+    report_arguments a = {.n_file = 0};
     const struct poptOption table[] = {{"output", 0, POPT_ARG_STRING, &a.output, 0, NULL, NULL},
                                        {"figures", 0, POPT_ARG_STRING, &a.figures, 0, NULL, NULL},
                                        {"var", 0, POPT_ARG_ARGV, &a.pattern, 0, NULL, NULL},

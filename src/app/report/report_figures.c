@@ -165,14 +165,14 @@ static em_status chains(const em_report_data *data, json_t *out)
 /* ---------------------------------------------------------------- pairs */
 
 /* The ends of an axis. */
-typedef struct range {
+typedef struct axis_range {
     double low, high;
-} range;
+} axis_range;
 
 /* The range of an axis of pairs: that of all draws, or that of the central 99 % if it is less than
  * half as wide. Errors: EM_EMEMORY. */
 static em_status find_range(const em_report_data *data, em_diag *diag, const double *draws,
-                            range *out)
+                            axis_range *out)
 {
     const double most = 2;
     double end[] = {0.005, 0.995};
@@ -180,15 +180,15 @@ static em_status find_range(const em_report_data *data, em_diag *diag, const dou
     const em_status status = em_quantiles(diag, n, draws, 2, end, end);
     const double width = end[1] - end[0];
 
-    *out = (range){INFINITY, -INFINITY};
+    *out = (axis_range){INFINITY, -INFINITY};
     for (int64_t i = 0; i < n; i++)
         if (isfinite(draws[i]))
-            *out = (range){fmin(out->low, draws[i]), fmax(out->high, draws[i])};
+            *out = (axis_range){fmin(out->low, draws[i]), fmax(out->high, draws[i])};
     if (width > 0 && out->high - out->low > most * width)
-        *out = (range){end[0], end[1]};
+        *out = (axis_range){end[0], end[1]};
     const double pad = 0.04 * (out->high - out->low);
     if (pad > 0)
-        *out = (range){out->low - pad, out->high + pad};
+        *out = (axis_range){out->low - pad, out->high + pad};
     return status;
 }
 
@@ -198,7 +198,7 @@ static bool diverged(const em_report_data *data, int64_t draw)
 }
 
 /* How many draws an axis leaves out, and how many of these are divergent. */
-static void count_outside(const em_report_data *data, double *const *draws, const range *axis,
+static void count_outside(const em_report_data *data, double *const *draws, const axis_range *axis,
                           int64_t count[2])
 {
     for (int64_t i = 0; i < data->n_chain * data->n_draw; i++) {
@@ -223,7 +223,7 @@ static int64_t pick(const em_report_data *data, bool divergent, double *const *d
     return count;
 }
 
-static json_t *variables(const em_report_data *data, double *const *draws, const range *axis)
+static json_t *variables(const em_report_data *data, double *const *draws, const axis_range *axis)
 {
     double some[MOST_DOTS], bad[MOST_DOTS];
     json_t *out = json_array();
@@ -247,7 +247,7 @@ static json_t *variables(const em_report_data *data, double *const *draws, const
 static em_status pairs(const em_report_data *data, json_t **out)
 {
     double *draws[EM_REPORT_PAIRS] = {NULL};
-    range axis[EM_REPORT_PAIRS];
+    axis_range axis[EM_REPORT_PAIRS];
     int64_t outside[2] = {0};
     em_diag *diag = NULL;
     em_status status = em_diag_create(&diag);

@@ -8,14 +8,14 @@
 enum { MOST_SHOWN = 8, MOST_TRIED = 32 };
 
 /* The clusters of chains in one row. */
-typedef struct view {
+typedef struct mode_view {
     int64_t n_cluster;
     const int64_t *cluster; /* [n_chain] of a chain, or -1 */
     double *mean;           /* [n_chain] mean of each chain's draws in the current row */
-} view;
+} mode_view;
 
 /* The mean of numbers of chains over those of a cluster, and how many these are. */
-static double mean_over(const em_judge *judge, const view *v, const double *of_chain,
+static double mean_over(const em_judge *judge, const mode_view *v, const double *of_chain,
                         int64_t cluster, int64_t *count)
 {
     double sum = 0;
@@ -52,7 +52,8 @@ static const em_summary_row *best_row(const em_summary_table *table, const em_ju
     return best;
 }
 
-static void tell_centres(const em_judge *judge, const view *v, const em_summary_row *row, FILE *out)
+static void tell_centres(const em_judge *judge, const mode_view *v, const em_summary_row *row,
+                         FILE *out)
 {
     fprintf(out, "In %s ", row->name);
     for (int64_t k = 0; k < v->n_cluster && k < MOST_SHOWN; k++) {
@@ -69,7 +70,7 @@ static void tell_centres(const em_judge *judge, const view *v, const em_summary_
 
 /* Whether each cluster has in this row the mean that another cluster has in the other row. `mean`:
  * means of the chains in the other row. */
-static bool exchanges(const em_judge *judge, const view *v, const double *mean)
+static bool exchanges(const em_judge *judge, const mode_view *v, const double *mean)
 {
     const double nearly = 0.25;
     int64_t n;
@@ -95,8 +96,8 @@ static bool exchanges(const em_judge *judge, const view *v, const double *mean)
 /* Finds another element of the variable whose values are exchanged with those of this one, as for
  * means of mixture components with exchangeable labels. *out NULL: there is none. */
 static em_status find_exchange(em_judge *judge, const em_summary_table *table,
-                               const em_judge_columns *at, const view *v, const em_summary_row *row,
-                               double *draws, const em_summary_row **out)
+                               const em_judge_columns *at, const mode_view *v,
+                               const em_summary_row *row, double *draws, const em_summary_row **out)
 {
     double *mean = NULL;
     int64_t n_tried = 0;
@@ -121,8 +122,8 @@ static em_status find_exchange(em_judge *judge, const em_summary_table *table,
 }
 
 /* *tells: the mean log densities of two modes differ enough to show which mode has the mass. */
-static em_status tell_densities(const em_judge *judge, const view *v, const em_summary_row *row,
-                                FILE *out, bool *tells)
+static em_status tell_densities(const em_judge *judge, const mode_view *v,
+                                const em_summary_row *row, FILE *out, bool *tells)
 {
     const double much = 10;
     double *mean = NULL, highest = -INFINITY, lowest = INFINITY;
@@ -154,7 +155,7 @@ static em_status tell_densities(const em_judge *judge, const view *v, const em_s
 }
 
 static em_status tell_row(em_judge *judge, const em_summary_table *table,
-                          const em_judge_columns *at, const em_summary_row *row, view *v,
+                          const em_judge_columns *at, const em_summary_row *row, mode_view *v,
                           double *draws, FILE *out)
 {
     const em_summary_row *other = NULL;
@@ -197,7 +198,7 @@ em_status em_advise_on_modes(em_judge *judge, const em_summary_table *table,
     const em_summary_row *row = best_row(table, at);
     em_mode_finder *finder = NULL;
     double *draws = NULL;
-    view v = {0};
+    mode_view v = {0};
     char text[256];
     em_status status;
 

@@ -7,13 +7,13 @@
 static const double far = 3, unlike = 2;
 
 /* The priors and posterior means of the coefficients. All [n]. */
-typedef struct found {
+typedef struct prior_record {
     int64_t n;
     double *location, *scale, *df;
     double *centre; /* of the predictors, where the intercept's prior is; NULL: 0 */
     double *mean;   /* of the posterior */
     const em_reader_variable *beta;
-} found;
+} prior_record;
 
 /* An array of constant_data; absent: left NULL. */
 static em_status read_array(em_reader *reader, const char *name, int64_t *n, double **out)
@@ -26,7 +26,7 @@ static em_status read_array(em_reader *reader, const char *name, int64_t *n, dou
                : EM_OK;
 }
 
-static em_status read_means(em_reader *reader, int64_t at, found *f)
+static em_status read_means(em_reader *reader, int64_t at, prior_record *f)
 {
     const int64_t n_draw = em_reader_n_chain(reader) * em_reader_n_draw(reader);
     double *draws = NULL;
@@ -44,7 +44,7 @@ static em_status read_means(em_reader *reader, int64_t at, found *f)
 }
 
 /* Reads the arrays, if each has one number per coefficient; otherwise f->mean stays NULL. */
-static em_status read_found(em_reader *reader, found *f)
+static em_status read_found(em_reader *reader, prior_record *f)
 {
     const int64_t at = em_reader_find(reader, "beta");
     const em_reader_variable *beta = at < 0 ? NULL : em_reader_variable_at(reader, at);
@@ -71,7 +71,7 @@ static em_status read_found(em_reader *reader, found *f)
 
 /* The distance of a coefficient from the centre of its prior, in prior standard deviations; of the
  * intercept at the means of the predictors, if its prior is about that. */
-static double distance(const found *f, int64_t j, double *mean)
+static double distance(const prior_record *f, int64_t j, double *mean)
 {
     *mean = f->mean[j];
     for (int64_t k = 1; j == 0 && f->centre && k < f->n; k++)
@@ -79,7 +79,7 @@ static double distance(const found *f, int64_t j, double *mean)
     return (*mean - f->location[j]) / f->scale[j];
 }
 
-static void advise_on_distance(const found *f, FILE *out)
+static void advise_on_distance(const prior_record *f, FILE *out)
 {
     int64_t count = 0, worst = -1;
     double most = 0, mean;
@@ -110,7 +110,7 @@ static void advise_on_distance(const found *f, FILE *out)
 }
 
 /* Minus the log density of the priors at the means. */
-static double prior_energy(const found *f)
+static double prior_energy(const prior_record *f)
 {
     double sum = 0, mean;
 
@@ -132,7 +132,8 @@ static double mean_of(int64_t n, const double *x)
 
 /* The log density of normal noise whose sigma is fixed is -(sum of squared residuals) / (2 sigma^2)
  * and that of the priors. */
-static em_status advise_on_sigma(em_reader *reader, double log_density, const found *f, FILE *out)
+static em_status advise_on_sigma(em_reader *reader, double log_density, const prior_record *f,
+                                 FILE *out)
 {
     double *known = NULL;
     int64_t n = 0;
@@ -155,7 +156,7 @@ static em_status advise_on_sigma(em_reader *reader, double log_density, const fo
 em_status em_advise_on_priors(em_reader *reader, int64_t n_draw, const double *log_density,
                               FILE *out)
 {
-    found f = {.n = 0};
+    prior_record f = {.n = 0};
     em_status status = read_found(reader, &f);
 
     if (!status && f.mean) {

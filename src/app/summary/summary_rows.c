@@ -10,27 +10,27 @@
 enum { LONG_ARRAY = 20, N_WORST = 5 };
 
 /* One line: a row, or several rows that are equal to `like`, or several constant rows. */
-typedef struct line {
+typedef struct row_group {
     int64_t row;                /* index in the table of the first of its rows */
     int64_t count, last;        /* how many, and the last */
     bool contiguous;            /* elements in a row */
     const em_summary_row *like; /* NULL: they are constant, or it is the row itself */
     bool constant, chosen, marked;
-} line;
+} row_group;
 
-typedef struct arrangement {
+typedef struct row_arrangement {
     const em_summary_table *table;
     const em_reader *reader;
     const em_rows_order *order;
     int64_t n_value; /* of a row that are compared */
     int64_t *by;     /* [n_row] rows, ordered so that equal ones are adjacent */
     int64_t n_line;
-    line *line; /* [2 n_row] at most */
-} arrangement;
+    row_group *line; /* [2 n_row] at most */
+} row_arrangement;
 
 /* ---------------------------------------------------------------- which are equal */
 
-static bool is_constant(const arrangement *a, const em_summary_row *row)
+static bool is_constant(const row_arrangement *a, const em_summary_row *row)
 {
     return row->value[a->order->at->judged + EM_JUDGED_CONSTANT] != 0;
 }
@@ -43,7 +43,7 @@ static int compare_values(double x, double y)
 }
 
 /* 0: they are of one variable, and constants of one value or rows of the same numbers. */
-static int compare_rows(const arrangement *a, const em_summary_row *x, const em_summary_row *y)
+static int compare_rows(const row_arrangement *a, const em_summary_row *x, const em_summary_row *y)
 {
     const bool constant = is_constant(a, x);
 
@@ -61,30 +61,30 @@ static int compare_rows(const arrangement *a, const em_summary_row *x, const em_
 
 static int compare_stably(const void *left, const void *right, void *context)
 {
-    const arrangement *a = context;
+    const row_arrangement *a = context;
     const int64_t i = *(const int64_t *)left, k = *(const int64_t *)right;
     const int order = compare_rows(a, &a->table->row[i], &a->table->row[k]);
 
     return order ? order : (i > k) - (i < k);
 }
 
-static void add_line(arrangement *a, const int64_t *by, int64_t count, const em_summary_row *like,
-                     bool constant)
+static void add_line(row_arrangement *a, const int64_t *by, int64_t count,
+                     const em_summary_row *like, bool constant)
 {
     const em_summary_row *row = a->table->row;
-    line *l = &a->line[a->n_line++];
+    row_group *l = &a->line[a->n_line++];
 
-    *l = (line){.row = by[0],
-                .count = count,
-                .last = by[count - 1],
-                .contiguous = true,
-                .like = like,
-                .constant = constant};
+    *l = (row_group){.row = by[0],
+                     .count = count,
+                     .last = by[count - 1],
+                     .contiguous = true,
+                     .like = like,
+                     .constant = constant};
     for (int64_t k = 1; k < count; k++)
         l->contiguous = l->contiguous && row[by[k]].index == row[by[k - 1]].index + 1;
 }
 
-static void find_lines(arrangement *a)
+static void find_lines(row_arrangement *a)
 {
     const em_summary_row *row = a->table->row;
     const int64_t n = a->table->n_row;
@@ -110,8 +110,8 @@ static void find_lines(arrangement *a)
 
 static int compare_lines(const void *left, const void *right, void *context)
 {
-    const arrangement *a = context;
-    const line *x = left, *y = right;
+    const row_arrangement *a = context;
+    const row_group *x = left, *y = right;
     const em_summary_row *row = a->table->row;
 
     if (!a->order->sorted) {
@@ -126,14 +126,14 @@ static int compare_lines(const void *left, const void *right, void *context)
 }
 
 /* The unmarked line with the worst, that is largest, number; NULL: none is left. */
-static line *worst_of(const arrangement *a, bool by_ess)
+static row_group *worst_of(const row_arrangement *a, bool by_ess)
 {
     const em_judge_columns *at = a->order->at;
-    line *worst = NULL;
+    row_group *worst = NULL;
     double most = -INFINITY;
 
     for (int64_t i = 0; i < a->n_line; i++) {
-        line *l = &a->line[i];
+        row_group *l = &a->line[i];
         const double *x = a->table->row[l->row].value;
         const double bad = by_ess ? -fmin(x[at->ess_bulk], x[at->ess_tail]) : x[at->r_hat];
         if (l->marked || l->like || l->constant || !(bad > most))
@@ -145,13 +145,13 @@ static line *worst_of(const arrangement *a, bool by_ess)
 }
 
 /* Chooses the lines to be shown, where there are too many: those that mix worst, then the first. */
-static void choose(arrangement *a)
+static void choose(row_arrangement *a)
 {
     const int64_t most = a->order->most;
     int64_t n_chosen = 0;
 
     for (int k = 0; a->n_line > most && k < 2 * N_WORST && n_chosen < most; k++) {
-        line *l = worst_of(a, k % 2);
+        row_group *l = worst_of(a, k % 2);
         if (l) {
             l->marked = l->chosen = true;
             n_chosen++;
@@ -166,7 +166,7 @@ static void choose(arrangement *a)
 
 /* ---------------------------------------------------------------- their texts */
 
-static em_status name_line(const arrangement *a, const line *l, char **out)
+static em_status name_line(const row_arrangement *a, const row_group *l, char **out)
 {
     const em_summary_row *row = a->table->row;
     const char *mark = l->marked && a->order->marks ? " *" : "";
@@ -181,7 +181,7 @@ static em_status name_line(const arrangement *a, const line *l, char **out)
                : em_format_text(out, "%s and %lld more", first, (long long)(l->count - 1));
 }
 
-static em_status put_line(const arrangement *a, const line *l, em_summary_row *out)
+static em_status put_line(const row_arrangement *a, const row_group *l, em_summary_row *out)
 {
     em_status status;
 
@@ -198,7 +198,7 @@ static em_status put_line(const arrangement *a, const line *l, em_summary_row *o
 em_status em_rows_arrange(const em_summary_table *table, const em_reader *reader,
                           const em_rows_order *order, em_visible_rows *out)
 {
-    arrangement a = {table, reader, order, .n_value = table->n_column};
+    row_arrangement a = {table, reader, order, .n_value = table->n_column};
     em_status status = em_allocate(table->n_row, sizeof *a.by, &a.by);
 
     *out = (em_visible_rows){.table = {.n_column = table->n_column, .column = table->column}};

@@ -85,13 +85,13 @@ static int column_width(const em_summary_table *table, int64_t j)
 }
 
 /* How a table is shown. */
-typedef struct view {
+typedef struct table_layout {
     int name_width, columns; /* of the terminal; 0: none, and all goes side by side */
     bool colours;
-} view;
+} table_layout;
 
 /* Where the columns end that fit beside each other from `first` on; at least one does. */
-static int64_t fitting(const em_summary_table *table, view layout, int64_t first)
+static int64_t fitting(const em_summary_table *table, table_layout layout, int64_t first)
 {
     int64_t end = first;
     int width = layout.name_width;
@@ -105,7 +105,7 @@ static int64_t fitting(const em_summary_table *table, view layout, int64_t first
     return end;
 }
 
-static void print_cell(const em_column *column, double x, view layout, FILE *out)
+static void print_cell(const em_column *column, double x, table_layout layout, FILE *out)
 {
     const bool warns = layout.colours && column->most > 0 && x > column->most;
     char text[EM_TABLE_CELL];
@@ -116,8 +116,8 @@ static void print_cell(const em_column *column, double x, view layout, FILE *out
 }
 
 /* Columns `first` to `end`. */
-static void print_panel(const em_summary_table *table, view layout, int64_t first, int64_t end,
-                        FILE *out)
+static void print_panel(const em_summary_table *table, table_layout layout, int64_t first,
+                        int64_t end, FILE *out)
 {
     fprintf(out, "%s%*s", layout.colours ? EM_COLOUR_TITLE : "", layout.name_width, "");
     for (int64_t j = first; j < end; j++)
@@ -139,7 +139,8 @@ static void print_panel(const em_summary_table *table, view layout, int64_t firs
 
 void em_table_print(em_summary_table *table, FILE *out)
 {
-    const view layout = {name_width(table), em_terminal_columns(out), em_terminal_colours(out)};
+    const table_layout layout = {name_width(table), em_terminal_columns(out),
+                                 em_terminal_colours(out)};
     int64_t end;
 
     for (int64_t j = 0; j < table->n_column; j++)

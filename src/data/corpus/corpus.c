@@ -22,7 +22,7 @@ const char *const em_corpus_format_names[] = {"auto", "lda-c",       "docword",
 static void count_runs(const em_table *table, int64_t *tokens)
 {
     for (int64_t i = 0; i < table->n_run; i++) {
-        const em_run *run = &table->run[i];
+        const em_row_run *run = &table->run[i];
         tokens[i] =
             run->rank == em_world_rank() ? em_corpus_tokens(table, run->held, run->count) : 0;
     }
@@ -52,7 +52,7 @@ static void find_own_bounds(const em_corpus *corpus, const em_table *table, cons
 
     *b = (bounds){{INFINITY, INFINITY}, {INFINITY, INFINITY}};
     for (int64_t r = 0; r < table->n_run; before += tokens[r++]) {
-        const em_run *run = &table->run[r];
+        const em_row_run *run = &table->run[r];
         int64_t at = before;
         for (int64_t i = 0; run->rank == em_world_rank() && i < run->count; i++) {
             for (int e = 0; e < 2; e++)

@@ -104,13 +104,13 @@ typedef struct made {
     int64_t column[EM_MOST_IN_TERM], level[EM_MOST_IN_TERM];
 } made;
 
-typedef struct making {
+typedef struct coding_context {
     const em_coding *coding;
     em_table *table;
     int64_t n_made;
     made *made;    /* [n_made] */
     double *value; /* [n_derived][EM_MOST_DEGREE] of a row */
-} making;
+} coding_context;
 
 static bool is_factor(const em_coding *coding, int64_t column)
 {
@@ -190,7 +190,7 @@ static int64_t make_term(const em_coding *coding, int64_t t, made *out)
     return total;
 }
 
-static em_status make_columns(making *m)
+static em_status make_columns(coding_context *m)
 {
     int64_t total = 0, at = 0;
     em_status status;
@@ -210,7 +210,7 @@ static em_status make_columns(making *m)
 /* ---------------------------------------------------------------- names */
 
 /* sex[male]:age, or, as R has it, poly(age, 2)1 */
-static em_status name_column(const making *m, const made *of, char **out)
+static em_status name_column(const coding_context *m, const made *of, char **out)
 {
     em_status status = em_copy_text("", out);
 
@@ -245,24 +245,24 @@ int em_level_compare(double a, double b)
     return (a > b) - (a < b);
 }
 
-typedef struct placed {
+typedef struct indexed_level {
     double level;
     int64_t index;
-} placed;
+} indexed_level;
 
 static int compare_levels(const void *a, const void *b)
 {
-    return em_level_compare(((const placed *)a)->level, ((const placed *)b)->level);
+    return em_level_compare(((const indexed_level *)a)->level, ((const indexed_level *)b)->level);
 }
 
 /* The sorted levels of factor j, for a binary search. */
-static em_status sort_levels(making *m, int64_t j, placed **out)
+static em_status sort_levels(coding_context *m, int64_t j, indexed_level **out)
 {
     const em_factor *factor = &m->coding->factor[j];
     em_status status = em_allocate(factor->n, sizeof **out, out);
 
     for (int64_t i = 0; !status && i < factor->n; i++)
-        (*out)[i] = (placed){factor->level[i], i};
+        (*out)[i] = (indexed_level){factor->level[i], i};
     if (!status)
         qsort(*out, (size_t)factor->n, sizeof **out, compare_levels);
     return status;
@@ -270,7 +270,7 @@ static em_status sort_levels(making *m, int64_t j, placed **out)
 
 /* "'a', 'b' or 'c'" for the levels of factor j; of more than six the first five and their number.
  */
-static void list_levels(const making *m, int64_t j, size_t bytes, char *out)
+static void list_levels(const coding_context *m, int64_t j, size_t bytes, char *out)
 {
     const em_factor *factor = &m->coding->factor[j];
     const int64_t n = factor->n > 6 ? 5 : factor->n;
@@ -286,7 +286,7 @@ static void list_levels(const making *m, int64_t j, size_t bytes, char *out)
         em_append(bytes, out, " or another of the %lld levels of the run", (long long)factor->n);
 }
 
-static em_status fail_level(const making *m, int64_t i, int64_t j)
+static em_status fail_level(const coding_context *m, int64_t i, int64_t j)
 {
     const em_table *table = m->table;
     char found[EM_LEVEL_BYTES], known[1024];
@@ -300,17 +300,17 @@ static em_status fail_level(const making *m, int64_t i, int64_t j)
 
 /* Replaces values of factor j by the numbers of their levels; *bad: the first row with an unknown
  * one. */
-static em_status number_levels(making *m, int64_t j, int64_t *bad)
+static em_status number_levels(coding_context *m, int64_t j, int64_t *bad)
 {
     em_table *table = m->table;
     const size_t n = (size_t)m->coding->factor[j].n;
-    placed *sorted = NULL;
+    indexed_level *sorted = NULL;
     em_status status = sort_levels(m, j, &sorted);
 
     for (int64_t i = 0; !status && i < table->n_row && (*bad < 0 || i < *bad); i++) {
         double *value = &table->value[i * table->n_column + j];
-        const placed wanted = {*value, 0};
-        const placed *at = bsearch(&wanted, sorted, n, sizeof wanted, compare_levels);
+        const indexed_level wanted = {*value, 0};
+        const indexed_level *at = bsearch(&wanted, sorted, n, sizeof wanted, compare_levels);
         if (at) {
             *value = (double)at->index;
             continue;
@@ -323,14 +323,14 @@ static em_status number_levels(making *m, int64_t j, int64_t *bad)
 }
 
 /* Column j of a row, a number or whether it is at that level. */
-static double value_of(const making *m, const double *from, int64_t j, int64_t level)
+static double value_of(const coding_context *m, const double *from, int64_t j, int64_t level)
 {
     if (j >= m->coding->n)
         return m->value[(j - m->coding->n) * EM_MOST_DEGREE + (level < 0 ? 0 : level)];
     return level < 0 ? from[j] : from[j] == (double)level;
 }
 
-static void make_row(const making *m, const double *from, double *to)
+static void make_row(const coding_context *m, const double *from, double *to)
 {
     for (int64_t k = 0; k < m->coding->n_derived; k++)
         em_derived_make(&m->coding->derived[k], from, m->value + k * EM_MOST_DEGREE);
@@ -342,7 +342,7 @@ static void make_row(const making *m, const double *from, double *to)
     }
 }
 
-static em_status make_rows(making *m)
+static em_status make_rows(coding_context *m)
 {
     em_table *table = m->table;
     double *value = NULL;
@@ -363,7 +363,7 @@ static em_status make_rows(making *m)
     return EM_OK;
 }
 
-static em_status rename_columns(making *m)
+static em_status rename_columns(coding_context *m)
 {
     em_table *table = m->table;
     char **name = NULL;
@@ -384,7 +384,7 @@ static em_status rename_columns(making *m)
 
 em_status em_coding_apply(const em_coding *coding, em_table *table)
 {
-    making m = {.coding = coding, .table = table};
+    coding_context m = {.coding = coding, .table = table};
     int64_t bad = -1;
     em_status status = EM_OK;
 

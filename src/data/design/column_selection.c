@@ -428,7 +428,7 @@ static em_status copy_rows(const em_choice *choice, const int64_t *place, const 
     em_status status = EM_OK;
 
     for (int64_t r = 0; !status && r < from->n_run; r++) {
-        const em_run *run = &from->run[r];
+        const em_row_run *run = &from->run[r];
         if (run->rank != em_world_rank())
             continue;
         status = em_table_begin_run(to, run->order);

@@ -105,7 +105,7 @@ static bool stays_sparse(const em_table *table, bool standardise)
 }
 
 /* A design that is being filled with the rows of its shard. */
-typedef struct filling {
+typedef struct design_filling {
     em_design *design;
     bool intercept;
     int64_t n_left; /* columns of the table */
@@ -114,9 +114,9 @@ typedef struct filling {
     int32_t *column;
     double *value;
     int64_t column_capacity, value_capacity;
-} filling;
+} design_filling;
 
-static void put(const filling *f, double *row, int64_t j, double value)
+static void put(const design_filling *f, double *row, int64_t j, double value)
 {
     const em_design *design = f->design;
     const int64_t to = f->intercept + j;
@@ -126,7 +126,7 @@ static void put(const filling *f, double *row, int64_t j, double value)
 }
 
 /* Into tiles, column by column. */
-static void take_dense(const filling *f, const em_row_block *piece)
+static void take_dense(const design_filling *f, const em_row_block *piece)
 {
     const em_tiled *x = &f->design->dense;
 
@@ -144,7 +144,7 @@ static void take_dense(const filling *f, const em_row_block *piece)
     }
 }
 
-static em_status take_sparse(filling *f, const em_row_block *piece)
+static em_status take_sparse(design_filling *f, const em_row_block *piece)
 {
     int64_t to = f->start[piece->row];
     const int64_t end =
@@ -186,7 +186,7 @@ static void take_beside(em_design *design, const em_row_block *piece)
 
 static em_status take(void *to, const em_row_block *piece)
 {
-    filling *f = to;
+    design_filling *f = to;
 
     memcpy(f->design->response + piece->row, piece->response,
            (size_t)piece->count * sizeof *piece->response);
@@ -236,7 +236,7 @@ static em_status share_array(em_design *design, int64_t count, size_t size, cons
 }
 
 /* Collective over the ranks that share the arrays. */
-static em_status share_sparse(const filling *f)
+static em_status share_sparse(const design_filling *f)
 {
     em_design *design = f->design;
     const int64_t n = f->start ? f->start[design->n_row] : 0; /* the writer's counts */
@@ -249,7 +249,7 @@ static em_status share_sparse(const filling *f)
     return status;
 }
 
-static em_status share(const filling *f)
+static em_status share(const design_filling *f)
 {
     em_design *design = f->design;
     em_status status = design->sparse ? share_sparse(f) : EM_OK;
@@ -266,7 +266,7 @@ static em_status share(const filling *f)
 }
 
 static em_status prepare(const em_table *table, const em_table_options *options,
-                         const em_scaling *scaling, filling *f)
+                         const em_scaling *scaling, design_filling *f)
 {
     em_design *design = f->design;
     em_status status = scale_columns(table, options, scaling, design);
@@ -284,7 +284,8 @@ static em_status prepare(const em_table *table, const em_table_options *options,
 static em_status fill(const em_table *table, const em_table_options *options,
                       const em_scaling *scaling, em_design *design)
 {
-    filling f = {.design = design, .intercept = options->intercept, .n_left = table->n_column};
+    design_filling f = {
+        .design = design, .intercept = options->intercept, .n_left = table->n_column};
     const bool writes = em_node_array_writes(design->node_array);
     em_status status = prepare(table, options, scaling, &f);
 

@@ -204,13 +204,13 @@ static em_status find_features(const em_table_options *options, const em_table *
 /* ---------------------------------------------------------------- features of a file */
 
 /* Reads the arrays of a file, which may be from any program. */
-typedef struct found {
+typedef struct stored_features {
     int64_t n, n_size, n_label, n_value, n_poly;
     const char *const *name, *const *label;
     const double *size, *value, *poly;
-} found;
+} stored_features;
 
-static em_status ask(const em_fitted *fitted, found *f)
+static em_status ask(const em_fitted *fitted, stored_features *f)
 {
     em_status status = fitted->numbers(fitted->context, sizes, &f->n_size, &f->size);
 
@@ -222,7 +222,7 @@ static em_status ask(const em_fitted *fitted, found *f)
     return status ? status : fitted->numbers(fitted->context, values, &f->n_value, &f->value);
 }
 
-static em_status check_found(const found *f)
+static em_status check_found(const stored_features *f)
 {
     int64_t left = f->n_value, at = 0;
 
@@ -267,7 +267,7 @@ static em_status value_in(em_table *table, int64_t j, const char *label, double 
     return status;
 }
 
-static em_status take_levels(em_table *table, const found *f, em_coding *coding)
+static em_status take_levels(em_table *table, const stored_features *f, em_coding *coding)
 {
     int64_t at = 0;
     em_status status = EM_OK;
@@ -284,7 +284,7 @@ static em_status take_levels(em_table *table, const found *f, em_coding *coding)
 }
 
 /* Reads the codings of polynomials. */
-static em_status take_codings(const found *f, em_coding *coding)
+static em_status take_codings(const stored_features *f, em_coding *coding)
 {
     int64_t at = 0;
     em_status status = EM_OK;
@@ -455,8 +455,8 @@ static em_status read_plain(const em_table_options *options, const em_fitted *fi
     return status;
 }
 
-static em_status read_coded(const em_table_options *options, const found *f, em_table **table,
-                            em_features **out)
+static em_status read_coded(const em_table_options *options, const stored_features *f,
+                            em_table **table, em_features **out)
 {
     bool *is_factor = NULL;
     em_coding *coding = NULL;
@@ -483,7 +483,7 @@ static em_status read_coded(const em_table_options *options, const found *f, em_
 em_status em_features_read(const em_table_options *options, const em_fitted *fitted,
                            em_table **table, em_features **out)
 {
-    found f = {0};
+    stored_features f = {0};
     em_status status;
 
     *table = NULL;

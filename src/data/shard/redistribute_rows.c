@@ -9,14 +9,14 @@
 enum { PIECE_NUMBERS = 1 << 17 }; /* 1 MiB */
 
 /* Who wants which rows. */
-typedef struct wish {
+typedef struct row_range {
     int64_t first, count;
-} wish;
+} row_range;
 
 typedef struct route {
     const em_table *table;
-    wish *wish;   /* [em_world_size()] */
-    int64_t step; /* rows of a piece at most */
+    row_range *wish; /* [em_world_size()] */
+    int64_t step;    /* rows of a piece at most */
     em_outbox *outbox;
     /* Arrays for a block that comes from another rank. */
     int64_t *start;                         /* [step + 1] */
@@ -27,7 +27,7 @@ typedef struct route {
 } route;
 
 /* The common rows of a run and a request: *from .. *end - 1. */
-static void common_rows(const em_run *run, const wish *w, int64_t *from, int64_t *end)
+static void common_rows(const em_row_run *run, const row_range *w, int64_t *from, int64_t *end)
 {
     const int64_t run_end = run->row + run->count, wish_end = w->first + w->count;
 
@@ -64,7 +64,7 @@ static void send_all(const route *r)
     int64_t from, end;
 
     for (int64_t i = 0; i < r->table->n_run; i++) {
-        const em_run *run = &r->table->run[i];
+        const em_row_run *run = &r->table->run[i];
         for (int rank = 0; run->rank == em_world_rank() && rank < em_world_size(); rank++) {
             common_rows(run, &r->wish[rank], &from, &end);
             for (int64_t row = from; rank != em_world_rank() && row < end; row += r->step)
@@ -122,12 +122,12 @@ static em_status receive_block(route *r, int rank, int64_t count, em_row_block *
 
 static em_status take_all(route *r, em_take *take, void *to)
 {
-    const wish *mine = &r->wish[em_world_rank()];
+    const row_range *mine = &r->wish[em_world_rank()];
     em_status status = EM_OK;
     int64_t from, end;
 
     for (int64_t i = 0; i < r->table->n_run; i++) {
-        const em_run *run = &r->table->run[i];
+        const em_row_run *run = &r->table->run[i];
         common_rows(run, mine, &from, &end);
         for (int64_t row = from; row < end; row += r->step) {
             const int64_t count = end - row < r->step ? end - row : r->step;
@@ -148,7 +148,7 @@ static em_status prepare(int64_t first, int64_t count, route *r)
 {
     const em_table *t = r->table;
     const int64_t per_row = t->total > 0 ? t->total_entries / t->total + 1 : 1;
-    const wish mine = {first, count};
+    const row_range mine = {first, count};
     int64_t n;
     em_status status = em_world_gather(1, sizeof mine, &mine, &n, &r->wish, NULL);
 

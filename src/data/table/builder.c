@@ -43,7 +43,7 @@ em_status em_table_begin_run(em_table *table, int64_t order)
 
     if (!status)
         table->run[table->n_run++] =
-            (em_run){.order = order, .held = table->n_row, .rank = em_world_rank()};
+            (em_row_run){.order = order, .held = table->n_row, .rank = em_world_rank()};
     return status;
 }
 
@@ -141,7 +141,7 @@ void em_table_clear(em_table *table)
 
 static int compare_orders(const void *a, const void *b)
 {
-    const int64_t x = ((const em_run *)a)->order, y = ((const em_run *)b)->order;
+    const int64_t x = ((const em_row_run *)a)->order, y = ((const em_row_run *)b)->order;
 
     return (x > y) - (x < y);
 }
@@ -149,7 +149,7 @@ static int compare_orders(const void *a, const void *b)
 /* The runs of all ranks in the order of the rows, on all of them. */
 static em_status number_rows(em_table *table)
 {
-    em_run *all;
+    em_row_run *all;
     int64_t n;
     em_status status = em_world_gather(table->n_run, sizeof *all, table->run, &n, &all, NULL);
 

@@ -50,7 +50,7 @@ int64_t em_table_line_of(const em_table *table, int64_t held)
 static int64_t held_of(const em_table *table, int64_t row)
 {
     for (int64_t r = 0; r < table->n_run; r++) {
-        const em_run *run = &table->run[r];
+        const em_row_run *run = &table->run[r];
         if (run->rank == em_world_rank() && run->row <= row && row < run->row + run->count)
             return run->held + row - run->row;
     }
@@ -87,7 +87,7 @@ void em_table_say_guess(const em_table *table)
 int64_t em_table_row(const em_table *table, int64_t i)
 {
     for (int64_t r = 0; r < table->n_run; r++) {
-        const em_run *run = &table->run[r];
+        const em_row_run *run = &table->run[r];
         if (run->rank == em_world_rank() && run->held <= i && i < run->held + run->count)
             return run->row + i - run->held;
     }
@@ -122,7 +122,7 @@ static em_status gather(const em_table *table, double (*number)(const em_table *
     status = status ? status : em_allocate_doubles(table->total, out);
     status = em_agree_first(status, 0);
     for (int64_t r = 0; !status && r < table->n_run; r++) {
-        const em_run *run = &table->run[r];
+        const em_row_run *run = &table->run[r];
         for (int64_t i = 0; run->rank == em_world_rank() && i < run->count; i++) {
             const double value = number(table, run->held + i);
             memcpy(&bits[run->row + i], &value, sizeof value);

@@ -11,9 +11,9 @@
 #include <stdint.h>
 
 /* Rows row .. row + count - 1 of the table are rows from `held` on of the rank with them. */
-typedef struct em_run {
+typedef struct em_row_run {
     int64_t order, row, held, count, rank;
-} em_run;
+} em_row_run;
 
 /* From this held row on, each row is on the line after the previous row, up to the next break. */
 typedef struct em_break {
@@ -43,7 +43,7 @@ typedef struct em_table {
     int64_t n_dropped; /* rows omitted because of missing values: on this rank, and of all ranks
                           after em_table_finish */
     int64_t n_run;
-    em_run *run; /* [n_run] of the whole table, in the order of the rows */
+    em_row_run *run; /* [n_run] of the whole table, in the order of the rows */
     /* What this rank holds. */
     int64_t n_row;
     double *response;            /* [n_row]; NULL: none, or still among the columns */

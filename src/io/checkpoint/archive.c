@@ -36,12 +36,12 @@ em_status em_archive_check(const char *path)
 
 /* A rectangle of an array in the file, which this rank writes or reads. A rank without rows takes
  * part in the transfer all the same. */
-typedef struct slab {
+typedef struct array_slab {
     em_number kind;
     int64_t rows, columns; /* of the array */
     int64_t first_row, n_row, first_column, n_column;
     void *x; /* [n_row][n_column] */
-} slab;
+} array_slab;
 
 typedef struct number_type {
     int64_t bytes;
@@ -80,7 +80,7 @@ static const char *stored_name(const em_archive *archive, const char *name)
 }
 
 /* Creates the array, or opens it and checks its extent. */
-static em_status open_array(em_archive *archive, const char *name, const slab *s, hid_t *id)
+static em_status open_array(em_archive *archive, const char *name, const array_slab *s, hid_t *id)
 {
     const hsize_t wanted[2] = {(hsize_t)s->rows, (hsize_t)s->columns};
     hsize_t found[2] = {0, 0};
@@ -111,7 +111,7 @@ static em_status open_array(em_archive *archive, const char *name, const slab *s
 }
 
 /* Collective. */
-static em_status transfer(const em_archive *archive, hid_t id, const slab *s)
+static em_status transfer(const em_archive *archive, hid_t id, const array_slab *s)
 {
     const hsize_t start[2] = {(hsize_t)s->first_row, (hsize_t)s->first_column};
     const hsize_t size[2] = {(hsize_t)s->n_row, (hsize_t)s->n_column};
@@ -136,7 +136,7 @@ static em_status transfer(const em_archive *archive, hid_t id, const slab *s)
 }
 
 /* Saves or restores an array. Collective. */
-static em_status move(em_archive *archive, const char *name, const slab *s)
+static em_status move(em_archive *archive, const char *name, const array_slab *s)
 {
     hid_t id = H5I_INVALID_HID;
     em_status status =
@@ -159,12 +159,12 @@ static em_status visit_chains(void *context, const char *name, int64_t n, double
     const em_grid *grid = archive->grid;
     const bool takes_part = !archive->saves || em_grid_shard(grid) == 0;
 
-    const slab s = {.rows = em_grid_n_chain(grid),
-                    .columns = n,
-                    .first_row = em_grid_first_chain(grid),
-                    .n_row = takes_part ? em_grid_n_local_chain(grid) : 0,
-                    .n_column = n,
-                    .x = x};
+    const array_slab s = {.rows = em_grid_n_chain(grid),
+                          .columns = n,
+                          .first_row = em_grid_first_chain(grid),
+                          .n_row = takes_part ? em_grid_n_local_chain(grid) : 0,
+                          .n_column = n,
+                          .x = x};
 
     return move(archive, name, &s);
 }
@@ -173,11 +173,11 @@ static em_status visit_shared(void *context, const char *name, int64_t n, double
 {
     em_archive *archive = context;
 
-    const slab s = {.rows = 1,
-                    .columns = n,
-                    .n_row = !archive->saves || em_world_rank() == 0,
-                    .n_column = n,
-                    .x = x};
+    const array_slab s = {.rows = 1,
+                          .columns = n,
+                          .n_row = !archive->saves || em_world_rank() == 0,
+                          .n_column = n,
+                          .x = x};
 
     return move(archive, name, &s);
 }
@@ -187,14 +187,14 @@ static em_status visit_sharded(void *context, const char *name, em_number kind, 
 {
     em_archive *archive = context;
     const em_grid *grid = archive->grid;
-    const slab s = {kind,
-                    em_grid_n_chain(grid),
-                    total,
-                    em_grid_first_chain(grid),
-                    em_grid_n_local_chain(grid),
-                    first,
-                    count,
-                    x};
+    const array_slab s = {kind,
+                          em_grid_n_chain(grid),
+                          total,
+                          em_grid_first_chain(grid),
+                          em_grid_n_local_chain(grid),
+                          first,
+                          count,
+                          x};
 
     return move(archive, name, &s);
 }

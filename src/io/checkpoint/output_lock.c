@@ -20,17 +20,17 @@
 enum { BEAT_SECONDS = 3, PATIENCE_SECONDS = 30, SETTLE_SECONDS = 2, RECORD_BYTES = 1024 };
 
 /* The owner of a lock, as the file describes it. */
-typedef struct record {
+typedef struct lock_record {
     int held; /* 0: released */
     long long beat, pid;
     unsigned long long made;
     char host[256], boot[64], since[32], job[64];
-} record;
+} lock_record;
 
 struct em_lock {
     char *path;
     int descriptor;
-    record own;
+    lock_record own;
     bool counts, ends; /* there is a thread that increments the counter; it is to end */
     pthread_t counter;
     pthread_mutex_t mutex; /* own, ends */
@@ -44,7 +44,7 @@ static const char layout[] = "emass lock\nheld %d\nbeat %lld\nmade %llu\npid %ll
 
 static bool put_record(const em_lock *lock)
 {
-    const record *own = &lock->own;
+    const lock_record *own = &lock->own;
     char text[RECORD_BYTES];
     const int length = snprintf(text, sizeof text,
                                 "emass lock\nheld %d\nbeat %lld\nmade %llu\npid %lld\nhost %s\n"
@@ -68,11 +68,11 @@ static em_status write_record(const em_lock *lock)
 }
 
 /* Reads the record; all zero where the file is still empty. */
-static em_status read_record(int descriptor, const char *path, record *out)
+static em_status read_record(int descriptor, const char *path, lock_record *out)
 {
     char text[RECORD_BYTES + 1] = "";
 
-    *out = (record){.held = 0};
+    *out = (lock_record){.held = 0};
     if (pread(descriptor, text, RECORD_BYTES, 0) < 0)
         return em_fail(EM_EIO, "%s: cannot be read: %s", path, strerror(errno));
     if (text[0] == '\0' || sscanf(text, layout, &out->held, &out->beat, &out->made, &out->pid,
@@ -84,7 +84,7 @@ static em_status read_record(int descriptor, const char *path, record *out)
 
 /* Opens the file again to read the record: network file systems show changes of other hosts only
  * then. */
-static em_status read_again(const char *path, record *out)
+static em_status read_again(const char *path, lock_record *out)
 {
     int descriptor;
     em_status status = em_file_open(path, O_RDONLY | O_NOFOLLOW, &descriptor);
@@ -96,21 +96,21 @@ static em_status read_again(const char *path, record *out)
     return status;
 }
 
-static bool is_blank(const record *r)
+static bool is_blank(const lock_record *r)
 {
     return r->host[0] == '\0';
 }
 
-static bool is_same_owner(const record *a, const record *b)
+static bool is_same_owner(const lock_record *a, const lock_record *b)
 {
     return a->pid == b->pid && strcmp(a->boot, b->boot) == 0 && strcmp(a->host, b->host) == 0 &&
            strcmp(a->since, b->since) == 0;
 }
 
-static record describe_self(void)
+static lock_record describe_self(void)
 {
     static const char *const jobs[] = {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID"};
-    record own = {.held = 1, .beat = 1, .pid = getpid(), .boot = "unknown", .job = "-"};
+    lock_record own = {.held = 1, .beat = 1, .pid = getpid(), .boot = "unknown", .job = "-"};
     const time_t now = time(NULL);
     struct tm utc;
     /* The identity of the running kernel, new after each boot. Locks of the operating system are
@@ -133,7 +133,7 @@ static record describe_self(void)
     return own;
 }
 
-static em_status fail_held(const char *output, const char *path, const record *by)
+static em_status fail_held(const char *output, const char *path, const lock_record *by)
 {
     if (is_blank(by))
         return em_fail(EM_EUSAGE, "%s is in use by a run that has just started (%s)", output, path);
@@ -215,7 +215,7 @@ static em_status ask(em_lock *lock, bool *made, outcome *out)
 
 /* Whether the record may be that of a running process although the operating system has granted the
  * lock, or has no locks. Then the counter must be watched. */
-static bool must_await_change(const em_lock *lock, bool made, outcome got, const record *old)
+static bool must_await_change(const em_lock *lock, bool made, outcome got, const lock_record *old)
 {
     if (made)
         return false;
@@ -226,10 +226,10 @@ static bool must_await_change(const em_lock *lock, bool made, outcome got, const
 
 /* Waits for a change of the record. A change shows that the owner runs, and the lock is held. */
 static em_status await_change(const em_lock *lock, const char *output, outcome got,
-                              const record *old)
+                              const lock_record *old)
 {
     const int patience = got == MINE && is_blank(old) ? SETTLE_SECONDS : PATIENCE_SECONDS;
-    record now;
+    lock_record now;
 
     if (!is_blank(old))
         em_say("%s names a run on %s, process %lld, since %s: waiting up to %d s for a change of "
@@ -252,7 +252,7 @@ static em_status await_change(const em_lock *lock, const char *output, outcome g
  * lock. */
 static em_status claim(em_lock *lock, const char *output, bool contested)
 {
-    record now;
+    lock_record now;
     em_status status = write_record(lock);
 
     if (status || !contested)
@@ -268,7 +268,7 @@ static em_status take(em_lock *lock, const char *output)
 {
     bool made = false, contested = false;
     outcome got = UNKNOWN;
-    record old;
+    lock_record old;
     em_status status = ask(lock, &made, &got);
 
     if (!status)
@@ -291,7 +291,7 @@ static em_status take(em_lock *lock, const char *output)
 /* ---------------------------------------------------------------- the counter */
 
 /* Whether the record names another owner by now. */
-static bool is_taken(const em_lock *lock, record *by)
+static bool is_taken(const em_lock *lock, lock_record *by)
 {
     return read_again(lock->path, by) == EM_OK && !is_blank(by) && !is_same_owner(by, &lock->own);
 }
@@ -301,7 +301,7 @@ static void *count(void *context)
 {
     em_lock *lock = context;
     struct timespec next;
-    record by;
+    lock_record by;
 
     pthread_mutex_lock(&lock->mutex);
     clock_gettime(CLOCK_MONOTONIC, &next);
@@ -373,7 +373,7 @@ em_status em_lock_take(const char *path, const char *output, em_lock **out)
 
 em_status em_lock_check(em_lock *lock)
 {
-    record by;
+    lock_record by;
 
     if (!is_taken(lock, &by))
         return EM_OK;
@@ -402,7 +402,7 @@ em_status em_lock_set_made(em_lock *lock, uint64_t inode)
 void em_lock_release(em_lock **out, bool keep)
 {
     em_lock *lock = *out;
-    record by;
+    lock_record by;
 
     if (!lock)
         return;

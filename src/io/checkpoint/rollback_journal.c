@@ -20,9 +20,9 @@ enum { MOST_CHUNKS = 1 << 12 };
 
 /* The first bytes of a journal. The identity of the file follows, and then pieces of the file, each
  * after its extent. */
-typedef struct header {
+typedef struct journal_header {
     uint64_t identity_bytes, file_bytes;
-} header;
+} journal_header;
 
 typedef struct extent {
     uint64_t first, bytes;
@@ -161,7 +161,7 @@ static em_status keep_rest(transfer *t, const char *identity, const values *v)
 {
     const off_t length = lseek(t->from, 0, SEEK_END);
     const uint64_t bytes = (uint64_t)length;
-    const header begin = {strlen(identity), bytes};
+    const journal_header begin = {strlen(identity), bytes};
     uint64_t next = 0;
     em_status status =
         length < 0 ? em_fail(EM_EIO, "%s: cannot be read: %s", t->from_path, strerror(errno))
@@ -217,7 +217,7 @@ em_status em_rollback_journal_keep(const char *file, const char *identity, const
 /* `end`: of the pieces in the journal. */
 static em_status put_back(transfer *t, const char *identity, uint64_t end)
 {
-    header begin = {0, 0};
+    journal_header begin = {0, 0};
     char *of = NULL;
     em_status status = read_next(t, &begin, sizeof begin);
 

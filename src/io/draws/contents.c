@@ -11,15 +11,15 @@
 enum { MOST_NAMES = 1 << 16 }; /* in a group */
 
 /* The state of an iteration over a file. */
-typedef struct walk walk;
-struct walk {
+typedef struct group_walk group_walk;
+struct group_walk {
     em_contents *contents;
     em_foreign *file;
     em_contents_group *group; /* that is being filled */
     int64_t n_left;           /* there is room for */
     em_status status;
     H5I_type_t type; /* of the members to take, */
-    em_status (*take)(walk *w, const char *name, hid_t id);
+    em_status (*take)(group_walk *w, const char *name, hid_t id);
 };
 
 /* ---------------------------------------------------------------- attributes */
@@ -55,7 +55,7 @@ static em_status read_attribute(hid_t id, hid_t type, em_contents_attribute *out
 
 static herr_t take_attribute(hid_t root, const char *name, const H5A_info_t *info, void *data)
 {
-    walk *w = data;
+    group_walk *w = data;
     em_contents_attribute *out = &w->contents->attribute[w->contents->n_attribute];
     hid_t id = H5Aopen(root, name, H5P_DEFAULT), type = H5Aget_type(id), space = H5Aget_space(id);
     bool kept = false;
@@ -73,7 +73,7 @@ static herr_t take_attribute(hid_t root, const char *name, const H5A_info_t *inf
     return w->status || w->n_left <= 0 ? 1 : 0;
 }
 
-static em_status take_attributes(walk *w)
+static em_status take_attributes(group_walk *w)
 {
     H5O_info_t info = {0};
 
@@ -144,7 +144,7 @@ static em_status take_axes(const em_foreign *file, hid_t id, em_contents_array *
     return status;
 }
 
-static em_status take_array(walk *w, const char *name, hid_t id)
+static em_status take_array(group_walk *w, const char *name, hid_t id)
 {
     em_contents_array *out = &w->group->array[w->group->n_array++];
     hid_t type = H5Dget_type(id);
@@ -165,7 +165,7 @@ static em_status take_array(walk *w, const char *name, hid_t id)
 /* One step of a walk over a group, for members of type w->type. */
 static herr_t take_member(hid_t group, const char *name, const H5L_info_t *info, void *data)
 {
-    walk *w = data;
+    group_walk *w = data;
     hid_t id;
 
     (void)info;
@@ -198,13 +198,13 @@ static int64_t count_links(hid_t group)
     return info.nlinks < MOST_NAMES ? (int64_t)info.nlinks : MOST_NAMES;
 }
 
-static em_status take_group(walk *w, const char *name, hid_t id)
+static em_status take_group(group_walk *w, const char *name, hid_t id)
 {
-    walk inner = {.contents = w->contents,
-                  .file = w->file,
-                  .n_left = count_links(id),
-                  .type = H5I_DATASET,
-                  .take = take_array};
+    group_walk inner = {.contents = w->contents,
+                        .file = w->file,
+                        .n_left = count_links(id),
+                        .type = H5I_DATASET,
+                        .take = take_array};
 
     inner.group = &w->contents->group[w->contents->n_group++];
     inner.status = em_label_copy(name, &inner.group->name);
@@ -215,7 +215,7 @@ static em_status take_group(walk *w, const char *name, hid_t id)
     return inner.status;
 }
 
-static em_status take_groups(walk *w)
+static em_status take_groups(group_walk *w)
 {
     w->n_left = count_links(w->file->file);
     w->type = H5I_GROUP;
@@ -229,7 +229,7 @@ static em_status take_groups(walk *w)
 em_status em_contents_read(const char *path, em_contents **out)
 {
     em_foreign file;
-    walk w = {.file = &file};
+    group_walk w = {.file = &file};
     em_status status = em_allocate(1, sizeof **out, out);
 
     if (status)

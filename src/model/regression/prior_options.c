@@ -10,27 +10,27 @@
 #include <string.h>
 
 /* The value to read, and the option of the config that messages name. */
-typedef struct place {
+typedef struct prior_target {
     char key[160];
     int n_shape;
     const char *const *shape;
     em_prior_options *out;
-} place;
+} prior_target;
 
-static em_status fail(const place *at, const char *found, const char *expected)
+static em_status fail(const prior_target *at, const char *found, const char *expected)
 {
     return em_fail(EM_ECONFIG, "%s: found %s, expected %s", at->key, em_excerpt_of(found).text,
                    expected);
 }
 
-static em_status fail_value(const place *at, const json_t *found, const char *expected)
+static em_status fail_value(const prior_target *at, const json_t *found, const char *expected)
 {
     return fail(at, em_json_excerpt(found).text, expected);
 }
 
 /* ---------------------------------------------------------------- a distribution */
 
-static em_status set_number(const place *at, char letter, double value, em_prior *out)
+static em_status set_number(const prior_target *at, char letter, double value, em_prior *out)
 {
     char found[64];
 
@@ -43,7 +43,7 @@ static em_status set_number(const place *at, char letter, double value, em_prior
     return EM_OK;
 }
 
-static em_status fail_count(const place *at, const em_prior_law *law, const json_t *found)
+static em_status fail_count(const prior_target *at, const em_prior_law *law, const json_t *found)
 {
     char expected[160];
 
@@ -60,7 +60,7 @@ static em_status fail_count(const place *at, const em_prior_law *law, const json
 }
 
 /* [0, 10], or one number alone. */
-static em_status read_numbers(const place *at, em_prior_kind kind, const json_t *value,
+static em_status read_numbers(const prior_target *at, em_prior_kind kind, const json_t *value,
                               em_prior *out)
 {
     const em_prior_law *law = &em_prior_laws[kind];
@@ -79,7 +79,8 @@ static em_status read_numbers(const place *at, em_prior_kind kind, const json_t 
     return status;
 }
 
-static em_status find_kind(const place *at, const char *name, bool positive, em_prior_kind *out)
+static em_status find_kind(const prior_target *at, const char *name, bool positive,
+                           em_prior_kind *out)
 {
     em_nearest nearest = em_nearest_start(name);
     const char *last = NULL; /* of the names, which is joined by "or" */
@@ -104,7 +105,8 @@ static em_status find_kind(const place *at, const char *name, bool positive, em_
 }
 
 /* {normal: [0, 10]} */
-static em_status read_prior(const place *at, bool positive, const json_t *value, em_prior *out)
+static em_status read_prior(const prior_target *at, bool positive, const json_t *value,
+                            em_prior *out)
 {
     void *first = json_object_iter((json_t *)value);
     em_prior_kind kind = EM_PRIOR_DEFAULT;
@@ -121,7 +123,7 @@ static em_status read_prior(const place *at, bool positive, const json_t *value,
 
 /* ---------------------------------------------------------------- of the coefficients */
 
-static em_status read_column(const place *at, const char *name, const json_t *value)
+static em_status read_column(const prior_target *at, const char *name, const json_t *value)
 {
     em_prior_options *o = at->out;
     em_status status;
@@ -162,7 +164,7 @@ static bool is_of_columns(json_t *value)
 }
 
 /* One distribution, or one for each of some columns. */
-static em_status read_coefficients(const place *at, json_t *value)
+static em_status read_coefficients(const prior_target *at, json_t *value)
 {
     em_status status = EM_OK;
     const char *name;
@@ -183,7 +185,7 @@ static em_status read_coefficients(const place *at, json_t *value)
 
 /* ---------------------------------------------------------------- all of it */
 
-static em_status fail_key(const place *at, const char *key)
+static em_status fail_key(const prior_target *at, const char *key)
 {
     static const char *const keys[] = {"coefficients", "intercept", "autoscale"};
     em_nearest nearest = em_nearest_start(key);
@@ -201,7 +203,7 @@ static em_status fail_key(const place *at, const char *key)
                    expected);
 }
 
-static em_status read_member(place *at, const char *key, json_t *value)
+static em_status read_member(prior_target *at, const char *key, json_t *value)
 {
     em_prior_options *o = at->out;
 
@@ -226,7 +228,7 @@ static em_status read_member(place *at, const char *key, json_t *value)
 em_status em_prior_options_read(const char *json, int n_shape, const char *const *shape,
                                 em_prior_options *out)
 {
-    place at = {.key = "model.prior", .n_shape = n_shape, .shape = shape, .out = out};
+    prior_target at = {.key = "model.prior", .n_shape = n_shape, .shape = shape, .out = out};
     em_status status = EM_OK;
     const char *key;
     json_t *value;

@@ -11,15 +11,15 @@
 enum { MOST_DEPTH = 16, MOST_NAME = 256, MOST_VARIABLES = 10000 };
 
 /* A text that is parsed, and the result. */
-typedef struct reading {
+typedef struct data_reading {
     const char *path, *at;
     int64_t line;
     FILE *out;
     em_stan_data *data;
     em_stan_datum *datum; /* the variable that is being read */
-} reading;
+} data_reading;
 
-static em_status unexpected(const reading *r, const char *expected)
+static em_status unexpected(const data_reading *r, const char *expected)
 {
     if (!*r->at)
         return em_fail(EM_EDATA, "%s:%lld: found the end of the file, expected %s", r->path,
@@ -29,7 +29,7 @@ static em_status unexpected(const reading *r, const char *expected)
                    expected);
 }
 
-static char next(reading *r)
+static char next(data_reading *r)
 {
     for (; *r->at && strchr(" \t\r\n", *r->at); r->at++)
         r->line += *r->at == '\n';
@@ -37,7 +37,7 @@ static char next(reading *r)
 }
 
 /* Copies the expected character and moves past it. */
-static em_status copy(reading *r, char wanted, const char *expected)
+static em_status copy(data_reading *r, char wanted, const char *expected)
 {
     if (next(r) != wanted)
         return unexpected(r, expected);
@@ -46,7 +46,8 @@ static em_status copy(reading *r, char wanted, const char *expected)
 }
 
 /* Moves past a string without escapes; its text has *length characters from *start on. */
-static em_status read_string(reading *r, const char *expected, const char **start, size_t *length)
+static em_status read_string(data_reading *r, const char *expected, const char **start,
+                             size_t *length)
 {
     if (next(r) != '"')
         return unexpected(r, expected);
@@ -76,7 +77,7 @@ static const char *not_finite_of(const char *text, size_t length)
     return NULL;
 }
 
-static void forget(reading *r)
+static void forget(data_reading *r)
 {
     r->data->n_kept -= r->datum->n_value;
     em_release(&r->datum->value);
@@ -84,7 +85,7 @@ static void forget(reading *r)
 }
 
 /* Adds a value to the variable; if there are too many values, all are dropped. */
-static em_status keep(reading *r, double value)
+static em_status keep(data_reading *r, double value)
 {
     em_stan_datum *datum = r->datum;
     em_status status;
@@ -106,7 +107,7 @@ static em_status keep(reading *r, double value)
 }
 
 /* Fails with a message that names the variable and quotes the value. */
-static em_status not_a_number(const reading *r)
+static em_status not_a_number(const data_reading *r)
 {
     const em_excerpt found = em_excerpt_of(r->at);
     const bool is_text = found.text[0] == '"';
@@ -121,7 +122,7 @@ static em_status not_a_number(const reading *r)
                    r->path, (long long)r->line, r->datum->name, (int)length, found.text);
 }
 
-static em_status read_number(reading *r)
+static em_status read_number(data_reading *r)
 {
     bool is_integer = true;
     double value;
@@ -138,7 +139,7 @@ static em_status read_number(reading *r)
     return keep(r, value);
 }
 
-static em_status read_not_finite(reading *r)
+static em_status read_not_finite(data_reading *r)
 {
     const char *const at = r->at, *start = at, *written;
     size_t length = strcspn(at, " \t\r\n,]}");
@@ -162,10 +163,10 @@ static em_status read_not_finite(reading *r)
 
 /* ---------------------------------------------------------------- lists and tuples */
 
-static em_status read_value(reading *r, int depth, int64_t *shape);
+static em_status read_value(data_reading *r, int depth, int64_t *shape);
 
 /* Elements up to the closing bracket; every list of a depth has to have the same length. */
-static em_status read_list(reading *r, int depth, int64_t *shape)
+static em_status read_list(data_reading *r, int depth, int64_t *shape)
 {
     int64_t n = 0;
     em_status status = copy(r, '[', "a list");
@@ -188,7 +189,7 @@ static em_status read_list(reading *r, int depth, int64_t *shape)
 }
 
 /* {"1": ..., "2": ...}; the shapes of its members are for Stan to check. */
-static em_status read_tuple(reading *r, int depth)
+static em_status read_tuple(data_reading *r, int depth)
 {
     const char *name = NULL;
     size_t length = 0;
@@ -219,7 +220,7 @@ static em_status read_tuple(reading *r, int depth)
     return status ? status : copy(r, '}', "the end of the tuple");
 }
 
-static em_status read_value(reading *r, int depth, int64_t *shape)
+static em_status read_value(data_reading *r, int depth, int64_t *shape)
 {
     const char first = next(r);
 
@@ -246,7 +247,7 @@ static em_status add_datum(em_stan_data *data, const char *name, size_t length)
 }
 
 /* Stan's names have no two underscores at their end; those of its interpreter begin with them. */
-static em_status check_name(const reading *r, const em_stan_data *data, const char *name,
+static em_status check_name(const data_reading *r, const em_stan_data *data, const char *name,
                             size_t length)
 {
     static const char letters[] =
@@ -265,7 +266,7 @@ static em_status check_name(const reading *r, const em_stan_data *data, const ch
                : em_fail(EM_EDATA, "%s: more than %d variables", r->path, MOST_VARIABLES);
 }
 
-static em_status read_variable(reading *r, em_stan_data *data)
+static em_status read_variable(data_reading *r, em_stan_data *data)
 {
     int64_t shape[MOST_DEPTH + 1];
     const char *name = NULL;
@@ -291,7 +292,7 @@ static em_status read_variable(reading *r, em_stan_data *data)
     return status;
 }
 
-static em_status read_object(reading *r, em_stan_data *data)
+static em_status read_object(data_reading *r, em_stan_data *data)
 {
     if (next(r) != '{')
         return unexpected(r, "JSON: {\"name\": value, ...}");
@@ -313,7 +314,7 @@ em_status em_stan_data_read(const char *path, const char *text, em_stan_data **o
     const size_t mark = strncmp(text, byte_order_mark, 3) == 0 ? 3 : 0;
     char *written = NULL;
     size_t length;
-    reading r = {.path = path, .at = text + mark, .line = 1};
+    data_reading r = {.path = path, .at = text + mark, .line = 1};
     em_status status = em_allocate(1, sizeof **out, out);
 
     if (status)

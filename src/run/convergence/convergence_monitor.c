@@ -203,32 +203,32 @@ static bool meets(const em_monitor *monitor, const double worst[2])
 
 /* A batch: numbers of this shard that are checked together, `n_column` from `first` on; the chains
  * of each are in n_part parts. */
-typedef struct batch {
+typedef struct item_batch {
     int64_t first, n_column, n_row, n_part;
     /* the items of this rank; an item is a number or a part of its chains */
     int64_t own_first, own;
     const double *column; /* [own][chains][n_row] the monitor's */
-} batch;
+} item_batch;
 
-static batch batch_of(const em_monitor *monitor, int64_t first, int64_t most, int64_t n_row,
-                      int64_t n_part)
+static item_batch batch_of(const em_monitor *monitor, int64_t first, int64_t most, int64_t n_row,
+                           int64_t n_part)
 {
     const int64_t n_group = em_grid_n_group(monitor->grid), group = em_grid_group(monitor->grid);
     const int64_t left = monitor->width > first ? monitor->width - first : 0;
     const int64_t n_column = left < most ? left : most, n_item = n_column * n_part;
     const int64_t own_first = em_partition_first(n_item, n_group, group);
 
-    return (batch){first,
-                   n_column,
-                   n_row,
-                   n_part,
-                   first * n_part + own_first,
-                   em_partition_first(n_item, n_group, group + 1) - own_first,
-                   NULL};
+    return (item_batch){first,
+                        n_column,
+                        n_row,
+                        n_part,
+                        first * n_part + own_first,
+                        em_partition_first(n_item, n_group, group + 1) - own_first,
+                        NULL};
 }
 
 /* Extracts the columns if this rank has all chains; copies numbers of one cache line together. */
-static void copy_columns(const em_monitor *monitor, const batch *b, double *column)
+static void copy_columns(const em_monitor *monitor, const item_batch *b, double *column)
 {
     enum { LINE = 8 };
     const int64_t n_chain = monitor->n_local_chain, n_row = b->n_row, size = n_chain * n_row;
@@ -247,7 +247,7 @@ static void copy_columns(const em_monitor *monitor, const batch *b, double *colu
 }
 
 /* Packs this rank's part of the batch row by row, to be sent. */
-static void copy_rows(const em_monitor *monitor, const batch *b, double *local)
+static void copy_rows(const em_monitor *monitor, const item_batch *b, double *local)
 {
     for (int64_t c = 0; c < monitor->n_local_chain; c++)
         for (int64_t r = 0; r < b->n_row; r++)
@@ -257,7 +257,7 @@ static void copy_rows(const em_monitor *monitor, const batch *b, double *local)
 }
 
 /* Fills in b->column, valid until the next call. Collective. */
-static em_status gather_batch(em_monitor *monitor, batch *b)
+static em_status gather_batch(em_monitor *monitor, item_batch *b)
 {
     const int64_t n_local = monitor->n_local_chain, n_column = b->n_column, n_row = b->n_row;
     const int64_t n_chain = (em_grid_n_chain(monitor->grid) + b->n_part - 1) / b->n_part;
@@ -320,7 +320,7 @@ static bool was_seen(em_monitor *monitor, int64_t n, const double *draws)
 }
 
 /* The worst of this rank's items of a batch; the suspect is checked first. */
-static em_status worst_of(em_monitor *monitor, const batch *b, bool thorough, double worst[2])
+static em_status worst_of(em_monitor *monitor, const item_batch *b, bool thorough, double worst[2])
 {
     const int64_t size = em_grid_n_chain(monitor->grid) * b->n_row;
     const int64_t start =
@@ -352,7 +352,8 @@ static em_status check_columns(em_monitor *monitor, int64_t first, int64_t end, 
     em_status status = EM_OK;
 
     for (; !status && first < end; first += most) {
-        batch b = batch_of(monitor, first, em_least(most, end - first), n_row, monitor->n_part);
+        item_batch b =
+            batch_of(monitor, first, em_least(most, end - first), n_row, monitor->n_part);
         status = gather_batch(monitor, &b);
         if (!status)
             status = em_agree(worst_of(monitor, &b, thorough, worst));
@@ -418,7 +419,7 @@ static em_status does_grow(em_monitor *monitor, int64_t n_row, const double *dra
 }
 
 /* Adds the results of the numbers of a batch that are assigned to this rank. */
-static em_status find_modes(em_monitor *monitor, const batch *b, em_mode_finder *finder,
+static em_status find_modes(em_monitor *monitor, const item_batch *b, em_mode_finder *finder,
                             uint64_t *n_growing)
 {
     const int64_t size = em_grid_n_chain(monitor->grid) * b->n_row;
@@ -445,7 +446,7 @@ em_status em_monitor_find_modes(em_monitor *monitor, int64_t n_draw, em_modes *m
 
     *modes = (em_modes){0};
     for (int64_t first = 0; !status && n_row > 0 && first < widest(monitor); first += most) {
-        batch b = batch_of(monitor, first, most, n_row, 1);
+        item_batch b = batch_of(monitor, first, most, n_row, 1);
         status = gather_batch(monitor, &b);
         if (!status)
             status = em_agree(find_modes(monitor, &b, finder, &count));

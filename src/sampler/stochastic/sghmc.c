@@ -28,7 +28,7 @@
 
 extern const em_sampler_ops em_sghmc;
 
-enum integrator { EULER, SPLITTING, ABOBA };
+enum { EULER, SPLITTING, ABOBA };
 static const char *const integrators[] = {"euler", "splitting", "aboba", NULL};
 
 typedef struct sghmc_options {

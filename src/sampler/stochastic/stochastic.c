@@ -18,7 +18,8 @@ em_status em_stochastic_check(const em_stochastic_options *options, const char *
 
     *name = "minibatch_order";
     if (options->minibatch_order == EM_MINIBATCH_EPOCH && options->common.minibatch == INT64_MIN)
-        return em_fail(EM_ECONFIG, "found epoch without minibatch, expected sampler.minibatch as well");
+        return em_fail(EM_ECONFIG,
+                       "found epoch without minibatch, expected sampler.minibatch as well");
     if (options->minibatch_order == EM_MINIBATCH_EPOCH && options->common.replacement)
         return em_fail(EM_ECONFIG, "found epoch with replacement: true, expected drawn");
     *name = "halve_at";

@@ -30,7 +30,7 @@
 
 extern const em_sampler_ops em_msgnht;
 
-enum integrator { EULER, SPLITTING };
+enum { EULER, SPLITTING };
 static const char *const integrators[] = {"euler", "splitting", NULL};
 
 typedef struct msgnht_options {

@@ -26,7 +26,7 @@
 
 extern const em_sampler_ops em_sgnht;
 
-enum integrator { EULER, SPLITTING };
+enum { EULER, SPLITTING };
 static const char *const integrators[] = {"euler", "splitting", NULL};
 
 static const em_field fields[] = {

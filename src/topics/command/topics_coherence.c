@@ -6,14 +6,14 @@
 #include <math.h>
 
 /* The position of a word among the most probable words of a topic. */
-typedef struct place {
+typedef struct topic_rank {
     int64_t topic, rank;
-} place;
+} topic_rank;
 
 typedef struct co_occurrence {
     const em_topics *topics;
-    int64_t *first; /* [n_word + 1] places of word v: first[v] .. first[v + 1] */
-    place *place;   /* [n_topic * n_top] */
+    int64_t *first;    /* [n_word + 1] places of word v: first[v] .. first[v + 1] */
+    topic_rank *place; /* [n_topic * n_top] */
     int64_t
         *both; /* [n_topic][n_top][n_top] documents with two of the words; with one: both[i][i] */
     uint64_t *seen; /* [n_topic] the words of the topic that are in the document, a bit each */
@@ -72,7 +72,7 @@ static em_status count_document(void *to, int64_t d, em_document of)
     (void)d;
     for (int64_t i = 0; i < of.n; i++)
         for (int64_t p = m->first[of.word[i]]; p < m->first[of.word[i] + 1]; p++) {
-            const place at = m->place[p];
+            const topic_rank at = m->place[p];
             if (m->seen[at.topic] == 0)
                 m->found[n++] = at.topic;
             m->seen[at.topic] |= UINT64_C(1) << at.rank;
@@ -93,7 +93,7 @@ static void list_positions(co_occurrence *m)
     for (int64_t v = 0; v < t->n_word; v++)
         m->first[v + 1] += m->first[v];
     for (int64_t i = n - 1; i >= 0; i--) /* from the end of each list: first[v] becomes its start */
-        m->place[--m->first[t->top[i] + 1]] = (place){i / t->n_top, i % t->n_top};
+        m->place[--m->first[t->top[i] + 1]] = (topic_rank){i / t->n_top, i % t->n_top};
     for (int64_t v = 0; v < t->n_word; v++)
         m->first[v] = m->first[v + 1];
     m->first[t->n_word] = n;
