@@ -1,10 +1,10 @@
 /* The program: starts MPI if a command needs it, runs the command, and reports a failure once. */
-#include "app/command/commands.h"
+#include "app/command/command.h"
 #include "app/process/launch.h"
 #include "app/process/parent.h"
 #include "app/process/rank_failure_monitor.h"
 #include "app/process/signals.h"
-#include "app/report/report.h"
+#include "app/report/report_page.h"
 #include "app/summary/loo.h"
 #include "base/fault.h"
 #include "base/system/launcher.h"

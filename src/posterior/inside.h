@@ -1,9 +1,9 @@
 /*
  * Private to the room: the struct of the posterior. posterior.c creates it. density.c computes the
  * density from all observations, and minibatch.c estimates it from some. partitioned.c does so when
- * each shard moves one coordinate range. block.c computes the density of a block of the parameters.
- * metric.c and transition.c call the capabilities of the model, and summary.c makes the sums that a
- * model may need.
+ * each shard moves one coordinate range. parameter_block.c computes the density of a block of the
+ * parameters. metric.c and transition.c call the capabilities of the model, and model_summary.c
+ * makes the sums that a model may need.
  */
 #pragma once
 

@@ -2,8 +2,8 @@
 #include "base/memory.h"
 #include "math/linalg.h"
 #include "par/world.h"
-#include "tempering/inside.h"
 #include "tempering/reference.h"
+#include "tempering/tempering_internal.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* The counts of the copies, pooled over all ladders. */
 #include "base/memory.h"
 #include "par/world.h"
-#include "tempering/inside.h"
+#include "tempering/tempering_internal.h"
 
 #include <math.h>
 #include <string.h>

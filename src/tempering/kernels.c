@@ -1,6 +1,6 @@
 /* The kernels of a rank: each moves one copy at a time, of all its parameters or of a block. */
 #include "base/memory.h"
-#include "tempering/inside.h"
+#include "tempering/tempering_internal.h"
 
 static em_status create_kernel(em_tempering *t, em_copy_kernel *kernel)
 {

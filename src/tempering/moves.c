@@ -1,5 +1,5 @@
 /* Moves a copy: by the kernels of its rung in turn, or by a draw from a reference. */
-#include "tempering/inside.h"
+#include "tempering/tempering_internal.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * bounded: it has every scan, then every second one, and so on. */
 #include "base/memory.h"
 #include "par/world.h"
-#include "tempering/inside.h"
+#include "tempering/tempering_internal.h"
 
 #include <string.h>
 

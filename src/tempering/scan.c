@@ -2,7 +2,7 @@
  * draws of the ladders. */
 #include "base/memory.h"
 #include "math/rng.h"
-#include "tempering/inside.h"
+#include "tempering/tempering_internal.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -6,8 +6,8 @@
 #include "math/rng.h"
 #include "model/model.h"
 #include "par/world.h"
-#include "tempering/inside.h"
 #include "tempering/reference.h"
+#include "tempering/tempering_internal.h"
 
 #include <math.h>
 #include <string.h>

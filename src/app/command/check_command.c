@@ -1,7 +1,7 @@
-#include "app/command/commands.h"
+#include "app/command/command.h"
 
 #include "app/command/checked_config.h"
-#include "app/command/scan.h"
+#include "app/command/scan_runs.h"
 #include "app/summary/command_arguments.h"
 #include "base/available_memory.h"
 #include "base/memory.h"

@@ -1,4 +1,4 @@
-#include "app/command/commands.h"
+#include "app/command/command.h"
 #include "app/command/compare_draws.h"
 
 #include "app/summary/command_arguments.h"

@@ -1,4 +1,4 @@
-#include "app/command/commands.h"
+#include "app/command/command.h"
 #include "app/summary/command_arguments.h"
 #include "base/memory.h"
 #include "io/draws/reader.h"

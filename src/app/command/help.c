@@ -1,4 +1,4 @@
-#include "app/command/commands.h"
+#include "app/command/command.h"
 
 #include "base/memory.h"
 #include "base/system/terminal.h"

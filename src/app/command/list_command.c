@@ -1,10 +1,10 @@
-#include "app/command/commands.h"
+#include "app/command/command.h"
 
 #include "adaptation/mass_window/mass_options.h"
 #include "base/options/field.h"
 #include "base/system/terminal.h"
 #include "base/text/nearest.h"
-#include "model/plugin.h"
+#include "model/plugin_file.h"
 #include "par/world.h"
 #include "run/config/config.h"
 #include "run/config/model_catalogue.h"

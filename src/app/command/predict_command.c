@@ -1,11 +1,11 @@
-#include "app/command/commands.h"
+#include "app/command/command.h"
 
 #include "app/summary/command_arguments.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "data/table/table_options.h"
 #include "par/world.h"
-#include "run/loop/prediction.h"
+#include "run/loop/predict.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* What the command line of `emass summary` asks for. */
-#include "app/command/commands.h"
+#include "app/command/command.h"
 #include "app/summary/command_arguments.h"
-#include "app/summary/summary.h"
+#include "app/summary/draws_summary.h"
 #include "base/memory.h"
 #include "par/world.h"
 

@@ -2,8 +2,8 @@
  * of the sampler, leave-one-out cross-validation, and the elements that the figures show. */
 #pragma once
 
+#include "app/summary/draws_summary.h"
 #include "app/summary/loo.h"
-#include "app/summary/summary.h"
 
 enum { EM_REPORT_SHOWN = 6, EM_REPORT_PAIRS = 4, EM_REPORT_LOO = 4 };
 

@@ -26,7 +26,7 @@ typedef struct line_run {
 } line_run;
 
 /* A file being read. */
-typedef struct reading {
+typedef struct corpus_reading {
     const char *path;
     em_table *table;
     em_document_rows rows;
@@ -40,16 +40,16 @@ typedef struct reading {
     int64_t document;            /* being read, of docword; 0: none so far */
     line_run *line_run;
     int64_t n_line_run, line_run_capacity;
-} reading;
+} corpus_reading;
 
 /* ---------------------------------------------------------------- documents */
 
-static em_status add_entry(reading *r, int64_t word, int64_t count)
+static em_status add_entry(corpus_reading *r, int64_t word, int64_t count)
 {
     return em_document_rows_add(&r->rows, r->lines->number, word, count);
 }
 
-static em_status end_document(reading *r)
+static em_status end_document(corpus_reading *r)
 {
     return em_document_rows_end(&r->rows, r->lines ? r->lines->number : 0);
 }
@@ -94,12 +94,12 @@ static em_status parse(const em_lines *lines, const char **at, char stop, int64_
     return EM_OK;
 }
 
-static em_status parse_count(const reading *r, const char **at, int64_t *count)
+static em_status parse_count(const corpus_reading *r, const char **at, int64_t *count)
 {
     return parse(r->lines, at, ' ', 1, LONGEST_DOCUMENT, "a count", "", count);
 }
 
-static em_status parse_word(const reading *r, const char **at, char stop, int64_t first,
+static em_status parse_word(const corpus_reading *r, const char **at, char stop, int64_t first,
                             int64_t *word)
 {
     em_status status =
@@ -119,7 +119,7 @@ static em_status expected_end(const em_lines *lines, const char *at, const char 
 /* ---------------------------------------------------------------- LDA-C */
 
 /* N id:count ... with ids from 0, N of them. */
-static em_status read_lda_c_line(reading *r, const char *line)
+static em_status read_lda_c_line(corpus_reading *r, const char *line)
 {
     int64_t n = 0, found = 0, word = 0, count = 0;
     em_status status;
@@ -143,7 +143,8 @@ static em_status read_lda_c_line(reading *r, const char *line)
 
 /* ---------------------------------------------------------------- UCI docword */
 
-static em_status out_of_order(const reading *r, int64_t line, int64_t document, int64_t after)
+static em_status out_of_order(const corpus_reading *r, int64_t line, int64_t document,
+                              int64_t after)
 {
     const char *advice = !r->market      ? ""
                          : r->by_columns ? " (scipy.io.mmwrite(FILE, M.tocsc()) writes them so)"
@@ -156,7 +157,7 @@ static em_status out_of_order(const reading *r, int64_t line, int64_t document, 
 }
 
 /* Advances to the document of this line; documents between have no words. */
-static em_status go_to(reading *r, int64_t document)
+static em_status go_to(corpus_reading *r, int64_t document)
 {
     em_status status = EM_OK;
 
@@ -171,7 +172,7 @@ static em_status go_to(reading *r, int64_t document)
     return status;
 }
 
-static em_status parse_document(reading *r, const char **line)
+static em_status parse_document(corpus_reading *r, const char **line)
 {
     int64_t document = 0;
     const em_status status = parse(r->lines, line, ' ', 1, r->n_document, "a document's number",
@@ -181,7 +182,7 @@ static em_status parse_document(reading *r, const char **line)
 }
 
 /* A count of Matrix Market, which may be written as a real: 3 or 3.0e+00; none in a pattern. */
-static em_status parse_entry(const reading *r, const char **line, int64_t *count)
+static em_status parse_entry(const corpus_reading *r, const char **line, int64_t *count)
 {
     const size_t length = strcspn(*line, " \t");
     char token[64];
@@ -204,7 +205,7 @@ static em_status parse_entry(const reading *r, const char **line, int64_t *count
 }
 
 /* document word count, both numbered from 1; or word document count. */
-static em_status read_triple(reading *r, const char *line)
+static em_status read_triple(corpus_reading *r, const char *line)
 {
     int64_t word = 0, count = 0;
     em_status status = EM_OK;
@@ -243,7 +244,7 @@ static int64_t second_number_of(const char *line)
     return document_of(line + strspn(line, "0123456789"));
 }
 
-static em_status begin_line_run(reading *r, int64_t order)
+static em_status begin_line_run(corpus_reading *r, int64_t order)
 {
     em_status status = em_array_reserve(&r->line_run, &r->line_run_capacity, r->n_line_run,
                                         r->n_line_run + 1, sizeof *r->line_run);
@@ -254,7 +255,7 @@ static em_status begin_line_run(reading *r, int64_t order)
     return status;
 }
 
-static em_status end_line_run(reading *r)
+static em_status end_line_run(corpus_reading *r)
 {
     line_run *own = &r->line_run[r->n_line_run - 1];
 
@@ -274,7 +275,7 @@ static int by_order(const void *a, const void *b)
 
 /* Documents without words between two runs of lines, or after the last run, are held by the rank of
  * the run before them. */
-static em_status fill_gaps(reading *r, int64_t n, const line_run *all)
+static em_status fill_gaps(corpus_reading *r, int64_t n, const line_run *all)
 {
     const line_run begin = {.order = -1}, end = {.first = r->n_document + 1};
     int64_t own = 0; /* of this rank's, the next one */
@@ -296,7 +297,7 @@ static em_status fill_gaps(reading *r, int64_t n, const line_run *all)
 }
 
 /* Collective. `line` is the last one of the file. */
-static em_status finish_docword(reading *r, int64_t line)
+static em_status finish_docword(corpus_reading *r, int64_t line)
 {
     int64_t n, found = r->rows.found;
     line_run *all = NULL;
@@ -342,7 +343,7 @@ static em_status read_header_line(em_lines *lines, const char *what, int64_t mos
 }
 
 /* The header of Matrix Market: comments, then a line: numbers of rows, columns, entries. */
-static em_status read_market_header(const reading *r, em_lines *lines, int64_t header[3])
+static em_status read_market_header(const corpus_reading *r, em_lines *lines, int64_t header[3])
 {
     static const char *const what[] = {"the number of rows", "the number of columns",
                                        "the number of entries"};
@@ -380,7 +381,7 @@ static em_status read_docword_header(em_lines *lines, int64_t header[3])
                                      &header[2]);
 }
 
-static em_status read_header(const reading *r, em_lines *lines, int64_t header[3])
+static em_status read_header(const corpus_reading *r, em_lines *lines, int64_t header[3])
 {
     em_status status =
         r->market ? read_market_header(r, lines, header) : read_docword_header(lines, header);
@@ -400,7 +401,7 @@ static em_status read_header(const reading *r, em_lines *lines, int64_t header[3
 }
 
 /* Rank 0 reads the header for all ranks. Collective. */
-static em_status begin_docword(reading *r, em_parallel_lines_head *head)
+static em_status begin_docword(corpus_reading *r, em_parallel_lines_head *head)
 {
     em_lines *lines = NULL;
     int64_t header[5] = {0};
@@ -430,7 +431,7 @@ static em_status begin_docword(reading *r, em_parallel_lines_head *head)
 
 /* ---------------------------------------------------------------- files */
 
-static em_status read_run(reading *r)
+static em_status read_run(corpus_reading *r)
 {
     char *line = NULL;
     em_status status = em_lines_next(r->lines, &line);
@@ -443,7 +444,7 @@ static em_status read_run(reading *r)
 }
 
 /* Local, while others do the same. Runs of rows have even orders: there may be others between. */
-static em_status read_runs(em_parallel_lines *input, reading *r)
+static em_status read_runs(em_parallel_lines *input, corpus_reading *r)
 {
     int64_t order;
     em_status status = em_parallel_lines_next(input, &r->lines, &order);
@@ -460,7 +461,7 @@ static em_status read_runs(em_parallel_lines *input, reading *r)
     return status;
 }
 
-static em_status read_documents(reading *r, const em_parallel_lines_head *head)
+static em_status read_documents(corpus_reading *r, const em_parallel_lines_head *head)
 {
     em_parallel_lines *input;
     int64_t counts[2] = {0};
@@ -502,7 +503,8 @@ static bool is_count_alone(const char *line)
 }
 
 /* The first line of Matrix Market, which says what the entries are. */
-static em_status check_market_kind(reading *r, const em_corpus_options *options, const char *line)
+static em_status check_market_kind(corpus_reading *r, const em_corpus_options *options,
+                                   const char *line)
 {
     char kind[16] = "", symmetry[16] = "";
     const int n = sscanf(line, "%%%%MatrixMarket matrix coordinate %15s %15s", kind, symmetry);
@@ -518,7 +520,7 @@ static em_status check_market_kind(reading *r, const em_corpus_options *options,
 }
 
 static em_status read_after(const em_corpus_options *options, em_parallel_lines_head *head,
-                            reading *r)
+                            corpus_reading *r)
 {
     double n_word;
     em_status status = EM_OK;
@@ -545,12 +547,12 @@ static em_status read_after(const em_corpus_options *options, em_parallel_lines_
 em_status em_corpus_read_text(const em_corpus_options *options, int64_t n_word, const char *whose,
                               em_corpus_take *take, void *to, em_table *table)
 {
-    reading r = {.path = options->data,
-                 .table = table,
-                 .rows = {.path = options->data, .table = table, .take = take, .to = to},
-                 .alone = em_world_size() == 1,
-                 .n_word = n_word ? n_word : EM_MOST_WORDS,
-                 .whose = whose};
+    corpus_reading r = {.path = options->data,
+                        .table = table,
+                        .rows = {.path = options->data, .table = table, .take = take, .to = to},
+                        .alone = em_world_size() == 1,
+                        .n_word = n_word ? n_word : EM_MOST_WORDS,
+                        .whose = whose};
     em_parallel_lines_head head;
     em_status status = em_agree_first(em_table_make_sparse(table), 0);
 

@@ -4,7 +4,7 @@
 #include "adaptation/mass_window/mass_options.h"
 #include "emass/model.h"
 #include "emass/status.h"
-#include "model/plugin.h"
+#include "model/plugin_file.h"
 #include "par/grid.h"
 #include "run/config/yaml.h"
 #include "sampler/kernel/sampler.h"

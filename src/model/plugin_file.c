@@ -1,4 +1,4 @@
-#include "model/plugin.h"
+#include "model/plugin_file.h"
 
 #include "base/memory.h"
 #include "base/system/shared_object.h"

@@ -1,4 +1,4 @@
-#include "run/loop/prediction.h"
+#include "run/loop/predict.h"
 
 #include "base/memory.h"
 #include "base/options/field.h"

@@ -1,4 +1,4 @@
-#include "app/summary/summary.h"
+#include "app/summary/draws_summary.h"
 
 #include "app/summary/advice.h"
 #include "app/summary/summary_rows.h"

@@ -1,4 +1,4 @@
-#include "app/command/scan.h"
+#include "app/command/scan_runs.h"
 
 #include "app/summary/model_commands.h"
 #include "base/memory.h"

@@ -16,7 +16,7 @@ em_status em_check_command(int argc, const char **argv);
 /* Prints the models, samplers, estimators and options that a config can name. Local. */
 em_status em_list_command(int argc, const char **argv);
 
-/* Prints the table of files of draws (app/summary/summary.h). */
+/* Prints the table of files of draws (app/summary/draws_summary.h). */
 em_status em_summary_command(int argc, const char **argv);
 
 /* Merges the files of several runs of one model into one file. Errors of em_merge. */

@@ -1,4 +1,4 @@
-#include "app/report/report.h"
+#include "app/report/report_page.h"
 
 #include "app/report/picture_files.h"
 #include "app/report/report_figures.h"
