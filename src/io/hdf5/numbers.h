@@ -41,9 +41,9 @@ typedef struct em_numbers_form {
 /* Whether a file begins as HDF5 files do. False where it cannot be read. */
 bool em_numbers_is_hdf5(const char *path);
 
-/* `place` names the dataset or group in the file; a file without EM_NUMBERS_PLACE may have X, of
- * AnnData. Errors: EM_EDATA, with `path` in the message,
- * which is borrowed until em_numbers_close; EM_EIO, EM_EMEMORY. */
+/* Opens the dataset or group `place` of a file. If `place` is EM_NUMBERS_PLACE and the file does
+ * not have it, the matrix X of an AnnData file is opened. `path` is borrowed until
+ * em_numbers_close. Errors: EM_EDATA, with `path` in the message; EM_EIO, EM_EMEMORY. */
 em_status em_numbers_open(const char *path, const char *place, em_numbers **out);
 void em_numbers_close(em_numbers **numbers); /* NULL-safe. */
 
