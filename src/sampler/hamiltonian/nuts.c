@@ -42,8 +42,9 @@ static em_status nuts_create(const void *options, int64_t n_chain, int64_t dim, 
 }
 
 /* Processes the result of a leapfrog step of a row. Returns false if its trajectory has ended. */
-static bool nuts_advance(em_trees *trees, const em_posterior *posterior, int64_t row)
+static bool nuts_advance(void *to, const em_posterior *posterior, int64_t row)
 {
+    em_trees *trees = to;
     const double energy = em_hamiltonian_energy(&trees->moving, row);
 
     trees->tree[trees->chain[row]].n_gradient++;
@@ -59,23 +60,7 @@ static em_status nuts_step(em_sampler *base, const em_step_context *context, em_
     em_trees *trees = &s->trees;
 
     em_trees_init(trees, context, block, s->options->max_treedepth);
-    while (trees->n_moving > 0) {
-        const em_status status = em_hamiltonian_leap(context->posterior, trees->n_moving,
-                                                     trees->mass, trees->step, &trees->moving);
-        int64_t kept = 0;
-        if (status < 0)
-            return status;
-        for (int64_t row = 0; row < trees->n_moving; row++) {
-            if (!nuts_advance(trees, context->posterior, row))
-                continue;
-            if (kept < row)
-                em_trees_move_row(trees, row, kept);
-            kept++;
-        }
-        trees->n_moving = kept;
-    }
-    em_trees_collect(trees, block);
-    return EM_OK;
+    return em_trees_run(trees, context->posterior, trees->step, nuts_advance, trees, block);
 }
 
 static em_status nuts_probe(em_sampler *base, const em_step_context *context, const em_block *block,

@@ -297,14 +297,6 @@ void em_trees_fail(em_trees *trees, int64_t row)
     trees->tree[trees->chain[row]].failed = true;
 }
 
-void em_trees_move_row(em_trees *trees, int64_t from, int64_t to)
-{
-    em_points_copy(&trees->moving, from, &trees->moving, to);
-    trees->chain[to] = trees->chain[from];
-    trees->mass[to] = trees->mass[from];
-    trees->step[to] = trees->step[from];
-}
-
 /* ---------------------------------------------------------------- draws */
 
 const em_stat em_tree_stats[] = {EM_TREE_STATS, EM_STAT_MAX_ENERGY_ERROR, EM_STAT_COUNT};
@@ -335,8 +327,36 @@ em_trajectory em_trees_trajectory(const void *options)
     return (em_trajectory){.kind = EM_TRAJECTORY_U_TURN};
 }
 
-void em_trees_collect(const em_trees *trees, em_block *block)
+/* ---------------------------------------------------------------- an iteration */
+
+static void move_row(em_trees *trees, double *leap, int64_t from, int64_t to)
 {
+    em_points_copy(&trees->moving, from, &trees->moving, to);
+    trees->chain[to] = trees->chain[from];
+    trees->mass[to] = trees->mass[from];
+    trees->step[to] = trees->step[from];
+    leap[to] = leap[from];
+}
+
+em_status em_trees_run(em_trees *trees, em_posterior *posterior, double *leap,
+                       em_trees_advance *advance, void *to, em_block *block)
+{
+    while (trees->n_moving > 0) {
+        const em_status status =
+            em_hamiltonian_leap(posterior, trees->n_moving, trees->mass, leap, &trees->moving);
+        int64_t kept = 0;
+        if (status < 0)
+            return status;
+        for (int64_t row = 0; row < trees->n_moving; row++) {
+            if (!advance(to, posterior, row))
+                continue;
+            if (kept < row)
+                move_row(trees, leap, row, kept);
+            kept++;
+        }
+        trees->n_moving = kept;
+    }
     for (int64_t c = 0; c < block->n_chain; c++)
         collect(trees, block, c);
+    return EM_OK;
 }

@@ -73,8 +73,15 @@ void em_trees_break(em_trees *trees, int64_t row, bool diverged, double judged);
  * discarded. */
 void em_trees_fail(em_trees *trees, int64_t row);
 
-/* Moves row `from` to row `to`. */
-void em_trees_move_row(em_trees *trees, int64_t from, int64_t to);
+/* Processes the result of a leapfrog step of a row. Returns false if its trajectory has ended. */
+typedef bool em_trees_advance(void *to, const em_posterior *posterior, int64_t row);
+
+/* Makes leapfrog steps until all trajectories have ended. leap [n_chain] has the step of each row;
+ * it may be trees->step. Then sets each chain of the block to the draw of its tree, and writes the
+ * statistics em_tree_stats. Collective over the ranks of a group. Errors: those of the posterior.
+ */
+em_status em_trees_run(em_trees *trees, em_posterior *posterior, double *leap,
+                       em_trees_advance *advance, void *to, em_block *block);
 
 /* The statistics of kernels that use trees in sampling or in the initial phase. */
 #define EM_TREE_STATS                                                                              \
@@ -84,6 +91,4 @@ void em_trees_move_row(em_trees *trees, int64_t from, int64_t to);
 /* em_sampler_ops.trajectory of kernels that use trees. */
 em_trajectory em_trees_trajectory(const void *options);
 
-/* Sets each chain of the block to the draw of its tree, and writes the statistics em_tree_stats. */
-void em_trees_collect(const em_trees *trees, em_block *block);
 extern const em_stat em_tree_stats[]; /* ends with EM_STAT_COUNT */

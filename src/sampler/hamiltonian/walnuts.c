@@ -173,8 +173,9 @@ static verdict walnuts_go_back(walnuts_sampler *s, int64_t row, bool kept)
 }
 
 /* Processes the result of a leapfrog step of a row. Returns false if its trajectory has ended. */
-static bool walnuts_advance(walnuts_sampler *s, const em_posterior *posterior, int64_t row)
+static bool walnuts_advance(void *to, const em_posterior *posterior, int64_t row)
 {
+    walnuts_sampler *s = to;
     em_trees *trees = &s->trees;
     way *w = &s->way[trees->chain[row]];
     const double energy = em_hamiltonian_energy(&trees->moving, row);
@@ -213,25 +214,7 @@ static em_status walnuts_step(em_sampler *base, const em_step_context *context, 
     em_trees_init(trees, context, block, s->options->max_treedepth);
     for (int64_t row = 0; row < trees->n_moving; row++)
         walnuts_begin_way(s, row);
-    while (trees->n_moving > 0) {
-        const em_status status = em_hamiltonian_leap(context->posterior, trees->n_moving,
-                                                     trees->mass, s->leap, &trees->moving);
-        int64_t kept = 0;
-        if (status < 0)
-            return status;
-        for (int64_t row = 0; row < trees->n_moving; row++) {
-            if (!walnuts_advance(s, context->posterior, row))
-                continue;
-            if (kept < row) {
-                em_trees_move_row(trees, row, kept);
-                s->leap[kept] = s->leap[row];
-            }
-            kept++;
-        }
-        trees->n_moving = kept;
-    }
-    em_trees_collect(trees, block);
-    return EM_OK;
+    return em_trees_run(trees, context->posterior, s->leap, walnuts_advance, s, block);
 }
 
 static em_status walnuts_probe(em_sampler *base, const em_step_context *context,
