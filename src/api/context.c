@@ -8,7 +8,6 @@
 
 #include <sched.h>
 #include <stdatomic.h>
-#include <string.h>
 
 /* The thread that is in a call, by the address of its depth; NULL: none. */
 static _Atomic(const int *) inside;

@@ -7,8 +7,10 @@
  *
  * so that all maps are: scale, two products with V, scale; 4 dim r operations for r directions.
  */
+#include "base/clones.h"
 #include "base/memory.h"
 #include "mass/mass.h"
+#include "math/linalg.h"
 #include "math/simd/panel.h"
 
 #include <math.h>
@@ -16,12 +18,6 @@
 
 /* Chains of which the coefficients are kept at a time; coordinates that stay in the first cache. */
 enum { CHAINS = 8, TILE = 512, MOST_RANK = EM_MASS_MOST_RANK };
-
-#ifdef __x86_64__
-#define CLONED __attribute__((target_clones("default", "avx2", "avx512f")))
-#else
-#define CLONED
-#endif
 
 typedef struct low_rank_mass {
     em_mass base;
@@ -180,8 +176,8 @@ static void write(const em_mass *base, const em_mass_form *form, double *number)
 }
 
 /* y += V c for n chains; coefficients are [n][MOST_RANK]. */
-CLONED static void add_directions(const low_rank_mass *mass, int64_t n, const double *coefficient,
-                                  double *out)
+EM_CLONES static void add_directions(const low_rank_mass *mass, int64_t n,
+                                     const double *coefficient, double *out)
 {
     const int64_t stride = mass->base.stride;
 
@@ -277,15 +273,6 @@ static double log_det(const em_mass *base)
     return sum;
 }
 
-static double product(int64_t n, const double *x, const double *y)
-{
-    double sum = 0;
-
-    for (int64_t i = 0; i < n; i++)
-        sum += x[i] * y[i];
-    return sum;
-}
-
 /* The largest eigenvalue of a map by power iteration, until it changes by less than 1e-6 of
  * itself. */
 static double largest_of(const em_mass *mass, em_map which, double *x, double *y)
@@ -296,12 +283,12 @@ static double largest_of(const em_mass *mass, em_map which, double *x, double *y
     for (int64_t i = 0; i < n; i++)
         x[i] = 1 + 0.5 * sin((double)i + 1); /* along no axis */
     for (int k = 0; k < 1000 && fabs(value - before) > 1e-6 * value; k++) {
-        const double norm = sqrt(product(n, x, x));
+        const double norm = sqrt(em_dot(n, x, x));
         for (int64_t i = 0; i < n; i++)
             x[i] /= norm;
         map(mass, which, 1, x, y);
         before = value;
-        value = product(n, x, y);
+        value = em_dot(n, x, y);
         memcpy(x, y, (size_t)n * sizeof *x);
     }
     return value;

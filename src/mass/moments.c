@@ -1,7 +1,5 @@
 #include "mass/moments.h"
 
-#include "base/clones.h"
-
 #include <stdint.h>
 #include <string.h>
 

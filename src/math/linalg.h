@@ -10,6 +10,16 @@
 
 #include <stdint.h>
 
+/* x . y, summed from the first to the last. */
+static inline double em_dot(int64_t n, const double *x, const double *y)
+{
+    double sum = 0;
+
+    for (int64_t i = 0; i < n; i++)
+        sum += x[i] * y[i];
+    return sum;
+}
+
 /* Lower Cholesky factor in place: A = L L^T, the upper triangle is set to zero. Errors:
  * EM_NONFINITE (recoverable) if A is not positive definite. */
 em_status em_cholesky(int64_t n, double *a, int64_t ld);

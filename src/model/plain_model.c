@@ -8,7 +8,6 @@
 #include "math/finite.h"
 #include "model/bounds.h"
 #include "model/external/failures.h"
-#include "par/world.h"
 
 #include <float.h>
 #include <math.h>

@@ -2,8 +2,6 @@
 
 #include "emass/model/prior.h"
 
-#include <math.h>
-
 static const char *const moments[] = {
     [EM_TEMPER_ALWAYS] = "always", [EM_TEMPER_AUTO] = "auto", [EM_TEMPER_NEVER] = "never", NULL};
 static const char *const references[] = {"auto", "prior", "normal", NULL};

@@ -1,6 +1,5 @@
 #include "adaptation/mass_window/subsampling_interval.h"
 
-#include "base/memory.h"
 #include "math/rng.h"
 #include "math/special.h"
 

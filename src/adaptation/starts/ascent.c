@@ -70,15 +70,6 @@ void em_ascent_destroy(em_ascent **ascent)
     em_release(ascent);
 }
 
-static double inner(int64_t n, const double *a, const double *b)
-{
-    double sum = 0;
-
-    for (int64_t i = 0; i < n; i++)
-        sum += a[i] * b[i];
-    return sum;
-}
-
 static void add(int64_t n, double factor, const double *x, double *out)
 {
     for (int64_t i = 0; i < n; i++)
@@ -117,15 +108,15 @@ static double choose_direction(search *s)
 
     memcpy(q, path->gradient, (size_t)n * sizeof *q);
     for (int64_t k = s->n_pair - 1; k >= 0; k--) {
-        weight[k] = inner(n, s->pair[k].s, q) / s->pair[k].product;
+        weight[k] = em_dot(n, s->pair[k].s, q) / s->pair[k].product;
         add(n, -weight[k], s->pair[k].y, q);
     }
     for (int64_t i = 0; i < n; i++)
         s->direction[i] = path->scale[i] * q[i];
     for (int64_t k = 0; k < s->n_pair; k++)
-        add(n, weight[k] - inner(n, s->pair[k].y, s->direction) / s->pair[k].product, s->pair[k].s,
+        add(n, weight[k] - em_dot(n, s->pair[k].y, s->direction) / s->pair[k].product, s->pair[k].s,
             s->direction);
-    return inner(n, path->gradient, s->direction);
+    return em_dot(n, path->gradient, s->direction);
 }
 
 /* The diagonal after a step (Gilbert & Lemarechal 1989; Zhang et al. 2022, algorithm 3). */
@@ -163,8 +154,8 @@ static void learn_from_step(search *s)
         new->s[i] = s->trial.theta[i] - from[i];
         new->y[i] = path->gradient[i] - s->trial.gradient[i];
     }
-    new->product = inner(n, new->s, new->y);
-    if (new->product > 1e-10 * sqrt(inner(n, new->s, new->s) * inner(n, new->y, new->y))) {
+    new->product = em_dot(n, new->s, new->y);
+    if (new->product > 1e-10 * sqrt(em_dot(n, new->s, new->s) * em_dot(n, new->y, new->y))) {
         s->n_pair++;
         update_scale(path, new);
     }
@@ -256,12 +247,12 @@ static bool is_higher(const search *s, double step, double gain)
  * pair replaces them. The step grows while the density rises, up to the longest one. */
 static em_status lengthen(search *s, double step, double gain)
 {
-    const double limit = s->longest / sqrt(inner(s->path->dim, s->direction, s->direction));
+    const double limit = s->longest / sqrt(em_dot(s->path->dim, s->direction, s->direction));
     bool rises = true;
     em_status status = EM_OK;
 
     while (!status && rises && s->path->gradients < s->path->most && 4 * step <= limit &&
-           inner(s->path->dim, s->direction, s->trial.gradient) > 0.9 * gain) {
+           em_dot(s->path->dim, s->direction, s->trial.gradient) > 0.9 * gain) {
         const trial shorter = s->trial;
         s->trial = s->spare;
         s->spare = shorter;
@@ -280,7 +271,7 @@ static em_status lengthen(search *s, double step, double gain)
 static em_status search_line(search *s, double gain, bool *moved)
 {
     em_ascent *path = s->path;
-    const double length = sqrt(inner(path->dim, s->direction, s->direction));
+    const double length = sqrt(em_dot(path->dim, s->direction, s->direction));
     const bool bounded = length > s->longest;
     double step = bounded ? s->longest / length : 1, tried = step;
     em_status status = EM_OK;
@@ -446,7 +437,7 @@ static em_status leave_saddle(int64_t n, const double *gradient, double *hessian
         lowest = value[k] < value[lowest] ? k : lowest;
     const double *v = hessian + lowest * n;
     for (int64_t i = 0; !status && value[lowest] < 0 && i < n; i++)
-        out[i] = v[i] / sqrt(-value[lowest]) * (inner(n, v, gradient) < 0 ? -1 : 1);
+        out[i] = v[i] / sqrt(-value[lowest]) * (em_dot(n, v, gradient) < 0 ? -1 : 1);
     em_release(&value);
     return status < 0 ? status : EM_OK;
 }
@@ -475,8 +466,8 @@ em_status em_laplace(em_posterior *posterior, int64_t chain, int64_t dim, const 
     memcpy(work, precision, matrix);
     if (good && em_invert_spd(dim, work, dim) == EM_OK) {
         for (int64_t i = 0; i < dim; i++)
-            onward[i] = inner(dim, work + i * dim, at->gradient);
-        if (inner(dim, onward, at->gradient) < 1) {
+            onward[i] = em_dot(dim, work + i * dim, at->gradient);
+        if (em_dot(dim, onward, at->gradient) < 1) {
             *log_mass = at->log_density - log_det / 2 + (double)dim * log(2 * M_PI) / 2;
             memset(onward, 0, (size_t)dim * sizeof *onward);
         }

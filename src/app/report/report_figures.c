@@ -14,11 +14,6 @@ enum {
     MOST_DOTS = 1500   /* of a scatter plot */
 };
 
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* ---------------------------------------------------------------- intervals */
 
 static json_t *intervals(const em_report_data *data)
@@ -73,7 +68,7 @@ static em_status choose_chains(const em_report_data *data, const double *draws, 
     double mean = 0;
     em_status status = em_allocate(data->n_chain, sizeof *d, &d);
 
-    *n = smaller(data->n_chain, MOST_LINES);
+    *n = em_least(data->n_chain, MOST_LINES);
     for (int64_t i = 0; i < data->n_chain * data->n_draw; i++)
         mean += draws[i] / (double)(data->n_chain * data->n_draw);
     for (int64_t c = 0; !status && c < data->n_chain; c++) {
@@ -121,7 +116,7 @@ static em_status chain_of(const em_report_data *data, int64_t element, const dou
                           json_t **out)
 {
     const int64_t step = (data->n_draw + MOST_POINTS - 1) / MOST_POINTS;
-    const int64_t n_bin = data->n_draw / 25 < 5 ? 5 : smaller(data->n_draw / 25, 20);
+    const int64_t n_bin = data->n_draw / 25 < 5 ? 5 : em_least(data->n_draw / 25, 20);
     const em_summary_row *row = &data->summary.table.row[element];
     const em_judge_columns *at = &data->summary.column;
     json_t *traces = json_array(), *ranks = json_array();

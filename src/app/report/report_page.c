@@ -8,7 +8,6 @@
 #include "app/summary/summary_rows.h"
 #include "base/memory.h"
 #include "base/page.h"
-#include "base/text.h"
 #include "model/model_list.h"
 #include "par/mpi_world.h"
 

@@ -5,7 +5,6 @@
 #include "app/summary/summary_table.h"
 #include "base/memory.h"
 #include "base/system/terminal.h"
-#include "base/text.h"
 #include "diagnostics/diag.h"
 #include "diagnostics/psis.h"
 #include "io/draws/reader.h"

@@ -1,7 +1,6 @@
 #include "app/summary/summary_rows.h"
 
 #include "base/memory.h"
-#include "base/text.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -4,7 +4,6 @@
 #include "base/text/json.h"
 #include "data/design/coding.h"
 #include "data/table/truth.h"
-#include "par/message.h"
 
 #include <math.h>
 #include <string.h>

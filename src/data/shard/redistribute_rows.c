@@ -35,15 +35,11 @@ static void common_rows(const em_row_run *run, const row_range *w, int64_t *from
     *end = run_end < wish_end ? run_end : wish_end;
 }
 
-static int64_t first_value(const em_table *table, int64_t held)
-{
-    return table->column ? table->start[held] : held * table->n_column;
-}
-
 static void send_block(const route *r, int rank, int64_t held, int64_t count)
 {
     const em_table *t = r->table;
-    const int64_t at = first_value(t, held), n = first_value(t, held + count) - at;
+    const int64_t at = em_table_first_value(t, held),
+                  n = em_table_first_value(t, held + count) - at;
 
     if (t->column)
         em_outbox_send(r->outbox, rank, (count + 1) * (int64_t)sizeof *t->start, t->start + held);
@@ -76,7 +72,7 @@ static void send_all(const route *r)
 
 static em_row_block own_block(const em_table *t, int64_t held, int64_t count)
 {
-    const int64_t at = first_value(t, held);
+    const int64_t at = em_table_first_value(t, held);
     em_row_block piece = {.count = count,
                           .response = t->response ? t->response + held : NULL,
                           .value = t->value ? t->value + at : NULL,

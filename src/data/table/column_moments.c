@@ -59,11 +59,6 @@ static int64_t column_of(const em_table *table, int64_t row, int64_t k)
     return table->column ? table->column[k] : k - row * table->n_column;
 }
 
-static int64_t first_of(const em_table *table, int64_t row)
-{
-    return table->column ? table->start[row] : row * table->n_column;
-}
-
 static void find_range(const em_table *table, em_moments *m)
 {
     for (int64_t j = 0; j < table->n_column; j++) {
@@ -71,7 +66,8 @@ static void find_range(const em_table *table, em_moments *m)
         m->largest[j] = -INFINITY;
     }
     for (int64_t i = 0; i < table->n_row; i++)
-        for (int64_t k = first_of(table, i); k < first_of(table, i + 1); k++) {
+        for (int64_t k = em_table_first_value(table, i); k < em_table_first_value(table, i + 1);
+             k++) {
             const int64_t j = column_of(table, i, k);
             m->count[j]++;
             m->smallest[j] = fmin(m->smallest[j], table->value[k]);
@@ -86,7 +82,8 @@ static void find_range(const em_table *table, em_moments *m)
 static void add_terms(const em_table *table, const double *mean, exact_sums *sums)
 {
     for (int64_t i = 0; i < table->n_row; i++)
-        for (int64_t k = first_of(table, i); k < first_of(table, i + 1); k++) {
+        for (int64_t k = em_table_first_value(table, i); k < em_table_first_value(table, i + 1);
+             k++) {
             const int64_t j = column_of(table, i, k);
             const double x = table->value[k] - (mean ? mean[j] : 0);
             sums->sum[j] += llrint((mean ? x * x : x) * sums->scale[j]);

@@ -81,6 +81,12 @@ void em_table_print_value(const em_table *table, int64_t j, double value, char o
 /* The index in the whole table of held row i. Local. */
 int64_t em_table_row(const em_table *table, int64_t i);
 
+/* Where the values of held row i begin in `value`. Local. */
+static inline int64_t em_table_first_value(const em_table *table, int64_t i)
+{
+    return table->column ? table->start[i] : i * table->n_column;
+}
+
 /* The smallest index in the whole table of the held rows that the ranks pass; -1: this rank passes
  * none. Returns -1 if no rank passes one. Collective. */
 int64_t em_table_first_row(const em_table *table, int64_t held);

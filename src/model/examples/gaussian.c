@@ -407,13 +407,6 @@ static em_status add_likelihood(em_model *model, const em_query *query)
     return EM_OK;
 }
 
-static em_status report(em_model *model, const em_draw *draw, const double *theta, double *out)
-{
-    (void)draw;
-    memcpy(out, theta, (size_t)model->dim * sizeof *out);
-    return EM_OK;
-}
-
 const em_model_ops em_model_gaussian = {
     .name = "gaussian",
     .doc = "Gaussian of known mean and precision, from files or generated",
@@ -424,6 +417,5 @@ const em_model_ops em_model_gaussian = {
     .destroy = destroy,
     .add_prior = add_prior,
     .add_likelihood = add_likelihood,
-    .report = report,
     .prior = &(const em_model_prior){
         .none = "is a density that is not made of a prior and a likelihood"}};

@@ -6,8 +6,6 @@
 #include "emass/model/prior.h"
 #include "model/examples/artificial_noise.h"
 
-#include <string.h>
-
 extern const em_model_ops em_model_double_well, em_model_double_well_tilted,
     em_model_banana; /* at the end */
 
@@ -104,13 +102,6 @@ static em_status add_likelihood(em_model *model, const em_query *query)
     return EM_OK;
 }
 
-static em_status report(em_model *model, const em_draw *draw, const double *theta, double *out)
-{
-    (void)draw;
-    memcpy(out, theta, (size_t)model->dim * sizeof *out);
-    return EM_OK;
-}
-
 static const em_variable scalar = {.name = "theta"};
 static const em_variable pair = {.name = "theta", .n_axes = 1, .shape = {2}};
 
@@ -131,42 +122,29 @@ static em_status create_banana(const void *options, const em_model_context *cont
     return create(&em_model_banana, banana, &pair, options, context, out);
 }
 
-static const char no_prior[] = "is a density that is not made of a prior and a likelihood";
+#define POTENTIAL_OPS                                                                              \
+    .options_size = sizeof(potential_options), .fields = fields, .destroy = destroy,               \
+    .add_prior = add_prior, .add_likelihood = add_likelihood, .prior = &(const em_model_prior)     \
+    {                                                                                              \
+        .none = "is a density that is not made of a prior and a likelihood"                        \
+    }
 
 const em_model_ops em_model_double_well = {.name = "double_well",
                                            .doc = "two equal wells: U = theta^4 - 2 theta^2",
                                            .source = "Ma, Chen & Fox (2015), figure 2",
-                                           .options_size = sizeof(potential_options),
-                                           .fields = fields,
                                            .create = create_double_well,
-                                           .destroy = destroy,
-                                           .add_prior = add_prior,
-                                           .add_likelihood = add_likelihood,
-                                           .report = report,
-                                           .prior = &(const em_model_prior){.none = no_prior}};
+                                           POTENTIAL_OPS};
 
 const em_model_ops em_model_double_well_tilted = {
     .name = "double_well_tilted",
     .doc = "two unequal wells: U = (theta + 4)(theta + 1)(theta - 1)(theta - 3) / 14 + 1/2",
     .source = "Ding et al. (2014); Li et al. (2016), figure 1",
-    .options_size = sizeof(potential_options),
-    .fields = fields,
     .create = create_double_well_tilted,
-    .destroy = destroy,
-    .add_prior = add_prior,
-    .add_likelihood = add_likelihood,
-    .report = report,
-    .prior = &(const em_model_prior){.none = no_prior}};
+    POTENTIAL_OPS};
 
 const em_model_ops em_model_banana = {
     .name = "banana",
     .doc = "a curved ridge: U = theta1^4 / 10 + (4 (theta2 + 1.2) - theta1^2)^2 / 2",
     .source = "Ma, Chen & Fox (2015), figure 2",
-    .options_size = sizeof(potential_options),
-    .fields = fields,
     .create = create_banana,
-    .destroy = destroy,
-    .add_prior = add_prior,
-    .add_likelihood = add_likelihood,
-    .report = report,
-    .prior = &(const em_model_prior){.none = no_prior}};
+    POTENTIAL_OPS};

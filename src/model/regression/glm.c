@@ -1,5 +1,6 @@
 #include "model/regression/glm.h"
 
+#include "base/clones.h"
 #include "base/memory.h"
 
 #include <math.h>
@@ -255,15 +256,8 @@ static void add_rows(em_glm *glm, em_glm_link *link, const em_query *p)
     }
 }
 
-/* Compiled for each instruction set and chosen at run time. */
-#ifdef __x86_64__
-#define CLONED __attribute__((target_clones("default", "avx2", "avx512f")))
-#else
-#define CLONED
-#endif
-
 /* eta[c][i] = x_i . theta[c], for all chains of the panel: those that are absent have theta 0. */
-CLONED static void predict_sparse(em_glm *glm, const batch *b)
+EM_CLONES static void predict_sparse(em_glm *glm, const batch *b)
 {
     const em_design *x = glm->design;
 
@@ -278,7 +272,7 @@ CLONED static void predict_sparse(em_glm *glm, const batch *b)
 }
 
 /* sum[j][c] += residual[c][i] x_ij */
-CLONED static void accumulate_sparse(em_glm *glm, const batch *b)
+EM_CLONES static void accumulate_sparse(em_glm *glm, const batch *b)
 {
     const em_design *x = glm->design;
 

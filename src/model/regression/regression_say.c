@@ -2,7 +2,6 @@
 #include "model/regression/regression_prior.h"
 
 #include "base/memory.h"
-#include "base/text.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -15,11 +15,6 @@
 
 #include <math.h>
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* ---------------------------------------------------------------- the loop */
 
 /* Counts also draws that draws: auto has thinned out. */
@@ -194,8 +189,8 @@ static em_status sample(em_engine *engine, int64_t most)
         const int64_t stop = em_plan_next_stop(plan, engine->done);
         const int64_t next_update =
             engine->done < plan->warmup ? em_kernels_next_update(engine, engine->done) : stop;
-        const int64_t near = least(most, next_update < stop ? next_update : stop);
-        const int64_t end = least(near, engine->done + engine->timing.pace), from = engine->done;
+        const int64_t near = em_least(most, next_update < stop ? next_update : stop);
+        const int64_t end = em_least(near, engine->done + engine->timing.pace), from = engine->done;
 
         status = run_segment(engine, end);
         const bool interrupted = em_world_interrupted();
@@ -324,7 +319,7 @@ em_status em_engine_advance(em_engine *engine, int64_t iterations)
     em_status status = engine->failure;
 
     if (!status && !report->finished) {
-        status = sample(engine, engine->done + least(iterations, most));
+        status = sample(engine, engine->done + em_least(iterations, most));
         if (!status && (engine->done == engine->plan.total || engine->ended))
             status = finish(engine);
     }

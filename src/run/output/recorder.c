@@ -5,6 +5,7 @@
 #include "base/options/part_visitor.h"
 #include "base/system/foreign_call_watchdog.h"
 #include "base/text.h"
+#include "model/bounds.h"
 #include "model/model.h"
 #include "par/world.h"
 
@@ -66,15 +67,6 @@ struct em_recorder {
 
 /* ---------------------------------------------------------------- which numbers */
 
-static int64_t variable_size(const em_variable *variable)
-{
-    int64_t size = 1;
-
-    for (int i = 0; i < variable->n_axes; i++)
-        size *= variable->shape[i];
-    return size;
-}
-
 static bool is_selected(const em_config *config, const char *name)
 {
     for (int64_t i = 0; i < config->output.variables.count; i++)
@@ -118,7 +110,7 @@ em_status em_recorder_width(const em_config *config, const em_model *model, em_w
     for (int64_t k = 0; !status && k < model->n_variable; k++)
         if (is_selected(config, model->variable[k].name)) {
             const bool is_posterior = model->variable[k].group == EM_POSTERIOR;
-            const int64_t size = variable_size(&model->variable[k]);
+            const int64_t size = em_bounds_size(1, &model->variable[k]);
             watched = watched && !(is_posterior && model->variable[k].unwatched);
             width->all += size;
             width->posterior += is_posterior ? size : 0;
@@ -160,7 +152,7 @@ static em_status select_variables(em_recorder *recorder)
 
     for (int64_t k = 0; !status && k < model->n_variable; k++) {
         const em_variable *variable = &model->variable[k];
-        const int64_t size = variable_size(variable);
+        const int64_t size = em_bounds_size(1, variable);
         if (is_selected(recorder->config, variable->name))
             recorder->stored[recorder->n_stored++] =
                 (stored_variable){variable, recorder->n_reported, size};
@@ -248,7 +240,7 @@ static em_status lay_out(em_recorder *recorder)
             continue;
         *group = (em_draw_group){.name = group_name[kind], .n_variable = n, .variable = series};
         for (int64_t i = 0; i < n; i++) {
-            group->width += variable_size(&series[i]);
+            group->width += em_bounds_size(1, &series[i]);
             group->sharded |= series[i].sharded;
         }
         width += group->width;

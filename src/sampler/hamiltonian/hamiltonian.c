@@ -1,18 +1,11 @@
 #include "sampler/hamiltonian/hamiltonian.h"
 
+#include "base/clones.h"
 #include "base/memory.h"
 #include "math/rng.h"
 
 #include <math.h>
 #include <string.h>
-
-/* Compiled for each instruction set and chosen at run time; without contraction all give the same
- * bits. */
-#ifdef __x86_64__
-#define CLONED __attribute__((target_clones("default", "avx2", "avx512f")))
-#else
-#define CLONED
-#endif
 
 em_status em_points_create(int64_t n, int64_t dim, em_points *out)
 {
@@ -78,7 +71,7 @@ void em_hamiltonian_refresh(const em_step_context *context, const em_block *bloc
 }
 
 /* p and v by half a step. */
-CLONED static void kick(const em_points *points, int64_t n, const double *step_size)
+EM_CLONES static void kick(const em_points *points, int64_t n, const double *step_size)
 {
     const int64_t stride = points->stride;
 
@@ -95,7 +88,7 @@ CLONED static void kick(const em_points *points, int64_t n, const double *step_s
     }
 }
 
-CLONED static void drift(const em_points *points, int64_t n, const double *step_size)
+EM_CLONES static void drift(const em_points *points, int64_t n, const double *step_size)
 {
     const int64_t stride = points->stride;
 
@@ -139,7 +132,7 @@ static inline double hamiltonian_total(const lanes *x)
            (((*x)[1] + (*x)[5]) + ((*x)[3] + (*x)[7]));
 }
 
-CLONED static double twice_kinetic(int64_t stride, const double *p, const double *v)
+EM_CLONES static double twice_kinetic(int64_t stride, const double *p, const double *v)
 {
     lanes sum = {0};
 
@@ -179,8 +172,8 @@ em_status em_hamiltonian_probe(const em_step_context *context, const em_block *b
 }
 
 /* Both velocities go along with x + y. */
-CLONED static bool go_along(int64_t stride, const double *v, const double *w, const double *x,
-                            const double *y)
+EM_CLONES static bool go_along(int64_t stride, const double *v, const double *w, const double *x,
+                               const double *y)
 {
     lanes along_v = {0}, along_w = {0};
 

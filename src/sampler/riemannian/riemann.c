@@ -73,15 +73,6 @@ void em_riemann_destroy(em_riemann **riemann)
 
 /* ---- the metric ---- */
 
-static double riemann_dot(int64_t n, const double *x, const double *y)
-{
-    double sum = 0;
-
-    for (int64_t i = 0; i < n; i++)
-        sum += x[i] * y[i];
-    return sum;
-}
-
 static void riemann_keep_diagonal(int64_t n, double *matrix)
 {
     for (int64_t i = 0; i < n; i++)
@@ -144,7 +135,7 @@ static em_status riemann_set_position(em_riemann *r, const double *theta)
     for (int64_t k = 0; k < n; k++)
         r->half_log_determinant += log(r->factor[k * diagonal]);
     for (int64_t k = 0; !r->by_element && k < n; k++)
-        r->half_trace[k] = riemann_dot(n * n, r->inverse, r->derivative + k * n * n) / 2;
+        r->half_trace[k] = em_dot(n * n, r->inverse, r->derivative + k * n * n) / 2;
     return EM_OK;
 }
 
@@ -160,8 +151,8 @@ em_status em_riemann_set_position(em_riemann *r, em_posterior *posterior, int64_
 void em_riemann_add_noise(const em_riemann *r, double scale, const double *z, double *p)
 {
     for (int64_t i = 0; i < r->dim; i++)
-        p[i] += scale * (r->by_element ? r->factor[i] * z[i]
-                                       : riemann_dot(i + 1, r->factor + i * r->dim, z));
+        p[i] += scale *
+                (r->by_element ? r->factor[i] * z[i] : em_dot(i + 1, r->factor + i * r->dim, z));
 }
 
 /* v = G^-1 p */
@@ -169,13 +160,13 @@ static void riemann_velocity(em_riemann *r, const double *p)
 {
     for (int64_t i = 0; i < r->dim; i++)
         r->velocity[i] =
-            r->by_element ? r->inverse[i] * p[i] : riemann_dot(r->dim, r->inverse + i * r->dim, p);
+            r->by_element ? r->inverse[i] * p[i] : em_dot(r->dim, r->inverse + i * r->dim, p);
 }
 
 double em_riemann_kinetic(em_riemann *r, const double *p)
 {
     riemann_velocity(r, p);
-    return riemann_dot(r->dim, p, r->velocity) / 2;
+    return em_dot(r->dim, p, r->velocity) / 2;
 }
 
 /* ---- the integrator ---- */
@@ -207,8 +198,7 @@ static void riemann_kick(em_riemann *r, double eps, const double *g, const doubl
     for (int64_t k = 0; k < n; k++) {
         double curvature = 0;
         for (int64_t i = 0; i < n; i++)
-            curvature +=
-                r->velocity[i] * riemann_dot(n, r->derivative + (k * n + i) * n, r->velocity);
+            curvature += r->velocity[i] * em_dot(n, r->derivative + (k * n + i) * n, r->velocity);
         r->next[k] = r->start[k] + eps / 2 * (g[k] - r->half_trace[k] + curvature / 2);
     }
 }

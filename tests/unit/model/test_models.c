@@ -1,6 +1,7 @@
 /* What every model promises: gradients, sums over shards and minibatches, chains that do not know
  * of one another, no memory but its own. */
 #include "base/fault.h"
+#include "model/model.h"
 #include "support/model_tables.h"
 
 static const model_case cases[] = {
@@ -247,7 +248,7 @@ START_TEST(test_variables)
 
     for (int i = 0; i < 3 * MAX_DIM; i++)
         out[i] = NAN;
-    ck_assert_int_eq(s.ops->report(s.model, &first_draw, p.theta, out), EM_OK);
+    ck_assert_int_eq(em_model_report(s.model, &first_draw, p.theta, out), EM_OK);
     for (int64_t v = 0; v < s.model->n_variable; v++) {
         const em_variable *variable = &s.model->variable[v];
         size += em_variable_size(variable);
