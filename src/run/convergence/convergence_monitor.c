@@ -398,8 +398,9 @@ em_status em_monitor_check(em_monitor *monitor, int64_t n_draw, bool thorough, b
                             .r_hat = isfinite(worst[0]) || worst[0] > 0 ? worst[0] : NAN,
                             .ess = isfinite(worst[1]) ? 0 - worst[1] : NAN};
     out->met = meets(monitor, worst) && !isnan(out->r_hat);
-    monitor->times_met = out->met && rule ? monitor->times_met + 1 : 0;
-    out->stop = rule && may_end && monitor->times_met >= monitor->stop->consecutive;
+    if (!thorough)
+        monitor->times_met = out->met && rule ? monitor->times_met + 1 : 0;
+    out->stop = !thorough && rule && may_end && monitor->times_met >= monitor->stop->consecutive;
     return status;
 }
 

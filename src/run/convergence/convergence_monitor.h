@@ -32,8 +32,9 @@ void em_monitor_keep_visit(em_monitor *monitor, int64_t chain, int64_t draw, dou
  * there is a stop rule and the parameters meet it; with draws: auto also `may_end` must be true,
  * that is, this check may end the run. Each rank begins with the number that missed the thresholds
  * last time, and stops at the first number that misses them. This does not change whether the rule
- * is met. r_hat and ess are those of the checked numbers. Numbers with equal draws are checked
- * once. Collective. Errors: EM_EMEMORY, agreed.
+ * is met. A thorough check leaves the state of the stop rule as it is. r_hat and ess are those of
+ * the checked numbers. Numbers with equal draws are checked once. Collective. Errors: EM_EMEMORY,
+ * agreed.
  */
 em_status em_monitor_check(em_monitor *monitor, int64_t n_draw, bool thorough, bool may_end,
                            em_convergence *out);

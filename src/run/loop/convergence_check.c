@@ -39,11 +39,9 @@ static bool are_settled(const em_modes *modes)
  * limits, and which one that is depends on the number of ranks. Collective. */
 static em_status find_worst_r_hat(em_engine *engine, int64_t n_draw, double *out)
 {
-    const int64_t times_met = em_monitor_times_met(engine->monitor);
     em_convergence all = {0};
     em_status status = em_monitor_check(engine->monitor, n_draw, true, false, &all);
 
-    em_monitor_set_times_met(engine->monitor, times_met);
     *out = all.r_hat;
     return status;
 }
@@ -114,7 +112,7 @@ static em_status check_length(em_engine *engine, int64_t done, bool *may_end)
     return status;
 }
 
-em_status em_engine_check(em_engine *engine, int64_t done, bool thorough)
+em_status em_engine_check(em_engine *engine, int64_t done)
 {
     const double start = em_clock();
     int64_t gradients = 0;
@@ -122,7 +120,7 @@ em_status em_engine_check(em_engine *engine, int64_t done, bool thorough)
     em_status status = check_length(engine, done, &may_end);
 
     if (!status)
-        status = em_monitor_check(engine->monitor, em_plan_stored(&engine->plan, done), thorough,
+        status = em_monitor_check(engine->monitor, em_plan_stored(&engine->plan, done), false,
                                   may_end, &engine->report.convergence);
     if (!status)
         status = em_chain_statistics_divergences(engine->statistics, engine->grid,
@@ -143,20 +141,20 @@ em_status em_engine_check(em_engine *engine, int64_t done, bool thorough)
     return status;
 }
 
-/* Checks all numbers of all draws, for the last line of progress and the verdict. The state of the
- * stop rule, with which a longer run continues, counts planned checks only. Collective. */
 em_status em_engine_check_all(em_engine *engine)
 {
+    const double start = em_clock();
     const int64_t n_draw = em_plan_stored(&engine->plan, engine->done);
-    const em_convergence *convergence = &engine->report.convergence;
-    const int64_t times_met = em_monitor_times_met(engine->monitor);
-    const em_ending ended = engine->ended;
-    em_status status = EM_OK;
+    em_convergence *convergence = &engine->report.convergence;
+    em_status status;
 
-    if (convergence->n_draw != n_draw || !convergence->thorough)
-        status = em_engine_check(engine, engine->done, true);
-    em_monitor_set_times_met(engine->monitor, times_met);
-    engine->ended = ended;
+    if (convergence->n_draw == n_draw && convergence->thorough)
+        return EM_OK;
+    status = em_monitor_check(engine->monitor, n_draw, true, false, convergence);
+    if (!status)
+        status = em_chain_statistics_divergences(engine->statistics, engine->grid,
+                                                 &engine->report.divergences);
+    engine->report.seconds.diagnostics += em_clock() - start;
     return status;
 }
 

@@ -118,7 +118,7 @@ static em_status pause_at(em_engine *engine)
     if (!status && engine->done == engine->plan.warmup)
         status = em_kernels_pool(engine);
     if (!status && em_plan_checks(&engine->plan, engine->done))
-        status = em_engine_check(engine, engine->done, false);
+        status = em_engine_check(engine, engine->done);
     const bool is_over = engine->done == engine->plan.total || engine->ended;
     if (!status && is_over)
         status = em_engine_check_all(engine);

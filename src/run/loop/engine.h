@@ -128,12 +128,13 @@ em_status em_count_chains(const em_engine *engine, const double *of_chain, int64
  * Collective. Errors: agreed. */
 em_status em_engine_resize_output(em_engine *engine, bool *saved);
 
-/* Checks the draws after `done` iterations: convergence, divergences, the stop rule. Collective.
- * Errors: agreed. */
-em_status em_engine_check(em_engine *engine, int64_t done, bool thorough);
+/* A planned check of the draws after `done` iterations: convergence, divergences, and whether the
+ * run ends. Collective. Errors: agreed. */
+em_status em_engine_check(em_engine *engine, int64_t done);
 
-/* The same with all variables of all draws. The stop rule ignores this check: its count of planned
- * checks must be that of a longer run. Collective. */
+/* Checks convergence of all variables of all draws, and divergences, for the last line of progress
+ * and the verdict. It is no planned check: it neither ends the run nor changes the state of the
+ * stop rule, with which a longer run continues. Collective. Errors: agreed. */
 em_status em_engine_check_all(em_engine *engine);
 
 /* Writes the verdict and the other findings to the report. Collective. Errors: agreed. */
