@@ -8,9 +8,9 @@
 #include <string.h>
 
 const char *const em_noncentring_name[EM_NONCENTRING_NUMBERS] = {
-    "level",         "scale",         "degree",        "origin",       "width",
-    "shift",         "location_1",    "location_2",    "location_3",   "location_4",
-    "coefficient_1", "coefficient_2", "coefficient_3", "coefficient_4"};
+    "level",         "scale",         "degree",      "origin",     "width",         "shift",
+    "location_1",    "location_2",    "location_3",  "location_4", "coefficient_1", "coefficient_2",
+    "coefficient_3", "coefficient_4", "information", "centre",     "adds_variances"};
 
 /* ---------------------------------------------------------------- the map */
 
@@ -46,7 +46,9 @@ static bool is_valid(const em_noncentring *map, const em_noncentring_row *row, i
             return false;
     return r->level > 0 && r->level <= (double)map->dim && r->level == floor(r->level) &&
            is_lower(map, row, r->scale, r->level) && isfinite(r->degree) && isfinite(r->origin) &&
-           r->width > 0 && isfinite(r->width) && isfinite(r->shift);
+           r->width > 0 && isfinite(r->width) && isfinite(r->shift) && r->information >= 0 &&
+           isfinite(r->information) && isfinite(r->centre) &&
+           (r->adds_variances == 0 || r->adds_variances == 1);
 }
 
 em_status em_noncentring_set(em_noncentring *map, const em_noncentring_row *row)
@@ -71,21 +73,18 @@ em_status em_noncentring_set(em_noncentring *map, const em_noncentring_row *row)
     return EM_OK;
 }
 
-/* The location of a child, of which x has all lower levels. */
-static double location_of(const em_noncentring_row *row, const double *x)
-{
-    double sum = row->shift;
+/* The location and the scale of a parameter with level > 0, given all parameters of lower levels.
+ */
+typedef struct conditional {
+    double location, log_scale;
+    double prior;                     /* 1 - w */
+    double location_by, log_scale_by; /* derivatives by the log scale x_k */
+} conditional;
 
-    for (int j = 0; j < EM_MOST_LOCATIONS && row->location[j] >= 0; j++)
-        sum += row->coefficient[j] * x[(int64_t)row->location[j]];
-    return sum;
-}
-
-/* a h(x_k - s), and its derivative by x_k. */
-static double log_scale_of(const em_noncentring_row *row, const double *x, double *slope)
+/* a h(t), and its derivative. */
+static double bounded(const em_noncentring_row *row, double t, double *slope)
 {
-    const double linear = 12 * row->width, rest = 4 * row->width;
-    const double t = x[(int64_t)row->scale] - row->origin, over = fabs(t) - linear;
+    const double linear = 12 * row->width, rest = 4 * row->width, over = fabs(t) - linear;
 
     *slope = row->degree;
     if (over <= 0)
@@ -95,50 +94,75 @@ static double log_scale_of(const em_noncentring_row *row, const double *x, doubl
     return row->degree * copysign(linear + rest * bent, t);
 }
 
+static conditional conditional_of(const em_noncentring_row *row, const double *x)
+{
+    conditional out = {.location = row->shift, .prior = 1};
+    double slope;
+    const double u = bounded(row, x[(int64_t)row->scale] - row->origin, &slope);
+
+    for (int j = 0; j < EM_MOST_LOCATIONS && row->location[j] >= 0; j++)
+        out.location += row->coefficient[j] * x[(int64_t)row->location[j]];
+    out.log_scale = u;
+    out.log_scale_by = slope;
+    if (row->information == 0)
+        return out;
+    /* Each form where it does not overflow. */
+    const double q = row->information, r = u > 0 ? exp(-2 * u) : q * exp(2 * u);
+    const double w = u > 0 ? q / (r + q) : r / (1 + r), away = row->centre - out.location;
+    const double sign = row->adds_variances == 1 ? -1 : 1;
+    out.log_scale = sign * (u > 0 ? -0.5 * log(r + q) : u - 0.5 * log1p(r));
+    out.prior = 1 - w;
+    out.log_scale_by = sign * out.prior * slope;
+    out.location += w * away;
+    out.location_by = 2 * w * out.prior * slope * away;
+    return out;
+}
+
 double em_noncentring_to_model(const em_noncentring *map, double *z)
 {
-    double log_jacobian = 0, slope;
+    double log_jacobian = 0;
 
     for (int64_t n = 0; n < map->n_child; n++) {
-        const em_noncentring_row *row = &map->row[map->child[n]];
-        const double log_scale = log_scale_of(row, z, &slope);
-        z[map->child[n]] = location_of(row, z) + exp(log_scale) * z[map->child[n]];
-        log_jacobian += log_scale;
+        const int64_t i = map->child[n];
+        const conditional at = conditional_of(&map->row[i], z);
+        z[i] = at.location + exp(at.log_scale) * z[i];
+        log_jacobian += at.log_scale;
     }
     return log_jacobian;
 }
 
 double em_noncentring_from_model(const em_noncentring *map, double *x)
 {
-    double log_jacobian = 0, slope;
+    double log_jacobian = 0;
 
     for (int64_t n = map->n_child - 1; n >= 0; n--) {
-        const em_noncentring_row *row = &map->row[map->child[n]];
-        const double log_scale = log_scale_of(row, x, &slope);
-        x[map->child[n]] = (x[map->child[n]] - location_of(row, x)) * exp(-log_scale);
-        log_jacobian += log_scale;
+        const int64_t i = map->child[n];
+        const conditional at = conditional_of(&map->row[i], x);
+        x[i] = (x[i] - at.location) * exp(-at.log_scale);
+        log_jacobian += at.log_scale;
     }
     return log_jacobian;
 }
 
-/* Adds `sign` times what the derivative by x_i, `g`, gives to those by x_k and x_j. */
-static void spread(const em_noncentring_row *row, double sign, double slope, double scaled,
+/* Adds `sign` times what the derivative by x_i, `g`, gives to those by x_k and x_j. `scaled` is x_i
+ * less its location. */
+static void spread(const em_noncentring_row *row, const conditional *at, double sign, double scaled,
                    double g, double *gradient)
 {
     for (int j = 0; j < EM_MOST_LOCATIONS && row->location[j] >= 0; j++)
-        gradient[(int64_t)row->location[j]] += sign * row->coefficient[j] * g;
-    gradient[(int64_t)row->scale] += sign * slope * (scaled * g + 1);
+        gradient[(int64_t)row->location[j]] += sign * at->prior * row->coefficient[j] * g;
+    gradient[(int64_t)row->scale] +=
+        sign * (at->log_scale_by * (scaled * g + 1) + at->location_by * g);
 }
 
 void em_noncentring_pull(const em_noncentring *map, const double *z, const double *x,
                          double *gradient)
 {
-    double slope;
-
     for (int64_t n = map->n_child - 1; n >= 0; n--) {
         const int64_t i = map->child[n];
-        const double scale = exp(log_scale_of(&map->row[i], x, &slope));
-        spread(&map->row[i], 1, slope, scale * z[i], gradient[i], gradient);
+        const conditional at = conditional_of(&map->row[i], x);
+        const double scale = exp(at.log_scale);
+        spread(&map->row[i], &at, 1, scale * z[i], gradient[i], gradient);
         gradient[i] *= scale;
     }
 }
@@ -147,13 +171,12 @@ void em_noncentring_pull(const em_noncentring *map, const double *z, const doubl
 void em_noncentring_push(const em_noncentring *map, const double *z, const double *x,
                          double *gradient)
 {
-    double slope;
-
     for (int64_t n = 0; n < map->n_child; n++) {
         const int64_t i = map->child[n];
-        const double scale = exp(log_scale_of(&map->row[i], x, &slope));
+        const conditional at = conditional_of(&map->row[i], x);
+        const double scale = exp(at.log_scale);
         gradient[i] /= scale;
-        spread(&map->row[i], -1, slope, scale * z[i], gradient[i], gradient);
+        spread(&map->row[i], &at, -1, scale * z[i], gradient[i], gradient);
     }
 }
 

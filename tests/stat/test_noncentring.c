@@ -76,13 +76,23 @@ static void draw(uint64_t seed, int64_t number, double *theta)
         theta[i] = z[MU] + exp(0.5 * theta[V]) * z[i];
 }
 
-/* A map of two levels, which is not the best one for anything. */
+/* A map of three levels and both forms with information, which is not the best one for anything. */
 static void open_map(em_noncentring *map)
 {
     em_noncentring_row row[DIM] = {{0}};
 
+    row[MU] = (em_noncentring_row){.level = 1,
+                                   .scale = V,
+                                   .degree = -0.3,
+                                   .origin = 0.2,
+                                   .width = 2,
+                                   .shift = 0.4,
+                                   .location = {-1, -1, -1, -1},
+                                   .information = 0.6,
+                                   .centre = -0.7,
+                                   .adds_variances = 1};
     for (int i = FIRST; i < DIM; i++)
-        row[i] = (em_noncentring_row){.level = 1,
+        row[i] = (em_noncentring_row){.level = 2,
                                       .scale = V,
                                       .degree = 0.4,
                                       .origin = 0.1,
@@ -90,13 +100,15 @@ static void open_map(em_noncentring *map)
                                       .shift = 0.2,
                                       .location = {MU, -1, -1, -1},
                                       .coefficient = {0.7}};
-    row[DIM - 1].level = 2;
+    row[FIRST + 1].information = 0.8;
+    row[FIRST + 1].centre = 1.3;
+    row[DIM - 1].level = 3;
     row[DIM - 1].location[1] = FIRST;
     row[DIM - 1].coefficient[1] = -0.3;
     ck_assert_int_eq(em_noncentring_create(DIM, map), EM_OK);
     ck_assert_int_eq(em_noncentring_set(map, row), EM_OK);
-    ck_assert_int_eq(map->n_child, DIM - FIRST);
-    ck_assert_int_eq(map->child[DIM - FIRST - 1], DIM - 1);
+    ck_assert_int_eq(map->n_child, DIM - MU);
+    ck_assert_int_eq(map->child[DIM - MU - 1], DIM - 1);
 }
 
 /* ---- the map ---- */
@@ -194,7 +206,7 @@ START_TEST(rows_that_are_no_map_are_refused)
     em_noncentring_row row[DIM];
 
     open_map(&map);
-    for (int k = 0; k < 4; k++) {
+    for (int k = 0; k < 6; k++) {
         memcpy(row, map.row, sizeof row);
         if (k == 0)
             row[FIRST].location[0] = DIM - 1; /* of a higher level */
@@ -202,8 +214,12 @@ START_TEST(rows_that_are_no_map_are_refused)
             row[FIRST].scale = DIM;
         else if (k == 2)
             row[FIRST].degree = NAN;
-        else
+        else if (k == 3)
             row[FIRST].width = 0;
+        else if (k == 4)
+            row[FIRST].information = -1;
+        else
+            row[FIRST].adds_variances = 2;
         ck_assert_int_eq(em_noncentring_set(&map, row), EM_EDATA);
     }
     em_noncentring_release(&map);
@@ -212,7 +228,7 @@ END_TEST
 
 /* ---- the search ---- */
 
-enum { N_DRAW = 400 };
+enum { N_DRAW = 400, DATA_DIM = 7 };
 
 START_TEST(the_search_finds_a_hierarchy)
 {
@@ -230,8 +246,61 @@ START_TEST(the_search_finds_a_hierarchy)
     for (int i = FIRST; i < DIM; i++) {
         ck_assert(row[i].level == 1 && row[i].scale == V);
         ck_assert_double_eq_tol(row[i].degree, 0.5, 0.05);
-        ck_assert(row[i].shift == 0 && row[i].location[0] == MU && row[i].coefficient[0] == 1);
+        ck_assert(fabs(row[i].shift) < 1e-3 && row[i].information < 1e-3);
+        ck_assert(row[i].location[0] == MU && row[i].coefficient[0] == 1);
         ck_assert(row[i].location[1] == -1);
+    }
+}
+END_TEST
+
+/*
+ * x_i ~ N(mu, e^(2 v)) with data y_i ~ N(x_i, s_i^2), s_i from 0.1 to 100.In nearly all draws e^v
+ * is well above 0.1, so the data of the first member determine it, and its draws do not depend on
+ * v. Its derivative does. `precise`: whether the data are there; without them there is no
+ * information.
+ */
+static void draw_with_data(uint64_t seed, int64_t number, bool precise, double *theta, double *g)
+{
+    static const double y[] = {-0.1, 1.3, 0.3, -6, -15}, spread[] = {0.1, 0.6, 3, 18, 100};
+    const em_stream stream = {seed, (uint64_t)number, 0, EM_RNG_TEST};
+    _Alignas(64) double z[8];
+
+    em_normals(&stream, DATA_DIM, z);
+    const double v = theta[V] = 0.6 + 0.6 * z[V], mu = theta[MU] = z[MU], prior = exp(-2 * v);
+    g[V] = -v;
+    g[MU] = -mu;
+    for (int i = FIRST; i < DATA_DIM; i++) {
+        const double s = spread[i - FIRST], data = precise ? 1 / (s * s) : 0;
+        const double precision = prior + data,
+                     mean = (prior * mu + data * y[i - FIRST]) / precision;
+        theta[i] = mean + z[i] / sqrt(precision);
+        g[i] = -(theta[i] - mu) * prior - (theta[i] - y[i - FIRST]) * data;
+        g[MU] += (theta[i] - mu) * prior;
+        g[V] += (theta[i] - mu) * (theta[i] - mu) * prior - 1;
+    }
+}
+
+START_TEST(the_search_finds_what_data_tell)
+{
+    static const double centre[] = {-0.1, 1.3, 0.3, -6, -15}, spread[] = {0.1, 0.6, 3, 18, 100};
+    static double sample[N_DRAW][2][DATA_DIM];
+    const bool precise = _i % 2 == 0;
+    em_noncentring_row row[DATA_DIM];
+    int64_t n_child = 0;
+
+    for (int64_t n = 0; n < N_DRAW; n++)
+        draw_with_data((uint64_t)_i + 1, n, precise, sample[n][0], sample[n][1]);
+    const em_samples samples = {N_DRAW, &sample[0][0][0]};
+    ck_assert_int_eq(em_noncentring_search(DATA_DIM, &samples, row, &n_child), EM_OK);
+    ck_assert_int_ge(n_child, DATA_DIM - FIRST);
+    for (int i = FIRST; i < DATA_DIM; i++) {
+        const double s = spread[i - FIRST], q = exp(2 * row[i].origin) / (s * s);
+        ck_assert(row[i].level > 0 && row[i].scale == V && row[i].location[0] == MU);
+        ck_assert(row[i].coefficient[0] == 1 && row[i].location[1] == -1);
+        ck_assert_double_eq_tol(row[i].degree, 1, 1e-3);
+        ck_assert_double_eq_tol(row[i].information, precise ? q : 0, precise ? 0.01 * q : 1e-6);
+        if (precise)
+            ck_assert_double_eq_tol(row[i].centre, centre[i - FIRST], 0.01 * s);
     }
 }
 END_TEST
@@ -376,6 +445,7 @@ int main(int argc, char **argv)
     tcase_add_test(map_case, gradients_are_those_of_the_density);
     tcase_add_test(map_case, rows_that_are_no_map_are_refused);
     tcase_add_loop_test(map_case, the_search_finds_a_hierarchy, 0, 5);
+    tcase_add_loop_test(map_case, the_search_finds_what_data_tell, 0, 10);
     tcase_add_loop_test(map_case, the_search_finds_a_funnel_in_correlated_draws, 0, 10);
     tcase_add_loop_test(map_case, the_search_finds_nothing_in_a_gaussian, 0, 20);
     suite_add_tcase(suite, law_case);

@@ -1,6 +1,5 @@
 #include "adaptation/noncentring/noncentring_fit.h"
 
-#include "base/clones.h"
 #include "math/order.h"
 
 #include <math.h>
@@ -16,87 +15,7 @@ static const double joins = 0.12;
  * of its group; and of a location, for each parameter. */
 static const double least_gain = 0.04, least_of_shared = 0.01, least_of_location = 0.02;
 
-/* ---------------------------------------------------------------- weighted regression */
-
-/* Eight numbers at a time, wherever they are. */
-typedef double lanes __attribute__((vector_size(64), aligned(8), may_alias));
-
-static inline lanes at(const double *x)
-{
-    return *(const lanes *)x;
-}
-
-/* sum_r w[r] x[r] y[r], in 32 sums that are added at the end: with eight, each addition waits for
- * the one before. */
-EM_CLONES static double product(int64_t n, const double *w, const double *x, const double *y)
-{
-    lanes sums[4] = {{0}};
-    double sum = 0;
-    int64_t r = 0;
-
-    for (; r + 32 <= n; r += 32)
-        for (int k = 0; k < 4; k++)
-            sums[k] += at(w + r + 8 * k) * at(x + r + 8 * k) * at(y + r + 8 * k);
-    for (; r + 8 <= n; r += 8)
-        sums[0] += at(w + r) * at(x + r) * at(y + r);
-    sums[0] = (sums[0] + sums[1]) + (sums[2] + sums[3]);
-    for (int k = 0; k < 8; k++)
-        sum += sums[0][k];
-    for (; r < n; r++)
-        sum += w[r] * x[r] * y[r];
-    return sum;
-}
-
-/* x -= c y */
-EM_CLONES static void subtract(int64_t n, double c, const double *y, double *x)
-{
-    int64_t r = 0;
-
-    for (; r + 8 <= n; r += 8)
-        *(lanes *)(x + r) -= c * at(y + r);
-    for (; r < n; r++)
-        x[r] -= c * y[r];
-}
-
-static double weighted_product(const em_group_search *s, const double *x, const double *y)
-{
-    return product(s->n, s->weight, x, y);
-}
-
-/* Subtracts from x its projection on the first `n` vectors of the basis; coefficient NULL: not
- * needed. */
-static void project_out(const em_group_search *s, int n, double *x, double *coefficient)
-{
-    for (int q = 0; q < n; q++) {
-        const double *basis = s->basis + q * s->n;
-        const double c = weighted_product(s, basis, x);
-        subtract(s->n, c, basis, x);
-        if (coefficient)
-            coefficient[q] = c;
-    }
-}
-
-/* Adds a regressor to a basis of n vectors that is orthonormal under the weights, and writes its
- * coefficients to column n of `triangle`. Returns the number of vectors, which is n if the
- * regressor is linearly dependent. */
-static int add_regressor(em_group_search *s, int n, double *x,
-                         double (*triangle)[EM_MOST_REGRESSORS])
-{
-    double along[EM_MOST_REGRESSORS];
-    const double before = weighted_product(s, x, x);
-
-    project_out(s, n, x, along);
-    const double length = sqrt(weighted_product(s, x, x));
-    if (!(length * length > 1e-10 * before))
-        return n;
-    for (int64_t r = 0; r < s->n; r++)
-        s->basis[n * s->n + r] = x[r] / length;
-    for (int q = 0; triangle && q < n; q++)
-        triangle[q][n] = along[q];
-    if (triangle)
-        triangle[n][n] = length;
-    return n + 1;
-}
+/* ---------------------------------------------------------------- weights and basis */
 
 /* out = e^(a s) of the draws of a log scale. */
 static void scale_draws(const em_group_search *s, int64_t scale, double a, double *out)
@@ -115,9 +34,9 @@ static int prepare(em_group_search *s, const em_group_fit *f,
     int n = 0;
 
     for (int64_t r = 0; r < s->n; r++)
-        s->weight[r] = 1 / (s->factor[r] * s->factor[r] * (double)s->n);
+        s->of.weight[r] = 1 / (s->factor[r] * s->factor[r] * (double)s->n);
     memcpy(s->column, s->factor, (size_t)s->n * sizeof *s->column);
-    n = add_regressor(s, 0, s->column, triangle);
+    n = em_add_regressor(&s->of, 0, s->column, triangle);
     for (int j = -1; j < f->where.n; j++) {
         const int before = n;
         if (j < 0 ? !f->where.has_constant : f->where.is_one[j]) {
@@ -126,7 +45,7 @@ static int prepare(em_group_search *s, const em_group_fit *f,
         }
         for (int64_t r = 0; r < s->n; r++)
             s->column[r] = j < 0 ? 1 : s->x[f->where.of[j] * s->n + r] + s->mean[f->where.of[j]];
-        n = add_regressor(s, n, s->column, triangle);
+        n = em_add_regressor(&s->of, n, s->column, triangle);
         added[j + 1] = n > before ? before : -1;
     }
     return n;
@@ -188,17 +107,29 @@ static void remove_child(em_group_fit *f, int64_t c)
     }
 }
 
-/* Groups that depend on one of the parameters, directly or not. */
+void em_remove_child(em_group_fit *f, int64_t p)
+{
+    if (child_at(f, p) >= 0)
+        remove_child(f, child_at(f, p));
+}
+
+uint32_t em_users(const em_group_search *s, uint32_t users)
+{
+    const uint32_t direct = users;
+
+    for (int g = 0; g < s->n_group; g++)
+        if (s->group[g].depends & direct)
+            users |= (uint32_t)1 << g;
+    return users;
+}
+
 uint32_t em_group_users(const em_group_search *s, const em_group_fit *f)
 {
     uint32_t users = 0;
 
     for (int64_t c = 0; c < f->n; c++)
         users |= s->used_by[f->child[c]];
-    for (int g = 0; g < s->n_group; g++)
-        if (s->group[g].depends & users)
-            users |= (uint32_t)1 << g;
-    return users;
+    return em_users(s, users);
 }
 
 /* The logarithm of a product of numbers, with few calls of log. */
@@ -222,13 +153,13 @@ static void multiply(logarithm *l, double factor)
 static double gain_of(const em_group_search *s, const em_group_fit *f, int64_t but,
                       const double *left, double *of_one)
 {
-    const double square = weighted_product(s, s->column, s->column);
+    const double square = em_weighted_product(&s->of, s->column, s->column);
     logarithm free = {.product = 1}, one = {.product = 1};
 
     for (int64_t c = 0; c < f->n; c++) {
         if (c == but)
             continue;
-        const double v = f->square[c], xy = weighted_product(s, s->column, left + c * s->n);
+        const double v = f->square[c], xy = em_weighted_product(&s->of, s->column, left + c * s->n);
         multiply(&free, fmax(1 - xy * xy / (square * v), 1e-12));
         multiply(&one, fmin(fmax((v - 2 * xy + square) / v, 1e-12), 1e30));
     }
@@ -242,8 +173,8 @@ static void residuals(em_group_search *s, em_group_fit *f, int n, double *left)
     for (int64_t c = 0; c < f->n; c++) {
         double *y = left + c * s->n;
         leave_of_child(s, &f->where, f->child[c], y);
-        project_out(s, n, y, NULL);
-        f->square[c] = weighted_product(s, y, y);
+        em_project_out(&s->of, n, y, NULL);
+        f->square[c] = em_weighted_product(&s->of, y, y);
     }
 }
 
@@ -262,9 +193,9 @@ static proposal propose(em_group_search *s, const em_group_fit *f, int n, int64_
 
     for (int64_t r = 0; r < s->n; r++)
         s->column[r] = p < 0 ? 1 : s->x[p * s->n + r] + s->mean[p];
-    const double before = weighted_product(s, s->column, s->column);
-    project_out(s, n, s->column, NULL);
-    if (!(weighted_product(s, s->column, s->column) > 1e-6 * before))
+    const double before = em_weighted_product(&s->of, s->column, s->column);
+    em_project_out(&s->of, n, s->column, NULL);
+    if (!(em_weighted_product(&s->of, s->column, s->column) > 1e-6 * before))
         return out;
     out.gain = gain_of(s, f, child, left, &out.of_one);
     if (child >= 0) {
@@ -299,8 +230,7 @@ static bool add_location(em_group_search *s, em_group_fit *f, double a, uint32_t
     if (best.p >= 0) {
         f->where.is_one[f->where.n] = best.of_one >= best.gain - enough;
         f->where.of[f->where.n++] = best.p;
-        if (child_at(f, best.p) >= 0)
-            remove_child(f, child_at(f, best.p));
+        em_remove_child(f, best.p);
     }
     return best.p >= -1;
 }
@@ -375,9 +305,9 @@ static void fit_degrees(em_group_search *s, em_group_fit *f, double *left)
             s->factor[r] *= s->step_factor[r];
         for (int64_t c = 0; c < f->n; c++) {
             memcpy(s->residual, left + c * s->n, (size_t)s->n * sizeof *s->residual);
-            project_out(s, n, s->residual, NULL);
+            em_project_out(&s->of, n, s->residual, NULL);
             f->profile[c * EM_N_DEGREE + q] =
-                -0.5 * log(weighted_product(s, s->residual, s->residual));
+                -0.5 * log(em_weighted_product(&s->of, s->residual, s->residual));
         }
     }
     for (int64_t c = 0; c < f->n; c++) {
@@ -489,12 +419,8 @@ void em_write_child(em_group_search *s, const em_group_fit *f, int64_t c, em_non
     scale_draws(s, f->scale, f->degree[c], s->factor);
     n = prepare(s, f, triangle, added);
     leave_of_child(s, &f->where, f->child[c], s->residual);
-    project_out(s, n, s->residual, along);
-    for (int q = n - 1; q >= 0; q--) {
-        for (int p = q + 1; p < n; p++)
-            along[q] -= triangle[q][p] * along[p];
-        along[q] /= triangle[q][q];
-    }
+    em_project_out(&s->of, n, s->residual, along);
+    em_solve_regression(n, triangle, along);
     if (added[0] >= 0)
         row->shift = along[added[0]];
     for (int j = 0; j < EM_MOST_LOCATIONS; j++) {

@@ -4,6 +4,8 @@
  */
 #pragma once
 
+#include "adaptation/noncentring/term_selection.h"
+#include "adaptation/noncentring/weighted_regression.h"
 #include "mass/estimator.h"
 #include "posterior/noncentring.h"
 
@@ -13,8 +15,7 @@ enum {
     EM_MOST_GROUPS = 16,
     EM_DEGREES = 25, /* tried on each side of 0, in steps of a tenth of a standard deviation of the
                         log scale */
-    EM_N_DEGREE = 2 * EM_DEGREES + 1,
-    EM_MOST_REGRESSORS = EM_MOST_LOCATIONS + 2 /* and those of the constant and of e^(a s) */
+    EM_N_DEGREE = 2 * EM_DEGREES + 1
 };
 
 /* Regressors of a group's location. */
@@ -43,9 +44,14 @@ typedef struct em_group_search {
     em_child_group group[EM_MOST_GROUPS];
     int n_group;
     em_noncentring map; /* of the groups so far */
-    /* Work: [n], [EM_MOST_REGRESSORS][n], [n] four times; [dim][n], [dim][dim] */
-    double *weight, *basis, *residual, *column, *factor, *step_factor;
+    em_regression of;
+    /* Work: [n] four times; [dim][n], [dim][dim] */
+    double *residual, *column, *factor, *step_factor;
     double *panel, *moment;
+    em_selection selection;                  /* of the terms of derivatives */
+    int64_t *votes;                          /* [dim] */
+    bool *allowed, *candidate, *is_location; /* [dim] */
+    em_noncentring_row *conditional;
 } em_group_search;
 
 /* The fit of a candidate group. */
@@ -63,8 +69,49 @@ typedef struct em_group_fit {
  * left [dim][n] is work space. */
 void em_fit_group(em_group_search *s, int64_t k, em_group_fit *f, double *left);
 
+/* Removes parameter p from the children, if it is one. */
+void em_remove_child(em_group_fit *f, int64_t p);
+
+/* These groups, given as bits, and those that depend on one of them. */
+uint32_t em_users(const em_group_search *s, uint32_t users);
+
 /* The groups that depend on one of its children, directly or not, as bits. */
 uint32_t em_group_users(const em_group_search *s, const em_group_fit *f);
+
+/* s->factor = e^(-2 a x_k), x_k less its mean. */
+void em_scale_precision(em_group_search *s, int64_t k, double a);
+
+/* Whether parameter i, which is in no group, may join one that depends on the groups `used`. */
+bool em_may_join(const em_group_search *s, const em_group_fit *group, uint32_t used, int64_t i);
+
+/*
+ * Fits to each child, and to other parameters that may join the group, the conditional law of a
+ * normal parameter with normal data,
+ *
+ *     g_i = -A e^(-2 a x_k) (x_i - m - sum_j b_j x_j) - B x_i + C + sum_j d_j x_j.
+ *
+ * g are derivatives in s->panel [dim][n] of the density in the map's coordinates. For such a
+ * parameter this is an identity, whatever the law of the draws is. So it also finds the members
+ * whose data determine them better than their prior does at all draws, and it holds in the neck of
+ * a funnel where no draw has been. Adds those members to the group. Children whose derivative the
+ * prior's terms do not explain, and one about which most others are distributed, leave it. Writes a
+ * row for each child, marks its locations, and returns the degree. 0: most are
+ * not explained, or a share of more than most_left of the first children is not.
+ */
+double em_fit_conditionals(em_group_search *s, em_group_fit *group, double most_left,
+                           bool *is_location, em_noncentring_row *row);
+
+/*
+ * Fits to the locations that are in no group and whose variance may depend on the log scale of
+ * `group`, which has this degree, the opposite form,
+ *
+ *     x_i = (1 - w) m + w c - C (e^(2 a x_k) + q) g_i,    w = q / (e^(2 a x_k) + q),
+ *
+ * with the same derivatives. It holds for the mean of a hierarchy whose members are non-centred.
+ * Sets `group` to those for which it is better than a constant variance, and writes their rows.
+ */
+void em_fit_means(em_group_search *s, double degree, const bool *is_location, em_group_fit *group,
+                  em_noncentring_row *row);
 
 /* Writes the map of child c, at level 1. */
 void em_write_child(em_group_search *s, const em_group_fit *f, int64_t c, em_noncentring_row *row);

@@ -25,6 +25,14 @@ static const double least_of_group = 0.3, group_by_chance = 60;
  * number; and the share of the whole departure from normality whose removal is enough. */
 static const double least_nearer = 1, nearer_by_chance = 300, most_of_departure = 0.75;
 
+/* The share of derivatives that may be left by conditional laws if a group is rejected by its
+ * draws. */
+static const double clear = 0.05;
+
+/* The share of the improvement by a group's draws that its conditional laws have to bring: they are
+ * preferred, because they hold where no draws have been. */
+static const double share_of_draws = 0.75;
+
 /* ---------------------------------------------------------------- the draws */
 
 /* Subtracts its mean from x; returns the standard deviation. */
@@ -100,18 +108,25 @@ static void use(em_group_search *s, int g, int64_t p)
         s->group[g].depends |= (uint32_t)1 << s->group_of[p] | s->group[s->group_of[p]].depends;
 }
 
-static void add_group(em_group_search *s, const em_group_fit *f, em_noncentring_row *row)
+/* Adds a group. The rows of its children are those of `conditional` with level 1, and else those of
+ * the fit. */
+static void add_group(em_group_search *s, const em_group_fit *f,
+                      const em_noncentring_row *conditional, em_noncentring_row *row)
 {
     const int g = s->n_group;
     const uint32_t users = em_group_users(s, f);
 
     s->group[g] = (em_child_group){.scale = f->scale};
     use(s, g, f->scale);
-    for (int j = 0; j < f->where.n; j++)
-        use(s, g, f->where.of[j]);
     for (int64_t c = 0; c < f->n; c++) {
+        em_noncentring_row *child = &row[f->child[c]];
+        if (conditional && conditional[f->child[c]].level > 0)
+            *child = conditional[f->child[c]];
+        else
+            em_write_child(s, f, c, child);
+        for (int j = 0; j < EM_MOST_LOCATIONS && child->location[j] >= 0; j++)
+            use(s, g, (int64_t)child->location[j]);
         s->group_of[f->child[c]] = g;
-        em_write_child(s, f, c, &row[f->child[c]]);
     }
     s->n_group++;
     for (int h = 0; h < g; h++)
@@ -234,30 +249,112 @@ static double improvement_needed(const em_group_search *s, double gain, double n
                 least_nearer + nearer_by_chance / (double)s->n);
 }
 
-/* Adds the group if it brings that improvement. Otherwise its log scale is not tried again. */
-static em_status try_group(em_group_search *s, const em_group_fit *f, double *nearest,
-                           em_noncentring_row *row, bool *kept)
+/* Adds the group, and computes the departure from normality with it; INFINITY: none. */
+static em_status measure_group(em_group_search *s, const em_group_fit *f,
+                               const em_noncentring_row *conditional, em_noncentring_row *row,
+                               double *now)
 {
-    double now = INFINITY;
     em_status status;
 
-    add_group(s, f, row);
+    add_group(s, f, conditional, row);
     set_levels(s, row);
     status = em_noncentring_set(&s->map, row);
     if (!status)
-        status = departure(s, &now);
-    if (status < 0)
-        return status;
-    *kept = status == EM_OK && now < *nearest - improvement_needed(s, f->total, *nearest);
-    if (*kept) {
-        *nearest = now;
-        return EM_OK;
-    }
+        status = departure(s, now);
+    if (status)
+        *now = INFINITY;
+    return status < 0 ? status : EM_OK;
+}
+
+static em_status drop_group(em_group_search *s, em_noncentring_row *row)
+{
     remove_group(s, row);
     set_levels(s, row);
+    return em_noncentring_set(&s->map, row);
+}
+
+/* Writes the derivatives in the map's coordinates to s->panel. */
+static em_status pull_derivatives(em_group_search *s)
+{
+    double *row = NULL;
+    em_status status = em_allocate_doubles(3 * s->dim, &row);
+
+    for (int64_t r = 0; !status && r < s->n; r++) {
+        const double *sample = sample_at(s, r);
+        memcpy(row, sample, (size_t)(2 * s->dim) * sizeof *row);
+        em_noncentring_from_model(&s->map, row);
+        em_noncentring_pull(&s->map, row, sample, row + s->dim);
+        for (int64_t i = 0; i < s->dim; i++)
+            s->panel[i * s->n + r] = row[s->dim + i];
+    }
+    em_release(&row);
+    return status;
+}
+
+/* Adds the group by the conditional laws of its members, and then that of its means, if this makes
+ * the draws more nearly normal. *n_added: the number of groups. */
+static em_status add_conditionals(em_group_search *s, em_group_fit *f, double most_left,
+                                  em_noncentring_row *row, double *now, int *n_added)
+{
+    double with_means = INFINITY, degree = 0;
+    em_status status = pull_derivatives(s);
+
+    *n_added = 0;
+    if (!status)
+        degree = em_fit_conditionals(s, f, most_left, s->is_location, s->conditional);
+    if (status || degree == 0 || s->n_group + 2 > EM_MOST_GROUPS)
+        return status;
+    status = measure_group(s, f, s->conditional, row, now);
+    *n_added = 1;
+    if (!status)
+        status = pull_derivatives(s);
+    if (status)
+        return status;
+    em_fit_means(s, degree, s->is_location, f, s->conditional);
+    if (f->n == 0)
+        return EM_OK;
+    status = measure_group(s, f, s->conditional, row, &with_means);
+    if (!status && !(with_means < *now))
+        return drop_group(s, row);
+    *now = with_means;
+    *n_added = 2;
+    return status;
+}
+
+/*
+ * Adds the group if it brings the improvement that it needs. Its rows are those from the
+ * conditional laws, unless those from the draws alone make the draws more nearly normal. If the
+ * group is rejected, its log scale is not tried again.
+ */
+static em_status try_group(em_group_search *s, em_group_fit *f, double *left, double *nearest,
+                           em_noncentring_row *row, bool *kept)
+{
+    const double enough = *nearest - improvement_needed(s, f->total, *nearest);
+    double of_draws = INFINITY, of_conditionals = INFINITY;
+    int n_added = 0;
+    em_status status = measure_group(s, f, NULL, row, &of_draws);
+
+    if (!status)
+        status = drop_group(s, row);
+    if (!status)
+        status =
+            add_conditionals(s, f, of_draws < enough ? 1 : clear, row, &of_conditionals, &n_added);
+    *kept = of_conditionals<enough && * nearest - of_conditionals> share_of_draws *
+            (*nearest - of_draws);
+    if (status || *kept) {
+        *nearest = of_conditionals;
+        return status;
+    }
+    while (!status && n_added-- > 0)
+        status = drop_group(s, row);
+    *kept = of_draws < enough;
+    if (!status && *kept) {
+        em_fit_group(s, f->scale, f, left);
+        return measure_group(s, f, NULL, row, nearest);
+    }
     for (int64_t i = 0; i < s->dim; i++)
         s->rho[i * s->dim + f->scale] = 0;
-    return em_noncentring_set(&s->map, row);
+    return status;
 }
 
 /* The log scale whose group gains most, and this group; -1: none gains enough. gain [dim] caches
@@ -285,13 +382,12 @@ static int64_t fit_best(em_group_search *s, em_group_fit *fit, double *left, dou
     return best;
 }
 
-/* Adds the group that gains most, one after the other. */
+/* Adds the group that gains most, one after the other. *nearest: the departure from normality. */
 static em_status find_groups(em_group_search *s, em_group_fit *fit, double *left, double *gain,
-                             em_noncentring_row *row)
+                             em_noncentring_row *row, double *nearest)
 {
-    double nearest;
     bool kept = true;
-    em_status status = departure(s, &nearest);
+    em_status status = departure(s, nearest);
 
     for (int rejected = 0; !status && s->n_group < EM_MOST_GROUPS && rejected < MOST_REJECTED;
          rejected += !kept) {
@@ -299,9 +395,67 @@ static em_status find_groups(em_group_search *s, em_group_fit *fit, double *left
             gain[k] = NAN;
         if (fit_best(s, fit, left, gain) < 0)
             break;
-        status = try_group(s, fit, &nearest, row, &kept);
+        status = try_group(s, fit, left, nearest, row, &kept);
     }
     return status > 0 ? EM_OK : status;
+}
+
+/* Writes the log scales of all groups to scale [EM_MOST_GROUPS], those of higher levels first;
+ * returns their number. */
+static int order_scales(const em_group_search *s, int64_t *scale)
+{
+    int level[EM_MOST_GROUPS], n = 0;
+
+    for (int g = 0; g < s->n_group; g++) {
+        int at = n;
+        bool is_other = true;
+        for (int q = 0; q < n; q++)
+            is_other = is_other && scale[q] != s->group[g].scale;
+        if (!is_other)
+            continue;
+        for (n++; at > 0 && level[at - 1] < s->group[g].level; at--) {
+            level[at] = level[at - 1];
+            scale[at] = scale[at - 1];
+        }
+        level[at] = s->group[g].level;
+        scale[at] = s->group[g].scale;
+    }
+    return n;
+}
+
+/*
+ * Fits the groups once more, those of higher levels first. Where the members of one group are the
+ * locations of another, as in nested hierarchies, their derivatives no longer depend on the members
+ * of that group once these are non-centred, and so tell more about their own prior. Keeps the
+ * groups if they make the draws more nearly normal.
+ */
+static em_status refit_groups(em_group_search *s, em_group_fit *fit, double *left, double nearest,
+                              em_noncentring_row *row)
+{
+    em_noncentring_row *found = NULL;
+    int64_t scale[EM_MOST_GROUPS];
+    const int n = order_scales(s, scale);
+    double now = INFINITY;
+    bool kept;
+    em_status status = em_allocate(s->dim, sizeof *found, &found);
+
+    if (!status)
+        memcpy(found, row, (size_t)s->dim * sizeof *row);
+    while (!status && s->n_group > 0)
+        status = drop_group(s, row);
+    if (!status)
+        status = departure(s, &now);
+    for (int g = 0; !status && g < n && s->n_group < EM_MOST_GROUPS; g++) {
+        em_fit_group(s, scale[g], fit, left);
+        if (fit->n > 0)
+            status = try_group(s, fit, left, &now, row, &kept);
+    }
+    if (!status && !(now < nearest)) {
+        memcpy(row, found, (size_t)s->dim * sizeof *row);
+        status = em_noncentring_set(&s->map, row);
+    }
+    em_release(&found);
+    return status;
 }
 
 /* ---------------------------------------------------------------- the search */
@@ -310,10 +464,10 @@ static em_status find_groups(em_group_search *s, em_group_fit *fit, double *left
 static em_status lay_out(em_group_search *s, em_group_fit *f, double **memory, double **u,
                          double **left)
 {
-    const int64_t dim = s->dim, n = s->n;
+    const int64_t dim = s->dim, n = s->n, width = 2 + 3 * dim;
     em_status status =
         em_allocate_doubles(3 * dim * n + 3 * dim * dim + 2 * dim + dim * (EM_N_DEGREE + 3) +
-                                (EM_MOST_REGRESSORS + 5) * n,
+                                (EM_MOST_REGRESSORS + 5) * n + width * (n + width + EM_MOST_BASIS),
                             memory);
     if (status)
         return status;
@@ -321,12 +475,27 @@ static em_status lay_out(em_group_search *s, em_group_fit *f, double **memory, d
     struct {
         double **to;
         int64_t count;
-    } part[] = {{&s->x, dim * n},     {u, dim * n},           {left, dim * n},
-                {&s->rho, dim * dim}, {&s->slope, dim * dim}, {&s->moment, dim * dim},
-                {&s->mean, dim},      {&s->sd, dim},          {&f->profile, dim * EM_N_DEGREE},
-                {&f->degree, dim},    {&f->gain, dim},        {&s->basis, EM_MOST_REGRESSORS * n},
-                {&s->weight, n},      {&s->residual, n},      {&s->column, n},
-                {&s->factor, n},      {&s->step_factor, n},   {&f->square, dim}};
+    } part[] = {{&s->x, dim * n},
+                {u, dim * n},
+                {left, dim * n},
+                {&s->rho, dim * dim},
+                {&s->slope, dim * dim},
+                {&s->moment, dim * dim},
+                {&s->mean, dim},
+                {&s->sd, dim},
+                {&f->profile, dim * EM_N_DEGREE},
+                {&f->degree, dim},
+                {&f->gain, dim},
+                {&s->of.basis, EM_MOST_REGRESSORS * n},
+                {&s->of.weight, n},
+                {&s->residual, n},
+                {&s->column, n},
+                {&s->factor, n},
+                {&s->step_factor, n},
+                {&f->square, dim},
+                {&s->selection.panel, width * n},
+                {&s->selection.gram, width * width},
+                {&s->selection.basis, width * EM_MOST_BASIS}};
     for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
         *part[i].to = at;
         at += part[i].count;
@@ -340,15 +509,17 @@ em_status em_noncentring_search(int64_t dim, const em_samples *samples, em_nonce
     em_group_search s = {
         .dim = dim, .n = samples->n < MOST_DRAWS ? samples->n : MOST_DRAWS, .samples = samples};
     em_group_fit tried = {0};
-    double *memory = NULL, *u = NULL, *left = NULL, *gain = NULL;
+    double *memory = NULL, *u = NULL, *left = NULL, *gain = NULL, nearest = 0;
     em_status status = EM_OK;
 
     *n_child = 0;
     memset(row, 0, (size_t)dim * sizeof *row);
     if (s.n < EM_LEAST_NONCENTRING_DRAWS || s.n < 2 * dim)
         return EM_OK;
-    status = em_allocate_all(EM_ARRAY(s.group_of, dim), EM_ARRAY(s.used_by, dim),
-                             EM_ARRAY(tried.child, dim), EM_ARRAY(gain, dim));
+    status = em_allocate_all(
+        EM_ARRAY(s.group_of, dim), EM_ARRAY(s.used_by, dim), EM_ARRAY(tried.child, dim),
+        EM_ARRAY(gain, dim), EM_ARRAY(s.votes, dim), EM_ARRAY(s.candidate, dim),
+        EM_ARRAY(s.is_location, dim), EM_ARRAY(s.allowed, dim), EM_ARRAY(s.conditional, dim));
     if (!status)
         status = em_noncentring_create(dim, &s.map);
     if (!status)
@@ -359,11 +530,18 @@ em_status em_noncentring_search(int64_t dim, const em_samples *samples, em_nonce
         take_columns(&s, u);
         status = correlate(&s, u);
     }
+    s.of.n = s.n;
     s.panel = u; /* which has served */
+    s.selection.dim = dim;
+    s.selection.n = s.n;
+    s.selection.width = 2 + 3 * dim;
     if (!status)
-        status = find_groups(&s, &tried, left, gain, row);
+        status = find_groups(&s, &tried, left, gain, row, &nearest);
+    if (!status && s.n_group > 1)
+        status = refit_groups(&s, &tried, left, nearest, row);
     *n_child = s.map.n_child;
     em_noncentring_release(&s.map);
     em_release_all(&s.group_of, &s.used_by, &tried.child, &gain, &memory);
+    em_release_all(&s.votes, &s.candidate, &s.is_location, &s.allowed, &s.conditional);
     return status;
 }

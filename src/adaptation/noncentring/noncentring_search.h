@@ -4,8 +4,10 @@
  *
  * If the scale of x_i is exp(a x_k), the scale of its derivative g_i is exp(-a x_k), for any
  * location. So log |g_i| is correlated with x_k, which identifies the pairs (i, k). The parameters
- * of one k form a group. Its locations and degrees are then fitted to the draws by maximum
- * likelihood,
+ * of one k form a group. It is fitted in two ways, of which the first decides whether there is a
+ * group, and the second, where it holds, what its map is.
+ *
+ * 1. To the draws (noncentring_fit.c), by maximum likelihood:
  *
  *     x_i ~ N(m_i + sum_j b_ij x_j + c_i e^(a_i x_k), sigma_i^2 e^(2 a_i x_k)),
  *
@@ -14,6 +16,17 @@
  * to 1, as for the mean of a hierarchy, if that fits as well as a free one, because in the neck of
  * a funnel an error of the location would be large compared with the scale. A group is kept only if
  * it makes the draws more nearly normal.
+ *
+ * 2. To the derivatives (conditional_fit.c, mean_fit.c), by least squares. A parameter with a
+ * normal prior of scale e^(a x_k) and normal data has a derivative that is linear in x_i and
+ * e^(-2 a x_k) x_i. This is an identity and not a property of the draws. So it also shows the
+ * members that are determined by their data in all draws, and it holds in the neck of a funnel,
+ * which warmup has seldom seen. Without those members in the map, the neck is not reached, and no
+ * diagnostic of the draws can tell.
+ *
+ * Groups of higher levels are fitted first in a second pass: where the members of one group are the
+ * locations of another, as in nested hierarchies, their derivatives in the coordinates of that
+ * group no longer depend on its members.
  */
 #pragma once
 

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 /* The last character is the version. A change of what is saved, or of how, needs another one. */
-static const em_checksum_trailer trailer = {{'E', 'M', 'A', 'S', 'S', 'C', 'K', 'D'},
+static const em_checksum_trailer trailer = {{'E', 'M', 'A', 'S', 'S', 'C', 'K', 'E'},
                                             "a checkpoint"};
 
 enum { MOST_TEXT = 1 << 24 };

@@ -6,6 +6,7 @@
 #include "posterior/noncentring.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -202,15 +203,28 @@ static em_status read_trajectory(const source *from, em_initial *out)
     return status;
 }
 
-/* Runs in the model's coordinates leave none. */
+/* Runs in the model's coordinates leave none. Those of earlier versions leave the first numbers of
+ * each row, and the others are then 0. */
 static em_status read_noncentring(const source *from, int64_t dim, em_initial *out)
 {
+    enum { EARLIER = offsetof(em_noncentring_row, information) / sizeof(double) };
+    double *read = NULL;
     int64_t count = 0;
 
-    return has(from, "noncentring")
-               ? read_numbers(from, "noncentring", dim * EM_NONCENTRING_NUMBERS, &count,
-                              &out->noncentring)
-               : EM_OK;
+    if (!has(from, "noncentring"))
+        return EM_OK;
+    em_status status = read_numbers(from, "noncentring", 0, &count, &read);
+    const int64_t width = count == dim * EARLIER ? EARLIER : EM_NONCENTRING_NUMBERS;
+    if (!status && count != dim * width)
+        status = em_fail(EM_EDATA, "%s: found noncentring of %lld numbers, expected %lld x %d",
+                         from->path, (long long)count, (long long)dim, EM_NONCENTRING_NUMBERS);
+    if (!status)
+        status = em_allocate_doubles(dim * EM_NONCENTRING_NUMBERS, &out->noncentring);
+    for (int64_t i = 0; !status && i < dim; i++)
+        memcpy(out->noncentring + i * EM_NONCENTRING_NUMBERS, read + i * width,
+               (size_t)width * sizeof *read);
+    em_release(&read);
+    return status;
 }
 
 /* Copies the result to all ranks. Collective. */

@@ -1,0 +1,442 @@
+#include "adaptation/noncentring/noncentring_fit.h"
+
+#include "adaptation/noncentring/term_selection.h"
+#include "base/memory.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    PASSES = 3,      /* of a fit: weights depend on it */
+    MOST_FITTED = 5, /* children to which a degree is fitted */
+    STEPS = 24,      /* of the search for a degree: to a relative precision of 1e-5 */
+    CONSTANT = 0,    /* the first regressors, which are those of the data: the constant and x_i */
+    LINEAR = 1
+};
+
+/* The least gain in log likelihood of a derivative by the terms of the prior, for a parameter that
+ * is in the group by its draws, and for another one; and what chance adds with few draws, times
+ * their number. */
+static const double least_of_member = 0.05, least_of_new_member = 0.1, by_chance = 10;
+
+/* The share of a derivative that is left if its terms are certain. */
+static const double explained = 1e-3;
+
+/* The gain at which a parameter joins although no member has its locations. */
+static const double evident = 1;
+
+/* A fit of g_i = -A e^(-2 u) (x_i - m - sum_j b_j x_j) - B x_i + C + sum_j d_j x_j, all less their
+ * means. */
+typedef struct conditional_fit {
+    int64_t i;
+    em_terms terms;
+    double coefficient[EM_MOST_LOCATIONS]; /* b_j */
+    double prior, information;             /* A and B; B >= 0 */
+    double shift, constant;                /* m and C */
+    double left, without, total; /* sums of squares: of residuals; without the terms of the prior;
+                                    of derivatives */
+} conditional_fit;
+
+static double gain_by_prior(const conditional_fit *f)
+{
+    return f->without > 0 ? 0.5 * log(f->without / fmax(f->left, 1e-20 * f->without)) : 0;
+}
+
+void em_scale_precision(em_group_search *s, int64_t scale, double degree)
+{
+    const double *x = s->x + scale * s->n;
+
+    for (int64_t r = 0; r < s->n; r++)
+        s->factor[r] = exp(-2 * degree * x[r]);
+}
+
+/* An error of a derivative is about the root of the precision. */
+static void weigh(em_group_search *s, const conditional_fit *f)
+{
+    for (int64_t r = 0; r < s->n; r++)
+        s->of.weight[r] = 1 / ((f->prior * s->factor[r] + f->information) * (double)s->n);
+}
+
+/* Adds x_p, times e^(-2 u) if `scaled`, to the basis. */
+static int add_parameter(em_group_search *s, int n, int64_t p, bool scaled,
+                         double (*triangle)[EM_MOST_REGRESSORS])
+{
+    const double *x = s->x + p * s->n;
+
+    for (int64_t r = 0; r < s->n; r++)
+        s->column[r] = scaled ? s->factor[r] * x[r] : x[r];
+    return em_add_regressor(&s->of, n, s->column, triangle);
+}
+
+/* The basis of all regressors: those of the data, e^(-2 u), e^(-2 u) x_j, and last e^(-2 u) (x_i -
+ * x_p), with the parent p. Returns their number, 0 if they are linearly dependent. */
+static int add_regressors(em_group_search *s, const conditional_fit *f,
+                          double (*triangle)[EM_MOST_REGRESSORS])
+{
+    const em_terms *terms = &f->terms;
+    const double *x = s->x + f->i * s->n,
+                 *parent = terms->has_parent ? s->x + terms->location[0] * s->n : NULL;
+    const int expected = 4 + terms->n_plain + terms->n - terms->has_parent;
+    int n;
+
+    for (int64_t r = 0; r < s->n; r++)
+        s->column[r] = 1;
+    n = em_add_regressor(&s->of, 0, s->column, triangle);
+    n = add_parameter(s, n, f->i, false, triangle);
+    for (int j = 0; j < terms->n_plain; j++)
+        n = add_parameter(s, n, terms->plain[j], false, triangle);
+    memcpy(s->column, s->factor, (size_t)s->n * sizeof *s->column);
+    n = em_add_regressor(&s->of, n, s->column, triangle);
+    for (int j = terms->has_parent; j < terms->n; j++)
+        n = add_parameter(s, n, terms->location[j], true, triangle);
+    for (int64_t r = 0; r < s->n; r++)
+        s->column[r] = s->factor[r] * (x[r] - (parent ? parent[r] : 0));
+    n = em_add_regressor(&s->of, n, s->column, triangle);
+    return n == expected ? n : 0;
+}
+
+/* Coefficients of the regressors at weights that are set. Returns whether they are a fit: a prior
+ * has a positive precision. */
+static bool regress(em_group_search *s, conditional_fit *f)
+{
+    double triangle[EM_MOST_REGRESSORS][EM_MOST_REGRESSORS] = {{0}}, along[EM_MOST_REGRESSORS],
+           rest[EM_MOST_REGRESSORS];
+    const int n = add_regressors(s, f, triangle), of_data = 2 + f->terms.n_plain;
+
+    if (n == 0)
+        return false;
+    memcpy(s->residual, s->panel + f->i * s->n, (size_t)s->n * sizeof *s->residual);
+    f->total = em_weighted_product(&s->of, s->residual, s->residual);
+    em_project_out(&s->of, of_data, s->residual, along);
+    f->without = em_weighted_product(&s->of, s->residual, s->residual);
+    em_project_out(&s->of, n, s->residual, rest);
+    f->left = em_weighted_product(&s->of, s->residual, s->residual);
+    for (int q = 0; q < n; q++)
+        along[q] = q < of_data ? along[q] + rest[q] : rest[q];
+    em_solve_regression(n, triangle, along);
+    f->prior = -along[n - 1];
+    f->information = fmax(-along[LINEAR], 0);
+    f->constant = along[CONSTANT];
+    f->shift = along[of_data] / f->prior;
+    for (int j = 0; j < f->terms.n; j++)
+        f->coefficient[j] =
+            j < f->terms.has_parent ? 1 : along[of_data + 1 + j - f->terms.has_parent] / f->prior;
+    return f->prior > 0 && isfinite(f->prior) && isfinite(f->shift) && f->total > 0;
+}
+
+/* Fits with given terms. */
+static bool fit_conditional(em_group_search *s, conditional_fit *f)
+{
+    f->prior = f->information = 1;
+    for (int pass = 0; pass < PASSES; pass++) {
+        weigh(s, f);
+        if (!regress(s, f))
+            return false;
+    }
+    return true;
+}
+
+/* Selects the terms of parameter i. The locations are among those that are allowed and do not
+ * depend on it. */
+static void select_terms(em_group_search *s, int64_t i, em_terms *out)
+{
+    const uint32_t users = em_users(s, s->used_by[i]);
+
+    for (int64_t p = 0; p < s->dim; p++)
+        s->candidate[p] = p != i && s->sd[p] > 0 && s->allowed[p] &&
+                          !(s->group_of[p] >= 0 && (users >> s->group_of[p] & 1));
+    em_select_terms(&s->selection, i, s->candidate, out);
+}
+
+static bool find_conditional(em_group_search *s, conditional_fit *f)
+{
+    select_terms(s, f->i, &f->terms);
+    return fit_conditional(s, f);
+}
+
+/* Sets the degree for searches of terms. */
+static void set_degree(em_group_search *s, const em_group_fit *group, double degree)
+{
+    em_scale_precision(s, group->scale, degree);
+    em_selection_prepare(&s->selection, s->x, s->panel, s->factor, s->sd);
+}
+
+/* ---------------------------------------------------------------- the group */
+
+/* The mean log share of derivatives that is left at a degree. */
+static double left_at(em_group_search *s, const em_group_fit *group, double degree,
+                      conditional_fit *fit)
+{
+    double sum = 0;
+
+    em_scale_precision(s, group->scale, degree);
+    for (int64_t c = 0; c < group->n && c < MOST_FITTED; c++)
+        if (fit_conditional(s, &fit[c]))
+            sum += log(fmax(fit[c].left / fit[c].total, 1e-24));
+    return sum;
+}
+
+/* The degree of the child that gains most: those of others, whose data determine them, are nearer
+ * to 0. */
+static double strongest_degree(const em_group_fit *group)
+{
+    int64_t best = 0;
+
+    for (int64_t c = 1; c < group->n; c++)
+        if (group->gain[c] > group->gain[best])
+            best = c;
+    return group->n > 0 ? group->degree[best] : 0;
+}
+
+/* The locations of the first children at a degree, and the mean log share that is left. */
+static double structure_at(em_group_search *s, const em_group_fit *group, double degree,
+                           conditional_fit *fit)
+{
+    double sum = 0;
+
+    set_degree(s, group, degree);
+    for (int64_t c = 0; c < group->n && c < MOST_FITTED; c++) {
+        fit[c] = (conditional_fit){.i = group->child[c]};
+        if (find_conditional(s, &fit[c]))
+            sum += log(fmax(fit[c].left / fit[c].total, 1e-24));
+    }
+    return sum;
+}
+
+/* The degree of a coarse grid at which locations explain most. Draws of members whose data
+ * determine them show too small a degree, so most of the grid is above that of the draws. 1 and 1/2
+ * are those of a log standard deviation and of a log variance. *share: the share of derivatives
+ * that is left there. */
+static double find_start(em_group_search *s, const em_group_fit *group, double *share)
+{
+    static const double ratio[] = {1, 1.25, 1.6, 2, 0.75}, natural[] = {1, 0.5};
+    enum { N_RATIO = sizeof ratio / sizeof *ratio, N_NATURAL = sizeof natural / sizeof *natural };
+    const double of_draws = strongest_degree(group);
+    conditional_fit fit[MOST_FITTED];
+    double best = of_draws, least = INFINITY;
+
+    for (int q = 0; q < N_RATIO + N_NATURAL; q++) {
+        const double degree =
+            q < N_RATIO ? ratio[q] * of_draws : copysign(natural[q - N_RATIO], of_draws);
+        if (fabs(degree) < 0.6 * fabs(of_draws) || fabs(degree) > 2.5 * fabs(of_draws))
+            continue;
+        const double left = structure_at(s, group, degree, fit);
+        if (left < least) {
+            least = left;
+            best = degree;
+        }
+    }
+    *share = exp(least / (double)em_least(group->n, MOST_FITTED));
+    return best;
+}
+
+/* The degree of all children, near `start`. */
+static double find_degree(em_group_search *s, const em_group_fit *group, double start)
+{
+    static const double golden = 0.6180339887498949, ratio = 1.3;
+    const double most = 0.1 * EM_DEGREES / s->sd[group->scale];
+    conditional_fit fit[MOST_FITTED];
+
+    structure_at(s, group, start, fit);
+    double low = start / ratio, high = start * ratio;
+    double a = high - golden * (high - low), b = low + golden * (high - low);
+    double at_a = left_at(s, group, a, fit), at_b = left_at(s, group, b, fit);
+    for (int step = 0; step < STEPS; step++) {
+        if (at_a < at_b) {
+            high = b;
+            b = a;
+            at_b = at_a;
+            a = high - golden * (high - low);
+            at_a = left_at(s, group, a, fit);
+        } else {
+            low = a;
+            a = b;
+            at_a = at_b;
+            b = low + golden * (high - low);
+            at_b = left_at(s, group, b, fit);
+        }
+    }
+    const double found = 0.5 * (low + high);
+    return fabs(found) < most ? found : copysign(most, found);
+}
+
+static void write_row(const em_group_search *s, const conditional_fit *f, int64_t scale,
+                      double degree, em_noncentring_row *row)
+{
+    *row = (em_noncentring_row){.level = 1,
+                                .scale = (double)scale,
+                                .degree = degree,
+                                .origin = s->mean[scale],
+                                .width = s->sd[scale],
+                                .shift = f->shift + s->mean[f->i]};
+    for (int j = 0; j < EM_MOST_LOCATIONS; j++) {
+        row->location[j] = j < f->terms.n ? (double)f->terms.location[j] : -1;
+        row->coefficient[j] = j < f->terms.n ? f->coefficient[j] : 0;
+        if (j < f->terms.n)
+            row->shift -= f->coefficient[j] * s->mean[f->terms.location[j]];
+    }
+    if (f->information > 1e-8 * f->prior) {
+        row->information = f->information / f->prior;
+        row->centre = s->mean[f->i] + f->constant / f->information;
+    }
+}
+
+/* Allows all parameters as locations but the log scale and the children. */
+static void allow_others(em_group_search *s, const em_group_fit *group)
+{
+    for (int64_t p = 0; p < s->dim; p++)
+        s->allowed[p] = p != group->scale;
+    for (int64_t c = 0; c < group->n; c++)
+        s->allowed[group->child[c]] = false;
+}
+
+/* Removes from the group the children about which others are distributed: most of them, and at
+ * least two, or one whose derivative this explains. Returns whether there are any. */
+static bool remove_means(em_group_search *s, em_group_fit *group, double degree)
+{
+    const int64_t n = group->n;
+
+    memset(s->votes, 0, (size_t)s->dim * sizeof *s->votes);
+    set_degree(s, group, degree);
+    for (int64_t c = 0; c < n; c++) {
+        conditional_fit f = {.i = group->child[c]};
+        if (!find_conditional(s, &f) || !f.terms.has_parent)
+            continue;
+        const bool is_explained = f.left < explained * f.total;
+        s->votes[f.terms.location[0]] += is_explained ? 2 * n : 1;
+        if (is_explained)
+            s->votes[f.i] -= 4 * n * n;
+    }
+    for (int64_t c = n - 1; c >= 0; c--) {
+        const int64_t votes = s->votes[group->child[c]];
+        if (votes >= 2 && 2 * votes >= n - 1)
+            em_remove_child(group, group->child[c]);
+    }
+    return group->n < n;
+}
+
+/* Allows only those locations by which a derivative is explained, and those that members share: two
+ * or half of them as their parent, or half of them with a free coefficient. */
+static void allow_shared(em_group_search *s, const em_group_fit *group)
+{
+    const int64_t half = (group->n + 1) / 2, few = em_least(2, half);
+
+    for (int64_t p = 0; p < s->dim; p++)
+        s->votes[p] = 0;
+    for (int64_t c = 0; c < group->n; c++) {
+        conditional_fit f = {.i = group->child[c]};
+        if (!find_conditional(s, &f))
+            continue;
+        const int64_t all = f.left < explained * f.total ? half * few : 0;
+        for (int j = 0; j < f.terms.n; j++)
+            s->votes[f.terms.location[j]] += all ? all : j < f.terms.has_parent ? half : few;
+    }
+    for (int64_t p = 0; p < s->dim; p++)
+        s->allowed[p] = s->allowed[p] && s->votes[p] >= half * few;
+}
+
+/* Fits all children; those that are not explained leave the group. Marks the locations. Returns
+ * whether at least half are explained. */
+static bool fit_members(em_group_search *s, em_group_fit *group, double degree, bool *is_location,
+                        em_noncentring_row *row)
+{
+    const double least = least_of_member + by_chance / (double)s->n;
+    const int64_t n = group->n;
+    int64_t kept = 0;
+
+    set_degree(s, group, degree);
+    allow_shared(s, group);
+    for (int64_t c = 0; c < n; c++) {
+        conditional_fit f = {.i = group->child[c]};
+        if (!find_conditional(s, &f) || !(gain_by_prior(&f) > least))
+            continue;
+        for (int j = 0; j < f.terms.n; j++)
+            is_location[f.terms.location[j]] = true;
+        write_row(s, &f, group->scale, degree, &row[f.i]);
+        group->child[kept] = group->child[c];
+        group->degree[kept] = degree;
+        group->gain[kept++] = group->gain[c];
+    }
+    group->n = kept;
+    return kept > 0 && 2 * kept >= n;
+}
+
+/* The groups on which one depends that has this log scale and these locations. */
+static uint32_t groups_used(const em_group_search *s, int64_t scale, const bool *is_location)
+{
+    uint32_t used = 0;
+
+    for (int64_t p = 0; p < s->dim; p++)
+        if ((p == scale || is_location[p]) && s->group_of[p] >= 0)
+            used |= (uint32_t)1 << s->group_of[p] | s->group[s->group_of[p]].depends;
+    return used;
+}
+
+static bool is_child(const em_group_fit *group, int64_t p)
+{
+    for (int64_t c = 0; c < group->n; c++)
+        if (group->child[c] == p)
+            return true;
+    return false;
+}
+
+bool em_may_join(const em_group_search *s, const em_group_fit *group, uint32_t used, int64_t i)
+{
+    return i != group->scale && s->group_of[i] < 0 && s->sd[i] > 0 && !is_child(group, i) &&
+           (s->used_by[i] & used) == 0;
+}
+
+/* Adds the other parameters whose derivatives are explained by the locations that are allowed. */
+static void add_members(em_group_search *s, em_group_fit *group, double degree, double least,
+                        bool *is_location, em_noncentring_row *row)
+{
+    for (int64_t i = 0; i < s->dim; i++) {
+        conditional_fit f = {.i = i};
+        if (is_location[i] ||
+            !em_may_join(s, group, groups_used(s, group->scale, is_location), i) ||
+            !find_conditional(s, &f) || !(gain_by_prior(&f) > least))
+            continue;
+        for (int j = 0; j < f.terms.n; j++)
+            is_location[f.terms.location[j]] = true;
+        group->child[group->n] = i;
+        group->degree[group->n] = degree;
+        group->gain[group->n++] = 0;
+        write_row(s, &f, group->scale, degree, &row[i]);
+    }
+}
+
+/* Removes the children that are used by a group which this one uses. */
+static void remove_cycles(em_group_search *s, em_group_fit *group, const bool *is_location)
+{
+    const uint32_t used = groups_used(s, group->scale, is_location);
+
+    for (int64_t c = group->n - 1; c >= 0; c--)
+        if (s->used_by[group->child[c]] & used)
+            em_remove_child(group, group->child[c]);
+}
+
+double em_fit_conditionals(em_group_search *s, em_group_fit *group, double most_left,
+                           bool *is_location, em_noncentring_row *row)
+{
+    for (int64_t p = 0; p < s->dim; p++) {
+        s->allowed[p] = p != group->scale;
+        is_location[p] = false;
+    }
+    double left;
+    const double start = find_start(s, group, &left);
+    if (left > most_left)
+        return 0;
+    while (remove_means(s, group, start))
+        continue;
+    allow_others(s, group);
+    const double degree = find_degree(s, group, start);
+    if (!fit_members(s, group, degree, is_location, row))
+        return 0;
+    remove_cycles(s, group, is_location);
+    memcpy(s->allowed, is_location, (size_t)s->dim * sizeof *is_location);
+    add_members(s, group, degree, least_of_new_member + by_chance / (double)s->n, is_location, row);
+    allow_others(s, group);
+    add_members(s, group, degree, evident, is_location, row);
+    remove_cycles(s, group, is_location);
+    return group->n > 0 ? degree : 0;
+}

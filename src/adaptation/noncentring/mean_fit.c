@@ -1,0 +1,123 @@
+#include "adaptation/noncentring/noncentring_fit.h"
+
+#include <math.h>
+#include <string.h>
+
+/* The least gain in log likelihood of a draw over a constant variance, and what chance adds with
+ * few draws, times their number. */
+static const double least_gain = 0.05, by_chance = 10;
+
+/* A fit of the form of em_fit_means to parameter i. */
+typedef struct mean_fit {
+    int64_t i;
+    double shift, change; /* m and c - m, of x_i less its mean */
+    double left;          /* - log likelihood of a draw */
+} mean_fit;
+
+/* At q; s->factor holds e^(2 a x_k). */
+static bool fit_mean_at(em_group_search *s, double q, mean_fit *f)
+{
+    double triangle[EM_MOST_REGRESSORS][EM_MOST_REGRESSORS] = {{0}}, along[EM_MOST_REGRESSORS];
+    const double *g = s->panel + f->i * s->n;
+    double log_variance = 0;
+    int n;
+
+    for (int64_t r = 0; r < s->n; r++) {
+        const double variance = s->factor[r] + q;
+        s->of.weight[r] = 1 / (variance * (double)s->n);
+        log_variance += log(variance) / (double)s->n;
+        s->column[r] = 1;
+    }
+    n = em_add_regressor(&s->of, 0, s->column, triangle);
+    for (int64_t r = 0; r < s->n; r++)
+        s->column[r] = q / (s->factor[r] + q);
+    n = em_add_regressor(&s->of, n, s->column, triangle);
+    for (int64_t r = 0; r < s->n; r++)
+        s->column[r] = (s->factor[r] + q) * g[r];
+    if (n < 2 || em_add_regressor(&s->of, n, s->column, triangle) == n)
+        return false;
+    memcpy(s->residual, s->x + f->i * s->n, (size_t)s->n * sizeof *s->residual);
+    em_project_out(&s->of, n + 1, s->residual, along);
+    f->left =
+        0.5 * (log(em_weighted_product(&s->of, s->residual, s->residual) + 1e-300) + log_variance);
+    em_solve_regression(n + 1, triangle, along);
+    f->shift = along[0];
+    f->change = along[1];
+    return along[2] < 0;
+}
+
+/* - log likelihood of a draw if the variance is constant. */
+static double left_by_constant(em_group_search *s, int64_t i)
+{
+    int n;
+
+    for (int64_t r = 0; r < s->n; r++) {
+        s->of.weight[r] = 1 / (double)s->n;
+        s->column[r] = 1;
+    }
+    n = em_add_regressor(&s->of, 0, s->column, NULL);
+    memcpy(s->column, s->panel + i * s->n, (size_t)s->n * sizeof *s->column);
+    n = em_add_regressor(&s->of, n, s->column, NULL);
+    memcpy(s->residual, s->x + i * s->n, (size_t)s->n * sizeof *s->residual);
+    em_project_out(&s->of, n, s->residual, NULL);
+    return 0.5 * log(em_weighted_product(&s->of, s->residual, s->residual) + 1e-300);
+}
+
+/* The best log q for parameter i; NaN: none fits. */
+static double find_mean(em_group_search *s, mean_fit *f)
+{
+    static const double golden = 0.6180339887498949, lowest = -10, highest = 6, grid = 0.5;
+    double best = NAN, least = INFINITY;
+
+    for (double log_q = lowest; log_q <= highest; log_q += grid)
+        if (fit_mean_at(s, exp(log_q), f) && f->left < least) {
+            least = f->left;
+            best = log_q;
+        }
+    double low = best - grid, high = best + grid;
+    for (int step = 0; step < 60 && !isnan(best); step++) {
+        const double third = (1 - golden) * (high - low);
+        mean_fit at_low = *f, at_high = *f;
+        fit_mean_at(s, exp(low + third), &at_low);
+        fit_mean_at(s, exp(high - third), &at_high);
+        if (at_low.left < at_high.left)
+            high = high - third;
+        else
+            low = low + third;
+    }
+    best = 0.5 * (low + high);
+    return !isnan(best) && fit_mean_at(s, exp(best), f) ? best : NAN;
+}
+
+void em_fit_means(em_group_search *s, double degree, const bool *is_location, em_group_fit *group,
+                  em_noncentring_row *row)
+{
+    const int64_t k = group->scale;
+    const double least = least_gain + by_chance / (double)s->n;
+    const uint32_t used =
+        s->group_of[k] < 0 ? 0 : (uint32_t)1 << s->group_of[k] | s->group[s->group_of[k]].depends;
+
+    group->n = 0;
+    em_scale_precision(s, k, -degree);
+    for (int64_t i = 0; i < s->dim; i++) {
+        mean_fit f = {.i = i};
+        if (!is_location[i] || !em_may_join(s, group, used, i))
+            continue;
+        const double log_q = find_mean(s, &f), constant = left_by_constant(s, i);
+        if (isnan(log_q) || !(constant - f.left > least))
+            continue;
+        group->child[group->n] = i;
+        group->degree[group->n] = -degree;
+        group->gain[group->n++] = constant - f.left;
+        row[i] = (em_noncentring_row){.level = 1,
+                                      .scale = (double)k,
+                                      .degree = -degree,
+                                      .origin = s->mean[k],
+                                      .width = s->sd[k],
+                                      .shift = f.shift + s->mean[i],
+                                      .location = {-1, -1, -1, -1},
+                                      .information = exp(log_q),
+                                      .centre = f.shift + f.change + s->mean[i],
+                                      .adds_variances = 1};
+    }
+}

@@ -1,0 +1,230 @@
+#include "adaptation/noncentring/term_selection.h"
+
+#include "math/linalg.h"
+
+#include <math.h>
+#include <string.h>
+
+/* The least gain in log likelihood of a derivative from a term, and what chance adds with few
+ * draws, times their number. */
+static const double least = 0.02, by_chance = 10;
+
+/* The gain at which a parent needs no comparison with other terms. */
+static const double certain = 5;
+
+/* The share of a derivative that is left if it is explained: the rest is due to rounding, and to
+ * the precision of the degree. */
+static const double explained = 1e-6;
+
+enum { CONSTANT = 0, PRECISION = 1, FIRST = 2 };
+
+static int64_t plain(int64_t p)
+{
+    return FIRST + p;
+}
+
+static int64_t scaled(const em_selection *s, int64_t p)
+{
+    return FIRST + s->dim + p;
+}
+
+static int64_t derivative(const em_selection *s, int64_t p)
+{
+    return FIRST + 2 * s->dim + p;
+}
+
+void em_selection_prepare(em_selection *s, const double *x, const double *g, const double *factor,
+                          const double *sd)
+{
+    const int64_t n = s->n;
+
+    for (int64_t r = 0; r < n; r++) {
+        const double root = 1 / sqrt((factor[r] + 1) * (double)n);
+        s->panel[CONSTANT * n + r] = root;
+        s->panel[PRECISION * n + r] = root * factor[r];
+        for (int64_t p = 0; p < s->dim; p++) {
+            const double value = sd[p] > 0 ? root * x[p * n + r] : 0;
+            s->panel[plain(p) * n + r] = value;
+            s->panel[scaled(s, p) * n + r] = value * factor[r];
+            s->panel[derivative(s, p) * n + r] = root * g[p * n + r];
+        }
+    }
+    em_gram(s->width, n, s->panel, s->gram);
+}
+
+/* ---------------------------------------------------------------- a basis in the Gram matrix */
+
+/* A vector: regressor `of`, less regressor `less` if that is not -1. */
+typedef struct vector {
+    int64_t of, less;
+} vector;
+
+static double entry(const double *row, vector v)
+{
+    return row[v.of] - (v.less >= 0 ? row[v.less] : 0);
+}
+
+/* The square of what is left of a vector, and before the projection. */
+static double square_of(const em_selection *s, int n, vector v, double *before)
+{
+    const double *g = s->gram + v.of * s->width;
+    double left;
+
+    *before = g[v.of];
+    if (v.less >= 0)
+        *before += s->gram[v.less * s->width + v.less] - 2 * g[v.less];
+    left = *before;
+    for (int q = 0; q < n; q++) {
+        const double along = entry(s->basis + q * s->width, v);
+        left -= along * along;
+    }
+    return left;
+}
+
+/* Adds a vector to a basis of n: row q of s->basis holds the products of its unit vector with all
+ * regressors. Returns their number, n if it is linearly dependent. */
+static int add(em_selection *s, int n, vector v)
+{
+    double before;
+    const double square = square_of(s, n, v, &before);
+    double *row = s->basis + n * s->width;
+
+    if (!(square > 1e-9 * before))
+        return n;
+    for (int64_t j = 0; j < s->width; j++)
+        row[j] = s->gram[v.of * s->width + j] - (v.less >= 0 ? s->gram[v.less * s->width + j] : 0);
+    for (int q = 0; q < n; q++) {
+        const double *other = s->basis + q * s->width, along = entry(other, v);
+        for (int64_t j = 0; j < s->width; j++)
+            row[j] -= along * other[j];
+    }
+    for (int64_t j = 0; j < s->width; j++)
+        row[j] /= sqrt(square);
+    return n + 1;
+}
+
+/* The gain in log likelihood of derivative y from a vector; negative: only with a negative
+ * coefficient. */
+static double gain(const em_selection *s, int n, int64_t y, vector v, bool negative)
+{
+    const double *g = s->gram + y * s->width;
+    double before, of_y, xy = entry(g, v);
+    const double square = square_of(s, n, v, &before),
+                 left = square_of(s, n, (vector){y, -1}, &of_y);
+
+    for (int q = 0; q < n; q++)
+        xy -= s->basis[q * s->width + y] * entry(s->basis + q * s->width, v);
+    if (!(square > 1e-8 * before) || !(left > 0) || (negative && !(xy < 0)))
+        return 0;
+    return -0.5 * log(fmax(1 - xy * xy / (square * left), 1e-12));
+}
+
+/* ---------------------------------------------------------------- selection */
+
+static vector prior_term(const em_selection *s, int64_t i, const em_terms *terms)
+{
+    return (vector){scaled(s, i), terms->has_parent ? scaled(s, terms->location[0]) : -1};
+}
+
+/* The basis of all terms but the last, which is prior_term. */
+static int build(em_selection *s, int64_t i, const em_terms *terms)
+{
+    int n = add(s, 0, (vector){CONSTANT, -1});
+
+    n = add(s, n, (vector){plain(i), -1});
+    n = add(s, n, (vector){PRECISION, -1});
+    for (int j = 0; j < terms->n_plain; j++)
+        n = add(s, n, (vector){plain(terms->plain[j]), -1});
+    for (int j = terms->has_parent; j < terms->n; j++)
+        n = add(s, n, (vector){scaled(s, terms->location[j]), -1});
+    return n;
+}
+
+static bool is_in(int n, const int64_t *list, int64_t p)
+{
+    for (int k = 0; k < n; k++)
+        if (list[k] == p)
+            return true;
+    return false;
+}
+
+typedef enum kind { NONE, PARENT, LOCATION, PLAIN } kind;
+
+static void consider(double gained, kind of, int64_t p, double *most, kind *best, int64_t *which)
+{
+    if (gained <= *most)
+        return;
+    *most = gained;
+    *best = of;
+    *which = p;
+}
+
+/* Adds the term that gains most, if that is enough. */
+static bool add_term(em_selection *s, int64_t i, const bool *candidate, em_terms *terms)
+{
+    const int64_t y = derivative(s, i);
+    int n = build(s, i, terms);
+    const double now = gain(s, n, y, prior_term(s, i, terms), true);
+    double most = least + by_chance / (double)s->n, of_y;
+    int64_t which = -1;
+    kind best = NONE;
+
+    for (int64_t p = 0; p < s->dim && terms->n == 0; p++)
+        if (candidate[p])
+            consider(gain(s, n, y, (vector){scaled(s, i), scaled(s, p)}, true) - now, PARENT, p,
+                     &most, &best, &which);
+    if (best == PARENT && most > certain) {
+        terms->location[terms->n++] = which;
+        return terms->has_parent = true;
+    }
+    n = add(s, n, prior_term(s, i, terms));
+    if (!(square_of(s, n, (vector){y, -1}, &of_y) > explained * of_y))
+        return false;
+    for (int64_t p = 0; p < s->dim; p++) {
+        if (p != i && terms->n_plain < EM_MOST_PLAIN && !is_in(terms->n_plain, terms->plain, p))
+            consider(gain(s, n, y, (vector){plain(p), -1}, false), PLAIN, p, &most, &best, &which);
+        if (candidate[p] && terms->n < EM_MOST_LOCATIONS && !is_in(terms->n, terms->location, p))
+            consider(gain(s, n, y, (vector){scaled(s, p), -1}, false), LOCATION, p, &most, &best,
+                     &which);
+    }
+    if (best == PLAIN)
+        terms->plain[terms->n_plain++] = which;
+    else if (best != NONE)
+        terms->location[terms->n++] = which;
+    terms->has_parent = terms->has_parent || best == PARENT;
+    return best != NONE;
+}
+
+/* The square that is left of the derivative. */
+static double left_of(em_selection *s, int64_t i, const em_terms *terms)
+{
+    const int n = add(s, build(s, i, terms), prior_term(s, i, terms));
+    double of_y;
+    const double left = square_of(s, n, (vector){derivative(s, i), -1}, &of_y);
+
+    return fmax(left, 1e-12 * of_y);
+}
+
+/* Drops the locations that the terms chosen after them have made needless. */
+static void drop_terms(em_selection *s, int64_t i, em_terms *terms)
+{
+    for (int j = terms->n - 1; j >= 0; j--) {
+        em_terms without = *terms;
+        without.n--;
+        memmove(without.location + j, without.location + j + 1,
+                (size_t)(without.n - j) * sizeof *without.location);
+        if (j == 0)
+            without.has_parent = false;
+        if (0.5 * log(left_of(s, i, &without) / left_of(s, i, terms)) <
+            least + by_chance / (double)s->n)
+            *terms = without;
+    }
+}
+
+void em_select_terms(em_selection *s, int64_t i, const bool *candidate, em_terms *out)
+{
+    *out = (em_terms){0};
+    while (add_term(s, i, candidate, out))
+        continue;
+    drop_terms(s, i, out);
+}

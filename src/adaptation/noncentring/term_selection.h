@@ -1,0 +1,41 @@
+/*
+ * Private to the folder: which other parameters appear in the derivative by a parameter,
+ *
+ *     g_i = -A e^(-2 u) (x_i - m - sum_j b_j x_j) - B x_i + C + sum_j d_j x_j,
+ *
+ * where the first term is that of its prior, with precision A e^(-2 u), and the others are those of
+ * its data. Terms are chosen one after the other, as in stepwise regression, from the Gram matrix
+ * of all candidates and derivatives under one set of weights. All Local.
+ */
+#pragma once
+
+#include "posterior/noncentring.h"
+
+#include <stdbool.h>
+
+enum { EM_MOST_PLAIN = 5 };
+
+typedef struct em_terms {
+    int n; /* of b_j; the first has the coefficient 1 if has_parent: x_i is distributed about it */
+    bool has_parent;
+    int64_t location[EM_MOST_LOCATIONS];
+    int n_plain; /* of d_j */
+    int64_t plain[EM_MOST_PLAIN];
+} em_terms;
+
+typedef struct em_selection {
+    int64_t dim, n; /* parameters, draws */
+    int64_t width;  /* 2 + 3 dim: the constant, e^(-2 u), x, e^(-2 u) x, g */
+    double *panel;  /* [width][n] times the roots of weights */
+    double *gram;   /* [width][width] */
+    double *basis;  /* work: [EM_MOST_BASIS][width] */
+} em_selection;
+
+enum { EM_MOST_BASIS = 4 + EM_MOST_PLAIN + EM_MOST_LOCATIONS };
+
+/* Computes the Gram matrix for x, g [dim][n] and e^(-2 u) [n]; sd [dim] of x, 0: constant. */
+void em_selection_prepare(em_selection *s, const double *x, const double *g, const double *factor,
+                          const double *sd);
+
+/* Selects the terms of parameter i. candidate [dim]: those that may be locations. */
+void em_select_terms(em_selection *s, int64_t i, const bool *candidate, em_terms *out);

@@ -1,0 +1,88 @@
+#include "adaptation/noncentring/weighted_regression.h"
+
+#include "base/clones.h"
+
+#include <math.h>
+
+/* Eight numbers at a time, wherever they are. */
+typedef double lanes __attribute__((vector_size(64), aligned(8), may_alias));
+
+static inline lanes at(const double *x)
+{
+    return *(const lanes *)x;
+}
+
+/* sum_r w[r] x[r] y[r], in 32 sums that are added at the end: with eight, each addition waits for
+ * the one before. */
+EM_CLONES static double product(int64_t n, const double *w, const double *x, const double *y)
+{
+    lanes sums[4] = {{0}};
+    double sum = 0;
+    int64_t r = 0;
+
+    for (; r + 32 <= n; r += 32)
+        for (int k = 0; k < 4; k++)
+            sums[k] += at(w + r + 8 * k) * at(x + r + 8 * k) * at(y + r + 8 * k);
+    for (; r + 8 <= n; r += 8)
+        sums[0] += at(w + r) * at(x + r) * at(y + r);
+    sums[0] = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+    for (int k = 0; k < 8; k++)
+        sum += sums[0][k];
+    for (; r < n; r++)
+        sum += w[r] * x[r] * y[r];
+    return sum;
+}
+
+/* x -= c y */
+EM_CLONES static void subtract(int64_t n, double c, const double *y, double *x)
+{
+    int64_t r = 0;
+
+    for (; r + 8 <= n; r += 8)
+        *(lanes *)(x + r) -= c * at(y + r);
+    for (; r < n; r++)
+        x[r] -= c * y[r];
+}
+
+double em_weighted_product(const em_regression *of, const double *x, const double *y)
+{
+    return product(of->n, of->weight, x, y);
+}
+
+void em_project_out(const em_regression *of, int n, double *x, double *coefficient)
+{
+    for (int q = 0; q < n; q++) {
+        const double *basis = of->basis + q * of->n;
+        const double c = em_weighted_product(of, basis, x);
+        subtract(of->n, c, basis, x);
+        if (coefficient)
+            coefficient[q] = c;
+    }
+}
+
+int em_add_regressor(em_regression *of, int n, double *x, double (*triangle)[EM_MOST_REGRESSORS])
+{
+    double along[EM_MOST_REGRESSORS];
+    const double before = em_weighted_product(of, x, x);
+
+    em_project_out(of, n, x, along);
+    const double length = sqrt(em_weighted_product(of, x, x));
+    if (!(length * length > 1e-10 * before))
+        return n;
+    for (int64_t r = 0; r < of->n; r++)
+        of->basis[n * of->n + r] = x[r] / length;
+    for (int q = 0; triangle && q < n; q++)
+        triangle[q][n] = along[q];
+    if (triangle)
+        triangle[n][n] = length;
+    return n + 1;
+}
+
+void em_solve_regression(int n, double (*triangle)[EM_MOST_REGRESSORS], double *along)
+{
+    for (int q = n - 1; q >= 0; q--) {
+        for (int p = q + 1; p < n; p++)
+            along[q] -= triangle[q][p] * along[p];
+        along[q] /= triangle[q][q];
+    }
+}
