@@ -162,13 +162,13 @@ C
 cc -O2 -std=c17 -shared -fPIC -I"$project/include" modes.c -o modes.so -lm || exit 1
 config 'model: {name: modes, library: ./modes.so, at: 8}' 'run: {chains: 4, seed: 3}'
 separate() {
-    go 1 apart.h5 && is apart.h5 ended_by 'separate modes' && is apart.h5 verdict 'not converged: 2 modes*' && draws_are apart.h5 400 &&
+    go 1 apart.h5 && is apart.h5 ended_by 'separate modes' && is apart.h5 verdict 'not converged: 2 modes*' && draws_are apart.h5 200 &&
         limited "$emass" summary apart.h5 >table && grep -q 'temper' table
 }
 check 'chains in separate modes end a run, and the remedy is named' separate
 check 'on 3 ranks the same bytes' eval 'go 3 apart3.h5 && cmp apart.h5 apart3.h5'
 interrupted() { EMASS_FAULT=time-limit:0:$1 go 2 part.h5 2>words || go 1 part.h5 && cmp apart.h5 part.h5; }
-check 'interrupted between the two checks, resumed: the same bytes' eval 'rm -f part.h5*; interrupted 390'
+check 'interrupted between the two checks, resumed: the same bytes' eval 'rm -f part.h5*; interrupted 190'
 goes_on() { # FILE ARGUMENT...: to the limit
     go 1 "$1" "${@:2}" && is "$1" ended_by stop.max_draws && draws_are "$1" 600
 }
@@ -182,7 +182,7 @@ sed 's/x\[0\]/x[1]/g; s/gradient\[0\]/gradient[1]/; s/\.dim = 1/.dim = 2/; s/"mo
 cc -O2 -std=c17 -shared -fPIC -I"$project/include" second.c -o second.so -lm || exit 1
 config 'model: {name: second, library: ./second.so, at: 8}' 'run: {chains: 4, seed: 3}' 'stop: {ess: 100000}'
 check 'the modes of a second number, while the first has no ESS yet' \
-    eval 'go 1 second1.h5 && is second1.h5 ended_by "separate modes" && draws_are second1.h5 400'
+    eval 'go 1 second1.h5 && is second1.h5 ended_by "separate modes" && draws_are second1.h5 200'
 check 'on 2 and 3 ranks the same bytes' \
     eval 'go 2 second2.h5 && go 3 second3.h5 && cmp second1.h5 second2.h5 && cmp second1.h5 second3.h5'
 

@@ -458,7 +458,7 @@ const em_field em_stop_fields[] = {
                     "resume. The number of draws then depends on the clock; none: no limit",
                 .may_change = true),
     EM_BOOL(em_stop_options, separate_modes, .fallback = "true",
-            .doc = "with draws: auto, a run whose chains stay in separate modes ends after 8 % "
+            .doc = "with draws: auto, a run whose chains stay in separate modes ends after 4 % "
                    "of stop.max_draws, not converged",
             .may_change = true),
     EM_DURATION(em_stop_options, max_time, .maximum = INFINITY, .fallback = "none", .word = "none",

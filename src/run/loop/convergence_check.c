@@ -49,14 +49,15 @@ static em_status find_worst_r_hat(em_engine *engine, int64_t n_draw, double *out
 /*
  * Whether chains are in separate modes, and were in the same number of modes after half as many
  * draws. Then a longer run with draws: auto does not help. The test is made if the number of checks
- * is a power of two, and not before 8 % of stop.max_draws. A run that could converge by
- * stop.max_draws would have an ESS of at least 100 for the weights of modes then, so each chain
- * would cross several times within 8 % of the draws. Tempered chains cross by swaps and are not
- * tested. Collective.
+ * is a power of two, and not before 4 % of stop.max_draws. A run that could converge by
+ * stop.max_draws would have an ESS of at least 100 for each chain then, for the weights of modes as
+ * well. So the rates at which two chains leave two modes would add up to 8 or more within 4 % of
+ * the draws, and the chance that neither leaves is at most exp(-8). Tempered chains cross by swaps
+ * and are not tested. Collective.
  */
 static em_status check_modes(em_engine *engine, int64_t done, bool *separate)
 {
-    static const double separated = 1.1, share = 0.08;
+    static const double separated = 1.1, share = 0.04;
     const em_stop_options *stop = &engine->config->stop;
     const em_plan *plan = &engine->plan;
     const int64_t drawn = (done - plan->warmup) / plan->first_thin,
@@ -67,7 +68,7 @@ static em_status check_modes(em_engine *engine, int64_t done, bool *separate)
     em_status status = EM_OK;
 
     *separate = false;
-    if (!plan->until_done || !stop->separate_modes || engine->tempering || checks < 2 ||
+    if (!plan->until_done || !stop->separate_modes || engine->tempering || checks < 1 ||
         (checks & (checks - 1)) != 0 || (double)drawn < share * (double)stop->max_draws ||
         engine->report.convergence.met)
         return EM_OK;
