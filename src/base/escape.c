@@ -111,11 +111,75 @@ size_t em_text_escape(const char *text, char *out, size_t bytes)
     return em_escape(text, em_is_printable, out, bytes);
 }
 
+/* Characters that look like a minus or a blank of ASCII and are none. */
+static const struct {
+    uint32_t code;
+    char as; /* 0: nothing */
+    const char *name;
+} lookalike[] = {{0x2212, '-', "U+2212 MINUS SIGN"},
+                 {0x2010, '-', "U+2010 HYPHEN"},
+                 {0x2011, '-', "U+2011 NON-BREAKING HYPHEN"},
+                 {0x2012, '-', "U+2012 FIGURE DASH"},
+                 {0x2013, '-', "U+2013 EN DASH"},
+                 {0x2014, '-', "U+2014 EM DASH"},
+                 {0xfe63, '-', "U+FE63 SMALL HYPHEN-MINUS"},
+                 {0xff0d, '-', "U+FF0D FULLWIDTH HYPHEN-MINUS"},
+                 {0xa0, 0, "U+00A0 NO-BREAK SPACE"},
+                 {0x2007, 0, "U+2007 FIGURE SPACE"},
+                 {0x2009, 0, "U+2009 THIN SPACE"},
+                 {0x200b, 0, "U+200B ZERO WIDTH SPACE"},
+                 {0x202f, 0, "U+202F NARROW NO-BREAK SPACE"},
+                 {0xfeff, 0, "U+FEFF ZERO WIDTH NO-BREAK SPACE"}};
+
+enum { N_LOOKALIKE = sizeof lookalike / sizeof *lookalike };
+
+static int find_lookalike(uint32_t code)
+{
+    int k = 0;
+
+    while (k < N_LOOKALIKE && lookalike[k].code != code)
+        k++;
+    return k;
+}
+
+const char *em_text_to_ascii(const char *text, size_t bytes, char *out)
+{
+    const char *name = NULL;
+    uint32_t code;
+    size_t length = 0;
+
+    for (int n; *text && length + 1 < bytes; text += n) {
+        n = em_utf8_decode(text, &code);
+        const int k = n > 1 ? find_lookalike(code) : N_LOOKALIKE;
+        n = n > 0 ? n : 1;
+        if (k < N_LOOKALIKE) {
+            name = name ? name : lookalike[k].name;
+            if (lookalike[k].as)
+                out[length++] = lookalike[k].as;
+        } else if (length + (size_t)n < bytes) {
+            memcpy(out + length, text, (size_t)n);
+            length += (size_t)n;
+        } else {
+            break;
+        }
+    }
+    out[length] = '\0';
+    return name;
+}
+
+/* Blanks that look like a blank of ASCII would not be seen. */
+static bool is_distinct(uint32_t code)
+{
+    const int k = find_lookalike(code);
+
+    return em_is_printable(code) && (k == N_LOOKALIKE || lookalike[k].as);
+}
+
 em_excerpt em_excerpt_of(const char *text)
 {
     enum { LONGEST = 64 };
     em_excerpt excerpt;
-    const size_t taken = em_text_escape(text, excerpt.text, LONGEST + 1);
+    const size_t taken = em_escape(text, is_distinct, excerpt.text, LONGEST + 1);
 
     if (text[taken])
         strcat(excerpt.text, "...");

@@ -55,8 +55,18 @@ typedef struct em_excerpt {
     char text[72];
 } em_excerpt;
 
-/* As em_text_escape, cut to 64 bytes, with "..." after a cut. Local. */
+/* As em_text_escape, cut to 64 bytes, with "..." after a cut; blanks that are not of ASCII are
+ * escaped too. Local. */
 em_excerpt em_excerpt_of(const char *text);
+
+/* Writes as much of a text as fits into out[bytes], with '-' for characters that look like it and
+ * without blanks that are not of ASCII. Returns the name of the first of these characters, such as
+ * U+2212 MINUS SIGN; NULL: there is none. Local. */
+const char *em_text_to_ascii(const char *text, size_t bytes, char *out);
+
+/* What messages say of text in another encoding. */
+#define EM_NO_UTF8                                                                                 \
+    " (the file is not UTF-8; if it is of Windows-1252: iconv -f WINDOWS-1252 -t UTF-8 FILE >NEW)"
 
 /* Characters as they are, or escaped, one after the other. All Local. */
 

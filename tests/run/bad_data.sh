@@ -57,6 +57,25 @@ bad 'a number too large' '1,0\n1e999,1\n' :2: "found '1e999'" 'finite number'
 bad 'an open quote' '1,0\n"2,1\n' :2: 'quote that nothing closes on its line'
 bad 'a binary file' '1,0\n\0\001\002\n' :2: 'binary file'
 
+bad 'thousands' '"1,000",0\n2,1\n' :1: "found '1,000' for column 1" '(write 1000, without separators of thousands)'
+bad 'millions between semicolons' 'x;y\n-1,234,567.5;0\n' :2: '(write -1234567.5, without separators of thousands)'
+bad 'thousands or a decimal comma' 'x;y\n1,000;0\n' :2: 'write 1000' 'with decimal: comma'
+bad 'a decimal comma between commas' 'x,y\n"1,5",0\n' :2: '(write 1.5: decimal: comma is for columns between semicolons'
+bad 'a minus of Unicode' 'x,y\n1,0\n\xe2\x88\x922,1\n' :3: 'for column x' '(it has U+2212 MINUS SIGN: write -2)'
+bad 'a blank that does not break' 'x,y\n1,0\n\xc2\xa02,1\n' :3: "found '\\u00a02'" '(it has U+00A0 NO-BREAK SPACE: write 2)'
+bad 'a comment' '# made by me\nx,y\n1,0\n' :1: 'begins with #' "sed '/^#/d'" 'header: yes'
+bad 'a comment like names' '#made by me\nx,y\n1,0\n' :2: 'found 1 columns' "sed '/^#/d'"
+
+# ---- other files ----
+bad 'lines that end with CR' 'x,y\r1,0\r2,1\r' :1: 'a carriage return alone' "tr '\\r' '\\n'"
+bad 'Parquet' 'PAR1\x15\0\x15\n' :1: 'found a Parquet file' 'pandas.read_parquet'
+bad 'Feather' 'ARROW1\0\0\n' :1: 'found an Arrow (Feather) file' 'pandas.read_feather'
+bad 'a workbook' 'PK\x03\x04\x14\n' :1: 'found a zip file, such as .xlsx' 'save a sheet of a workbook as CSV'
+bad 'an old workbook' '\xD0\xCF\x11\xE0\n' :1: 'found a workbook of Excel (.xls)'
+bad 'bzip2' 'BZh91AY&SY\n' :1: 'compressed by bzip2' 'bzip2 -dk FILE'
+bad 'zstd' '\x28\xB5\x2F\xFD\x04\n' :1: 'compressed by zstd' 'zstd -d FILE'
+bad 'UTF-16' '\xFF\xFEx\0,\0y\0\n' :1: 'found text in UTF-16' 'iconv -f UTF-16'
+
 # ---- LIBSVM ----
 bad 'index 0' '1 1:1\n0 0:1\n' :2: "index '0'" 'from 1'
 bad 'a negative index' '1 1:1\n0 -3:1\n' :2: "index '-3'" 'from 1'
@@ -137,4 +156,9 @@ says_row() { # TIMES OPTION...
 }
 check 'a first line that is read as a row' says_row 1
 check 'and one that is declared' says_row 0 --set model.header=no
+# Ranges between en dashes are categories, not numbers with a minus.
+printf 'y,g\n1,5\xe2\x80\x9310\n2,5\xe2\x80\x9310\n4,11\xe2\x80\x9315\n5,11\xe2\x80\x9315\n' >table
+check 'ranges as categories' limited "$emass" check linear.yaml --set 'model.formula=y ~ g'
+printf 'a,y\n1,5\n2,7\n3,5\n4,4\n' | gzip >table
+check 'a table in gzip' limited "$emass" check linear.yaml
 finish

@@ -80,7 +80,7 @@ check 'an option without its text' says 2 'expected --text COLUMN or --format te
 check 'a share that is none' says 2 'found --max-share=2' "$emass" convert lines.txt bad.h5 --format text --max-share 2
 printf 'plain words\ncaf\xe9\n' >latin.txt
 printf '\xff\xfea\x00\n\x00' >utf16.txt
-check 'text that is not UTF-8' says 2 'latin.txt:2: found the byte 0xE9, expected text in UTF-8 (iconv' "$emass" convert latin.txt bad.h5 --format text
+check 'text that is not UTF-8' says 2 'latin.txt:2: found the byte 0xE9, expected text in UTF-8 (the file is not UTF-8' "$emass" convert latin.txt bad.h5 --format text
 check 'UTF-16' says 2 '(iconv -f UTF-16 -t UTF-8' "$emass" convert utf16.txt bad.h5 --format text
 check 'stop words that are not UTF-8' says 2 'latin.txt:2: found the byte 0xE9' "$emass" convert lines.txt bad.h5 --format text --stop-words latin.txt
 printf 'body,body\na,b\n' >twice.csv

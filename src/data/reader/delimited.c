@@ -2,6 +2,7 @@
  * is a quote. */
 #include "base/memory.h"
 #include "base/text.h"
+#include "data/reader/odd_number.h"
 #include "data/reader/readers.h"
 #include "data/table/truth.h"
 
@@ -77,18 +78,6 @@ static em_status next_field(const em_lines *lines, const char *delimiter, char *
     return EM_OK;
 }
 
-/* Whether a field is a number with a decimal comma, which becomes a point where `to_point`. */
-static bool has_decimal_comma(char *field, bool to_point)
-{
-    char *comma = strchr(field, ',');
-
-    if (!comma || field[strspn(field, "+-0123456789,eE")] || strchr(comma + 1, ','))
-        return false;
-    if (to_point)
-        *comma = '.';
-    return true;
-}
-
 /* Appends the fields of a line that names the columns. */
 static em_status parse_header(const em_lines *lines, const char *delimiter, char *line,
                               em_table *table)
@@ -133,7 +122,7 @@ static em_status inspect_fields(const em_lines *lines, const em_delimited *form,
         if (!status && keeps)
             status = em_first_line_add(first, lines, field);
         if (!status && commas)
-            has_decimal_comma(field, true);
+            em_odd_comma(field, true);
         if (!status && em_lines_token(lines, field, &value) != EM_TOKEN_TEXT)
             *has_number = true;
     }
@@ -193,15 +182,16 @@ static em_status fail_field(const em_lines *lines, const em_delimited *form, con
                             const field_place *place, char *field)
 {
     const bool missing = em_is_missing(field);
+    char what[96], advice[EM_ADVICE_BYTES];
     double value;
-    char what[96];
 
     say_column(table, place, what);
+    if (em_odd_number(lines, field, form->format == EM_TABLE_COMMA, advice))
+        return advise(em_lines_number(lines, field, what, &value), advice);
     return advise(em_lines_number(lines, field, what, &value),
                   form->first && lines->number == form->first->number
                       ? "header: yes takes the first line as names"
-                  : missing                         ? form->options->if_missing
-                  : has_decimal_comma(field, false) ? "with decimal: comma that is one"
+                  : missing ? form->options->if_missing
                   : em_lines_token(lines, field, &value) == EM_TOKEN_TEXT ? form->options->if_text
                                                                           : NULL);
 }
@@ -234,12 +224,13 @@ static em_status push_level(const em_lines *lines, const char *field, const fiel
 }
 
 /* What is no text although it is no number either: inf, or 1,5. */
-static bool is_odd_number(const em_lines *lines, char *field)
+static bool is_odd_number(const em_lines *lines, const char *field)
 {
+    char advice[EM_ADVICE_BYTES];
     double value;
 
     return em_lines_token(lines, field, &value) == EM_TOKEN_NONFINITE ||
-           has_decimal_comma(field, false);
+           em_odd_number(lines, field, true, advice);
 }
 
 /* Reads a field of a row; *missing: the value is missing, and the row is to be dropped. */
@@ -254,7 +245,7 @@ static em_status take_field(const em_lines *lines, const em_delimited *form, cha
     if (use == EM_USE_NOT)
         return EM_OK;
     if (form->options->decimal == EM_DECIMAL_COMMA)
-        has_decimal_comma(field, true);
+        em_odd_comma(field, true);
     if (em_lines_token(lines, field, &value) == EM_TOKEN_NUMBER)
         return em_table_push(table, value);
     if (choice && choice->drops && em_is_missing(field)) {
@@ -290,12 +281,15 @@ em_status em_delimited_row(const em_lines *lines, char *line, const em_delimited
         to += !choice || (n_field < choice->n_column && choice->use[n_field] != EM_USE_NOT);
     }
     const bool has_labels = !cut && table->is_named && n_field == form->n_column + 1;
+    const bool other = !cut && n_field != form->n_column;
     status = status ? status : cut;
-    if ((!status && n_field != form->n_column) || (status == EM_EDATA && has_labels))
+    if (other && (!status || (status == EM_EDATA && (has_labels || form->comments))))
         status = em_fail(
             EM_EDATA, "%s:%lld: found %lld columns, expected %lld as in the first row%s",
             lines->path, (long long)lines->number, (long long)n_field, (long long)form->n_column,
-            has_labels ? " (R writes no row labels with row.names = FALSE)" : "");
+            has_labels       ? " (R writes no row labels with row.names = FALSE)"
+            : form->comments ? " (sed '/^#/d' FILE >NEW leaves comments out)"
+                             : "");
     if (status || !missing)
         return status ? status : em_table_end_row(table, lines->number);
     em_table_drop_row(table);

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "data/reader/binary_kind.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -339,21 +340,36 @@ bool em_lines_is_plain(const em_lines *lines)
     return lines->file && gzdirect(lines->file) && !lines->xz;
 }
 
-/* What to do about a file that is binary. */
-static const char *binary_hint(const em_lines *lines, const char *line)
+/* Checks that a line is of text, by the file's first bytes and its zeros. */
+static em_status check_text(const em_lines *lines, const char *line, int64_t length)
 {
-    if (lines->number == 1 &&
-        (memcmp(line, "\xFF\xFE", 2) == 0 || memcmp(line, "\xFE\xFF", 2) == 0))
-        return "iconv -f UTF-16 -t UTF-8 converts UTF-16";
+    const em_binary_kind *kind =
+        lines->number == 1 ? em_binary_kind_of(line, (size_t)length) : NULL;
+    const bool has_zero = memchr(line, '\0', (size_t)length) != NULL;
+
+    if (!has_zero && !(kind && kind->certain))
+        return EM_OK;
     if (em_text_ends_with(lines->path, ".npz"))
-        return "a matrix of scipy is written by emass.write_corpus of Python";
-    return "HDF5 data are named file.h5:/dataset";
+        kind = NULL;
+    return em_fail(EM_EDATA, "%s:%lld: found %s, expected text (%s)", lines->path,
+                   (long long)lines->number, kind ? kind->name : "a binary file",
+                   kind ? kind->advice
+                   : em_text_ends_with(lines->path, ".npz")
+                       ? "a matrix of scipy is written by emass.write_corpus of Python"
+                       : "HDF5 data are named file.h5:/dataset");
 }
 
-static em_status fail_binary(const em_lines *lines, const char *line)
+/* Checks that a file of one line does not end its lines by carriage returns. */
+static em_status check_ends(const em_lines *lines, const char *line)
 {
-    return em_fail(EM_EDATA, "%s:%lld: found a binary file, expected text (%s)", lines->path,
-                   (long long)lines->number, binary_hint(lines, line));
+    const char *end = strchr(line, '\r');
+
+    if (!end || !end[1] || lines->number > 1 || !em_lines_are_over(lines))
+        return EM_OK;
+    return em_fail(EM_EDATA,
+                   "%s:%lld: found lines that end with a carriage return alone, expected a newline "
+                   "at each line's end (tr '\\r' '\\n' <FILE >NEW)",
+                   lines->path, (long long)lines->number);
 }
 
 em_status em_lines_check_utf8(const em_lines *lines, const char *line)
@@ -362,7 +378,7 @@ em_status em_lines_check_utf8(const em_lines *lines, const char *line)
 
     if (valid == length)
         return EM_OK;
-    return em_fail(EM_EDATA, "%s:%lld: found the byte 0x%02X, expected text in UTF-8 " EM_TO_UTF8,
+    return em_fail(EM_EDATA, "%s:%lld: found the byte 0x%02X, expected text in UTF-8" EM_NO_UTF8,
                    lines->path, (long long)lines->number, (unsigned)(unsigned char)line[valid]);
 }
 
@@ -375,8 +391,10 @@ em_status em_lines_next(em_lines *lines, char **line)
         em_status status = raw_line(lines, line, &length);
         if (status || !*line)
             return status;
-        if (memchr(*line, '\0', (size_t)length))
-            return fail_binary(lines, *line);
+        status = check_text(lines, *line, length);
+        status = status ? status : check_ends(lines, *line);
+        if (status)
+            return status;
         if (length > 0 && (*line)[length - 1] == '\r')
             (*line)[length - 1] = '\0';
         if (lines->number == 1 && strncmp(*line, mark, sizeof mark - 1) == 0)

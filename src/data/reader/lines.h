@@ -69,9 +69,6 @@ em_status em_lines_next(em_lines *lines, char **line);
 /* Checks that the last line is UTF-8. Errors: EM_EDATA, which names the first byte that is not. */
 em_status em_lines_check_utf8(const em_lines *lines, const char *line);
 
-/* What messages say of text in another encoding. */
-#define EM_TO_UTF8 "(iconv -f WINDOWS-1252 -t UTF-8 converts Western text)"
-
 typedef enum em_token {
     EM_TOKEN_NUMBER,
     EM_TOKEN_NONFINITE, /* nan, inf, or a number too large for a double */

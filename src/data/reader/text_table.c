@@ -170,6 +170,12 @@ static em_status begin(const em_table_options *options, const em_parallel_lines_
                        "where decimal is comma (decimal: point reads 1.5)",
                        options->data, (long long)head->number,
                        r->form.format == EM_TABLE_COMMA ? "commas between columns" : "LIBSVM");
+    r->form.comments = *head->line == '#';
+    if (strncmp(head->line, "# ", 2) == 0 && options->header != EM_HEADER_YES)
+        return em_fail(EM_EDATA,
+                       "%s:%lld: found a first line that begins with #, expected names or numbers "
+                       "(sed '/^#/d' FILE >NEW leaves comments out; header: yes takes it as names)",
+                       options->data, (long long)head->number);
     r->limit = em_choice_count(options) > 0 ? em_choice_count(options) : EM_TABLE_AUTO_COLUMNS;
     if (r->form.format == EM_TABLE_LIBSVM) {
         status = em_table_make_sparse(r->table);

@@ -8,10 +8,6 @@
 
 enum { EM_MOST_LEVELS = 10000, EM_LEVEL_BYTES = 128 };
 
-/* Advice in a message about a text that is not UTF-8. */
-#define EM_NO_UTF8                                                                                 \
-    " (the file is not UTF-8; if it is of Windows-1252: iconv -f WINDOWS-1252 -t UTF-8 FILE >NEW)"
-
 /* The different texts of a column. All members are zero at first. */
 typedef struct em_levels {
     int64_t count, capacity, n_slot;

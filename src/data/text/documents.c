@@ -341,7 +341,7 @@ static em_status end_folder(const em_documents *d)
         return em_fail(EM_EIO, "%s: %s", d->options->path, strerror(errno));
     if (d->n_foreign == 0)
         return EM_OK;
-    return em_fail(EM_EDATA, "%s, expected text in UTF-8, as in %lld of %lld files " EM_TO_UTF8,
+    return em_fail(EM_EDATA, "%s, expected text in UTF-8, as in %lld of %lld files" EM_NO_UTF8,
                    d->foreign, (long long)(d->n_file - d->n_foreign), (long long)d->n_file);
 }
 

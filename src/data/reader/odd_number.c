@@ -1,0 +1,67 @@
+#include "data/reader/odd_number.h"
+
+#include "base/text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { LONGEST_NUMBER = 48 };
+
+bool em_odd_comma(char *field, bool to_point)
+{
+    char *comma = strchr(field, ',');
+
+    if (!comma || field[strspn(field, "+-0123456789,eE")] || strchr(comma + 1, ','))
+        return false;
+    if (to_point)
+        *comma = '.';
+    return true;
+}
+
+/* Whether commas separate thousands: 1,000 or -12,345.6. `out` is the number without them. */
+static bool has_thousands(const char *field, char out[LONGEST_NUMBER])
+{
+    const char *at = field + (*field == '-' || *field == '+');
+    size_t digits = strspn(at, "0123456789"), length = (size_t)(at - field) + digits;
+
+    if (*at == '0' || digits < 1 || digits > 3 || at[digits] != ',' ||
+        strlen(field) >= LONGEST_NUMBER)
+        return false;
+    memcpy(out, field, length);
+    for (at += digits; *at == ','; at += 4, length += 3) {
+        if (strspn(at + 1, "0123456789") != 3)
+            return false;
+        memcpy(out + length, at + 1, 3);
+    }
+    strcpy(out + length, at);
+    return *at == '\0' || (*at == '.' && at[1 + strspn(at + 1, "0123456789")] == '\0');
+}
+
+bool em_odd_number(const em_lines *lines, const char *field, bool commas,
+                   char advice[EM_ADVICE_BYTES])
+{
+    char plain[LONGEST_NUMBER];
+    const char *character = em_text_to_ascii(field, sizeof plain, plain);
+    double value;
+
+    if (character && em_lines_token(lines, plain, &value) == EM_TOKEN_NUMBER) {
+        snprintf(advice, EM_ADVICE_BYTES, "it has %s: write %s", character, plain);
+        return true;
+    }
+    if (strlen(field) >= sizeof plain)
+        return false;
+    strcpy(plain, field);
+    const bool is_decimal = em_odd_comma(plain, true);
+    if (has_thousands(field, plain)) {
+        snprintf(advice, EM_ADVICE_BYTES, "write %s, without separators of thousands%s", plain,
+                 is_decimal && !commas ? "; with decimal: comma the comma is a decimal one" : "");
+        return true;
+    }
+    if (is_decimal && commas)
+        snprintf(advice, EM_ADVICE_BYTES,
+                 "write %s: decimal: comma is for columns between semicolons, tabs or spaces",
+                 plain);
+    else if (is_decimal)
+        strcpy(advice, "with decimal: comma that is one");
+    return is_decimal;
+}

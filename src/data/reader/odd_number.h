@@ -1,0 +1,15 @@
+/* Numbers that are written as tables of other programs write them: 1,5 or 1,000 or with a minus of
+ * Unicode. All Local. */
+#pragma once
+
+#include "data/reader/lines.h"
+
+enum { EM_ADVICE_BYTES = 200 };
+
+/* Whether a field is a number with a decimal comma, which becomes a point where `to_point`. */
+bool em_odd_comma(char *field, bool to_point);
+
+/* Whether a field would be a number in another form; `advice` says how to write it. `commas`:
+ * commas separate the columns. */
+bool em_odd_number(const em_lines *lines, const char *field, bool commas,
+                   char advice[EM_ADVICE_BYTES]);
