@@ -33,13 +33,14 @@ hands_on() { # CONFIG OUTPUT
 
 submits_again() {
     submit 75 'my heart.yaml' 7
-    [ "$(cat said.qsub)" = "$(printf '%s\n' -v 'CONFIG=my heart.yaml,OPTIONS=--max-time 5m,SEED=7' jobs/pbs/emass.pbs)" ]
+    [ "$(cat said.qsub)" = "$(printf '%s\n' -v 'CONFIG=my heart.yaml,OPTIONS=--max-time 5m,SEED=7' "$script")" ]
 }
 
 # With --overwrite the first start replaces the output, and later ones go on.
 cat >./qstat <<'END'
 #!/bin/sh
 printf 'Job Id: 1\n    run_count = %s\n' "${STARTS:-1}"
+[ -z "${SCRIPT:-}" ] || printf '    Submit_arguments = -v CONFIG=a.yaml\n\t,OPTIONS=--max-time 5m %s\n    project = _pbs\n' "$SCRIPT"
 END
 chmod +x qstat
 overwrites() { # STARTS MODE
@@ -47,8 +48,18 @@ overwrites() { # STARTS MODE
     env PATH="$scratch:$PATH" STATUS=75 STARTS="$1" SAID=said PBS_O_WORKDIR="$scratch" EMASS_LAUNCHER=env \
         EMASS="$scratch/emass" CONFIG=a.yaml SEED='' OPTIONS='--overwrite --max-time 5m' bash "$script"
     [ "$(cat said.emass)" = "$(printf '%s\n' run a.yaml --max-time 5m "$2")" ] &&
-        [ "$(cat said.qsub)" = "$(printf '%s\n' -v 'CONFIG=a.yaml,OPTIONS=--max-time 5m,SEED=' jobs/pbs/emass.pbs)" ]
+        [ "$(cat said.qsub)" = "$(printf '%s\n' -v 'CONFIG=a.yaml,OPTIONS=--max-time 5m,SEED=' "$script")" ]
 }
+# PBS runs a copy; the script beside which emass lies is the one that was submitted.
+submits_its_own() { # SCRIPT EXPECTED
+    rm -f said.*
+    mkdir -p site/share/emass/jobs/pbs site/bin spool
+    cp "$script" site/share/emass/jobs/pbs/emass.pbs && cp "$script" spool/1.SC && cp emass site/bin/
+    env PATH="$scratch/tools:/usr/bin:/bin" STATUS=75 SCRIPT="$1" SAID=said PBS_O_WORKDIR="$scratch" \
+        EMASS_LAUNCHER=env CONFIG=a.yaml bash spool/1.SC
+    [ -s said.emass ] && [ "$(tail -n 1 said.qsub)" = "$2" ]
+}
+mkdir tools && cp qsub qstat tools
 # The status that a run has written instead of ending with it.
 stops_quietly() {
     printf '#!/bin/sh\necho 75 >"$EMASS_STATUS"\n' >quiet && chmod +x quiet
@@ -70,6 +81,8 @@ check 'a launcher that started nothing' never_launched
 check '--overwrite at the first start' overwrites 1 --overwrite
 check 'not when PBS starts it again' overwrites 2 --resume
 check 'a status in a file' stops_quietly
+check 'a script of another folder' submits_its_own site/share/emass/jobs/pbs/emass.pbs \
+    "$scratch/site/share/emass/jobs/pbs/emass.pbs"
 check 'a plain name' hands_on heart.yaml heart.seed7.h5
 check 'a name with blanks' hands_on 'my  heart 2.yaml' 'my  heart 2.seed7.h5'
 check 'status 75' submits_again
