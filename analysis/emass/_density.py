@@ -253,7 +253,7 @@ def what_is(found: Any) -> str:
 
 def _is_number(found: Any) -> bool:
     kind = getattr(getattr(found, "dtype", None), "kind", "")
-    return np.ndim(found) == 0 and kind != "c" and hasattr(found, "__float__")
+    return np.ndim(found) == 0 and kind not in ("c", "b") and not isinstance(found, bool) and hasattr(found, "__float__")
 
 
 def _number(found: Any) -> float:

@@ -125,6 +125,9 @@ class FunctionSource:
             said = (line for line in str(error).splitlines() if line.strip() and not line.startswith("Failed in "))
             first = next(said, type(error).__name__)
             raise Error(f"{self.name}: numba cannot compile it: {first}") from error
+        for signature in getattr(self.log_density, "nopython_signatures", ()):
+            if getattr(signature.return_type, "types", (signature.return_type,))[0] == numba.types.boolean:
+                raise Error(f"{self.name}: the log density: found bool, expected one real number")
         if self.gradient:
             made.gradient = call.address
         else:

@@ -102,9 +102,14 @@ def check_answers():
         (np.zeros(1), "an array of the shape (1,)"),
         ("-1", "str"),
         (None, "no value"),
+        (True, "bool"),
+        (np.True_, "bool"),
     ):
         text = said(emass.Model.from_function(lambda x, found=found: found, dim=2).check)
         report(text.endswith(f"TypeError: the log density: found {words}, expected one real number"), f"{words} as a density", text)
+    for name, function in (("value", lambda x: x[0] > 0), ("value and gradient", lambda x: (x[0] > 0, -x))):
+        text = said(emass.Model.from_function(numba.njit(function), dim=2, gradient=name != "value" or None).check)
+        report(text.endswith("the log density: found bool, expected one real number"), f"a truth value of numba: {name}", text)
     text = said(emass.Model.from_function(lambda x: (-x @ x / 2, -x + 0j), dim=2, gradient=True).check)
     report(text.endswith("the gradient: found complex numbers, expected real ones"), "a complex gradient", text)
 
