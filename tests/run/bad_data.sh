@@ -146,6 +146,25 @@ flat_response() { # of an unknown sigma; a check samples nothing
 }
 check 'a constant response is one warning' flat_response
 
+# Columns that others determine are named, as R's lm names them; trends of years are not.
+names_columns() { # TIMES WORDS OPTION...
+    limited mpirun -n 2 --oversubscribe "$emass" check linear.yaml --set 'model.formula=y ~ .' "${@:3}" >/dev/null 2>err.txt || return 1
+    cat err.txt
+    [ "$(grep -c 'is a linear combination of' err.txt)" = "$1" ] && { [ -z "$2" ] || grep -F "$2" err.txt; }
+}
+awk 'BEGIN { print "y,a,b,c,x,z"; for (i = 0; i < 50; i++) {
+    x = i * i % 17; k = i % 3; printf "%d,%d,%d,%d,%d,%d\n", i * i % 23, k == 0, k == 1, k == 2, x, 2 * x - 3 * (k == 0) + 1 } }' >table
+check 'collinear columns' names_columns 2 'column c is a linear combination of a, b and the intercept:'
+check 'the second of them' names_columns 2 'column z is a linear combination of a, x and the intercept:'
+check 'without an intercept' names_columns 1 'column z is a linear combination of a, b, c and 1 more:' --set model.intercept=false
+awk 'BEGIN { print "y,year,square"; for (i = 0; i < 50; i++) print i % 7 "," 1970 + i "," (1970 + i) ^ 2 }' >table
+check 'years and their squares are not collinear' names_columns 0 ''
+printf 'y,x\n1,2\n' >table
+one_row() {
+    limited "$emass" check linear.yaml >/dev/null 2>err.txt && [ "$(cat err.txt)" = 'emass: warning: table: found 1 row: the posterior is almost the prior' ]
+}
+check 'one row' one_row
+
 # A first line that is taken for a row is said once, unless the config says so.
 printf '1.5,5\n2,7\n3,5\n' >table
 says_row() { # TIMES OPTION...

@@ -19,7 +19,9 @@ static void warn_constant(const em_table *table, const em_moments *moments)
             first = j;
             count++;
         }
-    if (count > 1)
+    if (table->total == 1)
+        em_say("warning: %s: found 1 row: the posterior is almost the prior", table->path);
+    else if (count > 1)
         em_say("warning: %s: column %s and %lld more: all values are equal", table->path,
                em_excerpt_of(table->name[first]).text, (long long)count - 1);
     else if (count == 1)

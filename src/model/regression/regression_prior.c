@@ -5,6 +5,7 @@
 #include "base/text/nearest.h"
 #include "data/table/column_moments.h"
 #include "emass/random.h"
+#include "model/regression/collinear.h"
 #include "model/regression/prior_options.h"
 #include "par/message.h"
 #include "par/world.h"
@@ -151,6 +152,9 @@ static em_status find_moments(finding *f, bool standardise)
         return status;
     self->sd[0] = 1;
     status = em_design_scaling(f->table, self->mean + f->first, self->sd + f->first);
+    if (!status)
+        status =
+            em_collinear_say(f->table, f->first > 0, self->mean + f->first, self->sd + f->first);
     if (f->first == 0 && !standardise)
         memset(self->mean, 0, (size_t)n * sizeof *self->mean);
     return status ? status : find_response(f);

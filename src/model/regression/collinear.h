@@ -1,0 +1,11 @@
+/* Columns that are linear combinations of others, whose coefficients the data cannot tell apart. */
+#pragma once
+
+#include "data/table/table.h"
+
+/* Warns of the columns of a dense table that are, to rounding, linear combinations of the columns
+ * before them and, with `intercept`, a constant. mean and sd [n_column] are those of
+ * em_design_scaling. Constant columns, more than 256 columns, as many columns as rows, and tables
+ * for which it would take long are passed over. Collective. Errors, agreed: EM_EMEMORY. */
+em_status em_collinear_say(const em_table *table, bool intercept, const double *mean,
+                           const double *sd);
