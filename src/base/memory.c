@@ -3,6 +3,7 @@
 #include "base/available_memory.h"
 #include "base/fault.h"
 
+#include <malloc.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,6 +18,13 @@ static double allocated_bytes, rest_bytes;
  * processor fetches nothing ahead beyond a page. Such an array takes whole pages, a third more than
  * it needs at most. */
 enum { LARGE_PAGE = 1 << 21, LARGE = LARGE_PAGE / 4 * 3 };
+
+void em_return_freed_memory(void)
+{
+#ifdef M_MMAP_THRESHOLD
+    mallopt(M_MMAP_THRESHOLD, 1 << 17);
+#endif
+}
 
 static size_t whole_pages(size_t bytes)
 {

@@ -30,6 +30,11 @@ static inline int64_t em_most(int64_t a, int64_t b)
  * "out of memory: <what> takes 16 GB, of which there are 8". */
 em_status em_memory_check(double bytes, const char *what);
 
+/* From now on, blocks of 128 kB or more go back to the system when they are freed. By default glibc
+ * keeps freed ones of up to 32 MB, so that a process that makes several runs holds memory of all of
+ * them. Local. */
+void em_return_freed_memory(void);
+
 /* Allocates `count` zeroed elements of `size` bytes, 64-byte aligned, into *(void **)out. `count` 0
  * gives a valid pointer. Local. Errors: EM_EMEMORY (also when count * size overflows, or a large
  * array is more than there is room for), *out is then NULL. Freed by em_release. */

@@ -106,11 +106,11 @@ plans() { # of each value, on the ranks that it would have
     limited mpirun -n 4 "$emass" check scan.yaml >plan.txt && [ "$(grep -c '^# memory' plan.txt)" = 3 ] &&
         grep -q '^# output     scan.topics200.h5' plan.txt && grep -q '^# rank 1     chains 1 .. 1' plan.txt
 }
-planned_peak() { # what a rank holds at most is planned within 15 %, and most of it is held while data are read
+planned_peak() { # [ARGUMENT...]: what a rank holds at most is planned within 15 %, and most of it is held while data are read
     local peak plan
     peak=$(python3 -c 'import resource, subprocess, sys
 subprocess.run(sys.argv[1:], check=True)
-print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024 / 1e6)' "$emass" run wide.yaml --quiet) || return 1
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024 / 1e6)' "$emass" run wide.yaml --quiet --overwrite "$@") || return 1
     plan=$("$emass" check wide.yaml | sed -n 's/^# memory *\([0-9.e+]*\) MB per rank.*/\1/p')
     echo "peak $peak MB, planned $plan MB"
     awk -v peak="$peak" -v plan="$plan" 'BEGIN { exit !(peak > 40 && plan > 0.85 * peak && plan < 1.15 * peak) }'
@@ -125,6 +125,7 @@ awk 'BEGIN {
 }' >wide.ldac
 printf '%s\n' 'model: {name: lda, data: wide.ldac, topics: 5}' 'run: {chains: 1, warmup: 4, draws: 2}' >wide.yaml
 check 'the peak of memory, as planned' planned_peak
+check 'that of several runs is that of one' planned_peak --set 'model.topics=[2, 3, 4, 5]'
 check 'runs of each number of topics by themselves' alone
 check 'a scan on one rank, with a table' table
 check 'its page' page

@@ -54,18 +54,18 @@ void em_selection_prepare(em_selection *s, const double *x, const double *g, con
 
 /* ---------------------------------------------------------------- a basis in the Gram matrix */
 
-/* A vector: regressor `of`, less regressor `less` if that is not -1. */
-typedef struct vector {
+/* A regressor, or a difference of two: regressor `of`, less regressor `less` if that is not -1. */
+typedef struct combination {
     int64_t of, less;
-} vector;
+} combination;
 
-static double entry(const double *row, vector v)
+static double entry(const double *row, combination v)
 {
     return row[v.of] - (v.less >= 0 ? row[v.less] : 0);
 }
 
-/* The square of what is left of a vector, and before the projection. */
-static double square_of(const em_selection *s, int n, vector v, double *before)
+/* The square of what is left of a combination, and before the projection. */
+static double square_of(const em_selection *s, int n, combination v, double *before)
 {
     const double *g = s->gram + v.of * s->width;
     double left;
@@ -81,9 +81,9 @@ static double square_of(const em_selection *s, int n, vector v, double *before)
     return left;
 }
 
-/* Adds a vector to a basis of n: row q of s->basis holds the products of its unit vector with all
- * regressors. Returns their number, n if it is linearly dependent. */
-static int add(em_selection *s, int n, vector v)
+/* Adds a combination to a basis of n: row q of s->basis holds the products of its unit vector with
+ * all regressors. Returns their number, n if it is linearly dependent. */
+static int add(em_selection *s, int n, combination v)
 {
     double before;
     const double square = square_of(s, n, v, &before);
@@ -103,14 +103,14 @@ static int add(em_selection *s, int n, vector v)
     return n + 1;
 }
 
-/* The gain in log likelihood of derivative y from a vector; negative: only with a negative
+/* The gain in log likelihood of derivative y from a combination; negative: only with a negative
  * coefficient. */
-static double gain(const em_selection *s, int n, int64_t y, vector v, bool negative)
+static double gain(const em_selection *s, int n, int64_t y, combination v, bool negative)
 {
     const double *g = s->gram + y * s->width;
     double before, of_y, xy = entry(g, v);
     const double square = square_of(s, n, v, &before),
-                 left = square_of(s, n, (vector){y, -1}, &of_y);
+                 left = square_of(s, n, (combination){y, -1}, &of_y);
 
     for (int q = 0; q < n; q++)
         xy -= s->basis[q * s->width + y] * entry(s->basis + q * s->width, v);
@@ -121,22 +121,22 @@ static double gain(const em_selection *s, int n, int64_t y, vector v, bool negat
 
 /* ---------------------------------------------------------------- selection */
 
-static vector prior_term(const em_selection *s, int64_t i, const em_terms *terms)
+static combination prior_term(const em_selection *s, int64_t i, const em_terms *terms)
 {
-    return (vector){scaled(s, i), terms->has_parent ? scaled(s, terms->location[0]) : -1};
+    return (combination){scaled(s, i), terms->has_parent ? scaled(s, terms->location[0]) : -1};
 }
 
 /* The basis of all terms but the last, which is prior_term. */
 static int build(em_selection *s, int64_t i, const em_terms *terms)
 {
-    int n = add(s, 0, (vector){CONSTANT, -1});
+    int n = add(s, 0, (combination){CONSTANT, -1});
 
-    n = add(s, n, (vector){plain(i), -1});
-    n = add(s, n, (vector){PRECISION, -1});
+    n = add(s, n, (combination){plain(i), -1});
+    n = add(s, n, (combination){PRECISION, -1});
     for (int j = 0; j < terms->n_plain; j++)
-        n = add(s, n, (vector){plain(terms->plain[j]), -1});
+        n = add(s, n, (combination){plain(terms->plain[j]), -1});
     for (int j = terms->has_parent; j < terms->n; j++)
-        n = add(s, n, (vector){scaled(s, terms->location[j]), -1});
+        n = add(s, n, (combination){scaled(s, terms->location[j]), -1});
     return n;
 }
 
@@ -148,9 +148,10 @@ static bool is_in(int n, const int64_t *list, int64_t p)
     return false;
 }
 
-typedef enum kind { NONE, PARENT, LOCATION, PLAIN } kind;
+typedef enum term_kind { NONE, PARENT, LOCATION, PLAIN } term_kind;
 
-static void consider(double gained, kind of, int64_t p, double *most, kind *best, int64_t *which)
+static void consider(double gained, term_kind of, int64_t p, double *most, term_kind *best,
+                     int64_t *which)
 {
     if (gained <= *most)
         return;
@@ -167,25 +168,26 @@ static bool add_term(em_selection *s, int64_t i, const bool *candidate, em_terms
     const double now = gain(s, n, y, prior_term(s, i, terms), true);
     double most = least + by_chance / (double)s->n, of_y;
     int64_t which = -1;
-    kind best = NONE;
+    term_kind best = NONE;
 
     for (int64_t p = 0; p < s->dim && terms->n == 0; p++)
         if (candidate[p])
-            consider(gain(s, n, y, (vector){scaled(s, i), scaled(s, p)}, true) - now, PARENT, p,
-                     &most, &best, &which);
+            consider(gain(s, n, y, (combination){scaled(s, i), scaled(s, p)}, true) - now, PARENT,
+                     p, &most, &best, &which);
     if (best == PARENT && most > certain) {
         terms->location[terms->n++] = which;
         return terms->has_parent = true;
     }
     n = add(s, n, prior_term(s, i, terms));
-    if (!(square_of(s, n, (vector){y, -1}, &of_y) > explained * of_y))
+    if (!(square_of(s, n, (combination){y, -1}, &of_y) > explained * of_y))
         return false;
     for (int64_t p = 0; p < s->dim; p++) {
         if (p != i && terms->n_plain < EM_MOST_PLAIN && !is_in(terms->n_plain, terms->plain, p))
-            consider(gain(s, n, y, (vector){plain(p), -1}, false), PLAIN, p, &most, &best, &which);
-        if (candidate[p] && terms->n < EM_MOST_LOCATIONS && !is_in(terms->n, terms->location, p))
-            consider(gain(s, n, y, (vector){scaled(s, p), -1}, false), LOCATION, p, &most, &best,
+            consider(gain(s, n, y, (combination){plain(p), -1}, false), PLAIN, p, &most, &best,
                      &which);
+        if (candidate[p] && terms->n < EM_MOST_LOCATIONS && !is_in(terms->n, terms->location, p))
+            consider(gain(s, n, y, (combination){scaled(s, p), -1}, false), LOCATION, p, &most,
+                     &best, &which);
     }
     if (best == PLAIN)
         terms->plain[terms->n_plain++] = which;
@@ -200,7 +202,7 @@ static double left_of(em_selection *s, int64_t i, const em_terms *terms)
 {
     const int n = add(s, build(s, i, terms), prior_term(s, i, terms));
     double of_y;
-    const double left = square_of(s, n, (vector){derivative(s, i), -1}, &of_y);
+    const double left = square_of(s, n, (combination){derivative(s, i), -1}, &of_y);
 
     return fmax(left, 1e-12 * of_y);
 }

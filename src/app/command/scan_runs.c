@@ -166,6 +166,7 @@ em_status em_scan_all(const em_config_scan *scan, em_scan_run *run, void *to, bo
     em_world *all = NULL, *before; /* all: a world in which sets wait for the slowest one */
     em_status status = em_agree(make_sets(scan, &t));
 
+    em_return_freed_memory();
     if (!status)
         status = em_world_create(em_world_ranks(), &(em_world_options){NULL}, &all);
     if (!status) {

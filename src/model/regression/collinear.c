@@ -14,7 +14,7 @@ enum { MOST_COLUMNS = 256, BLOCK = 256, MOST_SAID = 3, WHAT_BYTES = 320 };
 #define SUSPECT       1e-9 /* a part of a variance that others leave unexplained */
 #define ROUNDING      1e-6 /* of a standardised number, and of a coefficient */
 
-typedef struct search {
+typedef struct dependencies {
     const em_table *table;
     const double *mean, *sd; /* [n] */
     bool intercept;
@@ -23,9 +23,9 @@ typedef struct search {
     double *factor, *coefficient;   /* [n][n] rows of the Cholesky factor, [n] */
     int64_t *sum;                   /* [n][n] */
     bool *left_out;                 /* [n] constant, or a combination of columns before */
-} search;
+} dependencies;
 
-static double standardised(const search *s, int64_t i, int64_t j)
+static double standardised(const dependencies *s, int64_t i, int64_t j)
 {
     const double x = s->table->value[i * s->n + j];
 
@@ -33,7 +33,7 @@ static double standardised(const search *s, int64_t i, int64_t j)
 }
 
 /* The products of all columns, as integers so that all ranks decide the same. Collective. */
-static void find_products(search *s)
+static void find_products(dependencies *s)
 {
     const int64_t n = s->n, rows = s->table->n_row;
     const double unit = 0x1p50 / (double)s->table->total;
@@ -55,7 +55,7 @@ static void find_products(search *s)
 
 /* Row j of the Cholesky factor over the columns that are not left out; returns the part of the
  * variance of column j that they do not explain. */
-static double factor_row(search *s, int64_t j)
+static double factor_row(dependencies *s, int64_t j)
 {
     double *row = s->factor + j * s->n, rest = s->gram[j * s->n + j];
 
@@ -73,7 +73,7 @@ static double factor_row(search *s, int64_t j)
 }
 
 /* The coefficients of the columns before j that make column j. */
-static void find_coefficients(search *s, int64_t j)
+static void find_coefficients(dependencies *s, int64_t j)
 {
     double *b = s->coefficient;
 
@@ -86,7 +86,7 @@ static void find_coefficients(search *s, int64_t j)
 }
 
 /* Whether they do in all rows. Collective. */
-static bool is_combination(const search *s, int64_t j)
+static bool is_combination(const dependencies *s, int64_t j)
 {
     double worst = 0;
 
@@ -101,7 +101,7 @@ static bool is_combination(const search *s, int64_t j)
     return worst < ROUNDING;
 }
 
-static void say(const search *s, int64_t j)
+static void say(const dependencies *s, int64_t j)
 {
     const em_table *table = s->table;
     double constant = s->intercept ? s->mean[j] / s->sd[j] : 0;
@@ -127,7 +127,7 @@ static void say(const search *s, int64_t j)
 }
 
 /* Collective. */
-static void find_combinations(search *s)
+static void find_combinations(dependencies *s)
 {
     int64_t found = 0;
 
@@ -159,7 +159,7 @@ em_status em_collinear_say(const em_table *table, bool intercept, const double *
                            const double *sd)
 {
     const int64_t n = table->n_column;
-    search s = {.table = table, .mean = mean, .sd = sd, .intercept = intercept, .n = n};
+    dependencies s = {.table = table, .mean = mean, .sd = sd, .intercept = intercept, .n = n};
     em_status status;
 
     if (table->column || n < 2 || n > MOST_COLUMNS || table->total <= n + intercept ||
