@@ -44,7 +44,7 @@ typedef struct em_group_search {
     em_child_group group[EM_MOST_GROUPS];
     int n_group;
     em_noncentring map; /* of the groups so far */
-    em_regression of;
+    em_weighted_regression of;
     /* Work: [n] four times; [dim][n], [dim][dim] */
     double *residual, *column, *factor, *step_factor;
     double *panel, *moment;

@@ -44,12 +44,12 @@ EM_CLONES static void subtract(int64_t n, double c, const double *y, double *x)
         x[r] -= c * y[r];
 }
 
-double em_weighted_product(const em_regression *of, const double *x, const double *y)
+double em_weighted_product(const em_weighted_regression *of, const double *x, const double *y)
 {
     return product(of->n, of->weight, x, y);
 }
 
-void em_project_out(const em_regression *of, int n, double *x, double *coefficient)
+void em_project_out(const em_weighted_regression *of, int n, double *x, double *coefficient)
 {
     for (int q = 0; q < n; q++) {
         const double *basis = of->basis + q * of->n;
@@ -60,7 +60,8 @@ void em_project_out(const em_regression *of, int n, double *x, double *coefficie
     }
 }
 
-int em_add_regressor(em_regression *of, int n, double *x, double (*triangle)[EM_MOST_REGRESSORS])
+int em_add_regressor(em_weighted_regression *of, int n, double *x,
+                     double (*triangle)[EM_MOST_REGRESSORS])
 {
     double along[EM_MOST_REGRESSORS];
     const double before = em_weighted_product(of, x, x);
