@@ -28,6 +28,9 @@ void em_noncentring_release(em_noncentring *map)
     em_release_all(&map->row, &map->child);
 }
 
+/* The largest |a h|, so that no scale or product of scales overflows. */
+static const double most_log_scale = 80;
+
 /* Whether x may be the number of a parameter below `level`. */
 static bool is_lower(const em_noncentring *map, const em_noncentring_row *row, double x,
                      double level)
@@ -46,9 +49,9 @@ static bool is_valid(const em_noncentring *map, const em_noncentring_row *row, i
             return false;
     return r->level > 0 && r->level <= (double)map->dim && r->level == floor(r->level) &&
            is_lower(map, row, r->scale, r->level) && isfinite(r->degree) && isfinite(r->origin) &&
-           r->width > 0 && isfinite(r->width) && isfinite(r->shift) && r->information >= 0 &&
-           isfinite(r->information) && isfinite(r->centre) &&
-           (r->adds_variances == 0 || r->adds_variances == 1);
+           r->width > 0 && fabs(r->degree) * 16 * r->width <= most_log_scale &&
+           isfinite(r->shift) && r->information >= 0 && isfinite(r->information) &&
+           isfinite(r->centre) && (r->adds_variances == 0 || r->adds_variances == 1);
 }
 
 em_status em_noncentring_set(em_noncentring *map, const em_noncentring_row *row)
@@ -73,10 +76,17 @@ em_status em_noncentring_set(em_noncentring *map, const em_noncentring_row *row)
     return EM_OK;
 }
 
+/* e^u and du/dx_k. The members of a hierarchy have the same, so those of the row before are kept.
+ */
+typedef struct prior_scale {
+    const em_noncentring_row *of;
+    double scale, slope;
+} prior_scale;
+
 /* The location and the scale of a parameter with level > 0, given all parameters of lower levels.
  */
 typedef struct conditional {
-    double location, log_scale;
+    double location, scale;
     double prior;                     /* 1 - w */
     double location_by, log_scale_by; /* derivatives by the log scale x_k */
 } conditional;
@@ -94,54 +104,81 @@ static double bounded(const em_noncentring_row *row, double t, double *slope)
     return row->degree * copysign(linear + rest * bent, t);
 }
 
-static conditional conditional_of(const em_noncentring_row *row, const double *x)
+static void find_prior_scale(const em_noncentring_row *row, const double *x, prior_scale *out)
+{
+    const em_noncentring_row *of = out->of;
+
+    if (of && of->scale == row->scale && of->degree == row->degree && of->origin == row->origin &&
+        of->width == row->width)
+        return;
+    out->of = row;
+    out->scale = exp(bounded(row, x[(int64_t)row->scale] - row->origin, &out->slope));
+}
+
+static conditional conditional_of(const em_noncentring_row *row, const double *x,
+                                  prior_scale *before)
 {
     conditional out = {.location = row->shift, .prior = 1};
-    double slope;
-    const double u = bounded(row, x[(int64_t)row->scale] - row->origin, &slope);
 
+    find_prior_scale(row, x, before);
     for (int j = 0; j < EM_MOST_LOCATIONS && row->location[j] >= 0; j++)
         out.location += row->coefficient[j] * x[(int64_t)row->location[j]];
-    out.log_scale = u;
-    out.log_scale_by = slope;
+    out.scale = before->scale;
+    out.log_scale_by = before->slope;
     if (row->information == 0)
         return out;
-    /* Each form where it does not overflow. */
-    const double q = row->information, r = u > 0 ? exp(-2 * u) : q * exp(2 * u);
-    const double w = u > 0 ? q / (r + q) : r / (1 + r), away = row->centre - out.location;
-    const double sign = row->adds_variances == 1 ? -1 : 1;
-    out.log_scale = sign * (u > 0 ? -0.5 * log(r + q) : u - 0.5 * log1p(r));
+    const double ratio = row->information * out.scale * out.scale, w = ratio / (1 + ratio),
+                 away = row->centre - out.location;
+    const bool adds_variances = row->adds_variances == 1;
+    out.scale = adds_variances ? sqrt(1 + ratio) / out.scale : out.scale / sqrt(1 + ratio);
     out.prior = 1 - w;
-    out.log_scale_by = sign * out.prior * slope;
+    out.log_scale_by = (adds_variances ? -1 : 1) * out.prior * before->slope;
     out.location += w * away;
-    out.location_by = 2 * w * out.prior * slope * away;
+    out.location_by = 2 * w * out.prior * before->slope * away;
     return out;
+}
+
+/* The logarithm of a product of scales, with few calls of log: of none is it beyond +-80. */
+typedef struct log_product {
+    double sum, product;
+    int n;
+} log_product;
+
+static void multiply(log_product *l, double factor)
+{
+    l->product *= factor;
+    if (++l->n % 8 == 0) {
+        l->sum += log(l->product);
+        l->product = 1;
+    }
 }
 
 double em_noncentring_to_model(const em_noncentring *map, double *z)
 {
-    double log_jacobian = 0;
+    log_product jacobian = {.product = 1};
+    prior_scale before = {NULL, 0, 0};
 
     for (int64_t n = 0; n < map->n_child; n++) {
         const int64_t i = map->child[n];
-        const conditional at = conditional_of(&map->row[i], z);
-        z[i] = at.location + exp(at.log_scale) * z[i];
-        log_jacobian += at.log_scale;
+        const conditional at = conditional_of(&map->row[i], z, &before);
+        z[i] = at.location + at.scale * z[i];
+        multiply(&jacobian, at.scale);
     }
-    return log_jacobian;
+    return jacobian.sum + log(jacobian.product);
 }
 
 double em_noncentring_from_model(const em_noncentring *map, double *x)
 {
-    double log_jacobian = 0;
+    log_product jacobian = {.product = 1};
+    prior_scale before = {NULL, 0, 0};
 
     for (int64_t n = map->n_child - 1; n >= 0; n--) {
         const int64_t i = map->child[n];
-        const conditional at = conditional_of(&map->row[i], x);
-        x[i] = (x[i] - at.location) * exp(-at.log_scale);
-        log_jacobian += at.log_scale;
+        const conditional at = conditional_of(&map->row[i], x, &before);
+        x[i] = (x[i] - at.location) / at.scale;
+        multiply(&jacobian, at.scale);
     }
-    return log_jacobian;
+    return jacobian.sum + log(jacobian.product);
 }
 
 /* Adds `sign` times what the derivative by x_i, `g`, gives to those by x_k and x_j. `scaled` is x_i
@@ -158,12 +195,13 @@ static void spread(const em_noncentring_row *row, const conditional *at, double 
 void em_noncentring_pull(const em_noncentring *map, const double *z, const double *x,
                          double *gradient)
 {
+    prior_scale before = {NULL, 0, 0};
+
     for (int64_t n = map->n_child - 1; n >= 0; n--) {
         const int64_t i = map->child[n];
-        const conditional at = conditional_of(&map->row[i], x);
-        const double scale = exp(at.log_scale);
-        spread(&map->row[i], &at, 1, scale * z[i], gradient[i], gradient);
-        gradient[i] *= scale;
+        const conditional at = conditional_of(&map->row[i], x, &before);
+        spread(&map->row[i], &at, 1, at.scale * z[i], gradient[i], gradient);
+        gradient[i] *= at.scale;
     }
 }
 
@@ -171,12 +209,13 @@ void em_noncentring_pull(const em_noncentring *map, const double *z, const doubl
 void em_noncentring_push(const em_noncentring *map, const double *z, const double *x,
                          double *gradient)
 {
+    prior_scale before = {NULL, 0, 0};
+
     for (int64_t n = 0; n < map->n_child; n++) {
         const int64_t i = map->child[n];
-        const conditional at = conditional_of(&map->row[i], x);
-        const double scale = exp(at.log_scale);
-        gradient[i] /= scale;
-        spread(&map->row[i], &at, -1, scale * z[i], gradient[i], gradient);
+        const conditional at = conditional_of(&map->row[i], x, &before);
+        gradient[i] /= at.scale;
+        spread(&map->row[i], &at, -1, at.scale * z[i], gradient[i], gradient);
     }
 }
 
