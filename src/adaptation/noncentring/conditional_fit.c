@@ -7,10 +7,11 @@
 #include <string.h>
 
 enum {
-    PASSES = 3,      /* of a fit: weights depend on it */
-    MOST_FITTED = 5, /* children to which a degree is fitted */
-    STEPS = 24,      /* of the search for a degree: to a relative precision of 1e-5 */
-    CONSTANT = 0,    /* the first regressors, which are those of the data: the constant and x_i */
+    PASSES = 3,        /* of a fit: weights depend on it */
+    LEAST_MEMBERS = 2, /* one derivative does not tell a hierarchy from a curved ridge */
+    MOST_FITTED = 5,   /* children to which a degree is fitted */
+    STEPS = 24,        /* of the search for a degree: to a relative precision of 1e-5 */
+    CONSTANT = 0,      /* the first regressors, which are those of the data: the constant and x_i */
     LINEAR = 1
 };
 
@@ -398,6 +399,7 @@ static void add_members(em_group_search *s, em_group_fit *group, double degree, 
             continue;
         for (int j = 0; j < f.terms.n; j++)
             is_location[f.terms.location[j]] = true;
+        s->allowed[i] = false;
         group->child[group->n] = i;
         group->degree[group->n] = degree;
         group->gain[group->n++] = 0;
@@ -422,6 +424,8 @@ double em_fit_conditionals(em_group_search *s, em_group_fit *group, double most_
         s->allowed[p] = p != group->scale;
         is_location[p] = false;
     }
+    if (group->n < LEAST_MEMBERS)
+        return 0;
     double left;
     const double start = find_start(s, group, &left);
     if (left > most_left)

@@ -399,6 +399,8 @@ void em_fit_group(em_group_search *s, int64_t k, em_group_fit *f, double *left)
     }
     if (f->n > 0 && !may_use(s, em_group_users(s, f), k))
         f->n = 0;
+    if (f->n == 1 && is_location(&f->where, k)) /* a curved ridge, not a hierarchy */
+        f->n = 0;
     f->total = f->n > 0 ? f->total : 0;
 }
 

@@ -96,7 +96,8 @@ bool em_may_join(const em_group_search *s, const em_group_fit *group, uint32_t u
  * a funnel where no draw has been. Adds those members to the group. Children whose derivative the
  * prior's terms do not explain, and one about which most others are distributed, leave it. Writes a
  * row for each child, marks its locations, and returns the degree. 0: most are
- * not explained, or a share of more than most_left of the first children is not.
+ * not explained, a share of more than most_left of the first children is not, or there is one
+ * child only.
  */
 double em_fit_conditionals(em_group_search *s, em_group_fit *group, double most_left,
                            bool *is_location, em_noncentring_row *row);

@@ -249,7 +249,8 @@ static double improvement_needed(const em_group_search *s, double gain, double n
                 least_nearer + nearer_by_chance / (double)s->n);
 }
 
-/* Adds the group, and computes the departure from normality with it; INFINITY: none. */
+/* Adds the group, and computes the departure from normality with it. INFINITY: it is not finite, or
+ * the rows are not a valid map, for example because a coefficient is not finite. */
 static em_status measure_group(em_group_search *s, const em_group_fit *f,
                                const em_noncentring_row *conditional, em_noncentring_row *row,
                                double *now)
@@ -263,7 +264,7 @@ static em_status measure_group(em_group_search *s, const em_group_fit *f,
         status = departure(s, now);
     if (status)
         *now = INFINITY;
-    return status < 0 ? status : EM_OK;
+    return status < 0 && status != EM_EDATA ? status : EM_OK;
 }
 
 static em_status drop_group(em_group_search *s, em_noncentring_row *row)

@@ -52,18 +52,35 @@ static const em_summary_row *best_row(const em_summary_table *table, const em_ju
     return best;
 }
 
+/* As many digits as tell the centres of the clusters apart: three of their range. */
+static int digits_of(const em_judge *judge, const mode_view *v)
+{
+    double low = INFINITY, high = -INFINITY;
+    int64_t n;
+
+    for (int64_t k = 0; k < v->n_cluster; k++) {
+        const double centre = mean_over(judge, v, v->mean, k, &n);
+        low = fmin(low, centre);
+        high = fmax(high, centre);
+    }
+    const double more = ceil(log10(fmax(fabs(low), fabs(high)) / (high - low)));
+    return more > 0 ? 3 + (int)fmin(more, 9) : 3;
+}
+
 static void tell_centres(const em_judge *judge, const mode_view *v, const em_summary_row *row,
                          FILE *out)
 {
+    const int digits = digits_of(judge, v);
+
     fprintf(out, "In %s ", row->name);
     for (int64_t k = 0; k < v->n_cluster && k < MOST_SHOWN; k++) {
         int64_t n;
         const double centre = mean_over(judge, v, v->mean, k, &n);
-        fprintf(out, "%s%lld %s about %.3g",
+        fprintf(out, "%s%lld %s about %.*g",
                 k == 0                  ? ""
                 : k + 1 == v->n_cluster ? " and "
                                         : ", ",
-                (long long)n, n == 1 ? "is" : "are", centre);
+                (long long)n, n == 1 ? "is" : "are", digits, centre);
     }
     fputs(v->n_cluster > MOST_SHOWN ? " .... " : ". ", out);
 }
@@ -146,10 +163,11 @@ static em_status tell_densities(const em_judge *judge, const mode_view *v,
     *tells = highest - lowest > much;
     if (*tells)
         fprintf(out,
-                "The log density at %s about %.3g is %.3g lower than elsewhere, so this mode has "
+                "The log density at %s about %.*g is %.3g lower than elsewhere, so this mode has "
                 "hardly any mass, unless it is much wider: run again with another seed or a "
                 "smaller init_radius.",
-                row->name, mean_over(judge, v, v->mean, low, &n), highest - lowest);
+                row->name, digits_of(judge, v), mean_over(judge, v, v->mean, low, &n),
+                highest - lowest);
     em_release(&mean);
     return EM_OK;
 }
