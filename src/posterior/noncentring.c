@@ -2,6 +2,7 @@
 #include "posterior/noncentring.h"
 
 #include "base/memory.h"
+#include "math/log_product.h"
 #include "posterior/inside.h"
 
 #include <math.h>
@@ -138,47 +139,32 @@ static conditional conditional_of(const em_noncentring_row *row, const double *x
     return out;
 }
 
-/* The logarithm of a product of scales, with few calls of log: of none is it beyond +-80. */
-typedef struct log_product {
-    double sum, product;
-    int n;
-} log_product;
-
-static void multiply(log_product *l, double factor)
-{
-    l->product *= factor;
-    if (++l->n % 8 == 0) {
-        l->sum += log(l->product);
-        l->product = 1;
-    }
-}
-
 double em_noncentring_to_model(const em_noncentring *map, double *z)
 {
-    log_product jacobian = {.product = 1};
+    em_log_product jacobian = {.product = 1};
     prior_scale before = {NULL, 0, 0};
 
     for (int64_t n = 0; n < map->n_child; n++) {
         const int64_t i = map->child[n];
         const conditional at = conditional_of(&map->row[i], z, &before);
         z[i] = at.location + at.scale * z[i];
-        multiply(&jacobian, at.scale);
+        em_log_product_multiply(&jacobian, at.scale);
     }
-    return jacobian.sum + log(jacobian.product);
+    return em_log_product_value(&jacobian);
 }
 
 double em_noncentring_from_model(const em_noncentring *map, double *x)
 {
-    log_product jacobian = {.product = 1};
+    em_log_product jacobian = {.product = 1};
     prior_scale before = {NULL, 0, 0};
 
     for (int64_t n = map->n_child - 1; n >= 0; n--) {
         const int64_t i = map->child[n];
         const conditional at = conditional_of(&map->row[i], x, &before);
         x[i] = (x[i] - at.location) / at.scale;
-        multiply(&jacobian, at.scale);
+        em_log_product_multiply(&jacobian, at.scale);
     }
-    return jacobian.sum + log(jacobian.product);
+    return em_log_product_value(&jacobian);
 }
 
 /* Adds `sign` times what the derivative by x_i, `g`, gives to those by x_k and x_j. `scaled` is x_i

@@ -15,6 +15,9 @@ enum {
     LINEAR = 1
 };
 
+_Static_assert(4 + EM_MOST_PLAIN + EM_MOST_LOCATIONS <= EM_MOST_REGRESSORS,
+               "the constant, x_i, e^(-2 u), the last one, and all terms");
+
 /* The least gain in log likelihood of a derivative by the terms of the prior, for a parameter that
  * is in the group by its draws, and for another one; and what chance adds with few draws, times
  * their number. */
@@ -137,21 +140,15 @@ static bool fit_conditional(em_group_search *s, conditional_fit *f)
     return true;
 }
 
-/* Selects the terms of parameter i. The locations are among those that are allowed and do not
- * depend on it. */
-static void select_terms(em_group_search *s, int64_t i, em_terms *out)
-{
-    const uint32_t users = em_users(s, s->used_by[i]);
-
-    for (int64_t p = 0; p < s->dim; p++)
-        s->candidate[p] = p != i && s->sd[p] > 0 && s->allowed[p] &&
-                          !(s->group_of[p] >= 0 && (users >> s->group_of[p] & 1));
-    em_select_terms(&s->selection, i, s->candidate, out);
-}
-
+/* Selects the terms of the parameter and fits. The locations are among those that are allowed and
+ * do not depend on it. */
 static bool find_conditional(em_group_search *s, conditional_fit *f)
 {
-    select_terms(s, f->i, &f->terms);
+    const uint32_t users = em_users(s, s->used_by[f->i]);
+
+    for (int64_t p = 0; p < s->dim; p++)
+        s->candidate[p] = p != f->i && s->allowed[p] && em_may_use(s, users, p);
+    em_select_terms(&s->selection, f->i, s->candidate, &f->terms);
     return fit_conditional(s, f);
 }
 
@@ -368,22 +365,14 @@ static uint32_t groups_used(const em_group_search *s, int64_t scale, const bool 
     uint32_t used = 0;
 
     for (int64_t p = 0; p < s->dim; p++)
-        if ((p == scale || is_location[p]) && s->group_of[p] >= 0)
-            used |= (uint32_t)1 << s->group_of[p] | s->group[s->group_of[p]].depends;
+        if (p == scale || is_location[p])
+            used |= em_groups_under(s, p);
     return used;
-}
-
-static bool is_child(const em_group_fit *group, int64_t p)
-{
-    for (int64_t c = 0; c < group->n; c++)
-        if (group->child[c] == p)
-            return true;
-    return false;
 }
 
 bool em_may_join(const em_group_search *s, const em_group_fit *group, uint32_t used, int64_t i)
 {
-    return i != group->scale && s->group_of[i] < 0 && s->sd[i] > 0 && !is_child(group, i) &&
+    return i != group->scale && s->group_of[i] < 0 && s->sd[i] > 0 && em_child_at(group, i) < 0 &&
            (s->used_by[i] & used) == 0;
 }
 

@@ -94,8 +94,7 @@ void em_fit_means(em_group_search *s, double degree, const bool *is_location, em
 {
     const int64_t k = group->scale;
     const double least = least_gain + by_chance / (double)s->n;
-    const uint32_t used =
-        s->group_of[k] < 0 ? 0 : (uint32_t)1 << s->group_of[k] | s->group[s->group_of[k]].depends;
+    const uint32_t used = em_groups_under(s, k);
 
     group->n = 0;
     em_scale_precision(s, k, -degree);

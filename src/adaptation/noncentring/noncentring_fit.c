@@ -1,5 +1,6 @@
 #include "adaptation/noncentring/noncentring_fit.h"
 
+#include "math/log_product.h"
 #include "math/order.h"
 
 #include <math.h>
@@ -72,15 +73,12 @@ static void leave_of_child(const em_group_search *s, const em_locations *where, 
 
 /* ---------------------------------------------------------------- locations */
 
-/* Whether the new group `f` may depend on parameter p. `users`: the groups that depend on its
- * children. */
-static bool may_use(const em_group_search *s, uint32_t users, int64_t p)
+bool em_may_use(const em_group_search *s, uint32_t users, int64_t p)
 {
     return s->sd[p] > 0 && !(s->group_of[p] >= 0 && (users >> s->group_of[p] & 1));
 }
 
-/* The index of p among the children; -1: none. */
-static int64_t child_at(const em_group_fit *f, int64_t p)
+int64_t em_child_at(const em_group_fit *f, int64_t p)
 {
     int64_t c = 0;
 
@@ -109,8 +107,15 @@ static void remove_child(em_group_fit *f, int64_t c)
 
 void em_remove_child(em_group_fit *f, int64_t p)
 {
-    if (child_at(f, p) >= 0)
-        remove_child(f, child_at(f, p));
+    if (em_child_at(f, p) >= 0)
+        remove_child(f, em_child_at(f, p));
+}
+
+uint32_t em_groups_under(const em_group_search *s, int64_t p)
+{
+    const int g = s->group_of[p];
+
+    return g < 0 ? 0 : (uint32_t)1 << g | s->group[g].depends;
 }
 
 uint32_t em_users(const em_group_search *s, uint32_t users)
@@ -132,21 +137,6 @@ uint32_t em_group_users(const em_group_search *s, const em_group_fit *f)
     return em_users(s, users);
 }
 
-/* The logarithm of a product of numbers, with few calls of log. */
-typedef struct logarithm {
-    double sum, product;
-    int n;
-} logarithm;
-
-static void multiply(logarithm *l, double factor)
-{
-    l->product *= factor;
-    if (++l->n % 8 == 0) {
-        l->sum += log(l->product);
-        l->product = 1;
-    }
-}
-
 /* The gain in log likelihood of a draw, over the group without child `but`, from the regressor in
  * s->column after its projection on the basis is removed. *of_one: with coefficient 1. left
  * [f->n][n]: residuals, with their squares in f->square. */
@@ -154,17 +144,17 @@ static double gain_of(const em_group_search *s, const em_group_fit *f, int64_t b
                       const double *left, double *of_one)
 {
     const double square = em_weighted_product(&s->of, s->column, s->column);
-    logarithm free = {.product = 1}, one = {.product = 1};
+    em_log_product free = {.product = 1}, one = {.product = 1};
 
     for (int64_t c = 0; c < f->n; c++) {
         if (c == but)
             continue;
         const double v = f->square[c], xy = em_weighted_product(&s->of, s->column, left + c * s->n);
-        multiply(&free, fmax(1 - xy * xy / (square * v), 1e-12));
-        multiply(&one, fmin(fmax((v - 2 * xy + square) / v, 1e-12), 1e30));
+        em_log_product_multiply(&free, fmax(1 - xy * xy / (square * v), 1e-12));
+        em_log_product_multiply(&one, fmin(fmax((v - 2 * xy + square) / v, 1e-12), 1e30));
     }
-    *of_one = -0.5 * (one.sum + log(one.product));
-    return -0.5 * (free.sum + log(free.product));
+    *of_one = -0.5 * em_log_product_value(&one);
+    return -0.5 * em_log_product_value(&free);
 }
 
 /* Residuals of all children at the weights and the basis that are set, and their squares. */
@@ -188,7 +178,7 @@ typedef struct proposal {
 static proposal propose(em_group_search *s, const em_group_fit *f, int n, int64_t p,
                         const double *left)
 {
-    const int64_t child = p < 0 ? -1 : child_at(f, p);
+    const int64_t child = p < 0 ? -1 : em_child_at(f, p);
     proposal out = {.p = p};
 
     for (int64_t r = 0; r < s->n; r++)
@@ -218,7 +208,7 @@ static bool add_location(em_group_search *s, em_group_fit *f, double a, uint32_t
     residuals(s, f, n, left);
     for (int64_t p = -1; p < s->dim && f->n > 0; p++) {
         if (p < 0 ? f->where.has_constant
-                  : f->where.n == EM_MOST_LOCATIONS || !may_use(s, users, p) ||
+                  : f->where.n == EM_MOST_LOCATIONS || !em_may_use(s, users, p) ||
                         is_location(&f->where, p))
             continue;
         const proposal other = propose(s, f, n, p, left);
@@ -397,7 +387,7 @@ void em_fit_group(em_group_search *s, int64_t k, em_group_fit *f, double *left)
         }
         fit_children(s, f, a, left);
     }
-    if (f->n > 0 && !may_use(s, em_group_users(s, f), k))
+    if (f->n > 0 && !em_may_use(s, em_group_users(s, f), k))
         f->n = 0;
     if (f->n == 1 && is_location(&f->where, k)) /* a curved ridge, not a hierarchy */
         f->n = 0;

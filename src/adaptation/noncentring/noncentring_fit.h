@@ -69,8 +69,17 @@ typedef struct em_group_fit {
  * left [dim][n] is work space. */
 void em_fit_group(em_group_search *s, int64_t k, em_group_fit *f, double *left);
 
+/* Whether a parameter that only the groups `users` use may depend on parameter p. */
+bool em_may_use(const em_group_search *s, uint32_t users, int64_t p);
+
+/* The index of parameter p among the children; -1: none. */
+int64_t em_child_at(const em_group_fit *f, int64_t p);
+
 /* Removes parameter p from the children, if it is one. */
 void em_remove_child(em_group_fit *f, int64_t p);
+
+/* The group of parameter p and those on which it depends, as bits; 0: p is in no group. */
+uint32_t em_groups_under(const em_group_search *s, int64_t p);
 
 /* These groups, given as bits, and those that depend on one of them. */
 uint32_t em_users(const em_group_search *s, uint32_t users);

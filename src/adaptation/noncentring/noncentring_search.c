@@ -104,8 +104,7 @@ static em_status correlate(em_group_search *s, const double *u)
 static void use(em_group_search *s, int g, int64_t p)
 {
     s->used_by[p] |= (uint32_t)1 << g;
-    if (s->group_of[p] >= 0)
-        s->group[g].depends |= (uint32_t)1 << s->group_of[p] | s->group[s->group_of[p]].depends;
+    s->group[g].depends |= em_groups_under(s, p);
 }
 
 /* Adds a group. The rows of its children are those of `conditional` with level 1, and else those of
@@ -178,6 +177,24 @@ static em_status log_determinant(const em_group_search *s, double *out)
     return status;
 }
 
+/* Writes the draws in the map's coordinates, or their derivatives, to s->panel. */
+static em_status transform(em_group_search *s, bool derivatives)
+{
+    double *row = NULL;
+    em_status status = em_allocate_doubles(3 * s->dim, &row);
+
+    for (int64_t r = 0; !status && r < s->n; r++) {
+        const double *sample = sample_at(s, r);
+        memcpy(row, sample, (size_t)(2 * s->dim) * sizeof *row);
+        em_noncentring_from_model(&s->map, row);
+        em_noncentring_pull(&s->map, row, sample, row + s->dim);
+        for (int64_t i = 0; i < s->dim; i++)
+            s->panel[i * s->n + r] = row[derivatives * s->dim + i];
+    }
+    em_release(&row);
+    return status;
+}
+
 /*
  * How far the draws in the map's coordinates are from normal: log det C_z + log det C_g. As
  * E (z - E z) g^T = -I whatever the law is, it is 0 for a normal one and larger for all others.
@@ -185,22 +202,14 @@ static em_status log_determinant(const em_group_search *s, double *out)
  */
 static em_status departure(em_group_search *s, double *out)
 {
-    double *row = NULL;
-    em_status status = em_allocate_doubles(3 * s->dim, &row);
+    em_status status = EM_OK;
 
     *out = 0;
-    for (int gradient = 0; !status && gradient < 2; gradient++) {
-        for (int64_t r = 0; r < s->n; r++) {
-            const double *sample = sample_at(s, r);
-            memcpy(row, sample, (size_t)(2 * s->dim) * sizeof *row);
-            em_noncentring_from_model(&s->map, row);
-            em_noncentring_pull(&s->map, row, sample, row + s->dim);
-            for (int64_t i = 0; i < s->dim; i++)
-                s->panel[i * s->n + r] = row[gradient * s->dim + i];
-        }
-        status = log_determinant(s, out);
+    for (int derivatives = 0; !status && derivatives < 2; derivatives++) {
+        status = transform(s, derivatives);
+        if (!status)
+            status = log_determinant(s, out);
     }
-    em_release(&row);
     return status;
 }
 
@@ -274,31 +283,13 @@ static em_status drop_group(em_group_search *s, em_noncentring_row *row)
     return em_noncentring_set(&s->map, row);
 }
 
-/* Writes the derivatives in the map's coordinates to s->panel. */
-static em_status pull_derivatives(em_group_search *s)
-{
-    double *row = NULL;
-    em_status status = em_allocate_doubles(3 * s->dim, &row);
-
-    for (int64_t r = 0; !status && r < s->n; r++) {
-        const double *sample = sample_at(s, r);
-        memcpy(row, sample, (size_t)(2 * s->dim) * sizeof *row);
-        em_noncentring_from_model(&s->map, row);
-        em_noncentring_pull(&s->map, row, sample, row + s->dim);
-        for (int64_t i = 0; i < s->dim; i++)
-            s->panel[i * s->n + r] = row[s->dim + i];
-    }
-    em_release(&row);
-    return status;
-}
-
 /* Adds the group by the conditional laws of its members, and then that of its means, if this makes
  * the draws more nearly normal. *n_added: the number of groups. */
 static em_status add_conditionals(em_group_search *s, em_group_fit *f, double most_left,
                                   em_noncentring_row *row, double *now, int *n_added)
 {
     double with_means = INFINITY, degree = 0;
-    em_status status = pull_derivatives(s);
+    em_status status = transform(s, true);
 
     *n_added = 0;
     if (!status)
@@ -308,7 +299,7 @@ static em_status add_conditionals(em_group_search *s, em_group_fit *f, double mo
     status = measure_group(s, f, s->conditional, row, now);
     *n_added = 1;
     if (!status)
-        status = pull_derivatives(s);
+        status = transform(s, true);
     if (status)
         return status;
     em_fit_means(s, degree, s->is_location, f, s->conditional);
@@ -466,10 +457,10 @@ static em_status lay_out(em_group_search *s, em_group_fit *f, double **memory, d
                          double **left)
 {
     const int64_t dim = s->dim, n = s->n, width = 2 + 3 * dim;
-    em_status status =
-        em_allocate_doubles(3 * dim * n + 3 * dim * dim + 2 * dim + dim * (EM_N_DEGREE + 3) +
-                                (EM_MOST_REGRESSORS + 5) * n + width * (n + width + EM_MOST_BASIS),
-                            memory);
+    em_status status = em_allocate_doubles(
+        3 * dim * n + 3 * dim * dim + 2 * dim + dim * (EM_N_DEGREE + 3) +
+            (EM_MOST_REGRESSORS + 5) * n + width * (n + width + EM_MOST_REGRESSORS),
+        memory);
     if (status)
         return status;
     double *at = *memory;
@@ -496,7 +487,7 @@ static em_status lay_out(em_group_search *s, em_group_fit *f, double **memory, d
                 {&f->square, dim},
                 {&s->selection.panel, width * n},
                 {&s->selection.gram, width * width},
-                {&s->selection.basis, width * EM_MOST_BASIS}};
+                {&s->selection.basis, width * EM_MOST_REGRESSORS}};
     for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
         *part[i].to = at;
         at += part[i].count;

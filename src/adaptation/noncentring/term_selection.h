@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include "adaptation/noncentring/weighted_regression.h"
 #include "posterior/noncentring.h"
 
 #include <stdbool.h>
@@ -28,10 +29,8 @@ typedef struct em_selection {
     int64_t width;  /* 2 + 3 dim: the constant, e^(-2 u), x, e^(-2 u) x, g */
     double *panel;  /* [width][n] times the roots of weights */
     double *gram;   /* [width][width] */
-    double *basis;  /* work: [EM_MOST_BASIS][width] */
+    double *basis;  /* work: [EM_MOST_REGRESSORS][width] */
 } em_selection;
-
-enum { EM_MOST_BASIS = 4 + EM_MOST_PLAIN + EM_MOST_LOCATIONS };
 
 /* Computes the Gram matrix for x, g [dim][n] and e^(-2 u) [n]; sd [dim] of x, 0: constant. */
 void em_selection_prepare(em_selection *s, const double *x, const double *g, const double *factor,
