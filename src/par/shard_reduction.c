@@ -92,19 +92,24 @@ void *em_shard_reduction_half_panel(const em_shard_reduction *a)
     return a->half;
 }
 
-/* A waiting rank polls MPI, which yields the processor as it does in a reduction. */
-void em_shard_reduction_wait(const em_shard_reduction *a)
+/* A rank that has nothing to do polls MPI, which yields the processor as it does in a reduction. */
+static void pass_time(const em_shard_reduction *a, const em_meanwhile *meanwhile)
+{
+    int there;
+
+    if (!meanwhile || !meanwhile->work(meanwhile->context))
+        MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, em_grid_shards(a->grid), &there, MPI_STATUS_IGNORE);
+}
+
+void em_shard_reduction_wait(const em_shard_reduction *a, const em_meanwhile *meanwhile)
 {
     shard_barrier *mine = &a->barrier[em_grid_shard(a->grid)];
     const int64_t now = atomic_load_explicit(&mine->rounds, memory_order_relaxed) + 1;
 
     atomic_store_explicit(&mine->rounds, now, memory_order_release);
     for (int64_t s = 0; s < em_grid_n_shard(a->grid); s++)
-        while (atomic_load_explicit(&a->barrier[s].rounds, memory_order_acquire) < now) {
-            int there;
-            MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, em_grid_shards(a->grid), &there,
-                       MPI_STATUS_IGNORE);
-        }
+        while (atomic_load_explicit(&a->barrier[s].rounds, memory_order_acquire) < now)
+            pass_time(a, meanwhile);
 }
 
 /* Adds a chunk of x [n_shard][room] that fits into the first-level cache. */
@@ -137,10 +142,10 @@ void em_shard_reduction_sum(em_shard_reduction *a, int64_t n)
         em_grid_sum_shards(a->grid, n, a->private);
         return;
     }
-    em_shard_reduction_wait(a);
+    em_shard_reduction_wait(a, NULL);
     for (int64_t i = em_partition_first(lines, n_shard, shard) * LINE_DOUBLES; i < end; i += CHUNK)
         add_in_place(end - i < CHUNK ? end - i : CHUNK, n_shard, a->room, a->shared + i);
-    em_shard_reduction_wait(a);
+    em_shard_reduction_wait(a, NULL);
 }
 
 void em_shard_reduction_add(const em_shard_reduction *a, int64_t first, int64_t n, double *out)

@@ -8,6 +8,8 @@
 
 #include "par/grid.h"
 
+#include <stdbool.h>
+
 typedef struct em_shard_reduction em_shard_reduction;
 
 /* Allocates n numbers a shard, zeroed. The grid must outlive it. Collective over the shard ranks.
@@ -31,9 +33,16 @@ double *em_shard_reduction_all(const em_shard_reduction *reduction, int64_t *roo
 /* Further shared memory of half a panel and 64 bytes; NULL: memory is not shared. Local. */
 void *em_shard_reduction_half_panel(const em_shard_reduction *reduction);
 
-/* A barrier: afterwards all shards see what each has written before. Only with a panel. Collective
- * over the shard ranks. */
-void em_shard_reduction_wait(const em_shard_reduction *reduction);
+/* Work for a shard that waits for others: does a small piece of it, or returns false if nothing is
+ * left. Local. */
+typedef struct em_meanwhile {
+    bool (*work)(void *context);
+    void *context;
+} em_meanwhile;
+
+/* A barrier: afterwards all shards see what each has written before. Until the others are there it
+ * does `meanwhile` (NULL: nothing). Only with a panel. Collective over the shard ranks. */
+void em_shard_reduction_wait(const em_shard_reduction *reduction, const em_meanwhile *meanwhile);
 
 /* out [n] = the sums of numbers first .. first + n - 1 over all shards, with the same bits as those
  * of em_shard_reduction_sum. No shard may write its numbers meanwhile. Only with a panel. Local. */

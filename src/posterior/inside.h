@@ -23,9 +23,10 @@ struct em_posterior {
     bool is_partitioned; /* positions are in the panel of a shard reduction, and gradients are those
                             of */
     em_span own;         /* this range alone */
-    em_sums metric;      /* of a metric and its derivative; allocated at their first use */
-    int64_t *chosen;     /* [em_integers_capacity(rows.total)] a minibatch */
-    uint64_t *taken;     /* [rows.total / 64 + 1] bits: the rows already in it */
+    const em_meanwhile *meanwhile; /* of an iteration whose moves the shards divide; may be NULL */
+    em_sums metric;  /* of a metric and its derivative; allocated at their first use */
+    int64_t *chosen; /* [em_integers_capacity(rows.total)] a minibatch */
+    uint64_t *taken; /* [rows.total / 64 + 1] bits: the rows already in it */
     /* If minibatches are summed part by part: their rows ordered by part, and the cumulative number
      * of rows by part. */
     int64_t *grouped, *end;
@@ -119,6 +120,10 @@ em_status em_posterior_end_estimates(const em_posterior *posterior, em_status st
  * shard's. Collective over the ranks of a group, which fail together. */
 em_status em_posterior_estimate_part(em_posterior *posterior, em_status status,
                                      const em_query *query, double scale, bool published);
+
+/* A barrier of the shards of a group, who do in the meantime what the iteration said. Collective
+ * over the ranks of a group. */
+void em_posterior_wait(const em_posterior *posterior);
 
 /* The memory in which shards share the parts of a range computation. Local. */
 em_range_parts em_posterior_parts(const em_posterior *posterior);

@@ -148,7 +148,7 @@ static em_status estimate_by_model(em_posterior *posterior, const em_minibatch *
     double *sum = posterior->likelihood.part;
     const em_query all = em_query_into(query, sum, sum + n);
     if (posterior->is_partitioned)
-        em_shard_reduction_wait(posterior->reduction); /* all have moved */
+        em_posterior_wait(posterior); /* all have moved */
     status = add_estimates(posterior, status, minibatch, &all, scale);
     if (posterior->is_partitioned)
         return em_posterior_end_estimates(posterior, status, query);

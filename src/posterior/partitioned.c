@@ -19,20 +19,28 @@ static void copy(em_span at, const double *from, double *to)
         memcpy(to + at.first, from + at.first, (size_t)(at.end - at.first) * sizeof *to);
 }
 
-double *em_posterior_begin_partitioned(em_posterior *posterior, em_span own, const double *theta)
+void em_posterior_wait(const em_posterior *posterior)
+{
+    em_shard_reduction_wait(posterior->reduction, posterior->meanwhile);
+}
+
+double *em_posterior_begin_partitioned(em_posterior *posterior, em_span own, const double *theta,
+                                       const em_meanwhile *meanwhile)
 {
     double *panel = em_shard_reduction_panel(posterior->reduction);
 
     posterior->own = own;
+    posterior->meanwhile = meanwhile;
     posterior->is_partitioned = true;
     copy(own, theta, panel);
-    em_shard_reduction_wait(posterior->reduction);
+    em_posterior_wait(posterior);
     return panel;
 }
 
 void em_posterior_end_partitioned(em_posterior *posterior)
 {
     posterior->is_partitioned = false;
+    posterior->meanwhile = NULL;
 }
 
 void em_posterior_gather_partitioned(const em_posterior *posterior, int64_t n, const double *from,
@@ -41,9 +49,9 @@ void em_posterior_gather_partitioned(const em_posterior *posterior, int64_t n, c
     double *panel = em_shard_reduction_panel(posterior->reduction);
 
     copy(posterior->own, from, panel);
-    em_shard_reduction_wait(posterior->reduction);
+    em_posterior_wait(posterior);
     copy((em_span){0, n}, panel, to);
-    em_shard_reduction_wait(posterior->reduction);
+    em_posterior_wait(posterior);
 }
 
 void em_posterior_sum_partitioned(const em_posterior *posterior, int64_t n, double *x)
@@ -86,12 +94,12 @@ em_status em_posterior_estimate_part(em_posterior *posterior, em_status status,
     double *own = posterior->likelihood.part;
     const em_query one = em_query_into(query, own, own + query->stride);
 
-    em_shard_reduction_wait(posterior->reduction); /* all have moved */
+    em_posterior_wait(posterior); /* all have moved */
     if (status >= 0)
         status = posterior->model->ops->ranges->estimate_part(posterior->model, &one, scale,
                                                               published, &parts);
     own[query->stride + 1] = status < 0;
-    em_shard_reduction_wait(posterior->reduction);
+    em_posterior_wait(posterior);
     return sum_values(posterior, status, query);
 }
 
@@ -102,7 +110,7 @@ em_status em_posterior_end_estimates(const em_posterior *posterior, em_status st
     const em_span own = posterior->own;
 
     posterior->likelihood.part[size] = status < 0;
-    em_shard_reduction_wait(posterior->reduction);
+    em_posterior_wait(posterior);
     em_shard_reduction_add(posterior->reduction, own.first, own.end - own.first,
                            query->gradient + own.first);
     return sum_values(posterior, status, query);

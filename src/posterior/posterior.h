@@ -7,7 +7,7 @@
 #include "emass/model/minibatch.h"
 #include "emass/model/ranges.h"
 #include "emass/shards.h"
-#include "par/grid.h"
+#include "par/shard_reduction.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -124,9 +124,11 @@ void em_posterior_own_range(const em_posterior *posterior, int64_t n, int64_t *f
 
 /* Begins and ends an iteration whose moves the shards divide. Begin copies the positions into the
  * shared panel and returns it. Until the end, estimates are at the positions in that panel, and
- * this shard may write only the range `own` of it, between two estimates. Begin is Collective over
- * the ranks of a group; end is Local. */
-double *em_posterior_begin_partitioned(em_posterior *posterior, em_span own, const double *theta);
+ * this shard may write only the range `own` of it, between two estimates. While it waits for others
+ * it does `meanwhile` (may be NULL). Begin is Collective over the ranks of a group; end is Local.
+ */
+double *em_posterior_begin_partitioned(em_posterior *posterior, em_span own, const double *theta,
+                                       const em_meanwhile *meanwhile);
 void em_posterior_end_partitioned(em_posterior *posterior);
 
 /* Whether gradients of a panel of n_chain chains may then be computed by ranges, too. Estimates are

@@ -114,10 +114,10 @@ static bool panel_is_one(em_shard_reduction *reduction, int64_t n)
 
     for (int64_t i = 0; i < n; i++)
         x[i] = (double)(i * (1 + shard));
-    em_shard_reduction_wait(reduction);
+    em_shard_reduction_wait(reduction, NULL);
     em_shard_reduction_add(reduction, first, em_partition_first(n, n_shard, shard + 1) - first,
                            panel + first);
-    em_shard_reduction_wait(reduction);
+    em_shard_reduction_wait(reduction, NULL);
     for (int64_t i = 0; i < n; i++)
         same &= panel[i] == (double)(i * n_shard * (n_shard + 1) / 2);
     return same;

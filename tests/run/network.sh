@@ -192,6 +192,26 @@ check "with thermostats, of two chains" moves_are_partitioned sampler.name=msgnh
 check "an optimiser" moves_are_partitioned sampler.name=rmsprop $step=1e-3
 check "where chains diverge" moves_are_partitioned sampler.name=msgnht run.chains=2 $step=1e9
 
+# A shard that waits draws the normals of its next move. Here one of two is stopped half of the time.
+halting() { # COMMAND...
+    local me=$$
+    while kill -STOP "$me" && sleep 0.02 && kill -CONT "$me" && sleep 0.02; do :; done 2>/dev/null &
+    exec "$@"
+}
+export -f halting
+draws_while_it_waits() { # SETTING...
+    local wide=("$emass" run wide.yaml --quiet --overwrite --set run.shards=2 --set run.draws=100
+        --set sampler.leapfrog_steps=5 --set model.store_weights=true --set sampler.step_size=1e-5) setting
+    for setting in "$@"; do wide+=(--set "$setting"); done
+    limited mpirun -n 1 bash -c 'halting "$@"' _ "${wide[@]}" --output halted.h5 : \
+        -n 1 "${wide[@]}" --output halted.h5 &&
+        EMASS_FAULT=data-shared:0:1 limited mpirun -n 2 "${wide[@]}" --output sent.h5 && cmp halted.h5 sent.h5
+}
+check "a shard that waits draws normals: the same bytes" draws_while_it_waits
+check "with Euler's steps" draws_while_it_waits sampler.integrator=euler
+check "by sgld" draws_while_it_waits sampler.name=sgld
+check "with thermostats" draws_while_it_waits sampler.name=msgnht
+
 needs_weights() {
     local status=0
     "$emass" predict wide.h5 --data test --output bad.h5 2>bad.txt || status=$?

@@ -14,6 +14,7 @@
 #include "emass/field.h"
 #include "emass/status.h"
 #include "mass/mass.h"
+#include "math/rng.h"
 #include "posterior/posterior.h"
 
 #include <stdbool.h>
@@ -122,7 +123,16 @@ typedef struct em_ahead {
     int64_t range; /* the first coordinate of part[1] */
 } em_ahead;
 
-/* Arguments of an iteration. All but *ranges and *ahead are constant during it. */
+/* Normals of the next move of a single chain, which a shard draws while it waits for others. */
+typedef struct em_early_normals {
+    em_span own;       /* the coordinates that this shard moves */
+    int64_t next, end; /* own.first .. next - 1 are drawn; up to end - 1 may be */
+    em_stream stream;
+    bool single; /* drawn in single precision */
+    double *z;   /* [stride] */
+} em_early_normals;
+
+/* Arguments of an iteration. All but *ranges, *ahead and *early are constant during it. */
 typedef struct em_step_context {
     em_posterior *posterior;
     const em_mass *const *mass; /* [n_chain] */
@@ -135,6 +145,7 @@ typedef struct em_step_context {
     bool warmup;
     em_gradient_ranges *ranges; /* NULL: gradients are computed whole */
     em_ahead *ahead;            /* NULL: nothing is fetched */
+    em_early_normals *early;    /* NULL: no normals are drawn early */
     double *home; /* not NULL: the shards divide the moves of the iteration. block->theta is then
                      the panel that they share, and `home` the block's own panel */
 } em_step_context;

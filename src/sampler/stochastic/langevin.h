@@ -89,6 +89,11 @@ em_status em_langevin_gradient(em_langevin *s, const em_step_context *context, e
 void em_langevin_normals(em_langevin *s, const em_step_context *context, const em_block *block,
                          int64_t k);
 
+/* Says, before the gradient of the k-th inner step, that the next move draws these normals
+ * (em_stochastic_expect_normals). */
+void em_langevin_expect_normals(em_langevin *s, const em_step_context *context,
+                                const em_block *block, int64_t k);
+
 /* Draws all momenta p ~ N(0, M). */
 void em_langevin_refresh(em_langevin *s, const em_step_context *context, em_block *block);
 

@@ -360,6 +360,7 @@ static em_status sghmc_iterate(em_sampler *base, const em_step_context *context,
     for (int64_t k = 0; !status && k < s->options->leapfrog_steps; k++) {
         if (k == 0 && before[self->integrator])
             em_langevin_move(s, context, block, k, before[self->integrator]);
+        em_langevin_expect_normals(s, context, block, k);
         status = em_langevin_gradient(s, context, block, k);
         em_set_moves_before(context, before[self->integrator] && sghmc_is_last(s, k));
         em_langevin_move(s, context, block, k, after[self->integrator]);

@@ -96,6 +96,7 @@ static em_status sgld_iterate(em_sampler *base, const em_step_context *context, 
 
     em_langevin_start(s, context, block, chain);
     for (int64_t k = 0; !status && k < s->options->leapfrog_steps; k++) {
+        em_langevin_expect_normals(s, context, block, k);
         status = em_langevin_gradient(s, context, block, k);
         em_langevin_move(s, context, block, k, sgld_move);
     }

@@ -80,11 +80,31 @@ em_status em_stochastic_evaluate(const em_stochastic_options *options,
     return em_posterior_estimate(context->posterior, &minibatch, &query);
 }
 
+static void draw_normals(bool single, const em_stream *stream, int64_t first, int64_t n, double *z)
+{
+    (single ? em_single_normals_from : em_normals_from)(stream, first, n, z);
+}
+
+/* em_meanwhile.work of em_early_normals. */
+static bool draw_early(void *context)
+{
+    em_early_normals *early = context;
+    const int64_t first = early->next, n = em_least(early->end - first, EM_MOST_COORDINATES);
+
+    if (n <= 0)
+        return false;
+    draw_normals(early->single, &early->stream, first, n, early->z + first);
+    early->next += n;
+    return true;
+}
+
 /* Moves all chains at once: each shard one range of them, or of the gradient of a single chain. */
 static em_status stochastic_take_partitioned(em_sampler *sampler, const em_step_context *context,
                                              em_block *block, em_stochastic_iteration *take)
 {
     em_gradient_ranges ranges = {.due = false};
+    em_early_normals early = {.end = 0};
+    const em_meanwhile meanwhile = {draw_early, &early};
     em_step_context own = *context;
     em_status status;
 
@@ -92,8 +112,10 @@ static em_status stochastic_take_partitioned(em_sampler *sampler, const em_step_
         own.ranges = &ranges;
     own.home = block->theta;
     const em_coordinate_blocks blocks = em_coordinate_blocks_of(&own, block, false);
-    block->theta = em_posterior_begin_partitioned(context->posterior,
-                                                  em_coordinate_blocks_span(&blocks), own.home);
+    early.own = em_coordinate_blocks_span(&blocks);
+    own.early = block->n_chain == 1 ? &early : NULL;
+    block->theta =
+        em_posterior_begin_partitioned(context->posterior, early.own, own.home, &meanwhile);
     status = take(sampler, &own, block, 0);
     block->theta = own.home;
     em_posterior_end_partitioned(context->posterior);
@@ -141,6 +163,39 @@ em_status em_stochastic_in_turns(const em_stochastic_options *options, em_sample
     return status;
 }
 
+static em_stream stream_of(const em_step_context *context, int64_t chain, em_purpose purpose,
+                           int64_t number)
+{
+    return (em_stream){context->seed, (uint64_t)chain, (uint64_t)number, purpose};
+}
+
+void em_stochastic_expect_normals(const em_step_context *context, const em_block *block,
+                                  em_purpose purpose, int64_t number, double *z)
+{
+    em_early_normals *early = context->early;
+
+    if (!early)
+        return;
+    early->next = early->own.first;
+    early->end = em_least(early->own.end, block->dim);
+    early->stream = stream_of(context, block->chain[0], purpose, number);
+    early->single = em_posterior_model(context->posterior)->single;
+    early->z = z;
+}
+
+/* The normals of a coordinate block that were drawn early, which is only said once; NULL: draw. */
+static const double *normals_drawn(const em_step_context *context, const em_block *block,
+                                   const em_stream *stream)
+{
+    const em_early_normals *early = context->early;
+
+    return early && block->first >= early->own.first && block->first + block->dim <= early->next &&
+                   early->stream.purpose == stream->purpose &&
+                   early->stream.iteration == stream->iteration
+               ? early->z + block->first
+               : NULL;
+}
+
 void em_stochastic_normals(const em_step_context *context, const em_block *block,
                            em_purpose purpose, int64_t number, double *z)
 {
@@ -148,14 +203,16 @@ void em_stochastic_normals(const em_step_context *context, const em_block *block
     const bool single = em_posterior_model(context->posterior)->single;
 
     for (int64_t c = 0; c < block->n_chain; c++) {
-        const em_stream stream = {context->seed, (uint64_t)block->chain[c], (uint64_t)number,
-                                  purpose};
+        const em_stream stream = stream_of(context, block->chain[c], purpose, number);
+        const double *drawn = normals_drawn(context, block, &stream);
         double *row = z + c * block->stride;
         for (int64_t i = 0; i < block->dim; i += AT_A_TIME) {
             const int64_t n = em_least(block->dim - i, AT_A_TIME);
             em_fetch_ahead(context, em_stride(n));
-            (single ? em_single_normals_from : em_normals_from)(&stream, block->first + i, n,
-                                                                row + i);
+            if (!drawn)
+                draw_normals(single, &stream, block->first + i, n, row + i);
+            else if (drawn != row)
+                memcpy(row + i, drawn + i, (size_t)n * sizeof *row);
         }
         memset(row + block->dim, 0, (size_t)(block->stride - block->dim) * sizeof *row);
     }

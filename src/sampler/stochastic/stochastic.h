@@ -80,6 +80,12 @@ void em_stochastic_gather(const em_step_context *context, em_block *block);
 void em_stochastic_normals(const em_step_context *context, const em_block *block,
                            em_purpose purpose, int64_t number, double *z);
 
+/* Says, before a gradient, that em_stochastic_normals comes next with these arguments for all
+ * coordinate blocks. If the shards divide the moves of one chain, they draw them into z [stride]
+ * while they wait for the gradient. Local. */
+void em_stochastic_expect_normals(const em_step_context *context, const em_block *block,
+                                  em_purpose purpose, int64_t number, double *z);
+
 /* The standard normal number `index` of chain c in this iteration, for thermostats. */
 double em_stochastic_normal(const em_step_context *context, const em_block *block, int64_t c,
                             uint64_t index);

@@ -264,6 +264,7 @@ static em_status msgnht_iterate(em_sampler *base, const em_step_context *context
     for (int64_t k = 0; !status && k < s->options->leapfrog_steps; k++) {
         if (k == 0)
             em_thermostat_move(s, context, block, k, msgnht_before);
+        em_thermostat_expect_normals(s, context, block, k);
         status = em_thermostat_gradient(s, context, block, k);
         em_set_moves_before(context, k == s->options->leapfrog_steps - 1);
         em_thermostat_move(s, context, block, k, msgnht_after);

@@ -62,6 +62,11 @@ void em_thermostat_move(em_thermostat *self, const em_step_context *context, em_
 em_status em_thermostat_gradient(const em_thermostat *self, const em_step_context *context,
                                  em_block *block, int64_t k);
 
+/* Says, before the gradient of inner step k, that the next move draws its normals
+ * (em_stochastic_expect_normals). */
+void em_thermostat_expect_normals(em_thermostat *self, const em_step_context *context,
+                                  const em_block *block, int64_t k);
+
 /* Draws the standard normals of inner step k into self->normals. */
 void em_thermostat_normals(em_thermostat *self, const em_step_context *context,
                            const em_block *block, int64_t k);
