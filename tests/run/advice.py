@@ -123,6 +123,14 @@ def check_sampler(folder):
     report(lines[0].startswith("not converged: ") and "40 divergences (limit 4)" in lines[0]
            and re.search(r"They cluster where tau is 0\.\d+ to 0\.\d+, a range with 0?\.?\d+ % of all draws", lines[1]),
            "more are not converged, and where they gather", *lines)
+    error = np.where(lowest, np.inf, 0.1)
+    for name in "energy_error", "max_energy_error":
+        lines = said(folder, calm, rate | {"diverging": lowest, name: error})
+        report("In 40 of these trajectories the log density was not finite. A parameter may have a bound" in lines[1]
+               and "bends sharply" not in lines[1], f"a bound that is not declared, by {name}", *lines)
+    error.flat[np.argsort(calm["tau"], axis=None)[:5]] = 2000
+    lines = said(folder, calm, rate | {"diverging": lowest, "energy_error": error})
+    report("not finite" not in lines[1] and "bends sharply" in lines[1], "35 of 40 are no reason to say so", *lines)
     energy = np.cumsum(normals(3, [0] * 4, 1000), axis=1)
     saturated = {"reached_max_treedepth": np.ones((4, 1000), "i1")}
     lines = said(folder, calm, rate | saturated | {"energy": energy})

@@ -268,6 +268,21 @@ static void tell_divergent_range(const em_summary_table *table, const em_judge_c
             row->name, x[EM_JUDGED_LOW], x[EM_JUDGED_HIGH], 100 * x[EM_JUDGED_SHARE]);
 }
 
+/* Divergences that are trajectories out of the support. Returns whether it is most of them. */
+static bool tell_left_support(const em_judge *judge, FILE *out)
+{
+    const int64_t all = judge->evidence.divergences, left = judge->n_left_support;
+
+    if (10 * left < 9 * all)
+        return false;
+    fprintf(out,
+            "In %lld of these trajectories the log density was not finite. A parameter may have a "
+            "bound that the model does not declare, for example by a uniform prior: declare it "
+            "(Stan: lower=, upper=). If there is none, raise target_accept or reparameterise.\n",
+            (long long)left);
+    return true;
+}
+
 /* Without acceptance, too large a step size makes positions diverge to infinity. */
 static void advise_on_divergences(const em_judge *judge, const em_summary_table *table,
                                   const em_judge_columns *at, FILE *out)
@@ -286,6 +301,8 @@ static void advise_on_divergences(const em_judge *judge, const em_summary_table 
         return;
     }
     tell_divergent_range(table, at, out);
+    if (tell_left_support(judge, out))
+        return;
     fputs(e->divergences <= limit
               ? "So few are only a warning. The integrator fails where the posterior bends "
                 "sharply, and this region may have slightly too little weight. "

@@ -158,6 +158,27 @@ static em_status read_statistic(em_judge *judge, const char *name, double **valu
     return EM_OK;
 }
 
+/* Counts the divergences, and those among them where the density was 0. */
+static em_status read_divergences(em_judge *judge)
+{
+    const int64_t n = judge->n_chain * judge->n_draw;
+    double *error = NULL;
+    em_status status = read_statistic(judge, "diverging", &judge->diverging);
+
+    for (int64_t i = 0; !status && judge->diverging && i < n; i++)
+        judge->evidence.divergences += judge->diverging[i] != 0;
+    if (!status && judge->evidence.divergences == 0)
+        em_release(&judge->diverging);
+    if (!status && judge->diverging)
+        status = read_statistic(judge, "max_energy_error", &error);
+    if (!status && judge->diverging && !error)
+        status = read_statistic(judge, "energy_error", &error);
+    for (int64_t i = 0; error && i < n; i++)
+        judge->n_left_support += judge->diverging[i] != 0 && !isfinite(error[i]);
+    em_release(&error);
+    return status;
+}
+
 static em_status read_visits(em_judge *judge)
 {
     double *visit = NULL;
@@ -251,13 +272,9 @@ em_status em_judge_create(em_reader *reader, const char *group, em_judge **out)
     if (!status)
         status = read_statistic(judge, "lp", &judge->log_density);
     if (!status)
-        status = read_statistic(judge, "diverging", &judge->diverging);
+        status = read_divergences(judge);
     if (!status)
         status = read_visits(judge);
-    for (int64_t i = 0; !status && judge->diverging && i < judge->n_chain * judge->n_draw; i++)
-        judge->evidence.divergences += judge->diverging[i] != 0;
-    if (!status && judge->evidence.divergences == 0)
-        em_release(&judge->diverging);
     if (status)
         em_judge_destroy(&judge);
     *out = judge;

@@ -50,6 +50,8 @@ typedef struct em_judge {
     int64_t redrawn_starts; /* of the files */
     int64_t reinitialised_chains;
     int64_t evaluations, failed_evaluations; /* 0: none failed, or not known */
+    int64_t n_left_support; /* divergences with an infinite energy error: the log density was not
+                               finite there */
 } em_judge;
 
 /* The number of superchains in the files; superchains are contiguous. Several files must have equal
