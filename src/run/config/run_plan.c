@@ -79,13 +79,19 @@ int64_t em_plan_sampler_warmup(const em_config *config, int i)
     return config->run.warmup;
 }
 
+/* Numbers of all chains that a file may have space for without need: 1 MB. To make a file again
+ * takes longer than to write them. */
+enum { SPARE_NUMBERS = 1 << 17 };
+
 em_status em_plan_create(const em_config *config, em_width width, em_plan *plan)
 {
     const em_run_options *run = &config->run;
     const em_stop_options *stop = &config->stop;
     const int64_t room = most_capacity_of(config);
+    const int64_t spare = SPARE_NUMBERS / (run->chains * width.all);
+    const int64_t usual_end = 2 * stop->consecutive * stop->check_every;
     const int64_t first_capacity =
-        stop->until_done ? em_least(room, stop->consecutive * stop->check_every) : room;
+        stop->until_done ? em_least(room, em_most(spare, usual_end)) : room;
     int64_t warmup = 0, ladders = 0;
 
     if (run->superchains > 0 && run->chains % run->superchains != 0)
@@ -109,6 +115,7 @@ em_status em_plan_create(const em_config *config, em_width width, em_plan *plan)
         .most_draws = run->draws,
         .first_capacity = first_capacity,
         .most_capacity = room,
+        .spare = spare,
         .until_done = stop->until_done,
         .n_warmup_draw = config->output.save_warmup ? (warmup + ladders) / run->thin : 0,
         .flush_every = config->output.flush_every,
@@ -146,7 +153,8 @@ int64_t em_plan_next_stop(const em_plan *plan, int64_t done)
                           next_multiple(plan->warmup, plan->check_every * plan->thin, done))));
 }
 
-/* A file that is filled to this share at the end of a run stays as it is. */
+/* A file that is filled to this share at the end of a run stays as it is; so does one with little
+ * unused space (SPARE_NUMBERS). */
 static const double enough_filled = 0.75;
 
 bool em_plan_resize(em_plan *plan, int64_t done, bool ended)
@@ -163,7 +171,8 @@ bool em_plan_resize(em_plan *plan, int64_t done, bool ended)
         plan->thin == plan->first_thin &&
         (is_over ? stored <= plan->first_capacity : stored < plan->first_capacity);
     plan->n_draw = is_short ? plan->first_capacity : plan->most_capacity;
-    if (is_over && (double)stored < enough_filled * (double)plan->n_draw)
+    if (is_over && (double)stored < enough_filled * (double)plan->n_draw &&
+        plan->n_draw - stored > plan->spare)
         plan->n_draw = stored;
     return plan->n_draw != n_draw || plan->thin != thin;
 }

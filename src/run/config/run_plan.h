@@ -28,6 +28,7 @@ typedef struct em_plan {
                                       draws: auto n_draw is the current capacity */
     int64_t most_draws;            /* draws of a chain at the end, in units of first_thin */
     int64_t first_capacity, most_capacity; /* first and largest n_draw */
+    int64_t spare;                         /* unused draws that a file may keep */
     int64_t flush_every;                   /* stored draws between chances to write */
     int64_t buffer;                 /* stored draws of a chain that wait to be written, at most */
     int64_t chunk;                  /* stored draws of a chain that lie together in the file */
@@ -57,7 +58,7 @@ int64_t em_plan_next_stop(const em_plan *plan, int64_t done);
  * most_capacity. Each time it is full, every second draw is dropped and thin doubles. Sets n_draw
  * and thin for the draws after `done` iterations, as a pure function of `done`, `ended` and the
  * thinning so far. `ended`: the run has ended, and unused space is removed if it is more than a
- * quarter. Returns whether anything changed.
+ * quarter and more than `spare` draws. Returns whether anything changed.
  */
 bool em_plan_resize(em_plan *plan, int64_t done, bool ended);
 

@@ -54,7 +54,7 @@ START_TEST(the_memory_of_all_chains_is_bounded)
 }
 END_TEST
 
-static em_plan until_done(const char *run, const char *stop)
+static em_plan until_done_of(int64_t width, const char *run, const char *stop)
 {
     char text[256];
     em_config *config = NULL;
@@ -66,9 +66,15 @@ static em_plan until_done(const char *run, const char *stop)
              run, stop);
     ck_assert_msg(em_config_parse("test.yaml", text, 0, NULL, &config) == EM_OK, "%s",
                   em_error_text());
-    ck_assert_int_eq(em_plan_create(config, (em_width){1, 1, 1, 1}, &plan), EM_OK);
+    ck_assert_int_eq(em_plan_create(config, (em_width){width, 1, 1, 1}, &plan), EM_OK);
     em_config_destroy(&config);
     return plan;
+}
+
+/* So wide that a file may spare 32 draws of 4 chains. */
+static em_plan until_done(const char *run, const char *stop)
+{
+    return until_done_of(1000, run, stop);
 }
 
 /* The stops of a run that nothing ends early, and its room at each. */
@@ -77,17 +83,17 @@ START_TEST(room_grows_and_then_draws_are_thinned)
     em_plan plan = until_done(", thin: 3", ", max_draws: 10000");
     int64_t done = 0, n_thinned = 0;
 
-    ck_assert_int_eq(plan.n_draw, 400);
+    ck_assert_int_eq(plan.n_draw, 800);
     while (done < plan.total) {
         const int64_t thin = plan.thin;
         done = em_plan_next_stop(&plan, done);
         ck_assert_int_le(em_plan_stored(&plan, done), plan.n_draw);
-        if (done == 1200) {
+        if (done == 2400) {
             ck_assert(em_plan_resize(&plan, done, false));
             ck_assert_int_eq(plan.n_draw, 1000);
         } else if (done < plan.total) {
             em_plan_resize(&plan, done, false);
-            ck_assert_int_eq(plan.n_draw, done < 1200 ? 400 : 1000);
+            ck_assert_int_eq(plan.n_draw, done < 2400 ? 800 : 1000);
         }
         ck_assert(plan.thin == thin || (plan.thin == 2 * thin && done == 1000 * thin));
         n_thinned += plan.thin != thin;
@@ -104,11 +110,12 @@ START_TEST(room_is_that_of_the_draws_where_a_run_ends)
 {
     em_plan plan = until_done("", "");
 
-    ck_assert(!em_plan_resize(&plan, 400, true));
-    ck_assert(!em_plan_resize(&plan, 300, true));
-    ck_assert(em_plan_resize(&plan, 299, true));
-    ck_assert_int_eq(plan.n_draw, 299);
-    plan = until_done("", "");
+    ck_assert(!em_plan_resize(&plan, 800, true));
+    ck_assert(!em_plan_resize(&plan, 600, true));
+    ck_assert(em_plan_resize(&plan, 599, true));
+    ck_assert_int_eq(plan.n_draw, 599);
+    plan = until_done("", ", consecutive: 1");
+    ck_assert_int_eq(plan.n_draw, 400);
     ck_assert(em_plan_resize(&plan, 400, false));
     ck_assert(!em_plan_resize(&plan, 750, true));
     ck_assert(em_plan_resize(&plan, 600, true));
@@ -116,6 +123,22 @@ START_TEST(room_is_that_of_the_draws_where_a_run_ends)
     plan = until_done(", draws: 300", "");
     ck_assert(!em_plan_resize(&plan, 100, true));
     ck_assert_int_eq(plan.n_draw, 300);
+}
+END_TEST
+
+/* 1 MB of unused space stays: 400 draws of 4 chains of 81 numbers, not of 82. */
+START_TEST(a_little_unused_space_stays)
+{
+    em_plan plan = until_done_of(1, "", "");
+
+    ck_assert_int_eq(plan.n_draw, 1000);
+    ck_assert(!em_plan_resize(&plan, 200, false));
+    ck_assert(!em_plan_resize(&plan, 200, true));
+    plan = until_done_of(81, "", "");
+    ck_assert(!em_plan_resize(&plan, 400, true));
+    plan = until_done_of(82, "", "");
+    ck_assert(em_plan_resize(&plan, 400, true));
+    ck_assert_int_eq(plan.n_draw, 400);
 }
 END_TEST
 
@@ -199,6 +222,7 @@ int main(void)
     tcase_add_test(tests, small_draws_are_written_together);
     tcase_add_test(tests, room_grows_and_then_draws_are_thinned);
     tcase_add_test(tests, room_is_that_of_the_draws_where_a_run_ends);
+    tcase_add_test(tests, a_little_unused_space_stays);
     tcase_add_test(tests, half_of_the_room_holds_the_ess_that_is_wanted);
     tcase_add_test(tests, what_no_file_can_hold_is_refused);
     tcase_set_timeout(tests, 100);
