@@ -57,6 +57,21 @@ report() { # of one run, with a row of each topic; of all of them, which is the 
     "$emass" report scan.topics4.h5 --output report.html && [ "$(grep -o 'tr id=..t[0-9]' report.html | wc -l)" = 4 ] &&
         "$emass" report scan.topics4.h5 scan.topics12.h5 scan.topics200.h5 --output all.html && cmp all.html scan.topics.html
 }
+word_of() { h5dump -a /verdict "$1" | sed -n 's/^ *(0): "\([^:]*\):.*/\1/p'; }
+verdicts() { # of each run, in the table, as comma-separated values, and on pages
+    local file failed=() n=0
+    for file in scan.topics*.h5; do
+        [ "$(word_of "$file")" != 'not converged' ] || failed+=("$file")
+    done
+    "$emass" topics scan.topics*.h5 >beside.txt && cat beside.txt && [ ${#failed[@]} -gt 0 ] || return 1
+    grep -qF "Not converged: $(printf '%s, ' "${failed[@]}" | sed 's/, $//') (emass summary FILE says why)." beside.txt &&
+        "$emass" topics scan.topics*.h5 --csv >beside.csv && head -n 1 beside.csv | grep -q ',verdict$' || return 1
+    for file in scan.topics*.h5; do
+        grep -q "^$file,.*,$(word_of "$file")\$" beside.csv && n=$((n + 1))
+    done
+    [ "$n" = 3 ] && [ "$(grep -c '<td>not converged<td>' scan.topics.html)" = ${#failed[@]} ] &&
+        "$emass" topics "${failed[0]}" --html one.html && grep -q '<p>The run: not converged: worst R-hat ' one.html
+}
 run_reports() { # the page of a run, by the command that makes the run
     limited mpirun -n 2 "$emass" run scan.yaml --quiet --set model.topics=4 --output paged.h5 --report paged.html &&
         cmp paged.h5 alone4.h5 && "$emass" report paged.h5 --output once_more.html >/dev/null && cmp paged.html once_more.html
@@ -130,6 +145,7 @@ check 'runs of each number of topics by themselves' alone
 check 'a scan on one rank, with a table' table
 check 'its page' page
 check 'a report of one of them, and of all' report
+check 'with the verdict of each' verdicts
 check 'a report by the run itself' run_reports
 check 'the page of the scan would replace another file' no_page scan.topics.html
 check 'so would one of --report' no_page other.html --report other.html

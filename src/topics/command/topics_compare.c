@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* The measures by which numbers of topics are compared. */
 typedef struct run_row {
@@ -19,13 +20,14 @@ typedef struct run_row {
     double junk, common;          /* shares of topics: NPMI of 0 or less; found by all chains */
     double seconds;
     uint64_t data; /* hash of the data; 0: not known */
+    char *verdict; /* "converged", "converged with warnings" or "not converged"; NULL: not known */
 } run_row;
 
 static run_row row_of(const em_topics *t)
 {
     const double n = (double)t->n_topic;
     double share = 0, sum = 0;
-    run_row row = {t->n_topic, t->n_chain, NAN, NAN, t->coherence ? 0 : NAN, 0, NAN, 0};
+    run_row row = {t->n_topic, t->n_chain, NAN, NAN, t->coherence ? 0 : NAN, 0, NAN, 0, NULL};
 
     if (t->score[0].pooled)
         row.perplexity = t->score[0].pooled[0];
@@ -73,6 +75,10 @@ static em_status read_row(em_topics *t, uint64_t *held, run_row *row)
         *row = row_of(t);
         row->seconds = seconds;
         row->data = data;
+        row->verdict = t->verdict;
+        t->verdict = NULL;
+        if (row->verdict)
+            row->verdict[strcspn(row->verdict, ":")] = '\0';
     }
     return status;
 }
@@ -120,7 +126,7 @@ static void print_csv_row(const char *file, const run_row *r)
     printf(",%lld,%lld", (long long)r->n_topic, (long long)r->n_chain);
     for (size_t i = 0; i < sizeof value / sizeof *value; i++)
         print_number(",%.9g", value[i], 1, ",");
-    putchar('\n');
+    printf(",%s\n", r->verdict ? r->verdict : "");
 }
 
 static void print_row(const char *file, const run_row *r)
@@ -134,9 +140,22 @@ static void print_row(const char *file, const run_row *r)
     printf("  %s\n", file);
 }
 
+static void print_unconverged(const em_command_host *host, const run_row *row)
+{
+    const char *between = "Not converged: ";
+
+    for (int64_t i = 0; i < host->n_file; i++)
+        if (row[i].verdict && strcmp(row[i].verdict, "not converged") == 0) {
+            printf("%s%s", between, host->file[i]);
+            between = ", ";
+        }
+    if (*between == ',')
+        printf(" (emass summary FILE says why).\n");
+}
+
 static void print_rows(const em_command_host *host, const run_row *row, bool csv)
 {
-    printf(csv ? "file,topics,chains,perplexity,npmi,junk,in_all_chains,seconds\n"
+    printf(csv ? "file,topics,chains,perplexity,npmi,junk,in_all_chains,seconds,verdict\n"
                : "topics  chains  perplexity    npmi    junk  in all chains  seconds  file\n");
     for (int64_t i = 0; i < host->n_file; i++) {
         if (csv)
@@ -144,8 +163,10 @@ static void print_rows(const em_command_host *host, const run_row *row, bool csv
         else
             print_row(host->file[i], &row[i]);
     }
-    if (!csv)
-        fputs(explanation, stdout);
+    if (csv)
+        return;
+    fputs(explanation, stdout);
+    print_unconverged(host, row);
 }
 
 static void warn_of_other_data(int64_t n, const run_row *row)
@@ -207,14 +228,15 @@ static void put_cell(FILE *out, const figure *f, const run_row *row)
 
 static void put_table(FILE *out, const em_command_host *host, const run_row *row)
 {
-    fprintf(out, "<div class=\"wide\"><table><thead><tr><th>topics<th>chains<th>perplexity<th>npmi"
-                 "<th>junk, %%<th>in all chains, %%<th>seconds<th>file</thead><tbody>\n");
+    fprintf(out,
+            "<div class=\"wide\"><table><thead><tr><th>topics<th>chains<th>perplexity<th>npmi"
+            "<th>junk, %%<th>in all chains, %%<th>seconds<th>verdict<th>file</thead><tbody>\n");
     for (int64_t i = 0; i < host->n_file; i++) {
         fprintf(out, "<tr><td class=\"n\">%lld<td class=\"n\">%lld", (long long)row[i].n_topic,
                 (long long)row[i].n_chain);
         for (int f = 0; f < N_FIGURE; f++)
             put_cell(out, &figures[f], &row[i]);
-        fprintf(out, "<td>");
+        fprintf(out, "<td>%s<td>", row[i].verdict ? row[i].verdict : "");
         em_escape_html(out, host->file[i]);
         fprintf(out, "\n");
     }
@@ -264,6 +286,8 @@ em_status em_topics_compare(const em_command_host *host, const em_topics_compari
         print_rows(host, row, c->csv);
     if (!status && c->page)
         status = em_agree_first(em_world_rank() == 0 ? write_page(host, c->page, row) : EM_OK, 0);
+    for (int64_t i = 0; row && i < host->n_file; i++)
+        em_release(&row[i].verdict);
     em_release(&row);
     return status;
 }

@@ -274,8 +274,14 @@ em_status em_topics_put(FILE *out, const em_topics *t)
 
 static em_status put_page(FILE *out, const em_topics *t)
 {
-    em_status status = em_topics_put(out, t);
+    em_status status;
 
+    if (t->verdict) {
+        fprintf(out, "<p>The run: ");
+        em_escape_html(out, t->verdict);
+        fprintf(out, ".</p>\n");
+    }
+    status = em_topics_put(out, t);
     if (!status)
         status = put_traces(out, t);
     fprintf(out, "</body></html>\n");
