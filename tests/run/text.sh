@@ -183,11 +183,20 @@ write("doubled", ([0, 2, 2, 5], [0, 0, 1, 2, 3], [2, 1, 1, 2, 1]))
 write("twice", plain, ["gene0", "gene1", "gene0", "gene3"])
 write("dense", np.array([[2, 0, 0, 1], [0, 0, 0, 0], [0, 1, 2, 1]], "f4"))
 write("index", plain, index="symbol")
+write("logged", (plain[0], plain[1], [1.1, 0.7, 0.7, 1.1, 0.7]))
+with h5py.File("logged.h5ad", "a") as f, h5py.File("plain.h5ad") as counts:
+    counts.copy("X", f.create_group("layers"), "counts")
 PYTHON
 }
 any_order() { # and zeros: the same corpus
     convert plain.h5ad plain.h5 >plain.found && convert unsorted.h5ad unsorted.h5 >unsorted.found && convert index.h5ad index.h5 >index.found &&
         cat unsorted.found && [ "$(hash_of plain.found)" = "$(hash_of unsorted.found)" ] && [ "$(hash_of plain.found)" = "$(hash_of index.found)" ]
+}
+logged() { # X is no counts: the line names the command that reads a layer
+    sed 's/lines.h5/logged.h5ad/' run.yaml >logged.yaml &&
+        says 2 'logged.h5ad:1: found 1.1 for word 0, expected a count, an integer from 1 to 50000000 (of a layer: emass convert FILE.h5ad:/layers/counts COUNTS.h5)' \
+            "$emass" run logged.yaml --quiet --output bad.h5 &&
+        convert logged.h5ad:/layers/counts counts.h5 >counts.found && [ "$(hash_of plain.found)" = "$(hash_of counts.found)" ]
 }
 mixtures_by_name() { # of cells, whose names may have a comma
     sed 's/lines.h5/plain.h5ad/' run.yaml >plain.yaml && limited "$emass" run plain.yaml --quiet --output of_plain.h5 &&
@@ -208,6 +217,7 @@ if [ -x "$python" ]; then
     check 'as the data of a run' from_anndata
     check 'more of AnnData' write_variants
     check 'columns in any order, and zeros' any_order
+    check 'numbers that are no counts, beside a layer of counts' logged
     check 'streamed too' says 0 '3 documents' "$emass" check run.yaml --set model.data=unsorted.h5ad --set model.stream=true
     check 'mixtures have the names of cells' mixtures_by_name
     check 'genes in another order' says 2 "reordered.h5ad: found word 0 'gene3', expected 'gene0' as in of_plain.h5 (adata[:, names]" "$emass" topics of_plain.h5 --documents reordered.h5ad
