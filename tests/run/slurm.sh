@@ -106,6 +106,20 @@ ranks_cannot_start() {
     env -u EMASS_LAUNCHER PATH="$scratch/srun:$PATH" SLURM_JOB_ID=1 \
         "$emass" run --ranks 2 "${short[0]}" --output "$scratch/none.h5" 2>&1 | tee /dev/stderr | grep 'set EMASS_LAUNCHER=mpirun'
 }
+# The same without the scripts: a srun that starts nothing, and one that starts the ranks.
+by_a_srun() { # STATUS COMMAND-OF-SRUN
+    local status=0
+    mkdir -p "$scratch/srun"
+    printf '#!/bin/bash\ncase $1 in --mpi=list) echo pmix pmi2 ;; *) %s ;; esac\n' "$2" >"$scratch/srun/srun"
+    chmod +x "$scratch/srun/srun"
+    env -u EMASS_LAUNCHER PATH="$scratch/srun:$PATH" SLURM_JOB_ID=1 SLURMD_NODENAME=n1 TMPDIR="$scratch" \
+        "$emass" check --ranks 2 "${short[0]}" >/dev/null 2>"$scratch/printed" || status=$?
+    cat "$scratch/printed" && [ "$status" = "$1" ] && ! compgen -G "$scratch/emass-status-*"
+}
+ranks_never_began() {
+    by_a_srun 1 true && [ "$(wc -l <"$scratch/printed")" = 1 ] && grep 'no rank began' "$scratch/printed"
+}
+ranks_began() { by_a_srun 0 'exec mpirun "${@:4}"' && [ ! -s "$scratch/printed" ]; }
 
 # The first start of a job overwrites, those after it go on.
 starts_with() { # RESTARTS ARGUMENT OPTION...: the last argument of emass run
@@ -124,6 +138,8 @@ check "else its own mpirun" by_its_pmi pmi7 'mpirun.other'
 check "a srun that stops with a checkpoint is no failure" says_nothing 75
 check "a srun that cannot launch: the job says what to set" says_what_to_set 137
 check "and so does --ranks" ranks_cannot_start
+check "--ranks fails if srun ends with 0 and started none" ranks_never_began
+check "and does not where it started them" ranks_began
 check "a srun that ends with 0 without a run: the job fails and says so" never_launched
 check "a run that has finished is no failure" finished
 check "a Slurm of 4 nodes starts" tests/cluster up 4

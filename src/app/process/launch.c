@@ -329,14 +329,15 @@ static FILE *create_status_file(char path[static PATH_MAX])
     return fdopen(file, "r");
 }
 
-/* The status in the file, which is closed; 0: there is none. */
-static int take_status(FILE *file, const char *path)
+/* The status in the file, which is closed; 0: there is none. *untouched: rank 0 has not found it.
+ */
+static int take_status(FILE *file, const char *path, bool *untouched)
 {
     int code = 0;
 
+    *untouched = file && unlink(path) == 0;
     if (!file)
         return 0;
-    unlink(path); /* if no rank began */
     if (fscanf(file, "%d", &code) != 1)
         code = 0;
     fclose(file);
@@ -360,6 +361,23 @@ void em_launched_begin(void)
         unlink(status_of_ranks);
 }
 
+/*
+ * srun may end with 0 when it could not launch the ranks. Rank 0 has not begun if it has not found
+ * the file on the node that it belongs to: the first of the job, where a batch script or a shell
+ * within the job runs. A shell on a login node has no SLURMD_NODENAME. Where the user chooses the
+ * launcher, it may hide the file, as a container does.
+ */
+static em_status check_begun(const char *launcher, int code, bool untouched)
+{
+    const char *given = getenv("EMASS_LAUNCHER"), *order = getenv("SLURM_DISTRIBUTION");
+
+    if (code != 0 || !untouched || strcmp(launcher, "srun") != 0 || (given && *given) ||
+        !getenv("SLURMD_NODENAME") || (order && strncmp(order, "arbitrary", 9) == 0))
+        return EM_OK;
+    return em_fail(EM_EIO, "srun ended with status 0, but no rank began: set "
+                           "EMASS_LAUNCHER=mpirun, or leave out --ranks and use srun yourself");
+}
+
 static em_status launch(int argc, char **argv, long ranks, int *code)
 {
     launch_line l = {.words = NULL};
@@ -381,9 +399,11 @@ static em_status launch(int argc, char **argv, long ranks, int *code)
     if (!status && WIFSIGNALED(result))
         status = em_fail(EM_EIO, "%s was ended by signal %d", l.argv[0], WTERMSIG(result));
     *code = WIFEXITED(result) ? WEXITSTATUS(result) : 1;
-    const int left = take_status(file, path);
+    bool untouched = false;
+    const int left = take_status(file, path, &untouched);
     if (*code == 0)
         *code = left;
+    status = status ? status : check_begun(l.argv[0], *code, untouched);
     if (!status)
         say_what_was_lost(l.argv[0], argv[1], *code);
     const em_status written = em_relay_finish(&relay);
