@@ -65,6 +65,9 @@ bad 'a minus of Unicode' 'x,y\n1,0\n\xe2\x88\x922,1\n' :3: 'for column x' '(it h
 bad 'a blank that does not break' 'x,y\n1,0\n\xc2\xa02,1\n' :3: "found '\\u00a02'" '(it has U+00A0 NO-BREAK SPACE: write 2)'
 bad 'a comment' '# made by me\nx,y\n1,0\n' :1: 'begins with #' "sed '/^#/d'" 'header: yes'
 bad 'a comment like names' '#made by me\nx,y\n1,0\n' :2: 'found 1 columns' "sed '/^#/d'"
+bad 'a comment of as many words as columns' '#made by me\nx w y\n1 2 0\n' :2: "found 'x' for column #made" "sed '/^#/d'"
+bad 'a comment of one word before blanks' '#made_by_me\nx y\n1 0\n' :2: 'found 2 columns' "sed '/^#/d'"
+bad 'a comment with a number' '#made by me, 2024\nx,y\n1,0\n' :1: "found '#made by me' for column 1" "sed '/^#/d'"
 
 # ---- other files ----
 bad 'lines that end with CR' 'x,y\r1,0\r2,1\r' :1: 'a carriage return alone' "tr '\\r' '\\n'"
@@ -77,6 +80,8 @@ bad 'zstd' '\x28\xB5\x2F\xFD\x04\n' :1: 'compressed by zstd' 'zstd -d FILE'
 bad 'UTF-16' '\xFF\xFEx\0,\0y\0\n' :1: 'found text in UTF-16' 'iconv -f UTF-16'
 
 # ---- LIBSVM ----
+bad 'a minus of Unicode for a value' '1 1:0.5\n0 1:1 2:\xe2\x88\x920.3\n' :2: 'for a value' '(it has U+2212 MINUS SIGN: write -0.3)'
+bad 'and for a label' '\xe2\x88\x921 1:0.5\n1 1:1\n' :1: 'for the label' '(it has U+2212 MINUS SIGN: write -1)'
 bad 'index 0' '1 1:1\n0 0:1\n' :2: "index '0'" 'from 1'
 bad 'a negative index' '1 1:1\n0 -3:1\n' :2: "index '-3'" 'from 1'
 bad 'an index out of range' '1 1:1\n0 99999999999:1\n' :2: "index '99999999999'"

@@ -166,15 +166,12 @@ static void say_column(const em_table *table, const field_place *place, char wha
         snprintf(what, 96, "column %lld", (long long)place->number + 1);
 }
 
-/* Adds advice to a failure; NULL: none. */
-static em_status advise(em_status status, const char *advice)
-{
-    char said[512];
+#define LEAVE_COMMENTS_OUT "sed '/^#/d' FILE >NEW leaves comments out"
 
-    if (!status || !advice)
-        return status;
-    snprintf(said, sizeof said, "%s", em_error_text());
-    return em_fail(status, "%s (%s)", said, advice);
+/* The first line begins with #, and the field is in it or in the next one. */
+static bool may_follow_comment(const em_lines *lines, const em_delimited *form)
+{
+    return form->comment > 0 && lines->number <= form->comment + 1;
 }
 
 /* The error message for a field that is not a number. */
@@ -187,13 +184,16 @@ static em_status fail_field(const em_lines *lines, const em_delimited *form, con
 
     say_column(table, place, what);
     if (em_odd_number(lines, field, form->format == EM_TABLE_COMMA, advice))
-        return advise(em_lines_number(lines, field, what, &value), advice);
-    return advise(em_lines_number(lines, field, what, &value),
-                  form->first && lines->number == form->first->number
-                      ? "header: yes takes the first line as names"
-                  : missing ? form->options->if_missing
-                  : em_lines_token(lines, field, &value) == EM_TOKEN_TEXT ? form->options->if_text
-                                                                          : NULL);
+        return em_fail_advised(em_lines_number(lines, field, what, &value), advice);
+    const bool is_text = em_lines_token(lines, field, &value) == EM_TOKEN_TEXT;
+    return em_fail_advised(em_lines_number(lines, field, what, &value),
+                           is_text && !missing && may_follow_comment(lines, form)
+                               ? LEAVE_COMMENTS_OUT
+                           : form->first && lines->number == form->first->number
+                               ? "header: yes takes the first line as names"
+                           : missing ? form->options->if_missing
+                           : is_text ? form->options->if_text
+                                     : NULL);
 }
 
 static em_status fail_level(const em_lines *lines, const em_table *table, const field_place *place,
@@ -257,8 +257,8 @@ static em_status take_field(const em_lines *lines, const em_delimited *form, cha
     if (use == EM_USE_NUMBER || (use == EM_USE_ANY && is_odd_number(lines, field)))
         return fail_field(lines, form, table, place, field);
     if (em_is_missing(field))
-        return advise(fail_level(lines, table, place, field, "a number or text"),
-                      form->options->if_missing);
+        return em_fail_advised(fail_level(lines, table, place, field, "a number or text"),
+                               form->options->if_missing);
     return push_level(lines, field, place, table);
 }
 
@@ -283,13 +283,13 @@ em_status em_delimited_row(const em_lines *lines, char *line, const em_delimited
     const bool has_labels = !cut && table->is_named && n_field == form->n_column + 1;
     const bool other = !cut && n_field != form->n_column;
     status = status ? status : cut;
-    if (other && (!status || (status == EM_EDATA && (has_labels || form->comments))))
+    if (other && (!status || (status == EM_EDATA && (has_labels || form->comment > 0))))
         status = em_fail(
             EM_EDATA, "%s:%lld: found %lld columns, expected %lld as in the first row%s",
             lines->path, (long long)lines->number, (long long)n_field, (long long)form->n_column,
-            has_labels       ? " (R writes no row labels with row.names = FALSE)"
-            : form->comments ? " (sed '/^#/d' FILE >NEW leaves comments out)"
-                             : "");
+            form->comment > 0 ? " (" LEAVE_COMMENTS_OUT ")"
+            : has_labels      ? " (R writes no row labels with row.names = FALSE)"
+                              : "");
     if (status || !missing)
         return status ? status : em_table_end_row(table, lines->number);
     em_table_drop_row(table);

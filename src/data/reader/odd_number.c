@@ -65,3 +65,23 @@ bool em_odd_number(const em_lines *lines, const char *field, bool commas,
         strcpy(advice, "with decimal: comma that is one");
     return is_decimal;
 }
+
+em_status em_fail_advised(em_status status, const char *advice)
+{
+    char said[512];
+
+    if (!status || !advice)
+        return status;
+    snprintf(said, sizeof said, "%s", em_error_text());
+    return em_fail(status, "%s (%s)", said, advice);
+}
+
+em_status em_odd_number_read(const em_lines *lines, const char *text, bool commas, const char *what,
+                             double *value)
+{
+    char advice[EM_ADVICE_BYTES];
+    const em_status status = em_lines_number(lines, text, what, value);
+
+    return status && em_odd_number(lines, text, commas, advice) ? em_fail_advised(status, advice)
+                                                                : status;
+}

@@ -13,3 +13,10 @@ bool em_odd_comma(char *field, bool to_point);
  * commas separate the columns. */
 bool em_odd_number(const em_lines *lines, const char *field, bool commas,
                    char advice[EM_ADVICE_BYTES]);
+
+/* As em_lines_number, with that advice. Errors: EM_EDATA. */
+em_status em_odd_number_read(const em_lines *lines, const char *text, bool commas, const char *what,
+                             double *value);
+
+/* Adds advice to the message of a failure; NULL: none. */
+em_status em_fail_advised(em_status status, const char *advice);

@@ -13,7 +13,7 @@ typedef struct em_delimited {
     em_table_format format;
     int64_t n_column;
     em_choice *choice;
-    bool comments;        /* the first line begins with # */
+    int64_t comment;      /* the number of the first line if it begins with #; 0: it does not */
     em_first_line *first; /* it may be names, but is read as a row; NULL: no */
 } em_delimited;
 

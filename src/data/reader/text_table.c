@@ -1,6 +1,7 @@
 /* Tables in text. The first line determines the format; then each rank reads a part of the rows. */
 #include "base/memory.h"
 #include "base/text.h"
+#include "data/reader/odd_number.h"
 #include "data/reader/parallel_lines.h"
 #include "data/reader/readers.h"
 #include "par/message.h"
@@ -81,7 +82,7 @@ static em_status parse_entry(const em_lines *lines, char *token, int64_t limit, 
                        (long long)lines->number, em_excerpt_of(token).text);
     *colon = '\0';
     status = parse_index(lines, token, *last, limit, &index);
-    status = status ? status : em_lines_number(lines, colon + 1, "a value", &value);
+    status = status ? status : em_odd_number_read(lines, colon + 1, true, "a value", &value);
     if (status)
         return status;
     *last = index;
@@ -96,7 +97,7 @@ static em_status libsvm_row(const em_lines *lines, char *line, int64_t limit, em
     char *rest, *token = strtok_r(line, blanks, &rest);
     int64_t last = 0;
     double label;
-    em_status status = em_lines_number(lines, token, "the label", &label);
+    em_status status = em_odd_number_read(lines, token, true, "the label", &label);
 
     while (!status && (token = strtok_r(NULL, blanks, &rest)))
         status = parse_entry(lines, token, limit, &last, table);
@@ -170,7 +171,7 @@ static em_status begin(const em_table_options *options, const em_parallel_lines_
                        "where decimal is comma (decimal: point reads 1.5)",
                        options->data, (long long)head->number,
                        r->form.format == EM_TABLE_COMMA ? "commas between columns" : "LIBSVM");
-    r->form.comments = *head->line == '#';
+    r->form.comment = *head->line == '#' ? head->number : 0;
     if (strncmp(head->line, "# ", 2) == 0 && options->header != EM_HEADER_YES)
         return em_fail(EM_EDATA,
                        "%s:%lld: found a first line that begins with #, expected names or numbers "
