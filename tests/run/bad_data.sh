@@ -61,6 +61,16 @@ bad 'thousands' '"1,000",0\n2,1\n' :1: "found '1,000' for column 1" '(write 1000
 bad 'millions between semicolons' 'x;y\n-1,234,567.5;0\n' :2: '(write -1234567.5, without separators of thousands)'
 bad 'thousands or a decimal comma' 'x;y\n1,000;0\n' :2: 'write 1000' 'with decimal: comma'
 bad 'a decimal comma between commas' 'x,y\n"1,5",0\n' :2: '(write 1.5: decimal: comma is for columns between semicolons'
+by_comma() { # NAME CONTENT WHAT...: between semicolons, with decimal commas
+    local name=$1 content=$2
+    shift 2
+    sed '/^model:/s/}$/, decimal: comma}/' logistic.yaml >comma.yaml
+    printf '%b' "$content" >table
+    check "$name" refuses 1 comma.yaml "$@"
+}
+by_comma 'a point among decimal commas' 'x;y\n12,5;0\n1.000;1\n' :3: "found '1.000' for column x" 'a number with a decimal comma (write 1000 or 1,000)'
+by_comma 'one that is a decimal point' 'x;y\n12,5;0\n-1.5;1\n' :3: "found '-1.5'" '(write -1,5)'
+by_comma 'points and a comma' 'x;y\n12,5;0\n1.234.000,5;1\n' :3: '(write 1234000,5, without separators of thousands)'
 bad 'a minus of Unicode' 'x,y\n1,0\n\xe2\x88\x922,1\n' :3: 'for column x' '(it has U+2212 MINUS SIGN: write -2)'
 bad 'a blank that does not break' 'x,y\n1,0\n\xc2\xa02,1\n' :3: "found '\\u00a02'" '(it has U+00A0 NO-BREAK SPACE: write 2)'
 bad 'a comment' '# made by me\nx,y\n1,0\n' :1: 'begins with #' "sed '/^#/d'" 'header: yes'

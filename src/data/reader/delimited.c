@@ -240,11 +240,16 @@ static em_status take_field(const em_lines *lines, const em_delimited *form, cha
     const em_choice *choice = form->choice;
     const em_use use =
         !choice || place->number >= choice->n_column ? EM_USE_NUMBER : choice->use[place->number];
+    const bool commas = form->options->decimal == EM_DECIMAL_COMMA;
+    char advice[EM_ADVICE_BYTES];
     double value;
 
     if (use == EM_USE_NOT)
         return EM_OK;
-    if (form->options->decimal == EM_DECIMAL_COMMA)
+    if (commas && use != EM_USE_LEVEL && em_odd_point(lines, field, advice))
+        return em_fail_advised(
+            fail_level(lines, table, place, field, "a number with a decimal comma"), advice);
+    if (commas)
         em_odd_comma(field, true);
     if (em_lines_token(lines, field, &value) == EM_TOKEN_NUMBER)
         return em_table_push(table, value);

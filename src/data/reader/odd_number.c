@@ -66,6 +66,37 @@ bool em_odd_number(const em_lines *lines, const char *field, bool commas,
     return is_decimal;
 }
 
+/* Points become commas, and commas points. */
+static void exchange(char *text)
+{
+    for (; (text += strcspn(text, ".,")), *text; text++)
+        *text = *text == '.' ? ',' : '.';
+}
+
+bool em_odd_point(const em_lines *lines, const char *field, char advice[EM_ADVICE_BYTES])
+{
+    char exchanged[LONGEST_NUMBER], plain[LONGEST_NUMBER];
+    const char *point = strchr(field, '.');
+    double value;
+
+    if (!point || strlen(field) >= sizeof exchanged)
+        return false;
+    strcpy(exchanged, field);
+    exchange(exchanged);
+    const bool is_number = em_lines_token(lines, field, &value) == EM_TOKEN_NUMBER;
+    if (has_thousands(exchanged, plain)) {
+        exchange(plain);
+        if (is_number)
+            snprintf(advice, EM_ADVICE_BYTES, "write %s or %s", plain, exchanged);
+        else
+            snprintf(advice, EM_ADVICE_BYTES, "write %s, without separators of thousands", plain);
+        return true;
+    }
+    if (is_number)
+        snprintf(advice, EM_ADVICE_BYTES, "write %s", exchanged);
+    return is_number;
+}
+
 em_status em_fail_advised(em_status status, const char *advice)
 {
     char said[512];
