@@ -120,6 +120,11 @@ ranks_never_began() {
     by_a_srun 1 true && [ "$(wc -l <"$scratch/printed")" = 1 ] && grep 'no rank began' "$scratch/printed"
 }
 ranks_began() { by_a_srun 0 'exec mpirun "${@:4}"' && [ ! -s "$scratch/printed" ]; }
+# In the shell of `srun --pty`, which is a step itself, srun waits for ever unless steps may overlap.
+ranks_in_a_step() {
+    (cd "$scratch" && limited srun --nodes=1 --ntasks=1 --cpus-per-task=2 env -u EMASS_LAUNCHER \
+        timeout 60 "$emass" run --ranks 2 "${short[@]}" --output step.h5 --quiet) && [ -s "$scratch/step.h5" ]
+}
 
 # The first start of a job overwrites, those after it go on.
 starts_with() { # RESTARTS ARGUMENT OPTION...: the last argument of emass run
@@ -143,6 +148,7 @@ check "and does not where it started them" ranks_began
 check "a srun that ends with 0 without a run: the job fails and says so" never_launched
 check "a run that has finished is no failure" finished
 check "a Slurm of 4 nodes starts" tests/cluster up 4
+check "--ranks within a step" on_cluster ranks_in_a_step
 check "an array job over two seeds" on_cluster seeds
 check "submitted again it has nothing to do" on_cluster finished_end_at_once
 for seed in 1 2; do

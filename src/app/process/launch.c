@@ -130,6 +130,8 @@ static void prepare_environment(long ranks)
         setenv(crowded[i][0], crowded[i][1], 0);
     if (is_crowded || is_restricted)
         setenv("OMPI_MCA_hwloc_base_binding_policy", "none", 0);
+    if (getenv("SLURM_STEP_ID")) /* srun would wait for the processors of this shell's own step */
+        setenv("SLURM_OVERLAP", "1", 0);
     if (geteuid() == 0) /* containers forbid one process to read another's memory */
         setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 0);
 }
