@@ -225,6 +225,12 @@ check 'too few ranks are told how to start more' \
 EMASS_LAUNCHER='no-such-launcher -x' check 'no launcher' \
     is_refused 2 'no-such-launcher cannot be started: No such file' run --ranks 2 g.yaml --output no.h5
 EMASS_LAUNCHER='env mpirun' check 'a launcher of two words' runs_on 3
+ends_with() { # STATUS: the launcher's own, which may be that of a signal
+    printf '#!/bin/sh\nexit %s\n' "$1" >ends && chmod +x ends
+    EMASS_LAUNCHER=$PWD/ends limited "$emass" run run.yaml --ranks 2 --quiet --output ends.h5 2>&1 | tee /dev/stderr
+}
+check 'status 137 is a signal' eval "ends_with 137 | grep -q 'ended with status 137: signal 9 ended a rank (Killed)'"
+check 'status 244 is none' eval "ends_with 244 | grep -q 'ended with status 244; a checkpoint'"
 check 'cores that taskset allows' stays_on_one_core
 check 'verify on 3 ranks' limited "$emass" verify 2.h5 --ranks 3
 printf 'x,y\n1,2\n2,3.5\n3,5\n4,8\n' >t.csv

@@ -280,7 +280,7 @@ static int signal_of(int code)
     if (code < SIGRTMIN)
         return code;
 #endif
-    return code > 128 ? code - 128 : 0;
+    return code > 128 && code - 128 <= SIGRTMAX ? code - 128 : 0;
 }
 
 /* Reports a rank that was killed: it cannot do so itself, and mpirun was told to be quiet. Where
