@@ -33,9 +33,9 @@ em_status em_corpus_check_counts(const em_table *table, int64_t row)
             length += count;
         }
         if (length > EM_LONGEST_DOCUMENT)
-            return em_fail(EM_EDATA,
-                           "%s:%lld: found a document of more than %d words, expected fewer",
-                           table->path, (long long)(row + i + 1), EM_LONGEST_DOCUMENT);
+            return em_fail(EM_EDATA, "%s:%lld: found a document of %lld words, expected at most %d",
+                           table->path, (long long)(row + i + 1), (long long)length,
+                           EM_LONGEST_DOCUMENT);
     }
     return EM_OK;
 }

@@ -12,8 +12,9 @@ em_status em_document_rows_add(em_document_rows *r, int64_t line, int64_t word, 
 
     r->length += count;
     if (r->length > EM_LONGEST_DOCUMENT)
-        return em_fail(EM_EDATA, "%s:%lld: found a document of more than %d words, expected fewer",
-                       r->path, (long long)line, EM_LONGEST_DOCUMENT);
+        return em_fail(EM_EDATA,
+                       "%s:%lld: found a document of %lld or more words, expected at most %d",
+                       r->path, (long long)line, (long long)r->length, EM_LONGEST_DOCUMENT);
     status = em_array_reserve(&r->entry, &r->capacity, r->used, r->used + 1, sizeof *r->entry);
     if (!status)
         r->entry[r->used++] = (em_document_entry){(int32_t)word, (int32_t)count};

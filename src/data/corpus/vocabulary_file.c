@@ -18,8 +18,8 @@ static em_status add_word(const em_lines *lines, const char *line, int64_t *capa
                        "%s:%" PRId64 ": found a blank line before '%s', expected one word a line",
                        lines->path, *n_word + 1, em_excerpt_of(line).text);
     if (*n_word == EM_MOST_WORDS)
-        return em_fail(EM_EDATA, "%s:%lld: found more than %d words, expected fewer", lines->path,
-                       (long long)lines->number, EM_MOST_WORDS);
+        return em_fail(EM_EDATA, "%s:%lld: found %d or more words, expected at most %d",
+                       lines->path, (long long)lines->number, EM_MOST_WORDS + 1, EM_MOST_WORDS);
     status = em_array_reserve(name, capacity, *n_word, *n_word + 1, sizeof **name);
     status = status ? status : em_text_valid(line + strspn(line, " \t"), &(*name)[*n_word]);
     *n_word += !status;

@@ -198,8 +198,10 @@ static em_status make_columns(coding_context *m)
     for (int64_t t = 0; t < m->coding->n_term && total <= MOST_COLUMNS; t++)
         total += make_term(m->coding, t, NULL);
     if (total > MOST_COLUMNS)
-        return em_fail(EM_EDATA, "%s:1: found more than %d columns made of factors and products",
-                       m->table->path, MOST_COLUMNS);
+        return em_fail(
+            EM_EDATA,
+            "%s:1: found %lld or more columns made of factors and products, expected at most %d",
+            m->table->path, (long long)total, MOST_COLUMNS);
     status = em_allocate(total, sizeof *m->made, &m->made);
     m->n_made = status ? 0 : total;
     for (int64_t t = 0; !status && t < m->coding->n_term; t++)

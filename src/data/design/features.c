@@ -59,8 +59,9 @@ static em_status find_levels(const em_table *table, int64_t j, int64_t *n, doubl
     if (*n <= EM_MOST_LEVELS)
         return EM_OK;
     em_release(level);
-    return em_fail(EM_EDATA, "%s:1: found more than %d levels of factor %s, expected fewer",
-                   table->path, EM_MOST_LEVELS, em_excerpt_of(table->name[j]).text);
+    return em_fail(EM_EDATA, "%s:1: found %d or more levels of factor %s, expected at most %d",
+                   table->path, EM_MOST_LEVELS + 1, em_excerpt_of(table->name[j]).text,
+                   EM_MOST_LEVELS);
 }
 
 /* Whether levels are so many that most coefficients are of one row. */
@@ -240,8 +241,10 @@ static em_status check_found(const stored_features *f)
             const char *label = f->label[at];
             if (strncmp(label, f->name[j], length) != 0 || label[length] != '[' ||
                 label[strlen(label) - 1] != ']')
-                return em_fail(EM_EDATA, "found level '%s' of factor '%s' in constant_data", label,
-                               f->name[j]);
+                return em_fail(
+                    EM_EDATA,
+                    "found level '%s' of factor '%s' in constant_data, expected '%s[level]'", label,
+                    f->name[j], f->name[j]);
         }
     return EM_OK;
 }

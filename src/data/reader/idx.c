@@ -112,7 +112,8 @@ static em_status read_lengths(em_idx *idx, uint8_t *head)
     em_status status = fetch(idx, (int64_t)shape->n_axis * WORD_BYTES, head, &got);
 
     if (!status && got < (int64_t)shape->n_axis * WORD_BYTES)
-        return em_fail(EM_EDATA, "%s: found the end of the file in its header of %d bytes",
+        return em_fail(EM_EDATA,
+                       "%s: found the end of the file in its header, expected a header of %d bytes",
                        idx->path, MAGIC_BYTES + shape->n_axis * WORD_BYTES);
     for (int i = 0; !status && i < shape->n_axis; i++) {
         const uint8_t *word = head + (int64_t)i * WORD_BYTES;

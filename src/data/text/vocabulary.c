@@ -94,7 +94,8 @@ static em_status append(em_vocabulary *v, const char *text, size_t length, uint6
     em_status status;
 
     if (v->n_word == MOST_WORDS)
-        return em_fail(EM_EDATA, "found more than %d different words, expected fewer", MOST_WORDS);
+        return em_fail(EM_EDATA, "found %d or more different words, expected at most %d",
+                       MOST_WORDS + 1, MOST_WORDS);
     status =
         em_array_reserve(&v->word, &v->word_capacity, v->n_word, v->n_word + 1, sizeof *v->word);
     if (!status)

@@ -135,8 +135,8 @@ static em_status take_axes(const em_foreign *file, hid_t id, em_contents_array *
         out->n_axes = 1;
     for (int i = 0; !status && i < out->n_axes; i++) {
         if (extent[i] > (hsize_t)1 << 53)
-            return em_fail(EM_EDATA, "%s: %s claims %llu numbers, expected fewer", file->path,
-                           out->name, (unsigned long long)extent[i]);
+            return em_fail(EM_EDATA, "%s: %s has an axis of %llu numbers, expected at most 2^53",
+                           file->path, out->name, (unsigned long long)extent[i]);
         out->shape[i] = (int64_t)extent[i];
         if (!out->is_coordinate)
             status = name_axis(file, id, (unsigned)i, &out->axis[i]);

@@ -113,8 +113,10 @@ em_status em_reader_open(const char *path, const char *group, em_reader **out)
     if (!status && group)
         status = em_reader_take_variables(reader);
     if (!status && group && reader->n_variable == 0)
-        status = em_fail(EM_EDATA, "%s: found no (chain, draw, ...) variable in the group %s", path,
-                         em_excerpt_of(group).text);
+        status = em_fail(
+            EM_EDATA,
+            "%s: found no (chain, draw, ...) variable in the group %s, expected one or more", path,
+            em_excerpt_of(group).text);
     if (!status && group)
         status = leave_out_unwritten(reader, group);
     reader->n_own_draw = reader->n_draw;
@@ -224,8 +226,9 @@ static em_status take_axes(const em_reader *reader, int n, const hsize_t *extent
         longest = fmax(longest, (double)extent[i]);
     }
     if (size > 0x1p53 || longest > 0x1p53)
-        return em_fail(EM_EDATA, "%s: %s has %.0f elements, expected fewer", reader->path,
-                       variable->name, size);
+        return em_fail(EM_EDATA,
+                       "%s: %s has %.0f elements and an axis of %.0f, expected at most 2^53",
+                       reader->path, variable->name, size, longest);
     for (int i = 0; i < n; i++) {
         variable->shape[i] = (int64_t)extent[i];
         variable->size *= variable->shape[i];
@@ -239,9 +242,9 @@ static em_status take_draws(em_reader *reader, const hsize_t extent[2], const ch
     if (extent[0] == 0)
         return em_fail(EM_EDATA, "%s: %s has no chains, expected one or more", reader->path, name);
     if (extent[0] > 1 << 30 || extent[1] > (hsize_t)1 << 53)
-        return em_fail(EM_EDATA, "%s: %s claims %llu chains of %llu draws, expected fewer",
-                       reader->path, name, (unsigned long long)extent[0],
-                       (unsigned long long)extent[1]);
+        return em_fail(
+            EM_EDATA, "%s: %s has %llu chains of %llu draws, expected at most 2^30 of 2^53",
+            reader->path, name, (unsigned long long)extent[0], (unsigned long long)extent[1]);
     if (reader->n_variable == 0) {
         reader->n_chain = (int64_t)extent[0];
         reader->n_draw = reader->n_planned = (int64_t)extent[1];

@@ -92,8 +92,8 @@ bool em_reader_int(em_reader *reader, const char *name, int64_t *value);
 bool em_reader_real(em_reader *reader, const char *name, double *value);
 
 /* A whole dataset "group/name" of numbers as doubles, freshly allocated (em_release), and how many.
- * Local. Errors: EM_EDATA, also if the file claims many more numbers than it can store; EM_EIO,
- * EM_EMEMORY. */
+ * Local. Errors: EM_EDATA, also if its extents are of many more numbers than the file can store;
+ * EM_EIO, EM_EMEMORY. */
 em_status em_read_array(const char *path, const char *name, int64_t *count, double **value);
 
 /* The number of labels of the coordinate "group/axis", and the labels in printable form, cut to 255

@@ -49,7 +49,7 @@ em_status em_foreign_open(const char *path, em_foreign *file)
     H5Pset_file_locking(access, false,
                         true); /* the lock of a reader could make a writer of the file fail */
     file->file = H5Fopen(path, H5F_ACC_RDONLY, access);
-    const int code = em_h5_message(reason, sizeof reason); /* the next call of HDF5 forgets it */
+    const int code = em_h5_message(reason, sizeof reason); /* the next call of HDF5 clears it */
     em_h5_close(&access);
     if (file->file >= 0)
         return measure(path, &file->bytes);
@@ -176,7 +176,7 @@ em_status em_foreign_object(const em_foreign *file, const char *path, hid_t *obj
     return status;
 }
 
-/* ---------------------------------------------------------------- what a file claims */
+/* ---------------------------------------------------------------- what a file may hold */
 
 double em_foreign_count(hid_t dataset)
 {
@@ -203,7 +203,7 @@ em_status em_foreign_claim(em_foreign *file, hid_t dataset, double numbers, doub
         return EM_OK;
     H5Iget_name(dataset, name, sizeof name);
     return em_fail(EM_EDATA,
-                   "%s: %s claims %.0f numbers in %.0f elements, more than the %.0f bytes of the "
+                   "%s: %s has %.0f numbers in %.0f elements, more than the %.0f bytes of the "
                    "file can hold",
                    file->path, name, numbers, elements, file->bytes);
 }

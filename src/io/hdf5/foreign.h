@@ -1,6 +1,6 @@
 /*
  * HDF5 files of unknown origin. Nothing outside the file is touched, and the memory that its
- * contents may claim is bounded by its length. Only hard links are followed. A dataset holds its
+ * contents may need is bounded by its length. Only hard links are followed. A dataset holds its
  * own numbers (no external storage, no virtual dataset) and is compressed at most once. All Local.
  */
 #pragma once
@@ -9,12 +9,12 @@
 
 #include <stdbool.h>
 
-/* An open file, and the part of its allowance that has been claimed. */
+/* An open file, and how much of its allowance is used. */
 typedef struct em_foreign {
     const char *path; /* borrowed */
     hid_t file;
     double bytes;                           /* its length */
-    double elements, numbers, stored, text; /* claimed so far: see em_foreign_claim */
+    double elements, numbers, stored, text; /* so far: see em_foreign_claim */
 } em_foreign;
 
 /* Opens a regular file for reading. Closed by em_h5_close(&file->file). Errors: EM_EDATA when there
@@ -36,15 +36,15 @@ em_status em_foreign_check(const em_foreign *file, hid_t dataset);
 /* True for a dataset of integers, reals or booleans of at most 16 bytes. */
 bool em_foreign_is_number(hid_t object);
 
-/* Claims memory for a dataset before it is read: its numbers, its elements if they are rows of a
- * table, and its stored bytes. Errors: EM_EDATA if all claims so far exceed what a file of this
- * length can contain: 129 numbers per byte (the largest ratio of deflate), one element per byte,
- * and as many stored bytes as the file has. A million numbers and 65536 elements are always
- * allowed. */
+/* Called before a dataset is read. Adds its numbers, its elements if they are rows of a table, and
+ * its stored bytes to those of the datasets before it. Errors: EM_EDATA if the sums exceed what a
+ * file of this length can contain: 129 numbers per byte (the largest ratio of deflate), one element
+ * per byte, and as many stored bytes as the file has. A million numbers and 65536 elements are
+ * always allowed. */
 em_status em_foreign_claim(em_foreign *file, hid_t dataset, double numbers, double elements);
 
-/* Counts bytes of text. Errors: EM_EDATA, likewise. */
+/* Adds bytes of text likewise. Errors: EM_EDATA if the sum exceeds what the file can contain. */
 em_status em_foreign_claim_text(em_foreign *file, double bytes);
 
-/* The number of numbers that a dataset claims, without overflow of the product of its extents. */
+/* How many numbers a dataset has by its extents, without overflow of the product of its extents. */
 double em_foreign_count(hid_t dataset);

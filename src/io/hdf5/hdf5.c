@@ -97,7 +97,7 @@ em_status em_h5_check(int64_t result, hid_t location, const char *format, ...)
 
     if (result >= 0)
         return EM_OK;
-    em_h5_message(reason, sizeof reason); /* first: the next call of HDF5 forgets it */
+    em_h5_message(reason, sizeof reason); /* first: the next call of HDF5 clears it */
     va_start(arguments, format);
     vsnprintf(what, sizeof what, format, arguments);
     va_end(arguments);

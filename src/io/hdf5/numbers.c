@@ -64,8 +64,9 @@ static em_status get_shape(em_numbers *n, hid_t dataset, int most_axes, hsize_t 
         H5Sget_simple_extent_dims(space, shape, NULL);
     em_h5_close(&space);
     if (!status && shape[1] > 0 && shape[0] > most_numbers / shape[1])
-        status = em_fail(EM_EDATA, "%s: found %llu x %llu numbers, expected fewer", n->path,
-                         (unsigned long long)shape[0], (unsigned long long)shape[1]);
+        status = em_fail(EM_EDATA, "%s: found %llu x %llu numbers, expected at most %llu", n->path,
+                         (unsigned long long)shape[0], (unsigned long long)shape[1],
+                         (unsigned long long)most_numbers);
     if (!status)
         status = em_foreign_claim(&n->file, dataset, (double)shape[0] * (double)shape[1], 0);
     return status;

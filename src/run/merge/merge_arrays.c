@@ -230,8 +230,9 @@ static em_status lay_stack(const em_merge_state *m, const em_contents_array *arr
                               .shape = {n_row},
                               .axis = {s->of_chains ? "chain" : "run"}};
     if (variable->n_axes > EM_MAX_AXES)
-        return em_fail(EM_EDATA, "%s: %s/%s has %d axes, expected fewer", m->request->input[0],
-                       s->group->name, array->name, array->n_axes);
+        return em_fail(EM_EDATA, "%s: %s/%s has %d axes, expected at most %d", m->request->input[0],
+                       s->group->name, array->name, array->n_axes,
+                       EM_MAX_AXES - (s->of_chains ? 0 : 1));
     for (int k = 1; k < variable->n_axes; k++)
         variable->axis[k] = array->axis[k - (s->of_chains ? 0 : 1)];
     status = widen(m, s);

@@ -231,7 +231,7 @@ START_TEST(test_claims)
                          none[3] = {0, 3, 2}, sum[3] = {4, 1 << 20, 1};
 
     H5Fclose(create(draws, H5T_NATIVE_INT64, NULL));
-    refuses("claims 2251799813685248 numbers");
+    refuses("has 2251799813685248 numbers");
     H5Fclose(create(elements, H5T_NATIVE_INT64, NULL));
     refuses("in 1073741824 elements");
     H5Fclose(create(none, H5T_NATIVE_INT64, NULL));
