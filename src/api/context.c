@@ -79,7 +79,8 @@ static em_status check_ranks(MPI_Comm ranks)
         return em_fail(EM_EUSAGE, "em_context_create: MPI is not running: expected a call between "
                                   "MPI_Init and MPI_Finalize");
     if (ranks == MPI_COMM_NULL)
-        return em_fail(EM_EUSAGE, "em_context_create: found the null communicator");
+        return em_fail(EM_EUSAGE,
+                       "em_context_create: found MPI_COMM_NULL, expected a communicator");
     return EM_OK;
 }
 

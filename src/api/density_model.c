@@ -308,8 +308,9 @@ em_status em_density_name(em_density *density, int64_t i, const char *name)
     em_status status = EM_OK;
 
     if (i < 0 || i >= density->dim)
-        return em_fail(EM_EUSAGE, "em_density_name: found number %lld of %lld", (long long)i,
-                       (long long)density->dim);
+        return em_fail(EM_EUSAGE,
+                       "em_density_name: found number %lld, expected at least 0 and less than %lld",
+                       (long long)i, (long long)density->dim);
     if (!density->unconstrained_name)
         status = em_allocate(density->dim, sizeof *density->unconstrained_name,
                              &density->unconstrained_name);

@@ -134,7 +134,8 @@ static em_status check_options(const em_network_options *o)
     const bool softmax = o->output == EM_OUTPUT_SOFTMAX;
 
     if (o->test_labels && !o->test)
-        return em_fail(EM_ECONFIG, "model.test_labels: found a file without model.test");
+        return em_fail(EM_ECONFIG,
+                       "model.test_labels: found a file without model.test, expected both");
     if (softmax && !isnan(o->sigma))
         return em_fail(
             EM_ECONFIG,

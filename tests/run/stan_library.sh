@@ -105,7 +105,7 @@ differ() { # two builds of one name, as node-local copies may be
     limited mpirun -n 1 env MODEL=model.so "$emass" run run.yaml --output r.h5 : \
         -n 1 env MODEL=other.so "$emass" run run.yaml --output r.h5 >words 2>&1 || status=$?
     cat words
-    [ "$status" = 2 ] && grep -q 'rank 1: other.so: found build .* but .* on rank 0' words
+    [ "$status" = 2 ] && grep -q 'rank 1: other.so: found build .*, expected .* as on rank 0' words
 }
 check 'ranks with other builds of it end together' differ
 finish

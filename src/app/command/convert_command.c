@@ -51,10 +51,11 @@ static em_status parse_choice(const char *what, const char *text, const char *co
     const int found = find_choice(text, choices);
 
     *out = found < 0 ? 0 : found;
-    return text && found < 0
-               ? em_fail(EM_EUSAGE, "convert: found --%s=%s (see emass convert --help)", what,
-                         em_excerpt_of(text).text)
-               : EM_OK;
+    return text && found < 0 ? em_fail(EM_EUSAGE,
+                                       "convert: found --%s=%s, expected one of its values (see "
+                                       "emass convert --help)",
+                                       what, em_excerpt_of(text).text)
+                             : EM_OK;
 }
 
 static bool has_ending(const char *path, const char *ending)

@@ -31,7 +31,7 @@ static em_status check_data(const em_simulator *self, int64_t n_output)
     const int64_t n = options->data.count, n_sd = options->sd.count;
 
     if (n == 0 && n_sd > 0)
-        return em_fail(EM_ECONFIG, "model.sd: found %lld numbers without model.data",
+        return em_fail(EM_ECONFIG, "model.sd: found %lld numbers without model.data, expected none",
                        (long long)n_sd);
     if (n == 0 && n_output != 1)
         return em_fail(EM_ECONFIG,

@@ -160,7 +160,8 @@ static em_status write_rows(const tables *all, FILE *out)
                            all->table[0]->path, (long long)all->table[0]->n_row,
                            all->table[i]->path, (long long)all->table[i]->n_row);
     if (all->count == 0)
-        return em_fail(EM_ECONFIG, "model.data: found rows, but no column of a table");
+        return em_fail(EM_ECONFIG,
+                       "model.data: found rows, but no column of a table, expected at least one");
     fprintf(out, "%lld", (long long)all->table[0]->n_row);
     return EM_OK;
 }

@@ -145,7 +145,7 @@ static em_status compare_identities(const char *path, const em_stan_library *lib
     memcpy(first, library->identity, sizeof first);
     em_broadcast(first, sizeof first);
     if (strcmp(first, library->identity) != 0)
-        status = em_fail(EM_ECONFIG, "%s: found build %s here, but %s on rank 0", path,
+        status = em_fail(EM_ECONFIG, "%s: found build %s, expected %s as on rank 0", path,
                          library->identity, first);
     return em_agree(status);
 }

@@ -290,7 +290,7 @@ static em_status describe_draws(em_stan *self, const em_stan_options *options)
     status = em_stan_variables_create(names ? names : "", &variables);
     self->variables = variables;
     if (!status && variables->n_element != n)
-        status = em_fail(EM_EDATA, "found %lld names for %d numbers of a draw",
+        status = em_fail(EM_EDATA, "found %lld names for %d numbers of a draw, expected as many",
                          (long long)variables->n_element, n);
     if (status)
         return em_fail(status, "%s: %s", self->name, em_excerpt_of(em_error_text()).text);
@@ -358,8 +358,9 @@ static em_status name_parameters(em_stan *self)
     for (; name && n < dim; name = strtok_r(NULL, ",", &rest))
         self->unconstrained_name[n++] = name;
     if (!status && (n < dim || name))
-        status = em_fail(EM_EDATA, "%s: found other names than %lld for unconstrained parameters",
-                         self->name, (long long)dim);
+        status = em_fail(
+            EM_EDATA, "%s: found %lld%s names of unconstrained parameters, expected %lld",
+            self->name, (long long)(n + (name != NULL)), name ? " or more" : "", (long long)dim);
     self->model.unconstrained_name = self->unconstrained_name;
     return status ? status : name_blocks(self);
 }

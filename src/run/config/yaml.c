@@ -249,7 +249,7 @@ static em_status read_list(parse *p, const char *path, int depth, em_value *valu
             value->kind = EM_VALUE_MAPPING;
             status = read_numbered(p, &event, path, i, depth);
         } else if (!status && value->kind == EM_VALUE_MAPPING && event.type == YAML_SCALAR_EVENT)
-            status = em_fail(EM_ECONFIG, "%s: found text in a list of mappings",
+            status = em_fail(EM_ECONFIG, "%s: found text in a list of mappings, expected a mapping",
                              location_of(p, event.start_mark.line).text);
         else if (!status)
             status = read_element(p, &event, value, &capacity, &ended);

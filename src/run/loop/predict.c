@@ -25,7 +25,7 @@
  * file. */
 enum { MOST_WAITING = 1 << 22, LONG_CHUNK = 1 << 14 };
 
-/* A variable of the posterior that the model wants. */
+/* A variable of the posterior that the predictions need. */
 typedef struct wanted {
     int64_t variable; /* of the reader */
     int64_t size;
@@ -92,8 +92,10 @@ static em_status add_reading(const em_prediction *request, const em_model_ops *o
         if (!value[i])
             continue;
         if (!em_field_find(ops->fields, name[i]))
-            return em_fail(EM_EUSAGE, "predict: found --%s, which data of the model %s do not have",
-                           name[i], ops->name);
+            return em_fail(
+                EM_EUSAGE,
+                "predict: found --%s, expected none: it is no option of the data of model %s",
+                name[i], ops->name);
         status = em_format_text(&setting[*n], "model.%s='%s'", name[i], value[i]);
         *n += status == EM_OK;
     }
@@ -154,7 +156,7 @@ static em_status create_model(predicting *p)
 
 /* ---------------------------------------------------------------- what goes in and out */
 
-/* The variable of the file that the model wants. */
+/* The variable of the file that the predictions need. */
 static em_status find_wanted(const predicting *p, const em_variable *variable, wanted *out)
 {
     out->size = em_variable_size(variable);

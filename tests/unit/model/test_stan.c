@@ -399,7 +399,8 @@ static const struct {
 } bad_columns[] = {
     {"{\"y\": \"t.csv:weight\"}", "t.csv: found no column weight"},
     {"{\"y\": \"v.csv:note\"}", "v.csv:2: found 'x' for column note, expected a number"},
-    {"{\"N\": \"rows\"}", "model.data: found rows, but no column of a table"},
+    {"{\"N\": \"rows\"}",
+     "model.data: found rows, but no column of a table, expected at least one"},
     {"{\"N\": \"rows\", \"a\": \"t.csv:age\", \"b\": \"u.csv:w\"}",
      "model.data: found rows, but t.csv has 3 and u.csv 2: expected tables of as many rows"},
     {"{\"X\": [\"t.csv:age\", \"u.csv:w\"]}", "u.csv has 2 rows, expected 3 as in t.csv"},
