@@ -12,8 +12,8 @@ TELLS = 4  # standard errors: fewer could be chance, in one of the hundred cases
 
 EXPLAINED = f"""A verdict is computed from the files of draws, as all numbers are. In brackets: by how many
     standard errors a case is on the claim's side, or, where equality is claimed, apart. They are Monte
-    Carlo's, or those of seeds or of test cases where these are what varies. {TELLS} or more tell, and fewer
-    do not tell."""
+    Carlo's, or those of seeds or of test cases where these are what varies. A claim is undecided
+    if they are fewer than {TELLS}."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Claim:
     equal: bool = False  # the claim is that there is no difference
 
     def sides(self):
-        """{yes, no telling, no: names} in standard errors."""
+        """{yes, undecided, no: names} in standard errors."""
         known = {name: z for name, z in self.cases.items() if not np.isnan(z)}
         if self.equal:
             return {
@@ -104,7 +104,7 @@ class Claim:
             }
         return {
             "yes": {name: z for name, z in known.items() if z >= TELLS},
-            "not to be told": {name: z for name, z in known.items() if abs(z) < TELLS},
+            "undecided": {name: z for name, z in known.items() if abs(z) < TELLS},
             "the opposite": {name: z for name, z in known.items() if z <= -TELLS},
         }
 

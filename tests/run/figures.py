@@ -104,7 +104,7 @@ def check_verdicts():
     lib.report(10 < z_pairs < 99 and np.isnan(in_pairs([1.0, np.nan], [2.0, 2.0])), "runs in pairs", z_pairs)
     line = verdict(Claim("Lower", {"a": z, "b": -z, "c": 1.0, "d": below(of_runs([1.0]), of_runs([2.0, 3.0]))}),
                    Claim("Equal", {"": 1.0}, equal=True), Claim("Nothing", {}))
-    lib.report(re.fullmatch(r"Lower: yes a \(\S+\); not to be told c \(1.0\); the opposite b \(-\S+\)\. "
+    lib.report(re.fullmatch(r"Lower: yes a \(\S+\); undecided c \(1.0\); the opposite b \(-\S+\)\. "
                             r"Equal: yes \(1.0\)\.", line), "a verdict", line)
     with mock.patch.object(paper_networks, "final", lambda ends, name: ends.get(name)):
         ends = {"a": Estimate(98.1), "b": Estimate(98.5), "c": Estimate(97.9)}
