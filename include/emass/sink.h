@@ -22,8 +22,8 @@ typedef struct em_draw_group {
     const em_variable *variable; /* [n_variable] */
     int64_t width; /* numbers of a draw: those of its variables in order, each row-major */
     bool sharded;  /* each of the ranks that compute the chain passes the numbers of its own
-                    observations, and -0.0 for the others; the sum over these ranks is the complete
-                    draw */
+                    observations, and -0.0 for the others. The sum over these ranks is the complete
+                    draw: adding -0.0 changes no number, not even the sign of a zero */
 } em_draw_group;
 
 /* The layout of the draws, known before the first one. */

@@ -1,8 +1,8 @@
 /*
  * Messages from one group of ranks to another, addressed by number and without a collective call.
- * The sender need not know who waits for a message, and the receiver need not know who sends it.
+ * A receiver names the key of a message, and not the group that sends it.
  * Each rank of a group writes to the rank of the same shard in the other group, so that all ranks
- * of a group see the same messages.
+ * of a group receive the same messages.
  */
 #pragma once
 

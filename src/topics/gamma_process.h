@@ -61,6 +61,7 @@ typedef struct em_gamma_documents {
     double number, length; /* of all of them; their mean */
 } em_gamma_documents;
 
-/* The arrays of `ask`, none of which is NULL, have an element for each of these parameters. */
+/* Computes this metric. No array of `ask` that it uses is NULL: theta, metric, own, weight and
+ * slope have em_gamma_process_size elements each, in the order of the parameters. */
 void em_gamma_process_diagonal(const em_gamma_process *process, em_gamma_documents documents,
                                const em_diagonal *ask);

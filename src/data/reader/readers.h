@@ -42,8 +42,8 @@ em_status em_read_hdf5(const char *path, const char *colon, bool chosen, bool de
 em_status em_read_column_names(const em_numbers *numbers, const char *path, bool chosen,
                                char ***name);
 
-/* Those of the rows or columns of a matrix of AnnData, which em_numbers_index_of knows. Likewise.
- */
+/* The names of the rows, or of the columns, of a matrix of AnnData, from the dataset that
+ * em_numbers_index_of names. Memory and errors as for em_read_column_names. Local. */
 em_status em_read_index(const em_numbers *numbers, const char *path, bool rows, char ***name);
 
 /* Rows of a table that emass convert wrote, read when they are asked for. */

@@ -1,4 +1,4 @@
-/* Dates, times and durations in tables, which a regression does not know as numbers. */
+/* Dates, times and durations in tables, which a regression does not take as numbers. */
 #pragma once
 
 typedef enum em_date_text {

@@ -15,7 +15,8 @@ typedef struct em_levels {
     int64_t *slot; /* [n_slot] hash table: the number of a text plus 1; 0: free */
 } em_levels;
 
-/* The number that stands for text `code`, and back; -1: it is a number. Local. */
+/* The NaN that encodes text number `code`, and the inverse: the number of the text that `value`
+ * encodes, or -1 if it encodes none. Local. */
 double em_level_value(int64_t code);
 int64_t em_level_code(double value);
 

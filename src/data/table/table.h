@@ -32,8 +32,8 @@ typedef struct em_table {
     char **name;  /* [n_column]; x1, x2, ... if the file has no names; NULL: unnamed */
     bool is_named;
     bool row_guessed; /* the first line is read as a row because there is a number in it */
-    bool is_chosen;   /* columns were selected: the next members are then the indices of the columns
-                         to set aside; -1: none */
+    bool is_chosen;   /* columns were selected. Then the next two members are the indices of the
+                         columns that are no features; -1: there is no such column */
     int64_t response_at, beside_at[EM_N_BESIDE];
     const char **factor; /* [n_column] the reference level of a factor, or ""; NULL: no factor;
                             factor NULL: no factors */

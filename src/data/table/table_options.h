@@ -42,7 +42,8 @@ typedef struct em_table_options {
     bool standardise; /* features to mean 0 and standard deviation 1 */
     /* Settings by a model or a command, which are not options of a config: */
     int64_t columns;  /* features there must be; below 1: as many as there are */
-    bool asks_header; /* with header: auto a first line that may be names is an error */
+    bool asks_header; /* with `header: auto`, a first line of numbers that may be names is an error
+                       */
     bool dense_names; /* columns of a dense matrix of AnnData have its names; otherwise numbers */
     bool labelled;    /* the response may be text */
     /* the columns of an earlier run to read; NULL: those of the options */

@@ -1,5 +1,5 @@
-/* A call whose first argument, from 1 to 8, the compiler knows: loops of so many steps are
- * unrolled, and their vectors are in registers. */
+/* A call whose first argument, from 1 to 8, is a constant for the compiler, so that it unrolls
+ * loops of as many steps and keeps their vectors in registers. */
 #pragma once
 
 #define with_count(count, call, ...)                                                               \

@@ -211,7 +211,7 @@ typedef struct em_sampler_ops {
     bool optimises;        /* it is an optimiser: its draws are not from the posterior */
     bool by_model;   /* the model's own transition moves the chains, without density, mass or step
                         size */
-    bool uses_noise; /* wants context->noise */
+    bool uses_noise; /* it needs context->noise */
     /* The metric that it uses; NULL: the mass. Local. */
     em_metric_kind (*metric)(const void *options);
     /* The number n_extra of numbers per chain in block->extra; NULL: none. Local. */
