@@ -113,7 +113,7 @@ static em_status measure_autocorrelation(em_adapt *adapt)
     return status;
 }
 
-/* What the acceptance statistics of all chains tell. Collective. */
+/* Judges the acceptance statistics of all chains. Collective. */
 static em_status check_acceptance(em_adapt *adapt, em_acceptance_verdict *verdict)
 {
     const int64_t n_chain = em_grid_n_chain(adapt->grid),

@@ -81,8 +81,8 @@ void em_gradient_noise_destroy(em_gradient_noise **out)
     em_release_all(&self->chain, &self->noise, out);
 }
 
-/* Its random numbers are those of chains that the run does not have, so that no kernel sees them.
- */
+/* Uses the random numbers of chain numbers that the run does not have, so that no kernel uses the
+ * same ones. */
 static em_status evaluate(em_gradient_noise *self, em_posterior *posterior, uint64_t seed,
                           int64_t evaluation, const em_block *block, double *gradient)
 {

@@ -181,7 +181,7 @@ static em_status follow(em_ascents *a, int64_t c, int64_t k)
     return EM_OK;
 }
 
-/* Whether the limit on the gradients of its chain forbids ascent i of this rank. */
+/* Whether ascent i of this rank is left out because its chain has used its limit of gradients. */
 static bool is_too_many(const em_ascents *a, int64_t i)
 {
     const em_mode_search *search = a->search;

@@ -415,7 +415,7 @@ static em_status launch(int argc, char **argv, long ranks, int *code)
     return status;
 }
 
-/* What `emass launch` without ranks or a program is told. */
+/* The error of `emass launch` without ranks or a program. */
 em_status em_launch_command(int argc, const char **argv)
 {
     (void)argc, (void)argv;

@@ -15,7 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Seconds in which the launcher may end the job itself: it knows what ended the rank. */
+/* Seconds in which the launcher may end the job itself: it can name what ended the rank. */
 enum { PATIENCE = 10 };
 
 enum { NEIGHBOUR, LEAVING, N_FILE };

@@ -52,7 +52,7 @@ static const em_summary_row *best_row(const em_summary_table *table, const em_ju
     return best;
 }
 
-/* As many digits as tell the centres of the clusters apart: three of their range. */
+/* The digits that are needed to tell the centres of the clusters apart: three of their range. */
 static int digits_of(const em_judge *judge, const mode_view *v)
 {
     double low = INFINITY, high = -INFINITY;

@@ -32,7 +32,7 @@ static off_t size_wanted(int file)
     return wanted;
 }
 
-/* dlopen maps what the headers promise; in a truncated file that is a bus error. */
+/* dlopen maps as many bytes as the headers name; in a truncated file, access is a bus error. */
 static em_status check_whole(const char *path)
 {
     struct stat about;

@@ -20,7 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Labels of more classes than bytes have would be a response that is no label. */
+/* The most classes where their number is not given. */
 enum { MOST_CLASSES = 10000 };
 
 /* The marks in the names of files of images and of labels. */
@@ -147,7 +147,7 @@ static em_status choose_files(const em_examples_source *source, char **images, c
 
 /* ---------------------------------------------------------------- images */
 
-/* Items of a file that a rank wants. */
+/* The items of a file that a rank needs. */
 typedef struct wish {
     int64_t first, count;
 } wish;

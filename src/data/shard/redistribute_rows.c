@@ -8,7 +8,7 @@
 
 enum { PIECE_NUMBERS = 1 << 17 }; /* 1 MiB */
 
-/* Who wants which rows. */
+/* The rows that a rank needs. */
 typedef struct row_range {
     int64_t first, count;
 } row_range;

@@ -29,8 +29,8 @@ struct em_writer {
     const em_text_attribute *signature; /* borrowed: what every group is signed with */
 };
 
-/* Rank 0 makes the file, or finds that it may be replaced: a plain open() says clearly what is
- * wrong with a path, and cannot race with another run that wants the same name. Local. */
+/* Rank 0 makes the file, or finds that it may be replaced: the error of a plain open()
+ * is clear, and O_EXCL excludes a race with another run of the same output. Local. */
 static em_status reserve(const char *path, bool overwrite, bool *made)
 {
     int descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL, 0666);
@@ -56,7 +56,7 @@ static void set_format(hid_t access)
     em_h5_keep_metadata(access);
 }
 
-/* The error of a call with no file open: em_h5_check would not know its name. */
+/* The error of a call with no file open: em_h5_check could not name the file. */
 static em_status file_failure(const char *path, const char *what)
 {
     char reason[512];

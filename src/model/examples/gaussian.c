@@ -72,7 +72,7 @@ typedef struct gaussian {
     em_artificial_noise noise;
 } gaussian;
 
-/* All of it on ranks that want it, and nothing on others. Collective. */
+/* Reads the whole matrix on ranks where `wanted`, and nothing on others. Collective. */
 static em_status read_matrix(char *path, bool wanted, em_table **table)
 {
     const em_table_options options = {.data = path, .columns = INT64_MIN};
@@ -128,7 +128,7 @@ static em_status check_symmetric(const em_table *table)
     return em_agree_first(status, 0);
 }
 
-/* Copies a matrix, the mean of its two triangles, and sees that it is positive definite. */
+/* Copies a matrix, the mean of its two triangles, and checks that it is positive definite. */
 static em_status copy_spd(const em_table *table, int64_t ld, double *to)
 {
     const int64_t n = table->n_row;

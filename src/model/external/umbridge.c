@@ -1,5 +1,5 @@
 /*
- * A model on a server that speaks UM-Bridge (Seelinger et al. 2023, protocol version 1.0): JSON
+ * A model on a server with the protocol UM-Bridge (Seelinger et al. 2023, version 1.0): JSON
  * over HTTP. The requests Info, InputSizes, OutputSizes and ModelInfo say at the start what there
  * is; Evaluate and, where the server has it, Gradient are the evaluations. Ranks are assigned to
  * servers in turn.

@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of the parameters that a sampler moves, the first ones that live above zero, or that need not;
- * NULL: none. */
+/* Of the parameters that a sampler moves, the first block whose parameters are positive, or the
+ * first whose need not be. NULL: none. */
 static const em_parameters *moved(const em_kernel_options *kernel, const em_model *model,
                                   bool positive)
 {

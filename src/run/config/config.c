@@ -151,7 +151,7 @@ static em_status check_stochastic(const em_parse *p, int i)
     return status ? say_where(p, section, em_field_find(section->fields, name), status) : EM_OK;
 }
 
-/* Sets the default number of draws if R-hat cannot tell when the run is complete. */
+/* Sets the default number of draws if R-hat cannot show when the run is complete. */
 static em_status choose_draws(em_parse *p)
 {
     if (em_yaml_find(p->yaml, "run.draws"))
