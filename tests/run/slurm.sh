@@ -123,7 +123,7 @@ ranks_began() { by_a_srun 0 'exec mpirun "${@:4}"' && [ ! -s "$scratch/printed" 
 # In the shell of `srun --pty`, which is a step itself, srun waits for ever unless steps may overlap.
 ranks_in_a_step() {
     (cd "$scratch" && limited srun --nodes=1 --ntasks=1 --cpus-per-task=2 env -u EMASS_LAUNCHER \
-        timeout 60 "$emass" run --ranks 2 "${short[@]}" --output step.h5 --quiet) && [ -s "$scratch/step.h5" ]
+        "$emass" run --ranks 2 "${short[@]}" --output step.h5 --quiet) && [ -s "$scratch/step.h5" ]
 }
 
 # The first start of a job overwrites, those after it go on.
