@@ -169,7 +169,7 @@ static em_status sgrnphmc_inner_step(sgrnphmc_sampler *s, const em_step_context 
                                      const em_block *block, int64_t c, int64_t k)
 {
     const double eps = context->step_size[c], scale = sqrt(s->options->diffusion * eps);
-    const int64_t number = 2 * (context->iteration * s->options->stochastic.leapfrog_steps + k);
+    const int64_t number = 2 * em_stochastic_step_number(&s->options->stochastic, context, k);
     em_status status;
 
     sgrnphmc_drive(s, eps);

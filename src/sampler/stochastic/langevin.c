@@ -201,22 +201,18 @@ em_status em_langevin_gradient(em_langevin *s, const em_step_context *context, e
                                   block->gradient);
 }
 
-static int64_t langevin_number(const em_langevin *s, const em_step_context *context, int64_t k)
-{
-    return context->iteration * s->options->leapfrog_steps + k;
-}
-
 void em_langevin_expect_normals(em_langevin *s, const em_step_context *context,
                                 const em_block *block, int64_t k)
 {
-    em_stochastic_expect_normals(context, block, EM_RNG_NOISE, langevin_number(s, context, k),
-                                 s->normals);
+    em_stochastic_expect_normals(context, block, EM_RNG_NOISE,
+                                 em_stochastic_step_number(s->options, context, k), s->normals);
 }
 
 void em_langevin_normals(em_langevin *s, const em_step_context *context, const em_block *block,
                          int64_t k)
 {
-    em_stochastic_normals(context, block, EM_RNG_NOISE, langevin_number(s, context, k), s->normals);
+    em_stochastic_normals(context, block, EM_RNG_NOISE,
+                          em_stochastic_step_number(s->options, context, k), s->normals);
 }
 
 void em_langevin_refresh(em_langevin *s, const em_step_context *context, em_block *block)

@@ -164,7 +164,7 @@ static void adam_move(em_langevin *s, const em_step_context *context, em_block *
 {
     const optimiser_options *options = optimiser_options_of(s);
     const double a = options->momentum, b = options->square_decay;
-    const double t = (double)(context->iteration * s->options->leapfrog_steps + k + 1);
+    const double t = (double)(em_stochastic_step_number(s->options, context, k) + 1);
     adam_rates r = {.mean = 1 / em_langevin_observations(context),
                     .a = a,
                     .b = b,

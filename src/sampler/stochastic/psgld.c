@@ -68,12 +68,6 @@ static em_status psgld_create(const void *options, int64_t n_chain, int64_t dim,
     return status;
 }
 
-/* The number of the k-th inner step of the iteration, counted over the run. */
-static int64_t psgld_number(const em_langevin *s, const em_step_context *context, int64_t k)
-{
-    return context->iteration * s->options->leapfrog_steps + k;
-}
-
 /* b of that step; 0 in the first step. */
 static double psgld_keep(const psgld_options *options, int64_t number)
 {
@@ -135,7 +129,7 @@ EM_CLONES static void psgld_move_row(int64_t n, double eps, double lambda, doubl
 static void psgld_move(em_langevin *s, const em_step_context *context, em_block *block, int64_t k)
 {
     const psgld_options *options = (const psgld_options *)s->options;
-    const int64_t n = block->stride, number = psgld_number(s, context, k);
+    const int64_t n = block->stride, number = em_stochastic_step_number(s->options, context, k);
     const int64_t first = options->correction ? block->first : 0;
 
     em_stochastic_normals(context, block, EM_RNG_NOISE, 2 * number + 1, s->normals);
@@ -158,7 +152,7 @@ static em_status psgld_iterate(em_sampler *base, const em_step_context *context,
 
     em_langevin_begin(s, context, block, chain);
     for (int64_t k = 0; !status && k < s->options->leapfrog_steps; k++) {
-        const int64_t number = psgld_number(s, context, k);
+        const int64_t number = em_stochastic_step_number(s->options, context, k);
         status = self->options->correction ? psgld_two_gradients(self, context, block, k, number)
                                            : em_langevin_gradient(s, context, block, k);
         if (self->options->correction)

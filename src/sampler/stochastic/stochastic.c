@@ -163,6 +163,12 @@ em_status em_stochastic_in_turns(const em_stochastic_options *options, em_sample
     return status;
 }
 
+int64_t em_stochastic_step_number(const em_stochastic_options *options,
+                                  const em_step_context *context, int64_t k)
+{
+    return context->iteration * options->leapfrog_steps + k;
+}
+
 static em_stream stream_of(const em_step_context *context, int64_t chain, em_purpose purpose,
                            int64_t number)
 {
@@ -183,7 +189,7 @@ void em_stochastic_expect_normals(const em_step_context *context, const em_block
     early->z = z;
 }
 
-/* The normals of a coordinate block that were drawn early, which is only said once; NULL: draw. */
+/* The normals of a coordinate block, if all of them were drawn early; else NULL. */
 static const double *normals_drawn(const em_step_context *context, const em_block *block,
                                    const em_stream *stream)
 {

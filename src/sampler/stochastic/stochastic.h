@@ -75,6 +75,10 @@ em_status em_stochastic_in_turns(const em_stochastic_options *options, em_sample
  * ranks of a group. */
 void em_stochastic_gather(const em_step_context *context, em_block *block);
 
+/* The number of inner step k of this iteration, counted from the start of the run. Local. */
+int64_t em_stochastic_step_number(const em_stochastic_options *options,
+                                  const em_step_context *context, int64_t k);
+
 /* Fills z [n_chain][stride] with standard normals for all chains of the block or coordinate block,
  * padding zero. `number` counts the panels of one purpose over the run. */
 void em_stochastic_normals(const em_step_context *context, const em_block *block,

@@ -125,24 +125,19 @@ em_status em_thermostat_gradient(const em_thermostat *self, const em_step_contex
                                   block->gradient);
 }
 
-static int64_t thermostat_number(const em_thermostat *self, const em_step_context *context,
-                                 int64_t k)
-{
-    return context->iteration * self->options->leapfrog_steps + k;
-}
-
 void em_thermostat_expect_normals(em_thermostat *self, const em_step_context *context,
                                   const em_block *block, int64_t k)
 {
-    em_stochastic_expect_normals(context, block, EM_RNG_NOISE, thermostat_number(self, context, k),
+    em_stochastic_expect_normals(context, block, EM_RNG_NOISE,
+                                 em_stochastic_step_number(self->options, context, k),
                                  self->normals);
 }
 
 void em_thermostat_normals(em_thermostat *self, const em_step_context *context,
                            const em_block *block, int64_t k)
 {
-    em_stochastic_normals(context, block, EM_RNG_NOISE, thermostat_number(self, context, k),
-                          self->normals);
+    em_stochastic_normals(context, block, EM_RNG_NOISE,
+                          em_stochastic_step_number(self->options, context, k), self->normals);
 }
 
 /* theta <- theta + h v and p . v, summed in eight lanes */
