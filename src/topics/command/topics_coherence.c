@@ -1,5 +1,6 @@
 /* Coherence: how much more often the words of a topic occur together than apart. */
 #include "base/memory.h"
+#include "io/hdf5/numbers.h"
 #include "par/world.h"
 #include "topics/command/topics_page.h"
 #include "topics/lda_held_out.h"
@@ -53,14 +54,17 @@ static double npmi(const int64_t *count, long n_first, long n_top, int64_t n_doc
     return n > 0 ? sum / (double)n : NAN;
 }
 
+/* Of the pairs of words that the document has, i >= j. */
 static void count_topic(const co_occurrence *m, int64_t k)
 {
     const long n_top = m->topics->n_top;
     int64_t *both = m->both + k * n_top * n_top;
 
-    for (long i = 0; i < n_top; i++)
-        for (long j = 0; j <= i && m->seen[k] >> i & 1; j++)
-            both[i * n_top + j] += (int64_t)(m->seen[k] >> j & 1);
+    for (uint64_t left = m->seen[k]; left; left &= left - 1) {
+        const int j = __builtin_ctzll(left);
+        for (uint64_t others = left; others; others &= others - 1)
+            both[__builtin_ctzll(others) * n_top + j]++;
+    }
     m->seen[k] = 0;
 }
 
@@ -123,13 +127,19 @@ bool em_topic_is_junk(const em_topics *t, int64_t k)
     return t->coherence && t->coherence[k] <= EM_JUNK_NPMI;
 }
 
-/* The corpus of the run, as the config in the file names it. */
+/* The corpus of the run, as the config in the file names it. One in HDF5 is streamed, because it
+ * may be larger than what the command needs otherwise. */
 static em_status read_own_corpus(const em_topics *t, em_corpus **out)
 {
-    const void *options = NULL;
-    const em_status status = t->host->options(t->host->context, t->path, t->folder, &options);
+    em_corpus_options options;
+    const void *of_model = NULL;
+    const em_status status = t->host->options(t->host->context, t->path, t->folder, &of_model);
 
-    return status ? status : em_corpus_read(options, t->n_word, 0, 0, 1, out);
+    if (status)
+        return status;
+    options = *(const em_corpus_options *)of_model;
+    options.stream = em_numbers_is_hdf5(options.data);
+    return em_corpus_read(&options, t->n_word, 0, 0, 1, out);
 }
 
 /* A missing corpus is no failure. */
