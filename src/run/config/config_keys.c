@@ -165,6 +165,14 @@ static bool is_element_of_data(const em_parse *p, const em_yaml_entry *entry)
            em_config_is_data(p->config->model, key) == EM_YAML_ALL_IS_DATA;
 }
 
+/* An option that the section has, for an example. */
+static const char *first_option(const em_config_section *section)
+{
+    const em_field *table;
+
+    return !section->variants && table_of(section, 0, &table) && table->name ? table->name : "name";
+}
+
 static em_status check_key(em_parse *p, const em_yaml_entry *entry)
 {
     const em_config_section *section = find_section(p, entry->key);
@@ -180,8 +188,9 @@ static em_status check_key(em_parse *p, const em_yaml_entry *entry)
     if (!is_option || is_group(section, option)) {
         if (entry->value.kind == EM_VALUE_MAPPING || entry->value.kind == EM_VALUE_NULL)
             return EM_OK;
-        return em_fail(EM_ECONFIG, "%s: %s: found a value, expected a mapping of options",
-                       entry->place, entry->key);
+        return em_fail(EM_ECONFIG,
+                       "%s: %s: found a value, expected a mapping of options, such as {%s: ...}",
+                       entry->place, entry->key, first_option(section));
     }
     if (section->variants && strcmp(option, "name") == 0)
         return EM_OK;
