@@ -45,17 +45,22 @@ static const em_field *em_find_option(const em_config_section *section, const ch
     return field;
 }
 
-/* True for `kappa`, where there is an option kappa.k0. */
-static bool is_group(const em_config_section *section, const char *option)
+/* "k0" for the group `kappa`, where there is an option kappa.k0; of the group "", an option of the
+ * section; NULL: there is no such group. */
+static const char *first_of_group(const em_config_section *section, const char *group)
 {
-    const size_t length = strlen(option);
+    const size_t length = strlen(group);
     const em_field *table;
 
+    if (section->variants && length == 0)
+        return "name";
     for (int i = 0; table_of(section, i, &table); i++)
         for (const em_field *field = table; field && field->name; field++)
-            if (strncmp(field->name, option, length) == 0 && field->name[length] == '.')
-                return true;
-    return false;
+            if (length == 0)
+                return field->name;
+            else if (strncmp(field->name, group, length) == 0 && field->name[length] == '.')
+                return field->name + length + 1;
+    return NULL;
 }
 
 /* ---- unknown keys ---- */
@@ -165,14 +170,6 @@ static bool is_element_of_data(const em_parse *p, const em_yaml_entry *entry)
            em_config_is_data(p->config->model, key) == EM_YAML_ALL_IS_DATA;
 }
 
-/* An option that the section has, for an example. */
-static const char *first_option(const em_config_section *section)
-{
-    const em_field *table;
-
-    return !section->variants && table_of(section, 0, &table) && table->name ? table->name : "name";
-}
-
 static em_status check_key(em_parse *p, const em_yaml_entry *entry)
 {
     const em_config_section *section = find_section(p, entry->key);
@@ -185,12 +182,13 @@ static em_status check_key(em_parse *p, const em_yaml_entry *entry)
     const size_t length = strlen(section->name);
     const bool is_option = entry->key[length] == '.';
     const char *option = entry->key + length + is_option;
-    if (!is_option || is_group(section, option)) {
+    const char *first = first_of_group(section, option);
+    if (!is_option || first) {
         if (entry->value.kind == EM_VALUE_MAPPING || entry->value.kind == EM_VALUE_NULL)
             return EM_OK;
         return em_fail(EM_ECONFIG,
                        "%s: %s: found a value, expected a mapping of options, such as {%s: ...}",
-                       entry->place, entry->key, first_option(section));
+                       entry->place, entry->key, first ? first : "name");
     }
     if (section->variants && strcmp(option, "name") == 0)
         return EM_OK;

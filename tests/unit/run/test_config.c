@@ -437,9 +437,10 @@ START_TEST(overrides_fail_by_name)
          "--set sampler.stepsize=1: unknown key sampler.stepsize; did you mean step_size?"},
         {"run.chains", "--set run.chains: expected key.path=value"},
         {"=3", "--set =3: expected key.path=value"},
-        {"run=3", "--set run=3: run: found a value, expected a mapping of options, such as {chains: ...}"},
+        {"run=3", "--set run=3: run: found a value, expected a mapping of options, such as "
+                  "{chains: ...}"},
         {"mass.kappa=3", "--set mass.kappa=3: mass.kappa: found a value, expected a mapping of "
-                         "options"},
+                         "options, such as {k0: ...}"},
         {"run.seed=[1, 2", "--set run.seed=[1, 2: not YAML: did not find expected ',' or ']'"},
         {"run.seed=# 3", "--set run.seed=# 3: found nothing, expected YAML"},
         {"run.seed=1\n---\n2", "--set run.seed=1\\n---\\n2: found a second document, expected one"},

@@ -108,7 +108,8 @@ static const struct {
      "heart.yaml:1: model.sigma: found '-2', expected a list of numbers from 1e-300 to 1e+300"},
     {SHORTEST_CONFIG "output: {file: \"a\\nb\"}\n",
      "heart.yaml:3: found a line break or control character in 'a\\nb', expected one line of text"},
-    {SHORTEST_CONFIG "run: 3\n", "heart.yaml:3: run: found a value, expected a mapping of options, such as {chains: ...}"},
+    {SHORTEST_CONFIG "run: 3\n",
+     "heart.yaml:3: run: found a value, expected a mapping of options, such as {chains: ...}"},
     /* together */
     {TOP "  warmup: 0\n",
      "heart.yaml:4: run.warmup is 0, which leaves no iteration to adapt sampler.step_size in, "
