@@ -20,6 +20,14 @@ import numpy as np
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 CIRCLE = [[10 * math.cos(math.pi * k / 4), 10 * math.sin(math.pi * k / 4)] for k in range(8)]
 GRID = [[10 * i, 10 * j] for i in range(-2, 3) for j in range(-2, 3)]
+
+
+def aside(d):
+    """A point at distance 40 in a random direction."""
+    direction = np.random.default_rng(d).normal(size=d)
+    return (40 * direction / np.linalg.norm(direction)).tolist()
+
+
 TARGETS = {  # weights, means, standard deviations
     "asym": ([.5, .5], [[-7], [6]], [1, 1]),
     "asym9": ([.9, .1], [[-7], [6]], [1, 1]),
@@ -34,6 +42,8 @@ TARGETS = {  # weights, means, standard deviations
     "narrow20": ([.3, .7], [[-3] * 20, [3] * 20], [1, .7]),
     "apart3": ([.02, .28, .7], [[-120], [0], [80]], [1, 3, 1.5]),
     "narrow10": ([.3, .7], [[0] * 10, [9, -7, 5, -9, 3, 6, -5, 8, -3, 2]], [1, .5]),
+    "aside20": ([.3, .7], [[0] * 20, aside(20)], [1, .7]),
+    "aside50": ([.3, .7], [[0] * 50, aside(50)], [1, .9]),
     "wide10": ([.7, .3], [[-5] * 10, [5] * 10], [1, 3]),
     "hidden10": ([.7, .3], [[-5] * 10, [5] * 10], [.3, 3]),
 }

@@ -62,6 +62,26 @@ static double two_normals(const void *of, const double *x, double *slope)
     return top + sum - square / 2;
 }
 
+/* Three tenths N(0, 1) and seven N(m, 0.7^2) in ten dimensions, 20 apart. Where the narrow mode is
+ * not the higher one, there is no trace of it. */
+static double narrow_mode(const void *of, const double *x, double *slope)
+{
+    enum { D = 10 };
+    static const double m[D] = {9, -7, 5, -9, 3, 6, -5, 8, -3, 2};
+    const double variance = 0.49;
+    double a = log(0.3), b = log(0.7) - D * log(variance) / 2;
+
+    (void)of;
+    for (int i = 0; i < D; i++) {
+        a -= x[i] * x[i] / 2;
+        b -= (x[i] - m[i]) * (x[i] - m[i]) / (2 * variance);
+    }
+    const double top = fmax(a, b), sum = log(exp(a - top) + exp(b - top));
+    for (int i = 0; i < D; i++)
+        slope[i] = -x[i] * exp(a - top - sum) - (x[i] - m[i]) / variance * exp(b - top - sum);
+    return top + sum;
+}
+
 /* A normal law with standard deviations 1e-3 ... 1e3, turned in the plane of the first and last. */
 static double ill_conditioned(const void *of, const double *x, double *slope)
 {
@@ -453,6 +473,32 @@ START_TEST(gradients_bound_the_further_ascents)
 }
 END_TEST
 
+/* As many gradients in ascents as in ascents and probes find the wide mode only. */
+START_TEST(probes_find_a_narrow_mode)
+{
+    for (int probes = 0; probes < 2; probes++) {
+        bench b;
+        const em_search_plan plan = {.least = 60,
+                                     .most = probes ? 60 : 10000,
+                                     .gradients = 20000,
+                                     .keeps_one = true,
+                                     .probes = probes,
+                                     .seed = (uint64_t)_i};
+        open_bench_with(&plan, narrow_mode, NULL, 10, (uint64_t)_i, &b);
+        start(&b);
+        ck_assert_int_eq(em_mode_search_n_mode(b.search), 1 + probes);
+        for (int c = 0; c < N_CHAIN; c++)
+            ck_assert(b.gradients[c] < 2 * 20000 / N_CHAIN);
+        for (int m = 0; probes && m < 2; m++) {
+            const em_mode_law mode = em_mode_search_mode(b.search, m);
+            ck_assert(fabs(mode.log_mass - 5 * log(2 * M_PI) -
+                           log(mode.centre[0] > 4 ? 0.7 : 0.3)) < 0.01);
+        }
+        close_bench(&b);
+    }
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
     Suite *suite = suite_create("mode_search");
@@ -467,6 +513,7 @@ int main(int argc, char **argv)
     tcase_add_test(basins, modes_that_no_draw_is_near_to_are_told);
     tcase_add_test(basins, modes_that_hardly_any_draw_is_near_to_are_told);
     tcase_add_test(basins, gradients_bound_the_further_ascents);
+    tcase_add_loop_test(basins, probes_find_a_narrow_mode, 0, 8);
     suite_add_tcase(suite, ascents);
     suite_add_tcase(suite, basins);
     return run_suite_on_grid(suite, argc, argv, N_CHAIN, &grid);

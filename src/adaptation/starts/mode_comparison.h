@@ -20,6 +20,8 @@ struct em_mode_search {
     int64_t n_each;   /* the most ascents of a chain: from its start, and from further draws */
     int64_t n_sure;   /* the same if gradients are limited */
     double gradients; /* gradients after which no more than n_sure ascents are made */
+    bool probes;      /* the gradients that are left are used for probes */
+    uint64_t seed;    /* of probes */
     double *redrawn;  /* [n_local] */
     double *scale;    /* [n_local][stride] the diagonal of the inverse curvature above a start */
     double share;     /* em_search_plan */
@@ -56,6 +58,7 @@ typedef struct em_ascents {
     int64_t maker[EM_MOST_MODES],
         n_weighed;    /* the end from which each mode was made; number of modes with a mass */
     double *draws;    /* [n_local] so far */
+    int64_t *probed;  /* [n_local] probes so far */
     double *own;      /* [n_local][n_each][row] */
     double *rest;     /* [n_local][n_each][2][stride] gradient, scale */
     double *log_mass; /* [n_local] approximate log mass of the best point of the ascent from the
@@ -79,6 +82,9 @@ static inline double em_largest_log_mass(const em_mode_search *search)
         largest = fmax(largest, search->mode[m].log_mass);
     return largest;
 }
+
+/* Keeps where the last ascent ended as the end number i of this rank. Local. */
+void em_keep_end(em_ascents *ascents, int64_t i);
 
 /* Points search->mode to the rows of search->modes; `reads`: also reads their numbers. Local. */
 void em_point_to_modes(em_mode_search *search, int64_t n_mode, bool reads);

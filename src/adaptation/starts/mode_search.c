@@ -1,6 +1,7 @@
 #include "adaptation/starts/mode_search.h"
 
 #include "adaptation/starts/mode_comparison.h"
+#include "adaptation/starts/probes.h"
 #include "base/memory.h"
 #include "par/world.h"
 
@@ -38,6 +39,8 @@ em_status em_mode_search_create(em_grid *grid, int64_t dim, const em_search_plan
     search->share = plan->share;
     search->least_modes = plan->keeps_one ? 1 : 2;
     search->gradients = plan->gradients / (double)n_chain;
+    search->probes = plan->probes;
+    search->seed = plan->seed;
     search->every = dim > 50 ? 10 : 1;
     status = em_allocate(search->n_local, sizeof *search->redrawn, &search->redrawn);
     if (!status)
@@ -137,8 +140,7 @@ static void choose_start(em_ascents *a, int64_t c, bool further)
            (size_t)stride * sizeof(double));
 }
 
-/* Keeps where ascent i of this rank ended. */
-static void keep_end(em_ascents *a, int64_t i)
+void em_keep_end(em_ascents *a, int64_t i)
 {
     const int64_t stride = a->search->stride;
     const em_optimum end = em_ascent_end(a->path);
@@ -173,7 +175,7 @@ static em_status follow(em_ascents *a, int64_t c, int64_t k)
     if (status || (further && a->path->stuck))
         return status;
     if (a->compares)
-        keep_end(a, i);
+        em_keep_end(a, i);
     if (k == 0) {
         choose_start(a, c, further);
         a->draws[c]++;
@@ -227,6 +229,8 @@ static em_status search_modes(em_ascents *a)
                 status = em_continue_ascents(a, &goes_on);
         }
     }
+    if (!status && a->compares && a->search->probes)
+        status = em_probe_modes(a);
     if (!status)
         em_keep_modes(a->search);
     return status;

@@ -5,7 +5,8 @@
  * draws from the posterior have, the chain starts at a point on the ascent from it instead. A start
  * is drawn again in two cases: it cannot move, or the optimum that its ascent reaches has e^-15 or
  * less of the Laplace mass of another chain's. No state is copied between chains. With few chains,
- * further draws are followed to their optima, which only adds modes to the list. At the end of
+ * further draws are followed to their optima, which only adds modes to the list. Probes may follow
+ * (probes.h): single gradients at many more points, which also only add modes. At the end of
  * warmup draws that are far from the chains are followed, too. While chains sample, visits to each
  * mode are counted. A mode of notable mass that no draw is near to is reported.
  */
@@ -41,6 +42,9 @@ typedef struct em_search_plan {
     double share;        /* a mode is missed if its fraction of the draws is below `share` times its
                             fraction of the Laplace mass; 0: if it has no draws */
     bool keeps_one;      /* the normal approximation of a single mode is kept, too */
+    bool probes;   /* the gradients that the ascents leave are used for probes: single gradients at
+                      points around the known modes, with ascents from those that no mode explains */
+    uint64_t seed; /* of the probes */
 } em_search_plan;
 
 /* Creates a search. If optima are not compared (more dimensions than EM_MODE_SEARCH_MOST_DIM), one

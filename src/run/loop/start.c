@@ -18,7 +18,12 @@ enum { MOST_START_TRIES = 100 };
 /* Ascents of the mode search: chains start where some end. A tempered run only looks for modes that
  * its ladders miss, and has many evaluations for each of these. */
 static const em_search_plan plain_search = {.least = 12, .most = 12},
-                            tempered_search = {512, 4096, 50000, 0.05, true};
+                            tempered_search = {.least = 512,
+                                               .most = 512,
+                                               .gradients = 50000,
+                                               .share = 0.05,
+                                               .keeps_one = true,
+                                               .probes = true};
 
 /* A minibatch of more observations than there are is all of them. */
 static void warn_of_minibatch(const em_engine *engine, const em_kernel_options *kernel)
@@ -219,11 +224,12 @@ static bool may_search_modes(const em_engine *engine)
 
 em_status em_engine_create_search(em_engine *engine)
 {
-    return may_search_modes(engine)
-               ? em_mode_search_create(engine->grid, engine->block->dim,
-                                       engine->tempering ? &tempered_search : &plain_search,
-                                       &engine->mode_search)
-               : EM_OK;
+    em_search_plan plan = engine->tempering ? tempered_search : plain_search;
+
+    plan.seed = (uint64_t)engine->config->run.seed;
+    return may_search_modes(engine) ? em_mode_search_create(engine->grid, engine->block->dim, &plan,
+                                                            &engine->mode_search)
+                                    : EM_OK;
 }
 
 /* Allocates the store of warmup draws by which temper: auto decides. Local. */

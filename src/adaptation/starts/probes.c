@@ -1,0 +1,191 @@
+#include "adaptation/starts/probes.h"
+
+#include "base/memory.h"
+#include "math/finite.h"
+#include "math/linalg.h"
+#include "math/rng.h"
+#include "par/message.h"
+#include "par/world.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Distances from a mode, in its standard deviations. */
+static const double nearest = 3, farthest = 300;
+
+/* The end of a Newton step, as far from the centre of a mode as this, is explained by the mode. */
+static const double explained = 2;
+
+/* Ascents of a chain in the first round, which double from round to round; of so many probes one is
+ * drawn from the law of the search, not around a mode; numbers of the draws of probes are beyond
+ * others. */
+enum { FIRST_ROUND = 4, FROM_LAW = 4 };
+static const uint64_t first_probe = UINT64_C(1) << 36;
+
+/* What is known of the modes with a Laplace mass. */
+typedef struct known_modes {
+    int n, mode[EM_MOST_MODES];
+    double *inverse; /* [n][dim][dim] lower triangles W with W^T W the covariance */
+    double *work;    /* [3][stride] */
+} known_modes;
+
+static void know_modes(const em_mode_search *search, known_modes *known)
+{
+    const int64_t square = search->dim * search->dim;
+
+    known->n = 0;
+    for (int m = 0; m < search->n_mode; m++) {
+        double *w = known->inverse + known->n * square;
+        if (isnan(search->mode[m].log_mass))
+            continue;
+        memcpy(w, search->mode[m].precision, (size_t)square * sizeof *w);
+        if (em_cholesky(search->dim, w, search->dim) == EM_OK &&
+            em_invert_lower(search->dim, w, search->dim) == EM_OK)
+            known->mode[known->n++] = m;
+    }
+}
+
+/* A point in a random direction from a mode. The logarithm of its distance is uniform. */
+static void draw_around(const em_ascents *a, const known_modes *known, const em_stream *stream,
+                        double *theta)
+{
+    const int64_t dim = a->search->dim;
+    double *direction = known->work, place[2], square = 0;
+
+    em_normals(stream, dim, direction);
+    for (int64_t i = 0; i < dim; i++)
+        square += direction[i] * direction[i];
+    for (int k = 0; k < 2; k++)
+        place[k] = em_uniform(stream, (uint64_t)(2 * a->search->stride + k));
+    const int which = (int)(place[0] * known->n);
+    const double *w = known->inverse + which * dim * dim,
+                 *centre = a->search->mode[known->mode[which]].centre;
+    const double far = nearest * pow(farthest / nearest, place[1]) / sqrt(square);
+    memcpy(theta, centre, (size_t)dim * sizeof *theta);
+    for (int64_t i = 0; i < dim; i++)
+        for (int64_t j = 0; j <= i; j++)
+            theta[j] += far * w[i * dim + j] * direction[i];
+}
+
+/* Whether the Newton step of a mode leads from theta, where the gradient is this, to its centre:
+ * |W (gradient + precision (theta - centre))| is the distance. */
+static bool explains(const em_ascents *a, const known_modes *known, int k, const double *theta,
+                     const double *gradient)
+{
+    const int64_t dim = a->search->dim;
+    const em_optimum_mode *mode = &a->search->mode[known->mode[k]];
+    const double *w = known->inverse + k * dim * dim;
+    double *from = known->work, *rest = from + a->search->stride, square = 0;
+
+    for (int64_t i = 0; i < dim; i++) {
+        from[i] = theta[i] - mode->centre[i];
+        rest[i] = gradient[i];
+    }
+    for (int64_t i = 0; i < dim; i++) {
+        const double *row = mode->precision + i * dim;
+        for (int64_t j = 0; j < i; j++) {
+            rest[i] += row[j] * from[j];
+            rest[j] += row[j] * from[i];
+        }
+        rest[i] += row[i] * from[i];
+    }
+    for (int64_t i = 0; i < dim && square < explained * explained; i++) {
+        const double z = em_dot(i + 1, w + i * dim, rest);
+        square += z * z;
+    }
+    return square < explained * explained;
+}
+
+/* Draws a probe of a chain, and evaluates its gradient. *found: no known mode explains it. */
+static em_status probe(em_ascents *a, const known_modes *known, int64_t c, double *theta,
+                       bool *found)
+{
+    const em_mode_search *search = a->search;
+    const int64_t chain = em_grid_first_chain(search->grid) + c;
+    const uint64_t number = first_probe + (uint64_t)a->probed[c]++;
+    const em_stream stream = {search->seed, (uint64_t)chain, number, EM_RNG_INIT};
+    double *gradient = known->work + 2 * search->stride, log_density = NAN;
+    em_status status = EM_OK;
+
+    memset(theta, 0, (size_t)search->stride * sizeof *theta);
+    if (known->n == 0 || number % FROM_LAW == 0)
+        status = a->law(a->context, chain, number, theta);
+    else
+        draw_around(a, known, &stream, theta);
+    if (!status)
+        status = em_posterior_evaluate(a->posterior, &(em_query){.n_chain = 1,
+                                                                 .stride = search->stride,
+                                                                 .chain = &chain,
+                                                                 .theta = theta,
+                                                                 .log_density = &log_density,
+                                                                 .gradient = gradient});
+    a->gradients[c]++;
+    *found = !status && isfinite(log_density) && em_all_finite(search->dim, gradient);
+    for (int k = 0; *found && k < known->n; k++)
+        *found = !explains(a, known, k, theta, gradient);
+    return status < 0 ? status : EM_OK;
+}
+
+/* Probes of a chain, until one leads to an ascent whose end is kept as number k of the chain. */
+static em_status probe_and_ascend(em_ascents *a, const known_modes *known, int64_t c, int64_t k)
+{
+    const em_mode_search *search = a->search;
+    bool found = false;
+    em_status status = EM_OK;
+
+    while (!status && !found && a->gradients[c] < search->gradients)
+        status = probe(a, known, c, a->further, &found);
+    if (status || !found)
+        return status;
+    status = em_ascend(a->posterior, em_grid_first_chain(search->grid) + c, a->further, a->scale,
+                       a->path);
+    a->gradients[c] += (double)a->path->gradients;
+    if (!status && !a->path->stuck)
+        em_keep_end(a, c * search->n_each + k);
+    return status;
+}
+
+/* `n_ascent` ascents of each chain, whose ends replace earlier ones but that of its start. *left:
+ * gradients are left. Collective. */
+static em_status probe_round(em_ascents *a, known_modes *known, int64_t n_ascent, bool *left)
+{
+    const em_mode_search *search = a->search;
+    int64_t n_left = 0;
+    em_status status = EM_OK;
+
+    know_modes(search, known);
+    for (int64_t c = 0; c < search->n_local; c++) {
+        for (int64_t k = 1; k <= n_ascent; k++) {
+            a->own[(c * search->n_each + k) * a->row + 1] = 0; /* until there is another */
+            status = status ? status : probe_and_ascend(a, known, c, k);
+        }
+        n_left += a->gradients[c] < search->gradients;
+    }
+    status = em_agree(status);
+    for (int64_t e = 0; e < a->n; e++)
+        if (e % search->n_each > 0 && e % search->n_each <= n_ascent) {
+            a->mode[e] = -1;
+            a->compared[e] = 0;
+        }
+    em_world_sum(1, &n_left);
+    *left = n_left > 0;
+    if (!status)
+        status = em_grid_gather_chains(search->grid, search->n_each * a->row, a->own, a->end);
+    return status ? status : em_sort_into_modes(a);
+}
+
+em_status em_probe_modes(em_ascents *a)
+{
+    const em_mode_search *search = a->search;
+    const int64_t square = search->dim * search->dim, most = search->n_each - 1;
+    known_modes known = {.n = 0};
+    bool left = most > 0;
+    em_status status = em_agree(em_allocate_all(EM_ARRAY(known.inverse, EM_MOST_MODES * square),
+                                                EM_ARRAY(known.work, 3 * search->stride),
+                                                EM_ARRAY(a->probed, search->n_local)));
+
+    for (int64_t n = FIRST_ROUND; !status && left; n *= 2)
+        status = probe_round(a, &known, n < most ? n : most, &left);
+    em_release_all(&known.inverse, &known.work, &a->probed);
+    return status;
+}
