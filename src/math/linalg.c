@@ -138,6 +138,13 @@ void em_multiply_into(int64_t n, int64_t k, int64_t m, const double *a, const do
                 b, (int)m, 0.0, c, (int)m);
 }
 
+void em_multiply_by_rows(int64_t n, int64_t k, int64_t m, const double *a, const double *b,
+                         double *c)
+{
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)n, (int)m, (int)k, 1.0, a, (int)k, b,
+                (int)k, 0.0, c, (int)m);
+}
+
 void em_multiply_rows(int64_t n, int64_t k, int64_t m, const float *a, const float *b, float *c,
                       int64_t ld)
 {

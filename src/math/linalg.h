@@ -51,6 +51,10 @@ void em_gram(int64_t n, int64_t m, const double *a, double *out);
 /* C [n][m] = A [n][k] B [k][m], without padding; no aliasing. */
 void em_multiply_into(int64_t n, int64_t k, int64_t m, const double *a, const double *b, double *c);
 
+/* C [n][m] = A B^T for A [n][k] and B [m][k], without padding; no aliasing. */
+void em_multiply_by_rows(int64_t n, int64_t k, int64_t m, const double *a, const double *b,
+                         double *c);
+
 /* C = A B^T for A [n][k] and B [m][k]. C is [n][ld], and its first m columns are written; no
  * aliasing. */
 void em_multiply_rows(int64_t n, int64_t k, int64_t m, const float *a, const float *b, float *c,

@@ -1,5 +1,6 @@
 #include "adaptation/noncentring/noncentring_fit.h"
 
+#include "math/linalg.h"
 #include "math/log_product.h"
 #include "math/order.h"
 
@@ -52,9 +53,9 @@ static int prepare(em_group_search *s, const em_group_fit *f,
     return n;
 }
 
-/* Child i minus the locations with coefficient 1. */
+/* Child i minus the locations with coefficient 1; `centred`: up to a constant. */
 static void leave_of_child(const em_group_search *s, const em_locations *where, int64_t i,
-                           double *out)
+                           bool centred, double *out)
 {
     double shift = s->mean[i];
 
@@ -67,7 +68,7 @@ static void leave_of_child(const em_group_search *s, const em_locations *where, 
         for (int64_t r = 0; r < s->n; r++)
             out[r] -= x[r];
     }
-    for (int64_t r = 0; r < s->n; r++)
+    for (int64_t r = 0; r < s->n && !centred; r++)
         out[r] += shift;
 }
 
@@ -137,24 +138,11 @@ uint32_t em_group_users(const em_group_search *s, const em_group_fit *f)
     return em_users(s, users);
 }
 
-/* The gain in log likelihood of a draw, over the group without child `but`, from the regressor in
- * s->column after its projection on the basis is removed. *of_one: with coefficient 1. left
- * [f->n][n]: residuals, with their squares in f->square. */
-static double gain_of(const em_group_search *s, const em_group_fit *f, int64_t but,
-                      const double *left, double *of_one)
+/* out = weight x */
+static void weigh(const em_group_search *s, const double *x, double *out)
 {
-    const double square = em_weighted_product(&s->of, s->column, s->column);
-    em_log_product free = {.product = 1}, one = {.product = 1};
-
-    for (int64_t c = 0; c < f->n; c++) {
-        if (c == but)
-            continue;
-        const double v = f->square[c], xy = em_weighted_product(&s->of, s->column, left + c * s->n);
-        em_log_product_multiply(&free, fmax(1 - xy * xy / (square * v), 1e-12));
-        em_log_product_multiply(&one, fmin(fmax((v - 2 * xy + square) / v, 1e-12), 1e30));
-    }
-    *of_one = -0.5 * em_log_product_value(&one);
-    return -0.5 * em_log_product_value(&free);
+    for (int64_t r = 0; r < s->n; r++)
+        out[r] = s->of.weight[r] * x[r];
 }
 
 /* Residuals of all children at the weights and the basis that are set, and their squares. */
@@ -162,9 +150,29 @@ static void residuals(em_group_search *s, em_group_fit *f, int n, double *left)
 {
     for (int64_t c = 0; c < f->n; c++) {
         double *y = left + c * s->n;
-        leave_of_child(s, &f->where, f->child[c], y);
+        leave_of_child(s, &f->where, f->child[c], f->where.has_constant, y);
         em_project_out(&s->of, n, y, NULL);
         f->square[c] = em_weighted_product(&s->of, y, y);
+    }
+}
+
+/* Weighted products of all parameters with all residuals left [f->n][n], the basis of n columns and
+ * the constant: s->product [dim + 1][f->n + n + 1], where the last row is that of the constant. */
+static void multiply_all(em_group_search *s, const em_group_fit *f, int n, const double *left)
+{
+    const int64_t width = f->n + n + 1;
+    double *of_constant = s->product + s->dim * width;
+
+    for (int64_t c = 0; c < f->n; c++)
+        weigh(s, left + c * s->n, s->stack + c * s->n);
+    for (int q = 0; q < n; q++)
+        weigh(s, s->of.basis + q * s->n, s->stack + (f->n + q) * s->n);
+    memcpy(s->stack + (width - 1) * s->n, s->of.weight, (size_t)s->n * sizeof *s->stack);
+    em_multiply_by_rows(s->dim, s->n, width, s->x, s->stack, s->product);
+    for (int64_t j = 0; j < width; j++) {
+        of_constant[j] = 0;
+        for (int64_t r = 0; r < s->n; r++)
+            of_constant[j] += s->stack[j * s->n + r];
     }
 }
 
@@ -174,24 +182,36 @@ typedef struct proposal {
     double gain, of_one;
 } proposal;
 
-/* The gain from p as a location. A child that becomes a location loses its own gain. */
-static proposal propose(em_group_search *s, const em_group_fit *f, int n, int64_t p,
-                        const double *left)
+/*
+ * The gain in log likelihood of a draw from p as a location, and the same with coefficient 1. A
+ * child that becomes a location loses its own gain. The residuals are orthogonal to the basis, so
+ * their products with a parameter are those with what the basis leaves of it.
+ */
+static proposal propose(const em_group_search *s, const em_group_fit *f, int n, int64_t p)
 {
-    const int64_t child = p < 0 ? -1 : em_child_at(f, p);
+    const int64_t child = p < 0 ? -1 : em_child_at(f, p), width = f->n + n + 1, last = width - 1;
+    const double *one = s->product + s->dim * width, *own = p < 0 ? one : s->product + p * width;
+    const double mean = p < 0 ? 0 : s->mean[p], *x = s->x + p * s->n;
+    double before = one[last];
+    em_log_product free = {.product = 1}, of_one = {.product = 1};
     proposal out = {.p = p};
 
-    for (int64_t r = 0; r < s->n; r++)
-        s->column[r] = p < 0 ? 1 : s->x[p * s->n + r] + s->mean[p];
-    const double before = em_weighted_product(&s->of, s->column, s->column);
-    em_project_out(&s->of, n, s->column, NULL);
-    if (!(em_weighted_product(&s->of, s->column, s->column) > 1e-6 * before))
+    if (p >= 0)
+        before = em_weighted_product(&s->of, x, x) + mean * (2 * own[last] + mean * one[last]);
+    double square = before;
+    for (int64_t q = f->n; q < last; q++)
+        square -= (own[q] + mean * one[q]) * (own[q] + mean * one[q]);
+    if (!(square > 1e-6 * before))
         return out;
-    out.gain = gain_of(s, f, child, left, &out.of_one);
-    if (child >= 0) {
-        out.gain -= f->gain[child];
-        out.of_one -= f->gain[child];
+    for (int64_t c = 0; c < f->n; c++) {
+        const double v = f->square[c], xy = own[c] + mean * one[c];
+        if (c == child)
+            continue;
+        em_log_product_multiply(&free, fmax(1 - xy * xy / (square * v), 1e-12));
+        em_log_product_multiply(&of_one, fmin(fmax((v - 2 * xy + square) / v, 1e-12), 1e30));
     }
+    out.gain = -0.5 * em_log_product_value(&free) - (child >= 0 ? f->gain[child] : 0);
+    out.of_one = -0.5 * em_log_product_value(&of_one) - (child >= 0 ? f->gain[child] : 0);
     return out;
 }
 
@@ -206,12 +226,13 @@ static bool add_location(em_group_search *s, em_group_fit *f, double a, uint32_t
     scale_draws(s, f->scale, a, s->factor);
     const int n = prepare(s, f, triangle, added);
     residuals(s, f, n, left);
+    multiply_all(s, f, n, left);
     for (int64_t p = -1; p < s->dim && f->n > 0; p++) {
         if (p < 0 ? f->where.has_constant
                   : f->where.n == EM_MOST_LOCATIONS || !em_may_use(s, users, p) ||
                         is_location(&f->where, p))
             continue;
-        const proposal other = propose(s, f, n, p, left);
+        const proposal other = propose(s, f, n, p);
         if (fmax(other.gain, other.of_one) > fmax(best.gain, best.of_one))
             best = other;
     }
@@ -278,28 +299,52 @@ static bool share_degree(em_group_fit *f, double step)
     return true;
 }
 
-/* Degrees and gains of all children from their likelihoods. left [f->n][n] is work space. */
-static void fit_degrees(em_group_search *s, em_group_fit *f, double *left)
+/* Weights s->weights [EM_N_DEGREE][n] of all degrees, and the weighted bases in s->stack; degree q
+ * has the rows first[q] to first[q + 1] - 1. */
+static void prepare_degrees(em_group_search *s, const em_group_fit *f, double step,
+                            int64_t first[EM_N_DEGREE + 1])
 {
-    const double step = degree_step / s->sd[f->scale];
     double triangle[EM_MOST_REGRESSORS][EM_MOST_REGRESSORS];
     int added[EM_MOST_REGRESSORS];
 
-    for (int64_t c = 0; c < f->n; c++)
-        leave_of_child(s, &f->where, f->child[c], left + c * s->n);
     scale_draws(s, f->scale, -EM_DEGREES * step, s->factor);
     scale_draws(s, f->scale, step, s->step_factor);
+    first[0] = 0;
     for (int q = 0; q < EM_N_DEGREE; q++) {
         const int n = prepare(s, f, triangle, added);
         for (int64_t r = 0; r < s->n; r++)
             s->factor[r] *= s->step_factor[r];
-        for (int64_t c = 0; c < f->n; c++) {
-            memcpy(s->residual, left + c * s->n, (size_t)s->n * sizeof *s->residual);
-            em_project_out(&s->of, n, s->residual, NULL);
-            f->profile[c * EM_N_DEGREE + q] =
-                -0.5 * log(em_weighted_product(&s->of, s->residual, s->residual));
-        }
+        first[q + 1] = first[q] + n;
+        for (int k = 0; k < n; k++)
+            weigh(s, s->of.basis + k * s->n, s->stack + (first[q] + k) * s->n);
+        memcpy(s->weights + q * s->n, s->of.weight, (size_t)s->n * sizeof *s->weights);
     }
+}
+
+/*
+ * Degrees and gains of all children from their likelihoods: from the weighted square of a child
+ * less that of its projection on the basis. A mean that the basis has is left out, so that the
+ * difference is not small. left [f->n][n] is work space.
+ */
+static void fit_degrees(em_group_search *s, em_group_fit *f, double *left)
+{
+    const double step = degree_step / s->sd[f->scale];
+    int64_t first[EM_N_DEGREE + 1];
+
+    prepare_degrees(s, f, step, first);
+    for (int64_t c = 0; c < f->n; c++)
+        leave_of_child(s, &f->where, f->child[c], f->where.has_constant, left + c * s->n);
+    em_multiply_by_rows(f->n, s->n, first[EM_N_DEGREE], left, s->stack, s->product);
+    for (int64_t k = 0; k < f->n * s->n; k++)
+        left[k] *= left[k];
+    em_multiply_by_rows(f->n, s->n, EM_N_DEGREE, left, s->weights, f->profile);
+    for (int64_t c = 0; c < f->n; c++)
+        for (int q = 0; q < EM_N_DEGREE; q++) {
+            double *of = &f->profile[c * EM_N_DEGREE + q], square = *of;
+            for (int64_t k = first[q]; k < first[q + 1]; k++)
+                square -= pow(s->product[c * first[EM_N_DEGREE] + k], 2);
+            *of = -0.5 * log(fmax(square, 1e-14 * *of));
+        }
     for (int64_t c = 0; c < f->n; c++) {
         const double *y = f->profile + c * EM_N_DEGREE;
         int at;
@@ -410,7 +455,7 @@ void em_write_child(em_group_search *s, const em_group_fit *f, int64_t c, em_non
                                 .width = s->sd[f->scale]};
     scale_draws(s, f->scale, f->degree[c], s->factor);
     n = prepare(s, f, triangle, added);
-    leave_of_child(s, &f->where, f->child[c], s->residual);
+    leave_of_child(s, &f->where, f->child[c], false, s->residual);
     em_project_out(&s->of, n, s->residual, along);
     em_solve_regression(n, triangle, along);
     if (added[0] >= 0)

@@ -15,8 +15,13 @@ enum {
     EM_MOST_GROUPS = 16,
     EM_DEGREES = 25, /* tried on each side of 0, in steps of a tenth of a standard deviation of the
                         log scale */
-    EM_N_DEGREE = 2 * EM_DEGREES + 1
+    EM_N_DEGREE = 2 * EM_DEGREES + 1,
+    EM_FIT_REGRESSORS = 2 + EM_MOST_LOCATIONS /* the log scale, the constant and the locations */
 };
+
+/* Rows that are multiplied by all columns at once: of all children and one fit, or of all degrees.
+ */
+#define EM_FIT_STACK(dim) ((dim) + EM_FIT_REGRESSORS + 1 + EM_N_DEGREE * EM_FIT_REGRESSORS)
 
 /* Regressors of a group's location. */
 typedef struct em_locations {
@@ -48,8 +53,10 @@ typedef struct em_group_search {
     /* Work: [n] four times; [dim][n], [dim][dim] */
     double *residual, *column, *factor, *step_factor;
     double *panel, *moment;
-    em_selection selection;                  /* of the terms of derivatives */
-    int64_t *votes;                          /* [dim] */
+    double *weights;         /* [EM_N_DEGREE][n] */
+    double *stack, *product; /* [EM_FIT_STACK(dim)][n] and [dim + 1][EM_FIT_STACK(dim)] */
+    em_selection selection;  /* of the terms of derivatives */
+    int64_t *votes;          /* [dim] */
     bool *allowed, *candidate, *is_location; /* [dim] */
     em_noncentring_row *conditional;
 } em_group_search;

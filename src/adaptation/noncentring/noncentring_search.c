@@ -459,7 +459,8 @@ static em_status lay_out(em_group_search *s, em_group_fit *f, double **memory, d
     const int64_t dim = s->dim, n = s->n, width = 2 + 3 * dim;
     em_status status = em_allocate_doubles(
         3 * dim * n + 3 * dim * dim + 2 * dim + dim * (EM_N_DEGREE + 3) +
-            (EM_MOST_REGRESSORS + 5) * n + width * (n + width + EM_MOST_REGRESSORS),
+            (EM_MOST_REGRESSORS + 5) * n + width * (n + width + EM_MOST_REGRESSORS) +
+            EM_N_DEGREE * n + EM_FIT_STACK(dim) * (n + dim + 1),
         memory);
     if (status)
         return status;
@@ -485,6 +486,9 @@ static em_status lay_out(em_group_search *s, em_group_fit *f, double **memory, d
                 {&s->factor, n},
                 {&s->step_factor, n},
                 {&f->square, dim},
+                {&s->weights, EM_N_DEGREE * n},
+                {&s->stack, EM_FIT_STACK(dim) * n},
+                {&s->product, EM_FIT_STACK(dim) * (dim + 1)},
                 {&s->selection.panel, width * n},
                 {&s->selection.gram, width * width},
                 {&s->selection.basis, width * EM_MOST_REGRESSORS}};
