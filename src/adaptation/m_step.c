@@ -1,4 +1,6 @@
-/* The M-step: the estimate of the mass from the accumulators, and its publication. */
+/* The M-step: when the samples are there, it has the criterion estimate the mass
+ * (mass/estimator.h), averages the estimate into the current mass, and publishes the result. The
+ * criteria, such as that of the momenta, are in mass/. */
 #include "adaptation/adaptation_internal.h"
 #include "adaptation/mass_window/eigenvalue_clipping.h"
 #include "adaptation/mass_window/subsampling_interval.h"

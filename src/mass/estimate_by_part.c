@@ -1,4 +1,5 @@
-/* Estimates of masses of several parts: applies an estimator part by part. */
+/* Applies a criterion to each part of a mass: the functions that take a form in mass/estimator.h.
+ * The criteria themselves are in files of their own, such as mass/fisher.c. */
 #include "base/memory.h"
 #include "mass/estimator.h"
 #include "math/finite.h"
