@@ -93,11 +93,12 @@ static em_status select_elements(em_summary *s)
 /* mean, mcse_mean, sd, the percentiles, ess_bulk, (ess_square,) ess_tail, r_hat(, r_hat_nested). */
 static em_status add_columns(em_summary *s)
 {
-    static const char *const first[] = {"mean", "mcse_mean", "sd"};
+    static const char *const first[] = {
+        [EM_AT_MEAN] = "mean", [EM_AT_MCSE] = "mcse_mean", [EM_AT_SD] = "sd"};
     const em_reals *percentile = &s->options->percentile;
     const bool squares = s->options->squares, nested = s->n_superchain > 0;
-    const int64_t ess_bulk = 3 + percentile->count;
-    const int64_t n_column = 6 + percentile->count + squares + nested;
+    const int64_t ess_bulk = EM_AT_PERCENTILES + percentile->count;
+    const int64_t n_column = ess_bulk + 3 + squares + nested;
     char name[32];
     em_status status = em_table_begin(0, n_column, &s->table);
 
@@ -109,7 +110,7 @@ static em_status add_columns(em_summary *s)
                                    .r_hat = n_column - 1, /* the nested one, where there is one */
                                    .judged = n_column};
     s->n_value = n_column + EM_N_JUDGED;
-    for (int j = 0; !status && j < 3; j++)
+    for (int j = 0; !status && j < EM_AT_PERCENTILES; j++)
         status = em_table_add_column(&s->table, EM_DIGITS_FOUR, first[j]);
     for (int64_t i = 0; !status && i < percentile->count; i++) {
         snprintf(name, sizeof name, "%g%%", percentile->value[i]);
@@ -202,19 +203,20 @@ static em_status summarise(const em_summary *s, const em_element *element, em_di
 {
     int64_t n_chain = em_reader_n_chain(s->reader), n_draw = em_reader_n_draw(s->reader);
     const int64_t n_percentile = s->options->percentile.count;
+    double *percentile = value + EM_AT_PERCENTILES;
     em_diagnosis d;
     em_status status;
 
     for (int64_t i = 0; i < n_percentile; i++)
-        value[3 + i] = s->options->percentile.value[i] / 100;
+        percentile[i] = s->options->percentile.value[i] / 100;
     status = em_diagnose(diag, n_chain, n_draw, draws, &d);
     if (!status)
-        status = em_quantiles(diag, n_chain * n_draw, draws, n_percentile, value + 3, value + 3);
+        status = em_quantiles(diag, n_chain * n_draw, draws, n_percentile, percentile, percentile);
     if (status)
         return status;
-    value[0] = d.mean;
-    value[1] = d.mcse_mean;
-    value[2] = d.sd;
+    value[EM_AT_MEAN] = d.mean;
+    value[EM_AT_MCSE] = d.mcse_mean;
+    value[EM_AT_SD] = d.sd;
     value[s->column.ess_bulk] = d.ess_bulk;
     value[s->column.ess_tail] = d.ess_tail;
     value[s->plain] = d.r_hat;

@@ -26,7 +26,10 @@ enum {
     EM_N_JUDGED
 };
 
-/* The columns of a table that a verdict needs. The EM_N_JUDGED columns are not printed. */
+/* The first columns of a summary; the percentiles begin at EM_AT_PERCENTILES. */
+enum { EM_AT_MEAN, EM_AT_MCSE, EM_AT_SD, EM_AT_PERCENTILES };
+
+/* The columns behind these that a verdict needs. The EM_N_JUDGED columns are not printed. */
 typedef struct em_judge_columns {
     int64_t ess_bulk, ess_tail, r_hat;
     int64_t judged; /* the first of EM_N_JUDGED */
