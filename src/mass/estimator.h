@@ -1,8 +1,10 @@
 /*
- * Criteria of the M-step, which estimate the inverse mass from the samples of the E-step. An
- * estimator is a set of pure functions over summable accumulators, so that pooling over chains is
- * one sum, in adaptation/. It estimates a diagonal or a dense matrix; a mass of several parts
- * (mass/mass.h) is estimated part by part. Everything here is Local.
+ * Criteria of the M-step, which estimate the inverse mass from the samples of the E-step. A config
+ * names one by mass.estimator, and the code calls it an estimator. It is a set of pure functions
+ * over summable accumulators, so that pooling over chains is one sum, in adaptation/. It estimates
+ * a diagonal or a dense matrix; a mass of several parts (mass/mass.h) is estimated part by part.
+ * Each criterion has a file of its own, such as momentum.c; README.md has the steps to add one.
+ * Everything here is Local.
  */
 #pragma once
 
@@ -16,7 +18,8 @@
 typedef struct em_observation {
     const double *theta;    /* [dim] position minus the pooled centre, against cancellation */
     const double *gradient; /* [dim] of the log density */
-    const double *momentum; /* [dim] at the end of the iteration */
+    const double *momentum; /* [dim] at the end of the iteration; NULL in an initial phase with a
+                               dense mass, which only `windowed` estimators have */
     const double *noise;    /* [dim] with covariance V: the difference of two independent minibatch
                                gradients over sqrt(2); NULL if the estimator has no `noise` */
 } em_observation;
@@ -31,8 +34,9 @@ typedef struct em_estimator_ops {
     const char *name;
     const char *doc;
     const char *source;
-    bool windowed; /* true: doubling windows, cleared at each M-step; false: an M-step every S_count
-                      samples */
+    bool windowed; /* true: windows, cleared at each M-step, and an initial phase if the sampler has
+                      one; false, as an estimator that uses momenta must have it: an M-step every
+                      S_count samples, whose estimates are averaged */
     bool noise;    /* needs sample->noise, which costs two gradients */
     /* The estimate is scaled to the determinant of the current mass, which keeps the unit of time.
      */
