@@ -66,7 +66,7 @@ agree() { # OURS STAN N
     paste -d, <("$emass" summary "$1" --csv | sed 1d | head -"$3") \
         <("$emass" summary "$2" --var 'beta*' --var "$4" --csv | sed 1d) | tee /dev/stderr |
         awk -F, -v n="$3" '{
-            z = ($2 - $12) / sqrt($3 * $3 + $13 * $13); r = $4 / $14
+            m = NF / 2; z = ($2 - $(m + 2)) / sqrt($3 * $3 + $(m + 3) * $(m + 3)); r = $4 / $(m + 4)
             good += z < 5 && z > -5 && r < 1.1 && r > 0.9
         } END { exit !(NR == n && good == n) }'
 }
@@ -89,7 +89,7 @@ if [ $has_stan = yes ]; then
                 awk -F, '/^sigma/ { last = $0 } /^beta/ { print } END { print last }' >a &&
             "$emass" summary s.h5 --var 'beta*' --var sigma --csv | sed 1d >b &&
             paste -d, a b | tee /dev/stderr | awk -F, '{
-                z = ($2 - $12) / sqrt($3 * $3 + $13 * $13); good += z < 5 && z > -5
+                m = NF / 2; z = ($2 - $(m + 2)) / sqrt($3 * $3 + $(m + 3) * $(m + 3)); good += z < 5 && z > -5
             } END { exit !(NR == 4 && good == 4) }'
     }
     check 'standardised columns have the same posterior on the original scale' standardised
