@@ -34,6 +34,19 @@ static const double *end_of(const em_ascents *a, int64_t e)
     return a->end + e * a->row;
 }
 
+void em_keep_end(em_ascents *a, int64_t i)
+{
+    const int64_t stride = a->search->stride;
+    const em_optimum end = em_ascent_end(a->path);
+    double *own = a->own + i * a->row, *rest = a->rest + i * 2 * stride;
+
+    own[0] = end.log_density;
+    own[1] = end.converged;
+    memcpy(own + 2, end.theta, (size_t)a->search->dim * sizeof *own);
+    memcpy(rest, end.gradient, (size_t)stride * sizeof *rest);
+    memcpy(rest + stride, end.scale, (size_t)stride * sizeof *rest);
+}
+
 /* The log density at a part of the way from the end of an ascent to the centre of a mode. An
  * evaluation that fails is repeated a little further on: it says nothing about the density. */
 static em_status evaluate_between(em_ascents *a, int64_t e, const em_optimum_mode *m, double part,

@@ -140,19 +140,6 @@ static void choose_start(em_ascents *a, int64_t c, bool further)
            (size_t)stride * sizeof(double));
 }
 
-void em_keep_end(em_ascents *a, int64_t i)
-{
-    const int64_t stride = a->search->stride;
-    const em_optimum end = em_ascent_end(a->path);
-    double *own = a->own + i * a->row, *rest = a->rest + i * 2 * stride;
-
-    own[0] = end.log_density;
-    own[1] = end.converged;
-    memcpy(own + 2, end.theta, (size_t)a->search->dim * sizeof *own);
-    memcpy(rest, end.gradient, (size_t)stride * sizeof *rest);
-    memcpy(rest + stride, end.scale, (size_t)stride * sizeof *rest);
-}
-
 /* The ascent from one start. */
 static em_status follow(em_ascents *a, int64_t c, int64_t k)
 {
