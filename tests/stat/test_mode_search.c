@@ -499,6 +499,25 @@ START_TEST(probes_find_a_narrow_mode)
 }
 END_TEST
 
+/* Where a chain has room for one ascent at a time, and no normal law explains a probe, there are
+ * hundreds of rounds of probes. */
+START_TEST(probes_end_after_many_rounds)
+{
+    const em_search_plan plan = {.least = 2 * N_CHAIN,
+                                 .most = 2 * N_CHAIN,
+                                 .gradients = 20000 * N_CHAIN,
+                                 .keeps_one = true,
+                                 .probes = true};
+    bench b;
+
+    open_bench_with(&plan, funnel, NULL, 10, 1, &b);
+    start(&b);
+    for (int c = 0; c < N_CHAIN; c++)
+        ck_assert(b.gradients[c] >= 20000);
+    close_bench(&b);
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
     Suite *suite = suite_create("mode_search");
@@ -514,6 +533,7 @@ int main(int argc, char **argv)
     tcase_add_test(basins, modes_that_hardly_any_draw_is_near_to_are_told);
     tcase_add_test(basins, gradients_bound_the_further_ascents);
     tcase_add_loop_test(basins, probes_find_a_narrow_mode, 0, 8);
+    tcase_add_test(basins, probes_end_after_many_rounds);
     suite_add_tcase(suite, ascents);
     suite_add_tcase(suite, basins);
     return run_suite_on_grid(suite, argc, argv, N_CHAIN, &grid);

@@ -76,21 +76,26 @@ static void add(int64_t n, double factor, const double *x, double *out)
         out[i] += factor * x[i];
 }
 
-/* The log density and its gradient at theta; NaN where one of them is not finite. */
-static em_status evaluate(search *s, const double *theta, double *gradient, double *log_density)
+em_status em_evaluate_point(em_posterior *posterior, int64_t chain, int64_t dim,
+                            const double *theta, double *gradient, double *log_density)
 {
     const em_query query = {.n_chain = 1,
-                            .stride = s->path->stride,
-                            .chain = &s->chain,
+                            .stride = em_stride(dim),
+                            .chain = &chain,
                             .theta = theta,
                             .log_density = log_density,
                             .gradient = gradient};
-    const em_status status = em_posterior_evaluate(s->posterior, &query);
+    const em_status status = em_posterior_evaluate(posterior, &query);
 
-    s->path->gradients++;
-    if (status > 0 || !isfinite(*log_density) || !em_all_finite(s->path->dim, gradient))
+    if (status > 0 || !isfinite(*log_density) || !em_all_finite(dim, gradient))
         *log_density = NAN;
     return status < 0 ? status : EM_OK;
+}
+
+static em_status evaluate(search *s, const double *theta, double *gradient, double *log_density)
+{
+    s->path->gradients++;
+    return em_evaluate_point(s->posterior, s->chain, s->path->dim, theta, gradient, log_density);
 }
 
 static double *last_point(const em_ascent *path)

@@ -42,6 +42,12 @@ typedef struct em_ascent {
 em_status em_ascent_create(int64_t dim, em_ascent **out);
 void em_ascent_destroy(em_ascent **ascent);
 
+/* The log density and its gradient [stride] at theta [stride], by the density of chain `chain`;
+ * *log_density is NaN where one of them is not finite. Collective over the ranks of a group.
+ * Errors: EM_EMODEL. */
+em_status em_evaluate_point(em_posterior *posterior, int64_t chain, int64_t dim,
+                            const double *theta, double *gradient, double *log_density);
+
 /*
  * Ascends from theta [stride], by the density of chain `chain`. `scale` [stride] is an estimate of
  * the diagonal of the inverse curvature; NULL: there is none. Collective over the ranks of a group,

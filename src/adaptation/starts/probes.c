@@ -1,7 +1,6 @@
 #include "adaptation/starts/probes.h"
 
 #include "base/memory.h"
-#include "math/finite.h"
 #include "math/linalg.h"
 #include "math/rng.h"
 #include "par/message.h"
@@ -113,14 +112,9 @@ static em_status probe(em_ascents *a, const known_modes *known, int64_t c, doubl
     else
         draw_around(a, known, &stream, theta);
     if (!status)
-        status = em_posterior_evaluate(a->posterior, &(em_query){.n_chain = 1,
-                                                                 .stride = search->stride,
-                                                                 .chain = &chain,
-                                                                 .theta = theta,
-                                                                 .log_density = &log_density,
-                                                                 .gradient = gradient});
+        status = em_evaluate_point(a->posterior, chain, search->dim, theta, gradient, &log_density);
     a->gradients[c]++;
-    *found = !status && isfinite(log_density) && em_all_finite(search->dim, gradient);
+    *found = !status && !isnan(log_density);
     for (int k = 0; *found && k < known->n; k++)
         *found = !explains(a, known, k, theta, gradient);
     return status < 0 ? status : EM_OK;
@@ -184,7 +178,7 @@ em_status em_probe_modes(em_ascents *a)
                                                 EM_ARRAY(known.work, 3 * search->stride),
                                                 EM_ARRAY(a->probed, search->n_local)));
 
-    for (int64_t n = FIRST_ROUND; !status && left; n *= 2)
+    for (int64_t n = FIRST_ROUND; !status && left; n = n < most ? 2 * n : most)
         status = probe_round(a, &known, n < most ? n : most, &left);
     em_release_all(&known.inverse, &known.work, &a->probed);
     return status;
