@@ -234,7 +234,7 @@ static em_status recipe_constant_move(recipe_sampler *s, const em_step_context *
     const int64_t row = c * block->stride, dim = block->dim, rest = s->recipe.dim - dim;
     const em_stream stream = {
         context->seed, (uint64_t)block->chain[c],
-        (uint64_t)(em_stochastic_step_number(&s->options->stochastic, context, k)), EM_RNG_NOISE};
+        (uint64_t)em_stochastic_step_number(&s->options->stochastic, context, k), EM_RNG_NOISE};
     em_status status = recipe_constant_set_mass(s, context->mass[c]);
 
     if (status)
