@@ -115,10 +115,10 @@ for kind in openmpi mpich; do
     check "in Python" python "$kind"
 done
 check 'the source package says in one line what is missing' says "missing (Debian's packages in brackets) make (make), pkg-config" \
-    sh -c 'python3 -m venv /source && /source/bin/pip install --no-deps /root/emass-*.tar.gz'
+    sh -c 'python3 -m venv /source && /source/bin/pip install --no-deps ./emass-*.tar.gz'
 # shellcheck disable=SC2086 # words
 check 'compilers and libraries' install $compilers mpich
-check 'with them it is built' inside sh -c '/source/bin/pip install --quiet --no-deps /root/emass-*.tar.gz'
+check 'with them it is built' inside sh -c '/source/bin/pip install --quiet --no-deps ./emass-*.tar.gz'
 check 'it samples' samples source
 for kind in openmpi mpich; do
     check "the wheel with Debian's $kind" samples alone EMASS_MPI=$kind
