@@ -305,6 +305,84 @@ START_TEST(the_search_finds_what_data_tell)
 }
 END_TEST
 
+/*
+ * x ~ N(0, e^(2 v) S), where S is the covariance of an autoregression. The derivative by x_i has
+ * its neighbours, of which the map takes some, so that fits have errors. An error of m or of the
+ * data's precision would bound the funnel's neck.
+ */
+START_TEST(the_search_leaves_out_what_chance_explains)
+{
+    enum { N_CHILD = 6, WHOLE = N_CHILD + 1 };
+    static double sample[N_DRAW][2][WHOLE];
+    static const double rho = 0.9;
+    em_noncentring_row row[WHOLE];
+    int64_t n_child = 0;
+
+    for (int64_t n = 0; n < N_DRAW; n++) {
+        const em_stream stream = {(uint64_t)_i + 1, (uint64_t)n, 0, EM_RNG_TEST};
+        _Alignas(64) double z[8];
+        double *x = sample[n][0], *g = sample[n][1], e[WHOLE + 1] = {0};
+        em_normals(&stream, WHOLE, z);
+        x[0] = 2 * z[0];
+        g[0] = -x[0] / 4 - N_CHILD;
+        for (int i = 1; i < WHOLE; i++) {
+            e[i] = (i == 1 ? 1 : sqrt(1 - rho * rho)) * z[i];
+            x[i] = (i == 1 ? 0 : rho * x[i - 1]) + exp(x[0]) * e[i];
+            e[i] /= i == 1 ? 1 : 1 - rho * rho;
+            g[0] += z[i] * z[i];
+        }
+        for (int i = 1; i < WHOLE; i++)
+            g[i] = exp(-x[0]) * ((i < WHOLE - 1 ? rho * e[i + 1] : 0) - e[i]);
+    }
+    const em_samples samples = {N_DRAW, &sample[0][0][0]};
+    ck_assert_int_eq(em_noncentring_search(WHOLE, &samples, row, &n_child), EM_OK);
+    ck_assert_int_eq(n_child, N_CHILD);
+    for (int i = 1; i < WHOLE; i++) {
+        ck_assert(row[i].level > 0 && row[i].scale == 0);
+        ck_assert_double_eq_tol(row[i].degree, 1, 0.05);
+        ck_assert(row[i].information == 0 && fabs(row[i].shift) < 1e-9);
+    }
+}
+END_TEST
+
+/* Three funnels whose log scales have a common mean: a ~ N(0, 1), b_j ~ N(a, 1.5), and four x each
+ * from N(0, e^(2 b_j)). */
+START_TEST(the_search_gives_each_child_its_own_log_scale)
+{
+    enum { N_SCALE = 3, N_EACH = 4, BEGIN = 1 + N_SCALE, WHOLE = BEGIN + N_SCALE * N_EACH };
+    static double sample[N_DRAW][2][WHOLE];
+    em_noncentring_row row[WHOLE];
+    int64_t n_child = 0;
+
+    for (int64_t n = 0; n < N_DRAW; n++) {
+        const em_stream stream = {(uint64_t)_i + 1, (uint64_t)n, 0, EM_RNG_TEST};
+        _Alignas(64) double z[WHOLE];
+        double *x = sample[n][0], *g = sample[n][1];
+        em_normals(&stream, WHOLE, z);
+        x[0] = z[0];
+        g[0] = -x[0];
+        for (int j = 1; j <= N_SCALE; j++) {
+            x[j] = x[0] + 1.5 * z[j];
+            g[j] = -z[j] / 1.5 - N_EACH;
+            g[0] += z[j] / 1.5;
+        }
+        for (int i = BEGIN; i < WHOLE; i++) {
+            const int j = 1 + (i - BEGIN) / N_EACH;
+            x[i] = exp(x[j]) * z[i];
+            g[i] = -exp(-x[j]) * z[i];
+            g[j] += z[i] * z[i];
+        }
+    }
+    const em_samples samples = {N_DRAW, &sample[0][0][0]};
+    ck_assert_int_eq(em_noncentring_search(WHOLE, &samples, row, &n_child), EM_OK);
+    ck_assert_int_eq(n_child, N_SCALE * N_EACH);
+    for (int i = BEGIN; i < WHOLE; i++) {
+        ck_assert(row[i].level > 0 && row[i].scale == 1 + (i - BEGIN) / N_EACH);
+        ck_assert_double_eq_tol(row[i].degree, 1, 0.02);
+    }
+}
+END_TEST
+
 /* Neal's funnel in 100 dimensions, v ~ N(0, 9), in a few draws of four chains that move slowly, and
  * not at all in two of three iterations. */
 START_TEST(the_search_finds_a_funnel_in_correlated_draws)
@@ -446,6 +524,8 @@ int main(int argc, char **argv)
     tcase_add_test(map_case, rows_that_are_no_map_are_refused);
     tcase_add_loop_test(map_case, the_search_finds_a_hierarchy, 0, 5);
     tcase_add_loop_test(map_case, the_search_finds_what_data_tell, 0, 10);
+    tcase_add_loop_test(map_case, the_search_leaves_out_what_chance_explains, 0, 10);
+    tcase_add_loop_test(map_case, the_search_gives_each_child_its_own_log_scale, 0, 10);
     tcase_add_loop_test(map_case, the_search_finds_a_funnel_in_correlated_draws, 0, 10);
     tcase_add_loop_test(map_case, the_search_finds_nothing_in_a_gaussian, 0, 20);
     suite_add_tcase(suite, law_case);

@@ -23,8 +23,12 @@ _Static_assert(4 + EM_MOST_PLAIN + EM_MOST_LOCATIONS <= EM_MOST_REGRESSORS,
  * their number. */
 static const double least_of_member = 0.05, least_of_new_member = 0.1, by_chance = 10;
 
-/* The share of a derivative that is left if its terms are certain. */
-static const double explained = 1e-3;
+/* The share of a derivative that is left if its terms are certain, and that of rounding. */
+static const double explained = 1e-3, rounding = 1e-18;
+
+/* The least gain in log likelihood of a derivative by its data's precision and location, beyond
+ * what chance adds. */
+static const double least_of_data = 0.05;
 
 /* The gain at which a parameter joins although no member has its locations. */
 static const double evident = 1;
@@ -34,6 +38,7 @@ static const double evident = 1;
 typedef struct conditional_fit {
     int64_t i;
     em_terms terms;
+    bool has_data, has_shift;              /* else B and C are 0, or m is */
     double coefficient[EM_MOST_LOCATIONS]; /* b_j */
     double prior, information;             /* A and B; B >= 0 */
     double shift, constant;                /* m and C */
@@ -41,9 +46,17 @@ typedef struct conditional_fit {
                                     of derivatives */
 } conditional_fit;
 
+/* The gain in log likelihood of a derivative by more terms, which lower a sum of squares. */
+static double gain_of(const conditional_fit *f, double before, double after)
+{
+    const double least = rounding * f->total;
+
+    return 0.5 * log(fmax(before, least) / fmax(after, least));
+}
+
 static double gain_by_prior(const conditional_fit *f)
 {
-    return f->without > 0 ? 0.5 * log(f->without / fmax(f->left, 1e-20 * f->without)) : 0;
+    return f->total > 0 ? gain_of(f, f->without, f->left) : 0;
 }
 
 void em_scale_precision(em_group_search *s, int64_t scale, double degree)
@@ -61,42 +74,61 @@ static void weigh(em_group_search *s, const conditional_fit *f)
         s->of.weight[r] = 1 / ((f->prior * s->factor[r] + f->information) * (double)s->n);
 }
 
-/* Adds x_p, times e^(-2 u) if `scaled`, to the basis. */
-static int add_parameter(em_group_search *s, int n, int64_t p, bool scaled,
-                         double (*triangle)[EM_MOST_REGRESSORS])
+/* Adds x_p to the basis. */
+static int add_plain(em_group_search *s, int n, int64_t p, double (*triangle)[EM_MOST_REGRESSORS])
 {
-    const double *x = s->x + p * s->n;
+    memcpy(s->column, s->x + p * s->n, (size_t)s->n * sizeof *s->column);
+    return em_add_regressor(&s->of, n, s->column, triangle);
+}
+
+/* Adds e^(-2 u) (x_p + shift) to the basis; parent -1: there is none, else less the parent. */
+static int add_scaled(em_group_search *s, int n, int64_t p, int64_t parent, double shift,
+                      double (*triangle)[EM_MOST_REGRESSORS])
+{
+    const double *x = s->x + p * s->n, *of_parent = parent < 0 ? NULL : s->x + parent * s->n;
 
     for (int64_t r = 0; r < s->n; r++)
-        s->column[r] = scaled ? s->factor[r] * x[r] : x[r];
+        s->column[r] = s->factor[r] * (x[r] - (of_parent ? of_parent[r] : 0) + shift);
     return em_add_regressor(&s->of, n, s->column, triangle);
 }
 
 /* The basis of all regressors: those of the data, e^(-2 u), e^(-2 u) x_j, and last e^(-2 u) (x_i -
- * x_p), with the parent p. Returns their number, 0 if they are linearly dependent. */
+ * x_p), with the parent p. Where m is 0, e^(-2 u) is left out, and the others are not less their
+ * means. Returns their number, 0 if they are linearly dependent. */
 static int add_regressors(em_group_search *s, const conditional_fit *f,
                           double (*triangle)[EM_MOST_REGRESSORS])
 {
     const em_terms *terms = &f->terms;
-    const double *x = s->x + f->i * s->n,
-                 *parent = terms->has_parent ? s->x + terms->location[0] * s->n : NULL;
-    const int expected = 4 + terms->n_plain + terms->n - terms->has_parent;
-    int n;
+    const int64_t parent = terms->has_parent ? terms->location[0] : -1;
+    const double share = f->has_shift ? 0 : 1; /* of the means */
+    const int expected =
+        1 + 2 * f->has_data + f->has_shift + terms->n_plain + terms->n - terms->has_parent;
+    int n = 0;
 
     for (int64_t r = 0; r < s->n; r++)
         s->column[r] = 1;
-    n = em_add_regressor(&s->of, 0, s->column, triangle);
-    n = add_parameter(s, n, f->i, false, triangle);
+    if (f->has_data)
+        n = add_plain(s, em_add_regressor(&s->of, 0, s->column, triangle), f->i, triangle);
     for (int j = 0; j < terms->n_plain; j++)
-        n = add_parameter(s, n, terms->plain[j], false, triangle);
+        n = add_plain(s, n, terms->plain[j], triangle);
     memcpy(s->column, s->factor, (size_t)s->n * sizeof *s->column);
-    n = em_add_regressor(&s->of, n, s->column, triangle);
+    if (f->has_shift)
+        n = em_add_regressor(&s->of, n, s->column, triangle);
     for (int j = terms->has_parent; j < terms->n; j++)
-        n = add_parameter(s, n, terms->location[j], true, triangle);
-    for (int64_t r = 0; r < s->n; r++)
-        s->column[r] = s->factor[r] * (x[r] - (parent ? parent[r] : 0));
-    n = em_add_regressor(&s->of, n, s->column, triangle);
+        n = add_scaled(s, n, terms->location[j], -1, share * s->mean[terms->location[j]], triangle);
+    n = add_scaled(s, n, f->i, parent, share * (s->mean[f->i] - (parent < 0 ? 0 : s->mean[parent])),
+                   triangle);
     return n == expected ? n : 0;
+}
+
+/* m of x_i less its mean that is 0 of x_i. */
+static double shift_of_zero(const em_group_search *s, const conditional_fit *f)
+{
+    double out = -s->mean[f->i];
+
+    for (int j = 0; j < f->terms.n; j++)
+        out += f->coefficient[j] * s->mean[f->terms.location[j]];
+    return out;
 }
 
 /* Coefficients of the regressors at weights that are set. Returns whether they are a fit: a prior
@@ -105,7 +137,8 @@ static bool regress(em_group_search *s, conditional_fit *f)
 {
     double triangle[EM_MOST_REGRESSORS][EM_MOST_REGRESSORS] = {{0}}, along[EM_MOST_REGRESSORS],
            rest[EM_MOST_REGRESSORS];
-    const int n = add_regressors(s, f, triangle), of_data = 2 + f->terms.n_plain;
+    const int n = add_regressors(s, f, triangle), of_data = 2 * f->has_data + f->terms.n_plain,
+              of_shift = of_data + f->has_shift - f->terms.has_parent;
 
     if (n == 0)
         return false;
@@ -119,12 +152,11 @@ static bool regress(em_group_search *s, conditional_fit *f)
         along[q] = q < of_data ? along[q] + rest[q] : rest[q];
     em_solve_regression(n, triangle, along);
     f->prior = -along[n - 1];
-    f->information = fmax(-along[LINEAR], 0);
-    f->constant = along[CONSTANT];
-    f->shift = along[of_data] / f->prior;
+    f->information = f->has_data ? fmax(-along[LINEAR], 0) : 0;
+    f->constant = f->has_data ? along[CONSTANT] : 0;
     for (int j = 0; j < f->terms.n; j++)
-        f->coefficient[j] =
-            j < f->terms.has_parent ? 1 : along[of_data + 1 + j - f->terms.has_parent] / f->prior;
+        f->coefficient[j] = j < f->terms.has_parent ? 1 : along[of_shift + j] / f->prior;
+    f->shift = f->has_shift ? along[of_data] / f->prior : shift_of_zero(s, f);
     return f->prior > 0 && isfinite(f->prior) && isfinite(f->shift) && f->total > 0;
 }
 
@@ -138,6 +170,37 @@ static bool fit_conditional(em_group_search *s, conditional_fit *f)
             return false;
     }
     return true;
+}
+
+/* Replaces the fit by one with fewer terms, if the others explain no more of the derivative than
+ * `least`, in log likelihood. */
+static void simplify(em_group_search *s, conditional_fit *f, conditional_fit with_fewer,
+                     double least)
+{
+    weigh(s, f);
+    if (!regress(s, &with_fewer) || gain_of(f, with_fewer.left, f->left) > least ||
+        !fit_conditional(s, &with_fewer))
+        return;
+    with_fewer.without = f->without;
+    *f = with_fewer;
+}
+
+/*
+ * Sets B and C, and m, to 0 if chance explains them. Errors of them would put a wall into the map
+ * where no draws have been: m moves draws off the neck of a funnel where that is narrower than the
+ * error; and if B is nearly 0, the location C / B of the data is anywhere, and the map moves x_i
+ * towards it where the precision of the prior is small.
+ */
+static void drop_chance_terms(em_group_search *s, conditional_fit *f)
+{
+    const double chance = by_chance / (double)s->n;
+    conditional_fit with_fewer = *f;
+
+    with_fewer.has_data = false;
+    simplify(s, f, with_fewer, least_of_data + chance);
+    with_fewer = *f;
+    with_fewer.has_shift = false;
+    simplify(s, f, with_fewer, chance);
 }
 
 /* Selects the terms of the parameter and fits. The locations are among those that are allowed and
@@ -194,7 +257,7 @@ static double structure_at(em_group_search *s, const em_group_fit *group, double
 
     set_degree(s, group, degree);
     for (int64_t c = 0; c < group->n && c < MOST_FITTED; c++) {
-        fit[c] = (conditional_fit){.i = group->child[c]};
+        fit[c] = (conditional_fit){.i = group->child[c], .has_data = true, .has_shift = true};
         if (find_conditional(s, &fit[c]))
             sum += log(fmax(fit[c].left / fit[c].total, 1e-24));
     }
@@ -297,7 +360,7 @@ static bool remove_means(em_group_search *s, em_group_fit *group, double degree)
     memset(s->votes, 0, (size_t)s->dim * sizeof *s->votes);
     set_degree(s, group, degree);
     for (int64_t c = 0; c < n; c++) {
-        conditional_fit f = {.i = group->child[c]};
+        conditional_fit f = {.i = group->child[c], .has_data = true, .has_shift = true};
         if (!find_conditional(s, &f) || !f.terms.has_parent)
             continue;
         const bool is_explained = f.left < explained * f.total;
@@ -322,7 +385,7 @@ static void allow_shared(em_group_search *s, const em_group_fit *group)
     for (int64_t p = 0; p < s->dim; p++)
         s->votes[p] = 0;
     for (int64_t c = 0; c < group->n; c++) {
-        conditional_fit f = {.i = group->child[c]};
+        conditional_fit f = {.i = group->child[c], .has_data = true, .has_shift = true};
         if (!find_conditional(s, &f))
             continue;
         const int64_t all = f.left < explained * f.total ? half * few : 0;
@@ -345,11 +408,12 @@ static bool fit_members(em_group_search *s, em_group_fit *group, double degree, 
     set_degree(s, group, degree);
     allow_shared(s, group);
     for (int64_t c = 0; c < n; c++) {
-        conditional_fit f = {.i = group->child[c]};
+        conditional_fit f = {.i = group->child[c], .has_data = true, .has_shift = true};
         if (!find_conditional(s, &f) || !(gain_by_prior(&f) > least))
             continue;
         for (int j = 0; j < f.terms.n; j++)
             is_location[f.terms.location[j]] = true;
+        drop_chance_terms(s, &f);
         write_row(s, &f, group->scale, degree, &row[f.i]);
         group->child[kept] = group->child[c];
         group->degree[kept] = degree;
@@ -381,8 +445,8 @@ static void add_members(em_group_search *s, em_group_fit *group, double degree, 
                         bool *is_location, em_noncentring_row *row)
 {
     for (int64_t i = 0; i < s->dim; i++) {
-        conditional_fit f = {.i = i};
-        if (is_location[i] ||
+        conditional_fit f = {.i = i, .has_data = true, .has_shift = true};
+        if (is_location[i] || em_belongs_elsewhere(s, i, group->scale) ||
             !em_may_join(s, group, groups_used(s, group->scale, is_location), i) ||
             !find_conditional(s, &f) || !(gain_by_prior(&f) > least))
             continue;
@@ -392,6 +456,7 @@ static void add_members(em_group_search *s, em_group_fit *group, double degree, 
         group->child[group->n] = i;
         group->degree[group->n] = degree;
         group->gain[group->n++] = 0;
+        drop_chance_terms(s, &f);
         write_row(s, &f, group->scale, degree, &row[i]);
     }
 }

@@ -7,43 +7,49 @@
  * few draws, times their number. */
 static const double least_gain = 0.05, by_chance = 10;
 
+/* The least gain by the constant part of a variance, beyond what chance adds. */
+static const double least_of_constant = 0.01;
+
 /* A fit of the form of em_fit_means to parameter i. */
 typedef struct mean_fit {
     int64_t i;
+    bool is_about_zero;   /* m is 0; only with q = 0 */
     double shift, change; /* m and c - m, of x_i less its mean */
     double left;          /* - log likelihood of a draw */
 } mean_fit;
 
-/* At q; s->factor holds e^(2 a x_k). */
+/* At q; s->factor holds e^(2 a x_k). With q = 0 there is no c. */
 static bool fit_mean_at(em_group_search *s, double q, mean_fit *f)
 {
     double triangle[EM_MOST_REGRESSORS][EM_MOST_REGRESSORS] = {{0}}, along[EM_MOST_REGRESSORS];
     const double *g = s->panel + f->i * s->n;
     double log_variance = 0;
-    int n;
+    int n = 0;
 
     for (int64_t r = 0; r < s->n; r++) {
         const double variance = s->factor[r] + q;
         s->of.weight[r] = 1 / (variance * (double)s->n);
         log_variance += log(variance) / (double)s->n;
         s->column[r] = 1;
+        s->residual[r] = s->x[f->i * s->n + r] + (f->is_about_zero ? s->mean[f->i] : 0);
     }
-    n = em_add_regressor(&s->of, 0, s->column, triangle);
+    if (!f->is_about_zero)
+        n = em_add_regressor(&s->of, n, s->column, triangle);
     for (int64_t r = 0; r < s->n; r++)
         s->column[r] = q / (s->factor[r] + q);
-    n = em_add_regressor(&s->of, n, s->column, triangle);
+    if (q > 0)
+        n = em_add_regressor(&s->of, n, s->column, triangle);
     for (int64_t r = 0; r < s->n; r++)
         s->column[r] = (s->factor[r] + q) * g[r];
-    if (n < 2 || em_add_regressor(&s->of, n, s->column, triangle) == n)
+    if (n < !f->is_about_zero + (q > 0) || em_add_regressor(&s->of, n, s->column, triangle) == n)
         return false;
-    memcpy(s->residual, s->x + f->i * s->n, (size_t)s->n * sizeof *s->residual);
     em_project_out(&s->of, n + 1, s->residual, along);
     f->left =
         0.5 * (log(em_weighted_product(&s->of, s->residual, s->residual) + 1e-300) + log_variance);
     em_solve_regression(n + 1, triangle, along);
-    f->shift = along[0];
-    f->change = along[1];
-    return along[2] < 0;
+    f->shift = f->is_about_zero ? -s->mean[f->i] : along[0];
+    f->change = q > 0 ? along[1] : 0;
+    return along[n] < 0;
 }
 
 /* - log likelihood of a draw if the variance is constant. */
@@ -63,10 +69,12 @@ static double left_by_constant(em_group_search *s, int64_t i)
     return 0.5 * log(em_weighted_product(&s->of, s->residual, s->residual) + 1e-300);
 }
 
-/* The best log q for parameter i; NaN: none fits. */
+/* The best q for parameter i; NaN: none fits. It is 0 unless a constant variance is evident: with q
+ * nearly 0 its location c is anywhere. Then m is 0, too, unless it is evident. */
 static double find_mean(em_group_search *s, mean_fit *f)
 {
     static const double golden = 0.6180339887498949, lowest = -10, highest = 6, grid = 0.5;
+    const double chance = by_chance / (double)s->n, evident = least_of_constant + chance;
     double best = NAN, least = INFINITY;
 
     for (double log_q = lowest; log_q <= highest; log_q += grid)
@@ -85,8 +93,16 @@ static double find_mean(em_group_search *s, mean_fit *f)
         else
             low = low + third;
     }
-    best = 0.5 * (low + high);
-    return !isnan(best) && fit_mean_at(s, exp(best), f) ? best : NAN;
+    const double q = exp(0.5 * (low + high));
+    const bool is_found = !isnan(q) && fit_mean_at(s, q, f);
+    mean_fit simpler = *f;
+    if (!fit_mean_at(s, 0, &simpler) || (is_found && simpler.left - f->left > evident))
+        return is_found ? q : NAN;
+    *f = simpler;
+    simpler.is_about_zero = true;
+    if (fit_mean_at(s, 0, &simpler) && simpler.left - f->left < chance)
+        *f = simpler;
+    return 0;
 }
 
 void em_fit_means(em_group_search *s, double degree, const bool *is_location, em_group_fit *group,
@@ -102,21 +118,21 @@ void em_fit_means(em_group_search *s, double degree, const bool *is_location, em
         mean_fit f = {.i = i};
         if (!is_location[i] || !em_may_join(s, group, used, i))
             continue;
-        const double log_q = find_mean(s, &f), constant = left_by_constant(s, i);
-        if (isnan(log_q) || !(constant - f.left > least))
+        const double q = find_mean(s, &f), constant = left_by_constant(s, i);
+        if (isnan(q) || !(constant - f.left > least))
             continue;
         group->child[group->n] = i;
         group->degree[group->n] = -degree;
         group->gain[group->n++] = constant - f.left;
         row[i] = (em_noncentring_row){.level = 1,
                                       .scale = (double)k,
-                                      .degree = -degree,
+                                      .degree = q > 0 ? -degree : degree,
                                       .origin = s->mean[k],
                                       .width = s->sd[k],
                                       .shift = f.shift + s->mean[i],
                                       .location = {-1, -1, -1, -1},
-                                      .information = exp(log_q),
+                                      .information = q,
                                       .centre = f.shift + f.change + s->mean[i],
-                                      .adds_variances = 1};
+                                      .adds_variances = q > 0};
     }
 }

@@ -374,6 +374,18 @@ static void drop_children(em_group_fit *f, double least)
     f->n = kept;
 }
 
+bool em_belongs_elsewhere(const em_group_search *s, int64_t i, int64_t k)
+{
+    static const double clearly = 0.1, by_chance = 10;
+    const int64_t other = s->closest[i];
+
+    if (other < 0 || other == k)
+        return false;
+    const double of_other = s->rho[i * s->dim + other], of_k = s->rho[i * s->dim + k];
+    return 0.5 * log((1 - of_k * of_k) / (1 - of_other * of_other)) >
+           clearly + by_chance / (double)s->n;
+}
+
 /* Adds to f the parameters that are in no group and whose log derivatives have at least this
  * correlation with its log scale. */
 static void take_children(const em_group_search *s, double least, em_group_fit *f)
@@ -385,7 +397,7 @@ static void take_children(const em_group_search *s, double least, em_group_fit *
         const double rho = s->rho[i * s->dim + k];
         const bool is_user = s->group_of[k] >= 0 && (s->used_by[i] >> s->group_of[k] & 1);
         if (i == k || s->group_of[i] >= 0 || is_user || !(s->sd[i] > 0) || fabs(rho) < least ||
-            is_location(&f->where, i))
+            is_location(&f->where, i) || em_belongs_elsewhere(s, i, k))
             continue;
         f->child[f->n] = i;
         f->gain[f->n] = -0.5 * log(1 - rho * rho);

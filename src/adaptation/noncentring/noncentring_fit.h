@@ -44,8 +44,10 @@ typedef struct em_group_search {
     double *x, *mean, *sd; /* [dim][n] draws less their means */
     double *rho;           /* [dim][dim] correlation of log |g_i| and x_k */
     double *slope;         /* [dim][dim] of the former by the latter */
-    int *group_of;         /* [dim] -1: none */
-    uint32_t *used_by;     /* [dim] bits: groups whose scale or location it is */
+    int64_t *closest;  /* [dim] the log scale with which log |g_i| is most correlated, if that is so
+                          for two parameters or more; else -1 */
+    int *group_of;     /* [dim] -1: none */
+    uint32_t *used_by; /* [dim] bits: groups whose scale or location it is */
     em_child_group group[EM_MOST_GROUPS];
     int n_group;
     em_noncentring map; /* of the groups so far */
@@ -75,6 +77,10 @@ typedef struct em_group_fit {
 /* Fits the group of log scale k to the parameters that are in no group; f->n is 0 if it has none.
  * left [dim][n] is work space. */
 void em_fit_group(em_group_search *s, int64_t k, em_group_fit *f, double *left);
+
+/* Whether the derivatives by parameter i tell that its scale depends on another log scale than k.
+ */
+bool em_belongs_elsewhere(const em_group_search *s, int64_t i, int64_t k);
 
 /* Whether a parameter that only the groups `users` use may depend on parameter p. */
 bool em_may_use(const em_group_search *s, uint32_t users, int64_t p);

@@ -133,6 +133,29 @@ static void add_group(em_group_search *s, const em_group_fit *f,
             s->group[h].depends |= (uint32_t)1 << g | s->group[g].depends;
 }
 
+/* Finds the log scale of each parameter that is in no group. One that is that of a single
+ * parameter, or of a group already, is none. */
+static void find_closest(em_group_search *s)
+{
+    memset(s->votes, 0, (size_t)s->dim * sizeof *s->votes);
+    for (int64_t i = 0; i < s->dim; i++) {
+        double most = evident;
+        s->closest[i] = -1;
+        for (int64_t k = 0; k < s->dim && s->group_of[i] < 0; k++)
+            if (fabs(s->rho[i * s->dim + k]) > most) {
+                most = fabs(s->rho[i * s->dim + k]);
+                s->closest[i] = k;
+            }
+        if (s->closest[i] >= 0)
+            s->votes[s->closest[i]]++;
+    }
+    for (int g = 0; g < s->n_group; g++)
+        s->votes[s->group[g].scale] = 0;
+    for (int64_t i = 0; i < s->dim; i++)
+        if (s->closest[i] >= 0 && s->votes[s->closest[i]] < 2)
+            s->closest[i] = -1;
+}
+
 /* Writes to out [MOST_TRIED] the log scales correlated with most log derivatives; returns their
  * number. */
 static int candidates(const em_group_search *s, int64_t *out)
@@ -144,7 +167,7 @@ static int candidates(const em_group_search *s, int64_t *out)
         double sum = 0;
         for (int64_t i = 0; i < s->dim; i++) {
             const double rho = s->rho[i * s->dim + k];
-            if (s->group_of[i] < 0 && fabs(rho) > evident)
+            if (s->group_of[i] < 0 && fabs(rho) > evident && !em_belongs_elsewhere(s, i, k))
                 sum -= 0.5 * log(1 - rho * rho);
         }
         if (sum == 0)
@@ -355,7 +378,10 @@ static int64_t fit_best(em_group_search *s, em_group_fit *fit, double *left, dou
 {
     double most = least_of_group + group_by_chance / (double)s->n;
     int64_t scale[MOST_TRIED], best = -1, fitted = -1;
-    const int n = candidates(s, scale);
+    int n;
+
+    find_closest(s);
+    n = candidates(s, scale);
 
     for (int i = 0; i < n; i++) {
         const int64_t k = scale[i];
@@ -438,6 +464,7 @@ static em_status refit_groups(em_group_search *s, em_group_fit *fit, double *lef
     if (!status)
         status = departure(s, &now);
     for (int g = 0; !status && g < n && s->n_group < EM_MOST_GROUPS; g++) {
+        find_closest(s);
         em_fit_group(s, scale[g], fit, left);
         if (fit->n > 0)
             status = try_group(s, fit, left, &now, row, &kept);
@@ -512,10 +539,11 @@ em_status em_noncentring_search(int64_t dim, const em_samples *samples, em_nonce
     memset(row, 0, (size_t)dim * sizeof *row);
     if (s.n < EM_LEAST_NONCENTRING_DRAWS || s.n < 2 * dim)
         return EM_OK;
-    status = em_allocate_all(
-        EM_ARRAY(s.group_of, dim), EM_ARRAY(s.used_by, dim), EM_ARRAY(tried.child, dim),
-        EM_ARRAY(gain, dim), EM_ARRAY(s.votes, dim), EM_ARRAY(s.candidate, dim),
-        EM_ARRAY(s.is_location, dim), EM_ARRAY(s.allowed, dim), EM_ARRAY(s.conditional, dim));
+    status = em_allocate_all(EM_ARRAY(s.group_of, dim), EM_ARRAY(s.used_by, dim),
+                             EM_ARRAY(tried.child, dim), EM_ARRAY(gain, dim),
+                             EM_ARRAY(s.closest, dim), EM_ARRAY(s.votes, dim),
+                             EM_ARRAY(s.candidate, dim), EM_ARRAY(s.is_location, dim),
+                             EM_ARRAY(s.allowed, dim), EM_ARRAY(s.conditional, dim));
     if (!status)
         status = em_noncentring_create(dim, &s.map);
     if (!status)
@@ -538,6 +566,6 @@ em_status em_noncentring_search(int64_t dim, const em_samples *samples, em_nonce
     *n_child = s.map.n_child;
     em_noncentring_release(&s.map);
     em_release_all(&s.group_of, &s.used_by, &tried.child, &gain, &memory);
-    em_release_all(&s.votes, &s.candidate, &s.is_location, &s.allowed, &s.conditional);
+    em_release_all(&s.closest, &s.votes, &s.candidate, &s.is_location, &s.allowed, &s.conditional);
     return status;
 }
