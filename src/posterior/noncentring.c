@@ -9,9 +9,11 @@
 #include <string.h>
 
 const char *const em_noncentring_name[EM_NONCENTRING_NUMBERS] = {
-    "level",         "scale",         "degree",      "origin",     "width",         "shift",
-    "location_1",    "location_2",    "location_3",  "location_4", "coefficient_1", "coefficient_2",
-    "coefficient_3", "coefficient_4", "information", "centre",     "adds_variances"};
+    "level",         "scale",          "degree",        "origin",        "width",
+    "shift",         "location_1",     "location_2",    "location_3",    "location_4",
+    "coefficient_1", "coefficient_2",  "coefficient_3", "coefficient_4", "information",
+    "centre",        "adds_variances", "second_degree", "second_scale",  "second_origin",
+    "second_width"};
 
 /* ---------------------------------------------------------------- the map */
 
@@ -39,6 +41,17 @@ static bool is_lower(const em_noncentring *map, const em_noncentring_row *row, d
     return x >= 0 && x < (double)map->dim && x == floor(x) && row[(int64_t)x].level < level;
 }
 
+/* Whether the second log scale is one, or there is none. */
+static bool has_valid_second(const em_noncentring *map, const em_noncentring_row *row, int64_t i)
+{
+    const em_noncentring_row *r = &row[i];
+
+    return r->second_degree == 0 ||
+           (is_lower(map, row, r->second_scale, r->level) && isfinite(r->second_degree) &&
+            isfinite(r->second_origin) && r->second_width > 0 &&
+            fabs(r->second_degree) * 16 * r->second_width <= most_log_scale && r->information == 0);
+}
+
 static bool is_valid(const em_noncentring *map, const em_noncentring_row *row, int64_t i)
 {
     const em_noncentring_row *r = &row[i];
@@ -52,7 +65,8 @@ static bool is_valid(const em_noncentring *map, const em_noncentring_row *row, i
            is_lower(map, row, r->scale, r->level) && isfinite(r->degree) && isfinite(r->origin) &&
            r->width > 0 && fabs(r->degree) * 16 * r->width <= most_log_scale &&
            isfinite(r->shift) && r->information >= 0 && isfinite(r->information) &&
-           isfinite(r->centre) && (r->adds_variances == 0 || r->adds_variances == 1);
+           isfinite(r->centre) && (r->adds_variances == 0 || r->adds_variances == 1) &&
+           has_valid_second(map, row, i);
 }
 
 em_status em_noncentring_set(em_noncentring *map, const em_noncentring_row *row)
@@ -90,19 +104,20 @@ typedef struct conditional {
     double location, scale;
     double prior;                     /* 1 - w */
     double location_by, log_scale_by; /* derivatives by the log scale x_k */
+    double log_scale_by_second;       /* by x_l */
 } conditional;
 
 /* a h(t), and its derivative. */
-static double bounded(const em_noncentring_row *row, double t, double *slope)
+static double bounded(double degree, double width, double t, double *slope)
 {
-    const double linear = 12 * row->width, rest = 4 * row->width, over = fabs(t) - linear;
+    const double linear = 12 * width, rest = 4 * width, over = fabs(t) - linear;
 
-    *slope = row->degree;
+    *slope = degree;
     if (over <= 0)
-        return row->degree * t;
+        return degree * t;
     const double bent = tanh(over / rest);
     *slope *= 1 - bent * bent;
-    return row->degree * copysign(linear + rest * bent, t);
+    return degree * copysign(linear + rest * bent, t);
 }
 
 static void find_prior_scale(const em_noncentring_row *row, const double *x, prior_scale *out)
@@ -113,7 +128,8 @@ static void find_prior_scale(const em_noncentring_row *row, const double *x, pri
         of->width == row->width)
         return;
     out->of = row;
-    out->scale = exp(bounded(row, x[(int64_t)row->scale] - row->origin, &out->slope));
+    out->scale =
+        exp(bounded(row->degree, row->width, x[(int64_t)row->scale] - row->origin, &out->slope));
 }
 
 static conditional conditional_of(const em_noncentring_row *row, const double *x,
@@ -126,6 +142,10 @@ static conditional conditional_of(const em_noncentring_row *row, const double *x
         out.location += row->coefficient[j] * x[(int64_t)row->location[j]];
     out.scale = before->scale;
     out.log_scale_by = before->slope;
+    if (row->second_degree != 0)
+        out.scale *= exp(bounded(row->second_degree, row->second_width,
+                                 x[(int64_t)row->second_scale] - row->second_origin,
+                                 &out.log_scale_by_second));
     if (row->information == 0)
         return out;
     const double ratio = row->information * out.scale * out.scale, w = ratio / (1 + ratio),
@@ -167,8 +187,8 @@ double em_noncentring_from_model(const em_noncentring *map, double *x)
     return em_log_product_value(&jacobian);
 }
 
-/* Adds `sign` times what the derivative by x_i, `g`, gives to those by x_k and x_j. `scaled` is x_i
- * less its location. */
+/* Adds `sign` times what the derivative by x_i, `g`, gives to those by x_k, x_l and x_j. `scaled`
+ * is x_i less its location. */
 static void spread(const em_noncentring_row *row, const conditional *at, double sign, double scaled,
                    double g, double *gradient)
 {
@@ -176,6 +196,8 @@ static void spread(const em_noncentring_row *row, const conditional *at, double 
         gradient[(int64_t)row->location[j]] += sign * at->prior * row->coefficient[j] * g;
     gradient[(int64_t)row->scale] +=
         sign * (at->log_scale_by * (scaled * g + 1) + at->location_by * g);
+    if (row->second_degree != 0)
+        gradient[(int64_t)row->second_scale] += sign * at->log_scale_by_second * (scaled * g + 1);
 }
 
 void em_noncentring_pull(const em_noncentring *map, const double *z, const double *x,

@@ -6,22 +6,24 @@
  *     x_i = (1 - w) (m_i + sum_j b_ij x_j) + w c_i + (e^(-2 u) + q_i)^(-1/2) z_i
  *     u   = a_i h(x_k - s_i),    w = q_i / (e^(-2 u) + q_i)
  *
- * If q_i = 0, w = 0 and the scale is e^u. a_i is then the degree: 0 is the centred form, and for a
- * scale exp(x_k) 1 is the non-centred one (Papaspiliopoulos, Roberts & Skoeld 2007; Gorinova, Moore
- * & Hoffman 2020 learn degrees between). With q_i > 0 the map is that of the conditional law of a
- * normal parameter whose data are normal: e^(-2 u) is proportional to the precision of its prior,
- * q_i in the same unit to that of its data, and c_i is the location of the data. Such a parameter
- * is non-centred where the scale is small, and centred where it is large.
+ * With a second log scale x_l, as of a horseshoe, whose coefficients have a common and an own
+ * scale, a'_i h(x_l - s'_i) is added to u; q_i is 0 then. If q_i = 0, w = 0 and the scale is e^u.
+ * a_i is then the degree: 0 is the centred form, and for a scale exp(x_k) 1 is the non-centred one
+ * (Papaspiliopoulos, Roberts & Skoeld 2007; Gorinova, Moore & Hoffman 2020 learn degrees between).
+ * With q_i > 0 the map is that of the conditional law of a normal parameter whose data are normal:
+ * e^(-2 u) is proportional to the precision of its prior, q_i in the same unit to that of its data,
+ * and c_i is the location of the data. Such a parameter is non-centred where the scale is small,
+ * and centred where it is large.
  *
  * A parameter about which others are distributed, such as the mean of a hierarchy, has the opposite
  * form if adds_variances is 1: the scale is (e^(-2 u) + q_i)^(1/2), with a_i < 0. Its variance is
  * then the sum of a constant and of one that is proportional to that of the others.
  *
  * h(t) is t up to 12 widths from 0 and at most 16 widths: where no draws have been, the scale of
- * x_i stays bounded. x_k and x_j are parameters of lower levels, so that the map is triangular:
- * it has an inverse, and the log of its Jacobian determinant is the sum of log scales. The density
- * of z is that of x times this determinant, so a chain of z is mapped to a chain of x for any
- * coefficients of the map.
+ * x_i stays bounded. x_k, x_l and x_j are parameters of lower levels, so that the map is
+ * triangular: it has an inverse, and the log of its Jacobian determinant is the sum of log scales.
+ * The density of z is that of x times this determinant, so a chain of z is mapped to a chain of x
+ * for any coefficients of the map.
  */
 #pragma once
 
@@ -42,6 +44,9 @@ typedef struct em_noncentring_row {
     double information;                    /* q_i */
     double centre;                         /* c_i */
     double adds_variances;                 /* 0 or 1 */
+    double second_degree;                  /* a'_i; 0: there is no second log scale */
+    double second_scale;                   /* l */
+    double second_origin, second_width;    /* s'_i, and that of h */
 } em_noncentring_row;
 
 enum { EM_NONCENTRING_NUMBERS = sizeof(em_noncentring_row) / sizeof(double) };

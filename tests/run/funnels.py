@@ -4,8 +4,9 @@
 v ~ N(0, sd^2), x_i ~ N(0, e^v): Neal's funnel. With data y_i ~ N(x_i, 1) it is a hierarchy, and v has the density
 N(v; 0, sd^2) prod N(y_i; 0, e^v + 1), which is integrated here. The third kind has a mean and errors of 0.1 to 100:
 y_i ~ N(x_i, s_i^2), x_i ~ N(mu, e^2v), mu ~ N(0, 25), e^v ~ Cauchy(0, 5). The fourth has correlated effects:
-v ~ N(0, 4), x ~ N(0, e^2v S), S of an autoregression. The fifth has four funnels of 5 effects each, whose log scales v_j
-~ N(a, 1.5^2) have a common mean a ~ N(0, 1). At least 9 of 10 seeds have to converge; rounding, and
+v ~ N(0, 4), x ~ N(0, e^2v S), S of an autoregression. The fifth has four funnels of 5 effects each, whose log scales
+v_j ~ N(a, 1.5^2) have a common mean a ~ N(0, 1). The sixth is a horseshoe: v ~ N(-1, 1), l_i ~ N(0, 1),
+x_i ~ N(0, e^(2 v + 2 l_i)). At least 9 of 10 seeds have to converge; rounding, and
 with it the draws, depend on the processor. Of those that do, mean and standard deviation of v have to be within 4.5
 Monte Carlo standard errors: of 100 numbers one exceeds that by chance in 1,500 runs. The broken twin, the law of
 another sd, must fail the same bound.
@@ -115,6 +116,27 @@ static em_status density(const void *given, const double *q, double *log_p, doub
 }
 EMASS_PLUGIN({.name = "funnel", .dim = SCALES + 1 + SCALES * EACH, .log_density_gradient = density});
 """
+HORSESHOE = r"""
+#include <emass/plugin.h>
+#include <math.h>
+enum { N = 10 };
+static em_status density(const void *given, const double *q, double *log_p, double *gradient)
+{
+    const double common = q[0] + 1;
+    (void)given;
+    *log_p -= common * common / 2;
+    gradient[0] -= common;
+    for (int i = 1; i <= N; i++) {
+        const double u = q[0] + q[i], x = q[i + N], precision = exp(-2 * u);
+        *log_p -= q[i] * q[i] / 2 + u + precision * x * x / 2;
+        gradient[0] += precision * x * x - 1;
+        gradient[i] += precision * x * x - 1 - q[i];
+        gradient[i + N] -= precision * x;
+    }
+    return EM_OK;
+}
+EMASS_PLUGIN({.name = "funnel", .dim = 1 + 2 * N, .log_density_gradient = density});
+"""
 UNEQUAL_Y, UNEQUAL_S = [-0.118, 1.352, 0.288, -5.883, -15.41], [10 ** (0.75 * k - 1) for k in range(5)]
 Y = [0.3, -0.8, 1.1, 0.2, -1.4, 0.6, -0.1, 0.9]
 TARGETS = {"funnel, 2 dimensions": (1, [], 3), "funnel, 10 dimensions": (9, [], 3),
@@ -193,6 +215,7 @@ def main():
                     unequal_law(0.3)))
     targets.append(("funnel of 6 correlated effects", CORRELATED, (0, 2, 3), (0, 3, 3)))
     targets.append(("four funnels, their log scales with a mean", SEVERAL, (0, math.sqrt(1 + 1.5 ** 2), 3), (0, 1.2, 3)))
+    targets.append(("horseshoe of 10 effects", HORSESHOE, (-1, 1, 3), (-1, 1.5, 3)))
     failed = sum(not check(number, *target) for number, target in enumerate(targets, 1))
     print(f"1..{len(targets)}")
     return failed > 0

@@ -76,7 +76,8 @@ static void draw(uint64_t seed, int64_t number, double *theta)
         theta[i] = z[MU] + exp(0.5 * theta[V]) * z[i];
 }
 
-/* A map of three levels and both forms with information, which is not the best one for anything. */
+/* A map of three levels, both forms with information and a second log scale, which is not the best
+ * one for anything. */
 static void open_map(em_noncentring *map)
 {
     em_noncentring_row row[DIM] = {{0}};
@@ -103,6 +104,10 @@ static void open_map(em_noncentring *map)
     row[FIRST + 1].information = 0.8;
     row[FIRST + 1].centre = 1.3;
     row[DIM - 1].level = 3;
+    row[DIM - 1].second_scale = FIRST;
+    row[DIM - 1].second_degree = -0.2;
+    row[DIM - 1].second_origin = 0.3;
+    row[DIM - 1].second_width = 1.5;
     row[DIM - 1].location[1] = FIRST;
     row[DIM - 1].coefficient[1] = -0.3;
     ck_assert_int_eq(em_noncentring_create(DIM, map), EM_OK);
@@ -206,7 +211,7 @@ START_TEST(rows_that_are_no_map_are_refused)
     em_noncentring_row row[DIM];
 
     open_map(&map);
-    for (int k = 0; k < 6; k++) {
+    for (int k = 0; k < 8; k++) {
         memcpy(row, map.row, sizeof row);
         if (k == 0)
             row[FIRST].location[0] = DIM - 1; /* of a higher level */
@@ -218,8 +223,12 @@ START_TEST(rows_that_are_no_map_are_refused)
             row[FIRST].width = 0;
         else if (k == 4)
             row[FIRST].information = -1;
-        else
+        else if (k == 5)
             row[FIRST].adds_variances = 2;
+        else if (k == 6)
+            row[DIM - 1].second_scale = DIM - 1;
+        else
+            row[DIM - 1].information = 1; /* beside a second log scale */
         ck_assert_int_eq(em_noncentring_set(&map, row), EM_EDATA);
     }
     em_noncentring_release(&map);
@@ -383,6 +392,44 @@ START_TEST(the_search_gives_each_child_its_own_log_scale)
 }
 END_TEST
 
+/* A horseshoe: t ~ N(-1, 1), l_i ~ N(0, 1), b_i ~ N(0, e^(2 t + 2 l_i)). The degrees are exact. */
+START_TEST(the_search_finds_a_common_and_an_own_scale)
+{
+    enum { N_EFFECT = 6, EFFECT = 1 + N_EFFECT, WHOLE = 1 + 2 * N_EFFECT };
+    static double sample[N_DRAW][2][WHOLE];
+    em_noncentring_row row[WHOLE];
+    int64_t n_child = 0;
+
+    for (int64_t n = 0; n < N_DRAW; n++) {
+        const em_stream stream = {(uint64_t)_i + 1, (uint64_t)n, 0, EM_RNG_TEST};
+        _Alignas(64) double z[WHOLE + 3];
+        double *x = sample[n][0], *g = sample[n][1];
+        em_normals(&stream, WHOLE, z);
+        x[0] = z[0] - 1;
+        g[0] = -z[0] - N_EFFECT;
+        for (int i = 1; i < EFFECT; i++) {
+            const double scale = exp(x[0] + z[i]), of = z[i + N_EFFECT];
+            x[i] = z[i];
+            g[i] = -z[i] - 1 + of * of;
+            x[i + N_EFFECT] = scale * of;
+            g[i + N_EFFECT] = -of / scale;
+            g[0] += of * of;
+        }
+    }
+    const em_samples samples = {N_DRAW, &sample[0][0][0]};
+    ck_assert_int_eq(em_noncentring_search(WHOLE, &samples, row, &n_child), EM_OK);
+    ck_assert_int_eq(n_child, N_EFFECT);
+    for (int i = EFFECT; i < WHOLE; i++) {
+        const bool common_first = row[i].scale == 0;
+        ck_assert(row[i].level > 0 && row[i].location[0] == -1 && row[i].shift == 0);
+        ck_assert(common_first || row[i].scale == i - N_EFFECT);
+        ck_assert(row[i].second_scale == (common_first ? i - N_EFFECT : 0));
+        ck_assert_double_eq_tol(row[i].degree, 1, 1e-6);
+        ck_assert_double_eq_tol(row[i].second_degree, 1, 1e-6);
+    }
+}
+END_TEST
+
 /* Neal's funnel in 100 dimensions, v ~ N(0, 9), in a few draws of four chains that move slowly, and
  * not at all in two of three iterations. */
 START_TEST(the_search_finds_a_funnel_in_correlated_draws)
@@ -526,6 +573,7 @@ int main(int argc, char **argv)
     tcase_add_loop_test(map_case, the_search_finds_what_data_tell, 0, 10);
     tcase_add_loop_test(map_case, the_search_leaves_out_what_chance_explains, 0, 10);
     tcase_add_loop_test(map_case, the_search_gives_each_child_its_own_log_scale, 0, 10);
+    tcase_add_loop_test(map_case, the_search_finds_a_common_and_an_own_scale, 0, 10);
     tcase_add_loop_test(map_case, the_search_finds_a_funnel_in_correlated_draws, 0, 10);
     tcase_add_loop_test(map_case, the_search_finds_nothing_in_a_gaussian, 0, 20);
     suite_add_tcase(suite, law_case);

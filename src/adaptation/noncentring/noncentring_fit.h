@@ -138,3 +138,31 @@ void em_fit_means(em_group_search *s, double degree, const bool *is_location, em
 
 /* Writes the map of child c, at level 1. */
 void em_write_child(em_group_search *s, const em_group_fit *f, int64_t c, em_noncentring_row *row);
+
+/* ---- normality.c ---- */
+
+/* Draw r of those that are used, thinned evenly: position and gradient [2 dim]. */
+const double *em_search_draw(const em_group_search *s, int64_t r);
+
+/* Subtracts its mean from x; returns the standard deviation. */
+double em_centre_column(int64_t n, double *x, double *mean);
+
+/* Writes the draws in the map's coordinates, or their derivatives, to s->panel. Errors: EM_EMEMORY.
+ */
+em_status em_transform_draws(em_group_search *s, bool derivatives);
+
+/*
+ * How far the draws in the map's coordinates are from normal: log det C_z + log det C_g. As
+ * E (z - E z) g^T = -I whatever the law is, it is 0 for a normal one and larger for all others.
+ * Errors: EM_NONFINITE, EM_EMEMORY.
+ */
+em_status em_find_departure(em_group_search *s, double *out);
+
+/* ---- second_scale.c ---- */
+
+/* Adds a second log scale to the rows of the children whose scale depends on one of a lower level.
+ * s->panel has the draws z in the map's coordinates, g [dim][n] the derivatives there, and s->rho
+ * the correlations of their logs with all parameters. `least`: the least gain in log likelihood of
+ * a draw, where derivatives do not prove it. Returns whether there are any. */
+bool em_add_second_scales(em_group_search *s, const double *g, double least,
+                          em_noncentring_row *row);

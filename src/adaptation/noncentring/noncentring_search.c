@@ -35,57 +35,42 @@ static const double share_of_draws = 0.75;
 
 /* ---------------------------------------------------------------- the draws */
 
-/* Subtracts its mean from x; returns the standard deviation. */
-static double centre_column(int64_t n, double *x, double *mean)
-{
-    double sum = 0, square = 0;
-
-    for (int64_t r = 0; r < n; r++)
-        sum += x[r];
-    *mean = sum / (double)n;
-    for (int64_t r = 0; r < n; r++) {
-        x[r] -= *mean;
-        square += x[r] * x[r];
-    }
-    return sqrt(square / (double)n);
-}
-
-/* Draw r of those that are used, thinned evenly. */
-static const double *sample_at(const em_group_search *s, int64_t r)
-{
-    return s->samples->row + r * s->samples->n / s->n * 2 * s->dim;
-}
-
-static void take_columns(em_group_search *s, double *u)
+static void take_columns(em_group_search *s, double *g)
 {
     for (int64_t i = 0; i < s->dim; i++) {
-        double *x = s->x + i * s->n, *log_g = u + i * s->n, mean;
+        double *x = s->x + i * s->n;
         for (int64_t r = 0; r < s->n; r++) {
-            const double *row = sample_at(s, r);
+            const double *row = em_search_draw(s, r);
             x[r] = row[i];
-            log_g[r] = log(fabs(row[s->dim + i]) + 1e-300);
+            g[i * s->n + r] = row[s->dim + i];
         }
-        s->sd[i] = centre_column(s->n, x, &s->mean[i]);
-        const double sd = centre_column(s->n, log_g, &mean);
-        for (int64_t r = 0; r < s->n; r++)
-            log_g[r] /= sd > 0 ? sd : INFINITY;
-        s->slope[i * s->dim] = sd; /* until correlate */
+        s->sd[i] = em_centre_column(s->n, x, &s->mean[i]);
     }
 }
 
-/* Correlations and slopes of all log derivatives by all parameters. */
-static em_status correlate(em_group_search *s, const double *u)
+/* Correlations and slopes of the logs of all derivatives g [dim][n], which are overwritten, by all
+ * parameters. */
+static em_status correlate(em_group_search *s, double *g)
 {
     const int64_t dim = s->dim;
-    double *by_draw = NULL;
+    double *by_draw = NULL, mean;
     em_status status = em_allocate_doubles(s->n * dim, &by_draw);
 
     if (status)
         return status;
+    for (int64_t i = 0; i < dim; i++) {
+        double *log_g = g + i * s->n;
+        for (int64_t r = 0; r < s->n; r++)
+            log_g[r] = log(fabs(log_g[r]) + 1e-300);
+        const double sd = em_centre_column(s->n, log_g, &mean);
+        for (int64_t r = 0; r < s->n; r++)
+            log_g[r] /= sd > 0 ? sd : INFINITY;
+        s->slope[i * dim] = sd; /* until it is overwritten below */
+    }
     for (int64_t k = 0; k < dim; k++)
         for (int64_t r = 0; r < s->n; r++)
             by_draw[r * dim + k] = s->sd[k] > 0 ? s->x[k * s->n + r] / s->sd[k] : 0;
-    em_multiply_into(dim, s->n, dim, u, by_draw, s->rho);
+    em_multiply_into(dim, s->n, dim, g, by_draw, s->rho);
     for (int64_t i = 0; i < dim; i++) {
         const double sd = s->slope[i * dim];
         for (int64_t k = 0; k < dim; k++) {
@@ -186,56 +171,6 @@ static int candidates(const em_group_search *s, int64_t *out)
     return n;
 }
 
-/* The log determinant of the covariance of s->panel. Errors: EM_NONFINITE. */
-static em_status log_determinant(const em_group_search *s, double *out)
-{
-    double mean;
-
-    for (int64_t i = 0; i < s->dim; i++)
-        centre_column(s->n, s->panel + i * s->n, &mean);
-    em_gram(s->dim, s->n, s->panel, s->moment);
-    const em_status status = em_cholesky(s->dim, s->moment, s->dim);
-    for (int64_t i = 0; !status && i < s->dim; i++)
-        *out += 2 * log(s->moment[i * s->dim + i]) - log((double)s->n);
-    return status;
-}
-
-/* Writes the draws in the map's coordinates, or their derivatives, to s->panel. */
-static em_status transform(em_group_search *s, bool derivatives)
-{
-    double *row = NULL;
-    em_status status = em_allocate_doubles(3 * s->dim, &row);
-
-    for (int64_t r = 0; !status && r < s->n; r++) {
-        const double *sample = sample_at(s, r);
-        memcpy(row, sample, (size_t)(2 * s->dim) * sizeof *row);
-        em_noncentring_from_model(&s->map, row);
-        em_noncentring_pull(&s->map, row, sample, row + s->dim);
-        for (int64_t i = 0; i < s->dim; i++)
-            s->panel[i * s->n + r] = row[derivatives * s->dim + i];
-    }
-    em_release(&row);
-    return status;
-}
-
-/*
- * How far the draws in the map's coordinates are from normal: log det C_z + log det C_g. As
- * E (z - E z) g^T = -I whatever the law is, it is 0 for a normal one and larger for all others.
- * Errors: EM_NONFINITE, EM_EMEMORY.
- */
-static em_status departure(em_group_search *s, double *out)
-{
-    em_status status = EM_OK;
-
-    *out = 0;
-    for (int derivatives = 0; !status && derivatives < 2; derivatives++) {
-        status = transform(s, derivatives);
-        if (!status)
-            status = log_determinant(s, out);
-    }
-    return status;
-}
-
 /* Levels are above those of what a group uses. */
 static void set_levels(em_group_search *s, em_noncentring_row *row)
 {
@@ -293,7 +228,7 @@ static em_status measure_group(em_group_search *s, const em_group_fit *f,
     set_levels(s, row);
     status = em_noncentring_set(&s->map, row);
     if (!status)
-        status = departure(s, now);
+        status = em_find_departure(s, now);
     if (status)
         *now = INFINITY;
     return status < 0 && status != EM_EDATA ? status : EM_OK;
@@ -312,7 +247,7 @@ static em_status add_conditionals(em_group_search *s, em_group_fit *f, double mo
                                   em_noncentring_row *row, double *now, int *n_added)
 {
     double with_means = INFINITY, degree = 0;
-    em_status status = transform(s, true);
+    em_status status = em_transform_draws(s, true);
 
     *n_added = 0;
     if (!status)
@@ -322,7 +257,7 @@ static em_status add_conditionals(em_group_search *s, em_group_fit *f, double mo
     status = measure_group(s, f, s->conditional, row, now);
     *n_added = 1;
     if (!status)
-        status = transform(s, true);
+        status = em_transform_draws(s, true);
     if (status)
         return status;
     em_fit_means(s, degree, s->is_location, f, s->conditional);
@@ -405,7 +340,7 @@ static em_status find_groups(em_group_search *s, em_group_fit *fit, double *left
                              em_noncentring_row *row, double *nearest)
 {
     bool kept = true;
-    em_status status = departure(s, nearest);
+    em_status status = em_find_departure(s, nearest);
 
     for (int rejected = 0; !status && s->n_group < EM_MOST_GROUPS && rejected < MOST_REJECTED;
          rejected += !kept) {
@@ -462,7 +397,7 @@ static em_status refit_groups(em_group_search *s, em_group_fit *fit, double *lef
     while (!status && s->n_group > 0)
         status = drop_group(s, row);
     if (!status)
-        status = departure(s, &now);
+        status = em_find_departure(s, &now);
     for (int g = 0; !status && g < n && s->n_group < EM_MOST_GROUPS; g++) {
         find_closest(s);
         em_fit_group(s, scale[g], fit, left);
@@ -475,6 +410,39 @@ static em_status refit_groups(em_group_search *s, em_group_fit *fit, double *lef
     }
     em_release(&found);
     return status;
+}
+
+/* Adds second log scales, if they make the draws more nearly normal. g [dim][n] is work space. */
+static em_status refine_scales(em_group_search *s, double *g, em_noncentring_row *row)
+{
+    const double least = least_of_group + group_by_chance / (double)s->n;
+    em_noncentring_row *refined = NULL;
+    double before = INFINITY, now = INFINITY;
+    em_status status = em_allocate(s->dim, sizeof *refined, &refined);
+
+    if (!status)
+        memcpy(refined, row, (size_t)s->dim * sizeof *row);
+    if (!status)
+        status = em_find_departure(s, &before);
+    if (!status)
+        status = em_transform_draws(s, true);
+    if (!status) {
+        memcpy(g, s->panel, (size_t)(s->dim * s->n) * sizeof *g);
+        status = correlate(s, s->panel);
+    }
+    if (!status)
+        status = em_transform_draws(s, false);
+    if (!status && em_add_second_scales(s, g, least, refined)) {
+        status = em_noncentring_set(&s->map, refined);
+        if (!status)
+            status = em_find_departure(s, &now);
+        if (!status && now < before - least_nearer - nearer_by_chance / (double)s->n)
+            memcpy(row, refined, (size_t)s->dim * sizeof *row);
+        else if (status >= 0 || status == EM_EDATA)
+            status = em_noncentring_set(&s->map, row);
+    }
+    em_release(&refined);
+    return status > 0 ? EM_OK : status;
 }
 
 /* ---------------------------------------------------------------- the search */
@@ -563,6 +531,8 @@ em_status em_noncentring_search(int64_t dim, const em_samples *samples, em_nonce
         status = find_groups(&s, &tried, left, gain, row, &nearest);
     if (!status && s.n_group > 1)
         status = refit_groups(&s, &tried, left, nearest, row);
+    if (!status && s.map.n_child > 0)
+        status = refine_scales(&s, left, row);
     *n_child = s.map.n_child;
     em_noncentring_release(&s.map);
     em_release_all(&s.group_of, &s.used_by, &tried.child, &gain, &memory);

@@ -207,14 +207,16 @@ static em_status read_trajectory(const source *from, em_initial *out)
  * each row, and the others are then 0. */
 static em_status read_noncentring(const source *from, int64_t dim, em_initial *out)
 {
-    enum { EARLIER = offsetof(em_noncentring_row, information) / sizeof(double) };
+    static const int64_t earlier[] = {offsetof(em_noncentring_row, information) / sizeof(double),
+                                      offsetof(em_noncentring_row, second_degree) / sizeof(double)};
     double *read = NULL;
-    int64_t count = 0;
+    int64_t count = 0, width = EM_NONCENTRING_NUMBERS;
 
     if (!has(from, "noncentring"))
         return EM_OK;
     em_status status = read_numbers(from, "noncentring", 0, &count, &read);
-    const int64_t width = count == dim * EARLIER ? EARLIER : EM_NONCENTRING_NUMBERS;
+    for (size_t v = 0; v < sizeof earlier / sizeof *earlier; v++)
+        width = count == dim * earlier[v] ? earlier[v] : width;
     if (!status && count != dim * width)
         status = em_fail(EM_EDATA, "%s: found noncentring of %lld numbers, expected %lld x %d",
                          from->path, (long long)count, (long long)dim, EM_NONCENTRING_NUMBERS);

@@ -1,0 +1,70 @@
+/* How far draws are from normal in the coordinates of a map. */
+#include "adaptation/noncentring/noncentring_fit.h"
+#include "base/memory.h"
+#include "math/linalg.h"
+
+#include <math.h>
+#include <string.h>
+
+double em_centre_column(int64_t n, double *x, double *mean)
+{
+    double sum = 0, square = 0;
+
+    for (int64_t r = 0; r < n; r++)
+        sum += x[r];
+    *mean = sum / (double)n;
+    for (int64_t r = 0; r < n; r++) {
+        x[r] -= *mean;
+        square += x[r] * x[r];
+    }
+    return sqrt(square / (double)n);
+}
+
+const double *em_search_draw(const em_group_search *s, int64_t r)
+{
+    return s->samples->row + r * s->samples->n / s->n * 2 * s->dim;
+}
+
+/* The log determinant of the covariance of s->panel. Errors: EM_NONFINITE. */
+static em_status log_determinant(const em_group_search *s, double *out)
+{
+    double mean;
+
+    for (int64_t i = 0; i < s->dim; i++)
+        em_centre_column(s->n, s->panel + i * s->n, &mean);
+    em_gram(s->dim, s->n, s->panel, s->moment);
+    const em_status status = em_cholesky(s->dim, s->moment, s->dim);
+    for (int64_t i = 0; !status && i < s->dim; i++)
+        *out += 2 * log(s->moment[i * s->dim + i]) - log((double)s->n);
+    return status;
+}
+
+em_status em_transform_draws(em_group_search *s, bool derivatives)
+{
+    double *row = NULL;
+    em_status status = em_allocate_doubles(3 * s->dim, &row);
+
+    for (int64_t r = 0; !status && r < s->n; r++) {
+        const double *sample = em_search_draw(s, r);
+        memcpy(row, sample, (size_t)(2 * s->dim) * sizeof *row);
+        em_noncentring_from_model(&s->map, row);
+        em_noncentring_pull(&s->map, row, sample, row + s->dim);
+        for (int64_t i = 0; i < s->dim; i++)
+            s->panel[i * s->n + r] = row[derivatives * s->dim + i];
+    }
+    em_release(&row);
+    return status;
+}
+
+em_status em_find_departure(em_group_search *s, double *out)
+{
+    em_status status = EM_OK;
+
+    *out = 0;
+    for (int derivatives = 0; !status && derivatives < 2; derivatives++) {
+        status = em_transform_draws(s, derivatives);
+        if (!status)
+            status = log_determinant(s, out);
+    }
+    return status;
+}
