@@ -30,8 +30,8 @@ em_status em_sgnht_step_printed(em_sampler *base, const em_step_context *context
 
     em_thermostat_begin(t, block);
     for (int64_t k = 0; !status && k < t->options->leapfrog_steps; k++) {
-        em_thermostat_normals(t, context, block, k);
-        status = em_thermostat_gradient(t, context, block, k);
+        em_stochastic_noise(t->options, context, block, k, t->normals);
+        status = em_stochastic_gradient(t->options, context, block, k);
         em_mass_velocity(context->mass, block->n_chain, block->momentum, t->work);
         for (int64_t c = 0; c < block->n_chain; c++)
             sgnht_printed_kick(n, context->step_size[c], s->options->diffusion, block->extra[c],

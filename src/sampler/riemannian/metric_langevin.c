@@ -44,10 +44,10 @@ em_status em_metric_langevin_step(em_metric_langevin *self, const em_step_contex
 
     em_langevin_begin(s, context, block, 0);
     for (int64_t k = 0; status >= 0 && k < s->options->leapfrog_steps; k++) {
-        status = em_langevin_gradient(s, context, block, k);
+        status = em_stochastic_gradient(s->options, context, block, k);
         status =
             status ? status : em_metric_evaluate_density(self->metric, context, block, is_whole);
-        em_langevin_normals(s, context, block, k);
+        em_stochastic_noise(s->options, context, block, k, s->normals);
         if (agitate)
             agitate(self, block);
         for (int64_t c = 0; status >= 0 && c < block->n_chain; c++) {

@@ -193,28 +193,6 @@ void em_langevin_lose(em_block *block, int64_t c)
     block->theta[c * block->stride] = NAN;
 }
 
-em_status em_langevin_gradient(em_langevin *s, const em_step_context *context, em_block *block,
-                               int64_t k)
-{
-    return em_stochastic_evaluate(s->options, context, block, s->options->leapfrog_steps, k, 0,
-                                  block->n_chain, block->theta, block->log_density,
-                                  block->gradient);
-}
-
-void em_langevin_expect_normals(em_langevin *s, const em_step_context *context,
-                                const em_block *block, int64_t k)
-{
-    em_stochastic_expect_normals(context, block, EM_RNG_NOISE,
-                                 em_stochastic_step_number(s->options, context, k), s->normals);
-}
-
-void em_langevin_normals(em_langevin *s, const em_step_context *context, const em_block *block,
-                         int64_t k)
-{
-    em_stochastic_normals(context, block, EM_RNG_NOISE,
-                          em_stochastic_step_number(s->options, context, k), s->normals);
-}
-
 void em_langevin_refresh(em_langevin *s, const em_step_context *context, em_block *block)
 {
     em_stochastic_normals(context, block, EM_RNG_MOMENTUM, context->iteration, s->normals);

@@ -79,21 +79,6 @@ void em_langevin_lose(em_block *block, int64_t c);
  * the step sizes eps of the last iteration. */
 double em_langevin_noise_share(const em_sampler *sampler);
 
-/* Computes the gradient at theta from the k-th minibatch of the iteration. It is stored in the
- * block or, if gradients are computed by coordinate ranges, in the coordinate blocks of the next
- * move (em_stochastic_in_turns). */
-em_status em_langevin_gradient(em_langevin *s, const em_step_context *context, em_block *block,
-                               int64_t k);
-
-/* Draws the standard normals of the k-th inner step of the iteration into s->normals. */
-void em_langevin_normals(em_langevin *s, const em_step_context *context, const em_block *block,
-                         int64_t k);
-
-/* Says, before the gradient of the k-th inner step, that the next move draws these normals
- * (em_stochastic_expect_normals). */
-void em_langevin_expect_normals(em_langevin *s, const em_step_context *context,
-                                const em_block *block, int64_t k);
-
 /* Draws all momenta p ~ N(0, M). */
 void em_langevin_refresh(em_langevin *s, const em_step_context *context, em_block *block);
 

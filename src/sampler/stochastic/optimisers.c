@@ -86,7 +86,7 @@ static em_status optimiser_iterate(em_sampler *base, const em_step_context *cont
 
     em_langevin_begin(&s->langevin, context, block, chain);
     for (int64_t k = 0; !status && k < s->langevin.options->leapfrog_steps; k++) {
-        status = em_langevin_gradient(&s->langevin, context, block, k);
+        status = em_stochastic_gradient(s->langevin.options, context, block, k);
         em_langevin_move(&s->langevin, context, block, k, s->move);
     }
     em_langevin_end(&s->langevin, context, block);

@@ -90,7 +90,7 @@ static em_status psgld_two_gradients(psgld_sampler *self, const em_step_context 
     }
     status = em_stochastic_evaluate(s->options, context, block, s->options->leapfrog_steps, k, 0,
                                     block->n_chain, s->velocity, block->log_density, s->noise);
-    return status ? status : em_langevin_gradient(s, context, block, k);
+    return status ? status : em_stochastic_gradient(s->options, context, block, k);
 }
 
 /* Updates v', before v. */
@@ -154,7 +154,7 @@ static em_status psgld_iterate(em_sampler *base, const em_step_context *context,
     for (int64_t k = 0; !status && k < s->options->leapfrog_steps; k++) {
         const int64_t number = em_stochastic_step_number(s->options, context, k);
         status = self->options->correction ? psgld_two_gradients(self, context, block, k, number)
-                                           : em_langevin_gradient(s, context, block, k);
+                                           : em_stochastic_gradient(s->options, context, block, k);
         if (self->options->correction)
             psgld_follow(self, mean, psgld_keep(self->options, number), block);
         em_langevin_move(s, context, block, k, psgld_move);

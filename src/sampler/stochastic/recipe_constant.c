@@ -261,7 +261,7 @@ static em_status recipe_constant_step(em_sampler *base, const em_step_context *c
 
     em_langevin_begin(s, context, block, 0);
     for (int64_t k = 0; !status && k < s->options->leapfrog_steps; k++) {
-        status = em_langevin_gradient(s, context, block, k);
+        status = em_stochastic_gradient(s->options, context, block, k);
         em_mass_velocity(context->mass, block->n_chain, block->momentum, s->velocity);
         for (int64_t c = 0; !status && c < block->n_chain; c++)
             status = recipe_constant_move(self, context, block, c, k);

@@ -294,7 +294,7 @@ static em_status sghmc_update_baths(sghmc_sampler *s, const em_step_context *con
 static void sghmc_kick(em_langevin *s, const em_step_context *context, em_block *block, int64_t k,
                        double fraction)
 {
-    em_langevin_normals(s, context, block, k);
+    em_stochastic_noise(s->options, context, block, k, s->normals);
     em_bath_kick(s->bath, block->n_chain, fraction, s->eps, block->gradient, s->normals, s->noise,
                  block->momentum);
 }
@@ -360,8 +360,8 @@ static em_status sghmc_iterate(em_sampler *base, const em_step_context *context,
     for (int64_t k = 0; !status && k < s->options->leapfrog_steps; k++) {
         if (k == 0 && before[self->integrator])
             em_langevin_move(s, context, block, k, before[self->integrator]);
-        em_langevin_expect_normals(s, context, block, k);
-        status = em_langevin_gradient(s, context, block, k);
+        em_stochastic_expect_noise(s->options, context, block, k, s->normals);
+        status = em_stochastic_gradient(s->options, context, block, k);
         em_set_moves_before(context, before[self->integrator] && sghmc_is_last(s, k));
         em_langevin_move(s, context, block, k, after[self->integrator]);
     }

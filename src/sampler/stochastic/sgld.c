@@ -80,7 +80,7 @@ static void sgld_move(em_langevin *s, const em_step_context *context, em_block *
 {
     const int64_t n = block->stride;
 
-    em_langevin_normals(s, context, block, k);
+    em_stochastic_noise(s->options, context, block, k, s->normals);
     em_bath_noise(s->bath, block->n_chain, 0.5, s->eps, s->normals, s->noise);
     for (int64_t c = 0; c < block->n_chain; c++)
         sgld_mix(n, s->eps[c], block->gradient + c * n, s->noise + c * n);
@@ -96,8 +96,8 @@ static em_status sgld_iterate(em_sampler *base, const em_step_context *context, 
 
     em_langevin_start(s, context, block, chain);
     for (int64_t k = 0; !status && k < s->options->leapfrog_steps; k++) {
-        em_langevin_expect_normals(s, context, block, k);
-        status = em_langevin_gradient(s, context, block, k);
+        em_stochastic_expect_noise(s->options, context, block, k, s->normals);
+        status = em_stochastic_gradient(s->options, context, block, k);
         em_langevin_move(s, context, block, k, sgld_move);
     }
     em_langevin_end(s, context, block);

@@ -80,6 +80,14 @@ em_status em_stochastic_evaluate(const em_stochastic_options *options,
     return em_posterior_estimate(context->posterior, &minibatch, &query);
 }
 
+em_status em_stochastic_gradient(const em_stochastic_options *options,
+                                 const em_step_context *context, em_block *block, int64_t k)
+{
+    return em_stochastic_evaluate(options, context, block, options->leapfrog_steps, k, 0,
+                                  block->n_chain, block->theta, block->log_density,
+                                  block->gradient);
+}
+
 static void draw_normals(bool single, const em_stream *stream, int64_t first, int64_t n, double *z)
 {
     (single ? em_single_normals_from : em_normals_from)(stream, first, n, z);
@@ -175,8 +183,9 @@ static em_stream stream_of(const em_step_context *context, int64_t chain, em_pur
     return (em_stream){context->seed, (uint64_t)chain, (uint64_t)number, purpose};
 }
 
-void em_stochastic_expect_normals(const em_step_context *context, const em_block *block,
-                                  em_purpose purpose, int64_t number, double *z)
+void em_stochastic_expect_noise(const em_stochastic_options *options,
+                                const em_step_context *context, const em_block *block, int64_t k,
+                                double *z)
 {
     em_early_normals *early = context->early;
 
@@ -184,7 +193,8 @@ void em_stochastic_expect_normals(const em_step_context *context, const em_block
         return;
     early->next = early->own.first;
     early->end = em_least(early->own.end, block->dim);
-    early->stream = stream_of(context, block->chain[0], purpose, number);
+    early->stream = stream_of(context, block->chain[0], EM_RNG_NOISE,
+                              em_stochastic_step_number(options, context, k));
     early->single = em_posterior_model(context->posterior)->single;
     early->z = z;
 }
@@ -222,6 +232,13 @@ void em_stochastic_normals(const em_step_context *context, const em_block *block
         }
         memset(row + block->dim, 0, (size_t)(block->stride - block->dim) * sizeof *row);
     }
+}
+
+void em_stochastic_noise(const em_stochastic_options *options, const em_step_context *context,
+                         const em_block *block, int64_t k, double *z)
+{
+    em_stochastic_normals(context, block, EM_RNG_NOISE,
+                          em_stochastic_step_number(options, context, k), z);
 }
 
 double em_stochastic_normal(const em_step_context *context, const em_block *block, int64_t c,

@@ -57,6 +57,12 @@ em_status em_stochastic_evaluate(const em_stochastic_options *options,
                                  int64_t per_iteration, int64_t k, int64_t first, int64_t n_chain,
                                  const double *theta, double *log_density, double *gradient);
 
+/* The gradient at the positions of the block, from the minibatch of inner step k, where each inner
+ * step has one gradient. It is stored in the block or, if gradients are computed by coordinate
+ * ranges, in the coordinate blocks of the next move. Errors: EM_EMODEL. */
+em_status em_stochastic_gradient(const em_stochastic_options *options,
+                                 const em_step_context *context, em_block *block, int64_t k);
+
 /* Runs an iteration of a block by calls of `take`. There is one call for all chains, or, if
  * gradients are estimated chain by chain, one for each chain, so that the data of a chain stay in a
  * cache from its gradient to its update. `take` stores nothing in the sampler between calls;
@@ -84,11 +90,16 @@ int64_t em_stochastic_step_number(const em_stochastic_options *options,
 void em_stochastic_normals(const em_step_context *context, const em_block *block,
                            em_purpose purpose, int64_t number, double *z);
 
-/* Says, before a gradient, that em_stochastic_normals comes next with these arguments for all
+/* The same for the noise of inner step k, of which each iteration has one panel a step. */
+void em_stochastic_noise(const em_stochastic_options *options, const em_step_context *context,
+                         const em_block *block, int64_t k, double *z);
+
+/* Says, before a gradient, that em_stochastic_noise comes next with these arguments for all
  * coordinate blocks. If the shards divide the moves of one chain, they draw them into z [stride]
  * while they wait for the gradient. Local. */
-void em_stochastic_expect_normals(const em_step_context *context, const em_block *block,
-                                  em_purpose purpose, int64_t number, double *z);
+void em_stochastic_expect_noise(const em_stochastic_options *options,
+                                const em_step_context *context, const em_block *block, int64_t k,
+                                double *z);
 
 /* The standard normal number `index` of chain c in this iteration, for thermostats. */
 double em_stochastic_normal(const em_step_context *context, const em_block *block, int64_t c,

@@ -244,7 +244,7 @@ static void msgnht_after(em_thermostat *s, const em_step_context *context, em_bl
 {
     const bool splits = msgnht_options_of(s)->integrator == SPLITTING;
 
-    em_thermostat_normals(s, context, block, k);
+    em_stochastic_noise(s->options, context, block, k, s->normals);
     msgnht_kick(s, context, block);
     msgnht_drift(s, context, block, splits ? 0.5 : 1, true);
     if (k == s->options->leapfrog_steps - 1)
@@ -264,8 +264,8 @@ static em_status msgnht_iterate(em_sampler *base, const em_step_context *context
     for (int64_t k = 0; !status && k < s->options->leapfrog_steps; k++) {
         if (k == 0)
             em_thermostat_move(s, context, block, k, msgnht_before);
-        em_thermostat_expect_normals(s, context, block, k);
-        status = em_thermostat_gradient(s, context, block, k);
+        em_stochastic_expect_noise(s->options, context, block, k, s->normals);
+        status = em_stochastic_gradient(s->options, context, block, k);
         em_set_moves_before(context, k == s->options->leapfrog_steps - 1);
         em_thermostat_move(s, context, block, k, msgnht_after);
     }

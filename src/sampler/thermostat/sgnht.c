@@ -135,7 +135,7 @@ static void sgnht_after(em_thermostat *t, const em_step_context *context, em_blo
 {
     const em_sgnht_options *options = (const em_sgnht_options *)t->options;
 
-    em_thermostat_normals(t, context, block, k);
+    em_stochastic_noise(t->options, context, block, k, t->normals);
     sgnht_kick(t, context, block);
     em_thermostat_add_drift(t, context, block, options->integrator == SPLITTING ? 0.5 : 1);
 }
@@ -157,7 +157,7 @@ static em_status sgnht_iterate(em_sampler *base, const em_step_context *context,
             em_thermostat_move(t, context, block, k, sgnht_before);
             em_sgnht_turn(s, context, block, 0.5, t->product);
         }
-        status = em_thermostat_gradient(t, context, block, k);
+        status = em_stochastic_gradient(t->options, context, block, k);
         em_thermostat_move(t, context, block, k, sgnht_after);
         em_sgnht_turn(s, context, block, splits ? 0.5 : 1, t->product);
     }

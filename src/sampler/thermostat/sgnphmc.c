@@ -177,8 +177,8 @@ static em_status sgnphmc_step_canonical(em_sgnphmc_sampler *s, const em_step_con
     em_thermostat_begin(t, block);
     for (int64_t k = 0; !status && k < t->options->leapfrog_steps; k++) {
         sgnphmc_drift(s, context, block);
-        em_thermostat_normals(t, context, block, k);
-        status = em_thermostat_gradient(t, context, block, k);
+        em_stochastic_noise(t->options, context, block, k, t->normals);
+        status = em_stochastic_gradient(t->options, context, block, k);
         sgnphmc_kicks(s, context, block, k);
         sgnphmc_drift(s, context, block);
     }

@@ -117,29 +117,6 @@ void em_thermostat_move(em_thermostat *self, const em_step_context *context, em_
     self->marked = self->looked = true;
 }
 
-em_status em_thermostat_gradient(const em_thermostat *self, const em_step_context *context,
-                                 em_block *block, int64_t k)
-{
-    return em_stochastic_evaluate(self->options, context, block, self->options->leapfrog_steps, k,
-                                  0, block->n_chain, block->theta, block->log_density,
-                                  block->gradient);
-}
-
-void em_thermostat_expect_normals(em_thermostat *self, const em_step_context *context,
-                                  const em_block *block, int64_t k)
-{
-    em_stochastic_expect_normals(context, block, EM_RNG_NOISE,
-                                 em_stochastic_step_number(self->options, context, k),
-                                 self->normals);
-}
-
-void em_thermostat_normals(em_thermostat *self, const em_step_context *context,
-                           const em_block *block, int64_t k)
-{
-    em_stochastic_normals(context, block, EM_RNG_NOISE,
-                          em_stochastic_step_number(self->options, context, k), self->normals);
-}
-
 /* theta <- theta + h v and p . v, summed in eight lanes */
 EM_CLONES static double thermostat_drift(int64_t n, double h, em_product v, const double *p,
                                          double *restrict theta)

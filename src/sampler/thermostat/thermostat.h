@@ -57,20 +57,6 @@ void em_thermostat_start(em_thermostat *self, const em_block *block);
 void em_thermostat_move(em_thermostat *self, const em_step_context *context, em_block *block,
                         int64_t k, em_thermostat_part *part);
 
-/* Computes the gradient at theta from the minibatch of inner step k, into the block or into the
- * coordinate blocks of the next move. */
-em_status em_thermostat_gradient(const em_thermostat *self, const em_step_context *context,
-                                 em_block *block, int64_t k);
-
-/* Says, before the gradient of inner step k, that the next move draws its normals
- * (em_stochastic_expect_normals). */
-void em_thermostat_expect_normals(em_thermostat *self, const em_step_context *context,
-                                  const em_block *block, int64_t k);
-
-/* Draws the standard normals of inner step k into self->normals. */
-void em_thermostat_normals(em_thermostat *self, const em_step_context *context,
-                           const em_block *block, int64_t k);
-
 /* theta <- theta + h W p for all chains, where h is `fraction` of the step size; returns p^T W p
  * of each, which drives thermostats. Uses `work`. */
 const double *em_thermostat_drift(em_thermostat *self, const em_step_context *context,
