@@ -403,21 +403,15 @@ static em_status differentiate(em_posterior *posterior, int64_t chain, int64_t n
                                const em_optimum *at, double *work, double *out, bool *good)
 {
     double *theta = work, *gradient = work + em_stride(n), log_density;
-    const em_query query = {.n_chain = 1,
-                            .stride = em_stride(n),
-                            .chain = &chain,
-                            .theta = theta,
-                            .log_density = &log_density,
-                            .gradient = gradient};
     em_status status = EM_OK;
 
     memcpy(theta, at->theta, (size_t)n * sizeof *theta);
-    for (int64_t j = 0; status >= 0 && *good && j < n; j++) {
+    for (int64_t j = 0; !status && *good && j < n; j++) {
         const double h = 1e-3 * sqrt(at->scale[j]);
-        for (int sign = -1; status >= 0 && sign <= 1; sign += 2) {
+        for (int sign = -1; !status && sign <= 1; sign += 2) {
             theta[j] = at->theta[j] + sign * h;
-            status = em_posterior_evaluate(posterior, &query);
-            *good = *good && status == EM_OK && em_all_finite(n, gradient);
+            status = em_evaluate_point(posterior, chain, n, theta, gradient, &log_density);
+            *good = *good && !isnan(log_density);
             for (int64_t i = 0; i < n; i++)
                 out[j * n + i] = sign < 0 ? gradient[i] : (out[j * n + i] - gradient[i]) / (2 * h);
         }
@@ -426,7 +420,7 @@ static em_status differentiate(em_posterior *posterior, int64_t chain, int64_t n
     for (int64_t j = 0; j < n; j++)
         for (int64_t i = 0; i < j; i++)
             out[j * n + i] = out[i * n + j] = (out[j * n + i] + out[i * n + j]) / 2;
-    return status < 0 ? status : EM_OK;
+    return status;
 }
 
 /* A standard deviation along the direction of the most negative curvature, uphill. */
