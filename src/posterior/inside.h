@@ -74,6 +74,13 @@ static inline em_query em_query_into(const em_query *query, double *gradient, do
     return other;
 }
 
+/* ---- posterior.c ---- */
+
+/* A posterior that sends its queries on to its parent, with panels for the query and its result.
+ * Errors: EM_EMEMORY. */
+em_status em_posterior_create_within(em_posterior *parent, int64_t n_chain, int64_t first_chain,
+                                     em_posterior **out);
+
 /* ---- density.c: of all parameters ---- */
 
 /* Prior and likelihood of all rows. Collective over the ranks of a group. */

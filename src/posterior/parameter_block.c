@@ -8,24 +8,12 @@ em_status em_posterior_create_part(em_posterior *parent, const em_parameters *bl
                                    int64_t n_chain, int64_t first_chain, const double *theta,
                                    em_posterior **out)
 {
-    const int64_t panel = n_chain * em_stride(parent->model->dim);
-    em_posterior *part = NULL;
-    em_status status = em_allocate(1, sizeof *part, &part);
+    const em_status status = em_posterior_create_within(parent, n_chain, first_chain, out);
 
-    *out = NULL;
-    if (!status)
-        status = em_allocate_all(EM_ARRAY(part->theta, panel), EM_ARRAY(part->gradient, panel));
-    if (status) {
-        em_posterior_destroy(&part);
+    if (status)
         return status;
-    }
-    part->model = parent->model;
-    part->grid = parent->grid;
-    part->parent = parent;
-    part->block = block;
-    part->first_chain = first_chain;
-    part->held = theta;
-    *out = part;
+    (*out)->block = block;
+    (*out)->held = theta;
     return EM_OK;
 }
 

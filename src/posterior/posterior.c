@@ -26,6 +26,25 @@ em_status em_posterior_create(em_model *model, const em_grid *grid, int64_t n_ch
     return EM_OK;
 }
 
+em_status em_posterior_create_within(em_posterior *parent, int64_t n_chain, int64_t first_chain,
+                                     em_posterior **out)
+{
+    const int64_t panel = n_chain * em_stride(parent->model->dim);
+    em_status status = em_allocate(1, sizeof **out, out);
+
+    if (!status)
+        status = em_allocate_all(EM_ARRAY((*out)->theta, panel), EM_ARRAY((*out)->gradient, panel));
+    if (status) {
+        em_posterior_destroy(out);
+        return status;
+    }
+    (*out)->model = parent->model;
+    (*out)->grid = parent->grid;
+    (*out)->parent = parent;
+    (*out)->first_chain = first_chain;
+    return EM_OK;
+}
+
 void em_posterior_destroy(em_posterior **posterior)
 {
     if (*posterior) {

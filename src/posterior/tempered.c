@@ -104,28 +104,14 @@ const em_temperature *em_temperature_of(const em_posterior *posterior, int64_t c
 em_status em_posterior_create_tempered(em_posterior *parent, int64_t n_chain, int64_t first_chain,
                                        const em_temperature *of, em_posterior **out)
 {
-    const int64_t stride = em_stride(parent->model->dim);
-    em_posterior *posterior = NULL;
-    em_status status = em_allocate(1, sizeof *posterior, &posterior);
+    em_status status = em_posterior_create_within(parent, n_chain, first_chain, out);
 
-    *out = NULL;
-    if (!status) {
-        posterior->answer = answer;
-        posterior->release = release_panel;
-    }
-    if (!status)
-        status = em_allocate_all(EM_ARRAY(posterior->theta, n_chain * stride),
-                                 EM_ARRAY(posterior->gradient, n_chain * stride));
-    if (!status)
-        status = create_panel(n_chain, stride, of, &posterior->tempering);
-    if (status) {
-        em_posterior_destroy(&posterior);
+    if (status)
         return status;
-    }
-    posterior->model = parent->model;
-    posterior->grid = parent->grid;
-    posterior->parent = parent;
-    posterior->first_chain = first_chain;
-    *out = posterior;
-    return EM_OK;
+    (*out)->answer = answer;
+    (*out)->release = release_panel;
+    status = create_panel(n_chain, em_stride(parent->model->dim), of, &(*out)->tempering);
+    if (status)
+        em_posterior_destroy(out);
+    return status;
 }
