@@ -71,19 +71,13 @@ static em_status allocate(int64_t count, size_t size, void **out, size_t *bytes)
  * So large arrays are checked first. */
 static em_status check_large(double bytes)
 {
-    const double large = 0x1p26;
-
-    return bytes < large ? EM_OK : em_memory_check(bytes, "an array");
-}
-
-em_status em_memory_check(double bytes, const char *what)
-{
-    const double available = em_memory_available();
+    const double large = 0x1p26, available = bytes < large ? large : em_memory_available();
 
     return bytes <= available
                ? EM_OK
-               : em_fail(EM_EMEMORY, "out of memory: %s takes %.3g GB, and %.3g GB are available",
-                         what, bytes / 1e9, available / 1e9);
+               : em_fail(EM_EMEMORY,
+                         "out of memory: an array takes %.3g GB, and %.3g GB are available",
+                         bytes / 1e9, available / 1e9);
 }
 
 em_status em_allocate(int64_t count, size_t size, void *out)

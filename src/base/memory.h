@@ -26,10 +26,6 @@ static inline int64_t em_most(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* Checks that so many bytes are available (base/available_memory.h). Local. Errors: EM_EMEMORY,
- * "out of memory: <what> takes 16 GB, of which there are 8". */
-em_status em_memory_check(double bytes, const char *what);
-
 /* From now on, blocks of 128 kB or more go back to the system when they are freed. By default glibc
  * keeps freed ones of up to 32 MB, so that a process that makes several runs holds memory of all of
  * them. Local. */

@@ -5,7 +5,6 @@
 #include "tempering/reference.h"
 #include "tempering/tempering_internal.h"
 
-#include <math.h>
 #include <string.h>
 
 int64_t em_copy_group(const em_tempering *t, int64_t number)

@@ -6,7 +6,6 @@
 #include "emass/status.h"
 
 #include <stddef.h>
-#include <stdint.h>
 
 /* Where the documents are. */
 typedef struct em_documents_options {

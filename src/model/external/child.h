@@ -6,7 +6,6 @@
 
 #include "emass/status.h"
 
-#include <stdint.h>
 #include <sys/types.h>
 
 typedef struct em_child {

@@ -109,6 +109,13 @@ double em_bath_bytes(int64_t dim)
     return em_bytes_of_doubles(2 * dim) + 2 * em_bytes_of_doubles(em_stride(dim));
 }
 
+static void bath_destroy(em_bath **bath)
+{
+    if (*bath)
+        em_release_all(&(*bath)->basis, &(*bath)->value, &(*bath)->decay);
+    em_release(bath);
+}
+
 em_status em_bath_create(em_structure structure, int64_t dim, const double *A, const double *V,
                          em_bath **out)
 {
@@ -125,7 +132,7 @@ em_status em_bath_create(em_structure structure, int64_t dim, const double *A, c
         status = bath_pad(EM_MASS_DIAG, dim, y + size, &bath->value);
     em_release(&y);
     if (status) {
-        em_bath_destroy(&bath);
+        bath_destroy(&bath);
         return status;
     }
     bath->structure = structure;
@@ -137,13 +144,6 @@ em_status em_bath_create(em_structure structure, int64_t dim, const double *A, c
     bath->same_value = V && bath_is_constant(dim, bath->value);
     *out = bath;
     return EM_OK;
-}
-
-void em_bath_destroy(em_bath **bath)
-{
-    if (*bath)
-        em_release_all(&(*bath)->basis, &(*bath)->value, &(*bath)->decay);
-    em_release(bath);
 }
 
 em_status em_bath_of_mass(const em_mass *mass, const em_noise *noise, em_bath **out)
@@ -331,7 +331,7 @@ static void bath_clear(em_baths *baths)
 {
     for (int64_t c = 0; baths->bath && c < baths->n_chain; c++) {
         if (c + 1 == baths->n_chain || baths->bath[c] != baths->bath[c + 1])
-            em_bath_destroy(&baths->bath[c]);
+            bath_destroy(&baths->bath[c]);
         baths->bath[c] = NULL;
     }
 }

@@ -35,7 +35,6 @@ double em_bath_bytes(int64_t dim);
 /* The bath N(0, A - b V), without decay. Errors as em_frame. */
 em_status em_bath_create(em_structure structure, int64_t dim, const double *A, const double *V,
                          em_bath **out);
-void em_bath_destroy(em_bath **bath);
 
 /* The bath N(0, M - b V) for a mass and an estimate of V, which may be NULL. */
 em_status em_bath_of_mass(const em_mass *mass, const em_noise *noise, em_bath **out);
