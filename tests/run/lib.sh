@@ -102,6 +102,14 @@ stopped_at() { # ITERATION RANKS ARGUMENT...
     [ "$status" = 75 ] && grep -q "the time limit after $1 of" "$scratch/why"
 }
 
+run_is_refused() { # TEXT ARGUMENT...: of run.yaml, with status 2; TEXT is said, and no file written
+    local text=$1 status=0
+    shift
+    limited "$emass" run run.yaml --output none.h5 "$@" >"$scratch/why" 2>&1 || status=$?
+    cat "$scratch/why"
+    [ "$status" = 2 ] && grep -qF -- "$text" "$scratch/why" && [ ! -e none.h5 ]
+}
+
 messages() { # FILE: what a run said, without the progress of one that needs long to start
     grep -vE '^[0-9-]{10} [0-9:]{8} starting' "$1" || true
 }

@@ -27,14 +27,6 @@ takes_over() {
     [ "$with" -gt 350 ] && [ "$without" -lt 200 ]
 }
 
-refuses() { # TEXT ARGUMENT...
-    local text=$1 status=0 said
-    shift
-    said=$(limited "$emass" run run.yaml --output none.h5 "$@" 2>&1) || status=$?
-    echo "$said"
-    [ "$status" = 2 ] && grep -qF -- "$text" <<<"$said" && [ ! -e none.h5 ]
-}
-
 # What was learned is taken as it is, to the bit, by any number of chains.
 is_the_same() {
     limited "$emass" run run.yaml --quiet --output ten.h5 --set run.chains=10 --set run.draws=20 &&
@@ -48,7 +40,7 @@ is_the_same() {
 check 'an earlier run' limited mpirun -n 2 "$emass" run run.yaml --quiet --output old.h5
 check 'mass, step size and positions are taken over' takes_over
 check 'they are what they were, to the bit' is_the_same
-check 'an earlier run of another dimension' refuses 'expected 7 or 7 x 7' --set mass.from=old.h5 \
+check 'an earlier run of another dimension' run_is_refused 'expected 7 or 7 x 7' --set mass.from=old.h5 \
     --set model.dim=7
-check 'no such file' refuses 'missing.h5' --set mass.from=missing.h5
+check 'no such file' run_is_refused 'missing.h5' --set mass.from=missing.h5
 finish

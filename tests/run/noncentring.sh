@@ -112,14 +112,6 @@ is_taken_over() {
     done
 }
 
-refuses() { # TEXT ARGUMENT...
-    local text=$1 status=0 said
-    shift
-    said=$(limited "$emass" run run.yaml --output none.h5 "$@" 2>&1) || status=$?
-    echo "$said"
-    [ "$status" = 2 ] && grep -qF -- "$text" <<<"$said" && [ ! -e none.h5 ]
-}
-
 check 'a funnel' build
 check 'one rank' emass_on 1 --output one.h5
 for seed in 1 2 3 4; do
@@ -134,6 +126,6 @@ check 'the same bytes on three ranks' is_the_same 3
 check 'stopped in warmup' goes_on 1500 warmup
 check 'stopped in sampling' goes_on 4200 sampling
 check 'the next run takes it over' is_taken_over
-check 'a choice that there is not' refuses 'noncentring' --set mass.noncentring=always
-check 'a map that may not be used' refuses 'mass.noncentring: auto' --set mass.from=one.h5 --set mass.noncentring=off
+check 'a choice that there is not' run_is_refused 'noncentring' --set mass.noncentring=always
+check 'a map that may not be used' run_is_refused 'mass.noncentring: auto' --set mass.from=one.h5 --set mass.noncentring=off
 finish
