@@ -3,10 +3,10 @@
  * (test_non_gaussian has it on other densities); and its trees and draws are, leaf by leaf, those
  * of a plain recursive implementation of the paper with Stan's further checks.
  */
-#include "par/world.h"
 #include "support/array_mass.h"
 #include "support/behaviour.h"
 #include "support/on_grid.h"
+#include "support/plain_trees.h"
 #include "support/twin_mass.h"
 
 extern const em_sampler_ops em_nuts;
@@ -96,48 +96,9 @@ END_TEST
 
 /* ---- a plain implementation, to compare with ---- */
 
-enum { MOST_LEAVES = 1 << 8, DIM = 3 };
+enum { DIM = 3 };
 
-typedef struct point {
-    double theta[DIM], p[DIM], g[DIM], log_density;
-} point;
-
-/* What plain_nuts is run with; Stan's further checks may be left out. */
-typedef struct plain {
-    const double *inverse; /* dense W */
-    double step_size, initial_energy;
-    bool checks_between;
-    int n_leaf; /* of the current doubling, in the order in which they were made */
-    point leaf[MOST_LEAVES];
-    bool diverged;
-} plain;
-
-typedef struct plain_result {
-    point draw;
-    int depth, n_steps;
-    bool diverging, saturated;
-} plain_result;
-
-static void apply(const double *W, const double *x, double *out)
-{
-    for (int i = 0; i < DIM; i++) {
-        out[i] = 0;
-        for (int j = 0; j < DIM; j++)
-            out[i] += W[i * DIM + j] * x[j];
-    }
-}
-
-static double inner(const double *W, const double *x, const double *y)
-{
-    double v[DIM], sum = 0;
-
-    apply(W, x, v);
-    for (int i = 0; i < DIM; i++)
-        sum += v[i] * y[i];
-    return sum;
-}
-
-static void evaluate(point *z)
+static void evaluate(plain_point *z)
 {
     z->log_density = 0;
     for (int i = 0; i < DIM; i++) {
@@ -148,117 +109,11 @@ static void evaluate(point *z)
     }
 }
 
-static double energy_of(const plain *t, const point *z)
+static bool step(plain_trees *t, plain_point *z, double h)
 {
-    return 0.5 * inner(t->inverse, z->p, z->p) - z->log_density;
-}
-
-static point leap(const plain *t, point z, double step)
-{
-    double v[DIM];
-
-    for (int i = 0; i < DIM; i++)
-        z.p[i] += 0.5 * step * z.g[i];
-    apply(t->inverse, z.p, v);
-    for (int i = 0; i < DIM; i++)
-        z.theta[i] += step * v[i];
-    evaluate(&z);
-    for (int i = 0; i < DIM; i++)
-        z.p[i] += 0.5 * step * z.g[i];
-    return z;
-}
-
-/* Leaves first .. last of the row go along with their own sum of momenta, at both ends. */
-static bool straight(const plain *t, const point *leaf, int first, int last)
-{
-    double sum[DIM] = {0};
-
-    for (int k = first; k <= last; k++)
-        for (int i = 0; i < DIM; i++)
-            sum[i] += leaf[k].p[i];
-    return inner(t->inverse, leaf[first].p, sum) > 0 && inner(t->inverse, leaf[last].p, sum) > 0;
-}
-
-/* Two neighbouring halves, split before leaf `middle`. */
-static bool joined(const plain *t, const point *leaf, int first, int middle, int last)
-{
-    return straight(t, leaf, first, last) &&
-           (!t->checks_between ||
-            (straight(t, leaf, first, middle) && straight(t, leaf, middle - 1, last)));
-}
-
-/* A subtree of 2^depth leaves from the point on; false: it is not to be used. */
-static bool build(plain *t, int depth, double step, point *z)
-{
-    const int first = t->n_leaf, half = 1 << depth >> 1;
-
-    if (depth == 0) {
-        *z = leap(t, *z, step);
-        t->leaf[t->n_leaf++] = *z;
-        t->diverged = !(energy_of(t, z) - t->initial_energy < 1000);
-        return !t->diverged;
-    }
-    return build(t, depth - 1, step, z) && build(t, depth - 1, step, z) &&
-           joined(t, t->leaf, first, first + half, t->n_leaf - 1);
-}
-
-static double plain_uniform(uint64_t seed, int64_t iteration, int64_t index)
-{
-    const em_stream stream = {seed, 0, (uint64_t)iteration, EM_RNG_TRAJECTORY};
-
-    return em_uniform(&stream, (uint64_t)index);
-}
-
-/* The draw of a doubling: leaf k takes the place of the one before with probability w_k / (w_0 +
- * ... + w_k). Its total weight into *total. */
-static point draw_leaf(const plain *t, uint64_t seed, int64_t iteration, int n_before,
-                       double *total)
-{
-    point draw = t->leaf[0];
-
-    *total = 0;
-    for (int k = 0; k < t->n_leaf; k++) {
-        const double w = exp(t->initial_energy - energy_of(t, &t->leaf[k]));
-        *total += w;
-        if (k > 0 && plain_uniform(seed, iteration, 48 + n_before + k) < w / *total)
-            draw = t->leaf[k];
-    }
-    return draw;
-}
-
-/* One iteration from z, whose momentum is fresh. */
-static plain_result plain_nuts(plain *t, point z, int max_depth, uint64_t seed, int64_t iteration)
-{
-    static point trajectory[2 * MOST_LEAVES + 1]; /* in the order of time, from `back` to `front` */
-    int back = MOST_LEAVES, front = MOST_LEAVES;
-    plain_result r = {.draw = z};
-    double total = 1;
-
-    t->initial_energy = energy_of(t, &z);
-    trajectory[back] = z;
-    while (r.depth < max_depth) {
-        const bool forward = plain_uniform(seed, iteration, 2 * r.depth) < 0.5;
-        point end = trajectory[forward ? front : back];
-        double weight;
-        t->n_leaf = 0;
-        const bool usable = build(t, r.depth, forward ? t->step_size : -t->step_size, &end);
-        const int n_before = r.n_steps;
-        r.n_steps += t->n_leaf;
-        r.diverging = t->diverged;
-        if (!usable)
-            return r;
-        const point draw = draw_leaf(t, seed, iteration, n_before, &weight);
-        if (plain_uniform(seed, iteration, 2 * r.depth + 1) < weight / total)
-            r.draw = draw;
-        total += weight;
-        for (int k = 0; k < t->n_leaf; k++)
-            trajectory[forward ? ++front : --back] = t->leaf[k];
-        r.depth++;
-        if (!joined(t, trajectory, back, forward ? front - t->n_leaf + 1 : back + t->n_leaf, front))
-            return r;
-    }
-    r.saturated = true;
-    return r;
+    plain_leap(t, z, h);
+    t->diverged = !(plain_energy(t, z) - t->initial_energy < 1000);
+    return true;
 }
 
 /* Runs the kernel, and the plain one from where chain 0 stood before each iteration; counts where
@@ -269,35 +124,35 @@ static int count_differences(double step_size, int max_depth, bool checks_betwee
     const nuts_head options = {{0}, max_depth};
     em_mass *mass = make_mass(EM_MASS_DENSE, dense_inverse);
     const kernel_run run = {&em_nuts, &options, mass, NULL, step_size, 11};
-    static plain t;
+    static plain_trees t;
     law_model model = law_model_of(&law_of_three);
     kernel_bench b;
     int count = 0;
 
-    t = (plain){.inverse = dense_inverse, .step_size = step_size, .checks_between = checks_between};
+    t = (plain_trees){.dim = DIM,
+                      .max_depth = max_depth,
+                      .inverse = dense_inverse,
+                      .step_size = step_size,
+                      .seed = run.seed,
+                      .skips_checks = !checks_between,
+                      .evaluate = evaluate,
+                      .step = step};
     bench_open(&model.base, grid, &run, &b);
     start_anywhere(b.block, 0, &b);
     for (int64_t i = 0; i < n_iteration; i++) {
         const em_step_context context = bench_context(&b, i);
         const em_stream stream = {run.seed, 0, (uint64_t)i, EM_RNG_MOMENTUM};
         _Alignas(64) double z[8] = {0}, p[8];
-        point start;
-        double apart = 0;
+        plain_point start;
 
         em_normals(&stream, DIM, z);
         em_mass_momentum(b.mass, 1, z, p);
         memcpy(start.theta, b.block->theta, sizeof start.theta);
         memcpy(start.p, p, sizeof start.p);
         evaluate(&start);
-        const plain_result r = plain_nuts(&t, start, max_depth, run.seed, i);
+        const plain_result r = plain_iteration(&t, start, i);
         ck_assert_int_eq(em_nuts.step(b.sampler, &context, b.block), EM_OK);
-        for (int k = 0; k < DIM; k++)
-            apart = fmax(apart, fabs(r.draw.theta[k] - b.block->theta[k]) +
-                                    fabs(r.draw.p[k] - b.block->momentum[k]));
-        count += !(apart < 1e-9) || r.depth != b.block->stat[EM_STAT_TREE_DEPTH][0] ||
-                 r.n_steps != b.block->stat[EM_STAT_N_STEPS][0] ||
-                 r.diverging != b.block->stat[EM_STAT_DIVERGING][0] ||
-                 r.saturated != b.block->stat[EM_STAT_REACHED_MAX_TREEDEPTH][0];
+        count += plain_differs(&t, &r, b.block) || r.n_steps != b.block->stat[EM_STAT_N_STEPS][0];
         *deepest = r.depth > *deepest ? r.depth : *deepest;
     }
     bench_close(&b);
@@ -307,11 +162,11 @@ static int count_differences(double step_size, int max_depth, bool checks_betwee
 
 START_TEST(trees_are_those_of_the_plain_recursion)
 {
-    static const double step[] = {0.03, 0.2, 0.7, 1.3, 3};
+    static const double size[] = {0.03, 0.2, 0.7, 1.3, 3};
     int deepest = 0;
 
-    ck_assert_int_eq(count_differences(step[_i], 8, true, 500, &deepest), 0);
-    ck_assert_int_eq(count_differences(step[_i], 3, true, 500, &deepest), 0);
+    ck_assert_int_eq(count_differences(size[_i], 8, true, 500, &deepest), 0);
+    ck_assert_int_eq(count_differences(size[_i], 3, true, 500, &deepest), 0);
     ck_assert_int_ge(deepest, _i == 0 ? 6 : 1);
 }
 END_TEST

@@ -8,6 +8,7 @@
 #include "support/array_mass.h"
 #include "support/behaviour.h"
 #include "support/on_grid.h"
+#include "support/plain_trees.h"
 
 extern const em_sampler_ops em_nuts, em_walnuts;
 
@@ -30,11 +31,7 @@ enum { DIM = 2 };
 
 static const double WIDTH = 2;
 
-typedef struct point {
-    double theta[DIM], p[DIM], g[DIM], log_density;
-} point;
-
-static void evaluate(point *z)
+static void evaluate(plain_point *z)
 {
     const double v = z->theta[0], x = z->theta[1], precision = exp(-v);
 
@@ -47,8 +44,8 @@ static em_status funnel_add_prior(em_model *base, const em_query *query)
 {
     (void)base;
     for (int64_t c = 0; c < query->n_chain; c++) {
-        point z;
-        memcpy(z.theta, query->theta + c * query->stride, sizeof z.theta);
+        plain_point z;
+        memcpy(z.theta, query->theta + c * query->stride, DIM * sizeof *z.theta);
         evaluate(&z);
         query->log_density[c] += z.log_density;
         for (int i = 0; i < DIM; i++)
@@ -92,58 +89,36 @@ static double funnel_worst_z(int64_t n_chain, int64_t n_draw, const double *v, c
 
 /* ---- a plain implementation, to compare with ---- */
 
-enum { MOST_LEAVES = 1 << 8, N_PLAIN_CHAIN = 8 };
+enum { N_PLAIN_CHAIN = 8 };
+
+static const double unit[] = {1, 0, 0, 1};
 
 typedef struct plain {
-    double step_size, max_error;
+    plain_trees trees;
+    double max_error;
     int max_halvings;
     bool looks_back; /* what the twin leaves out */
-    double initial_energy;
-    int n_leaf; /* of the current doubling, in the order in which they were made */
-    point leaf[MOST_LEAVES];
-    bool diverged;
 } plain;
 
-typedef struct plain_result {
-    point draw;
-    int depth;
-    bool diverging, saturated;
-} plain_result;
-
-static double energy_of(const point *z)
-{
-    return 0.5 * (z->p[0] * z->p[0] + z->p[1] * z->p[1]) - z->log_density;
-}
-
-static void leap(point *z, double step)
-{
-    for (int i = 0; i < DIM; i++) {
-        z->p[i] += 0.5 * step * z->g[i];
-        z->theta[i] += step * z->p[i];
-    }
-    evaluate(z);
-    for (int i = 0; i < DIM; i++)
-        z->p[i] += 0.5 * step * z->g[i];
-}
-
 /* 2^level steps that take the time h in all: whether energies stay within the largest error. */
-static bool keeps(const plain *t, point *z, double h, int level)
+static bool keeps(const plain *t, plain_point *z, double h, int level)
 {
-    double least = energy_of(z), most = least;
+    double least = plain_energy(&t->trees, z), most = least;
 
     for (int k = 0; k < 1 << level; k++) {
-        leap(z, ldexp(h, -level));
-        least = fmin(least, energy_of(z));
-        most = fmax(most, energy_of(z));
+        plain_leap(&t->trees, z, ldexp(h, -level));
+        const double energy = plain_energy(&t->trees, z);
+        least = fmin(least, energy);
+        most = fmax(most, energy);
     }
     return most - least <= t->max_error;
 }
 
 /* The least level that keeps; -1: none does. */
-static int choose(const plain *t, const point *z, double h)
+static int choose(const plain *t, const plain_point *z, double h)
 {
     for (int level = 0; level <= t->max_halvings; level++) {
-        point trial = *z;
+        plain_point trial = *z;
         if (keeps(t, &trial, h, level))
             return level;
     }
@@ -151,111 +126,37 @@ static int choose(const plain *t, const point *z, double h)
 }
 
 /* From leaf to leaf, in the direction of h; false: there is no such leaf. */
-static bool step_on(plain *t, point *z, double h)
+static bool step_on(plain_trees *trees, plain_point *z, double h)
 {
+    const plain *t = (const plain *)trees;
     const int level = choose(t, z, h);
 
-    t->diverged = level < 0;
+    trees->diverged = level < 0;
     if (level < 0)
         return false;
     keeps(t, z, h, level);
     return !t->looks_back || choose(t, z, -h) == level;
 }
 
-static double along(const point *z, const double *sum)
+/* With the unit mass on the funnel; `of` has the options. */
+static plain plain_of(plain of)
 {
-    return z->p[0] * sum[0] + z->p[1] * sum[1];
+    of.trees.dim = DIM;
+    of.trees.inverse = unit;
+    of.trees.evaluate = evaluate;
+    of.trees.step = step_on;
+    return of;
 }
 
-static bool straight(const point *leaf, int first, int last)
-{
-    double sum[DIM] = {0};
-
-    for (int k = first; k <= last; k++)
-        for (int i = 0; i < DIM; i++)
-            sum[i] += leaf[k].p[i];
-    return along(&leaf[first], sum) > 0 && along(&leaf[last], sum) > 0;
-}
-
-/* Two neighbouring halves, split before leaf `middle`. */
-static bool joined(const point *leaf, int first, int middle, int last)
-{
-    return straight(leaf, first, last) && straight(leaf, first, middle) &&
-           straight(leaf, middle - 1, last);
-}
-
-/* A subtree of 2^depth leaves from the point on; false: it is not to be used. */
-static bool build(plain *t, int depth, double h, point *z)
-{
-    const int first = t->n_leaf, half = 1 << depth >> 1;
-
-    if (depth == 0) {
-        if (!step_on(t, z, h))
-            return false;
-        t->leaf[t->n_leaf++] = *z;
-        return true;
-    }
-    return build(t, depth - 1, h, z) && build(t, depth - 1, h, z) &&
-           joined(t->leaf, first, first + half, t->n_leaf - 1);
-}
-
-static double plain_uniform(uint64_t seed, int64_t chain, int64_t iteration, int64_t index)
-{
-    const em_stream stream = {seed, (uint64_t)chain, (uint64_t)iteration, EM_RNG_TRAJECTORY};
-
-    return em_uniform(&stream, (uint64_t)index);
-}
-
-/* One iteration from z, whose momentum is fresh. */
-static plain_result plain_walnuts(plain *t, point z, int max_depth, uint64_t seed, int64_t chain,
-                                  int64_t iteration)
-{
-    static point trajectory[2 * MOST_LEAVES + 1]; /* in the order of time, from `back` to `front` */
-    int back = MOST_LEAVES, front = MOST_LEAVES, n_before = 0;
-    plain_result r = {.draw = z};
-    double total = 1;
-
-    t->initial_energy = energy_of(&z);
-    trajectory[back] = z;
-    while (r.depth < max_depth) {
-        const bool forward = plain_uniform(seed, chain, iteration, 2 * r.depth) < 0.5;
-        point end = trajectory[forward ? front : back], draw = end;
-        double weight = 0;
-        t->n_leaf = 0;
-        t->diverged = false;
-        const bool usable = build(t, r.depth, forward ? t->step_size : -t->step_size, &end);
-        r.diverging = t->diverged;
-        if (!usable)
-            return r;
-        for (int k = 0; k < t->n_leaf; k++) {
-            const double w = exp(t->initial_energy - energy_of(&t->leaf[k]));
-            weight += w;
-            if (k == 0 || plain_uniform(seed, chain, iteration, 48 + n_before + k) < w / weight)
-                draw = t->leaf[k];
-        }
-        n_before += t->n_leaf;
-        if (plain_uniform(seed, chain, iteration, 2 * r.depth + 1) < weight / total)
-            r.draw = draw;
-        total += weight;
-        for (int k = 0; k < t->n_leaf; k++)
-            trajectory[forward ? ++front : --back] = t->leaf[k];
-        r.depth++;
-        if (!joined(trajectory, back, forward ? front - t->n_leaf + 1 : back + t->n_leaf, front))
-            return r;
-    }
-    r.saturated = true;
-    return r;
-}
-
-static point refreshed(const double *theta, uint64_t seed, int64_t chain, int64_t iteration)
+static plain_point refreshed(const double *theta, uint64_t seed, int64_t chain, int64_t iteration)
 {
     const em_stream stream = {seed, (uint64_t)chain, (uint64_t)iteration, EM_RNG_MOMENTUM};
     _Alignas(64) double z[8];
-    point out;
+    plain_point out;
 
     em_normals(&stream, DIM, z);
-    memcpy(out.theta, theta, sizeof out.theta);
-    memcpy(out.p, z, sizeof out.p);
+    memcpy(out.theta, theta, DIM * sizeof *theta);
+    memcpy(out.p, z, DIM * sizeof *z);
     evaluate(&out);
     return out;
 }
@@ -282,25 +183,20 @@ static int count_differences(const walnuts_head *options, double step_size, bool
     kernel_bench b;
     int count = 0;
 
-    t = (plain){.step_size = step_size,
-                .max_error = options->max_error,
-                .max_halvings = (int)options->max_halvings,
-                .looks_back = looks_back};
+    t = plain_of((plain){.trees = {.step_size = step_size,
+                                   .max_depth = (int)options->max_treedepth,
+                                   .seed = run.seed},
+                         .max_error = options->max_error,
+                         .max_halvings = (int)options->max_halvings,
+                         .looks_back = looks_back});
     bench_open(&model, grid, &run, &b);
     start_anywhere(b.block, 0, &b);
     for (int64_t i = 0; i < n_iteration; i++) {
         const em_step_context context = bench_context(&b, i);
-        const point start = refreshed(b.block->theta, run.seed, 0, i);
-        const plain_result r =
-            plain_walnuts(&t, start, (int)options->max_treedepth, run.seed, 0, i);
-        double apart = 0;
+        const plain_point start = refreshed(b.block->theta, run.seed, 0, i);
+        const plain_result r = plain_iteration(&t.trees, start, i);
         ck_assert_int_eq(em_walnuts.step(b.sampler, &context, b.block), EM_OK);
-        for (int k = 0; k < DIM; k++)
-            apart = fmax(apart, fabs(r.draw.theta[k] - b.block->theta[k]) +
-                                    fabs(r.draw.p[k] - b.block->momentum[k]));
-        count += !(apart < 1e-9) || r.depth != b.block->stat[EM_STAT_TREE_DEPTH][0] ||
-                 r.diverging != b.block->stat[EM_STAT_DIVERGING][0] ||
-                 r.saturated != b.block->stat[EM_STAT_REACHED_MAX_TREEDEPTH][0];
+        count += plain_differs(&t.trees, &r, b.block);
     }
     bench_close(&b);
     em_mass_destroy(&mass);
@@ -334,18 +230,18 @@ START_TEST(steps_are_reversible)
     static plain t;
     int n_cut = 0, n_refused = 0;
 
-    t = (plain){.max_error = 0.5, .max_halvings = 8, .looks_back = true};
+    t = plain_of((plain){.max_error = 0.5, .max_halvings = 8, .looks_back = true});
     for (int64_t i = 0; i < 2000; i++) {
         double theta[DIM];
         draw_start(9, i, theta);
-        const point start = refreshed(theta, 9, i, 0);
-        point z = start;
-        if (!step_on(&t, &z, 1)) {
+        const plain_point start = refreshed(theta, 9, i, 0);
+        plain_point z = start;
+        if (!step_on(&t.trees, &z, 1)) {
             n_refused++;
             continue;
         }
         n_cut += choose(&t, &start, 1) > 0;
-        ck_assert(step_on(&t, &z, -1));
+        ck_assert(step_on(&t.trees, &z, -1));
         for (int k = 0; k < DIM; k++)
             ck_assert_double_lt(fabs(z.theta[k] - start.theta[k]) + fabs(z.p[k] - start.p[k]),
                                 1e-6 * (1 + fabs(start.theta[k])));
@@ -391,12 +287,15 @@ static double twin_z(uint64_t seed, int64_t n_draw)
     double *draws = calloc((size_t)(2 * N * n_draw), sizeof *draws), z;
     static plain t;
 
-    t = (plain){.step_size = 1, .max_error = 0.5, .max_halvings = 8};
+    t = plain_of((plain){.trees = {.step_size = 1, .max_depth = 6, .seed = seed},
+                         .max_error = 0.5,
+                         .max_halvings = 8});
     for (int64_t c = 0; c < N; c++) {
         double theta[DIM];
         draw_start(seed, c, theta);
+        t.trees.chain = c;
         for (int64_t i = 0; i < n_draw; i++) {
-            const plain_result r = plain_walnuts(&t, refreshed(theta, seed, c, i), 6, seed, c, i);
+            const plain_result r = plain_iteration(&t.trees, refreshed(theta, seed, c, i), i);
             memcpy(theta, r.draw.theta, sizeof theta);
             for (int k = 0; k < DIM; k++)
                 draws[(k * N + c) * n_draw + i] = theta[k];

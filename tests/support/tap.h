@@ -3,6 +3,7 @@
 #define TESTS_TAP_H
 
 #include <check.h>
+#include <errno.h>
 #include <stdlib.h>
 
 /* Runs the suite; the exit status of main. */
@@ -17,6 +18,15 @@ static inline int run_suite(Suite *suite, enum fork_status fork)
     const int failed = srunner_ntests_failed(runner);
     srunner_free(runner);
     return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+/* The same for a program with one test case. */
+static inline int run_case(TCase *tests, enum fork_status fork)
+{
+    Suite *suite = suite_create(program_invocation_short_name);
+
+    suite_add_tcase(suite, tests);
+    return run_suite(suite, fork);
 }
 
 #endif
