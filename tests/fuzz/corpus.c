@@ -8,8 +8,6 @@
 #include "base/memory.h"
 #include "data/corpus/corpus_table.h"
 
-#include <string.h>
-
 enum { FORMAT, WORDS, SHARDS, N_OPTION };
 
 static void is_sound(const em_corpus *corpus)

@@ -5,8 +5,6 @@
 #include "data/reader/idx.h"
 #include "emass/status.h"
 
-#include <string.h>
-
 enum { MOST = 1 << 24 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -7,7 +7,6 @@
 #include "data/design/design.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { FORMAT, HEADER, RESPONSE, COLUMNS, DESIGN, LABEL, N_OPTION };
 

@@ -4,7 +4,7 @@
 #include "par/world.h"
 #include "run/config/config.h"
 #include "support/everywhere.h"
-#include "support/tap.h"
+#include "support/on_grid.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -114,17 +114,10 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    Suite *suite = suite_create("adapt");
     TCase *tests = tcase_create("adapt");
-    int failed;
 
-    if (em_world_start(&argc, &argv))
-        return EXIT_FAILURE;
     tcase_add_test(tests, only_records_that_are_there);
     tcase_add_test(tests, no_more_records_than_can_be);
     tcase_add_test(tests, saving_makes_no_mass);
-    suite_add_tcase(suite, tests);
-    failed = run_suite(suite, CK_NOFORK);
-    em_world_stop();
-    return failed;
+    return run_case_on_ranks(tests, argc, argv);
 }

@@ -6,7 +6,7 @@
 #include "par/shard_reduction.h"
 #include "par/world.h"
 #include "support/everywhere.h"
-#include "support/tap.h"
+#include "support/on_grid.h"
 
 #include <math.h>
 #include <mpi.h>
@@ -399,12 +399,8 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    Suite *suite = suite_create("grid");
     TCase *tests = tcase_create("grid");
-    int failed;
 
-    if (em_world_start(&argc, &argv))
-        return EXIT_FAILURE;
     tcase_add_test(tests, chains_are_assigned_once);
     tcase_add_test(tests, parts_of_shards_are_put_together);
     tcase_add_loop_test(tests, bytes_are_exchanged, 0, 2);
@@ -419,8 +415,5 @@ int main(int argc, char **argv)
     tcase_add_loop_test(tests, rows_move_between_grids, 1, N_CHAIN + 1);
     tcase_add_test(tests, ranks_agree_on_the_lowest_failure);
     tcase_add_test(tests, more_groups_than_chains_is_an_error);
-    suite_add_tcase(suite, tests);
-    failed = run_suite(suite, CK_NOFORK);
-    em_world_stop();
-    return failed;
+    return run_case_on_ranks(tests, argc, argv);
 }

@@ -4,7 +4,6 @@
 #include "support/everywhere.h"
 #include "support/tap.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -153,7 +152,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("host");
     TCase *tests = tcase_create("host");
     int failed;
 
@@ -163,8 +161,7 @@ int main(void)
     tcase_add_test(tests, a_density_by_calls);
     tcase_add_test(tests, ranks_agree_on_a_failure);
     tcase_add_test(tests, what_is_refused);
-    suite_add_tcase(suite, tests);
-    failed = run_suite(suite, CK_NOFORK);
+    failed = run_case(tests, CK_NOFORK);
     em_host_stop();
     return failed;
 }

@@ -4,7 +4,6 @@
 #include "support/tap.h"
 
 #include <locale.h>
-#include <math.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -288,7 +287,6 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    Suite *suite = suite_create("library");
     TCase *tests = tcase_create("library");
     int failed;
 
@@ -301,8 +299,7 @@ int main(int argc, char **argv)
     tcase_add_test(tests, an_interruption_is_passed);
     tcase_add_test(tests, a_sink_is_resumed);
     tcase_add_test(tests, the_host_stays_as_it_is);
-    suite_add_tcase(suite, tests);
-    failed = run_suite(suite, CK_NOFORK);
+    failed = run_case(tests, CK_NOFORK);
     MPI_Finalize();
     return failed;
 }

@@ -8,7 +8,7 @@
 #include "par/world.h"
 #include "posterior/posterior.h"
 #include "support/everywhere.h"
-#include "support/tap.h"
+#include "support/on_grid.h"
 
 #include <math.h>
 #include <mpi.h>
@@ -171,16 +171,9 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    Suite *suite = suite_create("minibatches");
     TCase *tests = tcase_create("minibatches");
-    int failed;
 
-    if (em_world_start(&argc, &argv))
-        return EXIT_FAILURE;
     tcase_add_test(tests, every_row_is_in_an_epoch_once);
     tcase_add_test(tests, estimates_are_unbiased);
-    suite_add_tcase(suite, tests);
-    failed = run_suite(suite, CK_NOFORK);
-    em_world_stop();
-    return failed;
+    return run_case_on_ranks(tests, argc, argv);
 }

@@ -5,7 +5,7 @@
 #include "par/world.h"
 #include "run/convergence/convergence_monitor.h"
 #include "support/everywhere.h"
-#include "support/tap.h"
+#include "support/on_grid.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -308,12 +308,8 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    Suite *suite = suite_create("monitor");
     TCase *tests = tcase_create("monitor");
-    int failed;
 
-    if (em_world_start(&argc, &argv))
-        return EXIT_FAILURE;
     tcase_add_test(tests, all_draws);
     tcase_add_test(tests, some_draws);
     tcase_add_test(tests, very_many_draws);
@@ -322,8 +318,5 @@ int main(int argc, char **argv)
     tcase_add_test(tests, other_numbers_at_the_last_check);
     tcase_add_test(tests, thinned_draws);
     tcase_add_test(tests, many_draws_of_few_numbers);
-    suite_add_tcase(suite, tests);
-    failed = run_suite(suite, CK_NOFORK);
-    em_world_stop();
-    return failed;
+    return run_case_on_ranks(tests, argc, argv);
 }

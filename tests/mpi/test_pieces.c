@@ -3,7 +3,7 @@
 #include "par/grid.h"
 #include "par/world.h"
 #include "support/everywhere.h"
-#include "support/tap.h"
+#include "support/on_grid.h"
 
 #include <stdbool.h>
 
@@ -68,16 +68,9 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    Suite *suite = suite_create("pieces");
     TCase *tests = tcase_create("pieces");
-    int failed;
 
-    if (em_world_start(&argc, &argv))
-        return EXIT_FAILURE;
     tcase_add_test(tests, sums_over_chains);
     tcase_add_test(tests, gathered_rows);
-    suite_add_tcase(suite, tests);
-    failed = run_suite(suite, CK_NOFORK);
-    em_world_stop();
-    return failed;
+    return run_case_on_ranks(tests, argc, argv);
 }

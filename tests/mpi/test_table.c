@@ -9,7 +9,7 @@
 #include "data/table/column_moments.h"
 #include "par/world.h"
 #include "support/everywhere.h"
-#include "support/tap.h"
+#include "support/on_grid.h"
 
 #include <assert.h>
 #include <math.h>
@@ -428,12 +428,8 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    Suite *suite = suite_create("table");
     TCase *tests = tcase_create("table");
-    int failed;
 
-    if (em_world_start(&argc, &argv))
-        return EXIT_FAILURE;
     tcase_add_loop_test(tests, test_hostile, 0, sizeof cases / sizeof *cases);
     tcase_add_loop_test(tests, test_first_bad_line, 0, 4);
     tcase_add_test(tests, test_truncated);
@@ -443,8 +439,5 @@ int main(int argc, char **argv)
     tcase_add_loop_test(tests, test_copies, 0, 2);
     tcase_add_test(tests, test_slow_reader);
     tcase_add_loop_test(tests, test_memory_faults, 0, 2);
-    suite_add_tcase(suite, tests);
-    failed = run_suite(suite, CK_NOFORK);
-    em_world_stop();
-    return failed;
+    return run_case_on_ranks(tests, argc, argv);
 }

@@ -1,7 +1,7 @@
 /* The learned priors of lda become common to all chains, whatever the ranks that have them. */
 #include "par/world.h"
 #include "support/everywhere.h"
-#include "support/tap.h"
+#include "support/on_grid.h"
 #include "topics/lda_topics.h"
 
 #include <math.h>
@@ -116,16 +116,9 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    Suite *suite = suite_create("topic_priors");
     TCase *tests = tcase_create("topic_priors");
-    int failed;
 
-    if (em_world_start(&argc, &argv))
-        return EXIT_FAILURE;
     tcase_add_loop_test(tests, topics_of_the_same_size_are_pooled, 0, 3);
     tcase_add_test(tests, shards_are_counted_once);
-    suite_add_tcase(suite, tests);
-    failed = run_suite(suite, CK_NOFORK);
-    em_world_stop();
-    return failed;
+    return run_case_on_ranks(tests, argc, argv);
 }

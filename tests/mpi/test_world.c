@@ -2,9 +2,8 @@
 #include "par/message.h"
 #include "par/world.h"
 #include "support/everywhere.h"
-#include "support/tap.h"
+#include "support/on_grid.h"
 
-#include <stdbool.h>
 #include <unistd.h>
 
 START_TEST(rank_0_has_the_word)
@@ -49,17 +48,10 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    Suite *suite = suite_create("world");
     TCase *tests = tcase_create("world");
-    int failed;
 
-    if (em_world_start(&argc, &argv))
-        return EXIT_FAILURE;
     tcase_add_test(tests, rank_0_has_the_word);
     tcase_add_test(tests, a_failure_does_not_silence_it);
     tcase_add_test(tests, what_was_agreed_on_is_waited_for);
-    suite_add_tcase(suite, tests);
-    failed = run_suite(suite, CK_NOFORK);
-    em_world_stop();
-    return failed;
+    return run_case_on_ranks(tests, argc, argv);
 }

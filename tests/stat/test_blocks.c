@@ -12,7 +12,7 @@
 #include "run/config/config.h"
 #include "run/loop/driver.h"
 #include "support/law.h"
-#include "support/observe.h"
+#include "support/tap.h"
 
 #include <unistd.h>
 
@@ -236,8 +236,7 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    Suite *suite = suite_create("blocks");
-    TCase *law_case = tcase_create("law");
+    TCase *law_case = tcase_create("blocks");
     const em_model_ops *models[] = {&curved[0], &curved[1]};
     const em_registry registry = {2, models};
     char path[64];
@@ -249,8 +248,7 @@ int main(int argc, char **argv)
     em_registry_enter(&registry);
     tcase_add_loop_test(law_case, two_samplers_have_the_law, 0, N_PAIR);
     tcase_add_loop_test(law_case, a_block_moves_by_its_part_of_the_metric, 0, 2);
-    suite_add_tcase(suite, law_case);
-    failed = run_suite(suite, CK_NOFORK);
+    failed = run_case(law_case, CK_NOFORK);
     for (int i = 0; i < 3; i++) {
         static const char *const names[] = {"precision.csv", "out.h5", "out.h5.checkpoint"};
         snprintf(path, sizeof path, "%s/%s", folder, names[i]);

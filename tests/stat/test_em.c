@@ -4,7 +4,6 @@
  * that covariance itself, the same at once; from the momenta of HMC, nothing.
  */
 #include "adaptation/adaptation.h"
-#include "par/world.h"
 #include "support/observe.h"
 #include "support/on_grid.h"
 
@@ -394,7 +393,6 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    Suite *suite = suite_create("em");
     TCase *em = tcase_create("em");
 
     tcase_set_timeout(em, 60);
@@ -408,6 +406,5 @@ int main(int argc, char **argv)
     tcase_add_loop_test(em, noise_is_published, 0, 4);
     tcase_add_test(em, noise_needs_minibatches);
     tcase_add_test(em, a_refused_window_goes_on);
-    suite_add_tcase(suite, em);
-    return run_suite_on_grid(suite, argc, argv, N_CHAIN, &grid);
+    return run_case_on_grid(em, argc, argv, N_CHAIN, &grid);
 }

@@ -3,7 +3,6 @@
  * correlated Gaussian with gradient noise of known covariance, and SGLD with decreasing steps.
  * Other laws: test_langevin_curves.c; metrics that change with position: test_langevin_metrics.c.
  */
-#include "par/world.h"
 #include "sampler/stochastic/stochastic.h"
 #include "support/array_mass.h"
 #include "support/kernel_bench.h"
@@ -350,8 +349,7 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    Suite *suite = suite_create("langevin");
-    TCase *law_case = tcase_create("law");
+    TCase *law_case = tcase_create("langevin");
 
     tcase_set_timeout(law_case, 120);
     tcase_add_loop_test(law_case, has_the_exact_law, 0, 4);
@@ -361,6 +359,5 @@ int main(int argc, char **argv)
     tcase_add_loop_test(law_case, steps_allocate_nothing, 0, N_VARIANT);
     tcase_add_test(law_case, halves_at_epochs);
     tcase_add_test(law_case, decreasing_steps_have_their_law);
-    suite_add_tcase(suite, law_case);
-    return run_suite_on_grid(suite, argc, argv, 8, &grid);
+    return run_case_on_grid(law_case, argc, argv, 8, &grid);
 }

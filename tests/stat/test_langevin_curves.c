@@ -283,13 +283,11 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    Suite *suite = suite_create("langevin_curves");
-    TCase *law_case = tcase_create("law");
+    TCase *law_case = tcase_create("langevin_curves");
 
     tcase_set_timeout(law_case, 120);
     tcase_add_loop_test(law_case, curves_have_their_law, 0, N_CURVE);
     tcase_add_loop_test(law_case, riemannian_hmc_on_the_double_well, 0, 4);
     tcase_add_test(law_case, naive_form_fails_on_the_double_well);
-    suite_add_tcase(suite, law_case);
-    return run_suite_on_grid(suite, argc, argv, 8, &grid);
+    return run_case_on_grid(law_case, argc, argv, 8, &grid);
 }

@@ -3,7 +3,6 @@
  * the sampler has the target's law but for a bias of order 2. Without setting s and H_0 anew for
  * each trajectory, as printed, it has not. The printed SG-NPHMC is near the law only.
  */
-#include "par/world.h"
 #include "sampler/thermostat/nose_poincare.h"
 #include "support/array_mass.h"
 #include "support/behaviour.h"

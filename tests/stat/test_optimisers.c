@@ -2,7 +2,6 @@
  * The optimisers, step by step, beside the textbook's form of them; and psgld, whose law on a
  * normal is exp(-U) with all of its correction and exp(-U) / G without.
  */
-#include "par/world.h"
 #include "support/kernel_bench.h"
 #include "support/on_grid.h"
 
@@ -198,12 +197,10 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    Suite *suite = suite_create("optimisers");
-    TCase *tests = tcase_create("laws");
+    TCase *tests = tcase_create("optimisers");
 
     tcase_set_timeout(tests, 60);
     tcase_add_loop_test(tests, steps_are_the_textbooks, 0, N_OPTIMISER);
     tcase_add_test(tests, psgld_has_its_law);
-    suite_add_tcase(suite, tests);
-    return run_suite_on_grid(suite, argc, argv, N_CHAIN, &grid);
+    return run_case_on_grid(tests, argc, argv, N_CHAIN, &grid);
 }

@@ -110,14 +110,12 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    Suite *suite = suite_create("query");
-    TCase *numbers = tcase_create("numbers");
+    TCase *numbers = tcase_create("query");
     int n_sampler = 0;
 
     while (em_samplers[n_sampler] && !em_samplers[n_sampler]->by_model)
         n_sampler++; /* the last ones ask nothing */
     tcase_set_timeout(numbers, 60);
     tcase_add_loop_test(numbers, test_numbers, 0, n_sampler);
-    suite_add_tcase(suite, numbers);
-    return run_suite_on_grid(suite, argc, argv, N_CHAIN, &grid);
+    return run_case_on_grid(numbers, argc, argv, N_CHAIN, &grid);
 }

@@ -237,8 +237,7 @@ END_TEST
 int main(int argc, char **argv)
 {
     enum { N_RUN = sizeof runs / sizeof *runs };
-    Suite *suite = suite_create("regression");
-    TCase *all = tcase_create("long runs");
+    TCase *all = tcase_create("regression");
     int failed, file;
 
     strcpy(data, "/tmp/emass-regression-XXXXXX");
@@ -249,8 +248,7 @@ int main(int argc, char **argv)
     tcase_set_timeout(all, 60);
     tcase_add_loop_test(all, moments_are_those_of_the_grid, 0, N_RUN);
     tcase_add_loop_test(all, twin_of_another_prior_fails, 0, N_RUN);
-    suite_add_tcase(suite, all);
-    failed = run_suite(suite, CK_NOFORK);
+    failed = run_case(all, CK_NOFORK);
     unlink(data);
     em_grid_destroy(&grid);
     em_world_stop();

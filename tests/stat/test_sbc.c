@@ -21,7 +21,6 @@
 
 #include <check.h>
 #include <math.h>
-#include <unistd.h>
 
 extern const em_sampler_ops em_hmc;
 
@@ -172,8 +171,7 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    Suite *suite = suite_create("sbc");
-    TCase *all = tcase_create("all");
+    TCase *all = tcase_create("sbc");
     int failed;
 
     if (em_world_start(&argc, &argv) || em_grid_create(N_CHAIN, 1, &grid) || !sbc_open())
@@ -182,8 +180,7 @@ int main(int argc, char **argv)
     tcase_set_timeout(all, 60 + (double)replications());
     tcase_add_loop_test(all, ranks_are_uniform, 0, n_model);
     tcase_add_loop_test(all, twin_with_another_theta_fails, 0, n_model);
-    suite_add_tcase(suite, all);
-    failed = run_suite(suite, CK_NOFORK);
+    failed = run_case(all, CK_NOFORK);
     sbc_close();
     em_grid_destroy(&grid);
     em_world_stop();

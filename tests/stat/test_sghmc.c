@@ -459,8 +459,7 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    Suite *suite = suite_create("sghmc");
-    TCase *law_case = tcase_create("law");
+    TCase *law_case = tcase_create("sghmc");
 
     tcase_set_timeout(law_case, 120);
     tcase_add_loop_test(law_case, has_the_exact_law, 0, 4);
@@ -471,6 +470,5 @@ int main(int argc, char **argv)
     tcase_add_test(law_case, bias_has_the_stated_order);
     tcase_add_loop_test(law_case, steps_allocate_nothing, 0, N_VARIANT);
     tcase_add_test(law_case, bad_options_are_refused);
-    suite_add_tcase(suite, law_case);
-    return run_suite_on_grid(suite, argc, argv, 8, &grid);
+    return run_case_on_grid(law_case, argc, argv, 8, &grid);
 }

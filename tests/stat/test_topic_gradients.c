@@ -578,8 +578,7 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    Suite *suite = suite_create("topic_gradients");
-    TCase *all = tcase_create("all");
+    TCase *all = tcase_create("topic_gradients");
 
     if (!write_corpora())
         return EXIT_FAILURE;
@@ -590,8 +589,7 @@ int main(int argc, char **argv)
     tcase_add_test(all, minibatches_that_stand_for_themselves_fail);
     tcase_add_test(all, a_metric_without_its_correction_fails);
     tcase_set_timeout(all, 300);
-    suite_add_tcase(suite, all);
-    const int status = run_suite_on_grid(suite, argc, argv, 1, &grid);
+    const int status = run_case_on_grid(all, argc, argv, 1, &grid);
     unlink(path);
     unlink(uneven_path);
     rmdir(folder);

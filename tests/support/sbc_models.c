@@ -1,7 +1,7 @@
 #include "support/sbc_models.h"
 
 #include "math/linalg.h"
-#include "support/tap.h"
+#include "support/test_files.h"
 
 #include <check.h>
 #include <math.h>
@@ -277,14 +277,6 @@ static void banana(double *theta)
 /* ---------------------------------------------------------------- Stan programs, of four
  * transforms
  */
-
-static void write_file(const char *path, const char *content)
-{
-    FILE *file = fopen(path, "w");
-
-    fputs(content, file);
-    fclose(file);
-}
 
 /* Writes the program; its data and where theta is, as JSON. */
 static void write_stan(const char *source, const char *data_json, const char *init_json)

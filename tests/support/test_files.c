@@ -4,31 +4,48 @@
 #include <stdlib.h>
 #include <zlib.h>
 
-static char folder[64];
+char test_folder[64];
 
 void open_test_folder(void)
 {
-    strcpy(folder, "/tmp/emass-test-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(folder));
+    strcpy(test_folder, "/tmp/emass-test-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(test_folder));
 }
 
 void close_test_folder(void)
 {
-    DIR *directory = opendir(folder);
-    char path[sizeof folder + 257];
+    DIR *directory = opendir(test_folder);
+    char path[sizeof test_folder + 257];
 
     for (struct dirent *entry; directory && (entry = readdir(directory)) != NULL;) {
-        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        snprintf(path, sizeof path, "%s/%s", test_folder, entry->d_name);
         unlink(path);
     }
     if (directory)
         closedir(directory);
-    rmdir(folder);
+    rmdir(test_folder);
+}
+
+void enter_test_folder(void)
+{
+    open_test_folder();
+    ck_assert_int_eq(chdir(test_folder), 0);
+}
+
+void leave_test_folder(void)
+{
+    ck_assert_int_eq(chdir("/"), 0);
+    close_test_folder();
 }
 
 void path_in_folder(const char *name, test_path path)
 {
-    snprintf(path, sizeof(test_path), "%s/%s", folder, name);
+    snprintf(path, sizeof(test_path), "%s/%s", test_folder, name);
+}
+
+void write_file(const char *path, const char *text)
+{
+    write_bytes(path, text, strlen(text));
 }
 
 void write_bytes(const char *path, const void *bytes, size_t length)

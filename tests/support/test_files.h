@@ -16,9 +16,15 @@ typedef char test_path[96];
 /* Makes a folder, and removes it with the files in it. */
 void open_test_folder(void);
 void close_test_folder(void);
+extern char test_folder[];
+
+/* The same, and makes it the working folder. */
+void enter_test_folder(void);
+void leave_test_folder(void);
 
 void path_in_folder(const char *name, test_path path);
 
+void write_file(const char *path, const char *text);
 void write_bytes(const char *path, const void *bytes, size_t length);
 void write_gzip(const char *path, const void *bytes, size_t length);
 

@@ -146,14 +146,12 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("acceptance_statistics");
-    TCase *all = tcase_create("all");
+    TCase *all = tcase_create("acceptance_statistics");
 
     tcase_add_test(all, chains_of_one_law_are_even);
     tcase_add_test(all, a_chain_that_sticks_is_noticed);
     tcase_add_test(all, divergences_are_noticed);
     tcase_add_test(all, lost_trajectories_are_noticed);
     tcase_add_test(all, divergences_with_u_turns_are_lost_trajectories);
-    suite_add_tcase(suite, all);
-    return run_suite(suite, CK_FORK);
+    return run_case(all, CK_FORK);
 }

@@ -60,12 +60,10 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("schedule");
-    TCase *tests = tcase_create("windows");
+    TCase *tests = tcase_create("schedule");
 
     tcase_add_test(tests, windows_double_and_fill);
     tcase_add_test(tests, more_chains_make_shorter_windows);
     tcase_add_test(tests, windows_end_in_order_within_warmup);
-    suite_add_tcase(suite, tests);
-    return run_suite(suite, CK_FORK);
+    return run_case(tests, CK_FORK);
 }

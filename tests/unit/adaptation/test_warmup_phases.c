@@ -372,8 +372,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("warmup_schedule");
-    TCase *all = tcase_create("all");
+    TCase *all = tcase_create("warmup_schedule");
 
     tcase_add_test(all, a_step_size_that_nothing_moved_is_what_it_was);
     tcase_add_test(all, a_step_size_follows_the_acceptance);
@@ -391,6 +390,5 @@ int main(void)
     tcase_add_test(all, few_of_many_chains_hold_up_nobody);
     tcase_add_loop_test(all, autocorrelations_are_found, 0, 4);
     tcase_add_test(all, longer_trajectories_are_kept_where_they_pay);
-    suite_add_tcase(suite, all);
-    return run_suite(suite, CK_FORK);
+    return run_case(all, CK_FORK);
 }

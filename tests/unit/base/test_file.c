@@ -5,6 +5,7 @@
 #include "par/mapped.h"
 #include "run/loop/earlier_mass.h"
 #include "support/tap.h"
+#include "support/test_files.h"
 
 #include <check.h>
 #include <fcntl.h>
@@ -14,27 +15,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-static char folder[] = "/tmp/emass-file-XXXXXX";
-
-static void set_up(void)
-{
-    strcpy(folder + strlen(folder) - 6, "XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-    ck_assert_int_eq(chdir(folder), 0);
-}
-
-static void tear_down(void)
-{
-    ck_assert_int_eq(chdir("/"), 0);
-    const char *const names[] = {"a", "b", "c", "fifo", "link"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        char path[64];
-        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
-        unlink(path);
-    }
-    rmdir(folder);
-}
 
 static bool refuses(const char *path, int flags, const char *kind)
 {
@@ -229,16 +209,14 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("file");
     TCase *tests = tcase_create("file");
 
-    tcase_add_checked_fixture(tests, set_up, tear_down);
+    tcase_add_checked_fixture(tests, enter_test_folder, leave_test_folder);
     tcase_set_timeout(tests, 100);
     tcase_add_test(tests, test_kinds);
     tcase_add_test(tests, test_memory_of_another);
     tcase_add_test(tests, test_undo);
     tcase_add_test(tests, test_undo_refused);
     tcase_add_test(tests, test_positions_of_no_chains);
-    suite_add_tcase(suite, tests);
-    return run_suite(suite, CK_FORK);
+    return run_case(tests, CK_FORK);
 }

@@ -230,7 +230,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("progress");
     TCase *tests = tcase_create("progress");
 
     tcase_add_test(tests, log_says_it_all);
@@ -244,6 +243,5 @@ int main(void)
     tcase_add_test(tests, log_repeats_less_and_less);
     tcase_add_test(tests, none_is_silent);
     tcase_add_test(tests, modes_have_names);
-    suite_add_tcase(suite, tests);
-    return run_suite(suite, CK_FORK_GETENV);
+    return run_case(tests, CK_FORK_GETENV);
 }

@@ -286,7 +286,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("design");
     TCase *design = tcase_create("design");
 
     tcase_add_checked_fixture(design, make_folder, close_test_folder);
@@ -301,6 +300,5 @@ int main(void)
     tcase_add_loop_test(design, test_shards, 0, 2);
     tcase_add_test(design, test_no_column_left);
     tcase_add_test(design, test_memory_faults);
-    suite_add_tcase(suite, design);
-    return run_suite(suite, CK_FORK_GETENV);
+    return run_case(design, CK_FORK_GETENV);
 }

@@ -144,7 +144,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("idx");
     TCase *tests = tcase_create("idx");
 
     tcase_add_checked_fixture(tests, set_up, close_test_folder);
@@ -152,6 +151,5 @@ int main(void)
     tcase_add_test(tests, parts_are_read_alone);
     tcase_add_test(tests, what_is_wrong_is_said);
     tcase_add_test(tests, a_damaged_package_is_refused);
-    suite_add_tcase(suite, tests);
-    return run_suite(suite, CK_FORK);
+    return run_case(tests, CK_FORK);
 }

@@ -13,28 +13,14 @@
 #include <unistd.h>
 
 #include "support/tap.h"
+#include "support/test_files.h"
 
-static char folder[] = "/tmp/emass-text-XXXXXX", path[256];
+static test_path path;
 
 static void set_up(void)
 {
-    strcpy(folder + strlen(folder) - 6, "XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-    snprintf(path, sizeof path, "%s/text", folder);
-}
-
-static void tear_down(void)
-{
-    unlink(path);
-    rmdir(folder);
-}
-
-static void write_text(const char *to, const char *text)
-{
-    FILE *file = fopen(to, "w");
-
-    ck_assert_int_ge(fputs(text, file), 0);
-    fclose(file);
+    open_test_folder();
+    path_in_folder("text", path);
 }
 
 /* ---------------------------------------------------------------- words */
@@ -142,7 +128,7 @@ START_TEST(documents_of_files)
 {
     char all[512] = "";
 
-    write_text(path, files[_i].content);
+    write_file(path, files[_i].content);
     see_all(&(em_documents_options){path, files[_i].text, files[_i].name, files[_i].label}, all);
     ck_assert_str_eq(all, files[_i].found);
 }
@@ -152,12 +138,12 @@ START_TEST(documents_of_a_folder)
 {
     char below[300], one[320], all[512] = "";
 
-    snprintf(below, sizeof below, "%s/sport", folder);
+    snprintf(below, sizeof below, "%s/sport", test_folder);
     ck_assert_int_eq(mkdir(below, 0700), 0);
     snprintf(one, sizeof one, "%s/b", below);
-    write_text(one, "goal");
-    write_text(path, "zero");
-    see_all(&(em_documents_options){.path = folder}, all);
+    write_file(one, "goal");
+    write_file(path, "zero");
+    see_all(&(em_documents_options){.path = test_folder}, all);
     unlink(one);
     rmdir(below);
     ck_assert_str_eq(all, "[sport/b;sport;goal][text;-;zero]");
@@ -196,7 +182,7 @@ START_TEST(bad_documents)
     em_text_document one = {.text = NULL};
     em_status status;
 
-    write_text(path, bad_files[_i].content);
+    write_file(path, bad_files[_i].content);
     status = em_documents_open(&options, &documents);
     do
         status = status ? status : em_documents_next(documents, &one);
@@ -211,14 +197,14 @@ END_TEST
 START_TEST(files_of_another_encoding)
 {
     char name[4][320];
-    const em_documents_options options = {.path = folder};
+    const em_documents_options options = {.path = test_folder};
     em_documents *documents = NULL;
     em_text_document one = {.text = NULL};
     em_status status;
 
     for (int i = 0; i < 4; i++) {
-        snprintf(name[i], sizeof name[i], "%s/%d", folder, i);
-        write_text(name[i], i % 2 ? "one\ncaf\xe9" : "caf\xc3\xa9");
+        snprintf(name[i], sizeof name[i], "%s/%d", test_folder, i);
+        write_file(name[i], i % 2 ? "one\ncaf\xe9" : "caf\xc3\xa9");
     }
     status = em_documents_open(&options, &documents);
     do
@@ -295,7 +281,7 @@ START_TEST(words_that_are_kept)
     em_text_options options = choices[_i].options;
     char all[512] = "";
 
-    write_text(path, sample);
+    write_file(path, sample);
     options.documents = (em_documents_options){.path = path};
     see_corpus(&options, all);
     ck_assert_str_eq(all, choices[_i].found);
@@ -311,7 +297,7 @@ START_TEST(no_word_is_left)
                                      .most_words = 9};
     em_text_corpus *corpus;
 
-    write_text(path, sample);
+    write_file(path, sample);
     ck_assert_int_eq(em_text_corpus_create(&options, &corpus), EM_EDATA);
     ck_assert_ptr_nonnull(strstr(em_error_text(), "found no word in 9 or more"));
 }
@@ -319,10 +305,9 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("text");
     TCase *tests = tcase_create("text");
 
-    tcase_add_checked_fixture(tests, set_up, tear_down);
+    tcase_add_checked_fixture(tests, set_up, close_test_folder);
     tcase_add_loop_test(tests, words_of_texts, 0, (int)(sizeof sentences / sizeof *sentences));
     tcase_add_test(tests, long_runs_are_no_words);
     tcase_add_test(tests, a_vocabulary_counts);
@@ -332,6 +317,5 @@ int main(void)
     tcase_add_test(tests, files_of_another_encoding);
     tcase_add_loop_test(tests, words_that_are_kept, 0, (int)(sizeof choices / sizeof *choices));
     tcase_add_test(tests, no_word_is_left);
-    suite_add_tcase(suite, tests);
-    return run_suite(suite, CK_FORK);
+    return run_case(tests, CK_FORK);
 }

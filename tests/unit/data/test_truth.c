@@ -110,8 +110,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("truth");
-    TCase *words = tcase_create("words");
+    TCase *words = tcase_create("truth");
 
     tcase_add_checked_fixture(words, make_folder, close_test_folder);
     tcase_add_loop_test(words, test_words, 0, 14);
@@ -120,6 +119,5 @@ int main(void)
     tcase_add_loop_test(words, test_dates, 0, (int)(sizeof dates / sizeof *dates));
     tcase_add_loop_test(words, test_clocks, 0, (int)(sizeof clocks / sizeof *clocks));
     tcase_add_loop_test(words, test_no_dates, 0, (int)(sizeof no_dates / sizeof *no_dates));
-    suite_add_tcase(suite, words);
-    return run_suite(suite, CK_FORK_GETENV);
+    return run_case(words, CK_FORK_GETENV);
 }

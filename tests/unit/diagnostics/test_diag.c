@@ -2,8 +2,6 @@
 #include "base/memory.h"
 #include "diagnostics/diag.h"
 #include "diagnostics/fft.h"
-#include "diagnostics/psis.h"
-#include "diagnostics/rank.h"
 #include "math/rng.h"
 #include "math/special.h"
 #include "support/tap.h"
@@ -371,83 +369,6 @@ START_TEST(normal_quantile_inverts_erfc)
 }
 END_TEST
 
-START_TEST(sorts_any_bits)
-{
-    enum { N = 10 };
-    static const double x[][N] = {
-        {3, -0.0, -INFINITY, 1e-310, 0.0, -2, INFINITY, 5e-324, -1e300, 3},
-        {1.5, 1.25, 1, 1.75, 1.5, 1, 1.25, 1.5, 1.75, 1}, /* one byte tells them apart */
-        {4, 1, 5, 3, 2, 3, 5, 1, 2, 4},                   /* two */
-        {7, 7, 7, 7, 7, 7, 7, 7, 7, 7}};                  /* none */
-    em_sorted sorted[N], scratch[N];
-
-    for (size_t k = 0; k < sizeof x / sizeof *x; k++) {
-        bool seen[N] = {false};
-
-        em_sort(N, x[k], sorted, scratch);
-        for (int i = 0; i < N; i++) {
-            ck_assert(sorted[i].value == x[k][sorted[i].index] && !seen[sorted[i].index]);
-            ck_assert(i == 0 || sorted[i - 1].value <= sorted[i].value);
-            seen[sorted[i].index] = true;
-        }
-    }
-}
-END_TEST
-
-/* Draws that differ in their upper bits, or in the lower ones only, few and many alike in the
- * upper. */
-START_TEST(sorts_draws_that_are_close)
-{
-    enum { N = 3000 };
-    static double x[N];
-    static em_sorted sorted[N], scratch[N];
-    uint64_t state = 1;
-
-    for (int close = 0; close < 4; close++) {
-        for (int i = 0; i < N; i++) {
-            state = state * 6364136223846793005u + 1442695040888963407u;
-            const double u = ldexp((double)(state >> 11), -53);
-            x[i] = close == 0   ? u - 0.5
-                   : close == 1 ? 1 + 1e-8 * u
-                                : floor(100 * u) + (i % 40 ? 0 : 1e-9 * u);
-            x[i] = close == 3 ? -x[i] : x[i];
-        }
-        em_sort(N, x, sorted, scratch);
-        for (int i = 0; i < N; i++) {
-            ck_assert(sorted[i].value == x[sorted[i].index]);
-            ck_assert(
-                i == 0 || sorted[i - 1].value < sorted[i].value ||
-                (sorted[i - 1].value == sorted[i].value && sorted[i - 1].index < sorted[i].index));
-        }
-    }
-}
-END_TEST
-
-/* Draws of all sizes, which buckets of equal width do not tell apart, and infinite ones. */
-START_TEST(sorts_draws_of_all_sizes)
-{
-    enum { N = 4000 };
-    static double x[N];
-    static em_sorted sorted[N], scratch[N];
-
-    for (int infinite = 0; infinite < 2; infinite++) {
-        for (int i = 0; i < N; i++) {
-            const int k = i * 1009 % N;
-            x[i] = (k % 2 ? -1 : 1) * ldexp(1 + (double)(k % 7), -(k / 2));
-        }
-        x[17] = infinite ? INFINITY : 0.0;
-        x[18] = infinite ? -INFINITY : -0.0;
-        em_sort(N, x, sorted, scratch);
-        for (int i = 0; i < N; i++)
-            ck_assert(sorted[i].value == x[sorted[i].index]);
-        for (int i = 1; i < N; i++)
-            ck_assert(
-                sorted[i - 1].value < sorted[i].value ||
-                (sorted[i - 1].value == sorted[i].value && sorted[i - 1].index < sorted[i].index));
-    }
-}
-END_TEST
-
 enum { HALVES = 10, HALF = 300 };
 
 /* The ESS of halves by the definition: all products of all lags; *lag: where the sequence ends. */
@@ -551,57 +472,6 @@ START_TEST(ebfmi_by_hand)
 }
 END_TEST
 
-/* The quantiles of a generalised Pareto have its shape, but for the prior's ten draws of 1/2. */
-START_TEST(generalised_pareto_is_fitted)
-{
-    enum { N = 2000 };
-    static const double shape[] = {-0.3, 0.2, 0.7, 1.4};
-    double found, scale;
-
-    for (size_t s = 0; s < sizeof shape / sizeof *shape; s++) {
-        for (int i = 0; i < N; i++)
-            draws[i] = 2.5 * expm1(-shape[s] * log1p(-(i + 0.5) / N)) / shape[s];
-        em_psis_fit(N, draws, &found, &scale);
-        ck_assert_double_eq_tol(found, (N * shape[s] + 5) / (N + 10), 0.02);
-        ck_assert_double_eq_tol(scale, 2.5, 0.1);
-    }
-}
-END_TEST
-
-/*
- * Normal numbers of variance 1 and unknown mean, flat prior: without y the mean of the other n - 1
- * has variance 1 / (n - 1), and y that and 1. With it the density is another: a sampler of
- * importance that left nothing out would be found out.
- */
-START_TEST(leaving_out_is_exact_for_normal_numbers)
-{
-    enum { N = 10, N_DRAW = 4000 };
-    static const double y[N] = {-1.2, -0.7, -0.4, -0.1, 0, 0.2, 0.3, 0.6, 0.9, 1.4};
-    double log_likelihood[N_DRAW], total = 0;
-    em_psis *psis;
-
-    ck_assert_int_eq(em_psis_create(N_DRAW, 1, &psis), EM_OK);
-    for (int i = 0; i < N; i++)
-        total += y[i];
-    for (int i = 0; i < N; i++) {
-        const double other = (total - y[i]) / (N - 1), variance = 1 + 1.0 / (N - 1);
-        for (int s = 0; s < N_DRAW; s++) {
-            const double mean =
-                total / N + em_normal_quantile((s + 0.5) / N_DRAW) / sqrt((double)N);
-            log_likelihood[s] = -log(2 * M_PI) / 2 - (y[i] - mean) * (y[i] - mean) / 2;
-        }
-        const em_psis_point point = em_psis_leave_out(psis, log_likelihood);
-        const double exact =
-            -log(2 * M_PI * variance) / 2 - (y[i] - other) * (y[i] - other) / (2 * variance);
-        ck_assert_double_eq_tol(point.elpd, exact, 0.005);
-        ck_assert_double_le(point.k, em_psis_good_k(N_DRAW));
-        if (fabs(y[i]) > 0.5)
-            ck_assert_double_gt(point.lpd, exact + 0.02);
-    }
-    em_psis_destroy(&psis);
-}
-END_TEST
-
 int main(void)
 {
     Suite *suite = suite_create("diag");
@@ -625,13 +495,8 @@ int main(void)
     tcase_add_test(own, few_draws_are_undefined);
     tcase_add_test(own, quantiles_interpolate);
     tcase_add_test(own, normal_quantile_inverts_erfc);
-    tcase_add_test(own, sorts_any_bits);
-    tcase_add_test(own, sorts_draws_that_are_close);
-    tcase_add_test(own, sorts_draws_of_all_sizes);
     tcase_add_test(own, ess_is_that_of_all_products);
     tcase_add_test(own, transform_is_inverted);
     tcase_add_test(own, ebfmi_by_hand);
-    tcase_add_test(own, generalised_pareto_is_fitted);
-    tcase_add_test(own, leaving_out_is_exact_for_normal_numbers);
     return run_suite(suite, CK_FORK_GETENV);
 }

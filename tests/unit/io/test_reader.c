@@ -243,8 +243,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("reader");
-    TCase *files = tcase_create("files");
+    TCase *files = tcase_create("reader");
 
     tcase_add_checked_fixture(files, set_up, close_test_folder);
     tcase_add_test(files, test_draws);
@@ -254,6 +253,5 @@ int main(void)
     tcase_add_test(files, test_truncated);
     tcase_add_test(files, test_character_labels);
     tcase_add_test(files, test_claims);
-    suite_add_tcase(suite, files);
-    return run_suite(suite, CK_FORK);
+    return run_case(files, CK_FORK);
 }

@@ -172,12 +172,10 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("reader_foreign");
-    TCase *tests = tcase_create("reader");
+    TCase *tests = tcase_create("reader_foreign");
 
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
     tcase_add_test(tests, test_foreign);
     tcase_add_test(tests, test_refused);
-    suite_add_tcase(suite, tests);
-    return run_suite(suite, CK_FORK);
+    return run_case(tests, CK_FORK);
 }

@@ -108,12 +108,10 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("low_rank_sum");
-    TCase *tests = tcase_create("sums");
+    TCase *tests = tcase_create("low_rank_sum");
 
     tcase_add_test(tests, the_inverse_is_the_sum_of_inverses);
     tcase_add_test(tests, so_it_is_of_a_block_of_parameters);
     tcase_add_test(tests, the_covariance_has_the_variances_of_the_draws);
-    suite_add_tcase(suite, tests);
-    return run_suite(suite, CK_FORK);
+    return run_case(tests, CK_FORK);
 }

@@ -15,15 +15,6 @@ enum { DIM = 4 };
 static const double covariance[DIM * DIM] = {4.0, 1.2, 0.0,  0.3, 1.2, 1.0, 0.2, 0.0,
                                              0.0, 0.2, 0.25, 0.1, 0.3, 0.0, 0.1, 9.0};
 
-static const em_estimator_ops *find(const char *name)
-{
-    for (int i = 0; em_estimators[i]; i++)
-        if (strcmp(em_estimators[i]->name, name) == 0)
-            return em_estimators[i];
-    ck_abort_msg("no estimator %s", name);
-    return NULL;
-}
-
 static void precision(double *out)
 {
     memcpy(out, covariance, sizeof covariance);
@@ -76,7 +67,7 @@ END_TEST
 static em_status estimate(const char *name, em_structure structure, int n, uint64_t seed,
                           double *inverse)
 {
-    const em_estimator_ops *ops = find(name);
+    const em_estimator_ops *ops = find_estimator(name);
     const int64_t size = ops->size(structure, DIM);
     const em_mass_form form = em_mass_plain_form(structure, DIM);
     double *accumulator = NULL, lower[DIM * DIM], a[DIM * DIM];
@@ -205,7 +196,7 @@ END_TEST
  * a spread of 0, a Gaussian. */
 static double unevenness(double spread, int n, uint64_t seed)
 {
-    const em_estimator_ops *ops = find("fisher");
+    const em_estimator_ops *ops = find_estimator("fisher");
     const em_mass_form form = {.ops = &em_mass_dense, .dim = 2};
     double *accumulator = NULL, out = 0;
 
@@ -247,13 +238,13 @@ START_TEST(unevenness_may_be_unknown)
     const em_mass_form dense = {.ops = &em_mass_dense, .dim = 2},
                        diag = {.ops = &em_mass_diag, .dim = 2};
 
-    ck_assert_int_eq(em_unevenness(find("fisher"), &dense, accumulator, &out), EM_OK);
+    ck_assert_int_eq(em_unevenness(find_estimator("fisher"), &dense, accumulator, &out), EM_OK);
     ck_assert_double_lt(out, 1); /* draws that never moved */
     out = 0;
-    ck_assert_int_eq(em_unevenness(find("fisher"), &diag, accumulator, &out), EM_OK);
+    ck_assert_int_eq(em_unevenness(find_estimator("fisher"), &diag, accumulator, &out), EM_OK);
     ck_assert(isnan(out));
     out = 0;
-    ck_assert_int_eq(em_unevenness(find("variance"), &dense, accumulator, &out), EM_OK);
+    ck_assert_int_eq(em_unevenness(find_estimator("variance"), &dense, accumulator, &out), EM_OK);
     ck_assert(isnan(out));
 }
 END_TEST
@@ -281,7 +272,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("mass");
     TCase *tests = tcase_create("mass");
 
     tcase_add_test(tests, factor_and_inverse_agree);
@@ -295,6 +285,5 @@ int main(void)
     tcase_add_loop_test(tests, unevenness_tells_curvature_that_varies, 0, 8);
     tcase_add_test(tests, unevenness_may_be_unknown);
     tcase_add_test(tests, clipping_limits_the_change);
-    suite_add_tcase(suite, tests);
-    return run_suite(suite, CK_FORK);
+    return run_case(tests, CK_FORK);
 }

@@ -3,6 +3,7 @@
 #include "mass/estimator.h"
 #include "math/linalg.h"
 #include "math/rng.h"
+#include "support/array_mass.h"
 #include "support/low_rank_numbers.h"
 #include "support/tap.h"
 
@@ -242,15 +243,6 @@ END_TEST
 
 /* ---- estimates ---- */
 
-static const em_estimator_ops *find(const char *name)
-{
-    for (int i = 0; em_estimators[i]; i++)
-        if (strcmp(em_estimators[i]->name, name) == 0)
-            return em_estimators[i];
-    ck_abort_msg("no estimator %s", name);
-    return NULL;
-}
-
 /* n samples of N(1, w) and their gradients, for the accumulators and as they are. */
 static void take_samples(const em_estimator_ops *ops, const em_mass_form *form, const double *w,
                          int n, uint64_t seed, double *accumulator, em_samples *samples)
@@ -284,7 +276,7 @@ static void take_samples(const em_estimator_ops *ops, const em_mass_form *form, 
 static double condition(const em_mass_form *form, const double *covariance, int n, int n_round,
                         uint64_t seed)
 {
-    const em_estimator_ops *ops = find("fisher");
+    const em_estimator_ops *ops = find_estimator("fisher");
     double number[MOST_NUMBER], m[DIM * DIM], a[DIM * DIM], lower[DIM * DIM], value[DIM];
     em_mass *mass = NULL;
 

@@ -46,10 +46,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("assignment");
     TCase *tests = tcase_create("assignment");
 
     tcase_add_test(tests, assignments_are_the_best);
-    suite_add_tcase(suite, tests);
-    return run_suite(suite, CK_FORK);
+    return run_case(tests, CK_FORK);
 }

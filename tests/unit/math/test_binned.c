@@ -5,7 +5,6 @@
 #include "support/tap.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { N = 16, MOST = 1024 };
@@ -204,7 +203,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("binned");
     TCase *tests = tcase_create("binned");
 
     tcase_set_timeout(tests, 120);
@@ -214,6 +212,5 @@ int main(void)
     tcase_add_loop_test(tests, one_term_is_itself, 0, N_SIMD);
     tcase_add_loop_test(tests, what_is_not_finite_stays, 0, N_SIMD);
     tcase_add_loop_test(tests, zeros_are_zero, 0, N_SIMD);
-    suite_add_tcase(suite, tests);
-    return run_suite(suite, CK_FORK);
+    return run_case(tests, CK_FORK);
 }

@@ -393,8 +393,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("panel");
-    TCase *all = tcase_create("all");
+    TCase *all = tcase_create("panel");
 
     add_simd_test(all, rows_of_a_product_are_their_own);
     add_simd_test(all, rows_of_tiles_are_their_own);
@@ -403,7 +402,6 @@ int main(void)
     add_simd_test(all, finish_adds);
     add_simd_test(all, products_follow_the_bits);
     tcase_set_timeout(all, 60);
-    suite_add_tcase(suite, all);
 
-    return run_suite(suite, CK_FORK_GETENV);
+    return run_case(all, CK_FORK_GETENV);
 }

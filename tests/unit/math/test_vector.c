@@ -245,8 +245,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("vector");
-    TCase *all = tcase_create("all");
+    TCase *all = tcase_create("vector");
 
     add_simd_test(all, logistic_is_accurate);
     add_simd_test(all, exp_is_accurate);
@@ -258,7 +257,6 @@ int main(void)
     tcase_add_test(all, nan_stays_in_its_place);
     tcase_add_test(all, elements_are_independent);
     add_simd_test(all, environment_names_the_instruction_set);
-    suite_add_tcase(suite, all);
 
-    return run_suite(suite, CK_FORK_GETENV);
+    return run_case(all, CK_FORK_GETENV);
 }

@@ -122,13 +122,11 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("bounds");
     TCase *tests = tcase_create("bounds");
 
     tcase_add_loop_test(tests, there_and_back, 0, N_PARAMETER);
     tcase_add_loop_test(tests, jacobian_is_the_determinant, 0, N_PARAMETER);
     tcase_add_loop_test(tests, gradients_are_pulled_back, 0, N_PARAMETER);
     tcase_add_test(tests, distances);
-    suite_add_tcase(suite, tests);
-    return run_suite(suite, CK_FORK);
+    return run_case(tests, CK_FORK);
 }

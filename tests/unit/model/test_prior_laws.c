@@ -163,7 +163,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("prior laws");
     TCase *tests = tcase_create("prior laws");
 
     tcase_add_loop_test(tests, derivatives, FIRST, EM_N_PRIOR);
@@ -171,6 +170,5 @@ int main(void)
     tcase_add_loop_test(tests, draws, FIRST, EM_N_PRIOR);
     tcase_add_loop_test(tests, curvature, FIRST, EM_N_PRIOR);
     tcase_add_loop_test(tests, information, FIRST, EM_N_PRIOR);
-    suite_add_tcase(suite, tests);
-    return run_suite(suite, CK_FORK);
+    return run_case(tests, CK_FORK);
 }

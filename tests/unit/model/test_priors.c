@@ -331,8 +331,7 @@ static void set_up(void)
 
 int main(void)
 {
-    Suite *suite = suite_create("priors");
-    TCase *all = tcase_create("all");
+    TCase *all = tcase_create("priors");
 
     tcase_add_checked_fixture(all, set_up, close_test_folder);
     tcase_set_timeout(all, 60);
@@ -340,6 +339,5 @@ int main(void)
     tcase_add_test(all, test_starts_are_dispersed);
     tcase_add_test(all, test_refused);
     tcase_add_test(all, test_refused_beside);
-    suite_add_tcase(suite, all);
-    return run_suite(suite, CK_FORK_GETENV);
+    return run_case(all, CK_FORK_GETENV);
 }

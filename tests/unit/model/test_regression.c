@@ -500,8 +500,7 @@ static void set_up(void)
 
 int main(void)
 {
-    Suite *suite = suite_create("regression");
-    TCase *all = tcase_create("all");
+    TCase *all = tcase_create("regression");
 
     tcase_add_checked_fixture(all, set_up, close_test_folder);
     tcase_set_timeout(all, 60);
@@ -514,6 +513,5 @@ int main(void)
     tcase_add_loop_test(all, test_metric, 0, N_REGRESSION);
     tcase_add_test(all, test_nu_of_normal_noise);
     tcase_add_test(all, test_refused);
-    suite_add_tcase(suite, all);
-    return run_suite(suite, CK_FORK_GETENV);
+    return run_case(all, CK_FORK_GETENV);
 }

@@ -238,8 +238,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("simulator");
-    TCase *parts = tcase_create("parts");
+    TCase *parts = tcase_create("simulator");
 
     tcase_set_timeout(parts, 60);
     tcase_add_test(parts, parameters_have_their_laws);
@@ -249,6 +248,5 @@ int main(void)
     tcase_add_test(parts, words_are_numbers);
     tcase_add_test(parts, failures_are_counted_and_the_first_listed);
     tcase_add_test(parts, the_log_knows_what_it_has);
-    suite_add_tcase(suite, parts);
-    return run_suite(suite, CK_FORK);
+    return run_case(parts, CK_FORK);
 }

@@ -8,6 +8,7 @@
 #include "model/stan/stan_shape.h"
 #include "run/config/config.h"
 #include "support/tap.h"
+#include "support/test_files.h"
 
 #include <check.h>
 #include <math.h>
@@ -344,33 +345,12 @@ END_TEST
 
 /* ---- columns of tables, and data in configs ---- */
 
-static char folder[] = "/tmp/emass-stan-XXXXXX";
-
-static void write_file(const char *name, const char *text)
-{
-    FILE *file = fopen(name, "w");
-
-    fputs(text, file);
-    fclose(file);
-}
-
 static void set_up(void)
 {
-    strcpy(folder + strlen(folder) - 6, "XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-    ck_assert_int_eq(chdir(folder), 0);
+    enter_test_folder();
     write_file("t.csv", "age,sex\n50,0\n60.1,1\n-1e-300,0\n");
     write_file("u.csv", "w\n1\n2\n");
     write_file("v.csv", "day,\"a, b\",note,w\n2026-01-01,1,x,7\n2026-01-02,2,NA,8\n");
-}
-
-static void tear_down(void)
-{
-    unlink("t.csv");
-    unlink("u.csv");
-    unlink("v.csv");
-    ck_assert_int_eq(chdir("/"), 0);
-    rmdir(folder);
 }
 
 static const struct {
@@ -510,7 +490,7 @@ int main(void)
     tcase_add_test(texts, configs_hold_data);
     tcase_add_test(texts, paths_of_data_are_paths);
     tcase_add_loop_test(texts, other_data_in_configs_are_refused, 0, N(bad_configs));
-    tcase_add_checked_fixture(files, set_up, tear_down);
+    tcase_add_checked_fixture(files, set_up, leave_test_folder);
     tcase_set_timeout(files, 60);
     tcase_add_loop_test(files, columns_are_filled_in, 0, N(columns));
     tcase_add_loop_test(files, other_columns_are_refused, 0, N(bad_columns));

@@ -576,7 +576,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("network");
     TCase *tests = tcase_create("network");
     const int n_net = (int)(sizeof nets / sizeof *nets);
 
@@ -592,6 +591,5 @@ int main(void)
     tcase_add_loop_test(tests, parts_of_shards_are_the_gradient, 0, n_net);
     tcase_add_loop_test(tests, layers_that_do_not_fit, 0, (int)(sizeof unfit / sizeof *unfit));
     tcase_add_test(tests, tables_are_read_too);
-    suite_add_tcase(suite, tests);
-    return run_suite(suite, CK_FORK);
+    return run_case(tests, CK_FORK);
 }

@@ -25,10 +25,8 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("network_score");
-    TCase *tests = tcase_create("all");
+    TCase *tests = tcase_create("network_score");
 
     tcase_add_test(tests, scores_of_predictions);
-    suite_add_tcase(suite, tests);
-    return run_suite(suite, CK_FORK_GETENV);
+    return run_case(tests, CK_FORK_GETENV);
 }

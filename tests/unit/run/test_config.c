@@ -259,6 +259,18 @@ END_TEST
 
 /* ---- values ---- */
 
+static void is_refused(const char *key, const char *value, const char *expected)
+{
+    char set[64];
+    const char *override = set;
+    em_config *config;
+
+    snprintf(set, sizeof set, "%s=%s", key, value);
+    ck_assert_msg(em_config_parse("a", SHORTEST_CONFIG, 1, &override, &config) == EM_ECONFIG, "%s",
+                  set);
+    ck_assert_ptr_nonnull(strstr(em_error_text(), expected));
+}
+
 START_TEST(reads_integers)
 {
     static const struct {
@@ -276,15 +288,8 @@ START_TEST(reads_integers)
         ck_assert_int_eq(c->run.seed, good[i].seed);
         em_config_destroy(&c);
     }
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        char set[64];
-        const char *override = set;
-        em_config *c;
-        snprintf(set, sizeof set, "run.seed=%s", bad[i]);
-        ck_assert_msg(em_config_parse("a", SHORTEST_CONFIG, 1, &override, &c) == EM_ECONFIG, "%s",
-                      set);
-        ck_assert_ptr_nonnull(strstr(em_error_text(), "an integer from 0 to 9007199254740992"));
-    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        is_refused("run.seed", bad[i], "an integer from 0 to 9007199254740992");
 }
 END_TEST
 
@@ -305,15 +310,8 @@ START_TEST(reads_durations)
         ck_assert_double_eq(c->stop.max_time, good[i].seconds);
         em_config_destroy(&c);
     }
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        char set[64];
-        const char *override = set;
-        em_config *c;
-        snprintf(set, sizeof set, "stop.max_time=%s", bad[i]);
-        ck_assert_msg(em_config_parse("a", SHORTEST_CONFIG, 1, &override, &c) == EM_ECONFIG, "%s",
-                      set);
-        ck_assert_ptr_nonnull(strstr(em_error_text(), "expected a duration"));
-    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        is_refused("stop.max_time", bad[i], "expected a duration");
 }
 END_TEST
 
@@ -453,8 +451,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("config");
-    TCase *valid = tcase_create("valid");
+    TCase *valid = tcase_create("config");
 
     tcase_add_test(valid, reads_the_example_of_the_contract);
     tcase_add_test(valid, fills_in_the_defaults);
@@ -470,6 +467,5 @@ int main(void)
     tcase_add_test(valid, places_paths);
     tcase_add_test(valid, overrides_replace_and_add);
     tcase_add_test(valid, overrides_fail_by_name);
-    suite_add_tcase(suite, valid);
-    return run_suite(suite, CK_FORK_GETENV);
+    return run_case(valid, CK_FORK_GETENV);
 }

@@ -63,11 +63,9 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("locale");
     TCase *tests = tcase_create("locale");
 
     tcase_add_test(tests, a_config_means_the_same);
     tcase_set_timeout(tests, 100);
-    suite_add_tcase(suite, tests);
-    return run_suite(suite, CK_FORK);
+    return run_case(tests, CK_FORK);
 }

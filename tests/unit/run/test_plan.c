@@ -213,7 +213,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("plan");
     TCase *tests = tcase_create("plan");
 
     tcase_add_test(tests, usual_runs_are_watched_as_a_whole);
@@ -226,6 +225,5 @@ int main(void)
     tcase_add_test(tests, half_of_the_room_holds_the_ess_that_is_wanted);
     tcase_add_test(tests, what_no_file_can_hold_is_refused);
     tcase_set_timeout(tests, 100);
-    suite_add_tcase(suite, tests);
-    return run_suite(suite, CK_FORK);
+    return run_case(tests, CK_FORK);
 }

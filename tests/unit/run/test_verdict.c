@@ -63,11 +63,9 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("verdict");
     TCase *tests = tcase_create("verdict");
 
     tcase_add_test(tests, rounding_does_not_hide_a_reason);
     tcase_add_test(tests, divergences_are_counted_where_there_is_an_energy);
-    suite_add_tcase(suite, tests);
-    return run_suite(suite, CK_FORK);
+    return run_case(tests, CK_FORK);
 }

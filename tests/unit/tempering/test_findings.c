@@ -94,13 +94,11 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("findings");
-    TCase *tests = tcase_create("all");
+    TCase *tests = tcase_create("findings");
 
     tcase_add_test(tests, sound_ladders_call_for_nothing);
     tcase_add_test(tests, more_draws_help_against_chance);
     tcase_add_test(tests, the_difference_has_its_error);
     tcase_add_test(tests, more_draws_do_not_change_what_warmup_learned);
-    suite_add_tcase(suite, tests);
-    return run_suite(suite, CK_FORK);
+    return run_case(tests, CK_FORK);
 }

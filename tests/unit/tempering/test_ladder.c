@@ -278,8 +278,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("ladder");
-    TCase *tests = tcase_create("rungs, swaps, evidence");
+    TCase *tests = tcase_create("ladder");
 
     tcase_add_test(tests, two_legs_meet_at_the_target);
     tcase_add_test(tests, rungs_go_where_swaps_are_rejected);
@@ -289,6 +288,5 @@ int main(void)
     tcase_add_test(tests, parts_may_depend_on_each_other);
     tcase_add_test(tests, log_means_do_not_overflow_and_merge);
     tcase_add_test(tests, legs_combine);
-    suite_add_tcase(suite, tests);
-    return run_suite(suite, CK_FORK);
+    return run_case(tests, CK_FORK);
 }

@@ -205,13 +205,11 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("reference");
-    TCase *tests = tcase_create("laws");
+    TCase *tests = tcase_create("reference");
 
     tcase_add_test(tests, the_density_is_the_sum_of_its_parts);
     tcase_add_test(tests, draws_have_its_law);
     tcase_add_test(tests, low_rank_has_the_density_of_the_dense_law);
     tcase_add_test(tests, low_rank_draws_have_its_law);
-    suite_add_tcase(suite, tests);
-    return run_suite(suite, CK_FORK);
+    return run_case(tests, CK_FORK);
 }
