@@ -46,6 +46,7 @@ grow() {
     [ "${EMASS_STREAM:-}" != all ] || room=262144 memory=$((limit + room))
     pieces=$((10 * memory * 1024 / (14 * tokens) + 1))
     for _ in $(seq $pieces); do cat piece; done >large.ldac
+    ln large.ldac large.text
     echo "# $((pieces * tokens / 1000)) thousand tokens; $room kB more than the $limit kB of a tiny corpus"
 }
 convert() { # by the same limit
@@ -60,6 +61,11 @@ held() { # one line says so
     cat said.txt
     [ "$status" -gt 0 ] && [ "$(grep -c '^emass: ' said.txt)" = 1 ] && grep -q memory said.txt
 }
+topics() { # of a run on text, which is then as large: their words are together as often as in one piece
+    sample "$limit" piece --set model.stream=false --set model.scratch=null --set run.draws=5 &&
+        under $((limit + room)) "$emass" topics out.h5 >tiny.txt && ! grep ' - ' tiny.txt && mv large.text piece &&
+        under $((limit + room)) "$emass" topics out.h5 >large.txt && cmp tiny.txt large.txt
+}
 if [ "${MODE:-}" = asan ]; then
     skip 'streaming' 'a sanitized build needs all of the address space'
     finish
@@ -71,4 +77,5 @@ grow
 check 'a large one is converted within that' convert
 check 'streamed, ten times what there is more is sampled' fits
 check 'held, it does not fit' held
+check 'text: topics and their coherence within that' topics
 finish

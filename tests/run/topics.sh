@@ -161,6 +161,30 @@ files_of_tables() { # mixtures as they are printed, topics whose probabilities s
     "$emass" topics whole.h5 --csv --html x.html 2>said.txt || status=$?
     [ "$status" = 2 ] && grep -q 'found two of' said.txt && [ ! -e x.html ]
 }
+# Corpora in text are read as those in HDF5 are: the same topics, coherence and mixtures, to the last byte.
+same_of_text() {
+    local form fold
+    gzip -cd train.ldac.gz >train.ldac && gzip -k test.ldac && awk 'NR == FNR { documents++; entries += $1; next }
+        FNR == 1 { print documents "\n60\n" entries } { for (i = 2; i <= NF; i++) { split($i, p, ":"); print FNR, p[1] + 1, p[2] } }' \
+        test.ldac test.ldac >test.docword &&
+        for form in train test; do "$emass" convert "$form.ldac" --format lda-c --vocabulary words "$form.h5" >/dev/null || return 1; done &&
+        "$emass" run run.yaml --quiet --output of_hdf5.h5 --set model.data=train.h5 --set model.vocabulary=null &&
+        "$emass" topics of_hdf5.h5 --words 12 >of_hdf5.txt && "$emass" topics whole.h5 --words 12 | cmp - of_hdf5.txt &&
+        limited mpirun -n 2 "$emass" topics whole.h5 --words 12 | cmp - of_hdf5.txt && grep -q '  0[.][0-9][0-9]*  *2/2' of_hdf5.txt || return 1
+    for fold in em gibbs; do
+        "$emass" topics whole.h5 --documents test.h5 --fold-in "$fold" >of_hdf5.csv || return 1
+        for form in test.ldac test.ldac.gz test.docword; do
+            "$emass" topics whole.h5 --documents "$form" --fold-in "$fold" | cmp - of_hdf5.csv || return 1
+        done
+    done
+    limited mpirun -n 2 "$emass" topics whole.h5 --documents test.docword --fold-in gibbs | cmp - of_hdf5.csv
+}
+other_data() { # perplexities of runs on other documents are not comparable
+    "$emass" run run.yaml --quiet --output of_other.h5 --set model.data=test.ldac --set run.draws=10 &&
+        "$emass" topics of3.h5 of_other.h5 >other.txt 2>said.txt && cat said.txt &&
+        grep -q '^emass: warning: topics: these runs have different data' said.txt && [ "$(grep -c 'of.*h5$' other.txt)" = 2 ] &&
+        "$emass" topics of3.h5 of5.h5 >other.txt 2>said.txt && [ ! -s said.txt ]
+}
 several() { # runs of other numbers of topics, one line each: five topics of five are found by both chains; junk is not
     local k status=0
     for k in 3 5; do
@@ -360,6 +384,8 @@ printf '%s\n' 'model: {name: banana}' 'run: {chains: 1, warmup: 20, draws: 10}' 
 check 'a line for each topic, found by both chains' tells_topics
 check 'words and probabilities as CSV' words_csv
 check 'runs of several numbers of topics beside one another' several
+check 'runs on other data' other_data
+check 'text as HDF5' same_of_text
 if command -v h5dump >/dev/null; then
     check 'mixtures and topics as HDF5 tables' files_of_tables
 else

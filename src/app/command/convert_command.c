@@ -262,7 +262,7 @@ static void print_corpus(const em_table *table, const counts *n, const conversio
 static em_status scan(conversion *c, em_corpus_take *take_rows, void *to, em_table **out)
 {
     return c->documents ? em_text_corpus_scan(c->documents, take_rows, to, out)
-                        : em_corpus_scan(&c->corpus, take_rows, to, out);
+                        : em_corpus_scan(&c->corpus, 0, take_rows, to, out);
 }
 
 /* Names and labels of documents in text. */

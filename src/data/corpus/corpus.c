@@ -1,10 +1,12 @@
 #include "data/corpus/corpus.h"
 
 #include "base/memory.h"
+#include "data/corpus/corpus_reread.h"
 #include "data/corpus/corpus_stream.h"
 #include "data/corpus/corpus_table.h"
 #include "data/shard/redistribute_rows.h"
 #include "data/shard/shard_assignment.h"
+#include "io/hdf5/numbers.h"
 #include "par/message.h"
 #include "par/world.h"
 
@@ -191,6 +193,8 @@ em_status em_corpus_each(em_corpus *corpus, em_corpus_see *see, void *to)
 {
     em_status status = EM_OK;
 
+    if (corpus->is_reread)
+        return em_corpus_reread(corpus, see, to);
     for (int64_t d = 0; !status && d < corpus->n_local; d += SEEN_AT_ONCE) {
         const int64_t left = corpus->n_local - d;
         const em_rows rows = {.first = d, .count = left < SEEN_AT_ONCE ? left : SEEN_AT_ONCE};
@@ -198,6 +202,33 @@ em_status em_corpus_each(em_corpus *corpus, em_corpus_see *see, void *to)
         for (int64_t k = 0; !status && k < rows.count; k++)
             status = see(to, d + k, em_corpus_fetched(corpus, k));
     }
+    return status;
+}
+
+static em_status open_stream(const em_corpus_options *options, int64_t n_word, em_corpus *corpus)
+{
+    em_world *world = em_world_enter(NULL);
+    em_status status = em_corpus_check_stream(options);
+
+    status = status ? status : em_corpus_stream_open(corpus, n_word, 0, 0, 1);
+    em_world_enter(world);
+    return status;
+}
+
+em_status em_corpus_open(const em_corpus_options *options, int64_t n_word, em_corpus_see *see,
+                         void *to, em_corpus **out)
+{
+    em_status status = em_allocate(1, sizeof **out, out);
+
+    status = status ? status : em_copy_text(options->data, &(*out)->path);
+    if (!status && em_numbers_is_hdf5(options->data)) {
+        status = open_stream(options, n_word, *out);
+        status = status || !see ? status : em_corpus_each(*out, see, to);
+    } else if (!status) {
+        status = em_corpus_read_through(*out, options, n_word, see, to);
+    }
+    if (status)
+        em_corpus_destroy(out);
     return status;
 }
 

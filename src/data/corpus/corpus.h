@@ -62,7 +62,9 @@ typedef struct em_corpus {
     uint64_t hash;  /* hash of words and counts; does not depend on the file format */
     int64_t *start; /* [n_local + 1]; NULL: streamed */
     int32_t *word, *count;
-    em_corpus_stream *stream; /* NULL: held */
+    em_corpus_stream *stream; /* NULL: held, or text that is read again */
+    bool is_reread;           /* text of em_corpus_open, which em_corpus_each reads again */
+    int format;               /* of that text, em_corpus_format */
     /* Documents that were fetched last. */
     int64_t first_fetched;
     const int64_t *fetched; /* NULL: neighbours */
@@ -85,6 +87,15 @@ em_status em_corpus_read(const em_corpus_options *options, int64_t n_word, int64
                          int64_t shard, int64_t n_shard, em_corpus **out);
 void em_corpus_destroy(em_corpus **corpus); /* NULL-safe. */
 
+/* Calls `see` with each document of a corpus in order; NULL: only reads and checks them. Few are in
+ * memory at a time, of text too, whatever options->stream says. This rank reads the whole file.
+ * `see` is called before later documents are checked. em_corpus_each calls again with all documents
+ * of *out, and reads the file again; em_corpus_fetch must not be called. Local. Errors: those of
+ * em_corpus_read and of `see`. */
+typedef em_status em_corpus_see(void *to, int64_t d, em_document of);
+em_status em_corpus_open(const em_corpus_options *options, int64_t n_word, em_corpus_see *see,
+                         void *to, em_corpus **out);
+
 /* Frees the documents of a corpus in memory; sizes and names remain. Local. */
 void em_corpus_drop_documents(em_corpus *corpus);
 
@@ -98,8 +109,8 @@ em_status em_corpus_fetch(em_corpus *corpus, const em_rows *rows);
 em_document em_corpus_fetched(const em_corpus *corpus, int64_t k);
 
 /* Calls `see` with all documents of this shard in order, d being the local number, until a status
- * is not EM_OK. Local. Errors: those of em_corpus_fetch and of `see`. */
-typedef em_status em_corpus_see(void *to, int64_t d, em_document of);
+ * is not EM_OK. Local. Errors: those of em_corpus_fetch and of `see`; those of em_corpus_open, if
+ * the corpus is of it. */
 em_status em_corpus_each(em_corpus *corpus, em_corpus_see *see, void *to);
 
 /* Checks that the words, if they have names, have the names `name` of the file `whose`; NULL: no

@@ -168,8 +168,8 @@ em_status em_corpus_table_read(const em_corpus_options *options, int64_t n_word,
     return status;
 }
 
-static em_status scan(const em_corpus_options *options, em_corpus_take *take, void *to,
-                      em_table **out)
+static em_status scan(const em_corpus_options *options, int64_t n_word, em_corpus_take *take,
+                      void *to, em_table **out)
 {
     em_status status = see_files(options);
 
@@ -177,20 +177,20 @@ static em_status scan(const em_corpus_options *options, em_corpus_take *take, vo
         status =
             em_fail(EM_EDATA, "%s: found an HDF5 file, expected a corpus in text", options->data);
     status = status ? status : em_table_create(options->data, out);
-    status = status ? status : read_text(options, 0, take, to, *out);
+    status = status ? status : read_text(options, n_word, take, to, *out);
     if (status)
         em_table_destroy(out);
     return status;
 }
 
-em_status em_corpus_scan(const em_corpus_options *options, em_corpus_take *take, void *to,
-                         em_table **out)
+em_status em_corpus_scan(const em_corpus_options *options, int64_t n_word, em_corpus_take *take,
+                         void *to, em_table **out)
 {
     em_world *world = em_world_enter(NULL);
     em_status status;
 
     *out = NULL;
-    status = scan(options, take, to, out);
+    status = scan(options, n_word, take, to, out);
     em_world_enter(world);
     return status;
 }

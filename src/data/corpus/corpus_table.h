@@ -14,10 +14,11 @@ em_status em_corpus_table_read(const em_corpus_options *options, int64_t n_word,
 /* Receives a table whose rows are the next documents. It is valid during the call. Local. */
 typedef em_status em_corpus_take(void *to, const em_table *table);
 
-/* Reads a corpus in text on this rank alone, and passes some documents at a time to `take`. *out
- * gets columns and names, but no rows. Local. Errors: likewise; those of `take`. */
-em_status em_corpus_scan(const em_corpus_options *options, em_corpus_take *take, void *to,
-                         em_table **out);
+/* Reads a corpus in text on this rank alone, and passes some documents at a time to `take`.
+ * `n_word` is that of em_corpus_read. *out gets columns and names, but no rows. Local. Errors:
+ * likewise; those of `take`. */
+em_status em_corpus_scan(const em_corpus_options *options, int64_t n_word, em_corpus_take *take,
+                         void *to, em_table **out);
 
 /* Fills an empty table from text. Ids are below `n_word`, the number of words of the file `whose`;
  * 0: any id. With `take`, which one rank alone may use, the table does not keep the rows.

@@ -1,6 +1,5 @@
 /* Coherence: how much more often the words of a topic occur together than apart. */
 #include "base/memory.h"
-#include "io/hdf5/numbers.h"
 #include "par/world.h"
 #include "topics/command/topics_page.h"
 #include "topics/lda_held_out.h"
@@ -21,30 +20,23 @@ typedef struct co_occurrence {
     int64_t *found; /* [n_topic] topics of which any is */
 } co_occurrence;
 
+/* Those of several runs. */
+typedef struct counting {
+    int64_t n;
+    co_occurrence *run; /* [n] */
+} counting;
+
 _Static_assert(EM_TOPICS_MOST_TOP <= 64, "a bit for each word of a topic");
-
-/* How many of a topic's first words count: those more probable in it than 1 / n_word, as all words
- * would be in a topic that prefers none. A topic of a small corpus may have fewer such words than
- * are shown; the others are there by chance. */
-static long n_of_topic(const em_topics *t, int64_t k)
-{
-    const float *mean = t->mean + k * t->n_word;
-    long n = 0;
-
-    while (n < t->n_top && (double)mean[t->top[k * t->n_top + n]] * (double)t->n_word > 1)
-        n++;
-    return n;
-}
 
 /* Mean of log(p_ij / p_i p_j) / -log p_ij over pairs of the first `n_first` words; -1 for two that
  * occur in no document together; NaN of fewer than two words. */
-static double npmi(const int64_t *count, long n_first, long n_top, int64_t n_document)
+static double npmi(const int64_t *count, int64_t n_first, long n_top, int64_t n_document)
 {
     double sum = 0;
     int64_t n = 0;
 
-    for (long i = 1; i < n_first; i++)
-        for (long j = 0; j < i; j++) {
+    for (int64_t i = 1; i < n_first; i++)
+        for (int64_t j = 0; j < i; j++) {
             const double both = (double)count[i * n_top + j] / (double)n_document;
             const double apart = (double)count[i * (n_top + 1)] * (double)count[j * (n_top + 1)] /
                                  pow((double)n_document, 2);
@@ -68,12 +60,10 @@ static void count_topic(const co_occurrence *m, int64_t k)
     m->seen[k] = 0;
 }
 
-static em_status count_document(void *to, int64_t d, em_document of)
+static void count_pairs(const co_occurrence *m, em_document of)
 {
-    const co_occurrence *m = to;
     int64_t n = 0;
 
-    (void)d;
     for (int64_t i = 0; i < of.n; i++)
         for (int64_t p = m->first[of.word[i]]; p < m->first[of.word[i] + 1]; p++) {
             const topic_rank at = m->place[p];
@@ -83,6 +73,15 @@ static em_status count_document(void *to, int64_t d, em_document of)
         }
     for (int64_t i = 0; i < n; i++)
         count_topic(m, m->found[i]);
+}
+
+static em_status count_document(void *to, int64_t d, em_document of)
+{
+    const counting *c = to;
+
+    (void)d;
+    for (int64_t i = 0; i < c->n; i++)
+        count_pairs(&c->run[i], of);
     return EM_OK;
 }
 
@@ -103,22 +102,47 @@ static void list_positions(co_occurrence *m)
     m->first[t->n_word] = n;
 }
 
-static em_status measure_coherence(em_topics *t, em_corpus *corpus)
+static em_status start_counting(const em_topics *t, co_occurrence *m)
 {
-    const int64_t n = t->n_topic, square = t->n_top * t->n_top;
-    co_occurrence m = {.topics = t};
-    em_status status =
-        em_allocate_all(EM_ARRAY(m.both, n * square), EM_ARRAY(m.first, t->n_word + 1),
-                        EM_ARRAY(m.place, n * t->n_top), EM_ARRAY(m.seen, n), EM_ARRAY(m.found, n),
-                        EM_ARRAY(t->coherence, n));
+    const int64_t n = t->n_topic;
+    const em_status status = em_allocate_all(
+        EM_ARRAY(m->both, n * t->n_top * t->n_top), EM_ARRAY(m->first, t->n_word + 1),
+        EM_ARRAY(m->place, n * t->n_top), EM_ARRAY(m->seen, n), EM_ARRAY(m->found, n));
 
-    if (!status) {
-        list_positions(&m);
-        status = em_corpus_each(corpus, count_document, &m);
-    }
-    for (int64_t k = 0; !status && k < n; k++)
-        t->coherence[k] = npmi(m.both + k * square, n_of_topic(t, k), t->n_top, corpus->n_document);
-    em_release_all(&m.both, &m.first, &m.place, &m.seen, &m.found);
+    m->topics = t;
+    if (!status)
+        list_positions(m);
+    return status;
+}
+
+static em_status take_coherence(em_topics *t, const co_occurrence *m, int64_t n_document)
+{
+    const int64_t square = t->n_top * t->n_top;
+    const em_status status = em_allocate(t->n_topic, sizeof *t->coherence, &t->coherence);
+
+    for (int64_t k = 0; !status && k < t->n_topic; k++)
+        t->coherence[k] = npmi(m->both + k * square, t->n_preferred[k], t->n_top, n_document);
+    return status;
+}
+
+/* Passes through the corpus once for all runs. */
+static em_status measure_coherence(const em_corpus_options *options, int64_t n, em_topics *const *t)
+{
+    counting c = {.n = n};
+    em_corpus *corpus = NULL;
+    em_status status = em_allocate(n, sizeof *c.run, &c.run);
+
+    for (int64_t i = 0; !status && i < n; i++)
+        status = start_counting(t[i], &c.run[i]);
+    if (!status)
+        status = em_corpus_open(options, t[0]->n_word, count_document, &c, &corpus);
+    for (int64_t i = 0; !status && i < n; i++)
+        status = take_coherence(t[i], &c.run[i], corpus->n_document);
+    for (int64_t i = 0; c.run && i < n; i++)
+        em_release_all(&c.run[i].both, &c.run[i].first, &c.run[i].place, &c.run[i].seen,
+                       &c.run[i].found);
+    em_release(&c.run);
+    em_corpus_destroy(&corpus);
     return status;
 }
 
@@ -127,33 +151,20 @@ bool em_topic_is_junk(const em_topics *t, int64_t k)
     return t->coherence && t->coherence[k] <= EM_JUNK_NPMI;
 }
 
-/* The corpus of the run, as the config in the file names it. One in HDF5 is streamed, because it
- * may be larger than what the command needs otherwise. */
-static em_status read_own_corpus(const em_topics *t, em_corpus **out)
-{
-    em_corpus_options options;
-    const void *of_model = NULL;
-    const em_status status = t->host->options(t->host->context, t->path, t->folder, &of_model);
-
-    if (status)
-        return status;
-    options = *(const em_corpus_options *)of_model;
-    options.stream = em_numbers_is_hdf5(options.data);
-    return em_corpus_read(&options, t->n_word, 0, 0, 1, out);
-}
-
 /* A missing corpus is no failure. */
-em_status em_topics_find_coherence(em_topics *t)
+em_status em_topics_find_coherence(int64_t n, em_topics *const *t)
 {
-    em_status status = t->corpus ? EM_OK : read_own_corpus(t, &t->corpus);
+    const void *of_model = NULL;
+    em_status status = EM_EDATA;
 
-    if (status == EM_EDATA || status == EM_ECONFIG) {
-        em_say("note: coherence needs the corpus of the run: %s (--folder DIR sets the folder of "
-               "relative paths)",
-               em_error_text());
-        return EM_OK;
+    for (int64_t i = 0; i < n && (status == EM_EDATA || status == EM_ECONFIG); i++) {
+        status = t[i]->host->options(t[i]->host->context, t[i]->path, t[i]->folder, &of_model);
+        if (!status)
+            status = measure_coherence(of_model, n - i, t + i);
+        if (status == EM_EDATA || status == EM_ECONFIG)
+            em_say("note: coherence needs the corpus of the run: %s (--folder DIR sets the folder "
+                   "of relative paths)",
+                   em_error_text());
     }
-    if (!status)
-        status = measure_coherence(t, t->corpus);
-    return status;
+    return status == EM_EDATA || status == EM_ECONFIG ? EM_OK : status;
 }

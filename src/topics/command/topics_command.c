@@ -3,7 +3,6 @@
 #include "base/text.h"
 #include "io/draws/reader.h"
 #include "par/message.h"
-#include "par/world.h"
 #include "topics/command/topics_page.h"
 #include "topics/lda_held_out.h"
 
@@ -168,50 +167,62 @@ static em_status print_topics(em_topics *t, const topics_options *o)
     em_status status = em_topics_rank(t);
 
     if (!status)
-        status = em_topics_find_coherence(t);
+        status = em_topics_find_coherence(1, &t);
     if (!status && t->html)
-        return em_agree_first(t->host->prints ? em_topics_write_page(t) : EM_OK, 0);
-    if (!status && t->host->prints && o->csv)
+        return em_topics_write_page(t);
+    if (!status && o->csv)
         print_csv(t);
-    else if (!status && t->host->prints)
+    else if (!status)
         print_table(t);
     return status;
 }
 
-static em_status topics_command(const em_command_host *host, const char *path, const void *given)
+static em_status compare_files(const em_command_host *host, const topics_options *o)
 {
-    const topics_options *o = given;
+    if (o->documents || o->output)
+        return em_fail(EM_EUSAGE,
+                       "topics: found %lld files with --documents or --output, expected one file "
+                       "with these",
+                       (long long)host->n_file);
+    return em_topics_compare(host, &(em_topics_comparison){.folder = o->folder,
+                                                           .page = o->html,
+                                                           .n_top = (long)o->words,
+                                                           .csv = o->csv,
+                                                           .prints = !o->html});
+}
+
+static em_status tell_file(const em_command_host *host, const topics_options *o)
+{
     em_topics t = {.host = host,
-                   .path = path,
+                   .path = host->file[0],
                    .folder = o->folder,
                    .documents = o->documents,
                    .html = o->html,
                    .output = o->output,
                    .n_top = (long)o->words,
                    .by_gibbs = o->fold_in == 1};
-    em_status status = check_options(o);
+    em_status status = em_topics_read(&t);
 
-    if (!status && host->n_file > 1)
-        return o->documents || o->output
-                   ? em_fail(EM_EUSAGE,
-                             "topics: found %lld files with --documents or --output, expected one "
-                             "file with these",
-                             (long long)host->n_file)
-                   : em_topics_compare(host, &(em_topics_comparison){.folder = o->folder,
-                                                                     .page = o->html,
-                                                                     .n_top = (long)o->words,
-                                                                     .csv = o->csv,
-                                                                     .prints = !o->html});
-    if (!status)
-        status = em_topics_read(&t);
     if (!status && t.documents)
         status = em_topics_mix_documents(&t);
     else if (!status && t.output)
-        status = em_agree_first(host->prints ? em_topics_write_topics(&t) : EM_OK, 0);
+        status = em_topics_write_topics(&t);
     else if (!status)
         status = print_topics(&t, o);
     em_topics_release(&t);
     return status;
+}
+
+/* One rank does all, while the others wait. */
+static em_status topics_command(const em_command_host *host, const char *path, const void *given)
+{
+    const topics_options *o = given;
+    em_status status = check_options(o);
+
+    (void)path;
+    if (!status && host->prints)
+        status = host->n_file > 1 ? compare_files(host, o) : tell_file(host, o);
+    return em_agree_first(status, 0);
 }
 
 static const em_model_command command = {.name = "topics",
@@ -231,13 +242,13 @@ static em_status compare_scan(const em_command_host *host, const char *page)
 /* The topics of a run, for its report. */
 static em_status report_topics(const em_command_host *host, FILE *out)
 {
-    em_topics t = {.host = host, .path = host->file[0], .n_top = 10};
+    em_topics t = {.host = host, .path = host->file[0], .n_top = 10}, *const one = &t;
     em_status status = em_topics_read(&t);
 
     if (!status)
         status = em_topics_rank(&t);
     if (!status)
-        status = em_topics_find_coherence(&t);
+        status = em_topics_find_coherence(1, &one);
     if (!status)
         status = em_topics_put(out, &t);
     em_topics_release(&t);

@@ -3,7 +3,6 @@
 #include "base/page.h"
 #include "base/text.h"
 #include "io/draws/reader.h"
-#include "par/message.h"
 #include "par/world.h"
 #include "topics/command/topics_page.h"
 
@@ -19,88 +18,104 @@ typedef struct run_row {
     double perplexity, coherence; /* NaN: not known; coherence: mean weighted by share */
     double junk, common;          /* shares of topics: NPMI of 0 or less; found by all chains */
     double seconds;
-    uint64_t data; /* hash of the data; 0: not known */
+    char *data;    /* hash of the data; NULL: not known */
     char *verdict; /* "converged", "converged with warnings" or "not converged"; NULL: not known */
 } run_row;
 
-static run_row row_of(const em_topics *t)
+/* Sets all but seconds and data. */
+static void set_row(em_topics *t, run_row *row)
 {
     const double n = (double)t->n_topic;
     double share = 0, sum = 0;
-    run_row row = {t->n_topic, t->n_chain, NAN, NAN, t->coherence ? 0 : NAN, 0, NAN, 0, NULL};
 
+    row->n_topic = t->n_topic;
+    row->n_chain = t->n_chain;
+    row->perplexity = row->coherence = NAN;
+    row->junk = t->coherence ? 0 : NAN;
     if (t->score[0].pooled)
-        row.perplexity = t->score[0].pooled[0];
+        row->perplexity = t->score[0].pooled[0];
     else if (t->score[0].perplexity)
-        row.perplexity = t->score[0].perplexity[0];
+        row->perplexity = t->score[0].perplexity[0];
     for (int64_t k = 0; k < t->n_topic; k++) {
-        row.common += (double)(t->n_found[k] == t->n_chain) / n;
+        row->common += (double)(t->n_found[k] == t->n_chain) / n;
         if (!t->coherence || isnan(t->coherence[k]))
             continue;
-        row.junk += (double)em_topic_is_junk(t, k) / n;
+        row->junk += (double)em_topic_is_junk(t, k) / n;
         share += t->mean_share[k];
         sum += t->mean_share[k] * t->coherence[k];
     }
     if (share > 0)
-        row.coherence = sum / share;
-    return row;
+        row->coherence = sum / share;
+    row->verdict = t->verdict;
+    t->verdict = NULL;
+    if (row->verdict)
+        row->verdict[strcspn(row->verdict, ":")] = '\0';
 }
 
-/* Reads a row. The corpus of the row before is that of this one too, if their data are alike. */
-static em_status read_row(em_topics *t, uint64_t *held, run_row *row)
+/* Reads a run, without what is needed no longer. */
+static em_status read_run(em_topics *t, run_row *row)
 {
     em_reader *reader = NULL;
-    char *hash = NULL;
-    double seconds = NAN;
-    uint64_t data = 0;
     em_status status = em_reader_open(t->path, NULL, &reader);
 
+    row->seconds = NAN;
     if (!status) {
-        em_reader_real(reader, "sampling_time", &seconds);
-        if (em_reader_text(reader, "data_hash", &hash))
-            data = strtoull(hash, NULL, 16);
+        em_reader_real(reader, "sampling_time", &row->seconds);
+        (void)em_reader_text(reader, "data_hash", &row->data);
     }
     em_reader_close(&reader);
-    em_release(&hash);
-    if (!data || data != *held)
-        em_corpus_destroy(&t->corpus);
-    *held = data;
     if (!status)
         status = em_topics_read(t);
     if (!status)
         status = em_topics_rank(t);
-    if (!status)
-        status = em_topics_find_coherence(t);
-    if (!status) {
-        *row = row_of(t);
-        row->seconds = seconds;
-        row->data = data;
-        row->verdict = t->verdict;
-        t->verdict = NULL;
-        if (row->verdict)
-            row->verdict[strcspn(row->verdict, ":")] = '\0';
+    em_topics_release_words(t);
+    return status;
+}
+
+static bool have_same_data(const run_row *a, const run_row *b)
+{
+    return a->data && b->data && strcmp(a->data, b->data) == 0;
+}
+
+/* Runs on the same data are counted together, so that their corpus is read once. */
+static em_status find_coherences(int64_t n, em_topics *t, const run_row *row)
+{
+    em_topics **alike = NULL;
+    bool *found = NULL;
+    em_status status = em_allocate_all(EM_ARRAY(alike, n), EM_ARRAY(found, n));
+
+    for (int64_t i = 0; !status && i < n; i++) {
+        int64_t n_alike = 0;
+        for (int64_t j = i; j < n && !found[i]; j++)
+            if (j == i || (have_same_data(&row[i], &row[j]) && t[j].n_word == t[i].n_word))
+                alike[n_alike++] = &t[j];
+        for (int64_t j = 0; j < n_alike; j++)
+            found[alike[j] - t] = true;
+        if (n_alike > 0)
+            status = em_topics_find_coherence(n_alike, alike);
     }
+    em_release_all(&alike, &found);
     return status;
 }
 
 static em_status read_rows(const em_command_host *host, const em_topics_comparison *c, run_row *row)
 {
-    em_corpus *corpus = NULL;
-    uint64_t held = 0;
-    em_status status = EM_OK;
+    em_topics *t = NULL;
+    em_status status = em_allocate(host->n_file, sizeof *t, &t);
 
     for (int64_t i = 0; !status && i < host->n_file; i++) {
-        em_topics t = {.host = host,
-                       .path = host->file[i],
-                       .folder = c->folder,
-                       .n_top = c->n_top,
-                       .corpus = corpus};
-        status = read_row(&t, &held, &row[i]);
-        corpus = t.corpus;
-        t.corpus = NULL;
-        em_topics_release(&t);
+        t[i] = (em_topics){
+            .host = host, .path = host->file[i], .folder = c->folder, .n_top = c->n_top};
+        status = read_run(&t[i], &row[i]);
     }
-    em_corpus_destroy(&corpus);
+    if (!status)
+        status = find_coherences(host->n_file, t, row);
+    for (int64_t i = 0; t && i < host->n_file; i++) {
+        if (!status)
+            set_row(&t[i], &row[i]);
+        em_topics_release(&t[i]);
+    }
+    em_release(&t);
     return status;
 }
 
@@ -174,7 +189,7 @@ static void warn_of_other_data(int64_t n, const run_row *row)
     bool alike = true;
 
     for (int64_t i = 1; i < n; i++)
-        alike = alike && row[i].data == row[0].data;
+        alike = alike && (!row[0].data || !row[i].data || have_same_data(&row[0], &row[i]));
     if (!alike)
         em_say("warning: topics: these runs have different data, so their perplexities are not "
                "comparable");
@@ -285,9 +300,9 @@ em_status em_topics_compare(const em_command_host *host, const em_topics_compari
     if (!status && host->prints && c->prints)
         print_rows(host, row, c->csv);
     if (!status && c->page)
-        status = em_agree_first(em_world_rank() == 0 ? write_page(host, c->page, row) : EM_OK, 0);
+        status = write_page(host, c->page, row);
     for (int64_t i = 0; row && i < host->n_file; i++)
-        em_release(&row[i].verdict);
+        em_release_all(&row[i].verdict, &row[i].data);
     em_release(&row);
     return status;
 }

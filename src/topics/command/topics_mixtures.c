@@ -6,7 +6,6 @@
 #include "io/draws/reader.h"
 #include "io/hdf5/numbers.h"
 #include "math/simd/tokens.h"
-#include "par/message.h"
 #include "topics/command/topics_page.h"
 
 #include <errno.h>
@@ -123,12 +122,29 @@ static void fold_in(const folding *f, int64_t d, em_document of)
         em_fold_in_em(t->n_topic, &document, f->alpha, f->mixture);
 }
 
+/* The file is read again for the mixtures. A document of the wrong size would not fit. */
+static em_status check_size(const folding *f, em_document of)
+{
+    folding again = {0};
+
+    (void)measure(&again, 0, of);
+    return again.widest <= f->widest && again.longest <= f->longest
+               ? EM_OK
+               : em_fail(EM_EDATA,
+                         "%s: found a longer document when it was read again, expected a file that "
+                         "nothing changes meanwhile",
+                         f->topics->documents);
+}
+
 static em_status put_mixture(void *to, int64_t d, em_document of)
 {
     folding *f = to;
     const int64_t n = f->topics->n_topic;
+    const em_status status = check_size(f, of);
     double sum = 0;
 
+    if (status)
+        return status;
     fold_in(f, d, of);
     for (int64_t k = 0; k < n; k++)
         sum += f->mixture[k];
@@ -147,16 +163,15 @@ static em_status put_mixture(void *to, int64_t d, em_document of)
 }
 
 /* Memory for the largest document. */
-static em_status start_folding(const em_topics *t, em_corpus *corpus, folding *f)
+static em_status start_folding(const em_topics *t, folding *f)
 {
-    em_status status = em_corpus_each(corpus, measure, f);
+    em_status status;
 
     f->stride = em_topic_stride(t->n_topic);
-    if (!status)
-        status =
-            em_allocate_all(EM_ARRAY(f->rows, f->widest * f->stride), EM_ARRAY(f->count, f->widest),
-                            EM_ARRAY(f->mixture, EM_FOLD_IN_ROOM * f->stride),
-                            EM_ARRAY(f->alpha, t->n_topic), EM_ARRAY(f->room, t->n_topic));
+    status =
+        em_allocate_all(EM_ARRAY(f->rows, f->widest * f->stride), EM_ARRAY(f->count, f->widest),
+                        EM_ARRAY(f->mixture, EM_FOLD_IN_ROOM * f->stride),
+                        EM_ARRAY(f->alpha, t->n_topic), EM_ARRAY(f->room, t->n_topic));
     for (int64_t k = 0; !status && k < t->n_topic; k++)
         f->alpha[k] = t->alpha ? t->alpha[k] : ALPHA;
     return !status && t->by_gibbs ? em_fold_in_create(t->n_topic, f->longest, &f->gibbs) : status;
@@ -219,14 +234,13 @@ static em_status start_file(const em_topics *t, const em_corpus *corpus, folding
     return status;
 }
 
-static em_status mix(const em_topics *t, em_corpus *corpus)
+static em_status mix(const em_topics *t, em_corpus *corpus, folding *f)
 {
-    folding f = {.topics = t};
-    em_status status = start_folding(t, corpus, &f);
+    em_status status = start_folding(t, f);
 
-    status = status ? status : read_names(t, corpus, &f);
+    status = status ? status : read_names(t, corpus, f);
     if (!status && t->output) {
-        status = start_file(t, corpus, &f);
+        status = start_file(t, corpus, f);
     } else if (!status) {
         printf("document");
         for (int64_t k = 0; k < t->n_topic; k++)
@@ -234,11 +248,8 @@ static em_status mix(const em_topics *t, em_corpus *corpus)
         printf("\n");
     }
     if (!status)
-        status = em_corpus_each(corpus, put_mixture, &f);
-    if (t->output)
-        status = close_table(&f.file, status);
-    end_folding(&f);
-    return status;
+        status = em_corpus_each(corpus, put_mixture, f);
+    return t->output ? close_table(&f->file, status) : status;
 }
 
 /* Words that had no names are called by their numbers. */
@@ -256,19 +267,19 @@ static bool is_named(const em_topics *t)
 
 em_status em_topics_mix_documents(const em_topics *t)
 {
-    const em_corpus_options options = {.data = (char *)t->documents,
-                                       .stream = em_numbers_is_hdf5(t->documents)};
+    const em_corpus_options options = {.data = (char *)t->documents};
+    folding f = {.topics = t};
     em_corpus *corpus = NULL;
     em_status status =
         t->by_gibbs && !t->alpha
             ? em_fail(EM_EDATA, "%s: found no averages/alpha, expected it for --fold-in gibbs",
                       t->path)
-            : em_corpus_read(&options, t->n_word, 0, 0, 1, &corpus);
+            : em_corpus_open(&options, t->n_word, measure, &f, &corpus);
 
     if (!status && is_named(t))
         status = em_corpus_check_names(corpus, t->word, t->path);
-    if (!status)
-        status = em_agree_first(t->host->prints ? mix(t, corpus) : EM_OK, 0);
+    status = status ? status : mix(t, corpus, &f);
+    end_folding(&f);
     em_corpus_destroy(&corpus);
     return status;
 }

@@ -44,21 +44,25 @@ typedef struct em_topics {
     double *share; /* [n_chain][n_topic] */
     double *alpha; /* [n_chain][n_topic]; NULL: none */
     em_topic_score score[EM_TOPIC_SCORES];
-    float *mean;        /* [n_topic][n_word] over the chains that have the topic */
-    double *mean_share; /* [n_topic] */
-    int64_t *n_found;   /* [n_topic] chains with this topic, the first one included */
-    int64_t *order;     /* [n_topic] the largest first */
-    int32_t *top;       /* [n_topic][n_top] words, the most probable first */
-    double *coherence;  /* [n_topic]; NULL: not known */
-    em_corpus *corpus;  /* of the run, once coherence was found; NULL: not read */
+    float *mean;          /* [n_topic][n_word] over the chains that have the topic */
+    double *mean_share;   /* [n_topic] */
+    int64_t *n_found;     /* [n_topic] chains with this topic, the first one included */
+    int64_t *order;       /* [n_topic] the largest first */
+    int32_t *top;         /* [n_topic][n_top] words, the most probable first */
+    int64_t *n_preferred; /* [n_topic] the first of these are more probable than 1 / n_word, as all
+                             words would be in a topic that prefers none */
+    double *coherence;    /* [n_topic]; NULL: not known */
 } em_topics;
 
 /* Reads the topics of t->path. Local. Errors: EM_EDATA, EM_EMEMORY. */
 em_status em_topics_read(em_topics *t);
 
-/* Sets order and top. Local. Errors: EM_EMEMORY. */
+/* Sets order, top and n_preferred. Local. Errors: EM_EMEMORY. */
 em_status em_topics_rank(em_topics *t);
 
+/* Frees the arrays with an element for each word or each chain but verdict and scores, which are
+ * not needed for coherence. */
+void em_topics_release_words(em_topics *t);
 void em_topics_release(em_topics *t); /* Frees all members but the texts set by the caller. */
 
 /* Prints a text as a field of CSV. Local. */
@@ -108,19 +112,20 @@ typedef struct em_topics_comparison {
 } em_topics_comparison;
 
 /* Compares the runs host->file: perplexity, coherence, junk, stability and seconds of each. Their
- * corpus is read once. Collective. Errors: those of reading and of em_topics_open_page. */
+ * corpus is read once. Local. Errors: those of reading and of em_topics_open_page. */
 em_status em_topics_compare(const em_command_host *host, const em_topics_comparison *c);
 
 /* Computes the mixture of topics of each document of the corpus t->documents, which must have the
  * words of the run, and prints it or writes it to t->output. Words without a topic have probability
- * 1e-12. Collective. Errors: those of reading; EM_EUSAGE if the file exists, EM_EIO. */
+ * 1e-12. Local. Errors: those of reading; EM_EUSAGE if the file exists, EM_EIO. */
 em_status em_topics_mix_documents(const em_topics *t);
 
 /* Writes the probabilities of all words in all topics to t->output, as a table (io/hdf5/numbers.h).
  * Local. Errors: EM_EUSAGE if the file exists, EM_EIO. */
 em_status em_topics_write_topics(const em_topics *t);
 
-/* Computes the coherence (NPMI) of the topics over the documents of the run's corpus, into
- * t->coherence; none if the corpus is missing. Reads the corpus unless t->corpus has it.
- * Collective. Errors: those of reading it. */
-em_status em_topics_find_coherence(em_topics *t);
+/* Computes the coherence (NPMI) of the topics of n runs over the documents of the first one's
+ * corpus, which is read once, into coherence of each; the runs have words of the same number. If
+ * the corpus is missing, that of the next run is read, and the first one gets no coherence. Local.
+ * Errors: those of reading it. */
+em_status em_topics_find_coherence(int64_t n, em_topics *const *t);

@@ -163,37 +163,56 @@ static void largest(int64_t size, const float *x, long n, int32_t *out)
     }
 }
 
+/* A topic of a small corpus may prefer fewer words than are shown; the others are there by chance.
+ */
+static int64_t count_preferred(const em_topics *t, int64_t k)
+{
+    const float *mean = t->mean + k * t->n_word;
+    int64_t n = 0;
+
+    while (n < t->n_top && (double)mean[t->top[k * t->n_top + n]] * (double)t->n_word > 1)
+        n++;
+    return n;
+}
+
 em_status em_topics_rank(em_topics *t)
 {
-    em_status status = em_allocate(t->n_topic, sizeof *t->order, &t->order);
+    em_status status;
 
     if (t->n_top > t->n_word)
         t->n_top = (long)t->n_word;
-    if (!status)
-        status = em_allocate(t->n_topic * t->n_top, sizeof *t->top, &t->top);
+    status =
+        em_allocate_all(EM_ARRAY(t->order, t->n_topic), EM_ARRAY(t->top, t->n_topic * t->n_top),
+                        EM_ARRAY(t->n_preferred, t->n_topic));
     for (int64_t k = 0; !status && k < t->n_topic; k++) {
         int64_t at = k;
         for (; at > 0 && t->mean_share[k] > t->mean_share[t->order[at - 1]]; at--)
             t->order[at] = t->order[at - 1];
         t->order[at] = k;
         largest(t->n_word, t->mean + k * t->n_word, t->n_top, t->top + k * t->n_top);
+        t->n_preferred[k] = count_preferred(t, k);
     }
     return status;
 }
 
+void em_topics_release_words(em_topics *t)
+{
+    em_release_texts(t->n_word, &t->word);
+    em_release_all(&t->share, &t->alpha, &t->mean);
+}
+
 void em_topics_release(em_topics *t)
 {
-    for (int64_t v = 0; t->word && v < t->n_word; v++)
-        em_release(&t->word[v]);
-    void *const array[] = {&t->word,    &t->share, &t->alpha, &t->mean,      &t->mean_share,
-                           &t->n_found, &t->order, &t->top,   &t->coherence, &t->verdict};
+    void *const array[] = {&t->mean_share,  &t->n_found,   &t->order,  &t->top,
+                           &t->n_preferred, &t->coherence, &t->verdict};
+
+    em_topics_release_words(t);
     for (int i = 0; i < EM_TOPIC_SCORES; i++) {
         em_release(&t->score[i].perplexity);
         em_release(&t->score[i].pooled);
     }
     for (size_t i = 0; i < sizeof array / sizeof *array; i++)
         em_release(array[i]);
-    em_corpus_destroy(&t->corpus);
 }
 
 /* A word may have a comma or a quote in it (RFC 4180). */

@@ -82,6 +82,112 @@ START_TEST(both_formats_packed_or_not)
 }
 END_TEST
 
+/* Documents that are passed in order, beside the same corpus in memory. */
+typedef struct beside {
+    em_corpus *held;
+    int64_t n, n_other;
+} beside;
+
+static em_status see_the_same(void *to, int64_t d, em_document of)
+{
+    beside *b = to;
+    const int64_t first = b->held->start[d], n = b->held->start[d + 1] - first;
+    const size_t bytes = (size_t)n * sizeof *of.word;
+
+    b->n_other += d != b->n++ || of.n != n ||
+                  (n > 0 && (memcmp(of.word, b->held->word + first, bytes) != 0 ||
+                             memcmp(of.count, b->held->count + first, bytes) != 0));
+    return EM_OK;
+}
+
+/* Opens the corpus at `path`, and passes through it twice. */
+static em_corpus *open_beside(const em_corpus_options *options, int64_t n_word)
+{
+    em_corpus *corpus = NULL;
+    beside b = {0};
+
+    ck_assert_int_eq(em_corpus_read(options, n_word, 0, 0, 1, &b.held), EM_OK);
+    ck_assert_msg(em_corpus_open(options, n_word, see_the_same, &b, &corpus) == EM_OK, "%s",
+                  em_error_text());
+    ck_assert_int_eq(b.n, b.held->n_document);
+    b.n = 0;
+    ck_assert_msg(em_corpus_each(corpus, see_the_same, &b) == EM_OK, "%s", em_error_text());
+    ck_assert_int_eq(b.n, b.held->n_document);
+    ck_assert_int_eq(b.n_other, 0);
+    ck_assert_int_eq(corpus->n_document, b.held->n_document);
+    ck_assert_int_eq(corpus->n_token, b.held->n_token);
+    ck_assert_int_eq(corpus->n_word, b.held->n_word);
+    ck_assert_uint_eq(corpus->hash, b.held->hash);
+    ck_assert_ptr_null(corpus->start);
+    em_corpus_destroy(&b.held);
+    return corpus;
+}
+
+START_TEST(text_is_passed_through)
+{
+    static const char list[] = "zero\none\ntwo words\nthree\nfour\nnever\n";
+    const char *const text[] = {lda_c, docword};
+    em_corpus_options options = {.data = path};
+    em_corpus *corpus;
+
+    for (int i = 0; i < 2; i++) {
+        write_bytes(path, text[i], strlen(text[i]));
+        corpus = open_beside(&options, 0);
+        em_corpus_destroy(&corpus);
+        corpus = open_beside(&options, 9);
+        em_corpus_destroy(&corpus);
+        write_packed(false, text[i]);
+        corpus = open_beside(&options, 0);
+        em_corpus_destroy(&corpus);
+    }
+    write_bytes(words, list, strlen(list));
+    options.vocabulary = words;
+    corpus = open_beside(&options, 6);
+    ck_assert_str_eq(corpus->name[2], "two words");
+    em_corpus_destroy(&corpus);
+}
+END_TEST
+
+/* More documents than are passed at a time. */
+START_TEST(long_text_is_passed_through)
+{
+    const em_corpus_options options = {.data = path};
+    FILE *file = fopen(path, "w");
+    em_corpus *corpus;
+
+    for (int d = 0; d < 300000; d++)
+        fprintf(file, d % 7 ? "2 %d:1 %d:2\n" : "0\n", d % 50, 50 + d % 11);
+    fclose(file);
+    corpus = open_beside(&options, 0);
+    em_corpus_destroy(&corpus);
+}
+END_TEST
+
+static em_status see_nothing(void *to, int64_t d, em_document of)
+{
+    (void)to, (void)d, (void)of;
+    return EM_OK;
+}
+
+/* A document more, and one word instead of another. */
+START_TEST(text_that_changes_meanwhile)
+{
+    const char *const text[] = {"2 0:3 4:1\n0\n3 1:1 2:2 3:1\n0\n",
+                                "2 0:3 3:1\n0\n3 1:1 2:2 3:1\n"};
+    const em_corpus_options options = {.data = path};
+    em_corpus *corpus;
+
+    for (int i = 0; i < 2; i++) {
+        write_bytes(path, lda_c, strlen(lda_c));
+        corpus = open_beside(&options, 0);
+        write_bytes(path, text[i], strlen(text[i]));
+        ck_assert_int_eq(em_corpus_each(corpus, see_nothing, NULL), EM_EDATA);
+        ck_assert_ptr_nonnull(strstr(em_error_text(), "corpus: found other documents"));
+        em_corpus_destroy(&corpus);
+    }
+}
+END_TEST
+
 START_TEST(a_vocabulary_gives_names)
 {
     static const char list[] = "zero\none\ntwo words\nthree\nfour\nnever\n";
@@ -278,6 +384,9 @@ int main(void)
 
     tcase_add_checked_fixture(tests, set_up, close_test_folder);
     tcase_add_test(tests, both_formats_packed_or_not);
+    tcase_add_test(tests, text_is_passed_through);
+    tcase_add_test(tests, long_text_is_passed_through);
+    tcase_add_test(tests, text_that_changes_meanwhile);
     tcase_add_test(tests, a_vocabulary_gives_names);
     tcase_add_test(tests, a_word_stands_once);
     tcase_add_test(tests, a_vocabulary_has_no_gaps);
