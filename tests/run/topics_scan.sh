@@ -98,6 +98,41 @@ killed() { # PASSAGE: at that change of a file by rank 0
     cat log && ls -la scan.*
     return 1
 }
+ranks_of_scan() { pgrep -f "^$emass run $scratch/scan.yaml" | sort -n; } # in the order of the ranks
+two_sets=(--progress none --set 'model.topics=[12, 100]' --set run.draws=2000 --set model.test=null)
+two_alone() {
+    rm -f scan.topics* && scan 1 --quiet "${two_sets[@]}" && mv scan.topics12.h5 long12.h5 && mv scan.topics100.h5 long100.h5
+}
+# On four ranks, two of each run. A signal to any one of them, or to all by mpirun, ends both runs with a checkpoint.
+signalled() { # NUMBER: of the rank, from 1 on; mpirun: all ranks, by the signal that mpirun hands on
+    local status=0 pid k
+    rm -f scan.topics* said.txt
+    limited mpirun -n 4 "$emass" run "$scratch/scan.yaml" "${two_sets[@]}" >said.txt 2>log &
+    pid=$!
+    for k in 12 100; do wait_for "scan.topics$k.h5" "$pid" || return 1; done
+    if [ "$1" = mpirun ]; then
+        pkill -USR1 -f "^mpirun -n 4 $emass run $scratch/scan.yaml"
+    else
+        kill -TERM "$(ranks_of_scan | sed -n "$1p")"
+    fi
+    wait "$pid" || status=$?
+    cat log
+    [ "$status" = 75 ] && [ ! -s said.txt ] && [ "$(grep -c '^emass: .*stopped by a signal' log)" = 1 ] &&
+        [ -e scan.topics12.h5.checkpoint ] && [ -e scan.topics100.h5.checkpoint ] && [ ! -e scan.topics.html ] &&
+        scan 3 --quiet --resume "${two_sets[@]}" || return 1
+    for k in 12 100; do cmp "long$k.h5" "scan.topics$k.h5" || return 1; done
+}
+# The last rank, whose runs have ended, hands the signal on to those that work.
+signalled_at_rest() {
+    local status=0 pid
+    rm -f scan.topics* said.txt
+    limited mpirun -n 4 "$emass" run "$scratch/scan.yaml" "${two_sets[@]}" --set 'model.topics=[2, 400]' >said.txt 2>log &
+    pid=$!
+    wait_for said.txt "$pid" && grep '^topics=2,' said.txt && kill -TERM "$(ranks_of_scan | tail -n 1)" || return 1
+    wait "$pid" || status=$?
+    cat log
+    [ "$status" = 75 ] && [ -e scan.topics400.h5.checkpoint ] && [ ! -e scan.topics2.h5.checkpoint ]
+}
 there() { # one of the files is there: no run begins
     local status=0
     rm -f scan.topics* && cp alone4.h5 scan.topics4.h5
@@ -158,6 +193,11 @@ check 'the same bytes on 8 ranks, more than chains' same 8
 check 'stopped, and resumed on other ranks' stopped
 check 'killed in a run, and resumed' killed 9
 check 'killed later' killed 14
+check 'a long scan on one rank' two_alone
+check 'SIGTERM to the first rank of a set' signalled 1
+check 'SIGTERM to the last rank of another set' signalled 4
+check 'SIGUSR1 to mpirun' signalled mpirun
+check 'SIGTERM to a rank whose runs have ended' signalled_at_rest
 check 'an output that is there' there
 check 'a value that is none' refuses "found 'ten', expected an integer from 1" '[4, ten]'
 check 'a value twice' refuses 'found 4 twice' '[4, 12, 4]'

@@ -119,13 +119,13 @@ static em_status check_once(const checking *c, int n_override, bool brief)
 }
 
 /* em_scan_run */
-static em_status check_value(void *to, int64_t i, bool shows)
+static em_status check_value(void *to, int64_t i, bool shows, em_scan_stop *stop)
 {
     const checking *c = to;
     char *value = NULL, *file = NULL;
     em_status status = em_agree(em_config_scan_overrides(c->scan, i, &value, &file));
 
-    (void)shows;
+    (void)shows, (void)stop;
     if (!status) {
         c->override[c->n_override] = value;
         c->override[c->n_override + 1] = file;

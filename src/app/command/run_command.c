@@ -30,8 +30,9 @@ typedef struct run_command {
     char *owned[MOST_OVERRIDES];                          /* those made here */
     em_progress_mode progress;
     int overwrite, resume, quiet, same_kernels, remove_config;
-    char *report; /* a page that is written at the end; NULL: none */
-    double end;   /* of a scan, by em_clock; NaN: none, or no scan */
+    char *report;       /* a page that is written at the end; NULL: none */
+    double end;         /* of a scan, by em_clock; NaN: none, or no scan */
+    em_scan_stop *stop; /* of a scan; NULL: there are no other runs at the same time */
 } run_command;
 
 em_status em_read_config(const char *path, char **text)
@@ -151,6 +152,7 @@ typedef struct progress_output {
     em_progress *progress;
     em_context *context;
     double end; /* by em_clock; NaN: none */
+    em_scan_stop *stop;
 } progress_output;
 
 static void print_message(void *to, const char *text)
@@ -167,7 +169,9 @@ static void report_progress(void *to, const em_report *report)
     const progress_output *of = to;
     const em_progress_record record = em_report_progress(report);
 
-    if (em_clock() > of->end)
+    const bool stops = em_scan_stop_check(of->stop, em_world_interrupted());
+
+    if (em_clock() > of->end || stops)
         em_context_interrupt(of->context);
     em_progress_tell(of->progress, &record);
 }
@@ -247,7 +251,7 @@ static em_status tell(const run_command *command, const char *name, em_run *run)
 static em_status run(const run_command *command, em_context *context, const char *config,
                      message_output *messages)
 {
-    progress_output progress = {.context = context, .end = command->end};
+    progress_output progress = {.context = context, .end = command->end, .stop = command->stop};
     em_run *made = NULL;
     em_status status = EM_OK;
 
@@ -278,6 +282,8 @@ static em_status run_once(const run_command *command, const char *name, const ch
 
     if (!status) {
         em_signals_hand_on(context, em_world_rank());
+        if (em_scan_stop_check(command->stop, false))
+            em_context_interrupt(context);
         status = run(command, context, config, &messages);
         em_signals_hand_on(NULL, 0);
     }
@@ -293,7 +299,7 @@ typedef struct scan_request {
     const em_config_scan *scan;
 } scan_request;
 
-static em_status run_of_scan(void *to, int64_t i, bool shows)
+static em_status run_of_scan(void *to, int64_t i, bool shows, em_scan_stop *stop)
 {
     const scan_request *r = to;
     run_command own = *r->command;
@@ -304,6 +310,7 @@ static em_status run_of_scan(void *to, int64_t i, bool shows)
         own.override[own.n_override++] = value;
         own.override[own.n_override++] = file;
         own.progress = shows ? own.progress : EM_PROGRESS_NONE;
+        own.stop = stop;
         status = run_once(&own, value + strlen("model."), r->config);
     }
     em_release_all(&value, &file);

@@ -94,6 +94,7 @@ typedef struct scanning {
     const rank_sets *sets;
     em_scan_run *run;
     void *to;
+    em_scan_stop *stop; /* NULL: in turn */
 } scanning;
 
 /* Messages about the request are the same in all runs; other messages name their run. */
@@ -108,7 +109,7 @@ static em_status say_run(const em_config_scan *scan, int64_t i, em_status status
 /* Run number i, by the ranks of its set. */
 static em_status run_one(const scanning *s, int64_t i, int64_t set)
 {
-    return say_run(s->scan, i, s->run(s->to, i, set == 0));
+    return say_run(s->scan, i, s->run(s->to, i, set == 0, s->stop));
 }
 
 /* The runs of this set, one after the other. */
@@ -126,7 +127,7 @@ static em_status run_own(const scanning *s, int64_t set)
 
 /* Makes runs in a world of the ranks with the same `part`. `only`: the number of the one run; -1:
  * all runs of set `part`. */
-static em_status run_in_parallel(const scanning *s, int64_t part, int64_t only)
+static em_status run_in_parallel(scanning *s, int64_t part, int64_t only)
 {
     em_world *own = NULL, *all;
     MPI_Comm ranks;
@@ -144,11 +145,28 @@ static em_status run_in_parallel(const scanning *s, int64_t part, int64_t only)
     }
     em_world_destroy(&own);
     MPI_Comm_free(&ranks);
+    em_scan_stop_wait(&s->stop);
     return em_agree(status);
 }
 
+/* Makes all runs, each set at the same time as the others. */
+static em_status run_at_once(scanning *s)
+{
+    const rank_sets *t = s->sets;
+    int *first = NULL;
+    em_status status = em_agree(em_allocate(t->n_set, sizeof *first, &first));
+
+    for (int64_t set = 0; !status && set < t->n_set; set++)
+        first[set] = (int)(em_partition_first(t->n_unit, t->n_set, set) * s->scan->group_size);
+    status = status ? status : em_scan_stop_create(t->n_set, first, &s->stop);
+    if (!status)
+        status = run_in_parallel(s, own_set(s->scan, t), -1);
+    em_release(&first);
+    return status;
+}
+
 /* Makes all runs one after the other, each by as many of the first ranks as its set has. */
-static em_status run_in_turn(const scanning *s)
+static em_status run_in_turn(scanning *s)
 {
     em_status status = EM_OK;
 
@@ -171,9 +189,8 @@ em_status em_scan_all(const em_config_scan *scan, em_scan_run *run, void *to, bo
         status = em_world_create(em_world_ranks(), &(em_world_options){NULL}, &all);
     if (!status) {
         before = em_world_enter(all);
-        const scanning all_runs = {scan, &t, run, to};
-        status =
-            in_turn ? run_in_turn(&all_runs) : run_in_parallel(&all_runs, own_set(scan, &t), -1);
+        scanning all_runs = {scan, &t, run, to, NULL};
+        status = in_turn ? run_in_turn(&all_runs) : run_at_once(&all_runs);
         em_world_enter(before);
         em_world_destroy(&all);
     }

@@ -132,6 +132,11 @@ void em_signals_hand_on(em_context *context, int rank)
         alarm(0);
 }
 
+bool em_signals_came(void)
+{
+    return came;
+}
+
 void em_signals_run_is_made(void)
 {
     is_made = 1;

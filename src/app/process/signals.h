@@ -3,6 +3,8 @@
 
 #include "emass/emass.h"
 
+#include <stdbool.h>
+
 /* From now on SIGTERM, SIGINT, SIGUSR1 and SIGUSR2 only ask the run to stop; a second SIGINT ends
  * the process. To be called before MPI starts: Open MPI's launcher may hang if a rank dies while it
  * connects. Local. */
@@ -16,6 +18,9 @@ void em_signals_catch(void);
  * that usually one rank alone prints the message. Local.
  */
 void em_signals_hand_on(em_context *context, int rank);
+
+/* Whether this process has been signalled. Local. */
+bool em_signals_came(void);
 
 /* To be called when the run and its model have been created. Local. */
 void em_signals_run_is_made(void);
