@@ -1,4 +1,5 @@
-/* Private to the room: the state of the adaptation engine, and functions that its files share. */
+/* Private to this folder: the state of the adaptation engine, and functions that its files share.
+ */
 #pragma once
 
 #include "adaptation/adaptation.h"
@@ -250,8 +251,8 @@ void em_collect(em_adapt *adapt, const em_block *block, int64_t chain, bool subs
 
 /* ---------------------------------------------------------------- non-centred coordinates */
 
-/* Creates them if the mass is dense and is estimated from stored draws. Local. Errors: EM_EMEMORY.
- */
+/* Creates adapt->noncentred if the mass is dense and is estimated from stored draws. Local. Errors:
+ * EM_EMEMORY. */
 em_status em_noncentred_create(em_adapt *adapt);
 void em_noncentred_destroy(em_adapt *adapt);
 
@@ -296,9 +297,10 @@ em_status em_update_step_size(em_adapt *adapt);
  * these. Local. */
 void em_switch_to_nuts(em_adapt *adapt);
 
-/* Sets the acceptance rate that steps aim at: sampler.target_accept, but at least 0.9 if there is a
- * non-centring map, and otherwise at least 0.95 if NUTS took over. Each step-size phase with lost
- * trajectories halves the distance to 1. A step size that is given aims at nothing. Local. */
+/* Sets the target acceptance rate: sampler.target_accept, but at least 0.9 if there is a
+ * non-centring map, and otherwise at least 0.95 if NUTS has replaced hmc. Each step-size phase with
+ * too many lost trajectories (em_acceptance_statistics) halves the distance to 1. A step size that
+ * is not adapted has no target. Local. */
 void em_set_target_accept(em_adapt *adapt);
 
 /* The largest share of lost trajectories with which a step-size phase keeps its target: 0.01, or

@@ -7,10 +7,11 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Numbers that each pool keeps about its step size. */
+/* The number of state variables of dual averaging and of the step size in a pool. */
 enum { N_STEP_SIZE = 8 };
 
-/* Rows of numbers, one per pool: of the one that all chains share, or of each chain. */
+/* Visits arrays with one row per pool. A pool is all chains together or, with share: none, one
+ * chain. */
 static em_status visit_pools(em_adapt *adapt, const em_visitor *visitor, const char *name,
                              int64_t n, double *x)
 {
@@ -18,7 +19,8 @@ static em_status visit_pools(em_adapt *adapt, const em_visitor *visitor, const c
                          : visitor->chains(visitor->context, name, n, x);
 }
 
-/* Visits an array that each pool holds by pointer, through one contiguous copy. */
+/* Visits an array to which each pool has a pointer. The arrays are copied to one contiguous array
+ * for the visit. */
 static em_status visit_member(em_adapt *adapt, const em_visitor *visitor, const char *name,
                               int64_t n, size_t member, double *rows)
 {
@@ -104,7 +106,7 @@ static em_status visit_counters(em_adapt *adapt, const em_visitor *visitor)
     return status;
 }
 
-/* The widest array of a pool, of which `n_record` numbers are records of M-steps. */
+/* The length of the widest array of a pool. `n_record` numbers are records of M-steps. */
 static int64_t widest_array(const em_adapt *adapt, int64_t n_record)
 {
     const int64_t size = adapt->form.ops->size(&adapt->form);
@@ -113,7 +115,8 @@ static int64_t widest_array(const em_adapt *adapt, int64_t n_record)
     return widest > N_STEP_SIZE ? widest : N_STEP_SIZE;
 }
 
-/* Copies the integers of the phases to doubles, which a visitor takes (out), or back. */
+/* Copies the integers of the phases to doubles for a visitor (out), or from doubles back to
+ * integers. */
 static void swap_integers(em_adapt *adapt, double *x, bool out)
 {
     em_initial_phase *initial = adapt->initial;
@@ -141,7 +144,7 @@ static void swap_integers(em_adapt *adapt, double *x, bool out)
     adapt->phase = (em_phase_id)phase;
 }
 
-/* Numbers of a trajectory. */
+/* The number of doubles that hold the state of a trajectory. */
 enum { N_TRAJECTORY = 3 };
 
 static void swap_trajectory(em_trajectory *t, double *x, bool out)
@@ -185,7 +188,7 @@ static em_status visit_schedule(em_adapt *adapt, const em_visitor *visitor)
     return EM_OK;
 }
 
-/* Which chains are outlying, as doubles. */
+/* Visits the flags of the outlying chains, as doubles. */
 static em_status visit_outlying(em_adapt *adapt, const em_visitor *visitor)
 {
     const int64_t n = em_grid_n_chain(adapt->grid);
@@ -202,7 +205,7 @@ static em_status visit_outlying(em_adapt *adapt, const em_visitor *visitor)
     return status;
 }
 
-/* The phases of the schedule that has an initial phase. */
+/* Visits the phases of the schedule that has an initial phase. */
 static em_status visit_phases(em_adapt *adapt, const em_visitor *visitor)
 {
     enum { N_RECORD = EM_MOST_PHASES * sizeof(em_phase_record) / sizeof(double) };

@@ -24,8 +24,8 @@ static em_status allocate(em_adapt *adapt, size_t n, const em_new_array *array)
     return status;
 }
 
-/* The estimate of gradient noise is dense where the last window has enough samples for that,
- * whatever the structure of the mass. */
+/* Creates the estimate of the gradient noise. Its covariance is dense if the last window has enough
+ * samples for that, whatever the structure of the mass is. */
 static em_status create_noise(em_adapt *adapt, const em_sampler_ops *sampler)
 {
     const bool minibatches = em_takes_minibatches(sampler, adapt->sampler_options);
@@ -45,7 +45,7 @@ static em_status create_noise(em_adapt *adapt, const em_sampler_ops *sampler)
                                     &adapt->noise);
 }
 
-/* The initial Q; NaN if it is not learned. */
+/* The initial thermostat mass Q; NaN if it is not learned. */
 static double first_thermostat_mass(const em_adapt *adapt, const em_sampler_ops *sampler)
 {
     return sampler->thermostat_mass && em_learns(adapt)
@@ -115,8 +115,8 @@ static em_status check_trajectory(const em_adapt *adapt, const em_sampler_ops *s
         adapt->estimator->name, sampler->name);
 }
 
-/* The number of draws that a matrix is estimated from, at most. With more of them the sampling
- * error is small compared with the error of using one matrix where curvature varies. */
+/* The number of draws from which a matrix is estimated, at most. With more draws the sampling error
+ * is small compared with the error of using one matrix where curvature varies. */
 static int64_t most_draws(int64_t dim)
 {
     const int64_t least = 4000, each = 20;
@@ -147,8 +147,8 @@ static em_status create_window(em_adapt *adapt)
 
 /* ---------------------------------------------------------------- the schedule */
 
-/* Whether warmup has an initial phase and those after it with these options, and which trajectories
- * it ends with. */
+/* Whether these options lead to a warmup with an initial phase, and which trajectories it ends
+ * with. */
 static bool warmup_has_phases(const em_mass_options *options, const em_sampler_ops *sampler,
                               const em_sampler_options *sampler_options, em_trajectory *drawn)
 {

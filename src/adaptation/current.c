@@ -164,8 +164,8 @@ void em_adapt_summarise(const em_adapt *adapt, size_t bytes, char *out)
                   (long long)phase->last_reinitialised);
 }
 
-/* Counts what grows with the number of chains or faster than the dimension: accumulators and kept
- * draws, their exact sums, and the matrices of each mass. */
+/* Counts only what grows with the number of chains or faster than the dimension: accumulators and
+ * kept draws, their exact sums, and the matrices of each mass. */
 double em_adapt_bytes(const em_adapt *adapt)
 {
     enum { MAPS = 4, SUM = 1 + 4 };

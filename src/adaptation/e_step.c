@@ -20,7 +20,7 @@ int64_t em_e_step_length(const em_adapt *adapt)
     return (adapt->s_count + chains - 1) / chains;
 }
 
-/* Adds a sample of chain `chain` of this rank, a position as it is, to its accumulators. */
+/* Adds the position of local chain `chain` to its accumulators as one sample. */
 static void add_sample(const em_adapt *adapt, int64_t chain, const em_observation *sample,
                        double *accumulator)
 {
@@ -36,7 +36,7 @@ static void add_sample(const em_adapt *adapt, int64_t chain, const em_observatio
     em_estimator_observe(adapt->estimator, &adapt->form, &centred, accumulator);
 }
 
-/* The gradient noise is that of the last observation. */
+/* The gradient noise of a chain at its last observation; NULL if noise is not estimated. */
 static const double *noise_of(const em_adapt *adapt, int64_t chain)
 {
     return adapt->noise ? em_gradient_noise_last(adapt->noise, chain) : NULL;
@@ -71,7 +71,7 @@ void em_collect(em_adapt *adapt, const em_block *block, int64_t chain, bool subs
 
 /* ---------------------------------------------------------------- windows of the initial phase */
 
-/* Adds the segments that lie in the later half, of a chain of this rank. Local. */
+/* Adds to the accumulators of a local chain its segments that lie in the later half. Local. */
 static void add_segments(const em_adapt *adapt, int64_t chain, int64_t done, double *sums)
 {
     const em_initial_phase *initial = adapt->initial;
@@ -85,7 +85,7 @@ static void add_segments(const em_adapt *adapt, int64_t chain, int64_t done, dou
     }
 }
 
-/* Adds the draws kept of the later half, of a chain of this rank. Local. */
+/* Adds to the accumulators of a local chain its draws that were kept of the later half. Local. */
 static void add_draws(const em_adapt *adapt, int64_t chain, double *sums)
 {
     const int64_t number = em_grid_first_chain(adapt->grid) + chain;

@@ -12,8 +12,8 @@
 
 /* ---------------------------------------------------------------- the first mass */
 
-/* Medians of columns first .. first + n of rows x [n_local_chain][stride] of absolute values, into
- * out[n]; rows are gathered into all. */
+/* For columns first .. first + n - 1 of x [n_local_chain][stride]: the median over all chains of
+ * the absolute values, into out[n]. The columns of all chains are gathered into `all`. */
 static em_status column_medians(em_adapt *adapt, const double *x, int64_t first, int64_t n,
                                 double *local, double *all, double *out)
 {
@@ -34,9 +34,10 @@ static em_status column_medians(em_adapt *adapt, const double *x, int64_t first,
     return status;
 }
 
-/* W_0 is diagonal. Its entries are the inverse curvature found by the ascents from the starts or,
- * without these, 1 / |g_i|. The median over the chains is used, because single chains may start
- * where gradients are extreme. Columns are gathered in batches, to bound the memory. */
+/* Sets the first mass W_0, which is diagonal. Its entries are the inverse curvature found by the
+ * ascents from the starts or, without ascents, 1 / |g_i|. The median over the chains is used,
+ * because single chains may start where gradients are extreme. Columns are gathered in batches to
+ * limit the memory. */
 em_status em_learn_first_mass(em_adapt *adapt, const em_block *block,
                               const double *inverse_curvature)
 {
@@ -109,7 +110,7 @@ static em_status gather_windows(em_adapt *adapt, int64_t done, em_log_density_wi
     return status;
 }
 
-/* Whether the criterion of the phase is met: at two windows in a row log densities are stationary,
+/* Whether the criterion of the phase is met: log densities are stationary at two windows in a row,
  * and there are enough samples. */
 static bool has_reached_target(em_adapt *adapt, const em_log_density_window *window)
 {
@@ -190,7 +191,7 @@ static bool is_uneven(const em_adapt *adapt)
            m_step[n - 2].unevenness > most;
 }
 
-/* From here on the kernel is that of sampling. */
+/* Ends the initial phase: from here on the kernel is the one that samples. */
 em_status em_initial_leave(em_adapt *adapt, int64_t done, em_phase_id *next)
 {
     em_length_search *search = adapt->search;

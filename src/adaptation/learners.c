@@ -30,7 +30,7 @@ const em_learner em_noise_learner = {observe_noise, update_noise, visit_noise};
 
 /* ---------------------------------------------------------------- Q, in each M-step */
 
-/* Where the sums of q and q^2 are among the accumulators of a chain. */
+/* Where the accumulators of a chain hold the sums of q and q^2. */
 static double *sums_of(const em_adapt *adapt, double *accumulator)
 {
     return accumulator + adapt->n_accumulator - 2;
@@ -78,7 +78,8 @@ static em_status update_thermostat(em_adapt *adapt, int64_t done, bool *renews)
     return EM_OK;
 }
 
-/* Its sums are among the accumulators, and Q is among the numbers of a pool. */
+/* Needs no visit of its own: the sums of q are stored with the accumulators, and Q with the numbers
+ * of a pool. */
 const em_learner em_thermostat_learner = {observe_thermostat, update_thermostat, NULL};
 
 /* ---------------------------------------------------------------- the tree-depth cap */
@@ -110,7 +111,7 @@ static em_status update_cap(em_adapt *adapt, int64_t done, bool *renews)
     return status;
 }
 
-/* The cap is among the numbers of the schedule. */
+/* Visits the counts of tree depths. The cap itself is stored with the numbers of the schedule. */
 static em_status visit_trees(em_adapt *adapt, const em_visitor *visitor)
 {
     return adapt->phase == EM_PHASE_INITIAL

@@ -25,7 +25,7 @@ static double kappa(const em_adapt *adapt, int64_t n_published)
     return fmin(1, pow(k + options->kappa_k0, -eta));
 }
 
-/* W <- (1 - kappa) W + kappa W_est, into adapt->estimate. Of estimators without windows (momentum)
+/* W <- (1 - kappa) W + kappa W_est, into adapt->estimate. For estimators without windows (momentum)
  * the eigenvalues are clipped. Local. */
 static em_status blend(em_adapt *adapt, const em_pool *pool, const double *accumulator,
                        em_samples *samples, double weight)
@@ -157,7 +157,7 @@ static em_status shared_m_step(em_adapt *adapt, int64_t done)
     return status;
 }
 
-/* The M-steps of chains that do not share, each from its own samples. Collective only in that ranks
+/* Makes the M-step of each chain from its own samples (share: none). Collective only in that ranks
  * agree on errors. */
 static em_status lone_m_steps(em_adapt *adapt, int64_t done)
 {

@@ -19,7 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Iterations of warmup after which another map does not prolong the initial phase. */
+/* If the set of non-centred parameters changes after this iteration of warmup, the initial phase is
+ * not prolonged. */
 enum { LATEST_CHANGE = 200 };
 
 em_status em_noncentred_create(em_adapt *adapt)
@@ -68,7 +69,7 @@ const em_noncentring *em_adapt_noncentring(const em_adapt *adapt)
 
 /* ---------------------------------------------------------------- learning */
 
-/* Sets the map to `found`, which becomes the former one. */
+/* Makes the map in own->found the current one; own->found then holds the former one. */
 static em_status exchange_maps(em_adapt *adapt)
 {
     em_noncentred *own = adapt->noncentred;
@@ -108,7 +109,9 @@ em_status em_learn_noncentring(em_adapt *adapt, bool *is_other)
     return status;
 }
 
-/* Those in the model's coordinates, if there is no map or the window omits some of many chains. */
+/* The window of log densities of a chain in the coordinates of the map. Without a map, or if the
+ * window keeps only some draws because there are many chains, the log densities in the model's
+ * coordinates are used. */
 em_log_density_window em_noncentred_log_densities(const em_adapt *adapt, int64_t c, int64_t first,
                                                   const double *history, double *work)
 {
@@ -192,7 +195,8 @@ static void enter(const em_adapt *adapt, em_block *block)
     copy(panel, block->theta, own->theta);
 }
 
-/* Transforms it back. A chain that has not moved gets its old state, bit for bit. */
+/* Transforms the block back to the model's coordinates. A chain that has not moved gets its old
+ * state, bit for bit. */
 static void leave(const em_adapt *adapt, em_block *block)
 {
     const em_noncentred *own = adapt->noncentred;

@@ -14,7 +14,8 @@
 #include <math.h>
 #include <string.h>
 
-/* A row of a chain: two numbers, then those of each coordinate. */
+/* The row of a chain has two numbers, N_DRAW and HAS_MASS, and then COLUMNS numbers for each
+ * coordinate. */
 enum { N_DRAW, HAS_MASS, FIRST, COLUMNS = 5, LEAST_DRAWS = 5 };
 
 typedef struct row {
@@ -58,7 +59,7 @@ void em_outlying_observe(em_adapt *adapt, const em_block *block, int64_t c)
     }
 }
 
-/* Sets of.inverse from the sums. False: they do not allow an estimate. */
+/* Computes of.inverse from the sums. Returns false if they do not allow an estimate. */
 static bool estimate(int64_t dim, const row of)
 {
     const double n = *of.n_draw;

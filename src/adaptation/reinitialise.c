@@ -37,7 +37,7 @@ static int64_t list_sources(const em_adapt *adapt, int64_t *out)
     return n;
 }
 
-/* Draws one of them at random, for chain `chain`. */
+/* Draws one of the listed chains at random as the new state of chain `chain`. */
 static int64_t choose_source(const em_adapt *adapt, int64_t n_source, const int64_t *source,
                              int64_t chain, int64_t done)
 {
@@ -46,7 +46,7 @@ static int64_t choose_source(const em_adapt *adapt, int64_t n_source, const int6
     return source[em_uniform_below(&stream, 0, (uint64_t)n_source)];
 }
 
-/* Removes the samples of local chain `c` so far, because they are not from the target. */
+/* Removes the samples of local chain `c` so far, because they were not drawn from the target. */
 static void forget_chain(em_adapt *adapt, int64_t c, int64_t done)
 {
     memset(em_accumulators(adapt, c, 0), 0,

@@ -9,15 +9,15 @@
 #include <math.h>
 #include <string.h>
 
-/* Whether a chain of this rank enters the mean acceptance of all. Outlying chains do not, nor those
- * that take smaller steps than the others. */
+/* Whether a local chain enters the mean acceptance of all. Outlying chains and chains with smaller
+ * steps than the others do not. */
 static bool is_counted(const em_adapt *adapt, int64_t c)
 {
     return !adapt->outlying[em_grid_first_chain(adapt->grid) + c] && adapt->step_factor[c] == 1;
 }
 
-/* The mean over each pool of one number per chain, into out[n_pool]: over the chains that are
- * counted or, where none is, over all. Collective. */
+/* The mean over each pool of one number per chain, into out[n_pool]. The mean is over the chains
+ * that are counted, or over all chains if none is. Collective. */
 static em_status pool_means(em_adapt *adapt, const double *chain_value, double *out)
 {
     enum { SUM, COUNT, SUM_OF_ALL, N };
@@ -66,7 +66,7 @@ static em_status pool_medians(em_adapt *adapt, const double *chain_value, double
     return status;
 }
 
-/* Acceptance of one leapfrog step, the median of each pool. Collective; errors agreed. */
+/* The median over each pool of the acceptance of one leapfrog step. Collective; errors agreed. */
 static em_status probe(em_adapt *adapt, em_sampler *sampler, em_posterior *posterior,
                        const em_block *block, int64_t done, double *pool_acceptance)
 {

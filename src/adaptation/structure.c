@@ -1,17 +1,18 @@
-/* Which structure the masses of a run have. */
+/* Chooses the structure of the masses of a run. */
 #include "adaptation/adaptation_internal.h"
 #include "base/memory.h"
 
 #include <math.h>
 
-/* LAPACK counts the 2 n^2 + 6 n + 1 numbers of its work space (dsyevd) in int: 17 GB. */
+/* MOST_DENSE: LAPACK's dsyevd counts its work space of 2 n^2 + 6 n + 1 numbers in an int. At this
+ * limit the work space takes 17 GB. */
 enum { MOST_DENSE = 32766, MOST_DENSE_BY_CHOICE = 200 };
 
 /* A mass of low rank is chosen only where memory allows at least so many directions. */
 enum { LEAST_RANK = 8 };
 
-/* Whether estimates may be of low rank. Their samples are gathered on one rank, and each estimate
- * must replace the one before. */
+/* Whether estimates may be of low rank. This requires that one rank gathers their samples and that
+ * each estimate replaces the one before. */
 static bool gathers(const em_adapt *adapt)
 {
     const double eta = adapt->options->kappa_eta;
@@ -19,7 +20,7 @@ static bool gathers(const em_adapt *adapt)
     return adapt->estimator->add_directions && (isnan(eta) || eta == 0);
 }
 
-/* As many directions as there is memory for: 64 MB. */
+/* The number of directions that fit into 64 MB. */
 static int64_t most_rank(int64_t dim)
 {
     const int64_t fit = (INT64_C(1) << 23) / dim, most = fit < dim ? fit : dim;
@@ -38,7 +39,7 @@ static em_status set_low_rank(em_adapt *adapt)
                    adapt->estimator->name, adapt->options->kappa_eta);
 }
 
-/* The blocks that the config lists. */
+/* Reads the blocks that the config lists. */
 static em_status set_parts(em_adapt *adapt)
 {
     const em_reals *blocks = &adapt->options->blocks;
@@ -54,7 +55,7 @@ static em_status set_parts(em_adapt *adapt)
                               : status;
 }
 
-/* The order of the largest dense block of the mass; 1 where there is none. */
+/* The order of the largest dense block of the mass; 1 if there is none. */
 static int64_t largest_order(const em_mass_form *form)
 {
     int64_t largest = 1;
@@ -77,8 +78,9 @@ static int64_t planned_samples(const em_adapt *adapt)
                : adapt->options->s_count;
 }
 
-/* A dense block must not exceed what LAPACK can index, and needs enough samples. After an
- * initial phase no least number is needed: its estimates are shrunk where samples are few. */
+/* Checks the order of the largest dense block. LAPACK must be able to index it, and there must be
+ * enough samples. With an initial phase no least number of samples is needed, because its estimates
+ * are shrunk if samples are few. */
 static em_status check_order(const em_adapt *adapt)
 {
     const bool windowed = adapt->estimator->windowed, noise = adapt->estimator->noise;
@@ -99,8 +101,8 @@ static em_status check_order(const em_adapt *adapt)
     return EM_OK;
 }
 
-/* The structure for mass.structure auto. Dense where the dimension is small and the samples are
- * enough; low rank in larger dimensions, for kernels with exact gradients; else diagonal. */
+/* The structure for mass.structure auto: dense if the dimension is small and there are enough
+ * samples, low rank in larger dimensions for kernels with exact gradients, else diagonal. */
 static const em_mass_ops *choose(const em_adapt *adapt, const em_sampler_ops *sampler)
 {
     const bool draws = adapt->estimator->windowed && !adapt->estimator->noise;

@@ -1,4 +1,4 @@
-/* The acceptance rate that steps aim at, and when it is raised. */
+/* The target acceptance rate, and when it is raised. */
 #include "adaptation/adaptation_internal.h"
 
 #include <math.h>
@@ -20,7 +20,8 @@ static bool nuts_took_over(const em_adapt *adapt)
     return adapt->plan->learned && adapt->search->kept.kind == EM_TRAJECTORY_U_TURN;
 }
 
-/* Non-centred coordinates remove most of a funnel; shorter steps are for what remains. */
+/* Sets the target acceptance rate. With non-centred coordinates it is lower than where NUTS has
+ * replaced hmc without them, because these coordinates remove most of a funnel. */
 void em_set_target_accept(em_adapt *adapt)
 {
     const double with_map = 0.9, uneven = 0.95;

@@ -13,25 +13,25 @@
 
 /* ---------------------------------------------------------------- what iterations add */
 
-/* The first iteration of the phase that is observed. */
+/* The first iteration of this phase whose draws are used. */
 static int64_t first_observed(const em_adapt *adapt)
 {
     return adapt->begun + adapt->plan->trial / 5;
 }
 
-/* Whether this phase tests if steps are too long in some places. */
+/* Whether this phase tests if steps are too long in some regions. */
 static bool tests_acceptance(const em_adapt *adapt)
 {
     return adapt->plan->learned && adapt->phase != EM_PHASE_FINAL;
 }
 
-/* And whether it tests if curvature varies too much for trajectories of one length. */
+/* Whether this phase tests if curvature varies too much for trajectories of one length. */
 static bool tests_curvature(const em_adapt *adapt)
 {
     return tests_acceptance(adapt) && adapt->search->drawn.kind == EM_TRAJECTORY_TIME;
 }
 
-/* And whether it measures autocorrelation. */
+/* Whether this phase measures autocorrelation. */
 static bool measures_lag(const em_adapt *adapt)
 {
     return tests_curvature(adapt) && adapt->plan->searches_length;
@@ -180,7 +180,8 @@ void em_switch_to_nuts(em_adapt *adapt)
     em_set_target_accept(adapt);
 }
 
-/* The step size that NUTS begins with is that of the initial phase, which used it too. Local. */
+/* Restores the step size of the initial phase for NUTS, because the initial phase used NUTS too.
+ * Local. */
 static void restore_initial_step(em_adapt *adapt)
 {
     em_pool *pool = adapt->pools;
@@ -191,7 +192,7 @@ static void restore_initial_step(em_adapt *adapt)
     em_dual_averaging_start(&pool->averaging, pool->step_size, 1);
 }
 
-/* The step size is searched for again, with a higher target. Local. */
+/* Raises the target acceptance rate, and starts the search for a step size again. Local. */
 static void shorten_steps(em_adapt *adapt)
 {
     em_pool *pool = adapt->pools;

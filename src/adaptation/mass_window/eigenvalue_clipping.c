@@ -42,7 +42,8 @@ static em_status clamp_eigenvalues(int64_t n, double ratio, double *a, double *s
     return em_spectral(n, vectors, n, clamped, a);
 }
 
-/* With W_0 = L L^T the change is L^-1 W L^-T, whose eigenvalues are clamped; then back. */
+/* Clamps the eigenvalues of the change L^-1 W L^-T, where W_0 = L L^T, and multiplies the result by
+ * L and L^T. */
 static em_status clip_dense(int64_t n, const double *current, double *inverse, double *work)
 {
     const int64_t square = n * n;

@@ -81,8 +81,8 @@ void em_gradient_noise_destroy(em_gradient_noise **out)
     em_release_all(&self->chain, &self->noise, out);
 }
 
-/* Uses the random numbers of chain numbers that the run does not have, so that no kernel uses the
- * same ones. */
+/* Draws minibatches with the random numbers of chains beyond those of the run, so that no kernel
+ * uses the same numbers. */
 static em_status evaluate(em_gradient_noise *self, em_posterior *posterior, uint64_t seed,
                           int64_t evaluation, const em_block *block, double *gradient)
 {
@@ -125,7 +125,7 @@ const double *em_gradient_noise_last(const em_gradient_noise *self, int64_t c)
     return self->sample + c * self->stride;
 }
 
-/* Kernels see by the version that there is a new one. */
+/* Gives the new covariance to all chains. Kernels recognise it by its version number. */
 static void give_to_chains(em_gradient_noise *self)
 {
     const int64_t size = em_mass_size(self->structure, self->dim);

@@ -2,7 +2,7 @@
 
 #include <stddef.h>
 
-/* The order of mass/list.c. */
+/* The names are in the order of mass/list.c. */
 static const char *const estimators[] = {"none",     "momentum", "fisher", "variance",
                                          "gradient", "noise",    NULL};
 static const char *const structures[] = {"auto",           "diag",     "dense",
@@ -71,5 +71,6 @@ const em_field em_mass_fields[] = {
                      "parameter, hmc, nuts and walnuts use non-centred coordinates; off: never"),
     {0}};
 
-/* All but the first two rows, which are of the run as a whole. */
+/* The options of one block of parameters. The first two rows are left out, because they apply to
+ * the whole run. */
 const em_field *const em_block_mass_fields = em_mass_fields + 2;

@@ -24,7 +24,8 @@ void em_subsampling_interval_observe(int64_t dim, const double *momentum, const 
     }
 }
 
-/* A Poisson variate by inversion. Means are cut at 500, which exceeds any E-step. */
+/* A Poisson variate by inversion. Means are limited to 500, which is more than the length of any
+ * E-step. */
 static double poisson(double mean, double uniform)
 {
     double term = exp(-fmin(mean, 500)), sum = term, k = 0;

@@ -37,13 +37,14 @@ void em_window_release(em_window *window)
     em_release_all(&window->iteration, &window->row);
 }
 
-/* Multiples of `every` in from .. to - 1. */
+/* The number of multiples of `every` in from .. to - 1. */
 static int64_t count_of(int64_t from, int64_t to, int64_t every)
 {
     return (to + every - 1) / every - (from + every - 1) / every;
 }
 
-/* A power of two, so that what an earlier, shorter window has kept is of use in this one. */
+/* The interval `every` is a power of two, so that this window can use what an earlier, shorter one
+ * has kept. */
 void em_window_aim(em_window *window, int64_t from, int64_t to)
 {
     int64_t every = (int64_t)window->every;
@@ -99,13 +100,13 @@ const double *em_window_sample(const em_window *window, const em_grid *grid, int
                : NULL;
 }
 
-/* Some slots, and the columns of their rows that are gathered at a time. */
+/* Slots, and the range of columns of their rows that is gathered at a time. */
 typedef struct slots {
     const int64_t *slot;
     int64_t n, first, count;
 } slots;
 
-/* Gathers those of all chains, out [n_chain][n][count]. */
+/* Gathers the columns of these slots from all chains into out [n_chain][n][count]. */
 static em_status gather_columns(const em_window *window, const em_grid *grid, const slots *of,
                                 double *local, double *out)
 {
@@ -118,8 +119,8 @@ static em_status gather_columns(const em_window *window, const em_grid *grid, co
     return em_grid_gather_chains(grid, of->n * of->count, local, out);
 }
 
-/* Adds the rows of some slots to the samples, slot by slot, by way of batches of columns, to bound
- * the memory. */
+/* Adds the rows of these slots to the samples, one slot after the other. Columns are gathered in
+ * batches to limit the memory. */
 static em_status gather_slots(const em_window *window, const em_grid *grid, const bool *outlying,
                               slots of, int64_t batch, double *work, em_samples *out)
 {
@@ -142,7 +143,7 @@ static em_status gather_slots(const em_window *window, const em_grid *grid, cons
     return status;
 }
 
-/* Drops the samples that begin with NaN. */
+/* Drops the samples whose first number is NaN, which marks those left out. */
 static void drop_left_out(int64_t width, em_samples *samples)
 {
     int64_t kept = 0;
@@ -158,7 +159,7 @@ static void drop_left_out(int64_t width, em_samples *samples)
     samples->n = kept;
 }
 
-/* The slots of iterations that are wanted. */
+/* Lists the slots whose iterations are to be used, and returns how many there are. */
 static int64_t list_wanted(const em_window *window, int64_t *slot)
 {
     int64_t n = 0;
@@ -169,7 +170,7 @@ static int64_t list_wanted(const em_window *window, int64_t *slot)
     return n;
 }
 
-/* As many slots are gathered at a time as fit into 8 MB for all chains. */
+/* Gathers at a time as many slots as fit into 8 MB for all chains. */
 em_status em_window_gather(const em_window *window, const em_grid *grid, const bool *outlying,
                            em_samples *out)
 {

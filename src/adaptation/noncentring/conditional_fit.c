@@ -18,9 +18,9 @@ enum {
 _Static_assert(4 + EM_MOST_PLAIN + EM_MOST_LOCATIONS <= EM_MOST_REGRESSORS,
                "the constant, x_i, e^(-2 u), the last one, and all terms");
 
-/* The least gain in log likelihood of a derivative by the terms of the prior, for a parameter that
- * is in the group by its draws, and for another one; and what chance adds with few draws, times
- * their number. */
+/* The least gain in log likelihood of a derivative by the terms of the prior. least_of_member: for
+ * a parameter that the draws have put in the group; least_of_new_member: for another one. by_chance
+ * / (number of draws) is added, since that much gain is due to chance with few draws. */
 static const double least_of_member = 0.05, least_of_new_member = 0.1, by_chance = 10;
 
 /* The share of a derivative that is left if its terms are certain, and that of rounding. */
@@ -30,7 +30,7 @@ static const double explained = 1e-3, rounding = 1e-18;
  * what chance adds. */
 static const double least_of_data = 0.05;
 
-/* The gain at which a parameter joins although no member has its locations. */
+/* The gain at which a parameter joins the group even if no member has its locations. */
 static const double evident = 1;
 
 /* A fit of g_i = -A e^(-2 u) (x_i - m - sum_j b_j x_j) - B x_i + C + sum_j d_j x_j, all less their
@@ -67,7 +67,8 @@ void em_scale_precision(em_group_search *s, int64_t scale, double degree)
         s->factor[r] = exp(-2 * degree * x[r]);
 }
 
-/* An error of a derivative is about the root of the precision. */
+/* Sets the weights of a regression: the error of a derivative is about the square root of the
+ * precision. */
 static void weigh(em_group_search *s, const conditional_fit *f)
 {
     for (int64_t r = 0; r < s->n; r++)
@@ -160,7 +161,7 @@ static bool regress(em_group_search *s, conditional_fit *f)
     return f->prior > 0 && isfinite(f->prior) && isfinite(f->shift) && f->total > 0;
 }
 
-/* Fits with given terms. */
+/* Fits a derivative with the terms that are given. */
 static bool fit_conditional(em_group_search *s, conditional_fit *f)
 {
     f->prior = f->information = 1;
@@ -224,7 +225,7 @@ static void set_degree(em_group_search *s, const em_group_fit *group, double deg
 
 /* ---------------------------------------------------------------- the group */
 
-/* The mean log share of derivatives that is left at a degree. */
+/* The mean over children of the log of the unexplained share of the derivatives, at this degree. */
 static double left_at(em_group_search *s, const em_group_fit *group, double degree,
                       conditional_fit *fit)
 {
@@ -237,8 +238,8 @@ static double left_at(em_group_search *s, const em_group_fit *group, double degr
     return sum;
 }
 
-/* The degree of the child that gains most: those of others, whose data determine them, are nearer
- * to 0. */
+/* The degree of the child with the largest gain. The degrees of children that the data determine
+ * are nearer to 0. */
 static double strongest_degree(const em_group_fit *group)
 {
     int64_t best = 0;
@@ -249,7 +250,8 @@ static double strongest_degree(const em_group_fit *group)
     return group->n > 0 ? group->degree[best] : 0;
 }
 
-/* The locations of the first children at a degree, and the mean log share that is left. */
+/* Finds the locations of the first children at a degree. Returns the mean log of the unexplained
+ * share of their derivatives. */
 static double structure_at(em_group_search *s, const em_group_fit *group, double degree,
                            conditional_fit *fit)
 {
@@ -264,10 +266,10 @@ static double structure_at(em_group_search *s, const em_group_fit *group, double
     return sum;
 }
 
-/* The degree of a coarse grid at which locations explain most. Draws of members whose data
- * determine them show too small a degree, so most of the grid is above that of the draws. 1 and 1/2
- * are those of a log standard deviation and of a log variance. *share: the share of derivatives
- * that is left there. */
+/* The degree on a coarse grid at which locations explain most. Draws of members that the data
+ * determine show too small a degree, so most of the grid is above the degree that the draws show.
+ * The degree is 1 if u is a log standard deviation, and 1/2 if it is a log variance. *share: the
+ * unexplained share of the derivatives at the result. */
 static double find_start(em_group_search *s, const em_group_fit *group, double *share)
 {
     static const double ratio[] = {1, 1.25, 1.6, 2, 0.75}, natural[] = {1, 0.5};
@@ -291,7 +293,7 @@ static double find_start(em_group_search *s, const em_group_fit *group, double *
     return best;
 }
 
-/* The degree of all children, near `start`. */
+/* Finds the degree of all children by a search near `start`. */
 static double find_degree(em_group_search *s, const em_group_fit *group, double start)
 {
     static const double golden = 0.6180339887498949, ratio = 1.3;
@@ -342,7 +344,7 @@ static void write_row(const em_group_search *s, const conditional_fit *f, int64_
     }
 }
 
-/* Allows all parameters as locations but the log scale and the children. */
+/* Allows as locations all parameters except the log scale and the children. */
 static void allow_others(em_group_search *s, const em_group_fit *group)
 {
     for (int64_t p = 0; p < s->dim; p++)
@@ -351,8 +353,8 @@ static void allow_others(em_group_search *s, const em_group_fit *group)
         s->allowed[group->child[c]] = false;
 }
 
-/* Removes from the group the children about which others are distributed: most of them, and at
- * least two, or one whose derivative this explains. Returns whether there are any. */
+/* Removes from the group a child that is the mean of other children: of most of them and at least
+ * of two, or of one whose derivative this explains. Returns whether there are any. */
 static bool remove_means(em_group_search *s, em_group_fit *group, double degree)
 {
     const int64_t n = group->n;
@@ -376,8 +378,8 @@ static bool remove_means(em_group_search *s, em_group_fit *group, double degree)
     return group->n < n;
 }
 
-/* Allows only those locations by which a derivative is explained, and those that members share: two
- * or half of them as their parent, or half of them with a free coefficient. */
+/* Allows only the locations that explain a derivative and that members share: as the parent of two
+ * members or of half of them, or with a free coefficient in half of them. */
 static void allow_shared(em_group_search *s, const em_group_fit *group)
 {
     const int64_t half = (group->n + 1) / 2, few = em_least(2, half);
@@ -396,8 +398,8 @@ static void allow_shared(em_group_search *s, const em_group_fit *group)
         s->allowed[p] = s->allowed[p] && s->votes[p] >= half * few;
 }
 
-/* Fits all children; those that are not explained leave the group. Marks the locations. Returns
- * whether at least half are explained. */
+/* Fits all children, removes those that are not explained from the group, and marks the locations.
+ * Returns whether at least half of the children are explained. */
 static bool fit_members(em_group_search *s, em_group_fit *group, double degree, bool *is_location,
                         em_noncentring_row *row)
 {
@@ -423,7 +425,7 @@ static bool fit_members(em_group_search *s, em_group_fit *group, double degree, 
     return kept > 0 && 2 * kept >= n;
 }
 
-/* The groups on which one depends that has this log scale and these locations. */
+/* The set of groups on which a group with this log scale and these locations depends. */
 static uint32_t groups_used(const em_group_search *s, int64_t scale, const bool *is_location)
 {
     uint32_t used = 0;
@@ -461,7 +463,8 @@ static void add_members(em_group_search *s, em_group_fit *group, double degree, 
     }
 }
 
-/* Removes the children that are used by a group which this one uses. */
+/* Removes children so that no cycle arises: no child may be used by a group on which this group
+ * depends. */
 static void remove_cycles(em_group_search *s, em_group_fit *group, const bool *is_location)
 {
     const uint32_t used = groups_used(s, group->scale, is_location);

@@ -3,14 +3,14 @@
 #include <math.h>
 #include <string.h>
 
-/* The least gain in log likelihood of a draw over a constant variance, and what chance adds with
- * few draws, times their number. */
+/* The least gain in log likelihood of a draw over a constant variance. by_chance / (number of
+ * draws) is added, since that much gain is due to chance with few draws. */
 static const double least_gain = 0.05, by_chance = 10;
 
 /* The least gain by the constant part of a variance, beyond what chance adds. */
 static const double least_of_constant = 0.01;
 
-/* A fit of the form of em_fit_means to parameter i. */
+/* A fit to parameter i of the form that em_fit_means fits. */
 typedef struct mean_fit {
     int64_t i;
     bool is_about_zero;   /* m is 0; only with q = 0 */
@@ -18,7 +18,7 @@ typedef struct mean_fit {
     double left;          /* - log likelihood of a draw */
 } mean_fit;
 
-/* At q; s->factor holds e^(2 a x_k). With q = 0 there is no c. */
+/* Fits at q. s->factor holds e^(2 a x_k). With q = 0 there is no c. */
 static bool fit_mean_at(em_group_search *s, double q, mean_fit *f)
 {
     double triangle[EM_MOST_REGRESSORS][EM_MOST_REGRESSORS] = {{0}}, along[EM_MOST_REGRESSORS];
@@ -52,7 +52,7 @@ static bool fit_mean_at(em_group_search *s, double q, mean_fit *f)
     return along[n] < 0;
 }
 
-/* - log likelihood of a draw if the variance is constant. */
+/* Minus the log likelihood of a draw if the variance is constant. */
 static double left_by_constant(em_group_search *s, int64_t i)
 {
     int n;

@@ -7,14 +7,15 @@
 #include <math.h>
 #include <string.h>
 
-/* In standard deviations of the log scale. */
+/* The step between degrees, in units of 1 / (standard deviation of the log scale). */
 static const double degree_step = 0.1;
 
-/* The correlation of a log derivative with a log scale that lets a parameter join its group. */
+/* A parameter joins the group of a log scale if its log derivative has at least this correlation
+ * with it. */
 static const double joins = 0.12;
 
-/* Least gains in log likelihood of a draw: of a parameter with its own degree, or with the degree
- * of its group; and of a location, for each parameter. */
+/* The least gains in log likelihood of a draw: by a parameter with its own degree, by a parameter
+ * with the degree of its group, and by a location for each parameter. */
 static const double least_gain = 0.04, least_of_shared = 0.01, least_of_location = 0.02;
 
 /* ---------------------------------------------------------------- weights and basis */
@@ -28,8 +29,9 @@ static void scale_draws(const em_group_search *s, int64_t scale, double a, doubl
         out[r] = exp(a * x[r]);
 }
 
-/* The weights at the degree whose e^(a s) is in s->factor, and the basis of this, the constant and
- * the free locations, in this order. Returns their number; `added[j]`: that of each, or -1. */
+/* Sets the weights for the degree whose e^(a s) is in s->factor, and the basis: this factor, the
+ * constant and the free locations, in this order. Returns the size of the basis. added[j]: the
+ * index of location j in the basis; -1: it is not in it. */
 static int prepare(em_group_search *s, const em_group_fit *f,
                    double (*triangle)[EM_MOST_REGRESSORS], int added[EM_MOST_REGRESSORS])
 {
@@ -53,7 +55,7 @@ static int prepare(em_group_search *s, const em_group_fit *f,
     return n;
 }
 
-/* Child i minus the locations with coefficient 1; `centred`: up to a constant. */
+/* Child i minus the locations with coefficient 1. `centred`: the result has mean 0. */
 static void leave_of_child(const em_group_search *s, const em_locations *where, int64_t i,
                            bool centred, double *out)
 {
@@ -145,7 +147,7 @@ static void weigh(const em_group_search *s, const double *x, double *out)
         out[r] = s->of.weight[r] * x[r];
 }
 
-/* Residuals of all children at the weights and the basis that are set, and their squares. */
+/* Computes the residuals of all children for the current weights and basis, and their squares. */
 static void residuals(em_group_search *s, em_group_fit *f, int n, double *left)
 {
     for (int64_t c = 0; c < f->n; c++) {
@@ -156,8 +158,9 @@ static void residuals(em_group_search *s, em_group_fit *f, int n, double *left)
     }
 }
 
-/* Weighted products of all parameters with all residuals left [f->n][n], the basis of n columns and
- * the constant: s->product [dim + 1][f->n + n + 1], where the last row is that of the constant. */
+/* Weighted products of all parameters with all remaining residuals [f->n][n], the basis of n
+ * columns and the constant: s->product [dim + 1][f->n + n + 1], where the last row is that of the
+ * constant. */
 static void multiply_all(em_group_search *s, const em_group_fit *f, int n, const double *left)
 {
     const int64_t width = f->n + n + 1;
@@ -176,7 +179,7 @@ static void multiply_all(em_group_search *s, const em_group_fit *f, int n, const
     }
 }
 
-/* A regressor that may be added; p -1: the constant. */
+/* A regressor that may be added to the basis. p -1: the constant. */
 typedef struct proposal {
     int64_t p;
     double gain, of_one;
@@ -255,7 +258,7 @@ static double median_degree(const em_group_fit *f, double *scratch)
     return em_sorted_median(f->n, scratch);
 }
 
-/* The top of the parabola through three values at -1, 0, 1. */
+/* The position of the maximum of the parabola through three values at -1, 0, 1. */
 static double vertex(const double *y)
 {
     const double bend = y[-1] - 2 * y[0] + y[1];
@@ -263,7 +266,7 @@ static double vertex(const double *y)
     return bend < 0 ? fmax(-0.5, fmin(0.5, 0.5 * (y[-1] - y[1]) / bend)) : 0;
 }
 
-/* The degree at the top of a profile, in steps from 0; false: it has none. */
+/* The degree at the maximum of a profile, in steps from 0. Returns false if it has no maximum. */
 static bool top_of(const double *y, double *degree, int *at)
 {
     *at = EM_DEGREES;
@@ -275,8 +278,8 @@ static bool top_of(const double *y, double *degree, int *at)
     return true;
 }
 
-/* Uses one degree for all children if it fits as well as one for each. Gains are then at that
- * degree. */
+/* Uses one degree for all children if it fits as well as one degree for each. The gains are then
+ * those at this degree. */
 static bool share_degree(em_group_fit *f, double step)
 {
     double sum[EM_N_DEGREE] = {0}, loss = 0, degree;
@@ -299,8 +302,8 @@ static bool share_degree(em_group_fit *f, double step)
     return true;
 }
 
-/* Weights s->weights [EM_N_DEGREE][n] of all degrees, and the weighted bases in s->stack; degree q
- * has the rows first[q] to first[q + 1] - 1. */
+/* Computes the weights s->weights [EM_N_DEGREE][n] of all degrees, and the weighted bases in
+ * s->stack. The basis of degree q is in rows first[q] to first[q + 1] - 1. */
 static void prepare_degrees(em_group_search *s, const em_group_fit *f, double step,
                             int64_t first[EM_N_DEGREE + 1])
 {
@@ -405,8 +408,8 @@ static void take_children(const em_group_search *s, double least, em_group_fit *
     }
 }
 
-/* Locations, degrees and gains of the children; those that gain too little are dropped. Returns
- * whether they share a degree. */
+/* Finds locations, degrees and gains of the children, and drops those that gain too little. Returns
+ * whether the rest share a degree. */
 static bool fit_children(em_group_search *s, em_group_fit *f, double a, double *left)
 {
     const uint32_t users = em_group_users(s, f);
@@ -422,9 +425,9 @@ static bool fit_children(em_group_search *s, em_group_fit *f, double a, double *
     return shared;
 }
 
-/* Fits the group of log scale k to the parameters that are in no group: first to those whose
- * derivatives are correlated with it, then, if these share a degree, to all that gain at this
- * degree. */
+/* Fits the group of log scale k to the parameters that are in no group. The first fit is to those
+ * whose derivatives are correlated with the log scale. If these share a degree, all parameters that
+ * gain at this degree are added. */
 void em_fit_group(em_group_search *s, int64_t k, em_group_fit *f, double *left)
 {
     f->scale = k;

@@ -14,23 +14,23 @@ enum {
         8 /* rejected groups, which make draws no more nearly normal, before the search ends */
 };
 
-/* The correlation of a log derivative with a log scale that counts as evidence for the scale. */
+/* A log derivative is evidence for a log scale if its correlation with it is at least this. */
 static const double evident = 0.25;
 
-/* The least gain of a group in log likelihood of a draw, and what chance adds with few draws, times
- * their number. */
+/* The least gain of a group in log likelihood of a draw. group_by_chance / (number of draws) is
+ * added, since that much gain is due to chance with few draws. */
 static const double least_of_group = 0.3, group_by_chance = 60;
 
 /* The least improvement in normality by a group, and what chance adds with few draws, times their
  * number; and the share of the whole departure from normality whose removal is enough. */
 static const double least_nearer = 1, nearer_by_chance = 300, most_of_departure = 0.75;
 
-/* The share of derivatives that may be left by conditional laws if a group is rejected by its
- * draws. */
+/* If a group is rejected because of its draws, its conditional laws may be used only if they leave
+ * at most this share of the derivatives unexplained. */
 static const double clear = 0.05;
 
-/* The share of the improvement by a group's draws that its conditional laws have to bring: they are
- * preferred, because they hold where no draws have been. */
+/* Of the improvement that a group from the draws brings, its conditional laws have to bring this
+ * share. They are then preferred, because they hold also where no draws have been. */
 static const double share_of_draws = 0.75;
 
 /* ---------------------------------------------------------------- the draws */
@@ -85,15 +85,15 @@ static em_status correlate(em_group_search *s, double *g)
 
 /* ---------------------------------------------------------------- groups */
 
-/* Notes that group g uses parameter p. */
+/* Records that group g uses parameter p. */
 static void use(em_group_search *s, int g, int64_t p)
 {
     s->used_by[p] |= (uint32_t)1 << g;
     s->group[g].depends |= em_groups_under(s, p);
 }
 
-/* Adds a group. The rows of its children are those of `conditional` with level 1, and else those of
- * the fit. */
+/* Adds a group. The row of a child is that of `conditional` if it has level 1 there, and otherwise
+ * that of the fit. */
 static void add_group(em_group_search *s, const em_group_fit *f,
                       const em_noncentring_row *conditional, em_noncentring_row *row)
 {
@@ -241,8 +241,8 @@ static em_status drop_group(em_group_search *s, em_noncentring_row *row)
     return em_noncentring_set(&s->map, row);
 }
 
-/* Adds the group by the conditional laws of its members, and then that of its means, if this makes
- * the draws more nearly normal. *n_added: the number of groups. */
+/* Adds the group with rows from the conditional laws of its members, and then the group of its
+ * means, if this makes the draws more nearly normal. *n_added: the number of groups added. */
 static em_status add_conditionals(em_group_search *s, em_group_fit *f, double most_left,
                                   em_noncentring_row *row, double *now, int *n_added)
 {
@@ -307,8 +307,8 @@ static em_status try_group(em_group_search *s, em_group_fit *f, double *left, do
     return status;
 }
 
-/* The log scale whose group gains most, and this group; -1: none gains enough. gain [dim] caches
- * the gains until a group is added; NaN: not yet computed. */
+/* Finds the log scale whose group gains most, and fits this group. Returns -1 if none gains enough.
+ * gain [dim] caches the gains until a group is added; NaN: not yet computed. */
 static int64_t fit_best(em_group_search *s, em_group_fit *fit, double *left, double *gain)
 {
     double most = least_of_group + group_by_chance / (double)s->n;
@@ -335,7 +335,8 @@ static int64_t fit_best(em_group_search *s, em_group_fit *fit, double *left, dou
     return best;
 }
 
-/* Adds the group that gains most, one after the other. *nearest: the departure from normality. */
+/* Adds groups one after the other, each time the one that gains most. *nearest: the departure from
+ * normality at the end. */
 static em_status find_groups(em_group_search *s, em_group_fit *fit, double *left, double *gain,
                              em_noncentring_row *row, double *nearest)
 {
@@ -447,7 +448,7 @@ static em_status refine_scales(em_group_search *s, double *g, em_noncentring_row
 
 /* ---------------------------------------------------------------- the search */
 
-/* One allocation for all arrays of doubles. */
+/* Lays out all arrays of doubles in one allocation. */
 static em_status lay_out(em_group_search *s, em_group_fit *f, double **memory, double **u,
                          double **left)
 {

@@ -5,15 +5,15 @@
 #include <math.h>
 #include <string.h>
 
-/* The least gain in log likelihood of a derivative from a term, and what chance adds with few
- * draws, times their number. */
+/* The least gain in log likelihood of a derivative by one term. by_chance / (number of draws) is
+ * added, since that much gain is due to chance with few draws. */
 static const double least = 0.02, by_chance = 10;
 
-/* The gain at which a parent needs no comparison with other terms. */
+/* A parent with this gain is chosen without a comparison with other terms. */
 static const double certain = 5;
 
-/* The share of a derivative that is left if it is explained: the rest is due to rounding, and to
- * the precision of the degree. */
+/* The largest unexplained share of a derivative that counts as explained. Rounding and the limited
+ * precision of the degree leave about that much. */
 static const double explained = 1e-6;
 
 enum { CONSTANT = 0, PRECISION = 1, FIRST = 2 };
@@ -64,7 +64,8 @@ static double entry(const double *row, combination v)
     return row[v.of] - (v.less >= 0 ? row[v.less] : 0);
 }
 
-/* The square of what is left of a combination, and before the projection. */
+/* The squared norm of a combination after its projection on the basis has been subtracted. *before:
+ * its squared norm without the subtraction. */
 static double square_of(const em_selection *s, int n, combination v, double *before)
 {
     const double *g = s->gram + v.of * s->width;
@@ -81,8 +82,8 @@ static double square_of(const em_selection *s, int n, combination v, double *bef
     return left;
 }
 
-/* Adds a combination to a basis of n: row q of s->basis holds the products of its unit vector with
- * all regressors. Returns their number, n if it is linearly dependent. */
+/* Adds a combination to a basis of n: row q of s->basis holds the products of unit vector q with
+ * all regressors. Returns the new size, which is n if the combination is linearly dependent. */
 static int add(em_selection *s, int n, combination v)
 {
     double before;
@@ -126,7 +127,7 @@ static combination prior_term(const em_selection *s, int64_t i, const em_terms *
     return (combination){scaled(s, i), terms->has_parent ? scaled(s, terms->location[0]) : -1};
 }
 
-/* The basis of all terms but the last, which is prior_term. */
+/* Builds the basis of all terms except the last one, which is prior_term. */
 static int build(em_selection *s, int64_t i, const em_terms *terms)
 {
     int n = add(s, 0, (combination){CONSTANT, -1});
@@ -197,7 +198,7 @@ static bool add_term(em_selection *s, int64_t i, const bool *candidate, em_terms
     return best != NONE;
 }
 
-/* The square that is left of the derivative. */
+/* The square of the part of derivative i that the terms do not explain. */
 static double left_of(em_selection *s, int64_t i, const em_terms *terms)
 {
     const int n = add(s, build(s, i, terms), prior_term(s, i, terms));
@@ -207,7 +208,7 @@ static double left_of(em_selection *s, int64_t i, const em_terms *terms)
     return fmax(left, 1e-12 * of_y);
 }
 
-/* Drops the locations that the terms chosen after them have made needless. */
+/* Drops the locations that are no longer needed because of terms chosen after them. */
 static void drop_terms(em_selection *s, int64_t i, em_terms *terms)
 {
     for (int j = terms->n - 1; j >= 0; j--) {

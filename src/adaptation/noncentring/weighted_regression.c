@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-/* Eight numbers at a time, wherever they are. */
+/* A vector of eight doubles that need not be aligned. */
 typedef double lanes __attribute__((vector_size(64), aligned(8), may_alias));
 
 static inline lanes at(const double *x)
@@ -12,8 +12,8 @@ static inline lanes at(const double *x)
     return *(const lanes *)x;
 }
 
-/* sum_r w[r] x[r] y[r], in 32 sums that are added at the end: with eight, each addition waits for
- * the one before. */
+/* sum_r w[r] x[r] y[r]. 32 partial sums are added at the end. With only eight, each addition would
+ * wait for the previous one. */
 EM_CLONES static double product(int64_t n, const double *w, const double *x, const double *y)
 {
     lanes sums[4] = {{0}};

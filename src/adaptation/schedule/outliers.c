@@ -21,7 +21,7 @@ em_log_density_window em_log_density_window_of(int64_t length, const double *log
     return s;
 }
 
-/* The median of the better half of the means; one that is not a number is the worst. */
+/* The median of the larger half of the means. A mean that is NaN counts as the smallest. */
 static double better_median(int64_t n_chain, const em_log_density_window *window, double *mean)
 {
     const int64_t worse = n_chain / 2;

@@ -4,7 +4,8 @@
 
 #include <math.h>
 
-/* Iterations of phases, at most, with warmup: auto. Updates are made in each of the first OFTEN. */
+/* The largest numbers of iterations of the phases with warmup: auto. In the first OFTEN iterations
+ * there is an update at each. */
 enum {
     MOST_INITIAL = 750,
     TRIAL = 50,
@@ -92,8 +93,8 @@ bool em_warmup_longer_trajectory(const em_warmup_plan *plan, const em_trajectory
 
 /* ---------------------------------------------------------------- of windows */
 
-/* Writes the ends of the windows up to `last` into `out` and returns how many; NULL: only counts.
- */
+/* Writes the ends of the windows up to `last` into `out`, and returns how many there are. `out`
+ * NULL: only counts them. */
 static int64_t lay_windows(const em_schedule *schedule, int64_t size, int64_t *out)
 {
     int64_t count = 0;

@@ -41,7 +41,8 @@ typedef enum em_phase_id {
     EM_PHASE_LAST_BUFFER
 } em_phase_id;
 
-/* How often steps may become shorter because trajectories are lost. */
+/* How often steps may become shorter because trajectories are lost, that is, diverge or are nearly
+ * always rejected. */
 enum { EM_MOST_SHORTENINGS = 2 };
 
 /* Why a phase ended. */

@@ -9,19 +9,20 @@
 
 enum { MEMORY = 5, POINTS = EM_ASCENT_GRADIENTS + 1 };
 
-/* A step s and the change of minus the gradient y along it, with s^T y > 0. */
+/* A curvature pair of BFGS: a step s, and the change y of the negative gradient along it, with s^T
+ * y > 0. */
 typedef struct pair {
     double *s, *y, product;
 } pair;
 
-/* A point of the path at which a chain may start, with its density and gradient. */
+/* A point of the path at which a chain may start, with its estimated mass and scales. */
 typedef struct vantage {
     int64_t point;
     double mass;   /* log_mass */
     double *scale; /* [stride] */
 } vantage;
 
-/* A point that may be the next one. */
+/* A point on the search line that becomes the next point of the path if it is good enough. */
 typedef struct trial {
     double *theta, *gradient; /* [stride] */
     double log_density;       /* NaN: none */
@@ -104,7 +105,7 @@ static double *last_point(const em_ascent *path)
 }
 
 /* direction = H gradient (Nocedal & Wright 2006, algorithm 7.4), from H_0 = diag(scale). Returns
- * the gain that it predicts. */
+ * the predicted gain. */
 static double choose_direction(search *s)
 {
     em_ascent *path = s->path;
@@ -124,7 +125,8 @@ static double choose_direction(search *s)
     return em_dot(n, path->gradient, s->direction);
 }
 
-/* The diagonal after a step (Gilbert & Lemarechal 1989; Zhang et al. 2022, algorithm 3). */
+/* Updates the diagonal H_0 after a step (Gilbert & Lemarechal 1989; Zhang et al. 2022, algorithm
+ * 3). */
 static void update_scale(em_ascent *path, const pair *new)
 {
     double along = 0, across = 0;
@@ -166,8 +168,8 @@ static void learn_from_step(search *s)
     }
 }
 
-/* The logarithm of density times volume at the last point, up to a constant: the volume is that of
- * the normal law whose variances are `scale`. */
+/* The logarithm of density times volume at the last point, up to a constant. The volume is that of
+ * a normal distribution with the variances `scale`. */
 static double log_mass(const em_ascent *path)
 {
     double volume = 0;
@@ -177,7 +179,7 @@ static double log_mass(const em_ascent *path)
     return path->log_density[path->n_point - 1] + volume;
 }
 
-/* The last point is the best one of its kind so far. */
+/* Stores the last point as the best one so far. */
 static void note(const em_ascent *path, double mass, vantage *best)
 {
     best->point = path->n_point - 1;
@@ -185,10 +187,10 @@ static void note(const em_ascent *path, double mass, vantage *best)
     memcpy(best->scale, path->scale, (size_t)path->stride * sizeof(double));
 }
 
-/* In the neck of a funnel the density rises while the volume falls, so the product of density and
- * estimated volume decides which point is best. A point whose density is higher than that of the
- * mouth by more than draws of a normal distribution vary is better only if its product is larger by
- * the same amount. */
+/* Whether the last point is better than the mouth of a funnel found so far. In the neck of a funnel
+ * the density rises while the volume falls, so the product of density and estimated volume decides.
+ * If the density at a point exceeds that at the mouth by more than it varies among draws of a
+ * normal distribution, the point is better only if its product is larger by the same amount. */
 static bool is_mouth(const search *s, double mass)
 {
     const em_ascent *path = s->path;
@@ -199,7 +201,8 @@ static bool is_mouth(const search *s, double mass)
     return mass > s->mouth.mass + (high ? fall : 0);
 }
 
-/* Where a chain may begin: an ascent without an end began at the mouth of a funnel. */
+/* Chooses the point at which a chain may start: the best point or, if the ascent has not converged,
+ * the mouth of the funnel. */
 static void choose_vantage(const search *s)
 {
     em_ascent *path = s->path;
@@ -211,7 +214,7 @@ static void choose_vantage(const search *s)
         memcpy(path->best_scale, from->scale, (size_t)path->stride * sizeof(double));
 }
 
-/* The trial becomes the last point. */
+/* Makes the trial the last point of the path. */
 static void move(search *s)
 {
     em_ascent *path = s->path;
@@ -272,7 +275,7 @@ static em_status lengthen(search *s, double step, double gain)
     return status;
 }
 
-/* Makes a step along the direction to a point with a higher density; *moved: there is one. */
+/* Steps along the direction to a point with a higher density. *moved: there is one. */
 static em_status search_line(search *s, double gain, bool *moved)
 {
     em_ascent *path = s->path;
@@ -293,7 +296,7 @@ static em_status search_line(search *s, double gain, bool *moved)
     return !status && *moved && !bounded && tried == 1 ? lengthen(s, tried, gain) : status;
 }
 
-/* Drops the curvature pairs, and bounds the next step by a tenth of the last one. */
+/* Drops the curvature pairs, and limits the next step to a tenth of the last one. */
 static void forget(search *s)
 {
     em_ascent *path = s->path;
@@ -309,7 +312,8 @@ static void forget(search *s)
     s->longest = 0.1 * sqrt(square);
 }
 
-/* Whether the last step raised the log density by more than 1: the next one may then do so too. */
+/* Whether the last step raised the log density by more than 1. The next one may then do so too, so
+ * the path has not converged. */
 static bool is_doubtful(const em_ascent *path)
 {
     const double *last = &path->log_density[path->n_point - 1];
@@ -397,8 +401,8 @@ em_optimum em_ascent_end(const em_ascent *ascent)
                         ascent->log_density[ascent->n_point - 1], ascent->converged};
 }
 
-/* Minus the Hessian, from gradients a thousandth of a standard deviation to both sides. *good: all
- * of them are finite. */
+/* Minus the Hessian, from differences of gradients at a thousandth of a standard deviation on both
+ * sides. *good: all gradients are finite. */
 static em_status differentiate(em_posterior *posterior, int64_t chain, int64_t n,
                                const em_optimum *at, double *work, double *out, bool *good)
 {
@@ -423,7 +427,7 @@ static em_status differentiate(em_posterior *posterior, int64_t chain, int64_t n
     return status;
 }
 
-/* A standard deviation along the direction of the most negative curvature, uphill. */
+/* Moves by one standard deviation in the direction of the most negative curvature, uphill. */
 static em_status leave_saddle(int64_t n, const double *gradient, double *hessian, double *out)
 {
     double *value = NULL;

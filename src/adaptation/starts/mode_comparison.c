@@ -1,5 +1,5 @@
-/* Compares optima: finds the ends of ascents that belong to one mode, the Laplace mass of each
- * mode, and the starts to be drawn again because the mass of their mode is negligible. */
+/* Compares optima. It finds which ascents ended in the same mode, the Laplace mass of each mode,
+ * and the starts that are drawn again because the mass of their mode is negligible. */
 #include "adaptation/starts/mode_comparison.h"
 
 #include "base/memory.h"
@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* Further ascents of a chain from where the last one ended. */
+/* The largest number of times that an ascent of a chain is continued from its end. */
 enum { MOST_CONTINUED = 3 };
 
 static const double negligible = 15; /* logs of mass below that of the largest mode */
@@ -47,8 +47,9 @@ void em_keep_end(em_ascents *a, int64_t i)
     memcpy(rest + stride, end.scale, (size_t)stride * sizeof *rest);
 }
 
-/* The log density at a part of the way from the end of an ascent to the centre of a mode. An
- * evaluation that fails is repeated a little further on: it says nothing about the density. */
+/* The log density on the line from the end of an ascent to the centre of a mode, at the fraction
+ * `part`. If the evaluation fails, which says nothing about the density, a point a little further
+ * on is tried. */
 static em_status evaluate_between(em_ascents *a, int64_t e, const em_optimum_mode *m, double part,
                                   double *log_density)
 {
@@ -92,7 +93,7 @@ static em_status is_of_mode(em_ascents *a, int64_t e, const em_optimum_mode *m, 
     return status < 0 ? status : EM_OK;
 }
 
-/* Compares ends that are of no mode yet with mode number m. Collective. */
+/* Compares with mode m the ends of ascents that belong to no mode yet. Collective. */
 static em_status compare(em_ascents *a, int m)
 {
     const em_mode_search *search = a->search;
@@ -115,7 +116,7 @@ static em_status compare(em_ascents *a, int m)
     return status;
 }
 
-/* The highest end that is of no mode; -1: all are. */
+/* The end of an ascent with the highest density that belongs to no mode; -1: all belong to one. */
 static int64_t highest_left(const em_ascents *a)
 {
     int64_t best = -1;
@@ -146,7 +147,7 @@ static em_status add_mode(em_ascents *a, int64_t e)
     return EM_OK;
 }
 
-/* The Laplace approximation of a mode, by the rank that has followed end e to it, for all.
+/* The Laplace approximation of a mode. The rank whose ascent ended there computes it for all.
  * Collective. */
 static em_status approximate(em_ascents *a, em_optimum_mode *m, int64_t e)
 {
@@ -212,8 +213,8 @@ bool em_refuse_negligible_modes(em_ascents *a)
     return any;
 }
 
-/* The log density of the highest mode whose Laplace mass is known; -infinity where there is none:
- * the mass of a single mode is not computed. */
+/* The log density of the highest mode with a known Laplace mass; -infinity if there is none. The
+ * mass is not computed if there is only one mode. */
 static double highest_optimum(const em_mode_search *search)
 {
     double highest = -INFINITY;
@@ -224,7 +225,7 @@ static double highest_optimum(const em_mode_search *search)
     return highest;
 }
 
-/* Whether an ascent ended in no mode, and far below `height`. */
+/* Whether an ascent belongs to no mode and ended far below `height`. */
 static bool ended_early(const em_ascents *a, int64_t e, double height)
 {
     const em_mode_search *search = a->search;

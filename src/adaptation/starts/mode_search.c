@@ -8,14 +8,16 @@
 #include <math.h>
 #include <string.h>
 
-/* Rounds of draws and ascents; draws of one start until its density is finite; draws of a start
- * that cannot move. */
+/* The largest numbers of rounds of draws and ascents, of draws of one start until its density is
+ * finite, and of draws of a start from which the ascent cannot move. */
 enum { MOST_ROUNDS = 20, MOST_TRIES = 100, MOST_STILL = 5 };
 
-/* Gradients of an ascent of the second search, which begins with a known scale. */
+/* The largest number of gradients of an ascent in the second search, which begins with known
+ * scales. */
 enum { AGAIN_MOST = 40 };
 
-/* Draws of starts have numbers beyond those of the first ones. */
+/* Later draws of starts use random numbers from here on, so that they differ from those of the
+ * first draws. */
 enum { FIRST_REDRAW = 1 << 20, FIRST_EXTRA = 1 << 24 };
 
 /* ---------------------------------------------------------------- set up */
@@ -85,8 +87,8 @@ static em_status create_ascents(em_ascents *a)
 
 /* ---------------------------------------------------------------- ascents, of one chain each */
 
-/* Draws a start that has a density, and ascends from it; draws again, a few times, if it cannot
- * move. */
+/* Draws a start with a finite density, and ascends from it. If the ascent cannot move, the start is
+ * drawn again, a few times. */
 static em_status draw_and_ascend(em_ascents *a, int64_t c, int64_t k, double *theta)
 {
     const int64_t chain = em_grid_first_chain(a->search->grid) + c;
@@ -124,8 +126,8 @@ static em_status ascend_further(em_ascents *a, int64_t c, int m, const double *e
     return em_ascend(a->posterior, em_grid_first_chain(a->search->grid) + c, theta, scale, a->path);
 }
 
-/* Sets the start of chain c to a point of the last ascent. If an earlier part of the ascent has
- * given a start already, the one with more mass is used. */
+/* Sets the start of chain c to a point of the last ascent. If an earlier part of the ascent has set
+ * a start already, the start with more mass is used. */
 static void choose_start(em_ascents *a, int64_t c, bool further)
 {
     const int64_t stride = a->search->stride;
@@ -140,7 +142,7 @@ static void choose_start(em_ascents *a, int64_t c, bool further)
            (size_t)stride * sizeof(double));
 }
 
-/* The ascent from one start. */
+/* Makes or continues the ascent number k of chain c. */
 static em_status follow(em_ascents *a, int64_t c, int64_t k)
 {
     const int64_t stride = a->search->stride;
@@ -179,7 +181,7 @@ static bool is_too_many(const em_ascents *a, int64_t i)
            a->gradients[i / search->n_each] >= search->gradients;
 }
 
-/* All that is pending. Collective. */
+/* Makes all ascents that are pending. Collective. */
 static em_status follow_all(em_ascents *a)
 {
     const em_mode_search *search = a->search;
@@ -315,7 +317,7 @@ em_mode_law em_mode_search_mode(const em_mode_search *search, int64_t m)
 
 /* ---------------------------------------------------------------- which of them are visited */
 
-/* The logarithm of the normal law of a mode, times its mass. */
+/* The log density of the normal approximation of a mode, times its mass. */
 static double log_law(const em_optimum_mode *m, int64_t dim, const double *theta)
 {
     double square = 0;
@@ -330,7 +332,7 @@ static double log_law(const em_optimum_mode *m, int64_t dim, const double *theta
     return m->log_density - square / 2;
 }
 
-/* The mode whose law, times its mass, is the largest at theta. */
+/* The mode whose normal approximation, times its mass, has the largest density at theta. */
 static int64_t nearest_mode(const em_mode_search *search, const double *theta)
 {
     int64_t nearest = 0;

@@ -9,19 +9,20 @@
 #include <math.h>
 #include <string.h>
 
-/* Distances from a mode, in its standard deviations. */
+/* Distances of probes from a mode, in its standard deviations. */
 static const double nearest = 3, farthest = 300;
 
-/* The end of a Newton step, as far from the centre of a mode as this, is explained by the mode. */
+/* A mode explains a probe if the Newton step from the probe ends at most so far from the centre of
+ * the mode. */
 static const double explained = 2;
 
-/* Ascents of a chain in the first round, which double from round to round; of so many probes one is
- * drawn from the law of the search, not around a mode; numbers of the draws of probes are beyond
- * others. */
+/* FIRST_ROUND: ascents of a chain in the first round; each round has twice as many as the one
+ * before. FROM_LAW: one in so many probes is drawn from the distribution of starts, and the others
+ * around a mode. The numbers of the draws of probes begin above those of other draws. */
 enum { FIRST_ROUND = 4, FROM_LAW = 4 };
 static const uint64_t first_probe = UINT64_C(1) << 36;
 
-/* What is known of the modes with a Laplace mass. */
+/* The modes whose Laplace mass is known. */
 typedef struct known_modes {
     int n, mode[EM_MOST_MODES];
     double *inverse; /* [n][dim][dim] lower triangles W with W^T W the covariance */
@@ -66,8 +67,8 @@ static void draw_around(const em_ascents *a, const known_modes *known, const em_
             theta[j] += far * w[i * dim + j] * direction[i];
 }
 
-/* Whether the Newton step of a mode leads from theta, where the gradient is this, to its centre:
- * |W (gradient + precision (theta - centre))| is the distance. */
+/* Whether the Newton step of a mode leads from theta, where the gradient is `gradient`, to its
+ * centre. The distance from the centre is |W (gradient + precision (theta - centre))|. */
 static bool explains(const em_ascents *a, const known_modes *known, int k, const double *theta,
                      const double *gradient)
 {
@@ -95,7 +96,8 @@ static bool explains(const em_ascents *a, const known_modes *known, int k, const
     return square < explained * explained;
 }
 
-/* Draws a probe of a chain, and evaluates its gradient. *found: no known mode explains it. */
+/* Draws a probe of a chain, and evaluates its gradient. *found: no known mode explains the
+ * gradient. */
 static em_status probe(em_ascents *a, const known_modes *known, int64_t c, double *theta,
                        bool *found)
 {
@@ -120,7 +122,8 @@ static em_status probe(em_ascents *a, const known_modes *known, int64_t c, doubl
     return status < 0 ? status : EM_OK;
 }
 
-/* Probes of a chain, until one leads to an ascent whose end is kept as number k of the chain. */
+/* Draws probes of a chain until one leads to an ascent whose end is kept as number k of the chain.
+ */
 static em_status probe_and_ascend(em_ascents *a, const known_modes *known, int64_t c, int64_t k)
 {
     const em_mode_search *search = a->search;
@@ -139,8 +142,8 @@ static em_status probe_and_ascend(em_ascents *a, const known_modes *known, int64
     return status;
 }
 
-/* `n_ascent` ascents of each chain, whose ends replace earlier ones but that of its start. *left:
- * gradients are left. Collective. */
+/* Makes `n_ascent` ascents of each chain. Their ends replace earlier ones, except that of the
+ * start. *left: gradients are left. Collective. */
 static em_status probe_round(em_ascents *a, known_modes *known, int64_t n_ascent, bool *left)
 {
     const em_mode_search *search = a->search;
