@@ -9,7 +9,8 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-/* The thread that is in a call, by the address of its depth; NULL: none. */
+/* Identifies the thread that is inside a call of the library, by the address of its `depth`; NULL:
+ * no thread is. */
 static _Atomic(const int *) inside;
 static _Thread_local int depth;
 
@@ -155,7 +156,7 @@ void em_context_let_go(em_context *context)
         destroy(context);
 }
 
-/* Into arrays that are one longer. */
+/* Appends a model to the registry, in arrays that are longer by one. */
 static em_status append(em_context *context, em_model_ops *model)
 {
     const int n = context->registry.count;

@@ -1,4 +1,4 @@
-/* Private to the room: the struct of a context, and how a thread enters one. */
+/* Private to this folder: the struct of a context, and how a thread enters one. */
 #pragma once
 
 #include "base/text/locale.h"
@@ -35,5 +35,6 @@ typedef struct em_entry {
 em_status em_context_enter(const em_context *context, em_entry *entry);
 void em_context_leave(em_entry *entry);
 
-/* The same, but waits until the other thread has left. Local. */
+/* Enters the context as em_context_enter does, but waits until another thread has left it. Local.
+ */
 void em_context_enter_later(const em_context *context, em_entry *entry);

@@ -16,7 +16,7 @@ typedef struct axis_labels {
     int64_t n;
 } axis_labels;
 
-/* A growing list of variables. */
+/* A list of variables that can grow. */
 typedef struct variables {
     int64_t n, capacity, width; /* width: numbers of all of them */
     em_variable *item;
@@ -94,8 +94,8 @@ static em_status create_model(const void *options, const em_model_context *conte
     return EM_OK;
 }
 
-/* A failed evaluation, unless the position itself is not finite, after an overflow of a transform.
- */
+/* Counts a failed evaluation. It does not count if the position itself is not finite because a
+ * transform has overflowed. */
 static double fail_evaluation(density_model *self, int64_t chain, const double *theta,
                               bool has_message, double value)
 {
@@ -111,7 +111,7 @@ static double fail_evaluation(density_model *self, int64_t chain, const double *
     return NAN;
 }
 
-/* Where the density is zero. */
+/* Counts an evaluation whose density is zero. */
 static double reject(density_model *self)
 {
     em_rejections *rejections = &self->model.rejections;
@@ -182,7 +182,8 @@ static double value_of(const void *options, const double *theta)
     return density->value(density->state, theta);
 }
 
-/* As the model of a plug-in with that function, but with the hash. */
+/* Creates the model as if a plug-in had this log density function, and sets the hash of its data.
+ */
 static em_status create_of_value(const void *options, const em_model_context *context,
                                  em_model **out)
 {
@@ -256,7 +257,7 @@ em_status em_density_create(const char *name, int64_t dim, uint64_t data_hash, e
     return status;
 }
 
-/* Labels belong to the density. */
+/* Releases a list of variables. Labels are not released: they belong to the density. */
 static void release_variables(variables *list)
 {
     for (int64_t i = 0; i < list->n; i++) {

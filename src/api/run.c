@@ -13,7 +13,7 @@ struct em_run {
 
 enum { MOST_OVERRIDES = 4096 };
 
-/* What rank 0 asks for, on every rank. */
+/* The request of rank 0, on every rank. */
 typedef struct stored_request {
     char *config, *path;
     int64_t n_override;
@@ -34,7 +34,7 @@ static em_status check_request(const em_run_request *given)
     return EM_OK;
 }
 
-/* A text of rank 0. Collective. */
+/* Copies a text of rank 0 to all ranks. Collective. */
 static em_status share_text(const char *text, char **out)
 {
     em_status status = em_world_rank() == 0 ? em_copy_text(text, out) : EM_OK;
@@ -81,7 +81,7 @@ static bool is_anywhere(bool mine)
     return ranks[0];
 }
 
-/* Whether any rank has a sink, which they then all call. Collective. */
+/* Whether any rank has given a sink. All ranks then call it together. Collective. */
 static em_status check_sink(const em_sink *sink, bool *given)
 {
     const bool mine = sink->begin || sink->take || sink->flush || sink->visit || sink->finish;
