@@ -69,7 +69,7 @@ static bool asks_for_help(int argc, const char **argv)
     return false;
 }
 
-/* NULL: there is none of that name. */
+/* The command of that name; NULL: there is none. */
 static const command *find_command(const char *name)
 {
     for (int i = 0; i < N_COMMAND; i++)
@@ -112,7 +112,7 @@ static em_status no_command(void)
     return em_fail(EM_EUSAGE, "expected a command: %s (see emass --help)", names);
 }
 
-/* One that a model brings. */
+/* Runs or explains a command that a model brings. */
 static em_status run_model_command(const char *name, bool help, int argc, const char **argv)
 {
     const em_model_command *const own = find_model_command(name);
@@ -141,8 +141,8 @@ static em_status run_program(int argc, const char **argv)
     return explains ? print(found->name) : found->run(argc - 1, argv + 1);
 }
 
-/* Libraries, MPI and its threads take hundredths of a second to start: too much for a page of help.
- */
+/* Whether the command needs MPI. MPI, its libraries and threads take hundredths of a second to
+ * start, which is too much for a page of help. */
 static bool needs_mpi(int argc, const char **argv)
 {
     const command *const found = argc > 1 ? find_command(argv[1]) : NULL;
@@ -153,8 +153,8 @@ static bool needs_mpi(int argc, const char **argv)
     return em_is_launched() || (waits && !asks_for_help(argc - 1, argv + 1));
 }
 
-/* A full disk under `emass summary > table` is a failure too. The status is agreed, as
- * em_launched_exit expects. */
+/* Flushes standard output, because a full disk under `emass summary > table` is a failure too. The
+ * status is agreed, as em_launched_exit expects. */
 static em_status flush_output(em_status status)
 {
     const bool failed = fflush(stdout) != 0 || ferror(stdout);

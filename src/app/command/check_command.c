@@ -54,7 +54,7 @@ static em_status load(em_checked *check, em_plan *plan)
     return status;
 }
 
-/* Loads with a progress bar on a terminal: large tables and Stan programs take long. */
+/* Loads with a progress bar on a terminal, because large tables and Stan programs take long. */
 static em_status load_with_progress(em_checked *check, em_plan *plan)
 {
     em_progress *progress = NULL;

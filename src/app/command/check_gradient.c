@@ -11,12 +11,12 @@
 
 enum { N_POINT = 5, MOST_TRIES = 100, MOST_DIRECTIONS = 200 };
 
-/* Central differences over a span h err by O(h^2 f''') and O(ulp f / h); h = 1e-5 of the scale
- * keeps both near 1e-9 of the gradient. Where the slope jumps within the span (a ReLU at 0) they
- * err by O(h), and narrower ones are tried. */
+/* Central differences with span h have an error O(h^2 f''') from the span and O(ulp f / h) from
+ * rounding. At h = 1e-5 of the scale both are near 1e-9 of the gradient. If the slope jumps within
+ * the span (a ReLU at 0), the error is O(h), and narrower spans are tried. */
 static const double span = 1e-5, narrowest = 1e-8, tolerance = 1e-5;
 
-/* Seconds that the comparison may take, where densities of many observations take long, and those
+/* Seconds that the comparison may take if the densities of many observations take long, and seconds
  * after which no more starts are tried. */
 static const double most_seconds = 10, most_seconds_of_starts = 1;
 
@@ -70,7 +70,7 @@ static em_minibatch find_minibatch(const em_checked *of)
     return minibatch;
 }
 
-/* ", for a minibatch of 100 observations" */
+/* Prints ", for a minibatch of 100 observations" if gradients are of minibatches. */
 static void say_minibatch(const checker *check)
 {
     if (check->minibatch.size > 0)
@@ -84,9 +84,8 @@ static em_wanted wanted(const checker *check)
     return check->of->model->gradient == EM_GRADIENT_EXACT ? EM_WANT_BOTH : EM_WANT_LOG_DENSITY;
 }
 
-/* |analytic - numeric| / (1 + |numeric|) of one component, over a span; *right: as near as it can
- * be.
- */
+/* Computes |analytic - numeric| / (1 + |numeric|) of one component with the span `width`. *right:
+ * it is as small as rounding allows. */
 static em_status difference(checker *check, int64_t i, double width, double *error, bool *right)
 {
     const double scale = width * fmax(1, fabs(check->theta[i]));
@@ -130,7 +129,7 @@ static em_status component_error(checker *check, int64_t i, double *error)
     return status;
 }
 
-/* Draws a start of a chain: the model's, or a random point. */
+/* Draws a start of a chain: the start that the model gives, or a random point. */
 static em_status draw_start(checker *check, uint64_t point)
 {
     const em_stream stream = {(uint64_t)check->of->config->run.seed, point, 0, EM_RNG_INIT};
@@ -143,8 +142,8 @@ static em_status draw_start(checker *check, uint64_t point)
     return em_model_start(check->of->model, &draw, check->theta);
 }
 
-/* The number of directions for which there is time, by the time of one density. Collective: shards
- * evaluate together. */
+/* Sets the number of directions for which there is time, from the time of one density. Collective,
+ * because shards evaluate together. */
 static void plan_directions(checker *check, double seconds)
 {
     const double most = most_seconds / N_POINT / (2 * seconds);
@@ -153,7 +152,7 @@ static void plan_directions(checker *check, double seconds)
     em_broadcast(&check->most, sizeof check->most);
 }
 
-/* The density at the next random point; NaN where it is not finite. */
+/* Draws the next random point, and computes its density; NaN: it is not finite. */
 static em_status next_start(checker *check, double *value)
 {
     const uint64_t point = (uint64_t)check->n_tried++;
@@ -168,7 +167,8 @@ static em_status next_start(checker *check, double *value)
     return EM_OK;
 }
 
-/* Compares at a random point with a finite density, since chains start only at such points. */
+/* Compares the gradient at a random point with a finite density, because chains start only at such
+ * points. */
 static em_status check_point(checker *check, double *worst, int64_t *where)
 {
     const int64_t dim = check->of->model->dim;
@@ -220,7 +220,8 @@ static void say_agreement(const checker *check, int n_point, double worst, int64
     fflush(stdout);
 }
 
-/* Counts at how many of more starts, while there is time, the density is finite. Collective. */
+/* Counts at how many of further starts the density is finite, as long as there is time. Collective.
+ */
 static em_status count_starts(checker *check)
 {
     const double start = em_clock();
@@ -275,7 +276,7 @@ static em_status compare(checker *check)
     return status;
 }
 
-/* Times gradients of one chain at a start, for a fifth of a second. Collective. */
+/* Measures the time of a gradient of one chain at a start, for a fifth of a second. Collective. */
 static em_status time_gradient(checker *check)
 {
     const double start = em_clock(), enough = 0.2;

@@ -13,7 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Bytes of the monitor on a rank with `most` chains and its share of the numbers. */
+/* The bytes that the convergence monitor needs on a rank with `most` chains for its share of the
+ * monitored numbers. */
 static double watched_bytes(const em_checked *check, int64_t most, const em_plan *plan)
 {
     const int64_t width =
@@ -22,7 +23,7 @@ static double watched_bytes(const em_checked *check, int64_t most, const em_plan
     return (double)most * (double)plan->monitored.n_row * (double)width * sizeof(double);
 }
 
-/* The memory of adaptation on this rank, for all samplers; *has_initial_phase: one of them begins
+/* The memory of adaptation on this rank, for all samplers. *has_initial_phase: one of them begins
  * with the initial phase. Collective. Errors: agreed. */
 static em_status adaptation_bytes(const em_checked *check, double *bytes, bool *has_initial_phase)
 {
@@ -52,7 +53,8 @@ static em_status adaptation_bytes(const em_checked *check, double *bytes, bool *
     return status;
 }
 
-/* The memory of a sampler of n chains, and of its block if it moves a block of the parameters. */
+/* Adds the memory of a sampler of n chains, and of its block if it moves only a block of the
+ * parameters. */
 static em_status make_sampler(const em_checked *check, int i, int64_t n)
 {
     const em_config *config = check->config;
@@ -94,8 +96,8 @@ static bool sums_all_rows(const em_checked *check)
     return sums;
 }
 
-/* The memory of n chains on a rank: their states, and data of samplers and the posterior. *rest:
- * what of it is the rest of pages. */
+/* The memory of n chains on a rank: their states, and the data of samplers and of the posterior.
+ * *rest: how much of it is the unused rest of memory pages. */
 static em_status bytes_of_chains(const em_checked *check, int64_t n, double *bytes, double *rest)
 {
     const double before = em_allocated_bytes(), rest_before = em_allocated_rest();
@@ -123,7 +125,7 @@ static em_status bytes_of_chains(const em_checked *check, int64_t n, double *byt
     return status;
 }
 
-/* The memory of each further chain in a model that keeps state for each chain. */
+/* The memory of each further chain if the model keeps state for each chain. */
 static em_status bytes_of_state(const em_checked *check, double *bytes)
 {
     const double before = em_allocated_bytes();
@@ -151,7 +153,7 @@ typedef struct memory {
 
 enum { FEW = 8 };
 
-/* Whether modes are searched at the start. */
+/* Whether the run may search for modes at the start. */
 static bool may_search_modes(const em_checked *check, bool has_initial_phase)
 {
     return check->config->temper.on || (has_initial_phase && sums_all_rows(check));

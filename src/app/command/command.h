@@ -48,7 +48,7 @@ em_status em_read_config(const char *path, char **text);
  * lines are broken to its width, a hundred columns at most. Local. Errors: EM_EMEMORY. */
 em_status em_help_print(const char *name);
 
-/* The same for a model's command (emass/model/commands.h), from its text. */
+/* Prints the help of a model's command (emass/model/commands.h) from its text, in the same way. */
 em_status em_help_print_text(const char *text);
 
 /* The i-th command of the built-in models (emass/model/commands.h); NULL: no more. Local. */

@@ -65,8 +65,8 @@ static bool has_ending(const char *path, const char *ending)
     return length >= n && strcmp(path + length - n, ending) == 0;
 }
 
-/* Input with a corpus's format or a vocabulary is a corpus. Input with a column of text, or with
- * one document a line, is text. */
+/* Decides what the input is. With a format of a corpus or with a vocabulary it is a corpus. With a
+ * column of text, or with one document a line, it is text. */
 static em_status take_format(const char *format, const char *vocabulary, conversion *c)
 {
     c->is_text = c->text.documents.text || (format && strcmp(format, "text") == 0);
@@ -164,7 +164,7 @@ static em_status create(const em_table *table, conversion *c)
     return status;
 }
 
-/* Rank 0. Writes the names of the rows of AnnData. */
+/* Writes the row names of an AnnData file. Rank 0. */
 static em_status write_row_names(const conversion *c)
 {
     const char *path = c->options.data, *colon = strstr(path, ":/");
@@ -265,7 +265,7 @@ static em_status scan(conversion *c, em_corpus_take *take_rows, void *to, em_tab
                         : em_corpus_scan(&c->corpus, 0, take_rows, to, out);
 }
 
-/* Names and labels of documents in text. */
+/* Writes the names and labels of the documents of a text. */
 static em_status write_documents_texts(const conversion *c)
 {
     em_status status = EM_OK;
@@ -278,7 +278,8 @@ static em_status write_documents_texts(const conversion *c)
     return text && !status ? em_numbers_write_texts(c->writer, "label", n, text) : status;
 }
 
-/* Rank 0: two passes over the documents, neither of which holds more than some of them. */
+/* Converts a corpus in two passes over the documents. Only some documents are in memory at a time.
+ * Rank 0. */
 static em_status convert_corpus(conversion *c)
 {
     counts n = {0};
@@ -344,8 +345,8 @@ static void print_summary(const em_table *table, const em_moments *m, const conv
     print_columns(table, m, c);
 }
 
-/* The option that reads documents, by what is wrong with the table; NULL: it is no text. Text fails
- * as a table in its first lines, if its quotes are not the reason. */
+/* The option with which the file can be read as documents, chosen by why it is no table; NULL: it
+ * is not text. A text fails as a table in its first lines, unless its quotes are the cause. */
 static const char *option_for_documents(const char *path, const char *message)
 {
     static const struct {

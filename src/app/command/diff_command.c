@@ -29,7 +29,7 @@ typedef struct diff {
 
 /* ---------------------------------------------------------------- numbers */
 
-/* Doubles in their order, as integers. */
+/* Maps a double to an integer such that the order of doubles is that of the integers. */
 static int64_t ordinal_of(double x)
 {
     int64_t bits;
@@ -47,8 +47,8 @@ static int64_t ordinal_of_single(double x)
     return bits < 0 ? INT32_MIN - (int64_t)bits : bits;
 }
 
-/* The number of representable numbers between two values, as text; "" for integers, and for values
- * that are far apart. */
+/* Writes how many representable numbers lie between two values; "" for integers and for values that
+ * are far apart. */
 static void name_distance(em_storage storage, const double *value, size_t bytes, char *out)
 {
     const uint64_t most = 1000000;
@@ -76,7 +76,7 @@ static void print_difference(diff *d, const char *group, const char *where, em_s
 
 /* ---------------------------------------------------------------- draws */
 
-/* The first of all is of the first draw, and of the first chain there. */
+/* Stores a difference if it is the first so far, by draw and then by chain. */
 static em_status remember(diff *d, const char *group, const char *where, const em_difference *found)
 {
     if (d->first && (found->draw > d->first_draw ||
@@ -128,7 +128,7 @@ static void compare_extent(diff *d, const char *group, em_reader **reader)
     d->n_line++;
 }
 
-/* Compares element by element, and prints the names of elements that differ. */
+/* Compares labels element by element, and prints the names of elements whose labels differ. */
 static bool has_other_labels(diff *d, const char *group, const em_reader_variable *a,
                              const em_reader_variable *b)
 {
@@ -288,8 +288,8 @@ static em_status compare_group(diff *d, const em_contents_group *a, const em_con
     return status;
 }
 
-/* The state for resuming a run. It is bytes, so differences within it have no meaning and are not
- * listed. */
+/* Whether the group is the state for resuming a run. It consists of bytes, in which single
+ * differences have no meaning, so they are not listed. */
 static bool is_state(const diff *d, const em_contents_group *group)
 {
     return !d->all && strcmp(group->name, EM_OUTPUT_CHECKPOINT) == 0;
@@ -421,7 +421,7 @@ static em_status compare_configs(diff *d)
 
 /* ---------------------------------------------------------------- the command */
 
-/* Two files without a number are not alike: their runs have drawn nothing yet. */
+/* Fails if the file has no draws: two runs that have drawn nothing yet must not count as equal. */
 static em_status expect_draws(const diff *d)
 {
     em_reader *reader = NULL;

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The evidence of the model of a file. */
+/* The log evidence of the model in one file. */
 typedef struct evidence {
     const char *path;
     char *model, *data, *verdict;
@@ -53,7 +53,7 @@ static bool has_converged(const evidence *e)
     return strncmp(e->verdict, word, strlen(word)) == 0;
 }
 
-/* Models by their evidence, the best first. */
+/* Sorts models by their evidence, the best first. */
 static void sort(int64_t n, evidence *e)
 {
     for (int64_t i = 1; i < n; i++)

@@ -13,7 +13,7 @@ extern const char em_help_text[];
 __asm__(".section .rodata\n.global em_help_text\nem_help_text:\n"
         ".incbin \"src/app/command/help.txt\"\n.byte 0\n.previous\n");
 
-/* The text of a section, up to the next one; "" where there is none of that name. */
+/* The text of the section of that name, up to the next section; "" if there is none. */
 static const char *find_section(const char *name, int *length)
 {
     for (const char *at = em_help_text; at; at = strstr(at + 1, "\n@ ")) {
@@ -41,7 +41,7 @@ static bool continues(const char *start, const char *line, const char *next)
     return indent >= FAR ? *start == ' ' : indent == 0 && *start != ' ' && line[length - 1] != ':';
 }
 
-/* Every sentence in one line. */
+/* Prints the text with each sentence joined to one line. */
 static void join_lines(const char *text, FILE *out)
 {
     const char *start = text, *next;
@@ -61,7 +61,7 @@ static void join_lines(const char *text, FILE *out)
     }
 }
 
-/* A text and the exit statuses below it. */
+/* Prints a text, and below it the exit statuses. */
 static em_status print(int length, const char *text)
 {
     enum { WIDEST = 100 };

@@ -90,7 +90,7 @@ static void print_variant(const em_variant *variant, FILE *out)
     print_fields(variant->fields, out);
 }
 
-/* The options of the n-th variant that none before it has. */
+/* Prints the options of variant n that no earlier variant has. */
 static void print_own_keys(const list_topic *topic, const char *section, int n, FILE *out)
 {
     em_variant own, other;
@@ -188,7 +188,7 @@ static bool is_library(const char *name)
            strcmp(name + strlen(name) - (strlen(name) < 3 ? 0 : 3), ".so") == 0;
 }
 
-/* The model of a plug-in. */
+/* Prints the model of a plug-in. */
 static em_status list_plugin(const char *path)
 {
     em_plugin *plugin = NULL;

@@ -24,7 +24,7 @@ const em_model_command *em_model_command_at(int i)
     return NULL;
 }
 
-/* An option as it was written, or else its default. */
+/* Reads an option from its text, or takes its default. */
 static em_status read_option(const char *command, const em_field *field, char *text, void *options)
 {
     const char *written = text ? text : field->fallback;
@@ -38,7 +38,7 @@ static em_status read_option(const char *command, const em_field *field, char *t
                : status;
 }
 
-/* The options of a command, as they are written. */
+/* The options of a command as texts. */
 typedef struct written {
     int n, flag[MOST_OPTIONS];
     char *text[MOST_OPTIONS];

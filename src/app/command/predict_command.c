@@ -26,7 +26,7 @@ static em_status predict(em_prediction *order)
     return EM_OK;
 }
 
-/* `text` NULL: the option was not given. */
+/* Checks the choice of an option. `text` NULL: the option was not given. */
 static em_status check_choice(const char *name, const char *text, const char *const *choices)
 {
     bool found = !text;

@@ -227,7 +227,8 @@ static em_status print_result(em_run *run)
     return status;
 }
 
-/* `name`: of one run of a scan, of which a line is printed; NULL: it is the only run. */
+/* Prints the end of a run. `name`: of one run of a scan, for which one line is printed; NULL: it is
+ * the only run. */
 static em_status tell(const run_command *command, const char *name, em_run *run)
 {
     const em_report *report = em_run_report(run);
@@ -272,7 +273,7 @@ static em_status run(const run_command *command, em_context *context, const char
     return status;
 }
 
-/* A run of the ranks of the world. */
+/* Makes one run with all ranks of the world. */
 static em_status run_once(const run_command *command, const char *name, const char *config)
 {
     message_output messages = {stderr, NULL, name};
@@ -330,7 +331,8 @@ static em_status check_outputs(const run_command *command, const em_config_scan 
     return status;
 }
 
-/* One run, or, where the config has a list for the option that may have one, a run for each. */
+/* Makes one run or, if the config has a list for the option that may have one, a run for each of
+ * its values. */
 static em_status run_all(run_command *command, const char *config)
 {
     em_config_scan scan;

@@ -59,9 +59,9 @@ static void assign_runs(const em_config_scan *scan, rank_sets *t)
     }
 }
 
-/* The sets of ranks, at most as many as runs. Groups of ranks beyond the number of chains would be
- * idle in their set, so they are in no set. If shards do not divide the ranks, there is one set,
- * and its first run reports the error. */
+/* Makes the sets of ranks, at most as many as runs. In a set with more groups of ranks than chains,
+ * the further groups would be idle, so they are left out. If shards do not divide the ranks, there
+ * is one set, and its first run reports the error. */
 static em_status make_sets(const em_config_scan *scan, rank_sets *t)
 {
     const int64_t n_rank = em_world_size(), most = scan->count * scan->n_chain;
@@ -106,13 +106,13 @@ static em_status say_run(const em_config_scan *scan, int64_t i, em_status status
                    em_error_text());
 }
 
-/* Run number i, by the ranks of its set. */
+/* Makes run number i with the ranks of its set. */
 static em_status run_one(const scanning *s, int64_t i, int64_t set)
 {
     return say_run(s->scan, i, s->run(s->to, i, set == 0, s->stop));
 }
 
-/* The runs of this set, one after the other. */
+/* Makes the runs of this set one after the other. */
 static em_status run_own(const scanning *s, int64_t set)
 {
     em_status first = EM_OK;

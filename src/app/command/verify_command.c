@@ -24,8 +24,8 @@ typedef struct verify_command {
 
 /* ---------------------------------------------------------------- the second run */
 
-/* The config in the file, for fewer draws, into another file; where draws: auto has thinned them,
- * for draws of as many iterations. Local. */
+/* Loads the config in the file, changed to write fewer draws to another file. If draws: auto has
+ * thinned the draws, the new run thins as much. Local. */
 static em_status load(const verify_command *command, em_reader *reader, const char *output,
                       em_config **out)
 {
@@ -65,7 +65,7 @@ static em_status load(const verify_command *command, em_reader *reader, const ch
 
 /* ---------------------------------------------------------------- comparison, by rank 0 */
 
-/* Whether variable i is the same one in both files, of as many numbers. */
+/* Checks that variable i has the same name and as many numbers in both files. */
 static em_status match_variable(em_reader *old, em_reader *new, int64_t i)
 {
     const em_reader_variable *a = em_reader_variable_at(old, i), *b = em_reader_variable_at(new, i);
@@ -78,7 +78,7 @@ static em_status match_variable(em_reader *old, em_reader *new, int64_t i)
         (long long)a->size, b->name, (long long)b->size);
 }
 
-/* Fails where a number differs, bit for bit. */
+/* Fails if any number of a variable differs, in any bit. */
 static em_status compare_variable(em_reader *old, em_reader *new, int64_t i)
 {
     const em_reader_variable *variable = em_reader_variable_at(new, i);

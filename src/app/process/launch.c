@@ -22,12 +22,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The words before the program of `emass launch -- PROGRAM`, without --ranks N. */
+/* PROGRAM_OF_LAUNCH: the number of words before the program in `emass launch -- PROGRAM`, when
+ * --ranks N has been taken out. */
 enum { MOST_RANKS = 1000000, MOST_WORDS = 64, PROGRAM_OF_LAUNCH = 3 };
 
 /* ---------------------------------------------------------------- the command line */
 
-/* Takes the option out of argv; *value NULL: it is not there. */
+/* Takes --ranks out of argv; *value NULL: it is not there. */
 static em_status take_option(int *argc, char **argv, const char **value)
 {
     static const char name[] = "--ranks";
@@ -60,8 +61,8 @@ static em_status read_ranks(const char *command, const char *text, long *ranks)
 
 /* ---------------------------------------------------------------- the launcher */
 
-/* How ranks of the MPI that is linked find each other under srun: Open MPI's by PMIx; MPICH's, and
- * those of what is made of it, by PMI-2. */
+/* The PMI by which srun lets ranks find each other: PMIx for Open MPI, PMI-2 for MPICH and
+ * libraries derived from it. */
 #ifdef OPEN_MPI
 #define PMI "pmix"
 #else
@@ -86,7 +87,8 @@ static bool srun_has_pmi(void)
     return found;
 }
 
-/* srun gets --wait: without it, ranks of MPICH wait without end for a rank that was lost. */
+/* Chooses the launcher. srun gets --wait: without it, the other ranks of MPICH wait for a lost rank
+ * without end. */
 static const char *choose_launcher(void)
 {
     const char *given = getenv("EMASS_LAUNCHER");
@@ -142,13 +144,14 @@ typedef struct launch_line {
     char **argv;
 } launch_line;
 
-/* Whether the program of the ranks is not this one. */
+/* Whether the ranks run another program than this one. */
 static bool starts_another(char **argv)
 {
     return strcmp(argv[1], "launch") == 0;
 }
 
-/* The launcher's own words, -n N, the program of the ranks and its arguments. */
+/* Composes the command: the words of the launcher, -n N, the program of the ranks and its
+ * arguments. */
 static em_status prepare_command(int argc, char **argv, long ranks, launch_line *l)
 {
     const ssize_t length = readlink("/proc/self/exe", l->program, sizeof l->program - 1);
@@ -265,7 +268,7 @@ static bool is_quiet(int argc, char **argv)
     return false;
 }
 
-/* Ranks may need a second to start. A terminal gets a line at once. */
+/* Prints a line on a terminal, because ranks may need a second to start. */
 static void say_that_it_starts(int argc, char **argv, long ranks, const char *launcher)
 {
     if (em_terminal_columns(stderr) > 0 && !is_quiet(argc, argv))
@@ -283,8 +286,8 @@ static int signal_of(int code)
     return code > 128 && code - 128 <= SIGRTMAX ? code - 128 : 0;
 }
 
-/* Reports a rank that was killed: it cannot do so itself, and mpirun was told to be quiet. Where
- * srun cannot start some ranks, it kills those that it has started. */
+/* Reports a rank that was killed, because it cannot do so itself and mpirun was told to print
+ * nothing. If srun cannot start some ranks, it kills those that it has started. */
 static void say_what_was_lost(const char *launcher, const char *command, int code)
 {
     const int number = signal_of(code);
@@ -317,7 +320,7 @@ static void say_what_was_lost(const char *launcher, const char *command, int cod
 static char status_of_ranks[PATH_MAX]; /* of a rank: the path of the file; "": none */
 static FILE *status_file;              /* of rank 0 */
 
-/* NULL: there is none. */
+/* Creates a temporary file for the exit status of the ranks; NULL: it cannot be created. */
 static FILE *create_status_file(char path[static PATH_MAX])
 {
     const char *folder = getenv("TMPDIR");
@@ -331,8 +334,8 @@ static FILE *create_status_file(char path[static PATH_MAX])
     return fdopen(file, "r");
 }
 
-/* The status in the file, which is closed; 0: there is none. *untouched: rank 0 has not found it.
- */
+/* Reads the status of the ranks from the file and closes the file; 0: there is none. *untouched:
+ * rank 0 has not found the file. */
 static int take_status(FILE *file, const char *path, bool *untouched)
 {
     int code = 0;
@@ -346,7 +349,8 @@ static int take_status(FILE *file, const char *path, bool *untouched)
     return code;
 }
 
-/* A rank, and not what it starts in turn, has the variable. */
+/* Stores the path of the status file, and removes the environment variable, so that only ranks have
+ * it and not the programs that they start. */
 static void note_status_file(void)
 {
     const char *path = getenv(RANKS_STATUS);
@@ -415,7 +419,7 @@ static em_status launch(int argc, char **argv, long ranks, int *code)
     return status;
 }
 
-/* The error of `emass launch` without ranks or a program. */
+/* The error of `emass launch` without ranks or without a program. */
 em_status em_launch_command(int argc, const char **argv)
 {
     (void)argc, (void)argv;
@@ -467,7 +471,8 @@ em_status em_launch(int *argc, char **argv, bool *launched, int *code)
 
 /* ---------------------------------------------------------------- the status of ranks */
 
-/* Whether the file, which is closed, has it now. NULL: there is none. Rank 0. */
+/* Writes the status to the file and closes the file. Returns whether that succeeded; `file` NULL:
+ * there is none. Rank 0. */
 static bool write_status(FILE *file, int code)
 {
     const bool written = file && fprintf(file, "%d\n", code) > 0;

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-/* Of `emass launch` without --ranks: an error. Local. EM_EUSAGE. */
+/* The command `emass launch` without --ranks, which is an error. Local. EM_EUSAGE. */
 em_status em_launch_command(int argc, const char **argv);
 
 /*
@@ -19,7 +19,7 @@ em_status em_launch_command(int argc, const char **argv);
  */
 em_status em_launch(int *argc, char **argv, bool *launched, int *code);
 
-/* Of a rank that em_launch started, once MPI is started. Local. */
+/* To be called by a rank that em_launch started, once MPI has started. Local. */
 void em_launched_begin(void);
 
 /*

@@ -1,4 +1,4 @@
-/* A process that front ends start ends with them. */
+/* Ends a process when the front end that started it ends. */
 #pragma once
 
 /*

@@ -10,8 +10,9 @@
 #include <time.h>
 #include <unistd.h>
 
-/* `came`: a signal has; `is_made`: the run has been created; `patience` and `waited`: seconds,
- * these since the first signal; `leaving`: the exit status. */
+/* `came`: a signal has arrived. `is_made`: the run has been created. `patience`: seconds that the
+ * process waits after the first signal. `waited`: seconds that it has waited. `leaving`: the exit
+ * status. */
 static volatile sig_atomic_t came, is_made, patience = 20, leaving, waited;
 static em_context *volatile to_stop;  /* NULL: none */
 static volatile sig_atomic_t follows; /* seconds by which other ranks wait longer than rank 0 */
@@ -32,11 +33,10 @@ static void note_signal(int number)
         em_context_interrupt(to_stop);
 }
 
-/*
- * Run by a copy of the process, which holds its output files open a moment longer. It closes
- * standard error once the process has ended: that wakes the launcher, which then collects the
- * process. It closes standard output last. Other files are closed at once.
- */
+/* Closes the output files one by one. A copy of the process runs this and so holds the output files
+ * open a moment longer. It closes standard error once the process has ended: that wakes the
+ * launcher, which then collects the process. It closes standard output last, and other files at
+ * once. */
 static _Noreturn void close_one_by_one(pid_t process)
 {
     enum { MOST_FILES = 1024, MOMENTS = 400 };
@@ -84,8 +84,8 @@ static _Noreturn void leave(const char *words)
     _exit(write(STDERR_FILENO, words, strlen(words)) >= 0 ? leaving : EXIT_FAILURE);
 }
 
-/* Whether a call of the model has taken ten times as long as the longest before it, and the time
- * since the signal is up. */
+/* Whether the model hangs: a call of the model has taken ten times as long as the longest call
+ * before it, and the time to wait since the signal is over. */
 static bool model_is_lost(void)
 {
     const double late = patience + follows, usual = 10 * em_foreign_call_longest();
@@ -94,7 +94,7 @@ static bool model_is_lost(void)
     return is_made && waited >= late && since_call >= late && since_call >= usual;
 }
 
-/* Runs once a second from the first signal on. */
+/* Ends the process if the model hangs. Runs once a second from the first signal on. */
 static void leave_if_hung(int number)
 {
     (void)number;

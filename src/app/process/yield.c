@@ -23,7 +23,9 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Nanoseconds. What other ranks do between two waits seldom takes LATE; a turn is 3 to 4 ms. */
+/* Times in nanoseconds. A yield that takes longer than LATE shows that the processor is shared:
+ * other ranks seldom need as long between two waits, and a turn of another process takes 3 to 4 ms.
+ */
 #define MICROSECOND  INT64_C(1000)
 #define LATE         (2000 * MICROSECOND)
 #define APART        (10 * MICROSECOND) /* looks of one wait are no further apart */
@@ -57,8 +59,8 @@ static void take_nap(waiting *w, int64_t time)
     w->nap = w->nap * 3 / 2 < most ? w->nap * 3 / 2 : most;
 }
 
-/* A yield was late. Late soon after the last period without yields: the processor is still shared.
- */
+/* Records that a yield was late. If that happens soon after the last period without yields, the
+ * processor is still shared, and the next period is longer. */
 static void note_late(waiting *w, int64_t time)
 {
     const bool again = time - w->calm_until < w->calm;
@@ -92,8 +94,8 @@ __attribute__((visibility("default"))) int sched_yield(void)
 #ifdef MPICH_VERSION
 typedef unsigned progress_function(void *worker);
 
-/* Polls by UCX, and yields where there is no message. Messages between ranks of one node do not
- * come through UCX: MPICH polls for them next, before it calls this again. */
+/* Polls by UCX, and yields if there is no message. Messages between ranks of one node do not come
+ * through UCX. MPICH polls for them next, before it calls this again. */
 __attribute__((visibility("default"))) unsigned ucp_worker_progress(void *worker);
 
 unsigned ucp_worker_progress(void *worker)

@@ -36,7 +36,7 @@ em_status em_report_statistic(em_reader *stats, const char *name, double **out)
     return EM_OK;
 }
 
-/* A group that need not be there. */
+/* Opens a group of statistics, which a file need not have. */
 static em_status open_statistics(em_report_data *data, const char *group, em_reader **out)
 {
     static const char *const any[] = {"lp", "energy", "step_size", "diverging", "acceptance_rate"};
@@ -69,8 +69,8 @@ static int compare_worst(const void *left, const void *right, void *given)
     return (i > k) - (i < k);
 }
 
-/* The distance of the distributions of divergent and other draws in an element; 0: no larger than
- * by chance. */
+/* How much the distributions of divergent and other draws differ in an element; 0: not more than by
+ * chance. */
 static double gathering(const em_report_data *data, int64_t element)
 {
     const double *judged = data->summary.table.row[element].value + data->summary.column.judged;
@@ -97,7 +97,7 @@ static bool have_equal_ranks(const em_report_data *data, int64_t a, int64_t b)
             (gathering(data, a) > 0 && gathering(data, a) == gathering(data, b)));
 }
 
-/* Adds an element to those shown, unless one of them has its ranks. */
+/* Adds an element to those shown, unless one of those has the same ranks of draws. */
 static void add_fresh(const em_report_data *data, int64_t element, int64_t *n, int64_t *shown)
 {
     for (int64_t k = 0; k < *n; k++)
@@ -106,8 +106,8 @@ static void add_fresh(const em_report_data *data, int64_t element, int64_t *n, i
     shown[(*n)++] = element;
 }
 
-/* The next element for the pairs: the one in which divergent draws cluster most; among equal ones
- * the one that mixes worst. -1: none is left. */
+/* The next element for the figure of pairs: the one in which divergent draws cluster most or, among
+ * equal ones, the one that mixes worst. -1: none is left. */
 static int64_t next_gathering(const em_report_data *data, const int64_t *worst, const bool *seen)
 {
     int64_t best = -1;

@@ -45,7 +45,7 @@ static json_t *intervals(const em_report_data *data)
 
 /* ---------------------------------------------------------------- chains */
 
-/* How far the mean of each chain is from the mean of all. */
+/* The distance of the mean of a chain from the mean of all chains. */
 typedef struct chain_distance {
     double distance;
     int64_t chain;
@@ -60,7 +60,8 @@ static int compare_distances(const void *left, const void *right)
     return (a->chain > b->chain) - (a->chain < b->chain);
 }
 
-/* The chains with a line: all if there are few, else those with means farthest from the mean. */
+/* Chooses the chains that get a line: all if there are few, else those whose means are farthest
+ * from the mean of all. */
 static em_status choose_chains(const em_report_data *data, const double *draws, int64_t *n,
                                int64_t chosen[MOST_LINES])
 {
@@ -85,8 +86,8 @@ static em_status choose_chains(const em_report_data *data, const double *draws, 
     return status;
 }
 
-/* Of each chain, how many draws are in each bin of the ranks among all: [n_chain][n_bin]. All zero
- * where a draw is NaN, which has no rank. */
+/* Counts how many draws of each chain are in each bin of the ranks among all draws:
+ * [n_chain][n_bin]. All counts are zero if a draw is NaN, which has no rank. */
 static em_status count_ranks(const em_report_data *data, const double *draws, int64_t n_bin,
                              double **count)
 {
@@ -111,7 +112,7 @@ static em_status count_ranks(const em_report_data *data, const double *draws, in
     return status;
 }
 
-/* The numbers beside a chains figure, and its lines. */
+/* The numbers beside the figure of chains, and its lines. */
 static em_status chain_of(const em_report_data *data, int64_t element, const double *draws,
                           json_t **out)
 {
@@ -192,7 +193,7 @@ static bool diverged(const em_report_data *data, int64_t draw)
     return data->summary.judge->diverging && data->summary.judge->diverging[draw] != 0;
 }
 
-/* How many draws an axis leaves out, and how many of these are divergent. */
+/* Counts the draws outside the range of an axis, and how many of them are divergent. */
 static void count_outside(const em_report_data *data, double *const *draws, const axis_range *axis,
                           int64_t count[2])
 {
@@ -205,7 +206,8 @@ static void count_outside(const em_report_data *data, double *const *draws, cons
     }
 }
 
-/* The draws with a mark: every step-th one, or those that diverged; MOST_DOTS at most. */
+/* Chooses the draws that get a mark: every step-th draw, or those that diverged; MOST_DOTS at most.
+ */
 static int64_t pick(const em_report_data *data, bool divergent, double *const *draws, int64_t k,
                     double value[MOST_DOTS])
 {
@@ -269,7 +271,7 @@ static em_status pairs(const em_report_data *data, json_t **out)
 
 /* ---------------------------------------------------------------- leave-one-out */
 
-/* Observations whose k is too large, or not, as pairs of their number and k. */
+/* The observations whose k is too large (`high`) or is not, as pairs of their number and k. */
 static json_t *observations(const em_loo *loo, bool high)
 {
     const int64_t n = loo->variable->size, step = high ? 1 : (n + MOST_DOTS - 1) / MOST_DOTS;

@@ -29,7 +29,8 @@ typedef struct report_arguments {
 
 /* ---------------------------------------------------------------- the numbers of the page */
 
-/* Attributes of the file, as members of that name; a member is null where the file lacks it. */
+/* Writes attributes of the file as members of the same name. A member is null if the file lacks the
+ * attribute. */
 static json_t *attributes(em_reader *reader)
 {
     static const char *const text[] = {"model",
@@ -102,7 +103,8 @@ static em_status put_advice(const em_report_data *data, json_t *page)
     return em_json_put_as(page, "advice", lines, status);
 }
 
-/* The name of a row and its cells, or its note. Quartiles are only for the figures. */
+/* The name of a row and its cells, or its note. Quartiles are left out, because only figures use
+ * them. */
 static json_t *row_of(const em_summary_table *table, const em_summary_row *row)
 {
     json_t *out = json_pack("[o]", em_json_text(row->name));
@@ -120,7 +122,7 @@ static json_t *row_of(const em_summary_table *table, const em_summary_row *row)
     return good ? out : NULL;
 }
 
-/* All rows, or if there are very many, the first ones and those that mix worst. */
+/* Writes all rows or, if there are very many, the first ones and those that mix worst. */
 static em_status put_table(const em_report_data *data, json_t *page)
 {
     const em_summary *s = &data->summary;
@@ -198,7 +200,7 @@ static em_status put_model_part(const em_report_data *data, json_t *page)
     return status;
 }
 
-/* Text that says how to store log likelihoods, if the file has none. */
+/* Writes a hint on how to store log likelihoods if the file has none. */
 static em_status put_loo_hint(const em_report_data *data, json_t *page)
 {
     char *how = NULL;
@@ -229,7 +231,7 @@ static em_status put_cost(const em_report_data *data, json_t *page)
                                                 "smallest_ess", em_json_real(ess)));
 }
 
-/* All of it as one JSON document; freed by free(). */
+/* Writes all of the report as one JSON document. The caller releases it by free(). */
 static em_status make_json(const em_report_data *data, char **text)
 {
     static em_status (*const part[])(const em_report_data *, json_t *) = {
@@ -258,8 +260,8 @@ static em_status make_json(const em_report_data *data, char **text)
 
 /* ---------------------------------------------------------------- files */
 
-/* The JSON stands in an element of the page, which nothing in it may end: '<' is only in strings,
- * and is escaped. */
+/* Writes the page. The JSON stands in an element of the page and must not contain the end of the
+ * element. '<' occurs only in strings, and is escaped. */
 static em_status write_report(const char *json, const char *path)
 {
     em_page page;
@@ -277,7 +279,7 @@ static em_status write_report(const char *json, const char *path)
     return em_page_close(&page, status);
 }
 
-/* The page is checked first: nothing is read if it could not be written. */
+/* Checks that the page can be written before anything is read. */
 static em_status check_output(const report_arguments *a, char **output)
 {
     char first_line[128];
@@ -348,7 +350,7 @@ em_status em_report_write(const char *file, const char *output)
     return report(&a);
 }
 
-/* Rank 0, in a world of its own. */
+/* Compares the runs of a scan. Rank 0, in a world of its own. */
 static em_status compare(const report_arguments *a)
 {
     const em_model_ops *model = NULL;

@@ -26,8 +26,8 @@ static double centre_energies(const em_report_data *data, double *energy)
     return sqrt(sum);
 }
 
-/* Two histograms over [-4, 4] standard deviations: of the centred energies, and of their changes
- * from draw to draw. */
+/* Makes two histograms over [-4, 4] standard deviations: of the centred energies, and of their
+ * changes from draw to draw. */
 static void count_energies(const em_report_data *data, const double *energy, double spread,
                            double marginal[ENERGY_BINS], double transition[ENERGY_BINS])
 {
@@ -68,8 +68,8 @@ em_status em_report_energy(const em_report_data *data, json_t **out)
 
 /* ---------------------------------------------------------------- what warmup learned */
 
-/* The eigenvalues after each M-step. A merged file pads the steps of runs that have fewer with NaN,
- * which are left out. */
+/* Writes the eigenvalues after each M-step. In a merged file, runs with fewer M-steps are padded
+ * with NaN, which is left out. */
 em_status em_report_mass(const em_report_data *data, json_t **out)
 {
     static const char *const name[] = {"iteration", "smallest_eigenvalue", "largest_eigenvalue"};
@@ -103,7 +103,8 @@ em_status em_report_mass(const em_report_data *data, json_t **out)
 
 /* ---------------------------------------------------------------- tempering */
 
-/* The arrays of the group `tempering`, of any shape, each as numbers in a row. */
+/* Writes the arrays of the group `tempering`. Each array, of any shape, becomes a list of numbers.
+ */
 em_status em_report_tempering(const em_report_data *data, json_t **out)
 {
     static const char *const name[] = {
@@ -132,8 +133,8 @@ em_status em_report_tempering(const em_report_data *data, json_t **out)
 
 /* ---------------------------------------------------------------- step size and acceptance */
 
-/* Means of a statistic over chains and intervals of iterations, and the range of the chains'. `x`
- * counts iterations from the first of warmup. */
+/* The means of a statistic over chains and over intervals of iterations, and the range of the means
+ * of chains. `x` counts iterations from the beginning of warmup. */
 typedef struct history {
     int64_t n;
     double x[2 * MOST_POINTS], mean[2 * MOST_POINTS], low[2 * MOST_POINTS], high[2 * MOST_POINTS];

@@ -123,8 +123,9 @@ typedef struct setting {
     char text[64];
 } setting;
 
-/* The setting for `factor` times as many draws of a chain, rounded up to two digits. For draws:
- * auto it is the limit, if that ended the run; draws that were thinned out count. */
+/* The setting that gives `factor` times as many draws of a chain, rounded up to two digits. For
+ * draws: auto it is the limit, if the limit ended the run. Draws that thinning removed are counted.
+ */
 static setting more_draws(const em_judge *judge, double factor)
 {
     char *ended_by = NULL;
@@ -268,7 +269,8 @@ static void tell_divergent_range(const em_summary_table *table, const em_judge_c
             row->name, x[EM_JUDGED_LOW], x[EM_JUDGED_HIGH], 100 * x[EM_JUDGED_SHARE]);
 }
 
-/* Divergences that are trajectories out of the support. Returns whether it is most of them. */
+/* Advises on divergences whose trajectories left the support. Returns whether they are most of the
+ * divergences. */
 static bool tell_left_support(const em_judge *judge, FILE *out)
 {
     const int64_t all = judge->evidence.divergences, left = judge->n_left_support;
@@ -283,7 +285,8 @@ static bool tell_left_support(const em_judge *judge, FILE *out)
     return true;
 }
 
-/* Without acceptance, too large a step size makes positions diverge to infinity. */
+/* Advises on divergences of samplers without acceptance, in which positions diverge to infinity if
+ * the step size is too large. */
 static void advise_on_divergences(const em_judge *judge, const em_summary_table *table,
                                   const em_judge_columns *at, FILE *out)
 {
@@ -312,7 +315,8 @@ static void advise_on_divergences(const em_judge *judge, const em_summary_table 
           out);
 }
 
-/* Where trajectories are short for another reason than the posterior. */
+/* Advises on trajectories that are short because evaluations failed, and not because of the
+ * posterior. */
 static void advise_on_failed_evaluations(const em_judge *judge, FILE *out)
 {
     const int64_t failed = judge->failed_evaluations, all = judge->evaluations;

@@ -14,7 +14,7 @@ typedef struct mode_view {
     double *mean;           /* [n_chain] mean of each chain's draws in the current row */
 } mode_view;
 
-/* The mean of numbers of chains over those of a cluster, and how many these are. */
+/* The mean over the chains of a cluster of one number per chain, and the number of these chains. */
 static double mean_over(const em_judge *judge, const mode_view *v, const double *of_chain,
                         int64_t cluster, int64_t *count)
 {
@@ -38,7 +38,7 @@ static void find_means(const em_judge *judge, const double *draws, double *mean)
     }
 }
 
-/* The row in which the clusters are farthest apart; NULL: none has several. */
+/* The row in which the clusters are farthest apart; NULL: no row has several clusters. */
 static const em_summary_row *best_row(const em_summary_table *table, const em_judge_columns *at)
 {
     const em_summary_row *best = NULL;
@@ -52,7 +52,7 @@ static const em_summary_row *best_row(const em_summary_table *table, const em_ju
     return best;
 }
 
-/* The digits that are needed to tell the centres of the clusters apart: three of their range. */
+/* The number of digits that tell the centres of the clusters apart: three digits of their range. */
 static int digits_of(const em_judge *judge, const mode_view *v)
 {
     double low = INFINITY, high = -INFINITY;

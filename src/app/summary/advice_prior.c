@@ -15,7 +15,7 @@ typedef struct prior_record {
     const em_reader_variable *beta;
 } prior_record;
 
-/* An array of constant_data; absent: left NULL. */
+/* Reads an array of constant_data; the pointer stays NULL if there is none. */
 static em_status read_array(em_reader *reader, const char *name, int64_t *n, double **out)
 {
     char place[64];
@@ -69,8 +69,8 @@ static em_status read_found(em_reader *reader, prior_record *f)
     return status ? status : read_means(reader, at, f);
 }
 
-/* The distance of a coefficient from the centre of its prior, in prior standard deviations; of the
- * intercept at the means of the predictors, if its prior is about that. */
+/* The distance of a coefficient from the centre of its prior, in standard deviations of the prior.
+ * If the prior of the intercept is for the mean of the predictors, the intercept there is used. */
 static double distance(const prior_record *f, int64_t j, double *mean)
 {
     *mean = f->mean[j];
@@ -130,8 +130,8 @@ static double mean_of(int64_t n, const double *x)
     return x ? sum : NAN;
 }
 
-/* The log density of normal noise whose sigma is fixed is -(sum of squared residuals) / (2 sigma^2)
- * and that of the priors. */
+/* Advises on a fixed sigma. With it the log density is -(sum of squared residuals) / (2 sigma^2)
+ * plus that of the priors. */
 static em_status advise_on_sigma(em_reader *reader, double log_density, const prior_record *f,
                                  FILE *out)
 {

@@ -40,7 +40,7 @@ static bool wanted(const em_summary_options *options, const em_reader_variable *
     return !options->pattern;
 }
 
-/* Fails where a pattern matches nothing. */
+/* Fails if a pattern matches no variable. */
 static em_status check_patterns(const em_summary *s)
 {
     for (const char *const *p = s->options->pattern; p && *p; p++) {
@@ -90,7 +90,8 @@ static em_status select_elements(em_summary *s)
     return EM_OK;
 }
 
-/* mean, mcse_mean, sd, the percentiles, ess_bulk, (ess_square,) ess_tail, r_hat(, r_hat_nested). */
+/* Adds the columns mean, mcse_mean, sd, the percentiles, ess_bulk, ess_square if it is asked for,
+ * ess_tail, r_hat, and r_hat_nested if it is asked for. */
 static em_status add_columns(em_summary *s)
 {
     static const char *const first[] = {
@@ -197,7 +198,7 @@ static em_status ess_of_squares(const em_summary *s, em_diag *diag, const double
     return status;
 }
 
-/* The row of an element. `draws`: [n_chain][n_draw]. */
+/* Computes the row of an element from its draws [n_chain][n_draw]. */
 static em_status summarise(const em_summary *s, const em_element *element, em_diag *diag,
                            const double *draws, double *value)
 {
@@ -302,7 +303,7 @@ static em_status fill_table(em_summary *s)
     return EM_OK;
 }
 
-/* Its first words, up to the colon, in colour where there are colours. */
+/* Prints the first words of the verdict, up to the colon, in colour on a terminal with colours. */
 static em_status print_verdict(em_summary *s, FILE *words, bool colours)
 {
     static const char *const colour[] = {[EM_CONVERGED] = EM_COLOUR_GOOD,
@@ -321,7 +322,7 @@ static em_status print_verdict(em_summary *s, FILE *words, bool colours)
     return status;
 }
 
-/* The results of the ladders of a tempered run: "log evidence ...". */
+/* Prints the results of the ladders of a tempered run, which begin with "log evidence". */
 static void print_tempering(em_summary *s, FILE *words)
 {
     char *text = NULL;
@@ -331,7 +332,7 @@ static void print_tempering(em_summary *s, FILE *words)
     em_release(&text);
 }
 
-/* The verdict and what to do, in lines that fit a terminal. Local. */
+/* Prints the verdict and the advice, in lines that fit a terminal. Local. */
 static em_status advise(em_summary *s, FILE *out)
 {
     em_prose prose;
@@ -349,7 +350,7 @@ static em_status advise(em_summary *s, FILE *out)
     return status;
 }
 
-/* How to see the rows that are not shown. */
+/* Prints how to see the rows that are not shown. */
 static em_status tell_others(const em_summary *s, const em_visible_rows *rows, FILE *out)
 {
     const em_summary_options *o = s->options;
@@ -366,7 +367,7 @@ static em_status tell_others(const em_summary *s, const em_visible_rows *rows, F
     return status;
 }
 
-/* The most rows that are printed; 0: all. */
+/* The largest number of rows to print; 0: no limit. */
 static int64_t most_rows(const em_summary *s, FILE *out)
 {
     const em_summary_options *o = s->options;
@@ -378,7 +379,7 @@ static int64_t most_rows(const em_summary *s, FILE *out)
     return o->log && s->n_element > EM_ROWS_IN_LOG ? EM_ROWS_IN_LOG : 0;
 }
 
-/* Prints the rows; on a terminal and in a log, some of many. Local. */
+/* Prints the rows. On a terminal and in a log, only some of many are printed. Local. */
 static em_status print_rows(em_summary *s, FILE *out)
 {
     const em_summary_options *o = s->options;
@@ -401,7 +402,7 @@ static em_status print_rows(em_summary *s, FILE *out)
     return status;
 }
 
-/* What the table is of. */
+/* Prints the title of the table. */
 static em_status print_title(const em_summary *s, FILE *out)
 {
     const int64_t n_chain = em_reader_n_chain(s->reader), n_draw = em_reader_n_draw(s->reader);

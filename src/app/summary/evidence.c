@@ -54,7 +54,8 @@ em_status em_expect_draws(em_reader *reader, const char *group)
                               : "");
 }
 
-/* The sum of an attribute over the files. `before`: its name in files of earlier versions. */
+/* The sum of an attribute over the files. `before`: the name of the attribute in files of earlier
+ * versions. */
 static int64_t sum_of(em_reader *reader, const char *name, const char *before)
 {
     int64_t count = 0, one;
@@ -65,7 +66,7 @@ static int64_t sum_of(em_reader *reader, const char *name, const char *before)
     return count;
 }
 
-/* The largest over the files; NaN: none has it. */
+/* The largest value of an attribute over the files; NaN: no file has it. */
 static double largest_of(em_reader *reader, const char *name)
 {
     double largest = NAN, one;
@@ -76,7 +77,8 @@ static double largest_of(em_reader *reader, const char *name)
     return largest;
 }
 
-/* The limits of the verdict in files of emass, else those of diagnostics/limits.h. */
+/* Finds the limits of the verdict: those that files of emass store, else those of
+ * diagnostics/limits.h. */
 static void find_limits(em_reader *reader, em_evidence *evidence)
 {
     evidence->r_hat_limit = EM_R_HAT_LIMIT;
@@ -106,8 +108,8 @@ static const char *statistics_of(const char *group)
     return NULL;
 }
 
-/* Whether a sampler of the run has an acceptance rate. In a list of samplers the name begins with
- * that of the block. */
+/* Whether a sampler of the run has an acceptance rate. In a list of samplers, the name of the
+ * statistic begins with that of the block. */
 static bool accepts(const em_reader *stats)
 {
     static const char *const name = "acceptance_rate";
@@ -141,7 +143,7 @@ static em_status open_statistics(em_judge *judge)
     return status;
 }
 
-/* All draws of a scalar statistic; *value stays NULL where there is none of that name. */
+/* Reads all draws of a scalar statistic; *value stays NULL if there is none of that name. */
 static em_status read_statistic(em_judge *judge, const char *name, double **value)
 {
     em_status status;
@@ -158,7 +160,7 @@ static em_status read_statistic(em_judge *judge, const char *name, double **valu
     return EM_OK;
 }
 
-/* Counts the divergences, and those among them where the density was 0. */
+/* Counts the divergences, and those of them at which the density was 0. */
 static em_status read_divergences(em_judge *judge)
 {
     const int64_t n = judge->n_chain * judge->n_draw;
@@ -190,7 +192,7 @@ static em_status read_visits(em_judge *judge)
     return status;
 }
 
-/* How many draws have a flag. */
+/* Counts the draws with a flag. */
 static em_status count_flag(em_judge *judge, const char *name, int64_t *count)
 {
     double *flag = NULL;
@@ -300,7 +302,8 @@ static int compare(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* The range of the divergent draws of a row; of ten or more, of the middle four fifths. */
+/* Finds the range of the divergent draws of a row. If there are ten or more, the lowest and the
+ * highest tenth of them are left out. */
 static em_status find_divergent_range(const em_judge *judge, const double *draws, double *value)
 {
     const int64_t n = judge->n_chain * judge->n_draw, n_marked = judge->evidence.divergences;

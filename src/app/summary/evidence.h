@@ -29,7 +29,7 @@ enum {
 /* The first columns of a summary; the percentiles begin at EM_AT_PERCENTILES. */
 enum { EM_AT_MEAN, EM_AT_MCSE, EM_AT_SD, EM_AT_PERCENTILES };
 
-/* The columns behind these that a verdict needs. The EM_N_JUDGED columns are not printed. */
+/* The columns after these that a verdict needs. The EM_N_JUDGED columns are not printed. */
 typedef struct em_judge_columns {
     int64_t ess_bulk, ess_tail, r_hat;
     int64_t judged; /* the first of EM_N_JUDGED */
@@ -86,6 +86,6 @@ void em_judge_combine(em_judge *judge);
 em_status em_judge_conclude(em_judge *judge, const em_summary_table *table,
                             const em_judge_columns *at);
 
-/* The verdict. One file of a run that ended has stored its verdict; otherwise it follows from the
- * evidence. *text is freed by em_release. Errors: EM_EMEMORY. */
+/* The verdict. A single file of a run that has ended stores its verdict. For other files it is
+ * computed from the evidence. *text is freed by em_release. Errors: EM_EMEMORY. */
 em_status em_judge_verdict(em_judge *judge, em_verdict *verdict, char **text);

@@ -40,7 +40,7 @@ em_status em_loo_ask(em_reader *posterior, char **out)
     return em_copy_text(how, out);
 }
 
-/* All elements of a group, one after the other. */
+/* Lists the elements of all variables of a group. */
 static em_status all_elements(em_reader *reader, int64_t *n, em_element **out)
 {
     int64_t total = 0, k = 0;
@@ -212,8 +212,8 @@ static em_status make_table(const em_loo *loo, em_summary_table *table)
     return EM_OK;
 }
 
-/* Prints a text with the totals and the observations whose k is too large, or as CSV all
- * observations. */
+/* Prints a text with the totals and with the observations whose k is too large. csv: prints all
+ * observations as CSV. */
 static em_status print(const em_loo *loo, const char *cut, bool csv)
 {
     em_summary_table table = {0};
@@ -248,7 +248,7 @@ typedef struct arguments {
     int csv, common, together;
 } arguments;
 
-/* The variable that is called `name`, or the only one. */
+/* Chooses the variable that is called `name`, or the only variable. */
 static em_status choose(const char *path, const char *name, em_reader *log_likelihood, int64_t *out)
 {
     const int64_t n = em_reader_n_variable(log_likelihood);
@@ -268,8 +268,9 @@ static em_status choose(const char *path, const char *name, em_reader *log_likel
     return EM_OK;
 }
 
-/* `name`: the variable; NULL: the only one. `common`: as of em_reader_open_all. Errors: as there,
- * and EM_EUSAGE; close_files all the same. */
+/* Opens the files. `name`: the variable; NULL: the only one. `common`: as for em_reader_open_all.
+ * The caller calls close_files even after an error. Errors: those of em_reader_open_all, and
+ * EM_EUSAGE. */
 static em_status open_files(int64_t n_path, const char *const *path, const char *name, bool common,
                             em_loo_files *out)
 {
@@ -319,7 +320,7 @@ static em_status leave_one_out(const arguments *a, int64_t n_path, const char *c
     return status;
 }
 
-/* Computes each file, and then the differences. */
+/* Computes the result of each file, and then the differences of the files. */
 static em_status compare(const arguments *a)
 {
     em_loo_files *files = NULL;

@@ -11,7 +11,7 @@
 
 /* ---------------------------------------------------------------- whether the data are the same */
 
-/* The observations of two files. */
+/* The data of the observations of two files. */
 typedef struct data {
     const char *path[2];
     em_contents *contents[2];
@@ -70,7 +70,7 @@ static em_status compare_group(data *d, const char *name)
     return status;
 }
 
-/* Whether both have a hash of their data, and not the same. */
+/* Whether both files have a hash of their data, and the hashes differ. */
 static bool have_other_hashes(const data *d)
 {
     const em_contents_attribute *first = em_contents_attribute_of(d->contents[0], "data_hash"),
@@ -124,7 +124,8 @@ em_status em_loo_check_data(const char *first_path, const em_loo *first, const c
 
 enum { AT_ELPD, AT_SE, AT_P, AT_DIFFERENCE, AT_DIFFERENCE_SE, AT_HIGH, N_COLUMN };
 
-/* The difference of the sums, and its standard error by the differences of the observations. */
+/* Computes the difference of the sums, and its standard error from the differences of the
+ * observations. */
 static void find_difference(const em_loo *loo, const em_loo *best, double *value)
 {
     const int64_t n = loo->variable->size;

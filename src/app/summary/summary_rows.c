@@ -8,7 +8,7 @@
 
 enum { LONG_ARRAY = 20, N_WORST = 5 };
 
-/* One line: a row, or several rows that are equal to `like`, or several constant rows. */
+/* One line of the table: a row, several rows that are equal to `like`, or several constant rows. */
 typedef struct row_group {
     int64_t row;                /* index in the table of the first of its rows */
     int64_t count, last;        /* how many, and the last */
@@ -41,7 +41,8 @@ static int compare_values(double x, double y)
     return (x > y) - (x < y);
 }
 
-/* 0: they are of one variable, and constants of one value or rows of the same numbers. */
+/* Orders rows. 0: both rows are of one variable and have the same numbers, or are constants of the
+ * same value. */
 static int compare_rows(const row_arrangement *a, const em_summary_row *x, const em_summary_row *y)
 {
     const bool constant = is_constant(a, x);
@@ -124,7 +125,8 @@ static int compare_lines(const void *left, const void *right, void *context)
     return (x->row > y->row) - (x->row < y->row);
 }
 
-/* The unmarked line with the worst, that is largest, number; NULL: none is left. */
+/* The line with the worst, which is the largest, number among those that are not marked; NULL: none
+ * is left. */
 static row_group *worst_of(const row_arrangement *a, bool by_ess)
 {
     const em_judge_columns *at = a->order->at;

@@ -30,7 +30,7 @@ void em_table_release(em_summary_table *table)
     em_release_all(&table->column, &table->row);
 }
 
-/* Four significant digits, without an exponent where that is readable. */
+/* Formats four significant digits, without an exponent if that is readable. */
 static void four_digits(double x, char text[EM_TABLE_CELL])
 {
     double size = fabs(x);
@@ -90,7 +90,8 @@ typedef struct table_layout {
     bool colours;
 } table_layout;
 
-/* Where the columns end that fit beside each other from `first` on; at least one does. */
+/* The end of the columns that fit beside each other, starting with column `first`; there is at
+ * least one. */
 static int64_t fitting(const em_summary_table *table, table_layout layout, int64_t first)
 {
     int64_t end = first;
@@ -115,7 +116,7 @@ static void print_cell(const em_column *column, double x, table_layout layout, F
             warns ? EM_COLOUR_END : "");
 }
 
-/* Columns `first` to `end`. */
+/* Prints columns `first` to `end` - 1. */
 static void print_panel(const em_summary_table *table, table_layout layout, int64_t first,
                         int64_t end, FILE *out)
 {

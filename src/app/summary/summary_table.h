@@ -36,7 +36,7 @@ em_status em_table_begin(int64_t n_row, int64_t most_columns, em_summary_table *
 em_status em_table_add_column(em_summary_table *table, em_digits digits, const char *name);
 void em_table_release(em_summary_table *table);
 
-/* A number as its column shows it to people. */
+/* Writes a number as its column shows it to people. */
 enum { EM_TABLE_CELL = 32 };
 void em_table_cell(const em_column *column, double x, char text[EM_TABLE_CELL]);
 
