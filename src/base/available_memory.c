@@ -10,7 +10,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* Control groups of versions 1 and 2: their folders and the names of their files. */
+/* The two versions of control groups: the folder of each, and the names of its files. */
 typedef struct hierarchy {
     const char *root, *most, *used, *cached;
 } hierarchy;
@@ -35,7 +35,8 @@ static double keyed_number(const char *path, const char *key)
     return found;
 }
 
-/* The number that a file of a group has; false: none, or "max". */
+/* Reads a number from a file of a control group. Returns false if there is none, or if it is "max".
+ */
 static bool group_number(const char *group, const char *name, double *out)
 {
     char path[PATH_MAX];
@@ -63,8 +64,8 @@ static double left_to_group(const hierarchy *h, const char *group)
     return fmax(0, most - used + keyed_number(statistics, h->cached));
 }
 
-/* The least memory that a group and its parents have left. In a container the path may be one of
- * the host, with only the root visible. */
+/* The least memory that a control group and its parents have left. In a container the path may be
+ * that on the host, while only the root group is visible. */
 static double left_to_groups(const hierarchy *h, const char *path)
 {
     char group[PATH_MAX];
@@ -80,7 +81,8 @@ static double left_to_groups(const hierarchy *h, const char *path)
     return available;
 }
 
-/* "0::/job" of the unified hierarchy, "4:memory:/job" of the older ones. */
+/* The memory left by one line of /proc/self/cgroup, which is "0::/job" in the unified hierarchy and
+ * "4:memory:/job" in the older ones. */
 static double left_by_line(char *line)
 {
     char *controllers = strchr(line, ':'), *path;

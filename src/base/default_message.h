@@ -1,5 +1,5 @@
-/* Failures of code that is not ours (models, sinks). If it sets no message with em_fail, a default
- * message replaces the one of an earlier failure. All Local. */
+/* Failures of foreign code (models, sinks). If it sets no message with em_fail, a default message
+ * replaces the one of an earlier failure. All Local. */
 #pragma once
 
 #include "emass/status.h"

@@ -111,7 +111,7 @@ size_t em_text_escape(const char *text, char *out, size_t bytes)
     return em_escape(text, em_is_printable, out, bytes);
 }
 
-/* Characters that look like a minus or a blank of ASCII and are none. */
+/* Characters that look like the minus or the blank of ASCII but are others. */
 static const struct {
     uint32_t code;
     char as; /* 0: nothing */
@@ -167,7 +167,8 @@ const char *em_text_to_ascii(const char *text, size_t bytes, char *out)
     return name;
 }
 
-/* Blanks that look like a blank of ASCII would not be seen. */
+/* Whether the character can be printed as it is. A blank that only looks like that of ASCII is not
+ * printed as it is, because no reader would notice it. */
 static bool is_distinct(uint32_t code)
 {
     const int k = find_lookalike(code);

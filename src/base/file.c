@@ -27,7 +27,7 @@ const char *em_file_kind(mode_t mode)
     }
 }
 
-/* Whether an errno is the fault of the path and not of the disk or the kernel. */
+/* Whether an error number shows that the path is wrong, and not the disk or the kernel. */
 static bool is_of_path(int code)
 {
     static const int codes[] = {ENOENT, ENOTDIR, EISDIR, EACCES, EPERM, ELOOP, ENAMETOOLONG, ENXIO};

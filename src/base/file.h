@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-/* "a folder", "a FIFO", "a device", ... of a file's mode. Local. */
+/* The kind of a file by its mode, in words: "a folder", "a FIFO", "a device", ... Local. */
 const char *em_file_kind(mode_t mode);
 
 /* Opens a regular file as open(2) does, without blocking; not across exec(). Links are followed

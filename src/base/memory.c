@@ -14,9 +14,9 @@
 static int64_t allocation_count;
 static double allocated_bytes, rest_bytes;
 
-/* Large arrays ask for pages of 2 MB: a page of 4 kB costs more to get than to write, and the
- * processor fetches nothing ahead beyond a page. Such an array takes whole pages, a third more than
- * it needs at most. */
+/* Large arrays are in pages of 2 MB. A page of 4 kB costs more to get than to write, and the
+ * processor does not prefetch beyond a page. An array in whole large pages takes at most a third
+ * more than it needs. */
 enum { LARGE_PAGE = 1 << 21, LARGE = LARGE_PAGE / 4 * 3 };
 
 void em_return_freed_memory(void)
@@ -48,7 +48,8 @@ static void *get(size_t bytes)
     return memory;
 }
 
-/* Computes the size *bytes without allocating. */
+/* Allocates `count` elements of `size` bytes without clearing them. *bytes: the padded size of the
+ * allocation. */
 static em_status allocate(int64_t count, size_t size, void **out, size_t *bytes)
 {
     *out = NULL;
@@ -67,8 +68,8 @@ static em_status allocate(int64_t count, size_t size, void **out, size_t *bytes)
     return EM_OK;
 }
 
-/* Linux overcommits memory: it grants more than there is and ends processes when they write to it.
- * So large arrays are checked first. */
+/* Checks that a large array fits into memory. Linux overcommits memory: it grants more than there
+ * is and kills processes when they write to it. */
 static em_status check_large(double bytes)
 {
     const double large = 0x1p26, available = bytes < large ? large : em_memory_available();

@@ -59,8 +59,8 @@ double em_bytes_of_doubles(int64_t count);
  * Others leave them unset, so that the system provides pages only when they are written. Local. */
 em_status em_allocate_doubles(int64_t count, double **out);
 
-/* The same for work space that grows: *out then holds at least `count` doubles, *capacity of them.
- * Old contents are lost when it grows. */
+/* Makes *out, work space that grows, hold at least `count` doubles; *capacity is how many it holds.
+ * Old contents are lost when it grows. Local. Errors: EM_EMEMORY. */
 em_status em_renew_doubles(int64_t count, int64_t *capacity, double **out);
 
 /* Resizes *(void **)pointer, of em_allocate, to `count` elements of `size` bytes. New elements are
@@ -71,7 +71,7 @@ em_status em_reallocate(int64_t count, size_t size, void *pointer);
 /* Frees *(void **)pointer and sets it to NULL; NULL-safe. Local. */
 void em_release(void *pointer);
 
-/* Does the same with each of the pointers: em_release_all(&a, &b). Local. */
+/* Frees each of the pointers as em_release does: em_release_all(&a, &b). Local. */
 #define em_release_all(...)                                                                        \
     em_release_each((void *[]){__VA_ARGS__}, sizeof((void *[]){__VA_ARGS__}) / sizeof(void *))
 void em_release_each(void *const *pointer, size_t n);

@@ -6,8 +6,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* Like errno: one per thread, read right after a failure. This keeps an error argument out of every
- * signature. */
+/* The text of the last failure, one per thread as errno. Callers read it right after the failure.
+ * So no function needs an argument for errors. */
 static _Thread_local char error_text[2048];
 static _Thread_local uint64_t n_message;
 

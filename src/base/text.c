@@ -26,7 +26,7 @@ static em_status open_text(const char *path, int *descriptor)
                             : em_fail(EM_EUSAGE, "cannot read %s: %s", path, strerror(errno));
 }
 
-/* Reads to the end rather than asking for the size: the file may be a pipe. */
+/* Reads to the end of the file without asking for its size, because the file may be a pipe. */
 static em_status read_all(const char *path, int descriptor, int64_t max_bytes, char *text)
 {
     enum { PATIENCE_SECONDS = 20 };

@@ -33,7 +33,8 @@ bool em_is_utf8(const char *text);
  * bytes of `text` they took. Local. */
 size_t em_text_escape(const char *text, char *out, size_t bytes);
 
-/* The same into a fresh string. Local. Errors: EM_EMEMORY. Freed by em_release. */
+/* Makes text safe to print, as em_text_escape does, in a fresh string. Local. Errors: EM_EMEMORY.
+ * Freed by em_release. */
 em_status em_text_printable(const char *text, char **out);
 
 /* A fresh copy in valid UTF-8; invalid bytes become escapes. Local. Errors: EM_EMEMORY. Freed by
@@ -43,7 +44,7 @@ em_status em_text_valid(const char *text, char **out);
 /* Appends formatted text to the string in out[bytes]; what does not fit is cut off. Local. */
 void em_append(size_t bytes, char *out, const char *format, ...) EM_PRINTF(3, 4);
 
-/* The ending of the noun that n counts: "" for 1, and "s". Local. */
+/* The plural ending of a noun that n counts: "" for 1, else "s". Local. */
 const char *em_plural(int64_t n);
 
 /* The index of the first of n texts that equals an earlier one; -1: none. NULL texts are skipped.

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The member of some options that a field describes, under each type it may have. */
+/* The pointer to the member that a field describes, under each type that the member may have. */
 typedef union member {
     void *at;
     bool *boolean;
@@ -121,7 +121,8 @@ static em_status mismatch(const em_field *field, const char *text, const char *i
 
 /* ---- reading ---- */
 
-/* Reads a finite decimal number; *rest is what follows it, NULL: nothing may. */
+/* Reads a finite decimal number. *rest: the text after the number; `rest` NULL: no text may follow.
+ */
 static bool read_real(const char *text, const char **rest, double *out)
 {
     const size_t length = strspn(text, "0123456789+-.eE"); /* no hex, no inf, no nan */
@@ -133,7 +134,8 @@ static bool read_real(const char *text, const char **rest, double *out)
     return end > text && end <= text + length && (rest || !*end) && isfinite(*out);
 }
 
-/* 1000 or 1e6; INT64_MIN is kept for words. */
+/* Reads an integer such as 1000 or 1e6. INT64_MIN is refused, because it stands for words such as
+ * auto. */
 static bool read_integer(const char *text, int64_t *out)
 {
     static const double exact = 9007199254740992; /* 2^53: every integer up to it is a double */
@@ -163,7 +165,7 @@ static bool read_clock(const char *text, double *seconds)
     return minute < 60 && second < 60;
 }
 
-/* 90, 90s, 10m, 3h, 1d */
+/* Reads a duration such as 90, 90s, 10m, 3h or 1d. */
 static bool read_duration(const char *text, double *seconds)
 {
     const char *unit;
@@ -181,7 +183,8 @@ static bool read_duration(const char *text, double *seconds)
     return !*unit && isfinite(*seconds);
 }
 
-/* A long double holds every int64_t: as a double, 2^53 + 1 would be 2^53. */
+/* Whether the value is within the bounds of the field. It is a long double, which holds every
+ * int64_t: as a double, 2^53 + 1 would be 2^53. */
 static bool is_within(const em_field *field, long double value)
 {
     return !is_bounded(field) || (value >= field->minimum && value <= field->maximum);
@@ -272,7 +275,8 @@ static em_status read_texts(const em_texts *text, em_texts *out)
     return status;
 }
 
-/* A scalar as it is in JSON: a number as it was written, where JSON writes it so too; else text. */
+/* Converts a scalar to JSON. A number stays as it was written if that is also valid in JSON; all
+ * else becomes text. */
 static em_status read_json(const em_value *value, char **out)
 {
     const char *text = value->text.value[0];
@@ -325,7 +329,7 @@ em_status em_field_read(const em_field *field, const em_value *value, void *opti
 
 /* ---- writing ---- */
 
-/* In the largest unit that takes a whole number. */
+/* Writes a duration in the largest unit in which it is a whole number. */
 static void write_duration(double seconds, FILE *out)
 {
     int i = 0;
@@ -336,7 +340,8 @@ static void write_duration(double seconds, FILE *out)
     fputc(units[i].letter, out);
 }
 
-/* Plain where no reader could take it for another type, else in single quotes. */
+/* Writes a text without quotes if no reader could take it for another type, else in single quotes.
+ */
 static void write_text(const char *text, FILE *out)
 {
     static const char first[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ/_";

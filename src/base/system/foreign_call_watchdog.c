@@ -5,7 +5,7 @@
 
 static _Atomic double since, longest; /* 0: in no foreign call */
 
-/* Good to some milliseconds, in as many nanoseconds. */
+/* A time in nanoseconds, from a clock that is cheap to read and exact to some milliseconds. */
 static double now(void)
 {
     struct timespec t;

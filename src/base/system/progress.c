@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-/* A line that is being put together; what does not fit is cut off. */
+/* A line under construction. Text that does not fit is cut off. */
 typedef struct text_line {
     char text[512];
     size_t length;
@@ -29,9 +29,9 @@ struct em_progress {
     double last_news, last_printed;
 };
 
-/* Seconds between records, before the first line without a record, and between its repeats, of
- * which each waits as long as the record is old, within these limits: a log of slow iterations
- * stays short. */
+/* Seconds between records (`records`), before the first line if no record has come (`first`), and
+ * between repeats of a record, which wait as long as the record is old, within `least` and `most`.
+ * So a log of slow iterations stays short. */
 static const struct {
     double records, first, least, most;
 } pace[] = {[EM_PROGRESS_BAR] = {0.1, 0.5, 2, 2}, [EM_PROGRESS_LOG] = {5, 1, 5, 600}};
@@ -72,7 +72,8 @@ static void append(text_line *line, const char *format, ...)
     line->length += strlen(line->text + line->length);
 }
 
-/* What a line leaves out, as there is less room for it; each has left out the ones before. */
+/* What a line leaves out to become shorter. Each value also leaves out what the values before it
+ * leave out. */
 typedef enum shortness {
     WHOLE,
     NO_RATE,
@@ -121,7 +122,7 @@ static text_line details_of(const em_progress_record *record, shortness level)
     return details;
 }
 
-/* In at most `room` columns, if need be none. */
+/* The details that fit into `room` columns; an empty line if none fit. */
 static text_line fitting_details(const em_progress_record *record, int room)
 {
     shortness level = WHOLE;
@@ -137,7 +138,8 @@ static bool is_last(const em_progress_record *record)
     return record->total > 0 && record->iteration >= record->total;
 }
 
-/* `age`: seconds since the record came; NaN: it is new. */
+/* The position of a run: iterations done, and of how many. `age`: seconds since the record came;
+ * NaN: it is new. */
 static text_line position_of(const em_progress_record *record, double age)
 {
     text_line position = {0};
@@ -170,7 +172,8 @@ static void print_log_line(FILE *stream, const em_progress_record *record, doubl
             details_of(record, WHOLE).text);
 }
 
-/* "  [=====>      ]" in `width` columns; nothing where that would be too short to read. */
+/* Appends a bar such as "  [=====>      ]" of `width` columns, or nothing if it would be too short
+ * to read. */
 static void append_bar(text_line *line, const em_progress_record *record, int width)
 {
     const int inside = width - 4;
@@ -196,7 +199,7 @@ static int line_width(FILE *stream)
 }
 
 /* Redraws the line, padded to its width. The last record ends the line at once, because later
- * output of the program may reach the terminal by another way, and earlier. */
+ * output of the program may reach the terminal in another way, and earlier. */
 static void print_bar(FILE *stream, const em_progress_record *record, double age)
 {
     const int width = line_width(stream);

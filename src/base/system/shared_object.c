@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The bytes that the segments of an ELF file of this machine need; 0 if it is not one, which dlopen
- * reports better. */
+/* The number of bytes that the segments of an ELF file of this machine need; 0 if the file is of
+ * another kind, for which dlopen has the better message. */
 static off_t size_wanted(int file)
 {
     ElfW(Ehdr) header;
@@ -32,7 +32,8 @@ static off_t size_wanted(int file)
     return wanted;
 }
 
-/* dlopen maps as many bytes as the headers name; in a truncated file, access is a bus error. */
+/* Checks that the file is complete. dlopen maps as many bytes as the headers name, and access
+ * beyond the end of a truncated file is a bus error. */
 static em_status check_whole(const char *path)
 {
     struct stat about;

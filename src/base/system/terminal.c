@@ -11,8 +11,8 @@
 #include <unistd.h>
 #include <wchar.h>
 
-/* The parent of a helper process between a launcher and its ranks, such as MPICH's on each node
- * (hydra_pmi_proxy); 0: this is no such process. */
+/* The parent of a helper process that stands between a launcher and its ranks, such as MPICH's
+ * hydra_pmi_proxy on each node; 0: `process` is no such helper. */
 static int starter_of_proxy(int process)
 {
     char path[64], name[16] = "";
@@ -75,7 +75,8 @@ bool em_terminal_colours(FILE *stream)
 
 /* ---------------------------------------------------------------- text */
 
-/* Colours, as of terminal.h, take no room. */
+/* The length of a colour sequence (terminal.h) at `text`, which takes no columns; 0: there is none.
+ */
 static size_t colour_length(const char *text)
 {
     return text[0] == '\033' ? strcspn(text, "m") + 1 : 0;
@@ -106,7 +107,8 @@ static bool is_plain(const char *text, const char *end)
     return text == end;
 }
 
-/* The width of characters comes from a UTF-8 locale, whatever the locale of the host program. */
+/* The number of columns that the text takes. The widths of characters come from a UTF-8 locale,
+ * whatever the locale of the host program is. */
 static int width_between(const char *text, const char *end)
 {
     if (is_plain(text, end))
@@ -127,7 +129,7 @@ int em_terminal_width(const char *text)
     return width_between(text, text + strlen(text));
 }
 
-/* Where the lines after a broken one begin. */
+/* The column at which the continuation lines of a broken line begin. */
 static int hanging(const char *line, const char *end, int columns)
 {
     const int indent = (int)strspn(line, " ");

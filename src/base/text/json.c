@@ -37,7 +37,8 @@ em_excerpt em_json_excerpt(const json_t *value)
     return excerpt;
 }
 
-/* The length of ".25" or "e-3" at `text`; `good` becomes false if it breaks off. */
+/* The length of a part of a number such as ".25" or "e-3" at `text`. `good` becomes false if the
+ * part is incomplete. */
 static size_t tail(const char *text, bool *good)
 {
     size_t sign = 0, n;

@@ -17,7 +17,8 @@ static bool are_equal(char a, char b)
     return tolower((unsigned char)a) == tolower((unsigned char)b);
 }
 
-/* d[i][j] is the distance between the first i letters of a and the first j of b. */
+/* The edit distance of two names. d[i][j] is the distance between the first i letters of a and the
+ * first j letters of b. */
 static int distance_between(const char *a, const char *b)
 {
     const int m = (int)strlen(a), n = (int)strlen(b);
