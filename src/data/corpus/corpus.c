@@ -31,8 +31,8 @@ static void count_runs(const em_table *table, int64_t *tokens)
     em_world_sum(table->n_run, tokens);
 }
 
-/* Whether the share of `shard` begins no later than with this document, `before` tokens being
- * before it. */
+/* Whether the documents of `shard` begin at or before this document, before which there are
+ * `before` tokens. */
 static bool is_begun(const em_corpus *corpus, int64_t tile, int64_t shard, int64_t n_shard,
                      int64_t document, int64_t before)
 {
@@ -41,8 +41,8 @@ static bool is_begun(const em_corpus *corpus, int64_t tile, int64_t shard, int64
     return shard < n_shard && before * n_shard / corpus->n_token >= shard;
 }
 
-/* The first documents of this shard's share and of the next one's, and the tokens before each, of
- * what this rank has read; as doubles, below 2^53. */
+/* The first document of this shard and of the next one, and the tokens before each, as far as this
+ * rank has read them. All are doubles below 2^53, so that they can be summed. */
 typedef struct bounds {
     double document[2], token[2];
 } bounds;
@@ -68,7 +68,7 @@ static void find_own_bounds(const em_corpus *corpus, const em_table *table, cons
     }
 }
 
-/* All shards' bounds at the same time: every rank looks for those of each. */
+/* Finds the bounds of all shards at the same time: every rank looks for those of each shard. */
 static em_status find_share(em_corpus *corpus, const em_table *table, int64_t tile, int64_t shard,
                             int64_t n_shard)
 {

@@ -27,7 +27,7 @@ static em_status read_batch(em_corpus_stream *s, int64_t first, int64_t count)
     return em_rows_source_read(s->source, first, count, s->batch);
 }
 
-/* The following documents are read ahead while these are processed. */
+/* Reads the given documents, and asks the kernel to read the following ones ahead. */
 static em_status fetch_neighbours(em_corpus_stream *s, int64_t first, int64_t count)
 {
     const em_numbers *numbers = em_rows_source_numbers(s->source);
@@ -46,7 +46,7 @@ static em_status fetch_neighbours(em_corpus_stream *s, int64_t first, int64_t co
     return status;
 }
 
-/* All of them are asked for before the first is waited for. */
+/* Reads the listed documents. It asks the kernel for all of them before it waits for the first. */
 static em_status fetch_listed(em_corpus_stream *s, int64_t before, int64_t count,
                               const int64_t *index)
 {
@@ -96,7 +96,7 @@ em_document em_corpus_stream_fetched(const em_corpus_stream *s, int64_t k)
 
 /* ---------------------------------------------------------------- the first pass */
 
-/* Tokens of each PASS_DOCUMENTS documents, counted by the ranks by turns. */
+/* Counts the tokens of each PASS_DOCUMENTS documents in tokens[n_part]. The ranks take turns. */
 static em_status pass(em_corpus_stream *s, int64_t n_part, int64_t *tokens, uint64_t *hash)
 {
     const int64_t first = em_partition_first(n_part, em_world_size(), em_world_rank());
@@ -118,8 +118,8 @@ static em_status pass(em_corpus_stream *s, int64_t n_part, int64_t *tokens, uint
     return em_agree_first(status, row);
 }
 
-/* The first document before which there are so many tokens, or which is the one, and the tokens
- * before it. */
+/* Finds the first document that has at least `token` tokens before it or whose number is
+ * `document`. found: this document, and the tokens before it. */
 static em_status find_document(em_corpus_stream *s, int64_t n_part, const int64_t *tokens,
                                int64_t token, int64_t document, int64_t found[2])
 {
@@ -142,7 +142,7 @@ static em_status find_document(em_corpus_stream *s, int64_t n_part, const int64_
     return status;
 }
 
-/* The first of a shard's documents, by the tokens before it or by number. */
+/* Finds the first document of a shard, by the tokens before it or by its number. */
 static em_status find_bound(em_corpus *corpus, int64_t n_part, const int64_t *tokens, int64_t tile,
                             int64_t shard, int64_t n_shard, int64_t found[2])
 {
@@ -178,7 +178,8 @@ static em_status find_share(em_corpus *corpus, int64_t n_part, const int64_t *to
     return EM_OK;
 }
 
-/* The hash is that of the numbers and the names, as of a table that was read. */
+/* Computes the hash of the numbers and the names, which equals that of a table with the same
+ * content, and compares it with that in the file. */
 static em_status check_hash(em_corpus *corpus, uint64_t sum)
 {
     const em_numbers_form *form = &corpus->stream->form;

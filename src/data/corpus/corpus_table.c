@@ -101,7 +101,8 @@ static em_status read_hdf5(const em_corpus_options *options, int64_t n_word, em_
     return status;
 }
 
-/* Takes the names of a vocabulary along, which the words known must not exceed. */
+/* Reads a corpus from text. The names come from the vocabulary, if there is one, which must not
+ * have more words than are known. */
 static em_status read_text(const em_corpus_options *options, int64_t n_word, em_corpus_take *take,
                            void *to, em_table *table)
 {

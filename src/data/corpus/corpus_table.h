@@ -38,10 +38,10 @@ em_status em_corpus_check_stream(const em_corpus_options *options);
  * EM_EDATA. */
 em_status em_corpus_check_counts(const em_table *table, int64_t row);
 
-/* Fails as a table is given for a corpus. Local. */
+/* Fails because a table was given in place of a corpus. Local. */
 em_status em_corpus_refuse_table(const char *path);
 
-/* What to do about a corpus of other words, for messages: "(...)". Local. */
+/* Advice about a corpus with other words, for messages: "(...)". Local. */
 const char *em_corpus_same_words(const char *path);
 
 /* The number of tokens in the held rows first .. first + count - 1. Local. */

@@ -17,10 +17,10 @@
 #define OF_TEXT                                                                                    \
     " (emass convert makes a corpus of text: --format text, or --text COLUMN of a table)"
 
-/* A damaged id, count or header must not exhaust memory. */
+/* Limits that prevent that a damaged id, count or header exhausts memory. */
 enum { LONGEST_DOCUMENT = EM_LONGEST_DOCUMENT, EMPTY_FOR_ENTRY = 1000 };
 
-/* Documents of one run of lines of docword. */
+/* The documents in one run of lines of a docword file. */
 typedef struct line_run {
     int64_t order, first, last, line; /* line: of the first */
 } line_run;
@@ -74,7 +74,8 @@ static em_excerpt token_at(const char *at)
     return em_excerpt_of(token);
 }
 
-/* An integer of least .. most, followed by `stop` (a blank stands for the end of the line too). */
+/* Reads an integer of least .. most that ends at `stop`. A blank as `stop` also stands for the end
+ * of the line. */
 static em_status parse(const em_lines *lines, const char **at, char stop, int64_t least,
                        int64_t most, const char *what, const char *why, int64_t *out)
 {
@@ -118,7 +119,7 @@ static em_status expected_end(const em_lines *lines, const char *at, const char 
 
 /* ---------------------------------------------------------------- LDA-C */
 
-/* N id:count ... with ids from 0, N of them. */
+/* Reads a line "N id:count ..." of LDA-C: N pairs with ids from 0. */
 static em_status read_lda_c_line(corpus_reading *r, const char *line)
 {
     int64_t n = 0, found = 0, word = 0, count = 0;
@@ -156,7 +157,7 @@ static em_status out_of_order(const corpus_reading *r, int64_t line, int64_t doc
                    r->path, (long long)line, (long long)document, (long long)after, advice);
 }
 
-/* Advances to the document of this line; documents between have no words. */
+/* Advances to the document of this line. Documents that are skipped have no words. */
 static em_status go_to(corpus_reading *r, int64_t document)
 {
     em_status status = EM_OK;
@@ -181,7 +182,8 @@ static em_status parse_document(corpus_reading *r, const char **line)
     return status ? status : go_to(r, document);
 }
 
-/* A count of Matrix Market, which may be written as a real: 3 or 3.0e+00; none in a pattern. */
+/* Reads a count of a Matrix Market file, which may be written as a real number (3 or 3.0e+00). A
+ * file of kind pattern has no counts. */
 static em_status parse_entry(const corpus_reading *r, const char **line, int64_t *count)
 {
     const size_t length = strcspn(*line, " \t");
@@ -204,7 +206,7 @@ static em_status parse_entry(const corpus_reading *r, const char **line, int64_t
     return status;
 }
 
-/* document word count, both numbered from 1; or word document count. */
+/* Reads a line "document word count", both numbered from 1, or "word document count". */
 static em_status read_triple(corpus_reading *r, const char *line)
 {
     int64_t word = 0, count = 0;
@@ -237,7 +239,7 @@ static int64_t document_of(const char *line)
     return *line == '\n' || *line == '\0' ? -1 : strtoll(line, NULL, 10);
 }
 
-/* The same of a matrix whose columns are documents. */
+/* The document of a line in a matrix whose columns are documents: its second number. */
 static int64_t second_number_of(const char *line)
 {
     line += strspn(line, " \t\r");
@@ -342,7 +344,8 @@ static em_status read_header_line(em_lines *lines, const char *what, int64_t mos
     return status;
 }
 
-/* The header of Matrix Market: comments, then a line: numbers of rows, columns, entries. */
+/* Reads the header of a Matrix Market file: comments, and a line with the numbers of rows, columns
+ * and entries. */
 static em_status read_market_header(const corpus_reading *r, em_lines *lines, int64_t header[3])
 {
     static const char *const what[] = {"the number of rows", "the number of columns",
@@ -443,7 +446,8 @@ static em_status read_run(corpus_reading *r)
     return status;
 }
 
-/* Local, while others do the same. Runs of rows have even orders: there may be others between. */
+/* Reads runs of lines while other ranks read others. Runs of rows have even orders, so that runs
+ * without words can come between them. Local. */
 static em_status read_runs(em_parallel_lines *input, corpus_reading *r)
 {
     int64_t order;
@@ -494,7 +498,7 @@ static em_status read_documents(corpus_reading *r, const em_parallel_lines_head 
     return status;
 }
 
-/* Whether the line has only one number above 0, as no line of LDA-C has. */
+/* Whether the line consists of one number above 0. No line of LDA-C does. */
 static bool is_count_alone(const char *line)
 {
     char *end;
@@ -502,7 +506,7 @@ static bool is_count_alone(const char *line)
     return strtoll(line, &end, 10) > 0 && end[strspn(end, " \t")] == '\0';
 }
 
-/* The first line of Matrix Market, which says what the entries are. */
+/* Checks the first line of a Matrix Market file, which names the kind of the entries. */
 static em_status check_market_kind(corpus_reading *r, const em_corpus_options *options,
                                    const char *line)
 {

@@ -29,7 +29,7 @@ static int by_word(const void *a, const void *b)
     return (x->word > y->word) - (x->word < y->word);
 }
 
-/* Each word once, in the order of the ids. */
+/* Sorts the words of the document by id, and merges equal words. */
 static void put_in_order(em_document_rows *r)
 {
     int64_t n = 0;

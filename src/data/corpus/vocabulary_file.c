@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* The word of a line. */
+/* Adds the word in a line. */
 static em_status add_word(const em_lines *lines, const char *line, int64_t *capacity, char ***name,
                           int64_t *n_word)
 {
@@ -26,7 +26,7 @@ static em_status add_word(const em_lines *lines, const char *line, int64_t *capa
     return status;
 }
 
-/* The first line that has the word of an earlier one. */
+/* Fails if two lines have the same word. The message names the first line that repeats one. */
 static em_status refuse_twins(const char *path, char *const *name, int64_t n_word)
 {
     int64_t twin;

@@ -26,7 +26,7 @@ static void split_dense(em_table *table, int64_t at, double *out)
     table->n_value = table->n_row * n_left;
 }
 
-/* 0 where a row has no such entry. */
+/* Splits one column off sparse rows. A row without an entry in that column has the number 0. */
 static void split_sparse(em_table *table, int64_t at, double *out)
 {
     int64_t begin = 0, to = 0;
@@ -92,7 +92,7 @@ static em_status find_beside(const em_table *table, const em_table_options *opti
     return status;
 }
 
-/* No column may have two parts. */
+/* Checks that no column has two roles, such as response and weights. */
 static em_status check_set_aside(const em_table *table, const em_set_aside *a)
 {
     for (int k = 0; k < EM_N_BESIDE; k++) {
@@ -117,7 +117,7 @@ static em_status check_set_aside(const em_table *table, const em_set_aside *a)
 
 /* ---------------------------------------------------------------- weights */
 
-/* Numbers from 0, one of them above it. Collective. */
+/* Checks that weights are 0 or more, and that at least one is above 0. Collective. */
 static em_status check_weights(const em_table *table)
 {
     const double *weight = table->beside[EM_BESIDE_WEIGHTS];
@@ -203,7 +203,8 @@ static bool is_called(const em_table *table, int64_t j, const char *name)
     return strcmp(printable, name) == 0;
 }
 
-/* The first unused column of that name; -1: none. Mostly it has the index of the earlier table. */
+/* The first unused column of that name; -1: there is none. The index in the earlier table is tried
+ * first. */
 static int64_t find(const em_table *table, const char *name, int64_t guess, const bool *taken)
 {
     if (guess < table->n_column && !taken[guess] && is_called(table, guess, name))
@@ -253,7 +254,7 @@ static em_status match(const em_table *table, int64_t n, const char *const *name
     return EM_OK;
 }
 
-/* The texts of column from[j] become those of column j. */
+/* Moves the texts of column from[j] to column j, for all j. */
 static em_status move_texts(em_table *table, int64_t n, const int64_t *from)
 {
     em_levels *text = NULL;

@@ -40,7 +40,8 @@ static em_status take_columns(em_coding *coding)
     return status;
 }
 
-/* A factor that model.factors names may not be a number too. */
+/* Fails if a function of the formula needs numbers from a column that model.factors makes a factor.
+ */
 static em_status check_derived(const em_table *table, const em_coding *coding)
 {
     for (int64_t k = 0; k < coding->n_derived; k++)
@@ -98,7 +99,8 @@ void em_coding_destroy(em_coding **out)
 
 /* ---------------------------------------------------------------- columns */
 
-/* A new column: a product of columns, each a number (level -1) or the indicator of a level. */
+/* A new column of the design: a product of columns. Each is a number (level -1) or the indicator of
+ * a level. */
 typedef struct made {
     int n;
     int64_t column[EM_MOST_IN_TERM], level[EM_MOST_IN_TERM];
@@ -133,7 +135,8 @@ static bool is_within(const em_term *a, const em_term *b)
     return i == a->n;
 }
 
-/* Finds the first factor of all terms, which has all levels if there is no intercept. */
+/* Whether factor k of term t is the first factor of all terms. It has all levels if there is no
+ * intercept. */
 static bool is_first(const em_coding *coding, int64_t t, int k)
 {
     for (int64_t i = 0; i <= t; i++)
@@ -211,7 +214,7 @@ static em_status make_columns(coding_context *m)
 
 /* ---------------------------------------------------------------- names */
 
-/* sex[male]:age, or, as R has it, poly(age, 2)1 */
+/* Writes the name of a column, such as sex[male]:age or, in R's way, poly(age, 2)1. */
 static em_status name_column(const coding_context *m, const made *of, char **out)
 {
     em_status status = em_copy_text("", out);
@@ -270,8 +273,8 @@ static em_status sort_levels(coding_context *m, int64_t j, indexed_level **out)
     return status;
 }
 
-/* "'a', 'b' or 'c'" for the levels of factor j; of more than six the first five and their number.
- */
+/* Lists the levels of factor j, as "'a', 'b' or 'c'". Of more than six levels it lists five, and
+ * the number of all. */
 static void list_levels(const coding_context *m, int64_t j, size_t bytes, char *out)
 {
     const em_factor *factor = &m->coding->factor[j];
@@ -324,7 +327,7 @@ static em_status number_levels(coding_context *m, int64_t j, int64_t *bad)
     return status;
 }
 
-/* Column j of a row, a number or whether it is at that level. */
+/* The number of column j in a row; for a factor 1 or 0, whether the row is at that level. */
 static double value_of(const coding_context *m, const double *from, int64_t j, int64_t level)
 {
     if (j >= m->coding->n)

@@ -1,4 +1,4 @@
-/* Private to the room: the columns of a table become those of a design. */
+/* Private to this folder: the columns of a table become those of a design. */
 #pragma once
 
 #include "data/formula/formula.h"

@@ -105,7 +105,7 @@ bool em_is_missing(const char *text)
 
 /* ---------------------------------------------------------------- what the options say */
 
-/* A choice in the making. */
+/* The state while the columns are being selected. */
 typedef struct making {
     const em_table_options *options;
     const em_table *table;
@@ -196,7 +196,8 @@ static em_status take_formula(making *m)
     return status;
 }
 
-/* One of options->columns: a name or number; a minus before it excludes the column. */
+/* Takes one of options->columns, which is a name or a number. A minus before it excludes the
+ * column. */
 static em_status take_name(making *m, const char *name, bool *removes)
 {
     int64_t column;
@@ -283,7 +284,7 @@ static em_status take_levels(making *m)
     return status;
 }
 
-/* "name" or "name=level". */
+/* Takes an entry of model.factors, which is "name" or "name=level". */
 static em_status take_factor(making *m, const char *factor)
 {
     const char *equals = strrchr(factor, '=');

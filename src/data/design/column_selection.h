@@ -7,7 +7,7 @@
 typedef enum em_use {
     EM_USE_NOT,
     EM_USE_NUMBER,
-    EM_USE_ANY,  /* numbers, or else texts, which makes it a factor */
+    EM_USE_ANY,  /* numbers or texts; with texts it is a factor */
     EM_USE_LEVEL /* levels of a factor, or labels: numbers and texts */
 } em_use;
 
@@ -34,9 +34,9 @@ void em_choice_destroy(em_choice **choice); /* NULL-safe. */
  * Errors: EM_EDATA for two columns of that name. */
 em_status em_choice_find(const em_table *table, const char *name, int64_t *column);
 
-/* Finds by their names the columns that are no features (but not the weights of new rows to
- * predict), and then the response. If no response is named, it is the last other column. Local.
- * Errors: EM_EDATA. */
+/* Finds by their names the columns that are not features, and then the response. (The weights of
+ * new rows to predict need not be there.) If no response is named, it is the last other column.
+ * Local. Errors: EM_EDATA. */
 em_status em_set_aside_find_beside(const em_table_options *options, const em_table *table,
                                    em_set_aside *out);
 em_status em_set_aside_find_response(const em_table_options *options, const em_table *table,

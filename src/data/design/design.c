@@ -29,7 +29,7 @@ static void warn_constant(const em_table *table, const em_moments *moments)
                em_excerpt_of(table->name[first]).text);
 }
 
-/* Whether squares of the numbers, and sums of these, are numbers. */
+/* Whether the squares of the numbers in column j, and the sums of the squares, are finite. */
 static bool can_be_scaled(const em_moments *moments, int64_t j)
 {
     const double most = 1e145;
@@ -37,7 +37,8 @@ static bool can_be_scaled(const em_moments *moments, int64_t j)
     return moments->count[j] == 0 || (moments->smallest[j] > -most && moments->largest[j] < most);
 }
 
-/* Finds mean and scale of the columns; both NULL: only warns of constant columns. Collective. */
+/* Finds mean and scale of the columns. With both NULL it only warns of constant columns.
+ * Collective. */
 static em_status find_scaling(const em_table *table, double *centre, double *scale)
 {
     em_moments moments;
@@ -127,7 +128,7 @@ static void put(const design_filling *f, double *row, int64_t j, double value)
         design->centre ? (value - design->centre[to]) / design->scale[to] : value;
 }
 
-/* Into tiles, column by column. */
+/* Copies rows into the tiles of the design, column by column. */
 static void take_dense(const design_filling *f, const em_row_block *piece)
 {
     const em_tiled *x = &f->design->dense;

@@ -19,8 +19,8 @@ typedef struct em_design {
     em_share rows;
     int64_t n_row, n_column; /* rows of this shard; an intercept is column 0 */
     char **name;             /* [n_column] */
-    double *centre, *scale;  /* [n_column] a column is (x - centre) / scale of what follows; NULL: 0
-                                and 1. Of dense columns that is done, sparse ones stay x. */
+    double *centre, *scale;  /* [n_column] a column is (x - centre) / scale of the stored x; NULL: 0
+                                and 1. Dense columns are stored after that, sparse ones before it. */
     double *response;        /* [n_row] */
     double *offset; /* [n_row + 1], terms of the linear predictor: offset plus log exposure of each
                        row, then 0; NULL: none */

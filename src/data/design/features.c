@@ -64,7 +64,7 @@ static em_status find_levels(const em_table *table, int64_t j, int64_t *n, doubl
                    EM_MOST_LEVELS);
 }
 
-/* Whether levels are so many that most coefficients are of one row. */
+/* Whether there are so many levels that most coefficients would describe a single row. */
 static bool are_many(int64_t n, int64_t n_row)
 {
     return n >= FEWEST_ROWS && 2 * n > n_row;
@@ -332,8 +332,8 @@ static em_status derive_response(const em_table_options *options, em_table *tabl
     return status;
 }
 
-/* The first row with a text in column j, which has numbers too or, `dates`, has nothing but dates,
- * named in a failure. Collective. */
+/* Fails with a message about the first row with a text in column j. The column also has numbers or,
+ * if `dates`, all of its texts are dates. Collective. */
 static em_status fail_text(const em_table *table, int64_t j, bool dates)
 {
     const int64_t n = table->n_column;
@@ -434,7 +434,7 @@ static em_status read_as(const em_table_options *options, const em_fitted_column
     return status ? status : em_table_arrange(*table, &as, columns->n, columns->name);
 }
 
-/* The features of a run without coded columns. */
+/* Reads the features of a run whose columns were not coded. */
 static em_status read_plain(const em_table_options *options, const em_fitted *fitted,
                             em_table **table, em_features **out)
 {

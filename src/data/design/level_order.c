@@ -54,7 +54,7 @@ em_status em_level_order_load(const em_table_options *options, json_t **out)
 
 /* ---------------------------------------------------------------- the order */
 
-/* The value that stands for a level in column j; infinity: no row has it. */
+/* The value that stands for a level in column j; infinity if no row has the level. */
 static double value_of(const em_table *table, int64_t j, const json_t *level)
 {
     const em_levels *texts = table->text && json_is_string(level) ? &table->text[j] : NULL;
@@ -66,7 +66,7 @@ static double value_of(const em_table *table, int64_t j, const json_t *level)
     return em_json_finite(level, &number) ? number : INFINITY;
 }
 
-/* 1 or 0: the truth value that the option says; -1: none. */
+/* 1 or 0 if the option's text is a truth value; -1: it is none. */
 static int truth_of(const json_t *level)
 {
     const double number = json_number_value(level);
@@ -78,8 +78,8 @@ static int truth_of(const json_t *level)
                                                                             : -1;
 }
 
-/* The index of the level that the option says, or of the same truth value written differently; n:
- * there is none. */
+/* The index of the level that the option names, also if the same truth value is written
+ * differently; n: there is none. */
 static int64_t index_of(const em_table *table, int64_t j, const json_t *one, int64_t n,
                         const double *level)
 {
@@ -120,7 +120,7 @@ static em_status sort(const em_table *table, int64_t j, const json_t *list, int6
     return EM_OK;
 }
 
-/* The first row with that level, named in a failure. Collective. */
+/* Fails with a message about the first row with that level. Collective. */
 static em_status fail_level(const em_table *table, int64_t j, double level, const json_t *list)
 {
     const int64_t n_column = table->n_column;

@@ -1,4 +1,4 @@
-/* Private to the room: model.levels, the order of the levels of factors. */
+/* Private to this folder: model.levels, the order of the levels of factors. */
 #pragma once
 
 #include "data/table/table.h"

@@ -61,7 +61,7 @@ static int compare_rows(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The first few of all are among the first few of the ranks. Collective. */
+/* Collects the first few labels of all ranks from the first few of each. Collective. */
 static em_status collect_labels(const em_table *table, label_set *set)
 {
     label_set own = {0};
@@ -160,7 +160,7 @@ em_status em_table_binary_response(em_table *table, double positive)
 
 /* ---------------------------------------------------------------- labels that are text */
 
-/* Two words for negative and positive, and the code of the second. */
+/* Finds two labels that are words for negative and positive; *code is that of the positive one. */
 static bool find_yes(const em_levels *levels, int64_t *code)
 {
     static const char *const pair[][2] = {{"no", "yes"}, {"n", "y"}, {"false", "true"}};
@@ -206,8 +206,8 @@ static bool is_number(const char *text, double *number)
     return end > text && !*end && isfinite(*number);
 }
 
-/* The code of the label that `positive` names; of labels that are truth values TRUE, True and 1 are
- * one name. levels->count: there is none. */
+/* The code of the label that `positive` names. Labels that are the same truth value, such as TRUE,
+ * True and 1, are one name. levels->count: there is no such label. */
 static int64_t code_of(const em_levels *levels, const char *positive)
 {
     const int truth = em_truth_named(positive);
@@ -222,7 +222,7 @@ static int64_t code_of(const em_levels *levels, const char *positive)
     return code;
 }
 
-/* Some responses are text. Collective. */
+/* Handles a response some of whose values are text. Collective. */
 static em_status text_response(em_table *table, const char *positive)
 {
     const em_levels *levels = &table->label;

@@ -140,7 +140,7 @@ static em_status sum_squares(const em_derived *derived, const em_table *table, i
     return status ? status : em_sum_exactly(n, work + n, &sum[1]);
 }
 
-/* The recurrence of R's poly(). */
+/* Finds the recurrence of the polynomials, as R's poly() does. */
 static em_status find_coding(em_derived *derived, const em_table *table, double *work)
 {
     const int degree = derived->degree;

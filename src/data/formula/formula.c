@@ -21,7 +21,8 @@ static bool is_factor_of(const char *name) /* C of Python's formulas */
     return strcmp(name, "factor") == 0 || strcmp(name, "C") == 0;
 }
 
-/* A column, factor(column), or a derived column; -1: it is missing and may be missing. */
+/* Reads a column, factor(column), or a derived column. *column -1: the column does not exist, which
+ * is allowed for a term that is subtracted. */
 static em_status read_column(reading *r, bool removed, int64_t *column)
 {
     const char *start;
@@ -86,7 +87,7 @@ static em_status add(const reading *r, sum *to, const em_term *term)
     return status;
 }
 
-/* The product of two terms, in which each column occurs once. */
+/* Multiplies two terms. Each column occurs once in the product. */
 static em_status multiply(const reading *r, const em_term *a, const em_term *b, em_term *out)
 {
     int i = 0, j = 0;
@@ -104,7 +105,8 @@ static em_status multiply(const reading *r, const em_term *a, const em_term *b, 
     return EM_OK;
 }
 
-/* a, or a:b:c. `gone`: the term is subtracted, and one of its columns does not exist. */
+/* Reads a product such as a or a:b:c. `gone`: the term is subtracted, and one of its columns does
+ * not exist. */
 static em_status read_product(reading *r, bool removed, em_term *out, bool *gone)
 {
     em_status status = EM_OK;
@@ -124,7 +126,7 @@ static em_status read_product(reading *r, bool removed, em_term *out, bool *gone
     return status;
 }
 
-/* left * right: left, right and their products. */
+/* Appends left * right, which is left, right and all products of their terms. */
 static em_status cross(const reading *r, sum *left, const em_term *right)
 {
     const int64_t n = left->n;
@@ -138,7 +140,7 @@ static em_status cross(const reading *r, sum *left, const em_term *right)
     return status;
 }
 
-/* A *, which is not the ** of a power. */
+/* Accepts a *, but not the ** of a power. */
 static bool accept_cross(reading *r)
 {
     em_reading_skip(r);

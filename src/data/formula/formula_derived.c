@@ -18,7 +18,7 @@ static const struct {
 
 enum { N_FUNCTION = sizeof functions / sizeof *functions };
 
-/* A function being read: its steps, and its text in one spelling. */
+/* A function that is being read: its steps, and its text in a uniform spelling. */
 typedef struct deriving {
     em_reading *r;
     em_derived *to;
@@ -140,7 +140,7 @@ static em_status read_operand(deriving *d)
                                                          : read_operand_column(d, name, start);
 }
 
-/* ^, or the ** of Python. */
+/* Accepts ^ or, as in Python, **. */
 static bool accept_power(em_reading *r)
 {
     em_reading_skip(r);
@@ -150,7 +150,7 @@ static bool accept_power(em_reading *r)
     return true;
 }
 
-/* -x^2 is -(x^2), and 2^-1 a half. */
+/* Reads a power. -x^2 is -(x^2), and 2^-1 is one half. */
 static em_status read_power(deriving *d)
 {
     em_status status;
@@ -205,7 +205,7 @@ static em_status read_sum(deriving *d)
 
 /* ---------------------------------------------------------------- polynomials */
 
-/* , 2) or , degree = 2, raw = TRUE) */
+/* Reads the rest of poly(x, 2) or poly(x, degree = 2, raw = TRUE) after x. */
 static em_status read_degree(deriving *d)
 {
     static const char *const yes[] = {"TRUE", "T"};

@@ -114,7 +114,7 @@ void em_reading_see(em_reading *r, int64_t column)
         r->seen[column] = ++r->n_seen;
 }
 
-/* Advice about a function of R that formulas do not support here. */
+/* Advice about a function of R that formulas do not have here. */
 static const char *instead_of(const char *name)
 {
     static const char *const smooth[] = {"s", "te", "ti", "t2", "gp", "mo", "me", "ar"};
@@ -130,7 +130,7 @@ static const char *instead_of(const char *name)
     return "give the data a column of its values";
 }
 
-/* Fails because there is no column of that name; the message suggests a similar name, or any. */
+/* Fails because no column has that name. The message suggests a similar name, or any name. */
 em_status em_reading_fail_column(em_reading *r, const char *name, const char *start)
 {
     const long long character = start - r->text + 1;

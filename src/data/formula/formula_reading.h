@@ -1,4 +1,4 @@
-/* Private to the room: the state of the parser of formulas. All Local. */
+/* Private to this folder: the state of the parser of formulas. All Local. */
 #pragma once
 
 #include "data/formula/formula.h"
@@ -21,7 +21,7 @@ typedef struct em_reading {
 em_status em_reading_fail(const em_reading *r, const char *expected);
 
 void em_reading_skip(em_reading *r);           /* blanks */
-bool em_reading_accept(em_reading *r, char c); /* behind blanks */
+bool em_reading_accept(em_reading *r, char c); /* after blanks */
 
 /* Whether a character may be in a name, and whether a name has other characters. */
 bool em_is_of_name(char c);

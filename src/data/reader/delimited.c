@@ -1,5 +1,5 @@
-/* Columns between commas, semicolons, tabs or blanks; a field may stand in double quotes, where ""
- * is a quote. */
+/* Reads columns that are separated by commas, semicolons, tabs or blanks. A field may stand in
+ * double quotes, in which "" is one quote. */
 #include "base/memory.h"
 #include "base/text.h"
 #include "data/reader/odd_number.h"
@@ -14,7 +14,7 @@ static const char *const delimiters[] = {[EM_TABLE_COMMA] = ",",
                                          [EM_TABLE_TAB] = "\t",
                                          [EM_TABLE_SPACE] = " \t"};
 
-/* Blanks around a field that do not separate. */
+/* The blanks that may surround a field without separating it. */
 static const char *padding(const char *delimiter)
 {
     return *delimiter == '\t' ? " " : " \t";
@@ -49,7 +49,7 @@ static void end_field(char *end, const char *delimiter, char **at)
     }
 }
 
-/* Cuts the next field off the line at *at, which becomes NULL after the last one. */
+/* Cuts the next field off the line at *at. After the last field *at becomes NULL. */
 static em_status next_field(const em_lines *lines, const char *delimiter, char **at, char **field)
 {
     char *end, *last;
@@ -106,8 +106,8 @@ static em_status parse_header(const em_lines *lines, const char *delimiter, char
     return status;
 }
 
-/* Inspects the fields of the first line: a header has no number in it. `first` gets them where they
- * decide whether it is one. */
+/* Inspects the fields of the first line. A header has no number among its fields. `first` gets the
+ * fields if they decide whether the line is a header. */
 static em_status inspect_fields(const em_lines *lines, const em_delimited *form, char *line,
                                 em_first_line *first, int64_t *n_field, bool *has_number)
 {
@@ -153,7 +153,7 @@ em_status em_delimited_begin(const em_lines *lines, const char *line, const em_d
     return status;
 }
 
-/* The column of a field, for messages: its name, or its number. */
+/* A column for messages: its name, or its number. */
 typedef struct field_place {
     int64_t number, to; /* in the file, from 0; in the table */
 } field_place;
@@ -168,7 +168,8 @@ static void say_column(const em_table *table, const field_place *place, char wha
 
 #define LEAVE_COMMENTS_OUT "sed '/^#/d' FILE >NEW leaves comments out"
 
-/* The first line begins with #, and the field is in it or in the next one. */
+/* Whether the field may belong to a comment: the file begins with lines that begin with #, and the
+ * field is in one of them or in the line after them. */
 static bool may_follow_comment(const em_lines *lines, const em_delimited *form)
 {
     return form->comment > 0 && lines->number <= form->comment + 1;
@@ -208,7 +209,8 @@ static em_status fail_level(const em_lines *lines, const em_table *table, const 
                    quote, what, expected);
 }
 
-/* A category or a label, which is printed and stored in the output file. */
+/* Appends a category or a label after checking that it can be printed and stored in the output
+ * file. */
 static em_status push_level(const em_lines *lines, const char *field, const field_place *place,
                             em_table *table)
 {
@@ -223,7 +225,8 @@ static em_status push_level(const em_lines *lines, const char *field, const fiel
     return em_table_push_text(table, place->to, field);
 }
 
-/* What is no text although it is no number either: inf, or 1,5. */
+/* Whether the field looks like a number but is not one that this reader accepts, such as inf or
+ * 1,5. */
 static bool is_odd_number(const em_lines *lines, const char *field)
 {
     char advice[EM_ADVICE_BYTES];

@@ -23,7 +23,7 @@
 /* The most classes where their number is not given. */
 enum { MOST_CLASSES = 10000 };
 
-/* The marks in the names of files of images and of labels. */
+/* Parts of names by which files of images and files of labels are recognised. */
 static const char images_mark[] = "images-idx", labels_mark[] = "labels-idx";
 
 /* ---------------------------------------------------------------- finding the files, by rank 0 */
@@ -61,7 +61,7 @@ static em_status find_marked(const char *folder, const char *mark, char **out)
     return status;
 }
 
-/* PATH-images-idx3-ubyte, packed or not; NULL: there is none. */
+/* Finds PATH-images-idx3-ubyte, compressed or not; NULL: there is none. */
 static em_status find_begun(const char *path, const char *rest, char **out)
 {
     static const char *const packed[] = {"", ".gz"};
@@ -75,7 +75,8 @@ static em_status find_begun(const char *path, const char *rest, char **out)
     return status;
 }
 
-/* The labels of train-images-idx3-ubyte.gz are in train-labels-idx1-ubyte, or that with .gz. */
+/* Finds the file of labels for a file of images. For train-images-idx3-ubyte.gz it is
+ * train-labels-idx1-ubyte, with or without .gz. */
 static em_status find_beside(const char *images, char **out)
 {
     const char *mark = strstr(images, images_mark);
@@ -103,7 +104,7 @@ static em_status find_labels(const em_examples_source *source, const char *image
     return source->labels ? em_copy_text(source->labels, out) : find_beside(images, out);
 }
 
-/* *images NULL: it is a table. */
+/* Finds the files of images and labels. *images NULL: the data are a table. */
 static em_status find_files(const em_examples_source *source, char **images, char **labels)
 {
     em_status status = EM_OK;
@@ -191,7 +192,7 @@ static const wish *own_wish(const supply *s)
     return &s->wish[em_world_rank()];
 }
 
-/* The first of the ranks with the same items counts them. */
+/* Whether this rank adds the hash of its items. The first of the ranks with the same items does. */
 static bool counts(const supply *s)
 {
     for (int rank = 0; rank < em_world_rank(); rank++)
@@ -200,7 +201,7 @@ static bool counts(const supply *s)
     return true;
 }
 
-/* Its own part of a plain file. Local. */
+/* Reads this rank's own part of an uncompressed file. Local. */
 static em_status read_own(supply *s, uint8_t *out)
 {
     uint64_t hash = 0;
@@ -451,8 +452,8 @@ static double inspect_labels(const em_examples *e, int64_t most, int64_t *bad)
     return largest;
 }
 
-/* The place of that label for a message. For a table it is the line, for which the table is read
- * again. Collective. */
+/* Fails with a message about the place of an invalid label. In a table the place is a line, for
+ * which the table is read again. Collective. */
 static em_status fail_label(const em_examples *e, int64_t row, int64_t own, int64_t most)
 {
     const em_table_options options = {.data = e->path, .header = e->header, .columns = INT64_MIN};

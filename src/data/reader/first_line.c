@@ -1,4 +1,5 @@
-/* Names that are numbers, such as 2020,2021 or 0,1,2, look like a row. */
+/* Decides whether a first line whose fields are all numbers, such as 2020,2021 or 0,1,2, is a row
+ * or the names of the columns. */
 #include "data/reader/first_line.h"
 
 #include "base/memory.h"
@@ -11,7 +12,7 @@
 
 enum { MOST_DIGITS = 15 };
 
-/* 0, 1, 2020: without a sign or decimals. */
+/* Whether the field is a whole number without a sign or decimals, such as 0, 1 or 2020. */
 static bool is_whole(const char *field)
 {
     const size_t length = strlen(field);

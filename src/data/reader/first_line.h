@@ -1,5 +1,5 @@
-/* Private to the room: a first line of which the option `header` does not say whether it names the
- * columns. */
+/* Private to this folder: a first line of which the option `header` does not say whether it names
+ * the columns. */
 #pragma once
 
 #include "data/reader/lines.h"

@@ -14,7 +14,7 @@
 
 enum { SLAB_NUMBERS = 1 << 17 }; /* 1 MiB at a time */
 
-/* Rows being read, and where among them. */
+/* The range of rows that is being read. */
 typedef struct slab {
     em_numbers *numbers;
     em_numbers_form form;
@@ -77,7 +77,8 @@ static int by_column(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Rows of scipy's matrices may have their columns in any order: sorts those of one row. */
+/* Sorts the entries of one row by column, because rows of scipy's matrices may have their columns
+ * in any order. */
 static em_status sort_entries(int64_t n, int64_t *column, double *value)
 {
     entry *all = NULL;
@@ -101,7 +102,8 @@ static em_status sort_entries(int64_t n, int64_t *column, double *value)
     return status;
 }
 
-/* Of AnnData, zeros that are stored are left out, as no zeros are stored elsewhere. */
+/* Appends the entries of row i. Zeros that AnnData stores are left out, because sparse rows hold no
+ * zeros. */
 static em_status push_entries(const slab *s, int64_t i, double *value)
 {
     const int64_t first = s->start[i] - s->start[0], end = s->start[i + 1] - s->start[0];
@@ -162,7 +164,7 @@ static em_status read_response(const slab *s, int64_t count, double *response)
     return status;
 }
 
-/* So many rows at a time. */
+/* The number of rows to read at a time. */
 static int64_t step_of(const em_numbers_form *form)
 {
     const int64_t width = form->n_entry >= 0 ? form->n_entry / form->n_row + 1 : form->n_column;
@@ -222,7 +224,7 @@ static em_status prepare(slab *s)
     return status;
 }
 
-/* A name that stands for two columns is no name. */
+/* Checks that no name stands for two columns, because such a name would be ambiguous. */
 static em_status check_names(const char *path, const char *index, int64_t n, char *const *name)
 {
     int64_t twin;

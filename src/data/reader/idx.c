@@ -61,13 +61,13 @@ bool em_idx_is(const char *path)
     return is;
 }
 
-/* The size of the whole unpacked file, header included, as far as the header was read. */
+/* The size of the whole uncompressed file with its header, as far as the header was read. */
 static int64_t size_so_far(const em_idx *idx)
 {
     return MAGIC_BYTES + (int64_t)idx->shape.n_axis * WORD_BYTES + idx->shape.size;
 }
 
-/* Up to `length` bytes: fewer where the file ends. */
+/* Reads up to `length` bytes, or fewer if the file ends. */
 static em_status fetch(const em_idx *idx, int64_t length, uint8_t *out, int64_t *got)
 {
     enum { PIECE = 1 << 24 };
@@ -103,7 +103,7 @@ static em_status read_magic(em_idx *idx, uint8_t *head)
     return EM_OK;
 }
 
-/* A damaged length must neither overflow nor exhaust memory. */
+/* Reads the lengths of the axes. A damaged length must neither overflow nor exhaust memory. */
 static em_status read_lengths(em_idx *idx, uint8_t *head)
 {
     em_idx_shape *shape = &idx->shape;

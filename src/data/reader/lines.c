@@ -169,7 +169,8 @@ static em_status damaged(const em_lines *lines, const char *what)
                    (long long)lines->number, what);
 }
 
-/* Reads bytes of the file, and unpacks gzip. Returns a failure after all bytes before it. */
+/* Reads bytes of the file, decompressing gzip. A failure is returned only after all bytes before
+ * it. */
 static em_status fetch_plain(em_lines *lines, char *out, int64_t room, int64_t *got)
 {
     int code = Z_ERRNO;
@@ -211,7 +212,7 @@ static em_status fetch_xz(em_lines *lines, char *out, int64_t room, int64_t *got
     return EM_OK;
 }
 
-/* Begins to unpack xz: moves the `held` bytes in `buffer` to the packed bytes. */
+/* Begins to decompress xz: moves the `held` bytes in `buffer` to the compressed bytes. */
 static em_status begin_xz(em_lines *lines, int64_t held)
 {
     static const lzma_stream fresh = LZMA_STREAM_INIT;
@@ -340,7 +341,7 @@ bool em_lines_is_plain(const em_lines *lines)
     return lines->file && gzdirect(lines->file) && !lines->xz;
 }
 
-/* Checks that a line is of text, by the file's first bytes and its zeros. */
+/* Checks that a line is text, by the first bytes of the file and by zero bytes in the line. */
 static em_status check_text(const em_lines *lines, const char *line, int64_t length)
 {
     const em_binary_kind *kind =
@@ -359,7 +360,7 @@ static em_status check_text(const em_lines *lines, const char *line, int64_t len
                        : "HDF5 data are named file.h5:/dataset");
 }
 
-/* Checks that a file of one line does not end its lines by carriage returns. */
+/* Checks a file of one line: its lines must not end by carriage returns alone. */
 static em_status check_ends(const em_lines *lines, const char *line)
 {
     const char *end = strchr(line, '\r');
@@ -414,7 +415,7 @@ static bool is_nonfinite_word(const char *text)
     return false;
 }
 
-/* The digits at *at, of which nineteen fit; false where there are more. */
+/* Reads the digits at *at. Returns false if there are more than nineteen, the most that fit. */
 static bool read_digits(const char **at, uint64_t *digits, int *n)
 {
     for (; **at >= '0' && **at <= '9'; ++*at, *n += *n > 0 || *digits > 0)

@@ -66,7 +66,7 @@ bool em_odd_number(const em_lines *lines, const char *field, bool commas,
     return is_decimal;
 }
 
-/* Points become commas, and commas points. */
+/* Exchanges points and commas. */
 static void exchange(char *text)
 {
     for (; (text += strcspn(text, ".,")), *text; text++)

@@ -14,8 +14,8 @@ bool em_odd_comma(char *field, bool to_point);
 bool em_odd_number(const em_lines *lines, const char *field, bool commas,
                    char advice[EM_ADVICE_BYTES]);
 
-/* Where the comma is the decimal one: whether a field with a point, as in 1.000 or 1.000,5, would
- * be a number in another form. Others read 1.000 as 1000 there, or as 1. */
+/* If the comma is the decimal separator: whether a field with a point, as in 1.000 or 1.000,5,
+ * would be a number in another form. Some programs read 1.000 as 1000 there, and others as 1. */
 bool em_odd_point(const em_lines *lines, const char *field, char advice[EM_ADVICE_BYTES]);
 
 /* As em_lines_number, with that advice. Errors: EM_EDATA. */

@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Blocks double in size up to one that keeps a parser busy, so that short files are distributed
- * too. */
+/* The sizes of blocks in bytes. Each block is twice as large as the one before, so that short files
+ * are distributed too, up to a size that keeps a parser busy. */
 enum { FIRST_BLOCK = 1 << 12, LARGEST_BLOCK = 1 << 22 };
 
 /* The message that precedes a block from rank 0. */
@@ -92,8 +92,8 @@ static em_status file_length(const char *path, int64_t *length)
     return status;
 }
 
-/* Moves `first` to the next line whose key differs from that of the line before it. Read errors
- * there are left to the rank that will read these lines. */
+/* Moves `first` to the next line whose key differs from that of the line before it. If lines there
+ * cannot be read, no error is returned here: the rank that will read these lines reports it. */
 static em_status move_to_key(const char *path, em_parallel_lines_key *key, int64_t *first)
 {
     em_lines *lines;
@@ -138,7 +138,8 @@ static em_status find_range(const char *path, int64_t offset, em_parallel_lines_
     return status;
 }
 
-/* Two passes over the range: messages name lines, whose numbers take the newlines before. */
+/* Opens the range of this rank. The range is read twice: first to count newlines, because messages
+ * name the number of a line. */
 static em_status open_range(const char *path, int64_t offset, int64_t number,
                             em_parallel_lines *input)
 {
@@ -170,7 +171,8 @@ static em_status open_packed(const char *path, int64_t offset, em_parallel_lines
     return em_agree_first(status, 0);
 }
 
-/* The last lines of a block go into the next one if following lines may have their key. */
+/* The end of the complete keys in a block. The lines of the last key go into the next block if the
+ * lines after them may have the same key. */
 static int64_t end_of_keys(em_parallel_lines_key *key, const char *block, int64_t length)
 {
     const char *at = block + length;

@@ -14,7 +14,8 @@ static em_status injected(const char *path)
                : EM_OK;
 }
 
-/* Whether columns or rows may be removed from a file that is read as a whole. */
+/* Whether the options may remove columns or rows. A file that is not text is then first read as a
+ * whole. */
 static bool chooses(const em_table_options *options)
 {
     return options->chosen.count > 0 || options->factors.count > 0 || options->levels ||

@@ -13,8 +13,9 @@ typedef struct em_delimited {
     em_table_format format;
     int64_t n_column;
     em_choice *choice;
-    int64_t comment;      /* the number of the first line if it begins with #; 0: it does not */
-    em_first_line *first; /* it may be names, but is read as a row; NULL: no */
+    int64_t comment; /* the number of the first line if it begins with #; 0: it does not */
+    em_first_line
+        *first; /* a first line that may be names, but is read as a row; NULL: there is none */
 } em_delimited;
 
 /* Reads the number of columns from the first line, and their names if the line is a header; `first`

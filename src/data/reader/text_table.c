@@ -16,7 +16,7 @@ const char *const em_table_header_names[] = {"auto", "yes", "no", NULL};
 const char *const em_table_decimal_names[] = {"point", "comma", NULL};
 const char *const em_table_na_names[] = {"error", "drop", NULL};
 
-/* True when the second word of the line is like 12:... */
+/* Whether the second word of the line begins with an index and a colon, as in 12:0.5. */
 static bool is_libsvm(const char *line)
 {
     const char *word = line + strspn(line, " \t");
@@ -113,7 +113,7 @@ typedef struct reading {
     em_first_line first; /* of a table that is not LIBSVM */
 } reading;
 
-/* Keeps only the used columns, in order. */
+/* Keeps only the columns that are used, in their order. */
 static em_status choose(const em_table_options *options, reading *r)
 {
     em_table *table = r->table;
@@ -140,7 +140,8 @@ static bool guesses_row(const em_table_options *options, const reading *r)
            r->form.format != EM_TABLE_LIBSVM;
 }
 
-/* Whether the first line, which is read as a row, may be names is decided when all is read. */
+/* Decides whether the first line, which was read as a row, may be the names of the columns. The
+ * decision is made when all rows are read. */
 static em_status doubt_row(const em_table_options *options, reading *r)
 {
     bool may = false;
@@ -206,7 +207,7 @@ static em_status read_run(em_lines *lines, reading *r)
     return status;
 }
 
-/* Local, while others do the same. */
+/* Reads runs of lines while other ranks read others. Local. */
 static em_status read_runs(em_parallel_lines *input, reading *r)
 {
     em_lines *lines;

@@ -26,7 +26,7 @@ typedef struct route {
     int64_t value_capacity, column_capacity;
 } route;
 
-/* The common rows of a run and a request: *from .. *end - 1. */
+/* Finds the rows *from .. *end - 1 that a run and a request have in common. */
 static void common_rows(const em_row_run *run, const row_range *w, int64_t *from, int64_t *end)
 {
     const int64_t run_end = run->row + run->count, wish_end = w->first + w->count;

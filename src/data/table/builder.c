@@ -68,7 +68,7 @@ em_status em_table_push_sparse(em_table *table, int32_t column, double value)
     return em_table_push(table, value);
 }
 
-/* Adds rows whose numbers are already in the table. */
+/* Completes rows whose numbers are already in the table. */
 static em_status end_rows(em_table *table, int64_t line, int64_t count)
 {
     const int64_t n = table->n_row;
@@ -146,7 +146,7 @@ static int compare_orders(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The runs of all ranks in the order of the rows, on all of them. */
+/* Sorts the runs of all ranks in the order of the rows, and gives the list to all ranks. */
 static em_status number_rows(em_table *table)
 {
     em_row_run *all;
@@ -217,7 +217,7 @@ void em_table_hash(em_table *table, uint64_t sum)
                 XXH64(table->text[j].text[i], strlen(table->text[j].text[i]) + 1, table->hash);
 }
 
-/* Texts are numbered in their order among those of all ranks. */
+/* Numbers the texts of column j by their order among the texts of all ranks. */
 static em_status merge_texts(em_table *table, int64_t j)
 {
     int64_t count, *map = NULL;

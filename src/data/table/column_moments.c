@@ -5,8 +5,8 @@
 
 #include <math.h>
 
-/* Sums of numbers that are first rounded to fixed point, 2^-62 of the largest one, and then added
- * as integers. They do not depend on the order or on the ranks. */
+/* Exact sums of one number per column. Terms are rounded to fixed point, 2^-62 of the largest term,
+ * and added as integers. So the sums do not depend on the order or on the ranks. */
 typedef struct exact_sums {
     double *scale; /* [n] powers of two that bring the terms to fixed point; 0: all terms are */
     __int128 *sum; /* [n] */
@@ -29,7 +29,8 @@ static void sums_release(exact_sums *sums)
     em_release_all(&sums->scale, &sums->sum, &sums->limb);
 }
 
-/* The scale for terms of at most that size. Terms below 2^-960 are negligible in any model. */
+/* The scale for terms of at most this size. Terms below 2^-960 count as zero, because they are
+ * negligible in any model. */
 static double fixed_scale(double largest)
 {
     return largest > 0 ? scalbn(1, FIXED_BITS - 1 - ilogb(fmax(largest, 0x1p-960))) : 0;

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Skips least..most digits; NULL: there are fewer or more. */
+/* Skips least..most digits, and returns the text after them; NULL: there are fewer or more. */
 static const char *digits(const char *text, size_t least, size_t most)
 {
     const size_t n = text ? strspn(text, "0123456789") : 0;
@@ -17,7 +17,8 @@ static const char *character(const char *text, char wanted)
     return text && *text == wanted ? text + 1 : NULL;
 }
 
-/* Three numbers between two equal separators, of so many digits; returns what follows. */
+/* Skips three numbers with so many digits between two equal separators, and returns the text after
+ * them. */
 static const char *three(const char *text, const char *separators, const size_t most[3],
                          size_t least_of_last)
 {
@@ -30,7 +31,7 @@ static const char *three(const char *text, const char *separators, const size_t 
     return digits(end, least_of_last, most[2]);
 }
 
-/* 12:30:00, 12:30:00.5: what follows may be a time zone. */
+/* Skips a time of day such as 12:30:00 or 12:30:00.5. A time zone may follow. */
 static const char *after_clock(const char *text)
 {
     const char *end = three(text, ":", (const size_t[3]){2, 2, 2}, 2);
@@ -38,7 +39,7 @@ static const char *after_clock(const char *text)
     return end && *end == '.' ? digits(end + 1, 1, 18) : end;
 }
 
-/* 3 days, with or without 12:00:00 behind it. */
+/* Recognises 3 days, with or without 12:00:00 after it. */
 static em_date_text duration_in_days(const char *text)
 {
     const char *end = digits(text + strspn(text, "+-"), 1, 9);
@@ -53,7 +54,8 @@ static em_date_text duration_in_days(const char *text)
     return end && !*end ? EM_DATE_TEXT : EM_NO_DATE;
 }
 
-/* P3DT12H, PT0.5S: without a T it may be the name of something else. */
+/* Whether the text is a duration such as P3DT12H or PT0.5S. Without a T it may be the name of
+ * something else. */
 static bool is_iso_duration(const char *text)
 {
     const char *from = text + strspn(text, "+-"), *at = from + (*from == 'P');

@@ -88,7 +88,7 @@ static int compare(const void *a, const void *b)
     return strcmp(a, b);
 }
 
-/* The different texts of all ranks, sorted. A rank sends at most EM_MOST_LEVELS. */
+/* Gathers the distinct texts of all ranks, sorted. A rank sends at most EM_MOST_LEVELS. */
 static em_status gather(const em_levels *levels, int64_t *n, fixed_text **all)
 {
     const int64_t mine = levels->count <= EM_MOST_LEVELS ? levels->count : EM_MOST_LEVELS + 1;

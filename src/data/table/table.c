@@ -46,7 +46,7 @@ int64_t em_table_line_of(const em_table *table, int64_t held)
     return high == 0 ? -1 : table->line[low].line + held - table->line[low].held;
 }
 
-/* The index at which this rank holds a row of the table; -1: another rank does. */
+/* The index at which this rank holds a row of the table; -1: another rank holds it. */
 static int64_t held_of(const em_table *table, int64_t row)
 {
     for (int64_t r = 0; r < table->n_run; r++) {
@@ -111,8 +111,8 @@ int64_t em_table_line(const em_table *table, int64_t row)
     return line;
 }
 
-/* A number of every row, on all ranks: the sum over ranks of its bits, which are 0 but on the rank
- * that holds the row. */
+/* Gives all ranks a number of every row. The bits of a number are summed over the ranks; they are 0
+ * except on the rank that holds the row. */
 static em_status gather(const em_table *table, double (*number)(const em_table *, int64_t held),
                         double **out)
 {

@@ -99,7 +99,7 @@ int64_t em_table_line(const em_table *table, int64_t row);
  * EM_EMEMORY. */
 em_status em_table_lines(const em_table *table, double **line);
 
-/* The same for the responses. */
+/* Gathers the responses of all rows in the same way. */
 em_status em_table_responses(const em_table *table, double **response);
 
 /* The number in `column` [n_row] of a row, from the rank that holds it. Collective. */
@@ -114,7 +114,7 @@ em_status em_table_take_response(em_table *table, const em_table_options *option
  * agreed: EM_EDATA, naming the first line with a negative weight; EM_EMEMORY. */
 em_status em_table_set_aside(em_table *table, const em_table_options *options);
 
-/* Their names in a config: exposure, offset, weights. Local. */
+/* The names of the columns beside the features in a config: exposure, offset, weights. Local. */
 extern const char *const em_beside_names[EM_N_BESIDE];
 
 /* Gives the table the columns of an earlier one, in its order: `name` [n_column], as printed. Other
@@ -129,8 +129,8 @@ em_status em_table_arrange(em_table *table, const em_table_options *options, int
  * listing the values found. */
 em_status em_table_binary_response(em_table *table, double positive);
 
-/* The same for labels that may be text. `positive` is a text or a number. NULL: labels may also be
- * no and yes, or false and true. */
+/* Does the same for labels that may be text. `positive` is a text or a number. NULL: labels may
+ * also be no and yes, or false and true. */
 em_status em_table_label_response(em_table *table, const char *positive);
 
 /* The limit of counts: doubles above it do not represent every integer. */

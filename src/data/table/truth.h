@@ -7,14 +7,15 @@
 /* 1: the text is True, TRUE or true; 0: False, FALSE or false; -1: another text. Local. */
 int em_truth_of(const char *text);
 
-/* The same of the name of a level in an option; the names 1 and 0 count too. Local. */
+/* The truth value of the name of a level in an option. The names 1 and 0 count too. Local. */
 int em_truth_named(const char *name);
 
-/* The same of a value of column j, text or number. The numbers 1 and 0 count too. Local. */
+/* The truth value of a value of column j, which is a text or a number. The numbers 1 and 0 count
+ * too. Local. */
 int em_truth_of_value(const em_table *table, int64_t j, double value);
 
-/* Gives the truth values of column j one way to write each, where all its texts are truth values of
- * more than two: the first in the order of texts. Local. */
+/* If column j has only texts that are truth values, and more than two of them (such as TRUE and
+ * True), gives each truth value one text: the first in the order of texts. Local. */
 void em_truth_merge(em_table *table, int64_t j);
 
 /* Gives the values of column j the levels of a factor with two levels, both truth values, however

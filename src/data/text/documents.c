@@ -58,7 +58,7 @@ static em_status next_line(em_documents *d, em_text_document *out)
     return status;
 }
 
-/* The next line; the first one was read when the file was opened. */
+/* Reads the next line. The first line was read when the file was opened. */
 static em_status read_line(em_documents *d, char **line)
 {
     if (!d->first)
@@ -70,7 +70,8 @@ static em_status read_line(em_documents *d, char **line)
 
 /* ---------------------------------------------------------------- a table */
 
-/* Whether a quoted field is open at the end of a line. */
+/* Whether a quoted field is still open at the end of a line. `before`: one was open at the
+ * beginning. */
 static bool is_open(const char *line, bool before)
 {
     for (; *line; line++)
@@ -244,7 +245,7 @@ static em_status begin_table(em_documents *d)
 
 /* ---------------------------------------------------------------- JSON lines */
 
-/* A member of the object that is a text, or a number as a text of its own; NULL: there is none. */
+/* A member of the JSON object: a text, or a number as text; NULL: there is none. */
 static const char *member(const em_documents *d, int field)
 {
     const char *name = column_name(d, field);
@@ -312,13 +313,15 @@ static em_status read_file(em_documents *d, const FTSENT *file, size_t *length)
     return status;
 }
 
-/* The name of the subfolder of a file; NULL: the file is in the folder itself. */
+/* The label of a document, which is the name of the subfolder of its file; NULL: the file is in the
+ * folder itself. */
 static const char *label_of(const FTSENT *file)
 {
     return file->fts_level > 1 ? file->fts_parent->fts_name : NULL;
 }
 
-/* Remembers a file that is not in UTF-8; the others are read, so that all of them are counted. */
+/* Records a file that is not in UTF-8. The other files are still read, so that all such files are
+ * counted. */
 static em_status see_encoding(em_documents *d, const char *path, size_t length)
 {
     const size_t valid = em_utf8_valid_length(d->content, length);

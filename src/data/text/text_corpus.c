@@ -104,7 +104,7 @@ static bool may_be_in_phrases(const em_text_corpus *corpus, const char *word, si
            em_vocabulary_counts(corpus->word, number).documents >= corpus->options->least_documents;
 }
 
-/* The second pass counts neighbours. */
+/* Counts a pair of neighbouring words in the second pass. */
 static em_status count_pair(void *to, const char *word, size_t length)
 {
     pass *p = to;
@@ -128,7 +128,8 @@ static em_status end_phrases(pass *p, em_status (*give)(pass *, const char *, si
     return length > 0 ? give(p, p->previous, length) : EM_OK;
 }
 
-/* Passes on a word, or the phrase with its neighbour. Of overlapping phrases the first is used. */
+/* Passes a word on, or the phrase that it forms with its neighbour. If phrases overlap, the first
+ * one is used. */
 static em_status give_joined(pass *p, const char *word, size_t length,
                              em_status (*give)(pass *, const char *, size_t))
 {
@@ -206,7 +207,7 @@ static bool is_kept(const em_text_corpus *corpus, const em_vocabulary *all, int6
            em_vocabulary_find(corpus->stop, word, strlen(word)) < 0;
 }
 
-/* The corpus's words from all that were counted. */
+/* Chooses the words of the corpus from all words that were counted. */
 static em_status choose_words(em_text_corpus *corpus, const em_vocabulary *all)
 {
     const em_text_options *options = corpus->options;
@@ -299,7 +300,7 @@ static em_status count_and_choose(em_text_corpus *corpus)
 
 /* ---------------------------------------------------------------- words that are given */
 
-/* Common words without information about the topic of a text. */
+/* Common English words, which say nothing about the topic of a text. */
 static const char english[] =
     "a about above after again against ain't all also am an and any are aren't as at be "
     "because been before being below between both but by can can't cannot could couldn't did "
@@ -323,7 +324,7 @@ static em_status add_stop_word(void *to, const char *word, size_t length)
     return em_vocabulary_add(to, word, length, &number);
 }
 
-/* Words of the list are read as those of documents are. */
+/* Reads the list of stop words. Its words are split as those of documents are. */
 static em_status read_stop_words(em_text_corpus *corpus)
 {
     const char *from = corpus->options->stop_words;
@@ -356,7 +357,7 @@ static em_status add_given(em_text_corpus *corpus, const char *word)
     return status;
 }
 
-/* Words of another corpus; those with a blank are phrases. */
+/* Reads the words of another corpus. Those that contain a blank are phrases. */
 static em_status read_like(em_text_corpus *corpus)
 {
     const char *like = corpus->options->like;

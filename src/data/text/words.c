@@ -33,7 +33,7 @@ static void add(run *r, const char *bytes, size_t n)
     r->length += n;
 }
 
-/* Composed, where that makes a difference. */
+/* Passes the word on after composing its characters (NFC) if that changes it. */
 static em_status give_composed(const run *r)
 {
     utf8proc_uint8_t *composed = NULL;
@@ -85,7 +85,7 @@ static kind kind_of(utf8proc_int32_t code)
     };
 }
 
-/* A letter, mark or digit of the word. */
+/* Adds a letter, a mark or a digit to the word. */
 static void add_character(run *r, utf8proc_int32_t code, kind is)
 {
     utf8proc_uint8_t bytes[4] = {(utf8proc_uint8_t)(is.letter ? code | 0x20 : code)};
@@ -100,7 +100,7 @@ static void add_character(run *r, utf8proc_int32_t code, kind is)
     r->before_mark = 0;
 }
 
-/* Processes one character. A character that cannot be in a word ends the word. */
+/* Processes one character. A character that cannot be part of a word ends the word. */
 static em_status see(run *r, utf8proc_int32_t code)
 {
     const kind is = kind_of(code);
