@@ -68,7 +68,7 @@ void em_diag_set_visits(em_diag *diag, em_visits *visits)
     diag->visits = visits;
 }
 
-/* No ESS is above that of the visits, of draws x. */
+/* Limits an ESS to the ESS that the visits of the draws x allow. */
 static void bound_by_visits(const em_diag *d, int64_t left_out, const double *x, double *size)
 {
     if (d->visits && !isnan(*size))
@@ -139,14 +139,15 @@ static em_status reserve(em_diag *d, const em_halves *h, int64_t n)
     return status;
 }
 
-/* x [h->all], of which these halves' are there: and those of the other ranks, too. */
+/* Gathers into x [h->all] the numbers of the halves on other ranks. Those of the halves on this
+ * rank are there already. */
 static void gather_halves(const em_diag *d, double *x)
 {
     if (d->comm)
         em_subcommunicator_gather(d->comm, 2 * sizeof *x, d->count, x);
 }
 
-/* fmin and fmax leave NaN out; here what is undefined stays undefined. */
+/* The smaller of two numbers, or NaN if one of them is NaN, which fmin would ignore. */
 static double lesser(double a, double b)
 {
     return isnan(a) || a < b ? a : b;
@@ -174,14 +175,15 @@ static double *mean_of(const em_diag *d, const em_halves *h, int s)
     return d->mean + s * h->all;
 }
 
-/* Subtracts the means of the halves of a series; those of all are then known. */
+/* Subtracts the mean of each half of a series from it, and gathers the means of the halves of all
+ * ranks. */
 static void centre(em_diag *d, const em_halves *h, int s)
 {
     em_lanes_centre(h, d->lanes[s], mean_of(d, h, s) + h->first);
     gather_halves(d, mean_of(d, h, s));
 }
 
-/* Of a series that was centred. */
+/* R-hat of a series that was centred. */
 static double r_hat(em_diag *d, const em_halves *h, int s)
 {
     double *variance = d->variance + s * h->all;
@@ -193,14 +195,14 @@ static double r_hat(em_diag *d, const em_halves *h, int s)
     return r_hat_of(h, mean_of(d, h, s), variance);
 }
 
-/* Which draws are at most `quantile`. */
+/* Marks the draws that are at most `quantile`. */
 static void mark_below(int64_t n, const double *draws, double quantile, double *marked)
 {
     for (int64_t i = 0; i < n; i++)
         marked[i] = draws[i] <= quantile;
 }
 
-/* Keeps the draws that are in one of the halves. */
+/* Removes the draws that are in neither half of their chain. */
 static int64_t drop_middle(const em_diag *d, const em_halves *h, int64_t n, em_sorted *sorted)
 {
     int64_t kept = 0;
@@ -232,7 +234,8 @@ static void quantiles(em_diag *d, int64_t n, int64_t n_probability, const double
         d->status = em_share_quantiles(d->comm, n, d->sorted, n_probability, probability, out);
 }
 
-/* A series with its means, in the places of the draws, where those in order were. */
+/* The series without centring: its means are added again. It is written to the memory of the sorted
+ * draws. */
 static const double *uncentred(em_diag *d, const em_halves *h, int s)
 {
     double *x = (double *)d->sorted;
@@ -244,7 +247,7 @@ static const double *uncentred(em_diag *d, const em_halves *h, int s)
     return x;
 }
 
-/* ESS of series 0 ... n_series - 1, at most that of the visits. */
+/* Computes the ESS of series 0 ... n_series - 1, limited by that of the visits. */
 static em_status sizes(em_diag *d, const em_halves *h, int n_series, double *size)
 {
     const int64_t left_out = h->n_draw == 2 * h->length ? -1 : h->length;
@@ -296,7 +299,7 @@ static bool any_nan(int64_t n, const double *x)
     return false;
 }
 
-/* Nor are there draws that differ among those that are NaN. */
+/* Whether all draws are equal. Draws with a NaN are not. */
 static bool are_equal(int64_t n, const double *x)
 {
     for (int64_t i = 1; i < n; i++)
@@ -418,8 +421,8 @@ static bool is_usable(int64_t n, const double *x)
     return differs;
 }
 
-/* Shifted draws: less one of them, whose digits they may have in common, and times a
- * power of two with which their squares are numbers. */
+/* A shift and a scaling of draws. It subtracts one of the draws, whose digits all may have in
+ * common, and multiplies by a power of two so that squares are finite. */
 typedef struct transform {
     double factor, less;
 } transform;
@@ -429,8 +432,8 @@ static double shifted(transform v, double draw)
     return draw * v.factor - v.less;
 }
 
-/* Mean and variance of a chain, by distances from its first draw, which are 0 where it stands
- * still; of one draw the variance is 0. */
+/* Mean and variance of a chain. They are computed from distances from its first draw, so that the
+ * variance of a chain that stands still is exactly 0. The variance of one draw is 0. */
 static double chain_mean(transform v, int64_t n, const double *draws, double *variance)
 {
     const double first = shifted(v, draws[0]);
@@ -447,8 +450,8 @@ static double chain_mean(transform v, int64_t n, const double *draws, double *va
     return first + mean;
 }
 
-/* The mean of a superchain; what varies within it, the means of its chains and their draws, is
- * added to *within. */
+/* The mean of a superchain. The variance within it, of the means of its chains and of their draws,
+ * is added to *within. */
 static double superchain(transform v, int64_t n_chain, int64_t n_draw, const double *draws,
                          double *within)
 {
@@ -466,7 +469,7 @@ static double superchain(transform v, int64_t n_chain, int64_t n_draw, const dou
     return mean;
 }
 
-/* By what power of two the draws are to be multiplied for their squares to be numbers. */
+/* The power of two by which the draws are multiplied so that their squares are finite. */
 static double factor_of(int64_t n, const double *draws)
 {
     enum { FAR = 400, FARTHEST = 1000 };

@@ -52,7 +52,7 @@ em_status em_diagnose(em_diag *diag, int64_t n_chain, int64_t n_draw, const doub
 em_status em_diagnose_convergence(em_diag *diag, int64_t n_chain, int64_t n_draw,
                                   const double *draws, em_diagnosis *out);
 
-/* The same, bit for bit, computed by all ranks of `comm` together. Each rank passes the `draws` of
+/* Computes the same, bit for bit, by all ranks of `comm` together. Each rank passes the `draws` of
  * its share of the `n_chain` chains (em_partition_first), at least one chain. Collective over
  * `comm`. Errors: EM_EMEMORY, on all of its ranks. */
 em_status em_diagnose_together(em_diag *diag, const em_subcommunicator *comm, int64_t n_chain,
@@ -77,8 +77,8 @@ em_status em_quantiles(em_diag *diag, int64_t n, const double *draws, int64_t n_
  * successive energies over the sum of squared deviations. NaN for fewer than 2 draws. */
 double em_ebfmi(int64_t n_draw, const double *energy);
 
-/* The same from energies that are added one by one: state[EM_EBFMI_STATE] is zeroed before the
- * first. */
+/* Computes em_ebfmi from energies that are added one by one: state[EM_EBFMI_STATE] is zeroed before
+ * the first. */
 enum { EM_EBFMI_STATE = 5 };
 void em_ebfmi_add(double *state, double energy);
 double em_ebfmi_of(const double *state);

@@ -12,10 +12,9 @@ em_status em_share_agree(const em_subcommunicator *comm, em_status status)
     return status || failed == 0 ? status : em_fail(EM_EMEMORY, "out of memory on another rank");
 }
 
-/*
- * A sort by samples: each member takes the draws of all between two splitters, equal ones together,
- * and sorts them; what they hold then is in order from member to member.
- */
+/* The state of a sample sort. Each member receives the draws of all members between two splitters,
+ * with equal draws together, and sorts them. The draws of the members are then in order from member
+ * to member. */
 typedef struct pile {
     em_among among;
     int64_t n;
@@ -30,8 +29,8 @@ static void release_pile(pile *p)
     em_release_all(&p->sorted, &p->scratch, &p->sent, &p->received, &p->send);
 }
 
-/* The numbers of draws to send to each member: the sorted regular samples of all members are cut
- * into equal parts. */
+/* Computes how many draws to send to each member. The regular samples of the sorted draws of all
+ * members are cut into equal parts. */
 static em_status split(const em_subcommunicator *comm, int64_t n, const em_sorted *sorted, pile *p)
 {
     const int64_t size = em_subcommunicator_size(comm), member = em_subcommunicator_member(comm),
@@ -60,7 +59,8 @@ static em_status split(const em_subcommunicator *comm, int64_t n, const em_sorte
     return status;
 }
 
-/* The numbers of draws received from each member, and of draws before them. */
+/* Tells all members how many draws are sent. Sets the numbers of draws received from each member,
+ * and the number of draws before them. */
 static em_status tell(const em_subcommunicator *comm, pile *p)
 {
     const int64_t size = em_subcommunicator_size(comm), member = em_subcommunicator_member(comm);
@@ -112,7 +112,7 @@ static em_status make_pile(const em_subcommunicator *comm, int64_t n, const em_s
     return EM_OK;
 }
 
-/* The draw at a position among all; -INFINITY if another member holds it. */
+/* The draw at a position among the draws of all members; -INFINITY if another member holds it. */
 static double draw_at(const pile *p, int64_t place)
 {
     const int64_t i = place - p->among.before;
@@ -161,7 +161,7 @@ em_status em_share_normal_scores(const em_subcommunicator *comm, int64_t n, cons
     return status;
 }
 
-/* Member m sums its columns over all rows. */
+/* Adds rows of numbers over all members: member m adds its columns over all rows. */
 em_status em_share_sum(const em_subcommunicator *comm, const int64_t *count, int64_t n_column,
                        const double *x, double *sum)
 {

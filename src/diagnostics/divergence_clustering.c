@@ -21,7 +21,7 @@ static double largest_gap(int64_t n, const em_sorted *sorted, const double *mark
     return gap;
 }
 
-/* Marked draws, each once of those of a chain that are no more than `lasts` apart. */
+/* Counts the marked draws. Draws of one chain that are no more than `lasts` apart count once. */
 static int64_t count_separate(int64_t n_chain, int64_t n_draw, const double *marked, double lasts)
 {
     int64_t count = 0;

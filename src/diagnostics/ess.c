@@ -14,7 +14,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Lags that are summed at a time, and before a transform is worth its cost. */
+/* LAGS: the number of lags that are summed at a time. DIRECT_LAGS: the number of lags after which a
+ * transform is cheaper. */
 enum { LAGS = 4, DIRECT_LAGS = 64, LANES = EM_FFT_LANES };
 
 struct em_ess {
@@ -26,7 +27,7 @@ struct em_ess {
     double *spectra; /* [series][own chains][length] where several ranks share the work */
 };
 
-/* What one call works on. */
+/* The series and the data of one call. */
 typedef struct task {
     const em_halves *h;
     const em_subcommunicator *comm; /* NULL: this rank has all draws */
@@ -126,7 +127,7 @@ int64_t em_lanes_size(const em_halves *h)
     return n_bunch(h) * h->length * LANES;
 }
 
-/* Of the first element of a half, which is LANES apart from the next. */
+/* The offset of the first element of a half. Consecutive elements are LANES apart. */
 static int64_t offset_of(const em_halves *h, int64_t half)
 {
     return half / LANES * h->length * LANES + half % LANES;
@@ -160,7 +161,8 @@ void em_lanes_fill(const em_halves *h, const double *x, double *lanes)
     }
 }
 
-/* By the mean of the residuals, too, so that what is equal has exactly this mean. */
+/* Subtracts the mean. The mean of the residuals is subtracted too, so that equal elements have
+ * exactly their value as the mean. */
 EM_CLONES static void centre(int64_t n, em_fft_lanes *x, double *means)
 {
     em_fft_lanes mean = {0}, residual = {0};
@@ -210,7 +212,7 @@ void em_lanes_squares(const em_halves *h, const double *lanes, double *square)
 
 /* ---------------------------------------------------------------- the first autocovariances */
 
-/* sums[k] = the products of elements lag + k apart of n, in each column. */
+/* For each column: sums[k] = the sum of the products of elements that are lag + k apart. */
 EM_CLONES static void sum_products(int64_t n, int64_t lag, const em_fft_lanes *x, double *sums)
 {
     em_fft_lanes sum[LAGS] = {{0}};
@@ -225,8 +227,8 @@ EM_CLONES static void sum_products(int64_t n, int64_t lag, const em_fft_lanes *x
     memcpy(sums, sum, sizeof sum);
 }
 
-/* The autocovariances of a series at lags `lag` ... lag + LAGS - 1, averaged over all halves, which
- * are added by chains in their order. */
+/* The autocovariances of a series at lags `lag` ... lag + LAGS - 1, averaged over all halves. The
+ * halves of the chains are added in the order of the chains. */
 static em_status covariances(em_ess *e, const task *t, int s, int64_t lag, double *out)
 {
     const em_halves *h = t->h;
@@ -278,7 +280,8 @@ static bunch bunch_of(const task *t, int64_t first)
     return b;
 }
 
-/* The halves side by side: the first and the last as real and imaginary part. */
+/* Fills the lanes with the halves of chains: the first half is the real part, and the second half
+ * the imaginary part. */
 static void fill_lanes(const bunch *b, int64_t n, int64_t length, em_fft_lanes *re,
                        em_fft_lanes *im)
 {
@@ -291,7 +294,7 @@ static void fill_lanes(const bunch *b, int64_t n, int64_t length, em_fft_lanes *
         re[i] = im[i] = (em_fft_lanes){0};
 }
 
-/* Adds the power of lanes `begin` ... `end` - 1 to `power`, one after the other. */
+/* Adds the power of lanes `begin` ... `end` - 1 to `power`, one lane after the other. */
 static void add_lanes(int64_t length, const em_fft_lanes *re, const em_fft_lanes *im, int begin,
                       int end, double *power)
 {
@@ -303,7 +306,8 @@ static void add_lanes(int64_t length, const em_fft_lanes *re, const em_fft_lanes
     }
 }
 
-/* Leaves in e->power the sum of every series over all chains, in their order */
+/* Computes in e->power the sum over all chains of the power of every series. Chains are added in
+ * their order. */
 static em_status sum_power(em_ess *e, const task *t)
 {
     const int64_t n_item = t->n_series * t->n_pair, length = t->length;
@@ -329,11 +333,9 @@ static em_status sum_power(em_ess *e, const task *t)
     return status;
 }
 
-/*
- * Leaves in lane s of e->re the autocovariances of series s at all lags, averaged over the halves.
- * The inverse transform of |Z|^2, Z that of x + i y, has the sum of both autocorrelations as its
- * real part.
- */
+/* Computes in lane s of e->re the autocovariances of series s at all lags, averaged over the
+ * halves. The inverse transform of |Z|^2, where Z is that of x + i y, has the sum of both
+ * autocorrelations as its real part. */
 static void autocovariance(em_ess *e, const task *t)
 {
     const double scale = 1.0 / ((double)t->length * (double)t->h->length * (double)t->h->all);
@@ -348,7 +350,7 @@ static void autocovariance(em_ess *e, const task *t)
 
 /* ---------------------------------------------------------------- effective sample size */
 
-/* The autocorrelations of a series, by its autocovariances. */
+/* The autocorrelations of a series, computed from its autocovariances on demand. */
 typedef struct autocorrelation {
     const double *covariance;
     int64_t stride, known; /* between those of two lags; lags of which it is known */
@@ -380,10 +382,8 @@ static bool ends(autocorrelation *of, int64_t n)
     return true;
 }
 
-/*
- * tau = -1 + 2 sum of rho over that sequence, then monotone. The lag after the last pair counts
- * once, which lowers the variance for antithetic chains.
- */
+/* tau = -1 + 2 sum of rho over Geyer's sequence, made monotone. The lag after the last pair counts
+ * once, which lowers the variance for antithetic chains. */
 static double autocorrelation_time(const autocorrelation *of)
 {
     const int64_t end = of->end;
@@ -422,7 +422,8 @@ static double size_of(const em_halves *h, const autocorrelation *of)
     return s / fmax(autocorrelation_time(of), 1 / log10(s));
 }
 
-/* Whether the first lags of a series were enough; else all are to be transformed. */
+/* Computes the ESS of a series from its first lags. *done: they were enough; else all lags are to
+ * be transformed. */
 static em_status size_by_first_lags(em_ess *e, const task *t, int s, double *out, bool *done)
 {
     double covariance[DIRECT_LAGS];
@@ -441,7 +442,8 @@ static em_status size_by_first_lags(em_ess *e, const task *t, int s, double *out
     return status;
 }
 
-/* Of the series of a task, whose autocovariances all are in a lane of e->re. */
+/* Computes the ESS of the series of a task by transforms. The autocovariances of each series are
+ * then in a lane of e->re. */
 static em_status sizes_by_transform(em_ess *e, const task *t, double *out)
 {
     em_status status = sum_power(e, t);

@@ -1,6 +1,6 @@
 /*
  * Splits chains into halves, and computes effective sample sizes from them by Geyer's initial
- * monotone sequence (diagnostics/diag.h). Private to the room.
+ * monotone sequence (diagnostics/diag.h). Private to this folder.
  */
 #pragma once
 

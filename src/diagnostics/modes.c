@@ -11,11 +11,11 @@
 
 enum { FEWEST_DRAWS = 16, QUARTERS = 4 };
 
-/* Of the variance of a chain's draws, what may lie between its quarters: with 20 independent draws
- * 15 % does, of a random walk 75 %. */
+/* The largest share of the variance of a chain's draws that may lie between the quarters of the
+ * chain. It is 15 % with 20 independent draws, and 75 % for a random walk. */
 static const double most_drift = 0.25;
 
-/* A chain, as one number shows it. */
+/* The range of a chain in one number of the draws. */
 typedef struct reach {
     int64_t chain;
     double low, centre, high;
@@ -77,7 +77,8 @@ static double mean_of(int64_t n, const double *x)
     return sum / (double)n;
 }
 
-/* The share of the variance that lies between the quarters; NaN: there is none, or no number. */
+/* The share of the variance of a chain that lies between its quarters; NaN: the variance is 0 or
+ * not finite. */
 static double drift_of(int64_t n_draw, const double *x)
 {
     const int64_t n = n_draw / QUARTERS;
@@ -114,9 +115,9 @@ static reach reach_of(em_mode_finder *finder, int64_t chain, const double *x)
                    sorted[n_draw - 1 - tail]};
 }
 
-/* Finds those chains that have settled, by their centres, and those that have not. Returns how many
- * have, 0 where most have not (of random walks one in thirty looks settled), or a draw is
- * not finite. */
+/* Finds the chains that have settled, ordered by their centres, and those that have not. Returns
+ * the number of the former. It is 0 if most chains have not settled, because one random walk in
+ * thirty looks settled, or if a draw is not finite. */
 static int64_t find_reaches(em_mode_finder *finder, const double *draws)
 {
     const int64_t n_chain = finder->n_chain, n_draw = finder->n_draw;
@@ -137,7 +138,8 @@ static int64_t find_reaches(em_mode_finder *finder, const double *draws)
     return 2 * n > n_chain ? n : 0;
 }
 
-/* Between neighbours, in the standard deviation that a normal of such a reach has. */
+/* The distance of two neighbours, in the standard deviation of a normal distribution with the same
+ * range. */
 static double separation(const reach *a, const reach *b)
 {
     const double reach_of_one = 3.29;
@@ -146,8 +148,8 @@ static double separation(const reach *a, const reach *b)
     return (b->centre - a->centre) * reach_of_one / width;
 }
 
-/* Numbers the clusters of the chains that have settled, and finds what each spans; returns the
- * narrowest gap, 0: there is one cluster. */
+/* Numbers the clusters of the chains that have settled, and finds the range of each. Returns the
+ * narrowest gap; 0: there is one cluster. */
 static double find_clusters(em_mode_finder *finder, int64_t n, int64_t *n_cluster)
 {
     const reach *r = finder->reach;
@@ -169,7 +171,7 @@ static double find_clusters(em_mode_finder *finder, int64_t n, int64_t *n_cluste
     return *n_cluster > 1 ? narrowest : 0;
 }
 
-/* A chain that has not settled is in a cluster if it overlaps that one and no other. */
+/* Adds each chain that has not settled to a cluster if it overlaps that cluster and no other. */
 static void take_in_others(em_mode_finder *finder, int64_t n_other, int64_t n_cluster)
 {
     for (int64_t i = 0; i < n_other; i++) {
@@ -184,8 +186,8 @@ static void take_in_others(em_mode_finder *finder, int64_t n_other, int64_t n_cl
     }
 }
 
-/* A random number of a cluster of a number, by which sums of them tell chains of two modes apart
- * (the finaliser of SplitMix64). */
+/* A hash of a number and one of its clusters (the finaliser of SplitMix64). The sums of these over
+ * numbers differ for chains in different modes. */
 static uint64_t key_of(uint64_t number, int64_t cluster)
 {
     uint64_t z = number + (uint64_t)(cluster + 1) * 0x9e3779b97f4a7c15u;
@@ -195,8 +197,8 @@ static uint64_t key_of(uint64_t number, int64_t cluster)
     return z ^ (z >> 31);
 }
 
-/* What is random of a number: the clusters that it makes. Numbers with the same ones need not
- * differ. */
+/* A hash of the clusters that a number makes of the chains. Numbers with the same clusters have the
+ * same hash. */
 static uint64_t name_of(const em_mode_finder *finder)
 {
     uint64_t name = 0;

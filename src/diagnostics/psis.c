@@ -59,7 +59,8 @@ static double shape_at(double b, int64_t n, const double *x)
     return sum / (double)n;
 }
 
-/* The posterior mean of b = -shape / scale on a grid, and a shape shrunk towards 1/2. */
+/* Fits a generalised Pareto distribution: the posterior mean of b = -shape / scale on a grid, and a
+ * shape shrunk towards 1/2. */
 void em_psis_fit(int64_t n, const double *excess, double *shape, double *scale)
 {
     enum { MOST = 1024 };

@@ -11,8 +11,8 @@ static double normal_score(double rank, int64_t n)
     return em_normal_quantile((rank - 0.375) / ((double)n + 0.25));
 }
 
-/* The score of the rank at the same distance from the other end has the other sign, so only half of
- * the scores are computed. */
+/* Computes only half of the scores, because the score of the rank at the same distance from the
+ * other end has the opposite sign. */
 void em_normal_score_table(em_among among, int64_t n, double *score)
 {
     const int64_t total = among.total;
@@ -29,15 +29,15 @@ void em_normal_score_table(em_among among, int64_t n, double *score)
     }
 }
 
-/* The score half way between rank r + 1 and the next, r < n - 1, for tied draws. */
+/* The score half way between the ranks r + 1 and r + 2, for r < n - 1. Tied draws use it. */
 void em_normal_score_halves(int64_t n, double *half)
 {
     for (int64_t r = 0; r + 1 < n; r++)
         half[r] = normal_score((double)(2 * r + 3) / 2, n);
 }
 
-/* An integer with the order of the doubles: negative ones have all bits turned, the others the
- * sign. Both zeros have the same. */
+/* Maps a double to an integer with the same order: in negative numbers all bits are inverted, in
+ * others the sign bit. Both zeros have the same integer. */
 static uint64_t key(double x)
 {
     const double one_zero = x + 0.0;
@@ -55,7 +55,7 @@ static uint64_t key(double x)
  */
 enum { BUCKETS = 1 << 13, FEW = 24, LINEAR_LEVELS = 2 };
 
-/* Where the buckets are. */
+/* The buckets of a sort: their range and their number. */
 typedef struct buckets {
     double least, scale;
     uint64_t least_key;
@@ -68,7 +68,7 @@ static inline int64_t bucket_of(const buckets *b, double x)
     return (int64_t)((b->linear ? x - b->least : (double)(key(x) - b->least_key)) * b->scale);
 }
 
-/* false: the draws are all equal. */
+/* Lays out the buckets for the draws. Returns false if all draws are equal. */
 static bool lay_buckets(int64_t n, const em_sorted *x, int level, buckets *b)
 {
     double least = x[0].value, most = x[0].value;
@@ -162,8 +162,9 @@ double em_sorted_quantile(int64_t n, const em_sorted *sorted, double p)
     return em_quantile_between(place, sorted[place.low].value, sorted[place.high].value);
 }
 
-/* Merges from both ends at once, because each step of a merge waits for the one before it. Of equal
- * distances the right one comes first. */
+/* Sorts the distances from `centre` by a merge of the draws on both sides. It merges from both ends
+ * at once, because each step of a merge waits for the one before it. Of equal distances the one on
+ * the right comes first. */
 void em_fold(int64_t n, const em_sorted *sorted, double centre, em_sorted *folded)
 {
     int64_t right = 0, left, first = 0, last = n - 1, out = 0, end = n - 1;

@@ -28,7 +28,8 @@ static int compare(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Numbers the visits of chain c on, by their first draws. order, group [n_draw]: work space. */
+/* Numbers the visits of all chains from chain c on, by their first draws. order, group [n_draw]:
+ * work space. */
 static void number_visits(em_visits *v, int64_t c, const double *visit, numbered *order,
                           int64_t *group)
 {
