@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The last character is the version. A change of what is saved, or of how, needs another one. */
+/* The last character is the version. It changes with what is saved, or how. */
 static const em_checksum_trailer trailer = {{'E', 'M', 'A', 'S', 'S', 'C', 'K', 'E'},
                                             "a checkpoint"};
 

@@ -82,8 +82,8 @@ static em_status read_record(int descriptor, const char *path, lock_record *out)
                    "%s: expected a lock of emass, which keeps its own there: move it away", path);
 }
 
-/* Opens the file again to read the record: network file systems show changes of other hosts only
- * then. */
+/* Opens the file again and reads the record, because only then do network file systems show changes
+ * by other hosts. */
 static em_status read_again(const char *path, lock_record *out)
 {
     int descriptor;
@@ -153,8 +153,8 @@ typedef enum outcome {
     UNKNOWN /* the file system has no locks */
 } outcome;
 
-/* The lock is of the open file, not of the process, so that it stays when another part of the
- * process opens and closes the same file. */
+/* Locks the open file. The lock belongs to the open file and not to the process, so it stays when
+ * another part of the process opens and closes the same file. */
 static outcome lock_file(int descriptor)
 {
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -170,7 +170,7 @@ static outcome lock_file(int descriptor)
     return errno == EAGAIN || errno == EACCES ? HELD : UNKNOWN;
 }
 
-/* Whether the path still leads to the open file: the owner removes the file when it releases the
+/* Whether the path still leads to the open file. The owner removes the file when it releases the
  * lock. */
 static bool is_still_there(int descriptor, const char *path)
 {
@@ -180,8 +180,8 @@ static bool is_still_there(int descriptor, const char *path)
            open_file.st_ino == named.st_ino && open_file.st_dev == named.st_dev;
 }
 
-/* Creates the file, or opens the existing one, and locks it; again if it was removed between the
- * two. Of several processes at once only one has created it (`made`). */
+/* Creates the file, or opens the existing one, and locks it. It tries again if the file was removed
+ * in between. Of several processes at the same time only one has created the file (`made`). */
 static em_status ask(em_lock *lock, bool *made, outcome *out)
 {
     enum { MOST_TRIES = 1000, CREATE = O_CREAT | O_EXCL | O_CLOEXEC };
@@ -214,7 +214,7 @@ static em_status ask(em_lock *lock, bool *made, outcome *out)
 /* ---------------------------------------------------------------- the record */
 
 /* Whether the record may be that of a running process although the operating system has granted the
- * lock, or has no locks. Then the counter must be watched. */
+ * lock or has no locks. Then the owner's counter must be watched. */
 static bool must_await_change(const em_lock *lock, bool made, outcome got, const lock_record *old)
 {
     if (made)
@@ -224,7 +224,8 @@ static bool must_await_change(const em_lock *lock, bool made, outcome got, const
     return old->held && (got == UNKNOWN || strcmp(old->boot, lock->own.boot) != 0);
 }
 
-/* Waits for a change of the record. A change shows that the owner runs, and the lock is held. */
+/* Waits for a change of the record. A change shows that the owner runs; then the lock is refused.
+ */
 static em_status await_change(const em_lock *lock, const char *output, outcome got,
                               const lock_record *old)
 {
@@ -248,8 +249,8 @@ static em_status await_change(const em_lock *lock, const char *output, outcome g
     return EM_OK;
 }
 
-/* Writes our record. Where other runs may do the same at this moment, the last one to write has the
- * lock. */
+/* Writes the record of this run. If other runs may do the same at this moment, the last one to
+ * write has the lock. */
 static em_status claim(em_lock *lock, const char *output, bool contested)
 {
     lock_record now;
@@ -290,7 +291,7 @@ static em_status take(em_lock *lock, const char *output)
 
 /* ---------------------------------------------------------------- the counter */
 
-/* Whether the record names another owner by now. */
+/* Whether the record now names another owner. */
 static bool is_taken(const em_lock *lock, lock_record *by)
 {
     return read_again(lock->path, by) == EM_OK && !is_blank(by) && !is_same_owner(by, &lock->own);

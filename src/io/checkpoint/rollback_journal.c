@@ -28,7 +28,7 @@ typedef struct extent {
     uint64_t first, bytes;
 } extent;
 
-/* Where the values of datasets are, which are left out of the journal. */
+/* The extents of the values of datasets in the file. The journal leaves them out. */
 typedef struct values {
     int64_t n, room;
     extent *extent;
@@ -85,7 +85,7 @@ static int by_offset(const void *a, const void *b)
     return (x->first > y->first) - (x->first < y->first);
 }
 
-/* Finds all of them, in their order in the file. */
+/* Finds the extents of all values, in their order in the file. */
 static em_status find_values(const char *path, values *out)
 {
     hid_t file;
@@ -156,7 +156,7 @@ static em_status keep_block(transfer *t, uint64_t first, uint64_t end)
     return status ? status : copy(t, piece.bytes);
 }
 
-/* Writes the header, the identity, and all pieces between the values. */
+/* Writes the header, the identity, and all pieces of the file between the values of datasets. */
 static em_status keep_rest(transfer *t, const char *identity, const values *v)
 {
     const off_t length = lseek(t->from, 0, SEEK_END);
@@ -214,7 +214,7 @@ em_status em_rollback_journal_keep(const char *file, const char *identity, const
 
 /* ---------------------------------------------------------------- restoring the file */
 
-/* `end`: of the pieces in the journal. */
+/* Writes the pieces in the journal back to the file. `end`: where the pieces end in the journal. */
 static em_status put_back(transfer *t, const char *identity, uint64_t end)
 {
     journal_header begin = {0, 0};

@@ -31,7 +31,8 @@ hid_t em_dataset_type(em_storage storage)
     }
 }
 
-/* HDF5 would convert too, but then gives up collective transfers. */
+/* Converts the numbers to the type of the dataset. HDF5 would convert too, but not with collective
+ * transfers. */
 void em_dataset_convert(em_storage storage, int64_t n, const double *value, void *out)
 {
     int64_t *integer = out;
@@ -224,7 +225,7 @@ em_status em_role_write(hid_t dataset, const em_variable *variable)
     return status ? status : watched;
 }
 
-/* An integer; `otherwise` where there is none. */
+/* Reads an integer attribute; `otherwise` if there is none. */
 static int64_t read_int(hid_t dataset, const char *name, int64_t otherwise)
 {
     hid_t type, id = em_attribute_open(dataset, name, H5T_INTEGER, &type);

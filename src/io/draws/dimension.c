@@ -26,7 +26,7 @@ struct em_dimension {
     em_dimension *next;
 };
 
-/* The coordinate 0, 1, ... */
+/* Writes the coordinate 0, 1, ... */
 static em_status write_index(const em_dataset *coordinate)
 {
     const int64_t extent = (int64_t)coordinate->extent[0];
@@ -42,7 +42,8 @@ static em_status write_index(const em_dataset *coordinate)
     return status;
 }
 
-/* The bytes of the longest label, and at least one: an axis of none would be an unlimited one. */
+/* The bytes of the longest label, but at least one, because a dimension of length 0 would be
+ * unlimited. */
 static int64_t longest(int64_t n, const char *const *label)
 {
     size_t length = 1;
@@ -112,7 +113,8 @@ static em_status mark_labels(const em_dimension *dimension, const em_dimension *
     return status;
 }
 
-/* The new dimension is in the list from the start, so that closing the list closes it. */
+/* Appends a new dimension to the list before it is complete, so that closing the list also closes
+ * it after an error. */
 static em_status append(em_dimensions *dimensions, const char *name, em_dimension **out)
 {
     em_dimension **end = &dimensions->first;
@@ -137,8 +139,8 @@ static em_dimension *find(const em_dimensions *dimensions, const char *name)
     return d;
 }
 
-/* A new dimension; its coordinate, of which `layout` has type, extents and chunks, is not written
- * yet. Takes the type over. Collective. */
+/* Adds a dimension. `layout` has the type, extents and chunks of its coordinate, which is not
+ * written yet. Takes over the type. Collective. */
 static em_status add(em_dimensions *dimensions, const char *name, const char *scale_name,
                      em_dataset layout, em_dimension **out)
 {
@@ -166,7 +168,7 @@ static em_status create_index(em_dimensions *dimensions, const char *name, int64
     return status ? status : write_index(&(*out)->coordinate);
 }
 
-/* The dimension without coordinate that netCDF calls string<n>: the length of labels. */
+/* The dimension string<n> without coordinate, by which netCDF describes the length of labels. */
 static em_status get_length(em_dimensions *dimensions, int64_t n, em_dimension **out)
 {
     const em_dataset layout = {.id = H5I_INVALID_HID,
@@ -201,8 +203,9 @@ static em_status create_labels(em_dimensions *dimensions, const char *name, int6
     return status ? status : write_labels(&(*out)->coordinate, label);
 }
 
-/* Text that is no UTF-8 (the header of a table in another encoding, say) would keep other programs
- * from reading the whole group: its bytes become escapes. Local. */
+/* Copies labels, and replaces the bytes of those that are not UTF-8 by escapes. Without this, a
+ * table header in another encoding would keep other programs from reading the whole group. Local.
+ */
 static em_status copy_valid(int64_t n, const char *const *label, char ***copy)
 {
     em_status status = em_allocate(n, sizeof **copy, copy);
@@ -252,7 +255,8 @@ static em_status add_reference(em_dimension *dimension, hobj_ref_t dataset, int 
     return EM_OK;
 }
 
-/* References from a dataset to its dimensions, scale[n_axes], and back. Local. */
+/* Sets references from a dataset to its dimensions, scale[n_axes], and from each dimension back to
+ * the dataset. Local. */
 static em_status refer(hid_t group, const char *name, int n_axes, em_dimension *const *axis,
                        hobj_ref_t *scale)
 {

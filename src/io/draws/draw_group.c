@@ -49,7 +49,8 @@ static int64_t draws_per_chunk(const series *chunked, int64_t n_draw, int64_t wa
     return at_least_one((n_draw + n_chunk - 1) / n_chunk);
 }
 
-/* The extents, and chunks of draws of one chain, so that a chunk belongs to one rank. */
+/* Sets the extents and the chunks. A chunk has draws of one chain only, so that it belongs to one
+ * rank. */
 static void lay_out(em_draws *draws, const em_variable *variable, int64_t n_chunk_draw)
 {
     series *out = &draws->series[draws->n_series++];
@@ -71,8 +72,8 @@ static void lay_out(em_draws *draws, const em_variable *variable, int64_t n_chun
     }
 }
 
-/* Room in the file of `location` for the draws from `first` on: of all series, and the coordinate.
- * Collective. */
+/* Extends all series and the coordinate by space for the draws from `first` on, in the file of
+ * `location`. Collective. */
 static em_status reserve_draws(const em_draws *draws, int64_t first, hid_t location)
 {
     const int64_t n = draws->n_draw - first;
@@ -104,8 +105,8 @@ typedef struct part {
     int64_t first_draw, n_draw;
 } part;
 
-/* A part of a series, from its packed numbers; the site of a fault. Collective. Errors: EM_EIO,
- * agreed. */
+/* Writes a part of a series from its packed numbers. `site`: the name of the fault that tests
+ * inject here. Collective. Errors: EM_EIO, agreed. */
 static em_status put_part(const em_draws *draws, const series *put, part at, const void *value,
                           const char *site)
 {
@@ -128,7 +129,7 @@ static em_status put_part(const em_draws *draws, const series *put, part at, con
     return em_agree(status ? status : em_h5_fault(site, put->dataset.id));
 }
 
-/* The largest number of chains of a rank; all ranks take part in the same number of transfers. */
+/* The largest number of chains of a rank. All ranks make as many transfers as that rank needs. */
 static int64_t most_chains(const em_draws *draws)
 {
     return em_partition_first(em_grid_n_chain(draws->grid), em_grid_n_group(draws->grid), 1);
@@ -213,8 +214,8 @@ em_status em_draws_create(const em_grid *grid, em_group *group, int64_t n_series
     return status ? status : fill(draws, group->id, 0);
 }
 
-/* Extends the group to twice `n_draw` draws. Growth is rare on purpose: it changes the metadata of
- * the file, and a run that is killed at that moment may lose the file. Collective. */
+/* Extends the group to twice `n_draw` draws. Doubling makes growth rare. Growth changes the
+ * metadata of the file, and a run that is killed at that moment may lose the file. Collective. */
 static em_status grow(em_draws *draws, int64_t n_draw)
 {
     const int64_t old = draws->n_draw;
@@ -247,8 +248,8 @@ static em_status reserve_buffer(em_draws *draws, int64_t n_row)
     return status;
 }
 
-/* Extracts one series from rows that hold all series; if there is only one, uses the rows
- * themselves. Only the first shard of a group writes. */
+/* Extracts one series from rows that hold all series. If there is only one, the rows themselves are
+ * used. Only the first shard of a group writes. */
 static const void *pack(const em_draws *draws, const series *packed, int64_t n_row,
                         const double *value)
 {

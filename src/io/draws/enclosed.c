@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Bytes of a row; rows that are read or written at a time. */
+/* ROW: the bytes of a row. MOST_ROWS: the rows that are read or written at a time. */
 enum { ROW = 1024, MOST_ROWS = 1024 };
 
 static const char dataset_name[] = "bytes", length_name[] = "length";
@@ -45,7 +45,8 @@ static em_status create(em_group *group, int64_t length, em_dataset *dataset)
     return status ? status : em_agree(em_dimensions_finish(&group->dimensions));
 }
 
-/* Rank 0 reads rows and writes them; the other ranks take part without any. Collective. */
+/* Writes rows that rank 0 reads. The other ranks take part in the transfers without rows.
+ * Collective. */
 static em_status write_rows(const em_dataset *dataset, const char *path, int descriptor,
                             int64_t length, char *rows)
 {
@@ -103,7 +104,7 @@ static int64_t read_length(hid_t dataset)
     return length;
 }
 
-/* Whether it is laid out as em_enclosed_put does, with all its bytes in the file. */
+/* Whether the dataset has the layout that em_enclosed_put gives it, with all bytes in the file. */
 static bool is_enclosed(hid_t dataset, int64_t length)
 {
     hid_t space = em_foreign_is_number(dataset) ? H5Dget_space(dataset) : H5I_INVALID_HID;

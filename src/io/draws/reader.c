@@ -40,7 +40,8 @@ static em_status open_group(em_reader *reader, const char *group)
     return status;
 }
 
-/* The number of draws at the start of a row of log densities; unwritten ones are NaN. */
+/* The number of draws at the start of a row of log densities that were written. Unwritten draws are
+ * NaN. */
 static int64_t count_written(int64_t n_draw, const double *lp)
 {
     int64_t n = 0;
@@ -74,8 +75,8 @@ static em_status read_lp(em_reader *reader, const char *path, double **lp)
     return status;
 }
 
-/* The file of a run that has not ended has space for later draws. Only draws that all chains have
- * are used. */
+/* Leaves out draws that were not written. The file of a run that has not ended has space for later
+ * draws. Only draws that all chains have are used. */
 static em_status leave_out_unwritten(em_reader *reader, const char *group)
 {
     const char *stats =
@@ -236,7 +237,8 @@ static em_status take_axes(const em_reader *reader, int n, const hsize_t *extent
     return EM_OK;
 }
 
-/* The first of (chain, draw, ...) sets their extents. */
+/* Checks the numbers of chains and draws of a variable. Those of the first variable hold for the
+ * whole group. */
 static em_status take_draws(em_reader *reader, const hsize_t extent[2], const char *name)
 {
     if (extent[0] == 0)
@@ -274,8 +276,8 @@ static em_status take_extent(em_reader *reader, em_reader_entry *d)
                                      (double)d->variable.size);
 }
 
-/* Sets *wanted for datasets of (chain, draw, ...): others, coordinates among them, are passed over.
- */
+/* Sets *wanted for datasets with the axes (chain, draw, ...). Others, such as coordinates, are
+ * ignored. */
 static em_status is_wanted(const em_reader *reader, const char *name, hid_t id, bool *wanted)
 {
     bool chain, draw, swapped[2] = {false, false};
@@ -421,7 +423,7 @@ bool em_reader_has(em_reader *reader, const char *group, const char *name)
     return has;
 }
 
-/* A dataset of numbers of an open file. */
+/* Reads a dataset of numbers of an open file. */
 static em_status read_array(em_foreign *file, const char *name, hid_t *id, int64_t *count,
                             double **value)
 {

@@ -5,14 +5,14 @@
 
 #include <string.h>
 
-/* Elements of a variable that are a box in its axes. */
+/* A box of elements of a variable: a start and a count along each axis. */
 typedef struct box {
     hsize_t start[EM_MOST_READER_AXES], count[EM_MOST_READER_AXES];
     int64_t size;
 } box;
 
-/* The largest box of elements, in their order, that begins with `first` and has no more than
- * `most`: whole trailing axes, and a range of the one before. */
+/* The largest box of consecutive elements that begins with `first` and has at most `most` elements.
+ * It has whole trailing axes, and a range of the axis before them. */
 static box box_at(const em_reader_variable *variable, int64_t first, int64_t most)
 {
     box b = {.size = 1};
@@ -39,8 +39,8 @@ static box box_at(const em_reader_variable *variable, int64_t first, int64_t mos
     return b;
 }
 
-/* The numbers from `start` on, `count` along each axis. HDF5 copies rows where memory has the axes
- * of the file, and otherwise numbers one by one. */
+/* Reads the numbers from `start` on, `count` along each axis. HDF5 copies whole rows if memory has
+ * the same axes as the file, and otherwise one number at a time. */
 static em_status read_part(hid_t id, hid_t type, const hsize_t *start, const hsize_t *count,
                            int64_t n, void *out)
 {
@@ -57,7 +57,7 @@ static em_status read_part(hid_t id, hid_t type, const hsize_t *start, const hsi
     return status;
 }
 
-/* All draws of the elements of a box, into rows[chain][draw][element]. */
+/* Reads all draws of the elements of a box into rows[chain][draw][element]. */
 static em_status read_box(const em_reader *reader, const em_reader_entry *d, const box *b,
                           double *rows)
 {
@@ -114,7 +114,7 @@ em_status em_reader_elements(em_reader *reader, int64_t i, int64_t first, int64_
     return status;
 }
 
-/* Of some chains of one file. */
+/* Reads draws of some chains of one file. */
 static em_status read_draws(const em_reader *reader, int64_t i, int64_t first_chain,
                             int64_t n_chain, int64_t first, int64_t n, double *out)
 {
@@ -198,7 +198,7 @@ void em_elements_destroy(em_elements **elements)
     em_release(elements);
 }
 
-/* In one of the files. */
+/* Whether the variable is compressed in one of the files. */
 static bool is_compressed(const em_reader *reader, int64_t i)
 {
     bool found = false;
@@ -212,7 +212,7 @@ static bool is_compressed(const em_reader *reader, int64_t i)
     return found;
 }
 
-/* Elements of a variable to read at a time. */
+/* The number of elements of a variable to read at a time. */
 static int64_t batch_of(const em_elements *e, int64_t i)
 {
     enum { PLAIN = 1 << 26, COMPRESSED = 1 << 28, MOST_READINGS = 16 };

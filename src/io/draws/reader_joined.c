@@ -1,4 +1,4 @@
-/* Several files of one model as one, with chains numbered consecutively. */
+/* Reads several files of one model as one file. Chains are numbered consecutively. */
 #include "base/memory.h"
 #include "io/draws/labels.h"
 #include "io/draws/reader_file.h"
@@ -9,7 +9,8 @@
 
 /* ---------------------------------------------------------------- what must be equal */
 
-/* Attributes that are equal in files of one model and data. Other programs' files lack them. */
+/* Checks the attributes that are equal in files of one model and data. Files of other programs lack
+ * them. */
 static em_status match_origin(em_reader *a, em_reader *b)
 {
     static const char *const name[] = {"model", "model_hash", "program_hash", "data_hash"};
@@ -46,7 +47,8 @@ static em_status match_variable(const em_reader *a, const em_reader *b, int64_t 
                            em_reader_label(other, k), em_reader_label(one, k), a->path);
 }
 
-/* Warmups of different lengths cannot be cut to the same length. */
+/* Checks that the files have equally many draws. With `common` longer files are cut, but not their
+ * warmups. */
 static em_status match_lengths(const em_reader *a, const em_reader *b, const char *group)
 {
     const bool warmup = strncmp(group, "warmup_", 7) == 0;
@@ -70,7 +72,7 @@ static em_status match_variables(const em_reader *a, const em_reader *b)
     return status;
 }
 
-/* Names of elements are kept once. */
+/* Releases the names of elements of a further file, because those of the first file are used. */
 static void forget_labels(em_reader *reader)
 {
     for (int64_t i = 0; i < reader->n_variable; i++) {
@@ -82,7 +84,7 @@ static void forget_labels(em_reader *reader)
 
 /* ---------------------------------------------------------------- duplicate chains */
 
-/* A chain is known by its first draws. */
+/* A hash of the first draws of a chain, which identifies the chain. */
 typedef struct known {
     uint64_t hash;
     const em_reader *file;
@@ -124,7 +126,8 @@ static em_status refuse_twins(int64_t n_chain, known *all)
     return EM_OK;
 }
 
-/* The same seed gives the same chains, which add no information. */
+/* Fails if two files have the same chains. The same seed gives the same chains, which add no
+ * information. */
 static em_status find_twins(em_reader *joined)
 {
     enum { FIRST_DRAWS = 16, MOST_NUMBERS = 1 << 20 };
@@ -176,7 +179,8 @@ static em_status append(const char *path, const char *group, bool common, em_rea
     return status;
 }
 
-/* For runs that have not ended, or of different lengths, only the draws that all have. */
+/* Cuts all files to the draws that all have. This is for runs that have not ended, or of different
+ * lengths. */
 static void level(em_reader *first)
 {
     int64_t n_draw = first->n_draw;

@@ -29,8 +29,8 @@ struct em_writer {
     const em_text_attribute *signature; /* borrowed: what every group is signed with */
 };
 
-/* Rank 0 makes the file, or finds that it may be replaced: the error of a plain open()
- * is clear, and O_EXCL excludes a race with another run of the same output. Local. */
+/* Creates the file, or finds that it may be replaced. Rank 0 does this by open(), because its error
+ * is clear and O_EXCL excludes a race with another run of the same output. Local. */
 static em_status reserve(const char *path, bool overwrite, bool *made)
 {
     int descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL, 0666);
@@ -48,15 +48,17 @@ static em_status reserve(const char *path, bool overwrite, bool *made)
     return EM_OK;
 }
 
-/* The format of HDF5 1.8 is the first that stores attributes larger than 64 KiB, and the last that
- * does not mark a file as open for writing: it can be read while it is written, or after a kill. */
+/* Selects the file format of HDF5 1.8. It is the first that stores attributes larger than 64 KiB,
+ * and the last that does not mark a file as open for writing. So the file can be read while it is
+ * written, and after a kill. */
 static void set_format(hid_t access)
 {
     H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V18);
     em_h5_keep_metadata(access);
 }
 
-/* The error of a call with no file open: em_h5_check could not name the file. */
+/* Fails with the error of a call with no file open, for which em_h5_check could not name the file.
+ */
 static em_status file_failure(const char *path, const char *what)
 {
     char reason[512];
@@ -126,7 +128,7 @@ em_status em_writer_create(const em_grid *grid, const char *path, bool overwrite
     return status;
 }
 
-/* Writes all attributes even if one fails, because all ranks must make the same calls.
+/* Writes all attributes. It goes on if one fails, because all ranks must make the same calls.
  * Collective. */
 static em_status put_signature(const em_writer *writer, hid_t object)
 {
@@ -231,7 +233,7 @@ em_status em_writer_flush(em_writer *writer)
     return em_h5_flush(writer->file);
 }
 
-/* Completes the file, by one rank alone: truncates the draws and sets the attribute. Local. */
+/* Completes the file on one rank alone: truncates the draws and sets the attribute. Local. */
 static em_status mark_complete(const em_writer *writer)
 {
     hid_t access = H5Pcreate(H5P_FILE_ACCESS), file;

@@ -35,7 +35,7 @@ em_status em_writer_add_draws(em_writer *writer, const char *name, int64_t n_ser
 em_status em_writer_put_draws(em_writer *writer, int group, int64_t first, int64_t n,
                               const double *value);
 
-/* The same for one chain, local number `chain`, and only for planned draws: `value` [n][width].
+/* Writes draws of one chain, local number `chain`, among the planned draws: `value` [n][width].
  * Ranks that have no such chain call it too, and their `value` is ignored. `chain`, `first`, `n`:
  * (same). Errors: EM_EIO, EM_EMEMORY. */
 em_status em_writer_put_chain(em_writer *writer, int group, int64_t chain, int64_t first, int64_t n,

@@ -1,5 +1,5 @@
-/* What AnnData (.h5ad) says of its matrices by attributes and by the groups obs and var. All Local.
- */
+/* Reads how AnnData (.h5ad) describes its matrices by attributes and by the groups obs and var. All
+ * Local. */
 #pragma once
 
 #include "io/hdf5/foreign.h"

@@ -17,13 +17,13 @@ static const double text_per_byte = 16; /* labels are read for each variable tha
 
 /* ---------------------------------------------------------------- files */
 
-/* Whether a path is to blame and not the disk. */
+/* Whether an error number shows that the path is wrong, and not the disk. */
 static bool leads_nowhere(int code)
 {
     return code == 0 || code == ENOENT || code == ENOTDIR || code == EISDIR || code == EACCES;
 }
 
-/* Measures the file after opening it, because a run in progress makes it longer. */
+/* Measures the file again after opening it, because a run in progress makes it longer. */
 static em_status measure(const char *path, double *bytes)
 {
     struct stat now;
@@ -81,7 +81,8 @@ static const char *objection_to_filters(hid_t list)
     return NULL;
 }
 
-/* HDF5 holds a whole chunk in memory, even if the dataset uses little of it. */
+/* Whether a chunk is too large to read. HDF5 holds a whole chunk in memory, even if the dataset
+ * uses little of it. */
 static bool is_chunk_too_large(const em_foreign *file, hid_t list, size_t item_bytes)
 {
     hsize_t extent[H5S_MAX_RANK];

@@ -27,7 +27,7 @@ em_status em_foreign_open(const char *path, em_foreign *file);
  * not supported. */
 em_status em_foreign_object(const em_foreign *file, const char *path, hid_t *object);
 
-/* The same for a member of an open group. */
+/* Opens a member of an open group in the same way. */
 em_status em_foreign_member(const em_foreign *file, hid_t group, const char *name, hid_t *object);
 
 /* Checks a dataset that HDF5 opened by a reference. Errors: EM_EDATA. */
@@ -43,7 +43,8 @@ bool em_foreign_is_number(hid_t object);
  * always allowed. */
 em_status em_foreign_claim(em_foreign *file, hid_t dataset, double numbers, double elements);
 
-/* Adds bytes of text likewise. Errors: EM_EDATA if the sum exceeds what the file can contain. */
+/* Adds bytes of text to the allowance in the same way. Errors: EM_EDATA if the sum exceeds what the
+ * file can contain. */
 em_status em_foreign_claim_text(em_foreign *file, double bytes);
 
 /* How many numbers a dataset has by its extents, without overflow of the product of its extents. */

@@ -15,7 +15,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-/* Bytes besides the values, for headers, attributes and small arrays until the next flush. */
+/* Bytes for headers, attributes and small arrays that are written until the next flush. */
 enum { METADATA_BYTES = 1 << 16 };
 
 typedef struct message {
@@ -56,8 +56,8 @@ static herr_t keep_first(unsigned n, const H5E_error2_t *error, void *data)
     return 0;
 }
 
-/* HDF5 lists what it called, with what, and the reason: "..., errno = 2, error message = 'No such
- * file or directory', flags = 0". */
+/* Cuts a message of HDF5 to its reason. HDF5 lists the call, its arguments and the reason: "...,
+ * errno = 2, error message = 'No such file or directory', flags = 0". */
 static int cut_to_reason(char *text)
 {
     static const char number[] = "errno = ", words[] = "error message = '";
@@ -82,7 +82,8 @@ int em_h5_message(char *text, size_t bytes)
     return cut_to_reason(text);
 }
 
-/* MPI often loses the reason on its way to HDF5. */
+/* A text for error messages if the disk is full, else "". MPI often loses this reason on its way to
+ * HDF5. */
 static const char *full_disk(const char *path)
 {
     struct statvfs disk;
@@ -138,8 +139,8 @@ bool em_h5_may_be(const char *path)
     return likely;
 }
 
-/* Does not change the length of the file. Only a refusal is an error: file systems that cannot
- * reserve space do nothing. */
+/* Reserves space without changing the length of the file. Only a refusal is an error: file systems
+ * that cannot reserve space do nothing. */
 static bool reserve_range(int descriptor, off_t from, off_t to)
 {
     struct rlimit most;
@@ -209,9 +210,10 @@ em_status em_h5_flush(hid_t location)
                         em_h5_check(H5Fflush(location, H5F_SCOPE_LOCAL), location, "cannot flush"));
 }
 
-/* "Data sieving" reads, patches and writes back what lies between the pieces of a rank: Open MPI
- * 4.1 loses other ranks' data in this (darshan-hpc/darshan#1064, open-mpi/ompi#12718). The program
- * emass turns it off in its environment (em_world_start); the library leaves that of a host. */
+/* Whether MPI uses "data sieving": it reads, patches and writes back what lies between the pieces
+ * of a rank. Open MPI 4.1 loses data of other ranks in this (darshan-hpc/darshan#1064,
+ * open-mpi/ompi#12718). The program emass turns it off in its environment (em_world_start); the
+ * library does not change the environment of its host. */
 static bool sieves(void)
 {
     char library[MPI_MAX_LIBRARY_VERSION_STRING];
@@ -250,7 +252,8 @@ void em_h5_keep_metadata(hid_t access)
     H5Pset_mdc_config(access, &cache);
 }
 
-/* If collective writes may lose data, each rank writes independently, which is slower. */
+/* The transfer mode for collective writes. If collective writes may lose data, each rank writes
+ * independently, which is slower. */
 hid_t em_h5_collective_transfer(void)
 {
     hid_t list = H5Pcreate(H5P_DATASET_XFER);

@@ -1,4 +1,5 @@
-/* HDF5 for all files of this room: its errors as ours, attributes, property lists, and closing. */
+/* HDF5 for all files of this folder: its errors as ours, attributes, property lists, and closing.
+ */
 #pragma once
 
 #include "emass/status.h"
@@ -15,7 +16,8 @@ void em_h5_quiet(void);
  * open file or object. Local. */
 em_status em_h5_check(int64_t result, hid_t location, const char *format, ...) EM_PRINTF(3, 4);
 
-/* The same for reading: EM_EDATA: a damaged file; EM_EIO: the system could not read it. Local. */
+/* Checks the result of reading in the same way, but with EM_EDATA for a damaged file, and EM_EIO if
+ * the system could not read it. Local. */
 em_status em_h5_check_read(int64_t result, hid_t location, const char *what);
 
 /* Fails if EMASS_FAULT names this site (base/fault.h). After a collective call it simulates a
@@ -32,8 +34,8 @@ int em_h5_message(char *text, size_t bytes);
  * hang. Local. Errors: EM_EIO. */
 em_status em_h5_reserve(hid_t location, int64_t bytes);
 
-/* The same for the first bytes of a file, before and after HDF5 writes them. Local. Errors: EM_EIO.
- */
+/* Reserves disk space for the first bytes of a file, before and after HDF5 writes them. Local.
+ * Errors: EM_EIO. */
 em_status em_h5_reserve_start(const char *path);
 
 /* Creates or empties a file; links are not followed. Local, rank 0. Errors: EM_EIO. */
@@ -59,7 +61,7 @@ hid_t em_h5_collective_transfer(void);
  * Returns what HDF5 returned. Local, Collective for datasets, groups and files of a writer. */
 herr_t em_h5_close(hid_t *id);
 
-/* The same for each of the handles: em_h5_close_all(&a, &b). */
+/* Closes each of the handles in the same way: em_h5_close_all(&a, &b). */
 #define em_h5_close_all(...)                                                                       \
     em_h5_close_each((hid_t *[]){__VA_ARGS__}, sizeof((hid_t *[]){__VA_ARGS__}) / sizeof(hid_t *))
 void em_h5_close_each(hid_t *const *id, size_t n);
@@ -78,7 +80,8 @@ hid_t em_attribute_open(hid_t object, const char *name, H5T_class_t class, hid_t
  * there is none. Local. */
 bool em_attribute_read_text(hid_t object, const char *name, size_t bytes, char *text);
 
-/* The same for a text of fixed or of variable length, as other programs write it. Local. */
+/* Reads a text of fixed or of variable length, as other programs write it, in the same way. Local.
+ */
 bool em_attribute_read_any_text(hid_t object, const char *name, size_t bytes, char *text);
 
 /* Writes an attribute, in place of one of the same name. All ranks of a writer's file must call
@@ -88,15 +91,15 @@ bool em_attribute_read_any_text(hid_t object, const char *name, size_t bytes, ch
 em_status em_attribute_write(hid_t object, const char *name, hid_t type, hid_t space,
                              const void *value);
 
-/* The same for a string: fixed length, null-terminated, UTF-8, of any length. Objects of a writer's
- * file can hold attributes larger than 64 KiB (dense storage, HDF5 1.8). */
+/* Writes a string in the same way: fixed length, null-terminated, UTF-8, of any length. Objects of
+ * a writer's file can hold attributes larger than 64 KiB (dense storage, HDF5 1.8). */
 em_status em_attribute_write_text(hid_t object, const char *name, const char *text);
 
-/* The same for a list of strings, each null-terminated within its `size` bytes. */
+/* Writes a list of strings in the same way, each null-terminated within its `size` bytes. */
 em_status em_attribute_write_words(hid_t object, const char *name, int n, size_t size,
                                    const char *words);
 
-/* The same for a single number. */
+/* Writes a single number in the same way. */
 em_status em_attribute_write_int(hid_t object, const char *name, int64_t value);
 em_status em_attribute_write_real(hid_t object, const char *name, double value);
 

@@ -47,8 +47,8 @@ bool em_numbers_is_hdf5(const char *path)
 
 /* ---------------------------------------------------------------- shapes */
 
-/* The extents of a dataset of numbers of at most `most_axes` dimensions; those that it lacks are 1.
- */
+/* Reads the extents of a dataset of numbers with at most `most_axes` dimensions. Extents that it
+ * lacks are 1. */
 static em_status get_shape(em_numbers *n, hid_t dataset, int most_axes, hsize_t shape[2])
 {
     hid_t space = H5Dget_space(dataset);
@@ -72,7 +72,7 @@ static em_status get_shape(em_numbers *n, hid_t dataset, int most_axes, hsize_t 
     return status;
 }
 
-/* Opens a part that is there; *length -1: it is not. */
+/* Opens a part if it exists; *length -1: it does not exist. */
 static em_status open_part(em_numbers *n, hid_t group, em_numbers_part part, int64_t *length)
 {
     const char *name = n->csr ? csr_name[part] : part_name[part];
@@ -94,7 +94,7 @@ static em_status expect(const em_numbers *n, const char *what, int64_t found, in
                                        n->path, what, (long long)found, (long long)expected);
 }
 
-/* The names decide how many columns a sparse table has. */
+/* Opens the names of columns. Their number is the number of columns of a sparse table. */
 static em_status open_names(em_numbers *n, hid_t group, int64_t *length)
 {
     hsize_t extent = 0;
@@ -128,7 +128,7 @@ static em_status open_value(em_numbers *n, hid_t group, hsize_t shape[2])
                               shape);
 }
 
-/* An attribute that is a text of sixteen hexadecimal digits. */
+/* Reads an attribute that is a text of sixteen hexadecimal digits. */
 static bool get_digits(hid_t group, const char *name, uint64_t *value)
 {
     char text[18];
@@ -138,7 +138,7 @@ static bool get_digits(hid_t group, const char *name, uint64_t *value)
     return is;
 }
 
-/* Of a sparse table whose columns have no names. */
+/* Reads the number of columns of a sparse table whose columns have no names. */
 static em_status get_columns(em_numbers *n, hid_t group)
 {
     uint64_t columns;
@@ -152,8 +152,8 @@ static em_status get_columns(em_numbers *n, hid_t group)
     return EM_OK;
 }
 
-/* A matrix of AnnData: indptr, indices, data. Compressed columns are known by the length of indptr,
- * as far as that tells. */
+/* Opens a matrix of AnnData in compressed rows: indptr, indices, data. A matrix in compressed
+ * columns is recognised by the length of indptr if that differs. */
 static em_status open_csr(em_numbers *n, hid_t group)
 {
     int64_t start, column, value, extent[2];
@@ -223,8 +223,8 @@ static em_status open_dataset(em_numbers *n, hid_t dataset)
     return status;
 }
 
-/* Finds the names of rows and columns of AnnData. A dense matrix is one of AnnData if these are as
- * many as its rows and columns. */
+/* Finds the names of rows and columns of AnnData. A dense matrix is taken for one of AnnData if
+ * these names are as many as its rows and columns. */
 static em_status find_indexes(em_numbers *n, const char *place)
 {
     bool fits = true;
@@ -346,7 +346,7 @@ em_status em_numbers_names(const em_numbers *n, char ***name)
     return status;
 }
 
-/* Rows (or entries) of a dataset in the file, and as many in memory. */
+/* Selects rows, or entries, of a dataset in the file, and as many in memory. */
 static void select_rows(hid_t dataset, int64_t first, int64_t count, hid_t *space, hid_t *memory)
 {
     hsize_t extent[2] = {0, 1};
@@ -412,7 +412,8 @@ bool em_numbers_is_ours(const char *path)
     return is;
 }
 
-/* Contiguous, which is read fastest, and without a time in it. */
+/* Creates a dataset. It is contiguous, which is fastest to read, and stores no time, so that equal
+ * tables are equal files. */
 static em_status create_part(hid_t group, const char *name, hid_t type, int rank,
                              const hsize_t *extent, hid_t *out)
 {
@@ -447,7 +448,8 @@ static em_status create_parts(const em_numbers_form *form, em_numbers_writer *w)
     return status;
 }
 
-/* Texts longer than a reader takes are refused, not cut: names are part of the hash. */
+/* Writes texts. Texts that are longer than a reader accepts are refused and not cut, because names
+ * are part of the hash. */
 static em_status write_texts(hid_t group, const char *as, int64_t n, char *const *text)
 {
     const hsize_t extent = (hsize_t)n;

@@ -30,7 +30,7 @@ typedef enum em_numbers_part {
 typedef struct em_numbers_form {
     int64_t n_row, n_column;
     int64_t n_entry; /* of a sparse table; -1: dense */
-    bool labelled;   /* the response is apart */
+    bool labelled;   /* the response is stored apart */
     bool hashed;
     uint64_t hash; /* where hashed */
 } em_numbers_form;
@@ -80,7 +80,8 @@ bool em_numbers_is_ours(const char *path);
 em_status em_numbers_create(const char *path, const em_numbers_form *form, char *const *name,
                             const char *source, em_numbers_writer **out);
 
-/* Writes as em_numbers_read reads, but COLUMN from int32_t. Errors: EM_EIO. */
+/* Writes the rows (entries) first .. first + count - 1 of a part, with the types of
+ * em_numbers_read, except COLUMN, which is int32_t. Errors: EM_EIO. */
 em_status em_numbers_write(em_numbers_writer *writer, em_numbers_part part, int64_t first,
                            int64_t count, const void *value);
 
