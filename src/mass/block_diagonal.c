@@ -1,4 +1,4 @@
-/* W in diagonal blocks. Each block is a mass, diagonal or dense. */
+/* A mass whose W is block diagonal. Each block is a mass, diagonal or dense. */
 #include "base/memory.h"
 #include "mass/mass.h"
 
@@ -125,7 +125,7 @@ static void write(const em_mass *base, const em_mass_form *form, double *number)
     }
 }
 
-/* n rows of a panel become the first columns of another. */
+/* Copies n rows of a panel to the first columns of another panel. */
 static void copy_rows(int64_t n, int64_t count, const double *from, int64_t from_stride, double *to,
                       int64_t to_stride)
 {

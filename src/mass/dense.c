@@ -1,4 +1,4 @@
-/* W whole, with its Cholesky factor: W = C C^T, M = C^-T C^-1, L = C^-T. */
+/* A mass with a dense W and its Cholesky factor: W = C C^T, M = C^-T C^-1, L = C^-T. */
 #include "base/memory.h"
 #include "mass/mass.h"
 #include "math/linalg.h"
@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Matrices are [dim][stride], their padding 0. A row of a panel is multiplied from the right. */
+/* Matrices are [dim][stride] with padding 0. They multiply a row of a panel from the right. */
 typedef struct dense_mass {
     em_mass base;
     double *inverse;         /* W */
@@ -105,7 +105,7 @@ static void write(const em_mass *base, const em_mass_form *form, double *number)
                (size_t)form->dim * sizeof *number);
 }
 
-/* C y = v, then C^T x = y, in place; x = M v. */
+/* Computes x <- M x in place, by solving C y = x and then C^T x = y. */
 static void substitute(const dense_mass *mass, double *x)
 {
     const int64_t n = mass->base.dim, stride = mass->base.stride;

@@ -1,4 +1,4 @@
-/* W = diag(w): every map is a product element by element. */
+/* A mass with W = diag(w). Every map is an elementwise product. */
 #include "base/memory.h"
 #include "mass/mass.h"
 

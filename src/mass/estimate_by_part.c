@@ -1,5 +1,5 @@
-/* Applies a criterion to each part of a mass: the functions that take a form in mass/estimator.h.
- * The criteria themselves are in files of their own, such as mass/fisher.c. */
+/* Applies an estimation criterion to each part of a mass, for the functions that take a form in
+ * mass/estimator.h. Each criterion is in a file of its own, such as mass/fisher.c. */
 #include "base/memory.h"
 #include "mass/estimator.h"
 #include "math/finite.h"
@@ -58,7 +58,7 @@ void em_estimator_recentre(const em_estimator_ops *ops, const em_mass_form *form
     }
 }
 
-/* Scales a W so that it has the determinant of the current one. */
+/* Scales an estimate of W so that it has the determinant of the current W. */
 static em_status keep_determinant(const em_mass_form *form, const em_mass *current, double *number)
 {
     em_mass *unscaled = NULL;

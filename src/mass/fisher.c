@@ -81,7 +81,7 @@ static void scale_both(int64_t dim, double n, double *cx, double *cg, double *sc
     }
 }
 
-/* Both covariances as scale_both leaves them. False: not finite. */
+/* Computes both covariances, scaled as scale_both does. Returns false if they are not finite. */
 static bool covariances(int64_t dim, const double *accumulator, double *cx, double *cg,
                         double *scale)
 {

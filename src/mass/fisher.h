@@ -1,4 +1,5 @@
-/* Private to the room: the criterion of the Fisher divergence, for matrices and for directions. */
+/* Private to this folder: the criterion of the Fisher divergence, for matrices and for directions.
+ */
 #pragma once
 
 #include "mass/estimator.h"

@@ -21,13 +21,13 @@
 
 static const double least_ratio = 2, shrinkage = 0.1;
 
-/* Rows: X and G of each sample in turn, then sqrt(dim) V^T. */
+/* The rows are X and G of each sample in turn, and then sqrt(dim) V^T. */
 typedef struct samples_span {
     em_vector_span all;
     int64_t n, n_prior; /* all.n_row = 2 n + n_prior */
 } samples_span;
 
-/* A direction of the current mass weighs as much as a sample does. */
+/* The length of a direction of the current mass, chosen so that it has the weight of one sample. */
 static double prior_length(int64_t dim)
 {
     return sqrt((double)dim);
@@ -48,7 +48,7 @@ static void centre_and_scale(const samples_span *s, const double *scale)
     }
 }
 
-/* Rows: the samples, then the directions of which the value is not 1. */
+/* Opens a span of the samples and then the directions whose value is not 1. */
 static em_status open_span(const em_mass_form *form, const double *current,
                            const em_samples *samples, const double *scale, samples_span *s)
 {
@@ -94,7 +94,7 @@ static void shrunk_covariance(const samples_span *s, int64_t offset, const doubl
     }
 }
 
-/* The solution in the span: its eigenvectors into rows of vector [order][order]. */
+/* Solves W C_g W = C_x in the span. The eigenvectors of W are the rows of vector [order][order]. */
 static em_status solve(const samples_span *s, const double *current, double *vector, double *value)
 {
     const int64_t m = s->all.order, square = m * m;
@@ -114,7 +114,7 @@ static em_status solve(const samples_span *s, const double *current, double *vec
     return status;
 }
 
-/* Scales from the variances that `number` begins with; no directions. */
+/* Sets the scales from the variances at the beginning of `number`, and no directions. */
 static void set_scales(const em_mass_form *form, double *number)
 {
     double *values = number + form->dim;

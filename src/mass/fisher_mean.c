@@ -1,11 +1,12 @@
-/* W C_g W = C_x: W = C_g^-1/2 (C_g^1/2 C_x C_g^1/2)^1/2 C_g^-1/2. */
+/* Solves W C_g W = C_x: W = C_g^-1/2 (C_g^1/2 C_x C_g^1/2)^1/2 C_g^-1/2. */
 #include "mass/fisher.h"
 #include "math/finite.h"
 #include "math/linalg.h"
 
 #include <math.h>
 
-/* f(S) for the symmetric S = vectors^T diag(value) vectors: f is power of the eigenvalues. */
+/* Computes f(S) for the symmetric S = vectors^T diag(value) vectors, where f takes the eigenvalues
+ * to `power`. */
 static em_status power(int64_t dim, const double *vectors, const double *value, double exponent,
                        double *scratch, double *out)
 {

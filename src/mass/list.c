@@ -11,10 +11,10 @@ static const em_estimator_ops none = {
     .source = "-",
 };
 
-/* The order of the choices in adaptation/mass_window/mass_options.c. */
+/* The order must be that of the names in adaptation/mass_window/mass_options.c. */
 const em_estimator_ops *const em_estimators[] = {
     &none, &em_momentum, &em_fisher, &em_variance, &em_gradient, &em_noise_covariance, NULL};
 
-/* The order of the choices in adaptation/mass_window/mass_options.c, after "auto". */
+/* The order must be that of the names in adaptation/mass_window/mass_options.c after "auto". */
 const em_mass_ops *const em_mass_structures[] = {&em_mass_diag, &em_mass_dense,
                                                  &em_mass_block_diagonal, &em_mass_low_rank, NULL};

@@ -16,7 +16,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Chains of which the coefficients are kept at a time; coordinates that stay in the first cache. */
+/* CHAINS: the number of chains whose coefficients are kept at a time. TILE: the number of
+ * coordinates that stay in the first-level cache. */
 enum { CHAINS = 8, TILE = 512, MOST_RANK = EM_MASS_MOST_RANK };
 
 typedef struct low_rank_mass {
@@ -28,14 +29,15 @@ typedef struct low_rank_mass {
     double *column;                       /* V, [dim][column_stride] */
 } low_rank_mass;
 
-/* The numbers: scales [dim], values [most_rank], 1 where there is none, directions
- * [most_rank][dim]. */
+/* The number of doubles that describe the mass: scales [dim], values [most_rank], which are 1 for
+ * unused directions, and directions [most_rank][dim]. */
 static int64_t size(const em_mass_form *form)
 {
     return form->dim + form->most_rank * (1 + form->dim);
 }
 
-/* Without directions there are only scales. */
+/* Describes the arrays in the output file. If there are no directions, only the scales are stored.
+ */
 static int arrays(const em_mass_form *form, em_mass_array *out)
 {
     const int64_t dim = form->dim, r = form->most_rank;
@@ -91,7 +93,7 @@ static bool is_positive(double x)
     return x > 0 && isfinite(x);
 }
 
-/* Lambda and V without the directions of which the value is 1. */
+/* Sets Lambda and V from the directions whose value is not 1. */
 static em_status set_directions(low_rank_mass *mass, const em_mass_form *form, const double *value)
 {
     const double *direction = value + form->most_rank;
@@ -242,7 +244,7 @@ static void map(const em_mass *base, em_map map, int64_t n_chain, const double *
     }
 }
 
-/* S B S, or S^-1 B^-1 S^-1 */
+/* Writes the matrix S B S or its inverse S^-1 B^-1 S^-1. */
 static em_status matrix(const em_mass *base, em_map map, double *out)
 {
     const low_rank_mass *mass = (const low_rank_mass *)base;

@@ -28,7 +28,7 @@ static void set_scales(int64_t first, const em_mass_form *form, int n, const em_
     }
 }
 
-/* The columns of U, as rows of a span, and E. */
+/* Opens a span with the columns of U as rows, and computes E. */
 static em_status open_span(int64_t first, const em_mass_form *form, int n,
                            const em_low_rank_term *term, const double *scale, em_vector_span *span,
                            double **factor)
@@ -54,7 +54,8 @@ static em_status open_span(int64_t first, const em_mass_form *form, int n,
     return status;
 }
 
-/* 1 / (1 + h) of all eigenvalues h of H, ascending, and the eigenvectors in rows. */
+/* Computes 1 / (1 + h) for all eigenvalues h of H, in ascending order, and the eigenvectors in
+ * rows. */
 static em_status solve(const em_vector_span *span, const double *factor, double *vector,
                        double *value)
 {

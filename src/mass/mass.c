@@ -73,7 +73,8 @@ em_status em_mass_matrix(const em_mass *mass, em_map map, em_structure structure
     return EM_OK;
 }
 
-/* The end of the run of chains from `first` that share one mass: they take one product. */
+/* The end of the run of chains from `first` on that share one mass. One product serves all of them.
+ */
 static int64_t run_end(const em_mass *const *mass, int64_t n_chain, int64_t first)
 {
     int64_t last = first + 1;
@@ -103,8 +104,8 @@ em_product em_mass_product(const em_mass *mass, em_map map, const double *x, con
     return (em_product){mass->ones, panel};
 }
 
-/* For a multiple of the identity all coordinate blocks use the first block of scales, which stays
- * in the cache, except the last one, whose padding is 0. */
+/* The mass of some coordinates. For a multiple of the identity all blocks of coordinates use the
+ * first block of scales, which stays in the cache, except the last one, whose padding is 0. */
 em_mass em_mass_coordinates(const em_mass *mass, int64_t first, int64_t count)
 {
     const int64_t from = mass->is_multiple && first + count < mass->dim ? 0 : first;

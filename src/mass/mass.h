@@ -141,7 +141,8 @@ em_mass em_mass_coordinates(const em_mass *mass, int64_t first, int64_t count);
 void em_mass_apply(const em_mass *const *mass, em_map map, int64_t n_chain, const double *x,
                    double *out);
 
-/* Likewise momentum[c] = L z[c] ~ N(0, M) for standard normal z, velocity[c] = W momentum[c]. */
+/* Computes in the same way momentum[c] = L z[c] ~ N(0, M) for standard normal z, and velocity[c] =
+ * W momentum[c]. */
 void em_mass_momentum(const em_mass *const *mass, int64_t n_chain, const double *z,
                       double *momentum);
 void em_mass_velocity(const em_mass *const *mass, int64_t n_chain, const double *momentum,

@@ -4,8 +4,9 @@
 
 #include <math.h>
 
-/* Y Y^T = E^T diag(value) E: the orthonormal basis is value^-1/2 E Y, and the coordinates of Y in
- * it value^1/2 E, for the eigenvalues that are not rounding. */
+/* Finds an orthonormal basis of the span from Y Y^T = E^T diag(value) E. The basis is value^-1/2 E
+ * Y, and the coordinates of Y in it are value^1/2 E. Eigenvalues that are only rounding errors are
+ * left out. */
 em_status em_span_find_frame(em_vector_span *s)
 {
     const int64_t n = s->n_row;

@@ -1,4 +1,4 @@
-/* Private to the room: symmetric matrices that are the identity outside of the span of some
+/* Private to this folder: symmetric matrices that are the identity outside of the span of some
  * vectors, and the few directions in which they differ from it. All Local. */
 #pragma once
 
