@@ -15,7 +15,7 @@ typedef struct assignment {
     bool *seen;
 } assignment;
 
-/* The next column of the shortest path from column `at`, which has an owner. */
+/* The column that follows on the shortest path after column `at`, which has an owner. */
 static int64_t extend(assignment *a, int64_t at)
 {
     const int64_t i = a->owner[at];

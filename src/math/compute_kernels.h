@@ -7,6 +7,6 @@ typedef struct em_compute_kernels {
 } em_compute_kernels;
 
 /* A text that names BLAS, its version and the processor whose kernels it chose; the instruction set
- * of the vector kernels of this room; and the C library, which provides exp and log. Two processes
- * with the same text compute the same bits. Local. */
+ * of the vector kernels of this folder; and the C library, which provides exp and log. Two
+ * processes with the same text compute the same bits. Local. */
 em_compute_kernels em_compute_kernels_here(void);

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-/* Digits have 32 bits; the one of place 64 counts units. */
+/* A sum has N_DIGIT digits of 32 bits. The digit of place 64 counts units. */
 enum { N_DIGIT = 4, BITS = 32, UNITS = 64 };
 
 em_exact_sum em_exact_of(double x)

@@ -11,7 +11,8 @@
 
 /* A sum; one that is all zero has no terms. */
 typedef struct em_exact_sum {
-    /* place of the highest digit; 0: no terms yet; INT64_MAX: a term was not finite */
+    /* the place of the highest digit; 0: there are no terms yet; INT64_MAX: a term was not finite
+     */
     int64_t place;
     int64_t digit[4];
 } em_exact_sum;

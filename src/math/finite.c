@@ -5,8 +5,8 @@
 #include <float.h>
 #include <string.h>
 
-/* The exponent of a number that is not finite has only ones, and an addition carries into the sign.
- * There is no early exit, so that the loop is vectorised. */
+/* Whether all numbers are finite. The exponent of a number that is not finite has only ones, so an
+ * addition to it carries into the sign. The loop does not end early, so that it is vectorised. */
 EM_CLONES static bool all_finite(int64_t count, const double *x)
 {
     const uint64_t size = UINT64_MAX >> 1, one = UINT64_C(1) << (DBL_MANT_DIG - 1);

@@ -31,7 +31,7 @@ static bool all_finite(int64_t n, const double *a, int64_t ld)
     return true;
 }
 
-/* Cholesky factor in the lower triangle; false when there is none. */
+/* Computes the Cholesky factor in the lower triangle. Returns false if there is none. */
 static bool factor(int64_t n, double *a, int64_t ld)
 {
     return all_finite(n, a, ld) &&
@@ -65,7 +65,7 @@ em_status em_invert_spd(int64_t n, double *a, int64_t ld)
     return EM_OK;
 }
 
-/* dsyevd with its workspaces, whose lengths it gives when asked with -1. */
+/* Calls dsyevd with its work spaces. A first call with length -1 returns their lengths. */
 static int eigen(int n, double *a, int ld, double *value, double *work, int n_work, int *iwork,
                  int n_iwork)
 {
@@ -212,8 +212,8 @@ int em_linalg_use_threads(int n)
     return before;
 }
 
-/* The size that OpenBLAS 0.3 allocates, with the overhead of the system. It is allocated here but
- * not written to. */
+/* The bytes of the buffer that OpenBLAS 0.3 allocates, with what the system adds. They are
+ * allocated here once but not written to, to check that there is memory for them. */
 enum { BUFFER_BYTES = 130 << 20 };
 
 em_status em_linalg_reserve(void)

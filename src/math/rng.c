@@ -7,8 +7,9 @@
 #include <Random123/philox.h>
 #include <Random123/u01fixedpt.h>
 
-/* The 128 bits of a counter, from the lowest: block (40), iteration (40), purpose (8), attempt (8),
- * chain (32). The attempt is 0 but where em_uniform_below must draw again. */
+/* The counter of the first block of a stream. Its 128 bits are, from the lowest: block (40),
+ * iteration (40), purpose (8), attempt (8), chain (32). The attempt is 0 unless em_uniform_below
+ * must draw again. */
 static em_philox start_of(const em_stream *stream, uint64_t attempt)
 {
     return (em_philox){.key = stream->seed,
@@ -28,7 +29,7 @@ static philox4x32_ctr_t block_of(em_philox start, uint64_t block)
     return philox4x32(counter, key);
 }
 
-/* 64 random bits: a block gives two of them. */
+/* 64 random bits. A block has two such groups. */
 static uint64_t bits(em_philox start, uint64_t index)
 {
     const philox4x32_ctr_t block = block_of(start, index / 2);
@@ -42,8 +43,8 @@ double em_uniform(const em_stream *stream, uint64_t index)
     return u01fixedpt_open_open_64_double(bits(start_of(stream, 0), index));
 }
 
-/* Lemire (2019): the upper word of the product of random bits and the bound, but for the few bits
- * that would favour some integers. */
+/* An integer below the bound (Lemire 2019): the upper word of the product of random bits and the
+ * bound. The few bits that would favour some integers are drawn again. */
 static uint64_t below_wide(const em_stream *stream, uint64_t index, uint64_t bound)
 {
     for (uint64_t attempt = 0;; attempt++) {
@@ -115,7 +116,8 @@ void em_gammas(const em_stream *stream, uint64_t first, int64_t n, const double 
     em_simd_best()->gammas(start, n, shape, out);
 }
 
-/* With the whole lower word for the block, the iteration goes where the attempt would be. */
+/* Here the block takes the whole lower word, and the iteration is where the attempt is in other
+ * streams. */
 void em_item_bits(const em_stream *stream, int64_t n, const uint64_t *block, uint32_t *out)
 {
     const em_philox start = {.key = stream->seed,
@@ -177,7 +179,7 @@ em_shuffle em_shuffle_of(const em_stream *stream, int64_t n)
     return s;
 }
 
-/* 32 of the bits that splitmix64 makes of x. */
+/* 32 of the bits that splitmix64 computes from x. */
 static uint64_t scramble(uint64_t x)
 {
     x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);

@@ -117,7 +117,9 @@ void em_gamma_jumps(const em_stream *stream, uint32_t item, uint32_t batch, floa
  * again until they are below n (cycle walking: Black & Rogaway 2002). The keys come from a
  * counter-based stream (Mitchell et al. 2022). */
 
-enum { EM_SHUFFLE_ROUNDS = 24 }; /* fewer are not uniform over the permutations of few numbers */
+enum {
+    EM_SHUFFLE_ROUNDS = 24
+}; /* with fewer rounds, not all permutations of a few numbers are equally likely */
 
 typedef struct em_shuffle {
     uint64_t n, low, high; /* low, high: bit masks of the two halves of an index */

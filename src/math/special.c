@@ -2,7 +2,8 @@
 
 #include <math.h>
 
-/* numerator(r) / denominator(r), coefficients from the constant term up. */
+/* numerator(r) / denominator(r). The coefficients of both polynomials begin with the constant term.
+ */
 static double ratio(const double *numerator, const double *denominator, double r)
 {
     double above = numerator[7], below = denominator[7];
@@ -61,8 +62,8 @@ double em_normal_quantile(double p)
     return copysign(r <= 5 ? ratio(c, d, r - 1.6) : ratio(e, f, r - 5), q);
 }
 
-/* psi(x) = psi(x + 1) - 1/x up to 8; there the asymptotic series, whose next term is below 1e-14.
- */
+/* Below 8: psi(x) = psi(x + 1) - 1/x. From 8 on: the asymptotic series, whose first omitted term is
+ * below 1e-14. */
 double em_digamma(double x)
 {
     double below = 0;

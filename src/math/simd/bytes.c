@@ -33,7 +33,8 @@ double em_bytes_size(int64_t most, int64_t n_column)
     return (double)(words(most) * WORD) * (8 + 16 * (double)words(n_column));
 }
 
-/* Bit b of word k becomes bit k of word b (Warren 2013, section 7-3). */
+/* Transposes a matrix of bits: bit b of word k becomes bit k of word b (Warren 2013, section 7-3).
+ */
 static inline void transpose(uint64_t x[WORD])
 {
     uint64_t low = 0x00000000ffffffff;
@@ -47,7 +48,7 @@ static inline void transpose(uint64_t x[WORD])
             }
 }
 
-/* Rows are scattered in memory, so all are prefetched before the first is read. */
+/* Finds the rows, which are scattered in memory. All are prefetched before the first is read. */
 static void find_rows(em_bytes *x, const uint8_t *from, int64_t n, const int64_t *row)
 {
     enum { LINE = 64 };

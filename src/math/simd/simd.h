@@ -1,5 +1,5 @@
 /*
- * The vector kernels of this room, compiled once for each instruction set. A kernel is written
+ * The vector kernels of this folder, compiled once for each instruction set. A kernel is written
  * once, for any vector width, in simd_kernels.inc or a file that it includes. A file simd_<name>.c
  * defines the vector type and includes that source. AVX-512 and AVX2 give the same bits: the
  * operations on an element do not depend on the width, and SLEEF's "finz" functions guarantee the

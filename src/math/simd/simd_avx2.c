@@ -1,4 +1,4 @@
-/* AVX2 with fused multiply-add: four doubles in a vector, 16 registers. */
+/* Kernels for AVX2 with fused multiply-add: four doubles in a vector, 16 registers. */
 #include "math/simd/simd.h"
 
 #ifdef EM_SIMD_X86

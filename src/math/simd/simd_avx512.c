@@ -1,4 +1,4 @@
-/* AVX-512F: eight doubles in a vector, 32 registers. */
+/* Kernels for AVX-512F: eight doubles in a vector, 32 registers. */
 #include "math/simd/simd.h"
 
 #ifdef EM_SIMD_X86

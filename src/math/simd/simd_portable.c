@@ -1,4 +1,5 @@
-/* Any processor: pairs of doubles in the compiler's own vectors, SLEEF's scalar functions. */
+/* Kernels for any processor: pairs of doubles in the vectors of the compiler, and SLEEF's scalar
+ * functions. */
 #include "math/simd/simd.h"
 
 #include <math.h>

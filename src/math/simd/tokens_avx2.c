@@ -1,4 +1,4 @@
-/* AVX2 with fused multiply-add: sixteen floats in two registers. */
+/* Token kernels for AVX2 with fused multiply-add: sixteen floats in two registers. */
 #include "math/simd/simd.h"
 
 #ifdef EM_SIMD_X86
@@ -84,7 +84,8 @@ static inline int count_up_to(lanes a, float t)
         (unsigned)_mm256_movemask_ps(_mm256_cmp_ps(a.high, limit, _CMP_LE_OQ)) << 8);
 }
 
-/* Of one half: lanes shifted within fours, then the lower four's last added to the upper four. */
+/* Prefix sums of one half of a vector. Lanes are shifted within groups of four, and the sum of the
+ * lower group is added to the upper group. */
 static inline __m256 scan_half(__m256 a)
 {
     const __m256i three = _mm256_set1_epi32(3);

@@ -1,4 +1,4 @@
-/* AVX-512F: sixteen floats in one register. */
+/* Token kernels for AVX-512F: sixteen floats in one register. */
 #include "math/simd/simd.h"
 
 #ifdef EM_SIMD_X86
@@ -19,11 +19,11 @@ typedef __m512 lanes;
 #define add(a, b)      _mm512_add_ps(a, b)
 #define mul(a, b)      _mm512_mul_ps(a, b)
 #define fused(a, b, c) _mm512_fmadd_ps(a, b, c)
-/* One less where key[l] is k. */
+/* a[l] - 1 where key[l] is k, else a[l]. */
 #define less_one(a, key, k)                                                                        \
     _mm512_mask_sub_ps(a, _mm512_cmpeq_epi32_mask(_mm512_load_si512(key), _mm512_set1_epi32(k)),   \
                        a, splat(1.0F))
-/* Bit l: whether p[l] is 0. */
+/* A bit mask: bit l is set if p[l] is 0. */
 #define zeros(p)          ((unsigned)_mm512_cmp_ps_mask(load(p), splat(0.0F), _CMP_EQ_OQ))
 #define count_up_to(a, t) __builtin_popcount(_mm512_cmp_ps_mask(a, splat(t), _CMP_LE_OQ))
 
@@ -34,7 +34,8 @@ static inline lanes gather(const float *p, const uint16_t *k)
     return _mm512_castpd_ps(_mm512_insertf64x4(low, _mm256_castps_pd(take_eight(p, k + 8)), 1));
 }
 
-/* a_0, a_0 + a_1, ...: within fours, from four to four in each half, from half to half. */
+/* Prefix sums a_0, a_0 + a_1, ...: within groups of four, then within each half, then over both
+ * halves. */
 static inline lanes scan(lanes a)
 {
     const __m512i three = _mm512_set_epi32(11, 11, 11, 11, 0, 0, 0, 0, 3, 3, 3, 3, 0, 0, 0, 0);

@@ -1,4 +1,4 @@
-/* Any processor: sixteen floats in an array, left to the compiler. */
+/* Token kernels for any processor: arrays of sixteen floats, which the compiler vectorises. */
 #include <stdint.h>
 
 #define TABLE em_tokens_portable

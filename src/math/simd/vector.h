@@ -11,7 +11,7 @@ void em_logistic(int64_t n, const double *a, double *softplus, double *sigmoid);
 /* out[i] = exp(x[i]); the same conditions. Local. */
 void em_exp(int64_t n, const double *x, double *out);
 
-/* The same, faster where most x[i] are between -0.34 and 0.34. Local. */
+/* out[i] = exp(x[i]), faster where most x[i] are between -0.34 and 0.34. Local. */
 void em_exp_near_0(int64_t n, const double *x, double *out);
 
 /* out[i] = log(x[i]); the same conditions. Local. */
