@@ -2,7 +2,8 @@
 
 #include <math.h>
 
-/* A vector along the last axis of a parameter: n numbers x, n_free numbers theta. */
+/* A vector along the last axis of a parameter: n constrained numbers x, and n_free unconstrained
+ * numbers theta. */
 typedef struct vector {
     em_bounds bounds;
     int64_t n, n_free;
@@ -78,7 +79,8 @@ static double inverse_logit(double u)
     return 1 / (1 + exp(-u));
 }
 
-/* What a part of a simplex is of what those before it left; theta is 0 where all are equal. */
+/* The share that part k of a simplex takes of what the parts before it have left over. At theta = 0
+ * all parts of the simplex are equal. */
 static double part(const vector *v, int64_t k, double theta)
 {
     return inverse_logit(theta - log((double)(v->n - k - 1)));
@@ -144,8 +146,8 @@ static void unconstrain(const vector *v, const double *x, double *theta)
         }
 }
 
-/* From the last number to the first: `later` is the sum over those behind, of ordered ones of by_x
- * and of a simplex of by_x x. */
+/* Transforms the gradient by x into one by theta, from the last number to the first. `later` is a
+ * sum over the numbers after k: of by_x for ordered numbers, and of by_x x for a simplex. */
 static void pull_back(const vector *v, const double *theta, const double *x, const double *by_x,
                       double *gradient)
 {
@@ -178,7 +180,7 @@ static void pull_back(const vector *v, const double *theta, const double *x, con
         }
 }
 
-/* log logit^-1(u) and log logit^-1(-u) together. */
+/* Computes both log logit^-1(u) and log logit^-1(-u). */
 static double log_both(double u)
 {
     return -fabs(u) - 2 * log1p(exp(-fabs(u)));

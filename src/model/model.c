@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* Work space for one chain of a model with bounds, on the scale of its parameters. */
+/* Work space for one chain of a model with bounds, in the constrained parameters. */
 struct em_constrained {
     int64_t n, stride;
     double *x, *gradient; /* [stride] */
@@ -32,7 +32,8 @@ static em_status create_constrained(em_model *model)
                                 &constrained->gradient);
 }
 
-/* A capability that works on the unconstrained scale; NULL: none. */
+/* The name of a capability that works in unconstrained parameters and thus excludes bounds; NULL:
+ * there is none. */
 static const char *unbounded_capability(const em_model_ops *ops)
 {
     return ops->latent && (ops->latent->update || ops->latent->after_iteration) ? "latent"
@@ -66,7 +67,7 @@ static em_status check_parameters(const em_model *model)
     return EM_OK;
 }
 
-/* Without a report function the position itself is reported. */
+/* Checks the variables of a model. A model without a report function reports its parameters. */
 static em_status check_variables(const em_model *model)
 {
     const int64_t own = em_bounds_size(model->n_parameter, model->parameter);
@@ -141,7 +142,8 @@ void em_model_destroy(em_model **model)
     em_release(&constrained);
 }
 
-/* theta on the scale of the parameters: theta itself, or a copy in the work space of the model. */
+/* The constrained parameters for theta: theta itself if there are no bounds, or a copy in the work
+ * space of the model. */
 static const double *constrain(const em_model *model, const double *theta)
 {
     if (!model->constrained)
@@ -150,7 +152,8 @@ static const double *constrain(const em_model *model, const double *theta)
     return model->constrained->x;
 }
 
-/* Queries the model chain by chain on the scale of the parameters; transforms results back. */
+/* Queries the model chain by chain in the constrained parameters, and transforms the results back.
+ */
 static em_status ask(em_model *model, const em_query *query,
                      em_status (*add)(em_model *model, const em_query *query), bool jacobian)
 {

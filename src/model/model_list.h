@@ -1,4 +1,4 @@
-/* The list of models of this room. A new model is one file and one line in model/model_list.c.
+/* The list of models of this folder. A new model is one file and one line in model/model_list.c.
  * Topic models and networks register themselves (model/satellite.h). */
 #pragma once
 
@@ -15,7 +15,7 @@ typedef struct em_registry {
 /* Sets additional models for the calling thread (NULL: none); returns the previous ones. Local. */
 const em_registry *em_registry_enter(const em_registry *registry);
 
-/* The i-th model: first those of this room, then of satellites, then of the program; NULL: there
+/* The i-th model: first those of this folder, then of satellites, then of the program; NULL: there
  * are no more. Local. */
 const em_model_ops *em_model_at(int i);
 

@@ -48,8 +48,8 @@ static em_status find_columns(plain *self, const char *path, bool predicts)
     return EM_OK;
 }
 
-/* Reports the parameters, and for each row its log likelihood and a new response; or a prediction.
- */
+/* Declares the variables: the parameters, and for each row its log likelihood and a new response,
+ * or a prediction. */
 static em_status declare_rows(plain *self, bool predicts)
 {
     const em_model_ops *ops = self->model.ops;
@@ -200,8 +200,9 @@ static em_status create_plain(const void *options, const em_model_context *conte
     return EM_OK;
 }
 
-/* Central differences, of steps that are the numbers they are meant to be and stay within bounds.
- * Where the density on one side is missing or zero they are one-sided. False: it is on both. */
+/* Adds central differences. Steps are exactly representable and stay within bounds. If the density
+ * on one side is missing or zero, the difference is one-sided. Returns false if that is so on both
+ * sides. */
 static bool add_differences(plain *self, const double *theta, double value, double *gradient)
 {
     const em_model_ops *ops = self->model.ops;
@@ -228,9 +229,9 @@ static bool add_differences(plain *self, const double *theta, double value, doub
     return true;
 }
 
-/* The log density, counted, and its differences; NaN after a failure. The function may say by
- * em_fail why it has none. A position that is not finite, after an overflow of a transform, is not
- * evaluated and does not count. */
+/* Computes the log density, which is counted, and its differences; NaN after a failure. The
+ * function may give the reason by em_fail. A position that is not finite after an overflow of a
+ * transform is not evaluated and not counted. */
 static double evaluate_counted(plain *self, int64_t chain, const double *theta, double *gradient)
 {
     const uint64_t before = em_messages_set();
@@ -248,7 +249,8 @@ static double evaluate_counted(plain *self, int64_t chain, const double *theta, 
     return failed ? NAN : value;
 }
 
-/* A missing density becomes NaN, because the status is that of the whole block. */
+/* Adds the log density. It becomes NaN where it is missing, because a status would concern the
+ * whole block of chains. */
 static em_status add_density(em_model *model, const em_query *query)
 {
     plain *self = (plain *)model;

@@ -2,7 +2,8 @@
 
 #include <stddef.h>
 
-/* One line for each room: topics/sampler/topics_satellite.c, network/network_satellite.c. */
+/* Lists the satellites, one line each: topics/sampler/topics_satellite.c,
+ * network/network_satellite.c. */
 extern const em_satellite em_topics_satellite, em_network_satellite;
 
 const em_satellite *const em_satellites[] = {&em_topics_satellite, &em_network_satellite, NULL};

@@ -9,7 +9,8 @@
 
 enum { N_OBSERVATION = 10000 };
 
-/* Column j of b: normals, shifted and scaled to sum b = 0 and N sum b^2 = variance. */
+/* Draws column j of b from normals, and shifts and scales it so that sum b = 0 and N sum b^2 =
+ * variance. */
 static void standardise(int64_t dim, int64_t j, double variance, double *b)
 {
     const double n = N_OBSERVATION;

@@ -142,7 +142,8 @@ static em_status add_prior(em_model *model, const em_query *query)
     return EM_OK;
 }
 
-/* mu ~ N(0, 5^2), tau half-Cauchy of scale 5, eight N(0, 1); y ~ N(theta, sigma^2). */
+/* The constants that the log density omits, for mu ~ N(0, 5^2), tau half-Cauchy of scale 5, eight
+ * N(0, 1), and y ~ N(theta, sigma^2). */
 static em_status log_constants(em_model *model, const double *theta, double *prior,
                                double *likelihood)
 {
@@ -205,7 +206,7 @@ static void report_observations(const eight_schools *self, const em_draw *draw, 
         out[j] = theta[j] + self->sigma[j] * out[j];
 }
 
-/* mu, tau, theta, theta_tilde, and what is asked for of each observation */
+/* Reports mu, tau, theta, theta_tilde, and for each observation what is asked for. */
 static em_status report(em_model *model, const em_draw *draw, const double *theta, double *out)
 {
     const eight_schools *self = (const eight_schools *)model;

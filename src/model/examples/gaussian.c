@@ -94,8 +94,8 @@ static em_status check_shape(const em_table *table, int64_t n_row, int64_t n_col
                    (long long)n_column);
 }
 
-/* The first column in which row i of a square is not what stands across the diagonal, up to what a
- * text with seven digits would round off; -1: none. */
+/* The first column in which row i of a square matrix differs from the element across the diagonal
+ * by more than a text with seven digits would round off; -1: none. */
 static int64_t find_uneven(const double *a, int64_t n, int64_t i)
 {
     for (int64_t j = 0; j < i; j++)
@@ -104,7 +104,8 @@ static int64_t find_uneven(const double *a, int64_t n, int64_t i)
     return -1;
 }
 
-/* Some ranks have all rows, the others none. Collective. Errors, agreed: EM_EDATA. */
+/* Checks that the matrix is symmetric, on the ranks that have all rows; the others have none.
+ * Collective. Errors, agreed: EM_EDATA. */
 static em_status check_symmetric(const em_table *table)
 {
     const int64_t n = table->n_row;
@@ -151,7 +152,8 @@ static em_status copy_spd(const em_table *table, int64_t ld, double *to)
     return status;
 }
 
-/* Of the ranks that have the matrix, as they are those that write. Collective. Errors, agreed. */
+/* Sets the precision from the matrix, on the ranks that have the matrix and write the shared copy.
+ * Collective. Errors, agreed. */
 static em_status load_precision(gaussian *self, const em_table *table, bool is_covariance)
 {
     em_status status = em_agree_first(check_shape(table, self->model.dim, self->model.dim), 0);
@@ -167,8 +169,8 @@ static em_status load_precision(gaussian *self, const em_table *table, bool is_c
     return em_agree_first(status, 0);
 }
 
-/* P <- H P H, H = I - 2 v v^T / v^T v, on the trailing coordinates first..n: the product of such
- * reflections, v normal, is uniform over rotations (Stewart 1980). */
+/* Reflects P on the trailing coordinates first..n: P <- H P H, where H = I - 2 v v^T / v^T v. If v
+ * is normal, the product of such reflections is uniform over rotations (Stewart 1980). */
 static void reflect(int64_t n, int64_t first, const double *v, double *P, int64_t ld, double *u)
 {
     double norm = 0, along = 0;
@@ -230,7 +232,7 @@ static em_status allocate(gaussian *self)
     return status;
 }
 
-/* The moments are stored with the draws, so that they can be compared. */
+/* Declares the exact moments as data, which are stored with the draws for comparison. */
 static void describe(gaussian *self)
 {
     const int64_t n = self->model.dim;
@@ -267,7 +269,7 @@ static void destroy(em_model *model)
     em_release(&self);
 }
 
-/* As equal as may be, the first ones longer. */
+/* Names n blocks of nearly equal length. Longer blocks come first. */
 static em_status name_blocks(gaussian *self, int64_t n)
 {
     enum { NAME = 32 };
@@ -297,7 +299,8 @@ static int64_t choose_dim(const gaussian_options *options, const em_table *table
     return table ? table->total : DEFAULT_DIM;
 }
 
-/* Read from `table`, NULL: generated, by one rank of each node. Collective. Errors, agreed. */
+/* Sets the precision from `table` or, if that is NULL, generates it. One rank of each node does so.
+ * Collective. Errors, agreed. */
 static em_status make_precision(gaussian *self, const gaussian_options *options,
                                 const em_table *table, em_node_array *node_array, uint64_t seed)
 {
@@ -314,7 +317,7 @@ static em_status make_precision(gaussian *self, const gaussian_options *options,
     return status;
 }
 
-/* `table` is the file of the precision or covariance, NULL: to be generated. */
+/* Fills in the model. `table` is the file of the precision or covariance; NULL: it is generated. */
 static em_status fill(gaussian *self, const gaussian_options *options, const em_table *table,
                       em_node_array *node_array, const em_model_context *context)
 {

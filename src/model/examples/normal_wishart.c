@@ -86,7 +86,8 @@ static void destroy(em_model *model)
     em_release(&self);
 }
 
-/* First the number and the sum of x, then the squares about its mean. */
+/* Adds one part of the summary: first the number and the sum of x, then the squares about its mean.
+ */
 static void add_summary(em_model *model, int64_t chunk, const em_rows *rows, double *sum)
 {
     const normal_wishart *self = (const normal_wishart *)model;
@@ -180,7 +181,8 @@ static em_status add_prior(em_model *model, const em_query *query)
     return EM_OK;
 }
 
-/* sum_i (x_i - mu) and its squares: of all of x through its mean, of a minibatch row by row. */
+/* Computes sum_i (x_i - mu) and the sum of the squares. For all of x it uses the mean of x, and for
+ * a minibatch it goes row by row. */
 static void deviations(const normal_wishart *self, const em_rows *rows, double mu, double *sum,
                        double *squares)
 {
@@ -214,7 +216,7 @@ static em_status add_likelihood(em_model *model, const em_query *query)
     return EM_OK;
 }
 
-/* Fisher information diag(n tau, n / 2); the prior's tau / 2 at eta. */
+/* The Fisher information diag(n tau, n / 2), and the prior's part tau / 2 at eta. */
 static em_status add_metric(em_model *model, bool prior, const em_rows *rows, const double *theta,
                             double *metric, double *derivative)
 {
@@ -229,7 +231,7 @@ static em_status add_metric(em_model *model, bool prior, const em_rows *rows, co
     return EM_OK;
 }
 
-/* Nothing of the numbers of other shards: n of them, from `out` on. */
+/* Sets n numbers to -0.0, so that the sum over shards takes those of other shards. */
 static double *clear(int64_t n, double *out)
 {
     for (int64_t i = 0; i < n; i++)

@@ -19,8 +19,8 @@ enum { MOST_ANSWER = 1 << 26, LEAST_ROOM = 1 << 16 };
 
 /* ---------------------------------------------------------------- start */
 
-/* Whether an environment variable is from MPI. The program is no part of the run, even if it uses
- * MPI. */
+/* Whether an environment variable belongs to MPI. It is not passed on, because the program is no
+ * rank of the run, even if it uses MPI. */
 static bool is_of_mpi(const char *variable)
 {
     static const char *const prefix[] = {"OMPI_", "PMIX_", "PMI_", "PRTE_", "MPI_LOCAL", "HYDI_"};
@@ -44,7 +44,8 @@ static em_status environment_of_child(char ***out)
     return status;
 }
 
-/* posix_spawn, which, unlike fork, suits a process with pages that MPI has registered. */
+/* Starts the program by posix_spawn. Unlike fork, this is safe in a process with pages that MPI has
+ * registered. */
 static int spawn(em_child *child, int in, int out, char *const *environment)
 {
     posix_spawn_file_actions_t actions;
@@ -107,7 +108,7 @@ em_status em_child_start(em_child *child)
 
 /* ---------------------------------------------------------------- end */
 
-/* Whether the process ends within this number of seconds; *how is the status of waitpid. */
+/* Whether the process ends within this number of seconds; *how is its status as of waitpid. */
 static bool ends_within(const em_child *child, double seconds, int *how)
 {
     static const struct timespec moment = {0, 2000000};
@@ -122,7 +123,7 @@ static bool ends_within(const em_child *child, double seconds, int *how)
     return false;
 }
 
-/* As em_child_stop; returns how it ended, or -1: it was killed here. */
+/* Stops the process as em_child_stop does. Returns how it ended; -1: it had to be killed. */
 static int stop(em_child *child, double patience)
 {
     int how = 0;
@@ -150,7 +151,8 @@ void em_child_release(em_child *child)
     em_release(&child->buffer);
 }
 
-/* Fails because the process closed its output or takes no input; the message says how it ended. */
+/* Fails because the process has closed its output or takes no input. The message says how the
+ * process ended. */
 static em_status fail_ended(em_child *child)
 {
     const int how = stop(child, 0.2);
@@ -165,7 +167,7 @@ static em_status fail_ended(em_child *child)
 
 /* ---------------------------------------------------------------- lines */
 
-/* write() without SIGPIPE if the process has ended. */
+/* Writes without SIGPIPE, even if the process has ended. */
 static ssize_t write_quietly(int to, const char *text, size_t length)
 {
     static const struct timespec now = {0, 0};

@@ -77,7 +77,8 @@ static bool read_record(const em_evaluation_log *log, const json_t *line, record
     return why || em_answer_numbers(json_object_get(line, "output"), log->n_output, output);
 }
 
-/* If a position occurs twice, once without a gradient, the later line is kept. */
+/* Takes a line of the log. If a position occurs twice, first without a gradient, the later line is
+ * kept. */
 static em_status take_line(em_evaluation_log *log, char *text)
 {
     const size_t bytes = sizeof(record) + (size_t)(2 * log->n + log->n_output) * sizeof(double);
@@ -101,7 +102,7 @@ static em_status take_line(em_evaluation_log *log, char *text)
     return status;
 }
 
-/* ends_line: whether the last line of the file is complete; that of a killed writer may not be. */
+/* Reads the file. *ends_line: its last line is complete. It may not be if the writer was killed. */
 static em_status read_all(em_evaluation_log *log, bool *ends_line)
 {
     FILE *in = fopen(log->path, "r");
@@ -197,7 +198,7 @@ static void write_numbers(FILE *out, const char *key, int64_t n, const double *x
     fputc(']', out);
 }
 
-/* One write for each line, so that those of several ranks do not mix. */
+/* Writes one line by one call of write(), so that lines of several ranks do not mix. */
 em_status em_evaluation_log_add(em_evaluation_log *log, const em_evaluation *e)
 {
     char *text = NULL;

@@ -65,8 +65,7 @@ static void print(char *out, int64_t chain, int64_t n, const double *x, const ch
     fclose(to);
 }
 
-/* The index of a chain on this rank, which has some. Copies of tempered chains have other numbers.
- */
+/* The index on this rank of a chain. Copies of tempered chains have other numbers than chains. */
 static int64_t own_index(const em_failures *failures, int64_t chain)
 {
     const int64_t own = chain - failures->first_chain;

@@ -17,7 +17,7 @@
 
 enum { MOST_ANSWER = 1 << 26 };
 
-/* The functions of libcurl that are used. */
+/* The functions of libcurl that this file uses. */
 typedef struct library {
     CURLcode (*global_init)(long flags);
     CURL *(*init)(void);
@@ -39,7 +39,7 @@ struct em_http {
     bool is_unreachable, is_broken; /* how the last request failed */
 };
 
-/* The one with OpenSSL, with GnuTLS, or of macOS. */
+/* Loads libcurl: the variant with OpenSSL, the one with GnuTLS, or that of macOS. */
 static em_status load(library *out)
 {
     static const char *const name[] = {"libcurl.so.4", "libcurl-gnutls.so.4", "libcurl.4.dylib"};

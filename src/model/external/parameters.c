@@ -16,7 +16,7 @@ static em_status fail(const char *name, const char *found, const char *expected)
 
 /* ---------------------------------------------------------------- one parameter */
 
-/* The numbers of a distribution: one, or a list. */
+/* Reads the numbers of a distribution, which may be one number or a list. */
 static em_status read_numbers(const char *name, const char *key, const json_t *value, size_t n,
                               double *out)
 {

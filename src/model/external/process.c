@@ -51,7 +51,7 @@ typedef struct process {
 
 /* ---------------------------------------------------------------- the answer */
 
-/* A list of n numbers, or one number if n is 1. */
+/* Reads a list of n numbers, or one number if n is 1. */
 static em_status read_list(const json_t *answer, const char *key, int64_t n, double *out)
 {
     const json_t *list = json_object_get(answer, key);
@@ -83,8 +83,8 @@ static em_status read_members(process *self, const json_t *answer, double *outpu
     return status;
 }
 
-/* A line that is not an answer ends the process, because its next line would be taken for the
- * answer to the next request. */
+/* Reads an answer. A line that is not an answer ends the process, because its next line would be
+ * taken for the answer to the next request. */
 static em_status read_answer(process *self, char *line, double *output, double *gradient)
 {
     json_t *answer = em_answer_parse(line);
@@ -172,7 +172,8 @@ static void destroy(em_model *model)
     em_release_all(&self->command, &self);
 }
 
-/* Starts the process on every rank that will use it: a wrong command is an error at once. */
+/* Starts the process on every rank that will use it, so that a wrong command is reported at once.
+ */
 static em_status set_up(em_model *model, const void *options, const em_model_context *context)
 {
     process *self = (process *)model;

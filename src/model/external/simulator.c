@@ -57,7 +57,7 @@ static bool is_proper(const em_simulator *self)
     return true;
 }
 
-/* The parameters, as a model declares them. */
+/* Declares the parameters of the config as those of the model. */
 static void declare(em_simulator *self)
 {
     static const em_model_prior none = {.none = "has parameters without a prior"};
@@ -139,7 +139,8 @@ em_status em_simulator_add_prior(em_model *model, const em_query *query)
     return EM_OK;
 }
 
-/* The log likelihood: normal if there are data; else the output is the log density. */
+/* The log likelihood of the output. With data it is normal; without data the output itself is the
+ * log density. */
 double em_simulator_likelihood(const em_simulator *self, const double *output, double *slope)
 {
     const em_reals *data = &self->options->data, *sd = &self->options->sd;
@@ -157,7 +158,8 @@ double em_simulator_likelihood(const em_simulator *self, const double *output, d
     return sum;
 }
 
-/* Evaluates, unless the evaluation log has the result. Errors: EM_NONFINITE: it failed. */
+/* Evaluates the model, unless the evaluation log has the result. Errors: EM_NONFINITE: the
+ * evaluation failed. */
 static em_status evaluate(em_simulator *self, em_evaluation *e)
 {
     em_status status = EM_OK;

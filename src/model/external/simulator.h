@@ -1,5 +1,5 @@
 /*
- * Private to the room: common parts of the models `process` and `umbridge`. The log density of a
+ * Private to this folder: common parts of the models `process` and `umbridge`. The log density of a
  * simulator comes from an external program; its parameters, their priors and the data are in the
  * config. A failed evaluation is a rejection, which is counted and listed
  * (model/external/failures.h), and never ends the run.
@@ -71,7 +71,7 @@ void em_simulator_release(em_simulator *self);
 /* The log likelihood by outputs; slope [n_output] (may be NULL): its derivatives. Local. */
 double em_simulator_likelihood(const em_simulator *self, const double *output, double *slope);
 
-/* For the tables of both. */
+/* Functions for the tables of both models. */
 em_status em_simulator_add_prior(em_model *model, const em_query *query);
 em_status em_simulator_add_likelihood(em_model *model, const em_query *query);
 em_status em_simulator_start(em_model *model, const em_draw *draw, double *x);

@@ -67,7 +67,7 @@ static json_t *request_of(const umbridge *self)
     return request;
 }
 
-/* Numbers as vectors of these sizes: [[1, 2], [3]]. */
+/* Writes numbers as JSON vectors of these sizes: [[1, 2], [3]]. */
 static json_t *vectors_of(int64_t n, const int64_t *size, const double *x)
 {
     json_t *all = json_array();
@@ -89,9 +89,9 @@ static em_status read_vector(const json_t *list, int64_t n, double *out)
                          (long long)json_array_size(list), (long long)n);
 }
 
-/* Posts a request again, once, if the connection broke before the answer. If it breaks twice, the
- * position may have ended the server, and the evaluation has failed. If the server is gone, waits
- * for it to be started again. EM_EMODEL: it was not started in time. */
+/* Posts a request, and posts it again once if the connection broke before the answer. If it breaks
+ * twice, the position may have ended the server, and the evaluation has failed. If the server does
+ * not run, waits for it to be started again. EM_EMODEL: it was not started in time. */
 static em_status post_patiently(umbridge *self, const char *path, const json_t *request,
                                 json_t **answer)
 {
@@ -117,7 +117,7 @@ static em_status post_patiently(umbridge *self, const char *path, const json_t *
     }
 }
 
-/* Posts a request, which it frees; NULL: none, by GET. */
+/* Posts `request`, which is freed; NULL: sends GET instead. */
 static em_status post(umbridge *self, const char *path, json_t *request, json_t **answer)
 {
     const em_status status = self->is_made
@@ -190,7 +190,7 @@ static em_status evaluate(em_simulator *base, int64_t chain, const double *x, do
 
 /* ---------------------------------------------------------------- what the server has */
 
-/* A failure before the run is an error of the config. */
+/* Turns a failure before the run into an error of the config. */
 static em_status at_start(const umbridge *self, em_status status)
 {
     if (status <= 0)
@@ -269,7 +269,8 @@ static int64_t sum_of(int64_t n, const int64_t *x)
     return sum;
 }
 
-/* The parameters of the config, or those of the server, are what it takes. */
+/* Checks that the parameters of the config, or of the server, have as many numbers as the server
+ * takes. */
 static em_status fit_parameters(umbridge *self)
 {
     const int64_t wanted = sum_of(self->n_in, self->in_size);

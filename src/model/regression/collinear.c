@@ -32,7 +32,8 @@ static double standardised(const dependencies *s, int64_t i, int64_t j)
     return s->intercept ? (x - s->mean[j]) / s->sd[j] : x / hypot(s->sd[j], s->mean[j]);
 }
 
-/* The products of all columns, as integers so that all ranks decide the same. Collective. */
+/* Computes the products of all columns, as integers so that all ranks decide the same. Collective.
+ */
 static void find_products(dependencies *s)
 {
     const int64_t n = s->n, rows = s->table->n_row;
@@ -53,8 +54,8 @@ static void find_products(dependencies *s)
         s->gram[k] = (double)s->sum[k] * 0x1p-50;
 }
 
-/* Row j of the Cholesky factor over the columns that are not left out; returns the part of the
- * variance of column j that they do not explain. */
+/* Computes row j of the Cholesky factor for the columns that are not left out. Returns the part of
+ * the variance of column j that these do not explain. */
 static double factor_row(dependencies *s, int64_t j)
 {
     double *row = s->factor + j * s->n, rest = s->gram[j * s->n + j];
@@ -72,7 +73,7 @@ static double factor_row(dependencies *s, int64_t j)
     return rest;
 }
 
-/* The coefficients of the columns before j that make column j. */
+/* Finds the coefficients with which the columns before j add up to column j. */
 static void find_coefficients(dependencies *s, int64_t j)
 {
     double *b = s->coefficient;
@@ -85,7 +86,7 @@ static void find_coefficients(dependencies *s, int64_t j)
     }
 }
 
-/* Whether they do in all rows. Collective. */
+/* Whether the columns with these coefficients add up to column j in all rows. Collective. */
 static bool is_combination(const dependencies *s, int64_t j)
 {
     double worst = 0;

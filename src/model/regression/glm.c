@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-/* One number of each chain of a panel: sparse rows update all chains together. */
+/* One number for each chain of a panel, in a vector. Sparse rows update all chains together. */
 typedef double lanes __attribute__((vector_size(EM_GLM_CHAINS * sizeof(double)), may_alias));
 
 struct em_glm {
@@ -24,7 +24,7 @@ struct em_glm {
     lanes origin, residual;      /* sparse: what every row has; the sum of the residuals */
 };
 
-/* Rows of numbers for each chain of a panel and each observation of a tile. */
+/* Allocates arrays with a number for each chain of a panel and each observation of a tile. */
 static em_status allocate_tile(em_glm *glm)
 {
     enum { TILE = EM_GLM_CHAINS * EM_TILE_ROWS };
@@ -97,7 +97,8 @@ void em_glm_shape(const em_glm *glm, const double *theta, double *shape)
         shape[k] = isnan(glm->known[k]) ? exp(*log_shape++) : glm->known[k];
 }
 
-/* The rows first..first + count of a selection that stands for itself when it has no index. */
+/* The rows first..first + count of a selection. If the selection has no index, these are the row
+ * numbers themselves. */
 typedef struct batch {
     const int64_t *index;
     int64_t first, count;
@@ -118,7 +119,7 @@ static double sum_tile(const double *x)
     return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
 }
 
-/* Adds the sum of each chain's row. */
+/* Adds to `sum` the sum of the row of each chain. Elements beyond `count` are set to 0 first. */
 static void add_rows_of(int64_t count, int64_t n_chain, double *row, int64_t stride, double *sum)
 {
     for (int64_t c = 0; c < n_chain; c++, row += EM_TILE_ROWS) {
@@ -152,8 +153,8 @@ static void weigh(em_glm *glm, int64_t n_chain)
         }
 }
 
-/* The likelihood of a batch at its responses and the linear predictors in glm->eta, which become
- * residuals. */
+/* Adds the likelihood of a batch for its responses and the linear predictors in glm->eta, which are
+ * replaced by the residuals. */
 static void add_likelihood(em_glm *glm, em_glm_link *link, int64_t count, const em_query *p)
 {
     double *gradient = p->gradient + glm->design->n_column;
@@ -170,7 +171,7 @@ static void add_likelihood(em_glm *glm, em_glm_link *link, int64_t count, const 
             add_rows_of(count, p->n_chain, glm->slope[k], p->stride, gradient++);
 }
 
-/* The responses of a batch; its offsets are added to the predictors. */
+/* Reads the responses of a batch, and adds its offsets to the predictors. */
 static void take_observations(em_glm *glm, const batch *b, int64_t n_chain)
 {
     const em_design *x = glm->design;
@@ -207,8 +208,8 @@ static void add_dense(em_glm *glm, em_glm_link *link, const em_query *p)
     em_tile_finish(p->n_chain, x->n_column, glm->partial, p->stride, p->gradient);
 }
 
-/* The rows of a batch, for the chain whose coefficients are glm->row_theta. `index` ends on a
- * multiple of eight rows; those beyond count have residual 0. */
+/* Adds the likelihood of a batch for the chain with the coefficients glm->row_theta. `index` is
+ * padded to a multiple of eight rows; the residuals of rows beyond count are 0. */
 static void add_batch(em_glm *glm, em_glm_link *link, const int64_t *index, int64_t count,
                       const em_query *one)
 {
@@ -226,7 +227,8 @@ static void add_batch(em_glm *glm, em_glm_link *link, const int64_t *index, int6
     em_rows_accumulate(n, index, x->row, stride, glm->eta, glm->row_sum);
 }
 
-/* A minibatch for one chain; the row of zeros completes the last eight rows. */
+/* Adds the likelihood of a minibatch for one chain. The last eight rows are completed with the row
+ * of zeros. */
 static void add_listed(em_glm *glm, em_glm_link *link, const em_query *one)
 {
     const em_rows *rows = &one->rows;
@@ -240,7 +242,7 @@ static void add_listed(em_glm *glm, em_glm_link *link, const em_query *one)
     add_batch(glm, link, last, rest, one);
 }
 
-/* One chain after the other, because each usually has its own rows. */
+/* Adds the likelihood one chain after the other, because each chain usually has its own rows. */
 static void add_rows(em_glm *glm, em_glm_link *link, const em_query *p)
 {
     const int64_t n = glm->design->n_column;
@@ -256,7 +258,7 @@ static void add_rows(em_glm *glm, em_glm_link *link, const em_query *p)
     }
 }
 
-/* eta[c][i] = x_i . theta[c], for all chains of the panel: those that are absent have theta 0. */
+/* eta[c][i] = x_i . theta[c] for all chains of the panel. Absent chains have theta 0. */
 EM_CLONES static void predict_sparse(em_glm *glm, const batch *b)
 {
     const em_design *x = glm->design;
@@ -287,7 +289,8 @@ EM_CLONES static void accumulate_sparse(em_glm *glm, const batch *b)
     }
 }
 
-/* For columns (x - centre) / scale, computes the coefficients of x and the constant of all rows. */
+/* For columns (x - centre) / scale, computes the coefficients of x itself and the constant that all
+ * rows have. */
 static void set_sparse_theta(em_glm *glm, const em_query *p)
 {
     const em_design *x = glm->design;
@@ -345,7 +348,8 @@ void em_glm_add(em_glm *glm, em_glm_link *link, const em_query *query)
     }
 }
 
-/* The linear predictors of a batch, which begins a tile, for the first chain of the panel. */
+/* Computes the linear predictors of a batch, which begins at the beginning of a tile, for the first
+ * chain of the panel. */
 static void predict(em_glm *glm, const batch *b, const em_query *one)
 {
     if (glm->design->sparse)
@@ -356,7 +360,8 @@ static void predict(em_glm *glm, const batch *b, const em_query *one)
     take_observations(glm, b, 1);
 }
 
-/* Computes a density if there is a link. */
+/* Computes the linear predictor of each row in `eta` and, if `link` is given, its log density in
+ * `density`. */
 static void go_over(em_glm *glm, em_glm_link *link, const double *theta, double *eta,
                     double *density)
 {

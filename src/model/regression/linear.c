@@ -171,7 +171,8 @@ static em_status student_t_draw(em_variate *v, double eta, const double *shape, 
     return EM_OK;
 }
 
-/* Lange, Little and Taylor (1989), appendix B. */
+/* The Fisher information of the Student t likelihood (Lange, Little and Taylor 1989, appendix B).
+ */
 static em_information student_t_information(double eta, const double *shape)
 {
     const double nu = shape[NU], precision = 1 / (shape[SIGMA] * shape[SIGMA]);
@@ -189,7 +190,7 @@ static const em_family student_t_family = {.link = student_t,
 
 /* ---------------------------------------------------------------- sums over all data */
 
-/* At the shape that `sigma` has here, sigma = 1, the residual is the derivative. */
+/* A link whose residual is the derivative by eta: sigma is 1 here. */
 static void residual(const em_glm_tile *t)
 {
     for (int64_t c = 0; c < t->n_chain; c++)
@@ -202,7 +203,7 @@ static void residual(const em_glm_tile *t)
         }
 }
 
-/* With eta as its own derivative, the gradient is X^T X theta. */
+/* A link whose derivative is eta itself, so that the gradient is X^T X theta. */
 static void identity(const em_glm_tile *t)
 {
     const size_t bytes = (size_t)(t->n_chain * EM_TILE_ROWS) * sizeof(double);
@@ -283,8 +284,8 @@ static void add_all_rows(const linear *self, const em_query *query)
     }
 }
 
-/* The minibatch of one chain, of normal noise with sigma 1; what the last eight rows lack is made
- * up by the row of zeros. */
+/* Adds the likelihood of a minibatch of one chain, for normal noise with sigma 1. The last eight
+ * rows are completed with the row of zeros. */
 static void add_listed(const linear *self, const em_rows *rows, const double *beta,
                        double *log_density, double *gradient)
 {
@@ -326,7 +327,7 @@ static em_status add_likelihood(em_model *model, const em_query *query)
     return EM_OK;
 }
 
-/* Of all rows the weighted X^T X, where that is kept. */
+/* Adds the metric. For all rows it uses the weighted X^T X, if that is kept. */
 static em_status add_metric(em_model *model, bool prior, const em_rows *rows, const double *theta,
                             double *metric, double *derivative)
 {
@@ -373,8 +374,8 @@ static em_regression_plan plan_of(const linear_options *options)
                                 .shape = {[SIGMA] = sigma, [NU] = nu}};
 }
 
-/* X^T X is worth its space where it has fewer numbers than X and all rows are asked for again and
- * again; minibatches and sparse rows do without. */
+/* Decides whether to keep X^T X. It is worth its memory if it has fewer numbers than X and all rows
+ * are evaluated many times; minibatches and sparse rows do not use it. */
 static em_status keep_sums(linear *self)
 {
     const int64_t n = self->base.design->n_column, stride = em_stride(self->base.model.dim);

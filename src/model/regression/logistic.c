@@ -44,7 +44,8 @@ static const em_field fields[] = {
                      "or its sign (linear: the classes separate)"),
     {0}};
 
-/* Rows (x1, x2, y) from work space: two normals, and a uniform each for component and label. */
+/* Draws rows (x1, x2, y) in the work space, from two normals and a uniform each for component and
+ * label. */
 static void draw_points(int64_t n, int labels, uint64_t seed, double *uniform, double *normal,
                         double *row)
 {
@@ -134,7 +135,8 @@ static const em_family family = {.link = bernoulli,
                                  .draw = draw,
                                  .information = information};
 
-/* "auto" too, for files of earlier versions. */
+/* The label that counts as 1; NULL: it is found from the data. "auto" occurs in files of earlier
+ * versions. */
 static const char *positive_of(const logistic_options *options)
 {
     const char *positive = options->positive;
@@ -142,7 +144,7 @@ static const char *positive_of(const logistic_options *options)
     return positive && strcmp(positive, "auto") == 0 ? NULL : positive;
 }
 
-/* What generated data would be like says nothing about those of a file. */
+/* Checks that options of generated data are not given with a file. */
 static em_status check_options(const logistic_options *options)
 {
     const char *data = options->regression.table.data;

@@ -67,7 +67,7 @@ static void negative_binomial(const em_glm_tile *t)
         link_of_chain(t, c);
 }
 
-/* -log y!, and of a known phi R too. */
+/* The constant of an observation: -log y! and, if phi is known, the terms of phi. */
 static double constant(double y, const double *shape)
 {
     _Alignas(64) double of[EM_LANES] = {y}, rising[EM_LANES], slope[EM_LANES];
@@ -78,7 +78,7 @@ static double constant(double y, const double *shape)
     return rising[0] - lgamma(y + 1);
 }
 
-/* Poisson, of a mean that is gamma distributed. */
+/* Draws from a Poisson distribution whose mean is gamma distributed. */
 static em_status draw(em_variate *v, double eta, const double *shape, double *y)
 {
     return em_draw_count(v, exp(eta) * em_variate_gamma(v, shape[0]) / shape[0], y);

@@ -142,7 +142,7 @@ static double gamma_log_density(const em_prior *prior, double x, double *slope)
     return (prior->df - 1) * log(x) - prior->scale * x;
 }
 
-/* Also of the inverse gamma distribution. */
+/* The constant of a gamma distribution, and of an inverse gamma distribution. */
 static double gamma_constant(const em_prior *prior)
 {
     return prior->df * log(prior->scale) - lgamma(prior->df);
@@ -172,7 +172,7 @@ static double inverse_gamma_draw(const em_prior *prior, em_variate *v)
 
 /* ---------------------------------------------------------------- the table */
 
-/* Student's t, also with one degree of freedom. */
+/* The functions of Student's t, which are also those of the Cauchy distribution. */
 #define STUDENT_T                                                                                  \
     .log_density = student_t_log_density, .constant = student_t_constant, .draw = student_t_draw,  \
     .information = student_t_information

@@ -1,7 +1,7 @@
 /*
  * The families of prior distributions: of coefficients, on the real line, and of positive
  * parameters such as a standard deviation, which are sampled as logarithms. Regressions, simulators
- * and networks use them. The README of the room has the steps to add one. All Local.
+ * and networks use them. The README of src/model has the steps to add one. All Local.
  */
 #pragma once
 

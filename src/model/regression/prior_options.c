@@ -59,7 +59,7 @@ static em_status fail_count(const prior_target *at, const em_prior_law *law, con
     return fail_value(at, found, expected);
 }
 
-/* [0, 10], or one number alone. */
+/* Reads a list such as [0, 10], or one number alone. */
 static em_status read_numbers(const prior_target *at, em_prior_kind kind, const json_t *value,
                               em_prior *out)
 {
@@ -152,7 +152,8 @@ static bool is_distribution(const char *name)
     return found;
 }
 
-/* {age: {...}, default: {...}}, or what is meant as such: {default: flat}. */
+/* Whether the value is a mapping of columns, {age: {...}, default: {...}}, or looks like one:
+ * {default: flat}. */
 static bool is_of_columns(json_t *value)
 {
     void *first = json_object_iter(value);
@@ -163,7 +164,7 @@ static bool is_of_columns(json_t *value)
            (json_is_string(prior) && !is_distribution(name));
 }
 
-/* One distribution, or one for each of some columns. */
+/* Reads one distribution for all coefficients, or one for each of some columns. */
 static em_status read_coefficients(const prior_target *at, json_t *value)
 {
     em_status status = EM_OK;

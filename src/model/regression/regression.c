@@ -14,7 +14,7 @@ static void add_variable(em_regression *self, em_variable variable)
     self->variable[self->model.n_variable++] = variable;
 }
 
-/* Of each observation of all shards. */
+/* A variable with one number for each observation of all shards. */
 static em_variable per_observation(const em_regression *self, const char *name, em_storage storage,
                                    em_report_group group)
 {
@@ -156,7 +156,7 @@ em_status em_regression_log_constants(em_model *model, const double *theta, doub
     return status;
 }
 
-/* One of two arrays of the run, of as many numbers as there are coefficients. */
+/* Finds an array of the run by name, and checks that it has one number for each coefficient. */
 static em_status find_fitted(const em_fitted *fitted, const char *name, int64_t n_column,
                              const double **value)
 {
@@ -352,7 +352,7 @@ em_status em_regression_add_likelihood(em_model *model, const em_query *query)
 
 /* ---------------------------------------------------------------- the metric */
 
-/* The lower triangle of a matrix [][dim] += weight x x^T, x [n]. */
+/* Adds weight x x^T to the lower triangle of a matrix [][dim], with x [n]. */
 static void add_square(int64_t n, int64_t dim, double weight, const double *x, double *matrix)
 {
     for (int64_t j = 0; j < n; j++)
@@ -360,8 +360,9 @@ static void add_square(int64_t n, int64_t dim, double weight, const double *x, d
             matrix[j * dim + l] += weight * x[j] * x[l];
 }
 
-/* X^T Lambda X, Lambda the information of each observation (Girolami & Calderhead 2011, section 7),
- * and below it the shape parameter's. */
+/* Adds to the metric the term of an observation in X^T Lambda X, where Lambda is the information of
+ * each observation (Girolami & Calderhead 2011, section 7), and below it that of the shape
+ * parameter. */
 static void add_metric_of_row(const em_regression *self, int64_t i, const double *theta,
                               const double *shape, double *metric, double *derivative)
 {
@@ -388,7 +389,7 @@ static void add_metric_of_row(const em_regression *self, int64_t i, const double
     }
 }
 
-/* The unknown shape parameter, or NULL; known: whether the metric is. */
+/* The shape parameter that is unknown, or NULL. *known: the metric can be computed. */
 static const em_shape *unknown_shape(const em_regression *self, bool *known)
 {
     const em_shape *unknown = NULL;

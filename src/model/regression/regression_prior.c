@@ -15,7 +15,7 @@
 
 static const double default_scale = 2.5;
 
-/* A table and what its config says of priors, while they are found. */
+/* A table, and what its config says about priors, while the priors are being set. */
 typedef struct finding {
     em_regression *self;
     const em_table *table;
@@ -61,7 +61,8 @@ static em_status check_shapes(const finding *f)
     return EM_OK;
 }
 
-/* Whether the name, which is no coefficient, is that of a level. */
+/* Whether the name, which is not a coefficient, is the name of a level. Then it is a reference
+ * level. */
 static bool is_reference(const finding *f, const char *name)
 {
     const em_features *features = f->self->features;
@@ -72,7 +73,7 @@ static bool is_reference(const finding *f, const char *name)
     return false;
 }
 
-/* Every column that is named has to be there. */
+/* Checks that every column with a prior exists. */
 static em_status check_names(const finding *f)
 {
     const em_table *table = f->table;
@@ -105,7 +106,7 @@ static em_status check_names(const finding *f)
 
 /* ---------------------------------------------------------------- moments */
 
-/* Mean and standard deviation of the response. Collective. */
+/* Finds the mean and the standard deviation of the response. Collective. */
 static em_status find_response(finding *f)
 {
     em_table response = {.path = f->table->path,
@@ -191,7 +192,8 @@ static void find_coefficients(finding *f)
         self->prior[j] = autoscaled(f, prior_of_column(f, j), 0, f->sd / self->sd[j]);
 }
 
-/* A parameter in units of the response is sampled in units of its standard deviation. */
+/* Sets the unit of parameters in units of the response: they are sampled in units of its standard
+ * deviation. */
 static void find_shapes(finding *f)
 {
     em_regression *self = f->self;
@@ -301,7 +303,7 @@ void em_regression_beta(const em_regression *self, const double *theta, double *
 
 /* ---------------------------------------------------------------- densities */
 
-/* The log density of all unknowns of a chain, to whose gradient the prior's is added. */
+/* The log density of the priors of all unknowns of a chain. Its gradient is added. */
 static double prior_of_chain(const em_regression *self, const double *theta, double *gradient)
 {
     const int64_t n = self->design->n_column;

@@ -6,7 +6,7 @@
 
 /* ---------------------------------------------------------------- reports */
 
-/* Sets the numbers of all observations to -0.0; returns the place of those of this shard. */
+/* Sets the numbers of all observations to -0.0. Returns the position of those of this shard. */
 static double *clear(const em_regression *self, double *out)
 {
     for (int64_t i = 0; i < self->design->rows.total; i++)
@@ -44,7 +44,7 @@ static em_status report_predictive(const em_regression *self, const em_draw *dra
     return status;
 }
 
-/* x_j beta_j / sd_j minus mean_j beta_j / sd_j, which is added to the intercept. */
+/* Reports x_j beta_j / sd_j, and adds -mean_j beta_j / sd_j to the intercept. */
 static void report_original(const em_regression *self, const double *beta, double *out)
 {
     const em_design *design = self->design;

@@ -25,7 +25,7 @@ static em_status add_line(em_regression *self, double count, char *text)
     return EM_OK;
 }
 
-/* NAME[ of what] ~ normal(0, 2.5) */
+/* Writes a prior, as NAME[ of what] ~ normal(0, 2.5). */
 static em_status say(em_regression *self, const char *name, const char *of, const em_prior *prior)
 {
     char text[EM_PRIOR_BYTES], *line = NULL;

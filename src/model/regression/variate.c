@@ -20,7 +20,7 @@ double em_variate_normal(em_variate *v)
     return z;
 }
 
-/* For shapes of 1 and more. */
+/* A gamma variate for a shape of 1 or more. */
 static double gamma_from_1(em_variate *v, double shape)
 {
     const double d = shape - 1. / 3, c = 1 / sqrt(9 * d);
@@ -41,8 +41,8 @@ double em_variate_gamma(em_variate *v, double shape)
     return larger * pow(em_variate_uniform(v), 1 / shape);
 }
 
-/* The first k whose distribution function is above a uniform. The sum of all p may end below that
- * by a rounding error, far out. */
+/* Draws the first k whose distribution function is above a uniform number. Far out, the sum of all
+ * p may stay below that number because of rounding. */
 static double poisson_by_inversion(em_variate *v, double mean)
 {
     double u = em_variate_uniform(v), p = exp(-mean), k = 0;

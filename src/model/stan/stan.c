@@ -80,7 +80,8 @@ static em_status reject(em_stan *self, em_status status)
     return status;
 }
 
-/* reject() and arguments out of a distribution's bounds make the density of a chain NaN. */
+/* Adds the density of one chain. reject() in the program, and arguments outside the bounds of a
+ * distribution, make it NaN. */
 static em_status add_chain(em_stan *self, const double *theta, double *log_density,
                            double *gradient)
 {
@@ -103,8 +104,9 @@ static em_status add_chain(em_stan *self, const double *theta, double *log_densi
     return EM_OK;
 }
 
-/* Statements with ~ drop terms that do not depend on parameters. The whole density counts as the
- * prior. stanli cannot tell which terms were dropped; without such statements there are none. */
+/* The constants that the log density omits. Statements with ~ drop terms that do not depend on
+ * parameters. The whole density counts as the prior. stanli cannot tell which terms were dropped;
+ * without such statements there are none. */
 static em_status log_constants(em_model *model, const double *theta, double *prior,
                                double *likelihood)
 {
@@ -200,8 +202,9 @@ static bool constrain_less(em_stan *self, const double *theta, bool transformed)
     return good;
 }
 
-/* Computes the *n numbers of a draw. If generated quantities cannot be computed, only parameters
- * and transformed parameters; if these cannot be computed either, only parameters. */
+/* Computes the *n numbers of a draw. If generated quantities cannot be computed, it computes only
+ * parameters and transformed parameters. If these cannot be computed either, it computes only
+ * parameters. */
 static em_status constrain(em_stan *self, const double *theta, em_stan_rng *rng, int64_t *n)
 {
     const em_stan_library *library = &self->library;

@@ -20,8 +20,8 @@ typedef struct names {
     char **name;
 } names;
 
-/* The tables are first listed. Then all ranks together read the named columns only, because others
- * may have text. Then the values are used. */
+/* The tables of the data. They are listed first. Then all ranks together read only the columns that
+ * are named, because others may have text. Then the values are used. */
 typedef struct tables {
     int count;
     char *path[MOST_TABLES];
@@ -29,7 +29,7 @@ typedef struct tables {
     em_table *table[MOST_TABLES];
 } tables;
 
-/* A column of a table; NULL table: not one. */
+/* A column of a table; `table` NULL: no column. */
 typedef struct column {
     const em_table *table;
     int64_t index;
@@ -37,7 +37,7 @@ typedef struct column {
 
 /* ---------------------------------------------------------------- tables and columns */
 
-/* The number of a table, which is added to the list if it is new. */
+/* The number of a table, which is added to the list if it is not in it. */
 static em_status find_table(tables *all, const char *path, int *number)
 {
     em_status status;
@@ -52,7 +52,7 @@ static em_status find_table(tables *all, const char *path, int *number)
     return status;
 }
 
-/* Lists a column, once. */
+/* Adds a column to the list, unless it is in it. */
 static em_status want(names *wanted, const char *name)
 {
     char printable[EM_FITTED_BYTES];
@@ -107,7 +107,7 @@ static void release(tables *all)
     }
 }
 
-/* "table.csv:age"; where the table is not read yet, no column. */
+/* Finds the column that "table.csv:age" names; no column if the table is not read yet. */
 static em_status find_column(tables *all, const char *text, column *out)
 {
     const char *name = strrchr(text, ':') + 1;
@@ -166,7 +166,7 @@ static em_status write_rows(const tables *all, FILE *out)
     return EM_OK;
 }
 
-/* One column as a list; several (`as_matrix`, also of one) as a list of rows. */
+/* Writes one column as a list, and several as a list of rows. `as_matrix`: also one column. */
 static em_status write_columns(int64_t n, const column *of, bool as_matrix, FILE *out)
 {
     for (int64_t c = 1; c < n; c++)
@@ -188,7 +188,7 @@ static em_status write_columns(int64_t n, const column *of, bool as_matrix, FILE
     return EM_OK;
 }
 
-/* A list of columns, ["t.csv:a", "t.csv:b"], at *at; *n 0: another list. */
+/* Reads a list of columns, ["t.csv:a", "t.csv:b"], at *at; *n 0: it is another list. */
 static em_status read_columns(tables *all, const char **at, int64_t *n, column *of)
 {
     const char *c = skip_blanks(*at + 1);
@@ -214,7 +214,8 @@ static em_status read_columns(tables *all, const char **at, int64_t *n, column *
     return status;
 }
 
-/* Writes the text at the quote *at, or the data that it names; `out` NULL: only lists tables. */
+/* Writes the text at the quote *at, or the data that it names. `out` NULL: only lists the tables.
+ */
 static em_status write_text(tables *all, const char **at, FILE *out)
 {
     const char *start = *at;

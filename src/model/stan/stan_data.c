@@ -165,7 +165,8 @@ static em_status read_not_finite(data_reading *r)
 
 static em_status read_value(data_reading *r, int depth, int64_t *shape);
 
-/* Elements up to the closing bracket; every list of a depth has to have the same length. */
+/* Reads the elements of a list up to its closing bracket. All lists at the same depth must have the
+ * same length. */
 static em_status read_list(data_reading *r, int depth, int64_t *shape)
 {
     int64_t n = 0;
@@ -188,7 +189,7 @@ static em_status read_list(data_reading *r, int depth, int64_t *shape)
     return status ? status : copy(r, ']', "the end of the list");
 }
 
-/* {"1": ..., "2": ...}; the shapes of its members are for Stan to check. */
+/* Reads a tuple, {"1": ..., "2": ...}. Stan checks the shapes of its members. */
 static em_status read_tuple(data_reading *r, int depth)
 {
     const char *name = NULL;
@@ -246,7 +247,8 @@ static em_status add_datum(em_stan_data *data, const char *name, size_t length)
     return status;
 }
 
-/* Stan's names have no two underscores at their end; those of its interpreter begin with them. */
+/* Checks a name. Stan's names do not end with two underscores, and names of its interpreter begin
+ * with them. */
 static em_status check_name(const data_reading *r, const em_stan_data *data, const char *name,
                             size_t length)
 {

@@ -30,7 +30,7 @@ static const char *skip_blanks(const char *c)
     return c;
 }
 
-/* Behind a character, unless it is the end of the text. */
+/* The position after a character, unless it is the end of the text. */
 static const char *past(const char *c)
 {
     return *c ? c + 1 : c;
@@ -50,7 +50,7 @@ static bool is_word(const char *c, const char *word)
     return em_stan_word_length(c) == strlen(word) && strncmp(c, word, strlen(word)) == 0;
 }
 
-/* Behind the bracket that closes the one at `c`, or at the end of the text. */
+/* The position after the bracket that closes the one at `c`, or the end of the text. */
 static const char *skip_brackets(const char *c)
 {
     int depth = 0;
@@ -63,7 +63,8 @@ static const char *skip_brackets(const char *c)
     return c;
 }
 
-/* The first of some characters outside of brackets, or the end of the text. */
+/* The position of the first of some characters that is not within brackets, or the end of the text.
+ */
 static const char *find_outside(const char *c, const char *wanted)
 {
     while (*c && !strchr(wanted, *c))
@@ -82,7 +83,7 @@ static em_status append(em_stan_declared *declared, em_stan_declaration **out)
     return status;
 }
 
-/* The type as it was written, with single blanks, and the name behind it. */
+/* Writes the type as in the program, with single blanks, and the name after it. */
 static em_status write_text(const char *type, size_t length, const char *name, char **out)
 {
     em_status status = em_format_text(out, "%.*s %s", (int)length, type, name);
@@ -137,7 +138,7 @@ static em_status read_statement(em_stan_declared *declared, em_stan_block block,
     return status;
 }
 
-/* The statements of a block, from behind its brace to the one that closes it. */
+/* Reads the statements of a block, from after its opening brace to its closing one. */
 static em_status read_block(em_stan_declared *declared, em_stan_block block, const char *c,
                             const char *close)
 {
@@ -158,8 +159,8 @@ static em_status read_block(em_stan_declared *declared, em_stan_block block, con
     return status;
 }
 
-/* The next block from *at on: its name begins at *at, its braces are at *open and before *close,
- * from where one may go on. False: there are no more. */
+/* Finds the next block from *at on: its name begins at *at, and its braces are at *open and before
+ * *close, after which the search may continue. False: there are no more blocks. */
 static bool find_block(const char **at, const char **open, const char **close)
 {
     *at = skip_blanks(*at);

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* A file, with those that include it. */
+/* A file, and the files that include it. */
 typedef struct inclusion {
     const struct inclusion *by; /* NULL: by the program */
     dev_t device;
@@ -19,20 +19,20 @@ typedef struct inclusion {
 
 enum { MOST_DEPTH = 1000 };
 
-/* What all of them share. */
+/* The state that all inclusions share. */
 typedef struct inspection {
     const char *program, *folder;
     int64_t most, left; /* bytes */
 } inspection;
 
-/* A directive: where it stands, and what it names. */
+/* A directive #include: its line, and the file that it names. */
 typedef struct directive {
     long line;
     const char *name;
     int length;
 } directive;
 
-/* Behind what stands at `c`: a comment, a string, or one character. */
+/* The position after the comment, the string or the character at `c`. */
 static const char *skip_one(const char *c)
 {
     const char *end = NULL;
@@ -50,7 +50,7 @@ static const char *skip_one(const char *c)
     return c + 1;
 }
 
-/* The name may stand in quotes or in <>, or end with a blank. */
+/* Reads the name of a file, which stands in quotes or in <>, or ends with a blank. */
 static void read_name(const char **at, directive *out)
 {
     const char *const close = **at == '"' ? "\"\r\n" : **at == '<' ? ">\r\n" : " \t\r\n";
@@ -61,7 +61,7 @@ static void read_name(const char **at, directive *out)
     *at += out->length;
 }
 
-/* The next directive from *at on, *line being the line of *at. */
+/* Finds the next directive from *at on. *line is the line of *at. */
 static bool find_directive(const char **at, long *line, directive *out)
 {
     static const char word[] = "#include";
@@ -85,7 +85,7 @@ static bool find_directive(const char **at, long *line, directive *out)
 
 static em_status check(inspection *self, const char *path, const char *text, const inclusion *of);
 
-/* A file of `size` bytes. */
+/* Reads and checks an included file of `size` bytes. */
 static em_status enter(inspection *self, const char *file, int64_t size, const inclusion *of)
 {
     char *text = NULL;

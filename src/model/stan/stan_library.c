@@ -62,7 +62,7 @@ static em_status check_version(const char *path, em_stan_library *library)
                    *minor, MAJOR);
 }
 
-/* The interpreter's own functions change with its version. */
+/* Identifies the interpreter by its version, because its own functions change with the version. */
 static em_status identify_interpreter(const char *path, em_stan_library *library)
 {
     int (*abi)(void);
@@ -78,7 +78,7 @@ static em_status identify_interpreter(const char *path, em_stan_library *library
     return EM_OK;
 }
 
-/* A compiled model is known by its bytes. */
+/* Identifies a compiled model by a hash of its bytes. */
 static em_status identify_compiled(const char *path, em_stan_library *library)
 {
     enum { PART = 1 << 20 };

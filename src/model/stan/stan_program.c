@@ -16,7 +16,8 @@
 
 enum { LONGEST = 4096 };
 
-/* The current folder is not searched: a folder called stanli is no package. */
+/* The command that locates the package. The current folder is not searched, because a folder called
+ * stanli is not the package. */
 static const char ask_python[] =
     "timeout 60 python3 -c 'import sys; sys.path = [p for p in sys.path if p]\n"
     "import importlib.util as u\n"
@@ -40,7 +41,7 @@ static em_status from_environment(const char *value, char **path)
                                   : em_copy_text(value, path);
 }
 
-/* Writes folder/<rest> where that is a file; else *path is empty. */
+/* Writes folder/<rest> to *path if that is a file; else *path is empty. */
 static void try_folder(const char *folder, const char *rest, char path[LONGEST])
 {
     const int length = snprintf(path, LONGEST, "%s/%s", folder, rest);
@@ -76,11 +77,9 @@ static void from_python(char path[LONGEST])
     pclose(answer);
 }
 
-/*
- * Finds libstanli.so: the file, or the folder, that EMASS_STANLI names; else ../lib/emass relative
+/* Finds libstanli.so: the file, or the folder, that EMASS_STANLI names; else ../lib/emass relative
  * to the program (make stanli); else in the package `stanli` of the python3 in PATH, which is
- * located without importing it. Starts a process.
- */
+ * located without importing it. Starts a process. */
 static em_status find_library(char **path)
 {
     const char *value = getenv("EMASS_STANLI");
@@ -100,7 +99,7 @@ static em_status find_library(char **path)
 
 /* ---------------------------------------------------------------- text */
 
-/* The size of a file, at most `most`; for a pipe a fixed size. */
+/* The number of bytes to read of a file, at most `most`; for a pipe a fixed number. */
 static int64_t largest_text(const char *path, int64_t most)
 {
     enum { MOST_OF_A_PIPE = 1 << 26 };
@@ -125,7 +124,7 @@ em_status em_stan_read_text(const char *path, int64_t most, char **text)
 
 /* ---------------------------------------------------------------- the library */
 
-/* One rank searches for the interpreter, for all ranks. Collective. */
+/* Searches for the interpreter on one rank, for all ranks. Collective. */
 static em_status find_interpreter(char **path)
 {
     em_status status = EM_OK;
@@ -136,7 +135,8 @@ static em_status find_interpreter(char **path)
     return status ? status : em_broadcast_text(path);
 }
 
-/* Checks that all nodes have the same file: other copies would be other models. Collective. */
+/* Checks that all nodes have the same file, because other copies would be other models. Collective.
+ */
 static em_status compare_identities(const char *path, const em_stan_library *library)
 {
     char first[sizeof library->identity];

@@ -22,7 +22,8 @@ enum { MOST_DATA_BYTES = 1 << 30 };
 /* A program may print at every evaluation, so only its first lines are printed. */
 enum { MOST_LINES = 20 };
 
-/* The callback is given no state of ours. */
+/* The lines that a program has printed. They are global, because the callback is given no pointer.
+ */
 static struct {
     int n_line;
     int length; /* of the line being put together; what does not fit is cut off */
@@ -77,7 +78,7 @@ static em_status check_options(const em_stan_options *options, const em_model_co
     return EM_OK;
 }
 
-/* The object that the library constructs the model from. */
+/* Composes the JSON object from which the library constructs the model. */
 static em_status join_data(const em_stan *self, const char *translated, const char *data,
                            char **out)
 {
@@ -110,13 +111,13 @@ static bool is_mapping(const char *data)
     return data && *data == '{';
 }
 
-/* As messages name it. */
+/* The name of the data in messages. */
 static const char *source_of(const char *data, const char *option)
 {
     return !data ? "no data" : is_mapping(data) ? option : data;
 }
 
-/* A program and its data, as messages name them. */
+/* The names of a program and its data in messages. */
 typedef struct both {
     char text[512];
 } both;
@@ -156,7 +157,7 @@ static em_status construction_failed(const em_stan *self, const em_stan_options 
     return em_stan_library_fail(&self->library, EM_EDATA, what.text, error);
 }
 
-/* With the memory that there is. */
+/* Constructs the model within the memory that is available. */
 static em_status construct_within(em_stan *self, double room, const em_stan_options *options,
                                   const char *joined)
 {
@@ -172,7 +173,7 @@ static em_status construct_within(em_stan *self, double room, const em_stan_opti
     return self->program ? EM_OK : construction_failed(self, options, room, error);
 }
 
-/* Local: every rank has the same text. */
+/* Constructs the model from the text that every rank has. Local. */
 static em_status construct(em_stan *self, const em_stan_options *options, const char *translated,
                            const char *simpler)
 {
@@ -236,7 +237,8 @@ static bool has_variable(const em_stan *self, const char *name)
     return false;
 }
 
-/* A variable that is named must exist; a pattern may match nothing. Local. Errors: EM_ECONFIG. */
+/* Checks that variables that are named exist. A pattern may match none. Local. Errors: EM_ECONFIG.
+ */
 static em_status check_asked(const em_stan *self, const em_texts *patterns, const char *option)
 {
     for (int64_t i = 0; i < patterns->count; i++)
@@ -250,8 +252,8 @@ static em_status check_asked(const em_stan *self, const em_texts *patterns, cons
     return EM_OK;
 }
 
-/* An interpreter that lacks a function computes neither transformed parameters nor generated
- * quantities. This warns about it. */
+/* Warns that an interpreter that lacks a function computes neither transformed parameters nor
+ * generated quantities. */
 static void tell_missing(const em_stan *self)
 {
     const char *missing = NULL;
@@ -314,7 +316,7 @@ static em_status describe_draws(em_stan *self, const em_stan_options *options)
     return status ? status : em_allocate(n, sizeof(double), &self->flat);
 }
 
-/* theta.1 and theta.2, which follow each other, are the block theta. Local. */
+/* Names the blocks: theta.1 and theta.2, which follow each other, are the block theta. Local. */
 static em_status name_blocks(em_stan *self)
 {
     const int64_t dim = self->model.dim;
@@ -391,7 +393,8 @@ static em_status describe_data(em_stan *self, const em_stan_options *options)
     return status;
 }
 
-/* The translated program, and without its generated quantities; NULL for a library. Collective. */
+/* Reads the translated program, and translates it also without its generated quantities; NULL for a
+ * library. Collective. */
 static em_status read_program(em_stan *self, const em_stan_options *options, char **translated,
                               char **simpler)
 {
@@ -417,7 +420,7 @@ static em_status read_program(em_stan *self, const em_stan_options *options, cha
     return status;
 }
 
-/* Parses data or initial values; none if `given` is NULL. Collective. */
+/* Parses data or initial values. `given` NULL: there are none. Collective. */
 static em_status read_values(const char *given, const char *option, em_stan_data **data)
 {
     char *text = NULL;
@@ -433,7 +436,7 @@ static em_status read_values(const char *given, const char *option, em_stan_data
     return status;
 }
 
-/* Initial values as the library takes them. Collective. */
+/* Reads initial values in the form that the library takes. Collective. */
 static em_status read_init(em_stan *self, const char *given)
 {
     em_stan_data *data = NULL;

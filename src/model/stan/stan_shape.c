@@ -13,7 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Axes of the type behind those of its array; `square`: one length is that of two axes. */
+/* The name of a type, and its number of axes after those of its array. `square`: one length is that
+ * of two axes. */
 typedef struct type {
     const char *name;
     int n_length;
@@ -38,7 +39,7 @@ static const type types[] = {{"int", 0, false},
                              {"corr_matrix", 1, true},
                              {"cov_matrix", 1, true}};
 
-/* Lengths, in order; NaN: not known. */
+/* The lengths of the axes, in order; NaN: not known. */
 typedef struct shape {
     int n;
     double length[EM_MAX_AXES + 2];
@@ -52,7 +53,7 @@ static void skip_blanks(const char **at)
 
 /* ---------------------------------------------------------------- lengths */
 
-/* A scalar of the data that is an int. */
+/* The value of an integer scalar of the data; NaN: there is none. */
 static double value_of(const char *name, size_t length, const em_stan_data *data)
 {
     for (int64_t i = 0; i < data->count; i++) {
@@ -66,7 +67,7 @@ static double value_of(const char *name, size_t length, const em_stan_data *data
     return NAN;
 }
 
-/* The value of one more operand, from which *at goes on. */
+/* Reads the value of one more operand, and moves *at past it. */
 static double read_operand(const char **at, const em_stan_data *data)
 {
     const char *start;
@@ -81,8 +82,8 @@ static double read_operand(const char **at, const em_stan_data *data)
     return isdigit((unsigned char)*start) ? strtod(start, NULL) : value_of(start, length, data);
 }
 
-/* Products before sums; brackets, calls, indices and division leave it unknown. *at is then
- * somewhere before the end of the length. */
+/* Reads a length. Products come before sums. Brackets, calls, indices and division make it unknown;
+ * *at is then somewhere before the end of the length. */
 static double read_length(const char **at, const em_stan_data *data)
 {
     double sum = 0, sign = 1, product = read_operand(at, data);
@@ -101,14 +102,15 @@ static double read_length(const char **at, const em_stan_data *data)
     return **at == ',' || **at == ']' ? sum + sign * product : NAN;
 }
 
-/* To the comma or bracket that ends a length. */
+/* Moves to the comma or bracket that ends a length. */
 static void skip_length(const char **at)
 {
     for (int depth = 0; **at && !(depth == 0 && strchr(",]", **at)); ++*at)
         depth += strchr("([{", **at) ? 1 : strchr(")]}", **at) ? -1 : 0;
 }
 
-/* The lengths in the brackets at *at, if there are any. False: too many. */
+/* Reads the lengths in the brackets at *at, if there are brackets. Returns false if there are too
+ * many. */
 static bool read_lengths(const char **at, const em_stan_data *data, shape *out)
 {
     skip_blanks(at);
@@ -136,7 +138,7 @@ static const type *find_type(const char *name)
     return NULL;
 }
 
-/* The bounds of "<lower=0, upper=(3 > 2 ? 5 : 1)>". */
+/* Skips bounds such as "<lower=0, upper=(3 > 2 ? 5 : 1)>". */
 static void skip_bounds(const char **at)
 {
     skip_blanks(at);
@@ -147,7 +149,8 @@ static void skip_bounds(const char **at)
     *at += **at == '>';
 }
 
-/* The shape of "array[N, 2] vector<lower=0>[K] x". False: of a type not known here. */
+/* Reads the shape of a declaration such as "array[N, 2] vector<lower=0>[K] x". Returns false if the
+ * type is not known here. */
 static bool read_declaration(const char *at, const em_stan_data *data, shape *out)
 {
     const type *found;
@@ -179,7 +182,7 @@ static bool read_declaration(const char *at, const em_stan_data *data, shape *ou
 
 /* ---------------------------------------------------------------- the comparison */
 
-/* "(3, 2)"; a length that is not known is "?". */
+/* Writes a shape as "(3, 2)". A length that is not known is "?". */
 static void write_shape(const shape *s, size_t bytes, char *out)
 {
     size_t used = (size_t)snprintf(out, bytes, "(");
@@ -242,7 +245,7 @@ em_status em_stan_check_shapes(const char *path, const em_stan_declared *declare
 
 /* ---------------------------------------------------------------- room */
 
-/* How many numbers a variable of a draw has; 0: not known. */
+/* The number of numbers of a variable in a draw; 0: not known. */
 static double count_numbers(const em_stan_declaration *declaration, const em_stan_data *data)
 {
     shape s;

@@ -26,7 +26,7 @@ static int compare_names(const void *a, const void *b)
     return strcmp(((const element *)a)->name, ((const element *)b)->name);
 }
 
-/* The digits of an index; 0: not one. */
+/* Reads the digits of an index; 0: the text is none. */
 static int64_t read_index(const char *text, size_t length)
 {
     int64_t value = 0;
@@ -76,7 +76,7 @@ static em_status not_an_array(const char *name)
     return em_fail(EM_EDATA, "the elements of %s make no array", em_excerpt_of(name).text);
 }
 
-/* Finds the variable of an element, or makes it; grows its shape. */
+/* Finds or adds the variable of an element, and extends its shape. */
 static em_status enter(arrangement *a, element *e)
 {
     element **first = tsearch(e, &a->tree, compare_names);
