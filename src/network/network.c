@@ -111,7 +111,8 @@ static bool is_positive(double x)
     return x >= 1e-300 && x <= 1e300;
 }
 
-/* 1, or {"gamma": [1, 1]} as a config is made into. */
+/* Reads the variance of the prior: 1, or {"gamma": [1, 1]}, which is the JSON that the config's
+ * value becomes. */
 static em_status read_prior(em_network *self, bool *learned)
 {
     const char *text = self->options->prior_scale;
@@ -151,7 +152,7 @@ static em_status check_options(const em_network_options *o)
 
 /* ---------------------------------------------------------------- data */
 
-/* Reads the standardisation of the inputs of the run. */
+/* Reads the standardisation of the inputs that the run used. */
 static em_status take_fitted(em_network *self, const em_fitted *fitted)
 {
     double *const to[] = {self->centre, self->factor};
@@ -173,8 +174,8 @@ static em_status take_fitted(em_network *self, const em_fitted *fitted)
     return status;
 }
 
-/* Sets the inputs. Products skip zeros if two thirds of the numbers of images are 0, on all shards
- * or on none. Collective. */
+/* Sets the inputs. Products skip zeros if two thirds of the numbers in images are 0. All shards do
+ * so, or none. Collective. */
 static em_status set_inputs(const em_network *self, const em_examples *e, em_inputs *inputs)
 {
     int64_t count[2] = {e && e->images ? e->rows.count * e->n_input : 0, 0}; /* numbers, zeros */
@@ -229,7 +230,7 @@ static em_status check_test(const em_network *self)
                    train->path);
 }
 
-/* Of what is to be predicted. Collective. */
+/* Reads the new observations to predict. Collective. */
 static em_status read_new(em_network *self, const em_model_context *context)
 {
     const em_fitted *fitted = context->fitted;
@@ -288,7 +289,7 @@ static void add_block(em_network *self, const char *name, int64_t count)
     self->model.n_block++;
 }
 
-/* Declares the weights of the layers, and the other parameters. */
+/* Declares the parameters: the weights of the layers, and the others. */
 static void lay_parameters(em_network *self, bool learns_scales)
 {
     const bool learns_sigma = self->output == EM_OUTPUT_NORMAL && isnan(self->options->sigma);
@@ -407,7 +408,7 @@ static double start_scale(const em_layer *layer)
     return layer->activation == EM_ACTIVATION_RELU ? sqrt(2 / in) : sqrt(2 / (in + out));
 }
 
-/* Normal weights, biases 0, sigma and precisions 1. */
+/* Draws a start: normal weights, biases 0, sigma and precisions 1. */
 static em_status draw_start(em_model *model, const em_draw *draw, double *theta)
 {
     const em_network *self = (const em_network *)model;
@@ -441,8 +442,8 @@ static void describe_layer(const em_layer *layer, FILE *out)
     fputc('\n', out);
 }
 
-/* Multiplications and additions of a gradient by one observation: forwards, by weights, and by
- * inputs, of which the first layer has none. */
+/* Multiplications and additions for the gradient of one observation: the forward pass, the
+ * derivatives by weights, and those by inputs, which the first layer does not need. */
 static double flop_of(const em_layers *layers)
 {
     double flop = 0;

@@ -37,7 +37,7 @@ typedef struct em_network_choice {
 
 enum { EM_NETWORK_VARIABLES = 12, EM_NETWORK_AVERAGES = 6, EM_NETWORK_POOLED = 12 };
 
-/* Of the training observations of all shards. */
+/* A survey of the training observations of all shards. */
 typedef struct em_network_survey {
     int64_t *of_class;            /* [n_output] their number; NULL: a normal output */
     int64_t n_large, first_large; /* inputs that are large beside the prior; -1: none */

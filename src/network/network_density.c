@@ -21,8 +21,8 @@ typedef double lanes __attribute__((vector_size(4 * sizeof(double)), aligned(8),
 
 /* ---------------------------------------------------------------- the prior */
 
-/* A sum of squares in one fixed order, whatever the chunks: all but the last are of whole rows
- * of vectors, which wait for no other's sum. */
+/* A sum of squares that does not depend on the chunks. Chunks except the last have whole rows of
+ * vectors. The vectors of a row are summed separately, so that no addition waits for another. */
 enum { ROW = 8 };
 typedef struct squares {
     lanes sum[ROW];
@@ -76,8 +76,8 @@ static double precision_of(const em_network *self, int i, const double *theta)
     return self->scale_at < 0 ? self->precision : exp(theta[self->scale_at + i]);
 }
 
-/* The prior of a layer's weights, given |theta_l|^2, and of the log of their precision where that
- * is a parameter, by which alone the gradient is taken. */
+/* The log density of the prior of a layer's weights, given |theta_l|^2. If the precision is a
+ * parameter, it also has the prior of the log precision, whose gradient alone is added here. */
 static double add_layer(const em_network *self, int i, double square, const double *theta,
                         double *gradient)
 {
@@ -98,7 +98,7 @@ static em_prior prior_of_sigma(const em_network *self)
     return (em_prior){EM_PRIOR_HALF_STUDENT_T, 3, 0, self->options->sigma_scale};
 }
 
-/* The prior of sigma, where it is one. */
+/* Adds the prior of sigma if sigma is a parameter. */
 static double add_sigma(const em_network *self, const double *theta, double *gradient)
 {
     double slope;
@@ -171,7 +171,8 @@ double em_network_sigma(const em_network *self, const double *theta)
     return self->sigma_at < 0 ? self->sigma : exp(theta[self->sigma_at]);
 }
 
-/* out [n][n_class] become exp(out - the largest of the row), and their sums the row's scale. */
+/* Replaces out [n][n_class] by exp(out - the largest of the row). The sums of the rows become their
+ * scales. */
 static void softmax(em_network *self, int64_t n, double *density)
 {
     const int64_t k = self->n_output;
@@ -213,8 +214,8 @@ void em_network_predict(em_network *self, int64_t n, double sigma, double *densi
     }
 }
 
-/* Replaces self->out by the derivative of `power` times the log densities with respect to the
- * outputs; returns that of their sum with respect to log sigma. */
+/* Replaces self->out by the derivative with respect to the outputs of `power` times the log
+ * densities. Returns the derivative of their sum with respect to log sigma. */
 static double take_derivatives(em_network *self, int64_t n, double sigma, double power)
 {
     double by_log_sigma = 0;
@@ -240,7 +241,7 @@ void em_network_forward(em_network *self, const em_inputs *inputs, int64_t n, co
         self->response[i] = em_examples_response(inputs->examples, row[i]);
 }
 
-/* Processes as many observations at a time as fit, in few and equal steps. */
+/* The number of observations to process at a time: as many as fit, in few steps of equal size. */
 static int64_t steps_of(const em_network *self, int64_t count)
 {
     const int64_t n_step = (count + self->batch - 1) / self->batch;
@@ -248,8 +249,8 @@ static int64_t steps_of(const em_network *self, int64_t count)
     return n_step > 0 ? (count + n_step - 1) / n_step : 1;
 }
 
-/* Of the rows, by weights that the pass has: their log likelihood, to its power, and its
- * derivatives, those by weights in the pass. */
+/* Computes for the rows, with the weights in the pass, the log likelihood to its power and its
+ * derivatives. Derivatives by weights stay in the pass. */
 static double pass_rows(em_network *self, const em_query *one, double *by_log_sigma)
 {
     const int64_t count = one->rows.count, most = steps_of(self, count);
@@ -308,9 +309,9 @@ void em_network_fetch(const em_model *model, int64_t first, int64_t n)
         self->pass_ops->fetch(self->pass, first, n < left ? n : left);
 }
 
-/* Copies the weights of a layer to the pass, unless it has them; returns the sum of their squares,
- * if wanted. Chunks are small, so that they are in the first-level cache when they are read again.
- */
+/* Copies the weights of a layer to the pass, unless they are there. Returns the sum of their
+ * squares, if wanted. Chunks are small, so that they are in the first-level cache when they are
+ * read again. */
 static double begin_layer(const em_network *self, const em_layer *layer, const double *theta,
                           bool published, bool squared)
 {
@@ -327,7 +328,8 @@ static double begin_layer(const em_network *self, const em_layer *layer, const d
     return sum_of(&s);
 }
 
-/* The prior, from the sums of squares of the weights; sets the pull of each layer. */
+/* The log density of the prior, from the sums of squares of the weights. Sets the precision by
+ * which each layer's weights enter the gradient. */
 static double begin_estimate(em_network *self, const em_query *query, bool has_prior,
                              bool published)
 {
@@ -345,8 +347,8 @@ static double begin_estimate(em_network *self, const em_query *query, bool has_p
     return prior + (has_prior ? add_sigma(self, theta, query->gradient) : 0);
 }
 
-/* What weighted layer i has of parameters first .. first + n - 1: from the number that is returned
- * up to *end; none, if that is not greater. */
+/* The range that parameters first .. first + n - 1 have in common with the weights of weighted
+ * layer i: from the number that is returned to *end - 1. It is empty if *end is not greater. */
 static int64_t range_in(const em_network *self, int i, int64_t first, int64_t n, int64_t *end)
 {
     const em_layer *layer = &self->layers.layer[self->weighted[i]];
@@ -373,7 +375,7 @@ void em_network_gradient_range(em_model *model, int64_t first, int64_t n, const 
     }
 }
 
-/* All but the gradient by weights. */
+/* Computes the estimate except the gradient by weights. */
 static void estimate(em_network *self, const em_query *query, double scale, bool with_prior,
                      bool published)
 {
@@ -397,7 +399,8 @@ em_status em_network_estimate_ranges(em_model *model, const em_query *query, dou
     return EM_OK;
 }
 
-/* Weights are read before and after the pass, and their gradient is written once. */
+/* Computes the estimate. Weights are read before and after the pass, and their gradient is written
+ * once. */
 em_status em_network_estimate(em_model *model, const em_query *query, double scale, bool with_prior)
 {
     em_network *self = (em_network *)model;
@@ -409,7 +412,8 @@ em_status em_network_estimate(em_model *model, const em_query *query, double sca
 
 /* ---------------------------------------------------------------- shards that divide the moves */
 
-/* The pass makes its sums in this shard's part, before the numbers that belong to no weight. */
+/* Computes the part of this shard. The pass sums the gradient in the memory of this shard's part.
+ * Numbers that belong to no weight follow it. */
 em_status em_network_estimate_part(em_model *model, const em_query *query, double scale,
                                    bool published, const em_range_parts *parts)
 {
@@ -457,7 +461,8 @@ void em_network_publish_part(em_model *model, int64_t first, int64_t n, const do
 
 /* ---------------------------------------------------------------- precisions, by Gibbs */
 
-/* Given a layer's weights its precision is Gamma(a + n / 2, b + |theta|^2 / 2). */
+/* Draws the precisions. Given the weights of a layer, its precision is Gamma(a + n / 2, b +
+ * |theta|^2 / 2). */
 em_status em_network_update(em_model *model, const em_update *update)
 {
     const em_network *self = (const em_network *)model;

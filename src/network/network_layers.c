@@ -12,13 +12,13 @@
 
 const char *const em_activation_names[] = {"relu", "sigmoid", "tanh", NULL};
 
-/* Wide enough for any network that fits into memory, and products of three of them do not overflow.
- */
+/* Limits that any network that fits into memory meets. Products of three such numbers do not
+ * overflow. */
 static const int64_t most_units = 1000000, most_weights = INT64_C(1) << 31;
 
 /* ---------------------------------------------------------------- what stands in the config */
 
-/* The options of a layer, as they were given. */
+/* The options of a layer as numbers. */
 typedef struct given {
     int64_t dense, convolution, pool, kernel; /* -1: not given */
     char padding[16], activation[16];         /* "": likewise */

@@ -1,4 +1,4 @@
-/* Passes in double precision. */
+/* Compiles the passes in double precision. */
 #define REAL        double
 #define GEMM        cblas_dgemm
 #define BYTES(name) em_bytes_##name

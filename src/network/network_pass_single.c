@@ -1,4 +1,5 @@
-/* Passes in single precision: half the memory to read, twice the numbers in a vector. */
+/* Compiles the passes in single precision: half the memory to read, and twice the numbers in a
+ * vector. */
 #define REAL        float
 #define GEMM        cblas_sgemm
 #define BYTES(name) em_bytes_##name##_single

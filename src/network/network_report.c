@@ -23,7 +23,8 @@ static void report_scalar(em_network *self, const char *name, bool unwatched)
     report(self, (em_variable){.name = name, .unwatched = unwatched});
 }
 
-/* Each class has a number; a function of one output is one number. */
+/* A variable with n rows. Each row has a number for each class or, for a function with one output,
+ * one number. */
 static em_variable of_class(const em_network *self, const char *name, em_storage storage,
                             const char *axis, int64_t n)
 {
@@ -134,7 +135,7 @@ static void lay_averages(em_network *self)
     self->model.pooled = self->pooled;
 }
 
-/* Of all observations `wanted` at most, evenly spaced from the first one on. */
+/* Chooses `wanted` observations at most, evenly spaced from the first one on. */
 static em_status choose_rows(const em_share *own, int64_t wanted, em_network_choice *out)
 {
     em_status status;
@@ -161,7 +162,7 @@ static void keep_datum(em_network *self, em_variable variable, const double *val
     self->model.datum = self->datum;
 }
 
-/* Stores what predictions of new data need: about the inputs, and the number of outputs. */
+/* Stores what predictions of new data need: the treatment of inputs, and the number of outputs. */
 static em_status keep_fitted(em_network *self)
 {
     const em_examples *e = self->train;
@@ -185,7 +186,8 @@ static em_status keep_fitted(em_network *self)
     return EM_OK;
 }
 
-/* The responses of all shards stand in the file. */
+/* Prepares the reports of the test data. The responses of all shards are gathered, because the file
+ * stores them. */
 static em_status prepare_test(em_network *self)
 {
     const em_share *own = &self->test->rows;
@@ -205,13 +207,14 @@ static em_status prepare_test(em_network *self)
     return em_network_gather(self, status, own->total, self->label);
 }
 
-/* Numbers that are reported of a probe. */
+/* How many numbers are reported of each probe, which is an input at which the function is
+ * monitored. */
 static int64_t probe_width(const em_network *self)
 {
     return self->output == EM_OUTPUT_SOFTMAX ? self->n_output : 1;
 }
 
-/* The sums over the observations of a part. */
+/* The sums over the observations of one part that make up the score. */
 enum { LOG_DENSITY, RIGHT, SQUARE, N_SCORE };
 
 static int64_t n_score_of(const em_examples *e)
@@ -262,7 +265,8 @@ static bool is_right(const em_network *self, int64_t i)
     return true;
 }
 
-/* Computes the predictions of n observations from self->out, in the form of the averages. */
+/* Computes the predictions of n observations from self->out, in the form in which they are
+ * averaged. */
 static void keep(const em_network *self, int64_t n, double sigma, double *to)
 {
     if (self->output == EM_OUTPUT_SOFTMAX) {
@@ -277,8 +281,9 @@ static void keep(const em_network *self, int64_t n, double sigma, double *to)
     }
 }
 
-/* Adds up n observations, row [n] or those from `first` on, to the sums of a part; weights as of
- * pass_ops->publish. `predicted` may be NULL. */
+/* Adds the scores of n observations to the sums of a part. The observations are row [n] or, if that
+ * is NULL, those from `first` on. The weights are those of pass_ops->publish. `predicted` may be
+ * NULL. */
 static void score(em_network *self, const em_inputs *inputs, int64_t n, int64_t first,
                   const int64_t *row, double sigma, double *predicted, double *sum)
 {
@@ -301,8 +306,8 @@ static void score(em_network *self, const em_inputs *inputs, int64_t n, int64_t 
     }
 }
 
-/* The same of every part of this shard, of all its observations or those chosen, to the scores of
- * all parts. */
+/* Computes the scores of every part of this shard, over all its observations or over the chosen
+ * ones, and stores them among the scores of all parts. */
 static void score_parts(em_network *self, const em_inputs *inputs, const em_network_choice *chosen,
                         double sigma, double *predicted, double *scores)
 {
@@ -332,7 +337,7 @@ static double nll(const double *score, int64_t n)
     return -score[LOG_DENSITY] / (double)n;
 }
 
-/* The share of right ones, or the root of the mean square error. */
+/* The share of observations with the right class, or the root mean square error. */
 static double quality(const em_network *self, const double *score, int64_t n)
 {
     return self->output == EM_OUTPUT_SOFTMAX ? score[RIGHT] / (double)n
@@ -348,7 +353,8 @@ static void report_probes(const em_network *self, double *out)
                self->predicted + self->probe.row[i] * self->n_moment, (size_t)width * sizeof *out);
 }
 
-/* Scores and probes of all shards, in self->told. Collective over the ranks of a group. */
+/* Computes the scores and probes of all shards in self->told. Collective over the ranks of a group.
+ */
 static em_status tell(em_network *self, double sigma, const double *theta)
 {
     double *of_train = self->told + n_score_of(self->test);
@@ -364,7 +370,7 @@ static em_status tell(em_network *self, double sigma, const double *theta)
     return em_network_gather(self, EM_OK, self->n_told, self->told);
 }
 
-/* In the order of lay_variables. */
+/* Reports a draw, in the order of lay_variables. */
 em_status em_network_report(em_model *model, const em_draw *draw, const double *theta, double *out)
 {
     em_network *self = (em_network *)model;
@@ -401,13 +407,13 @@ em_status em_network_report(em_model *model, const em_draw *draw, const double *
 
 /* ---------------------------------------------------------------- averages */
 
-/* Of a chain, of the test observations of this shard. */
+/* The averages of a chain over its draws, for the test observations of this shard. */
 static double *mean_of(const em_network *self, int64_t chain)
 {
     return self->mean + (chain - self->first_chain) * self->test->rows.count * self->n_moment;
 }
 
-/* What the report of the draw has just predicted. */
+/* Adds the predictions of the draw that was just reported to the averages. */
 void em_network_average(em_model *model, const em_draw *draw, const double *theta)
 {
     const em_network *self = (const em_network *)model;
@@ -449,7 +455,8 @@ void em_network_report_averages(em_model *model, int64_t number, double *out)
         put_score(em_score_all(n, k, out, self->label), 1, out + n * k);
 }
 
-/* Of the mean of the chains' averages, laid out as em_network_report_averages has them. */
+/* Computes the scores of the mean over chains of their averages, which has the layout of
+ * em_network_report_averages. */
 void em_network_report_pooled(em_model *model, const double *mean, double *out)
 {
     const em_network *self = (const em_network *)model;
@@ -494,8 +501,8 @@ em_status em_network_visit(em_model *model, const em_visitor *visitor)
 
 /* ---------------------------------------------------------------- new data */
 
-/* What is wanted of a draw, and what is made of it: probabilities of the classes, or the mean and a
- * response drawn. */
+/* Declares what is needed of a draw and what is predicted from it: probabilities of the classes, or
+ * the mean and a drawn response. */
 void em_network_prepare_predictions(em_network *self)
 {
     const bool softmax = self->output == EM_OUTPUT_SOFTMAX;
@@ -515,7 +522,8 @@ void em_network_prepare_predictions(em_network *self)
     self->model.variable = self->variable;
 }
 
-/* Those from `first` on of this shard, into what is predicted of all. */
+/* Predicts `count` observations of this shard from `first` on. Results go to their places among all
+ * observations. */
 static void predict_part(em_network *self, const em_draw *draw, double sigma, int64_t first,
                          int64_t count, double *out)
 {

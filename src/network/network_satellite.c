@@ -1,4 +1,4 @@
-/* Registers the model of networks. */
+/* Registers the model `network`. */
 #include "model/satellite.h"
 
 #include <stddef.h>

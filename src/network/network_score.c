@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-/* Forecasts of one event, by the probability given to it. */
+/* Bins of the forecasts of one event by the probability that they gave it. */
 typedef struct bins {
     double n, probability[EM_SCORE_BINS], happened[EM_SCORE_BINS];
 } bins;

@@ -6,7 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Bits of one number, and zeros, add up to that number when they are taken for integers. */
+/* Gathers numbers of all shards by a sum of integers. Each number is not 0 on one shard only, so
+ * its bits, taken as an integer, are the sum. */
 em_status em_network_gather(const em_network *self, em_status own, int64_t n, double *x)
 {
     return self->shards ? self->shards->sum(self->shards->context, own, n, (int64_t *)x) : own;
@@ -50,7 +51,8 @@ static em_status sum_columns(const em_network *self, const columns *c, const dou
     return status;
 }
 
-/* Differences from the first observation are all 0 where a column is constant. */
+/* Finds centre and scale of the columns. Values are first reduced by that of the first observation,
+ * so that all of them are 0 if a column is constant. */
 static em_status find_of_columns(em_network *self, const columns *c)
 {
     const em_examples *e = self->train;

@@ -11,7 +11,8 @@
 
 enum { MOST_CLASSES_SHOWN = 20, WORDS = 512 };
 
-/* Above this many units of its prior most numbers of a column are far from it. */
+/* A column whose numbers exceed this many units of its prior has most of its numbers far from the
+ * prior. */
 static const double large = 10;
 
 static em_status sum_counts(const em_network *self, em_status own, int64_t n, int64_t *count)
@@ -19,7 +20,8 @@ static em_status sum_counts(const em_network *self, em_status own, int64_t n, in
     return self->shards ? self->shards->sum(self->shards->context, own, n, count) : own;
 }
 
-/* count[n_input + 1]: in how many observations each input, and last the response, is large. */
+/* Counts in how many observations each input is large, and last the response, in count[n_input +
+ * 1]. */
 static void count_large(const em_network *self, int64_t *count)
 {
     const em_examples *e = self->train;
@@ -68,7 +70,8 @@ static em_status survey_classes(em_network *self)
     return status;
 }
 
-/* "1, 3", or nothing; "1, 3, ..." if there are many. */
+/* Lists the classes without observations: "1, 3", or "1, 3, ..." if there are many, or "" if there
+ * are none. */
 static void list_empty(const em_network *self, char words[static WORDS])
 {
     int n = 0;
@@ -84,7 +87,7 @@ static void list_empty(const em_network *self, char words[static WORDS])
     }
 }
 
-/* Sentence number i about the data; false: there is none. */
+/* Writes sentence number i about the data; false: there is none. */
 static bool warning_at(const em_network *self, int i, char words[static WORDS])
 {
     const em_network_survey *s = &self->survey;
