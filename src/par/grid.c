@@ -73,8 +73,8 @@ static void add_exact(void *from, void *into, int *count, MPI_Datatype *type)
         em_exact_add((const em_exact_sum *)from + i, (em_exact_sum *)into + i);
 }
 
-/* Without shards each rank is a group, and all ranks are its peers: no communicator is needed, so
- * that nothing can fail. */
+/* Without shards each rank is a group and all ranks are its peers. No communicator is then needed,
+ * so that nothing can fail. */
 static void make_communicators(em_grid *grid)
 {
     MPI_Comm_dup(em_world_ranks(), &grid->world);
@@ -209,10 +209,11 @@ const void *em_grid_lend_ranks(em_grid *grid)
     return &grid->lent;
 }
 
-/* MPI counts in int and needs as much memory again: large arrays are sent in pieces. */
+/* Large arrays are sent in pieces: MPI counts in int and needs as much memory again. */
 enum { PIECE = 1 << 20, SUMS_PIECE = 1 << 16 };
 
-/* `n` is the same on all ranks, and so is the decision to agree. */
+/* Reserves memory for n numbers. `n` is the same on all ranks, and so is whether errors are agreed.
+ */
 static em_status reserve(em_grid *grid, int64_t n)
 {
     em_status status;
@@ -257,7 +258,7 @@ void em_grid_end_sum(em_grid *grid, int64_t n, double *sum)
     }
 }
 
-/* In pieces of columns, so that the work space is small. */
+/* Sums in pieces of columns, so that the work space is small. */
 em_status em_grid_sum_chains(em_grid *grid, int64_t n, const double *x, double *sum)
 {
     em_status status = EM_OK;
@@ -273,7 +274,7 @@ em_status em_grid_sum_chains(em_grid *grid, int64_t n, const double *x, double *
     return status;
 }
 
-/* `count` of the n numbers of a row, so that chains are counted and not numbers. */
+/* An MPI type for `count` of the n numbers of a row, with which MPI counts chains. */
 static MPI_Datatype row_type(int64_t count, int64_t n)
 {
     MPI_Datatype part, row;
@@ -408,7 +409,7 @@ static const void *chunk_of(const void *data, int64_t done, int64_t bytes, int *
     return (const char *)data + (left > 0 ? done : 0);
 }
 
-/* Two by two: in step d everybody sends to the d-th shard behind it. */
+/* In step d of the exchange each shard sends to the d-th shard after it. */
 void em_grid_exchange(const em_grid *grid, const int64_t *bytes, const void *const *out,
                       const int64_t *taken, void *in)
 {
@@ -504,7 +505,7 @@ static chains chains_of(const em_grid *grid, const em_parcel *p, int64_t peer, i
     return (chains){c.first, c.end > c.first ? c.end : c.first};
 }
 
-/* For `n` items from `item` on, each with all chains, or for one item. */
+/* The number of rows in `n` items from `item` on, each with all chains, or in one item. */
 static int64_t rows_of(const em_grid *grid, const em_parcel *p, int64_t peer, int64_t item,
                        int64_t n)
 {
@@ -545,7 +546,7 @@ static em_status parcel_create(const em_grid *grid, em_parcel *p)
     return EM_OK;
 }
 
-/* Items ascend with the peers, so the parcels lie in order. */
+/* Packs the rows to send. Items ascend with the peers, so the parcels are in order. */
 static void pack(const em_grid *grid, const em_parcel *p, const double *local)
 {
     double *next = p->send;

@@ -39,9 +39,9 @@ int64_t em_grid_shard(const em_grid *grid);         /* of this rank. Local. */
  * Collective. Errors: EM_EMEMORY, agreed. */
 em_status em_grid_sum_chains(em_grid *grid, int64_t n, const double *x, double *sum);
 
-/* The same, for rows that are not in memory all at once. Between begin and end a rank adds the rows
- * `x` [n] of its chains one after another, and calls no other sum over chains. Begin and end are
- * Collective. Errors of begin: EM_EMEMORY, agreed. */
+/* Sums over chains in the same way, for rows that are not in memory all at once. Between begin and
+ * end a rank adds the rows `x` [n] of its chains one after another, and calls no other sum over
+ * chains. Begin and end are Collective. Errors of begin: EM_EMEMORY, agreed. */
 em_status em_grid_begin_sum(em_grid *grid, int64_t n);
 void em_grid_add_to_sum(em_grid *grid, int64_t n, const double *x); /* Local. */
 void em_grid_end_sum(em_grid *grid, int64_t n, double *sum);
@@ -71,7 +71,7 @@ void em_grid_sum_binned(const em_grid *grid, int64_t n, double *bins);
  * over the shard ranks. */
 void em_grid_sum_shards(const em_grid *grid, int64_t n, double *x);
 
-/* The same for integers. Collective over the shard ranks. */
+/* Adds integers in the same way. Collective over the shard ranks. */
 void em_grid_sum_integers(const em_grid *grid, int64_t n, int64_t *x);
 
 /* Sends bytes[s] bytes from out[s] to each other shard s, in two calls. The first exchanges

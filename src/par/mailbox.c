@@ -7,7 +7,7 @@
 #include <sched.h>
 #include <string.h>
 
-/* A row that is being sent, or one that this group has sent to itself. */
+/* A row that is being sent to another group, or that this group has sent to itself. */
 typedef struct letter {
     struct letter *next;
     MPI_Request request;
@@ -37,7 +37,7 @@ em_status em_mailbox_create(const em_grid *grid, em_mailbox **out)
     return EM_OK;
 }
 
-/* Frees the letters that were received; `all`: waits until all were received. */
+/* Frees the letters that their receivers have received. `all`: waits until all are received. */
 static void collect_sent(em_mailbox *mailbox, bool all)
 {
     letter **at = &mailbox->sent;

@@ -42,7 +42,8 @@ static bool is_that(const em_mapped_place *where, const struct stat *file)
     return file->st_dev == where->device && file->st_ino == where->inode;
 }
 
-/* Another process may have that number; its file must not be opened then. */
+/* Maps the file of another process. If the process has ended, a new process may have its number;
+ * then the file must not be opened. */
 void *em_mapped_find(const em_mapped_place *where, bool writes)
 {
     char path[64];

@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* MPI counts in int, and eager buffers are small: what is larger goes in pieces. */
+/* The size of a piece in bytes. Larger data are sent in pieces, because MPI counts in int and eager
+ * buffers are small. */
 enum { PIECE = 1 << 24, TAG = 1 };
 
 em_status em_agree_first(em_status status, int64_t place)
@@ -72,7 +73,8 @@ int64_t em_world_sum_before(int64_t x)
     return em_world_rank() == 0 ? 0 : sum; /* rank 0's is not defined */
 }
 
-/* Where each rank's elements begin among all; first[size] is their number. */
+/* Computes where the elements of each rank begin among all elements. first[size] is the number of
+ * all. */
 static void find_first(int64_t n, int64_t *first)
 {
     const int size = em_world_size();
@@ -85,7 +87,8 @@ static void find_first(int64_t n, int64_t *first)
         first[rank + 1] += first[rank];
 }
 
-/* One broadcast from each rank that has something: sizes are not bounded by MPI's int. */
+/* Gathers elements by one broadcast from each rank that has any, so that MPI's int does not limit
+ * sizes. */
 static void gather(size_t size, const void *mine, const int64_t *first, char *all)
 {
     for (int rank = 0; rank < em_world_size(); rank++) {
@@ -128,7 +131,8 @@ void em_send(int rank, int64_t bytes, const void *data)
         MPI_Send(next, bytes < PIECE ? (int)bytes : PIECE, MPI_BYTE, rank, TAG, em_world_ranks());
 }
 
-/* Receives messages for which there is no memory: they must be received all the same. */
+/* Receives messages for which there is no memory, because their sender waits until they are
+ * received. */
 static void receive_nothing(int rank, int64_t bytes)
 {
     static char piece[PIECE];

@@ -1,4 +1,4 @@
-/* Worlds, grids and their communicators, for the rooms that call MPI themselves. */
+/* Worlds, grids and their communicators, for the folders that call MPI themselves. */
 #pragma once
 
 #include "par/grid.h"

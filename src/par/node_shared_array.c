@@ -9,7 +9,8 @@
 #include <limits.h>
 #include <string.h>
 
-/* Smaller arrays are faster as a copy in each core's cache. */
+/* LEAST_SHARED: smaller arrays are not shared, because a copy in the cache of each core is faster.
+ */
 enum { LEAST_SHARED = 1 << 18, TAG = 1 };
 
 /* Ranks are numbered from the writer on. They have no communicator of their own, because all of
@@ -78,7 +79,7 @@ static void spread(const em_node_array *h, void *data, int64_t bytes)
     }
 }
 
-/* The smallest of their numbers. This is also a barrier. */
+/* The smallest of the numbers of all ranks of the node. This is also a barrier. */
 static int smallest(const em_node_array *h, int mine)
 {
     int least = mine;
@@ -105,7 +106,7 @@ static em_status agree(const em_node_array *h, em_status status)
 
 /* ---------------------------------------------------------------- memory */
 
-/* If one rank has no memory, all get NULL. */
+/* Shares memory of the writer. If one rank has no memory for it, all ranks get NULL. */
 static memory_header *share(const em_node_array *h, int64_t bytes)
 {
     em_mapped_place where = {.descriptor = -1, .bytes = bytes};

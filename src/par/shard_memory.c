@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-/* Whether all shards of the group are on this node. */
+/* Whether all shards of the group are on this node, so that they can share memory. */
 static bool see_each_other(MPI_Comm shards, int n_shard)
 {
     MPI_Group group, node;

@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* Fewer are sent as fast. */
+/* LEAST_SHARED: a sum of fewer numbers is as fast by messages. */
 enum { LEAST_SHARED = 1 << 14, LINE = 64, LINE_DOUBLES = LINE / sizeof(double) };
 
 /* The number of times that a shard has reached the barrier, on a separate cache line. */
@@ -17,8 +17,8 @@ typedef struct shard_barrier {
     _Alignas(LINE) _Atomic int64_t rounds;
 } shard_barrier;
 
-/* The shared memory: the numbers of each shard, the panel, half a panel and a line, then the
- * counters of the barrier. */
+/* A reduction in shared memory. The memory has the numbers of each shard, the panel, half a panel
+ * and a line, and the counters of the barrier. */
 struct em_shard_reduction {
     const em_grid *grid;
     int64_t room, bytes;    /* doubles of a shard; bytes of all */
@@ -92,7 +92,8 @@ void *em_shard_reduction_half_panel(const em_shard_reduction *a)
     return a->half;
 }
 
-/* A rank that has nothing to do polls MPI, which yields the processor as it does in a reduction. */
+/* Waits a moment. A rank that has nothing to do polls MPI, which yields the processor as it does in
+ * a reduction. */
 static void pass_time(const em_shard_reduction *a, const em_meanwhile *meanwhile)
 {
     int there;

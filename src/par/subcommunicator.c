@@ -62,7 +62,8 @@ void em_subcommunicator_maximum(const em_subcommunicator *communicator, int64_t 
     MPI_Allreduce(MPI_IN_PLACE, x, (int)n, MPI_DOUBLE, MPI_MAX, communicator->ranks);
 }
 
-/* As MPI has them: in count[0 ... size - 1], followed by where each member's begin. */
+/* Lays out counts as MPI has them: count[0 ... size - 1], and then the position at which the
+ * numbers of each member begin. */
 static void lay_out(const em_subcommunicator *communicator, const int64_t *given, int *count)
 {
     int *first = count + communicator->size;

@@ -220,7 +220,7 @@ void em_say(const char *format, ...)
     world->options.say(world->options.to, printable);
 }
 
-/* Prints the message and ends all ranks at once. */
+/* Prints a message and aborts all ranks at once. */
 static _Noreturn void end_all(em_world *world, const char *message)
 {
     fprintf(stderr, "emass: rank %d: %s\n", world->rank, message);
@@ -269,8 +269,8 @@ void em_world_agreed(void)
     here()->agreed = hash_text(em_error_text());
 }
 
-/* Waits for the others to agree, with a deadline unless all have agreed on this failure before:
- * then they will agree, however slow they are. */
+/* Waits for other ranks to agree. There is a deadline unless all ranks have already agreed on this
+ * failure: then they will agree, however slow they are. */
 static void wait_for(em_world *world, MPI_Request *request, em_status status)
 {
     const struct timespec pause = {0, 1000000};
@@ -288,8 +288,9 @@ static void wait_for(em_world *world, MPI_Request *request, em_status status)
     }
 }
 
-/* A message that all ranks have, about a file or a config, names no rank. Nor does one about what
- * rank 0 alone has read for all, such as a config, a program or the name of the output. */
+/* Shares the message of a failure. The message names a rank, unless all ranks have the same message
+ * about a file or a config, or rank 0 alone has read for all what it is about, such as a config, a
+ * program or the name of the output. */
 static void share_failure(em_world *world, int failing, bool alike, em_status *status)
 {
     struct {
@@ -310,7 +311,7 @@ static void share_failure(em_world *world, int failing, bool alike, em_status *s
     em_world_agreed();
 }
 
-/* No later agreement is reliable: ranks no longer make the same next collective call. */
+/* Aborts because no later agreement is reliable: ranks no longer make the same collective calls. */
 static em_status part_ways(em_world *world, em_status status, const char *file, int line,
                            int elsewhere)
 {
@@ -408,7 +409,8 @@ typedef struct library_names {
     char *name[1024];
 } library_names;
 
-/* dl_iterate_phdr holds a lock that dlopen needs: names are collected first. */
+/* Collects the names of shared objects. They are used later, because dl_iterate_phdr holds a lock
+ * that dlopen needs. */
 static int note(struct dl_phdr_info *object, size_t size, void *data)
 {
     library_names *all = data;

@@ -23,7 +23,7 @@ em_world *em_world_enter(em_world *world);
  * the linked one. */
 em_status em_world_start(int *argc, char ***argv);
 
-/* The same for a single process without MPI. Local. */
+/* Does the same for a single process without MPI. Local. */
 void em_world_start_alone(void);
 
 /* Leaves the world and destroys it; ends MPI if it was started here. Collective. */
@@ -43,8 +43,9 @@ int em_world_node_size(void); /* ranks on this node, this one included. Local. *
 #define em_agree(status) em_agree_at((status), __FILE__, __LINE__)
 em_status em_agree_at(em_status status, const char *file, int line);
 
-/* Asks the ranks of a world to stop at the next planned point: every em_agree shares it. A signal
- * handler on any one rank may call it. em_world_resume forgets that this rank was asked. Local. */
+/* Asks the ranks of a world to stop at the next planned point. The next em_agree passes the request
+ * to all ranks. A signal handler on any one rank may call it. em_world_resume forgets that this
+ * rank was asked. Local. */
 void em_world_interrupt(em_world *world);
 void em_world_resume(void);
 
