@@ -21,8 +21,8 @@ em_status em_posterior_begin(em_posterior *posterior, int64_t n_chain)
     return EM_OK;
 }
 
-/* For ranks that evaluate the same density together: copies the numbers of the first rank, because
- * those of others may differ by rounding. The ranks fail together. */
+/* Copies the numbers of the first rank to ranks that evaluate the same density together, because
+ * their results may differ by rounding. The ranks fail together. */
 static em_status copy_first_rank(const em_posterior *posterior, em_status status,
                                  const em_query *query)
 {

@@ -1,8 +1,8 @@
 /*
- * Private to the room: the struct of the posterior. posterior.c creates it. density.c computes the
- * density from all observations, and minibatch.c estimates it from some. partitioned.c does so when
- * each shard moves one coordinate range. parameter_block.c computes the density of a block of the
- * parameters. metric.c and transition.c call the capabilities of the model, and model_summary.c
+ * Private to this folder: the struct of the posterior. posterior.c creates it. density.c computes
+ * the density from all observations, and minibatch.c estimates it from some. partitioned.c does so
+ * when each shard moves one coordinate range. parameter_block.c computes the density of a block of
+ * the parameters. metric.c and transition.c call the capabilities of the model, and model_summary.c
  * makes the sums that a model may need.
  */
 #pragma once
@@ -63,7 +63,7 @@ static inline em_rows em_part_at(const em_share *share, int64_t first)
     return (em_rows){.count = left < share->part ? left : share->part, .first = first};
 }
 
-/* The same query with other outputs: results are added to gradient [n_chain][stride] and value
+/* The same query with other outputs: its results are added to gradient [n_chain][stride] and value
  * [n_chain]. */
 static inline em_query em_query_into(const em_query *query, double *gradient, double *value)
 {
@@ -128,8 +128,8 @@ em_status em_posterior_end_estimates(const em_posterior *posterior, em_status st
 em_status em_posterior_estimate_part(em_posterior *posterior, em_status status,
                                      const em_query *query, double scale, bool published);
 
-/* A barrier of the shards of a group, who do in the meantime what the iteration said. Collective
- * over the ranks of a group. */
+/* A barrier of the shards of a group. While a shard waits, it does the work that the iteration has
+ * given it (`meanwhile`). Collective over the ranks of a group. */
 void em_posterior_wait(const em_posterior *posterior);
 
 /* The memory in which shards share the parts of a range computation. Local. */

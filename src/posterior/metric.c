@@ -1,4 +1,4 @@
-/* The metric of the model. */
+/* Computes the metric of the model. */
 #include "base/memory.h"
 #include "math/binned.h"
 #include "posterior/inside.h"
@@ -89,7 +89,7 @@ static em_status metric_of_block(em_posterior *part, int64_t chain, const double
     return status;
 }
 
-/* That of a tempered posterior. */
+/* Computes the metric of a tempered posterior. */
 static em_status tempered_metric(em_posterior *posterior, int64_t chain, const double *theta,
                                  double *metric, double *derivative)
 {

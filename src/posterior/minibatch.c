@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-/* A distinct one of 0 .. last for each of the `count` last numbers (Floyd's sampling): all subsets
- * of that size are equally likely. */
+/* Makes all numbers distinct (Floyd's sampling): each of the `count` last numbers gets a distinct
+ * one of 0 .. last. All subsets of that size are equally likely. */
 static void choose_distinct(em_posterior *posterior, const em_stream *stream, int64_t count,
                             int64_t n)
 {
@@ -94,8 +94,8 @@ static int64_t choose(em_posterior *posterior, const em_minibatch *minibatch, co
     return em_grid_n_shard(posterior->grid) == 1 ? count : keep_own(posterior, count);
 }
 
-/* The minibatches of all chains at once: fast, but added in an order that depends on the number of
- * shards, where they are not counts. */
+/* Sums the minibatches of all chains at once. This is fast, but the order of addition depends on
+ * the number of shards, unless the terms are counts. */
 static em_status sum_chosen(em_posterior *posterior, em_status status,
                             const em_minibatch *minibatch, const em_query *query)
 {
@@ -175,7 +175,7 @@ static void group_by_part(em_posterior *posterior, int64_t count)
         posterior->grouped[end[posterior->chosen[k] / own->part]++] = posterior->chosen[k];
 }
 
-/* The minibatch of chain c of the panel, part by part. */
+/* Adds the minibatch of chain c of the panel, part by part. */
 static em_status add_chosen_parts(em_posterior *posterior, const em_minibatch *minibatch,
                                   const em_query *query, int64_t c, const em_sums *s)
 {

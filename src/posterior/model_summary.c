@@ -1,4 +1,4 @@
-/* The summary of all rows. */
+/* Computes the summary of all rows that a model may have. */
 #include "emass/model/summary.h"
 #include "math/binned.h"
 #include "posterior/inside.h"
@@ -20,7 +20,7 @@ static em_status summarise_chunk(em_model *model, const em_grid *grid, int64_t c
     return status;
 }
 
-/* Checks of models by other authors. */
+/* Checks the division of the data over shards, which may be wrong in a model by another author. */
 static em_status check_share(const em_model *model)
 {
     const em_share *own = &model->rows;

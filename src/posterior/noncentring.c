@@ -91,8 +91,8 @@ em_status em_noncentring_set(em_noncentring *map, const em_noncentring_row *row)
     return EM_OK;
 }
 
-/* e^u and du/dx_k. The members of a hierarchy have the same, so those of the row before are kept.
- */
+/* e^u and its derivative by x_k. All members of a hierarchy have the same, so those of the row
+ * before are kept. */
 typedef struct prior_scale {
     const em_noncentring_row *of;
     double scale, slope;
@@ -187,8 +187,8 @@ double em_noncentring_from_model(const em_noncentring *map, double *x)
     return em_log_product_value(&jacobian);
 }
 
-/* Adds `sign` times what the derivative by x_i, `g`, gives to those by x_k, x_l and x_j. `scaled`
- * is x_i less its location. */
+/* Adds `sign` times the contribution of the derivative by x_i, `g`, to the derivatives by x_k, x_l
+ * and x_j. `scaled` is x_i minus its location. */
 static void spread(const em_noncentring_row *row, const conditional *at, double sign, double scaled,
                    double g, double *gradient)
 {
@@ -213,7 +213,7 @@ void em_noncentring_pull(const em_noncentring *map, const double *z, const doubl
     }
 }
 
-/* The same steps backwards. */
+/* Transforms a gradient by z to one by x: the steps of the pull, in reverse order. */
 void em_noncentring_push(const em_noncentring *map, const double *z, const double *x,
                          double *gradient)
 {

@@ -1,4 +1,4 @@
-/* The posterior of a block of the parameters; the others have their current values. */
+/* The posterior of a block of the parameters, given the current values of the others. */
 #include "base/memory.h"
 #include "posterior/inside.h"
 

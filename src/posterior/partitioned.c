@@ -1,5 +1,5 @@
-/* The shards of a group share one panel of positions; each has the gradient of a coordinate range.
- */
+/* Evaluates a posterior whose chains all shards of a group share. The shards have one panel of
+ * positions, and each computes the gradient of a coordinate range. */
 #include "posterior/inside.h"
 
 #include <string.h>
@@ -76,7 +76,7 @@ em_range_parts em_posterior_parts(const em_posterior *posterior)
     return parts;
 }
 
-/* The log density and the failures of all shards. */
+/* Sums the log densities and the failures of all shards. */
 static em_status sum_values(const em_posterior *posterior, em_status status, const em_query *query)
 {
     const int64_t n = query->n_chain * query->stride, size = n + query->n_chain;

@@ -78,11 +78,9 @@ static inline int64_t em_minibatches_of_epoch(int64_t n_row, int64_t size)
     return n_row / size + (n_row % size > 0);
 }
 
-/*
- * The same from a minibatch: prior + (N/n) sum of the n chosen observations, an unbiased estimate
- * of log_density and gradient. Shapes and errors are those of em_posterior_evaluate. The seed,
- * chain and iteration of the query determine the rows, whatever the number of shards.
- */
+/* Estimates log_density and gradient from a minibatch, without bias: prior + (N/n) sum of the n
+ * chosen observations. Shapes and errors are those of em_posterior_evaluate. The seed, chain and
+ * iteration of the query determine the rows, whatever the number of shards. */
 em_status em_posterior_estimate(em_posterior *posterior, const em_minibatch *minibatch,
                                 const em_query *query);
 

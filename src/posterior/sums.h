@@ -1,5 +1,5 @@
 /*
- * Private to the room: sums over the parts of the data on all shards. They depend neither on the
+ * Private to this folder: sums over the parts of the data on all shards. They depend neither on the
  * order of the parts nor on their assignment to shards (math/binned.h). The last of the n numbers
  * counts the shards that failed, so that one message has both.
  */

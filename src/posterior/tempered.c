@@ -1,4 +1,4 @@
-/* The posterior between a reference law and the posterior of the model. */
+/* The posterior between a reference distribution and the posterior of the model. */
 #include "posterior/tempered.h"
 
 #include "base/memory.h"

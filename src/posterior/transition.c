@@ -1,4 +1,4 @@
-/* The model's own transition, and its after_iteration. */
+/* Calls the model's own transition, and its after_iteration. */
 #include "base/fault.h"
 #include "base/memory.h"
 #include "par/mapped.h"
@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* Sums of few numbers include the status of the rank. */
+/* A sum of at most FEW numbers also carries the status of the rank, which saves a message. */
 enum { FEW = 4096 };
 
 static em_status sum_over_shards(void *context, em_status own, int64_t n, int64_t *x)
@@ -75,7 +75,7 @@ static em_status share_with_shards(void *context, int64_t n, int64_t size, void 
     return status;
 }
 
-/* A barrier: afterwards shards see what others have written to shared memory. */
+/* Makes what each shard has written to shared memory visible to the others, by a barrier. */
 static void publish_to_shards(void *context, void *memory)
 {
     const header *of = header_of(memory);
