@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of the parameters that a sampler moves, the first block whose parameters are positive, or the
- * first whose need not be. NULL: none. */
+/* Among the parameters that a sampler moves, the first block whose parameters are positive or, as
+ * asked, the first whose need not be. NULL: none. */
 static const em_parameters *moved(const em_kernel_options *kernel, const em_model *model,
                                   bool positive)
 {
@@ -29,7 +29,8 @@ static bool has_positive(const em_model *model)
     return false;
 }
 
-/* Of topic models: what their word distributions are functions of. */
+/* Whether the model has the option `parameters`, which topic models have. It selects the parameters
+ * of which the word distributions are functions. */
 static bool has_parameters_option(const em_config *config)
 {
     return em_field_find(config->model->fields, "parameters") != NULL;
@@ -149,7 +150,7 @@ static em_status check_block(const em_config *config, const em_model *model, int
     return EM_OK;
 }
 
-/* Every block of the model has a sampler. */
+/* Checks that every block of the model has a sampler. */
 static em_status check_cover(const em_config *config, const em_model *model)
 {
     for (int64_t b = 0; b < model->n_block; b++) {
@@ -163,7 +164,7 @@ static em_status check_cover(const em_config *config, const em_model *model)
     return EM_OK;
 }
 
-/* Of a model without gradient and a sampler that needs one. */
+/* Warns that a model has no gradient but a sampler needs one. */
 static void warn_of_differences(const em_sampler_ops *sampler, const em_model *model)
 {
     if (model->gradient == EM_GRADIENT_DIFFERENCES && !sampler->without_gradient &&

@@ -46,7 +46,7 @@ static em_status say_where(const em_parse *p, const em_config_section *section,
                    em_error_text());
 }
 
-/* Reads an option; one that is not given first gets its default. */
+/* Reads an option. It gets its default first, in case that it is not given. */
 static em_status read_option(em_parse *p, const em_config_section *section, const em_field *field)
 {
     const em_key key = em_join_key(section->name, field->name);
@@ -81,7 +81,7 @@ static em_status read_section(em_parse *p, const em_config_section *section)
     return status;
 }
 
-/* heart.yaml -> heart.h5, in the current folder. */
+/* Names the output after the config and in the current folder: heart.yaml -> heart.h5. */
 static em_status name_output(em_config *config)
 {
     const char *slash = strrchr(config->path, '/');
@@ -294,8 +294,8 @@ static em_status apply_override(em_yaml *yaml, const char *override)
     return status;
 }
 
-/* Prepends file and line of an option of the model to the error message, if the message begins with
- * its key and the config has this key. */
+/* Prepends file and line to the error message of a model if the message begins with the key of an
+ * option that the config has. */
 static em_status say_option(const em_config *config, em_status status)
 {
     char message[2048];
@@ -445,7 +445,8 @@ void em_config_destroy(em_config **config)
 
 /* ---- the config with every default, as YAML ---- */
 
-/* The key of a field, `kappa: k0:` on two lines where it is the first of its group. */
+/* Writes the key of a field. For the first field of a group it takes two lines, as in `kappa: k0:`.
+ */
 static void write_key(const char *indent, const em_field *field, const em_field *previous,
                       FILE *out)
 {
@@ -467,7 +468,7 @@ static bool is_listed(const char *const *list, const char *name)
 static const em_field block_field =
     EM_TEXT(em_kernel_options, block, .doc = "parameters of the model that the sampler moves");
 
-/* A sampler of a list begins with its block. */
+/* Writes the beginning of a sampler in a list, which is its block. */
 static void write_head(const em_parse *p, const em_config_section *section, FILE *out)
 {
     const ptrdiff_t i = section - &p->section[EM_SECTION_SAMPLER];

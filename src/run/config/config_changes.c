@@ -65,7 +65,7 @@ static em_status find_key(const em_yaml *yaml, const em_section *section, const 
     return status;
 }
 
-/* The same for the value in a config, or for the default. */
+/* The canonical form of an option's value in a config or, if it is not given, of its default. */
 static em_status get_canonical(em_yaml *yaml, const em_section *section, const em_field *field,
                                char **text, bool *inherited)
 {
@@ -81,14 +81,14 @@ static em_status get_canonical(em_yaml *yaml, const em_section *section, const e
     return status;
 }
 
-/* Whether draws were auto and are a number, or the reverse: such runs keep other states. */
+/* Whether draws were auto and are now a number, or the reverse. Such runs keep other states. */
 static bool is_other_kind_of_run(const em_field *field, const char *old, const char *new)
 {
     return strcmp(field->name, "draws") == 0 && old && new &&
            (strcmp(old, "auto") == 0) != (strcmp(new, "auto") == 0);
 }
 
-/* Whether an option of `stop` does not affect checks. */
+/* Whether the option of `stop` only ends a run and does not affect convergence checks. */
 static bool ends_run_otherwise(const char *name)
 {
     return strcmp(name, "max_time") == 0 || strcmp(name, "max_draws") == 0 ||
@@ -116,7 +116,7 @@ static em_status compare_option(const comparison *c, const em_section *section,
 
 /* ---------------------------------------------------------------- sections */
 
-/* Whether the section has this text there. */
+/* Whether the entry of the section has this text. */
 static bool says(const em_yaml *yaml, const em_section *section, const char *option,
                  const char *text)
 {
@@ -129,7 +129,7 @@ static bool says(const em_yaml *yaml, const em_section *section, const char *opt
            strcmp(entry->value.text.value[0], text) == 0;
 }
 
-/* Options that this version does not have. */
+/* Records options of the earlier config that this version does not have. */
 static void note_unknown(const comparison *c, const em_section *section)
 {
     const size_t length = strlen(section->name);

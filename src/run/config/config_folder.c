@@ -11,7 +11,8 @@
 
 /* ---------------------------------------------------------------- paths of a config */
 
-/* Whether a path of the config passes `test`, which gets each path, expanded and as written. */
+/* Whether any path of the config passes `test`. The test gets each path both expanded and as it was
+ * written. */
 static bool any_path(const em_config *config, bool (*test)(const char *path, const char *written))
 {
     em_section section[EM_MOST_SECTIONS];
@@ -54,7 +55,8 @@ bool em_home_has_all_paths(const em_config *config)
 
 /* ---------------------------------------------------------------- its name */
 
-/* The folder of a path, without links; NULL: there is none. Freed by free. */
+/* The real path of the folder of a file, with links resolved; NULL: there is none. The caller frees
+ * it by free(). */
 static char *real_folder_of(const char *path)
 {
     const size_t length = em_file_folder_length(path);
@@ -79,7 +81,7 @@ static size_t common_length(const char *a, const char *b)
     return common;
 }
 
-/* The relative path from one folder to another, both without links. */
+/* The relative path from one folder to another. Both have no links. */
 static em_status find_way(const char *from, const char *to, char **way)
 {
     const size_t common = common_length(from, to);

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The innermost section that the key is of, or is. */
+/* The innermost section that has the key, or whose name it is. */
 static const em_config_section *find_section(const em_parse *p, const char *key)
 {
     const em_config_section *found = NULL;
@@ -21,7 +21,8 @@ static const em_config_section *find_section(const em_parse *p, const char *key)
     return found;
 }
 
-/* The i-th table whose options may stand in the section: the chosen variant's, or all variants'. */
+/* Finds the i-th table of options that are allowed in the section: that of the chosen variant, or
+ * those of all variants. */
 static bool table_of(const em_config_section *section, int i, const em_field **table)
 {
     em_variant variant;
@@ -45,8 +46,8 @@ static const em_field *em_find_option(const em_config_section *section, const ch
     return field;
 }
 
-/* "k0" for the group `kappa`, where there is an option kappa.k0; of the group "", an option of the
- * section; NULL: there is no such group. */
+/* The name of an option in a group: "k0" for the group `kappa` with an option kappa.k0. For the
+ * group "" it is an option of the section. NULL: there is no such group. */
 static const char *first_of_group(const em_config_section *section, const char *group)
 {
     const size_t length = strlen(group);
@@ -74,7 +75,7 @@ static const em_config_section *find_elsewhere(const em_parse *p, const char *op
     return NULL;
 }
 
-/* Where the options of a section are listed. */
+/* A hint that names the command that lists the options of a section. */
 typedef struct hint {
     char text[256];
 } hint;
@@ -89,7 +90,8 @@ static hint list_of(const em_config_section *section)
     return where;
 }
 
-/* `meant`: the suggestion; NULL: none is near, and `otherwise` ends the message. */
+/* Fails because of an unknown key. `meant`: the suggestion; NULL: no key is near, and `otherwise`
+ * ends the message. */
 static em_status unknown_key(const em_yaml_entry *entry, const char *meant, const char *otherwise)
 {
     const em_excerpt key = em_excerpt_of(entry->key);
@@ -117,7 +119,7 @@ static em_status unknown_section(const em_parse *p, const em_yaml_entry *entry)
                        ", expected model, sampler, mass, run, stop, output or temper");
 }
 
-/* An option that another variant of the section has, but not the chosen one. */
+/* Fails because another variant of the section has the option and the chosen one does not. */
 static em_status option_of_other(const em_config_section *section, const em_yaml_entry *entry,
                                  const char *option)
 {
@@ -160,7 +162,8 @@ static em_status unknown_option(const em_parse *p, const em_config_section *sect
 
 /* ---- every key ---- */
 
-/* "model.layers[1]", which says where the element of a list is. */
+/* Whether the key is one such as "model.layers[1]", which stands for an element of a list of data.
+ */
 static bool is_element_of_data(const em_parse *p, const em_yaml_entry *entry)
 {
     char key[256];

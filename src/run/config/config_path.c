@@ -51,7 +51,7 @@ static em_status write_replaced(const char *text, FILE *out)
     return EM_OK;
 }
 
-/* Whether there is a file, or that of file.h5:/dataset. */
+/* Whether the file exists; for file.h5:/dataset, whether file.h5 exists. */
 static bool is_there(const char *path)
 {
     const char *colon = strstr(path, ":/");
@@ -61,7 +61,8 @@ static bool is_there(const char *path)
     return access(path, F_OK) == 0 || access(file, F_OK) == 0;
 }
 
-/* Fails because data are in neither place; the message names the variable to set. */
+/* Fails because the data are neither where the environment variable points nor beside the config.
+ * The message names the variable to set. */
 static em_status check_data(const char *written, const char *path)
 {
     if (!strstr(written, "${EMASS_DATA}") || is_set(data_name) || is_there(path))
@@ -97,7 +98,7 @@ em_status em_expand_path(const char *config_path, char **path)
     return status;
 }
 
-/* "table.csv:age", with its path turned into one from the current folder. */
+/* Writes a column such as "table.csv:age" with its path made relative to the current folder. */
 static em_status write_column(const char *config_path, const char *text, FILE *out)
 {
     const char *colon = strrchr(text, ':');
@@ -150,7 +151,7 @@ em_status em_expand_paths(const char *config_path, char **json)
     return status;
 }
 
-/* Whether the paths of a mapping's columns lead to files. */
+/* Whether the files of all columns of a mapping exist. */
 static bool columns_are_there(const char *json)
 {
     bool there = true;

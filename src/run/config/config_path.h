@@ -11,8 +11,8 @@
  * the caller adds the place; EM_EMEMORY. */
 em_status em_expand_path(const char *config_path, char **path);
 
-/* The same for the paths in the JSON text of a mapping, in place: the part before the last colon of
- * each string that has one and is not a name (table.csv:age). Errors: EM_ECONFIG, EM_EMEMORY. */
+/* Replaces the paths in the JSON text of a mapping in the same way: the part before the last colon
+ * of each string that has one and is not a name (table.csv:age). Errors: EM_ECONFIG, EM_EMEMORY. */
 em_status em_expand_paths(const char *config_path, char **json);
 
 /* Whether the file of an expanded path, which may have a dataset (file.h5:/x), exists; for a

@@ -20,7 +20,7 @@ static em_status wrong_value(const em_yaml_entry *entry, em_status status)
                : status;
 }
 
-/* Reads value number i as the option is read from a config that has it alone. */
+/* Reads value number i of the list as the option is read from a config that has only this value. */
 static em_status read_value(const em_yaml_entry *entry, const em_field *field, int64_t i,
                             int64_t *out)
 {
@@ -71,7 +71,7 @@ static em_status name_files(const char *output, em_config_scan *scan)
     return status;
 }
 
-/* "output.file='...'", quoted for YAML. */
+/* Writes "output.file='...'" with the name quoted for YAML. */
 static em_status quote_file(const char *file, char **out)
 {
     char *text = NULL, *at;
@@ -99,7 +99,7 @@ em_status em_config_scan_overrides(const em_config_scan *scan, int64_t i, char *
 
 /* ---------------------------------------------------------------- the config */
 
-/* The config of value number i; the first one names the outputs. */
+/* Checks the config of value number i. The config of the first value names the outputs. */
 static em_status check_value(const char *path, const char *text, int n_override,
                              const char *const *override, int64_t i, em_config_scan *scan)
 {

@@ -17,13 +17,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Sections of samplers in a list. */
+/* The names of the sections of samplers in a list. */
 const char *const em_sampler_sections[EM_MOST_KERNELS] = {
     "sampler[0]",  "sampler[1]",  "sampler[2]",  "sampler[3]", "sampler[4]",  "sampler[5]",
     "sampler[6]",  "sampler[7]",  "sampler[8]",  "sampler[9]", "sampler[10]", "sampler[11]",
     "sampler[12]", "sampler[13]", "sampler[14]", "sampler[15]"};
 
-/* The sections of their masses. */
+/* The names of the sections of the masses of samplers in a list. */
 const char *const em_mass_sections[EM_MOST_KERNELS] = {
     "sampler[0].mass",  "sampler[1].mass",  "sampler[2].mass",  "sampler[3].mass",
     "sampler[4].mass",  "sampler[5].mass",  "sampler[6].mass",  "sampler[7].mass",
@@ -183,7 +183,7 @@ bool em_config_shards_matter(const em_config *config)
            em_config_takes_minibatches(config) && config->run.minibatch_sums == EM_MINIBATCH_FAST;
 }
 
-/* The key's option, where it is one of a model; else NULL. */
+/* The model's option that the key names; NULL: the key is not one of a model. */
 static const char *option_of_model(const char *key)
 {
     static const char section[] = "model.";
@@ -256,8 +256,8 @@ static em_status unknown_variant(const em_config_section *section, const em_yaml
                    section->kind, em_excerpt_of(found).text, section->kind);
 }
 
-/* Chooses the variant and allocates its options; *index is its place in the list, unless a name is
- * missing, which is for require_name to say, after misspelt keys. */
+/* Chooses the variant of a section and allocates its options; *index is its place in the list. A
+ * missing name is not an error here: require_name reports it after misspelt keys. */
 static em_status choose(em_parse *p, em_config_section *section, int *index)
 {
     const em_yaml_entry *entry = em_yaml_find(p->yaml, em_join_key(section->name, "name").text);
@@ -277,7 +277,8 @@ static em_status choose(em_parse *p, em_config_section *section, int *index)
     return unknown_variant(section, entry);
 }
 
-/* The library, if the name is of no built-in model; NULL: none, or it is an option of the model. */
+/* The entry `library` if the name is that of no built-in model; NULL: there is none, or it is an
+ * option of the model. */
 static const em_yaml_entry *find_library(const em_parse *p)
 {
     const em_yaml_entry *name = em_yaml_find(p->yaml, "model.name");
@@ -292,7 +293,7 @@ static const em_yaml_entry *find_library(const em_parse *p)
     return library && library->value.kind == EM_VALUE_SCALAR ? library : NULL;
 }
 
-/* A model that is in a plug-in. */
+/* Chooses a model of a plug-in. */
 static em_status choose_plugin(em_parse *p, const em_yaml_entry *library)
 {
     const em_yaml_entry *name = em_yaml_find(p->yaml, "model.name");

@@ -6,12 +6,13 @@
 
 #include <math.h>
 
-/* HDF5 takes time and memory by the chunk, so that a chain of usual length is one. */
+/* The number of draws in a chunk at most. HDF5 takes time and memory for each chunk, so a chain of
+ * usual length is one chunk. */
 enum { LONG_CHUNK = 1 << 14 };
 
-/* All numbers and draws of a run of usual size are monitored. If chains x draws are so many that
- * checking one number takes seconds, only every few draws are monitored, but enough of each chain
- * for an ESS. */
+/* MOST_VALUES: with more draws of all chains than this, checking one number takes seconds, so only
+ * every second, third, ... draw is monitored. At least LEAST_ROWS draws of each chain are, which is
+ * enough for an ESS. */
 enum { MOST_VALUES = 1 << 22, LEAST_ROWS = 16 };
 
 static const int64_t watched_bytes = INT64_C(1) << 30;
@@ -45,7 +46,7 @@ static int64_t most_capacity_of(const em_config *config)
     return em_least(run->draws, em_most(USUAL_ROOM, 2 * (((int64_t)wanted + 1) / 2)));
 }
 
-/* Checks that sizes in bytes fit the integers of HDF5 and ours. */
+/* Checks that sizes in bytes fit the integers of HDF5 and of this program. */
 static em_status check_size(const em_config *config, int64_t warmup, int64_t n_draw, int64_t width)
 {
     const em_run_options *run = &config->run;
@@ -79,8 +80,8 @@ int64_t em_plan_sampler_warmup(const em_config *config, int i)
     return config->run.warmup;
 }
 
-/* Numbers of all chains that a file may have space for without need: 1 MB. To make a file again
- * takes longer than to write them. */
+/* How many unused numbers of all chains a file may have: 1 MB. Rewriting the file takes longer than
+ * writing them. */
 enum { SPARE_NUMBERS = 1 << 17 };
 
 em_status em_plan_create(const em_config *config, em_width width, em_plan *plan)
@@ -136,7 +137,7 @@ void em_plan_end_warmup(em_plan *plan, int64_t done)
     plan->warmup = done;
 }
 
-/* The first multiple of `step` iterations from `origin` on that lies after `done`. */
+/* The first multiple of `step` iterations, counted from `origin`, that lies after `done`. */
 static int64_t next_multiple(int64_t origin, int64_t step, int64_t done)
 {
     return origin + ((done - origin) / step + 1) * step;
@@ -153,8 +154,8 @@ int64_t em_plan_next_stop(const em_plan *plan, int64_t done)
                           next_multiple(plan->warmup, plan->check_every * plan->thin, done))));
 }
 
-/* A file that is filled to this share at the end of a run stays as it is; so does one with little
- * unused space (SPARE_NUMBERS). */
+/* A file that is filled at least to this share at the end of a run is not rewritten. Neither is one
+ * with little unused space (SPARE_NUMBERS). */
 static const double enough_filled = 0.75;
 
 bool em_plan_resize(em_plan *plan, int64_t done, bool ended)

@@ -19,8 +19,9 @@ bool em_has_stop_rule(const em_stop_options *stop)
     return stop->until_done || !isnan(stop->r_hat) || !isnan(stop->ess);
 }
 
-/* 100 for each starting point: the chains of a superchain share one. A run that ends by it alone
- * has at least EM_LEAST_ESS_OF_RULE of few chains, too. */
+/* The limit of ESS is 100 for each starting point, which the chains of a superchain share. If the
+ * rule alone ends the run, the limit is at least EM_LEAST_ESS_OF_RULE, which matters with few
+ * chains. */
 double em_ess_limit(const em_stop_options *stop, em_starts starts)
 {
     const int64_t n = starts.n_superchain > 0 ? starts.n_superchain : starts.n_chain;

@@ -19,7 +19,7 @@ typedef struct parse {
     const char *list; /* the key of a list that is data, while it is read; NULL: none */
 } parse;
 
-/* The place of a line for messages. */
+/* A file and a line for messages. */
 typedef struct location {
     char text[512];
 } location;
@@ -82,7 +82,7 @@ static size_t line_of(const char *text, size_t offset)
     return line;
 }
 
-/* NULL: there are fewer lines. */
+/* The start of a line; NULL: the text has fewer lines. */
 static const char *find_line(const char *text, size_t line)
 {
     for (; line > 0 && text; line--) {
@@ -99,8 +99,8 @@ static bool has_leading_tab(const char *text, size_t line)
     return text && memchr(text, '\t', strspn(text, " \t"));
 }
 
-/* Whether a line has a word with a bracket in it, such as district[West], which ends it in a list
- * or a mapping. */
+/* Whether a line has a word with a bracket, such as district[West]. In a list or a mapping YAML
+ * ends the word at the bracket. */
 static bool has_bracket_in_word(const char *text, size_t line)
 {
     static const char ends[] = "\"'[]{},: \t\n";
@@ -112,7 +112,7 @@ static bool has_bracket_in_word(const char *text, size_t line)
     return false;
 }
 
-/* libyaml's problem, in one line. */
+/* Fails with the problem that libyaml found, in one line. */
 static em_status parser_failed(const parse *p)
 {
     const yaml_parser_t *y = &p->parser;
@@ -200,7 +200,7 @@ static em_status read_scalar(parse *p, const yaml_event_t *event, em_value *valu
     return status;
 }
 
-/* One element, or the end of the list. */
+/* Reads one element of a list, or the end of the list. */
 static em_status read_element(parse *p, const yaml_event_t *event, em_value *value,
                               int64_t *capacity, bool *ended)
 {
@@ -221,7 +221,7 @@ static em_status read_element(parse *p, const yaml_event_t *event, em_value *val
 static em_status read_node(parse *p, const yaml_event_t *event, const char *key, size_t line,
                            int depth);
 
-/* Mapping number `i` of a list. */
+/* Reads mapping number `i` of a list. */
 static em_status read_numbered(parse *p, const yaml_event_t *event, const char *path, int64_t i,
                                int depth)
 {
@@ -233,7 +233,7 @@ static em_status read_numbered(parse *p, const yaml_event_t *event, const char *
     return status;
 }
 
-/* Of text, or at the root of mappings. */
+/* Reads a list of texts or, at the root, of mappings. */
 static em_status read_list(parse *p, const char *path, int depth, em_value *value)
 {
     int64_t capacity = 0;
@@ -260,7 +260,8 @@ static em_status read_list(parse *p, const char *path, int depth, em_value *valu
 
 /* ---- data ---- */
 
-/* A scalar as JSON: a number as it was written, where JSON writes it so too; else text. */
+/* Writes a scalar as JSON. A number stays as it was written if that is also valid in JSON; all else
+ * becomes text. */
 static em_status write_scalar(const parse *p, const yaml_event_t *event, FILE *out)
 {
     const char *text = (const char *)event->data.scalar.value;
@@ -277,7 +278,7 @@ static em_status write_scalar(const parse *p, const yaml_event_t *event, FILE *o
 
 static em_status write_data(parse *p, const yaml_event_t *event, int depth, FILE *out);
 
-/* Where element number `i` of the list is. */
+/* Records the line of element number `i` of the list. */
 static em_status note_element(parse *p, const yaml_event_t *event, int64_t i)
 {
     em_yaml_entry *entry;
@@ -338,7 +339,7 @@ static em_status write_data(parse *p, const yaml_event_t *event, int depth, FILE
     return status;
 }
 
-/* The whole of a mapping or a list as one value. */
+/* Reads a whole mapping or list as one value. */
 static em_status read_data(parse *p, const yaml_event_t *event, const char *key, em_yaml_data data,
                            em_value *value)
 {
@@ -363,7 +364,7 @@ static em_status read_data(parse *p, const yaml_event_t *event, const char *key,
 
 /* ---- nodes ---- */
 
-/* The value of a key of a mapping whose own path is `path`. */
+/* Reads the value of a key in the mapping at `path`. */
 static em_status read_pair(parse *p, const yaml_event_t *name, const char *path, int depth)
 {
     const size_t line = name->start_mark.line;
@@ -402,7 +403,7 @@ static em_status read_mapping(parse *p, const char *path, int depth)
     return status;
 }
 
-/* A value under `key`, whose own line is `line`; the root has the key "". */
+/* Reads a value under `key`, which is in line `line`. The root has the key "". */
 static em_status read_node(parse *p, const yaml_event_t *event, const char *key, size_t line,
                            int depth)
 {
@@ -452,7 +453,7 @@ static em_status skip(parse *p, yaml_event_type_t expected, const char *otherwis
     return status;
 }
 
-/* The whole text: one document, whose root has the path `key`. */
+/* Reads the whole text, which is one document. Its root has the path `key`. */
 static em_status read_document(parse *p, const char *key)
 {
     yaml_event_t event;
@@ -501,7 +502,7 @@ em_status em_yaml_parse(const char *path, const char *text, em_yaml_is_data *is_
     return status;
 }
 
-/* An empty text is no value, which is not an empty document. */
+/* Sets a value from a text. An empty text is no value, and different from an empty document. */
 em_status em_yaml_put(em_yaml *yaml, const char *place, const char *key, const char *text)
 {
     parse p = {.place = place, .text = *text ? text : "null", .yaml = yaml, .replaces = true};

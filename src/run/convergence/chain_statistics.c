@@ -7,7 +7,8 @@
 #include <math.h>
 #include <stddef.h>
 
-/* Of one chain; all double, for sums over chains and checkpoints. */
+/* The sums of one chain. All are doubles, so that they can be summed over chains and stored in
+ * checkpoints. */
 typedef struct chain_sums {
     double n_diverging; /* divergences of all iterations; the following members are about stored
                            draws */

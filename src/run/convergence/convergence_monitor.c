@@ -31,15 +31,16 @@ struct em_monitor {
         *seen; /* [n_slot] hashes of the numbers that a check has examined; NULL likewise */
 };
 
-/* Doubles of the numbers that a rank examines at once: what ranks exchange, which bounds the memory
- * of a check; and what one rank copies for itself, which stays in its cache. */
+/* BATCH: the doubles that a rank examines at once. Ranks exchange them, so this limits the memory
+ * of a check. OWN_BATCH: the doubles that one rank copies for itself, which stay in its cache. */
 enum { BATCH = 1 << 22, OWN_BATCH = 1 << 16 };
 
-/* Draws of a number for which it pays to share the check with another rank, and the most ranks that
- * share one: more would spend their time on messages. */
+/* PART: from this number of draws on, ranks share the check of one number. MOST_PARTS: the most
+ * ranks that share one. With more, messages would take most of the time. */
 enum { PART = 1 << 14, MOST_PARTS = 64 };
 
-/* The most monitored numbers on a shard; all shards gather as many batches as that one. */
+/* The largest number of monitored numbers on a shard. All shards gather as many batches as that
+ * shard. */
 static int64_t widest(const em_monitor *monitor)
 {
     return em_partition_first(monitor->plan.width, em_grid_n_shard(monitor->grid), 1);
@@ -146,8 +147,8 @@ void em_monitor_keep_visit(em_monitor *monitor, int64_t chain, int64_t draw, dou
         monitor->visit[chain * monitor->plan.n_row + row] = visit;
 }
 
-/* The visits of all chains, where draws have them, for the diagnosis of every number. Collective.
- */
+/* Gathers the visits of all chains, if draws have visits. The diagnosis of every number uses them.
+ * Collective. */
 static em_status gather_visits(em_monitor *monitor, int64_t n_row, em_visits **out)
 {
     const int64_t n_chain = em_grid_n_chain(monitor->grid);
@@ -201,8 +202,8 @@ static bool meets(const em_monitor *monitor, const double worst[2])
            -worst[1] >= em_ess_limit(monitor->stop, starts);
 }
 
-/* A batch: numbers of this shard that are checked together, `n_column` from `first` on; the chains
- * of each are in n_part parts. */
+/* A batch of numbers of this shard that are checked together: `n_column` of them from `first` on.
+ * The chains of each are divided into n_part parts. */
 typedef struct item_batch {
     int64_t first, n_column, n_row, n_part;
     /* the items of this rank; an item is a number or a part of its chains */
@@ -227,7 +228,8 @@ static item_batch batch_of(const em_monitor *monitor, int64_t first, int64_t mos
                         NULL};
 }
 
-/* Extracts the columns if this rank has all chains; copies numbers of one cache line together. */
+/* Extracts the columns if this rank has all chains. Numbers of one cache line are copied together.
+ */
 static void copy_columns(const em_monitor *monitor, const item_batch *b, double *column)
 {
     enum { LINE = 8 };
@@ -319,7 +321,8 @@ static bool was_seen(em_monitor *monitor, int64_t n, const double *draws)
     return false;
 }
 
-/* The worst of this rank's items of a batch; the suspect is checked first. */
+/* Finds the worst of this rank's numbers in a batch. The suspect, which missed the limits last
+ * time, is checked first. */
 static em_status worst_of(em_monitor *monitor, const item_batch *b, bool thorough, double worst[2])
 {
     const int64_t size = em_grid_n_chain(monitor->grid) * b->n_row;
@@ -344,7 +347,7 @@ static em_status worst_of(em_monitor *monitor, const item_batch *b, bool thoroug
     return status;
 }
 
-/* Adds the worst of the numbers `first` ... `end` - 1 of all shards; then all ranks have it. */
+/* Finds the worst of the numbers `first` ... `end` - 1 of all shards. All ranks get it. */
 static em_status check_columns(em_monitor *monitor, int64_t first, int64_t end, int64_t n_row,
                                bool thorough, double worst[2])
 {
@@ -404,7 +407,7 @@ em_status em_monitor_check(em_monitor *monitor, int64_t n_draw, bool thorough, b
     return status;
 }
 
-/* Whether one number grows, and its chains do not agree. */
+/* Whether the draws of one number grow while its chains do not agree. */
 static em_status does_grow(em_monitor *monitor, int64_t n_row, const double *draws, bool *grows)
 {
     const int64_t n_chain = em_grid_n_chain(monitor->grid);

@@ -70,7 +70,8 @@ static void append_findings(const em_evidence *e, size_t bytes, char *text)
                   exp(e->mode_search_log_mass), e->is_tempered ? "hardly any" : "no");
 }
 
-/* Kernels without an energy, as the slice sampler, have no divergences. */
+/* Whether the samplers have divergences. Kernels without an energy, such as the slice sampler, have
+ * none. */
 static bool counts_divergences(const em_evidence *e)
 {
     return e->divergences > 0 || e->is_tempered || !isnan(e->findings.e_bfmi);

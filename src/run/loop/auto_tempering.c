@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* Whether the decision is still to come. */
+/* Whether the decision for or against tempering is not yet made. */
 static bool is_open(const em_engine *engine)
 {
     return engine->warmup_draws && !engine->tempering && engine->done < engine->plan.warmup;
@@ -20,7 +20,7 @@ void em_auto_tempering_take(em_engine *engine, int64_t iteration)
 
 /* ---------------------------------------------------------------- the ladders begin */
 
-/* The results of the chains for the ladders; the arrays are owned. */
+/* What the chains hand over to the ladders. This struct owns its arrays. */
 typedef struct handover {
     double *theta, *mean, *variance, *inverse_mass;
     em_tempering_beginning beginning;
@@ -64,7 +64,7 @@ static em_status take_chains(em_engine *engine, handover *h)
     return EM_OK;
 }
 
-/* Ladders in place of the samplers, without positions yet. Collective. */
+/* Replaces the samplers by ladders, which have no positions yet. Collective. */
 static em_status exchange(em_engine *engine)
 {
     em_status status;

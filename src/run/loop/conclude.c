@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A count that the model keeps for the rank. It is added as the count of the rank's first chain. */
+/* Counts the rejections of all ranks. A model counts them for its rank; the count is added as that
+ * of the rank's first chain. */
 static em_status count_rejections(em_engine *engine)
 {
     em_rejections *total = &engine->report.rejections;
@@ -28,7 +29,7 @@ static em_status count_rejections(em_engine *engine)
     return status;
 }
 
-/* The first failed evaluations of all chains, as a list in JSON. Collective. */
+/* Lists the first failed evaluations of all chains in JSON. Collective. */
 static em_status list_failures(em_engine *engine)
 {
     enum { MOST_LISTED = 32, EACH = EM_MOST_FAILURES * EM_FAILURE_BYTES };
@@ -56,7 +57,7 @@ static em_status list_failures(em_engine *engine)
     return em_agree(status);
 }
 
-/* Evaluations that failed. Collective. */
+/* Counts the evaluations that failed. Collective. */
 static em_status count_failures(em_engine *engine)
 {
     em_failed_evaluations *failed = &engine->report.failed_evaluations;
@@ -77,7 +78,7 @@ static em_status count_failures(em_engine *engine)
     return status;
 }
 
-/* The first kernel that is no sampler. Local. */
+/* The first kernel that is an optimiser and not a sampler. Local. */
 static const char *find_optimiser(const em_engine *engine)
 {
     for (int i = 0; i < engine->n_kernel; i++)
@@ -86,7 +87,8 @@ static const char *find_optimiser(const em_engine *engine)
     return NULL;
 }
 
-/* "; 4 chains x 500 draws, 1 of 4 kept, ended by the stop rule". Local. */
+/* Writes how the run ended, such as "; 4 chains x 500 draws, 1 of 4 kept, ended by the stop rule".
+ * Local. */
 static void word_end(em_engine *engine, int64_t n_draw, size_t bytes, char *text)
 {
     const em_plan *plan = &engine->plan;
@@ -106,8 +108,8 @@ static void word_end(em_engine *engine, int64_t n_draw, size_t bytes, char *text
              (long long)n_draw, em_plural(n_draw), kept, why);
 }
 
-/* One definition of convergence (run/convergence/verdict.h, diagnostics/limits.h): R-hat and ESS
- * are those that every progress line has. */
+/* Writes the verdict. There is one definition of convergence (run/convergence/verdict.h,
+ * diagnostics/limits.h): R-hat and ESS are those of every progress line. */
 static void word_verdict(em_engine *engine, int64_t n_draw)
 {
     static const char *const ended_by[] = {[EM_GOES_ON] = "stop.max_draws",
@@ -186,7 +188,8 @@ static void note_noise(em_engine *engine, const em_kernel *kernel)
                  ops->noise_remedy ? ops->noise_remedy : "");
 }
 
-/* The findings of the chain statistics; where chains disagree, also the cause. Collective. */
+/* Collects the findings of the chain statistics. If chains disagree, it also finds the cause.
+ * Collective. */
 static em_status find_faults(em_engine *engine)
 {
     const em_convergence *convergence = &engine->report.convergence;
@@ -217,7 +220,7 @@ static void describe_kernels(em_engine *engine)
     }
 }
 
-/* The findings of the samplers and their adaptation. Collective. */
+/* Collects the findings of the samplers and of their adaptation. Collective. */
 static void note_kernels(em_engine *engine)
 {
     em_report *report = &engine->report;
@@ -250,7 +253,7 @@ static em_status find_missed_modes(em_engine *engine)
     return status;
 }
 
-/* The findings of the ladders. Collective. */
+/* Collects the findings of the ladders. Collective. */
 static em_status conclude_tempering(em_engine *engine)
 {
     em_report *report = &engine->report;

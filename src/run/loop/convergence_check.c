@@ -1,10 +1,10 @@
-/* The progress of a run, and the agreement of its chains. */
+/* Reports the progress of a run, and checks whether its chains agree. */
 #include "base/memory.h"
 #include "run/loop/engine.h"
 
 #include <math.h>
 
-/* Over all chains. Collective. */
+/* Sums a count over all chains. Collective. */
 em_status em_count_chains(const em_engine *engine, const double *of_chain, int64_t *out)
 {
     double sum = 0;
@@ -14,8 +14,8 @@ em_status em_count_chains(const em_engine *engine, const double *of_chain, int64
     return status;
 }
 
-/* Whether draws: auto may end a tempered run whose draws meet the rule: weights of modes are known
- * as well, so that more draws would not help. Collective. */
+/* Whether draws: auto may end a tempered run whose draws meet the rule. It may if the weights of
+ * modes are known as well, so that more draws would not help. Collective. */
 static em_status check_ladders(em_engine *engine, int64_t done, bool *may_end)
 {
     const em_stop_options *stop = &engine->config->stop;
@@ -29,7 +29,8 @@ static em_status check_ladders(em_engine *engine, int64_t done, bool *may_end)
     return status;
 }
 
-/* Whether chains are in several modes and have settled there, all but a few: others may cross. */
+/* Whether chains are in several modes and nearly all of them have settled there. The others may
+ * cross. */
 static bool are_settled(const em_modes *modes)
 {
     return modes->count > 1 && modes->unsettled <= modes->n_chain / 16;
@@ -159,7 +160,7 @@ em_status em_engine_check_all(em_engine *engine)
     return status;
 }
 
-/* The iterations in a second, once they take about as long; NaN before. */
+/* The iterations in a second, once iterations take about equally long; NaN before that. */
 static double find_rate(em_engine *engine)
 {
     const int64_t even_from = em_least(engine->model->even_from, engine->plan.warmup);

@@ -17,13 +17,14 @@
 
 /* ---------------------------------------------------------------- the loop */
 
-/* Counts also draws that draws: auto has thinned out. */
+/* Whether iteration `iteration` makes a draw, also one that draws: auto has thinned out. */
 static bool is_draw(const em_engine *engine, int64_t iteration)
 {
     return (iteration + 1 - engine->plan.warmup) % engine->plan.first_thin == 0;
 }
 
-/* A sampler that counts no steps takes a gradient in each iteration. */
+/* Counts the gradients of an iteration. A sampler that counts no steps takes one gradient in each
+ * iteration. */
 static void count_gradients(em_engine *engine)
 {
     for (int i = 0; i < engine->n_kernel; i++) {
@@ -104,7 +105,7 @@ static em_status write_draws(em_engine *engine, bool due)
     return status;
 }
 
-/* A planned stop: writes draws, and checks convergence where that is due. Collective. */
+/* Makes a planned stop: writes draws, and checks convergence if a check is due. Collective. */
 static em_status pause_at(em_engine *engine)
 {
     const double start = em_clock();

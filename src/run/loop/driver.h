@@ -44,7 +44,7 @@ em_status em_engine_save(em_engine *engine);
 /* Local; until the next call. */
 const em_report *em_engine_report(em_engine *engine);
 
-/* What a report says of the progress. Local. */
+/* The progress in a report, as a record for em_progress_tell. */
 em_progress_record em_report_progress(const em_report *report);
 
 enum { EM_NOTE_BYTES = 1024 };
@@ -58,5 +58,6 @@ bool em_report_note(const em_report *report, int64_t which, size_t size, char *l
  * message. Collective. */
 void em_engine_destroy(em_engine **engine);
 
-/* A whole run: the three above. *report is always set. Collective. Errors: theirs. */
+/* Makes a whole run: em_engine_create, the sampling and em_engine_destroy. *report is always set.
+ * Collective. Errors: theirs. */
 em_status em_sample(const em_config *config, const em_engine_request *request, em_report *report);

@@ -36,7 +36,8 @@ static bool has(const source *from, const char *name)
     return found;
 }
 
-/* An array of the group, of `expected` numbers, or (0) of *count. */
+/* Reads an array of the group. It must have `expected` numbers; with 0 it may have any number,
+ * which becomes *count. */
 static em_status read_numbers(const source *from, const char *name, int64_t expected,
                               int64_t *count, double **out)
 {
@@ -96,7 +97,7 @@ static em_status read_low_rank(const source *from, int64_t dim, earlier_numbers 
     return status;
 }
 
-/* The sizes of blocks, and the array of each. */
+/* Reads the sizes of blocks, and the array of each block. */
 static em_status read_blocks(const source *from, int64_t dim, earlier_numbers *out)
 {
     em_mass_form form = {.dim = dim};
@@ -170,7 +171,7 @@ static em_status share_mass(const char *path, int64_t dim, earlier_numbers *foun
     return em_agree(status);
 }
 
-/* The mean step size of all chains; if all are equal, exactly that step size. */
+/* Reads the mean step size of all chains. If all are equal, it is exactly that step size. */
 static em_status read_step_size(const source *from, em_initial *out)
 {
     double *step = NULL;
@@ -186,7 +187,7 @@ static em_status read_step_size(const source *from, em_initial *out)
     return status;
 }
 
-/* Kernels whose trajectories have no time leave none. */
+/* Reads the trajectory length. Kernels whose trajectories have no fixed time leave none. */
 static em_status read_trajectory(const source *from, em_initial *out)
 {
     double *x = NULL;
@@ -203,8 +204,8 @@ static em_status read_trajectory(const source *from, em_initial *out)
     return status;
 }
 
-/* Runs in the model's coordinates leave none. Those of earlier versions leave the first numbers of
- * each row, and the others are then 0. */
+/* Reads the map of non-centred parameters. Runs in the model's coordinates leave none. Earlier
+ * versions leave only the first numbers of each row; the others are then 0. */
 static em_status read_noncentring(const source *from, int64_t dim, em_initial *out)
 {
     static const int64_t earlier[] = {offsetof(em_noncentring_row, information) / sizeof(double),

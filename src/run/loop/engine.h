@@ -1,4 +1,4 @@
-/* Private to the room: the state of a run, and the functions that its loop calls. */
+/* Private to this folder: the state of a run, and the functions that its loop calls. */
 #pragma once
 
 #include "adaptation/adaptation.h"

@@ -7,25 +7,26 @@
 
 #include <math.h>
 
-/* Distances, in standard deviations. */
+/* Distances of points from the chains, in standard deviations. */
 static const double nearest = 3, farthest = 50;
 
-/* Numbers of these points are beyond those of starts. */
+/* The numbers of these points begin above those of starts. */
 static const uint64_t first_attempt = UINT64_C(1) << 32;
 
-/* The least number of points of all chains from which ascents start, and the largest one, as long
- * as they take less than this share of the gradients of warmup. */
+/* The smallest and the largest number of points of all chains from which ascents start. Beyond
+ * LEAST, ascents may take this share of the gradients of warmup. */
 enum { LEAST = 16, MOST = 24 };
 static const double share_of_warmup = 0.1;
 
-/* The law of the points. */
+/* The distribution of the points. */
 typedef struct search_law {
     const em_engine *engine;
     double *scale;   /* [stride] variances of the posterior, about */
     uint64_t *drawn; /* [n_chain] points so far */
 } search_law;
 
-/* Number n of a sequence that fills (0, 1) evenly: its digits in this base, mirrored. */
+/* Number n of a van der Corput sequence, which fills (0, 1) evenly: the digits of n in this base,
+ * mirrored at the point. */
 static double even(uint64_t n, uint64_t base)
 {
     double digit = 1, sum = 0;

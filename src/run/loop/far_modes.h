@@ -1,4 +1,4 @@
-/* The search for modes outside the region of the chains. */
+/* Searches for modes outside the region of the chains. */
 #pragma once
 
 #include "run/loop/engine.h"

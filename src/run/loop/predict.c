@@ -21,8 +21,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Numbers that wait to be written, of all chains together, and draws that lie together in the
- * file. */
+/* MOST_WAITING: the numbers of all chains that wait to be written. LONG_CHUNK: the draws that are
+ * contiguous in the file. */
 enum { MOST_WAITING = 1 << 22, LONG_CHUNK = 1 << 14 };
 
 /* A variable of the posterior that the predictions need. */
@@ -55,7 +55,7 @@ typedef struct predicting {
 
 /* ---------------------------------------------------------------- the model */
 
-/* "model.data=...", where a path that is relative starts in the current folder. */
+/* Writes "model.data=..." for the new data. A relative path starts in the current folder. */
 static em_status name_data(const char *data, char **out)
 {
     char folder[PATH_MAX], *text = NULL;
@@ -79,8 +79,8 @@ static em_status name_data(const char *data, char **out)
 
 enum { N_READING = 3, MOST_SETTINGS = 1 + N_READING };
 
-/* How the new data are read, where that is not as in the run: "model.header='yes'", ... behind the
- * *n that are there. */
+/* Adds options that say how to read the new data, where this differs from the run, such as
+ * "model.header='yes'". They follow the *n options that are there. */
 static em_status add_reading(const em_prediction *request, const em_model_ops *ops, int *n,
                              char *setting[MOST_SETTINGS])
 {
@@ -125,7 +125,8 @@ static em_status load_config(predicting *p)
     return status;
 }
 
-/* Ranks that are more than the chains share the rows of the new data. */
+/* The number of shards. If there are more ranks than chains, the ranks share the rows of the new
+ * data. */
 static int64_t choose_shards(int64_t n_chain)
 {
     const int64_t n_rank = em_world_size();
@@ -156,7 +157,7 @@ static em_status create_model(predicting *p)
 
 /* ---------------------------------------------------------------- what goes in and out */
 
-/* The variable of the file that the predictions need. */
+/* Finds the variable of the file that the predictions need. */
 static em_status find_wanted(const predicting *p, const em_variable *variable, wanted *out)
 {
     out->size = em_variable_size(variable);
@@ -198,7 +199,8 @@ static em_status sort_variables(predicting *p)
     return status;
 }
 
-/* As many draws at a time as fit, and one at least; the same on all ranks. */
+/* Allocates memory for as many draws as fit, and at least for one. The number is the same on all
+ * ranks. */
 static em_status allocate_batch(predicting *p)
 {
     const int64_t n_chain = em_grid_n_chain(p->grid), n_local = em_grid_n_local_chain(p->grid);
@@ -217,7 +219,7 @@ static em_status allocate_batch(predicting *p)
 
 /* ---------------------------------------------------------------- the file */
 
-/* Attributes that the file of the run has too, and where they are from. */
+/* Copies attributes that the file of the run also has, and records where they are from. */
 static em_status copy_texts(predicting *p)
 {
     static const char *const name[] = {"config", "model_hash"};
@@ -294,7 +296,7 @@ static em_status predict_draw(predicting *p, int64_t c, int64_t i, int64_t itera
     return status < 0 ? status : EM_OK;
 }
 
-/* Draws first .. first + n of this rank's chains. Local. */
+/* Predicts from draws first .. first + n - 1 of this rank's chains. Local. */
 static em_status predict_step(predicting *p, int64_t first, int64_t n)
 {
     const int64_t n_local = em_grid_n_local_chain(p->grid);

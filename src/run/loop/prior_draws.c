@@ -64,7 +64,7 @@ static em_status add_groups(drawing *d)
     return status;
 }
 
-/* As many draws at a time as fit, the same on all ranks. */
+/* Allocates memory for as many draws as fit, the same number on all ranks. */
 static em_status allocate_batch(drawing *d)
 {
     const int64_t n_draw = d->engine->config->output.prior_draws;
@@ -83,7 +83,7 @@ static em_status allocate_batch(drawing *d)
     return em_agree(status);
 }
 
-/* Draws first .. first + n of this rank's chains. Local. */
+/* Makes draws first .. first + n - 1 of this rank's chains. Local. */
 static em_status draw(drawing *d, int64_t first, int64_t n)
 {
     const em_grid *grid = d->engine->grid;

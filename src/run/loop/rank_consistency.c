@@ -1,4 +1,5 @@
-/* Checks that data are equal on all ranks, and a chain on all ranks of its group. */
+/* Checks that data are the same on all ranks, and that a chain is the same on all ranks of its
+ * group. */
 #include "run/loop/rank_consistency.h"
 #include "base/fault.h"
 #include "base/memory.h"

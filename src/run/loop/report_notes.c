@@ -1,4 +1,4 @@
-/* What is said of a run beside its verdict, for the program and for hosts. */
+/* The notes about a run that stand beside its verdict, for the program and for hosts. */
 #include "base/text.h"
 #include "run/loop/driver.h"
 

@@ -1,4 +1,4 @@
-/* The draws of an earlier output of the same run, into a new one. */
+/* Copies the draws of an earlier output of the same run to a new one. */
 #include "base/memory.h"
 #include "io/draws/reader.h"
 #include "par/world.h"
@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* Numbers of one draw. */
+/* The number of doubles of one draw. */
 static int64_t width_of(em_reader *reader)
 {
     int64_t width = 0;
@@ -27,8 +27,8 @@ static int64_t step_of(em_reader *reader, const em_plan *plan)
     return thinning > 0 && plan->thin % thinning == 0 ? plan->thin / thinning : 0;
 }
 
-/* Draws of warmup are as they were made: plan NULL. Damaged draws are none; what only cannot be
- * read now is a failure. */
+/* Whether a file holds the draws. `plan` NULL: they are draws of warmup, which are never thinned.
+ * Damaged draws count as missing. If a file just cannot be read now, that is an error. */
 static em_status holds(const em_grid *grid, const em_plan *plan, const char *path,
                        const char *group, int64_t n_draw, int64_t width, bool *can)
 {
@@ -68,11 +68,11 @@ em_status em_output_can_restore(const em_layout *layout, const em_grid *grid, co
     return status;
 }
 
-/* The number of values in one transfer for all chains of the run. Transfers are collective, and
- * larger than those while sampling, which may have few draws each. */
+/* The number of values of all chains in one transfer. Transfers are collective. They are larger
+ * than those while sampling, which may have few draws each. */
 enum { MOST_NUMBERS = 1 << 20 };
 
-/* Draws at a time: the same on all ranks. */
+/* The number of draws to copy at a time, the same on all ranks. */
 static int64_t block_of(const em_output *output, int64_t width)
 {
     const int64_t most = MOST_NUMBERS / (em_grid_n_chain(output->grid) * width);
@@ -80,8 +80,8 @@ static int64_t block_of(const em_output *output, int64_t width)
     return most > 1 ? most : 1;
 }
 
-/* Draws first .. first + n of all variables of a group, into rows of `width`: of `step` draws in
- * the file the last; `part` has room for all of these. Local. */
+/* Reads draws first .. first + n - 1 of all variables of a group into rows of `width`. Of every
+ * `step` draws in the file it keeps the last. `part` has memory for all of these. Local. */
 static em_status read_rows(const em_output *output, em_reader *reader, int64_t step, int64_t first,
                            int64_t n, int64_t width, double *part, double *rows)
 {
@@ -103,7 +103,8 @@ static em_status read_rows(const em_output *output, em_reader *reader, int64_t s
     return status;
 }
 
-/* The visits of tempered draws are the last of their statistics. */
+/* Gives a draw to the convergence monitor. The visits of tempered draws are the last number of
+ * their statistics. */
 static void keep(em_monitor *monitor, bool is_posterior, int64_t chain, int64_t draw,
                  const double *row, int64_t width)
 {
@@ -113,7 +114,7 @@ static void keep(em_monitor *monitor, bool is_posterior, int64_t chain, int64_t 
         em_monitor_keep_visit(monitor, chain, draw, row[width - 1]);
 }
 
-/* monitor: NULL where it watches nothing of the group. */
+/* Copies a group of draws. `monitor` NULL: nothing of the group is monitored. */
 static em_status copy_group(em_output *output, const char *path, const char *name, bool is_warmup,
                             int64_t n_draw, const em_file_group *to, em_monitor *monitor)
 {

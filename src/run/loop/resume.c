@@ -13,8 +13,8 @@
 
 #include <math.h>
 
-/* If the run is longer than the saved one, drops the state that the stop rule had ended it. Without
- * a stop rule no checks count. */
+/* Visits the position of the run. If the run is now longer than when it was saved, it drops that
+ * the stop rule had ended it. Without a stop rule no checks count. */
 static em_status visit_position(em_engine *engine, const em_visitor *visitor)
 {
     enum { DONE, TIMES_MET, ENDED, PLANNED, WARMUP, N };
@@ -34,7 +34,7 @@ static em_status visit_position(em_engine *engine, const em_visitor *visitor)
     return status;
 }
 
-/* Further state with draws: auto: the thinning, and the gradients of sampling. */
+/* Visits the further state of draws: auto: the thinning, and the gradients of sampling. */
 static em_status visit_thinning(em_engine *engine, const em_visitor *visitor)
 {
     double thin = (double)engine->plan.thin;
@@ -45,7 +45,7 @@ static em_status visit_thinning(em_engine *engine, const em_visitor *visitor)
                   : visitor->chains(visitor->context, "sampling_gradients", 1, engine->gradients);
 }
 
-/* The state of the model for its chains. */
+/* Visits the state that the model keeps for its chains. */
 static em_status visit_model(em_model *model, const em_visitor *visitor)
 {
     const em_model_latent *latent = model->ops->latent;

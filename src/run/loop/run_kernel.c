@@ -55,7 +55,8 @@ static em_status create_kernel(em_engine *engine, int i)
     return status ? status : options->ops->create(options->options, n_chain, dim, &kernel->sampler);
 }
 
-/* The state of the ladders. Several kernels have blocks that keep nothing but their statistics. */
+/* Creates the blocks of a tempered run. The first has the state of the ladders. With several
+ * kernels, the blocks of the kernels hold only their statistics. */
 static em_status create_blocks_of_ladders(em_engine *engine)
 {
     const em_config *config = engine->config;
@@ -244,7 +245,7 @@ em_status em_kernels_start(em_engine *engine)
     return status;
 }
 
-/* Into the columns of the kernel. */
+/* Adds the diagonal of the inverse mass of a kernel, to the columns of its parameters. */
 static em_status add_inverse_mass(const em_kernel *kernel, double *diagonal)
 {
     enum { MOST_DENSE = 1000 };
@@ -288,7 +289,8 @@ static bool adapts(const em_kernel *kernel, int64_t done)
     return warmup < 0 || done < warmup;
 }
 
-/* The step sizes that adaptation gives, by the schedule of a stochastic kernel. */
+/* The step sizes of a kernel: those that adaptation gives, times the schedule of a stochastic
+ * kernel. */
 static const double *scheduled(const em_kernel *kernel, int64_t iteration)
 {
     const em_kernel_options *options = kernel->options;
@@ -324,8 +326,8 @@ static em_status step(const em_kernel *kernel, int64_t iteration, bool warmup)
     return status < 0 ? status : EM_OK;
 }
 
-/* Statistics of an iteration as a whole: those of the last sampler, and flags that are set if any
- * sampler set them. */
+/* Gathers the statistics of a whole iteration: those of the last sampler, and flags that are set if
+ * any sampler set them. */
 static void gather_statistics(em_engine *engine)
 {
     static const em_stat any[] = {EM_STAT_DIVERGING, EM_STAT_REACHED_MAX_TREEDEPTH};

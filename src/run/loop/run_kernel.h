@@ -1,4 +1,4 @@
-/* Private to the room: the samplers of a run, which alternate within an iteration, each with its
+/* Private to this folder: the samplers of a run, which alternate within an iteration, each with its
  * own mass and step size. */
 #pragma once
 

@@ -15,8 +15,8 @@
 
 enum { MOST_START_TRIES = 100 };
 
-/* Ascents of the mode search: chains start where some end. A tempered run only looks for modes that
- * its ladders miss, and has many evaluations for each of these. */
+/* Plans of the mode search. In a plain run chains start where ascents end. A tempered run only looks
+ * for modes that its ladders miss, and may spend many evaluations on each of them. */
 static const em_search_plan plain_search = {.least = 12, .most = 12},
                             tempered_search = {.least = 512,
                                                .most = 512,
@@ -25,7 +25,7 @@ static const em_search_plan plain_search = {.least = 12, .most = 12},
                                                .keeps_one = true,
                                                .probes = true};
 
-/* A minibatch of more observations than there are is all of them. */
+/* Warns that a minibatch is larger than the data, so that it has all observations. */
 static void warn_of_minibatch(const em_engine *engine, const em_kernel_options *kernel)
 {
     const em_sampler_options *options = kernel->options;
@@ -89,8 +89,8 @@ static em_status create_adaptation(em_engine *engine, em_kernel *kernel)
                : status;
 }
 
-/* The adaptation engine of a sampler: from the identity, or from what that of an earlier run has
- * learned. Collective. */
+/* Begins the adaptation of a sampler, with the identity or with what an earlier run has learned.
+ * Collective. */
 static em_status begin_adaptation(em_engine *engine, em_kernel *kernel)
 {
     const char *earlier = engine->config->mass.from;
@@ -133,7 +133,7 @@ static em_status create_adaptations(em_engine *engine)
     return status;
 }
 
-/* The first chain of a superchain, whose start all of them have. */
+/* The first chain of a superchain. All chains of the superchain start where it starts. */
 static int64_t leader(const em_engine *engine, int64_t chain)
 {
     const em_starts starts = em_starts_of(&engine->config->run);
@@ -142,8 +142,8 @@ static int64_t leader(const em_engine *engine, int64_t chain)
     return chain - chain % each;
 }
 
-/* A uniform position in [-radius, radius]^dim, unless the model sets the start; each attempt has
- * its own random numbers. */
+/* Draws a uniform position in [-radius, radius]^dim, unless the model sets the start. Each attempt
+ * has its own random numbers. */
 static em_status point(void *of, int64_t number, uint64_t attempt, double *theta)
 {
     const em_engine *engine = of;
@@ -204,9 +204,9 @@ static em_status set_start(em_engine *engine, int64_t c, uint64_t attempt)
     return point(engine, block->chain[c], attempt, block->theta + c * block->stride);
 }
 
-/* Whether modes are searched for, which chooses the starts of chains that are not tempered. It
- * needs samplers with an exact density, one of them with an initial phase, a model without latent
- * variables, and no positions of an earlier run. */
+/* Whether the run searches for modes, which also chooses the starts of chains that are not
+ * tempered. This requires samplers with an exact density, one of them with an initial phase, a
+ * model without latent variables, and no positions of an earlier run. */
 static bool may_search_modes(const em_engine *engine)
 {
     const em_model_latent *latent = engine->model->ops->latent;
@@ -309,11 +309,11 @@ static em_status try_starts(em_engine *engine, em_tries *tries, uint64_t attempt
     return status;
 }
 
-/* Evaluations of minibatches at starts have numbers beyond those of iterations. */
+/* Evaluations of minibatches at starts have numbers from here on, above those of iterations. */
 static const int64_t start_evaluations = INT64_C(1) << 39;
 
-/* The requirement of a sampler at a start, in ascending order: none, an estimate, an exact density,
- * with its gradient. */
+/* What a sampler requires at a start, as a number: 0 nothing, 1 an estimate of the density, 2 the
+ * exact density, 3 also its gradient. */
 static int needs(const em_kernel *kernel)
 {
     const em_sampler_ops *ops = kernel->options->ops;
@@ -321,7 +321,7 @@ static int needs(const em_kernel *kernel)
     return ops->by_model ? 0 : !em_kernel_is_exact(kernel) ? 1 : ops->without_gradient ? 2 : 3;
 }
 
-/* The first sampler with the strictest needs. */
+/* The first sampler that requires most at a start. */
 static const em_kernel *most_exacting(const em_engine *engine)
 {
     const em_kernel *most = &engine->kernel[0];
@@ -349,7 +349,7 @@ static em_status evaluate_start(em_engine *engine, em_query query, uint64_t atte
     return em_posterior_estimate(engine->posterior, &minibatch, &query);
 }
 
-/* At the positions of chains that have no usable one yet: one that has is not evaluated again. */
+/* Evaluates the density of chains that have no usable position yet. */
 static em_status evaluate_starts(em_engine *engine, const em_tries *tries, uint64_t attempt)
 {
     const em_block *block = engine->block;
@@ -363,7 +363,7 @@ static em_status evaluate_starts(em_engine *engine, const em_tries *tries, uint6
     return status;
 }
 
-/* Draws until all chains have a finite density. Collective over the ranks of a group. */
+/* Draws positions until all chains have a finite density. Collective over the ranks of a group. */
 static em_status try_points(em_engine *engine, em_tries *tries)
 {
     em_status status = EM_OK;

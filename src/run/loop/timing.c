@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* Seconds until Slurm ends the job, where known, less the time that mpirun needs to exit. Rank 0.
- */
+/* Seconds until Slurm ends the job, less the time that mpirun needs to exit; infinity: not known.
+ * Rank 0. */
 static double job_seconds_left(void)
 {
     enum { MPIRUN_SECONDS = 15 };
@@ -18,9 +18,9 @@ static double job_seconds_left(void)
     return end > 0 ? end - MPIRUN_SECONDS - (double)time(NULL) : INFINITY;
 }
 
-/* How many iterations a segment should have at least. The evaluations of a simulator may take very
- * different times; ranks wait for the slowest at the end of a segment, and a sum over iterations
- * differs less. No segment is planned for more than half a minute, as stops wait for its end. */
+/* The least number of iterations in a segment. Ranks wait for the slowest at the end of a segment.
+ * Evaluations of a simulator may take very different times; their sum over many iterations differs
+ * less between ranks. A segment takes at most half a minute, because stops wait for its end. */
 static int64_t least_pace(const em_engine *engine, double per_iteration)
 {
     static const double enough = 64, longest = 30;
@@ -28,8 +28,8 @@ static int64_t least_pace(const em_engine *engine, double per_iteration)
     return engine->model->failures ? (int64_t)fmax(1, fmin(enough, longest / per_iteration)) : 1;
 }
 
-/* The run stops before its job ends, by ten seconds, three times the longest checkpoint and, of a
- * simulator, a segment. Rank 0. */
+/* Decides what is due now. The run stops before its job ends: by ten seconds, three times the
+ * longest checkpoint and, for a simulator, one segment. Rank 0. */
 em_timing em_timing_now(const em_engine *engine)
 {
     const double now = em_clock(), elapsed = now - engine->started;
@@ -53,7 +53,7 @@ em_timing em_timing_now(const em_engine *engine)
         .write = now - engine->last_write > 1};
 }
 
-/* See engine.h: one word, sent with the agreement at the end of a segment. */
+/* Sends the decisions (engine.h) as one word with the agreement at the end of a segment. */
 void em_timing_tell(em_timing timing)
 {
     em_world_tell((int)(timing.pace << 4 | timing.out_of_time << 3 | timing.write << 2 |

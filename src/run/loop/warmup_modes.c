@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Draws of a chain, and numbers of a draw, at most. */
+/* The largest numbers of draws of a chain, and of numbers of a draw. */
 enum { MOST_DRAWS = 128, MOST_NUMBERS = EM_MODE_SEARCH_MOST_DIM };
 
 struct em_warmup_draws {
@@ -48,7 +48,7 @@ static double *draw_of(const em_warmup_draws *draws, int64_t c, int64_t i)
     return draws->draw + (c * MOST_DRAWS + i) * draws->stride;
 }
 
-/* Every second draw stays. */
+/* Removes every second draw. */
 static void thin(em_warmup_draws *draws)
 {
     for (int64_t c = 0; c < draws->n_local; c++)
@@ -75,7 +75,7 @@ void em_warmup_draws_take(em_warmup_draws *draws, const em_block *block, int64_t
 
 /* ---------------------------------------------------------------- what they show */
 
-/* Chains that do not overlap in some number. Collective. */
+/* Finds clusters of chains that do not overlap in some number. Collective. */
 static em_status find_clusters(const em_warmup_draws *draws, em_modes *out)
 {
     const int64_t n = draws->count - draws->count / 2, n_chain = em_grid_n_chain(draws->grid);
@@ -103,7 +103,7 @@ static em_status find_clusters(const em_warmup_draws *draws, em_modes *out)
     return status;
 }
 
-/* Modes of the search that none of the draws is near to. Collective. */
+/* Finds modes of the search that have no draws nearby. Collective. */
 static em_status find_missed(const em_warmup_draws *draws, em_mode_search *search, double *log_mass)
 {
     const int64_t first = draws->count / 2, n = draws->count - first;

@@ -7,7 +7,8 @@
 
 #include <string.h>
 
-/* Numbers in memory at a time, and draws that lie together in the file. */
+/* MOST_NUMBERS: the numbers in memory at a time. LONG_CHUNK: the draws that are contiguous in the
+ * file. */
 enum { MOST_NUMBERS = 1 << 21, LONG_CHUNK = 1 << 14 };
 
 /* ---------------------------------------------------------------- what goes together */
@@ -29,7 +30,8 @@ static em_status check_complete(const em_merge_state *m)
     return EM_OK;
 }
 
-/* Superchains must have the same number of chains in all files, or nested R-hat has no meaning. */
+/* Checks that superchains have the same number of chains in all files, because nested R-hat has no
+ * meaning otherwise. */
 static em_status check_superchains(const em_merge_state *m)
 {
     const em_reader *first = m->reader;
@@ -76,7 +78,7 @@ static em_status open_inputs(em_merge_state *m)
 
 /* ---------------------------------------------------------------- groups of draws */
 
-/* Draws first .. first + n of one chain, row by row all variables. Local. */
+/* Reads draws first .. first + n - 1 of one chain. A row has all variables. Local. */
 static em_status read_rows(em_reader *reader, int64_t chain, int64_t first, int64_t n,
                            int64_t width, double *part, double *rows)
 {
@@ -119,7 +121,7 @@ static em_status copy_draws(em_merge_state *m, em_reader *reader, int64_t width,
     return status;
 }
 
-/* The variables as the reader has them, in its order. */
+/* Describes the variables in the order of the reader. */
 static em_status describe_draws(const em_merge_state *m, const em_contents_group *group,
                                 em_reader *reader, em_merge_written *all, em_variable *series,
                                 int64_t *width)
@@ -190,7 +192,7 @@ static bool is_own(const em_contents_group *group)
     return strcmp(group->name, "runs") == 0 || strcmp(group->name, EM_OUTPUT_CHECKPOINT) == 0;
 }
 
-/* Groups that only later files have. */
+/* Prints which groups only later files have. */
 static void tell_missing(const em_merge_state *m)
 {
     for (int64_t i = 1; i < m->request->n_input; i++)
@@ -203,7 +205,8 @@ static void tell_missing(const em_merge_state *m)
         }
 }
 
-/* Different thinning gives only a warning, because all chains have the same distribution. */
+/* Warns of different thinning. It is not an error, because all chains have the same distribution.
+ */
 static em_status tell_thinned(const em_merge_state *m)
 {
     char *unlike = NULL;

@@ -52,7 +52,7 @@ void em_merge_release_written(int64_t n, em_merge_written **out)
     em_release(out);
 }
 
-/* From axis `skip` of the array on. */
+/* Describes an array from axis `skip` on. */
 em_status em_merge_describe(const char *path, const em_contents_group *group,
                             const em_contents_array *array, int skip, em_merge_written *out)
 {
@@ -88,7 +88,7 @@ static em_status read_array(const char *path, const char *group, const char *nam
     return em_read_array(path, place, count, value);
 }
 
-/* Data of the first file, which the others have too. Local. */
+/* Reads data from the first file. The others have the same data. Local. */
 static em_status read_data(const em_merge_state *m, const em_contents_group *group,
                            const em_contents_array *array, double **out)
 {
@@ -124,7 +124,7 @@ static em_status merge_data(em_merge_state *m, const em_contents_group *group,
     return status;
 }
 
-/* An array of several files as one. */
+/* An array that stacks those of several files. */
 typedef struct stacked {
     const em_contents_group *group;
     const char *name;
@@ -135,7 +135,7 @@ typedef struct stacked {
     double *value;        /* [rows][row] */
 } stacked;
 
-/* The array as file i has it; NULL: it has none of as many axes. */
+/* The array in file i; NULL: the file has none with as many axes. */
 static const em_contents_array *part_of(const em_merge_state *m, const stacked *s, int64_t i)
 {
     const em_contents_group *group = em_contents_group_of(m->contents[i], s->group->name);
@@ -145,7 +145,7 @@ static const em_contents_array *part_of(const em_merge_state *m, const stacked *
     return array && array->is_number && array->n_axes == first->n_axes ? array : NULL;
 }
 
-/* The longest of each axis, and its labels. */
+/* Extends each axis to the longest of all files, and takes its labels. */
 static em_status widen(const em_merge_state *m, stacked *s)
 {
     const int skip = s->of_chains ? 1 : 0;
@@ -169,7 +169,7 @@ static em_status widen(const em_merge_state *m, stacked *s)
     return status;
 }
 
-/* Rows of an array of `shape`, into rows of the stacked one, which may be wider. */
+/* Copies rows of an array of `shape` to rows of the stacked array, which may be wider. */
 static void copy_rows(const stacked *s, const em_contents_array *array, const double *from,
                       int64_t n_row, double *to)
 {

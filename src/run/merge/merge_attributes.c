@@ -10,7 +10,8 @@
 /* The rule by which attributes of the files are combined. */
 typedef enum rule { SAME, SUM, SUM_OF_DRAWS, SMALLEST_OF_DRAWS, LARGEST, FIRST, DROPPED } rule;
 
-/* `cut`: attributes about all draws of a file do not apply: only some draws are used. */
+/* The rule for an attribute. `cut`: only some draws are used, so attributes about all draws of a
+ * file do not apply. */
 static rule rule_of(const char *name, bool cut)
 {
     static const struct {
@@ -118,7 +119,7 @@ static em_status merge_attribute(em_merge_state *m, const em_contents_attribute 
     }
 }
 
-/* Of each file, in the group `runs`. */
+/* Writes the attributes of each file to the group `runs`. */
 em_status em_merge_runs(em_merge_state *m)
 {
     static const char *const name[] = {"seed",        "tuning_steps",    "divergences",
@@ -163,7 +164,8 @@ em_status em_merge_runs(em_merge_state *m)
     return status;
 }
 
-/* Where the relative paths of the config start: where those of the first file do. Collective. */
+/* Writes the folder from which the relative paths of the config start, which is that of the first
+ * file. Collective. */
 static em_status put_home(em_merge_state *m)
 {
     const em_contents_attribute *a = em_contents_attribute_of(em_merge_first(m), EM_HOME_ATTRIBUTE);

@@ -1,4 +1,4 @@
-/* Private to the room: the state of a merge, and its steps (run/merge/merge.h). */
+/* Private to this folder: the state of a merge, and its steps (run/merge/merge.h). */
 #pragma once
 
 #include "io/draws/contents.h"

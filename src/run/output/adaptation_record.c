@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* "mass_adaptation", or "mass_adaptation_topics". */
+/* A name such as "mass_adaptation" or "mass_adaptation_topics". */
 typedef struct block_name {
     char text[256];
 } block_name;
@@ -84,7 +84,7 @@ static em_status put_m_steps(em_output *output, const em_adapt *adapt, const cha
     return status;
 }
 
-/* The form of the stored masses. One of low rank has as many directions as the largest of all
+/* The form of the stored masses. Masses of low rank have as many directions as the largest of all
  * pools. */
 static em_mass_form stored_form(const em_output *output, const em_adapt *adapt)
 {
@@ -179,8 +179,8 @@ static em_status put_mass(em_output *output, const em_adapt *adapt, const char *
     return status;
 }
 
-/* Writes the map of non-centred parameters, where chains move by one: a row of each unconstrained
- * parameter, as posterior/noncentring.h has it. */
+/* Writes the map of non-centred parameters, if chains move in its coordinates. It has a row for
+ * each unconstrained parameter (posterior/noncentring.h). */
 static em_status put_noncentring(em_output *output, const em_adapt *adapt, const char *group)
 {
     const em_noncentring *map = em_adapt_noncentring(adapt);
@@ -255,7 +255,7 @@ static em_status put_stages(em_output *output, const em_adapt *adapt, const char
                   : em_writer_put_text(output->writer, name_of_block("warmup", block).text, text);
 }
 
-/* Writes the time and jitter of trajectories. They are infinite where trajectories end at the
+/* Writes the time and the jitter of trajectories. They are infinite if trajectories end at the
  * U-turn. */
 static em_status put_trajectory(em_output *output, const em_adapt *adapt, const char *group)
 {

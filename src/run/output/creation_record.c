@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-/* Seconds since 1970; false where the text is anything but digits, or too large. */
+/* Reads seconds since 1970. Returns false if the text is not digits alone, or too large. */
 static bool read_seconds(const char *text, time_t *seconds)
 {
     if (!*text || strspn(text, "0123456789") != strlen(text))

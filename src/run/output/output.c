@@ -93,7 +93,7 @@ static em_status put_hash(em_writer *writer, const char *name, uint64_t hash)
     return em_writer_put_text(writer, name, text);
 }
 
-/* "hmc", or "topics: sgrld, network: msgnht". */
+/* Writes the names of the samplers, such as "hmc" or "topics: sgrld, network: msgnht". */
 static void name_samplers(const em_config *config, size_t bytes, char *out)
 {
     size_t used = 0;
@@ -298,7 +298,7 @@ static em_status output_take(void *state, const em_stored_draw *draw)
     return EM_OK;
 }
 
-/* Moves the draws of all chains together, without gaps, as the writer expects them. */
+/* Moves the draws of all chains together without gaps, as the writer expects them. */
 static void close_ranks(const em_output *output, int64_t count, const em_file_group *draws)
 {
     const int64_t every = output->plan->buffer;
@@ -308,8 +308,8 @@ static void close_ranks(const em_output *output, int64_t count, const em_file_gr
                 (size_t)(count * draws->width) * sizeof(double));
 }
 
-/* The draws of a chain that wait, and whose they are. Ranks without a chain, which has been given
- * none, learn that from the others. Collective where there are such ranks. */
+/* The number of draws of a chain that wait to be written. Ranks without a chain learn it, and to
+ * which group the draws belong, from the others. Collective if there are such ranks. */
 static int64_t count_taken(em_output *output)
 {
     double told[] = {0, (double)output->first, output->in_warmup};
@@ -449,7 +449,8 @@ static em_status put_pooled(em_output *output, const double *value)
     return status;
 }
 
-/* Processes chains one by one in the memory of one, unless derived variables need all chains. */
+/* Writes the averages of the chains one by one through the memory of one chain, unless derived
+ * variables need all chains. */
 static em_status put_averages(em_output *output)
 {
     const em_model *model = output->model;
@@ -486,8 +487,8 @@ static em_status put_learned(em_output *output)
     return status;
 }
 
-/* A checkpoint of at most this many bytes is kept in any output, a larger one only where the draws
- * are larger. */
+/* A checkpoint of at most this many bytes is kept in any output. A larger one is kept only if the
+ * draws are larger. */
 static const int64_t small_checkpoint = INT64_C(1) << 26;
 
 static int64_t bytes_of_draws(const em_output *output, int64_t n_draw)
@@ -499,7 +500,7 @@ static int64_t bytes_of_draws(const em_output *output, int64_t n_draw)
     return width * n_draw * em_grid_n_chain(output->grid) * (int64_t)sizeof(double);
 }
 
-/* The size of the checkpoint, which rank 0 finds. */
+/* The size of the checkpoint. Rank 0 finds it for all ranks. */
 static int64_t bytes_of_checkpoint(const em_output *output, int64_t most)
 {
     struct stat file = {.st_size = 0};

@@ -1,4 +1,4 @@
-/* Private to the room: the struct of an output, and functions that write its end. */
+/* Private to this folder: the struct of an output, and functions that write its end. */
 #pragma once
 
 #include "io/draws/writer.h"

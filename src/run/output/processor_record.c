@@ -33,7 +33,7 @@ em_status em_processor_check_ranks(bool same)
     return em_agree(status);
 }
 
-/* The kernels of the last run that wrote the file. */
+/* The compute kernels of the last run that wrote the file. */
 static const char *last_of(const char *text)
 {
     for (const char *next; (next = strstr(text, between)) != NULL;)

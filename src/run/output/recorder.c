@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The groups of draws: those that a model reports (em_report_group), and two of our own. */
+/* The groups of draws: those that a model reports (em_report_group), and two of emass itself. */
 enum { STATS = EM_N_REPORT_GROUP, UNCONSTRAINED, N_KIND };
 
 static const char *const group_name[N_KIND] = {[EM_POSTERIOR] = "posterior",
@@ -90,7 +90,7 @@ static em_status check_selection(const em_config *config, const em_model *model)
     return EM_OK;
 }
 
-/* The coordinates of a group of draws have these names. */
+/* Checks that no variable of the model has the name of a coordinate of draws. */
 static em_status check_name(const em_config *config, const char *name)
 {
     if (strcmp(name, "chain") != 0 && strcmp(name, "draw") != 0)
@@ -144,7 +144,7 @@ static em_storage stat_storage(em_stat stat)
 
 /* ---------------------------------------------------------------- set up */
 
-/* The variables that are stored, and room for those of a draw. */
+/* Selects the variables that are stored, and allocates memory for one draw of them. */
 static em_status select_variables(em_recorder *recorder)
 {
     em_model *model = recorder->model;
@@ -188,8 +188,8 @@ static em_status add_column(em_recorder *recorder, const char *block, em_stat st
                           em_stat_name[stat]);
 }
 
-/* The statistics of one sampler have ArviZ's names. Those of several samplers begin with the name
- * of the block; lp and diverging are also stored for all samplers together. */
+/* Lays out the statistics. Those of one sampler have ArviZ's names. Those of several samplers begin
+ * with the name of the block; lp and diverging are also stored for all samplers together. */
 static em_status lay_columns(em_recorder *recorder)
 {
     const em_config *config = recorder->config;
@@ -220,7 +220,7 @@ static int64_t unconstrained_series(const em_recorder *recorder, em_variable *se
     return 1;
 }
 
-/* The groups that have variables. */
+/* Lays out the groups that have variables. */
 static em_status lay_out(em_recorder *recorder)
 {
     em_layout *layout = &recorder->layout;
@@ -464,7 +464,7 @@ em_status em_recorder_flush(em_recorder *recorder)
     return status;
 }
 
-/* The names of a sink's arrays begin with "sink.". */
+/* Visits the state. The names of a sink's arrays begin with "sink.". */
 em_status em_recorder_visit(em_recorder *recorder, const em_visitor *visitor)
 {
     em_part_visitor part;

@@ -46,7 +46,8 @@ em_status em_recorder_draw_prior(em_recorder *recorder, em_draw draw, double *th
 /* The numbers of group `i` of the layout from the last report. Local. */
 const double *em_recorder_values(const em_recorder *recorder, int64_t i);
 
-/* The other calls to the sinks. Collective. Errors, agreed: those of the sinks. */
+/* The other calls to the sinks: begin, flush, visit and finish. Collective. Errors, agreed: those
+ * of the sinks. */
 em_status em_recorder_begin(em_recorder *recorder); /* only sinks added with `agreed` false */
 em_status em_recorder_flush(em_recorder *recorder);
 em_status em_recorder_visit(em_recorder *recorder, const em_visitor *visitor);

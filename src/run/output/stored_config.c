@@ -26,8 +26,8 @@ static em_status parse_in(const char *folder, const char *path, const char *text
 
 enum { N_CANDIDATE = 3 };
 
-/* Lists the folders from which its relative paths may start, the most likely one first; NULL: none.
- */
+/* Lists the folders from which the relative paths of the config may start, the most likely one
+ * first; NULL: none. */
 static em_status list_folders(em_reader *reader, const char *path, char *folder[N_CANDIDATE])
 {
     const size_t slash = em_file_folder_length(path), length = slash > 1 ? slash - 1 : slash;
@@ -89,7 +89,7 @@ em_status em_stored_config(const char *path, const char *folder, int n_override,
 
 /* ---------------------------------------------------------------- thinning */
 
-/* run.thin in the config of the file; NULL: the file has no config that can be read. */
+/* Reads run.thin from the config in the file; NULL: the file has no config that can be read. */
 static em_status read_thin(em_reader *file, char **out)
 {
     const em_yaml_entry *entry = NULL;
@@ -127,7 +127,7 @@ em_status em_thinned_unlike(em_reader *files, char **out)
 
 /* ---------------------------------------------------------------- arrays and labels */
 
-/* What was read for the model, in a list that frees it at the end. */
+/* Arrays that were read for the model, in a list by which they are freed at the end. */
 typedef struct loan {
     struct loan *next;
     int64_t count;

@@ -7,7 +7,7 @@
 
 static const char group[] = "tempering";
 
-/* A number of each rung, or of each pair of neighbours. */
+/* Writes one number for each rung, or for each pair of neighbouring rungs. */
 static em_status put_row(em_output *output, const char *name, const char *axis, int64_t n,
                          const double *value)
 {
@@ -16,7 +16,7 @@ static em_status put_row(em_output *output, const char *name, const char *axis, 
     return em_writer_put_array(output->writer, group, &variable, value);
 }
 
-/* A member of the rounds, `n` numbers of each. */
+/* Writes a member of the records of all rounds, with `n` numbers for each round. */
 static em_status put_rounds(em_output *output, const char *name, size_t member, int64_t n)
 {
     const em_tempering_findings *found = output->tempered;
@@ -55,7 +55,7 @@ static em_status put_history(em_output *output)
     return status;
 }
 
-/* Of each ladder: log evidence by leg, and round trips. */
+/* Writes for each ladder the log evidence by leg, and the round trips. */
 static em_status put_ladders(em_output *output)
 {
     const int64_t n = em_grid_n_chain(output->grid);
@@ -80,7 +80,7 @@ static em_status put_ladders(em_output *output)
     return status;
 }
 
-/* Which copy of the first ladders is on which rung, and after which scans of the draws. */
+/* Writes on which rungs the copies of the first ladders are, and after which scans of the draws. */
 static em_status put_path(em_output *output)
 {
     const em_tempering_findings *found = output->tempered;

@@ -22,7 +22,7 @@ struct em_atomic_file {
     bool holds;    /* rank 0: the file at path[PART] is its own */
 };
 
-/* Whether the file at the output may be replaced. Rank 0. */
+/* Checks whether the file at the output may be replaced. Rank 0. */
 static em_status check(const em_atomic_file *file, bool overwrite, int64_t n_input,
                        const char *const *input)
 {

@@ -25,5 +25,5 @@ const char *em_atomic_file_part(const em_atomic_file *file);
  * it. Then releases the lock and frees the file. NULL-safe. Returns `status`, or errors: EM_EIO. */
 em_status em_atomic_file_publish(em_atomic_file **file, em_status status);
 
-/* Closes the writer, then does the same. */
+/* Closes the writer, and then publishes the file as em_atomic_file_publish does. */
 em_status em_atomic_file_finish(em_atomic_file **file, em_writer **writer, em_status status);

@@ -1,5 +1,5 @@
-/* The files of an earlier run: its output and its checkpoints, and whether this run may replace or
- * continue them. Also the checkpoints of this run. */
+/* Handles the files of an earlier run: its output and its checkpoints, and whether this run may
+ * replace or continue them. It also handles the checkpoints of this run. */
 #include "base/memory.h"
 #include "io/checkpoint/archive.h"
 #include "io/draws/enclosed.h"
@@ -36,7 +36,7 @@ static bool has_valid_checkpoint(const em_output_transaction *t)
            em_archive_check(t->path[EM_FILE_PREVIOUS]) == EM_OK;
 }
 
-/* Reads the attributes by which an output of emass is known. */
+/* Reads the attributes by which an output of emass is recognised. */
 static bool read_attributes(em_reader *reader, existing_output *out)
 {
     int64_t complete = 0, merged = 0;
@@ -113,7 +113,8 @@ em_status em_earlier_run_identify(const em_output_transaction *t, char **identit
 
 /* ---------------------------------------------------------------- whether a run may go on */
 
-/* A run never continues draws of another config, and never replaces them without being asked. */
+/* Checks that the files may be continued. A run never continues draws of another config, and never
+ * replaces them unless it is told to. */
 static em_status check_config(const em_config *config, const char *path,
                               const existing_output *existing, bool *new_rule)
 {
@@ -200,7 +201,8 @@ static em_transaction_state state_of(const em_output_transaction *t, const exist
                : EM_TRANSACTION_STARTED;
 }
 
-/* On --resume. Draws that were set aside are never finished: F has still to be made from them. */
+/* Checks the files for --resume. If draws were set aside, the run is not finished: F has still to
+ * be made from them. */
 static em_status check_resume(em_output_transaction *t, const existing_output *output,
                               const existing_output *draws)
 {
@@ -281,7 +283,7 @@ static const char *const text_name[N_TEXT] = {"config", "program_hash", "data_ha
 
 static const char seconds_name[] = "sampling_time"; /* absent from reproducible runs */
 
-/* Compares them with those of this run. Collective. */
+/* Compares the texts in a checkpoint with those of this run. Collective. */
 static em_status check_origin(const em_config *config, em_archive *archive, const char *path,
                               const em_model *model, bool *new_rule)
 {
@@ -343,7 +345,7 @@ em_status em_checkpoint_publish(const em_output_transaction *t)
 
 /* ---------------------------------------------------------------- restore */
 
-/* Of a checkpoint from inside the output, messages name the output. */
+/* Reads a checkpoint. If it is from inside the output, messages name the output. */
 static em_status read_archive(const em_output_transaction *t, em_transaction_file file,
                               const em_transaction_run *run, em_restored *restored)
 {
@@ -400,8 +402,8 @@ static em_status take_out(const em_output_transaction *t, em_restored *restored,
     return EM_OK;
 }
 
-/* Tries the checkpoint from inside, or the two beside the output. Where neither is valid, the error
- * text says why. Collective. */
+/* Reads the newest valid checkpoint: that from inside the output, or one of the two beside it. If
+ * none is valid, the error text says why. Collective. */
 static em_status read_newest(const em_output_transaction *t, const em_transaction_run *run,
                              em_restored *restored)
 {

@@ -102,7 +102,7 @@ static em_status check_input(em_output_transaction *t, const char *key, const ch
     return status;
 }
 
-/* Checks the config file and all paths that the config names. */
+/* Checks that the output is none of the inputs: the config and all files that the config names. */
 static em_status check_inputs(em_output_transaction *t)
 {
     em_section section[EM_MOST_SECTIONS];

@@ -13,12 +13,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Shares the result of an operation of rank 0. Collective. */
+/* Runs an operation on rank 0 and shares its result. Collective. */
 #define BY_RANK_0(call) em_agree(em_world_rank() == 0 ? (call) : EM_OK)
 
 /* ---------------------------------------------------------------- the rollback journal */
 
-/* The journal is written under another name and renamed, so that it is complete or absent. */
+/* Writes the journal under another name and renames it, so that it is complete or absent. */
 static em_status write_journal(const em_output_transaction *t)
 {
     const char *output = t->path[EM_FILE_OUTPUT], *part = t->path[EM_FILE_JOURNAL_PART];
@@ -136,8 +136,8 @@ bool em_transaction_may_resume(const em_output_transaction *t)
     return t->state != EM_TRANSACTION_NOTHING;
 }
 
-/* Whether F is this run's but cannot be opened. The lock file then keeps its inode, by which the
- * next run recognises it. */
+/* Whether F belongs to this run but cannot be opened. The lock file then keeps the inode of F, by
+ * which the next run recognises it. */
 static bool must_keep_inode(const em_output_transaction *t)
 {
     struct stat file;
@@ -199,7 +199,7 @@ static em_status make_empty(const em_output_transaction *t)
     return status ? status : em_lock_set_made(t->lock, file.st_ino);
 }
 
-/* Makes F with its groups. Where the run fails to write them there is no F. Collective. */
+/* Makes F with its groups. If the run fails to write them, F is removed. Collective. */
 static em_status make_output(const em_output_transaction *t, const em_transaction_run *run)
 {
     const char *output = t->path[EM_FILE_OUTPUT];
@@ -270,8 +270,8 @@ em_status em_transaction_save(em_output_transaction *t, const em_transaction_run
 
 /* ---------------------------------------------------------------- resume */
 
-/* A finished F is never replaced without being asked. Any other run that cannot be resumed starts
- * from the beginning. */
+/* Handles a run that cannot be resumed. A finished F is never replaced unless the run is told to;
+ * any other run starts from the beginning. */
 static em_status cannot_resume(const em_output_transaction *t, const em_restored *restored,
                                const char *what)
 {
@@ -325,7 +325,8 @@ em_status em_transaction_remake(em_output_transaction *t, const em_transaction_r
     return remake(t, run, &(em_restored){.found = true});
 }
 
-/* Nothing is renamed before it is known that the draws are there. Collective. */
+/* Resumes from a checkpoint. Nothing is renamed before it is known that the draws exist.
+ * Collective. */
 static em_status resume_from(em_output_transaction *t, const em_transaction_run *run,
                              const em_restored *restored, bool *resumed)
 {

@@ -1,5 +1,5 @@
-/* Private to the room: the transaction from inside, and its parts, which rank 0 calls unless they
- * say Collective. */
+/* Private to this folder: the transaction from inside, and its parts, which rank 0 calls unless
+ * they say Collective. */
 #pragma once
 
 #include "io/checkpoint/output_lock.h"
