@@ -1,4 +1,4 @@
-/* The functions of the sampler gibbs. A satellite room uses them to register the same sampler under
+/* The functions of the sampler gibbs. A satellite uses them to register the same sampler under
  * a second name. */
 #pragma once
 

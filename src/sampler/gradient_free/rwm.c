@@ -81,7 +81,7 @@ static em_status rwm_propose(rwm_sampler *s, const em_step_context *context, con
     return em_proposals_evaluate(to, context->posterior, block->n_chain, block->chain);
 }
 
-/* min(1, p' / p); 0 if there is no density. */
+/* The acceptance probability min(1, p' / p); 0 if there is no density. */
 static double rwm_acceptance(const rwm_sampler *s, const em_block *block, int64_t c)
 {
     const double log_density = s->proposals.log_density[c];

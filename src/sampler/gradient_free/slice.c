@@ -23,9 +23,9 @@
 
 extern const em_sampler_ops em_slice;
 
-/* For a line: the most widths of its interval, one more than steps out; the most shrinks, after
- * which the chain does not move (an interval of 2^-100 of its width contains no other number); its
- * uniforms. */
+/* Limits for one line. MOST_WIDTHS: the widths of its interval, one more than the steps out.
+ * MOST_SHRINKS: the shrinks after which the chain does not move; an interval of 2^-100 of its width
+ * contains no other number. UNIFORMS: the random numbers of a line. */
 enum { MOST_WIDTHS = 64, MOST_SHRINKS = 100, UNIFORMS = 128 };
 
 typedef struct slice_options {
@@ -85,7 +85,8 @@ static em_status slice_create(const void *options, int64_t n_chain, int64_t dim,
     return EM_OK;
 }
 
-/* Direction number `number` since the run began; `dim` directions of an iteration are a basis. */
+/* Sets direction number `number` since the beginning of the run. The `dim` directions of an
+ * iteration are a basis. */
 static void slice_direct(em_proposals *p, const em_step_context *context, int64_t chain, int64_t c,
                          int64_t number)
 {
@@ -115,7 +116,8 @@ static bool slice_holds(line *l, double t)
     return !l->status && isfinite(*l->at->log_density) && *l->at->log_density > l->level;
 }
 
-/* The number of steps until an end is outside of the slice, at most `most`. */
+/* Moves an end of the interval out by steps of `width` until it is outside of the slice, but by at
+ * most `most` steps. Returns the end. */
 static double slice_step_out(line *l, double end, double width, int most)
 {
     while (most-- > 0 && slice_holds(l, end))

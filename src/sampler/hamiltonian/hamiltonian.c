@@ -70,7 +70,7 @@ void em_hamiltonian_refresh(const em_step_context *context, const em_block *bloc
     memcpy(points->log_density, block->log_density, (size_t)block->n_chain * sizeof(double));
 }
 
-/* p and v by half a step. */
+/* Moves p, and v with it, by half a step. */
 EM_CLONES static void kick(const em_points *points, int64_t n, const double *step_size)
 {
     const int64_t stride = points->stride;
@@ -121,7 +121,8 @@ em_status em_hamiltonian_leap(em_posterior *posterior, int64_t n, const em_mass 
     return EM_OK;
 }
 
-/* Rows are added in eight lanes, and those in one fixed order. */
+/* A vector of eight doubles. Rows are summed in eight lanes, and the lanes are then added in one
+ * fixed order. */
 typedef double lanes __attribute__((vector_size(64), may_alias));
 
 #define LANES(row, i) (*(const lanes *)((row) + (i)))
@@ -171,7 +172,8 @@ em_status em_hamiltonian_probe(const em_step_context *context, const em_block *b
     return status;
 }
 
-/* Both velocities go along with x + y. */
+/* Whether both velocities have a positive product with x + y, so that the trajectory does not turn
+ * back. */
 EM_CLONES static bool go_along(int64_t stride, const double *v, const double *w, const double *x,
                                const double *y)
 {

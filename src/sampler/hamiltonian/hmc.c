@@ -47,7 +47,8 @@ static const em_field fields[] = {
     EM_NUTS_FIELD(hmc_options, max_treedepth),
     {0}};
 
-/* The depth of trees is 0 if there are none. */
+/* The statistics of hmc are those of trees, so that it may be replaced by NUTS. The depth is 0 if
+ * there are no trees. */
 static const em_stat stats[] = {EM_TREE_STATS, EM_STAT_INT_TIME, EM_STAT_COUNT};
 
 typedef struct hmc_sampler {
@@ -108,7 +109,7 @@ static em_status hmc_create(const void *options, int64_t n_chain, int64_t dim, e
     return status;
 }
 
-/* After `step` steps: notes the chains whose evaluations failed for the first time. */
+/* Records, after `step` steps, the chains whose evaluations failed for the first time. */
 static void hmc_note_failures(hmc_sampler *s, em_posterior *posterior, em_block *block,
                               int64_t step)
 {
@@ -122,7 +123,7 @@ static void hmc_note_failures(hmc_sampler *s, em_posterior *posterior, em_block 
     }
 }
 
-/* n_step leapfrog steps from the positions of the chains, with fresh momenta. */
+/* Makes n_step leapfrog steps from the positions of the chains with new momenta. */
 static em_status hmc_trajectory(hmc_sampler *s, const em_step_context *context, em_block *block,
                                 int64_t n_step)
 {
@@ -144,8 +145,9 @@ static em_status hmc_trajectory(hmc_sampler *s, const em_step_context *context, 
     return status < 0 ? status : EM_OK;
 }
 
-/* Metropolis-Hastings for one chain. A trajectory with a failed evaluation is rejected. Its
- * acceptance probability, for the step size, is that of its last point before. */
+/* Accepts or rejects the trajectory of one chain (Metropolis-Hastings). A trajectory with a failed
+ * evaluation is rejected. Its acceptance probability, which the step size uses, is that of the last
+ * point before the failure. */
 static void hmc_resolve(hmc_sampler *s, const em_step_context *context, em_block *block, int64_t c)
 {
     const em_stream stream = {context->seed, (uint64_t)block->chain[c],
@@ -168,7 +170,7 @@ static void hmc_resolve(hmc_sampler *s, const em_step_context *context, em_block
     block->stat[EM_STAT_ENERGY_ERROR][c] = error;
 }
 
-/* Element n of the base-2 Halton sequence: the bits of n, mirrored at the point. */
+/* Element n of the base-2 Halton sequence: the bits of n, mirrored at the binary point. */
 static double hmc_halton(int64_t n)
 {
     double x = 0, weight = 0.5;
@@ -178,8 +180,8 @@ static double hmc_halton(int64_t n)
     return x;
 }
 
-/* The number of steps of all chains; writes their sizes to s->step. A time is divided by the step
- * size of the first chain, since all chains then have the same step size. */
+/* The number of steps of all chains. Their sizes are written to s->step. A trajectory time is
+ * divided by the step size of the first chain, because all chains then have the same step size. */
 static int64_t hmc_plan_steps(hmc_sampler *s, const em_step_context *context, int64_t n_chain)
 {
     const em_trajectory *t = &context->trajectory;

@@ -31,7 +31,7 @@ static double *take_row(double **rows, int64_t stride)
     return *rows - stride;
 }
 
-/* Gives a subtree its rows. */
+/* Assigns rows of memory to a subtree. */
 static void lay_subtree(em_subtree *subtree, int64_t stride, double **rows)
 {
     subtree->sum = take_row(rows, stride);
@@ -117,7 +117,8 @@ static void copy_subtree(int64_t stride, const em_subtree *from, em_subtree *to)
     copy_side(stride, from, 1, to, 1);
 }
 
-/* Extends the subtree at `side` by `added`, whose far side becomes its side. */
+/* Extends the subtree at `side` by `added`. The far side of `added` becomes the side of the
+ * subtree. */
 static void extend(int64_t stride, em_subtree *subtree, int side, const em_subtree *added)
 {
     for (int64_t i = 0; i < stride; i++)
@@ -136,8 +137,8 @@ static em_subtree subtree_of(const em_points *points, int64_t row)
 
 /* ---------------------------------------------------------------- growing a tree */
 
-/* A uniform of the chain's iteration: 2 j and 2 j + 1 are the direction of doubling j and whether
- * its draw is taken; then one for each leaf. */
+/* A uniform random number of the chain's iteration. Numbers 2 j and 2 j + 1 are for the direction
+ * of doubling j and for whether its draw is taken. Later numbers are for the leaves, one each. */
 static double uniform(const em_tree *t, int64_t index)
 {
     return em_uniform(&t->stream, (uint64_t)index);
@@ -223,9 +224,9 @@ static bool weigh(em_trees *trees, int64_t row, double energy, double judged)
     return !t->diverged;
 }
 
-/* Joins the leaf with the subtrees that wait for it. False: a joined subtree turns back. Else the
- * highest subtree that it completed waits in t->waiting[its level], or one level lower if it is the
- * whole doubling. */
+/* Joins the leaf with the subtrees that wait for it. Returns false if a joined subtree turns back.
+ * Otherwise the highest subtree that the leaf completed waits in t->waiting[its level], or one
+ * level lower if it is the whole doubling. */
 static bool join(const em_points *moving, int64_t row, em_tree *t)
 {
     const int64_t stride = moving->stride, n = t->n_new++;
@@ -250,7 +251,7 @@ static bool join(const em_points *moving, int64_t row, em_tree *t)
     return true;
 }
 
-/* Adds the doubling to the trajectory. False: the trajectory has ended. */
+/* Adds the doubling to the trajectory. Returns false if the trajectory has ended. */
 static bool finish_doubling(em_trees *trees, int64_t row)
 {
     const int64_t chain = trees->chain[row];

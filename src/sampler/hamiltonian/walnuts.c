@@ -43,7 +43,7 @@ static const em_field fields[] = {
            .doc = "between one leaf and the next there are at most 2^max_halvings leapfrog steps"),
     {0}};
 
-/* The way of one chain to its next leaf. */
+/* The steps of one chain to its next leaf. */
 typedef struct way {
     int level;          /* it is tried in 2^level steps */
     int back;           /* or, on the way back, in 2^back; -1: it is not on the way back */
@@ -108,7 +108,7 @@ static em_status walnuts_create(const void *options, int64_t n_chain, int64_t di
 
 /* ---------------------------------------------------------------- from leaf to leaf */
 
-/* Sets the row to the start of an attempt with 2^level steps, whose energy is `energy`. */
+/* Prepares a try of 2^level steps from the point of the row, whose energy is `energy`. */
 static void walnuts_begin_try(walnuts_sampler *s, int64_t row, int level, double energy)
 {
     way *w = &s->way[s->trees.chain[row]];
@@ -119,7 +119,7 @@ static void walnuts_begin_try(walnuts_sampler *s, int64_t row, int level, double
     w->least = w->most = energy;
 }
 
-/* The point of the row is a leaf. */
+/* Takes the point of the row as a leaf, and begins the steps to the next one. */
 static void walnuts_begin_way(walnuts_sampler *s, int64_t row)
 {
     const int64_t chain = s->trees.chain[row];

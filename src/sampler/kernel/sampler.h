@@ -71,7 +71,7 @@ void em_block_destroy(em_block **block);
  * Local. */
 em_query em_block_query(const em_block *block);
 
-/* The same for chain c alone. Local. */
+/* A query at the position of chain c alone. Local. */
 em_query em_block_query_of(const em_block *block, int64_t c);
 
 /* Evaluates log density and gradient of the block. An evaluation that fails by chance is repeated:
@@ -267,11 +267,12 @@ static inline bool em_takes_minibatches(const em_sampler_ops *ops,
     return ops->minibatches && options->minibatch != INT64_MIN;
 }
 
-/* The samplers of this room. A new one is one file and one line in sampler/sampler_list.c. Samplers
- * for one kind of model are registered by the satellite rooms (model/satellite.h). */
+/* The samplers of this folder. A new one is one file and one line in sampler/sampler_list.c.
+ * Samplers for one kind of model are registered by the satellites (model/satellite.h). */
 extern const em_sampler_ops *const em_samplers[]; /* ends with NULL */
 
-/* The i-th sampler, from 0, of this room and then of the satellites; NULL after the last. Local. */
+/* The i-th sampler, from 0, of this folder and then of the satellites; NULL after the last. Local.
+ */
 const em_sampler_ops *em_sampler_at(int i);
 
 extern const char *const em_default_sampler; /* used if a config names none */

@@ -56,7 +56,8 @@ static void sghmc_naive_destroy(em_sampler *base)
     em_langevin_destroy(base);
 }
 
-/* Minibatches of a trajectory must be as likely in the reverse order, given all earlier ones. */
+/* Checks that the minibatches of a trajectory are as likely in the reverse order, given all earlier
+ * ones. */
 static em_status sghmc_naive_check(const naive_options *options)
 {
     return options->stochastic.minibatch_order == EM_MINIBATCH_DRAWN
@@ -91,7 +92,7 @@ static em_status sghmc_naive_create(const void *options, int64_t n_chain, int64_
     return EM_OK;
 }
 
-/* The k-th gradient of the iteration, of at most 2 leapfrog_steps. */
+/* Computes gradient k of the iteration, of at most 2 leapfrog_steps. */
 static em_status sghmc_naive_gradient(const naive_sampler *s, const em_step_context *context,
                                       em_block *block, int64_t k)
 {
@@ -115,7 +116,7 @@ static void sghmc_naive_kinetic_energy(naive_sampler *s, const em_step_context *
                       s->langevin.velocity, s->kinetic);
 }
 
-/* H_0, from the log density of all data or of the first minibatch. */
+/* Computes H_0 from the log density of all data or of the first minibatch. */
 static void sghmc_naive_mark_energy(naive_sampler *s, const em_block *block)
 {
     const double *log_density =
@@ -152,7 +153,7 @@ static bool sghmc_naive_accepts(const naive_sampler *s, const em_step_context *c
     return isfinite(error) && (!s->options->metropolis || log(em_uniform(&stream, 0)) < -error);
 }
 
-/* Restores the start of a chain's trajectory, with its fresh momentum. */
+/* Restores the start of a chain's trajectory, with the momentum drawn there. */
 static void sghmc_naive_put_back(const naive_sampler *s, em_block *block, int64_t c)
 {
     const int64_t row = c * block->stride;

@@ -11,7 +11,7 @@
 
 #include <math.h>
 
-/* Friction by the velocity v; standard normals z. */
+/* Kicks p with a friction by the velocity v and with standard normals z. */
 static void sgnht_printed_kick(int64_t n, double eps, double a, double xi, const double *g,
                                const double *v, const double *z, double *restrict p)
 {

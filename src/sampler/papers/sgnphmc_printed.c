@@ -24,7 +24,7 @@ void em_sgnphmc_destroy_printed(em_sgnphmc_sampler *s)
     em_nose_poincare_destroy(&s->flow);
 }
 
-/* Evaluation k of an iteration, at the position of the flow. */
+/* Makes evaluation k of an iteration, at the position of the flow. */
 static em_status sgnphmc_printed_evaluate(em_sgnphmc_sampler *s, const em_step_context *context,
                                           const em_block *block, int64_t k)
 {

@@ -94,8 +94,8 @@ static double rhmc_energy(const rhmc_sampler *s)
            em_riemann_kinetic(s->riemann, s->momentum);
 }
 
-/* Puts chain c at the start of a trajectory: p ~ N(0, G), with normals that are in `fresh`. If G is
- * not positive definite, there is no such momentum, and the energy is that of the position alone,
+/* Puts chain c at the start of a trajectory with p ~ N(0, G), by the normals in `fresh`. If G is
+ * not positive definite, there is no such momentum. The energy is then that of the position alone,
  * because the stored factor is of another position or chain. */
 static em_status rhmc_start(rhmc_sampler *s, const em_step_context *context, const em_block *block,
                             int64_t c)
@@ -124,7 +124,7 @@ static em_status rhmc_start(rhmc_sampler *s, const em_step_context *context, con
     return status;
 }
 
-/* One generalised leapfrog step. */
+/* Makes one generalised leapfrog step. */
 static em_status rhmc_leap(rhmc_sampler *s, const em_step_context *context, double eps)
 {
     em_status status = em_riemann_advance(s->riemann, eps, s->gradient, s->theta, s->momentum);
@@ -135,7 +135,8 @@ static em_status rhmc_leap(rhmc_sampler *s, const em_step_context *context, doub
     return status;
 }
 
-/* H_L - H_0 of a trajectory of chain c; plus infinity if it is not finite or not solved. */
+/* H_L - H_0 of a trajectory of chain c; infinity if it is not finite or an equation could not be
+ * solved. */
 static em_status rhmc_trajectory(rhmc_sampler *s, const em_step_context *context,
                                  const em_block *block, int64_t c, int64_t n_step, double *error)
 {
@@ -149,7 +150,7 @@ static em_status rhmc_trajectory(rhmc_sampler *s, const em_step_context *context
     return status < 0 ? status : EM_OK;
 }
 
-/* Metropolis-Hastings for one chain. */
+/* Accepts or rejects the trajectory of one chain (Metropolis-Hastings). */
 static void rhmc_resolve(rhmc_sampler *s, const em_step_context *context, em_block *block,
                          int64_t c, double error)
 {

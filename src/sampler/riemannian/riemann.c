@@ -80,7 +80,7 @@ static void riemann_keep_diagonal(int64_t n, double *matrix)
             matrix[i * n + j] *= i == j;
 }
 
-/* Evaluates a diagonal metric; with `whole` also its root. */
+/* Evaluates a diagonal metric; `whole`: also its root. */
 static em_status riemann_evaluate_elements(em_riemann *r, const double *theta, bool whole)
 {
     const em_diagonal ask = {.theta = theta, .metric = r->inverse};
@@ -98,7 +98,7 @@ static em_status riemann_evaluate_elements(em_riemann *r, const double *theta, b
     return status;
 }
 
-/* G^-1, and with `whole` also its factor and derivatives. */
+/* Computes G^-1; `whole`: also its factor and derivatives. */
 static em_status riemann_evaluate(em_riemann *r, const double *theta, bool whole)
 {
     const int64_t n = r->dim;
@@ -240,7 +240,8 @@ static em_status riemann_solve_momentum(em_riemann *r, double eps, const double 
     return riemann_verdict(r, moved);
 }
 
-/* The first round finds the metric at theta, where it is placed. */
+/* Solves for the new position by fixed-point iteration. The first round uses the metric at theta,
+ * where it was evaluated. */
 static em_status riemann_solve_position(em_riemann *r, double eps, const double *p, double *theta)
 {
     double moved = INFINITY;
@@ -278,9 +279,9 @@ static bool riemann_same(int64_t n, const double *x, const double *y)
     return true;
 }
 
-/* Whether the solves find the step from (before, ...) to (theta, p) by way of p_1/2 = half also
- * from its other end: p_1/2 from p, then the start. The first momentum follows from these without a
- * solve. */
+/* Checks that the step from (before, ...) to (theta, p) is reversible: the solves must also find it
+ * from its other end, first p_1/2 = half from p, and then the start. The first momentum follows
+ * from these without a solve. */
 static em_status riemann_see_way_back(em_riemann *r, double eps, const double *g,
                                       const double *theta, const double *p)
 {

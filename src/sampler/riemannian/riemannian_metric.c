@@ -54,7 +54,7 @@ void em_metric_destroy(em_metric **metric)
     em_release(metric);
 }
 
-/* Allocates a root of this structure, which seldom changes for one metric. */
+/* Allocates memory for a root of this structure. The structure seldom changes for one metric. */
 static em_status metric_prepare(em_metric *m, em_structure structure)
 {
     const int64_t n = m->dim;
@@ -75,7 +75,7 @@ static em_status metric_prepare(em_metric *m, em_structure structure)
 
 /* ---- the metrics ---- */
 
-/* One chain, with the density of all data at its position. */
+/* One chain, whose density of all data at its position is known. */
 typedef struct position {
     em_posterior *posterior;
     int64_t chain;
@@ -84,7 +84,7 @@ typedef struct position {
     double log_density;
 } position;
 
-/* A is the Cholesky factor of W. */
+/* Sets A to the Cholesky factor of W. */
 static em_status metric_set_mass(em_metric *m, const position *at)
 {
     em_status status;
@@ -105,7 +105,7 @@ static em_status metric_set_mass(em_metric *m, const position *at)
     return status;
 }
 
-/* a_i = sqrt(theta_i); a chain may begin below zero */
+/* Sets a_i = sqrt(theta_i). A chain may begin below zero. */
 static em_status metric_set_expanded_mean(em_metric *m, const position *at)
 {
     const em_status status = metric_prepare(m, EM_MASS_DIAG);
@@ -121,7 +121,7 @@ static em_status metric_set_expanded_mean(em_metric *m, const position *at)
     return status;
 }
 
-/* a_i = sqrt(D) |U + C|^1/4, with dU / dtheta_i = -gradient_i */
+/* Sets a_i = sqrt(D) |U + C|^1/4, where dU / dtheta_i = -gradient_i. */
 static em_status metric_set_density(em_metric *m, const position *at)
 {
     const double x = m->shift - at->log_density;
@@ -136,7 +136,7 @@ static em_status metric_set_density(em_metric *m, const position *at)
     return status;
 }
 
-/* The divergence of G^-1 is -G^-1 sum_j dG_j G^-1 e_j. */
+/* Computes the divergence of G^-1, which is -G^-1 sum_j dG_j G^-1 e_j. */
 static void metric_diverge_inverse(em_metric *m)
 {
     const int64_t n = m->dim;
@@ -153,9 +153,9 @@ static void metric_diverge_inverse(em_metric *m)
     em_metric_root(m, part, m->divergence);
 }
 
-/* With G = L L^T and A = L^-T, dL_j = L low(A^T dG_j A), where low takes the lower triangle with
- * half the diagonal; so dA_j = -A low(A^T dG_j A)^T, and the divergence of the root is -sum_j sum_k
- * A_jk low(A^T dG_j A)_ik. */
+/* Computes the divergence of the root. With G = L L^T and A = L^-T, dL_j = L low(A^T dG_j A), where
+ * low takes the lower triangle with half the diagonal. So dA_j = -A low(A^T dG_j A)^T, and the
+ * divergence is -sum_j sum_k A_jk low(A^T dG_j A)_ik. */
 static void metric_diverge_root(em_metric *m)
 {
     const int64_t n = m->dim;
@@ -174,7 +174,7 @@ static void metric_diverge_root(em_metric *m)
     }
 }
 
-/* A_i = G_i^-1/2, so that dA_i = -A_i^3 dG_i / 2, and d(G_i^-1) = -A_i^4 dG_i. */
+/* Sets A_i = G_i^-1/2, so that dA_i = -A_i^3 dG_i / 2 and d(G_i^-1) = -A_i^4 dG_i. */
 static em_status metric_set_diagonal(em_metric *m, const position *at)
 {
     const bool of_root = m->of == EM_DIVERGENCE_OF_ROOT;

@@ -41,7 +41,7 @@ static em_status sgrhmc_create(const void *options, int64_t n_chain, int64_t dim
     return em_metric_langevin_create(&em_sgrhmc, options, EM_DIVERGENCE_OF_ROOT, n_chain, dim, out);
 }
 
-/* N(0, I - b V), for any mass. */
+/* Makes a bath that draws N(0, I - b V), for any mass. */
 static em_status sgrhmc_make_bath(const void *self, const em_bath_key *key, em_bath **out)
 {
     em_mass *identity = NULL;
@@ -61,7 +61,7 @@ static em_status sgrhmc_update_baths(em_metric_langevin *s, const em_step_contex
                            NULL);
 }
 
-/* N(0, I - eps/2 V) of the normals. */
+/* Draws N(0, I - eps/2 V) from the standard normals. */
 static void sgrhmc_agitate(em_metric_langevin *self, const em_block *block)
 {
     em_langevin *s = &self->langevin;
@@ -69,7 +69,7 @@ static void sgrhmc_agitate(em_metric_langevin *self, const em_block *block)
     em_bath_noise(s->bath, block->n_chain, 0.5, s->eps, s->normals, s->noise);
 }
 
-/* One inner step of chain c, from its gradient and noise. */
+/* Makes one inner step of chain c from its gradient and noise. */
 static void sgrhmc_move(em_metric_langevin *self, em_block *block, int64_t c)
 {
     em_langevin *s = &self->langevin;

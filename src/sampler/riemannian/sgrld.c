@@ -36,7 +36,8 @@ static void sgrld_move_diag(int64_t n, double eps, const double *A, const double
         theta[i] += A[i] * (eps * (A[i] * g[i]) + root * z[i]) + eps * divergence[i];
 }
 
-/* The same for a dense A, with work space for A^T g and the drift. */
+/* theta <- theta + A (eps A^T g + root z) + eps Gamma, for a dense A, with work space for A^T g and
+ * the drift. */
 static void sgrld_move_dense(const em_metric *metric, double eps, const double *g, const double *z,
                              double *Ag, double *drift, double *theta)
 {
@@ -50,7 +51,7 @@ static void sgrld_move_dense(const em_metric *metric, double eps, const double *
         theta[i] += drift[i] + eps * metric->divergence[i];
 }
 
-/* One inner step of chain c, from its gradient and normals. */
+/* Makes one inner step of chain c from its gradient and normals. */
 static void sgrld_move(em_metric_langevin *self, em_block *block, int64_t c)
 {
     em_langevin *s = &self->langevin;

@@ -106,7 +106,7 @@ static const double *sgrnphmc_normals(sgrnphmc_sampler *s, const em_step_context
     return s->normals;
 }
 
-/* p~ ~ N(0, G), q ~ N(a Q, Q). If there is no metric, the chain will not move. */
+/* Draws p~ ~ N(0, G) and q ~ N(a Q, Q). If there is no metric, the chain will not move. */
 static em_status sgrnphmc_draw(sgrnphmc_sampler *s, const em_step_context *context, em_block *block,
                                int64_t c)
 {
@@ -124,7 +124,7 @@ static em_status sgrnphmc_draw(sgrnphmc_sampler *s, const em_step_context *conte
     return status < 0 ? status : EM_OK;
 }
 
-/* Nothing here depends on the learned mass. */
+/* Does nothing after a new mass, because nothing here depends on the learned mass. */
 static em_status sgrnphmc_refresh(em_sampler *base, const em_step_context *context, em_block *block)
 {
     em_status status = EM_OK;
@@ -149,7 +149,7 @@ static void sgrnphmc_damp(sgrnphmc_sampler *s, double eps)
         s->momentum[i] *= factor;
 }
 
-/* The generalised leapfrog with the minibatch of inner step k. */
+/* Makes a generalised leapfrog step with the minibatch of inner step k. */
 static em_status sgrnphmc_leap(sgrnphmc_sampler *s, const em_step_context *context,
                                const em_block *block, int64_t c, int64_t k)
 {
@@ -215,7 +215,7 @@ static bool sgrnphmc_is_finite(const sgrnphmc_sampler *s)
            em_all_finite(n, s->gradient) && isfinite(s->q);
 }
 
-/* An iteration of one chain, which does not move if it diverges. */
+/* Makes an iteration of one chain. If the chain diverges, it does not move. */
 static em_status sgrnphmc_advance(sgrnphmc_sampler *s, const em_step_context *context,
                                   em_block *block, int64_t c)
 {

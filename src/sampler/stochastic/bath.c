@@ -93,7 +93,7 @@ static bool bath_is_constant(int64_t n, const double *x)
     return true;
 }
 
-/* A copy with padded rows. */
+/* Copies an array to one with padded rows. */
 static em_status bath_pad(em_structure structure, int64_t dim, const double *x, double **out)
 {
     const int64_t stride = em_stride(dim), n_row = structure == EM_MASS_DENSE ? dim : 1;
@@ -198,7 +198,7 @@ bool em_bath_is_diag(em_bath *const *bath, int64_t n_chain)
     return true;
 }
 
-/* As em_mass_coordinates. */
+/* The bath of some coordinates, as em_mass_coordinates is the mass of some. */
 em_bath em_bath_coordinates(const em_bath *bath, int64_t first, int64_t count)
 {
     const bool is_last = first + count == bath->dim;
@@ -235,7 +235,7 @@ static void bath_apply(em_structure structure, int64_t dim, const double *matrix
         bath_scale(stride, matrix, x + c * stride, out + c * stride);
 }
 
-/* The end of the run of chains from `first` that share a bath. */
+/* The end of the run of chains from `first` on that share a bath. */
 static int64_t bath_run_end(em_bath *const *bath, int64_t n_chain, int64_t first)
 {
     int64_t last = first + 1;
@@ -282,7 +282,7 @@ void em_bath_decay(em_bath *const *bath, int64_t n_chain, double *x, double *wor
     }
 }
 
-/* x <- E x + h g + Y z, if all are diagonal */
+/* x <- E x + h g + Y z, if E and Y are diagonal. */
 EM_CLONES static void bath_kick_row(int64_t n, const double *restrict decay, double h,
                                     const double *restrict g, const double *restrict basis,
                                     const double *restrict z, double *restrict x)
@@ -291,7 +291,7 @@ EM_CLONES static void bath_kick_row(int64_t n, const double *restrict decay, dou
         x[i] = decay[i] * x[i] + h * g[i] + basis[i] * z[i];
 }
 
-/* The same, in parts. */
+/* x <- x + h g + noise. The products E x and Y z were computed before. */
 EM_CLONES static void bath_add_row(int64_t n, double h, const double *restrict g,
                                    const double *restrict noise, double *restrict x)
 {

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* Coordinate blocks of a row. */
+/* The number of coordinate blocks in a row. */
 static int64_t across(const em_coordinate_blocks *blocks)
 {
     return (blocks->block->stride + blocks->columns - 1) / blocks->columns;
@@ -63,8 +63,9 @@ void em_fetch_ahead(const em_step_context *context, int64_t n)
     ahead->done = end;
 }
 
-/* To fetch: first the momenta of the coordinate block that begins at index `at`, which uses them
- * soon; then positions and their data of the next one, which begins with its gradient. */
+/* Lists the memory to prefetch: first the momenta of the coordinate block that begins at index
+ * `at`, which are used soon, and then positions of the next block with their data, with which its
+ * gradient begins. */
 static em_ahead ahead_of(const em_coordinate_blocks *blocks, const em_block *block, int64_t at,
                          bool extra)
 {
@@ -123,7 +124,8 @@ static void begin_coordinates(const em_coordinate_blocks *blocks, em_coordinate_
     out->context.mass = &out->mass;
 }
 
-/* If the gradient is not needed later, it is not written to its panel. */
+/* Computes the gradient of a coordinate range. It is written to its panel only if it is needed
+ * later. */
 static void make_range(const em_gradient_ranges *ranges, em_coordinate_block *coordinates)
 {
     em_block *b = &coordinates->block;
@@ -141,8 +143,8 @@ void em_set_moves_before(const em_step_context *context, bool moves_before)
         context->ranges->moves_before = moves_before;
 }
 
-/* Whether a move publishes positions: if the kernel has a move before the gradient, only that one
- * does. */
+/* Whether a move publishes positions to other shards. If the kernel has a move before the gradient,
+ * only that move does. */
 static bool publishes(const em_gradient_ranges *ranges)
 {
     return !ranges->due || !ranges->moves_before;
@@ -184,7 +186,7 @@ void em_coordinate_block_chain(const em_step_context *context, const em_block *b
         out->block.stat[i] += chain;
 }
 
-/* Fetches the rest: everything, with the next momenta, if no normals were drawn. */
+/* Prefetches the rest: everything, with the next momenta, if no normals were drawn. */
 static void fetch_rest(const em_coordinate_block *coordinates)
 {
     em_ahead *ahead = coordinates->context.ahead;

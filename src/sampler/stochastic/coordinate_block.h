@@ -51,9 +51,9 @@ typedef struct em_coordinate_block {
 /* Fetches into the cache up to n more numbers of what the next coordinate block needs. */
 void em_fetch_ahead(const em_step_context *context, int64_t n);
 
-/* Says, before the moves that follow a gradient, whether the kernel moves again before the next
- * one. If it does, these moves do not publish positions. A kernel without such moves need not say
- * so; nor one that makes them before each gradient. Local. */
+/* Declares, before the moves that follow a gradient, whether the kernel moves again before the next
+ * gradient. If it does, these moves do not publish positions. A kernel without such moves need not
+ * call this; nor one that makes them before each gradient. Local. */
 void em_set_moves_before(const em_step_context *context, bool moves_before);
 
 /* The next coordinate block, with its gradient; false after the last. */

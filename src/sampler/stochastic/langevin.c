@@ -98,8 +98,8 @@ void em_langevin_begin(em_langevin *s, const em_step_context *context, const em_
     s->marked = s->began = true;
 }
 
-/* The panels of earlier states in `own` begin at the coordinate block; the other panels are work
- * space. */
+/* Moves a block of coordinates. The panels of earlier states in `own` begin at the coordinate
+ * block; the other panels are work space. */
 static void langevin_move_coordinates(const em_langevin *s, em_coordinate_block *coordinates,
                                       bool is_cut, int64_t k, em_langevin_part *part)
 {

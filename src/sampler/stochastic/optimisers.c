@@ -98,7 +98,7 @@ static em_status optimiser_step(em_sampler *base, const em_step_context *context
     return em_langevin_in_turns((em_langevin *)base, context, block, optimiser_iterate);
 }
 
-/* v, in rows that line up with the panels */
+/* The numbers that v takes in each chain. Rows line up with the panels. */
 static int64_t optimiser_squares(const void *options, int64_t dim)
 {
     (void)options;
@@ -121,7 +121,7 @@ static void sgd_move(em_langevin *s, const em_step_context *context, em_block *b
     em_langevin_drift(s, context, block, 1);
 }
 
-/* h is `mean` times g. */
+/* Makes a step with h = `mean` times g. */
 EM_CLONES static void rmsprop_row(int64_t n, double eps, double mean, double b, double delta,
                                   const double *restrict g, double *restrict v,
                                   double *restrict theta)

@@ -45,7 +45,8 @@ typedef struct psgld_sampler {
     const psgld_options *options;
 } psgld_sampler;
 
-/* v and, with the correction, v', in rows that line up with the panels. */
+/* The numbers that v and, with the correction, v' take in each chain. Rows line up with the panels.
+ */
 static int64_t psgld_n_extra(const void *options, int64_t dim)
 {
     return em_stride(dim) * (((const psgld_options *)options)->correction ? 2 : 1);
@@ -68,14 +69,14 @@ static em_status psgld_create(const void *options, int64_t n_chain, int64_t dim,
     return status;
 }
 
-/* b of that step; 0 in the first step. */
+/* The b of a step; 0 in the first step. */
 static double psgld_keep(const psgld_options *options, int64_t number)
 {
     return number == 0 ? 0 : options->square_decay;
 }
 
-/* The gradients of minibatch k at theta + d z into s->noise, z into s->normals, and those at theta
- * into the block. */
+/* Evaluates the gradients of minibatch k at theta + d z into s->noise, and those at theta into the
+ * block. z goes to s->normals. */
 static em_status psgld_two_gradients(psgld_sampler *self, const em_step_context *context,
                                      em_block *block, int64_t k, int64_t number)
 {
@@ -93,7 +94,7 @@ static em_status psgld_two_gradients(psgld_sampler *self, const em_step_context 
     return status ? status : em_stochastic_gradient(s->options, context, block, k);
 }
 
-/* Updates v', before v. */
+/* Updates v'. To be called before v is updated. */
 static void psgld_follow(const psgld_sampler *self, double mean, double b, const em_block *block)
 {
     const em_langevin *s = &self->langevin;
@@ -110,7 +111,7 @@ static void psgld_follow(const psgld_sampler *self, double mean, double b, const
     }
 }
 
-/* h is the mean gradient, `mean` times g; slope NULL: without Gamma. */
+/* Makes a step with the mean gradient h = `mean` times g. `slope` NULL: without Gamma. */
 EM_CLONES static void psgld_move_row(int64_t n, double eps, double lambda, double mean, double b,
                                      const double *restrict g, const double *restrict z,
                                      const double *restrict slope, double *restrict v,
@@ -124,8 +125,8 @@ EM_CLONES static void psgld_move_row(int64_t n, double eps, double lambda, doubl
     }
 }
 
-/* After the update of v'. In a coordinate block, extra numbers of a chain begin at its columns if
- * they are only v, and at the chain if they are v and v'. */
+/* Moves the chains after the update of v'. In a coordinate block the extra numbers of a chain begin
+ * at its columns if they are only v, and at the chain if they are v and v'. */
 static void psgld_move(em_langevin *s, const em_step_context *context, em_block *block, int64_t k)
 {
     const psgld_options *options = (const psgld_options *)s->options;

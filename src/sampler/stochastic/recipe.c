@@ -44,7 +44,7 @@ void em_recipe_destroy(em_recipe_stepper **stepper)
     em_release(stepper);
 }
 
-/* Gamma by central differences of D + Q; leaves other matrices in D and Q. */
+/* Computes Gamma by central differences of D + Q. D and Q are overwritten. */
 static void recipe_difference(em_recipe_stepper *s, const double *z)
 {
     const em_recipe *recipe = s->recipe;
@@ -63,7 +63,7 @@ static void recipe_difference(em_recipe_stepper *s, const double *z)
     }
 }
 
-/* 2 eps D - eps^2 K V K^T, with K = D + Q in place of Q */
+/* Sets the covariance to 2 eps D - eps^2 K V K^T, where K = D + Q is in the memory of Q. */
 static void recipe_set_covariance(em_recipe_stepper *s, double eps)
 {
     const int64_t n = s->recipe->dim;
@@ -84,7 +84,8 @@ static void recipe_set_covariance(em_recipe_stepper *s, double eps)
                 s->covariance[i * n + j] -= eps * eps * s->scratch[i * n + k] * K[j * n + k];
 }
 
-/* Turns rows and columns p and q of the symmetric S so that S_pq = 0, and the vectors with them. */
+/* Rotates rows and columns p and q of the symmetric S so that S_pq = 0, and the vectors with them.
+ */
 static void recipe_rotate(int64_t n, int64_t p, int64_t q, double *S, double *vectors)
 {
     const double angle = 0.5 * atan2(2 * S[p * n + q], S[q * n + q] - S[p * n + p]);
@@ -105,7 +106,7 @@ static void recipe_rotate(int64_t n, int64_t p, int64_t q, double *S, double *ve
     }
 }
 
-/* The sum of squares off the diagonal, relative to that of all. */
+/* The sum of squares off the diagonal, relative to the sum of all squares. */
 static double recipe_off_diagonal(int64_t n, const double *S)
 {
     double off = 0, all = 0;
@@ -119,8 +120,8 @@ static double recipe_off_diagonal(int64_t n, const double *S)
     return all > 0 ? off / all : 0;
 }
 
-/* noise = root of the covariance times the normals, by Jacobi's method, because these matrices are
- * small, change with every step, and a step must not allocate memory as LAPACK does. */
+/* Sets noise to a root of the covariance times the normals. It uses Jacobi's method: the matrices
+ * are small and change with every step, and a step must not allocate memory, as LAPACK does. */
 static void recipe_inject(em_recipe_stepper *s, const double *normals)
 {
     const int64_t n = s->recipe->dim;

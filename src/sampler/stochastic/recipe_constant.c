@@ -80,7 +80,7 @@ static em_status recipe_constant_check_semidefinite(const em_reals *D, int64_t n
     return status;
 }
 
-/* The order of D and Q: dim or 2 dim. */
+/* Finds the order of D and Q, which is dim or 2 dim. */
 static em_status recipe_constant_find_order(const recipe_options *options, int64_t dim,
                                             int64_t *order)
 {
@@ -117,7 +117,7 @@ static em_status recipe_constant_slope(void *user, const double *z, double *out)
     return EM_OK;
 }
 
-/* The mass of the chain that is being moved. */
+/* Sets the mass of the chain that is being moved. */
 static em_status recipe_constant_set_mass(recipe_sampler *s, const em_mass *mass)
 {
     em_status status = EM_OK;
@@ -130,7 +130,7 @@ static em_status recipe_constant_set_mass(recipe_sampler *s, const em_mass *mass
     return status;
 }
 
-/* D = (0 0; 0 M), Q = (0 -I; I 0) */
+/* Sets D = (0 0; 0 M) and Q = (0 -I; I 0). */
 static void recipe_constant_set_sghmc(int64_t dim, const double *M, double *D, double *Q)
 {
     const int64_t n = 2 * dim;
@@ -159,7 +159,7 @@ static void recipe_constant_matrices(void *user, const double *z, double *D, dou
         recipe_constant_set_sghmc(s->mass->dim, s->M, D, Q);
 }
 
-/* Constant matrices have none. */
+/* The divergence of constant matrices is zero. */
 static void recipe_constant_divergence(void *user, const double *z, double *gamma)
 {
     (void)z;
@@ -214,7 +214,7 @@ static em_status recipe_constant_create(const void *options, int64_t n_chain, in
     return EM_OK;
 }
 
-/* V in the block of theta; the rest of it is zero. */
+/* Writes V to the block of theta. The rest of the matrix is zero. */
 static void recipe_constant_set_noise(recipe_sampler *s, const em_noise *noise)
 {
     const int64_t n = s->recipe.dim;
@@ -227,7 +227,7 @@ static void recipe_constant_set_noise(recipe_sampler *s, const em_noise *noise)
                                   : (i == j ? noise->covariance[i] : 0);
 }
 
-/* Inner step k of chain c, from its gradient and velocity. */
+/* Makes inner step k of chain c from its gradient and velocity. */
 static em_status recipe_constant_move(recipe_sampler *s, const em_step_context *context,
                                       em_block *block, int64_t c, int64_t k)
 {

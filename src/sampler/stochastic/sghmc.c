@@ -119,8 +119,8 @@ static double sghmc_keep(int integrator, double eps, double rate)
     }
 }
 
-/* The arrays from which a bath is computed, all of one structure. A and V become the covariances of
- * the injected noise and of the gradient noise. */
+/* The arrays from which a bath is computed. All have the same structure. A and V become the
+ * covariances of the injected noise and of the gradient noise. */
 typedef struct ingredients {
     em_structure structure;
     int64_t dim;
@@ -181,7 +181,7 @@ static em_status sghmc_gather(const sghmc_options *options, const em_bath_key *k
     return status;
 }
 
-/* euler, splitting: A = 2 eps C, and eps^2 V comes from the gradient. */
+/* For the integrators euler and splitting: A = 2 eps C, and the gradient contributes eps^2 V. */
 static void sghmc_noise_of_friction(double eps, ingredients *a)
 {
     for (int64_t i = 0; i < em_mass_size(a->structure, a->dim); i++) {
@@ -222,7 +222,7 @@ static em_status sghmc_noise_of_kick(double eps, ingredients *a)
     return status;
 }
 
-/* In the frame of M and C, E M = sum_k keep_k y_k y_k^T; decay is the transpose of E. */
+/* Computes E in the frame of M and C: E M = sum_k keep_k y_k y_k^T. decay is the transpose of E. */
 static em_status sghmc_mix_dense(int integrator, double eps, ingredients *a)
 {
     const int64_t n = a->dim;
@@ -242,7 +242,8 @@ static em_status sghmc_mix_dense(int integrator, double eps, ingredients *a)
     return status || !a->V ? status : sghmc_noise_of_kick(eps, a);
 }
 
-/* If C is a multiple of M, then E is one of the identity, and is kept as a diagonal. */
+/* Stores E. If C is a multiple of M, then E is a multiple of the identity, and is stored as a
+ * diagonal. */
 static em_status sghmc_set_decay(const sghmc_sampler *s, double eps, ingredients *a, em_bath *bath)
 {
     if (s->options->friction_matrix.count > 0)
@@ -290,7 +291,7 @@ static em_status sghmc_update_baths(sghmc_sampler *s, const em_step_context *con
 
 /* ---- the step ---- */
 
-/* p <- E p + fraction eps g + N(0, .) */
+/* p <- E p + fraction eps g + noise of the bath. */
 static void sghmc_kick(em_langevin *s, const em_step_context *context, em_block *block, int64_t k,
                        double fraction)
 {
@@ -317,7 +318,8 @@ static bool sghmc_is_last(const em_langevin *s, int64_t k)
     return k == s->options->leapfrog_steps - 1;
 }
 
-/* The last half of A; and the first of the next step while positions are in the cache. */
+/* Makes the last half of A, and the first half of the next step's A while positions are in the
+ * cache. */
 static void sghmc_drift_on(em_langevin *s, const em_step_context *context, em_block *block,
                            int64_t k)
 {

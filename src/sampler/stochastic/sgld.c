@@ -65,7 +65,7 @@ static em_status sgld_update_baths(sgld_sampler *s, const em_step_context *conte
                            NULL);
 }
 
-/* eps g + sqrt(2 eps) noise */
+/* The step eps g + sqrt(2 eps) noise, before it is multiplied by a root of W. */
 EM_CLONES static void sgld_mix(int64_t n, double eps, const double *restrict gradient,
                                double *restrict noise)
 {

@@ -93,7 +93,8 @@ static void draw_normals(bool single, const em_stream *stream, int64_t first, in
     (single ? em_single_normals_from : em_normals_from)(stream, first, n, z);
 }
 
-/* em_meanwhile.work of em_early_normals. */
+/* The function em_meanwhile.work of em_early_normals. It draws some normals while the rank would
+ * wait. */
 static bool draw_early(void *context)
 {
     em_early_normals *early = context;
@@ -106,7 +107,8 @@ static bool draw_early(void *context)
     return true;
 }
 
-/* Moves all chains at once: each shard one range of them, or of the gradient of a single chain. */
+/* Moves all chains at once. Each shard moves a range of chains or, of a single chain, a range of
+ * the gradient. */
 static em_status stochastic_take_partitioned(em_sampler *sampler, const em_step_context *context,
                                              em_block *block, em_stochastic_iteration *take)
 {

@@ -90,11 +90,11 @@ int64_t em_stochastic_step_number(const em_stochastic_options *options,
 void em_stochastic_normals(const em_step_context *context, const em_block *block,
                            em_purpose purpose, int64_t number, double *z);
 
-/* The same for the noise of inner step k, of which each iteration has one panel a step. */
+/* Draws the noise of inner step k. Each iteration has one panel of noise for each step. */
 void em_stochastic_noise(const em_stochastic_options *options, const em_step_context *context,
                          const em_block *block, int64_t k, double *z);
 
-/* Says, before a gradient, that em_stochastic_noise comes next with these arguments for all
+/* Declares, before a gradient, that em_stochastic_noise comes next with these arguments for all
  * coordinate blocks. If the shards divide the moves of one chain, they draw them into z [stride]
  * while they wait for the gradient. Local. */
 void em_stochastic_expect_noise(const em_stochastic_options *options,

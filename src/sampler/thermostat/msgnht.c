@@ -53,7 +53,8 @@ static const msgnht_options *msgnht_options_of(const em_thermostat *s)
     return (const msgnht_options *)s->options;
 }
 
-/* Rows of xi are padded with zeros, so that they line up with the panels. */
+/* The numbers that xi takes in each chain. Rows are padded with zeros, so that they line up with
+ * the panels. */
 static int64_t msgnht_n_extra(const void *options, int64_t dim)
 {
     (void)options;
@@ -93,7 +94,7 @@ EM_CLONES static double msgnht_sum(int64_t n, const double *x)
     return msgnht_add_lanes(sum) + rest;
 }
 
-/* The mean over directions. */
+/* The friction of a chain: the mean over directions. */
 static double msgnht_friction(const em_block *block, int64_t c)
 {
     return msgnht_sum(block->dim, block->extra + c * block->n_extra) / (double)block->dim;
@@ -137,7 +138,7 @@ EM_CLONES static double msgnht_drift_row(int64_t n, double h, em_product v, cons
     return msgnht_add_lanes(sum) + rest;
 }
 
-/* A, for a fraction of eps; the last one of a step stores the sum of r^2. */
+/* Makes step A for a fraction of eps. The last one of an inner step stores the sum of r^2. */
 static void msgnht_drift(em_thermostat *s, const em_step_context *context, em_block *block,
                          double fraction, bool is_last)
 {
@@ -160,7 +161,7 @@ EM_CLONES static void msgnht_damp(int64_t n, double eps, const double *restrict 
         out[i] = -xi[i] * eps / 2;
 }
 
-/* B O B, with d = exp(-xi eps/2) */
+/* Makes the steps B O B with d = exp(-xi eps/2). */
 EM_CLONES static void msgnht_kick_damped(int64_t n, double eps, double scale,
                                          const double *restrict d, const double *restrict g_scale,
                                          const double *restrict g, const double *restrict z,
@@ -170,7 +171,7 @@ EM_CLONES static void msgnht_kick_damped(int64_t n, double eps, double scale,
         r[i] = d[i] * (d[i] * r[i] + eps * g_scale[i] * g[i] + scale * z[i]);
 }
 
-/* The same; g is the whitened gradient. */
+/* Makes the steps B O B with separate factors. g is the whitened gradient. */
 static void msgnht_kick_split(int64_t n, double eps, double a, const double *xi, em_product g,
                               const double *z, double *r)
 {
@@ -227,7 +228,7 @@ static void msgnht_turn(em_thermostat *s, const em_step_context *context, em_blo
     }
 }
 
-/* Before the first gradient. */
+/* Makes the moves before the first gradient. */
 static void msgnht_before(em_thermostat *s, const em_step_context *context, em_block *block,
                           int64_t k)
 {
@@ -237,8 +238,8 @@ static void msgnht_before(em_thermostat *s, const em_step_context *context, em_b
         msgnht_drift(s, context, block, 0.5, false);
 }
 
-/* After each gradient; with the first half of A of the next step while positions are in the cache.
- */
+/* Makes the moves after each gradient, and the first half of A of the next step while positions are
+ * in the cache. */
 static void msgnht_after(em_thermostat *s, const em_step_context *context, em_block *block,
                          int64_t k)
 {

@@ -48,7 +48,7 @@ void em_nose_poincare_destroy(em_nose_poincare **flow)
     em_release(flow);
 }
 
-/* W p and p^T W p / 2 */
+/* Computes W p and p^T W p / 2. */
 static void nose_poincare_kinetic(em_nose_poincare *f, const em_step_context *context)
 {
     em_mass_velocity(context->mass, f->n_chain, f->momentum, f->velocity);

@@ -86,7 +86,7 @@ static em_status sgnht_create(const void *untyped, int64_t n_chain, int64_t dim,
     return EM_OK;
 }
 
-/* B O B; the noise is N(0, M) */
+/* Makes the steps B O B with noise N(0, M). */
 EM_CLONES static void sgnht_kick_split(int64_t n, double eps, double a, double xi, const double *g,
                                        em_product noise, double *restrict p)
 {

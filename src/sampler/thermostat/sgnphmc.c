@@ -66,7 +66,7 @@ static double sgnphmc_thermostat_mass(const void *untyped, int64_t dim)
     return options->learn_thermostat_mass ? sgnphmc_first_mass(options, dim) : NAN;
 }
 
-/* q / Q ~ N(a, 1 / Q), s = 1 */
+/* Draws q / Q ~ N(a, 1 / Q) and sets s = 1. */
 static void sgnphmc_draw(em_thermostat *self, const em_step_context *context, em_block *block,
                          int64_t c)
 {
@@ -136,7 +136,7 @@ static double sgnphmc_diffuse(const em_sgnphmc_options *options, double eps, dou
     return a + exp(-rate) * (xi - a) + sqrt(-expm1(-2 * rate) / Q) * z;
 }
 
-/* Friction, gradient and noise, friction for one chain; the noise is N(0, M). */
+/* Applies friction, gradient and noise, and friction again to one chain. The noise is N(0, M). */
 static void sgnphmc_kick(int64_t n, double eps, double a, double before, double after,
                          const double *g, em_product noise, double *restrict p)
 {

@@ -87,7 +87,8 @@ void em_thermostat_begin(em_thermostat *self, const em_block *block)
     self->marked = true;
 }
 
-/* The start in `own` begins at the coordinate block; the work and normals are work space. */
+/* Moves a block of coordinates. The start in `own` begins at the coordinate block; the work and the
+ * normals are work space. */
 static void thermostat_move_coordinates(const em_thermostat *self, em_coordinate_block *coordinates,
                                         int64_t k, em_thermostat_part *part)
 {
@@ -117,7 +118,7 @@ void em_thermostat_move(em_thermostat *self, const em_step_context *context, em_
     self->marked = self->looked = true;
 }
 
-/* theta <- theta + h v and p . v, summed in eight lanes */
+/* theta <- theta + h v. Returns p . v, summed in eight lanes. */
 EM_CLONES static double thermostat_drift(int64_t n, double h, em_product v, const double *p,
                                          double *restrict theta)
 {
@@ -155,8 +156,8 @@ const double *em_thermostat_drift(em_thermostat *self, const em_step_context *co
     return self->product;
 }
 
-/* A larger p^T W p / D is a divergence. It is 1 in equilibrium; before, it contains the excess
- * energy of the start, up to some N. */
+/* A larger p^T W p / D is a divergence. In equilibrium it is 1. Before that, it contains the excess
+ * energy of the start, which may be of the order of N. */
 static const double hottest = 1e8;
 
 void em_thermostat_end(em_thermostat *self, const em_step_context *context, em_block *block)

@@ -48,7 +48,7 @@ em_status em_thermostat_refresh(em_sampler *sampler, const em_step_context *cont
 /* Stores the state at the start of an iteration. */
 void em_thermostat_begin(em_thermostat *self, const em_block *block);
 
-/* The same for a kernel that moves its block by em_thermostat_move alone, which stores the
+/* Does the same for a kernel that moves its block by em_thermostat_move alone, which stores the
  * positions itself. */
 void em_thermostat_start(em_thermostat *self, const em_block *block);
 
@@ -62,8 +62,8 @@ void em_thermostat_move(em_thermostat *self, const em_step_context *context, em_
 const double *em_thermostat_drift(em_thermostat *self, const em_step_context *context,
                                   em_block *block, double fraction);
 
-/* The same for a coordinate block; its p^T W p is added to that of the coordinate blocks before it.
- */
+/* Does the same for a coordinate block. Its p^T W p is added to that of the coordinate blocks
+ * before it. */
 void em_thermostat_add_drift(em_thermostat *self, const em_step_context *context, em_block *block,
                              double fraction);
 
