@@ -128,7 +128,7 @@ em_mass_form em_tempering_form(const em_tempering *t)
     return em_mass_plain_form(t->structure, t->dim);
 }
 
-/* precision += weight W^-1, of an array of the structure. `scratch`: as large. */
+/* precision += weight W^-1, for an array of the structure. `scratch` is as large as the array. */
 static em_status add_precision(const em_tempering *t, double weight, const double *w,
                                double *scratch, double *precision)
 {
@@ -143,17 +143,15 @@ static em_status add_precision(const em_tempering *t, double weight, const doubl
     return status;
 }
 
-/* The covariance that masses use for the reference of a leg. */
+/* The reference of a leg whose covariance masses use. */
 static const em_reference *law_of(const em_tempering *t, int leg)
 {
     return leg == EM_LEG_B ? t->learned_law : t->reference[leg];
 }
 
-/*
- * The inverse of the mass of a rung: were reference and target normal, that of the covariance of
- * its law. W^-1 = (1 - beta) R^-1 + beta F^-1, with R the covariance of the reference and F the
- * inverse mass that the target's draws gave.
- */
+/* The inverse mass of a rung. It is exact if reference and target are normal: then it is the
+ * covariance of the rung's distribution. W^-1 = (1 - beta) R^-1 + beta F^-1, where R is the
+ * covariance of the reference, and F is the inverse mass estimated from draws at the target. */
 static em_status precision_of(const em_tempering *t, int64_t k, double *scratch, double *precision)
 {
     const int64_t n = t->dim, size = em_mass_size(t->structure, n);
@@ -173,7 +171,7 @@ static em_status precision_of(const em_tempering *t, int64_t k, double *scratch,
     return status;
 }
 
-/* The same for masses of low rank, for the parameters of the kernel. A target without an estimate
+/* The mass of low rank of a rung, for the parameters of the kernel. A target without an estimate
  * has the identity. */
 static em_status low_rank_mass_of(const em_tempering *t, int64_t k, const em_parameters *part,
                                   em_mass **out)
@@ -205,7 +203,7 @@ static em_status low_rank_mass_of(const em_tempering *t, int64_t k, const em_par
     return status;
 }
 
-/* The mass of a kernel, for the conditional distribution of its parameters given the others. */
+/* The mass of a kernel: that of the conditional distribution of its parameters given the others. */
 static em_status mass_of(const em_tempering *t, const em_parameters *part, const double *precision,
                          double *w, em_mass **out)
 {
@@ -223,7 +221,7 @@ static em_status mass_of(const em_tempering *t, const em_parameters *part, const
     return status ? status : em_mass_of(&form, w, out);
 }
 
-/* 1 over the variances of the references, which a metric uses as their precisions. */
+/* Sets the precisions that a metric uses for the references: 1 over their variances. */
 static void set_reference_precisions(em_tempering *t, double *variance)
 {
     for (int leg = 0; leg < t->n_leg; leg++) {

@@ -1,4 +1,4 @@
-/* The counts of the copies, pooled over all ladders. */
+/* Pools the counts of the copies over all ladders. */
 #include "base/memory.h"
 #include "par/world.h"
 #include "tempering/tempering_internal.h"
@@ -49,7 +49,7 @@ em_status em_counts_sum(em_tempering *t, em_rung_counts *sum)
     return em_grid_sum_chains(t->copies, N * t->ladder.n_rung, (double *)t->count, (double *)sum);
 }
 
-/* Restarts and round trips of all copies. Collective. */
+/* Sums the restarts and round trips of all copies. Collective. */
 static em_status sum_trips(em_tempering *t, double *trips)
 {
     double *of_copy = NULL;
@@ -65,7 +65,7 @@ static em_status sum_trips(em_tempering *t, double *trips)
     return status;
 }
 
-/* Round trips of each ladder, into of_ladder[n_ladder][3]. Collective. */
+/* Gathers the round trips of each ladder into of_ladder[n_ladder][3]. Collective. */
 static em_status gather_trips(em_tempering *t, double *of_ladder)
 {
     const int64_t n = t->n_ladder * t->ladder.n_rung;

@@ -1,4 +1,4 @@
-/* The findings of ladders, as text and as a verdict. */
+/* Writes the findings of ladders as text, and judges them for the verdict. */
 #include "base/text.h"
 #include "tempering/tempering.h"
 
@@ -21,7 +21,7 @@ static bool has_leg(const em_tempering_findings *found, int leg)
     return leg < found->ladder.n_leg;
 }
 
-/* Not NaN where both legs have an evidence. */
+/* The difference of the log evidence of both legs; NaN if there is only one leg. */
 static double difference(const em_tempering_findings *found)
 {
     return has_leg(found, EM_LEG_B)
@@ -29,7 +29,7 @@ static double difference(const em_tempering_findings *found)
                : NAN;
 }
 
-/* The standard error of the difference. */
+/* The standard error of the difference of the log evidence. */
 static double error_of_difference(const em_tempering_findings *found)
 {
     return hypot(found->draws.error[EM_LEG_A], found->draws.error[EM_LEG_B]);
@@ -40,7 +40,7 @@ static bool legs_disagree(const em_tempering_findings *found)
     return has_leg(found, EM_LEG_B) && !(difference(found) <= 4 * error_of_difference(found) + 0.1);
 }
 
-/* The barrier of the last round is still larger than that of the one before. */
+/* Whether the barrier of the draws is still larger than that of the last round. */
 static bool barrier_grows(const em_tempering_findings *found)
 {
     const em_tempering_round *last = &found->round[found->n_round - 1];

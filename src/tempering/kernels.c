@@ -1,4 +1,5 @@
-/* The kernels of a rank: each moves one copy at a time, of all its parameters or of a block. */
+/* The kernels of a rank. Each moves one copy at a time: all of its parameters, or a block of them.
+ */
 #include "base/memory.h"
 #include "tempering/tempering_internal.h"
 

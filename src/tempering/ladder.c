@@ -26,7 +26,7 @@ int em_ladder_leg_of_pair(const em_ladder *ladder, int64_t k)
     return k < ladder->target ? EM_LEG_A : EM_LEG_B;
 }
 
-/* The pairs of a leg: *first .. *end - 1. */
+/* The pairs of neighbouring rungs of a leg: *first .. *end - 1. */
 static void pairs_of(const em_ladder *ladder, int leg, int64_t *first, int64_t *end)
 {
     *first = leg == EM_LEG_A ? 0 : ladder->target;
@@ -44,7 +44,7 @@ double em_ladder_barrier(const em_ladder *ladder, int leg, const double *rejecti
     return sum;
 }
 
-/* The rung that is number i from the reference of a leg on. */
+/* The rung that is number i of a leg, counted from its reference. */
 static int64_t rung_of(const em_ladder *ladder, int leg, int64_t i)
 {
     return leg == EM_LEG_A ? i : ladder->n_rung - 1 - i;
@@ -77,7 +77,7 @@ static double beta_between(double low, double high, double barrier, double propo
     return low + (high - low) * expm1(growth * proportion) / expm1(growth);
 }
 
-/* beta [n] of a leg from its reference on. */
+/* Places the beta [n] of a leg, from its reference on. */
 static void space(const em_ladder *ladder, int leg, const double *rejection, int64_t n,
                   double *beta)
 {

@@ -1,4 +1,4 @@
-/* Moves a copy: by the kernels of its rung in turn, or by a draw from a reference. */
+/* Moves a copy by the kernels of its rung in turn, or by a draw from a reference. */
 #include "tempering/tempering_internal.h"
 
 #include <math.h>
@@ -38,7 +38,7 @@ static em_trajectory trajectory_of(const em_tempering_kernel *kernel, int64_t it
     return out;
 }
 
-/* One kernel moves the copy whose state is `one`, or its block of it. */
+/* Moves the copy whose state is `one`, or its block of it, by one kernel. */
 static em_status step_kernel(em_tempering *t, int i, int64_t c, int64_t iteration, em_block *one)
 {
     const em_copy_kernel *kernel = &t->kernel[i];
@@ -74,7 +74,7 @@ static em_status step_kernel(em_tempering *t, int i, int64_t c, int64_t iteratio
 
 /* ---------------------------------------------------------------- moves */
 
-/* log p from the tempered density and log r. */
+/* Computes log p from the tempered density and log r. */
 static void find_p(em_tempering *t, int64_t c, const em_block *one)
 {
     em_copy *copy = &t->copy[c];
@@ -108,7 +108,7 @@ static em_status move_by_kernels(em_tempering *t, int64_t c, int64_t iteration)
     return status;
 }
 
-/* Draws independently from the reference, and evaluates p there. */
+/* Draws independently from the reference, and evaluates p at the draw. */
 static em_status draw_reference(em_tempering *t, int64_t c, int64_t iteration)
 {
     em_copy *copy = &t->copy[c];

@@ -1,12 +1,12 @@
-/* The index process: the rung of each copy of a ladder after scans of the draws. Its size is
- * bounded: it has every scan, then every second one, and so on. */
+/* Records the index process: the rung of each copy of a ladder after scans of the draws. To limit
+ * its size, it first records every scan, later every second one, and so on. */
 #include "base/memory.h"
 #include "par/world.h"
 #include "tempering/tempering_internal.h"
 
 #include <string.h>
 
-/* Keeps every second time. */
+/* Removes every second recorded scan. */
 static void thin(em_tempering *t)
 {
     for (int64_t c = 0; c < t->n_copy; c++)

@@ -9,7 +9,8 @@
 #include <math.h>
 #include <string.h>
 
-/* The prior of a model, or a normal of covariance L L^T or that of a mass of low rank. */
+/* The prior of a model, or a normal distribution. The covariance of the latter is L L^T, or that of
+ * a mass of low rank. */
 typedef struct normal_law {
     em_reference base;
     em_model *model; /* NULL: a normal law */
@@ -33,7 +34,7 @@ static em_mass_form mass_form_of(const em_reference_form *form)
     return (em_mass_form){.ops = &em_mass_low_rank, .dim = form->dim, .most_rank = form->most_rank};
 }
 
-/* Numbers of L, or of the mass. */
+/* The number of doubles of L, or of the mass. */
 static int64_t size_of(const em_reference_form *form)
 {
     const em_mass_form mass = mass_form_of(form);
@@ -46,7 +47,7 @@ int64_t em_reference_size(const em_reference_form *form)
     return form->dim + size_of(form);
 }
 
-/* z = L^-1 (theta - mean), gradient = -L^-T z. */
+/* Evaluates a normal: z = L^-1 (theta - mean), gradient = -L^-T z. */
 static em_status evaluate_normal(em_reference *base, int64_t chain, const double *theta,
                                  double *log_density, double *gradient)
 {
@@ -91,7 +92,7 @@ static em_status draw_normal(em_reference *base, const em_draw *draw, double *th
     return EM_OK;
 }
 
-/* gradient = -W^-1 (theta - mean). */
+/* Evaluates a normal of low rank: gradient = -W^-1 (theta - mean). */
 static em_status evaluate_low_rank(em_reference *base, int64_t chain, const double *theta,
                                    double *log_density, double *gradient)
 {
@@ -109,7 +110,7 @@ static em_status evaluate_low_rank(em_reference *base, int64_t chain, const doub
     return EM_OK;
 }
 
-/* theta = mean + W^1/2 z, by a root of W. */
+/* Draws from a normal of low rank: theta = mean + W^1/2 z. */
 static em_status draw_low_rank(em_reference *base, const em_draw *draw, double *theta)
 {
     normal_law *law = (normal_law *)base;
@@ -275,7 +276,8 @@ typedef struct mixture_law {
     double *gradient;          /* [n][stride] of the parts */
 } mixture_law;
 
-/* log r = log sum of weight r_k; its gradient is the mean of theirs by the shares of the sum. */
+/* Evaluates a mixture: log r = log sum of weight r_k. The gradient is the mean of those of the
+ * components, weighted by their shares of the sum. */
 static em_status evaluate_mixture(em_reference *base, int64_t chain, const double *theta,
                                   double *log_density, double *gradient)
 {

@@ -14,9 +14,9 @@
 #include <math.h>
 
 static const double automatic_scale = 10;
-/* The normal distributions of modes: the ratio of their standard deviations to those of the Laplace
- * approximation, their total weight in reference B (for a single mode), and the least share of one
- * mode in it. */
+/* Constants of the normal distributions around modes. mode_inflation: the ratio of their standard
+ * deviations to those of the Laplace approximation. of_modes: their total weight in reference B.
+ * of_one: that weight if there is a single mode. least_share: the least share of one mode in it. */
 static const double mode_inflation = 1.1, of_modes = 0.75, of_one = 0.25, least_share = 0.05;
 
 static em_status replace(em_reference **old, em_status status, em_reference *with)
@@ -80,7 +80,7 @@ em_status em_reference_widen(em_tempering *t, const double *distance)
     return em_reference_rescale(t);
 }
 
-/* The log weights of the components of reference B, the learned one first. */
+/* Computes the log weights of the components of reference B. The learned component comes first. */
 static void weigh(const em_tempering *t, double *log_weight)
 {
     const double share = t->n_mode > 1 ? of_modes : t->n_mode > 0 ? of_one : 0;

@@ -27,8 +27,8 @@ static int64_t half_of(const em_tempering *t)
     return (t->round_begin + t->round_end) / 2;
 }
 
-/* Begins round number `round` after `done` iterations. If the iterations after it would not suffice
- * for a longer round, it takes them, too. Local. */
+/* Begins round number `round` after `done` iterations. If the iterations that would be left after
+ * it are too few for a longer round, it takes them too. Local. */
 void em_round_begin(em_tempering *t, int64_t done)
 {
     const int64_t length = (int64_t)FIRST_ROUND << t->round, left = t->warmup - done;
@@ -40,7 +40,7 @@ void em_round_begin(em_tempering *t, int64_t done)
     em_window_aim(&t->window, half_of(t), t->round_end);
 }
 
-/* Low rank if a dense matrix would be too large and there are gradients. */
+/* Chooses low rank if a dense matrix would be too large and there are gradients. */
 em_status em_round_choose_rank(em_tempering *t)
 {
     const int64_t most = em_low_rank_most(t->dim), draws = 2 * em_window_span(t->dim);
@@ -52,7 +52,8 @@ em_status em_round_choose_rank(em_tempering *t)
                             draws, &t->window);
 }
 
-/* Whether accumulators and masses of this round are dense: it has enough draws. Local. */
+/* The structure of accumulators and masses in this round: dense if the round has enough draws.
+ * Local. */
 em_structure em_round_structure(const em_tempering *t)
 {
     const int64_t draws = t->n_ladder * (t->round_end - t->round_begin) / 2;
@@ -60,7 +61,7 @@ em_structure em_round_structure(const em_tempering *t)
     return t->dim <= MOST_DENSE && draws >= 5 * t->dim + 10 ? EM_MASS_DENSE : EM_MASS_DIAG;
 }
 
-/* Scans between updates of step sizes. */
+/* The number of scans between updates of step sizes. */
 static int64_t every(const em_tempering *t)
 {
     const int64_t n = (t->round_end - t->round_begin) / 64;
@@ -124,7 +125,8 @@ static em_status update_steps(em_tempering *t, bool last)
 
 /* ---------------------------------------------------------------- the end of a round */
 
-/* Moves the states to the copies of the new ladder: each rung takes that of the nearest old one. */
+/* Moves the states to the copies of the new ladder. Each rung takes the state of the nearest old
+ * rung. */
 static em_status reassign_states(em_tempering *t, const em_ladder *ladder, const int64_t *near)
 {
     const int64_t n_old = t->ladder.n_rung, n = 2 + 2 * t->stride;
@@ -166,8 +168,9 @@ const em_estimator_ops *em_tempering_estimator(const em_tempering *t)
     return t->without_gradient ? &em_variance : &em_fisher;
 }
 
-/* The distance of the draws from the mean of a normal reference, in its standard deviations: the
- * root mean square in the dimension in which it is largest. 0 for a prior, whose width is fixed. */
+/* The distance of the draws from the mean of a normal reference, in its standard deviations. It is
+ * the root mean square in the dimension where that is largest, and 0 for a prior, whose width is
+ * fixed. */
 static double reach_of(const em_tempering *t, const double *mean, const double *covariance)
 {
     double most = 0;
@@ -179,8 +182,8 @@ static double reach_of(const em_tempering *t, const double *mean, const double *
     return most;
 }
 
-/* The covariance of the draws, shrunk to its diagonal with the weight of 5 draws, without zero
- * variances. */
+/* The covariance of the draws, shrunk to its diagonal with the weight of 5 draws. Variances of zero
+ * are avoided. */
 static void covariance_of(const em_tempering *t, const double *sum, double *out)
 {
     em_moments_covariance(t->structure, t->dim, sum[0], sum + 1, out);
@@ -189,7 +192,7 @@ static void covariance_of(const em_tempering *t, const double *sum, double *out)
             out[i * t->dim + j] *= i == j ? 1 : sum[0] / (sum[0] + 5 * (double)t->dim);
 }
 
-/* The numbers of the last estimate, or of the identity. */
+/* Copies the numbers of the last estimate; those of the identity if there is none. */
 static void earlier_numbers(const em_tempering *t, const em_mass_form *form, double *out)
 {
     const int64_t size = form->ops->size(form);
@@ -200,7 +203,7 @@ static void earlier_numbers(const em_tempering *t, const em_mass_form *form, dou
         out[i] = i < t->dim + form->most_rank;
 }
 
-/* Learns the reference from the moments of the draws; the covariance is an array of the structure.
+/* Learns the reference from the moments of the draws. The covariance is an array of the structure.
  */
 static em_status learn_reference(em_tempering *t, const em_samples *draws, const double *covariance)
 {
@@ -221,9 +224,9 @@ static em_status learn_reference(em_tempering *t, const em_samples *draws, const
     return status;
 }
 
-/* Learns the mass and the reference from the target's draws; estimates that they do not allow are
- * skipped. `draws`: only for low rank; half of them gives the directions, the other half the
- * variances along them. Local. */
+/* Learns the mass and the reference from the draws at the target. Estimates for which the draws do
+ * not suffice are skipped. `draws` is only for low rank: half of them gives the directions, and the
+ * other half the variances along them. Local. */
 static em_status learn_target(em_tempering *t, const double *sum, const em_samples *draws)
 {
     const em_mass_form form = em_tempering_form(t);
@@ -255,7 +258,8 @@ static em_status learn_target(em_tempering *t, const double *sum, const em_sampl
     return status < 0 ? status : EM_OK;
 }
 
-/* A rank without ladders takes part in the largest distance of all. */
+/* Allocates the accumulators of a round. A rank without ladders gets memory too for the largest
+ * distance, because it takes part in its reduction. */
 em_status em_round_allocate(em_tempering *t)
 {
     const int64_t n = em_grid_n_local_chain(t->task.grid);
@@ -298,7 +302,7 @@ static em_status learn(em_tempering *t, double *learned_sum)
     return status;
 }
 
-/* The learned inverse mass in another structure. Local. */
+/* Converts the learned inverse mass to another structure. Local. */
 static em_status change_structure(em_tempering *t, em_structure to)
 {
     const int64_t n = t->dim;
@@ -319,7 +323,7 @@ static em_status change_structure(em_tempering *t, em_structure to)
     return status;
 }
 
-/* The step sizes of new rungs are those of the nearest old ones. */
+/* Gives new rungs the step sizes of the nearest old ones. */
 static void inherit_steps(em_tempering *t, const int64_t *near)
 {
     double step[2 * EM_MOST_LEG_RUNGS];
@@ -361,7 +365,7 @@ static em_status improve(em_tempering *t, const double *rejection, int64_t done)
     return em_agree(status);
 }
 
-/* Whether the ladders are learned: the barriers are stable, and copies make round trips. */
+/* Whether the ladders have settled: the barriers are stable, and copies make round trips. */
 static bool is_settled(const em_tempering *t)
 {
     const em_tempering_findings *found = &t->findings;

@@ -1,5 +1,5 @@
-/* One scan: every copy is moved, neighbouring rungs swap, and the copies at the targets become the
- * draws of the ladders. */
+/* Makes one scan: every copy moves, neighbouring rungs swap, and the copies at the targets become
+ * the draws of the ladders. */
 #include "base/memory.h"
 #include "math/rng.h"
 #include "tempering/tempering_internal.h"
@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Keys of messages. `number` is that of a copy, of the first rung of a pair, or of a ladder. */
+/* Keys of messages. `number` is the number of a copy, of the first rung of a pair, or of a ladder.
+ */
 enum { KEY_REQUEST, KEY_REPLY, KEY_DRAW, N_KEY };
 
 static int64_t key_of(int kind, int64_t number)
@@ -98,7 +99,7 @@ static void count_trip(em_tempering *t, em_copy *copy)
 
 /* ---------------------------------------------------------------- swaps */
 
-/* The pair of rungs that a rung belongs to in a scan: its first one; -1: none. */
+/* The pair of rungs to which a rung belongs in a scan, by its first rung; -1: none. */
 static int64_t pair_of(const em_tempering *t, int64_t rung, int64_t iteration)
 {
     const int64_t pair = rung % 2 == iteration % 2 ? rung : rung - 1;
@@ -106,7 +107,8 @@ static int64_t pair_of(const em_tempering *t, int64_t rung, int64_t iteration)
     return pair < t->ladder.n_rung - 1 ? pair : -1;
 }
 
-/* A message of a copy to the group that decides on its pair: that of copy `pair` of the ladder. */
+/* The message of a copy to the group that decides about the swap of its pair, which is the group of
+ * copy `pair` of the ladder. */
 typedef struct request {
     double number, rung, w;
 } request;
@@ -134,7 +136,7 @@ static void ask(em_tempering *t, int64_t iteration)
     }
 }
 
-/* Decides on the swap of a pair. The random number depends only on ladder, scan and pair. */
+/* Decides whether a pair swaps. The random number depends only on ladder, scan and pair. */
 static void decide(em_tempering *t, int64_t where, int64_t iteration)
 {
     const int64_t ladder = where / t->ladder.n_rung, pair = where % t->ladder.n_rung;
@@ -184,7 +186,7 @@ static void swap(em_tempering *t, int64_t iteration)
 
 /* ---------------------------------------------------------------- draws */
 
-/* The parts of t->message. */
+/* The offsets of the parts of t->message. */
 enum { ITERATION, LOG_P, VISIT, MOVES };
 
 static double *message_of_theta(const em_tempering *t)
@@ -238,7 +240,7 @@ static void receive_draw(em_tempering *t, int64_t ladder, int64_t iteration)
     }
 }
 
-/* Writes the statistics of each kernel; a flag of the whole draw is set if any kernel set it. */
+/* Writes the statistics of each kernel. A flag of the whole draw is set if any kernel set it. */
 static void fill_statistics(const em_tempering *t, int64_t c, em_block *block,
                             const em_block *const *of_kernel)
 {

@@ -202,7 +202,8 @@ em_status em_tempering_start(em_tempering *t, em_block *block, const em_block *c
     return set_off(t, status, block, of_kernel);
 }
 
-/* The first reference of leg B, mass and step sizes of the rungs. Local. */
+/* Sets the first reference of leg B, and the mass and the step sizes of the rungs, from the results
+ * of the chains. Local. */
 static em_status take_over(em_tempering *t, const em_tempering_beginning *from)
 {
     const em_mass_form diagonal = {.ops = &em_mass_diag, .dim = t->dim};
@@ -255,8 +256,8 @@ em_status em_tempering_conclude(em_tempering *t, int64_t done, em_tempering_find
 
 /* ---------------------------------------------------------------- checkpoints */
 
-/* Numbers of a ladder: rung, origin, trips, log p, path, counts, bridges, position and gradient of
- * each copy. */
+/* The number of doubles in a ladder's checkpoint: rung, origin, trips, log p, path, counts,
+ * bridges, position and gradient of each copy. */
 static int64_t numbers_of_copy(const em_tempering *t)
 {
     const int64_t n_rung = t->ladder.n_rung;
@@ -311,8 +312,8 @@ static em_status restore_copies(em_tempering *t, int64_t n, double *own)
     return status;
 }
 
-/* A checkpoint stores the copies of a ladder as numbers of its chain. While it is written or read,
- * the rank that records the ladder holds them. Collective. */
+/* Visits the copies for a checkpoint, in which the copies of a ladder are numbers of its chain.
+ * While it is written or read, the rank that records the ladder holds them. Collective. */
 static em_status visit_copies(em_tempering *t, const em_visitor *visitor)
 {
     const int64_t n = numbers_of_copy(t), n_rung = t->ladder.n_rung;
@@ -336,7 +337,7 @@ static em_status visit_copies(em_tempering *t, const em_visitor *visitor)
     return status;
 }
 
-/* Numbers that are the same on all ranks and of a size that never changes. */
+/* The state that is the same on all ranks and whose size never changes. */
 typedef struct fixed {
     double round, round_begin, round_end, ended, structure, has_learned, has_reference;
     double n_rung, target, n_round, unit_length, path_every, reach, log_constant[2];
@@ -364,7 +365,7 @@ static void save_fixed(const em_tempering *t, fixed *x)
     memcpy(x->rounds, t->findings.round, sizeof x->rounds);
 }
 
-/* The step sizes of the kernels on all rungs. */
+/* Visits the step sizes of the kernels on all rungs. */
 static em_status visit_steps(em_tempering *t, const em_visitor *visitor)
 {
     enum { N = 6 };
@@ -404,7 +405,8 @@ static bool is_sound(const em_tempering *t, const fixed *x)
            x->unit_length >= 1 && x->path_every >= 1;
 }
 
-/* Allocates the arrays whose sizes depend on the ladder. Collective. */
+/* Restores the fixed state, and allocates the arrays whose sizes depend on the ladder. Collective.
+ */
 static em_status restore_fixed(em_tempering *t, const fixed *x)
 {
     if (!is_sound(t, x))
@@ -433,7 +435,7 @@ static em_status restore_fixed(em_tempering *t, const fixed *x)
     return status ? status : em_agree(em_round_allocate(t));
 }
 
-/* The learned law of leg B. Its form is that of the round that made it. */
+/* Visits the learned reference of leg B. Its form is that of the round in which it was learned. */
 static em_status visit_reference(em_tempering *t, const em_visitor *visitor)
 {
     double *number = NULL;

@@ -1,6 +1,6 @@
 /*
  * Parallel tempering of independent ladders over the ranks (Syed, Bouchard-Cote, Deligiannidis and
- * Doucet 2022; two legs: Surjanovic et al. 2022). See README.md of this room.
+ * Doucet 2022; two legs: Surjanovic et al. 2022). See README.md of this folder.
  *
  * Each chain of the run is a ladder: copies of the state, one on each rung. In a scan every copy is
  * moved by the kernel, or drawn from a reference, and then neighbouring rungs may swap. A swap
@@ -109,9 +109,9 @@ typedef struct em_tempering_beginning {
     double step_size[EM_MOST_KERNELS];
 } em_tempering_beginning;
 
-/* The same as em_tempering_start, but the copies start at the positions of the chains. Each ladder
- * uses all of them, with its own chain at the target. Collective. Errors, agreed: EM_EMODEL,
- * EM_EMEMORY. */
+/* Starts the ladders as em_tempering_start does, but the copies start at the positions of the
+ * chains. Each ladder uses all of them, with its own chain at the target. Collective. Errors,
+ * agreed: EM_EMODEL, EM_EMEMORY. */
 em_status em_tempering_start_from(em_tempering *tempering, const em_tempering_beginning *from,
                                   em_block *block, const em_block *const *of_kernel);
 

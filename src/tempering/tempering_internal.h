@@ -1,4 +1,4 @@
-/* Private to the room: the state of the ladders on one rank. */
+/* Private to this folder: the state of the ladders on one rank. */
 #pragma once
 
 #include "adaptation/mass_window/window.h"
@@ -191,9 +191,9 @@ em_status em_reference_rescale(em_tempering *t);
  * of the modes. Local. Errors: EM_EMEMORY. */
 em_status em_reference_compose(em_tempering *t, em_reference *learned);
 
-/* The same from a normal distribution with the moments of draws, made wider. If their covariance is
- * not positive definite, the reference is not changed. `covariance`: numbers of em_tempering_form,
- * or of a diagonal form. Local. Errors: EM_EMEMORY. */
+/* Creates the reference of leg B from a normal distribution with the moments of draws, made wider.
+ * If their covariance is not positive definite, the reference is not changed. `covariance`: numbers
+ * of em_tempering_form, or of a diagonal form. Local. Errors: EM_EMEMORY. */
 em_status em_reference_learn(em_tempering *t, const em_mass_form *form, const double *mean,
                              const double *covariance);
 void em_references_destroy(em_tempering *t); /* Local. */
