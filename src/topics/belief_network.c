@@ -46,7 +46,7 @@ void em_belief_network_add_prior(const em_belief_network *network, const double 
     *log_density -= precision * sum / 2;
 }
 
-/* Parameters of layer l: w, then c; of the last, b. */
+/* The index of the first parameter of layer l. A layer has w and then c; the last layer has b. */
 static int64_t parameters_of(const em_belief_network *network, int l)
 {
     int64_t first = 0;
@@ -65,7 +65,7 @@ static int64_t units_of(const em_belief_network *network, int l)
     return first;
 }
 
-/* Of layer l, given the units of the one above it. */
+/* Computes the logits of layer l, given the units of the layer above it. */
 static void logits(const em_belief_network *network, const double *theta, const uint8_t *unit,
                    int l, double *logit)
 {
@@ -110,7 +110,7 @@ static double log_odds_below(em_belief_network *network, const double *w, const 
     return sum;
 }
 
-/* Units of layer l, one after the other. */
+/* Updates the units of layer l, one after the other. */
 static void sweep_layer(em_belief_network *network, const double *theta, int l,
                         const em_stream *stream, uint64_t first, uint8_t *unit)
 {
@@ -138,7 +138,8 @@ void em_belief_network_sweep(em_belief_network *network, const double *theta,
         sweep_layer(network, theta, l, stream, first + (uint64_t)units_of(network, l), unit);
 }
 
-/* The last layer has no weights, and its units stand alone. */
+/* Adds a layer's density and derivatives. The last layer has no weights; its units are independent.
+ */
 static double add_layer(em_belief_network *network, const double *theta, const uint8_t *unit, int l,
                         double unit_of_sum, double *sum)
 {

@@ -34,10 +34,10 @@
 
 extern const em_model_ops em_model_dpfa;
 
-/* The number added to r, so that every topic can be drawn. */
+/* This number is added to r, so that every topic can be drawn. */
 #define LEAST_WEIGHT 1e-4
 
-/* Of log r and of the network, where chains begin. */
+/* The spread of log r and of the network's parameters at the starts of chains. */
 #define START_SPREAD 0.1
 
 typedef struct dpfa_options {
@@ -80,7 +80,7 @@ static void destroy(em_model *model)
 
 /* ---------------------------------------------------------------- the density */
 
-/* A block that moves alone needs the prior of phi only if it is phi. */
+/* Adds the prior. If a block moves alone, the prior of phi is needed only if the block is phi. */
 static em_status add_prior(em_model *model, const em_query *query)
 {
     dpfa *self = (dpfa *)model;
@@ -141,7 +141,7 @@ static em_stream stream_of(const em_local_document *document, em_purpose purpose
                        (uint64_t)document->sweep, purpose};
 }
 
-/* log(1 - p) of p ~ Beta(a0 + n, b0 + R) */
+/* Draws log(1 - p), where p ~ Beta(a0 + n, b0 + R). */
 static double draw_rest(const dpfa *self, const em_local_document *document, double active)
 {
     const em_stream stream = stream_of(document, EM_RNG_TOPICS);
@@ -153,7 +153,7 @@ static double draw_rest(const dpfa *self, const em_local_document *document, dou
     return log(gamma[1] / (gamma[0] + gamma[1]));
 }
 
-/* Units of the lowest layer whose topics have words are 1. */
+/* Draws the units of the lowest layer. A unit is 1 if its topic has words in the document. */
 static void draw_lowest(dpfa *self, const double *network, const em_local_document *document,
                         uint8_t *unit)
 {
@@ -215,7 +215,8 @@ static void after(void *untyped, const em_local_document *document)
         em_belief_network_add(&self->network, at->network, unit, EM_LOCAL_UNIT, at->network_slope);
 }
 
-/* Counts of tokens where phi's gradient will be; sums of derivatives where the others will be. */
+/* Adds the likelihood. Counts of tokens are stored where the gradient of phi will be, and sums of
+ * derivatives where the other gradients will be. */
 static em_status add_likelihood(em_model *model, const em_query *query)
 {
     dpfa *self = (dpfa *)model;
@@ -242,7 +243,7 @@ static em_status add_likelihood(em_model *model, const em_query *query)
     return status;
 }
 
-/* Sums of derivatives by the other parameters, in units. */
+/* Converts the sums of derivatives by the other parameters from integer units to numbers. */
 static void finish_others(em_topic_model *base, const double *theta, double *gradient)
 {
     const dpfa *self = (const dpfa *)base;
@@ -298,7 +299,7 @@ static em_status after_iteration(em_model *model, const em_update *after)
     return status;
 }
 
-/* Weights in the order of their sizes, which is one for all chains. */
+/* Reports a draw. Weights are sorted by size, so that they have one order in all chains. */
 static em_status report(em_model *model, const em_draw *draw, const double *theta, double *out)
 {
     dpfa *self = (dpfa *)model;

@@ -23,7 +23,8 @@ void em_gamma_process_start(const em_gamma_process *process, const em_draw *draw
         theta[n + k] += log(round_of(process, k));
 }
 
-/* A Gamma(shape, rate) variable x = exp(theta): log density of theta and its derivative. */
+/* Adds the log density, and its derivative, of theta where x = exp(theta) is a Gamma(shape, rate)
+ * variable. */
 static double add_log_gamma(double theta, double shape, double rate, double *gradient)
 {
     *gradient += shape - rate * exp(theta);
@@ -88,8 +89,9 @@ static double all_rounds(const em_gamma_process *process)
     return sum;
 }
 
-/* With g_k = weight(E_k) + weight(T_k) T_k^2, sum_i weight_i G_i has by w_k the derivative g_k S +
- * S' sum_l g_l w_l, S' = dS/dR, and by T_k, beside that, one of its own. */
+/* Computes the derivatives of a weighted sum of the diagonal. With g_k = weight(E_k) + weight(T_k)
+ * T_k^2, sum_i weight_i G_i has the derivative g_k S + S' sum_l g_l w_l by w_k, where S' = dS/dR.
+ * Its derivative by T_k has a further term of its own. */
 void em_gamma_process_diagonal(const em_gamma_process *process, em_gamma_documents documents,
                                const em_diagonal *ask)
 {

@@ -32,13 +32,14 @@
 
 extern const em_model_ops em_model_lda;
 
-/* Iterations of warmup of all documents by the mean of phi, from step to step of the
- * hyperparameters, and before the first one of alpha: from topics that came by chance it would
- * learn that documents have all of them, and two of the truth then stay together in one for very
- * long. */
+/* MEAN_ITERATIONS: the iterations of warmup over all documents that use the mean of phi.
+ * LEARN_EVERY: the iterations between updates of the hyperparameters. ALPHA_FROM: the iterations
+ * before the first update of alpha. Earlier, topics are still random and occur in all documents;
+ * alpha would learn that, and two true topics would then stay together in one for very long. */
 enum { MEAN_ITERATIONS = 40, LEARN_EVERY = 5, ALPHA_FROM = 20 };
 
-/* The topics' word distributions are integrated out, or are parameters in one of those forms. */
+/* COLLAPSED: the word distributions of topics are integrated out. In the other forms they are
+ * parameters. */
 enum { COLLAPSED = EM_TOPIC_FORMS };
 
 static const char *const forms[] = {"expanded_mean", "expanded_natural", "collapsed", NULL};
@@ -110,14 +111,14 @@ static void destroy(em_model *model)
                    &self->ordered, &self);
 }
 
-/* A shard's tokens of a piece of the corpus. */
+/* The largest number of a shard's tokens in one piece of the corpus. */
 static int64_t largest_block(const em_tokens *tokens)
 {
     return tokens->n_token < PIECE_TOKENS ? tokens->n_token : PIECE_TOKENS;
 }
 
-/* What the shards add beside counts: sums over documents (lda_tokens.h), then those over words,
- * and the tokens of each topic. */
+/* What the shards sum besides counts: the sums over documents (lda_tokens.h), those over words, and
+ * the tokens of each topic. */
 enum { LOG_WORDS, BETA_SLOPE, OVER_WORDS };
 
 static int64_t over_words(const lda *self)
@@ -154,7 +155,8 @@ static em_status create_chain(const lda *self, lda_chain *chain)
                   : em_allocate(n_own * self->shape.stride, sizeof *chain->count, &chain->count);
 }
 
-/* Collective over the ranks of a group, of which none may leave before the others. */
+/* Creates the word distributions. Collective over the ranks of a group, of which none may leave
+ * before the others. */
 static em_status create_laws(lda *self, em_status own)
 {
     const em_shards *shards = self->shards;
@@ -174,7 +176,7 @@ static em_status create_chains(lda *self)
     return status;
 }
 
-/* NULL: everything is held in memory. */
+/* The folder for scratch files; NULL: everything is held in memory. */
 static const char *scratch_of(const lda_options *options)
 {
     const char *folder = options->scratch ? options->scratch : getenv("TMPDIR");
@@ -396,8 +398,8 @@ static em_status find_phi(lda *self, const em_update *with, int64_t number, doub
     return EM_OK;
 }
 
-/* Sums over documents, by their shard, and over words, by the shard that draws their probabilities;
- * writes the tokens of each topic to `total`. */
+/* Sums over documents on the shard of each document, and over words on the shard that draws their
+ * probabilities. Writes the tokens of each topic to `total`. */
 static em_status sum_rest(const lda *self, const em_update *with, const lda_chain *chain,
                           double beta)
 {
@@ -414,7 +416,7 @@ static em_status sum_rest(const lda *self, const em_update *with, const lda_chai
     return status;
 }
 
-/* phi, then topics given phi. */
+/* Draws phi, and then the topics given phi. */
 static em_status draw_topics(lda *self, const em_update *with, int64_t number, double beta)
 {
     lda_chain *chain = chain_of(self, number);
@@ -464,7 +466,8 @@ static em_status update(em_model *model, const em_update *with)
     return status;
 }
 
-/* The tokens of each topic of the chains of this rank. Collective over the ranks of a group. */
+/* Counts the tokens of each topic for the chains of this rank. Collective over the ranks of a
+ * group. */
 static em_status count_tokens(const lda *self, const em_update *at, int64_t *tokens)
 {
     const int64_t n = self->shape.n_topic;

@@ -1,4 +1,4 @@
-/* The topics of the tokens of lda in a checkpoint. */
+/* Saves and restores the topics of the tokens of lda in a checkpoint. */
 #include "par/message.h"
 #include "topics/lda_internal.h"
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* So many bytes are sent at a time. */
+/* Data are sent when so many bytes have gathered. */
 enum { FULL = 1 << 24 };
 
 em_status em_lda_exchange_create(int64_t n_word, int64_t stride, int64_t shard, int64_t n_shard,
@@ -27,7 +27,7 @@ void em_lda_exchange_release(em_lda_exchange *e)
     em_release_all(&e->elsewhere, &e->bytes, &e->taken, &e->capacity, &e->out, &e->in);
 }
 
-/* Runs of tokens, each of one word: the r-th has the topics start[r] - start[0] and on. */
+/* Runs of tokens of one word each. Run r has the topics from index start[r] - start[0] on. */
 typedef struct runs {
     int64_t n;
     const int32_t *word;   /* [n] */
@@ -35,8 +35,8 @@ typedef struct runs {
     const uint16_t *topic;
 } runs;
 
-/* Counts are seldom in a cache, and few of a row are needed: those of the run after next are
- * fetched. */
+/* Counts the topics of runs. Counts are seldom in a cache, and only a few of a row are needed, so
+ * those of the run after the next are prefetched. */
 static void count_runs(const em_lda_exchange *e, const runs *of, int32_t *count)
 {
     enum { AHEAD = 2 };
@@ -53,7 +53,7 @@ static void count_runs(const em_lda_exchange *e, const runs *of, int32_t *count)
     }
 }
 
-/* The runs of a block, whose words ascend, from run r on that are of words below `end`. */
+/* The runs of a block from run r on whose words are below `end`. The words of a block ascend. */
 static runs runs_until(const em_block_view *view, int64_t r, int64_t end)
 {
     int64_t n = 0;
@@ -63,8 +63,8 @@ static runs runs_until(const em_block_view *view, int64_t r, int64_t end)
     return (runs){n, view->run_word + r, view->run_start + r, view->topic + view->run_start[r]};
 }
 
-/* A parcel: how many runs, their words and where they begin, their topics; whole words of four
- * bytes. */
+/* The bytes of a parcel: the number of runs, their words and where they begin, and their topics.
+ * Each part is padded to four bytes. */
 static int64_t parcel_bytes(const runs *of)
 {
     const int64_t n_token = of->start[of->n] - of->start[0];

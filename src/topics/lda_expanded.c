@@ -40,7 +40,7 @@ static em_status add_prior(em_model *model, const em_query *query)
     return EM_OK;
 }
 
-/* Counts of tokens; the density of their topics, in units. */
+/* Adds the counts of tokens and the density of their topics, in integer units. */
 static em_status add_likelihood(em_model *model, const em_query *query)
 {
     expanded *self = (expanded *)model;
@@ -86,7 +86,7 @@ static em_status after_iteration(em_model *model, const em_update *after)
     return status;
 }
 
-/* Stochastic gradients do not learn the priors. */
+/* Describes the model. The priors are given, because stochastic gradients do not learn them. */
 static void describe(const em_model *model, FILE *out)
 {
     const expanded *self = (const expanded *)model;

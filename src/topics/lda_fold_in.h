@@ -39,7 +39,7 @@ typedef struct em_folded {
 void em_fold_in_gibbs(em_fold_in *fold_in, const em_stream *stream, const em_folded *document,
                       const double *alpha, float *mixture);
 
-/* The same by EM. The weights are at the beginning of mixture [EM_FOLD_IN_ROOM][stride]; they do
- * not sum to one. */
+/* Computes the weights by EM. They are at the beginning of mixture [EM_FOLD_IN_ROOM][stride]; they
+ * do not sum to one. */
 enum { EM_FOLD_IN_ROOM = 3 };
 void em_fold_in_em(int64_t n_topic, const em_folded *document, const double *alpha, float *mixture);

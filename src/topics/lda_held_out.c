@@ -37,7 +37,8 @@ static void add_score(em_held_out *h, int64_t d, int32_t word, int32_t count)
     h->n_token += count;
 }
 
-/* The two parts of document d. Returns how many different words are folded in. */
+/* Splits document d into the part that is folded in and the part that is scored. Returns how many
+ * different words are folded in. */
 static int64_t split(em_held_out *h, const em_corpus *corpus, const em_corpus *given, int64_t d)
 {
     int64_t token = 0;
@@ -125,7 +126,7 @@ em_status em_held_out_with_gibbs(em_held_out *h, const em_lda_shape *shape)
     return em_fold_in_create(shape->n_topic, most, &h->gibbs);
 }
 
-/* Returns the sum of the mixture of document d, which is in h->mixture then. */
+/* Folds in document d, whose mixture is then in h->mixture. Returns the sum of the mixture. */
 static double fold_in(const em_held_out *h, const em_lda_shape *shape, const em_held_out_law *law,
                       int64_t d)
 {
@@ -190,7 +191,7 @@ void em_held_out_define(bool given, double alpha, char doc[EM_HELD_OUT_DOC_SIZE]
              how);
 }
 
-/* Sums of probabilities in units of 2^-48: of up to 2^15 chains. */
+/* The unit of sums of probabilities over up to 2^15 chains. */
 #define POOL_UNIT 0x1p-48
 
 em_status em_held_out_pool(const em_held_out *h, int64_t n_chain, double *const *probability,

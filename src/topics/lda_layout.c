@@ -1,4 +1,4 @@
-/* How tokens are laid out, and where the layout is kept: lda_tokens.h. */
+/* Lays out tokens in memory, and stores the layout (lda_tokens.h). */
 #include "base/file.h"
 #include "base/memory.h"
 #include "topics/lda_tokens.h"
@@ -10,9 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Counts of a block's documents stay in a second-level cache, beside the rows of words. Lists,
- * which have more room than they use and are fetched before they are needed, are best in blocks
- * twice as large, of half as many runs. */
+/* Sizes of blocks. The counts of a block's documents stay in a second-level cache, beside the rows
+ * of words. Lists are prefetched and leave room unused, so their blocks are best twice as large,
+ * with half as many runs. */
 enum {
     BLOCK_BYTES = 1 << 19,
     LIST_BYTES = 1 << 21,
@@ -21,7 +21,7 @@ enum {
     MOST_DOCUMENTS = 65536
 };
 
-/* The lowest level has about so many tokens, and documents for each topic. */
+/* The lowest level has about so many tokens in all, and so many documents for each topic. */
 enum { FIRST_TOKENS = 1 << 15, FIRST_DOCUMENTS = 4, MOST_LEVELS = 9 };
 
 int64_t em_padded_length(int64_t length)
@@ -64,7 +64,8 @@ static void choose_levels(em_tokens *tokens, const em_corpus *corpus)
 
 static const char SCRATCH[] = "the scratch file of streamed topics";
 
-/* A file without a name; where the system has none such, one whose name is gone at once. */
+/* Opens a file without a name. If the system has no such files, it creates a file and removes its
+ * name at once. */
 static em_status open_scratch(const char *folder, int *out)
 {
     char *path = NULL;
@@ -87,7 +88,7 @@ static em_status open_scratch(const char *folder, int *out)
 
 /* ---------------------------------------------------------------- blocks at hand */
 
-/* slot, run_start, run_word, document: the widest numbers first. */
+/* The bytes of a layout: slot, run_start, run_word, document. The widest numbers come first. */
 static int64_t layout_bytes(int64_t n_token, int64_t n_run)
 {
     return 6 * n_token + 8 * n_run + 4;
@@ -167,7 +168,7 @@ typedef struct word_count {
     int32_t word, count;
 } word_count;
 
-/* The same as it is sorted. */
+/* A word of a document while entries are being sorted. */
 typedef struct sorted {
     word_count of;
     uint32_t slot;
@@ -209,7 +210,8 @@ static int64_t bytes_of(const em_tokens *tokens, int64_t length)
     return tokens->sparse ? own * 8 : tokens->stride * 4;
 }
 
-/* The longest first: neighbours take about as long, which a processor foresees. */
+/* Orders documents by length, the longest first. Neighbours then take about as long, which helps
+ * branch prediction. */
 static int by_length(const void *a, const void *b)
 {
     const placed *x = a, *y = b;
@@ -219,7 +221,7 @@ static int by_length(const void *a, const void *b)
     return (x->number > y->number) - (x->number < y->number);
 }
 
-/* By word, and by document within each. Returns how many words there are. */
+/* Sorts entries by word, and within a word by document. Returns the number of words. */
 static int64_t sort_entries(layout *l, const filling *f)
 {
     const int64_t n_word = l->tokens->n_word;
@@ -245,7 +247,8 @@ static int64_t sort_entries(layout *l, const filling *f)
     return n_run;
 }
 
-/* The tokens of one word: the first of each entry, then the second of each that has two, ... */
+/* Lays out the tokens of one word: first the first token of each entry, then the second one of each
+ * entry that has two, and so on. */
 static int64_t lay_word(const sorted *of, int64_t n, int64_t token, uint16_t *document,
                         uint32_t *slot)
 {
@@ -294,7 +297,7 @@ static void note_sizes(layout *l, const filling *f)
     l->most_bytes = em_most(l->most_bytes, layout_bytes(f->block.n_token, f->block.n_run));
 }
 
-/* The documents of a block behind those of the blocks before. */
+/* Appends the documents of a block after those of earlier blocks. */
 static em_status keep_documents(layout *l, const filling *f)
 {
     em_tokens *t = l->tokens;
@@ -335,7 +338,7 @@ static em_status keep_layout(layout *l, em_token_block *block, int64_t n_entry)
     return em_file_write_at(t->scratch, SCRATCH, block->place, *room, (size_t)bytes);
 }
 
-/* The block is full: it is laid out, and the next one of its level begins. */
+/* Ends a block that is full: lays it out, and begins the next block of its level. */
 static em_status end_block(layout *l, filling *f)
 {
     em_tokens *t = l->tokens;
@@ -466,7 +469,8 @@ static void release_layout(layout *l)
     em_release_all(&l->sorted, &l->start);
 }
 
-/* What is known beforehand: an array that grows is there twice for a moment. */
+/* Reserves memory for sizes that are known beforehand, because an array that grows is in memory
+ * twice for a moment. */
 static em_status reserve(layout *l, const em_corpus *corpus)
 {
     em_tokens *t = l->tokens;

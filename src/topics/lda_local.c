@@ -76,7 +76,8 @@ static em_status measure(void *to, int64_t d, em_document of)
     return EM_OK;
 }
 
-/* The size of the largest block: as many documents as fit, and one more document of any length. */
+/* Finds the capacities of the largest block: as many documents as fit, and one more document of any
+ * length. */
 static void find_capacities(em_local *local)
 {
     const em_corpus *corpus = local->corpus;
@@ -194,7 +195,7 @@ static int64_t take_documents(em_local *local, const em_rows *rows, int64_t k)
     return n;
 }
 
-/* The block's entries in the order of words, and within a word in that of documents. */
+/* Sorts the entries of a block by word, and within a word by document. */
 static void sort_entries(em_local *local, int64_t n)
 {
     const em_corpus *corpus = local->corpus;
@@ -219,8 +220,9 @@ static void sort_entries(em_local *local, int64_t n)
     }
 }
 
-/* The tokens of the entries first .. end - 1 of one word: the first of each entry, then the second
- * of each that has two, ..., so that neighbours are of different documents. */
+/* Lays out the tokens of the entries first .. end - 1 of one word. First comes the first token of
+ * each entry, then the second one of each entry that has two, and so on. So neighbours are of
+ * different documents. */
 static int32_t lay_word(em_local *local, int32_t first, int32_t end, int32_t token)
 {
     const block_word *of = local->entry + first;
@@ -238,7 +240,7 @@ static int32_t lay_word(em_local *local, int32_t first, int32_t end, int32_t tok
     return token;
 }
 
-/* After sort_entries, entries[v] is where those of word v end. */
+/* Lays out all tokens. After sort_entries, the entries of word v end at entries[v]. */
 static void lay_tokens(em_local *local)
 {
     int32_t token = 0;
@@ -255,7 +257,8 @@ static void lay_tokens(em_local *local)
     local->run_start[local->n_run] = token;
 }
 
-/* Topics that a chain keeps stand in the order of the corpus. */
+/* The place of a token's topic among those that a chain keeps, which are in the order of the
+ * corpus. */
 static uint16_t *kept(const em_local *local, uint16_t *topic, int64_t token)
 {
     const int64_t i = local->token_document[token];
@@ -282,8 +285,8 @@ static void begin(em_local *local, const em_local_query *query, int64_t n)
 
 /* ---------------------------------------------------------------- sweeps */
 
-/* A key of its own for each evaluation of a chain, so that documents and sweeps can be counted by
- * what is left of a counter. */
+/* A key for each evaluation of a chain. The parts of a counter that are left then count documents
+ * and sweeps. */
 static uint64_t key_of(const em_draw *draw)
 {
     const em_stream stream = {draw->seed, (uint64_t)draw->chain, (uint64_t)draw->iteration,
@@ -376,7 +379,7 @@ static int64_t in_units(double x)
     return (int64_t)llround(x / EM_LOCAL_UNIT);
 }
 
-/* log Gamma(alpha + n) - log Gamma(alpha), and alpha times its derivative. */
+/* Fills the table of log Gamma(alpha + n) - log Gamma(alpha), and of alpha times its derivative. */
 static void fill_table(em_local *local, const double *alpha)
 {
     for (int64_t k = 0; k < local->n_topic; k++) {
@@ -402,7 +405,7 @@ static term term_of(const em_local *local, int64_t k, int64_t n)
                   in_units(alpha * (em_digamma(sum) - em_digamma(alpha)))};
 }
 
-/* Over the documents of the block, as a sweep has left them. */
+/* Adds the sums over the documents of the block after a sweep. */
 static void add_documents(const em_local *local, int64_t n, const em_local_sums *sums)
 {
     int64_t density = 0;
@@ -420,7 +423,7 @@ static void add_documents(const em_local *local, int64_t n, const em_local_sums 
     *sums->density += (double)density;
 }
 
-/* Terms that depend only on the lengths of documents, once for each used sweep. */
+/* Adds the terms that depend only on the lengths of documents, once for each sweep that is used. */
 static void add_lengths(const em_local *local, const double *alpha, int64_t n,
                         const em_local_sums *sums)
 {

@@ -9,7 +9,8 @@
 
 /* ---------------------------------------------------------------- a sweep */
 
-/* Random bits of all documents of a block, counted by document, into their slots. */
+/* Draws the random bits of all documents of a block, counted by document, and writes them to the
+ * slots of their tokens. */
 static void draw_bits(em_tokens *tokens, const em_token_block *block, const em_sweep *sweep)
 {
     const em_stream stream = {.seed = sweep->seed,
@@ -35,8 +36,9 @@ static void count_dense(em_tokens *tokens, const em_block_view *view)
         tokens->tokens[view->document[i] * tokens->stride + view->topic[i]] += 1;
 }
 
-/* The list of one document, whose counts are 0, from the topics that stand in its slots, for which
- * their places then stand there. `place` has no topic's place before, nor afterwards. */
+/* Makes the list of the topics of one document, with their counts set to 0. Each slot, which holds
+ * a topic, then holds the place of this topic in the list. `place` is empty before and after the
+ * call. */
 static void count_document(uint16_t *slot, int64_t length, int32_t n_topic, int32_t *place,
                            em_topic_list *list)
 {
@@ -57,7 +59,8 @@ static void count_document(uint16_t *slot, int64_t length, int32_t n_topic, int3
     list->n = n;
 }
 
-/* Lists in the order of a document's tokens, which is that of its slots. */
+/* Makes the lists of the topics of all documents in a block. Their order is that of the tokens in
+ * the slots. */
 static void count_sparse(em_tokens *tokens, const em_block_view *view)
 {
     const em_token_block *block = view->block;
@@ -80,7 +83,7 @@ static void count_sparse(em_tokens *tokens, const em_block_view *view)
     }
 }
 
-/* Where the tokens of a word are counted while they are drawn. */
+/* The counts to which the tokens of a word are added while they are drawn. */
 static int32_t *counts_of(const em_sweep *sweep, int64_t word)
 {
     const em_lda_exchange *e = sweep->exchange;
@@ -213,7 +216,7 @@ static void begin_counts(const em_sweep *sweep)
            (size_t)((e->own.end - e->own.first) * e->stride) * sizeof *sweep->count);
 }
 
-/* Counts of the last block are with their shards when this has been done until *more is false. */
+/* Sends counts to the shards of their words. To be repeated until *more is false. */
 static em_status send_counts(const em_sweep *sweep, em_status own, bool *more)
 {
     return em_lda_exchange_send(sweep->exchange, sweep->shards, own, more, sweep->count);
@@ -243,8 +246,8 @@ static em_status send_rest(const em_sweep *sweep, em_status own)
     return status;
 }
 
-/* The same for topics in any order, so that chains that number them differently agree: in units of
- * the largest one. */
+/* The sum of numbers in integer units of the largest one. It does not depend on the order of
+ * topics, so that chains that number their topics differently agree. */
 static double sum_of(int64_t n, const double *alpha)
 {
     double largest = 0;
@@ -314,7 +317,8 @@ em_status em_tokens_start(em_tokens *tokens, uint64_t seed, int64_t chain,
 
 /* ---------------------------------------------------------------- what is saved */
 
-/* Where the slots of each document of a block begin: into tokens->item, which has room. */
+/* Finds the positions at which the slots of each document of a block begin, in tokens->item, which
+ * has memory for them. */
 static void find_slots(em_tokens *tokens, const em_token_block *block)
 {
     uint64_t slot = 0;
@@ -325,8 +329,8 @@ static void find_slots(em_tokens *tokens, const em_token_block *block)
     }
 }
 
-/* Among this shard's tokens in the order of the corpus: token i of a block, whose slots were found.
- */
+/* The position of token i of a block among this shard's tokens in the order of the corpus. The
+ * slots of the block were found before. */
 static int64_t position_of(const em_tokens *tokens, const em_block_view *view, int64_t i)
 {
     const int64_t d = view->document[i];

@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sums of gamma variates are added in units of 2^-32, as integers: topics of up to 2^31 tokens. */
+/* Sums of gamma variates are added as integers in units of 2^-32, which holds topics of up to 2^31
+ * tokens. */
 #define GAMMA_UNIT   0x1p-32
 #define SMALLEST_PHI 1e-30F
 #define MOST_BETA    0.03125 /* for a larger beta there are more jumps than topics */
@@ -26,7 +27,7 @@ em_lda_words em_lda_own_words(int64_t n_word, int64_t shard, int64_t n_shard)
 
 /* ---------------------------------------------------------------- word distributions */
 
-/* Weights of all topics of a word, one by one. */
+/* Draws the weights of a word in all topics, one by one. */
 static void draw_each(const em_lda_shape *shape, int64_t v, const em_stream *stream, double beta,
                       const int32_t *count, double *room, int64_t *total, float *row)
 {
@@ -39,7 +40,7 @@ static void draw_each(const em_lda_shape *shape, int64_t v, const em_stream *str
     }
 }
 
-/* Gamma(n_k, 1) of the topics that have the word. */
+/* Draws Gamma(n_k, 1) for the topics that have the word. */
 static void draw_counted(const em_lda_shape *shape, int64_t v, const em_stream *stream,
                          const int32_t *count, double *room, int64_t *total, float *row)
 {
@@ -62,8 +63,9 @@ static void draw_counted(const em_lda_shape *shape, int64_t v, const em_stream *
     }
 }
 
-/* Adds Gamma(beta, 1) to the weight of every topic: topics lie side by side on a line, each of the
- * length beta. What is left out is less than the unit in which weights are added. */
+/* Adds Gamma(beta, 1) to the weight of every topic by drawing the jumps of a gamma process. Topics
+ * lie side by side on a line, and each has length beta. Jumps that are smaller than the unit in
+ * which weights are added are left out. */
 static void add_jumps(const em_lda_shape *shape, int64_t v, const em_stream *stream, double beta,
                       int64_t *total, float *row)
 {
@@ -117,7 +119,7 @@ void em_lda_scale(const em_lda_shape *shape, em_lda_words words, const int64_t *
 
 /* ---------------------------------------------------------------- sums over counts */
 
-/* The counts of a word by sixteen topics at a time: most are 0, of most topics. */
+/* Counts of a word are examined for sixteen topics at a time, because most are 0. */
 enum { PIECE = EM_TOPIC_LANES };
 
 static bool has_any(const int32_t *count)
@@ -166,7 +168,8 @@ static int64_t density_of(double beta, int64_t n)
     return in_units(lgamma(beta + (double)n) - lgamma(beta));
 }
 
-/* beta times its derivative, which for a small beta would be of any size */
+/* beta times the derivative of log Gamma(beta + n) / Gamma(beta). For a small beta the derivative
+ * itself could be of any size. */
 static int64_t slope_of(double beta, int64_t n)
 {
     return in_units(beta * (em_digamma(beta + (double)n) - em_digamma(beta)));
@@ -246,7 +249,8 @@ typedef struct topic {
     double log_alpha;
 } topic;
 
-/* The largest topic first; of topics of the same size that with the larger alpha. */
+/* Orders topics by size, the largest first. Of topics of the same size, the one with the larger
+ * alpha comes first. */
 static int by_size(const void *a, const void *b)
 {
     const topic *x = a, *y = b;
@@ -266,7 +270,8 @@ static void sort_topics(const em_lda_learned *learned, int64_t c, const double *
     qsort(out, (size_t)learned->n_topic, sizeof *out, by_size);
 }
 
-/* `sum` [n_topic + 2]: of log alpha by the rank of the topic, of log beta, and of chains. */
+/* Adds the learned numbers of a chain to `sum` [n_topic + 2]: log alpha by the rank of the topic,
+ * log beta, and the number of chains. */
 static void add_chain(const em_lda_learned *learned, double log_beta, const topic *sorted,
                       int64_t *sum)
 {

@@ -71,7 +71,7 @@ static void destroy(em_model *model)
 
 /* ---------------------------------------------------------------- the density */
 
-/* A block that moves alone needs the prior of phi only if it is phi. */
+/* Adds the prior. If a block moves alone, the prior of phi is needed only if the block is phi. */
 static em_status add_prior(em_model *model, const em_query *query)
 {
     pfa *self = (pfa *)model;
@@ -93,8 +93,8 @@ static double in_units(double x)
     return (double)llround(x / EM_LOCAL_UNIT);
 }
 
-/* The density of the lengths of documents given R, which is the same in all `keep` sweeps, and its
- * derivative with respect to every r_k. */
+/* Adds the density of the lengths of documents given R, which is the same in all `keep` sweeps, and
+ * its derivative by every r_k. */
 static void add_lengths(const pfa *self, const em_rows *rows, double *density, double *slope)
 {
     const double a0 = self->options->poisson.a0, b0 = self->options->poisson.b0;
@@ -112,8 +112,9 @@ static void add_lengths(const pfa *self, const em_rows *rows, double *density, d
     *slope += derivative;
 }
 
-/* Counts of tokens where phi's gradient will be; sums of the slopes where that of E will be, and of
- * the lengths where that of T will be; densities in units. */
+/* Adds the likelihood. Counts of tokens are stored where the gradient of phi will be, sums of the
+ * slopes where that of E will be, and sums of the lengths where that of T will be. Densities are in
+ * integer units. */
 static em_status add_likelihood(em_model *model, const em_query *query)
 {
     pfa *self = (pfa *)model;
@@ -144,8 +145,7 @@ static em_status add_likelihood(em_model *model, const em_query *query)
     return status;
 }
 
-/* Converts the sums in the places of E and T to derivatives with respect to r, and then to those
- * with respect to E and T. */
+/* Converts the sums in the places of E and T to derivatives by r, and then to those by E and T. */
 static void finish_weights(em_topic_model *base, const double *theta, double *gradient)
 {
     pfa *self = (pfa *)base;
@@ -170,7 +170,8 @@ static void finish_likelihood(em_model *model, const em_query *sums)
 
 /* ---------------------------------------------------------------- a metric */
 
-/* The index at which a block of this model begins in the arrays of a query; -1: it is not in it. */
+/* The index at which a block begins in the arrays of a query; -1: the query is not about this
+ * block. */
 static int64_t offset_of(const em_diagonal *ask, const em_parameters *block)
 {
     return !ask->block ? block->first : ask->block->first == block->first ? 0 : -1;
@@ -183,7 +184,8 @@ static const double *theta_of(const em_diagonal *ask, const em_parameters *block
     return place < 0 ? ask->held + block->first : ask->theta + place;
 }
 
-/* That of E, T and hyper, where those that are not asked about have weight 0. */
+/* Computes the diagonal for E, T and hyper. Those of them that are not asked about have weight 0.
+ */
 static void ask_process(pfa *self, const em_diagonal *ask)
 {
     const em_corpus *corpus = self->base.corpus;
@@ -215,7 +217,7 @@ static void ask_process(pfa *self, const em_diagonal *ask)
                        (size_t)self->block[b].count * sizeof *answer);
 }
 
-/* That of phi, whose topics have r_k / R of the tokens. */
+/* Computes the diagonal for phi. Topic k has the share r_k / R of the tokens. */
 static void ask_topics(pfa *self, const em_diagonal *ask)
 {
     const double tokens = (double)self->base.corpus->n_token;
@@ -240,8 +242,8 @@ static void ask_topics(pfa *self, const em_diagonal *ask)
                                ask->slope + self->block[E].first);
 }
 
-/* Only for phi in expanded natural form: no sampler uses it for the other form, which must stay
- * positive. */
+/* Computes the diagonal of the metric. For phi it exists only in expanded natural form, because no
+ * sampler uses it for the other form, which must stay positive. */
 static void diagonal(em_model *model, const em_diagonal *ask)
 {
     pfa *self = (pfa *)model;
@@ -280,7 +282,8 @@ static em_status after_iteration(em_model *model, const em_update *after)
     return status;
 }
 
-/* Hyperparameters, and weights in the order of their sizes, which is one for all chains. */
+/* Reports a draw: the hyperparameters, and the weights sorted by size, so that they have one order
+ * in all chains. */
 static em_status report(em_model *model, const em_draw *draw, const double *theta, double *out)
 {
     pfa *self = (pfa *)model;

@@ -12,10 +12,10 @@ const char *const em_topic_forms[] = {"expanded_mean", "expanded_natural", NULL}
 
 #define SMALLEST_PHI 1e-30F
 
-/* The least divisor: a parameter reflected at zero may be zero. */
+/* The smallest divisor. A parameter that was reflected at zero may be zero. */
 #define SMALLEST_THETA 1e-200
 
-/* The spread of words at the starts of chains. */
+/* The spread of the words of a topic at the starts of chains. */
 #define START_SPREAD 0.1
 
 em_status em_topic_parameters_create(em_topic_parameters *topics)
@@ -73,7 +73,7 @@ static void exponentiate(em_topic_parameters *topics, const double *theta)
     em_exp(em_stride(topics->n), work, work);
 }
 
-/* Weights of words that phi is proportional to, with topics->total as their sums. */
+/* Computes the weights of words, to which phi is proportional. topics->total gets their sums. */
 static const double *weigh(em_topic_parameters *topics, const double *theta)
 {
     const double *weight = theta;
@@ -172,7 +172,7 @@ void em_topic_parameters_add_prior(em_topic_parameters *topics, const double *th
 
 /* ---------------------------------------------------------------- likelihood */
 
-/* sum n_kv log phi_kv, of counts most of which are 0. */
+/* sum n_kv log phi_kv. Most counts are 0 and are skipped. */
 static double log_likelihood(const em_topic_parameters *topics, const double *weight,
                              const double *count)
 {
@@ -187,8 +187,9 @@ static double log_likelihood(const em_topic_parameters *topics, const double *we
     return sum;
 }
 
-/* With w the weights of words and W_k their sums, n_kv / theta_kv - n_k / theta_k of the expanded
- * mean, where theta are the weights, and n_kv - phi_kv n_k of the expanded natural form. */
+/* Converts counts to the gradient. With w the weights of words and W_k their sums, it is n_kv /
+ * theta_kv - n_k / theta_k in the expanded mean form, where theta are the weights, and n_kv -
+ * phi_kv n_k in the expanded natural form. */
 double em_topic_parameters_finish(em_topic_parameters *topics, const double *theta, double sweeps,
                                   double *count)
 {
@@ -215,8 +216,8 @@ double em_topic_parameters_finish(em_topic_parameters *topics, const double *the
 
 /* ---------------------------------------------------------------- metric */
 
-/* With f = phi (1 - phi) and f' = 1 - 2 phi, sum_v weight_v f_v has by theta_u the derivative phi_u
- * (weight_u f'_u - sum_v weight_v f'_v phi_v). */
+/* Adds derivatives. With f = phi (1 - phi) and f' = 1 - 2 phi, sum_v weight_v f_v has the
+ * derivative phi_u (weight_u f'_u - sum_v weight_v f'_v phi_v) by theta_u. */
 static void add_derivatives(em_topic_parameters *topics, const double *tokens, const double *phi,
                             const em_diagonal *ask)
 {

@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Numbers of a chain, in a row: these, shares in order of size, mean shares, alpha, beta. */
+/* The numbers of a chain, in a row: those listed here, the shares in order of size, the mean
+ * shares, alpha, beta. */
 enum {
     DENSITY,
     N_AVERAGE,
@@ -21,8 +22,8 @@ enum {
     HEAD = AVERAGED + EM_FOLD_INS
 };
 
-/* Means of phi go into a checkpoint in chunks of so many numbers of a chain, and are put together
- * for the output in smaller ones. */
+/* CHUNK: the numbers of a chain in one piece of a checkpoint, for means of phi. SHOWN: the same for
+ * the output. */
 enum { CHUNK = 1 << 22, SHOWN = 1 << 17 };
 
 struct em_topic_record {
@@ -45,7 +46,7 @@ struct em_topic_record {
 
 /* ---------------------------------------------------------------- test documents */
 
-/* Collective: all of a corpus of the words known. */
+/* Reads a whole corpus with the words that are known. Collective. */
 static em_status read_other(const em_topic_record *record, char *path, em_corpus **out)
 {
     const em_corpus_options options = {.data = path, .format = record->options->corpus.format};
@@ -55,7 +56,7 @@ static em_status read_other(const em_topic_record *record, char *path, em_corpus
     return status ? status : em_corpus_check_names(*out, known->name, known->path);
 }
 
-/* Whether the test documents are those that the topics are learned from. */
+/* Warns if the test documents are those from which the topics are learned. */
 static void warn_if_trained_on(const em_topic_record *record, const em_corpus *test)
 {
     const em_topic_options *options = record->options;
@@ -209,7 +210,7 @@ static float *mean_of(const em_topic_record *record, int64_t chain)
     return record->mean + local_chain(record, chain) * n_mean(record);
 }
 
-/* The averages of one way of folding in, from the given chain on. */
+/* The averages for one way of folding in, from the given chain on. */
 static double *probability_of(const em_topic_record *record, int fold_in, int64_t chain)
 {
     return record->probability +
@@ -272,9 +273,9 @@ static void take_phi(const em_topic_record *record, const em_chain_topics *state
         mean[i] += (phi[i] - mean[i]) * weight;
 }
 
-/* Numbers first .. first + n - 1 of the means of a chain, of all words, to all shards: each adds
- * its words' as integers of the same bits, and 0 for the others. Collective over the ranks of a
- * group. */
+/* Gathers numbers first .. first + n - 1 of the means of a chain, for all words, on all shards.
+ * Each shard adds the numbers of its words as integers with the same bits, and 0 for the others.
+ * Collective over the ranks of a group. */
 static void gather_means(const em_topic_record *record, int64_t chain, int64_t first, int64_t n,
                          double *out)
 {
@@ -458,8 +459,8 @@ em_status em_topic_record_pool(em_topic_record *record)
     return status;
 }
 
-/* [word][stride] as [topic][word], by as many words as there is room for; by one shard, as the
- * others write nothing. */
+/* Transposes [word][stride] to [topic][word], for as many words at a time as there is memory for.
+ * Only one shard does so, because the others write nothing. */
 static void report_means(const em_topic_record *record, int64_t chain, double *out)
 {
     const em_lda_shape *shape = &record->shape;

@@ -1,4 +1,5 @@
-/* Coherence: how much more often the words of a topic occur together than apart. */
+/* Computes coherence: how much more often the words of a topic occur together than they would by
+ * chance. */
 #include "base/memory.h"
 #include "par/world.h"
 #include "topics/command/topics_page.h"
@@ -46,7 +47,7 @@ static double npmi(const int64_t *count, int64_t n_first, long n_top, int64_t n_
     return n > 0 ? sum / (double)n : NAN;
 }
 
-/* Of the pairs of words that the document has, i >= j. */
+/* Counts the pairs of a topic's words that the document has, with i >= j. */
 static void count_topic(const co_occurrence *m, int64_t k)
 {
     const long n_top = m->topics->n_top;

@@ -232,14 +232,14 @@ static const em_model_command command = {.name = "topics",
                                          .most_files = 1000,
                                          .run = topics_command};
 
-/* A scan prints its table and writes the page too. */
+/* Prints the table of a scan, and also writes the page. */
 static em_status compare_scan(const em_command_host *host, const char *page)
 {
     return em_topics_compare(host,
                              &(em_topics_comparison){.page = page, .n_top = 10, .prints = true});
 }
 
-/* The topics of a run, for its report. */
+/* Writes the part of the report about the topics of a run. */
 static em_status report_topics(const em_command_host *host, FILE *out)
 {
     em_topics t = {.host = host, .path = host->file[0], .n_top = 10}, *const one = &t;

@@ -1,4 +1,4 @@
-/* Runs with several numbers of topics beside one another, as a table and as a page. */
+/* Compares runs with several numbers of topics, in a table and on a page. */
 #include "base/memory.h"
 #include "base/page.h"
 #include "base/text.h"
@@ -124,7 +124,7 @@ static const char explanation[] =
     "mean "
     "coherence\nof the topics, weighted by their shares. junk: topics with an npmi of 0 or less.\n";
 
-/* A number of a row, or what stands for one that is not known. */
+/* Prints a number of a row, or a sign if it is not known. */
 static void print_number(const char *format, double value, int width, const char *unknown)
 {
     if (isnan(value))
@@ -219,7 +219,7 @@ static double value_of(const figure *f, const run_row *row)
     return f->scale * *(const double *)((const char *)row + f->offset);
 }
 
-/* A measure that no run has is left out. x, y: room for n numbers. */
+/* Writes the figure of a measure, unless no run has the measure. x, y: memory for n numbers. */
 static void put_figure(FILE *out, const figure *f, int64_t n, const run_row *const *row, double *x,
                        double *y)
 {
@@ -287,7 +287,7 @@ static em_status write_page(const em_command_host *host, const char *path, const
     return em_page_close(&page, made ? made : status);
 }
 
-/* A line for each run, in the order of the files. */
+/* Prints a line for each run, in the order of the files. */
 em_status em_topics_compare(const em_command_host *host, const em_topics_comparison *c)
 {
     run_row *row = NULL;

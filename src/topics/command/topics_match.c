@@ -33,7 +33,7 @@ em_status em_topic_overlaps(const em_topics *t, float *overlap)
 
 /* ---------------------------------------------------------------- chains */
 
-/* What matching takes. */
+/* Work space for matching the topics of two chains. */
 typedef struct matching {
     em_reader *reader;
     int64_t phi;     /* its number in the reader */
@@ -75,7 +75,8 @@ static em_status match_chain(const em_topics *t, int64_t c, matching *m)
     return status ? status : em_assign(n, m->cost, m->column);
 }
 
-/* Adds the topics of chain c to those of the first one that they are. */
+/* Matches the topics of chain c with those of the first chain, and adds each to its match if they
+ * overlap enough. */
 static em_status add_chain(em_topics *t, int64_t c, matching *m)
 {
     const int64_t n = t->n_topic;

@@ -1,4 +1,4 @@
-/* The mixture of topics of each of new documents; and tables of mixtures and of topics as files. */
+/* Writes tables of topics and of the mixtures of topics in new documents to files. */
 #include "base/memory.h"
 #include "base/text.h"
 #include "data/corpus/corpus_table.h"
@@ -78,7 +78,7 @@ em_status em_topics_write_topics(const em_topics *t)
 
 /* ---------------------------------------------------------------- folding in */
 
-/* Work space for folding in documents one after the other, and the output of their mixtures. */
+/* Work space to fold in documents one after the other, and the file for their mixtures. */
 typedef struct folding {
     const em_topics *topics;
     int64_t stride, widest, longest; /* words and tokens of the largest documents */
@@ -104,7 +104,8 @@ static em_status measure(void *to, int64_t d, em_document of)
     return EM_OK;
 }
 
-/* Topics are numbered as in the first chain: alpha is that chain's. */
+/* Folds in document d. Topics are numbered as in the first chain, so alpha is that of the first
+ * chain. */
 static void fold_in(const folding *f, int64_t d, em_document of)
 {
     const em_topics *t = f->topics;
@@ -186,7 +187,7 @@ static void end_folding(folding *f)
 
 /* ---------------------------------------------------------------- new documents */
 
-/* Names of the rows of AnnData; none in another file. */
+/* Reads the names of the rows of an AnnData file; other files have none. */
 static em_status read_row_names(const char *path, char ***name)
 {
     em_numbers *numbers = NULL;
@@ -198,7 +199,7 @@ static em_status read_row_names(const char *path, char ***name)
     return status;
 }
 
-/* The names of the documents, where the corpus has them. */
+/* Reads the names of the documents, if the corpus has names. */
 static em_status read_names(const em_topics *t, const em_corpus *corpus, folding *f)
 {
     int64_t n = 0;
@@ -215,7 +216,7 @@ static em_status read_names(const em_topics *t, const em_corpus *corpus, folding
     return read_row_names(t->documents, &f->name);
 }
 
-/* Columns are called by their topics. */
+/* Starts the file. Its columns have the names of the topics. */
 static em_status start_file(const em_topics *t, const em_corpus *corpus, folding *f)
 {
     const uint64_t hash = XXH3_64bits_withSeed(
@@ -252,7 +253,7 @@ static em_status mix(const em_topics *t, em_corpus *corpus, folding *f)
     return t->output ? close_table(&f->file, status) : status;
 }
 
-/* Words that had no names are called by their numbers. */
+/* Whether words have names. Words without names are called by their numbers. */
 static bool is_named(const em_topics *t)
 {
     char number[24];

@@ -39,7 +39,7 @@ static const char style[] =
 
 /* ---------------------------------------------------------------- the trace */
 
-/* A number of each draw of each chain. */
+/* One number of each draw of each chain. */
 typedef struct trace {
     int64_t n_chain, n_draw;
     double *value; /* [n_chain][n_draw]; NULL: none */
@@ -78,7 +78,7 @@ static void range_of(const trace *of, double *low, double *high)
     }
 }
 
-/* The frame of a figure, and the range of its values. */
+/* Writes the frame of a figure, and the range of its values. */
 static void put_frame(FILE *out, const char *title, double low, double high)
 {
     fprintf(out, "<h2>%s</h2>\n<svg viewBox=\"0 0 %d %d\" role=\"img\"><title>%s</title>\n", title,
@@ -169,7 +169,7 @@ static em_status put_traces(FILE *out, const em_topics *t)
 
 /* ---------------------------------------------------------------- topics */
 
-/* The nearest ones that overlap at all, the first the nearest. */
+/* Lists the topics that overlap with this one at all, the nearest first. */
 static void put_nearest(FILE *out, const em_topics *t, const float *overlaps, int64_t k)
 {
     int64_t nearest[NEAREST];

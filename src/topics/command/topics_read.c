@@ -1,4 +1,4 @@
-/* The topics of a finished run, read from its file. */
+/* Reads the topics of a finished run from its file. */
 #include "base/memory.h"
 #include "base/text.h"
 #include "io/draws/reader.h"
@@ -19,7 +19,7 @@ static em_status read_averages(em_reader *reader, int64_t i, int64_t n_chain, do
     return status ? status : em_reader_draws(reader, i, 0, n_chain, 0, 1, *out);
 }
 
-/* Words without names are called by their numbers. */
+/* Copies the words. Words without names are called by their numbers. */
 static em_status copy_words(em_topics *t, const em_reader_variable *phi)
 {
     em_status status = em_allocate(t->n_word, sizeof *t->word, &t->word);
@@ -30,7 +30,7 @@ static em_status copy_words(em_topics *t, const em_reader_variable *phi)
     return status;
 }
 
-/* Missing arrays stay NULL. */
+/* Reads an array if the file has it; otherwise the pointer stays NULL. */
 static em_status read_if_any(em_reader *reader, const char *name, int64_t n_chain, double **out)
 {
     const int64_t i = em_reader_find(reader, name);
@@ -101,8 +101,8 @@ static const char *value_of(const char *config, const char *name)
     return at ? at + strlen(name) : NULL;
 }
 
-/* Defines the scores by the config in the file. Files without fold_in_alpha are older than that
- * option, and had 0.1. */
+/* Sets how documents are scored, from the config in the file. Files without fold_in_alpha were
+ * written before that option existed, with the value 0.1. */
 static void define_scores(em_topics *t, em_reader *reader)
 {
     char *config = NULL;
@@ -144,7 +144,7 @@ em_status em_topics_read(em_topics *t)
 
 /* ---------------------------------------------------------------- the largest ones */
 
-/* The `n` largest of x[size], by insertion: n is small. */
+/* Finds the `n` largest of x[size] by insertion, because n is small. */
 static void largest(int64_t size, const float *x, long n, int32_t *out)
 {
     long held = 0;
@@ -215,7 +215,8 @@ void em_topics_release(em_topics *t)
         em_release(array[i]);
 }
 
-/* A word may have a comma or a quote in it (RFC 4180). */
+/* Prints a word as a CSV field. It is quoted, because it may contain a comma or a quote (RFC 4180).
+ */
 void em_topics_print_quoted(const char *text)
 {
     if (!strpbrk(text, ",\"\n")) {

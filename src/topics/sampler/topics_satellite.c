@@ -1,4 +1,4 @@
-/* Registers the topic models, and the name under which their own update is known as a sampler. */
+/* Registers the topic models, and the name of the sampler that is their own update. */
 #include "model/satellite.h"
 #include "sampler/gibbs.h"
 
