@@ -35,7 +35,7 @@ typedef struct em_data {
  */
 EM_API em_status em_data_read(const char *path, const em_model_context *context, em_data **out);
 
-/* The same with all rows on every rank, for small tables that are not observations. */
+/* Does the same, but every rank gets all rows. It is for small tables that are not observations. */
 EM_API em_status em_data_read_all(const char *path, em_data **out);
 
 EM_API void em_data_destroy(em_data **data); /* NULL-safe. Local. */

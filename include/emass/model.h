@@ -112,8 +112,8 @@ typedef enum em_gradient_kind {
     EM_GRADIENT_NONE         /* not at all: only for samplers without gradients (rwm, slice) */
 } em_gradient_kind;
 
-/* The results that an evaluation needs. The memory of the others is valid, too, and may be written.
- */
+/* The results that the caller needs from an evaluation. The memory of the other results is valid
+ * too, and may be written. */
 typedef enum em_wanted { EM_WANT_BOTH, EM_WANT_LOG_DENSITY, EM_WANT_GRADIENT } em_wanted;
 
 /* A block of parameters, theta[first .. first + count), to which a config may assign its own

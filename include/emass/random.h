@@ -16,7 +16,7 @@ EM_BEGIN_C
 /* out[0..n): numbers first .. first + n - 1 (below 2^41) as uniforms in (0, 1). Local. */
 EM_API void em_draw_uniforms(const em_draw *draw, uint64_t first, int64_t n, double *out);
 
-/* The same as standard normals: the quantiles of those uniforms. Local. */
+/* out[0..n): the standard normal quantiles of the uniforms that em_draw_uniforms gives. Local. */
 EM_API void em_draw_normals(const em_draw *draw, uint64_t first, int64_t n, double *out);
 
 EM_END_C
