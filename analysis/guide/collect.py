@@ -3,7 +3,7 @@
 
     analysis/guide/collect.py FOLDER
 
-MkDocs builds a site from one folder. The pages stand in several: the README, this folder, and rooms
+MkDocs builds a site from one folder. The pages stand in several: the README, this folder, and folders of src
 of the code. Files keep their paths within the repository, so that links stay as they are. FOLDER is
 replaced. A link to a file that does not exist, or that lies outside the repository, is an error.
 """
