@@ -151,14 +151,14 @@ void em_adapt_summarise(const em_adapt *adapt, size_t bytes, char *out)
         em_append(bytes, out, "; T %.3g, %.0f steps", drawn->time,
                   fmax(1, ceil(drawn->time / adapt->pools->step_size)));
     else if (adapt->plan->learned)
-        em_append(bytes, out, "; curvature varies, so that nuts draws");
+        em_append(bytes, out, "; curvature varies, so nuts draws");
     if (adapt->pools->averaging.target > adapt->sampler_options->target_accept)
-        em_append(bytes, out, "; acceptance aimed at %g", adapt->pools->averaging.target);
+        em_append(bytes, out, "; target acceptance %g", adapt->pools->averaging.target);
     if (em_is_noncentred(adapt))
         em_append(bytes, out, "; %lld %s non-centred", (long long)adapt->noncentred->map.n_child,
                   adapt->noncentred->map.n_child == 1 ? "parameter" : "parameters");
     if (phase->n_reinitialised > 0)
-        em_append(bytes, out, "; %lld %s took the position of another, the last at %lld",
+        em_append(bytes, out, "; %lld %s took the position of another, the last at iteration %lld",
                   (long long)phase->n_reinitialised,
                   phase->n_reinitialised == 1 ? "chain" : "chains",
                   (long long)phase->last_reinitialised);

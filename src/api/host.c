@@ -14,8 +14,9 @@ em_status em_host_start(void)
     MPI_Initialized(&running);
     MPI_Finalized(&ended);
     if (ended)
-        return em_fail(EM_EUSAGE, "em_host_start: MPI has been ended in this process: expected one "
-                                  "that has not");
+        return em_fail(
+            EM_EUSAGE,
+            "em_host_start: MPI has been finalized in this process, and cannot be started again");
     if (running)
         return EM_OK;
     em_world_initialise_mpi(NULL, NULL);

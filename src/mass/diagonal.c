@@ -110,7 +110,7 @@ static em_status range(const em_mass *base, double *smallest, double *largest)
 
 const em_mass_ops em_mass_diag = {
     .name = "diag",
-    .doc = "a variance of each coordinate",
+    .doc = "a variance for each coordinate",
     .structure = EM_MASS_DIAG,
     .size = size,
     .arrays = arrays,

@@ -317,8 +317,8 @@ int64_t em_mass_rank(const em_mass *mass)
 
 const em_mass_ops em_mass_low_rank = {
     .name = "low_rank",
-    .doc = "a variance of each coordinate, and the few directions in which the covariance differs "
-           "most from that",
+    .doc = "a variance for each coordinate, and the few directions in which the covariance differs "
+           "most from a diagonal one",
     .structure = EM_MASS_DENSE,
     .size = size,
     .arrays = arrays,

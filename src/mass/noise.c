@@ -46,7 +46,7 @@ static em_status estimate(em_structure structure, int64_t dim, const double *cur
 const em_estimator_ops em_noise_covariance = {
     .name = "noise",
     .doc = "mass proportional to the covariance of the minibatch gradient noise",
-    .source = "the fixed line of SGNHT-EM; LEARNING 2",
+    .source = "the fixed points of SGNHT-EM; LEARNING 2",
     .windowed = true,
     .noise = true,
     .keeps_determinant = true,

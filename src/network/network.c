@@ -466,7 +466,7 @@ static void describe_work(const em_network *self, FILE *out)
     fprintf(out, "# work       %.3g MFLOP a gradient, for each observation of a minibatch",
             flop / 1e6);
     if (self->shards)
-        fprintf(out, "; shards do not pay below %.0f MFLOP a step, a minibatch of %.0f",
+        fprintf(out, "; shards are not worthwhile below %.0f MFLOP a step, a minibatch of %.0f",
                 least / 1e6, ceil(least / flop));
     fputc('\n', out);
 }
@@ -484,7 +484,8 @@ static void describe(const em_model *model, FILE *out)
     describe_work(self, out);
     fprintf(out,
             "# data       %" PRId64 " observations of %" PRId64 " inputs, %" PRId64
-            " test observations; here %" PRId64 " and %" PRId64 ": %.3g MB, once a node\n",
+            " test observations; on this shard %" PRId64 " and %" PRId64
+            ": %.3g MB, one copy on a node\n",
             train->rows.total, train->n_input, test ? test->rows.total : 0, train->rows.count,
             test ? test->rows.count : 0,
             (em_examples_bytes(train) + (test ? em_examples_bytes(test) : 0)) / 1e6);
@@ -497,7 +498,7 @@ static void describe(const em_model *model, FILE *out)
             ops->bytes(&self->layers, train->n_input, self->batch) / 1e6,
             averages * sizeof(double) / 1e6);
     fprintf(out,
-            "# watched    R-hat and ESS are computed for %s and for the function at some inputs, "
+            "# monitored  R-hat and ESS are computed for %s and for the function at some inputs, "
             "not for the weights, which have symmetries\n",
             self->test ? "the test score" : "the training score");
     if (self->options->precision == PRECISION_SINGLE)

@@ -45,7 +45,7 @@ static em_status check_layout(int64_t n_chain, int64_t n_shard, int64_t n_rank, 
     if (!may_idle && n_rank / n_shard > n_chain)
         return em_fail(EM_ECONFIG,
                        "number of ranks: found %lld for %lld chains, expected at most %lld, or "
-                       "more chains: a %s without a chain would only wait",
+                       "more chains: a %s without a chain would have no work",
                        (long long)n_rank, (long long)n_chain, (long long)(n_chain * n_shard),
                        n_shard > 1 ? "group of ranks" : "rank");
     return EM_OK;

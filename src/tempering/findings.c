@@ -125,7 +125,9 @@ void em_tempering_warning(const em_tempering_findings *found, int64_t n_ladder, 
         em_append(bytes, text, "%.1f round trips a ladder (at least %g expected), ",
                   trips_of_ladder(found, n_ladder), fewest_trips);
     if (has_few_visits(found, ess_limit))
-        em_append(bytes, text, "weights of modes rest on about %.0f draws (at least %g expected), ",
+        em_append(bytes, text,
+                  "weights of modes are estimated from about %.0f independent draws (at least %g "
+                  "expected), ",
                   independent_visits(found), ess_limit);
     if (barrier_grows(found))
         em_append(bytes, text, "the communication barrier still grows, ");

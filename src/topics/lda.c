@@ -53,13 +53,13 @@ static const em_field fields[] = {
                      "sampler of the model, with a separate score"),
     EM_REAL(lda_options, alpha, .minimum = 1e-6, .maximum = 1e3, .fallback = "learned",
             .word = "learned",
-            .doc = "parameter of the prior of documents' weights; learned: one for each topic, "
-                   "from iteration 20 of warmup on; 0.1 before, and with parameters other than "
-                   "collapsed"),
+            .doc = "alpha of the Dirichlet prior of documents' weights of topics; learned: one "
+                   "number for each topic, from iteration 20 of warmup on; before that, and with "
+                   "parameters other than collapsed, 0.1"),
     EM_REAL(em_topic_options, beta, .minimum = 1e-6, .maximum = 1e3, .fallback = "learned",
             .word = "learned",
-            .doc = "parameter of the prior of topics' word distributions; learned: in warmup; 0.01 "
-                   "before, and with parameters other than collapsed"),
+            .doc = "beta of the Dirichlet prior of topics' word distributions; learned: in warmup; "
+                   "before that, and with parameters other than collapsed, 0.01"),
     EM_PATH(lda_options, scratch, .fallback = "",
             .doc = "folder for the topics of the tokens of a streamed corpus, on a disk of this "
                    "node; absent: TMPDIR, or /tmp"),

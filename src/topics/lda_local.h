@@ -31,7 +31,8 @@ typedef struct em_local_options {
     EM_ROW_AS("local_discard", options, member.discard, EM_FIELD_INT, int64_t, .maximum = 1e6,     \
               .fallback = "5", .doc = "burn-in sweeps over the documents of a gradient"),          \
         EM_ROW_AS("local_sweeps", options, member.keep, EM_FIELD_INT, int64_t, .minimum = 1,       \
-                  .maximum = 1e6, .fallback = "5", .doc = "sweeps after those, which count"),      \
+                  .maximum = 1e6, .fallback = "5",                                                 \
+                  .doc = "sweeps after the burn-in, whose topics enter the gradient"),             \
         EM_ROW_AS(                                                                                 \
             "warm_start", options, member.warm_start, EM_FIELD_BOOL, bool, .fallback = "false",    \
             .doc = "start the topics of a document's tokens from those of the chain's last visit")

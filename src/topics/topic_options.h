@@ -52,10 +52,11 @@ typedef struct em_topic_options {
         EM_BOOL(em_topic_options, store_phi, .fallback = "false",                                  \
                 .doc = "store phi of every draw, besides its average")
 #define EM_TOPIC_PHI_FIELDS                                                                        \
-    EM_REAL(em_topic_options, prior_mean, .minimum = -1e3, .maximum = 1e3, .fallback = "0.1",      \
-            .doc = "of the normal prior of expanded_natural, which has no beta"),                  \
+    EM_REAL(                                                                                       \
+        em_topic_options, prior_mean, .minimum = -1e3, .maximum = 1e3, .fallback = "0.1",          \
+        .doc = "mean of the normal prior of the parameters expanded_natural, which have no beta"), \
         EM_REAL(em_topic_options, prior_sd, .minimum = 1e-6, .maximum = 1e6, .fallback = "1",      \
-                .doc = "standard deviation of the same"),                                          \
+                .doc = "standard deviation of that normal prior"),                                 \
         EM_LOCAL_FIELDS(em_topic_options, local)
 
 /* First member of the options of a model of Poisson factor analysis: counts of word v in document
@@ -71,12 +72,13 @@ typedef struct em_poisson_options {
     EM_TOPIC_FIELDS(what_topics_are, "0.1"),                                                       \
         EM_CHOICE(em_topic_options, parameters, .fallback = "expanded_natural",                    \
                   .choices = em_topic_forms,                                                       \
-                  .doc = "of phi: expanded_mean for a block of sgrld or sgrhmc, expanded_natural " \
-                         "for the other samplers with minibatches"),                               \
+                  .doc = "parameters of phi: expanded_mean for a block of sgrld or sgrhmc, "       \
+                         "expanded_natural for the other samplers with minibatches"),              \
         EM_REAL(em_topic_options, beta, .minimum = 1e-6, .maximum = 1e3, .fallback = "0.05",       \
-                .doc = "of the prior of topics' word distributions, of expanded_mean"),            \
+                .doc = "beta of the Dirichlet prior of topics' word distributions, with the "      \
+                       "parameters expanded_mean"),                                                \
         EM_TOPIC_PHI_FIELDS,                                                                       \
         EM_REAL(em_poisson_options, a0, .minimum = 1e-6, .maximum = 1e6, .fallback = "1",          \
-                .doc = "of the Beta(a0, b0) prior of documents' p"),                               \
+                .doc = "a0 of the Beta(a0, b0) prior of documents' p"),                            \
         EM_REAL(em_poisson_options, b0, .minimum = 1e-6, .maximum = 1e6, .fallback = "1",          \
                 .doc = "the same")

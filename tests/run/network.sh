@@ -133,9 +133,9 @@ go 1 whole.h5 || not_ok "a network runs"
 # 4 * 16 * 27 of the convolution, 6 * 72 and 6 * 18 of the dense layers; and 5e6 over 2268.
 plan_of_shards() {
     limited mpirun -n 2 "$emass" check run.yaml --set run.shards=2 |
-        grep '^# work  *0.00227 MFLOP .*; shards do not pay below 5 MFLOP a step, a minibatch of 2205$'
+        grep '^# work  *0.00227 MFLOP .*; shards are not worthwhile below 5 MFLOP a step, a minibatch of 2205$'
 }
-check 'the plan says where shards do not pay' plan_of_shards
+check 'the plan says where shards are not worthwhile' plan_of_shards
 check "3 ranks, the same bytes" same 3
 check "in parts, on other ranks, the same bytes" in_parts
 check "by parts, the same bytes on three shards, of which one has nothing" shards_agree 3
@@ -148,11 +148,11 @@ check "and predictions of new rows" predictions_agree rows500.csv
 check "averages over draws and chains are there, and good" predicts
 check "check compares the gradient, and says what memory is taken" \
     bash -c '"$1" check run.yaml >said.txt && grep -q "agrees with central differences" said.txt &&
-        grep -q "once a node" said.txt && grep -q "MB per rank" said.txt' _ "$emass"
+        grep -q "one copy on a node" said.txt && grep -q "MB per rank" said.txt' _ "$emass"
 
 says_shares() {
     limited mpirun -n 2 "$emass" check run.yaml --set run.shards=2 >said.txt && cat said.txt &&
-        grep -q "300 observations .* here 256 and 40:" said.txt
+        grep -q "300 observations .* on this shard 256 and 40:" said.txt
 }
 check "check says what data are on a rank" says_shares
 
@@ -286,7 +286,7 @@ labels 40 4 >more-labels-idx1-ubyte
 cp test-labels-idx1-ubyte wrong-labels-idx1-ubyte
 cp test-images-idx3-ubyte lonely-images-idx3-ubyte
 mkdir -p folder && cp train-images-idx3-ubyte.gz train-labels-idx1-ubyte.gz folder
-check "truncated images" refused "cut-images-idx3-ubyte: found 984 bytes behind the header, expected 1440" model.test=cut
+check "truncated images" refused "cut-images-idx3-ubyte: found 984 bytes after the header, expected 1440" model.test=cut
 check "a wrong magic number" refused "magic number 00000d03" model.test=wrong
 check "images and labels that do not match" refused "found 39 labels, expected 40" model.test=few
 check "labels out of range" refused "more-labels-idx1-ubyte: found label 3 of observation 4, expected an integer from 0 to 2" model.test=more

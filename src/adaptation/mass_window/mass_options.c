@@ -19,10 +19,9 @@ const em_field em_mass_fields[] = {
         em_mass_options, from_positions, .fallback = "false",
         .doc =
             "also begin at the last positions of that run (which needs output.save_unconstrained)"),
-    EM_CHOICE(
-        em_mass_options, estimator, .fallback = "fisher", .choices = estimators,
-        .doc =
-            "criterion of the M-step; momentum is the papers', noise is for stochastic samplers"),
+    EM_CHOICE(em_mass_options, estimator, .fallback = "fisher", .choices = estimators,
+              .doc = "criterion by which the M-step estimates the mass; momentum is that of the "
+                     "papers, noise is for stochastic samplers"),
     EM_CHOICE(em_mass_options, structure, .fallback = "auto", .choices = structures,
               .doc = "auto: dense up to dimension 200 if there are enough samples; in higher "
                      "dimensions low_rank for hmc, nuts and walnuts; otherwise diag"),
@@ -54,11 +53,11 @@ const em_field em_mass_fields[] = {
               .fallback = "1",
               .doc = "interval rule: epochs are subsampled at offsets 1 + Poisson(nu i^d)"),
     EM_ROW_AS("rule.d", em_mass_options, rule_d, EM_FIELD_REAL, double, .maximum = 10,
-              .fallback = "2", .doc = "interval rule: see rule.nu"),
+              .fallback = "2", .doc = "interval rule: d in the offsets 1 + Poisson(nu i^d)"),
     EM_ROW_AS("rule.alpha", em_mass_options, rule_alpha, EM_FIELD_REAL, double, .maximum = 1,
               .fallback = "0.05",
-              .doc =
-                  "interval rule: level; the paper's 1 gives an empty interval that never fires"),
+              .doc = "interval rule: level of the interval; the paper's 1 gives an empty interval, "
+                     "with which S_count never grows"),
     EM_ROW_AS("rule.s_i", em_mass_options, rule_s_i, EM_FIELD_REAL, double, .minimum = 1,
               .maximum = 1e9, .fallback = "10",
               .doc = "interval rule: S_count grows by S_count / s_i"),

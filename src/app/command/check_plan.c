@@ -200,8 +200,7 @@ static void print_memory(const memory *m, double peak)
 
     printf("# memory     %.3g MB per rank: %.3g of program, data and model (%.3g while they are "
            "read), %.3g of chains and samplers, %.3g of averages, %.3g while they start or end, "
-           "%.3g of draws in buffers, "
-           "%.3g watched for convergence, %.3g MB to learn the mass\n",
+           "%.3g of draws in buffers, %.3g to monitor convergence, %.3g MB to learn the mass\n",
            fmax(sum, peak) / 1e6, m->here / 1e6, peak / 1e6, m->chains / 1e6, m->averages / 1e6,
            m->moment / 1e6, m->draws / 1e6, m->watched / 1e6, m->learning / 1e6);
 }
@@ -283,7 +282,7 @@ static void print_plan(const em_checked *check, const em_plan *plan, const memor
     printf("\n");
     print_memory(taken, check->peak_bytes);
     if (plan->monitored.width < plan->width.posterior || plan->monitored.every > 1)
-        printf("# watched    the first %lld of %lld numbers, of 1 in %lld draws\n",
+        printf("# monitored  the first %lld of %lld numbers, of 1 in %lld draws\n",
                (long long)plan->monitored.width, (long long)plan->width.posterior,
                (long long)plan->monitored.every);
     printf("# output     %s, %s%.3g MB of draws\n", config->output.file,

@@ -104,7 +104,8 @@ static void advise_on_distance(const prior_record *f, FILE *out)
             worst == 0 && f->centre ? " where predictors are at their means" : "", mean, most,
             f->location[worst], f->scale[worst]);
     if (count > 1)
-        fprintf(out, "; and %lld more are beyond three", (long long)count - 1);
+        fprintf(out, "; %lld more are more than three standard deviations away",
+                (long long)count - 1);
     fprintf(out, ". The prior shapes the result: give a wider one in model.prior, or omit it and "
                  "prior_scale for a prior on the scale of the data.\n");
 }

@@ -233,7 +233,7 @@ static em_status print(const em_loo *loo, const char *cut, bool csv)
         table.n_row = n < MOST_ROWS ? n : MOST_ROWS;
         em_table_print(&table, stdout);
         if (n > MOST_ROWS)
-            printf("... and %lld more, which --csv has\n", (long long)(n - MOST_ROWS));
+            printf("... and %lld more (--csv prints all)\n", (long long)(n - MOST_ROWS));
     }
     em_table_release(&table);
     return status;

@@ -31,11 +31,10 @@ typedef struct em_corpus_options {
     EM_PATH(em_corpus_options, data,                                                               \
             .doc = "corpus: LDA-C (N id:count ...), UCI docword or Matrix Market, plain, .gz or "  \
                    ".xz; HDF5 by emass convert, or AnnData (.h5ad)"),                              \
-        EM_CHOICE(                                                                                 \
-            em_corpus_options, format, .fallback = "auto", .choices = em_corpus_format_names,      \
-            .doc =                                                                                 \
-                "of a corpus in text; auto: as its first line says, of Matrix Market (mtx) with "  \
-                "rows as documents; mtx-columns: columns are documents"),                          \
+        EM_CHOICE(em_corpus_options, format, .fallback = "auto",                                   \
+                  .choices = em_corpus_format_names,                                               \
+                  .doc = "format of a corpus in text; auto: found from the first line; in Matrix " \
+                         "Market (mtx) rows are documents, with mtx-columns columns are"),         \
         EM_PATH(                                                                                   \
             em_corpus_options, vocabulary, .fallback = "",                                         \
             .doc = "words of the corpus, one a line, in the order of their ids; absent: numbers"), \

@@ -128,7 +128,8 @@ static em_status add_levels(em_features *f, const em_table *table, int64_t j, in
     em_status status = EM_OK;
 
     if (strlen(table->name[j]) > LONGEST_NAME)
-        return em_fail(EM_EDATA, "%s:1: found a factor of a name of %zu bytes, expected at most %d",
+        return em_fail(EM_EDATA,
+                       "%s:1: found a factor whose name has %zu bytes, expected at most %d",
                        table->path, strlen(table->name[j]), LONGEST_NAME);
     status = em_reallocate(f->n_all + n, sizeof *f->level, &f->level);
     status = status ? status : em_reallocate(f->n_all + n, sizeof *f->value, &f->value);

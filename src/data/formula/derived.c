@@ -114,11 +114,12 @@ em_status em_derived_check(const em_derived *derived, const em_table *table)
     while (held < table->n_row && isfinite(em_derived_value(derived, table->value + held * n)))
         held++;
     row = em_table_first_row(table, held < table->n_row ? held : -1);
-    return row < 0 ? EM_OK
-                   : em_fail(EM_EDATA,
-                             "%s:%lld: found a row for which %s of the formula is no finite number",
-                             table->path, (long long)em_table_line(table, row),
-                             em_excerpt_of(derived->name).text);
+    return row < 0
+               ? EM_OK
+               : em_fail(EM_EDATA,
+                         "%s:%lld: found a row for which %s of the formula is not a finite number",
+                         table->path, (long long)em_table_line(table, row),
+                         em_excerpt_of(derived->name).text);
 }
 
 /* Sums over all rows of p_k^2 and u p_k^2. `work` [2 n_row]. Collective. */

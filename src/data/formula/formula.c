@@ -360,7 +360,7 @@ em_status em_formula_parse(const char *text, const em_formula_columns *columns, 
     status = status ? status : em_allocate(columns->n + EM_MOST_DERIVED, sizeof *r.seen, &r.seen);
     status = status ? status : read_response(&r);
     if (!status && !em_reading_accept(&r, '~'))
-        status = em_reading_fail(&r, "'~' behind the response");
+        status = em_reading_fail(&r, "'~' after the response");
     status = status ? status : read_terms(&r);
     status = status ? status : check_terms(&r);
     em_release(&r.seen);

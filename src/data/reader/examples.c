@@ -89,11 +89,11 @@ static em_status find_beside(const char *images, char **out)
         status = find_begun(start, "labels-idx1", out);
     em_release(&start);
     if (!status && !*out)
-        status =
-            em_fail(EM_EDATA,
-                    "%s: found images without labels, expected a file of the same form of name "
-                    "beside it (x-images-idx3-ubyte, x-labels-idx1-ubyte), or model.labels",
-                    images);
+        status = em_fail(
+            EM_EDATA,
+            "%s: found images without labels, expected a file with the corresponding name in the "
+            "same folder (x-labels-idx1-ubyte for x-images-idx3-ubyte), or model.labels",
+            images);
     return status;
 }
 

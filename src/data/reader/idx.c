@@ -19,7 +19,7 @@ struct em_idx {
     int64_t stored; /* bytes of the file, packed or not */
     em_idx_shape shape;
     uint64_t hash; /* of the header */
-    int64_t at;    /* how many bytes behind the header have been read */
+    int64_t at;    /* how many bytes after the header have been read */
 };
 
 static em_status open_file(const char *path, int64_t *stored, gzFile *out)
@@ -180,7 +180,7 @@ static em_status go_to(em_idx *idx, int64_t at)
 {
     if (idx->at != at && gzseek(idx->file, (z_off_t)(at - idx->at), SEEK_CUR) < 0)
         return em_fail(EM_EDATA,
-                       "%s: found no byte %" PRId64 " behind the header, expected %" PRId64,
+                       "%s: found no byte %" PRId64 " after the header, expected %" PRId64,
                        idx->path, at, idx->shape.size);
     idx->at = at;
     return EM_OK;
@@ -194,7 +194,7 @@ static em_status check_end(em_idx *idx)
 
     return status || more == 0 ? status
                                : em_fail(EM_EDATA,
-                                         "%s: found more than %" PRId64 " bytes behind the header, "
+                                         "%s: found more than %" PRId64 " bytes after the header, "
                                          "expected the end of the file",
                                          idx->path, idx->shape.size);
 }
@@ -209,7 +209,7 @@ em_status em_idx_read(em_idx *idx, int64_t first, int64_t count, uint8_t *out, u
     idx->at += got;
     if (!status && got < length)
         return em_fail(EM_EDATA,
-                       "%s: found %" PRId64 " bytes behind the header, expected %" PRId64
+                       "%s: found %" PRId64 " bytes after the header, expected %" PRId64
                        ": the file is truncated",
                        idx->path, begin + got, idx->shape.size);
     if (!status && count > 0 && idx->at == idx->shape.size)

@@ -84,8 +84,8 @@ extern const char *const em_table_format_names[],
         .doc =                                                                                     \
             "table: CSV, TSV, spaces or LIBSVM, plain, .gz or .xz, or HDF5 as file.h5:/dataset"),  \
         EM_CHOICE(em_table_options, format, .fallback = "auto", .choices = em_table_format_names,  \
-                  .doc = "of a text file: libsvm, or what separates the columns; auto: by the "    \
-                         "first line"),                                                            \
+                  .doc = "format of a text file: libsvm, or what separates the columns; auto: "    \
+                         "found from the first line"),                                             \
         EM_CHOICE(em_table_options, header, .fallback = "auto", .choices = em_table_header_names,  \
                   .doc = "whether the first line names the columns; auto: when there is no "       \
                          "number in it; where numbers may be names, such as 2020,2021, the "       \
@@ -97,9 +97,8 @@ extern const char *const em_table_format_names[],
                 .doc = "response column, by name or number from 1; absent: the last "              \
                        "(LIBSVM: the label)"),                                                     \
         EM_ROW_AS("columns", em_table_options, chosen, EM_FIELD_TEXTS, em_texts, .fallback = "[]", \
-                  .doc =                                                                           \
-                      "features, by name or number from 1, or with a minus columns to leave out: " \
-                      "[age, sex], [-id]; of LIBSVM how many there are"),                          \
+                  .doc = "features, by name or number from 1: [age, sex]; with a minus, columns "  \
+                         "to leave out: [-id]; LIBSVM: the number of features"),                   \
         EM_TEXTS(em_table_options, factors, .fallback = "[]",                                      \
                  .doc = "features of categories: name, or name=level for the reference level; a "  \
                         "coefficient for each other level"),                                       \
@@ -113,9 +112,8 @@ extern const char *const em_table_format_names[],
                     "between backquotes; factors may say reference levels; columns of numbers "    \
                     "may be in log(), exp(), sqrt(), I(), poly(x, 2), the response too: log(y)"),  \
         EM_CHOICE(em_table_options, na, .fallback = "error", .choices = em_table_na_names,         \
-                  .doc =                                                                           \
-                      "missing values (nothing, NA, NaN, ?, ...) in what is used: an error, or "   \
-                      "such rows are left out"),                                                   \
+                  .doc = "missing values (nothing, NA, NaN, ?, ...) in columns that are used: an " \
+                         "error, or such rows are left out"),                                      \
         EM_BOOL(em_table_options, intercept, .fallback = "true",                                   \
                 .doc = "adds a coefficient for a column of ones, before the others"),              \
         EM_BOOL(em_table_options, standardise, .fallback = "false",                                \
@@ -126,8 +124,8 @@ extern const char *const em_table_format_names[],
 #define EM_TABLE_EXPOSURE_FIELD                                                                    \
     EM_ROW_AS("exposure", em_table_options, beside[EM_BESIDE_EXPOSURE], EM_FIELD_TEXT, char *,     \
               .fallback = "",                                                                      \
-              .doc = "column, by name or number from 1, that the mean is proportional to: time, "  \
-                     "area, ...")
+              .doc = "column of the exposure (time, area, ...), by name or number from 1: the "    \
+                     "mean is proportional to it")
 
 /* Two more, for regressions. */
 #define EM_TABLE_WEIGHTS_FIELDS                                                                    \
@@ -137,5 +135,5 @@ extern const char *const em_table_format_names[],
                      "with no coefficient"),                                                       \
         EM_ROW_AS("weights", em_table_options, beside[EM_BESIDE_WEIGHTS], EM_FIELD_TEXT, char *,   \
                   .fallback = "",                                                                  \
-                  .doc = "column, by name or number from 1, of numbers from 0: the log "           \
+                  .doc = "column of weights, 0 or more, by name or number from 1: the log "        \
                          "likelihood of a row is multiplied by its weight")

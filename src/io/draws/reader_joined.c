@@ -57,7 +57,8 @@ static em_status match_lengths(const em_reader *a, const em_reader *b, const cha
         return EM_OK;
     return em_fail(EM_EDATA, "%s: found %lld draws of each chain, expected %lld as %s has%s",
                    b->path, (long long)b->n_planned, (long long)a->n_planned, a->path,
-                   warmup ? "" : "; --common takes the first, as many as all have");
+                   warmup ? ""
+                          : "; --common takes only the first draws, those that all files have");
 }
 
 static em_status match_variables(const em_reader *a, const em_reader *b)

@@ -15,8 +15,8 @@ typedef struct em_artificial_noise {
 /* The row of a model's options, a struct with a double `gradient_noise`. */
 #define EM_GRADIENT_NOISE_FIELD(options)                                                           \
     EM_REAL(options, gradient_noise, .maximum = 1e12, .fallback = "0",                             \
-            .doc = "variance of the gradient from a minibatch of one, of 10000 observations; 0: "  \
-                   "none")
+            .doc = "variance of the gradient from a minibatch of one observation, out of 10000 "   \
+                   "artificial ones; 0: no minibatches")
 
 /* If variance > 0, creates the observations and sets model->rows; model->dim must be set. Local.
  * Errors: EM_EMEMORY. */

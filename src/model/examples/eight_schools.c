@@ -32,9 +32,10 @@ static const em_field fields[] = {
                  "\"St. Paul's\", Mt. Hermon]",
              .doc = "names of the schools"),
     EM_BOOL(eight_schools_options, log_likelihood, .fallback = "false",
-            .doc = "store that of each school, in the group log_likelihood"),
+            .doc = "store the log likelihood of each school, in the group log_likelihood"),
     EM_BOOL(eight_schools_options, posterior_predictive, .fallback = "false",
-            .doc = "store effects drawn anew, in the group posterior_predictive"),
+            .doc = "store effects drawn from the posterior predictive distribution, in the group "
+                   "posterior_predictive"),
     {0}};
 
 enum { MU, ETA, THETA_TILDE };       /* positions in theta */

@@ -44,7 +44,7 @@ static const em_field fields[] = {
     EM_PATH(gaussian_options, precision, .fallback = "",
             .doc = "file of a symmetric positive definite matrix"),
     EM_PATH(gaussian_options, covariance, .fallback = "",
-            .doc = "the same, of its inverse; not both"),
+            .doc = "file of the covariance matrix; give precision or covariance, not both"),
     EM_INT(gaussian_options, blocks, .minimum = 1, .maximum = 100, .fallback = "1",
            .doc = "number of blocks, block_1, block_2, ..., into which the parameters are divided "
                   "for a list of samplers"),

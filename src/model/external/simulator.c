@@ -269,6 +269,7 @@ void em_simulator_describe(const em_model *model, FILE *out)
     }
     fprintf(out, "# density    %lld output%s: %s; the gradient is %s\n", (long long)self->n_output,
             em_plural(self->n_output),
-            self->options->data.count > 0 ? "means of normal laws of the data" : "log density",
+            self->options->data.count > 0 ? "means of normal distributions of the data"
+                                          : "log density",
             model->gradient == EM_GRADIENT_EXACT ? "the program's" : "not known");
 }

@@ -21,10 +21,12 @@ typedef struct em_simulator_options {
 
 #define EM_SIMULATOR_FIELDS                                                                        \
     EM_REALS(em_simulator_options, data, .fallback = "",                                           \
-             .doc = "what was observed: the program gives as many outputs, which are the means of" \
-                    " normal laws; none: its one output is the log density"),                      \
-        EM_REALS(em_simulator_options, sd, .minimum = 1e-300, .maximum = 1e300, .fallback = "",    \
-                 .doc = "with data: their standard deviations, or one of all"),                    \
+             .doc = "what was observed: the program gives one output for each number, the mean "   \
+                    "of its normal distribution; none: its one output is the log density"),        \
+        EM_REALS(                                                                                  \
+            em_simulator_options, sd, .minimum = 1e-300, .maximum = 1e300, .fallback = "",         \
+            .doc =                                                                                 \
+                "with data: standard deviations of these normal distributions, or one for all"),   \
         EM_DURATION(em_simulator_options, evaluation_timeout, .minimum = 1e-3, .maximum = 1e9,     \
                     .fallback = "none", .word = "none",                                            \
                     .doc = "an evaluation that takes longer has failed", .may_change = true),      \

@@ -39,11 +39,11 @@ typedef struct em_regression_options {
                        "normal(mean(y), 2.5 sd(y)), sigma exponential of mean sd(y); 0 and 1 for " \
                        "mean(y) and sd(y) with a log or logit link"),                              \
         EM_BOOL(em_regression_options, log_likelihood, .fallback = "false",                        \
-                .doc = "store that of each observation, in the group log_likelihood; and "         \
-                       "responses in observed_data"),                                              \
+                .doc = "store the log likelihood of each observation, in the group "               \
+                       "log_likelihood; and responses in observed_data"),                          \
         EM_BOOL(em_regression_options, posterior_predictive, .fallback = "false",                  \
-                .doc = "store observations drawn anew, in the group posterior_predictive; and "    \
-                       "responses in observed_data")
+                .doc = "store observations drawn from the posterior predictive distribution, in "  \
+                       "the group posterior_predictive; and responses in observed_data")
 
 /* A positive parameter of the response distribution other than eta. */
 typedef struct em_shape {

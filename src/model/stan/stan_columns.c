@@ -155,8 +155,8 @@ static em_status write_rows(const tables *all, FILE *out)
     for (int i = 1; i < all->count; i++)
         if (all->table[i]->n_row != all->table[0]->n_row)
             return em_fail(EM_ECONFIG,
-                           "model.data: found rows, but %s has %lld and %s %lld: expected tables "
-                           "of as many rows",
+                           "model.data: found rows, but %s has %lld rows and %s %lld: expected "
+                           "tables with equal numbers of rows",
                            all->table[0]->path, (long long)all->table[0]->n_row,
                            all->table[i]->path, (long long)all->table[i]->n_row);
     if (all->count == 0)

@@ -292,8 +292,9 @@ static em_status describe_draws(em_stan *self, const em_stan_options *options)
     status = em_stan_variables_create(names ? names : "", &variables);
     self->variables = variables;
     if (!status && variables->n_element != n)
-        status = em_fail(EM_EDATA, "found %lld names for %d numbers of a draw, expected as many",
-                         (long long)variables->n_element, n);
+        status = em_fail(
+            EM_EDATA, "found %lld names for the %d numbers of a draw, expected one name for each",
+            (long long)variables->n_element, n);
     if (status)
         return em_fail(status, "%s: %s", self->name, em_excerpt_of(em_error_text()).text);
     for (int64_t v = 0, first = 0; v < variables->n_variable; v++) {

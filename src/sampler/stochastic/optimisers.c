@@ -30,12 +30,12 @@ typedef struct optimiser_options {
     EM_REAL(optimiser_options, square_decay, .maximum = 0.999999999, .fallback = b,                \
             .doc = "b of the moving average of squared gradients"),                                \
         EM_REAL(optimiser_options, delta, .minimum = 1e-300, .maximum = 1e300, .fallback = "1e-8", \
-                .doc = "what is added to its root")
+                .doc = "number added to the root of that average")
 
 static const em_field sgd_fields[] = {EM_STOCHASTIC_FIELDS("0.001"),
                                       EM_REAL(optimiser_options, momentum, .maximum = 0.999999999,
                                               .fallback = "0",
-                                              .doc = "m, what is kept of the last step"),
+                                              .doc = "m, the share of the last step that is kept"),
                                       {0}};
 
 static const em_field rmsprop_fields[] = {

@@ -30,14 +30,16 @@ static const em_field fields[] = {
     EM_STOCHASTIC_FIELDS("0.001"),
     EM_REAL(psgld_options, square_decay, .maximum = 0.999999999, .fallback = "0.99",
             .doc = "b of the moving average of squared mean gradients"),
-    EM_REAL(psgld_options, lambda, .minimum = 1e-300, .maximum = 1e300, .fallback = "1e-5",
-            .doc = "number added to its root: the preconditioner is at most 1 / lambda"),
+    EM_REAL(
+        psgld_options, lambda, .minimum = 1e-300, .maximum = 1e300, .fallback = "1e-5",
+        .doc =
+            "number added to the root of that average: the preconditioner is at most 1 / lambda"),
     EM_BOOL(psgld_options, correction, .fallback = "true",
             .doc = "the term Gamma of a preconditioner that depends on the position, from a second "
                    "gradient; false: as in the experiments of its paper, which sample another "
                    "distribution"),
     EM_REAL(psgld_options, difference, .minimum = 1e-12, .maximum = 1e12, .fallback = "1e-3",
-            .doc = "d, how far from the position that second gradient is"),
+            .doc = "d, distance from the position at which that second gradient is computed"),
     {0}};
 
 typedef struct psgld_sampler {

@@ -29,11 +29,10 @@ static const em_field fields[] = {
     EM_STOCHASTIC_FIELDS("0.001"),
     EM_REALS(recipe_options, D, .fallback = "",
              .doc = "rows of D, for theta or for (theta, p): symmetric, positive semidefinite; "
-                    "left out, zero"),
-    EM_REALS(
-        recipe_options, Q, .fallback = "",
-        .doc =
-            "rows of Q, of the same order: skew-symmetric; left out, zero; both left out: SGHMC"),
+                    "absent: zero"),
+    EM_REALS(recipe_options, Q, .fallback = "",
+             .doc = "rows of Q, of the same order: skew-symmetric; absent: zero; D and Q both "
+                    "absent: SGHMC"),
     EM_BOOL(recipe_options, correct_noise, .fallback = "true",
             .doc = "reduce the injected noise by the noise of minibatches, as estimated in warmup"),
     {0}};

@@ -40,9 +40,9 @@ static const em_field fields[] = {
     EM_REAL(em_sgnphmc_options, thermostat_diffusion, .maximum = 1e9, .fallback = "0",
             .doc = "noise A of the thermostat; above 0 it no longer absorbs minibatch noise"),
     EM_BOOL(em_sgnphmc_options, paper, .fallback = "false",
-            .doc = "the printed system, whose noise leaves the shell that holds the posterior: at "
-                   "step size 0.1 and V = 2 M the covariance of theta is off by 6 %, that of p by "
-                   "22 % (else below 1 %)"),
+            .doc = "the equations as printed, whose noise moves the state off the energy shell on "
+                   "which theta has the posterior: at step size 0.1 and V = 2 M the covariance of "
+                   "theta is off by 6 %, that of p by 22 % (else below 1 %)"),
     {0}};
 
 enum { LN_S, FRICTION, N_EXTRA }; /* extra numbers of a chain; paper: s itself */

@@ -382,7 +382,8 @@ static const struct {
     {"{\"N\": \"rows\"}",
      "model.data: found rows, but no column of a table, expected at least one"},
     {"{\"N\": \"rows\", \"a\": \"t.csv:age\", \"b\": \"u.csv:w\"}",
-     "model.data: found rows, but t.csv has 3 and u.csv 2: expected tables of as many rows"},
+     "model.data: found rows, but t.csv has 3 rows and u.csv 2: expected tables with equal numbers "
+     "of rows"},
     {"{\"X\": [\"t.csv:age\", \"u.csv:w\"]}", "u.csv has 2 rows, expected 3 as in t.csv"},
 };
 
