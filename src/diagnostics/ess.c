@@ -27,7 +27,7 @@ struct em_ess {
     double *spectra; /* [series][own chains][length] where several ranks share the work */
 };
 
-/* The series and the data of one call. */
+/* One call: its series, and where this rank has draws of them. */
 typedef struct task {
     const em_halves *h;
     const em_subcommunicator *comm; /* NULL: this rank has all draws */

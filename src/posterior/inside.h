@@ -19,10 +19,10 @@ struct em_posterior {
     const em_grid *grid;
     int64_t evaluations;
     em_sums likelihood;            /* of [n_chain][stride] gradients, then [n_chain] values */
-    em_shard_reduction *reduction; /* not NULL: owner of likelihood.part */
-    bool is_partitioned; /* positions are in the panel of a shard reduction, and gradients are those
-                            of */
-    em_span own;         /* this range alone */
+    em_shard_reduction *reduction; /* if not NULL, it owns likelihood.part */
+    bool is_partitioned; /* positions are in the panel of a shard reduction, and gradients have
+                            the coordinates `own` alone */
+    em_span own;         /* of a partitioned posterior */
     const em_meanwhile *meanwhile; /* of an iteration whose moves the shards divide; may be NULL */
     em_sums metric;  /* of a metric and its derivative; allocated at their first use */
     int64_t *chosen; /* [em_integers_capacity(rows.total)] a minibatch */

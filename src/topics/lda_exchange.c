@@ -63,8 +63,8 @@ static runs runs_until(const em_block_view *view, int64_t r, int64_t end)
     return (runs){n, view->run_word + r, view->run_start + r, view->topic + view->run_start[r]};
 }
 
-/* The bytes of a parcel: the number of runs, their words and where they begin, and their topics.
- * Each part is padded to four bytes. */
+/* The size of a message of runs, in bytes: the number of runs, their words and where they begin,
+ * and their topics. Each part is padded to four bytes. */
 static int64_t parcel_bytes(const runs *of)
 {
     const int64_t n_token = of->start[of->n] - of->start[0];

@@ -71,8 +71,8 @@ static em_status take_format(const char *format, const char *vocabulary, convers
 {
     c->is_text = c->text.documents.text || (format && strcmp(format, "text") == 0);
     if (c->is_text && vocabulary)
-        return em_fail(EM_EUSAGE, "convert: found --vocabulary, expected --like FILE.h5 for words "
-                                  "that are given, or a corpus of counts");
+        return em_fail(EM_EUSAGE, "convert: found --vocabulary with a corpus of text, expected "
+                                  "--like FILE.h5, whose words it uses, or a corpus of counts");
     if (c->is_text)
         return EM_OK;
     c->is_corpus = vocabulary || has_ending(c->text.documents.path, ".mtx") ||

@@ -12,9 +12,10 @@
 
 /* The numbers that are computed for each row but not printed. */
 enum {
-    EM_JUDGED_NONFINITE,  /* draws that are no finite number */
+    EM_JUDGED_NONFINITE,  /* number of draws that are not finite */
     EM_JUDGED_CONSTANT,   /* 1: all draws are equal */
-    EM_JUDGED_SEPARATION, /* of clusters of chains, in standard deviations; 0: there is one */
+    EM_JUDGED_SEPARATION, /* distance between clusters of chains, in standard deviations; 0: there
+                             is one cluster */
     EM_JUDGED_GROWS,      /* 1: its draws are huge or growing, and its chains disagree */
     EM_JUDGED_CLUSTERING, /* distance of divergent draws from the others
                              (diagnostics/divergence_clustering.h) */

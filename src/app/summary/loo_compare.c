@@ -109,7 +109,7 @@ em_status em_loo_check_data(const char *first_path, const em_loo *first, const c
     if (other->variable->size != d.n)
         return em_fail(EM_EDATA,
                        "%s: found %lld observations, expected %lld as in %s: models are compared "
-                       "by the same observations",
+                       "on the same observations",
                        other_path, (long long)other->variable->size, (long long)d.n, first_path);
     for (int i = 0; !status && i < 2; i++)
         status = em_contents_read(d.path[i], &d.contents[i]);

@@ -75,7 +75,7 @@ static const char *objection_to_filters(hid_t list)
             return "is compressed twice";
         if (filter != H5Z_FILTER_DEFLATE && filter != H5Z_FILTER_SHUFFLE &&
             filter != H5Z_FILTER_FLETCHER32)
-            return "is compressed otherwise than by deflate";
+            return "is compressed by a filter other than deflate";
         deflated |= filter == H5Z_FILTER_DEFLATE;
     }
     return NULL;

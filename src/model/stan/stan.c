@@ -28,7 +28,8 @@ static const em_field fields[] = {
     EM_DATA(em_stan_options, init, .fallback = "",
             .doc = "starts of the chains: JSON of all parameters, or a mapping"),
     EM_TEXTS(em_stan_options, observed_data, .fallback = "[y]",
-             .doc = "data for the group observed_data; other small data go into constant_data"),
+             .doc = "data for the group observed_data; small data that are not listed go into the "
+                    "group constant_data"),
     EM_TEXTS(em_stan_options, log_likelihood, .fallback = "[log_lik]",
              .doc = "variables for the group log_likelihood, * and ? as in file names"),
     EM_TEXTS(

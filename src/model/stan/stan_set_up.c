@@ -131,7 +131,8 @@ static both program_and_data(const em_stan *self, const em_stan_options *options
     return out;
 }
 
-/* Fails because a model could not be constructed; the message declares missing data. */
+/* Fails because a model could not be constructed. If data are missing, the message names them and
+ * their declaration. */
 static em_status construction_failed(const em_stan *self, const em_stan_options *options,
                                      double room, char *error)
 {

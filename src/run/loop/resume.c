@@ -13,8 +13,8 @@
 
 #include <math.h>
 
-/* Visits the position of the run. If the run is now longer than when it was saved, it drops that
- * the stop rule had ended it. Without a stop rule no checks count. */
+/* Visits the position of the run. If the run is now longer than when it was saved, a saved end
+ * by the stop rule is ignored. Without a stop rule the saved checks are ignored. */
 static em_status visit_position(em_engine *engine, const em_visitor *visitor)
 {
     enum { DONE, TIMES_MET, ENDED, PLANNED, WARMUP, N };
@@ -34,7 +34,7 @@ static em_status visit_position(em_engine *engine, const em_visitor *visitor)
     return status;
 }
 
-/* Visits the further state of draws: auto: the thinning, and the gradients of sampling. */
+/* Visits the thinning and the gradients of sampling, which only runs with `draws: auto` save. */
 static em_status visit_thinning(em_engine *engine, const em_visitor *visitor)
 {
     double thin = (double)engine->plan.thin;

@@ -85,7 +85,7 @@ typedef struct em_noise {
     em_structure structure;
     int64_t dim;
     double *covariance; /* [dim], or [dim][dim] */
-    uint64_t version;   /* em_version_of it; changes with the estimate */
+    uint64_t version;   /* em_version_of the covariance; changes with it */
 } em_noise;
 
 /* The rule for the trajectory length of a Hamiltonian kernel. */

@@ -29,9 +29,11 @@ extern const char *const em_minibatch_orders[];
                   .fallback = "drawn",                                                             \
                   .doc = "drawn: each minibatch by itself; epoch: all observations in turn, in "   \
                          "an order that is shuffled anew for each pass over them"),                \
-        EM_REALS(em_stochastic_options, halve_at, .maximum = 1e15, .fallback = "",                 \
-                 .doc = "epochs at which step_size is halved, warmup counted: [20, 30]; an epoch " \
-                        "is as many inner steps as minibatches make up the data, or one without"), \
+        EM_REALS(                                                                                  \
+            em_stochastic_options, halve_at, .maximum = 1e15, .fallback = "",                      \
+            .doc =                                                                                 \
+                "epochs at which step_size is halved, warmup counted: [20, 30]; an epoch has as "  \
+                "many inner steps as the data have minibatches, or one step without minibatches"), \
         EM_REAL(em_stochastic_options, decay_power, .maximum = 1, .fallback = "0",                 \
                 .doc = "c of step_size (1 + t / b)^-c in iteration t, above 1/2 for convergence; " \
                        "0: a constant step"),                                                      \
