@@ -41,8 +41,9 @@ def run(
     """Samples, and returns the draws.
 
     config: the file of a config, or its content. Paths of data are relative to its folder, or to
-    the current one. ranks: None: 4, or as many as there are chains if that is less. settings: {"run.draws": 2000} replaces options of the config. output: the file
-    to keep, instead of the config's; if neither names one, no file is kept. progress: False hides
+    the current one. ranks: the number of processes; None: 4, or one for each chain if there are
+    fewer. settings: {"run.draws": 2000} replaces options of the config. output: the file to keep,
+    instead of the config's; if neither names one, no file is kept. progress: False hides
     the progress and the verdict; a run that is not converged is then a ConvergenceWarning. An
     interrupt, SIGTERM or SIGUSR1 stops the run with a checkpoint. Raises Error with the message of
     emass, or Stopped; resume=True continues its file.
@@ -77,7 +78,7 @@ def run(
 
 
 def tell_verdict(draws: Draws, progress: bool) -> None:
-    """Prints it with the progress. Without progress a run that is not converged is a warning."""
+    """Prints the verdict if progress is shown. Otherwise warns if the run is not converged."""
     verdict = str(draws.attrs.get("verdict", ""))
     if progress and verdict:
         print(verdict, file=sys.stderr)
@@ -204,7 +205,7 @@ def evidence(
 
 
 def _different_data(models: Mapping[str, str]) -> str:
-    """What is said of models, by their names, whose data are not known to be the same."""
+    """The error for models, by name, whose data are not known to be the same."""
     of_python = ", ".join(name for name, model in models.items() if model in OF_PYTHON)
     known = f"The data of {', '.join(models)} differ."
     if of_python:
@@ -224,7 +225,7 @@ def has_group(data: Draws, group: str) -> bool:
 
 
 def _content_of(config: Config) -> Mapping[str, Any]:
-    """That of a config or its file; nothing where it is no config: emass says what is wrong."""
+    """The content of a config or of its file; empty if it is no config, because emass then names the mistake."""
     import yaml
 
     try:
@@ -235,20 +236,20 @@ def _content_of(config: Config) -> Mapping[str, Any]:
 
 
 def _option(content: Mapping[str, Any], settings: Mapping[str, Any], key: str) -> Any:
-    """What settings or else the config has for a key such as run.chains."""
+    """The value of a key such as run.chains in settings or, if they lack it, in the config."""
     section, name = key.split(".")
     inside = content.get(section)
     return settings.get(key, content.get(key, inside.get(name) if isinstance(inside, Mapping) else None))
 
 
 def _output_of(content: Mapping[str, Any], settings: Mapping[str, Any]) -> str | None:
-    """The file that settings or else the config names."""
+    """The output file that settings name or, if they name none, the config."""
     file = _option(content, settings, "output.file")
     return os.path.expandvars(file) if isinstance(file, (str, os.PathLike)) else None
 
 
 def _ranks_for(content: Mapping[str, Any], settings: Mapping[str, Any]) -> int:
-    """About 4: whole groups of ranks that compute one chain together, no more of them than chains."""
+    """The number of ranks: about 4, in whole groups that compute a chain together, at most one group for each chain."""
 
     def number(key: str, default: int) -> int:
         try:
@@ -304,14 +305,14 @@ _GROUPS = frozenset(
 
 
 def _what_it_has(path: str, groups: Sequence[str]) -> str:
-    """Of a file without draws."""
+    """Describes the groups of a file without draws, for an error."""
     if path.endswith((".checkpoint", ".checkpoint.previous")):
         return "the checkpoint of a run (emass.resume goes on with the file beside it)"
     return f"the group {groups[0]}" if groups else "no groups"
 
 
 def draws_of(given: Draws | str | os.PathLike[str], who: str) -> Draws:
-    """Draws, or those of a file."""
+    """Returns draws that were given, or reads them from the file that was given."""
     if isinstance(given, (str, os.PathLike)):
         return read(given)
     if not hasattr(given, "attrs") or not hasattr(given, "to_netcdf"):

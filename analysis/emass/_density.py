@@ -47,11 +47,11 @@ class Variable:
 
     @property
     def size(self) -> int:
-        """How many numbers it has."""
+        """The number of scalars in the array."""
         return int(np.prod(self.shape, dtype=np.int64))
 
     def constraint(self) -> tuple[int, float, float]:
-        """em_constraint, lower, upper.
+        """The bounds as em_constraint (include/emass), lower and upper.
 
         >>> Variable("sigma", bounds=(0, None)).constraint()
         (1, 0.0, 0.0)
@@ -72,7 +72,7 @@ class Variable:
         return (_FREE if lower is upper is None else kind), *ends
 
     def inside(self, free: np.ndarray) -> np.ndarray:
-        """A value within the bounds, of free numbers."""
+        """Maps free numbers to a value within the bounds."""
         kind, lower, upper = self.constraint()
         if kind == _LOWER:
             return lower + np.exp(free)
@@ -91,7 +91,7 @@ class Variable:
 def named(
     dim: int | None, names: Sequence[str] | None, shapes: Mapping[str, Any] | None, bounds: Mapping[str, Bounds] | None
 ) -> list[Variable]:
-    """Parameters as from_function is told them: by one of the three.
+    """The parameters of from_function, which are given by one of dim, names and shapes.
 
     >>> [v.name for v in named(None, ["mu", "tau"], None, {"tau": (0, None)})]
     ['mu', 'tau']
@@ -119,7 +119,7 @@ def _shape_of(name: str, given: Any) -> tuple[int, ...]:
 
 @dataclasses.dataclass
 class Density:
-    """Functions by address, and what they are of. `keep` holds what the addresses point to."""
+    """Addresses of the functions of a log density, with its parameters and outputs. `keep` owns what they point to."""
 
     name: str
     parameters: list[Variable] = dataclasses.field(default_factory=list)
@@ -135,11 +135,11 @@ class Density:
 
     @property
     def size(self) -> int:
-        """How many numbers a position has."""
+        """The number of scalars in a position."""
         return self.dim or sum(one.size for one in self.parameters)
 
     def evaluate(self, x: np.ndarray) -> tuple[float, np.ndarray]:
-        """log density and gradient at x (size,), or NaN; without a gradient that is NaN."""
+        """The log density and its gradient at x (size,). A failure gives NaN; without a gradient it is NaN."""
         x = np.ascontiguousarray(x, dtype=np.float64)
         with _library.raising():
             return self._evaluate(x)
@@ -160,12 +160,12 @@ class Density:
         return np.concatenate([one.inside(part) for one, part in zip(self.parameters, np.split(free, ends), strict=True)])
 
     def fingerprint(self) -> int:
-        """Of the function: by its values at two places, in six digits. A run goes on with the same."""
+        """A hash of the values of the function at two positions, in six digits. A run resumes only if it is equal."""
         text = " ".join(f"{self.evaluate(self.point(k))[0]:.6g}" for k in (1, 2))
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little") or 1
 
     def check(self, points: int = 5, numbers: int = 20) -> str:
-        """Compares gradients with central differences, and times them."""
+        """Compares gradients with central differences, and measures the time of an evaluation."""
         worst, tried, failed, why, x = 0.0, 0, 0, "", self.point(1)
         end = time.perf_counter() + 1
         for k in range(1, 101):
@@ -236,12 +236,12 @@ def _array(address: int, n: int) -> np.ndarray:
 
 
 def _position(address: int, n: int) -> np.ndarray:
-    """A copy, so that a function which changes its argument does not move the chain."""
+    """A copy of the position, so that a function which changes its argument does not move the chain."""
     return _array(address, n).copy()
 
 
 def what_is(found: Any) -> str:
-    """What a function has returned, for an error."""
+    """Describes a value that a function has returned, for an error."""
     if isinstance(found, (tuple, list)):
         return f"{len(found)} values"
     if found is None:
@@ -284,7 +284,7 @@ def gradient_function(n: int, evaluate: Callable[[np.ndarray], tuple[Any, Any]])
 
 
 def value_function(n: int, evaluate: Callable[[np.ndarray], Any]) -> Any:
-    """The same without a gradient."""
+    """A C function of a Python one, x (n,) -> log density. An exception is a rejection, with its text."""
 
     def call(state: Any, theta: int) -> float:
         try:
@@ -312,7 +312,7 @@ def outputs_function(n: int, outputs: Sequence[Variable], evaluate: Callable[[np
 
 
 def output_variables(example: Callable[[], Mapping[str, Any]], group: int = POSTERIOR) -> list[Variable]:
-    """Variables as an example of the outputs has them."""
+    """The variables of the outputs, with the names and shapes of an example."""
     try:
         values = example()
     except Exception as error:  # likewise

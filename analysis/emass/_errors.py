@@ -1,4 +1,4 @@
-"""What goes wrong: one line each, as an exception."""
+"""The exceptions and warnings of the package. The text of each is one line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["ConvergenceWarning", "Error", "NotInstalled", "Stopped", "first_line
 
 
 class Error(RuntimeError):
-    """What emass said; `status` is its exit status: 1 while running, 2 usage, config or data."""
+    """An error of emass, with its message. `status`: 1 if a run failed, 2 for wrong usage, config or data."""
 
     def __init__(self, message: str, status: int = 2) -> None:
         super().__init__(message)
@@ -30,7 +30,7 @@ class Stopped(Error):
 
 
 class NotInstalled(Error, FileNotFoundError):
-    """The program, its library or MPI is not to be found."""
+    """The program, its library or MPI was not found."""
 
 
 class ConvergenceWarning(UserWarning):
@@ -38,7 +38,7 @@ class ConvergenceWarning(UserWarning):
 
 
 def first_line(error: BaseException) -> str:
-    """What another package said, with the kind of its exception."""
+    """The first line of an exception of another package, with its type."""
     lines = str(error).strip().splitlines()
     return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
 
@@ -51,7 +51,7 @@ def path_of(value: Any, what: str, expected: str = "the path of a file") -> str:
 
 
 def warn(text: str, category: type[Warning]) -> None:
-    """A warning of the line that called this package."""
+    """Warns at the line of the caller of this package."""
     level, frame = 1, sys._getframe()
     while frame.f_back and os.path.dirname(frame.f_code.co_filename) == os.path.dirname(__file__):
         level, frame = level + 1, frame.f_back
@@ -59,7 +59,7 @@ def warn(text: str, category: type[Warning]) -> None:
 
 
 def needs(module: str, what: str, package: str | None = None) -> ModuleType:
-    """The module, or an Error that names the command which installs it."""
+    """Imports a module, or raises an Error with the command that installs it."""
     try:
         return importlib.import_module(module)
     except ImportError as error:

@@ -20,7 +20,7 @@ def _is_jitted(function: Any) -> bool:
 
 @dataclasses.dataclass
 class FunctionSource:
-    """What from_function is given. It travels to other ranks by cloudpickle."""
+    """The arguments of from_function. cloudpickle sends them to other ranks."""
 
     log_density: Callable[..., Any]
     gradient: Callable[..., Any] | bool | None
@@ -31,11 +31,11 @@ class FunctionSource:
 
     @property
     def size(self) -> int:
-        """How many numbers a position has."""
+        """The number of scalars in a position."""
         return sum(one.size for one in self.parameters)
 
     def compile(self) -> Density:
-        """The density, by functions of C."""
+        """Makes the density from functions of C."""
         made = Density(self.name, self.parameters)
         if self.outputs:
             made.outputs, evaluate = self._outputs()
@@ -96,7 +96,7 @@ class FunctionSource:
         made.keep = (made.keep, call)
 
     def _by_numba(self, made: Density) -> None:
-        """A C function around the compiled ones: no Python, and no lock of it, in the loop."""
+        """A C function that calls the compiled functions without Python and its lock."""
         numba = needs("numba", "from_function with numba")
         arguments = ", ".join(
             "x" if self.together else f"x[{a}]" if shape == () else f"x[{a}:{b}].reshape({shape})"

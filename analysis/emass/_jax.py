@@ -17,7 +17,7 @@ __all__ = ["JaxSource"]
 
 @dataclasses.dataclass
 class JaxSource:
-    """What from_jax is given, the example as arrays of numpy. It travels by cloudpickle."""
+    """The arguments of from_jax, with the example as arrays of numpy. cloudpickle sends them to other ranks."""
 
     function: Callable[[Any], Any]
     example: Any
@@ -30,7 +30,7 @@ class JaxSource:
         self.example = jax.tree_util.tree_map(np.asarray, self.example)
 
     def compile(self) -> Density:
-        """The density; each evaluation is one call of a compiled function, in 64 bits."""
+        """Makes the density. An evaluation is one call of a compiled function, in 64 bits."""
         jax = needs("jax", "from_jax")
         with _x64(jax):
             flat, ravel = _raveller(jax, self.example)
@@ -67,7 +67,7 @@ class JaxSource:
 
 
 def _x64(jax: Any) -> Any:
-    """64 bits, within; what the user has set otherwise stays."""
+    """A context in which JAX computes in 64 bits. The user's setting holds again afterwards."""
     return jax.enable_x64(True) if hasattr(jax, "enable_x64") else jax.experimental.enable_x64()
 
 
@@ -78,7 +78,7 @@ def _raveller(jax: Any, example: Any) -> tuple[Any, Callable[[Any], Any]]:
 
 
 def _try(jax: Any, function: Callable[[Any], Any], flat: Any) -> None:
-    """Raises Error where it cannot be traced, or is no scalar."""
+    """Raises Error if JAX cannot trace the log density, or if its value is not a scalar."""
     try:
         found = jax.eval_shape(function, flat)
     except Exception as error:  # whatever the function raises
@@ -90,7 +90,7 @@ def _try(jax: Any, function: Callable[[Any], Any], flat: Any) -> None:
 
 
 def _compiled(jax: Any, function: Callable[[Any], Any], flat: Any) -> Callable[[np.ndarray], Any]:
-    """On one thread: sums then have the same bits in any process."""
+    """Compiles for one thread, so that sums have the same bits in any process."""
     lowered = jax.jit(function).lower(flat)
     try:
         made = lowered.compile(compiler_options={"xla_cpu_multi_thread_eigen": False})
@@ -105,6 +105,6 @@ def _compiled(jax: Any, function: Callable[[Any], Any], flat: Any) -> Callable[[
 
 
 def _name(path: Any) -> str:
-    """Where a leaf stands in the tree: "a.b.0"; of a mere array, theta."""
+    """The name of a leaf, its path in the tree: "a.b.0"; theta if the tree is a single array."""
     parts = [str(getattr(key, "key", getattr(key, "name", getattr(key, "idx", key)))) for key in path]
     return ".".join(parts).replace("/", "_") or "theta"

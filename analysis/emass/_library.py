@@ -67,7 +67,7 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
 
 
 def _candidates() -> Iterator[str]:
-    """Where libemass may be: EMASS_LIBRARY, what pip installed, beside the program, where the loader looks."""
+    """The places where libemass may be: EMASS_LIBRARY, pip's copy, beside the program, the loader's folders."""
     if named := os.environ.get("EMASS_LIBRARY"):
         yield named
         return
@@ -85,7 +85,7 @@ def _candidates() -> Iterator[str]:
 
 
 def _share_mpi() -> None:
-    """Plug-ins of Open MPI look for its symbols where all of the process sees them."""
+    """Loads libmpi with global symbols, which plug-ins of Open MPI need."""
     with open("/proc/self/maps", encoding="utf-8") as maps:
         paths = {line.split()[-1] for line in maps if "libmpi" in line or "libopen-" in line}
     for path in paths:
@@ -95,7 +95,7 @@ def _share_mpi() -> None:
 
 @functools.cache
 def library() -> ctypes.CDLL:
-    """libemass, with MPI started. Raises Error where there is none."""
+    """Loads libemass and starts MPI. Raises Error if there is no library."""
     failed = "nothing"
     for path in _candidates():
         try:
@@ -134,7 +134,7 @@ def _start(found: ctypes.CDLL) -> None:
 
 
 def _environment() -> set[bytes]:
-    """Names of the variables of the process, of which os.environ has those from its start."""
+    """The names of the environment variables of the process now; os.environ has those of its start."""
     texts = ctypes.POINTER(c_char_p).in_dll(ctypes.CDLL(None), "environ")
     found = itertools.takewhile(lambda text: text is not None, (texts[i] for i in itertools.count()))
     return {text.split(b"=", 1)[0] for text in found}
@@ -177,7 +177,7 @@ def end_by(error: BaseException) -> None:
 
 @contextlib.contextmanager
 def raising() -> Iterator[None]:
-    """Raises the first exception that end_by was told within it, from what else is raised."""
+    """A context that raises the first exception given to end_by, in place of any other that is raised in it."""
     _ends.clear()
     try:
         yield
@@ -190,7 +190,7 @@ def raising() -> Iterator[None]:
 
 
 def last_error() -> str:
-    """em_error_text."""
+    """The text of the last error of libemass, em_error_text."""
     return library().em_error_text().decode(errors="replace")
 
 
@@ -228,7 +228,7 @@ class Context:
             self._library.em_density_destroy(ctypes.byref(density))
 
     def agree(self, error: BaseException | None = None) -> None:
-        """Waits for all ranks; raises on all of them what one came with."""
+        """Waits for all ranks. If one has an exception, all raise it."""
         status = 0
         if error is not None:
             exit_status = getattr(error, "status", 1)
@@ -290,7 +290,7 @@ class Context:
         return line.value.decode(errors="replace")
 
     def _notes(self, report: Any) -> list[str]:
-        """In the words of the program."""
+        """The notes of the library, in the words of the program."""
         line, notes = ctypes.create_string_buffer(1024), []
         while self._library.em_host_note(report, len(notes), len(line), line):
             notes.append(_program.plainly(line.value.decode(errors="replace")))

@@ -34,12 +34,12 @@ SYSTEM = (
 
 
 def _is_default(folder: str) -> bool:
-    """Whether the loader looks there last by itself. R puts such a folder into LD_LIBRARY_PATH."""
+    """Whether a folder is one that the loader searches by default. R puts such folders into LD_LIBRARY_PATH."""
     return folder in SYSTEM[1:4]
 
 
 class Mpi(NamedTuple):
-    """A kind of `NAMES` and the path of its libmpi. Of a program that was linked with its MPI: "local"."""
+    """A kind of MPI in `NAMES`, or "local" for a program linked with its MPI, and the path of libmpi."""
 
     kind: str
     library: str = ""
@@ -50,7 +50,7 @@ class Mpi(NamedTuple):
 
 
 def is_installed() -> bool:
-    """Whether pip brought the program."""
+    """Whether pip installed the program."""
     return os.path.isdir(FOLDER)
 
 
@@ -84,7 +84,7 @@ def _named(path: str) -> Mpi:
 
 
 def _loaded(kinds: list[str]) -> Mpi | None:
-    """Of this process, as by mpi4py."""
+    """The libmpi that this process has loaded, for example by mpi4py."""
     if "mpi4py.MPI" not in sys.modules:
         return None
     with open("/proc/self/maps", encoding="utf-8") as maps:
@@ -117,7 +117,7 @@ def _folders(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def _beside(program: str) -> Iterator[tuple[str, str]]:
-    """Folders of libraries of the prefix that a launcher is in. Its name may tell whose it is."""
+    """The library folders of the prefix that has a launcher. The name of the launcher may name its MPI."""
     real = os.path.realpath(program)
     kind = "mpich" if re.search("mpich|hydra", real) else "openmpi" if re.search("openmpi|orte|prte", real) else ""
     for bin_folder in dict.fromkeys((os.path.dirname(program), os.path.dirname(real))):
@@ -127,7 +127,7 @@ def _beside(program: str) -> Iterator[tuple[str, str]]:
 
 
 def _ancestors() -> Iterator[str]:
-    """Programs of the processes above this one, of which one is mpirun, or what it left on this node."""
+    """The programs of the ancestors of this process. One is mpirun, or the process that it started on this node."""
     process = os.getppid()
     for _ in range(4):
         try:
@@ -162,7 +162,7 @@ def _with_interpreter(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _lead_to(mpi: Mpi, environ: dict[str, str]) -> None:
-    """Sets what leads the loader to libmpi and the program to mpirun. The packages of PyPI have what
+    """Sets the variables by which the loader finds libmpi and the program finds mpirun. The packages of PyPI have what
     libmpi needs in a folder beside it, whose name is the kind. Their libmpi names that folder, but
     the loader looks into LD_LIBRARY_PATH first, where other versions may be."""
     if mpi.kind == "local":
@@ -199,7 +199,7 @@ def load() -> str:
 
 
 def main() -> None:
-    """Becomes the program. EMASS may name the script that runs this, as it does in R."""
+    """Replaces this process by the program. EMASS may name the script that runs this module, as it does in R."""
     try:
         mpi = choose()
     except FileNotFoundError as error:

@@ -1,4 +1,4 @@
-"""Options of models and of runs: what a caller gives, what a config and a file have."""
+"""Options of models and runs, as a caller, a config or a file gives them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ __all__ = ["check_once", "existing", "from_folder", "number", "plain_options", "
 
 
 def plain_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Those that were given."""
+    """The options that the caller has given."""
     return {key: value for key, value in options.items() if value is not None}
 
 
 def existing(file: str | os.PathLike[str], who: str) -> str:
-    """The absolute path of a file that is there."""
+    """The absolute path of a file, or an Error if there is none."""
     path = os.path.abspath(path_of(file, who))
     if not os.path.exists(path):
         raise Error(f"{who}: {os.fspath(file)}: could not open: no such file")
@@ -27,7 +27,7 @@ def existing(file: str | os.PathLike[str], who: str) -> str:
 
 
 def with_stan_data(options: dict[str, Any], files: data.Files, given: Any) -> dict[str, Any]:
-    """Options of a Stan program, whose data are a file already or become one."""
+    """The options of a Stan program. Data that are not a file become one."""
     content = data.stan_data(given)
     if isinstance(content, (str, os.PathLike)):
         options["data"] = os.path.abspath(os.fspath(content))
@@ -37,7 +37,7 @@ def with_stan_data(options: dict[str, Any], files: data.Files, given: Any) -> di
 
 
 def from_folder(value: Any, folder: str) -> Any:
-    """Text that is the path of a file in the folder, as an absolute one."""
+    """Text as an absolute path if it is the path of a file in the folder."""
     if isinstance(value, str) and value and not os.path.isabs(value):
         path = os.path.join(folder, os.path.expandvars(value))
         if os.path.isfile(path):
@@ -48,7 +48,7 @@ def from_folder(value: Any, folder: str) -> Any:
 
 
 def check_once(given: Mapping[str, Any], settings: Any, who: str) -> None:
-    """Options by their keys in a config, which settings must not give too."""
+    """Raises Error if an option, by its key in a config, is also in settings."""
     for key, value in given.items():
         if value is not None and isinstance(settings, Mapping) and key in settings:
             name = "output" if key == "output.file" else key.split(".")[1]

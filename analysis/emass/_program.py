@@ -1,4 +1,4 @@
-"""The program `emass`: where it is, what it is asked, what it says."""
+"""The program `emass`: finds it, runs it and reads its messages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FRAME = ".emass-new.csv"  # the file of a frame to predict; what is said of it i
 
 
 def program() -> str:
-    """The path of the program. Raises NotInstalled where there is none."""
+    """The path of the program. Raises NotInstalled if there is none."""
     beside = Path(__file__).resolve().parents[2] / "build" / "release" / "emass"
     found = os.environ.get("EMASS") or _by_pip() or shutil.which("emass") or (str(beside) if beside.exists() else None)
     if not found:
@@ -71,8 +71,8 @@ def plainly(said: str) -> str:
 
 
 def fail(status: int, said: str) -> NoReturn:
-    """Raises what the program wrote on standard error. Of a run that was stopped the last line says
-    so, and those before it are printed."""
+    """Raises the message that the program wrote on standard error. If a run was stopped, that is the
+    last line, and the lines before it are printed."""
     said = plainly(said)
     lines = [line.removeprefix("emass: ") for line in said.splitlines() if line.startswith("emass: ")]
     if status != 75:
@@ -83,12 +83,12 @@ def fail(status: int, said: str) -> NoReturn:
 
 
 def environment() -> dict[str, str]:
-    """That of the program: what pip installed beside this Python is found, although its folder is not on the PATH."""
+    """The environment of the program. Programs that pip installed beside this Python are found, even off the PATH."""
     return _mpi.environment()
 
 
 def ask(*words: str) -> str:
-    """What the program prints for these words; warnings are printed. Raises Error with the line that it said."""
+    """Runs the program with these arguments and returns its output; prints warnings. Raises Error with its message."""
     done = subprocess.run(
         [program(), *words], capture_output=True, text=True, encoding="utf-8", check=False, env=environment()
     )

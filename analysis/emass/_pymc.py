@@ -20,7 +20,7 @@ MOST_DATA = 1_000_000  # numbers of an array that are copied into the file
 
 @dataclasses.dataclass
 class PyMCSource:
-    """What from_pymc is given. It travels to other ranks by cloudpickle."""
+    """The arguments of from_pymc. cloudpickle sends them to other ranks."""
 
     model: Any
     log_likelihood: bool = False
@@ -36,7 +36,7 @@ class PyMCSource:
             raise Error(f"from_pymc: found {type(self.model).__name__}, expected a model of PyMC or Bambi")
 
     def compile(self) -> Density:
-        """The density, by two functions that numba compiles: no Python in the loop."""
+        """Makes the density from two functions that numba compiles, which run without Python."""
         needs("numba", "from_pymc")
         needs("pymc", "from_pymc")
         from pymc.model.transform.optimization import freeze_dims_and_data
@@ -63,7 +63,7 @@ class PyMCSource:
 
 
 def _point(model: Any) -> tuple[list[Any], Any, list[tuple[int, ...]]]:
-    """The unconstrained values, a vector of all of them, and their shapes."""
+    """The unconstrained variables, one vector with all of them, and their shapes."""
     import pytensor.tensor as pt
 
     start = model.initial_point(random_seed=0)
@@ -84,7 +84,7 @@ def _names(bases: list[str], shapes: list[tuple[int, ...]]) -> list[str]:
 
 
 def _replacements(free: list[Any], point: Any, shapes: list[tuple[int, ...]]) -> dict[Any, Any]:
-    """Each value as its part of the point."""
+    """Replaces each variable by its part of the vector."""
     found, start = {}, 0
     for one, shape in zip(free, shapes, strict=True):
         size = int(np.prod(shape, dtype=int))
@@ -134,8 +134,7 @@ def _variables(model: Any, reported: list[Any], likelihood: Any, sizes: list[tup
 
 
 def _compile(inputs: list[Any], outputs: list[Any]) -> Any:
-    """The function of numba in what PyTensor compiles, without PyTensor's cache on the disk: what is read from
-    there is not inlined and sums in another order, so that ranks, or a run and its resume, would round otherwise."""
+    """Takes numba's function out of the function that PyTensor compiles, without PyTensor's cache on disk: code from    there is not inlined and sums in another order, so that ranks, or a run and its resume, would round otherwise."""
     import pytensor
 
     flags = {"numba__cache": False} if hasattr(pytensor.config, "numba__cache") else {}

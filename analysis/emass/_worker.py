@@ -17,7 +17,7 @@ from ._errors import Error, needs
 
 
 def main(model: str, config: str, mode: str) -> int:
-    """Runs it; returns the exit status."""
+    """Runs the rank; returns the exit status."""
     signal.signal(signal.SIGUSR1, _leave)
     cloudpickle = needs("cloudpickle", "ranks of a model in Python")
     rank = 0
@@ -48,7 +48,7 @@ def main(model: str, config: str, mode: str) -> int:
 
 
 def _leave(number: int, frame: Any) -> None:
-    """At a signal before the run has begun: ranks that wait in MPI are ended by the launcher."""
+    """Handles a signal before the run has begun. The launcher ends ranks that wait in MPI."""
     os._exit(75)
 
 

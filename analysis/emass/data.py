@@ -1,4 +1,4 @@
-"""What goes in: configs, data frames and arrays as files that emass reads."""
+"""Writes configs, data frames and arrays as files that emass reads."""
 
 from __future__ import annotations
 
@@ -62,10 +62,10 @@ def plain(value: Any) -> Any:
 
 
 class Written(float):
-    """A number of a config, which an option of text reads as it is written: 1e3, and not 1000.0."""
+    """A number of a config that keeps its spelling, for options of text: 1e3, not 1000.0."""
 
     def __new__(cls, text: str) -> Written:
-        """The number that the text is."""
+        """The number with this text."""
         made = super().__new__(cls, text)
         made.text = text
         return made
@@ -77,7 +77,7 @@ class Written(float):
 
 
 def as_json(value: Any) -> str:
-    """In one line, which is YAML too. Numbers of a config are as they were written.
+    """A config as one line of JSON, which is YAML too. Numbers keep the spelling of the config.
 
     >>> as_json(from_yaml("{positive: 1e3, levels: {dose: [0.50, x]}}"))
     '{"positive": 1e3, "levels": {"dose": [0.50, "x"]}}'
@@ -97,12 +97,12 @@ def as_json(value: Any) -> str:
 
 
 def from_json(text: str) -> Any:
-    """What as_json wrote."""
+    """Reads what as_json wrote."""
     return json.loads(text, parse_float=Written)
 
 
 def as_text(value: Any) -> str:
-    """A setting as it is written behind --set KEY=."""
+    """The text of a setting after --set KEY=."""
     return value if isinstance(value, str) else json.dumps(value, default=plain)
 
 
@@ -138,7 +138,7 @@ def _loader() -> Any:
 
 @contextlib.contextmanager
 def as_file(config: Mapping[str, Any] | str | os.PathLike[str], folder: str | None = None) -> Iterator[Path]:
-    """A config as a file; in `folder`, or the current one, from which its paths then start."""
+    """Writes a config to a file in `folder` or the current folder. Paths in it start from there."""
     if not isinstance(config, Mapping):
         yield Path(config)
         return
@@ -148,8 +148,7 @@ def as_file(config: Mapping[str, Any] | str | os.PathLike[str], folder: str | No
 
 @contextlib.contextmanager
 def temporary(content: bytes, folder: str, prefix: str, suffix: str) -> Iterator[Path]:
-    """A file for another process, which may remove it once it is read; removed at the end otherwise.
-    Removes those that processes have left which were killed. A lock tells which are in use."""
+    """A file for another process, which may remove it after reading; otherwise it is removed at the end.    Removes those that processes have left which were killed. A lock tells which are in use."""
     _remove_left(Path(folder), prefix, suffix)
     number, name = tempfile.mkstemp(suffix, prefix, folder)
     try:
@@ -223,7 +222,7 @@ def level_orders(frame: Any) -> dict[str, list[Any]]:
 
 
 def refuse_complex(frame: Any, formula: str | None) -> None:
-    """Complex numbers are none that a model can use. Only those of columns that the formula may use are an error."""
+    """Raises Error for complex numbers, which no model can use, in columns that the formula may use."""
     if hasattr(frame, "collect_schema"):  # polars has no complex numbers
         return
     for name in frame if isinstance(frame, Mapping) else getattr(frame, "columns", ()):
@@ -252,7 +251,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def _listed(column: Any) -> Any:
-    """A column as a list; what is no column stays."""
+    """A column as a list; any other value unchanged."""
     return plain(column) if hasattr(column, "tolist") or hasattr(column, "to_list") else column
 
 
@@ -272,7 +271,7 @@ def _with_texts(frame: Any) -> Any:
 
 
 def one_line(formula: str) -> str:
-    """A formula that was written over several lines.
+    """A formula of several lines as one line.
 
     >>> one_line("y ~ a +\\n    b")
     'y ~ a + b'
@@ -301,7 +300,7 @@ def table(frame: Any, *, is_new: bool = False) -> bytes:
 
 
 def _as_duration(one: datetime.timedelta) -> str:
-    """With days and hours, as pandas writes it: 3 days alone may be the name of a category."""
+    """A duration with days and hours, as pandas writes it, because "3 days" may be the name of a category."""
     return f"{one.days} days {datetime.timedelta(seconds=one.seconds, microseconds=one.microseconds)}"
 
 
@@ -321,7 +320,7 @@ def _of_polars(frame: Any) -> str:
 
 
 def _check_lines(frame: Any, text: str) -> None:
-    """A row of a table is a line."""
+    """Raises Error for a line break in a text, because a row of a table is one line."""
     n_lines = text.count("\n") + text.count("\r")
     with contextlib.suppress(csv.Error):  # a text that is too long for csv: the program says so
         if '"' not in text or sum(1 for _ in _records(text)) == n_lines:
@@ -340,7 +339,7 @@ def _records(text: str) -> Iterator[list[str]]:
 
 @contextlib.contextmanager
 def rows_named(frame: Any) -> Iterator[None]:
-    """An Error that names a line of the table of the frame names the row instead."""
+    """Rewrites an error: a line of the written table becomes a row of the frame."""
     try:
         yield
     except Error as error:
@@ -350,7 +349,7 @@ def rows_named(frame: Any) -> Iterator[None]:
 
 
 def _row(frame: Any, line: int) -> str:
-    """Line 1 has the names of the columns. A frame of pandas has labels, others count from 0."""
+    """The row of a line, for an error: its label in pandas, else its number from 0. Line 1 has the names of columns."""
     row = line - 2
     if row < 0:
         return ""
@@ -390,8 +389,7 @@ def _columns(frame: Mapping[str, Any]) -> str:
 
 
 def stan_data(data: Any) -> Any:
-    """Data of a Stan program as what JSON holds: mappings and lists. Values of a mapping may be
-    columns of pandas, arrays or numbers of any kind."""
+    """The data of a Stan program as mappings and lists, for JSON. Values of a mapping may be    columns of pandas, arrays or numbers of any kind."""
     if data is None or isinstance(data, (str, os.PathLike)):
         return data
     if not isinstance(data, Mapping):
@@ -410,11 +408,11 @@ class Files:
         self._content: dict[str, tuple[str, bytes]] = {}
 
     def add(self, option: str, suffix: str, content: bytes) -> None:
-        """A file that the option of the model is to name."""
+        """Adds a file that an option of the model will name."""
         self._content[option] = (suffix, content)
 
     def write(self, output: Path) -> dict[str, str]:
-        """Writes them beside `output`; returns {option: name, from the folder of output}."""
+        """Writes the files beside `output`; returns {option: path relative to the folder of output}."""
         names = {}
         for option, (suffix, content) in self._content.items():
             name = f"{output.name}.{hashlib.sha256(content).hexdigest()[:12]}{suffix}"

@@ -1,4 +1,4 @@
-"""Models, and what is done with them: check, sample, predict, loo, evidence."""
+"""Models, with their methods check, sample, predict, loo and evidence."""
 
 from __future__ import annotations
 
@@ -163,8 +163,8 @@ class Model:
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any] | Path_) -> Model:
-        """The model of a config, or of its file; its other sections hold where sample() says
-        nothing else."""
+        """The model of a config or of its file. The other sections of the config are the defaults of
+        sample()."""
         import yaml
 
         folder = os.getcwd()
@@ -252,8 +252,7 @@ class Model:
 
     def check(self) -> Text:
         """Compares the gradient with central differences, and describes the run. Raises Error if
-        they differ. The text is shown with its lines. It has what `emass check` finds, without the
-        options."""
+        they differ. Returns the text of `emass check` without the options."""
         density = self._made()
         if density is not None:
             return Text(density.check())
@@ -346,8 +345,8 @@ class Model:
         return self._source is not None and self._options["name"] == config["model"]["name"]
 
     def _check_is_of(self, file: str, compiles: bool) -> None:
-        """Whether a run in this file is one of this function, by its values; of a complete run nobody else compares
-        them. compiles: also where the run would compile it anyway."""
+        """Compares the values of this function with those of the run in the file, if the run is complete, because
+        then nothing else compares them. compiles: also if the run is not complete."""
         try:
             attributes = _options.stored(file)[2]
         except Error:  # emass says what is wrong with the file, or there is none
@@ -450,12 +449,11 @@ def resume(
     settings: Mapping[str, Any] | None = None,
     comm: Any = None,
 ) -> Draws:
-    """Resumes a run that was stopped, or extends a finished one to more draws. The draws are those
-    of a run that was not stopped.
+    """Resumes a run that was stopped, or extends a finished one to more draws. The draws are the
+    same as those of a run that was not stopped.
 
-    model: needed if it is a function or a PyMC model, unless it is in this process, which has made
-    the file. draws: in all, of each chain; a run that has more is a warning. settings:
-    options that may change, such as {"stop.max_time": "1h"}."""
+    model: needed if it is a function or a PyMC model, unless this process made the file. draws: of
+    each chain, in all; if the run has more, a warning says so. settings:    options that may change, such as {"stop.max_time": "1h"}."""
     path = os.path.abspath(_options.existing(file, "resume"))
     if model is not None and not isinstance(model, Model):
         raise Error(f"resume: found {type(model).__name__}, expected an emass.Model")
@@ -463,7 +461,7 @@ def resume(
     if model is None:
         model = _stopped.get(path) or _models.get(path)
     if model is None and config["model"]["name"] in _commands.OF_PYTHON:
-        raise Error(f"{os.fspath(file)}: its model is in Python, and not in this process: expected it too, emass.resume(file, model)")
+        raise Error(f"{os.fspath(file)}: its model is in Python, and this process has not made it: expected emass.resume(file, model)")
     if model is None:
         model = Model(config["model"])
         model._start = folder
@@ -486,7 +484,7 @@ def resume(
 
 
 def _findings(said: str) -> str:
-    """What emass check says behind the config. The output is that of a folder of ours."""
+    """The findings of emass check, without the config and without the output, which is in a temporary folder."""
     lines = [line.removeprefix("# ") for line in said.partition("# plan\n")[2].splitlines()]
     return "".join(f"{line}\n" for line in lines if not line.startswith("output "))
 
@@ -503,14 +501,14 @@ def _other_function(file: str | None) -> Error:
 
 
 def _warn_of_fewer(draws: Draws, asked: Any) -> None:
-    """If a finished run has more draws than were asked for: they are not removed."""
+    """Warns if a finished run has more draws than were asked for, because they are not removed."""
     planned = draws.attrs.get("planned_draws")
     if isinstance(asked, numbers.Integral) and planned is not None and planned > asked:
         warn(f"draws: found {asked}, fewer than the {planned} that the finished run has of each chain: all are returned", UserWarning)
 
 
 def _response(file: str) -> str:
-    """What a regression predicts, as its formula has it, or ""."""
+    """The response of a regression as its formula has it, such as log(price), or ""."""
     options = _options.stored(file)[0]["model"]
     return str(options.get("formula") or "").partition("~")[0].strip() or str(options.get("response") or "")
 

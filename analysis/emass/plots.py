@@ -52,7 +52,7 @@ def elements(posterior: Any, patterns: Sequence[str] = ()) -> dict[str, Any]:
 
 
 def worst_first(draws: dict[str, Any]) -> list[str]:
-    """Labels by falling R-hat; what has none (a constant) comes last."""
+    """The labels by decreasing R-hat. Constants, which have no R-hat, come last."""
     import arviz
 
     r_hat = {label: float(arviz.rhat(values)) for label, values in draws.items()}

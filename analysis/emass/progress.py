@@ -17,7 +17,7 @@ _WIDTHS = (24, 12)  # of a bar, as there is room
 
 
 def _columns() -> int:
-    """Those of the terminal that standard error goes to; standard output may go elsewhere."""
+    """The width of the terminal that shows standard error; standard output may go elsewhere."""
     with contextlib.suppress(OSError, ValueError, AttributeError):  # one that is not a file
         if found := os.get_terminal_size(sys.stderr.fileno()).columns:
             return found
@@ -25,8 +25,7 @@ def _columns() -> int:
 
 
 def drawn(part: float, line: str, columns: int) -> str:
-    """The line behind a bar, as far as there is room for one, in less than `columns`. Without room
-    for the line it loses its rate first, then others from the end.
+    """A bar and the line after it, in less than `columns`. The bar is as wide as fits. Without room    for the line it loses its rate first, then others from the end.
 
     >>> drawn(0.5, "warmup 100/200", 40)
     '██████······  50 % warmup 100/200      '
@@ -63,7 +62,7 @@ def _in_notebook() -> Callable[[str, str], None] | None:
 
 
 class Bar:
-    """Shows lines such as "warmup 100/1950"; `shown` False: nothing at all."""
+    """Shows lines such as "warmup 100/1950". With `shown` False it shows nothing."""
 
     def __init__(self, shown: bool = True) -> None:
         self._shown = shown
@@ -73,8 +72,7 @@ class Bar:
         self._said = ""
 
     def show(self, line: str) -> None:
-        """The line, in place of the last one. In a terminal ten times a second at most, elsewhere
-        twice; but the first of a phase and the last are always shown."""
+        """Shows a line in place of the last one. In a terminal ten times a second at most, elsewhere        twice; but the first of a phase and the last are always shown."""
         if not self._shown:
             return
         found = re.search(r"(\d+)/(\d+)", line)
@@ -91,6 +89,6 @@ class Bar:
             print(line, file=sys.stderr, flush=True)
 
     def close(self) -> None:
-        """Leaves the line of a terminal."""
+        """Ends the line in a terminal."""
         if self._terminal and self._said:
             print(file=sys.stderr)

@@ -32,13 +32,13 @@ class Folder:
         self._removal = weakref.finalize(self, shutil.rmtree, self.name, ignore_errors=True)
 
     def keep(self) -> None:
-        """It stays."""
+        """Keeps the folder."""
         self._removal.detach()
 
 
 @dataclasses.dataclass
 class Job:
-    """A run: what it samples and where it goes."""
+    """A run: its model, config and output file."""
 
     config: dict[str, Any]
     files: Files
@@ -62,7 +62,7 @@ class Job:
 
 
 def perform(job: Job, ranks: int | None, comm: Any = None) -> tuple[Draws, str | None, Any]:
-    """Runs it; returns the draws, their file, and what keeps that file."""
+    """Runs the job; returns the draws, their file, and the object that keeps that file."""
     if ranks is not None and (not isinstance(ranks, numbers.Integral) or ranks < 1):
         raise Error(f"ranks: found {ranks!r}, expected an integer from 1")
     if ranks is not None and ranks > 1:
@@ -112,7 +112,7 @@ def _here(job: Job, comm: Any) -> tuple[Draws, str | None, Any]:
 
 
 def folder_of(job: Job, folder: Any) -> str:
-    """The file of the job, or of the folder that it goes to while none was named."""
+    """The output file of the job, or one in a temporary folder if none was named."""
     return os.path.abspath(job.output) if job.output else os.path.join(folder.name, "draws.h5")
 
 
@@ -131,7 +131,7 @@ def _tell(job: Job, draws: Draws, notes: list[str]) -> None:
 
 
 def _stopped(stopped: Stopped, job: Job, folder: Any) -> Stopped:
-    """With the file, which is kept although nobody named one."""
+    """The exception for a stopped run, with its file, which is kept even if the caller named none."""
     file = folder_of(job, folder) if job.output or folder else None
     if folder is not None:
         folder.keep()  # the checkpoint stays
@@ -168,7 +168,7 @@ def _by_program(job: Job, config: Path, ranks: int) -> None:
 
 
 def _by_workers(job: Job, config: Path, ranks: int) -> None:
-    """Each rank is a Python of its own, which is given the model by cloudpickle."""
+    """Runs each rank as a Python process, which gets the model by cloudpickle."""
     cloudpickle = needs("cloudpickle", "ranks of a model in Python")
     try:
         content = cloudpickle.dumps(job.source)
@@ -192,7 +192,7 @@ _IGNORING = ("sh", "-c", 'trap "" USR1; exec "$0" "$@"')
 
 
 def ask_about(job: Job, command: str) -> str:
-    """What the program's command says of the config."""
+    """The output of a command of the program for the config."""
     with tempfile.TemporaryDirectory(prefix="emass-") as folder:
         with as_file(_content(job, Path(folder) / "draws.h5"), folder) as config:
             return _program.ask(command, str(config))

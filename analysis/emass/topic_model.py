@@ -128,7 +128,7 @@ def _read_counts(documents: str, folder: str, n_word: int) -> csr_array:
 
 
 def _convert(documents: str, path: str) -> None:
-    """A corpus in text is of the first format that fits."""
+    """Converts a corpus of text. Its format is the first one that fits."""
     formats = ["lda-c", "docword", "mtx"]
     for name in formats:
         try:
