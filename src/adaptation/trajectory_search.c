@@ -37,7 +37,7 @@ static bool measures_lag(const em_adapt *adapt)
     return tests_curvature(adapt) && adapt->plan->searches_length;
 }
 
-/* A longer trajectory is tried from the step size found so far. */
+/* Begins the trial of a longer trajectory, from the step size found so far. */
 void em_trial_enter(em_adapt *adapt, int64_t done)
 {
     em_length_search *search = adapt->search;

@@ -89,7 +89,7 @@ static em_status check_config(const em_config *config, bool brief)
     else if (!status && em_world_rank() == 0)
         printf("# gradient   not compared: the model %s\n",
                check.model->estimates ? "estimates its density by random numbers"
-                                      : "has no density, but an update of its own");
+                                      : "has no density; it moves by an update of its own");
     status = status ? status : em_transaction_check_output(config);
     em_posterior_destroy(&check.posterior);
     em_model_destroy(&check.model);

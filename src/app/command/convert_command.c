@@ -334,12 +334,12 @@ static void print_summary(const em_table *table, const em_moments *m, const conv
     fprintf(c->found, "# rows       %lld\n", (long long)table->total);
     fprintf(c->found, "# columns    %lld\n", (long long)table->n_column);
     if (table->column)
-        fprintf(c->found, "# numbers    %lld, %.3g of each hundred; the others are 0\n",
+        fprintf(c->found, "# numbers    %lld are not 0, %.3g %% of all\n",
                 (long long)table->total_entries,
                 100 * (double)table->total_entries /
                     fmax(1, (double)table->total * (double)table->n_column));
     if (table->response)
-        fprintf(c->found, "# response   the label, apart\n");
+        fprintf(c->found, "# response   the label, which is not among the columns\n");
     fprintf(c->found, "# hash       %016llx\n", (unsigned long long)table->hash);
     fprintf(c->found, "# written    %s:%s\n", c->output, EM_NUMBERS_PLACE);
     print_columns(table, m, c);

@@ -1,11 +1,12 @@
 /*
  * Times calls of foreign code (a model's density or report), which may never return. The caller
- * marks the begin and the end of each call. With these times a signal handler can distinguish a
+ * marks the beginning and the end of each call. With these times a signal handler can distinguish a
  * call that hangs from a slow one.
  */
 #pragma once
 
-/* Marks the begin of such a call, or of the next one of a series, and the end. Local. */
+/* Mark the beginning of a call of foreign code and its end. In a series of calls, each begin also
+ * ends the call before it. Local. */
 void em_foreign_call_begin(void);
 void em_foreign_call_end(void);
 

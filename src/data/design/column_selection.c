@@ -272,7 +272,8 @@ static em_status take_levels(making *m)
     {
         status = status ? status : find(m->table, "factor", name, &column);
         if (!status && strcmp(m->table->name[column], name) != 0)
-            status = em_fail(EM_ECONFIG, "model.levels: found '%s', expected a name, which is '%s'",
+            status = em_fail(EM_ECONFIG,
+                             "model.levels: found '%s', expected the name of that column, '%s'",
                              em_excerpt_of(name).text, em_excerpt_of(m->table->name[column]).text);
         if (status || is_set_aside(m, column) ||
             m->choice->use[column] != (m->options->formula ? EM_USE_ANY : EM_USE_NUMBER))

@@ -277,8 +277,8 @@ static em_status choose(em_parse *p, em_config_section *section, int *index)
     return unknown_variant(section, entry);
 }
 
-/* The entry `library` if the name is that of no built-in model; NULL: there is none, or it is an
- * option of the model. */
+/* The entry `library`, from which a model is loaded if no built-in model has its name. NULL: there
+ * is no entry, or the model is built in and `library` is an option of it. */
 static const em_yaml_entry *find_library(const em_parse *p)
 {
     const em_yaml_entry *name = em_yaml_find(p->yaml, "model.name");

@@ -204,8 +204,9 @@ static em_status read_trajectory(const source *from, em_initial *out)
     return status;
 }
 
-/* Reads the map of non-centred parameters. Runs in the model's coordinates leave none. Earlier
- * versions leave only the first numbers of each row; the others are then 0. */
+/* Reads the map of non-centred parameters. A run in the model's coordinates has stored no map.
+ * Versions before `information` was added have stored only the first numbers of each row; the
+ * others are then 0. */
 static em_status read_noncentring(const source *from, int64_t dim, em_initial *out)
 {
     static const int64_t earlier[] = {offsetof(em_noncentring_row, information) / sizeof(double),

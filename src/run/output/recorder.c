@@ -96,8 +96,8 @@ static em_status check_name(const em_config *config, const char *name)
     if (strcmp(name, "chain") != 0 && strcmp(name, "draw") != 0)
         return EM_OK;
     return em_fail(EM_ECONFIG,
-                   "%s: a variable of the model is called %s, as a coordinate of the file is: "
-                   "rename it, or leave it out by output.variables",
+                   "%s: a variable of the model is called %s, the name of a coordinate of the "
+                   "file: rename it, or leave it out by output.variables",
                    config->path, name);
 }
 

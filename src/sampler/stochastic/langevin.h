@@ -7,7 +7,7 @@
 #include "sampler/stochastic/coordinate_block.h"
 #include "sampler/stochastic/stochastic.h"
 
-/* First member of such a kernel; `options` begins with em_stochastic_options. */
+/* The first member of each of these kernels; `options` begins with em_stochastic_options. */
 typedef struct em_langevin {
     em_sampler base;
     const em_stochastic_options *options;

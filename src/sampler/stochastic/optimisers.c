@@ -98,7 +98,8 @@ static em_status optimiser_step(em_sampler *base, const em_step_context *context
     return em_langevin_in_turns((em_langevin *)base, context, block, optimiser_iterate);
 }
 
-/* The numbers that v takes in each chain. Rows line up with the panels. */
+/* The size of the row of a chain in v, the moving average of squared gradients, padded as the
+ * panels are. */
 static int64_t optimiser_squares(const void *options, int64_t dim)
 {
     (void)options;
