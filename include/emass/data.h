@@ -35,7 +35,8 @@ typedef struct em_data {
  */
 EM_API em_status em_data_read(const char *path, const em_model_context *context, em_data **out);
 
-/* Does the same, but every rank gets all rows. It is for small tables that are not observations. */
+/* Reads a table into every rank, which gets all rows: for small tables that are not observations.
+ * Collective. Errors: as em_data_read. */
 EM_API em_status em_data_read_all(const char *path, em_data **out);
 
 EM_API void em_data_destroy(em_data **data); /* NULL-safe. Local. */

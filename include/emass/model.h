@@ -145,7 +145,7 @@ typedef struct em_query {
     const em_parameters *block; /* the only parameters whose gradient is needed; NULL: all */
 } em_query;
 
-/* The same query for at most `most` chains, from index `first` on. */
+/* A query with the chains of `query` from index `first` on, at most `most` of them. */
 static inline em_query em_query_panel(const em_query *query, int64_t first, int64_t most)
 {
     em_query panel = *query;
@@ -256,9 +256,10 @@ typedef struct em_model_ops {
      * positive status means that the density is not defined there. */
     em_status (*log_density_gradient)(const void *options, const double *theta, double *log_density,
                                       double *gradient);
-    /* The same without gradient; NaN, with or without a message by em_fail: not defined there. The
-     * default sampler of such a model is `slice`. A sampler that needs gradients gets central
-     * differences: two densities for each parameter, accurate to about ten digits. */
+    /* Returns the log density at one position, for a model without gradient. NaN, with or without a
+     * message by em_fail, means that the density is not defined there. The default sampler of such
+     * a model is `slice`. A sampler that needs gradients gets central differences: two densities
+     * for each parameter, accurate to about ten digits. */
     double (*log_density)(const void *options, const double *theta);
     /* Adds the log prior of a panel of chains. A model with its own update need not have a density.
      */

@@ -52,5 +52,6 @@ bool em_fault(const char *site);
 /* The number of the passage at which the site is to fail; 0 when it never does. Local. */
 long em_fault_passage(const char *site);
 
-/* Does the same as em_fault for an operation on a file. Local. Errors: EM_EIO. */
+/* Fails an operation on the file `path` if em_fault(site) is true, with a message that names the
+ * file. Local. Errors: EM_EIO. */
 em_status em_fault_file(const char *site, const char *path);

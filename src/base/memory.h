@@ -55,8 +55,9 @@ em_status em_allocate_each(const em_new_array *all, size_t n);
 /* The memory that an array of `count` doubles takes: whole pages, if it is large. Local. */
 double em_bytes_of_doubles(int64_t count);
 
-/* As em_allocate, for doubles that the caller sets before use: a debug build fills them with NaN.
- * Others leave them unset, so that the system provides pages only when they are written. Local. */
+/* Allocates doubles, as em_allocate, that the caller sets before use. A debug build fills them with
+ * NaN; other builds leave them unset, so that the system provides pages only when they are written.
+ * Local. */
 em_status em_allocate_doubles(int64_t count, double **out);
 
 /* Makes *out, work space that grows, hold at least `count` doubles; *capacity is how many it holds.

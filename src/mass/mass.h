@@ -141,19 +141,17 @@ em_mass em_mass_coordinates(const em_mass *mass, int64_t first, int64_t count);
 void em_mass_apply(const em_mass *const *mass, em_map map, int64_t n_chain, const double *x,
                    double *out);
 
-/* Computes in the same way momentum[c] = L z[c] ~ N(0, M) for standard normal z, and velocity[c] =
- * W momentum[c]. */
+/* For a panel of chains: momentum[c] = L z[c] ~ N(0, M) for standard normal z, and velocity[c] = W
+ * momentum[c]. */
 void em_mass_momentum(const em_mass *const *mass, int64_t n_chain, const double *z,
                       double *momentum);
 void em_mass_velocity(const em_mass *const *mass, int64_t n_chain, const double *momentum,
                       double *velocity);
 
-/*
- * The same for loops that are bound by memory, without a pass over memory if the mass is diagonal.
- * Element i of a chain's product is scale[i] * value[i]. First em_mass_map fills the rows of
- * `panel` whose masses are not diagonal. Then em_mass_product returns the product of one chain,
- * from its rows of x and panel, which it borrows.
- */
+/* em_mass_apply for loops that are bound by memory, without a pass over memory if the mass is
+ * diagonal. Element i of a chain's product is scale[i] * value[i]. First em_mass_map fills the rows
+ * of `panel` whose masses are not diagonal. Then em_mass_product returns the product of one chain,
+ * from its rows of x and panel, which it borrows. */
 typedef struct em_product {
     const double *scale, *value; /* [stride] */
 } em_product;

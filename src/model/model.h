@@ -18,7 +18,7 @@ em_status em_model_create(const em_model_ops *ops, const void *options,
                           const em_model_context *context, em_model **out);
 void em_model_destroy(em_model **model); /* NULL-safe. Local. */
 
-/* As the functions of em_model_ops and of its capabilities prior and averages. */
+/* Call the functions of em_model_ops and of its capabilities prior and averages. */
 em_status em_model_add_prior(em_model *model, const em_query *query);
 em_status em_model_add_likelihood(em_model *model, const em_query *query);
 em_status em_model_report(em_model *model, const em_draw *draw, const double *theta, double *out);

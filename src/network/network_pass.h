@@ -55,8 +55,8 @@ typedef struct em_pass_ops {
     void (*lend)(em_pass *pass, void *weight, void *sum);
     /* Sets the sums to zero if no observation was added. */
     void (*settle)(em_pass *pass);
-    /* As blend, with the total of the sums of n_sum passes, one of each shard, in order. They begin
-     * at `sum` and are `apart` bytes from each other. */
+    /* Computes what `blend` does from the total of the sums of n_sum passes, one of each shard, in
+     * order. These sums begin at `sum` and are `apart` bytes from each other. */
     void (*blend_sums)(int64_t first, int64_t n, double scale, int64_t n_sum, const void *sum,
                        int64_t apart, double precision, const double *theta, double *gradient);
 } em_pass_ops;

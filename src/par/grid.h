@@ -15,7 +15,8 @@ typedef struct em_grid em_grid;
  * groups. Collective. Errors, agreed: EM_ECONFIG if n_shard does not divide the number of ranks, or
  * there are more groups than chains. */
 em_status em_grid_create(int64_t n_chain, int64_t n_shard, em_grid **out);
-/* The same, but more groups than chains are no error: the last groups have no chain. */
+/* Arranges the ranks as a grid, as em_grid_create, but allows more groups than chains. The last
+ * groups then have no chain. */
 em_status em_grid_create_any(int64_t n_chain, int64_t n_shard, em_grid **out);
 void em_grid_destroy(em_grid **grid); /* Collective. */
 

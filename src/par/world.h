@@ -23,7 +23,7 @@ em_world *em_world_enter(em_world *world);
  * the linked one. */
 em_status em_world_start(int *argc, char ***argv);
 
-/* Does the same for a single process without MPI. Local. */
+/* Sets up the process and a world of one rank, without MPI. Local. */
 void em_world_start_alone(void);
 
 /* Leaves the world and destroys it; ends MPI if it was started here. Collective. */

@@ -63,8 +63,7 @@ static inline em_rows em_part_at(const em_share *share, int64_t first)
     return (em_rows){.count = left < share->part ? left : share->part, .first = first};
 }
 
-/* The same query with other outputs: its results are added to gradient [n_chain][stride] and value
- * [n_chain]. */
+/* A copy of `query` whose results are added to gradient [n_chain][stride] and value [n_chain]. */
 static inline em_query em_query_into(const em_query *query, double *gradient, double *value)
 {
     em_query other = *query;

@@ -35,12 +35,10 @@ void em_posterior_destroy(em_posterior **posterior);
  * all rows. Local. */
 double em_posterior_bytes_of_bins(const em_posterior *posterior);
 
-/*
- * The same density as a function of theta[first .. first + count) alone, for a kernel that moves a
- * block of the parameters. The other parameters have their values in `theta`
+/* Creates the density of `parent` as a function of theta[first .. first + count) alone, for a
+ * kernel that moves a block of the parameters. The other parameters have their values in `theta`
  * [n_chain][em_stride(dim)], whose first row is chain first_chain. `whole`, `block` and `theta`
- * must outlive it. Local.
- */
+ * must outlive it. Local. */
 em_status em_posterior_create_part(em_posterior *parent, const em_parameters *block,
                                    int64_t n_chain, int64_t first_chain, const double *theta,
                                    em_posterior **out);

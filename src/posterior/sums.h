@@ -30,5 +30,5 @@ em_sums em_sums_begin(const em_sums *whole, int64_t n, bool is_one);
  * all of them fail. Collective over the ranks of a group. */
 em_status em_sums_end(const em_sums *s, const em_grid *grid, em_status status);
 
-/* The same as em_sums_end if all data are one part on one rank. Local. */
+/* Writes the sums to s->part, as em_sums_end, if all data are one part on one rank. Local. */
 em_status em_sums_of_one(const em_sums *s, em_status status);

@@ -64,8 +64,8 @@ typedef struct em_tempering_task {
     const char *why; /* the reason for tempering; NULL: tempered from the start */
 } em_tempering_task;
 
-/* Whether a kernel with these options does not move by an exact density of a single chain, and
- * whether a model has none. Local. */
+/* Whether tempering is impossible: the kernel with these options does not move by an exact density
+ * of a single chain, or the model has no such density. Local. */
 bool em_sampler_forbids_tempering(const em_sampler_ops *sampler, const em_sampler_options *options);
 bool em_model_forbids_tempering(const em_model *model);
 

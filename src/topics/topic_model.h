@@ -19,7 +19,7 @@
 
 enum { EM_TOPIC_OWN = 2 }; /* the largest number of a model's own variables */
 
-/* First member of such a model. */
+/* The first member of a topic model for stochastic gradients. */
 typedef struct em_topic_model {
     em_model model;
     const em_topic_options *options;

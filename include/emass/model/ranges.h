@@ -99,9 +99,9 @@ typedef struct em_range_parts {
 } em_range_parts;
 
 typedef struct em_model_ranges {
-    /* As em_model_minibatch.estimate with the prior, but it does not write the gradient.
-     * `published`: all parameters were passed to `publish` since the last estimate, with the values
-     * of theta. Local. */
+    /* Estimates the log density from a minibatch, with the prior, as em_model_minibatch.estimate,
+     * but does not write the gradient. `published`: all parameters were passed to `publish` since
+     * the last estimate, with the values of theta. Local. */
     em_status (*estimate)(em_model *model, const em_query *query, double scale, bool published);
     /* Writes the gradient [n] of the last estimate with respect to parameters first .. first + n -
      * 1, whose values in that estimate were theta [n]. Local. */
@@ -110,14 +110,13 @@ typedef struct em_model_ranges {
     /* Passes the values theta [n] of parameters first .. first + n - 1 for the next estimate.
      * Gradients of the last estimate with respect to other parameters may still follow. Local. */
     void (*publish)(em_model *model, int64_t first, int64_t n, const double *theta);
-    /*
-     * The same functions if the shards of one node divide the moves of one chain. A model has all
-     * three or none, and needs em_model.single. estimate_part uses the query's rows, and the prior
-     * on the first shard. It writes intermediate results into this shard's part, query->gradient.
-     * When all shards have done so, gradient_of_parts computes the gradient for the range of this
-     * shard: the sum of the gradients of all shards, in their order, from all parts. publish_part
-     * writes into `published`, which all shards read in the next estimate. Local.
-     */
+    /* The three functions for the case that the shards of one node divide the moves of one chain. A
+     * model has all three or none, and needs em_model.single. estimate_part uses the query's rows,
+     * and the prior on the first shard. It writes intermediate results into this shard's part,
+     * query->gradient. When all shards have done so, gradient_of_parts computes the gradient for
+     * the range of this shard: the sum of the gradients of all shards, in their order, from all
+     * parts. publish_part writes into `published`, which all shards read in the next estimate.
+     * Local. */
     em_status (*estimate_part)(em_model *model, const em_query *query, double scale, bool published,
                                const em_range_parts *parts);
     void (*gradient_of_parts)(em_model *model, int64_t first, int64_t n, const double *theta,

@@ -94,7 +94,7 @@ void em_remove_child(em_group_fit *f, int64_t p);
 /* The group of parameter p and those on which it depends, as bits; 0: p is in no group. */
 uint32_t em_groups_under(const em_group_search *s, int64_t p);
 
-/* These groups, given as bits, and those that depend on one of them. */
+/* The groups `users` and those that depend on one of them, as bits. */
 uint32_t em_users(const em_group_search *s, uint32_t users);
 
 /* The groups that depend on one of its children, directly or not, as bits. */

@@ -10,7 +10,8 @@ typedef struct em_dual_averaging {
     double log_bar; /* averaged log step size: the one to keep */
 } em_dual_averaging;
 
-/* Starts anew from a step size, drawn to `factor` times that. */
+/* Starts dual averaging again from a step size. The next step sizes are drawn towards `factor`
+ * times that one. */
 void em_dual_averaging_start(em_dual_averaging *state, double step_size, double factor);
 
 /* One update at an acceptance rate, which may be a mean over many chains and iterations; returns

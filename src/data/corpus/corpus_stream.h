@@ -9,6 +9,6 @@ em_status em_corpus_stream_open(em_corpus *corpus, int64_t n_word, int64_t tile,
                                 int64_t n_shard);
 void em_corpus_stream_close(em_corpus_stream **stream); /* NULL-safe. Local. */
 
-/* As em_corpus_fetch and em_corpus_fetched. Local. */
+/* em_corpus_fetch and em_corpus_fetched for a corpus that is read when needed. Local. */
 em_status em_corpus_stream_fetch(const em_corpus *corpus, const em_rows *rows);
 em_document em_corpus_stream_fetched(const em_corpus_stream *stream, int64_t k);

@@ -57,7 +57,8 @@ em_status em_design_create(const em_table *table, const em_table_options *option
  * column overflow, EM_EMEMORY. */
 em_status em_design_scaling(const em_table *table, double *mean, double *sd);
 
-/* As em_design_create, with a given scaling in place of the options'. */
+/* Makes a design, as em_design_create, with a given scaling in place of the scaling of the options.
+ */
 em_status em_design_create_as(const em_table *table, const em_table_options *options,
                               const em_scaling *scaling, int64_t shard, int64_t n_shard,
                               em_design **out);

@@ -44,7 +44,7 @@ typedef struct em_formula_columns {
     bool unnamed; /* the data do not name their columns; these names are x1, x2, ... */
 } em_formula_columns;
 
-/* Local. Errors: EM_ECONFIG, saying where in the text what was found and what was expected;
- * EM_EMEMORY; call em_formula_release even then. */
+/* Parses a formula with the columns of a table. Local. Errors: EM_ECONFIG, saying where in the text
+ * what was found and what was expected; EM_EMEMORY; call em_formula_release even then. */
 em_status em_formula_parse(const char *text, const em_formula_columns *columns, em_formula *out);
 void em_formula_release(em_formula *formula);

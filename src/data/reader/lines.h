@@ -78,5 +78,6 @@ typedef enum em_token {
 /* Classifies all of `text`; *value is set for a number. */
 em_token em_lines_token(const em_lines *lines, const char *text, double *value);
 
-/* The same; text that is no number is an error. Errors: EM_EDATA, naming file, line, `what`. */
+/* Reads `text` as a number. Any other text is an error. Errors: EM_EDATA, naming file, line,
+ * `what`. */
 em_status em_lines_number(const em_lines *lines, const char *text, const char *what, double *value);

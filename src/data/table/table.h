@@ -129,8 +129,8 @@ em_status em_table_arrange(em_table *table, const em_table_options *options, int
  * listing the values found. */
 em_status em_table_binary_response(em_table *table, double positive);
 
-/* Does the same for labels that may be text. `positive` is a text or a number. NULL: labels may
- * also be no and yes, or false and true. */
+/* Turns a response of labels, which may be text, into 0 and 1, as em_table_binary_response.
+ * `positive` is a text or a number. NULL: labels may also be no and yes, or false and true. */
 em_status em_table_label_response(em_table *table, const char *positive);
 
 /* The limit of counts: doubles above it do not represent every integer. */

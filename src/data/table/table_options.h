@@ -24,7 +24,7 @@ typedef struct em_fitted_columns {
     const bool *is_factor;   /* [n] */
 } em_fitted_columns;
 
-/* The first member of the options of such a model. */
+/* The first member of the options of a model that reads a table. */
 typedef struct em_table_options {
     char *data;                /* the file; NULL: none given */
     int format;                /* em_table_format */

@@ -39,10 +39,10 @@ void em_tile_accumulate(const em_tiled *x, int64_t t, int64_t n_chain, const dou
 void em_tile_finish(int64_t n_chain, int64_t n_column, const double *partial, int64_t stride,
                     double *gradient);
 
-/* The same products for one chain and n selected rows index[i] of a matrix [][stride] stored row by
- * row: eta[i] = sum_j theta[j] x[index[i]][j], and sum[j] += sum_i residual[i] x[index[i]][j]. n
- * and stride are multiples of 8; x, theta, eta and sum are 64-byte aligned; the padding of x and
- * theta is zero. Local. */
+/* The products of em_tile_predict and em_tile_accumulate for one chain and n selected rows index[i]
+ * of a matrix [][stride] stored row by row: eta[i] = sum_j theta[j] x[index[i]][j], and sum[j] +=
+ * sum_i residual[i] x[index[i]][j]. n and stride are multiples of 8; x, theta, eta and sum are
+ * 64-byte aligned; the padding of x and theta is zero. Local. */
 void em_rows_predict(int64_t n, const int64_t *index, const double *x, int64_t stride,
                      const double *theta, double *eta);
 void em_rows_accumulate(int64_t n, const int64_t *index, const double *x, int64_t stride,

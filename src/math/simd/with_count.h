@@ -13,7 +13,7 @@
         with_case(7, call, __VA_ARGS__);                                                           \
         with_case(8, call, __VA_ARGS__);                                                           \
     }
-/* Does the same for arguments from 1 to 13. */
+/* with_count for a first argument from 1 to 13. */
 #define with_larger_count(count, call, ...)                                                        \
     switch (count) {                                                                               \
         with_case(9, call, __VA_ARGS__);                                                           \

@@ -38,5 +38,5 @@ double em_input_log_constant(const em_input *input); /* that constant. Local. */
 /* A draw of one number from a prior that is proper. Local. */
 double em_input_draw(const em_input *input, em_variate *v);
 
-/* As a text: normal(0, 10). Local. */
+/* Writes the prior as text: normal(0, 10). Local. */
 void em_input_print(const em_input *input, char out[EM_PRIOR_BYTES]);

@@ -42,10 +42,10 @@ typedef struct em_prior_law {
     double (*log_density)(const em_prior *prior, double x, double *slope);
     double (*constant)(const em_prior *prior); /* log_density omits it */
     double (*draw)(const em_prior *prior, em_variate *v);
-    /* For metrics: of all real numbers, the Fisher information about z. */
+    /* For metrics, if x is a real number: the Fisher information about z. */
     double (*information)(const em_prior *prior);
-    /* Of positive numbers, minus the second derivative of the log density by log x, and the
-     * derivative of this by log x. */
+    /* For metrics, if x is positive: minus the second derivative of the log density by log x, and
+     * the derivative of this by log x. */
     void (*curvature)(const em_prior *prior, double x, double curvature[2]);
 } em_prior_law;
 
@@ -63,6 +63,6 @@ double *em_prior_number(em_prior *prior, char letter);
  */
 void em_prior_scale_by(em_prior *prior, double factor);
 
-/* As a text: normal(0, 2.5). */
+/* Writes the prior as text: normal(0, 2.5). */
 enum { EM_PRIOR_BYTES = 128 };
 void em_prior_print(const em_prior *prior, char out[EM_PRIOR_BYTES]);

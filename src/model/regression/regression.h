@@ -16,7 +16,7 @@
 
 #include <math.h>
 
-/* The first member of the options of such a model. */
+/* The first member of the options of a regression. */
 typedef struct em_regression_options {
     em_table_options table;
     char *prior;        /* NULL: the default */

@@ -80,7 +80,7 @@ extern const em_field em_run_fields[], em_stop_fields[], em_output_fields[];
  * value is a mapping or a list. `model` NULL: it is not known yet. Local. */
 em_yaml_data em_config_is_data(const void *model, const char *key);
 
-/* Does the same if the model is not known: any option of a model may be data. Local. */
+/* The kind of data of a key if the model is not known: any option of a model may be data. Local. */
 em_yaml_data em_config_may_be_data(const void *context, const char *key);
 
 /* Parses `text`, the content of the file `path` (which is used for messages and for the folder of

@@ -6,13 +6,13 @@
 #include "sampler/riemannian/riemannian_metric.h"
 #include "sampler/stochastic/langevin.h"
 
-/* First member of the options of such a kernel. */
+/* The first member of the options of these kernels. */
 typedef struct em_metric_langevin_options {
     em_stochastic_options stochastic;
     em_metric_options metric;
 } em_metric_langevin_options;
 
-/* The sampler of such a kernel. */
+/* The sampler of these kernels. */
 typedef struct em_metric_langevin {
     em_langevin langevin;
     const em_metric_langevin_options *options;

@@ -51,8 +51,9 @@ double em_langevin_observations(const em_step_context *context);
 void em_langevin_begin(em_langevin *s, const em_step_context *context, const em_block *block,
                        int64_t chain);
 
-/* Does the same for a kernel that moves its block by em_langevin_move alone, which stores the
- * positions itself. Nothing else is stored: such a kernel has no momenta, or `heats` is true. */
+/* Begins an iteration, as em_langevin_begin, of a kernel that moves its block by em_langevin_move
+ * alone. That function stores the positions. Nothing else is stored: such a kernel has no momenta,
+ * or `heats` is true. */
 void em_langevin_start(em_langevin *s, const em_step_context *context, const em_block *block,
                        int64_t chain);
 

@@ -9,12 +9,12 @@
 
 #include "sampler/stochastic/stochastic.h"
 
-/* First member of such a kernel; `options` begins with em_stochastic_options. */
+/* The first member of each of these kernels; `options` begins with em_stochastic_options. */
 typedef struct em_thermostat em_thermostat;
 struct em_thermostat {
     em_sampler base;
     const em_stochastic_options *options;
-    /* Draws the thermostats of chain c from their stationary law. */
+    /* Draws the thermostats of chain c from their stationary distribution. */
     void (*draw)(em_thermostat *self, const em_step_context *context, em_block *block, int64_t c);
     /* The friction of chain c, for the statistics. */
     double (*friction)(const em_block *block, int64_t c);
@@ -48,8 +48,8 @@ em_status em_thermostat_refresh(em_sampler *sampler, const em_step_context *cont
 /* Stores the state at the start of an iteration. */
 void em_thermostat_begin(em_thermostat *self, const em_block *block);
 
-/* Does the same for a kernel that moves its block by em_thermostat_move alone, which stores the
- * positions itself. */
+/* Begins an iteration, as em_thermostat_begin, of a kernel that moves its block by
+ * em_thermostat_move alone. That function stores the positions. */
 void em_thermostat_start(em_thermostat *self, const em_block *block);
 
 /* Moves the block in inner step k. If all masses are diagonal, it moves one coordinate block after
@@ -62,8 +62,8 @@ void em_thermostat_move(em_thermostat *self, const em_step_context *context, em_
 const double *em_thermostat_drift(em_thermostat *self, const em_step_context *context,
                                   em_block *block, double fraction);
 
-/* Does the same for a coordinate block. Its p^T W p is added to that of the coordinate blocks
- * before it. */
+/* Moves theta of a coordinate block, as em_thermostat_drift. Its p^T W p is added to that of the
+ * coordinate blocks before it. */
 void em_thermostat_add_drift(em_thermostat *self, const em_step_context *context, em_block *block,
                              double fraction);
 
