@@ -37,7 +37,7 @@ static const em_field fields[] = {
             .doc = "images and labels, IDX, plain or .gz: the file of images, a folder with both "
                    "files, or the common beginning of both names; or a table, as for other models"),
     EM_PATH(em_network_options, labels, .fallback = "",
-            .doc = "file of the labels of the images; absent: the file beside it with the "
+            .doc = "file of the labels of the images; absent: the file in the same folder with the "
                    "corresponding name"),
     EM_PATH(em_network_options, test, .fallback = "",
             .doc =
@@ -138,13 +138,12 @@ static em_status check_options(const em_network_options *o)
         return em_fail(EM_ECONFIG,
                        "model.test_labels: found a file without model.test, expected both");
     if (softmax && !isnan(o->sigma))
-        return em_fail(
-            EM_ECONFIG,
-            "model.sigma: found %g beside a softmax, expected it only for a normal output",
-            o->sigma);
+        return em_fail(EM_ECONFIG,
+                       "model.sigma: found %g with a softmax, expected it only for a normal output",
+                       o->sigma);
     if (!softmax && o->classes != INT64_MIN)
         return em_fail(EM_ECONFIG,
-                       "model.classes: found %" PRId64 " beside a normal output, "
+                       "model.classes: found %" PRId64 " with a normal output, "
                        "expected it only for a softmax",
                        o->classes);
     return EM_OK;

@@ -1,11 +1,9 @@
-/*
- * The references of the legs. That of leg A is broad: the prior, or a normal law that may become
- * wider but never narrower. That of leg B is a mixture. Its components are a normal distribution
- * fitted to the target's draws and, with most of the weight, the normal approximations of the modes
- * that a search has found. So draws from it reach each of these modes, also one that is too narrow
- * for a copy to find. A single mode has less weight, because it may be a spike on a slab without a
- * valley between them.
- */
+/* The references of the legs. The reference of leg A is broad: the prior, or a normal distribution
+ * that may become wider but never narrower. The reference of leg B is a mixture. Its components are
+ * a normal distribution fitted to the target's draws and, with most of the weight, the normal
+ * approximations of the modes that a search has found. So draws from it reach each of these modes,
+ * also one that is too narrow for a copy to find. A single mode has less weight, because it may be
+ * a spike on a slab without a valley between them. */
 #include "base/memory.h"
 #include "math/linalg.h"
 #include "tempering/reference.h"

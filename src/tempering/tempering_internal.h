@@ -54,8 +54,9 @@ struct em_tempering {
     int64_t dim, stride, n_ladder, n_leg;
     em_reference *reference[EM_MOST_LEGS]; /* that of leg B is a mixture of these: */
     em_reference *learned_law;             /* the normal law of the draws */
-    em_reference *mode_law[EM_MOST_MODES]; /* the normal laws of the modes that were found, */
-    double mode_mass[EM_MOST_MODES];       /* and their log masses */
+    em_reference
+        *mode_law[EM_MOST_MODES];    /* the normal distributions at the modes that were found, */
+    double mode_mass[EM_MOST_MODES]; /* and their log masses */
     int64_t n_mode;
     double *scale;          /* [dim] standard deviations of the normal reference of leg A */
     em_structure structure; /* of the learned reference, the masses and the accumulators; */

@@ -60,7 +60,7 @@ done
 check 'a seed of 2^53 + 1' refuses 1 "run.seed: found '9007199254740993'" g.yaml --seed 9007199254740993
 check 'dim beside a matrix' refuses 1 'p.csv:1: found 2 x 2 numbers, expected 3 x 3' g.yaml \
     --set model.precision=p.csv
-check 'condition beside a matrix' refuses 1 'found condition beside a file' g.yaml \
+check 'condition beside a matrix' refuses 1 'found condition together with a file' g.yaml \
     --set model.dim=auto --set model.covariance=p.csv --set model.condition=3
 check 'the dimension of a matrix' limited "$emass" check g.yaml --set model.dim=auto \
     --set model.precision=p.csv

@@ -197,7 +197,7 @@ config 'model: {name: logistic, n: 200, intercept: false}' 'sampler: {name: sgld
     'mass: {estimator: none}' 'run: {chains: 4, warmup: 10}'
 check 'a sampler that takes minibatches has 1000 draws' eval 'go 1 sgld.h5 && draws_are sgld.h5 1000'
 config 'model: {name: logistic, n: 200, intercept: false}' 'run: {chains: 4, draws: 60}'
-check 'a number of draws has no such limit' refuses 'stop.max_gradients: found beside run.draws: 60, expected run.draws: auto' \
+check 'a number of draws has no such limit' refuses 'stop.max_gradients: found together with run.draws: 60, expected run.draws: auto' \
     go 1 no.h5 --set stop.max_gradients=100
 another_kind() { go 1 number.h5 && refuses 'run.draws differ' go 1 number.h5 --set run.draws=auto; }
 rm -f number.h5

@@ -79,8 +79,8 @@ static em_status read_hdf5(const em_corpus_options *options, int64_t n_word, em_
 
     if (options->vocabulary)
         return em_fail(EM_EDATA,
-                       "%s: found a vocabulary beside an HDF5 file, expected the words in that "
-                       "file: pass the vocabulary to emass convert",
+                       "%s: found a vocabulary together with an HDF5 file, expected the words in "
+                       "that file: pass the vocabulary to emass convert",
                        options->vocabulary);
     status = em_read_hdf5(options->data, NULL, false, false, table, &hash);
     if (status)

@@ -231,7 +231,7 @@ static em_status take_columns(making *m)
         if (!status && removes != leaves_out)
             status =
                 em_fail(EM_ECONFIG,
-                        "model.columns: found '%s' beside '%s', expected columns to use, or "
+                        "model.columns: found '%s' together with '%s', expected columns to use, or "
                         "columns to leave out (-name), not both",
                         em_excerpt_of(chosen->value[i]).text, em_excerpt_of(chosen->value[0]).text);
     }

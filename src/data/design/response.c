@@ -241,8 +241,7 @@ static em_status text_response(em_table *table, const char *positive)
     }
     em_world_sum(2, count);
     if (!positive && count[0] > 0)
-        return fail_texts(table,
-                          "no numbers beside them, unless `positive` names the one that is 1");
+        return fail_texts(table, "no numbers with them, unless `positive` names the one that is 1");
     for (int64_t i = 0; i < table->n_row; i++)
         table->response[i] = isnan(number) ? em_level_code(table->response[i]) == code
                                            : table->response[i] == number;

@@ -318,7 +318,7 @@ static em_status check_derived(const reading *r, int64_t k)
             return fail_set_aside(r, step->column);
         if (r->formula->is_factor[step->column])
             return em_fail(EM_ECONFIG,
-                           "model.formula: found factor(%s) beside %s, expected a column of "
+                           "model.formula: found factor(%s) together with %s, expected a column of "
                            "numbers, or one of categories",
                            em_excerpt_of(r->columns->name[step->column]).text,
                            em_excerpt_of(derived->name).text);

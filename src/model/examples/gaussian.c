@@ -355,8 +355,8 @@ static em_status create(const void *untyped, const em_model_context *context, em
         return em_fail(EM_ECONFIG, "model: found both precision and covariance, expected one");
     if (path && (options->rotation || options->condition != 1))
         return em_fail(EM_ECONFIG,
-                       "model: found %s beside a file of the matrix, expected none: the option is "
-                       "for a generated matrix",
+                       "model: found %s together with a file of the matrix, expected none: the "
+                       "option is for a generated matrix",
                        options->rotation ? "rotation" : "condition");
     status = em_node_array_create(0, &node_array);
     if (!status && path)

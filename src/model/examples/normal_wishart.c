@@ -137,7 +137,8 @@ static em_status set_up(em_model *model, const void *untyped, const em_model_con
     em_status status;
 
     if (options->data && options->n != INT64_MIN)
-        return em_fail(EM_ECONFIG, "model.n: found %lld beside data %s, expected one of the two",
+        return em_fail(EM_ECONFIG,
+                       "model.n: found %lld together with data %s, expected one of the two",
                        (long long)options->n, options->data);
     status = options->data ? read_column(options->data, &self->table)
                            : generate(n, context->seed, &self->table);

@@ -351,17 +351,17 @@ static em_status create(const void *options, const em_model_context *context, em
     return em_model_build(sizeof(umbridge), &em_model_umbridge, set_up, options, context, out);
 }
 
-const em_model_ops em_model_umbridge = {
-    .name = "umbridge",
-    .doc = "a model on a UM-Bridge server: a log density, or a forward model beside data",
-    .source = "Seelinger et al. (2023), JOSS 8(83), 4748",
-    .options_size = sizeof(umbridge_options),
-    .fields = fields,
-    .create = create,
-    .destroy = destroy,
-    .add_prior = em_simulator_add_prior,
-    .add_likelihood = em_simulator_add_likelihood,
-    .sampler = "slice",
-    .start = em_simulator_start,
-    .describe = em_simulator_describe,
-    .prior = &em_simulator_prior};
+const em_model_ops em_model_umbridge = {.name = "umbridge",
+                                        .doc = "a model on a UM-Bridge server: a log density, or a "
+                                               "forward model whose outputs are compared with data",
+                                        .source = "Seelinger et al. (2023), JOSS 8(83), 4748",
+                                        .options_size = sizeof(umbridge_options),
+                                        .fields = fields,
+                                        .create = create,
+                                        .destroy = destroy,
+                                        .add_prior = em_simulator_add_prior,
+                                        .add_likelihood = em_simulator_add_likelihood,
+                                        .sampler = "slice",
+                                        .start = em_simulator_start,
+                                        .describe = em_simulator_describe,
+                                        .prior = &em_simulator_prior};

@@ -150,10 +150,12 @@ static em_status check_options(const logistic_options *options)
     const char *data = options->regression.table.data;
 
     if (data && options->n != INT64_MIN)
-        return em_fail(EM_ECONFIG, "model.n: found %lld beside data %s, expected one of the two",
+        return em_fail(EM_ECONFIG,
+                       "model.n: found %lld together with data %s, expected one of the two",
                        (long long)options->n, data);
     if (data && options->labels != LABELS_AUTO)
-        return em_fail(EM_ECONFIG, "model.labels: found %s beside data %s, expected one of the two",
+        return em_fail(EM_ECONFIG,
+                       "model.labels: found %s together with data %s, expected one of the two",
                        label_rules[options->labels], data);
     return EM_OK;
 }

@@ -34,10 +34,10 @@ static em_status read_options(finding *f, const em_regression_options *options)
     for (int k = 0; k < f->plan->n_shape; k++)
         name[k] = f->plan->shape[k].name;
     if (options->prior && !isnan(options->prior_scale))
-        return em_fail(EM_ECONFIG,
-                       "model.prior_scale: found %g beside model.prior, expected one "
-                       "of the two",
-                       options->prior_scale);
+        return em_fail(
+            EM_ECONFIG,
+            "model.prior_scale: found %g together with model.prior, expected one of the two",
+            options->prior_scale);
     return em_prior_options_read(options->prior, f->plan->n_shape, name, &f->given);
 }
 

@@ -189,7 +189,7 @@ static em_status check_draws(const em_parse *p)
     for (int i = 0; !until_done && i < N_LIMIT; i++)
         if (is_limited(em_yaml_find(p->yaml, limit[i])))
             return em_fail(
-                EM_ECONFIG, "%s: %s: found beside run.draws: %lld, expected run.draws: auto",
+                EM_ECONFIG, "%s: %s: found together with run.draws: %lld, expected run.draws: auto",
                 em_yaml_find(p->yaml, limit[i])->place, limit[i], (long long)config->run.draws);
     if (config->temper.on && config->stop.max_gradients > 0)
         return em_fail(EM_ECONFIG,

@@ -187,7 +187,8 @@ static em_status read_step_size(const source *from, em_initial *out)
     return status;
 }
 
-/* Reads the trajectory length. Kernels whose trajectories have no fixed time leave none. */
+/* Reads the trajectory length. A run with a kernel whose trajectories have no fixed time has stored
+ * no length. */
 static em_status read_trajectory(const source *from, em_initial *out)
 {
     double *x = NULL;

@@ -15,8 +15,8 @@
 
 enum { MOST_START_TRIES = 100 };
 
-/* Plans of the mode search. In a plain run chains start where ascents end. A tempered run only looks
- * for modes that its ladders miss, and may spend many evaluations on each of them. */
+/* Plans of the mode search. In a plain run chains start where ascents end. A tempered run only
+ * looks for modes that its ladders miss, and may spend many evaluations on each of them. */
 static const em_search_plan plain_search = {.least = 12, .most = 12},
                             tempered_search = {.least = 512,
                                                .most = 512,
@@ -169,14 +169,13 @@ static void displace(const em_stream *stream, int64_t dim, double step, bool all
         theta[k] += all || k == i ? by : 0;
 }
 
-/*
- * The same for the further ascents of a tempered run, which look for modes in basins that are small
- * or far away. Of the points, 40 % are in cubes around the origin of 1 to 100 times the usual
- * radius, and 10 % in cubes of 1 to 1/100 of it, because a spike is often at the origin. In many
- * dimensions few of them are near to a given position. So the others are in cubes of the usual
- * radius, displaced by 1 to 100 times this radius: equally in all dimensions, as the modes of
- * exchangeable parameters are, or in one. The logarithms of radii and displacements are uniform.
- */
+/* Draws the starting points of the further ascents of a tempered run, which look for modes in
+ * basins that are small or far away. Of the points, 40 % are in cubes around the origin of 1 to 100
+ * times the usual radius, and 10 % in cubes of 1 to 1/100 of it, because a spike is often at the
+ * origin. In many dimensions few of them are near to a given position. So the others are in cubes
+ * of the usual radius, displaced by 1 to 100 times this radius: equally in all dimensions, as the
+ * modes of exchangeable parameters are, or in one. The logarithms of radii and displacements are
+ * uniform. */
 static em_status wide_point(void *of, int64_t number, uint64_t attempt, double *theta)
 {
     const em_engine *engine = of;

@@ -384,9 +384,9 @@ START_TEST(test_refused)
     check_refused("gaussian", mean, EM_EDATA, "150 x 1 numbers, expected 10 x 1");
     check_refused("normal_wishart", wide, EM_EDATA, "12 columns, expected 1");
     check_refused("logistic", labels, EM_EDATA, "labels");
-    check_refused("logistic", size, EM_ECONFIG, "model.n: found 9 beside data");
-    check_refused("logistic", rule, EM_ECONFIG, "model.labels: found bernoulli beside data");
-    check_refused("normal_wishart", size, EM_ECONFIG, "model.n: found 9 beside data");
+    check_refused("logistic", size, EM_ECONFIG, "model.n: found 9 together with data");
+    check_refused("logistic", rule, EM_ECONFIG, "model.labels: found bernoulli together with data");
+    check_refused("normal_wishart", size, EM_ECONFIG, "model.n: found 9 together with data");
     check_refused("eight_schools", y, EM_ECONFIG, "2 y, 8 sigma and 8 school");
 }
 END_TEST

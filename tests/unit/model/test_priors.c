@@ -290,7 +290,7 @@ START_TEST(test_refused_beside)
         em_status status;
         const char *message;
     } cases[] = {
-        {{{"prior", any}, {"prior_scale", "10"}}, EM_ECONFIG, "found 10 beside model.prior"},
+        {{{"prior", any}, {"prior_scale", "10"}}, EM_ECONFIG, "found 10 together with model.prior"},
         {{{"prior", any}, {"sigma", "2"}}, EM_ECONFIG, "a parameter that is known"},
         {{{"prior", any}, {"sigma_scale", "2"}}, EM_ECONFIG, "model.sigma_scale too"},
         {{{"prior", "{\"intercept\": {\"normal\": [0, 1]}}"}, {"intercept", "false"}},

@@ -121,9 +121,10 @@ static const struct {
      "heart.yaml:6: run.warmup + stop.max_draws x run.thin is 1000000000001000 iterations, "
      "expected less than 2^40"},
     {TOP "  draws: 100\nstop:\n  max_draws: 200\n",
-     "heart.yaml:6: stop.max_draws: found beside run.draws: 100, expected run.draws: auto"},
+     "heart.yaml:6: stop.max_draws: found together with run.draws: 100, expected run.draws: auto"},
     {TOP "  draws: 100\nstop: {max_gradients: 1}\n",
-     "heart.yaml:5: stop.max_gradients: found beside run.draws: 100, expected run.draws: auto"},
+     "heart.yaml:5: stop.max_gradients: found together with run.draws: 100, expected run.draws: "
+     "auto"},
     {"model: {name: gaussian}\nsampler: {name: adam}\nrun: {draws: auto}\n",
      "heart.yaml:3: run.draws: found auto, expected a number: adam is an optimiser, and R-hat does "
      "not apply to its draws"},
