@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---------------------------------------------------------------- what iterations add */
+/* ---------------------------------------------------------------- observing iterations */
 
 /* The first iteration of this phase whose draws are used. */
 static int64_t first_observed(const em_adapt *adapt)

@@ -234,7 +234,7 @@ em_status em_context_add_density(em_context *context, em_density *density)
     return em_context_add_model(context, &ops, density);
 }
 
-/* ---------------------------------------------------------------- how it is put together */
+/* ---------------------------------------------------------------- creating a density */
 
 em_status em_density_create(const char *name, int64_t dim, uint64_t data_hash, em_density **out)
 {

@@ -232,7 +232,7 @@ const int64_t *em_mode_finder_clusters(const em_mode_finder *finder)
     return finder->cluster;
 }
 
-/* ---------------------------------------------------------------- all of them */
+/* ---------------------------------------------------------------- results over all numbers */
 
 int64_t em_mode_finder_width(const em_mode_finder *finder)
 {

@@ -410,7 +410,7 @@ em_status em_network_estimate(em_model *model, const em_query *query, double sca
     return EM_OK;
 }
 
-/* ---------------------------------------------------------------- shards that divide the moves */
+/* ---------------------------------------------------------------- partitioned gradients */
 
 /* Computes the part of this shard. The pass sums the gradient in the memory of this shard's part.
  * Numbers that belong to no weight follow it. */

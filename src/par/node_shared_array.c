@@ -65,7 +65,7 @@ bool em_node_array_writes(const em_node_array *node_array)
     return node_array->rank == 0;
 }
 
-/* ---------------------------------------------------------------- between them */
+/* ---------------------------------------------------------------- copies to other ranks */
 
 /* Copies the writer's bytes to the other ranks. */
 static void spread(const em_node_array *h, void *data, int64_t bytes)

@@ -31,7 +31,7 @@ em_status em_tempering_failure(const em_tempering *t)
     return t->failure ? em_fail(t->failure, "%s", t->why) : EM_OK;
 }
 
-/* ---------------------------------------------------------------- what is counted */
+/* ---------------------------------------------------------------- counts */
 
 /* Merges pairs of parts of each copy, so that half of the parts become free. */
 static void merge_units(em_tempering *t)

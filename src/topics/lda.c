@@ -501,7 +501,7 @@ static em_status pool(em_model *model, const em_update *at)
     return status;
 }
 
-/* ---------------------------------------------------------------- what comes out */
+/* ---------------------------------------------------------------- reported variables */
 
 static em_status report(em_model *model, const em_draw *draw, const double *theta, double *out)
 {

@@ -167,7 +167,7 @@ em_status em_topic_model_take(em_topic_model *self, const em_update *after, int6
     return em_topic_record_take(self->record, after, &state);
 }
 
-/* ---------------------------------------------------------------- what comes out */
+/* ---------------------------------------------------------------- reported variables */
 
 void em_topic_model_report(em_topic_model *self, int64_t chain, const double *theta, double *out)
 {

@@ -356,7 +356,7 @@ em_status em_topic_record_take(em_topic_record *record, const em_update *after,
     return is_due ? score(record, after, state, row) : EM_OK;
 }
 
-/* ---------------------------------------------------------------- what comes out */
+/* ---------------------------------------------------------------- reported variables */
 
 static em_variable by_topic(const em_topic_record *record, const char *name, const char *axis)
 {

@@ -315,7 +315,7 @@ em_mode_law em_mode_search_mode(const em_mode_search *search, int64_t m)
     return (em_mode_law){mode->log_mass, mode->centre, mode->precision};
 }
 
-/* ---------------------------------------------------------------- which of them are visited */
+/* ---------------------------------------------------------------- modes that chains visit */
 
 /* The log density of the normal approximation of a mode, times its mass. */
 static double log_law(const em_optimum_mode *m, int64_t dim, const double *theta)

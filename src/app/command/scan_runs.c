@@ -6,7 +6,7 @@
 
 #include <inttypes.h>
 
-/* ---------------------------------------------------------------- who makes which run */
+/* ---------------------------------------------------------------- assignment of runs */
 
 /* The relative cost of a run with this value. The cost of a token grows with the number of topics
  * (src/topics/README.md). */
@@ -198,7 +198,7 @@ em_status em_scan_all(const em_config_scan *scan, em_scan_run *run, void *to, bo
     return status;
 }
 
-/* ---------------------------------------------------------------- what came of them */
+/* ---------------------------------------------------------------- comparing the runs */
 
 /* Rank 0 reads the files alone, while the others wait. */
 em_status em_scan_compare(const em_config_scan *scan, bool prints)

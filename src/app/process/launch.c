@@ -180,7 +180,7 @@ static em_status prepare_command(int argc, char **argv, long ranks, launch_line 
     return EM_OK;
 }
 
-/* ---------------------------------------------------------------- watching over it */
+/* ---------------------------------------------------------------- watching the launcher */
 
 static const int forwarded[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
 

@@ -149,7 +149,7 @@ static em_status choose_elements(em_report_data *data)
     return status;
 }
 
-/* ---------------------------------------------------------------- all of it */
+/* ---------------------------------------------------------------- the whole record */
 
 static em_status leave_one_out(em_report_data *data)
 {

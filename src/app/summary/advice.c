@@ -26,7 +26,7 @@ static void take(worst *w, const em_summary_row *row, double value)
     }
 }
 
-/* ---------------------------------------------------------------- what comes first */
+/* ---------------------------------------------------------------- advice that comes first */
 
 static em_status advise_on_files(em_judge *judge, FILE *out)
 {

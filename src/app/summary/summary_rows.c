@@ -27,7 +27,7 @@ typedef struct row_arrangement {
     row_group *line; /* [2 n_row] at most */
 } row_arrangement;
 
-/* ---------------------------------------------------------------- which are equal */
+/* ---------------------------------------------------------------- equal rows */
 
 static bool is_constant(const row_arrangement *a, const em_summary_row *row)
 {
@@ -106,7 +106,7 @@ static void find_lines(row_arrangement *a)
     }
 }
 
-/* ---------------------------------------------------------------- in which order */
+/* ---------------------------------------------------------------- order of the rows */
 
 static int compare_lines(const void *left, const void *right, void *context)
 {

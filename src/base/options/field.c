@@ -54,7 +54,7 @@ const em_field *em_field_find(const em_field *table, const char *name)
     return NULL;
 }
 
-/* ---- what is expected ---- */
+/* ---- expected values in messages ---- */
 
 static bool is_bounded(const em_field *field)
 {

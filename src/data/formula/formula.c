@@ -223,7 +223,7 @@ static em_status read_summand(reading *r, bool removed)
     return status;
 }
 
-/* ---------------------------------------------------------------- all of it */
+/* ---------------------------------------------------------------- the whole formula */
 
 static em_status read_response(reading *r)
 {

@@ -242,7 +242,7 @@ static em_status read_degree(deriving *d)
     return status;
 }
 
-/* ---------------------------------------------------------------- all of it */
+/* ---------------------------------------------------------------- the whole term */
 
 static em_status read_function(deriving *d, const char *name)
 {

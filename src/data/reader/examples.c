@@ -388,7 +388,7 @@ static em_status read_table(em_examples *e, const em_examples_source *source,
     return status;
 }
 
-/* ---------------------------------------------------------------- all of it */
+/* ---------------------------------------------------------------- reading the examples */
 
 em_status em_examples_read(const em_examples_source *source, const em_model_context *context,
                            em_examples **out)

@@ -77,7 +77,7 @@ void em_levels_release(em_levels *levels)
     *levels = (em_levels){0};
 }
 
-/* ---------------------------------------------------------------- those of all ranks */
+/* ---------------------------------------------------------------- levels of all ranks */
 
 typedef struct fixed_text {
     char text[EM_LEVEL_BYTES];

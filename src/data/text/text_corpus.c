@@ -238,7 +238,7 @@ static em_status choose_words(em_text_corpus *corpus, const em_vocabulary *all)
     return status;
 }
 
-/* ---------------------------------------------------------------- the passes that count */
+/* ---------------------------------------------------------------- passes that count words */
 
 static em_status count_word(void *to, const char *word, size_t length)
 {
@@ -298,7 +298,7 @@ static em_status count_and_choose(em_text_corpus *corpus)
     return status;
 }
 
-/* ---------------------------------------------------------------- words that are given */
+/* ---------------------------------------------------------------- given words */
 
 /* Common English words, which say nothing about the topic of a text. */
 static const char english[] =

@@ -91,7 +91,7 @@ em_status em_enclosed_put(em_group *group, const char *path)
     return status;
 }
 
-/* ---------------------------------------------------------------- out of it */
+/* ---------------------------------------------------------------- out of an output */
 
 static int64_t read_length(hid_t dataset)
 {

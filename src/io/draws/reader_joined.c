@@ -7,7 +7,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-/* ---------------------------------------------------------------- what must be equal */
+/* ---------------------------------------------------------------- what files must share */
 
 /* Checks the attributes that are equal in files of one model and data. Files of other programs lack
  * them. */
@@ -155,7 +155,7 @@ static em_status find_twins(em_reader *joined)
     return status;
 }
 
-/* ---------------------------------------------------------------- all of them */
+/* ---------------------------------------------------------------- joining the files */
 
 /* Opens one more file and appends it if it fits the first. */
 static em_status append(const char *path, const char *group, bool common, em_reader **first)

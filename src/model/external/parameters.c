@@ -125,7 +125,7 @@ static em_status read_input(const char *name, json_t *options, em_input *out)
     return status;
 }
 
-/* ---------------------------------------------------------------- all of them */
+/* ---------------------------------------------------------------- all parameters */
 
 em_status em_inputs_read(const char *json, int64_t *n, em_input **out)
 {

@@ -222,7 +222,7 @@ const em_prior_law em_prior_laws[EM_N_PRIOR] = {
                                 .draw = inverse_gamma_draw,
                                 .curvature = inverse_gamma_curvature}};
 
-/* ---------------------------------------------------------------- its numbers */
+/* ---------------------------------------------------------------- numbers of a prior */
 
 double *em_prior_number(em_prior *prior, char letter)
 {

@@ -184,7 +184,7 @@ static em_status read_coefficients(const prior_target *at, json_t *value)
     return status;
 }
 
-/* ---------------------------------------------------------------- all of it */
+/* ---------------------------------------------------------------- the whole option */
 
 static em_status fail_key(const prior_target *at, const char *key)
 {

@@ -239,7 +239,7 @@ em_status em_regression_find_priors(em_regression *self, const em_table *table,
     return status;
 }
 
-/* ---------------------------------------------------------------- what theta are */
+/* ---------------------------------------------------------------- scaling of theta */
 
 em_status em_regression_scaling(const em_regression *self, int64_t n, em_scaling *to)
 {

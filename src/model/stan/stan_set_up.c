@@ -17,7 +17,7 @@
 
 enum { MOST_DATA_BYTES = 1 << 30 };
 
-/* ---------------------------------------------------------------- what it prints */
+/* ---------------------------------------------------------------- output of the program */
 
 /* A program may print at every evaluation, so only its first lines are printed. */
 enum { MOST_LINES = 20 };

@@ -275,7 +275,7 @@ static em_status expand_output(const em_parse *p)
                : status;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole config ---- */
 
 /* "key.path=value" */
 static em_status apply_override(em_yaml *yaml, const char *override)

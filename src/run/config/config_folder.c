@@ -53,7 +53,7 @@ bool em_home_has_all_paths(const em_config *config)
     return !any_path(config, is_missing);
 }
 
-/* ---------------------------------------------------------------- its name */
+/* ---------------------------------------------------------------- name of the folder */
 
 /* The real path of the folder of a file, with links resolved; NULL: there is none. The caller frees
  * it by free(). */

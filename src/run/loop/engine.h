@@ -29,9 +29,10 @@ typedef struct em_kernel {
     em_sampler *sampler;
     em_block *block;
     em_adapt *adapt;
-    double *step_size;    /* [n_chain] of this iteration */
-    uint64_t seed;        /* no two kernels share a random number */
-    em_mass_options mass; /* those of the config; the structure of an earlier run's mass */
+    double *step_size; /* [n_chain] of this iteration */
+    uint64_t seed;     /* no two kernels share a random number */
+    em_mass_options
+        mass; /* options of the config; with mass.from the structure is that of the earlier mass */
 } em_kernel;
 
 /* What ended a run before its last draw: the stop rule or, with draws: auto, a limit on gradients

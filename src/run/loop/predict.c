@@ -155,7 +155,7 @@ static em_status create_model(predicting *p)
     return em_agree(em_config_create_model(p->config, &context, &p->model));
 }
 
-/* ---------------------------------------------------------------- what goes in and out */
+/* ---------------------------------------------------------------- inputs and outputs */
 
 /* Finds the variable of the file that the predictions need. */
 static em_status find_wanted(const predicting *p, const em_variable *variable, wanted *out)
@@ -329,7 +329,7 @@ static em_status predict_all(predicting *p)
     return status;
 }
 
-/* ---------------------------------------------------------------- all of it */
+/* ---------------------------------------------------------------- the whole prediction */
 
 static em_status open_run(predicting *p)
 {

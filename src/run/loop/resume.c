@@ -174,7 +174,7 @@ static em_transaction_run transaction_run(em_engine *engine)
                                 .finish = finish_output};
 }
 
-/* ---------------------------------------------------------------- what the loop calls */
+/* ---------------------------------------------------------------- functions that the loop calls */
 
 em_status em_engine_begin_output(em_engine *engine)
 {

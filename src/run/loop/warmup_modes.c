@@ -73,7 +73,7 @@ void em_warmup_draws_take(em_warmup_draws *draws, const em_block *block, int64_t
     draws->count++;
 }
 
-/* ---------------------------------------------------------------- what they show */
+/* ---------------------------------------------------------------- modes in warmup draws */
 
 /* Finds clusters of chains that do not overlap in some number. Collective. */
 static em_status find_clusters(const em_warmup_draws *draws, em_modes *out)

@@ -11,7 +11,7 @@
  * file. */
 enum { MOST_NUMBERS = 1 << 21, LONG_CHUNK = 1 << 14 };
 
-/* ---------------------------------------------------------------- what goes together */
+/* ---------------------------------------------------------------- files that can be merged */
 
 static em_status check_complete(const em_merge_state *m)
 {
@@ -184,7 +184,7 @@ static em_status merge_draws(em_merge_state *m, const em_contents_group *group)
     return status;
 }
 
-/* ---------------------------------------------------------------- all of it */
+/* ---------------------------------------------------------------- the whole merge */
 
 /* Groups that are not merged: the runs that a file was merged from, and the state of its run. */
 static bool is_own(const em_contents_group *group)

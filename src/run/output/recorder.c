@@ -65,7 +65,7 @@ struct em_recorder {
     int n_outlet;
 };
 
-/* ---------------------------------------------------------------- which numbers */
+/* ---------------------------------------------------------------- numbers to record */
 
 static bool is_selected(const em_config *config, const char *name)
 {
@@ -411,7 +411,7 @@ em_status em_recorder_take(em_recorder *recorder, const em_block *block,
     return status;
 }
 
-/* ---------------------------------------------------------------- the other calls */
+/* ---------------------------------------------------------------- other functions */
 
 void em_recorder_add(em_recorder *recorder, const em_sink *sink, bool agreed)
 {

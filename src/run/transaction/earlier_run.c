@@ -243,7 +243,7 @@ em_status em_earlier_run_check(em_output_transaction *t)
     return status;
 }
 
-/* ---------------------------------------------------------------- what a checkpoint is of */
+/* ---------------------------------------------------------------- identity of a checkpoint */
 
 typedef struct hashes {
     char program[32], data[32];

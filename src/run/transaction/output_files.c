@@ -144,7 +144,7 @@ em_status em_files_name(em_output_transaction *t)
     return em_agree(status);
 }
 
-/* ---------------------------------------------------------------- changing them */
+/* ---------------------------------------------------------------- changing files */
 
 bool em_file_exists(const char *path)
 {

@@ -259,7 +259,7 @@ em_status em_metric_set_position(em_metric *metric, const em_step_context *conte
     return kinds[metric->kind](metric, &at);
 }
 
-/* ---- its use ---- */
+/* ---- products with the metric ---- */
 
 void em_metric_root(const em_metric *metric, const double *x, double *out)
 {

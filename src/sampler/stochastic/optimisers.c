@@ -106,7 +106,7 @@ static int64_t optimiser_squares(const void *options, int64_t dim)
     return em_stride(dim);
 }
 
-/* ---- the three ---- */
+/* ---- the three optimisers ---- */
 
 EM_CLONES static void sgd_gather(int64_t n, double m, const double *restrict g, double *restrict p)
 {
