@@ -66,7 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!status) {
         is_sound(corpus);
         in_shards(&options, n_word, data[SHARDS] % 2 * 8, 1 + data[SHARDS] / 64, corpus);
-        REQUIRE(em_corpus_scan(&options, count_rows, &n_row, &table) == EM_OK);
+        REQUIRE(em_corpus_scan(&options, n_word, count_rows, &n_row, &table) == EM_OK);
         REQUIRE(n_row == corpus->n_document);
         em_table_destroy(&table);
     }
