@@ -281,7 +281,8 @@ static double find_start(em_group_search *s, const em_group_fit *group, double *
     for (int q = 0; q < N_RATIO + N_NATURAL; q++) {
         const double degree =
             q < N_RATIO ? ratio[q] * of_draws : copysign(natural[q - N_RATIO], of_draws);
-        if (fabs(degree) < 0.6 * fabs(of_draws) || fabs(degree) > 2.5 * fabs(of_draws))
+        const double most = q < N_RATIO ? 2.5 : 4;
+        if (fabs(degree) < 0.6 * fabs(of_draws) || fabs(degree) > most * fabs(of_draws))
             continue;
         const double left = structure_at(s, group, degree, fit);
         if (left < least) {

@@ -60,6 +60,7 @@ typedef struct em_group_search {
     em_selection selection;  /* of the terms of derivatives */
     int64_t *votes;          /* [dim] */
     bool *allowed, *candidate, *is_location; /* [dim] */
+    bool *is_rejected; /* [dim] log scales whose group was rejected since one was added */
     em_noncentring_row *conditional;
 } em_group_search;
 

@@ -127,7 +127,7 @@ static void find_closest(em_group_search *s)
         double most = evident;
         s->closest[i] = -1;
         for (int64_t k = 0; k < s->dim && s->group_of[i] < 0; k++)
-            if (fabs(s->rho[i * s->dim + k]) > most) {
+            if (!s->is_rejected[k] && fabs(s->rho[i * s->dim + k]) > most) {
                 most = fabs(s->rho[i * s->dim + k]);
                 s->closest[i] = k;
             }
@@ -155,7 +155,7 @@ static int candidates(const em_group_search *s, int64_t *out)
             if (s->group_of[i] < 0 && fabs(rho) > evident && !em_belongs_elsewhere(s, i, k))
                 sum -= 0.5 * log(1 - rho * rho);
         }
-        if (sum == 0)
+        if (sum == 0 || s->is_rejected[k])
             continue;
         int at = n < MOST_TRIED ? n++ : MOST_TRIED;
         for (; at > 0 && score[at - 1] < sum; at--)
@@ -274,7 +274,7 @@ static em_status add_conditionals(em_group_search *s, em_group_fit *f, double mo
 /*
  * Adds the group if it brings the improvement that it needs. Its rows are those from the
  * conditional laws, unless those from the draws alone make the draws more nearly normal. If the
- * group is rejected, its log scale is not tried again.
+ * group is rejected, its log scale is not tried again before a group is added.
  */
 static em_status try_group(em_group_search *s, em_group_fit *f, double *left, double *nearest,
                            em_noncentring_row *row, bool *kept)
@@ -302,8 +302,7 @@ static em_status try_group(em_group_search *s, em_group_fit *f, double *left, do
         em_fit_group(s, f->scale, f, left);
         return measure_group(s, f, NULL, row, nearest);
     }
-    for (int64_t i = 0; i < s->dim; i++)
-        s->rho[i * s->dim + f->scale] = 0;
+    s->is_rejected[f->scale] = true;
     return status;
 }
 
@@ -345,8 +344,10 @@ static em_status find_groups(em_group_search *s, em_group_fit *fit, double *left
 
     for (int rejected = 0; !status && s->n_group < EM_MOST_GROUPS && rejected < MOST_REJECTED;
          rejected += !kept) {
-        for (int64_t k = 0; kept && k < s->dim; k++)
+        for (int64_t k = 0; kept && k < s->dim; k++) {
             gain[k] = NAN;
+            s->is_rejected[k] = false; /* the derivatives in the new coordinates may tell more */
+        }
         if (fit_best(s, fit, left, gain) < 0)
             break;
         status = try_group(s, fit, left, nearest, row, &kept);
@@ -508,11 +509,11 @@ em_status em_noncentring_search(int64_t dim, const em_samples *samples, em_nonce
     memset(row, 0, (size_t)dim * sizeof *row);
     if (s.n < EM_LEAST_NONCENTRING_DRAWS || s.n < 2 * dim)
         return EM_OK;
-    status = em_allocate_all(EM_ARRAY(s.group_of, dim), EM_ARRAY(s.used_by, dim),
-                             EM_ARRAY(tried.child, dim), EM_ARRAY(gain, dim),
-                             EM_ARRAY(s.closest, dim), EM_ARRAY(s.votes, dim),
-                             EM_ARRAY(s.candidate, dim), EM_ARRAY(s.is_location, dim),
-                             EM_ARRAY(s.allowed, dim), EM_ARRAY(s.conditional, dim));
+    status = em_allocate_all(
+        EM_ARRAY(s.group_of, dim), EM_ARRAY(s.used_by, dim), EM_ARRAY(tried.child, dim),
+        EM_ARRAY(gain, dim), EM_ARRAY(s.closest, dim), EM_ARRAY(s.votes, dim),
+        EM_ARRAY(s.candidate, dim), EM_ARRAY(s.is_location, dim), EM_ARRAY(s.is_rejected, dim),
+        EM_ARRAY(s.allowed, dim), EM_ARRAY(s.conditional, dim));
     if (!status)
         status = em_noncentring_create(dim, &s.map);
     if (!status)
@@ -537,6 +538,7 @@ em_status em_noncentring_search(int64_t dim, const em_samples *samples, em_nonce
     *n_child = s.map.n_child;
     em_noncentring_release(&s.map);
     em_release_all(&s.group_of, &s.used_by, &tried.child, &gain, &memory);
-    em_release_all(&s.closest, &s.votes, &s.candidate, &s.is_location, &s.allowed, &s.conditional);
+    em_release_all(&s.closest, &s.votes, &s.candidate, &s.is_location, &s.is_rejected, &s.allowed,
+                   &s.conditional);
     return status;
 }
