@@ -258,7 +258,7 @@ def refuses():
              ("t.csv", "formula: 'ill ~ log(sex)'", "for column sex, expected a number"),
              ("t.csv", "formula: 'ill ~ sex', levels: {sex: [female]}", "found level 'male' of factor sex, expected one of model.levels: [\"female\"]"),
              ("t.csv", "formula: 'ill ~ sex', levels: {sexx: [female]}", "found no factor 'sexx'"),
-             ("t.csv", "formula: 'ill ~ sex', levels: {'2': [female]}", "model.levels: found '2', expected a name"),
+             ("t.csv", "formula: 'ill ~ sex', levels: {'2': [female]}", "model.levels: found '2', expected the name of that column"),
              ("t.csv", "formula: 'ill ~ sex', levels: {sex: female}", "model.levels.sex: found female, expected a list of levels"),
              ("t.csv", "formula: 'ill ~ sex', levels: {sex: [male, male]}", "model.levels.sex: found 'male' twice"),
              ("t.csv", "formula: 'ill ~ vessels', levels: {vessels: ['0', '00', '1', '2', '3']}", "model.levels.vessels: found '00' twice, expected it once (01 and 1 are one number)"),

@@ -141,7 +141,7 @@ def of_unequal_lengths():
     cut("whole.h5", slice(4, 8), "shorter.nc", draws=40)
     cut("whole.h5", slice(0, 8), "all40.nc", draws=40)
     said = "8 chains x 40 draws, of 2 files: the first 40 draws of each chain, as many as shorter.nc has\n"
-    refuses("an unequal number of draws", "--common takes the first", "merge", "x.h5", "left.nc", "shorter.nc")
+    refuses("an unequal number of draws", "--common takes only the first", "merge", "x.h5", "left.nc", "shorter.nc")
     done = emass("merge", "common.h5", "left.nc", "shorter.nc", "--common")
     report(done.returncode == 0 and done.stdout == "common.h5: " + said, "--common merges the draws that all have, and says so", done.stdout, done.stderr)
     done = emass("summary", "left.nc", "shorter.nc", "--common")

@@ -163,7 +163,7 @@ def check_resume():
     report(text.endswith("give the old values, overwrite=True or another output"), "arguments, not options", text)
     del model, other
     text = said(lambda: emass.resume("whole.h5", draws=90, progress=False))
-    report("not in this process" in text and "emass.resume(file, model)" in text, "a model that is gone", text)
+    report("this process has not made it" in text and "emass.resume(file, model)" in text, "a model that is gone", text)
     text = said(lambda: emass.summary(emass.read("whole.h5"), group="prior"))
     report("found no group prior" in text and "--" not in text, "no option in a message of a command", text)
 

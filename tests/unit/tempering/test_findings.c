@@ -52,7 +52,7 @@ START_TEST(more_draws_help_against_chance)
     visits.draws.restarts = 2 * ESS_LIMIT - 2;
     ck_assert_ptr_nonnull(strstr(warning_of(&legs), "two legs differs by 1"));
     ck_assert_ptr_nonnull(strstr(warning_of(&trips), "9.0 round trips"));
-    ck_assert_ptr_nonnull(strstr(warning_of(&visits), "about 399 draws"));
+    ck_assert_ptr_nonnull(strstr(warning_of(&visits), "about 399 independent draws"));
     ck_assert(needs_draws(&legs));
     ck_assert(needs_draws(&trips));
     ck_assert(needs_draws(&visits));
