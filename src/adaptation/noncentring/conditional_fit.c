@@ -19,9 +19,9 @@ _Static_assert(4 + EM_MOST_PLAIN + EM_MOST_LOCATIONS <= EM_MOST_REGRESSORS,
                "the constant, x_i, e^(-2 u), the last one, and all terms");
 
 /* The least gain in log likelihood of a derivative by the terms of the prior. least_of_member: for
- * a parameter that the draws have put in the group; least_of_new_member: for another one. by_chance
- * / (number of draws) is added, since that much gain is due to chance with few draws. */
-static const double least_of_member = 0.05, least_of_new_member = 0.1, by_chance = 10;
+ * a parameter that the draws have put in the group; least_of_new_member: for another one. What
+ * chance adds comes on top. */
+static const double least_of_member = 0.05, least_of_new_member = 0.1;
 
 /* The share of a derivative that is left if its terms are certain, and that of rounding. */
 static const double explained = 1e-3, rounding = 1e-18;
@@ -106,15 +106,18 @@ static int add_regressors(em_group_search *s, const conditional_fit *f,
         1 + 2 * f->has_data + f->has_shift + terms->n_plain + terms->n - terms->has_parent;
     int n = 0;
 
-    for (int64_t r = 0; r < s->n; r++)
-        s->column[r] = 1;
-    if (f->has_data)
-        n = add_plain(s, em_add_regressor(&s->of, 0, s->column, triangle), f->i, triangle);
+    if (f->has_data) {
+        for (int64_t r = 0; r < s->n; r++)
+            s->column[r] = 1;
+        n = em_add_regressor(&s->of, n, s->column, triangle);
+        n = add_plain(s, n, f->i, triangle);
+    }
     for (int j = 0; j < terms->n_plain; j++)
         n = add_plain(s, n, terms->plain[j], triangle);
-    memcpy(s->column, s->factor, (size_t)s->n * sizeof *s->column);
-    if (f->has_shift)
+    if (f->has_shift) {
+        memcpy(s->column, s->factor, (size_t)s->n * sizeof *s->column);
         n = em_add_regressor(&s->of, n, s->column, triangle);
+    }
     for (int j = terms->has_parent; j < terms->n; j++)
         n = add_scaled(s, n, terms->location[j], -1, share * s->mean[terms->location[j]], triangle);
     n = add_scaled(s, n, f->i, parent, share * (s->mean[f->i] - (parent < 0 ? 0 : s->mean[parent])),
@@ -194,7 +197,7 @@ static void simplify(em_group_search *s, conditional_fit *f, conditional_fit wit
  */
 static void drop_chance_terms(em_group_search *s, conditional_fit *f)
 {
-    const double chance = by_chance / (double)s->n;
+    const double chance = EM_GAIN_BY_CHANCE / (double)s->n;
     conditional_fit with_fewer = *f;
 
     with_fewer.has_data = false;
@@ -404,7 +407,7 @@ static void allow_shared(em_group_search *s, const em_group_fit *group)
 static bool fit_members(em_group_search *s, em_group_fit *group, double degree, bool *is_location,
                         em_noncentring_row *row)
 {
-    const double least = least_of_member + by_chance / (double)s->n;
+    const double least = least_of_member + EM_GAIN_BY_CHANCE / (double)s->n;
     const int64_t n = group->n;
     int64_t kept = 0;
 
@@ -496,7 +499,8 @@ double em_fit_conditionals(em_group_search *s, em_group_fit *group, double most_
         return 0;
     remove_cycles(s, group, is_location);
     memcpy(s->allowed, is_location, (size_t)s->dim * sizeof *is_location);
-    add_members(s, group, degree, least_of_new_member + by_chance / (double)s->n, is_location, row);
+    add_members(s, group, degree, least_of_new_member + EM_GAIN_BY_CHANCE / (double)s->n,
+                is_location, row);
     allow_others(s, group);
     add_members(s, group, degree, evident, is_location, row);
     remove_cycles(s, group, is_location);

@@ -3,9 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-/* The least gain in log likelihood of a draw over a constant variance. by_chance / (number of
- * draws) is added, since that much gain is due to chance with few draws. */
-static const double least_gain = 0.05, by_chance = 10;
+/* The least gain in log likelihood of a draw over a constant variance, beyond what chance adds. */
+static const double least_gain = 0.05;
 
 /* The least gain by the constant part of a variance, beyond what chance adds. */
 static const double least_of_constant = 0.01;
@@ -35,10 +34,11 @@ static bool fit_mean_at(em_group_search *s, double q, mean_fit *f)
     }
     if (!f->is_about_zero)
         n = em_add_regressor(&s->of, n, s->column, triangle);
-    for (int64_t r = 0; r < s->n; r++)
-        s->column[r] = q / (s->factor[r] + q);
-    if (q > 0)
+    if (q > 0) {
+        for (int64_t r = 0; r < s->n; r++)
+            s->column[r] = q / (s->factor[r] + q);
         n = em_add_regressor(&s->of, n, s->column, triangle);
+    }
     for (int64_t r = 0; r < s->n; r++)
         s->column[r] = (s->factor[r] + q) * g[r];
     if (n < !f->is_about_zero + (q > 0) || em_add_regressor(&s->of, n, s->column, triangle) == n)
@@ -74,7 +74,7 @@ static double left_by_constant(em_group_search *s, int64_t i)
 static double find_mean(em_group_search *s, mean_fit *f)
 {
     static const double golden = 0.6180339887498949, lowest = -10, highest = 6, grid = 0.5;
-    const double chance = by_chance / (double)s->n, evident = least_of_constant + chance;
+    const double chance = EM_GAIN_BY_CHANCE / (double)s->n, evident = least_of_constant + chance;
     double best = NAN, least = INFINITY;
 
     for (double log_q = lowest; log_q <= highest; log_q += grid)
@@ -109,7 +109,7 @@ void em_fit_means(em_group_search *s, double degree, const bool *is_location, em
                   em_noncentring_row *row)
 {
     const int64_t k = group->scale;
-    const double least = least_gain + by_chance / (double)s->n;
+    const double least = least_gain + EM_GAIN_BY_CHANCE / (double)s->n;
     const uint32_t used = em_groups_under(s, k);
 
     group->n = 0;

@@ -7,9 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-/* The step between degrees, in units of 1 / (standard deviation of the log scale). */
-static const double degree_step = 0.1;
-
 /* A parameter joins the group of a log scale if its log derivative has at least this correlation
  * with it. */
 static const double joins = 0.12;
@@ -266,8 +263,7 @@ static double vertex(const double *y)
     return bend < 0 ? fmax(-0.5, fmin(0.5, 0.5 * (y[-1] - y[1]) / bend)) : 0;
 }
 
-/* The degree at the maximum of a profile, in steps from 0. Returns false if it has no maximum. */
-static bool top_of(const double *y, double *degree, int *at)
+bool em_find_top(const double *y, double *degree, int *at)
 {
     *at = EM_DEGREES;
     for (int q = 0; q < EM_N_DEGREE; q++)
@@ -288,7 +284,7 @@ static bool share_degree(em_group_fit *f, double step)
     for (int64_t c = 0; c < f->n; c++)
         for (int q = 0; q < EM_N_DEGREE; q++)
             sum[q] += f->profile[c * EM_N_DEGREE + q];
-    if (!top_of(sum, &degree, &at))
+    if (!em_find_top(sum, &degree, &at))
         return false;
     for (int64_t c = 0; c < f->n; c++)
         loss += f->profile[c * EM_N_DEGREE + EM_DEGREES] + f->gain[c] -
@@ -331,7 +327,7 @@ static void prepare_degrees(em_group_search *s, const em_group_fit *f, double st
  */
 static void fit_degrees(em_group_search *s, em_group_fit *f, double *left)
 {
-    const double step = degree_step / s->sd[f->scale];
+    const double step = EM_DEGREE_STEP / s->sd[f->scale];
     int64_t first[EM_N_DEGREE + 1];
 
     prepare_degrees(s, f, step, first);
@@ -352,7 +348,7 @@ static void fit_degrees(em_group_search *s, em_group_fit *f, double *left)
         const double *y = f->profile + c * EM_N_DEGREE;
         int at;
         f->degree[c] = f->gain[c] = 0;
-        if (top_of(y, &f->degree[c], &at))
+        if (em_find_top(y, &f->degree[c], &at))
             f->gain[c] = y[at] - y[EM_DEGREES];
         f->degree[c] *= step;
     }
@@ -379,14 +375,14 @@ static void drop_children(em_group_fit *f, double least)
 
 bool em_belongs_elsewhere(const em_group_search *s, int64_t i, int64_t k)
 {
-    static const double clearly = 0.1, by_chance = 10;
+    static const double clearly = 0.1;
     const int64_t other = s->closest[i];
 
     if (other < 0 || other == k)
         return false;
     const double of_other = s->rho[i * s->dim + other], of_k = s->rho[i * s->dim + k];
     return 0.5 * log((1 - of_k * of_k) / (1 - of_other * of_other)) >
-           clearly + by_chance / (double)s->n;
+           clearly + EM_GAIN_BY_CHANCE / (double)s->n;
 }
 
 /* Adds to f the parameters that are in no group and whose log derivatives have at least this
@@ -420,7 +416,7 @@ static bool fit_children(em_group_search *s, em_group_fit *f, double a, double *
         continue;
     fit_degrees(s, f, left);
     drop_children(f, 0);
-    shared = f->n > 0 && share_degree(f, degree_step / s->sd[f->scale]);
+    shared = f->n > 0 && share_degree(f, EM_DEGREE_STEP / s->sd[f->scale]);
     drop_children(f, shared ? least_of_shared : least_gain);
     return shared;
 }
@@ -439,7 +435,7 @@ void em_fit_group(em_group_search *s, int64_t k, em_group_fit *f, double *left)
         if (shared) {
             take_children(s, 0, f);
             fit_degrees(s, f, left);
-            const int at = EM_DEGREES + (int)lround(a / (degree_step / s->sd[k]));
+            const int at = EM_DEGREES + (int)lround(a / (EM_DEGREE_STEP / s->sd[k]));
             for (int64_t c = 0; c < f->n; c++)
                 f->gain[c] =
                     f->profile[c * EM_N_DEGREE + at] - f->profile[c * EM_N_DEGREE + EM_DEGREES];

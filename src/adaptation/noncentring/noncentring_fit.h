@@ -23,6 +23,12 @@ enum {
  */
 #define EM_FIT_STACK(dim) ((dim) + EM_FIT_REGRESSORS + 1 + EM_N_DEGREE * EM_FIT_REGRESSORS)
 
+/* A log derivative is evidence for a log scale if its correlation with it is at least this. */
+#define EM_EVIDENT_CORRELATION 0.25
+
+/* The step between degrees, in units of 1 / (standard deviation of the log scale). */
+#define EM_DEGREE_STEP 0.1
+
 /* Regressors of a group's location. */
 typedef struct em_locations {
     int n;
@@ -78,6 +84,10 @@ typedef struct em_group_fit {
 /* Fits the group of log scale k to the parameters that are in no group; f->n is 0 if it has none.
  * left [dim][n] is work space. */
 void em_fit_group(em_group_search *s, int64_t k, em_group_fit *f, double *left);
+
+/* Finds the degree at the maximum of a profile y [EM_N_DEGREE], in steps from 0, and the index *at
+ * of the value nearest to it. Returns false if the profile has no maximum inside. */
+bool em_find_top(const double *y, double *degree, int *at);
 
 /* Whether the derivatives by parameter i tell that its scale depends on another log scale than k.
  */

@@ -14,9 +14,6 @@ enum {
         8 /* rejected groups, which make draws no more nearly normal, before the search ends */
 };
 
-/* A log derivative is evidence for a log scale if its correlation with it is at least this. */
-static const double evident = 0.25;
-
 /* The least gain of a group in log likelihood of a draw. group_by_chance / (number of draws) is
  * added, since that much gain is due to chance with few draws. */
 static const double least_of_group = 0.3, group_by_chance = 60;
@@ -124,7 +121,7 @@ static void find_closest(em_group_search *s)
 {
     memset(s->votes, 0, (size_t)s->dim * sizeof *s->votes);
     for (int64_t i = 0; i < s->dim; i++) {
-        double most = evident;
+        double most = EM_EVIDENT_CORRELATION;
         s->closest[i] = -1;
         for (int64_t k = 0; k < s->dim && s->group_of[i] < 0; k++)
             if (!s->is_rejected[k] && fabs(s->rho[i * s->dim + k]) > most) {
@@ -152,7 +149,8 @@ static int candidates(const em_group_search *s, int64_t *out)
         double sum = 0;
         for (int64_t i = 0; i < s->dim; i++) {
             const double rho = s->rho[i * s->dim + k];
-            if (s->group_of[i] < 0 && fabs(rho) > evident && !em_belongs_elsewhere(s, i, k))
+            if (s->group_of[i] < 0 && fabs(rho) > EM_EVIDENT_CORRELATION &&
+                !em_belongs_elsewhere(s, i, k))
                 sum -= 0.5 * log(1 - rho * rho);
         }
         if (sum == 0 || s->is_rejected[k])
@@ -316,7 +314,6 @@ static int64_t fit_best(em_group_search *s, em_group_fit *fit, double *left, dou
 
     find_closest(s);
     n = candidates(s, scale);
-
     for (int i = 0; i < n; i++) {
         const int64_t k = scale[i];
         if (isnan(gain[k])) {
@@ -382,9 +379,9 @@ static int order_scales(const em_group_search *s, int64_t *scale)
  * Fits the groups once more, those of higher levels first. Where the members of one group are the
  * locations of another, as in nested hierarchies, their derivatives no longer depend on the members
  * of that group once these are non-centred, and so tell more about their own prior. Keeps the
- * groups if they make the draws more nearly normal.
+ * groups if they make the draws more nearly normal. *nearest: the departure from normality.
  */
-static em_status refit_groups(em_group_search *s, em_group_fit *fit, double *left, double nearest,
+static em_status refit_groups(em_group_search *s, em_group_fit *fit, double *left, double *nearest,
                               em_noncentring_row *row)
 {
     em_noncentring_row *found = NULL;
@@ -406,7 +403,9 @@ static em_status refit_groups(em_group_search *s, em_group_fit *fit, double *lef
         if (fit->n > 0)
             status = try_group(s, fit, left, &now, row, &kept);
     }
-    if (!status && !(now < nearest)) {
+    if (!status && now < *nearest) {
+        *nearest = now;
+    } else if (!status) {
         memcpy(row, found, (size_t)s->dim * sizeof *row);
         status = em_noncentring_set(&s->map, row);
     }
@@ -414,18 +413,18 @@ static em_status refit_groups(em_group_search *s, em_group_fit *fit, double *lef
     return status;
 }
 
-/* Adds second log scales, if they make the draws more nearly normal. g [dim][n] is work space. */
-static em_status refine_scales(em_group_search *s, double *g, em_noncentring_row *row)
+/* Adds second log scales, if they make the draws more nearly normal. nearest: the departure from
+ * normality without them. g [dim][n] is work space. */
+static em_status refine_scales(em_group_search *s, double nearest, double *g,
+                               em_noncentring_row *row)
 {
     const double least = least_of_group + group_by_chance / (double)s->n;
     em_noncentring_row *refined = NULL;
-    double before = INFINITY, now = INFINITY;
+    double now = INFINITY;
     em_status status = em_allocate(s->dim, sizeof *refined, &refined);
 
     if (!status)
         memcpy(refined, row, (size_t)s->dim * sizeof *row);
-    if (!status)
-        status = em_find_departure(s, &before);
     if (!status)
         status = em_transform_draws(s, true);
     if (!status) {
@@ -438,7 +437,7 @@ static em_status refine_scales(em_group_search *s, double *g, em_noncentring_row
         status = em_noncentring_set(&s->map, refined);
         if (!status)
             status = em_find_departure(s, &now);
-        if (!status && now < before - least_nearer - nearer_by_chance / (double)s->n)
+        if (!status && now < nearest - least_nearer - nearer_by_chance / (double)s->n)
             memcpy(row, refined, (size_t)s->dim * sizeof *row);
         else if (status >= 0 || status == EM_EDATA)
             status = em_noncentring_set(&s->map, row);
@@ -532,9 +531,9 @@ em_status em_noncentring_search(int64_t dim, const em_samples *samples, em_nonce
     if (!status)
         status = find_groups(&s, &tried, left, gain, row, &nearest);
     if (!status && s.n_group > 1)
-        status = refit_groups(&s, &tried, left, nearest, row);
+        status = refit_groups(&s, &tried, left, &nearest, row);
     if (!status && s.map.n_child > 0)
-        status = refine_scales(&s, left, row);
+        status = refine_scales(&s, nearest, left, row);
     *n_child = s.map.n_child;
     em_noncentring_release(&s.map);
     em_release_all(&s.group_of, &s.used_by, &tried.child, &gain, &memory);

@@ -4,16 +4,10 @@
 #include <math.h>
 #include <string.h>
 
-/* The correlation of a log derivative with a log scale that counts as evidence for it. */
-static const double evident = 0.25;
-
-/* In standard deviations of the log scale. */
-static const double degree_step = 0.1;
-
 /* The log scale of a lower level with which log |g_i| is most correlated; -1: none. */
 static int64_t closest_scale(const em_group_search *s, const em_noncentring_row *row, int64_t i)
 {
-    double most = evident;
+    double most = EM_EVIDENT_CORRELATION;
     int64_t best = -1;
 
     for (int64_t k = 0; k < s->dim; k++) {
@@ -39,21 +33,14 @@ static double likelihood_at(int64_t n, const double *z, const double *x, double 
 /* The degree with the highest likelihood, and what it gains over 0. */
 static double find_degree(const em_group_search *s, const double *z, int64_t k, double *gain)
 {
-    const double step = degree_step / s->sd[k], *x = s->x + k * s->n;
-    const double at_0 = likelihood_at(s->n, z, x, 0);
-    double y[EM_N_DEGREE];
-    int top = EM_DEGREES;
+    double y[EM_N_DEGREE], degree = 0;
+    const double step = EM_DEGREE_STEP / s->sd[k];
+    int top;
 
-    for (int q = 0; q < EM_N_DEGREE; q++) {
-        y[q] = likelihood_at(s->n, z, x, (q - EM_DEGREES) * step);
-        top = y[q] > y[top] ? q : top;
-    }
-    *gain = top == 0 || top == EM_N_DEGREE - 1 ? 0 : y[top] - at_0;
-    if (*gain == 0)
-        return 0;
-    const double bend = y[top - 1] - 2 * y[top] + y[top + 1],
-                 vertex = bend < 0 ? 0.5 * (y[top - 1] - y[top + 1]) / bend : 0;
-    return (top - EM_DEGREES + vertex) * step;
+    for (int q = 0; q < EM_N_DEGREE; q++)
+        y[q] = likelihood_at(s->n, z, s->x + k * s->n, (q - EM_DEGREES) * step);
+    *gain = em_find_top(y, &degree, &top) ? y[top] - y[EM_DEGREES] : 0;
+    return degree * step;
 }
 
 /*
@@ -62,42 +49,37 @@ static double find_degree(const em_group_search *s, const double *z, int64_t k, 
  * only if the residuals show that: the data of a parameter and errors of its location change -g /
  * z.
  */
-static bool find_both_degrees(const em_group_search *s, const double *z, const double *g,
-                              int64_t first, int64_t second, double degree[2])
+static bool find_both_degrees(em_group_search *s, const double *z, const double *g, int64_t first,
+                              int64_t second, double degree[2])
 {
     static const double most_residual = 0.1, least_used = 0.95;
-    const double *x[] = {s->x + first * s->n, s->x + second * s->n};
-    double mean = 0, xx[3] = {0}, xy[2] = {0}, square = 0;
-    int64_t n = 0;
+    const double *log_scale[] = {s->x + first * s->n, s->x + second * s->n};
+    double triangle[EM_MOST_REGRESSORS][EM_MOST_REGRESSORS] = {{0}}, along[EM_MOST_REGRESSORS];
+    double used = 0;
+    int n = 0;
 
-    for (int64_t r = 0; r < s->n; r++)
-        if (z[r] * g[r] < 0) {
-            mean += 0.5 * log(-g[r] / z[r]);
-            n++;
-        }
-    if ((double)n < least_used * (double)s->n)
-        return false;
-    mean /= (double)n;
-    for (int pass = 0; pass < 2; pass++) {
-        for (int64_t r = 0; r < s->n; r++) {
-            if (!(z[r] * g[r] < 0))
-                continue;
-            const double y = 0.5 * log(-g[r] / z[r]) - mean;
-            if (pass == 0) {
-                xx[0] += x[0][r] * x[0][r];
-                xx[1] += x[0][r] * x[1][r];
-                xx[2] += x[1][r] * x[1][r];
-                xy[0] += x[0][r] * y;
-                xy[1] += x[1][r] * y;
-            } else {
-                square += pow(y + degree[0] * x[0][r] + degree[1] * x[1][r], 2);
-            }
-        }
-        const double determinant = xx[0] * xx[2] - xx[1] * xx[1];
-        degree[0] = -(xy[0] * xx[2] - xy[1] * xx[1]) / determinant;
-        degree[1] = -(xy[1] * xx[0] - xy[0] * xx[1]) / determinant;
+    for (int64_t r = 0; r < s->n; r++) {
+        const bool is_used = z[r] * g[r] < 0;
+        s->of.weight[r] = is_used;
+        s->residual[r] = is_used ? 0.5 * log(-g[r] / z[r]) : 0;
+        s->column[r] = 1;
+        used += is_used;
     }
-    return sqrt(square / (double)n) < most_residual; /* of a log standard deviation */
+    if (used < least_used * (double)s->n)
+        return false;
+    n = em_add_regressor(&s->of, n, s->column, triangle);
+    for (int q = 0; q < 2; q++) {
+        memcpy(s->column, log_scale[q], (size_t)s->n * sizeof *s->column);
+        n = em_add_regressor(&s->of, n, s->column, triangle);
+    }
+    if (n < 3)
+        return false;
+    em_project_out(&s->of, n, s->residual, along);
+    em_solve_regression(n, triangle, along);
+    degree[0] = -along[1];
+    degree[1] = -along[2];
+    return sqrt(em_weighted_product(&s->of, s->residual, s->residual) / used) <
+           most_residual; /* of a log standard deviation */
 }
 
 /* Parameter i over the scale of its row, that is z about 0. */
@@ -107,9 +89,9 @@ static const double *about_zero(em_group_search *s, const em_noncentring_row *ro
     const double *x = s->x + i * s->n, *log_scale = s->x + k * s->n;
 
     for (int64_t r = 0; r < s->n; r++)
-        s->residual[r] =
+        s->factor[r] =
             (x[r] + s->mean[i]) * exp(-row->degree * (log_scale[r] + s->mean[k] - row->origin));
-    return s->residual;
+    return s->factor;
 }
 
 /*

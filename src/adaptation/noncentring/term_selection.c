@@ -5,9 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-/* The least gain in log likelihood of a derivative by one term. by_chance / (number of draws) is
- * added, since that much gain is due to chance with few draws. */
-static const double least = 0.02, by_chance = 10;
+/* The least gain in log likelihood of a derivative by one term, beyond what chance adds. */
+static const double least = 0.02;
 
 /* A parent with this gain is chosen without a comparison with other terms. */
 static const double certain = 5;
@@ -167,7 +166,7 @@ static bool add_term(em_selection *s, int64_t i, const bool *candidate, em_terms
     const int64_t y = derivative(s, i);
     int n = build(s, i, terms);
     const double now = gain(s, n, y, prior_term(s, i, terms), true);
-    double most = least + by_chance / (double)s->n, of_y;
+    double most = least + EM_GAIN_BY_CHANCE / (double)s->n, of_y;
     int64_t which = -1;
     term_kind best = NONE;
 
@@ -219,7 +218,7 @@ static void drop_terms(em_selection *s, int64_t i, em_terms *terms)
         if (j == 0)
             without.has_parent = false;
         if (0.5 * log(left_of(s, i, &without) / left_of(s, i, terms)) <
-            least + by_chance / (double)s->n)
+            least + EM_GAIN_BY_CHANCE / (double)s->n)
             *terms = without;
     }
 }

@@ -16,6 +16,10 @@
 
 enum { EM_MOST_PLAIN = 5 };
 
+/* What chance adds to a gain in log likelihood of a draw or a derivative, times the number of
+ * draws. */
+#define EM_GAIN_BY_CHANCE 10.0
+
 typedef struct em_terms {
     int n; /* of b_j; the first has the coefficient 1 if has_parent: x_i is distributed about it */
     bool has_parent;
