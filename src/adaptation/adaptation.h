@@ -83,11 +83,12 @@ void em_adapt_count_after_warmup(em_adapt *adapt, double n);
 /*
  * Sets the initial mass of every pool and the initial step size. `mass` has the engine's form and
  * is equal on all ranks. A step size that is not adapted remains that of the config. Where the
- * length of trajectories is learned, it begins with `time` and `jitter`. A time of NaN is not
- * known. With an infinite time, trajectories end at a U-turn. Local. Errors: EM_EMEMORY.
+ * length of trajectories is learned, it begins with the time, the jitter and the kind of steps of
+ * `earlier`. A time of NaN is not known. With an infinite time, trajectories end at a U-turn.
+ * Local. Errors: EM_EMEMORY.
  */
-em_status em_adapt_begin_with(em_adapt *adapt, const em_mass *mass, double step_size, double time,
-                              double jitter);
+em_status em_adapt_begin_with(em_adapt *adapt, const em_mass *mass, double step_size,
+                              const em_trajectory *earlier);
 
 /* The current mass, step size and so on of the chains of this rank, [n_local_chain] each. Local. */
 const em_mass *const *em_adapt_mass(const em_adapt *adapt);

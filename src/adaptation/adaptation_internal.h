@@ -26,7 +26,7 @@ typedef struct em_pool {
 
 /* The later halves of windows overlap, so accumulators are kept for segments between their first
  * iterations. */
-enum { EM_MOST_SEGMENTS = 4, EM_MOST_PHASES = 8, EM_MOST_LEARNERS = 3, EM_MOST_OWNED = 32 };
+enum { EM_MOST_SEGMENTS = 4, EM_MOST_PHASES = 16, EM_MOST_LEARNERS = 3, EM_MOST_OWNED = 32 };
 
 /* The smallest step size of a chain that cannot move, relative to that of the others. */
 #define EM_LEAST_STEP_FACTOR 1e-6

@@ -144,17 +144,19 @@ static void swap_integers(em_adapt *adapt, double *x, bool out)
     adapt->phase = (em_phase_id)phase;
 }
 
-/* The number of doubles that hold the state of a trajectory. */
-enum { N_TRAJECTORY = 3 };
+/* The number of doubles that hold the state of a trajectory. A time with several stages is kind 3,
+ * as a time with leapfrog is 2 also in checkpoints of versions without them. */
+enum { N_TRAJECTORY = 3, MULTISTAGE = 3 };
 
 static void swap_trajectory(em_trajectory *t, double *x, bool out)
 {
-    double kind = t->kind;
+    double kind = t->multistage ? MULTISTAGE : (double)t->kind;
     double *const member[] = {&t->time, &t->jitter, &kind};
 
     for (int i = 0; i < N_TRAJECTORY; i++)
         *(out ? &x[i] : member[i]) = *(out ? member[i] : &x[i]);
-    t->kind = (em_trajectory_kind)kind;
+    t->multistage = kind == MULTISTAGE;
+    t->kind = t->multistage ? EM_TRAJECTORY_TIME : (em_trajectory_kind)kind;
 }
 
 static em_status visit_schedule(em_adapt *adapt, const em_visitor *visitor)
@@ -208,7 +210,7 @@ static em_status visit_outlying(em_adapt *adapt, const em_visitor *visitor)
 /* Visits the phases of the schedule that has an initial phase. */
 static em_status visit_phases(em_adapt *adapt, const em_visitor *visitor)
 {
-    enum { N_RECORD = EM_MOST_PHASES * sizeof(em_phase_record) / sizeof(double) };
+    enum { LEAST = 8, EACH = sizeof(em_phase_record) / sizeof(double) }; /* rows, and their size */
     enum { N_STATISTICS = sizeof(em_acceptance_statistics) / sizeof(double) };
     const em_length_search *search = adapt->search;
     em_status status = visit_schedule(adapt, visitor);
@@ -216,7 +218,9 @@ static em_status visit_phases(em_adapt *adapt, const em_visitor *visitor)
     if (!status)
         status = visit_outlying(adapt, visitor);
     if (!status)
-        status = visitor->shared(visitor->context, "phases", N_RECORD, (double *)adapt->record);
+        status = visitor->shared(visitor->context, "phases",
+                                 EACH * (adapt->n_phase < LEAST ? LEAST : adapt->n_phase),
+                                 (double *)adapt->record);
     if (!status)
         status = visitor->shared(visitor->context, "autocorrelation", adapt->dim, search->kept_r);
     const bool initial = adapt->phase == EM_PHASE_INITIAL;

@@ -201,6 +201,8 @@ static em_status create_length_search(em_adapt *adapt, const em_trajectory *draw
     em_length_search *search = adapt->search;
     search->drawn = *drawn;
     search->drawn.time = adapt->plan->time;
+    /* It is tried first, so there must be iterations left for leapfrog. */
+    search->drawn.multistage = adapt->plan->multistage && adapt->plan->searches_length;
     search->kept = search->drawn;
     search->kept_averaging.target = adapt->sampler_options->target_accept;
     return ALLOCATE(adapt, EM_ARRAY(search->statistics, n), EM_ARRAY(search->lag, n_lag),
@@ -367,10 +369,15 @@ void em_adapt_destroy(em_adapt **out)
     em_release(out);
 }
 
-em_status em_adapt_begin_with(em_adapt *adapt, const em_mass *mass, double step_size, double time,
-                              double jitter)
+em_status em_adapt_begin_with(em_adapt *adapt, const em_mass *mass, double step_size,
+                              const em_trajectory *earlier)
 {
+    const bool multistage = earlier->multistage && adapt->plan && adapt->plan->multistage;
     em_status status = EM_OK;
+
+    /* Leapfrog, also that of the initial phase, needs shorter steps. */
+    if (earlier->multistage && (!multistage || adapt->warmup > 0))
+        step_size /= 2;
 
     mass->ops->write(mass, &adapt->form, adapt->estimate);
     for (int64_t i = 0; !status && i < adapt->n_pool; i++) {
@@ -382,8 +389,11 @@ em_status em_adapt_begin_with(em_adapt *adapt, const em_mass *mass, double step_
         }
     }
     adapt->has_step = true;
-    if (adapt->plan && adapt->plan->learned && !isnan(time))
-        adapt->search->drawn = adapt->search->kept = em_trajectory_of_time(time, jitter);
+    if (adapt->plan && adapt->plan->learned && !isnan(earlier->time)) {
+        adapt->search->drawn = em_trajectory_of_time(earlier->time, earlier->jitter);
+        adapt->search->drawn.multistage = multistage;
+        adapt->search->kept = adapt->search->drawn;
+    }
     em_publish_to_chains(adapt);
     return status;
 }

@@ -148,8 +148,9 @@ void em_adapt_summarise(const em_adapt *adapt, size_t bytes, char *out)
         em_append(bytes, out, "of the given %.0f iterations, %s", initial->iteration,
                   phase->n_stationary >= 2 ? "chains stationary" : "not all chains stationary");
     if (drawn->kind == EM_TRAJECTORY_TIME)
-        em_append(bytes, out, "; T %.3g, %.0f steps", drawn->time,
-                  fmax(1, ceil(drawn->time / adapt->pools->step_size)));
+        em_append(bytes, out, "; T %.3g, %.0f %s", drawn->time,
+                  fmax(drawn->multistage ? 2 : 1, ceil(drawn->time / adapt->pools->step_size)),
+                  drawn->multistage ? "stages" : "steps");
     else if (adapt->plan->learned)
         em_append(bytes, out, "; curvature varies, so nuts draws");
     if (adapt->pools->averaging.target > adapt->sampler_options->target_accept)

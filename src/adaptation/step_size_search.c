@@ -160,5 +160,10 @@ em_status em_update_step_size(em_adapt *adapt)
 
 double em_final_step_size(const em_adapt *adapt, const em_pool *pool)
 {
-    return adapt->adapts_step ? em_dual_averaging_final(&pool->averaging) : pool->step_size;
+    const bool multistage =
+        adapt->search && adapt->search->drawn.multistage && adapt->phase != EM_PHASE_INITIAL;
+    const double step_size =
+        adapt->adapts_step ? em_dual_averaging_final(&pool->averaging) : pool->step_size;
+
+    return multistage ? fmin(step_size, EM_LONGEST_STAGE) : step_size;
 }

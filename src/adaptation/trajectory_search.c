@@ -204,6 +204,25 @@ static void shorten_steps(em_adapt *adapt)
                (size_t)(adapt->n_local_chain * em_lag_size(adapt->dim)) * sizeof(double));
 }
 
+/* Lets leapfrog take over from steps of several stages. Local. */
+static void switch_to_leapfrog(em_adapt *adapt)
+{
+    adapt->search->drawn.multistage = adapt->search->kept.multistage = false;
+    restore_initial_step(adapt);
+    memset(adapt->search->lag, 0,
+           (size_t)(adapt->n_local_chain * em_lag_size(adapt->dim)) * sizeof(double));
+}
+
+/* Whether this phase has tried steps of several stages, and they do not pay. Local. */
+static bool needs_leapfrog(const em_adapt *adapt, em_acceptance_verdict verdict)
+{
+    const em_pool *pool = adapt->pools;
+
+    return adapt->phase == EM_PHASE_STEP_SIZE && adapt->search->drawn.multistage &&
+           (verdict != EM_ACCEPTANCE_EVEN || !em_multistage_pays(adapt->dim, pool->averaging.target,
+                                                                 em_final_step_size(adapt, pool)));
+}
+
 /* The phase that follows the one that has ended. Local. */
 static em_phase_id choose_next(const em_adapt *adapt, bool searches_length, bool adapts_again,
                                int64_t done)
@@ -223,8 +242,10 @@ em_status em_trial_leave(em_adapt *adapt, int64_t done, em_phase_id *next)
     bool keeps = true, longer = false;
     em_acceptance_verdict verdict = EM_ACCEPTANCE_EVEN;
     em_status status = tests_acceptance(adapt) ? check_acceptance(adapt, &verdict) : EM_OK;
-    const bool uneven = verdict == EM_ACCEPTANCE_UNEVEN, loses = verdict == EM_ACCEPTANCE_LOST;
-    const bool measured = verdict == EM_ACCEPTANCE_EVEN && measures_lag(adapt);
+    const bool leapfrog = needs_leapfrog(adapt, verdict);
+    const bool uneven = !leapfrog && verdict == EM_ACCEPTANCE_UNEVEN;
+    const bool loses = !leapfrog && verdict == EM_ACCEPTANCE_LOST;
+    const bool measured = !leapfrog && verdict == EM_ACCEPTANCE_EVEN && measures_lag(adapt);
 
     if (!status && measured) {
         status = measure_autocorrelation(adapt);
@@ -233,18 +254,21 @@ em_status em_trial_leave(em_adapt *adapt, int64_t done, em_phase_id *next)
     }
     if (!status)
         status = em_record_phase(adapt,
-                                 uneven  ? EM_END_UNEVEN
-                                 : loses ? EM_END_LOST
-                                 : keeps ? EM_END_PLANNED
-                                         : EM_END_REFUSED,
+                                 leapfrog ? EM_END_LEAPFROG
+                                 : uneven ? EM_END_UNEVEN
+                                 : loses  ? EM_END_LOST
+                                 : keeps  ? EM_END_PLANNED
+                                          : EM_END_REFUSED,
                                  done);
-    if (uneven) {
+    if (leapfrog)
+        switch_to_leapfrog(adapt);
+    else if (uneven) {
         em_switch_to_nuts(adapt);
         restore_initial_step(adapt);
     } else
         keep_or_revert(adapt, keeps, measured);
     if (loses)
         shorten_steps(adapt);
-    *next = choose_next(adapt, longer, loses || (uneven && !adapt->plan->given), done);
+    *next = choose_next(adapt, longer, leapfrog || loses || (uneven && !adapt->plan->given), done);
     return status;
 }

@@ -37,9 +37,27 @@ is_the_same() {
         done
 }
 
+# On a normal distribution steps of several stages pay: its trajectories have 2 gradients. A run
+# without warmup goes on with them, and halves the step size where the config asks for leapfrog.
+stages_are_kept() {
+    local integrator
+    for integrator in auto leapfrog; do
+        limited "$emass" run run.yaml --quiet --output "$integrator.h5" --set mass.from=old.h5 \
+            --set run.warmup=0 --set run.draws=50 --set sampler.integrator="$integrator" || return
+    done
+    echo "$(first_steps old.h5), $(first_steps auto.h5), $(first_steps leapfrog.h5) gradients"
+    [ "$(first_steps old.h5)" = 2 ] && [ "$(first_steps auto.h5)" = 2 ] && [ "$(first_steps leapfrog.h5)" -gt 2 ]
+}
+
+# The number of gradients of the first trajectory.
+first_steps() { # FILE
+    h5dump -d /sample_stats/n_steps "$1" | sed -nE 's/^ *\(0,0\): ([0-9]+),.*/\1/p'
+}
+
 check 'an earlier run' limited mpirun -n 2 "$emass" run run.yaml --quiet --output old.h5
 check 'mass, step size and positions are taken over' takes_over
 check 'they are what they were, to the bit' is_the_same
+check 'and so are steps of several stages' stages_are_kept
 check 'an earlier run of another dimension' run_is_refused 'expected 7 or 7 x 7' --set mass.from=old.h5 \
     --set model.dim=7
 check 'no such file' run_is_refused 'missing.h5' --set mass.from=missing.h5

@@ -10,7 +10,7 @@ enum {
     MOST_INITIAL = 750,
     TRIAL = 50,
     MOST_TRIALS = 3,
-    MOST_AGAIN = EM_MOST_SHORTENINGS + 1,
+    MOST_AGAIN = EM_MOST_SHORTENINGS + 2,
     FIRST_WINDOW = 10,
     OFTEN = 50
 };
@@ -22,6 +22,7 @@ em_warmup_plan em_warmup_plan_create(int64_t warmup, const em_trajectory *drawn)
     const bool timed = drawn->kind == EM_TRAJECTORY_TIME, learned = timed && isnan(drawn->time);
     em_warmup_plan plan = {.given = warmup != INT64_MIN,
                            .learned = learned,
+                           .multistage = drawn->multistage,
                            .searches_length =
                                learned && (warmup == INT64_MIN || warmup >= 6 * TRIAL),
                            .time = learned ? first_time : drawn->time};
@@ -29,7 +30,7 @@ em_warmup_plan em_warmup_plan_create(int64_t warmup, const em_trajectory *drawn)
     if (!plan.given) {
         plan.initial = MOST_INITIAL;
         plan.trial = TRIAL;
-        /* There may be further step-size phases, for shorter steps and for NUTS. */
+        /* There may be further step-size phases, for leapfrog, for shorter steps and for NUTS. */
         plan.warmup = MOST_INITIAL + TRIAL + (learned ? (MOST_TRIALS + MOST_AGAIN) * TRIAL : 0);
         return plan;
     }

@@ -51,7 +51,8 @@ typedef enum em_phase_end {
     EM_END_REACHED, /* initial: its criterion was met in two windows in a row */
     EM_END_REFUSED, /* trajectory_length: the longer trajectories were less efficient */
     EM_END_UNEVEN,  /* step_size, trajectory_length: curvature varies, NUTS takes over */
-    EM_END_LOST     /* step_size: trajectories are lost, steps become shorter */
+    EM_END_LOST,    /* step_size: trajectories are lost, steps become shorter */
+    EM_END_LEAPFROG /* step_size: steps of several stages do not pay, leapfrog takes over */
 } em_phase_end;
 
 /* ---------------------------------------------------------------- with an initial phase */
@@ -64,6 +65,7 @@ typedef struct em_warmup_plan {
     bool given;           /* exactly */
     double time;          /* of the first trajectories, in whitened units */
     bool learned;         /* that time will be learned */
+    bool multistage;      /* steps of several stages may be used */
     bool searches_length; /* and there are enough iterations to try longer ones */
 } em_warmup_plan;
 

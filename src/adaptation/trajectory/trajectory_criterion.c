@@ -1,5 +1,7 @@
 #include "adaptation/trajectory/trajectory_criterion.h"
 
+#include "math/special.h"
+
 #include <math.h>
 
 int64_t em_lag_size(int64_t dim)
@@ -91,6 +93,21 @@ bool em_trajectory_is_better(int64_t dim, const double *r_short, double steps_sh
 enum { SHORTEST = 20, FEWEST_DIVERGING = 3, FEWEST_LOST = 2 };
 
 static const double lost_acceptance = 1e-3;
+
+/* The energy error of leapfrog after many steps of size h has the mean dim h^4 / (32 (1 - h^2 / 4))
+ * = m and the variance 2 m; the mean acceptance is then 2 Phi(-sqrt(m / 2)). */
+static double leapfrog_step(int64_t dim, double acceptance)
+{
+    const double z = em_normal_quantile(1 - 0.5 * acceptance), m = 2 * z * z;
+    const double q = 16 * m / (double)dim;
+
+    return sqrt(sqrt(2 * q + 0.0625 * q * q) - 0.25 * q);
+}
+
+bool em_multistage_pays(int64_t dim, double acceptance, double step_size)
+{
+    return step_size >= fmin(1.5 * leapfrog_step(dim, acceptance), 1.1);
+}
 
 void em_acceptance_observe(double acceptance, bool diverging, bool typical,
                            em_acceptance_statistics *statistics)

@@ -188,7 +188,7 @@ static em_status read_step_size(const source *from, em_initial *out)
 }
 
 /* Reads the trajectory length. A run with a kernel whose trajectories have no fixed time has stored
- * no length. */
+ * no length. Versions without steps of several stages have stored two numbers. */
 static em_status read_trajectory(const source *from, em_initial *out)
 {
     double *x = NULL;
@@ -196,11 +196,14 @@ static em_status read_trajectory(const source *from, em_initial *out)
     const bool found = has(from, "trajectory");
     em_status status = found ? read_numbers(from, "trajectory", 0, &count, &x) : EM_OK;
 
-    if (found && !status && !(count == 2 && x[0] > 0 && x[1] >= 0 && x[1] <= 1))
-        status = em_fail(EM_EDATA, "%s: found a trajectory of %lld numbers, expected time, jitter",
-                         from->path, (long long)count);
-    out->time = found && !status ? x[0] : NAN;
-    out->jitter = found && !status ? x[1] : NAN;
+    if (found && !status && !((count == 2 || count == 3) && x[0] > 0 && x[1] >= 0 && x[1] <= 1))
+        status = em_fail(
+            EM_EDATA, "%s: found a trajectory of %lld numbers, expected time, jitter, multistage",
+            from->path, (long long)count);
+    out->trajectory = (em_trajectory){.time = NAN};
+    if (found && !status)
+        out->trajectory =
+            (em_trajectory){.time = x[0], .jitter = x[1], .multistage = count == 3 && x[2] == 1};
     em_release(&x);
     return status;
 }
@@ -263,8 +266,7 @@ em_status em_initial_load(const char *path, const char *block, int64_t dim, em_i
     status = em_agree(status);
     if (!status) {
         em_broadcast(&out->step_size, sizeof out->step_size);
-        em_broadcast(&out->time, sizeof out->time);
-        em_broadcast(&out->jitter, sizeof out->jitter);
+        em_broadcast(&out->trajectory, sizeof out->trajectory);
         status = share_mass(path, dim, &found, out);
         if (!status)
             status = share_noncentring(dim, out);

@@ -110,7 +110,7 @@ static em_status begin_adaptation(em_engine *engine, em_kernel *kernel)
         status = create_adaptation(engine, kernel);
     if (!status && earlier)
         status = em_agree(em_adapt_begin_with(kernel->adapt, initial.mass, initial.step_size,
-                                              initial.time, initial.jitter));
+                                              &initial.trajectory));
     if (!status && initial.noncentring)
         status = em_agree(em_adapt_begin_noncentred(
             kernel->adapt, (const em_noncentring_row *)initial.noncentring));

@@ -255,14 +255,14 @@ static em_status put_stages(em_output *output, const em_adapt *adapt, const char
                   : em_writer_put_text(output->writer, name_of_block("warmup", block).text, text);
 }
 
-/* Writes the time and the jitter of trajectories. They are infinite if trajectories end at the
- * U-turn. */
+/* Writes the time and the jitter of trajectories, and whether their steps have several stages. The
+ * time is infinite if trajectories end at the U-turn. */
 static em_status put_trajectory(em_output *output, const em_adapt *adapt, const char *group)
 {
     const em_trajectory drawn = em_adapt_trajectory(adapt, INT64_C(1) << 40);
-    const double value[] = {drawn.time, drawn.jitter};
+    const double value[] = {drawn.time, drawn.jitter, drawn.multistage};
     const em_variable variable = {
-        .name = "trajectory", .n_axes = 1, .shape = {2}, .axis = {"of_time"}};
+        .name = "trajectory", .n_axes = 1, .shape = {3}, .axis = {"of_time"}};
 
     return drawn.time > 0 ? em_writer_put_array(output->writer, group, &variable, value) : EM_OK;
 }

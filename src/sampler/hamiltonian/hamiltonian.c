@@ -70,38 +70,41 @@ void em_hamiltonian_refresh(const em_step_context *context, const em_block *bloc
     memcpy(points->log_density, block->log_density, (size_t)block->n_chain * sizeof(double));
 }
 
-/* Moves p, and v with it, by half a step. */
-EM_CLONES static void kick(const em_points *points, int64_t n, const double *step_size)
+/* Moves p, and v with it, by the share b of a step. */
+EM_CLONES static void kick(const em_points *points, int64_t n, double b, const double *step_size)
 {
     const int64_t stride = points->stride;
 
     for (int64_t r = 0; r < n; r++) {
-        const double half = 0.5 * step_size[r];
+        const double size = b * step_size[r];
         double *restrict p = points->momentum + r * stride;
         double *restrict v = points->velocity + r * stride;
         const double *restrict g = points->gradient + r * stride;
         const double *restrict a = points->acceleration + r * stride;
         for (int64_t i = 0; i < stride; i++) {
-            p[i] += half * g[i];
-            v[i] += half * a[i];
+            p[i] += size * g[i];
+            v[i] += size * a[i];
         }
     }
 }
 
-EM_CLONES static void drift(const em_points *points, int64_t n, const double *step_size)
+/* Moves theta by the share a of a step. */
+EM_CLONES static void drift(const em_points *points, int64_t n, double a, const double *step_size)
 {
     const int64_t stride = points->stride;
 
     for (int64_t r = 0; r < n; r++) {
+        const double size = a * step_size[r];
         double *restrict theta = points->theta + r * stride;
         const double *restrict v = points->velocity + r * stride;
         for (int64_t i = 0; i < stride; i++)
-            theta[i] += step_size[r] * v[i];
+            theta[i] += size * v[i];
     }
 }
 
-em_status em_hamiltonian_leap(em_posterior *posterior, int64_t n, const em_mass *const *mass,
-                              const double *step_size, em_points *points)
+em_status em_hamiltonian_stage(em_posterior *posterior, int64_t n, const em_mass *const *mass,
+                               const em_splitting *splitting, int stage, const double *step_size,
+                               em_points *points)
 {
     const em_query query = {.n_chain = n,
                             .stride = points->stride,
@@ -111,14 +114,21 @@ em_status em_hamiltonian_leap(em_posterior *posterior, int64_t n, const em_mass 
                             .gradient = points->gradient};
     em_status status;
 
-    kick(points, n, step_size);
-    drift(points, n, step_size);
+    if (stage == 0)
+        kick(points, n, splitting->kick[0], step_size);
+    drift(points, n, splitting->drift[stage], step_size);
     status = em_posterior_evaluate(posterior, &query);
     if (status < 0)
         return status;
     em_mass_velocity(mass, n, points->gradient, points->acceleration);
-    kick(points, n, step_size);
+    kick(points, n, splitting->kick[stage + 1], step_size);
     return EM_OK;
+}
+
+em_status em_hamiltonian_leap(em_posterior *posterior, int64_t n, const em_mass *const *mass,
+                              const double *step_size, em_points *points)
+{
+    return em_hamiltonian_stage(posterior, n, mass, &em_leapfrog, 0, step_size, points);
 }
 
 /* A vector of eight doubles. Rows are summed in eight lanes, and the lanes are then added in one

@@ -12,6 +12,7 @@
  */
 #pragma once
 
+#include "sampler/hamiltonian/splitting.h"
 #include "sampler/kernel/sampler.h"
 
 /* An energy error beyond which a trajectory is called divergent, as in Stan. */
@@ -36,8 +37,14 @@ void em_points_copy(const em_points *source, int64_t from, em_points *posterior,
 void em_hamiltonian_refresh(const em_step_context *context, const em_block *block,
                             em_points *points);
 
-/* One leapfrog step of rows 0 .. n - 1, each with its own mass and step size; a negative step size
- * goes backward in time. Errors: those of em_posterior_evaluate. */
+/* Stage number `stage` (from 0) of a step of rows 0 .. n - 1, with one gradient; each row has its
+ * own mass, and step_size [n] for all stages together. A negative step size goes backward in time.
+ * Errors: those of em_posterior_evaluate. */
+em_status em_hamiltonian_stage(em_posterior *posterior, int64_t n, const em_mass *const *mass,
+                               const em_splitting *splitting, int stage, const double *step_size,
+                               em_points *points);
+
+/* One leapfrog step, likewise. */
 em_status em_hamiltonian_leap(em_posterior *posterior, int64_t n, const em_mass *const *mass,
                               const double *step_size, em_points *points);
 

@@ -1,6 +1,6 @@
 /*
- * Hamiltonian Monte Carlo with leapfrog and Metropolis-Hastings (EQUATIONS 1), for a block of
- * chains in lockstep. With g = grad log p = -grad U and W = M^-1:
+ * Hamiltonian Monte Carlo with Metropolis-Hastings (EQUATIONS 1), for a block of chains in
+ * lockstep. With g = grad log p = -grad U and W = M^-1:
  *
  *     p ~ N(0, M)
  *     p <- p + eps/2 g(theta);  L times: theta <- theta + eps W p, p <- p + eps g(theta), the last
@@ -9,11 +9,13 @@
  *
  * By default the length is a time T, learned in warmup in units in which the target is whitened:
  * T_j = T (1 - jitter + 2 jitter u_j) with u_j of the base-2 Halton sequence, L = ceil(T_j / eps)
- * steps (at most 100) of T_j / L; and the initial phase uses NUTS. With leapfrog_steps given, L is
- * drawn uniformly from 1 .. 2 leapfrog_steps - 1, because a fixed eps L can be resonant. T_j or L
- * is the same for all chains, which move in lockstep, and independent of their states, so that each
- * chain is an HMC chain. The momentum left in the block is that of the accepted point, or the fresh
- * one if the move was rejected, as in Algorithm 1 of Roychowdhury & Parthasarathy.
+ * steps (at most 100) of T_j / L; and the initial phase uses NUTS. Where adaptation has found that
+ * it pays, the integrator is not leapfrog, but has two or three stages (splitting.h): L is then the
+ * number of stages of the trajectory, and eps the mean size of a stage. With leapfrog_steps given,
+ * L is drawn uniformly from 1 .. 2 leapfrog_steps - 1, because a fixed eps L can be resonant. T_j
+ * or L is the same for all chains, which move in lockstep, and independent of their states, so that
+ * each chain is an HMC chain. The momentum left in the block is that of the accepted point, or the
+ * fresh one if the move was rejected, as in Algorithm 1 of Roychowdhury & Parthasarathy.
  */
 #include "base/memory.h"
 #include "math/rng.h"
@@ -27,11 +29,14 @@ extern const em_sampler_ops em_hmc;
 
 enum { MOST_STEPS = 100 };
 
+static const char *const integrators[] = {"auto", "leapfrog", NULL};
+
 typedef struct hmc_options {
     em_sampler_options common;
     int64_t leapfrog_steps; /* INT64_MIN: the trajectory has a time */
     bool jitter;            /* of leapfrog_steps */
     double time;            /* NaN: learned */
+    int integrator;         /* index into `integrators` */
     int64_t max_treedepth;  /* in the initial phase */
 } hmc_options;
 
@@ -40,6 +45,9 @@ static const em_field fields[] = {
     EM_ROW_AS("trajectory", hmc_options, time, EM_FIELD_REAL, double, .minimum = 1e-6,
               .maximum = 1e6, .fallback = "learned", .word = "learned",
               .doc = "length of a trajectory in standard deviations of the target, or learned"),
+    EM_CHOICE(hmc_options, integrator, .fallback = "auto", .choices = integrators,
+              .doc =
+                  "leapfrog; auto: two or three stages where a learned trajectory gains by them"),
     EM_INT(hmc_options, leapfrog_steps, .minimum = 1, .maximum = 1e6, .fallback = "by trajectory",
            .word = "by trajectory",
            .doc = "mean number of leapfrog steps of a trajectory; replaces the option trajectory"),
@@ -59,7 +67,8 @@ typedef struct hmc_sampler {
     double *initial_energy; /* [n_chain] */
     double *last_energy;    /* [n_chain] at the last point before a failed evaluation */
     int64_t *n_good;        /* [n_chain] number of steps before it */
-    double *step;           /* [n_chain] their step sizes */
+    em_splitting splitting; /* of a step of theirs */
+    double *step;           /* [n_chain] their step sizes, for all stages together */
     em_nuts_options initial_options;
     em_sampler *initial; /* NUTS; NULL: the number of steps is given */
 } hmc_sampler;
@@ -109,25 +118,27 @@ static em_status hmc_create(const void *options, int64_t n_chain, int64_t dim, e
     return status;
 }
 
-/* Records, after `step` steps, the chains whose evaluations failed for the first time. */
+/* Records, after `step` stages, the chains whose evaluations failed for the first time. The energy
+ * is that of the trajectory only where a step `is_complete`. */
 static void hmc_note_failures(hmc_sampler *s, em_posterior *posterior, em_block *block,
-                              int64_t step)
+                              int64_t step, bool is_complete)
 {
     for (int64_t c = 0; c < block->n_chain; c++) {
         if (block->failed[c])
             continue;
         block->failed[c] = em_hamiltonian_failed(posterior, &s->points, c);
-        if (!block->failed[c])
+        if (!block->failed[c] && is_complete)
             s->last_energy[c] = em_hamiltonian_energy(&s->points, c);
         s->n_good[c] = step - block->failed[c];
     }
 }
 
-/* Makes n_step leapfrog steps from the positions of the chains with new momenta. */
+/* Makes steps of n_stage stages together from the positions of the chains with new momenta. */
 static em_status hmc_trajectory(hmc_sampler *s, const em_step_context *context, em_block *block,
-                                int64_t n_step)
+                                int64_t n_stage)
 {
     const int64_t n = block->n_chain;
+    const int each = s->splitting.n_stage;
     const bool may_fail = em_posterior_may_fail(context->posterior);
     em_status status = EM_OK;
 
@@ -137,10 +148,11 @@ static em_status hmc_trajectory(hmc_sampler *s, const em_step_context *context, 
         s->initial_energy[c] = s->last_energy[c] = em_hamiltonian_energy(&s->points, c);
         block->failed[c] = false;
     }
-    for (int64_t step = 1; status >= 0 && step <= n_step; step++) {
-        status = em_hamiltonian_leap(context->posterior, n, context->mass, s->step, &s->points);
+    for (int64_t i = 0; status >= 0 && i < n_stage; i++) {
+        status = em_hamiltonian_stage(context->posterior, n, context->mass, &s->splitting,
+                                      (int)(i % each), s->step, &s->points);
         if (status >= 0 && may_fail)
-            hmc_note_failures(s, context->posterior, block, step);
+            hmc_note_failures(s, context->posterior, block, i + 1, (i + 1) % each == 0);
     }
     return status < 0 ? status : EM_OK;
 }
@@ -180,8 +192,16 @@ static double hmc_halton(int64_t n)
     return x;
 }
 
-/* The number of steps of all chains. Their sizes are written to s->step. A trajectory time is
- * divided by the step size of the first chain, because all chains then have the same step size. */
+/* The number of stages, of which steps with two or three stages can be made, for a trajectory that
+ * needs n leapfrog steps. */
+static int64_t hmc_n_stage(int64_t n)
+{
+    return n <= 2 ? 2 : n == 4 ? 4 : 3 * ((em_least(n, MOST_STEPS - 1) + 2) / 3);
+}
+
+/* The number of stages of the trajectories of all chains; leapfrog has one a step. The splitting
+ * and the step sizes are written to s. A trajectory time is divided by the step size of the first
+ * chain, because all chains then have the same step size. */
 static int64_t hmc_plan_steps(hmc_sampler *s, const em_step_context *context, int64_t n_chain)
 {
     const em_trajectory *t = &context->trajectory;
@@ -191,10 +211,22 @@ static int64_t hmc_plan_steps(hmc_sampler *s, const em_step_context *context, in
 
     if (timed) {
         const double time = t->time * (1 - t->jitter + 2 * t->jitter * hmc_halton(t->number));
-        n_step = (int64_t)fmin(fmax(ceil(time / context->step_size[0] - 1e-9), 1), MOST_STEPS);
+        const double stage =
+            fmin(context->step_size[0], t->multistage ? EM_LONGEST_STAGE : INFINITY);
+        n_step = (int64_t)fmin(fmax(ceil(time / stage - 1e-9), 1), MOST_STEPS);
+        if (t->multistage)
+            n_step = hmc_n_stage(n_step);
         longest = time / (double)n_step;
     } else
         n_step = em_draw_length(context, s->options->leapfrog_steps, s->options->jitter);
+    s->splitting = em_leapfrog;
+    if (t->multistage && timed) {
+        const int n_stage = n_step % 3 == 0 ? 3 : 2;
+        s->splitting = em_splitting_create(n_stage, n_stage * longest);
+        for (int64_t c = 0; c < n_chain; c++)
+            s->step[c] = n_stage * longest;
+        return n_step;
+    }
     for (int64_t c = 0; c < n_chain; c++)
         s->step[c] = fmin(context->step_size[c], longest);
     return n_step;
@@ -221,10 +253,10 @@ static em_status hmc_step(em_sampler *base, const em_step_context *context, em_b
     status = hmc_trajectory(s, context, block, n_step);
     for (int64_t c = 0; !status && c < block->n_chain; c++) {
         hmc_resolve(s, context, block, c);
-        block->stat[EM_STAT_STEP_SIZE][c] = s->step[c];
+        block->stat[EM_STAT_STEP_SIZE][c] = s->step[c] / s->splitting.n_stage;
         block->stat[EM_STAT_TREE_DEPTH][c] = block->stat[EM_STAT_REACHED_MAX_TREEDEPTH][c] = 0;
         block->n_step[c] = block->stat[EM_STAT_N_STEPS][c] = (double)n_step;
-        block->stat[EM_STAT_INT_TIME][c] = (double)n_step * s->step[c];
+        block->stat[EM_STAT_INT_TIME][c] = (double)n_step * block->stat[EM_STAT_STEP_SIZE][c];
     }
     return status;
 }
@@ -235,7 +267,10 @@ static em_trajectory hmc_kind_of_trajectory(const void *options)
 
     if (!hmc_has_time(o))
         return (em_trajectory){.kind = EM_TRAJECTORY_OPTIONS};
-    return (em_trajectory){.kind = EM_TRAJECTORY_TIME, .time = o->time, .jitter = 0.2};
+    return (em_trajectory){.kind = EM_TRAJECTORY_TIME,
+                           .time = o->time,
+                           .jitter = 0.2,
+                           .multistage = isnan(o->time) && o->integrator == 0};
 }
 
 static em_status hmc_probe(em_sampler *base, const em_step_context *context, const em_block *block,
@@ -246,7 +281,7 @@ static em_status hmc_probe(em_sampler *base, const em_step_context *context, con
 
 const em_sampler_ops em_hmc = {
     .name = "hmc",
-    .doc = "Hamiltonian Monte Carlo: leapfrog, Metropolis-Hastings, trajectories of learned length",
+    .doc = "Hamiltonian Monte Carlo: Metropolis-Hastings, trajectories of learned length",
     .source = "Duane et al. 1987; Neal 2011; HMC-EM: Roychowdhury & Parthasarathy 2017, Alg. 1",
     .options_size = sizeof(hmc_options),
     .fields = fields,

@@ -96,11 +96,16 @@ typedef enum em_trajectory_kind {
                         */
 } em_trajectory_kind;
 
+/* The longest stage of a step of several stages, in standard deviations: two stages are stable up
+ * to 1.3. */
+#define EM_LONGEST_STAGE 1.25
+
 typedef struct em_trajectory {
     em_trajectory_kind kind;
     double time, jitter; /* the time is uniform in time [1 - jitter, 1 + jitter] */
     int64_t number;      /* index in the Halton sequence of those times, from 1 */
     int64_t max_depth;   /* of trees; 0: as the options say */
+    bool multistage;     /* steps of two or three stages, not leapfrog, for a time */
     bool initial_phase;  /* the initial phase of warmup, in which chains may be far from the typical
                             set */
 } em_trajectory;

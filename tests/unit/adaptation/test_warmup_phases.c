@@ -65,7 +65,7 @@ START_TEST(windows_are_those_of_the_recipe)
         end = em_warmup_next_window(&plan, end);
         ck_assert_int_eq(end, ends[i]);
     }
-    ck_assert_int_eq(plan.warmup, 1100);
+    ck_assert_int_eq(plan.warmup, 1150);
 }
 END_TEST
 
@@ -370,6 +370,20 @@ START_TEST(longer_trajectories_are_kept_where_they_pay)
 }
 END_TEST
 
+/* Leapfrog steps for 4, 90 and 400 normal coordinates with an acceptance rate of 0.8 are 0.94, 0.46
+ * and 0.32 long. */
+START_TEST(several_stages_are_kept_where_they_pay)
+{
+    ck_assert(em_multistage_pays(4, 0.8, 1.1));
+    ck_assert(!em_multistage_pays(4, 0.8, 1.0));
+    ck_assert(em_multistage_pays(90, 0.8, 0.70));
+    ck_assert(!em_multistage_pays(90, 0.8, 0.67));
+    ck_assert(em_multistage_pays(400, 0.8, 0.50));
+    ck_assert(!em_multistage_pays(400, 0.8, 0.46));
+    ck_assert(em_multistage_pays(400, 0.9, 0.36)); /* leapfrog: 0.22 */
+}
+END_TEST
+
 int main(void)
 {
     TCase *all = tcase_create("warmup_schedule");
@@ -390,5 +404,6 @@ int main(void)
     tcase_add_test(all, few_of_many_chains_hold_up_nobody);
     tcase_add_loop_test(all, autocorrelations_are_found, 0, 4);
     tcase_add_test(all, longer_trajectories_are_kept_where_they_pay);
+    tcase_add_test(all, several_stages_are_kept_where_they_pay);
     return run_case(all, CK_FORK);
 }
