@@ -413,12 +413,20 @@ bool em_numbers_is_ours(const char *path)
 }
 
 /* Creates a dataset. It is contiguous, which is fastest to read, and stores no time, so that equal
- * tables are equal files. */
+ * tables are equal files. Its disk space is reserved first: HDF5 crashes at the end of a program
+ * whose file it could not complete. The flush extends the file over the datasets before it. */
 static em_status create_part(hid_t group, const char *name, hid_t type, int rank,
                              const hsize_t *extent, hid_t *out)
 {
-    hid_t list = H5Pcreate(H5P_DATASET_CREATE), space = H5Screate_simple(rank, extent, NULL);
+    const int64_t rows = (int64_t)extent[0] * (rank > 1 ? (int64_t)extent[1] : 1);
+    hid_t list, space;
+    em_status status = em_h5_check(H5Fflush(group, H5F_SCOPE_LOCAL), group, "cannot flush");
 
+    status = status ? status : em_h5_reserve(group, rows * (int64_t)H5Tget_size(type));
+    if (status)
+        return status;
+    list = H5Pcreate(H5P_DATASET_CREATE);
+    space = H5Screate_simple(rank, extent, NULL);
     H5Pset_obj_track_times(list, false);
     H5Pset_alloc_time(list, H5D_ALLOC_TIME_EARLY);
     H5Pset_fill_time(list, H5D_FILL_TIME_NEVER);
@@ -499,6 +507,25 @@ static em_status write_about(const em_numbers_form *form, const char *source, em
     return status ? status : em_attribute_write_text(w->group, "source", source);
 }
 
+/* Numbers are written at once and not kept in a buffer, so that a write fails where it is. */
+static em_status create_file(const char *path, hid_t *file)
+{
+    char reason[512];
+    hid_t access;
+    em_status status = em_h5_make(path);
+
+    if (status)
+        return status;
+    em_h5_quiet();
+    access = H5Pcreate(H5P_FILE_ACCESS);
+    H5Pset_sieve_buf_size(access, 0);
+    *file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, access);
+    em_h5_message(reason, sizeof reason);
+    em_h5_close(&access);
+    return *file < 0 ? em_fail(EM_EIO, "%s: cannot be created: %s", path, reason)
+                     : em_h5_reserve_start(path);
+}
+
 em_status em_numbers_create(const char *path, const em_numbers_form *form, char *const *name,
                             const char *source, em_numbers_writer **out)
 {
@@ -511,13 +538,7 @@ em_status em_numbers_create(const char *path, const em_numbers_form *form, char 
     w->file = w->group = H5I_INVALID_HID;
     for (int i = 0; i < EM_N_NUMBERS_PART; i++)
         w->part[i] = H5I_INVALID_HID;
-    em_h5_quiet();
-    w->file = H5Fcreate(path, H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT);
-    if (w->file < 0) {
-        char reason[512];
-        em_h5_message(reason, sizeof reason);
-        status = em_fail(EM_EIO, "%s: cannot be created: %s", path, reason);
-    }
+    status = create_file(path, &w->file);
     if (!status) {
         w->group = H5Gcreate2(w->file, EM_NUMBERS_PLACE, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
         status = em_h5_check(w->group, w->file, "cannot create " EM_NUMBERS_PLACE);
