@@ -184,9 +184,22 @@ write("twice", plain, ["gene0", "gene1", "gene0", "gene3"])
 write("dense", np.array([[2, 0, 0, 1], [0, 0, 0, 0], [0, 1, 2, 1]], "f4"))
 write("index", plain, index="symbol")
 write("logged", (plain[0], plain[1], [1.1, 0.7, 0.7, 1.1, 0.7]))
+write("short", ([0, 2, 2, 4], *plain[1:]))
+write("late", ([1, 2, 2, 5], *plain[1:]))
+write("beyond", ([0, 2, 2, 9], *plain[1:]))
+write("descends", ([0, 4, 2, 5], *plain[1:]))
+write("two", ([0, 2, 2, 9], [0, 9, 1, 2, 3], plain[2]))
+write("real", (np.array([0, 2.5, 2, 5]), *plain[1:]))
+write("nothing", (*plain[:2], [0] * 5))
+write("unnamed", plain)
+with h5py.File("unnamed.h5ad", "a") as f:
+    del f["var"]
 with h5py.File("logged.h5ad", "a") as f, h5py.File("plain.h5ad") as counts:
     counts.copy("X", f.create_group("layers"), "counts")
 PYTHON
+}
+both_say() { # TEXT NAME: on one rank and on three
+    says 2 "$1" "$emass" convert "$2.h5ad" bad.h5 && says 2 "$1" mpirun -n 3 "$emass" convert "$2.h5ad" bad.h5
 }
 any_order() { # and zeros: the same corpus
     convert plain.h5ad plain.h5 >plain.found && convert unsorted.h5ad unsorted.h5 >unsorted.found && convert index.h5ad index.h5 >index.found &&
@@ -224,6 +237,14 @@ if [ -x "$python" ]; then
     check 'the same of test documents' says 2 "reordered.h5ad: found word 0 'gene3', expected 'gene0'" "$emass" check plain.yaml --set model.test=reordered.h5ad
     check 'a gene twice' says 2 "twice.h5ad: found 'gene0' again as number 3 in var/_index, expected every name once: adata.var_names_make_unique()" "$emass" convert twice.h5ad bad.h5
     check 'the same of a run' says 2 'adata.var_names_make_unique()' "$emass" check run.yaml --set model.data=twice.h5ad --set model.stream=true
+    check 'starts before the end' both_say "short.h5ad:3: found starts of entries that do not span all entries" short
+    check 'starts after the beginning' both_say "late.h5ad:1: found starts of entries that do not span all entries" late
+    check 'starts beyond the end' both_say "beyond.h5ad:3: found a start of entries out of range" beyond
+    check 'starts that descend' both_say "descends.h5ad:2: found starts of entries that descend" descends
+    check 'the first of two errors' both_say "two.h5ad:1: found columns out of order or range" two
+    check 'starts with fractions' both_say 'real.h5ad: found numbers with fractions as' real
+    check 'no names of genes' both_say 'unnamed.h5ad: found no list of names at var/_index, expected one of each column' unnamed
+    check 'zeros alone' says 2 'nothing.h5ad: found no words in 3 documents' "$emass" check run.yaml --set model.data=nothing.h5ad
     check 'a column twice in a row' says 2 'doubled.h5ad:1: found column 0 twice, expected it once: adata.X.sum_duplicates()' "$emass" convert doubled.h5ad bad.h5
     check 'a dense one has the names of genes' dense_has_names
     check 'and numbers in a config' numbered

@@ -72,6 +72,16 @@ static em_status check_words(const char *path, int64_t found, int64_t n_word)
                : EM_OK;
 }
 
+static em_status refuse_no_words(const char *path, const em_table *table)
+{
+    int64_t n[2] = {table->n_value, table->n_row};
+
+    em_world_sum(2, n);
+    return n[0] > 0 ? EM_OK
+                    : em_fail(EM_EDATA, "%s: found no words in %lld documents, expected some", path,
+                              (long long)n[1]);
+}
+
 static em_status read_hdf5(const em_corpus_options *options, int64_t n_word, em_table *table)
 {
     uint64_t hash = 0;
@@ -92,6 +102,7 @@ static em_status read_hdf5(const em_corpus_options *options, int64_t n_word, em_
         const int64_t row = em_world_sum_before(table->n_row);
         status = em_agree_first(em_corpus_check_counts(table, row), row);
     }
+    status = status ? status : refuse_no_words(options->data, table);
     status = status ? status : em_table_finish(table);
     if (!status && hash != 0 && hash != table->hash)
         status = em_fail(EM_EDATA,

@@ -55,14 +55,19 @@ static em_status fail_sparse(const slab *s, int64_t row, const char *found)
                    s->table->path, (long long)row + 1, found);
 }
 
-static em_status check_starts(const slab *s, int64_t count)
+/* What is wrong with the starts of the entries of row i and of the next row; NULL: nothing. All
+ * entries of the file are between the start of the first row and the end of the last. */
+static const char *objection_to_starts(const slab *s, int64_t i)
 {
-    if (s->start[0] < 0 || s->start[count] > s->form.n_entry)
-        return fail_sparse(s, s->row, "a start of entries out of range");
-    for (int64_t i = 0; i < count; i++)
-        if (s->start[i + 1] < s->start[i])
-            return fail_sparse(s, s->row + i, "starts of entries that descend");
-    return EM_OK;
+    const int64_t row = s->row + i, first = s->start[i], end = s->start[i + 1];
+
+    if (first < 0 || end > s->form.n_entry)
+        return "a start of entries out of range";
+    if (end < first)
+        return "starts of entries that descend";
+    if ((row == 0 && first != 0) || (row == s->form.n_row - 1 && end != s->form.n_entry))
+        return "starts of entries that do not span all entries";
+    return NULL;
 }
 
 typedef struct entry {
@@ -128,20 +133,25 @@ static em_status push_entries(const slab *s, int64_t i, double *value)
     return status;
 }
 
+/* Rows before the first one with wrong starts are read first, because one of them may have another
+ * error: the first error of the file is reported on any number of ranks. */
 static em_status read_sparse(slab *s, int64_t count)
 {
+    const char *found = NULL;
     double *value = NULL;
+    int64_t sound = 0;
     em_status status = em_numbers_read(s->numbers, EM_NUMBERS_START, s->row, count + 1, s->start);
 
-    status = status ? status : check_starts(s, count);
-    const int64_t n = status ? 0 : s->start[count] - s->start[0];
+    while (!status && sound < count && !(found = objection_to_starts(s, sound)))
+        sound++;
+    const int64_t n = status ? 0 : s->start[sound] - s->start[0];
     if (!status)
         status = em_array_reserve(&s->column, &s->column_capacity, 0, n, sizeof *s->column);
     status = status ? status : em_allocate_doubles(n, &value);
     if (!status)
         status = em_numbers_read(s->numbers, EM_NUMBERS_COLUMN, s->start[0], n, s->column);
     status = status ? status : em_numbers_read(s->numbers, EM_NUMBERS_VALUE, s->start[0], n, value);
-    for (int64_t i = 0; !status && i < count; i++) {
+    for (int64_t i = 0; !status && i < sound; i++) {
         status = push_entries(s, i, value);
         if (!status)
             status = s->form.labelled
@@ -149,7 +159,7 @@ static em_status read_sparse(slab *s, int64_t count)
                          : em_table_end_row(s->table, s->row + i + 1);
     }
     em_release(&value);
-    return status;
+    return !status && found ? fail_sparse(s, s->row + sound, found) : status;
 }
 
 static em_status read_response(const slab *s, int64_t count, double *response)
@@ -243,15 +253,19 @@ em_status em_read_index(const em_numbers *numbers, const char *path, bool rows, 
     const em_numbers_form form = em_numbers_form_of(numbers);
     const int64_t expected = rows ? form.n_row : form.n_column;
     const char *colon = strstr(path, ":/"), *index = em_numbers_index_of(numbers, rows);
+    const char *of = rows ? "row" : "column";
     char *file = NULL;
     int64_t n = 0;
     em_status status =
         em_format_text(&file, "%.*s", (int)(colon ? colon - path : (long)strlen(path)), path);
 
+    if (!status && !em_numbers_has_index(numbers, rows))
+        status = em_fail(EM_EDATA, "%s: found no list of names at %s, expected one of each %s",
+                         file, index, of);
     status = status ? status : em_read_labels(file, index, &n, name);
     if (!status && n != expected)
         status = em_fail(EM_EDATA, "%s: found %lld names in %s, expected %lld, one for each %s",
-                         file, (long long)n, index, (long long)expected, rows ? "row" : "column");
+                         file, (long long)n, index, (long long)expected, of);
     if (status)
         em_release_texts(n, name);
     em_release(&file);

@@ -120,14 +120,26 @@ em_status em_foreign_check(const em_foreign *file, hid_t dataset)
     return em_fail(EM_EDATA, "%s: %s %s, which is not read", file->path, name, found);
 }
 
-bool em_foreign_is_number(hid_t object)
+static H5T_class_t class_of_number(hid_t object)
 {
     hid_t type = H5Iget_type(object) == H5I_DATASET ? H5Dget_type(object) : H5I_INVALID_HID;
     const H5T_class_t class = H5Tget_class(type);
     const bool small = H5Tget_size(type) <= WIDEST_NUMBER;
 
     em_h5_close(&type);
-    return small && (class == H5T_FLOAT || class == H5T_INTEGER || class == H5T_ENUM);
+    return small ? class : H5T_NO_CLASS;
+}
+
+bool em_foreign_is_number(hid_t object)
+{
+    const H5T_class_t class = class_of_number(object);
+
+    return class == H5T_FLOAT || class == H5T_INTEGER || class == H5T_ENUM;
+}
+
+bool em_foreign_is_integer(hid_t object)
+{
+    return class_of_number(object) == H5T_INTEGER;
 }
 
 /* ---------------------------------------------------------------- links */

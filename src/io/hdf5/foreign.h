@@ -36,6 +36,9 @@ em_status em_foreign_check(const em_foreign *file, hid_t dataset);
 /* True for a dataset of integers, reals or booleans of at most 16 bytes. */
 bool em_foreign_is_number(hid_t object);
 
+/* True for a dataset of integers of at most 16 bytes. */
+bool em_foreign_is_integer(hid_t object);
+
 /* Called before a dataset is read. Adds its numbers, its elements if they are rows of a table, and
  * its stored bytes to those of the datasets before it. Errors: EM_EDATA if the sums exceed what a
  * file of this length can contain: 129 numbers per byte (the largest ratio of deflate), one element

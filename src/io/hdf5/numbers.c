@@ -27,7 +27,8 @@ struct em_numbers {
     em_foreign file;
     em_numbers_form form;
     hid_t part[EM_N_NUMBERS_PART], name;
-    bool csr;       /* of AnnData */
+    bool csr; /* of AnnData */
+    bool has_index[2];
     char *index[2]; /* where AnnData has the names of columns and of rows; NULL: no AnnData */
     int descriptor; /* for advice; -1: none */
 };
@@ -72,6 +73,12 @@ static em_status get_shape(em_numbers *n, hid_t dataset, int most_axes, hsize_t 
     return status;
 }
 
+static hid_t memory_type(em_numbers_part part)
+{
+    return part == EM_NUMBERS_START || part == EM_NUMBERS_COLUMN ? H5T_NATIVE_INT64
+                                                                 : H5T_NATIVE_DOUBLE;
+}
+
 /* Opens a part if it exists; *length -1: it does not exist. */
 static em_status open_part(em_numbers *n, hid_t group, em_numbers_part part, int64_t *length)
 {
@@ -84,6 +91,9 @@ static em_status open_part(em_numbers *n, hid_t group, em_numbers_part part, int
         return status;
     status = get_shape(n, n->part[part], 1, shape);
     *length = (int64_t)shape[0];
+    if (!status && memory_type(part) == H5T_NATIVE_INT64 && !em_foreign_is_integer(n->part[part]))
+        status = em_fail(EM_EDATA, "%s: found numbers with fractions as `%s`, expected integers",
+                         n->path, name);
     return status;
 }
 
@@ -233,6 +243,7 @@ static em_status find_indexes(em_numbers *n, const char *place)
     for (int rows = 0; !status && rows < 2; rows++) {
         int64_t length;
         status = em_anndata_index(&n->file, place, rows, &n->index[rows], &length);
+        n->has_index[rows] = length >= 0;
         fits &= length == (rows ? n->form.n_row : n->form.n_column);
     }
     if (n->csr || (!status && fits))
@@ -311,6 +322,11 @@ const char *em_numbers_index_of(const em_numbers *n, bool rows)
     return n->index[rows];
 }
 
+bool em_numbers_has_index(const em_numbers *n, bool rows)
+{
+    return n->has_index[rows];
+}
+
 em_numbers_form em_numbers_form_of(const em_numbers *n)
 {
     return n->form;
@@ -356,12 +372,6 @@ static void select_rows(hid_t dataset, int64_t first, int64_t count, hid_t *spac
     const hsize_t start[2] = {(hsize_t)first, 0}, n[2] = {(hsize_t)count, extent[1]};
     H5Sselect_hyperslab(*space, H5S_SELECT_SET, start, NULL, n, NULL);
     *memory = H5Screate_simple(rank, n, NULL);
-}
-
-static hid_t memory_type(em_numbers_part part)
-{
-    return part == EM_NUMBERS_START || part == EM_NUMBERS_COLUMN ? H5T_NATIVE_INT64
-                                                                 : H5T_NATIVE_DOUBLE;
 }
 
 em_status em_numbers_read(const em_numbers *n, em_numbers_part part, int64_t first, int64_t count,

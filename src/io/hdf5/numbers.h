@@ -53,6 +53,9 @@ em_numbers_form em_numbers_form_of(const em_numbers *numbers);
  * dense; NULL: the table is no such matrix. */
 const char *em_numbers_index_of(const em_numbers *numbers, bool rows);
 
+/* Whether that dataset exists. */
+bool em_numbers_has_index(const em_numbers *numbers, bool rows);
+
 /* The names of the columns, name[n_column] and each of its texts freed by em_release; NULL: there
  * are none. Errors: EM_EDATA, EM_EMEMORY. */
 em_status em_numbers_names(const em_numbers *numbers, char ***name);
