@@ -86,6 +86,50 @@ check 'stop words that are not UTF-8' says 2 'latin.txt:2: found the byte 0xE9' 
 printf 'body,body\na,b\n' >twice.csv
 check 'two columns of that name' says 2 "twice.csv:1: found two columns called 'body', expected one" "$emass" convert twice.csv bad.h5 --text body
 
+printf 'body,n\n5" disk and words,1\nsix feet words,2\n7" disk words,3\n' >inches.csv
+inches() { convert inches.csv inches.h5 --text body --min-documents 1 --max-share 1 >inches.found && grep -q '^# documents  3,' inches.found; }
+check 'quotes within fields' inches
+printf 'a,b\n1,"x\ny",z\n' >wide.csv
+check 'the line where a row begins' says 2 'wide.csv:2: found 3 columns' "$emass" convert wide.csv bad.h5 --text b
+printf '{"id": 7, "body": "cats"}\n{"id": 2.5, "body": "cats"}\n{"body": "cats"}\n' >numbers.jsonl
+numbers() { # as names; no name is an empty one
+    convert numbers.jsonl numbers.h5 --text body --name id --min-documents 1 --max-share 1 >numbers.found &&
+        [ "$("$python" -c 'import h5py; print(b"|".join(h5py.File("numbers.h5")["table/document"][:]).decode())')" = '7|2.5|' ]
+}
+if [ -x "$python" ]; then check 'names that are numbers' numbers; else skip 'names that are numbers' 'no analysis/venv'; fi
+check 'a name that no object has' says 2 "numbers.jsonl:3: found no member 'nr' up to this line" "$emass" convert numbers.jsonl bad.h5 --text body --name nr
+printf '{"id": [7], "body": "cats"}\n' >list.jsonl
+check 'a name that is a list' says 2 "list.jsonl:1: found no text or number as 'id'" "$emass" convert list.jsonl bad.h5 --text body --name id
+printf '{"body": "a\\u0000b"}\n' >zero.jsonl
+check 'a zero in a text' says 2 'zero.jsonl:1: found the character \u0000 in a text' "$emass" convert zero.jsonl bad.h5 --text body
+printf 'cats\n%05000d\n' 0 >long.words
+printf '2\n2\n1\n1 1 1\n' >two.docword
+check 'a word that is too long' says 2 'long.words:2: found a word of 5000 bytes, expected at most 4096' "$emass" convert two.docword bad.h5 --vocabulary long.words
+check 'words that are not UTF-8' says 2 'latin.txt:2: found the byte 0xE9' "$emass" convert two.docword bad.h5 --vocabulary latin.txt
+printf 'name,body\n%05000d,cats\n' 0 >long.csv
+check 'a name that is too long' says 2 'long.csv: found a name of 5000 bytes of document 1, expected at most 4096' "$emass" convert long.csv bad.h5 --text body --name name --min-documents 1 --max-share 1
+check 'options of text with counts' says 2 'found an option of documents in text' "$emass" convert two.docword bad.h5 --format docword --min-documents 2
+check 'too many words' says 2 'found --max-words=99999999999, expected 1 to 10000000' "$emass" convert lines.txt bad.h5 --format text --max-words 99999999999
+check 'an output without a name' says 2 'found an empty name of the output' "$emass" convert lines.txt '' --format text
+
+# Folders: links are followed; what is no text is named.
+ln -s folder link
+mkdir linked && ln -s ../folder/sport/001 linked/one && ln -s ../folder/sky linked/more
+links() { convert link link.h5 --format text --max-share 0.6 >link.found && [ "$(hash_of link.found)" = "$(hash_of folder.found)" ]; }
+check 'a link to a folder' links
+links_within() { convert linked linked.h5 --format text --max-share 1 >linked.found && cat linked.found && grep -q '^# documents  201,' linked.found; }
+check 'links in a folder' links_within
+mkdir round && ln -s . round/again && cp lines.txt round
+check 'a folder in itself' says 2 'round/again: found a link to a folder that it is in' "$emass" convert round bad.h5 --format text
+mkdir lost && ln -s nowhere lost/file
+check 'a link to nothing' says 2 'lost/file: found a link to no file, expected a document' "$emass" convert lost bad.h5 --format text
+mkdir odd && cp utf16.txt odd && cp lines.txt odd/a.txt
+check 'UTF-16 in a folder' says 2 'odd/utf16.txt: found text in UTF-16, expected text (iconv' "$emass" convert odd bad.h5 --format text
+check 'an output in the folder' says 2 'folder/sky/o.h5: found an output in the folder that is read, folder' "$emass" convert folder folder/sky/o.h5 --format text
+packed_twice() { gzip -c packed.part >twice.gz && says 2 'twice.gz:1: found a file compressed by gzip' "$emass" convert twice.gz bad.h5 --format text; }
+gzip -c lines.txt >packed.part
+check 'packed twice' packed_twice
+
 # The option that helps is named wherever documents are given for something else.
 printf 'cat cat dog\n' >cats.txt
 check 'text without an option' says 2 '(documents: --format text)' "$emass" convert cats.txt bad.h5
@@ -137,6 +181,8 @@ check 'Matrix Market, by rows and by columns' one_matrix
 check 'columns that are documents, unsaid' says 2 'expected documents in order (scipy.io.mmwrite(FILE, M.tocsr())' "$emass" convert columns.mtx bad.h5
 check 'the other way round' says 2 'expected documents in order (scipy.io.mmwrite(FILE, M.tocsc())' "$emass" convert rows.mtx bad.h5 --format mtx-columns
 printf '%%%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 1.5\n' >half.mtx
+unsigned() { sed '1s/integer/unsigned-integer/' rows.mtx >unsigned.mtx && convert unsigned.mtx u.h5 >u && [ "$(hash_of u)" = "$(hash_of a)" ]; }
+check 'unsigned integers' unsigned
 check 'a count that is none' says 2 ":3: found '1.5', expected a count" "$emass" convert half.mtx bad.h5
 printf '%%%%MatrixMarket matrix array real general\n1 1\n1\n' >dense.mtx
 check 'a dense one' says 2 'expected %%MatrixMarket matrix coordinate' "$emass" convert dense.mtx bad.h5

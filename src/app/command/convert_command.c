@@ -13,6 +13,7 @@
 #include "par/world.h"
 #include "run/transaction/atomic_file.h"
 
+#include <libgen.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,10 @@
 #include <sys/stat.h>
 
 enum { MOST_SHOWN = 40 }; /* columns of the summary */
+
+/* The defaults of the options that choose words. */
+enum { LEAST_DOCUMENTS = 5, MOST_WORDS = 50000 };
+static const double most_share = 0.5;
 
 typedef struct conversion {
     em_table_options options; /* .data: what is read */
@@ -86,20 +91,28 @@ static em_status take_format(const char *format, const char *vocabulary, convers
     return status;
 }
 
+static bool asks_words(const em_text_options *t)
+{
+    return t->like || t->phrases != 0 || t->least_documents != LEAST_DOCUMENTS ||
+           t->most_share != most_share || t->most_words != MOST_WORDS ||
+           strcmp(t->stop_words, "english") != 0;
+}
+
 static em_status check_text_options(const conversion *c)
 {
     const em_text_options *t = &c->text;
 
-    if (!c->is_text && (t->documents.name || t->documents.label || t->like || t->phrases != 0))
+    if (!c->is_text && (t->documents.name || t->documents.label || asks_words(t)))
         return em_fail(EM_EUSAGE, "convert: found an option of documents in text, expected --text "
                                   "COLUMN or --format text with it");
     if (!t->documents.text && (t->documents.name || t->documents.label))
         return em_fail(EM_EUSAGE, "convert: found --name or --label, expected --text COLUMN too");
-    if (t->least_documents < 1 || t->most_words < 1 || t->most_words > INT32_MAX)
-        return em_fail(EM_EUSAGE,
-                       "convert: found --min-documents=%lld and --max-words=%lld, "
-                       "expected at least 1",
-                       (long long)t->least_documents, (long long)t->most_words);
+    if (t->least_documents < 1)
+        return em_fail(EM_EUSAGE, "convert: found --min-documents=%lld, expected at least 1",
+                       (long long)t->least_documents);
+    if (t->most_words < 1 || t->most_words > EM_MOST_WORDS)
+        return em_fail(EM_EUSAGE, "convert: found --max-words=%lld, expected 1 to %d",
+                       (long long)t->most_words, EM_MOST_WORDS);
     if (!(t->most_share > 0 && t->most_share <= 1))
         return em_fail(EM_EUSAGE,
                        "convert: found --max-share=%g, expected a share above 0, at "
@@ -414,6 +427,30 @@ static em_status refuse_folder(const conversion *c)
                : EM_OK;
 }
 
+/* A folder of documents must not get the output, which would be read as one of them. */
+static em_status refuse_output_within(const conversion *c)
+{
+    struct stat what;
+    char *from = NULL, *folder = NULL, *to = NULL;
+    em_status status = EM_OK;
+
+    if (!c->is_text || stat(c->options.data, &what) != 0 || !S_ISDIR(what.st_mode))
+        return EM_OK;
+    status = em_copy_text(c->output, &folder);
+    from = realpath(c->options.data, NULL);
+    to = status ? NULL : realpath(dirname(folder), NULL);
+    const size_t length = from ? strlen(from) : 0;
+    if (from && to && strncmp(from, to, length) == 0 && (to[length] == '/' || !to[length]))
+        status = em_fail(EM_EUSAGE,
+                         "%s: found an output in the folder that is read, %s, expected one outside "
+                         "of it",
+                         c->output, c->options.data);
+    free(from);
+    free(to);
+    em_release(&folder);
+    return status;
+}
+
 static em_status convert(conversion *c)
 {
     const char *const input[] = {c->options.data, c->is_text ? c->text.like : c->corpus.vocabulary};
@@ -421,6 +458,7 @@ static em_status convert(conversion *c)
     size_t length = 0;
     em_status status = em_agree(refuse_folder(c));
 
+    status = status ? status : em_agree(refuse_output_within(c));
     if (!status)
         status = em_atomic_file_take(c->output, c->overwrite, input[1] ? 2 : 1, input, &c->file);
 
@@ -446,8 +484,8 @@ em_status em_convert_command(int argc, const char **argv)
     char *format = NULL, *header = NULL, *decimal = NULL, *vocabulary = NULL;
     long long columns = -1;
     char *stop_words = NULL, *text = NULL, *name = NULL, *label = NULL, *like = NULL;
-    conversion c = {.text = {.least_documents = 5, .most_share = 0.5, .most_words = 50000}};
-    long long least_documents = 5, most_words = 50000;
+    conversion c = {.text = {.most_share = most_share}};
+    long long least_documents = LEAST_DOCUMENTS, most_words = MOST_WORDS;
     const struct poptOption options[] = {
         {"format", 0, POPT_ARG_STRING, &format, 0, "of a text file", "FORMAT"},
         {"vocabulary", 0, POPT_ARG_STRING, &vocabulary, 0, "words of a corpus", "FILE"},

@@ -510,8 +510,8 @@ static bool is_count_alone(const char *line)
 static em_status check_market_kind(corpus_reading *r, const em_corpus_options *options,
                                    const char *line)
 {
-    char kind[16] = "", symmetry[16] = "";
-    const int n = sscanf(line, "%%%%MatrixMarket matrix coordinate %15s %15s", kind, symmetry);
+    char kind[32] = "", symmetry[16] = "";
+    const int n = sscanf(line, "%%%%MatrixMarket matrix coordinate %31s %15s", kind, symmetry);
 
     r->pattern = strcasecmp(kind, "pattern") == 0;
     if (n == 2 && strcasecmp(symmetry, "general") == 0 && strcasecmp(kind, "complex") != 0 &&

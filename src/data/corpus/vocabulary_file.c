@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "data/corpus/corpus_table.h"
 #include "data/reader/lines.h"
+#include "io/hdf5/numbers.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -20,7 +21,12 @@ static em_status add_word(const em_lines *lines, const char *line, int64_t *capa
     if (*n_word == EM_MOST_WORDS)
         return em_fail(EM_EDATA, "%s:%lld: found %d or more words, expected at most %d",
                        lines->path, (long long)lines->number, EM_MOST_WORDS + 1, EM_MOST_WORDS);
-    status = em_array_reserve(name, capacity, *n_word, *n_word + 1, sizeof **name);
+    if (strlen(line) > EM_WIDEST_NAME)
+        return em_fail(EM_EDATA, "%s:%lld: found a word of %zu bytes, expected at most %d",
+                       lines->path, (long long)lines->number, strlen(line), EM_WIDEST_NAME);
+    status = em_lines_check_utf8(lines, line);
+    if (!status)
+        status = em_array_reserve(name, capacity, *n_word, *n_word + 1, sizeof **name);
     status = status ? status : em_text_valid(line + strspn(line, " \t"), &(*name)[*n_word]);
     *n_word += !status;
     return status;

@@ -19,6 +19,8 @@ const em_binary_kind *em_binary_kind_of(const char *line, size_t length)
          "bzip2 -dk FILE; .gz and .xz are read as they are"},
         {BYTES("\x28\xB5\x2F\xFD"), true, "a file compressed by zstd",
          "zstd -d FILE; .gz and .xz are read as they are"},
+        {BYTES("\x1F\x8B"), true, "a file compressed by gzip", "gzip -dk FILE"},
+        {BYTES("\xFF\xFE\0\0"), true, "text in UTF-32", "iconv -f UTF-32 -t UTF-8 FILE >NEW"},
         {BYTES("\xFF\xFE"), true, "text in UTF-16", "iconv -f UTF-16 -t UTF-8 FILE >NEW"},
         {BYTES("\xFE\xFF"), true, "text in UTF-16", "iconv -f UTF-16 -t UTF-8 FILE >NEW"}};
 

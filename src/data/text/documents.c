@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "data/reader/binary_kind.h"
 #include "data/reader/lines.h"
 
 #include <errno.h>
@@ -25,13 +26,15 @@ struct em_documents {
     char separator;
     int column[N_FIELD]; /* -1: not asked for */
     int n_column;
-    char **field; /* [n_column] of the row */
-    char *row;    /* the row, over all of its lines */
-    int64_t row_capacity;
+    char **field;                   /* [n_column] of the row */
+    char *row;                      /* the row, over all of its lines */
+    int64_t row_capacity, row_line; /* row_line: its first line */
     /* JSON lines */
     char *first; /* the line that determined the format, to be returned first; NULL: it was returned
                   */
     json_t *object;
+    char number[N_FIELD][32]; /* members that are numbers, as texts */
+    bool seen[N_FIELD];       /* an object has had this member */
     /* A folder */
     FTS *folder;
     char *content;
@@ -70,25 +73,31 @@ static em_status read_line(em_documents *d, char **line)
 
 /* ---------------------------------------------------------------- a table */
 
-/* Whether a quoted field is still open at the end of a line. `before`: one was open at the
- * beginning. */
-static bool is_open(const char *line, bool before)
+/* Whether a quoted field is still open at the end of a line. `open`: one was open at the beginning.
+ * Only a field that begins with a quote is quoted. */
+static bool is_open(const char *line, char separator, bool open)
 {
-    for (; *line; line++)
-        before ^= *line == '"';
-    return before;
+    bool begins = !open, quoted = open;
+
+    for (; *line; line++) {
+        quoted |= begins && *line == '"';
+        open ^= quoted && *line == '"';
+        begins = !open && *line == separator;
+        quoted &= !begins;
+    }
+    return open;
 }
 
 /* Reads a row into d->row: more lines are added while a quote is open. False at the end. */
 static em_status read_row(em_documents *d, bool *found)
 {
-    int64_t used = 0, begin = 0;
+    int64_t used = 0;
     bool open = false;
     char *line = NULL;
     em_status status = read_line(d, &line);
 
     *found = !status && line;
-    begin = d->lines->number;
+    d->row_line = d->lines->number;
     while (!status && line) {
         const int64_t length = (int64_t)strlen(line);
         status = em_lines_check_utf8(d->lines, line);
@@ -98,7 +107,7 @@ static em_status read_row(em_documents *d, bool *found)
             break;
         memcpy(d->row + used, line, (size_t)length + 1);
         used += length;
-        open = is_open(line, open);
+        open = is_open(line, d->separator, open);
         if (!open)
             break;
         d->row[used++] = '\n';
@@ -107,14 +116,14 @@ static em_status read_row(em_documents *d, bool *found)
             return em_fail(EM_EDATA,
                            "%s:%lld: found a quoted field of more than %d bytes, "
                            "expected its closing quote",
-                           d->lines->path, (long long)begin, LONGEST_FILE);
+                           d->lines->path, (long long)d->row_line, LONGEST_FILE);
         status = em_lines_next(d->lines, &line);
     }
     if (!status && *found && open)
         status = em_fail(EM_EDATA,
                          "%s:%lld: found an open quote at the end of the file, expected "
                          "its closing quote",
-                         d->lines->path, (long long)begin);
+                         d->lines->path, (long long)d->row_line);
     return status;
 }
 
@@ -213,7 +222,7 @@ static em_status next_row(em_documents *d, em_text_document *out)
     const int n = cut_row(d->row, d->separator, d->n_column, d->field);
     if (n != d->n_column)
         return em_fail(EM_EDATA, "%s:%lld: found %d columns, expected %d as in the first line",
-                       d->lines->path, (long long)d->lines->number, n, d->n_column);
+                       d->lines->path, (long long)d->row_line, n, d->n_column);
     *out = (em_text_document){
         .text = d->field[d->column[TEXT]],
         .length = strlen(d->field[d->column[TEXT]]),
@@ -245,12 +254,49 @@ static em_status begin_table(em_documents *d)
 
 /* ---------------------------------------------------------------- JSON lines */
 
-/* A member of the JSON object: a text, or a number as text; NULL: there is none. */
-static const char *member(const em_documents *d, int field)
+/* Reads the name or the label of an object: a text, or a number as text. *out is NULL if the member
+ * is null or there is none. */
+static em_status get_member(em_documents *d, int field, const char **out)
 {
     const char *name = column_name(d, field);
+    const json_t *value = name ? json_object_get(d->object, name) : NULL;
 
-    return name ? json_string_value(json_object_get(d->object, name)) : NULL;
+    *out = json_string_value(value);
+    d->seen[field] |= value != NULL;
+    if (json_is_number(value)) {
+        if (json_is_integer(value))
+            snprintf(d->number[field], sizeof d->number[field], "%lld",
+                     (long long)json_integer_value(value));
+        else
+            snprintf(d->number[field], sizeof d->number[field], "%.15g", json_real_value(value));
+        *out = d->number[field];
+    }
+    if (*out || !value || json_is_null(value))
+        return EM_OK;
+    return em_fail(EM_EDATA, "%s:%lld: found no text or number as '%s', expected one",
+                   d->lines->path, (long long)d->lines->number, em_excerpt_of(name).text);
+}
+
+/* At the end of the file: a name or label that no object has was mistyped. */
+static em_status check_members(const em_documents *d)
+{
+    for (int f = NAME; f < N_FIELD; f++)
+        if (d->object && column_name(d, f) && !d->seen[f])
+            return em_fail(
+                EM_EDATA, "%s:%lld: found no member '%s' up to this line, expected it in an object",
+                d->lines->path, (long long)d->lines->number, em_excerpt_of(column_name(d, f)).text);
+    return EM_OK;
+}
+
+static em_status fail_object(const em_documents *d, const json_error_t *error)
+{
+    const bool zero = !d->object && json_error_code(error) == json_error_null_character;
+
+    return em_fail(EM_EDATA, "%s:%lld: found %s, expected a JSON object in each line",
+                   d->lines->path, (long long)d->lines->number,
+                   zero        ? "the character \\u0000 in a text"
+                   : d->object ? "other JSON"
+                               : em_excerpt_of(error->text).text);
 }
 
 static em_status next_object(em_documents *d, em_text_document *out)
@@ -260,24 +306,22 @@ static em_status next_object(em_documents *d, em_text_document *out)
     em_status status = read_line(d, &line);
 
     if (status || !line)
-        return status;
+        return status ? status : check_members(d);
     status = em_lines_check_utf8(d->lines, line);
     if (status)
         return status;
     json_decref(d->object);
     d->object = json_loads(line, 0, &error);
     if (!json_is_object(d->object))
-        return em_fail(EM_EDATA, "%s:%lld: found %s, expected a JSON object in each line",
-                       d->lines->path, (long long)d->lines->number,
-                       d->object ? "other JSON" : em_excerpt_of(error.text).text);
-    *out = (em_text_document){
-        .text = member(d, TEXT), .name = member(d, NAME), .label = member(d, LABEL)};
+        return fail_object(d, &error);
+    out->text = json_string_value(json_object_get(d->object, d->options->text));
     if (!out->text)
         return em_fail(EM_EDATA, "%s:%lld: found no text '%s' in the object, expected one",
                        d->lines->path, (long long)d->lines->number,
                        em_excerpt_of(d->options->text).text);
     out->length = strlen(out->text);
-    return EM_OK;
+    status = get_member(d, NAME, &out->name);
+    return status ? status : get_member(d, LABEL, &out->label);
 }
 
 /* ---------------------------------------------------------------- a folder */
@@ -324,10 +368,14 @@ static const char *label_of(const FTSENT *file)
  * counted. */
 static em_status see_encoding(em_documents *d, const char *path, size_t length)
 {
+    const em_binary_kind *kind = em_binary_kind_of(d->content, length);
     const size_t valid = em_utf8_valid_length(d->content, length);
     int64_t line = 1;
 
     d->n_file++;
+    if (kind && kind->certain)
+        return em_fail(EM_EDATA, "%s: found %s, expected text (%s)", path, kind->name,
+                       kind->advice);
     if (valid == length)
         return EM_OK;
     for (size_t i = 0; i < valid; i++)
@@ -360,6 +408,9 @@ static em_status next_file(em_documents *d, em_text_document *out)
         }
         if (file->fts_info == FTS_ERR || file->fts_info == FTS_DNR || file->fts_info == FTS_NS)
             return em_fail(EM_EDATA, "%s: %s", file->fts_path, strerror(file->fts_errno));
+        if (file->fts_info == FTS_SLNONE || file->fts_info == FTS_DC)
+            return em_fail(EM_EDATA, "%s: found a link to %s, expected a document", file->fts_path,
+                           file->fts_info == FTS_DC ? "a folder that it is in" : "no file");
         if (file->fts_info != FTS_F || !S_ISREG(file->fts_statp->st_mode))
             continue;
         *out =
@@ -381,7 +432,7 @@ static em_status begin_folder(em_documents *d)
     if (d->options->text)
         return em_fail(EM_EDATA, "%s: found a folder, expected a file with a column '%s'",
                        d->options->path, em_excerpt_of(d->options->text).text);
-    d->folder = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR, by_name);
+    d->folder = fts_open(paths, FTS_LOGICAL | FTS_NOCHDIR, by_name);
     return d->folder ? EM_OK : em_fail(EM_EDATA, "%s: %s", d->options->path, strerror(errno));
 }
 

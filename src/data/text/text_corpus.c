@@ -222,7 +222,7 @@ static em_status choose_words(em_text_corpus *corpus, const em_vocabulary *all)
     if (!status && n == 0)
         status = em_fail(EM_EDATA,
                          "%s: found no word in %lld or more and in at most %g%% of %lld documents, "
-                         "expected some (--min-documents, --max-share)",
+                         "expected some (--min-documents, --max-share, --stop-words)",
                          options->documents.path, (long long)options->least_documents,
                          100 * options->most_share, (long long)corpus->n_document);
     if (!status && n > options->most_words) {
@@ -397,8 +397,14 @@ static em_status add_joined(void *to, const char *word, size_t length)
     return give_joined(to, word, length, add_token);
 }
 
-static em_status keep(texts *to, const char *text)
+/* Keeps the name or the label of a document. */
+static em_status keep(const pass *p, texts *to, const char *what, const char *text)
 {
+    if (text && strlen(text) > EM_WIDEST_NAME)
+        return em_fail(EM_EDATA,
+                       "%s: found a %s of %zu bytes of document %lld, expected at most %d",
+                       p->corpus->options->documents.path, what, strlen(text),
+                       (long long)p->document + 1, EM_WIDEST_NAME);
     em_status status =
         em_array_reserve(&to->text, &to->capacity, to->n, to->n + 1, sizeof *to->text);
 
@@ -415,8 +421,8 @@ static em_status add_document(pass *p, const em_text_document *document)
     status = status ? status : end_phrases(p, add_token);
     p->length = 0;
     status = status ? status : em_document_rows_end(p->rows, p->document + 1);
-    status = status ? status : keep(&p->corpus->names, document->name);
-    return status ? status : keep(&p->corpus->labels, document->label);
+    status = status ? status : keep(p, &p->corpus->names, "name", document->name);
+    return status ? status : keep(p, &p->corpus->labels, "label", document->label);
 }
 
 static void forget(texts *t)

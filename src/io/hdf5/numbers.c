@@ -13,8 +13,6 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { WIDEST_NAME = 1 << 12 };
-
 static const hsize_t most_numbers = (hsize_t)1 << 40; /* 8 TB: no product overflows */
 
 /* The names of the parts: ours, and those of a matrix in compressed rows of AnnData (.h5ad). */
@@ -115,8 +113,8 @@ static em_status open_names(em_numbers *n, hid_t group, int64_t *length)
         return status;
     hid_t space = H5Dget_space(n->name), type = H5Dget_type(n->name);
     const size_t width = H5Tget_size(type);
-    if (H5Tget_class(type) != H5T_STRING || H5Tis_variable_str(type) != 0 || width > WIDEST_NAME ||
-        H5Sget_simple_extent_ndims(space) != 1)
+    if (H5Tget_class(type) != H5T_STRING || H5Tis_variable_str(type) != 0 ||
+        width > EM_WIDEST_NAME || H5Sget_simple_extent_ndims(space) != 1)
         status = em_fail(EM_EDATA, "%s: found no list of texts as `name`, expected one", n->path);
     else
         H5Sget_simple_extent_dims(space, &extent, NULL);
@@ -336,7 +334,7 @@ em_numbers_form em_numbers_form_of(const em_numbers *n)
 
 em_status em_numbers_names(const em_numbers *n, char ***name)
 {
-    char *text = NULL, one[WIDEST_NAME + 1];
+    char *text = NULL, one[EM_WIDEST_NAME + 1];
     em_status status = EM_OK;
 
     *name = NULL;
@@ -478,9 +476,9 @@ static em_status write_texts(hid_t group, const char *as, int64_t n, char *const
 
     for (int64_t j = 0; j < n; j++)
         width = strlen(text[j]) > width ? strlen(text[j]) : width;
-    if (width > WIDEST_NAME)
+    if (width > EM_WIDEST_NAME)
         status = em_fail(EM_EDATA, "found a %s of %zu bytes, expected at most %d", as, width,
-                         WIDEST_NAME);
+                         EM_WIDEST_NAME);
     status = status ? status : em_allocate(n, width, &all);
     for (int64_t j = 0; !status && j < n; j++)
         memcpy(all + (size_t)j * width, text[j], strlen(text[j]));

@@ -38,6 +38,8 @@ typedef struct em_numbers_form {
 /* The group of the table in files of emass convert. */
 #define EM_NUMBERS_PLACE "/table"
 
+enum { EM_WIDEST_NAME = 1 << 12 }; /* bytes of a name */
+
 /* Whether a file begins as HDF5 files do. False where it cannot be read. */
 bool em_numbers_is_hdf5(const char *path);
 

@@ -31,6 +31,8 @@ static em_status check(const em_atomic_file *file, bool overwrite, int64_t n_inp
     bool same = false;
     em_status status = EM_OK;
 
+    if (*output == '\0')
+        return em_fail(EM_EUSAGE, "found an empty name of the output, expected a file");
     if (lstat(output, &there) != 0)
         return errno == ENOENT
                    ? EM_OK
