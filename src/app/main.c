@@ -10,6 +10,8 @@
 #include "base/system/launcher.h"
 #include "base/text.h"
 #include "base/text/nearest.h"
+#include "io/hdf5/crash_guard.h"
+#include "io/hdf5/hdf5.h"
 #include "math/simd/simd.h"
 #include "par/world.h"
 #include "version.h"
@@ -173,6 +175,7 @@ int main(int argc, char **argv)
 
     em_start_without_threads(argv);
     em_end_with_parent();
+    em_h5_guard_enable();
     status = em_check_limits();
     status = status ? status : em_simd_check();
     if (!status)
@@ -197,6 +200,7 @@ int main(int argc, char **argv)
         status = run_program(argc, (const char **)argv);
     }
     status = flush_output(status);
+    em_h5_quiet(); /* HDF5 would print a page when it cannot close what it has of a damaged file */
     if (status < 0 && em_world_rank() == 0)
         fprintf(stderr, "emass: %s\n", em_error_text());
     code = em_launched_exit(status);

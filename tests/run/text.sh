@@ -240,12 +240,24 @@ write("nothing", (*plain[:2], [0] * 5))
 write("unnamed", plain)
 with h5py.File("unnamed.h5ad", "a") as f:
     del f["var"]
+# The name of the first gene refers to text 2^31 - 1 of the file: length, address, number.
+with h5py.File("plain.h5ad") as f:
+    at = f["var/_index"].id.get_offset()
+damaged = bytearray(open("plain.h5ad", "rb").read())
+damaged[at + 12 : at + 16] = b"\xff\xff\xff\x7f"
+open("damaged.h5ad", "wb").write(damaged)
 with h5py.File("logged.h5ad", "a") as f, h5py.File("plain.h5ad") as counts:
     counts.copy("X", f.create_group("layers"), "counts")
 PYTHON
 }
 both_say() { # TEXT NAME: on one rank and on three
     says 2 "$1" "$emass" convert "$2.h5ad" bad.h5 && says 2 "$1" mpirun -n 3 "$emass" convert "$2.h5ad" bad.h5
+}
+one_line() { # FILE COMMAND...: HDF5 may crash at it; status 2
+    local status=0
+    limited "${@:2}" >why 2>&1 || status=$?
+    cat why
+    [ "$status" = 2 ] && [ "$(wc -l <why)" = 1 ] && grep -q "^emass: .*$1" why
 }
 any_order() { # and zeros: the same corpus
     convert plain.h5ad plain.h5 >plain.found && convert unsorted.h5ad unsorted.h5 >unsorted.found && convert index.h5ad index.h5 >index.found &&
@@ -290,6 +302,7 @@ if [ -x "$python" ]; then
     check 'the first of two errors' both_say "two.h5ad:1: found columns out of order or range" two
     check 'starts with fractions' both_say 'real.h5ad: found numbers with fractions as' real
     check 'no names of genes' both_say 'unnamed.h5ad: found no list of names at var/_index, expected one of each column' unnamed
+    check 'a name that is nowhere' one_line damaged.h5ad "$emass" convert damaged.h5ad bad.h5
     check 'zeros alone' says 2 'nothing.h5ad: found no words in 3 documents' "$emass" check run.yaml --set model.data=nothing.h5ad
     check 'a column twice in a row' says 2 'doubled.h5ad:1: found column 0 twice, expected it once: adata.X.sum_duplicates()' "$emass" convert doubled.h5ad bad.h5
     check 'a dense one has the names of genes' dense_has_names

@@ -2,6 +2,7 @@
 
 #include "base/fault.h"
 #include "base/file.h"
+#include "io/hdf5/crash_guard.h"
 #include "par/world.h"
 
 #include <errno.h>
@@ -306,14 +307,18 @@ bool em_attribute_read_text(hid_t object, const char *name, size_t bytes, char *
 bool em_attribute_read_any_text(hid_t object, const char *name, size_t bytes, char *text)
 {
     hid_t type, id = em_attribute_open(object, name, H5T_STRING, &type);
-    char *variable = NULL;
+    char *variable = NULL, path[1024] = "";
     bool found = id >= 0 && H5Tis_variable_str(type) > 0;
 
     if (!found) {
         found = em_attribute_read_text(object, name, bytes, text);
     } else {
         memset(text, 0, bytes);
-        found = H5Aread(id, type, &variable) >= 0 && variable && strlen(variable) < bytes;
+        H5Fget_name(object, path, sizeof path);
+        em_h5_guard_begin(path);
+        found = H5Aread(id, type, &variable) >= 0;
+        em_h5_guard_end();
+        found = found && variable && strlen(variable) < bytes;
         if (found)
             memcpy(text, variable, strlen(variable));
     }
