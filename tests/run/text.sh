@@ -72,6 +72,18 @@ topics() { # each topic has the words of one subject first
 }
 check 'its topics are the subjects' topics
 
+# The corpus of a run may have been replaced: its coherence is not that of another.
+replaced() {
+    sed 's/lines.h5/replaced.h5/' run.yaml >replaced.yaml && cp lines.h5 replaced.h5 &&
+        limited "$emass" run replaced.yaml --quiet --overwrite --output old.h5 && cp "$1" replaced.h5 && says 0 "$2" "$emass" topics old.h5
+}
+convert lines.txt few_words.h5 --format text --max-words 5 >few_words.found
+sed 's/galaxy/nebula/g' lines.txt >other.txt
+convert other.txt other.h5 --format text --max-share 0.6 >other.found
+check 'a corpus with fewer words in its place' replaced few_words.h5 'coherence needs the corpus of the run: ./replaced.h5: found a corpus of 5 words, expected 18 as in old.h5'
+check 'one with another word' replaced other.h5 "coherence needs the corpus of the run: ./replaced.h5: found word"
+check 'a folder that is not there' says 2 'nowhere/phi.h5: cannot be written' "$emass" topics run.h5 --output nowhere/phi.h5
+
 check 'no such column' says 2 "rows.csv:1: found no column 'text' among 3 columns" "$emass" convert rows.csv bad.h5 --text text
 printf 'a,b\n1,"x\n' >open.csv
 check 'an open quote' says 2 'expected its closing quote' "$emass" convert open.csv bad.h5 --text b

@@ -126,6 +126,15 @@ static em_status take_coherence(em_topics *t, const co_occurrence *m, int64_t n_
     return status;
 }
 
+/* The corpus may not be that of the run any more. */
+static em_status check_words(const em_topics *t, const em_corpus *corpus)
+{
+    if (corpus->n_word != t->n_word)
+        return em_fail(EM_EDATA, "%s: found a corpus of %lld words, expected %lld as in %s",
+                       corpus->path, (long long)corpus->n_word, (long long)t->n_word, t->path);
+    return em_topics_are_named(t) ? em_corpus_check_names(corpus, t->word, t->path) : EM_OK;
+}
+
 /* Passes through the corpus once for all runs. */
 static em_status measure_coherence(const em_corpus_options *options, int64_t n, em_topics *const *t)
 {
@@ -137,6 +146,8 @@ static em_status measure_coherence(const em_corpus_options *options, int64_t n, 
         status = start_counting(t[i], &c.run[i]);
     if (!status)
         status = em_corpus_open(options, t[0]->n_word, count_document, &c, &corpus);
+    for (int64_t i = 0; !status && i < n; i++)
+        status = check_words(t[i], corpus);
     for (int64_t i = 0; !status && i < n; i++)
         status = take_coherence(t[i], &c.run[i], corpus->n_document);
     for (int64_t i = 0; c.run && i < n; i++)

@@ -1,4 +1,5 @@
 /* Writes tables of topics and of the mixtures of topics in new documents to files. */
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "data/corpus/corpus_table.h"
@@ -36,6 +37,9 @@ static em_status open_table(const char *path, int64_t n_row, int64_t n_column, u
     *out = (table_file){.path = path};
     if (access(path, F_OK) == 0)
         return em_fail(EM_EUSAGE, "%s: found a file, expected a new name for --output", path);
+    status = em_file_check_folder(path);
+    if (status)
+        return status;
     status = em_format_text(&out->part, "%s.%lld.part", path, (long long)getpid());
     return status ? status : em_numbers_create(out->part, &form, name, source, &out->writer);
 }
@@ -254,12 +258,12 @@ static em_status mix(const em_topics *t, em_corpus *corpus, folding *f)
 }
 
 /* Whether words have names. Words without names are called by their numbers. */
-static bool is_named(const em_topics *t)
+bool em_topics_are_named(const em_topics *t)
 {
     char number[24];
     bool named = false;
 
-    for (int64_t v = 0; v < t->n_word && !named; v++) {
+    for (int64_t v = 0; t->word && v < t->n_word && !named; v++) {
         snprintf(number, sizeof number, "%lld", (long long)v);
         named = strcmp(t->word[v], number) != 0;
     }
@@ -277,7 +281,7 @@ em_status em_topics_mix_documents(const em_topics *t)
                       t->path)
             : em_corpus_open(&options, t->n_word, measure, &f, &corpus);
 
-    if (!status && is_named(t))
+    if (!status && em_topics_are_named(t))
         status = em_corpus_check_names(corpus, t->word, t->path);
     status = status ? status : mix(t, corpus, &f);
     end_folding(&f);

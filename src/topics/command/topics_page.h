@@ -115,6 +115,9 @@ typedef struct em_topics_comparison {
  * corpus is read once. Local. Errors: those of reading and of em_topics_open_page. */
 em_status em_topics_compare(const em_command_host *host, const em_topics_comparison *c);
 
+/* Whether the words were read and have names, not only numbers. Local. */
+bool em_topics_are_named(const em_topics *t);
+
 /* Computes the mixture of topics of each document of the corpus t->documents, which must have the
  * words of the run, and prints it or writes it to t->output. Words without a topic have probability
  * 1e-12. Local. Errors: those of reading; EM_EUSAGE if the file exists, EM_EIO. */
