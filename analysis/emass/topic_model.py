@@ -3,6 +3,8 @@ them."""
 
 from __future__ import annotations
 
+import collections
+import contextlib
 import os
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 __all__ = ["TopicModel", "read_topics", "write_corpus"]
+
+_LARGEST = 50_000_000  # count of a word in a document
+_WIDEST = 4096  # bytes of a word
 
 
 @dataclass(frozen=True)
@@ -152,26 +157,81 @@ def write_corpus(
     vocabulary: the words, in the order of the columns, or gensim's Dictionary. documents: their names."""
     import h5py
     import numpy as np
+
+    if os.path.exists(file):
+        raise Error(f"{os.fspath(file)}: found a file, expected a new name")
+    names = _names("word", vocabulary)
+    if len(set(names)) < len(names):
+        [(twin, _)] = collections.Counter(names).most_common(1)
+        raise Error(f"write_corpus: found the word {twin.decode()!r} twice, expected every word once")
+    titles = None if documents is None else _names("document", documents)
+    matrix = _matrix_of(counts, len(names))
+    if matrix.shape[1] != len(names) or (titles is not None and len(titles) != matrix.shape[0]):
+        named = f"{len(names)} words" + ("" if titles is None else f" and {len(titles)} names of documents")
+        raise Error(f"write_corpus: found {named}, expected those of {matrix.shape[0]} documents x {matrix.shape[1]} words")
+    part = f"{os.fspath(file)}.{os.getpid()}.part"
+    try:
+        with h5py.File(part, "x") as out:
+            out.attrs["creation_library"] = np.bytes_("emass")
+            table = out.create_group("table")
+            table["value"] = matrix.data.astype("<f8")
+            table["column"] = matrix.indices.astype("<i4")
+            table["start"] = matrix.indptr.astype("<i8")
+            for name, texts in {"name": names, "document": titles}.items():
+                if texts is not None:
+                    table[name] = np.array(texts, dtype=np.bytes_)
+        os.replace(part, file)
+    except OSError as failure:
+        raise Error(f"{os.fspath(file)}: cannot be written: {failure.strerror or failure}") from None
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(part)
+
+
+def _names(what: str, given: Sequence[str] | Mapping[int, str]) -> list[bytes]:
+    """The names as bytes of UTF-8."""
+    try:
+        names = [given[i] for i in range(len(given))] if isinstance(given, Mapping) else list(given)
+    except (KeyError, TypeError):
+        raise Error(f"write_corpus: found no list of {what}s and no Dictionary of gensim, expected one") from None
+    out = []
+    for i, name in enumerate(names):
+        code = name.encode(errors="ignore") if isinstance(name, str) else b""
+        if not isinstance(name, str) or "\0" in name or code.decode() != name or len(code) > _WIDEST:
+            raise Error(f"write_corpus: found {name!r:.80} as {what} {i}, expected a text of at most {_WIDEST} bytes")
+        out.append(code)
+    return out
+
+
+def _matrix_of(counts: Any, n_word: int) -> csr_array:
+    """The counts in compressed rows: positive integers, each word once in a document."""
+    import numpy as np
     from scipy.sparse import csr_array
 
-    names = [vocabulary[i] for i in range(len(vocabulary))]
-    matrix = csr_array(counts if hasattr(counts, "shape") else _from_bags(counts, len(names)))
-    matrix.sum_duplicates()
+    try:
+        matrix = csr_array(counts if hasattr(counts, "shape") else _from_bags(counts, n_word))
+        matrix.check_format(full_check=True)
+        matrix = csr_array(matrix, copy=True)
+        matrix.sum_duplicates()
+    except (ValueError, TypeError, IndexError) as failure:
+        raise Error(f"write_corpus: found no matrix of counts: {str(failure).splitlines()[0]}, expected documents x words") from None
+    if len(matrix.shape) != 2:
+        raise Error(f"write_corpus: found a matrix of {len(matrix.shape)} dimensions, expected documents x words")
     matrix.eliminate_zeros()
-    if matrix.shape[1] != len(names) or (documents is not None and len(documents) != matrix.shape[0]):
-        named = f"{len(names)} words" + ("" if documents is None else f" and {len(documents)} names of documents")
-        raise Error(f"write_corpus: found {named}, expected those of {matrix.shape[0]} documents x {matrix.shape[1]} words")
-    if (matrix.data < 0).any() or (matrix.data % 1 != 0).any():
-        raise Error("write_corpus: found counts that are negative or no integers, expected counts of words")
-    with h5py.File(file, "x") as out:
-        out.attrs["creation_library"] = np.bytes_("emass")
-        table = out.create_group("table")
-        table["value"] = matrix.data.astype("<f8")
-        table["column"] = matrix.indices.astype("<i4")
-        table["start"] = matrix.indptr.astype("<i8")
-        for name, texts in {"name": names, "document": documents}.items():
-            if texts is not None:
-                table[name] = np.array([text.encode() for text in texts], dtype=np.bytes_)
+    value = matrix.data
+    sound = np.zeros(len(value), bool)
+    if np.isrealobj(value):
+        sound = (value > 0) & (value <= _LARGEST) & (value == np.rint(value))
+    if not sound.all():
+        k = int(np.argmin(sound))
+        row = int(np.searchsorted(matrix.indptr, k, side="right")) - 1
+        raise Error(
+            f"write_corpus: found {value[k]} for word {matrix.indices[k]} of document {row}, expected a count, an integer "
+            f"from 1 to {_LARGEST}"
+        )
+    if len(value) == 0:
+        raise Error(f"write_corpus: found no words in {matrix.shape[0]} documents, expected some")
+    return matrix
 
 
 def _from_bags(bags: Iterable[Iterable[tuple[int, int]]], n_word: int) -> csr_array:

@@ -169,6 +169,41 @@ def check_topics():
     report(raises(emass.Error, "expected those of 40 documents x 20 words", lambda: emass.write_corpus("no.h5", model.counts, ["a"])),
            "words that are not those of the matrix")
     report(raises(emass.Error, "found no documents", emass.read_topics("c.h5").to_pyldavis), "which need documents")
+    check_refused_counts()
+
+
+def check_refused_counts():
+    """Each with a line, and without a file that is left."""
+    from scipy.sparse import csr_array
+
+    words, good = ["a", "b", "c"], csr_array(np.array([[1, 0, 2], [0, 1, 0]]))
+    half, outside, descending = good * 0.5, good.copy(), good.copy()
+    outside.indices[2] = 9
+    descending.indptr[:] = [0, 5, 3]
+    for text, given in (
+        ("found 0.5 for word 0 of document 0, expected a count", (half, words)),
+        ("found -1 for word 0 of document 0", (-good, words)),
+        ("found nan for word 0 of document 0", (half * np.nan, words)),
+        ("found 100000000 for word 0 of document 0", (good * 10**8, words)),
+        ("found 1j for word 0", (good * 1j, words)),
+        ("indices must be < 3", (outside, words)),
+        ("indptr must be a non-decreasing sequence", (descending, words)),
+        ("found no words in 2 documents", (good * 0, words)),
+        ("found a matrix of 1 dimensions", (np.ones(3), words)),
+        ("found no matrix of counts", (np.array([["x", 1, 2]], object), words)),
+        ("found no matrix of counts", ([[(7, 1)]], words)),
+        ("found the word 'a' twice", (good, ["a", "a", "b"])),
+        ("found 'a\\x00' as word 0", (good, ["a\0", "b", "c"])),
+        ("found 1 as word 1, expected a text", (good, ["a", 1, "c"])),
+        ("found '\\udce9' as word 0", (good, ["\udce9", "b", "c"])),
+        ("found no list of words and no Dictionary", (good, {0: "a", 1: "b", 5: "c"})),
+        ("found 7 as document 0", (good, words, [7, 8])),
+    ):
+        report(raises(emass.Error, text, lambda given=given: emass.write_corpus("no.h5", *given)), f"counts: {text}")
+    open("mine.h5", "w").close()
+    report(raises(emass.Error, "mine.h5: found a file", lambda: emass.write_corpus("mine.h5", good, words)), "a file that exists")
+    report(raises(emass.Error, "cannot be written", lambda: emass.write_corpus("none/no.h5", good, words)), "a folder that does not")
+    report(not [name for name in os.listdir(".") if name.startswith("no.h5")], "and no file is left", os.listdir("."))
 
 
 def check_installs(folder):
