@@ -10,7 +10,7 @@
 #include "base/system/launcher.h"
 #include "base/text.h"
 #include "base/text/nearest.h"
-#include "io/hdf5/crash_guard.h"
+#include "io/hdf5/crash_handler.h"
 #include "io/hdf5/hdf5.h"
 #include "math/simd/simd.h"
 #include "par/world.h"
@@ -175,7 +175,7 @@ int main(int argc, char **argv)
 
     em_start_without_threads(argv);
     em_end_with_parent();
-    em_h5_guard_enable();
+    em_h5_crash_handler_enable();
     status = em_check_limits();
     status = status ? status : em_simd_check();
     if (!status)

@@ -2,7 +2,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
-#include "io/hdf5/crash_guard.h"
+#include "io/hdf5/crash_handler.h"
 
 #include <hdf5_hl.h>
 #include <stdio.h>
@@ -37,10 +37,10 @@ em_status em_scale_of(const em_foreign *file, hid_t dataset, unsigned axis, hid_
     em_status status;
 
     *scale = H5I_INVALID_HID;
-    em_h5_guard_begin(file->path);
+    em_h5_crash_handler_begin(file->path);
     if (H5DSget_num_scales(dataset, axis) > 0)
         H5DSiterate_scales(dataset, axis, NULL, first_scale, scale);
-    em_h5_guard_end();
+    em_h5_crash_handler_end();
     if (*scale < 0)
         return EM_OK;
     status = em_foreign_check(file, *scale);
@@ -112,11 +112,11 @@ static em_status variable_labels(em_foreign *file, hid_t scale, hid_t type, hid_
     H5Tset_size(memory, H5T_VARIABLE);
     H5Tset_cset(memory, H5Tget_cset(type));
     H5Pset_vlen_mem_manager(transfer, take_text, file, give_text, file);
-    em_h5_guard_begin(file->path);
+    em_h5_crash_handler_begin(file->path);
     if (!status)
         status = em_h5_check_read(H5Dread(scale, memory, H5S_ALL, H5S_ALL, transfer, text), scale,
                                   "cannot read the labels");
-    em_h5_guard_end();
+    em_h5_crash_handler_end();
     for (int64_t i = 0; !status && i < n; i++)
         em_text_escape(text[i] ? text[i] : "", label[i], sizeof label[i]);
     if (text)

@@ -2,7 +2,7 @@
 
 #include "base/fault.h"
 #include "base/file.h"
-#include "io/hdf5/crash_guard.h"
+#include "io/hdf5/crash_handler.h"
 #include "par/world.h"
 
 #include <errno.h>
@@ -315,9 +315,9 @@ bool em_attribute_read_any_text(hid_t object, const char *name, size_t bytes, ch
     } else {
         memset(text, 0, bytes);
         H5Fget_name(object, path, sizeof path);
-        em_h5_guard_begin(path);
+        em_h5_crash_handler_begin(path);
         found = H5Aread(id, type, &variable) >= 0;
-        em_h5_guard_end();
+        em_h5_crash_handler_end();
         found = found && variable && strlen(variable) < bytes;
         if (found)
             memcpy(text, variable, strlen(variable));

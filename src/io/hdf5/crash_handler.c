@@ -1,4 +1,4 @@
-#include "io/hdf5/crash_guard.h"
+#include "io/hdf5/crash_handler.h"
 
 #include "par/world.h"
 
@@ -19,39 +19,39 @@ static struct {
     int rank;
     char message[1024];
     struct sigaction before[N_CRASH];
-} guard;
+} handler;
 
 static void report(int number)
 {
     (void)number;
-    if (guard.rank > 0)
+    if (handler.rank > 0)
         sleep(PATIENCE);
-    const ssize_t written = write(STDERR_FILENO, guard.message, strlen(guard.message));
+    const ssize_t written = write(STDERR_FILENO, handler.message, strlen(handler.message));
     _exit(written < 0 ? 1 : EXIT_DATA);
 }
 
-void em_h5_guard_enable(void)
+void em_h5_crash_handler_enable(void)
 {
-    guard.enabled = true;
+    handler.enabled = true;
 }
 
-void em_h5_guard_begin(const char *path)
+void em_h5_crash_handler_begin(const char *path)
 {
     const struct sigaction action = {.sa_handler = report};
 
-    if (!guard.enabled)
+    if (!handler.enabled)
         return;
-    guard.rank = em_world_rank();
-    snprintf(guard.message, sizeof guard.message,
+    handler.rank = em_world_rank();
+    snprintf(handler.message, sizeof handler.message,
              "emass: %.800s: found damaged references, at which HDF5 crashed, expected those that "
              "were written\n",
              path);
     for (int i = 0; i < N_CRASH; i++)
-        sigaction(crashes[i], &action, &guard.before[i]);
+        sigaction(crashes[i], &action, &handler.before[i]);
 }
 
-void em_h5_guard_end(void)
+void em_h5_crash_handler_end(void)
 {
-    for (int i = 0; guard.enabled && i < N_CRASH; i++)
-        sigaction(crashes[i], &guard.before[i], NULL);
+    for (int i = 0; handler.enabled && i < N_CRASH; i++)
+        sigaction(crashes[i], &handler.before[i], NULL);
 }
