@@ -43,8 +43,8 @@ void em_h5_crash_handler_begin(const char *path)
         return;
     handler.rank = em_world_rank();
     snprintf(handler.message, sizeof handler.message,
-             "emass: %.800s: found damaged references, at which HDF5 crashed, expected those that "
-             "were written\n",
+             "emass: %.800s: found a damaged file, at which HDF5 crashed, expected it as it was "
+             "written\n",
              path);
     for (int i = 0; i < N_CRASH; i++)
         sigaction(crashes[i], &action, &handler.before[i]);

@@ -3,6 +3,7 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "io/hdf5/crash_handler.h"
 
 #include <errno.h>
 #include <string.h>
@@ -48,7 +49,9 @@ em_status em_foreign_open(const char *path, em_foreign *file)
     access = H5Pcreate(H5P_FILE_ACCESS);
     H5Pset_file_locking(access, false,
                         true); /* the lock of a reader could make a writer of the file fail */
+    em_h5_crash_handler_begin(path);
     file->file = H5Fopen(path, H5F_ACC_RDONLY, access);
+    em_h5_crash_handler_end();
     const int code = em_h5_message(reason, sizeof reason); /* the next call of HDF5 clears it */
     em_h5_close(&access);
     if (file->file >= 0)

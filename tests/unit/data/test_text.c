@@ -121,7 +121,7 @@ static const struct {
     {"text;class\nx;\"y;z\"\n;w\n", "text", NULL, "class", "[-;y;z;x][-;w;]"},
     {"a\ttext\n1,2\tcomma\n", "text", "a", NULL, "[1,2;-;comma]"},
     {"{\"t\": \"x\\n\\u00e9\", \"n\": \"k\"}\n{\"n\": 3, \"t\": \"z\"}\n", "t", "n", NULL,
-     "[k;-;x\n\xc3\xa9][-;-;z]"},
+     "[k;-;x\n\xc3\xa9][3;-;z]"},
 };
 
 START_TEST(documents_of_files)
