@@ -10,6 +10,7 @@ import json
 import math
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -212,7 +213,7 @@ else:
 # ---- a program with gradients, and one that fails ----
 
 write("program.py", """#!/usr/bin/env python3
-import json, math, os, sys, time
+import json, math, os, signal, sys, time
 kind = sys.argv[1] if len(sys.argv) > 1 else ""
 for line in sys.stdin:
     request = json.loads(line)
@@ -236,6 +237,11 @@ for line in sys.stdin:
         if kind_now == "junk":
             print("no mesh", flush=True)
             continue
+    if bad and "SIGNAL" in os.environ and not os.path.exists(asked := f"asked {x}"):
+        open(asked, "w").close()
+        if os.environ["SIGNAL"] == "status":  # as of a shell
+            os._exit(128 + signal.SIGTERM)
+        os.kill(os.getpid(), int(os.environ["SIGNAL"]))
     if abs(x[1] - 1) > 4:
         answer["log_density"] = -math.inf  # impossible, and no failure
     print(json.dumps(answer), flush=True)
@@ -261,6 +267,20 @@ for kind, why in {"die": "exit status 3", "slow": "took longer than 1", "junk": 
     done = run("bad.yaml", "kind.h5", f"model.command=[./program.py, {kind}]", "run.warmup=0",
                "run.draws=6")
     report(done.returncode == 0 and why in str(failed("kind.h5")), f"why: {why}", done.stderr, failed("kind.h5"))
+
+# ---- a signal of the batch system, which reaches the program too, is no failure ----
+
+few = ["run.warmup=0", "run.draws=30"]
+run("x.yaml", "undisturbed.h5", *few)
+for name in ("SIGTERM", "SIGUSR1", "status"):
+    os.environ["SIGNAL"] = str(int(getattr(signal, name, 0)) or name)
+    done = run("x.yaml", "disturbed.h5", *few)
+    asked = [file for file in os.listdir(".") if file.startswith("asked ")]
+    report(asked and done.returncode == 0 and content("undisturbed.h5") == content("disturbed.h5") and not failed("disturbed.h5"),
+           f"{name}: a program that is asked to end is started again, and asked the same", len(asked), done.stderr)
+    for file in asked:
+        os.remove(file)
+del os.environ["SIGNAL"]
 
 # ---- the same bytes on any number of ranks, and after a stop ----
 

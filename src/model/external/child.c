@@ -151,12 +151,26 @@ void em_child_release(em_child *child)
     em_release(&child->buffer);
 }
 
+/* Whether it ended by a signal that asks programs to end: SIGTERM, or one by which a batch system
+ * announces a time limit. A shell then ends with exit status 128 and the number. */
+static bool was_asked_to_end(int how)
+{
+    static const int asks[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2};
+    const int number = WIFSIGNALED(how) ? WTERMSIG(how) : WEXITSTATUS(how) - 128;
+
+    for (size_t i = 0; i < sizeof asks / sizeof *asks; i++)
+        if (number == asks[i])
+            return true;
+    return false;
+}
+
 /* Fails because the process has closed its output or takes no input. The message says how the
  * process ended. */
 static em_status fail_ended(em_child *child)
 {
     const int how = stop(child, 0.2);
 
+    child->asked_to_end = how != -1 && was_asked_to_end(how);
     if (how == -1)
         return em_fail(EM_NONFINITE, "the process closed its output and did not end");
     return WIFSIGNALED(how)
@@ -229,6 +243,7 @@ em_status em_child_ask(em_child *child, const char *line, double timeout, char *
     em_status status = EM_OK;
 
     child->used = 0;
+    child->asked_to_end = false;
     while (!status && !newline) {
         const ssize_t n = left > 0 ? write_quietly(child->to, line, left) : 0;
         if (n < 0 && errno == EPIPE)

@@ -6,6 +6,7 @@
 
 #include "emass/status.h"
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 typedef struct em_child {
@@ -13,7 +14,8 @@ typedef struct em_child {
     const char *folder;
     pid_t id; /* 0: there is none */
     int to, from;
-    char *buffer; /* what it has written */
+    bool asked_to_end; /* the last one ended by a signal that asks programs to end, as of a job */
+    char *buffer;      /* what it has written */
     size_t capacity, used;
 } em_child;
 

@@ -132,30 +132,37 @@ static char *request_of(process *self, int64_t chain, const double *x, bool grad
     return text;
 }
 
+/* Sends a request, to a new process if there is none. */
+static em_status ask(process *self, const char *line, char **answer)
+{
+    const double timeout = self->base.options->evaluation_timeout;
+
+    if (!self->child.id) {
+        self->is_new = true;
+        if (em_child_start(&self->child)) /* a process that has answered before and has ended */
+            return em_fail(EM_NONFINITE, "the process cannot be started again");
+    }
+    const em_status status = em_child_ask(
+        &self->child, line, timeout + (self->is_new ? self->options->start_timeout : 0), answer);
+    self->is_new &= status != EM_OK;
+    return status;
+}
+
+/* A batch system sends the signals for a run also to the processes that the run has started. Such a
+ * signal says nothing about the position, so the evaluation is repeated, once. */
 static em_status evaluate(em_simulator *base, int64_t chain, const double *x, double *output,
                           double *gradient)
 {
     process *self = (process *)base;
-    char *answer = NULL, *line = NULL;
-    em_status status = EM_OK;
+    char *answer = NULL, *line = NULL, *request = request_of(self, chain, x, gradient != NULL);
+    em_status status = request ? em_format_text(&line, "%s\n", request)
+                               : em_fail(EM_EMEMORY, "out of memory for a request");
 
-    if (!self->child.id) {
-        self->is_new = true;
-        status = em_child_start(&self->child);
-    }
-
-    if (status) /* a process that has answered before and has ended */
-        return em_fail(EM_NONFINITE, "the process cannot be started again");
-    char *request = request_of(self, chain, x, gradient != NULL);
-    status = request ? em_format_text(&line, "%s\n", request)
-                     : em_fail(EM_EMEMORY, "out of memory for a request");
     free(request);
     if (!status)
-        status = em_child_ask(&self->child, line,
-                              self->base.options->evaluation_timeout +
-                                  (self->is_new ? self->options->start_timeout : 0),
-                              &answer);
-    self->is_new &= status != EM_OK;
+        status = ask(self, line, &answer);
+    if (status == EM_NONFINITE && self->child.asked_to_end)
+        status = ask(self, line, &answer);
     em_release(&line);
     return status ? status : read_answer(self, answer, output, gradient);
 }
