@@ -115,6 +115,18 @@ def size(path):
     return os.path.getsize(path) if os.path.exists(path) else 0
 
 
+def positions(log):
+    """Of each evaluation of a log, and the number of lines that are not complete."""
+    found, broken = [], 0
+    with open(log, encoding="utf-8") as lines:
+        for line in lines:
+            try:
+                found += [tuple(json.loads(line)["x"])] if line != "\n" else []
+            except ValueError:
+                broken += 1
+    return found, broken
+
+
 def kill_once(output, most):
     """Starts or resumes it, waits until its log has up to so many bytes more, and kills a rank or all; False: the run
     was done before."""
@@ -149,6 +161,9 @@ def check_kills(kind, model, kernel, counted):
     same = limited(EMASS, "diff", "whole.h5", "killed.h5")
     report(whole.returncode == last.returncode == 0 and kills == KILLS and same.returncode == 0,
            f"{kind}: {kills} kills, and the file of an undisturbed run", whole.stderr, last.stderr, same.stdout)
+    (whole_log, _), (log, broken) = positions("whole.jsonl"), positions("log.jsonl")
+    report(set(whole_log) == set(log) and len(log) == len(set(log)) + len(whole_log) - len(set(whole_log)) and broken <= kills,
+           f"{kind}: the log has each of them once, and {broken} lines that a kill has cut", len(whole_log), len(log), len(set(log)))
     report(0 <= more <= RANKS * kills, f"{kind}: of {planned} evaluations {more} were done twice, at most {RANKS} a kill", more)
 
 
