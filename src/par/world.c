@@ -134,9 +134,37 @@ static const char *const of_alone[][2] = {{"OMPI_MCA_ess_singleton_isolated", "1
 
 enum { N_OF_ALONE = sizeof of_alone / sizeof *of_alone };
 
+/*
+ * Whether this process is the only one of a step of srun without PMI, such as a shell by srun
+ * --pty. Open MPI 4 takes a process with SLURM_STEP_ID for one of several, and does not start
+ * without PMI.
+ */
+static bool is_alone_in_step(void)
+{
+    static const char *const of_pmi[] = {"PMIX_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK"};
+    bool found = false;
+
+    for (size_t i = 0; i < sizeof of_pmi / sizeof *of_pmi; i++)
+        found |= getenv(of_pmi[i]) != NULL;
+    return getenv("SLURM_STEP_ID") && !found && em_launched_ranks() == 1;
+}
+
+/* MPI_Init without SLURM_STEP_ID. */
+static void initialise_outside_step(int *argc, char ***argv)
+{
+    char *step = NULL;
+
+    if (!em_copy_text(getenv("SLURM_STEP_ID"), &step))
+        unsetenv("SLURM_STEP_ID");
+    MPI_Init(argc, argv);
+    if (step)
+        setenv("SLURM_STEP_ID", step, 1);
+    em_release(&step);
+}
+
 void em_world_initialise_mpi(int *argc, char ***argv)
 {
-    const bool launched = em_is_launched();
+    const bool in_step = is_alone_in_step(), launched = em_is_launched() && !in_step;
     bool ours[N_OF_ALONE];
 
     set_up_process();
@@ -148,7 +176,10 @@ void em_world_initialise_mpi(int *argc, char ***argv)
     if (!launched) /* read when the first file is opened: OMPIO needs the folder, or puts files for
                       pointers that ranks share beside the output, where a kill leaves them */
         setenv("OMPI_MCA_io", "^ompio", 0);
-    MPI_Init(argc, argv);
+    if (in_step)
+        initialise_outside_step(argc, argv);
+    else
+        MPI_Init(argc, argv);
     for (int i = 0; i < N_OF_ALONE; i++)
         if (ours[i])
             unsetenv(of_alone[i][0]);

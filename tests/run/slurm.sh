@@ -125,6 +125,22 @@ ranks_in_a_step() {
     (cd "$scratch" && limited srun --nodes=1 --ntasks=1 --cpus-per-task=2 env -u EMASS_LAUNCHER \
         "$emass" run --ranks 2 "${short[@]}" --output step.h5 --quiet) && [ -s "$scratch/step.h5" ]
 }
+# Without PMI Open MPI takes the only process of a step for one of several that cannot find each other.
+alone_in_a_step() {
+    (cd "$scratch" && limited srun --mpi=none --nodes=1 --ntasks=1 env -u EMASS_LAUNCHER \
+        "$emass" run "${short[@]}" --output alone.h5 --quiet) && [ -s "$scratch/alone.h5" ]
+}
+# A user who forgets the ranks, and one who asks for more of them than there are tasks.
+unused_tasks() {
+    (cd "$scratch" && export SLURM_NTASKS=4 && "$emass" run "${short[@]}" --output unused.h5 2>note >/dev/null &&
+        "$emass" run "${short[@]}" --output unused.h5 --overwrite --quiet &&
+        limited mpirun -n 1 "$emass" run "${short[@]}" --output unused.h5 --overwrite >/dev/null) >"$scratch/printed" 2>&1
+    cat "$scratch/note" "$scratch/printed" && ! grep note: "$scratch/printed" &&
+        grep 'note: this run has one rank on this machine, and the Slurm job has 4 tasks: --ranks 4 uses them' "$scratch/note"
+}
+few_tasks() {
+    SLURM_NTASKS=1 by_a_srun 1 'exit 1' && grep -- '--ranks: found 2, expected at most 1, the tasks of the Slurm job' "$scratch/printed"
+}
 
 # The first start of a job overwrites, those after it go on.
 starts_with() { # RESTARTS ARGUMENT OPTION...: the last argument of emass run
@@ -145,10 +161,13 @@ check "a srun that cannot launch: the job says what to set" says_what_to_set 137
 check "and so does --ranks" ranks_cannot_start
 check "--ranks fails if srun ends with 0 and started none" ranks_never_began
 check "and does not where it started them" ranks_began
+check "a run that leaves tasks of its job unused says so" unused_tasks
+check "more ranks than tasks: one line says what to ask for" few_tasks
 check "a srun that ends with 0 without a run: the job fails and says so" never_launched
 check "a run that has finished is no failure" finished
 check "a Slurm of 4 nodes starts" tests/cluster up 4
 check "--ranks within a step" on_cluster ranks_in_a_step
+check "one rank within a step, without PMI" on_cluster alone_in_a_step
 check "an array job over two seeds" on_cluster seeds
 check "submitted again it has nothing to do" on_cluster finished_end_at_once
 for seed in 1 2; do

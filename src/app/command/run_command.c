@@ -7,6 +7,7 @@
 #include "app/summary/draws_summary.h"
 #include "base/memory.h"
 #include "base/page.h"
+#include "base/system/launcher.h"
 #include "base/system/progress.h"
 #include "base/system/terminal.h"
 #include "base/text.h"
@@ -136,6 +137,18 @@ static void release_command(run_command *command)
         em_release(&command->owned[i]);
     em_release(&command->config);
     free(command->report); /* popt's */
+}
+
+/* Says that this run, which no launcher started, does not use the tasks of the user's Slurm job. */
+static void note_unused_tasks(const run_command *command)
+{
+    const char *tasks = getenv("SLURM_NTASKS");
+    const int n = tasks ? atoi(tasks) : 0;
+
+    if (n > 1 && !command->quiet && !em_is_launched())
+        em_say(
+            "note: this run has one rank%s, and the Slurm job has %d tasks: --ranks %d uses them",
+            getenv("SLURMD_NODENAME") ? "" : " on this machine", n, n);
 }
 
 /* ---------------------------------------------------------------- the run */
@@ -370,6 +383,8 @@ em_status em_run_command(int argc, const char **argv)
     char *config = NULL;
     em_status status = em_agree(parse_command(argc, argv, &command));
 
+    if (!status)
+        note_unused_tasks(&command);
     if (!status)
         status = em_read_config(command.config, &config);
     if (!status && command.remove_config && em_world_rank() == 0)

@@ -384,6 +384,19 @@ static em_status check_begun(const char *launcher, int code, bool untouched)
                            "EMASS_LAUNCHER=mpirun, or leave out --ranks and use srun yourself");
 }
 
+/* Says why srun refuses to start the ranks, if the user's job has fewer tasks. */
+static void say_if_tasks_are_few(const char *launcher, long ranks, int code)
+{
+    const char *tasks = getenv("SLURM_NTASKS");
+    const long n = tasks ? atol(tasks) : 0;
+
+    if (code != 0 && n > 0 && n < ranks && strcmp(launcher, "srun") == 0)
+        fprintf(stderr,
+                "emass: --ranks: found %ld, expected at most %ld, the tasks of the Slurm job: ask "
+                "for more by --ntasks, or set EMASS_LAUNCHER=mpirun\n",
+                ranks, n);
+}
+
 static em_status launch(int argc, char **argv, long ranks, int *code)
 {
     launch_line l = {.words = NULL};
@@ -409,6 +422,8 @@ static em_status launch(int argc, char **argv, long ranks, int *code)
     const int left = take_status(file, path, &untouched);
     if (*code == 0)
         *code = left;
+    if (!status && untouched)
+        say_if_tasks_are_few(l.argv[0], ranks, *code);
     status = status ? status : check_begun(l.argv[0], *code, untouched);
     if (!status)
         say_what_was_lost(l.argv[0], argv[1], *code);
