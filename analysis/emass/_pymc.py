@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from ._density import LOG_LIKELIHOOD, Density, Variable
-from ._errors import Error, needs
+from ._errors import Error, first_line, needs
+from .data import is_frame
 
 __all__ = ["PyMCSource"]
 
@@ -60,6 +61,57 @@ class PyMCSource:
         second = _as_outputs(outputs, made.dim, sum(one.size for one in made.outputs))
         made.gradient, made.outputs_function, made.keep = first.address, second.address, (first, second, density, outputs)
         return made
+
+    def predict(self, draws: Any, new: Any) -> Any:
+        """Draws of the posterior predictive distribution with pm.Data set to the columns of a frame, or to a mapping."""
+        import pymc
+
+        arrays = _arrays(self.model, new)
+        coords = _coords(self.model, arrays, getattr(new, "index", None))
+        before = {name: self.model[name].get_value() for name in arrays}, {axis: self.model.coords[axis] for axis in coords}
+        with self.model:
+            try:
+                pymc.set_data(arrays, coords=coords)
+                return pymc.sample_posterior_predictive(draws, predictions=True, progressbar=False)
+            except Exception as error:  # whatever PyMC raises for these data
+                raise Error(f"predict: {first_line(error)}") from error
+            finally:
+                pymc.set_data(before[0], coords=before[1])
+
+
+def _arrays(model: Any, new: Any) -> dict[str, Any]:
+    """The new value of each pm.Data. A frame may have other columns too, such as the response."""
+    names = [one.name for one in model.data_vars]
+    known = f"pm.Data of the model: {', '.join(names)}" if names else "pm.Data, of which the model has none (one of Bambi: its own predict takes draws)"
+    if not is_frame(new):
+        raise Error(f"predict: found {type(new).__name__}, expected a frame or a mapping with values for {known}")
+    if isinstance(new, Mapping):
+        if unknown := [name for name in new if name not in names]:
+            raise Error(f"predict: found {unknown[0]!r}, expected {known}")
+        return dict(new)
+    frame = new.collect() if hasattr(new, "collect") else new
+    if not (found := [name for name in names if name in frame.columns]):
+        columns = ", ".join(map(str, frame.columns))
+        raise Error(f"predict: found a frame with the columns {columns}, expected one of {known}")
+    return {name: _numbers(name, frame[name]) for name in found}
+
+
+def _numbers(name: str, column: Any) -> Any:
+    values = np.asarray(column)
+    if values.dtype.kind not in "biuf":
+        raise Error(f"predict: column {name}: found {values[0]!r}, expected numbers, as pm.Data {name!r} has")
+    return values
+
+
+def _coords(model: Any, arrays: Mapping[str, Any], index: Any) -> dict[str, Any]:
+    """Labels of the axes whose length changes: those of the frame's index, or numbers."""
+    coords: dict[str, Any] = {}
+    for name, values in arrays.items():
+        for i, axis in enumerate(model.named_vars_to_dims.get(name) or ()):
+            length = np.shape(values)[i] if i < np.ndim(values) else None
+            if length is not None and model.coords.get(axis) is not None and len(model.coords[axis]) != length:
+                coords[axis] = list(index) if i == 0 and index is not None else list(range(length))
+    return coords
 
 
 def _point(model: Any) -> tuple[list[Any], Any, list[tuple[int, ...]]]:
@@ -134,7 +186,8 @@ def _variables(model: Any, reported: list[Any], likelihood: Any, sizes: list[tup
 
 
 def _compile(inputs: list[Any], outputs: list[Any]) -> Any:
-    """Takes numba's function out of the function that PyTensor compiles, without PyTensor's cache on disk: code from    there is not inlined and sums in another order, so that ranks, or a run and its resume, would round otherwise."""
+    """Takes numba's function out of the function that PyTensor compiles, without PyTensor's cache on disk: code from
+    there is not inlined and sums in another order, so that ranks, or a run and its resume, would round otherwise."""
     import pytensor
 
     flags = {"numba__cache": False} if hasattr(pytensor.config, "numba__cache") else {}

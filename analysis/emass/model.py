@@ -382,7 +382,8 @@ class Model:
         predictions of log(price).
 
         new: a frame with the columns of the data but the response, or the path of a table; for a PyMC
-        model the argument of pm.set_data. draws: the file of a run; None: the last run of this model.
+        model a frame, whose columns with the names of pm.Data of the model are set, or a mapping of
+        such names to arrays. draws: the file of a run; None: the last run of this model.
         header ("yes", "no"), decimal ("comma", "point"), format ("semicolon", ...): how to read a
         path; None: as the data of the run were read."""
         reading = {key: value for key, value in (("header", header), ("decimal", decimal), ("format", format)) if value is not None}
@@ -405,23 +406,8 @@ class Model:
         return _named_predictions(found, getattr(new, "index", None) if hasattr(new, "to_csv") else None, _response(file))
 
     def _predict_by_pymc(self, new: Any, draws: Any) -> Draws:
-        pymc = needs("pymc", "predict")
-        sampled, of = _commands.draws_of(self._last(draws), "predict"), self._source.model
-        new = {} if new is None else new
-        if not isinstance(new, Mapping):
-            raise Error(f"predict: found {type(new).__name__}, expected a mapping of pm.Data of the model to values")
-        data_names = [one.name for one in of.data_vars]
-        if unknown := [name for name in new if name not in data_names]:
-            raise Error(f"predict: found {unknown[0]!r}, expected pm.Data of the model: {', '.join(data_names) or 'it has none'}")
-        before = {name: of[name].get_value() for name in new}
-        with of:
-            try:
-                pymc.set_data(dict(new))
-                return pymc.sample_posterior_predictive(sampled, predictions=True, progressbar=False)
-            except Exception as error:  # whatever PyMC raises for these data
-                raise Error(f"predict: {first_line(error)}") from error
-            finally:
-                pymc.set_data(before)
+        needs("pymc", "predict")
+        return self._source.predict(_commands.draws_of(self._last(draws), "predict"), {} if new is None else new)
 
     def _last(self, draws: Any) -> Draws:
         if draws is None and self._draws is None:

@@ -45,5 +45,12 @@ plain = bambi.Model("y ~ x", frame)  # predictions of group effects need a SciPy
 plain.build()
 draws = emass.Model.from_pymc(plain.backend.model).sample(chains=2, draws=300, seed=1, progress=False)
 predicted = plain.predict(draws, data=frame[:3], inplace=False).posterior["mu"]
+try:
+    text = ""
+    emass.Model.from_pymc(plain).predict(frame[:3], draws)
+except emass.Error as error:
+    text = str(error)
+report("found a frame with the columns x, g, y, expected one of pm.Data, of which the model has none (one of Bambi: its own" in text,
+       "a frame for predict of emass: one line says which predict takes it", text)
 report(predicted.shape == (2, 300, 3) and np.isfinite(predicted).all(), "Bambi predicts from the draws", predicted)
 lib.finish()

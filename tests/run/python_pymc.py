@@ -65,7 +65,7 @@ def check():
            "predictions for new data", predicted)
     texts = [said(lambda: model.predict(new)) for new in ({"z": X}, {"nothing": X}, X, {"x": X[:3], "which": "a"})]
     report("found 'z', expected pm.Data of the model: x, which" in texts[0] and "found 'nothing'" in texts[1] and
-           "found ndarray, expected a mapping" in texts[2] and texts[3].startswith("predict: ") and "\n" not in texts[3], "other new data", *texts)
+           "found ndarray, expected a frame or a mapping" in texts[2] and texts[3].startswith("predict: ") and "\n" not in texts[3], "other new data", *texts)
     ranks = model.sample(chains=4, draws=400, progress=False, ranks=2)
     report(np.array_equal(ranks.posterior.theta, posterior.theta), "two ranks: the same draws")
     text = ""
@@ -75,6 +75,30 @@ def check():
         text = str(stopped)
     again = emass.resume("cut.h5", model, progress=False, settings={"stop.max_time": "none"})
     report("emass.resume" in text and np.array_equal(again.posterior.theta, posterior.theta), "stopped and resumed", text)
+
+
+def check_frames():
+    """Frames of other lengths than the data, for a model with labels of its rows."""
+    import pandas as pd
+    import polars as pl
+
+    rows = pd.DataFrame({"x": X, "which": GROUP, "y": Y}, index=[f"row {i}" for i in range(100)])
+    with pm.Model(coords={"row": rows.index}) as rowwise:
+        x, which = (pm.Data(name, rows[name], dims="row") for name in ("x", "which"))
+        pm.Normal("y", pm.Normal("level", 0, 5, shape=5)[which] + pm.Normal("slope") * x, 1, observed=Y, dims="row")
+    model = emass.Model.from_pymc(rowwise)
+    model.sample(chains=2, draws=200, progress=False)
+    new = pd.DataFrame({"x": [0.0, 1.0, 2.0], "which": [0, 4, 4], "town": list("abc")}, index=["p", "q", "r"])
+    other = pl.DataFrame(new.to_dict("list"))
+    found = [model.predict(one).predictions.y for one in (new, other, other.lazy(), {"x": X[:3], "which": GROUP[:3]})]
+    report(all(one.shape == (2, 200, 3) for one in found) and list(found[0].row.values) == ["p", "q", "r"] and
+           list(found[1].row.values) == [0, 1, 2], "predictions for frames of pandas and polars, labelled by the index", *found)
+    means = found[0].mean(("chain", "draw")).values
+    report(np.allclose(means, [-1, 3, 4], atol=0.8) and list(rowwise.coords["row"]) == list(rows.index) and
+           np.array_equal(rowwise["x"].get_value(), X), "they are right, and the model is as before", means)
+    texts = [said(lambda one=one: model.predict(one)) for one in (new.rename(columns=str.upper), new.assign(which=new.town))]
+    report(texts == ["predict: found a frame with the columns X, WHICH, TOWN, expected one of pm.Data of the model: x, which",
+                     "predict: column which: found 'a', expected numbers, as pm.Data 'which' has"], "other frames", *texts)
 
 
 def check_cache():
@@ -102,5 +126,6 @@ with tempfile.TemporaryDirectory(prefix="emass-python-") as work:
     os.chdir(work)
     check_cache()
     check()
+    check_frames()
     check_errors()
 lib.finish()
