@@ -108,7 +108,7 @@ falls() { # LARGE SMALL [ABOVE]: of the time, parts of a hundred above a half an
     read -ra small < <(peak "$2" 4) && read -ra one < <(peak "$1" 1) && read -ra four < <(peak "$1" 4) || return 1
     local kb=$((one[0] - small[0])) ms=$((one[1] - small[1]))
     echo "$1: ${one[*]} (kB, ms) on one rank, ${four[*]} on four, ${small[*]} without it"
-    [ "$kb" -gt "$table" ] && [ $((100 * (four[0] - small[0]))) -lt $((35 * kb)) ] || return 1
+    [ "$kb" -gt "$table" ] && [ $((100 * (four[0] - small[0]))) -lt $((40 * kb)) ] || return 1
     [ "$slow" = 1 ] || return 0
     read -ra two < <(peak "$1" 2) || return 1
     echo "${two[*]} on two"
