@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "io/hdf5/anndata.h"
+#include "io/hdf5/crash_handler.h"
 #include "io/hdf5/foreign.h"
 #include "io/hdf5/hdf5.h"
 
@@ -293,7 +294,9 @@ em_status em_numbers_open(const char *path, const char *place, em_numbers **out)
     status = status ? status : em_foreign_open(n->file_path, &n->file);
     if (!status)
         n->descriptor = open(n->file_path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    em_h5_crash_handler_begin(n->file_path ? n->file_path : path);
     status = status ? status : open_object(n, place);
+    em_h5_crash_handler_end();
     if (!status && (n->form.n_row < 1 || n->form.n_column < 1))
         status = em_fail(EM_EDATA, "%s: found an empty dataset, expected rows of numbers", path);
     if (status)
