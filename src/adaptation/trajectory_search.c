@@ -37,6 +37,14 @@ static bool measures_lag(const em_adapt *adapt)
     return tests_curvature(adapt) && adapt->plan->searches_length;
 }
 
+/* Forgets the sums for the autocorrelation of this phase. */
+static void clear_lag(em_adapt *adapt)
+{
+    if (measures_lag(adapt))
+        memset(adapt->search->lag, 0,
+               (size_t)(adapt->n_local_chain * em_lag_size(adapt->dim)) * sizeof(double));
+}
+
 /* Begins the trial of a longer trajectory, from the step size found so far. */
 void em_trial_enter(em_adapt *adapt, int64_t done)
 {
@@ -108,7 +116,7 @@ static em_status measure_autocorrelation(em_adapt *adapt)
         em_lag_estimate(adapt->dim, n,
                         (double)(adapt->begun + adapt->plan->trial - first_observed(adapt)), pooled,
                         search->tried_r, &search->tried_steps);
-    memset(search->lag, 0, (size_t)(adapt->n_local_chain * size) * sizeof(double));
+    clear_lag(adapt);
     em_release(&pooled);
     return status;
 }
@@ -199,9 +207,7 @@ static void shorten_steps(em_adapt *adapt)
 
     em_set_target_accept(adapt);
     em_dual_averaging_start(&pool->averaging, pool->step_size, 1);
-    if (measures_lag(adapt))
-        memset(adapt->search->lag, 0,
-               (size_t)(adapt->n_local_chain * em_lag_size(adapt->dim)) * sizeof(double));
+    clear_lag(adapt);
 }
 
 /* Lets leapfrog take over from steps of several stages. Local. */
@@ -209,8 +215,7 @@ static void switch_to_leapfrog(em_adapt *adapt)
 {
     adapt->search->drawn.multistage = adapt->search->kept.multistage = false;
     restore_initial_step(adapt);
-    memset(adapt->search->lag, 0,
-           (size_t)(adapt->n_local_chain * em_lag_size(adapt->dim)) * sizeof(double));
+    clear_lag(adapt);
 }
 
 /* Whether this phase has tried steps of several stages, and they do not pay. Local. */
@@ -242,11 +247,15 @@ em_status em_trial_leave(em_adapt *adapt, int64_t done, em_phase_id *next)
     bool keeps = true, longer = false;
     em_acceptance_verdict verdict = EM_ACCEPTANCE_EVEN;
     em_status status = tests_acceptance(adapt) ? check_acceptance(adapt, &verdict) : EM_OK;
-    const bool leapfrog = needs_leapfrog(adapt, verdict);
-    const bool uneven = !leapfrog && verdict == EM_ACCEPTANCE_UNEVEN;
-    const bool loses = !leapfrog && verdict == EM_ACCEPTANCE_LOST;
-    const bool measured = !leapfrog && verdict == EM_ACCEPTANCE_EVEN && measures_lag(adapt);
+    const bool uneven = verdict == EM_ACCEPTANCE_UNEVEN, loses = verdict == EM_ACCEPTANCE_LOST;
+    const bool measured = verdict == EM_ACCEPTANCE_EVEN && measures_lag(adapt);
 
+    if (!status && needs_leapfrog(adapt, verdict)) {
+        status = em_record_phase(adapt, EM_END_LEAPFROG, done);
+        switch_to_leapfrog(adapt);
+        *next = choose_next(adapt, false, true, done);
+        return status;
+    }
     if (!status && measured) {
         status = measure_autocorrelation(adapt);
         if (!status)
@@ -254,21 +263,18 @@ em_status em_trial_leave(em_adapt *adapt, int64_t done, em_phase_id *next)
     }
     if (!status)
         status = em_record_phase(adapt,
-                                 leapfrog ? EM_END_LEAPFROG
-                                 : uneven ? EM_END_UNEVEN
-                                 : loses  ? EM_END_LOST
-                                 : keeps  ? EM_END_PLANNED
-                                          : EM_END_REFUSED,
+                                 uneven  ? EM_END_UNEVEN
+                                 : loses ? EM_END_LOST
+                                 : keeps ? EM_END_PLANNED
+                                         : EM_END_REFUSED,
                                  done);
-    if (leapfrog)
-        switch_to_leapfrog(adapt);
-    else if (uneven) {
+    if (uneven) {
         em_switch_to_nuts(adapt);
         restore_initial_step(adapt);
     } else
         keep_or_revert(adapt, keeps, measured);
     if (loses)
         shorten_steps(adapt);
-    *next = choose_next(adapt, longer, leapfrog || loses || (uneven && !adapt->plan->given), done);
+    *next = choose_next(adapt, longer, loses || (uneven && !adapt->plan->given), done);
     return status;
 }

@@ -9,8 +9,7 @@ typedef struct em_initial {
     int structure;   /* its em_structure_choice */
     em_reals blocks; /* of block_diagonal: their sizes; owned */
     double step_size;
-    em_trajectory
-        trajectory;      /* its time, jitter and kind of steps; a time of NaN: not in the file */
+    em_trajectory trajectory; /* a time of NaN: the file has none */
     double *noncentring; /* [dim] em_noncentring_row; NULL: coordinates were the model's; owned */
 } em_initial;
 

@@ -192,8 +192,8 @@ static double hmc_halton(int64_t n)
     return x;
 }
 
-/* The number of stages, of which steps with two or three stages can be made, for a trajectory that
- * needs n leapfrog steps. */
+/* The number of stages of a trajectory of n leapfrog steps, if steps have two or three stages: n,
+ * or the next number that is 2, 4 or a multiple of 3. */
 static int64_t hmc_n_stage(int64_t n)
 {
     return n <= 2 ? 2 : n == 4 ? 4 : 3 * ((em_least(n, MOST_STEPS - 1) + 2) / 3);
@@ -202,34 +202,29 @@ static int64_t hmc_n_stage(int64_t n)
 /* The number of stages of the trajectories of all chains; leapfrog has one a step. The splitting
  * and the step sizes are written to s. A trajectory time is divided by the step size of the first
  * chain, because all chains then have the same step size. */
-static int64_t hmc_plan_steps(hmc_sampler *s, const em_step_context *context, int64_t n_chain)
+static int64_t hmc_plan_stages(hmc_sampler *s, const em_step_context *context, int64_t n_chain)
 {
     const em_trajectory *t = &context->trajectory;
-    const bool timed = hmc_has_time(s->options);
-    int64_t n_step = 1;
+    int64_t n_stage = 1;
+    int each = 1; /* stages of a step */
     double longest = INFINITY;
 
-    if (timed) {
+    if (hmc_has_time(s->options)) {
         const double time = t->time * (1 - t->jitter + 2 * t->jitter * hmc_halton(t->number));
         const double stage =
             fmin(context->step_size[0], t->multistage ? EM_LONGEST_STAGE : INFINITY);
-        n_step = (int64_t)fmin(fmax(ceil(time / stage - 1e-9), 1), MOST_STEPS);
-        if (t->multistage)
-            n_step = hmc_n_stage(n_step);
-        longest = time / (double)n_step;
+        n_stage = (int64_t)fmin(fmax(ceil(time / stage - 1e-9), 1), MOST_STEPS);
+        if (t->multistage) {
+            n_stage = hmc_n_stage(n_stage);
+            each = n_stage % 3 == 0 ? 3 : 2;
+        }
+        longest = time / (double)n_stage;
     } else
-        n_step = em_draw_length(context, s->options->leapfrog_steps, s->options->jitter);
-    s->splitting = em_leapfrog;
-    if (t->multistage && timed) {
-        const int n_stage = n_step % 3 == 0 ? 3 : 2;
-        s->splitting = em_splitting_create(n_stage, n_stage * longest);
-        for (int64_t c = 0; c < n_chain; c++)
-            s->step[c] = n_stage * longest;
-        return n_step;
-    }
+        n_stage = em_draw_length(context, s->options->leapfrog_steps, s->options->jitter);
     for (int64_t c = 0; c < n_chain; c++)
-        s->step[c] = fmin(context->step_size[c], longest);
-    return n_step;
+        s->step[c] = each * fmin(context->step_size[c], longest);
+    s->splitting = each == 1 ? em_leapfrog : em_splitting_create(each, s->step[0]);
+    return n_stage;
 }
 
 static em_status hmc_by_u_turn(hmc_sampler *s, const em_step_context *context, em_block *block)
@@ -249,14 +244,14 @@ static em_status hmc_step(em_sampler *base, const em_step_context *context, em_b
 
     if (s->initial && context->trajectory.kind != EM_TRAJECTORY_TIME)
         return hmc_by_u_turn(s, context, block);
-    const int64_t n_step = hmc_plan_steps(s, context, block->n_chain);
-    status = hmc_trajectory(s, context, block, n_step);
+    const int64_t n_stage = hmc_plan_stages(s, context, block->n_chain);
+    status = hmc_trajectory(s, context, block, n_stage);
     for (int64_t c = 0; !status && c < block->n_chain; c++) {
         hmc_resolve(s, context, block, c);
         block->stat[EM_STAT_STEP_SIZE][c] = s->step[c] / s->splitting.n_stage;
         block->stat[EM_STAT_TREE_DEPTH][c] = block->stat[EM_STAT_REACHED_MAX_TREEDEPTH][c] = 0;
-        block->n_step[c] = block->stat[EM_STAT_N_STEPS][c] = (double)n_step;
-        block->stat[EM_STAT_INT_TIME][c] = (double)n_step * block->stat[EM_STAT_STEP_SIZE][c];
+        block->n_step[c] = block->stat[EM_STAT_N_STEPS][c] = (double)n_stage;
+        block->stat[EM_STAT_INT_TIME][c] = (double)n_stage * block->stat[EM_STAT_STEP_SIZE][c];
     }
     return status;
 }
