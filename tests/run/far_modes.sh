@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Modes far outside of where chains begin: a run that has none of their draws is not converged, whatever the seed; the
-# same run without these modes is; the same bytes on any number of ranks and after stops around the end of warmup.
+# Modes far outside of where chains begin, narrow modes inside of wide ones, and wide ones around narrow ones: a run that
+# has none of their draws is not converged, whatever the seed; the same run without these modes is; the same bytes on any
+# number of ranks and after stops around the end of warmup.
 # shellcheck source=tests/run/lib.sh disable=SC2317
 . "$(dirname "$0")/lib.sh"
 project=$(cd "$(dirname "$0")/../.." && pwd)
@@ -8,7 +9,7 @@ cd "$scratch" || exit 1
 export SOURCE_DATE_EPOCH=0
 
 cat >modes.c <<'C'
-/* Normal modes in the plane: their weights, centres and standard deviations. */
+/* Normal modes: their weights, centres in the first plane, and standard deviations. */
 #include <emass/plugin.h>
 #include <math.h>
 static em_status density(const void *given, const double *theta, double *log_p, double *gradient)
@@ -17,29 +18,31 @@ static em_status density(const void *given, const double *theta, double *log_p, 
     double term[N_MODE], most = -INFINITY, sum = 0;
     (void)given;
     for (int k = 0; k < N_MODE; k++) {
-        const double *m = mode[k], x = (theta[0] - m[1]) / m[3], y = (theta[1] - m[2]) / m[3];
-        term[k] = log(m[0]) - 2 * log(m[3]) - (x * x + y * y) / 2;
+        term[k] = log(mode[k][0]) - DIM * log(mode[k][3]);
+        for (int i = 0; i < DIM; i++)
+            term[k] -= pow((theta[i] - (i < 2 ? mode[k][1 + i] : 0)) / mode[k][3], 2) / 2;
         most = fmax(most, term[k]);
     }
     for (int k = 0; k < N_MODE; k++)
         sum += exp(term[k] - most);
     *log_p += most + log(sum);
     for (int k = 0; k < N_MODE; k++)
-        for (int i = 0; i < 2; i++)
-            gradient[i] -= exp(term[k] - most) / sum * (theta[i] - mode[k][1 + i]) / (mode[k][3] * mode[k][3]);
+        for (int i = 0; i < DIM; i++)
+            gradient[i] -= exp(term[k] - most) / sum * (theta[i] - (i < 2 ? mode[k][1 + i] : 0)) / pow(mode[k][3], 2);
     return EM_OK;
 }
-static const em_variable x = {.name = "x", .n_axes = 1, .shape = {2}};
+static const em_variable x = {.name = "x", .n_axes = 1, .shape = {DIM}};
 EMASS_PLUGIN({.name = "modes", .n_parameter = 1, .parameter = &x, .log_density_gradient = density});
 C
 
-build() { # NAME N MODES
-    cc -O2 -std=c17 -shared -fPIC -DN_MODE="$2" -DMODES="$3" -I"$project/include" modes.c -o "$1.so" -lm &&
+build() { # NAME N MODES [DIMENSION]
+    cc -O2 -std=c17 -shared -fPIC -DDIM="${4:-2}" -DN_MODE="$2" -DMODES="$3" -I"$project/include" modes.c -o "$1.so" -lm &&
         printf 'model: {name: modes, library: ./%s.so}\nrun: {chains: 4, draws: 1000}\n' "$1" >"$1.yaml"
 }
 near='{.15, 15, 3, 1.5}'
 build one 1 "$near" && build four 4 "$near, {.05, -12, -9, 1}, {.3, -5, 20, .7}, {.5, 2, -14, 1}" &&
-    build apart 2 "{.3, 0, 0, 2}, {.7, 45, 0, 2}" || exit 1
+    build apart 2 "{.3, 0, 0, 2}, {.7, 45, 0, 2}" && build narrow 2 "{.5, 1, 2, 1}, {.5, 1, 2, .1}" 5 &&
+    build wide 2 "{.9, 1, 2, 1}, {.1, 1, 2, .02}" 30 && build sharp 1 "{1, 1, 2, .02}" 30 || exit 1
 
 emass_on() { # RANKS ARGUMENT...
     limited mpirun -n "$1" "$emass" run "${@:2}" --quiet
@@ -55,17 +58,17 @@ verdicts() { # NAME WORDS SETTING...: of six seeds
     done
 }
 
-same_bytes() {
+same_bytes() { # NAME
     local at n warmup
-    emass_on 1 four.yaml --overwrite --output one.h5 || return 1
+    emass_on 1 "$1.yaml" --overwrite --output one.h5 || return 1
     for n in 2 3 4; do
-        emass_on "$n" four.yaml --overwrite --output many.h5 && cmp one.h5 many.h5 || return 1
+        emass_on "$n" "$1.yaml" --overwrite --output many.h5 && cmp one.h5 many.h5 || return 1
     done
     warmup=$(h5dump -a tuning_steps one.h5 | sed -nE 's/.*\(0\): ([0-9]+).*/\1/p')
     for at in $((warmup - 1)) "$warmup" $((warmup + 1)); do
         rm -f cut.h5*
-        stopped_at "$at" 2 four.yaml --output cut.h5 || return 1
-        emass_on 3 four.yaml --resume --output cut.h5 && cmp one.h5 cut.h5 || return 1
+        stopped_at "$at" 2 "$1.yaml" --output cut.h5 || return 1
+        emass_on 3 "$1.yaml" --resume --output cut.h5 && cmp one.h5 cut.h5 || return 1
     done
 }
 
@@ -74,5 +77,10 @@ check 'four modes of which chains begin near to one' verdicts four 'not converge
 check 'a mode 22 standard deviations away' verdicts apart 'not converged: .*mode'
 check 'forty chains' verdicts apart 'not converged: .*mode' run.chains=40 run.draws=200
 check 'one chain' verdicts apart 'not converged: .*mode' run.chains=1
-check 'the same bytes on ranks and after stops' same_bytes
+check 'a narrow mode inside of a wide one, five dimensions' verdicts narrow 'not converged: .*a mode of'
+check 'a wide mode around a narrow one, thirty dimensions' verdicts wide 'not converged: .*a mode of'
+check 'the narrow one alone: converged' verdicts sharp converged:
+for name in four narrow wide; do
+    check "$name: the same bytes on ranks and after stops" same_bytes "$name"
+done
 finish

@@ -3,43 +3,14 @@
  * that has mass refused, none without mass kept; and what is said of modes that no draw is near to.
  */
 #include "adaptation/starts/ascent.h"
-#include "adaptation/starts/mode_search.h"
 #include "base/memory.h"
 #include "math/rng.h"
 #include "par/world.h"
 #include "support/on_grid.h"
+#include "support/search_bench.h"
 
 #include <math.h>
 #include <string.h>
-
-enum { N_CHAIN = 16, MOST_DIM = 81 };
-
-static em_grid *grid;
-
-/* ---- targets ---- */
-
-typedef double density(const void *of, const double *x, double *slope);
-
-typedef struct target {
-    em_model base;
-    density *log_density;
-    const void *of;
-} target;
-
-static em_status add_prior(em_model *base, const em_query *query)
-{
-    const target *t = (const target *)base;
-
-    for (int64_t c = 0; c < query->n_chain; c++) {
-        double slope[MOST_DIM] = {0};
-        query->log_density[c] += t->log_density(t->of, query->theta + c * query->stride, slope);
-        for (int64_t i = 0; i < base->dim; i++)
-            query->gradient[c * query->stride + i] += slope[i];
-    }
-    return EM_OK;
-}
-
-static const em_model_ops ops = {.name = "target", .add_prior = add_prior};
 
 /* Two normals of unit variance at -5 and 5 along the first axis, of masses 1 and exp(log_mass). */
 typedef struct pair_of_modes {
@@ -104,22 +75,6 @@ static double ill_conditioned(const void *of, const double *x, double *slope)
     return value;
 }
 
-/* Neal's: v ~ N(0, 9), x_i ~ N(0, e^v). Its density grows without end into the neck. */
-static double funnel(const void *of, const double *x, double *slope)
-{
-    enum { D = 10 };
-    const double v = x[0], precision = exp(-v);
-    double square = 0;
-
-    (void)of;
-    for (int i = 1; i < D; i++) {
-        square += x[i] * x[i];
-        slope[i] = -precision * x[i];
-    }
-    slope[0] = -v / 9 - (D - 1) / 2.0 + precision * square / 2;
-    return -v * v / 18 - (D - 1) * v / 2 - precision * square / 2;
-}
-
 /*
  * Counts of 40 years, Poisson with the logarithm of the rate cubic in the year, and coefficients
  * between -10 and 10: behind a steep place there is a long slope that is nearly straight.
@@ -155,72 +110,11 @@ static double counts_of_years(const void *of, const double *x, double *slope)
 
 /* ---- searches ---- */
 
-typedef struct bench {
-    target target;
-    em_posterior *posterior;
-    em_block *block;
-    em_mode_search *search;
-    uint64_t seed;
-    double radius, gradients[N_CHAIN];
-} bench;
-
-static em_status law(void *of, int64_t chain, uint64_t draw, double *theta)
-{
-    const bench *b = of;
-
-    em_uniforms(&(em_stream){b->seed, (uint64_t)chain, draw, EM_RNG_INIT}, 0, b->target.base.dim,
-                theta);
-    for (int64_t i = 0; i < b->target.base.dim; i++)
-        theta[i] = b->radius * (2 * theta[i] - 1);
-    return EM_OK;
-}
-
-static void open_bench_with(const em_search_plan *plan, density *log_density, const void *of,
-                            int dim, uint64_t seed, bench *b)
-{
-    *b =
-        (bench){.target = {.base = {.ops = &ops, .dim = dim}, .log_density = log_density, .of = of},
-                .seed = seed,
-                .radius = 2};
-    ck_assert_int_eq(em_posterior_create(&b->target.base, grid, N_CHAIN, &b->posterior), EM_OK);
-    ck_assert_int_eq(em_block_create(0, N_CHAIN, dim, 0, &b->block), EM_OK);
-    ck_assert_int_eq(em_mode_search_create(grid, dim, plan, &b->search), EM_OK);
-    for (int64_t c = 0; c < N_CHAIN; c++)
-        law(b, c, 0, b->block->theta + c * b->block->stride);
-    ck_assert_int_eq(em_block_evaluate(b->posterior, b->block), EM_OK);
-}
-
-static void open_bench(density *log_density, const void *of, int dim, uint64_t seed, bench *b)
-{
-    open_bench_with(&(em_search_plan){12, 12, 0, 0}, log_density, of, dim, seed, b);
-}
-
-static void close_bench(bench *b)
-{
-    em_mode_search_destroy(&b->search);
-    em_block_destroy(&b->block);
-    em_posterior_destroy(&b->posterior);
-}
-
-static void start(bench *b)
-{
-    ck_assert_int_eq(em_mode_search_start(b->search, b->posterior, law, b, b->block, b->gradients),
-                     EM_OK);
-}
-
-static em_mode_findings conclude(bench *b)
-{
-    em_mode_findings found;
-
-    ck_assert_int_eq(em_mode_search_conclude(b->search, &found), EM_OK);
-    return found;
-}
-
-static double first_draw(const bench *b, int64_t c)
+static double first_draw(const search_bench *b, int64_t c)
 {
     double theta[MOST_DIM];
 
-    law((void *)b, c, 0, theta);
+    search_start_law((void *)b, c, 0, theta);
     return theta[0];
 }
 
@@ -229,11 +123,11 @@ static double first_draw(const bench *b, int64_t c)
 START_TEST(an_ascent_finds_the_peak_of_an_ill_conditioned_normal_law)
 {
     enum { D = 7 };
-    bench b;
+    search_bench b;
     em_ascent *path = NULL;
     double precision[D * D], onward[D], log_mass, exact = 0;
 
-    open_bench(ill_conditioned, NULL, D, (uint64_t)_i, &b);
+    open_search(ill_conditioned, NULL, D, (uint64_t)_i, &b);
     ck_assert_int_eq(em_ascent_create(D, &path), EM_OK);
     ck_assert_int_eq(em_ascend(b.posterior, 0, b.block->theta, NULL, path), EM_OK);
     em_optimum end = em_ascent_end(path);
@@ -252,7 +146,7 @@ START_TEST(an_ascent_finds_the_peak_of_an_ill_conditioned_normal_law)
         exact += log(2 * M_PI) / 2 - log(10) * (3 - i);
     ck_assert_double_eq_tol(log_mass, exact, 0.51);
     em_ascent_destroy(&path);
-    close_bench(&b);
+    close_search(&b);
 }
 END_TEST
 
@@ -262,8 +156,8 @@ START_TEST(an_ascent_leaves_a_straight_slope_behind_a_steep_place)
 
     ck_assert_int_eq(em_ascent_create(4, &path), EM_OK);
     for (uint64_t seed = 1; seed <= 20; seed++) {
-        bench b;
-        open_bench(counts_of_years, NULL, 4, seed, &b);
+        search_bench b;
+        open_search(counts_of_years, NULL, 4, seed, &b);
         for (int c = 0; c < N_CHAIN; c++) {
             const double *theta = b.block->theta + c * b.block->stride;
             ck_assert_int_eq(em_ascend(b.posterior, c, theta, NULL, path), EM_OK);
@@ -272,7 +166,7 @@ START_TEST(an_ascent_leaves_a_straight_slope_behind_a_steep_place)
             ck_assert(path->converged);
             ck_assert_double_eq_tol(10 * tanh(em_ascent_end(path).theta[0] / 2), 2, 0.2);
         }
-        close_bench(&b);
+        close_search(&b);
     }
     em_ascent_destroy(&path);
 }
@@ -282,19 +176,19 @@ END_TEST
 START_TEST(no_chain_begins_in_the_neck_of_a_funnel)
 {
     double lowest_start = INFINITY, lowest_end = INFINITY;
-    bench b;
+    search_bench b;
     em_ascent *path = NULL;
 
     ck_assert_int_eq(em_ascent_create(10, &path), EM_OK);
     for (uint64_t seed = 1; seed <= 20; seed++) {
-        open_bench(funnel, NULL, 10, seed, &b);
+        open_search(funnel, NULL, 10, seed, &b);
         for (int64_t c = 0; c < N_CHAIN; c++) {
             ck_assert_int_eq(
                 em_ascend(b.posterior, c, b.block->theta + c * b.block->stride, NULL, path), EM_OK);
             lowest_start = fmin(lowest_start, path->point[em_ascent_start(path) * path->stride]);
             lowest_end = fmin(lowest_end, em_ascent_end(path).theta[0]);
         }
-        close_bench(&b);
+        close_search(&b);
     }
     em_ascent_destroy(&path);
     ck_assert_double_gt(lowest_start, -9); /* three standard deviations */
@@ -328,19 +222,19 @@ START_TEST(few_chains_begin_in_the_neck_of_a_hierarchy)
     enum { D = 81, N_SEED = 20 };
     const double deep = -4; /* more than eight standard deviations below */
     int n_start = 0, n_end = 0;
-    bench b;
+    search_bench b;
     em_ascent *path = NULL;
 
     ck_assert_int_eq(em_ascent_create(D, &path), EM_OK);
     for (uint64_t seed = 1; seed <= N_SEED; seed++) {
-        open_bench(hierarchy, NULL, D, seed, &b);
+        open_search(hierarchy, NULL, D, seed, &b);
         for (int64_t c = 0; c < N_CHAIN; c++) {
             ck_assert_int_eq(
                 em_ascend(b.posterior, c, b.block->theta + c * b.block->stride, NULL, path), EM_OK);
             n_start += path->point[em_ascent_start(path) * path->stride] < deep;
             n_end += em_ascent_end(path).theta[0] < deep;
         }
-        close_bench(&b);
+        close_search(&b);
     }
     em_ascent_destroy(&path);
     ck_assert_int_lt(n_start, N_SEED * N_CHAIN / 10);
@@ -355,12 +249,12 @@ START_TEST(chains_keep_their_basins)
     static const double log_masses[] = {0, 2.2, -2.2, 14.5, -14.5};
     static const int dims[] = {1, 5, 10};
     const pair_of_modes p = {dims[_i % 3], log_masses[_i / 3]};
-    bench b;
+    search_bench b;
 
     for (uint64_t seed = 1; seed <= 5; seed++) {
         int side[2] = {0, 0};
-        open_bench(two_normals, &p, p.dim, seed, &b);
-        start(&b);
+        open_search(two_normals, &p, p.dim, seed, &b);
+        search_start(&b);
         for (int64_t c = 0; c < N_CHAIN; c++) {
             const double x = b.block->theta[c * b.block->stride];
             const double ridge = -p.log_mass / 10; /* where both have the same density */
@@ -369,10 +263,10 @@ START_TEST(chains_keep_their_basins)
                 ck_assert_msg((x > ridge) == (first_draw(&b, c) > ridge), "chain %d from %g to %g",
                               (int)c, first_draw(&b, c), x);
         }
-        ck_assert_int_eq(conclude(&b).n_redrawn, 0);
+        ck_assert_int_eq(search_conclude(&b).n_redrawn, 0);
         if (p.log_mass == 0)
             ck_assert(side[0] > 0 && side[1] > 0);
-        close_bench(&b);
+        close_search(&b);
     }
 }
 END_TEST
@@ -385,16 +279,16 @@ START_TEST(modes_without_mass_are_refused_and_counted)
     int64_t redrawn = 0;
 
     for (uint64_t seed = 1; seed <= 10; seed++) {
-        bench b;
-        open_bench(two_normals, &p, p.dim, seed, &b);
-        start(&b);
+        search_bench b;
+        open_search(two_normals, &p, p.dim, seed, &b);
+        search_start(&b);
         for (int64_t c = 0; c < N_CHAIN; c++) {
             refused += (first_draw(&b, c) > ridge) != (p.log_mass > 0) &&
                        fabs(first_draw(&b, c) - ridge) > 0.2; /* an ascent may step over it */
             ck_assert((b.block->theta[c * b.block->stride] > ridge) == (p.log_mass > 0));
         }
-        redrawn += conclude(&b).n_redrawn;
-        close_bench(&b);
+        redrawn += search_conclude(&b).n_redrawn;
+        close_search(&b);
     }
     ck_assert_int_gt(refused, 0);
     ck_assert_int_ge(redrawn, refused); /* a second draw may lead there too */
@@ -405,23 +299,23 @@ END_TEST
 START_TEST(modes_that_no_draw_is_near_to_are_told)
 {
     const pair_of_modes p = {4, -1};
-    bench b;
+    search_bench b;
 
-    open_bench(two_normals, &p, p.dim, 3, &b);
-    start(&b);
+    open_search(two_normals, &p, p.dim, 3, &b);
+    search_start(&b);
     for (int64_t c = 0; c < N_CHAIN; c++)
         b.block->theta[c * b.block->stride] = -5;
     em_mode_search_observe(b.search, b.block, 0);
-    em_mode_findings found = conclude(&b);
+    em_mode_findings found = search_conclude(&b);
     ck_assert_int_eq(found.n_mode, 2);
     ck_assert_int_eq(found.n_missed, 1);
     ck_assert_double_eq_tol(found.log_mass, -1, 0.05);
     b.block->theta[0] = 5;
     em_mode_search_observe(b.search, b.block, 1);
-    found = conclude(&b);
+    found = search_conclude(&b);
     ck_assert_int_eq(found.n_missed, 0);
     ck_assert(isnan(found.log_mass));
-    close_bench(&b);
+    close_search(&b);
 }
 END_TEST
 
@@ -432,22 +326,24 @@ START_TEST(modes_that_hardly_any_draw_is_near_to_are_told)
     const pair_of_modes p = {4, -1};
 
     for (int strict = 0; strict < 2; strict++) {
-        bench b;
-        open_bench_with(&(em_search_plan){12, 12, 0, strict ? 0.2 : 0.01}, two_normals, &p, p.dim,
-                        3, &b);
-        start(&b);
+        search_bench b;
+        open_search_with(&(em_search_plan){12, 12, 0, strict ? 0.2 : 0.01}, two_normals, &p, p.dim,
+                         3, &b);
+        search_start(&b);
         for (int64_t i = 0; i < 40; i++) {
             for (int64_t c = 0; c < N_CHAIN; c++)
                 b.block->theta[c * b.block->stride] = i == 7 ? 5 : -5;
+            ck_assert_int_eq(em_block_evaluate(b.posterior, b.block), EM_OK);
             em_mode_search_observe(b.search, b.block, i);
         }
-        em_mode_findings found = conclude(&b);
+        em_mode_findings found = search_conclude(&b);
         ck_assert_int_eq(found.n_missed, strict);
         ck_assert(strict ? fabs(found.log_mass + 1) < 0.05 : isnan(found.log_mass));
-        ck_assert_int_eq(em_mode_search_judge(b.search, N_CHAIN, b.block->theta, &found), EM_OK);
+        ck_assert_int_eq(em_mode_search_judge(b.search, b.posterior, 1, b.block->theta, &found),
+                         EM_OK);
         ck_assert_int_eq(found.n_missed, 1);
-        ck_assert_int_eq(conclude(&b).n_missed, strict);
-        close_bench(&b);
+        ck_assert_int_eq(search_conclude(&b).n_missed, strict);
+        close_search(&b);
     }
 }
 END_TEST
@@ -460,13 +356,13 @@ START_TEST(gradients_bound_the_further_ascents)
 
     for (int k = 0; k < 3; k++) {
         const em_search_plan plan[] = {{12, 12, 0, 0}, {12, 1200, 0, 0}, {12, 1200, 1000, 0}};
-        bench b;
-        open_bench_with(&plan[k], two_normals, &p, p.dim, 3, &b);
-        start(&b);
+        search_bench b;
+        open_search_with(&plan[k], two_normals, &p, p.dim, 3, &b);
+        search_start(&b);
         taken[k] = 0;
         for (int c = 0; c < N_CHAIN; c++)
             taken[k] += b.gradients[c];
-        close_bench(&b);
+        close_search(&b);
     }
     ck_assert(taken[0] == taken[1]);
     ck_assert(taken[2] > 1000 && taken[2] < 5000);
@@ -477,15 +373,15 @@ END_TEST
 START_TEST(probes_find_a_narrow_mode)
 {
     for (int probes = 0; probes < 2; probes++) {
-        bench b;
+        search_bench b;
         const em_search_plan plan = {.least = 60,
                                      .most = probes ? 60 : 10000,
                                      .gradients = 20000,
                                      .keeps_one = true,
                                      .probes = probes,
                                      .seed = (uint64_t)_i};
-        open_bench_with(&plan, narrow_mode, NULL, 10, (uint64_t)_i, &b);
-        start(&b);
+        open_search_with(&plan, narrow_mode, NULL, 10, (uint64_t)_i, &b);
+        search_start(&b);
         ck_assert_int_eq(em_mode_search_n_mode(b.search), 1 + probes);
         for (int c = 0; c < N_CHAIN; c++)
             ck_assert(b.gradients[c] < 2 * 20000 / N_CHAIN);
@@ -494,7 +390,7 @@ START_TEST(probes_find_a_narrow_mode)
             ck_assert(fabs(mode.log_mass - 5 * log(2 * M_PI) -
                            log(mode.centre[0] > 4 ? 0.7 : 0.3)) < 0.01);
         }
-        close_bench(&b);
+        close_search(&b);
     }
 }
 END_TEST
@@ -508,13 +404,13 @@ START_TEST(probes_end_after_many_rounds)
                                  .gradients = 20000 * N_CHAIN,
                                  .keeps_one = true,
                                  .probes = true};
-    bench b;
+    search_bench b;
 
-    open_bench_with(&plan, funnel, NULL, 10, 1, &b);
-    start(&b);
+    open_search_with(&plan, funnel, NULL, 10, 1, &b);
+    search_start(&b);
     for (int c = 0; c < N_CHAIN; c++)
         ck_assert(b.gradients[c] >= 20000);
-    close_bench(&b);
+    close_search(&b);
 }
 END_TEST
 
@@ -536,5 +432,5 @@ int main(int argc, char **argv)
     tcase_add_test(basins, probes_end_after_many_rounds);
     suite_add_tcase(suite, ascents);
     suite_add_tcase(suite, basins);
-    return run_suite_on_grid(suite, argc, argv, N_CHAIN, &grid);
+    return run_suite_on_grid(suite, argc, argv, N_CHAIN, &search_grid);
 }

@@ -251,6 +251,27 @@ em_status em_continue_ascents(em_ascents *a, bool *any)
     return status;
 }
 
+em_status em_weigh_lone_mode(em_ascents *a)
+{
+    em_mode_search *search = a->search;
+    const int64_t n_local = a->chains->n_chain, n_chain = em_grid_n_chain(search->grid);
+    double *below = NULL, n_below = 0;
+
+    if (search->n_mode != 1 || a->n_weighed > 0)
+        return EM_OK;
+    em_status status = em_agree(em_allocate(n_local, sizeof *below, &below));
+    for (int64_t c = 0; !status && c < n_local; c++)
+        below[c] = a->chains->log_density[c] < em_least_inside(&search->mode[0], search->dim);
+    if (!status)
+        status = em_grid_sum_chains(search->grid, 1, below, &n_below);
+    if (!status && 2 * n_below > (double)n_chain) {
+        search->least_modes = 1;
+        status = approximate(a, &search->mode[a->n_weighed++], a->maker[0]);
+    }
+    em_release(&below);
+    return status;
+}
+
 void em_keep_modes(em_mode_search *search)
 {
     const double least = em_largest_log_mass(search) - worth_telling;

@@ -4,15 +4,11 @@
 
 #include "adaptation/starts/ascent.h"
 #include "adaptation/starts/mode_search.h"
+#include "adaptation/starts/mode_visits.h"
+#include "adaptation/starts/outer_mass.h"
 
 #include <math.h>
 #include <stdbool.h>
-
-/* One optimum and the normal approximation around it. */
-typedef struct em_optimum_mode {
-    double log_density, log_mass; /* NaN: not known */
-    double *centre, *precision;   /* [dim], [dim][dim] */
-} em_optimum_mode;
 
 struct em_mode_search {
     em_grid *grid;
@@ -28,9 +24,10 @@ struct em_mode_search {
     int least_modes;  /* the least number of modes for which masses are computed: 2, or 1 */
     int64_t n_mode;
     em_optimum_mode mode[EM_MOST_MODES];
-    double *modes;  /* [n_mode][2 + dim + dim^2] the numbers of the modes */
-    double *visits; /* [n_local][EM_MOST_MODES] */
-    int64_t every;  /* iterations between counts of visits */
+    double *modes; /* [n_mode][2 + dim + dim^2] the numbers of the modes */
+    em_mode_visits visits;
+    em_outer_mass outer;
+    int64_t every; /* iterations between counts of visits */
 };
 
 typedef enum em_ascent_task { EM_ASCENT_DONE, EM_ASCENT_DRAW, EM_ASCENT_CONTINUE } em_ascent_task;
@@ -42,8 +39,9 @@ typedef struct em_ascents {
     em_start_law *law;
     void *context;
     em_block *block;
-    const double *scale; /* [stride] initial scale of ascents from draws; NULL: not known */
-    int64_t most;        /* the most gradients of an ascent; 0: the default */
+    const em_block *chains; /* a search at the end of warmup: the chains; NULL: the first search */
+    const double *scale;    /* [stride] initial scale of ascents from draws; NULL: not known */
+    int64_t most;           /* the most gradients of an ascent; 0: the default */
     double *gradients;
     em_ascent *path;
     bool compares; /* ends are compared; else they are not stored */
@@ -100,6 +98,11 @@ bool em_refuse_negligible_modes(em_ascents *ascents);
 /* Continues the ascents that ended before an optimum. *any: whether there are such. Collective.
  * Errors: as above. */
 em_status em_continue_ascents(em_ascents *ascents, bool *any);
+
+/* Computes the mass of a single mode if more than half of the chains are at lower densities than
+ * draws from the mode would have, so that they may have missed it. The mode is kept then.
+ * Collective. Errors: as above. */
+em_status em_weigh_lone_mode(em_ascents *ascents);
 
 /* Removes modes without notable mass, if there are several modes. Local. */
 void em_keep_modes(em_mode_search *search);

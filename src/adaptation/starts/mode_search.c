@@ -1,5 +1,6 @@
 #include "adaptation/starts/mode_search.h"
 
+#include "adaptation/starts/draw_mass.h"
 #include "adaptation/starts/mode_comparison.h"
 #include "adaptation/starts/probes.h"
 #include "base/memory.h"
@@ -44,17 +45,21 @@ em_status em_mode_search_create(em_grid *grid, int64_t dim, const em_search_plan
     search->probes = plan->probes;
     search->seed = plan->seed;
     search->every = dim > 50 ? 10 : 1;
-    status = em_allocate(search->n_local, sizeof *search->redrawn, &search->redrawn);
-    if (!status)
-        status = em_allocate_all(EM_ARRAY(search->scale, search->n_local * search->stride),
-                                 EM_ARRAY(search->visits, search->n_local * EM_MOST_MODES));
-    return status;
+    status = em_allocate_all(EM_ARRAY(search->redrawn, search->n_local),
+                             EM_ARRAY(search->scale, search->n_local * search->stride));
+    return status ? status
+                  : em_mode_visits_create(search->n_local, dim > EM_MODE_SEARCH_MOST_DIM ? 0 : dim,
+                                          &search->visits);
 }
 
 void em_mode_search_destroy(em_mode_search **out)
 {
     if (*out)
-        em_release_all(&(*out)->redrawn, &(*out)->scale, &(*out)->modes, &(*out)->visits);
+        em_mode_visits_release(&(*out)->visits);
+    if (*out)
+        em_outer_mass_release(&(*out)->outer);
+    if (*out)
+        em_release_all(&(*out)->redrawn, &(*out)->scale, &(*out)->modes);
     em_release(out);
 }
 
@@ -220,6 +225,8 @@ static em_status search_modes(em_ascents *a)
     }
     if (!status && a->compares && a->search->probes)
         status = em_probe_modes(a);
+    if (!status && a->compares && a->chains)
+        status = em_weigh_lone_mode(a);
     if (!status)
         em_keep_modes(a->search);
     return status;
@@ -282,6 +289,7 @@ em_status em_mode_search_repeat(em_mode_search *search, em_posterior *posterior,
                         .law = law,
                         .context = context,
                         .block = from,
+                        .chains = block,
                         .scale = scale,
                         .most = AGAIN_MOST,
                         .gradients = gradients};
@@ -296,6 +304,13 @@ em_status em_mode_search_repeat(em_mode_search *search, em_posterior *posterior,
     em_block_destroy(&from);
     em_mode_search_destroy(&again);
     return status;
+}
+
+em_status em_mode_search_outside(em_mode_search *search, em_posterior *posterior,
+                                 const em_block *block, const double *scale, double *gradients)
+{
+    return em_outer_mass_search(posterior, search->grid, block, scale, search->seed, gradients,
+                                &search->outer);
 }
 
 const double *em_mode_search_scale(const em_mode_search *search)
@@ -315,113 +330,187 @@ em_mode_law em_mode_search_mode(const em_mode_search *search, int64_t m)
     return (em_mode_law){mode->log_mass, mode->centre, mode->precision};
 }
 
-/* ---------------------------------------------------------------- modes that chains visit */
+/* ---------------------------------------------------------------- modes that draws visit */
 
-/* The log density of the normal approximation of a mode, times its mass. */
-static double log_law(const em_optimum_mode *m, int64_t dim, const double *theta)
+/* A mode is missed, too, if it has less than this share of the draws that its mass leads to expect,
+ * whatever the plan's share is, and its mass is notable beside that of the draws inside of no mode.
+ */
+static const double least_share = 0.02;
+
+/* Counts a draw of chain c of this rank. */
+static void count(const em_mode_search *search, em_mode_visits *visits, em_outer_mass *outer,
+                  int64_t c, const double *theta, double log_density)
 {
-    double square = 0;
-
-    for (int64_t i = 0; i < dim; i++) {
-        const double d = theta[i] - m->centre[i];
-        double sum = m->precision[i * dim + i] * d / 2;
-        for (int64_t j = 0; j < i; j++)
-            sum += m->precision[i * dim + j] * (theta[j] - m->centre[j]);
-        square += 2 * d * sum;
-    }
-    return m->log_density - square / 2;
-}
-
-/* The mode whose normal approximation, times its mass, has the largest density at theta. */
-static int64_t nearest_mode(const em_mode_search *search, const double *theta)
-{
-    int64_t nearest = 0;
-    double most = -INFINITY;
-
-    for (int64_t m = 0; m < search->n_mode; m++) {
-        const double law = log_law(&search->mode[m], search->dim, theta);
-        if (law > most) {
-            most = law;
-            nearest = m;
-        }
-    }
-    return nearest;
+    if (search->n_mode > 0)
+        em_mode_visits_count(visits, c, search->dim, search->n_mode, search->mode, theta,
+                             log_density);
+    if (outer->exists)
+        em_outer_mass_count(outer, c, search->dim, theta, log_density);
 }
 
 void em_mode_search_observe(em_mode_search *search, const em_block *block, int64_t iteration)
 {
-    if (search->n_mode == 0 || iteration % search->every != 0)
+    if ((search->n_mode == 0 && !search->outer.exists) || iteration % search->every != 0)
         return;
     for (int64_t c = 0; c < block->n_chain; c++)
-        search
-            ->visits[c * EM_MOST_MODES + nearest_mode(search, block->theta + c * block->stride)]++;
+        count(search, &search->visits, &search->outer, c, block->theta + c * block->stride,
+              block->log_density[c]);
 }
 
-em_status em_mode_search_conclude(em_mode_search *search, em_mode_findings *out)
+/* Compares the counts of draws with the masses of the modes. */
+static void find_missed(const em_mode_search *search, const em_mode_counts *counts,
+                        em_mode_findings *out)
 {
     const double largest = em_largest_log_mass(search);
-    double visits[EM_MOST_MODES], redrawn = 0, missed = 0, seen = 0, all_visits = 0, all_mass = 0;
-    em_status status = em_grid_sum_chains(search->grid, 1, search->redrawn, &redrawn);
+    const double outside = exp(counts->log_mass_outside - largest);
+    double all_near = 0, all_mass = 0, missed = 0, seen = 0;
+    bool any_inside_missed = false;
 
-    *out = (em_mode_findings){.n_mode = search->n_mode, .log_mass = NAN};
-    if (!status && search->n_mode > 0)
-        status = em_grid_sum_chains(search->grid, EM_MOST_MODES, search->visits, visits);
-    if (status)
-        return status;
-    out->n_redrawn = (int64_t)redrawn;
     for (int64_t m = 0; m < search->n_mode; m++) {
-        all_visits += visits[m];
+        all_near += counts->near[m];
         all_mass += exp(search->mode[m].log_mass - largest);
     }
     for (int64_t m = 0; m < search->n_mode; m++) {
         const double mass = exp(search->mode[m].log_mass - largest);
-        const bool is_missed = visits[m] <= search->share * mass / all_mass * all_visits;
-        out->n_missed += is_missed;
-        *(is_missed ? &missed : &seen) += mass;
+        const bool far = counts->near[m] <= search->share * mass / all_mass * all_near;
+        const bool above = !far && mass > exp(EM_NOTABLE_LOG_MASS) * outside &&
+                           counts->inside[m] <= fmax(least_share, search->share) * mass /
+                                                    (all_mass + outside) * all_near;
+        out->n_missed += far || above;
+        any_inside_missed |= above;
+        *(far || above ? &missed : &seen) += mass;
     }
     if (out->n_missed > 0)
-        out->log_mass = log(missed / seen);
-    return EM_OK;
+        out->log_mass = log(missed / (seen + (any_inside_missed ? outside : 0)));
 }
 
-em_status em_mode_search_judge(em_mode_search *search, int64_t n, const double *theta,
-                               em_mode_findings *out)
+static em_status conclude(em_mode_search *search, const em_mode_visits *visits,
+                          const em_outer_mass *outer, em_mode_findings *out)
 {
-    double *observed = search->visits;
-    em_status status = em_agree(
-        em_allocate(search->n_local * EM_MOST_MODES, sizeof *search->visits, &search->visits));
+    double redrawn = 0, log_outer = NAN;
+    em_mode_counts counts;
+    em_status status = em_grid_sum_chains(search->grid, 1, search->redrawn, &redrawn);
 
-    for (int64_t i = 0; !status && search->n_mode > 0 && i < n; i++)
-        search->visits[nearest_mode(search, theta + i * search->stride)]++;
+    *out = (em_mode_findings){
+        .n_mode = search->n_mode, .n_redrawn = (int64_t)redrawn, .log_mass = NAN};
+    if (!status && search->n_mode > 0)
+        status = em_mode_visits_sum(visits, search->grid, search->dim, &counts);
+    if (!status && search->n_mode > 0)
+        find_missed(search, &counts, out);
     if (!status)
-        status = em_mode_search_conclude(search, out);
-    em_release(&search->visits);
-    search->visits = observed;
+        status = em_outer_mass_missed(outer, search->grid, search->dim, &log_outer);
+    if (!status && (isnan(out->log_mass) || log_outer > out->log_mass))
+        out->log_mass = log_outer;
+    return status;
+}
+
+em_status em_mode_search_conclude(em_mode_search *search, em_mode_findings *out)
+{
+    return conclude(search, &search->visits, &search->outer, out);
+}
+
+/* The log density at a position of chain c of this rank; NaN: the evaluation failed. */
+static em_status evaluate(const em_mode_search *search, em_posterior *posterior, int64_t c,
+                          const double *theta, double *gradient, double *log_density)
+{
+    const int64_t chain = em_grid_first_chain(search->grid) + c;
+    const em_status status =
+        em_posterior_evaluate(posterior, &(em_query){.n_chain = 1,
+                                                     .stride = search->stride,
+                                                     .chain = &chain,
+                                                     .theta = theta,
+                                                     .log_density = log_density,
+                                                     .gradient = gradient});
+    return status < 0 ? status : EM_OK;
+}
+
+em_status em_mode_search_judge(em_mode_search *search, em_posterior *posterior, int64_t n,
+                               const double *theta, em_mode_findings *out)
+{
+    const int64_t n_draw = search->n_mode > 0 || search->outer.exists ? search->n_local * n : 0;
+    em_mode_visits visits;
+    em_outer_mass outer = {.exists = false};
+    double *gradient = NULL;
+    em_status status = em_mode_visits_create(search->n_local, search->dim, &visits);
+
+    if (!status)
+        status = em_outer_mass_copy(&search->outer, search->n_local, search->dim, &outer);
+    if (!status)
+        status = em_allocate(search->stride, sizeof *gradient, &gradient);
+    status = em_agree(status);
+    for (int64_t i = 0; !status && i < n_draw; i++) {
+        const double *at = theta + i * search->stride;
+        double log_density = NAN;
+        status = evaluate(search, posterior, i / n, at, gradient, &log_density);
+        if (!status && isfinite(log_density))
+            count(search, &visits, &outer, i / n, at, log_density);
+    }
+    status = em_agree(status);
+    if (!status)
+        status = conclude(search, &visits, &outer, out);
+    em_mode_visits_release(&visits);
+    em_outer_mass_release(&outer);
+    em_release(&gradient);
     return status;
 }
 
 /* ---------------------------------------------------------------- checkpoints */
 
-em_status em_mode_search_visit(em_mode_search *search, const em_visitor *visitor)
+/* Added to the number of modes in a checkpoint that has the counts of draws inside of modes, and in
+ * one with an outer part. Earlier versions stored neither. */
+enum { HAS_INSIDE = 64, HAS_OUTER = 128 };
+
+static em_status visit_counts(em_mode_search *search, const em_visitor *visitor, bool has_inside)
+{
+    em_mode_visits *visits = &search->visits;
+    const size_t n = (size_t)(search->n_local * EM_MOST_MODES);
+    em_status status =
+        visitor->chains(visitor->context, "mode_visits", EM_MOST_MODES, visits->near);
+
+    if (!status && !has_inside)
+        memcpy(visits->inside, visits->near, n * sizeof *visits->inside);
+    if (!status && has_inside)
+        status = visitor->chains(visitor->context, "mode_inside", EM_MOST_MODES, visits->inside);
+    if (!status && has_inside)
+        status =
+            visitor->chains(visitor->context, "mode_outside", visits->n_outside, visits->outside);
+    return status;
+}
+
+static em_status visit_modes(em_mode_search *search, const em_visitor *visitor, int64_t n_mode,
+                             bool has_inside)
 {
     const int64_t dim = search->dim, size = 2 + dim + dim * dim;
-    double n = (double)search->n_mode;
-    em_status status = visitor->shared(visitor->context, "n_mode", 1, &n);
+    em_status status = EM_OK;
 
+    if (visitor->restores) {
+        search->n_mode = n_mode;
+        status = em_agree(em_reallocate(n_mode * size, sizeof(double), &search->modes));
+    }
+    if (!status)
+        status = visitor->shared(visitor->context, "modes", n_mode * size, search->modes);
+    if (!status)
+        em_point_to_modes(search, n_mode, true);
+    return status ? status : visit_counts(search, visitor, has_inside);
+}
+
+em_status em_mode_search_visit(em_mode_search *search, const em_visitor *visitor)
+{
+    double n = (double)search->n_mode;
+
+    n += (search->n_mode > 0 ? HAS_INSIDE : 0) + (search->outer.exists ? HAS_OUTER : 0);
+    em_status status = visitor->shared(visitor->context, "n_mode", 1, &n);
+    const bool has_outer = n >= HAS_OUTER;
+    n -= has_outer ? HAS_OUTER : 0;
+    const bool has_inside = n >= HAS_INSIDE;
+    n -= has_inside ? HAS_INSIDE : 0;
     if (!status && !(n >= 0 && n <= EM_MOST_MODES && n == floor(n)))
         status = em_fail(EM_EDATA, "a checkpoint has %g modes, expected 0 to %d", n, EM_MOST_MODES);
     if (!status)
         status = visitor->chains(visitor->context, "redrawn", 1, search->redrawn);
-    if (status || n == 0)
-        return status;
-    if (visitor->restores) {
-        search->n_mode = (int64_t)n;
-        status = em_agree(em_reallocate(search->n_mode * size, sizeof(double), &search->modes));
-    }
-    if (!status)
-        status = visitor->shared(visitor->context, "modes", search->n_mode * size, search->modes);
-    if (!status)
-        em_point_to_modes(search, search->n_mode, true);
-    return status ? status
-                  : visitor->chains(visitor->context, "mode_visits", EM_MOST_MODES, search->visits);
+    if (!status && n > 0)
+        status = visit_modes(search, visitor, (int64_t)n, has_inside);
+    return status || !has_outer
+               ? status
+               : em_outer_mass_visit(&search->outer, search->n_local, search->dim, visitor);
 }

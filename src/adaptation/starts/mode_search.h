@@ -8,10 +8,11 @@
  * further draws are followed to their optima, which only adds modes to the list. Probes may follow
  * (probes.h): single gradients at many more points, which also only add modes. At the end of
  * warmup draws that are far from the chains are followed, too. While chains sample, visits to each
- * mode are counted. A mode of notable mass that no draw is near to is reported.
+ * mode are counted. A mode of notable mass that no draw is near to, or inside of, is reported.
  */
 #pragma once
 
+#include "adaptation/starts/mode_visits.h"
 #include "emass/visitor.h"
 #include "par/grid.h"
 #include "sampler/kernel/sampler.h"
@@ -25,15 +26,13 @@ typedef em_status em_start_law(void *context, int64_t chain, uint64_t draw, doub
 typedef struct em_mode_findings {
     int64_t n_redrawn; /* starts that were drawn again */
     int64_t n_mode;    /* em_mode_search_n_mode */
-    int64_t n_missed;  /* those of them with no draws, or too few, nearby */
-    double log_mass;   /* log ratio of the Laplace mass of these to that of the others; NaN: none */
+    int64_t n_missed;  /* those of them with no draws, or too few, nearby or inside */
+    double log_mass;   /* log ratio of the Laplace mass of these to that of the others, and of the
+                          draws inside of no mode; NaN: none */
 } em_mode_findings;
 
 /* The largest dimension in which optima are compared and modes found. */
 enum { EM_MODE_SEARCH_MOST_DIM = 200 };
-
-/* The largest number of modes. */
-enum { EM_MOST_MODES = 32 };
 
 /* The effort of the search, and the definition of a missed mode. */
 typedef struct em_search_plan {
@@ -41,7 +40,7 @@ typedef struct em_search_plan {
     double gradients;    /* of all chains, after which only the least number of draws is followed */
     double share;        /* a mode is missed if its fraction of the draws is below `share` times its
                             fraction of the Laplace mass; 0: if it has no draws */
-    bool keeps_one;      /* the normal approximation of a single mode is kept, too */
+    bool keeps_one;      /* the normal approximation of a single mode is always kept, too */
     bool probes;   /* the gradients that the ascents leave are used for probes: single gradients at
                       points around the known modes, with ascents from those that no mode explains */
     uint64_t seed; /* of the probes */
@@ -64,13 +63,22 @@ em_status em_mode_search_start(em_mode_search *search, em_posterior *posterior, 
 /*
  * Searches again at the end of warmup: from the positions of the chains, and from draws of `law`,
  * which may be far away. `scale` [stride] approximates the diagonal of the inverse curvature and is
- * equal on all ranks. If more modes are found than were known, they replace the list. Adds the
- * number of gradients used to gradients [n_local_chain]. Must be called before the first
+ * equal on all ranks. If more modes are found than were known, they replace the list. If
+ * there is one mode, and most chains are at lower densities than draws from it, it is kept. Adds
+ * the number of gradients used to gradients [n_local_chain]. Must be called before the first
  * em_mode_search_observe. Collective. Errors: as above.
  */
 em_status em_mode_search_repeat(em_mode_search *search, em_posterior *posterior,
                                 const em_search_plan *plan, em_start_law *law, void *context,
                                 const em_block *block, const double *scale, double *gradients);
+
+/*
+ * Looks for a part of the posterior far outside of the chains, at the end of warmup (outer_mass.h).
+ * `scale` and `gradients` as above. Must be called before the first em_mode_search_observe.
+ * Collective. Errors: as above.
+ */
+em_status em_mode_search_outside(em_mode_search *search, em_posterior *posterior,
+                                 const em_block *block, const double *scale, double *gradients);
 
 /* The diagonal of the inverse curvature at the optimum of each chain of this rank, as estimated in
  * the ascent from its start, [n_local_chain][stride]; NULL: not known. Local. */
@@ -83,7 +91,7 @@ typedef struct em_mode_law {
 } em_mode_law;
 
 /* em_mode_search_n_mode: the number of modes with at least 1 % of the mass; 0: none, or a single
- * one with keeps_one false. em_mode_search_mode: mode m, valid until the search is destroyed.
+ * one that was not kept. em_mode_search_mode: mode m, valid until the search is destroyed.
  * Local. */
 int64_t em_mode_search_n_mode(const em_mode_search *search);
 em_mode_law em_mode_search_mode(const em_mode_search *search, int64_t m);
@@ -94,10 +102,11 @@ void em_mode_search_observe(em_mode_search *search, const em_block *block, int64
 /* The findings at the end of sampling. Collective. Errors: EM_EMEMORY, agreed. */
 em_status em_mode_search_conclude(em_mode_search *search, em_mode_findings *out);
 
-/* The findings if the chains of this rank had visited the positions theta [n][stride] only. The
- * counts of visits are not changed. Collective. Errors: EM_EMEMORY, agreed. */
-em_status em_mode_search_judge(em_mode_search *search, int64_t n, const double *theta,
-                               em_mode_findings *out);
+/* The findings if each chain of this rank had visited its positions in theta [n_local_chain][n]
+ * [stride] only. The counts of visits are not changed. One gradient for each position if the search
+ * has modes. Collective. Errors, agreed: EM_EMEMORY, those of the posterior. */
+em_status em_mode_search_judge(em_mode_search *search, em_posterior *posterior, int64_t n,
+                               const double *theta, em_mode_findings *out);
 
 /* Passes its whole state to a visitor. Collective. Errors: the visitor's; EM_EDATA, EM_EMEMORY. */
 em_status em_mode_search_visit(em_mode_search *search, const em_visitor *visitor);

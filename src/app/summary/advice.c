@@ -108,7 +108,7 @@ static void advise_on_search(const em_judge *judge, FILE *out)
         return;
     fprintf(out,
             "A mode elsewhere: the mode search found a mode with about %.2g times the mass of "
-            "those that the draws are in (Laplace approximation). No draw is near it. ",
+            "those that the draws are in (an estimate). No draw is near it. ",
             exp(log_mass));
     fputs(log_mass > 0 ? "The draws miss the larger part of the posterior. " : "", out);
     fputs("The weights of the modes are not known. Run again with another seed or more chains, or "

@@ -104,7 +104,8 @@ em_status em_auto_tempering_decide(em_engine *engine, bool *ended)
 
     if (!engine->warmup_draws || engine->tempering)
         return EM_OK;
-    status = em_warmup_draws_find_modes(engine->warmup_draws, engine->mode_search, &found);
+    status = em_warmup_draws_find_modes(engine->warmup_draws, engine->mode_search,
+                                        engine->posterior, &found);
     if (status || !em_warmup_modes_several(&found)) {
         em_warmup_draws_destroy(&engine->warmup_draws);
         return status;

@@ -89,6 +89,9 @@ em_status em_search_far_modes(em_engine *engine)
         status = em_mode_search_repeat(engine->mode_search, engine->posterior, &plan, point, &at,
                                        block, at.scale, gradients);
     if (!status)
+        status = em_mode_search_outside(engine->mode_search, engine->posterior, block, at.scale,
+                                        gradients);
+    if (!status)
         status = em_grid_sum_chains(engine->grid, 1, gradients, &all);
     em_adapt_count_after_warmup(engine->kernel[0].adapt, all);
     em_release_all(&at.scale, &at.drawn, &gradients);

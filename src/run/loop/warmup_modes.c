@@ -104,7 +104,8 @@ static em_status find_clusters(const em_warmup_draws *draws, em_modes *out)
 }
 
 /* Finds modes of the search that have no draws nearby. Collective. */
-static em_status find_missed(const em_warmup_draws *draws, em_mode_search *search, double *log_mass)
+static em_status find_missed(const em_warmup_draws *draws, em_mode_search *search,
+                             em_posterior *posterior, double *log_mass)
 {
     const int64_t first = draws->count / 2, n = draws->count - first;
     em_mode_findings found = {.log_mass = NAN};
@@ -116,14 +117,14 @@ static em_status find_missed(const em_warmup_draws *draws, em_mode_search *searc
         memcpy(theta + c * n * draws->stride, draw_of(draws, c, first),
                (size_t)(n * draws->stride) * sizeof *theta);
     if (!status)
-        status = em_mode_search_judge(search, draws->n_local * n, theta, &found);
+        status = em_mode_search_judge(search, posterior, n, theta, &found);
     *log_mass = found.log_mass;
     em_release(&theta);
     return status;
 }
 
 em_status em_warmup_draws_find_modes(const em_warmup_draws *draws, em_mode_search *search,
-                                     em_warmup_modes *out)
+                                     em_posterior *posterior, em_warmup_modes *out)
 {
     em_status status = EM_OK;
 
@@ -132,7 +133,7 @@ em_status em_warmup_draws_find_modes(const em_warmup_draws *draws, em_mode_searc
         return EM_OK;
     status = find_clusters(draws, &out->modes);
     if (!status && search && draws->dim == draws->width)
-        status = find_missed(draws, search, &out->log_mass);
+        status = find_missed(draws, search, posterior, &out->log_mass);
     return status;
 }
 

@@ -31,7 +31,7 @@ void em_warmup_draws_take(em_warmup_draws *draws, const em_block *block, int64_t
 /* Finds the modes of the draws. search NULL: the run had no mode search. Collective. Errors:
  * EM_EMEMORY, agreed. */
 em_status em_warmup_draws_find_modes(const em_warmup_draws *draws, em_mode_search *search,
-                                     em_warmup_modes *out);
+                                     em_posterior *posterior, em_warmup_modes *out);
 
 /* Mean and variance of the later half, over all chains, [dim] each. *known: whether all dimensions
  * were stored and vary. Collective. Errors: EM_EMEMORY, agreed. */
