@@ -113,10 +113,20 @@ em_status em_mass_of_diagonal(const em_mass_form *form, const double *diagonal, 
 em_status em_mass_of(const em_mass_form *form, const double *number, em_mass **out);
 
 /* The form of masses of one structure, dense or else diagonal. */
-em_mass_form em_mass_plain_form(em_structure structure, int64_t dim);
+static inline em_mass_form em_mass_plain_form(em_structure structure, int64_t dim)
+{
+    return (em_mass_form){.ops = structure == EM_MASS_DENSE ? &em_mass_dense : &em_mass_diag,
+                          .dim = dim};
+}
 
 /* The identity of a structure. */
-em_status em_mass_identity(em_structure structure, int64_t dim, em_mass **out);
+static inline em_status em_mass_identity(em_structure structure, int64_t dim, em_mass **out)
+{
+    const em_mass_form form = em_mass_plain_form(structure, dim);
+
+    return em_mass_identity_of(&form, out);
+}
+
 void em_mass_destroy(em_mass **mass); /* NULL-safe. */
 
 /* The hash of n numbers that gives versions. */

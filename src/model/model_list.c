@@ -3,7 +3,6 @@
 #include "model/satellite.h"
 
 #include <stddef.h>
-
 #include <string.h>
 
 extern const em_model_ops em_model_banana, em_model_double_well, em_model_double_well_tilted,
@@ -26,6 +25,19 @@ const em_model_ops *const em_models[] = {&em_model_eight_schools,
                                          &em_model_umbridge,
                                          NULL};
 
+/* The satellites: topics/sampler/topics_satellite.c, network/network_satellite.c. */
+extern const em_satellite em_topics_satellite, em_network_satellite;
+
+static const em_satellite *const satellites[] = {&em_topics_satellite, &em_network_satellite, NULL};
+
+const struct em_sampler_ops *em_satellite_sampler(int i)
+{
+    for (const em_satellite *const *s = satellites; *s; i -= (*s)->n_sampler, s++)
+        if (i < (*s)->n_sampler)
+            return (*s)->sampler[i];
+    return NULL;
+}
+
 static _Thread_local const em_registry *entered;
 
 const em_registry *em_registry_enter(const em_registry *registry)
@@ -43,9 +55,9 @@ const em_model_ops *em_model_at(int i)
     if (i < own)
         return em_models[i];
     i -= own;
-    if (em_satellite_model(i))
-        return em_satellite_model(i);
-    i -= em_n_satellite_model();
+    for (const em_satellite *const *s = satellites; *s; i -= (*s)->n_model, s++)
+        if (i < (*s)->n_model)
+            return (*s)->model[i];
     return entered && i < entered->count ? entered->model[i] : NULL;
 }
 

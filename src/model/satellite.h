@@ -1,6 +1,6 @@
 /*
  * A satellite is a folder of src with a family of models, and with sampling kernels and commands
- * for these models only. Its table is in the list of model/satellites.c. No file outside the folder
+ * for these models only. Its table is in the list of model/model_list.c. No file outside the folder
  * names its models, kernels or commands.
  */
 #pragma once
@@ -16,9 +16,5 @@ typedef struct em_satellite {
     const struct em_sampler_ops *const *sampler;
 } em_satellite;
 
-extern const em_satellite *const em_satellites[]; /* ends with NULL */
-
-/* The i-th of the models, or the samplers, of all satellites; NULL: there are no more. Local. */
-int em_n_satellite_model(void);
-const em_model_ops *em_satellite_model(int i);
+/* The i-th of the samplers of all satellites; NULL: there are no more. Local. */
 const struct em_sampler_ops *em_satellite_sampler(int i);

@@ -1,6 +1,6 @@
 #include "app/command/command.h"
 
-#include "app/command/checked_config.h"
+#include "app/command/check_plan.h"
 #include "app/command/scan_runs.h"
 #include "app/summary/command_arguments.h"
 #include "base/available_memory.h"

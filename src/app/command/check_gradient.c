@@ -1,4 +1,4 @@
-#include "app/command/checked_config.h"
+#include "app/command/check_plan.h"
 
 #include "base/memory.h"
 #include "math/rng.h"

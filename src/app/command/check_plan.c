@@ -1,4 +1,4 @@
-#include "app/command/checked_config.h"
+#include "app/command/check_plan.h"
 
 #include "adaptation/adaptation.h"
 #include "base/available_memory.h"
@@ -12,6 +12,17 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+em_status em_checked_model(const em_checked *check, int64_t n_chain, em_model **out)
+{
+    const em_config *config = check->config;
+    em_model_context context = em_config_model_context(config, check->grid, &check->shards);
+
+    context.n_chain = n_chain;
+    context.exact = true;
+    context.minibatches = em_config_takes_minibatches(config);
+    return em_config_create_model(config, &context, out);
+}
 
 /* The bytes that the convergence monitor needs on a rank with `most` chains for its share of the
  * monitored numbers. */

@@ -1,6 +1,5 @@
 #include "app/report/report_page.h"
 
-#include "app/report/picture_files.h"
 #include "app/report/report_figures.h"
 #include "app/summary/advice.h"
 #include "app/summary/command_arguments.h"
@@ -14,6 +13,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef EM_DUKTAPE
+#include <duktape.h>
+#endif
 
 enum { MOST_TABLE_ROWS = 300, MOST_FILES = 1000 };
 
@@ -26,6 +28,75 @@ typedef struct report_arguments {
     char *output, *figures, **pattern;
     bool quiet;
 } report_arguments;
+
+/* ---------------------------------------------------------------- the figures as files */
+
+#ifdef EM_DUKTAPE
+/* Makes the folder unless it exists. Errors: EM_EUSAGE if no files can be made in it, or if
+ * the program was built without Duktape. */
+static em_status prepare_figures(const char *folder)
+{
+    return em_page_make_folder(folder);
+}
+
+static em_status write_figure(const char *folder, const char *name, const char *svg)
+{
+    em_page page = {NULL};
+    char *path = NULL;
+    em_status status = em_format_text(&path, "%s/%s.svg", folder, name);
+
+    if (!status) {
+        status = em_page_open(path, &page);
+        if (!status)
+            fputs(svg, page.out);
+        status = em_page_close(&page, status);
+    }
+    em_release(&path);
+    return status;
+}
+
+/* Runs the script of the page on the JSON of the page, by Duktape, and writes each figure into the
+ * folder as an SVG file. The script defines a function `files`, which turns the data into an array
+ * [name, svg, name, ...]. Errors: EM_EUSAGE, EM_EMEMORY, EM_EIO. */
+static em_status write_figures(const char *script, const char *json, const char *folder)
+{
+    duk_context *context = duk_create_heap_default();
+    em_status status = EM_OK;
+
+    if (!context)
+        return em_fail(EM_EMEMORY, "out of memory");
+    duk_push_string(context, json);
+    duk_put_global_string(context, "json");
+    if (duk_pcompile_string(context, 0, script) != 0 || duk_pcall(context, 0) != 0 ||
+        duk_peval_string(context, "files(JSON.parse(json))") != 0)
+        status =
+            em_fail(EM_EMEMORY, "the figures cannot be drawn: %s", duk_safe_to_string(context, -1));
+    for (duk_uarridx_t i = 0; !status && i < duk_get_length(context, -1); i += 2) {
+        duk_get_prop_index(context, -1, i);
+        duk_get_prop_index(context, -2, i + 1);
+        status =
+            write_figure(folder, duk_require_string(context, -2), duk_require_string(context, -1));
+        duk_pop_2(context);
+    }
+    duk_destroy_heap(context);
+    return status;
+}
+#else
+static em_status prepare_figures(const char *folder)
+{
+    return em_fail(EM_EUSAGE,
+                   "--figures %s: found a build of emass without Duktape (Debian's duktape-dev), "
+                   "expected one with it; each figure of the page has a link that saves it as SVG",
+                   folder);
+}
+
+static em_status write_figures(const char *script, const char *json, const char *folder)
+{
+    (void)script;
+    (void)json;
+    return prepare_figures(folder);
+}
+#endif
 
 /* ---------------------------------------------------------------- the numbers of the page */
 
@@ -298,13 +369,13 @@ static em_status make_report(const report_arguments *a, em_report_data *data, co
     em_status status = em_report_read(data);
 
     if (!status && a->figures)
-        status = em_prepare_pictures(a->figures);
+        status = prepare_figures(a->figures);
     if (!status)
         status = make_json(data, &json);
     if (!status)
         status = write_report(json, output);
     if (!status && a->figures)
-        status = em_write_pictures(em_report_script, json, a->figures);
+        status = write_figures(em_report_script, json, a->figures);
     if (!status && !a->quiet)
         printf("%s\n", output);
     free(json);
