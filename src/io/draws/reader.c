@@ -100,99 +100,6 @@ static em_status leave_out_unwritten(em_reader *reader, const char *group)
     return status;
 }
 
-em_status em_reader_open(const char *path, const char *group, em_reader **out)
-{
-    em_reader *reader = NULL;
-    em_status status = em_allocate(1, sizeof *reader, &reader);
-
-    *out = NULL;
-    if (status)
-        return status;
-    reader->file.file = reader->group = H5I_INVALID_HID;
-    status = em_copy_text(path, &reader->path);
-    status = status ? status : open_group(reader, group);
-    if (!status && group)
-        status = em_reader_take_variables(reader);
-    if (!status && group && reader->n_variable == 0)
-        status = em_fail(
-            EM_EDATA,
-            "%s: found no (chain, draw, ...) variable in the group %s, expected one or more", path,
-            em_excerpt_of(group).text);
-    if (!status && group)
-        status = leave_out_unwritten(reader, group);
-    reader->n_own_draw = reader->n_draw;
-    if (status)
-        em_reader_close(&reader);
-    *out = reader;
-    return status;
-}
-
-void em_reader_close(em_reader **out)
-{
-    em_reader *reader = *out;
-
-    if (!reader)
-        return;
-    em_reader_close(&reader->next);
-    for (int64_t i = 0; i < reader->n_variable; i++) {
-        em_reader_variable *variable = &reader->variable[i].variable;
-        em_label_release(variable);
-        em_release(&variable->name);
-        em_h5_close(&reader->variable[i].id);
-    }
-    em_release(&reader->variable);
-    em_h5_close_all(&reader->group, &reader->file.file);
-    em_release_all(&reader->path, out);
-}
-
-em_reader *em_reader_next(const em_reader *reader)
-{
-    return reader->next;
-}
-
-const char *em_reader_path(const em_reader *reader)
-{
-    return reader->path;
-}
-
-int64_t em_reader_n_own_chain(const em_reader *reader)
-{
-    return reader->n_chain;
-}
-
-int64_t em_reader_n_own_draw(const em_reader *reader)
-{
-    return reader->n_own_draw;
-}
-
-int64_t em_reader_n_draw(const em_reader *reader)
-{
-    return reader->n_draw;
-}
-
-int64_t em_reader_n_planned(const em_reader *reader)
-{
-    return reader->n_planned;
-}
-
-int64_t em_reader_n_variable(const em_reader *reader)
-{
-    return reader->n_variable;
-}
-
-const em_reader_variable *em_reader_variable_at(const em_reader *reader, int64_t i)
-{
-    return &reader->variable[i].variable;
-}
-
-int64_t em_reader_find(const em_reader *reader, const char *name)
-{
-    for (int64_t i = 0; i < reader->n_variable; i++)
-        if (strcmp(em_reader_variable_at(reader, i)->name, name) == 0)
-            return i;
-    return -1;
-}
-
 /* Finds the variables of draws in a group. */
 
 /* Whether the coordinate of an axis has this name. */
@@ -353,7 +260,7 @@ static herr_t take_link(hid_t group, const char *name, const H5L_info_t *info, v
     return w->status ? 1 : 0;
 }
 
-em_status em_reader_take_variables(em_reader *reader)
+static em_status take_variables(em_reader *reader)
 {
     H5G_info_t info = {0};
     walk w = {.reader = reader};
@@ -364,6 +271,99 @@ em_status em_reader_take_variables(em_reader *reader)
     if (!w.status)
         H5Literate(reader->group, order_of(reader->group), H5_ITER_INC, NULL, take_link, &w);
     return w.status;
+}
+
+em_status em_reader_open(const char *path, const char *group, em_reader **out)
+{
+    em_reader *reader = NULL;
+    em_status status = em_allocate(1, sizeof *reader, &reader);
+
+    *out = NULL;
+    if (status)
+        return status;
+    reader->file.file = reader->group = H5I_INVALID_HID;
+    status = em_copy_text(path, &reader->path);
+    status = status ? status : open_group(reader, group);
+    if (!status && group)
+        status = take_variables(reader);
+    if (!status && group && reader->n_variable == 0)
+        status = em_fail(
+            EM_EDATA,
+            "%s: found no (chain, draw, ...) variable in the group %s, expected one or more", path,
+            em_excerpt_of(group).text);
+    if (!status && group)
+        status = leave_out_unwritten(reader, group);
+    reader->n_own_draw = reader->n_draw;
+    if (status)
+        em_reader_close(&reader);
+    *out = reader;
+    return status;
+}
+
+void em_reader_close(em_reader **out)
+{
+    em_reader *reader = *out;
+
+    if (!reader)
+        return;
+    em_reader_close(&reader->next);
+    for (int64_t i = 0; i < reader->n_variable; i++) {
+        em_reader_variable *variable = &reader->variable[i].variable;
+        em_label_release(variable);
+        em_release(&variable->name);
+        em_h5_close(&reader->variable[i].id);
+    }
+    em_release(&reader->variable);
+    em_h5_close_all(&reader->group, &reader->file.file);
+    em_release_all(&reader->path, out);
+}
+
+em_reader *em_reader_next(const em_reader *reader)
+{
+    return reader->next;
+}
+
+const char *em_reader_path(const em_reader *reader)
+{
+    return reader->path;
+}
+
+int64_t em_reader_n_own_chain(const em_reader *reader)
+{
+    return reader->n_chain;
+}
+
+int64_t em_reader_n_own_draw(const em_reader *reader)
+{
+    return reader->n_own_draw;
+}
+
+int64_t em_reader_n_draw(const em_reader *reader)
+{
+    return reader->n_draw;
+}
+
+int64_t em_reader_n_planned(const em_reader *reader)
+{
+    return reader->n_planned;
+}
+
+int64_t em_reader_n_variable(const em_reader *reader)
+{
+    return reader->n_variable;
+}
+
+const em_reader_variable *em_reader_variable_at(const em_reader *reader, int64_t i)
+{
+    return &reader->variable[i].variable;
+}
+
+int64_t em_reader_find(const em_reader *reader, const char *name)
+{
+    for (int64_t i = 0; i < reader->n_variable; i++)
+        if (strcmp(em_reader_variable_at(reader, i)->name, name) == 0)
+            return i;
+    return -1;
 }
 
 /* Reads attributes, arrays and their labels. */

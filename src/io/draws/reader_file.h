@@ -24,9 +24,6 @@ struct em_reader {
     em_reader *next; /* the next file, whose chains follow those of this one */
 };
 
-/* The variables of the group. Local. Errors: EM_EDATA, EM_EMEMORY. */
-em_status em_reader_take_variables(em_reader *reader);
-
 /* Numbers of a dataset, of the type H5T_NATIVE_DOUBLE or H5T_NATIVE_FLOAT. Local. Errors:
  * EM_EDATA. */
 em_status em_reader_read(hid_t id, hid_t type, hid_t memory, hid_t space, void *out);

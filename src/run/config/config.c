@@ -275,6 +275,121 @@ static em_status expand_output(const em_parse *p)
                : status;
 }
 
+/* ---- the config with every default, as YAML ---- */
+
+/* Writes the key of a field. For the first field of a group it takes two lines, as in `kappa: k0:`.
+ */
+static void write_key(const char *indent, const em_field *field, const em_field *previous,
+                      FILE *out)
+{
+    const char *dot = strchr(field->name, '.');
+    const size_t group = dot ? (size_t)(dot + 1 - field->name) : 0;
+
+    if (dot && (!previous || strncmp(previous->name, field->name, group) != 0))
+        fprintf(out, "%s%.*s:\n", indent, (int)group - 1, field->name);
+    fprintf(out, "%s%s%s: ", indent, dot ? "  " : "", field->name + group);
+}
+
+static bool is_listed(const char *const *list, const char *name)
+{
+    while (*list && strcmp(*list, name) != 0)
+        list++;
+    return *list != NULL;
+}
+
+static const em_field block_field =
+    EM_TEXT(em_kernel_options, block, .doc = "parameters of the model that the sampler moves");
+
+/* Writes the beginning of a sampler in a list, which is its block. */
+static void write_head(const em_parse *p, const em_config_section *section, FILE *out)
+{
+    const ptrdiff_t i = section - &p->section[EM_SECTION_SAMPLER];
+
+    if (!em_is_element(p, section)) {
+        fprintf(out, "%s:\n", section->name);
+        if (section->chosen)
+            fprintf(out, "  name: %s\n", section->chosen);
+        return;
+    }
+    fprintf(out, "%s  - block: ", i == 0 ? "sampler:\n" : "");
+    em_field_write(&block_field, &p->config->kernel[i], out);
+    fprintf(out, "\n    name: %s\n", section->chosen);
+}
+
+static void write_section(const em_parse *p, const em_config_section *section,
+                          const char *const *left_out, FILE *out)
+{
+    const em_field *previous = NULL;
+
+    write_head(p, section, out);
+    for (const em_field *field = section->fields; field && field->name; field++) {
+        if (is_listed(left_out, field->name))
+            continue;
+        write_key(em_is_element(p, section) ? "    " : "  ", field, previous, out);
+        em_field_write(field, section->options, out);
+        fputc('\n', out);
+        previous = field;
+    }
+}
+
+/* The options of the mass in a sampler of a list that differ from the section `mass`. */
+static void write_own_mass(const em_parse *p, int i, FILE *out)
+{
+    const em_config_section *section = &p->section[p->n_outer + i];
+    const em_field *previous = NULL;
+
+    for (const em_field *field = section->fields; field->name; field++) {
+        if (!em_yaml_find(p->yaml, em_join_key(section->name, field->name).text))
+            continue;
+        if (!previous)
+            fprintf(out, "    mass:\n");
+        write_key("      ", field, previous, out);
+        em_field_write(field, section->options, out);
+        fputc('\n', out);
+        previous = field;
+    }
+}
+
+/* Writes the config with all defaults. Paths stay as written, so that the text does not depend on
+ * the machine. The stored form omits the name of the output, and the shards unless the draws depend
+ * on them. Errors: EM_EMEMORY. */
+static em_status write_config(const em_parse *p, bool is_stored, char **full)
+{
+    const char *left_out[7] = {NULL};
+    int n_left_out = 0;
+    size_t length;
+    char *text = NULL;
+    FILE *out = open_memstream(&text, &length);
+    em_status status;
+
+    if (!out)
+        return em_fail(EM_EMEMORY, "out of memory while writing the config");
+    if (is_stored) {
+        left_out[n_left_out++] = "file";
+        left_out[n_left_out++] = "ranks_per_chain";
+    }
+    if (is_stored && !em_config_shards_matter(p->config))
+        left_out[n_left_out++] = "shards";
+    if (p->config->run.draws != INT64_MIN) { /* limits of draws: auto alone */
+        left_out[n_left_out++] = "max_draws";
+        left_out[n_left_out++] = "max_gradients";
+        left_out[n_left_out++] = "end_after";
+    }
+    for (int i = 0; i < p->n_outer; i++) {
+        if (p->section[i].options == &p->config->temper && !p->config->temper.on)
+            continue; /* it said never */
+        write_section(p, &p->section[i], left_out, out);
+        if (em_is_element(p, &p->section[i]))
+            write_own_mass(p, i - EM_SECTION_SAMPLER, out);
+    }
+    if (fclose(out) == 0)
+        status = em_copy_text(text, full);
+    else
+        status = em_fail(EM_EMEMORY, "out of memory while writing the config");
+    free(text);
+    return status;
+}
+
 /* ---- the whole config ---- */
 
 /* "key.path=value" */
@@ -378,8 +493,8 @@ static em_status understand(em_parse *p)
     status = status ? status : read_sections(p);
     p->config->temper.on &= p->config->temper.when != EM_TEMPER_NEVER;
     status = status ? status : check_together(p);
-    status = status ? status : em_config_write(p, false, &p->config->full);
-    status = status ? status : em_config_write(p, true, &p->config->stored);
+    status = status ? status : write_config(p, false, &p->config->full);
+    status = status ? status : write_config(p, true, &p->config->stored);
     for (int i = 0; !status && i < p->n_section; i++)
         status = expand_paths(p, &p->section[i]);
     if (!status && p->config->run.draws == INT64_MIN) {
@@ -441,116 +556,4 @@ void em_config_destroy(em_config **config)
     em_yaml_destroy(&c->yaml);
     em_release_all(&c->path, &c->full, &c->stored);
     em_release(config);
-}
-
-/* ---- the config with every default, as YAML ---- */
-
-/* Writes the key of a field. For the first field of a group it takes two lines, as in `kappa: k0:`.
- */
-static void write_key(const char *indent, const em_field *field, const em_field *previous,
-                      FILE *out)
-{
-    const char *dot = strchr(field->name, '.');
-    const size_t group = dot ? (size_t)(dot + 1 - field->name) : 0;
-
-    if (dot && (!previous || strncmp(previous->name, field->name, group) != 0))
-        fprintf(out, "%s%.*s:\n", indent, (int)group - 1, field->name);
-    fprintf(out, "%s%s%s: ", indent, dot ? "  " : "", field->name + group);
-}
-
-static bool is_listed(const char *const *list, const char *name)
-{
-    while (*list && strcmp(*list, name) != 0)
-        list++;
-    return *list != NULL;
-}
-
-static const em_field block_field =
-    EM_TEXT(em_kernel_options, block, .doc = "parameters of the model that the sampler moves");
-
-/* Writes the beginning of a sampler in a list, which is its block. */
-static void write_head(const em_parse *p, const em_config_section *section, FILE *out)
-{
-    const ptrdiff_t i = section - &p->section[EM_SECTION_SAMPLER];
-
-    if (!em_is_element(p, section)) {
-        fprintf(out, "%s:\n", section->name);
-        if (section->chosen)
-            fprintf(out, "  name: %s\n", section->chosen);
-        return;
-    }
-    fprintf(out, "%s  - block: ", i == 0 ? "sampler:\n" : "");
-    em_field_write(&block_field, &p->config->kernel[i], out);
-    fprintf(out, "\n    name: %s\n", section->chosen);
-}
-
-static void write_section(const em_parse *p, const em_config_section *section,
-                          const char *const *left_out, FILE *out)
-{
-    const em_field *previous = NULL;
-
-    write_head(p, section, out);
-    for (const em_field *field = section->fields; field && field->name; field++) {
-        if (is_listed(left_out, field->name))
-            continue;
-        write_key(em_is_element(p, section) ? "    " : "  ", field, previous, out);
-        em_field_write(field, section->options, out);
-        fputc('\n', out);
-        previous = field;
-    }
-}
-
-/* The options of the mass in a sampler of a list that differ from the section `mass`. */
-static void write_own_mass(const em_parse *p, int i, FILE *out)
-{
-    const em_config_section *section = &p->section[p->n_outer + i];
-    const em_field *previous = NULL;
-
-    for (const em_field *field = section->fields; field->name; field++) {
-        if (!em_yaml_find(p->yaml, em_join_key(section->name, field->name).text))
-            continue;
-        if (!previous)
-            fprintf(out, "    mass:\n");
-        write_key("      ", field, previous, out);
-        em_field_write(field, section->options, out);
-        fputc('\n', out);
-        previous = field;
-    }
-}
-
-em_status em_config_write(const em_parse *p, bool is_stored, char **full)
-{
-    const char *left_out[7] = {NULL};
-    int n_left_out = 0;
-    size_t length;
-    char *text = NULL;
-    FILE *out = open_memstream(&text, &length);
-    em_status status;
-
-    if (!out)
-        return em_fail(EM_EMEMORY, "out of memory while writing the config");
-    if (is_stored) {
-        left_out[n_left_out++] = "file";
-        left_out[n_left_out++] = "ranks_per_chain";
-    }
-    if (is_stored && !em_config_shards_matter(p->config))
-        left_out[n_left_out++] = "shards";
-    if (p->config->run.draws != INT64_MIN) { /* limits of draws: auto alone */
-        left_out[n_left_out++] = "max_draws";
-        left_out[n_left_out++] = "max_gradients";
-        left_out[n_left_out++] = "end_after";
-    }
-    for (int i = 0; i < p->n_outer; i++) {
-        if (p->section[i].options == &p->config->temper && !p->config->temper.on)
-            continue; /* it said never */
-        write_section(p, &p->section[i], left_out, out);
-        if (em_is_element(p, &p->section[i]))
-            write_own_mass(p, i - EM_SECTION_SAMPLER, out);
-    }
-    if (fclose(out) == 0)
-        status = em_copy_text(text, full);
-    else
-        status = em_fail(EM_EMEMORY, "out of memory while writing the config");
-    free(text);
-    return status;
 }

@@ -68,8 +68,3 @@ bool em_config_has_section(const em_yaml *yaml, const char *name);
 
 /* Selects the samplers by their names. Errors: as for the model. */
 em_status em_config_choose_samplers(em_parse *p);
-
-/* Writes the config with all defaults. Paths stay as written, so that the text does not depend on
- * the machine. The stored form omits the name of the output, and the shards unless the draws depend
- * on them. Errors: EM_EMEMORY. */
-em_status em_config_write(const em_parse *p, bool is_stored, char **full);
