@@ -90,12 +90,14 @@ void em_adapt_count_after_warmup(em_adapt *adapt, double n);
 em_status em_adapt_begin_with(em_adapt *adapt, const em_mass *mass, double step_size,
                               const em_trajectory *earlier);
 
-/* The current mass, step size and so on of the chains of this rank, [n_local_chain] each. Local. */
+/* The context of iteration `iteration` (from 0), with all that was learned so far: the mass, step
+ * size, thermostat mass and gradient noise of the chains of this rank, and the trajectory. Local.
+ */
+em_step_context em_adapt_context(const em_adapt *adapt, em_posterior *posterior, int64_t iteration);
+
+/* The mass and the step size in it, [n_local_chain] each. Local. */
 const em_mass *const *em_adapt_mass(const em_adapt *adapt);
 const double *em_adapt_step_size(const em_adapt *adapt);
-em_trajectory em_adapt_trajectory(const em_adapt *adapt, int64_t iteration);
-const double *em_adapt_thermostat_mass(const em_adapt *adapt); /* NULL: not learned */
-const em_noise *const *em_adapt_noise(const em_adapt *adapt);  /* NULL until there is an estimate */
 
 /* Starts adaptation at the chains' positions. Searches for an initial step size, unless there is
  * one, sets the centre of positions, and draws momenta and thermostats. The initial mass is

@@ -24,8 +24,8 @@ typedef struct em_pool {
     double thermostat_mass; /* Q, for a sampler whose Q is learned */
 } em_pool;
 
-/* The later halves of windows overlap, so accumulators are kept for segments between their first
- * iterations. */
+/* The later halves of windows overlap. So accumulators are kept for segments, each from the first
+ * iteration of one half to that of the next. */
 enum { EM_MOST_SEGMENTS = 4, EM_MOST_PHASES = 16, EM_MOST_LEARNERS = 3, EM_MOST_OWNED = 32 };
 
 /* The smallest step size of a chain that cannot move, relative to that of the others. */
@@ -192,8 +192,8 @@ em_status em_take_m_step(em_adapt *adapt, int64_t done);
  * Collective. Errors: as above. */
 em_status em_pooled_m_step(em_adapt *adapt, int64_t done);
 
-/* Whether there was an M-step after `done` iterations. Whether the last one refused the estimate of
- * a pool and kept its mass. Local. */
+/* em_took_m_step: whether there was an M-step after `done` iterations. em_was_refused: whether the
+ * last M-step refused the estimate of a pool and kept its mass. Local. */
 static inline bool em_took_m_step(const em_adapt *adapt, int64_t done)
 {
     return adapt->n_m_step > 0 &&
@@ -234,9 +234,6 @@ static inline double *em_accumulators(const em_adapt *adapt, int64_t chain, int6
 
 /* Sets the mass and step size of every chain to those of its pool. Local. */
 void em_publish_to_chains(em_adapt *adapt);
-
-/* The context for calls of a sampler other than its step, after `done` iterations. Local. */
-em_step_context em_adapt_context(const em_adapt *adapt, em_posterior *posterior, int64_t done);
 
 /* Iterations until the chains of a pool have s_count samples together. Local. */
 int64_t em_e_step_length(const em_adapt *adapt);

@@ -14,18 +14,6 @@ void em_publish_to_chains(em_adapt *adapt)
     }
 }
 
-em_step_context em_adapt_context(const em_adapt *adapt, em_posterior *posterior, int64_t done)
-{
-    return (em_step_context){.posterior = posterior,
-                             .mass = adapt->chain_mass,
-                             .step_size = adapt->chain_step,
-                             .seed = adapt->seed,
-                             .iteration = done,
-                             .noise = em_adapt_noise(adapt),
-                             .thermostat_mass = em_adapt_thermostat_mass(adapt),
-                             .trajectory = em_adapt_trajectory(adapt, done)};
-}
-
 /* The lesser of the planned tree-depth cap and the learned one; 0: there is none. */
 static int64_t depth_cap_at(const em_adapt *adapt, int64_t iteration)
 {
@@ -35,7 +23,7 @@ static int64_t depth_cap_at(const em_adapt *adapt, int64_t iteration)
     return learned > 0 && (planned == 0 || learned < planned) ? learned : planned;
 }
 
-em_trajectory em_adapt_trajectory(const em_adapt *adapt, int64_t iteration)
+static em_trajectory trajectory_of(const em_adapt *adapt, int64_t iteration)
 {
     em_trajectory out = {.kind = EM_TRAJECTORY_OPTIONS};
 
@@ -50,6 +38,19 @@ em_trajectory em_adapt_trajectory(const em_adapt *adapt, int64_t iteration)
     return out;
 }
 
+em_step_context em_adapt_context(const em_adapt *adapt, em_posterior *posterior, int64_t iteration)
+{
+    return (em_step_context){.posterior = posterior,
+                             .mass = adapt->chain_mass,
+                             .step_size = adapt->chain_step,
+                             .seed = adapt->seed,
+                             .iteration = iteration,
+                             .noise =
+                                 adapt->noise ? em_gradient_noise_published(adapt->noise) : NULL,
+                             .thermostat_mass = adapt->thermostat ? adapt->chain_thermostat : NULL,
+                             .trajectory = trajectory_of(adapt, iteration)};
+}
+
 const em_mass *const *em_adapt_mass(const em_adapt *adapt)
 {
     return adapt->chain_mass;
@@ -58,16 +59,6 @@ const em_mass *const *em_adapt_mass(const em_adapt *adapt)
 const double *em_adapt_step_size(const em_adapt *adapt)
 {
     return adapt->chain_step;
-}
-
-const double *em_adapt_thermostat_mass(const em_adapt *adapt)
-{
-    return adapt->thermostat ? adapt->chain_thermostat : NULL;
-}
-
-const em_noise *const *em_adapt_noise(const em_adapt *adapt)
-{
-    return adapt->noise ? em_gradient_noise_published(adapt->noise) : NULL;
 }
 
 const em_mass_form *em_adapt_form(const em_adapt *adapt)

@@ -107,11 +107,7 @@ static int64_t warm_up(int64_t n_chain, uint64_t seed, int64_t *iteration, doubl
     require(em_block_evaluate(posterior, block));
     require(em_adapt_start(adapt, sampler, posterior, block, NULL));
     for (int64_t t = 0, update = em_adapt_next_update(adapt, 0); t < warmup;) {
-        const em_step_context step = {.posterior = posterior,
-                                      .mass = em_adapt_mass(adapt),
-                                      .step_size = em_adapt_step_size(adapt),
-                                      .seed = seed,
-                                      .iteration = t};
+        const em_step_context step = em_adapt_context(adapt, posterior, t);
         require(sampler->ops->step(sampler, &step, block));
         require(em_adapt_observe(adapt, posterior, block, t++));
         if (t < update)

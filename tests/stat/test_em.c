@@ -30,7 +30,6 @@ typedef struct engine {
     em_block *block;
     em_sampler *sampler;
     em_adapt *adapt;
-    uint64_t seed;
     int64_t iteration;
 } engine;
 
@@ -66,7 +65,6 @@ static void open_engine(const char *sections, enum noise noise, uint64_t seed, e
     ck_assert_int_eq(em_adapt_create(&e->config->mass, ops, options, grid, DIM,
                                      e->config->run.warmup, seed, &e->adapt),
                      EM_OK);
-    e->seed = seed;
     e->iteration = 0;
     for (int64_t c = 0; c < N_CHAIN; c++)
         law_draw(&law, seed, c, e->block->theta + c * e->block->stride);
@@ -100,13 +98,7 @@ static void close_engine(engine *e)
 
 static void iterate(engine *e)
 {
-    const em_step_context context = {.posterior = e->posterior,
-                                     .mass = em_adapt_mass(e->adapt),
-                                     .step_size = em_adapt_step_size(e->adapt),
-                                     .seed = e->seed,
-                                     .iteration = e->iteration++,
-                                     .noise = em_adapt_noise(e->adapt),
-                                     .thermostat_mass = em_adapt_thermostat_mass(e->adapt)};
+    const em_step_context context = em_adapt_context(e->adapt, e->posterior, e->iteration++);
     ck_assert_int_eq(e->sampler->ops->step(e->sampler, &context, e->block), EM_OK);
 }
 
@@ -219,7 +211,7 @@ static double learned_thermostat_mass(const char *sections, enum noise noise, ui
 
     open_engine(sections, noise, seed, &e);
     warm_up(&e);
-    Q = em_adapt_thermostat_mass(e.adapt)[0];
+    Q = em_adapt_context(e.adapt, NULL, 0).thermostat_mass[0];
     ck_assert(Q == em_adapt_m_steps(e.adapt, 0)[em_adapt_n_m_step(e.adapt) - 1].thermostat_mass);
     close_engine(&e);
     return Q;
@@ -369,10 +361,10 @@ START_TEST(noise_is_published)
                 "mass: {estimator: none, s_count: 200, init_buffer: 0, term_buffer: 0}\n"
                 "run: {warmup: 175}\n",
                 noise, (uint64_t)_i + 1, &e);
-    ck_assert_ptr_null(em_adapt_noise(e.adapt));
+    ck_assert_ptr_null(em_adapt_context(e.adapt, NULL, 0).noise);
     warm_up(&e);
-    ck_assert_ptr_nonnull(em_adapt_noise(e.adapt));
-    const em_noise *found = em_adapt_noise(e.adapt)[0];
+    ck_assert_ptr_nonnull(em_adapt_context(e.adapt, NULL, 0).noise);
+    const em_noise *found = em_adapt_context(e.adapt, NULL, 0).noise[0];
     ck_assert_int_eq(found->structure, EM_MASS_DENSE);
     for (int i = 0; i < DIM; i++)
         for (int j = 0; j < DIM; j++) {

@@ -307,18 +307,11 @@ static const double *scheduled(const em_kernel *kernel, int64_t iteration)
 
 static em_status step(const em_kernel *kernel, int64_t iteration, bool warmup)
 {
-    const em_adapt *adapt = kernel->adapt;
-    const em_step_context context = {.posterior = kernel->posterior,
-                                     .thermostat_mass = em_adapt_thermostat_mass(adapt),
-                                     .mass = em_adapt_mass(adapt),
-                                     .step_size = scheduled(kernel, iteration),
-                                     .seed = kernel->seed,
-                                     .iteration = iteration,
-                                     .warmup = warmup,
-                                     .trajectory = em_adapt_trajectory(adapt, iteration),
-                                     .noise = em_adapt_noise(adapt)};
+    em_step_context context = em_adapt_context(kernel->adapt, kernel->posterior, iteration);
     em_status status = reevaluate(kernel);
 
+    context.step_size = scheduled(kernel, iteration);
+    context.warmup = warmup;
     if (status >= 0)
         status = em_adapt_step(kernel->adapt, kernel->sampler, &context, kernel->block);
     if (status >= 0 && adapts(kernel, iteration))

@@ -62,7 +62,8 @@ static em_status put_m_steps(em_output *output, const em_adapt *adapt, const cha
         {"thermostat_mass", offsetof(em_m_step, thermostat_mass), EM_STORE_REAL},
     };
     /* The last column is written only where a thermostat mass is learned. */
-    const size_t n_column = sizeof columns / sizeof *columns - !em_adapt_thermostat_mass(adapt);
+    const size_t n_column =
+        sizeof columns / sizeof *columns - !em_adapt_context(adapt, NULL, 0).thermostat_mass;
     const int64_t n = em_adapt_n_m_step(adapt), n_pool = em_adapt_n_pool(adapt);
     em_variable variable = {.n_axes = 1, .shape = {n}, .axis = {"m_step"}};
     double *value = NULL;
@@ -259,7 +260,7 @@ static em_status put_stages(em_output *output, const em_adapt *adapt, const char
  * time is infinite if trajectories end at the U-turn. */
 static em_status put_trajectory(em_output *output, const em_adapt *adapt, const char *group)
 {
-    const em_trajectory drawn = em_adapt_trajectory(adapt, INT64_C(1) << 40);
+    const em_trajectory drawn = em_adapt_context(adapt, NULL, INT64_C(1) << 40).trajectory;
     const double value[] = {drawn.time, drawn.jitter, drawn.multistage};
     const em_variable variable = {
         .name = "trajectory", .n_axes = 1, .shape = {3}, .axis = {"of_time"}};
