@@ -20,12 +20,12 @@ typedef enum em_field_type {
     EM_FIELD_TEXT,     /* char *, owned by the options; NULL when absent */
     EM_FIELD_PATH,   /* char *, owned; relative paths start at the folder of the config, and ${NAME}
                         is replaced by the environment variable */
-    EM_FIELD_DATA,   /* char *, owned: a path, or a mapping as JSON text, which begins with a brace;
-                        values in it that name a column (table.csv:age) are paths, too */
+    EM_FIELD_DATA,   /* char *, owned: a path, or a mapping as JSON text, which begins with a brace.
+                        Values of the mapping that name a column (table.csv:age) are paths, too */
     EM_FIELD_CHOICE, /* int, the index into `choices` */
     EM_FIELD_REALS,  /* em_reals, owned: a list of numbers */
     EM_FIELD_TEXTS,  /* em_texts, owned: a list of strings */
-    EM_FIELD_JSON /* char *, owned: any YAML value, as one line of JSON that the model parses... */
+    EM_FIELD_JSON    /* char *, owned: any YAML value, as one line of JSON for the model to parse */
 } em_field_type;
 
 typedef struct em_reals {

@@ -5,20 +5,21 @@
  * The sites:
  *
  *   config, data, allocate, model    parsing, reading a data file, memory, a density
- *   data-slow, data-shared           a rank reads seven seconds longer; the ranks of a node cannot
- *                                    share memory: no failures
- *   memory-room, impatient           a quarter of a GB is available; limits on the stop of a run,
- *                                    on a model that does not return, and on the end of MPI are one
- *                                    second: no failures
+ *   data-slow                        the rank reads seven seconds longer: no failure
+ *   data-shared                      the ranks of a node cannot share memory: no failure
+ *   memory-room                      a quarter of a GB is available: no failure
+ *   impatient                        one second is the limit for stopping a run, for a call of the
+ *                                    model, and for ending MPI: no failure
  *   launcher                         a launcher has one second to end the other ranks when a rank
  *                                    is lost: no failure
  *   position                         with shards: one bit of a chain's position differs on this
  *                                    rank
  *   hdf5-create                      a file, group or dataset of the output
  *   hdf5-attribute, hdf5-array       data that are written once
- *   hdf5-fill, hdf5-write            space for draws; draws
- *   hdf5-resize, hdf5-flush          the number of draws changes; written data are forced to the
- *                                    disk
+ *   hdf5-fill                        space for draws
+ *   hdf5-write                       draws
+ *   hdf5-resize                      a change of the number of draws
+ *   hdf5-flush                       forcing written data to the disk
  *   hdf5-close                       the end of the output
  *   hdf5-open, hdf5-read             reading an output, or opening it again to complete it
  *   checkpoint-create, -write, -close, -open, -read

@@ -1,4 +1,4 @@
-/* Memory: aligned, checked, and failing on request (base/fault.h). */
+/* Aligned memory, whose allocation is checked and can be made to fail by base/fault.h. */
 #pragma once
 
 #include "emass/status.h"
@@ -33,7 +33,7 @@ void em_return_freed_memory(void);
 
 /* Allocates `count` zeroed elements of `size` bytes, 64-byte aligned, into *(void **)out. `count` 0
  * gives a valid pointer. Local. Errors: EM_EMEMORY (also when count * size overflows, or a large
- * array is more than there is room for), *out is then NULL. Freed by em_release. */
+ * array is larger than the available memory), *out is then NULL. Freed by em_release. */
 em_status em_allocate(int64_t count, size_t size, void *out);
 
 /* Several arrays at once, zeroed: em_allocate_all(EM_ARRAY(a, 10), EM_ARRAY(b, n)). After a failure

@@ -15,6 +15,6 @@ static inline int64_t em_fisher_mean_work(int64_t n)
  * EM_ENUMERIC. */
 em_status em_fisher_mean(int64_t n, const double *cx, double *cg, double *work, double *out);
 
-/* add_directions of the estimator (mass/fisher_low_rank.c). */
+/* em_estimator_ops.add_directions of the estimator `fisher` (mass/fisher_low_rank.c). */
 em_status em_fisher_directions(const em_mass_form *form, const double *current, em_samples *samples,
                                double *number);

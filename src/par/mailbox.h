@@ -1,8 +1,8 @@
 /*
- * Messages from one group of ranks to another, addressed by number and without a collective call.
- * A receiver names the key of a message, and not the group that sends it.
- * Each rank of a group writes to the rank of the same shard in the other group, so that all ranks
- * of a group receive the same messages.
+ * Messages from one group of ranks to another, without a collective call. The sender names the
+ * group that receives a message and a key. The receiver names only the key. Each rank of a group
+ * writes to the rank of the same shard in the other group, so that all ranks of a group receive the
+ * same messages.
  */
 #pragma once
 

@@ -24,7 +24,7 @@ typedef enum em_reference_kind {
 typedef enum em_temper_when {
     EM_TEMPER_ALWAYS,
     EM_TEMPER_AUTO, /* if the warmup of untempered chains ends in several modes */
-    EM_TEMPER_NEVER /* as without the section */
+    EM_TEMPER_NEVER /* the same as no section */
 } em_temper_when;
 
 /* Section `temper` of a config. */
@@ -47,7 +47,7 @@ typedef struct em_tempering_kernel {
     const em_sampler_ops *ops;
     const em_sampler_options *options;
     const em_parameters *parameters; /* NULL: all */
-    uint64_t seed;                   /* no two kernels share a random number */
+    uint64_t seed;                   /* kernels have different seeds */
 } em_tempering_kernel;
 
 /* Arguments of em_tempering_create. The objects that they point to must outlive the ladders. */
@@ -103,15 +103,15 @@ em_status em_tempering_start(em_tempering *tempering, em_block *block,
 /* Results of the warmup of untempered chains; equal on all ranks. */
 typedef struct em_tempering_beginning {
     const double *theta;        /* [n_ladder][stride] their positions */
-    const double *mean;         /* [dim] of their draws, and the variance; NULL: not known */
-    const double *variance;     /* [dim] */
+    const double *mean;         /* [dim] of their draws; NULL: not known */
+    const double *variance;     /* [dim] of their draws */
     const double *inverse_mass; /* [dim], the diagonal; NULL: not known */
     double step_size[EM_MOST_KERNELS];
 } em_tempering_beginning;
 
 /* Starts the ladders as em_tempering_start does, but the copies start at the positions of the
- * chains. Each ladder uses all of them, with its own chain at the target. Collective. Errors,
- * agreed: EM_EMODEL, EM_EMEMORY. */
+ * chains. Each ladder uses the positions of all chains, that of its own chain at the target.
+ * Collective. Errors, agreed: EM_EMODEL, EM_EMEMORY. */
 em_status em_tempering_start_from(em_tempering *tempering, const em_tempering_beginning *from,
                                   em_block *block, const em_block *const *of_kernel);
 
@@ -129,8 +129,9 @@ em_status em_tempering_failure(const em_tempering *tempering); /* Local. */
 /* Iterations done at the next update after `done`; INT64_MAX: none. Local. */
 int64_t em_tempering_next_update(const em_tempering *tempering, int64_t done);
 
-/* The update after `done` iterations: step sizes; at the end of a round the rungs, the learned
- * reference and the masses, too. *ended: warmup ends with it. Collective. Errors: agreed. */
+/* The update after `done` iterations: of the step sizes and, at the end of a round, of the rungs,
+ * the learned reference and the masses. *ended: warmup ends with this update. Collective. Errors:
+ * agreed. */
 em_status em_tempering_update(em_tempering *tempering, int64_t done, bool *ended);
 
 /* Passes the state to a visitor. `done`: iterations so far. Collective. */
@@ -153,8 +154,9 @@ typedef struct em_tempering_findings {
     em_tempering_round draws; /* of the iterations after warmup */
     double rejection[2 * EM_MOST_LEG_RUNGS];
     double step_size[2 * EM_MOST_LEG_RUNGS];
-    double reach; /* normal reference: the largest, over dimensions, root mean square distance of
-                     warmup draws from its mean, in its standard deviations; 0: not known */
+    double reach; /* of a normal reference: the root mean square distance of warmup draws from its
+                     mean, in its standard deviations, in the dimension where this is largest; 0:
+                     not known */
     double *of_ladder; /* [n_ladder][3] log evidence of legs A and B, round trips */
     double *path; /* the index process [n_path_ladder][n_rung][n_time]: the rung of each copy of
                      the first ladders after every path_every-th scan of the draws */

@@ -29,7 +29,7 @@ typedef struct em_topic_model {
     em_topic_record *record;
     int64_t first_chain, n_chain;
     em_variable variable[EM_TOPIC_OWN + EM_TOPIC_VARIABLES], average[EM_TOPIC_AVERAGES];
-    float *phi;      /* [n_word][stride] room */
+    float *phi;      /* [n_word][stride] work space */
     double *count;   /* [n_chain][n_topic] tokens of the last evaluation in each topic */
     double *density; /* [n_chain] log likelihood a token of the last evaluation */
     uint16_t *topic; /* [n_chain][n_token] topics for warm starts; NULL: none */
@@ -51,7 +51,8 @@ bool em_topic_model_wants(const em_query *query, const em_parameters *block);
 /* The topics of a chain of this rank for warm starts; NULL: none. Local. */
 uint16_t *em_topic_model_warm(const em_topic_model *self, int64_t chain);
 
-/* Sets the starts of the topics and of the parameters of phi. Local. */
+/* Sets the initial values of the parameters of phi, and removes the topics for warm starts. Local.
+ */
 void em_topic_model_start(const em_topic_model *self, const em_draw *draw, double *theta);
 
 /* Computes the gradient of one chain with respect to parameters other than phi from their sums. */
@@ -79,7 +80,7 @@ void em_topic_model_report(em_topic_model *self, int64_t chain, const double *th
 em_status em_lda_expanded_create(const em_topic_options *options, double alpha,
                                  const em_model_context *context, em_model **out);
 
-/* em_model_ops of the same names. */
+/* The functions of em_model_ops and its capabilities that have these names. */
 em_status em_topic_model_pool_averages(em_model *model);
 void em_topic_model_report_averages(em_model *model, int64_t chain, double *out);
 em_status em_topic_model_visit(em_model *model, const em_visitor *visitor);

@@ -1,6 +1,6 @@
 /*
  * The reported quantities of the topics of a chain: its log density, the shares of topics, a score
- * on test documents, and averages over the draws (phi, shares, priors). It holds those of the
+ * on test documents, and averages over the draws (phi, shares, priors). A record is for the
  * chains of one rank.
  */
 #pragma once
@@ -42,8 +42,8 @@ void em_topic_record_describe(const em_topic_record *record, int64_t n_document,
 typedef struct em_chain_topics {
     int64_t chain;
     double log_density;
-    const float *phi;    /* [n_word][stride]; set for this shard's words, or for all words if
-                            em_topic_record_wants_all */
+    const float *phi;    /* [n_word][stride]; set for all words if em_topic_record_wants_all,
+                            else for the words of this shard */
     const double *count; /* [n_topic] tokens of some or all documents */
     const double *alpha; /* [n_topic] */
     double beta;

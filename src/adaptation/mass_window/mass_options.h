@@ -7,10 +7,11 @@
 #include <stdint.h>
 
 typedef struct em_mass_options {
-    char *from;  /* file of an earlier run whose mass and step size are the initial ones; or NULL */
-    bool rescue; /* outlying chains that cannot move are reinitialised */
+    char *from; /* file of an earlier run, whose mass and step size become the initial ones; or NULL
+                 */
+    bool rescue;                /* outlying chains that cannot move are reinitialised */
     int noncentring;            /* em_noncentring_choice */
-    bool from_positions;        /* chains start at the last draws of that run */
+    bool from_positions;        /* chains start at the last draws of the run `from` */
     int estimator;              /* index into em_estimators */
     int structure;              /* em_structure_choice */
     em_reals blocks;            /* sizes of the blocks of block_diagonal */
@@ -23,7 +24,7 @@ typedef struct em_mass_options {
     double rule_nu, rule_d, rule_alpha, rule_s_i;
 } em_mass_options;
 
-enum { EM_ESTIMATOR_NONE }; /* its index among them */
+enum { EM_ESTIMATOR_NONE }; /* the index of `none` in em_estimators */
 enum em_structure_choice {
     EM_STRUCTURE_AUTO,
     EM_STRUCTURE_DIAG,

@@ -3,14 +3,14 @@
 
 typedef struct em_dual_averaging {
     double target;  /* acceptance rate aimed at */
-    double first;   /* the step size it started from, and keeps until there is an update */
-    double mu;      /* where log step sizes are drawn to: log(factor x the first) */
+    double first;   /* the initial step size, which is used until the first update */
+    double mu;      /* the value towards which log step sizes shrink: log(factor x first) */
     double count;   /* updates so far */
     double h_bar;   /* average of (target - acceptance) */
-    double log_bar; /* averaged log step size: the one to keep */
+    double log_bar; /* averaged log step size, which is used after adaptation */
 } em_dual_averaging;
 
-/* Starts dual averaging again from a step size. The next step sizes are drawn towards `factor`
+/* Starts dual averaging again from a step size. The next step sizes shrink towards `factor`
  * times that one. */
 void em_dual_averaging_start(em_dual_averaging *state, double step_size, double factor);
 
@@ -18,5 +18,5 @@ void em_dual_averaging_start(em_dual_averaging *state, double step_size, double 
  * the step size to use next. */
 double em_dual_averaging_update(em_dual_averaging *state, double acceptance);
 
-/* The averaged step size, for use after adaptation; without an update the first one, to the bit. */
+/* The averaged step size, for use after adaptation; without an update exactly the first one. */
 double em_dual_averaging_final(const em_dual_averaging *state);

@@ -14,8 +14,8 @@ em_status em_launch_command(int argc, const char **argv);
  * exit status in *code. If *launched is false, this process is to run the command. SIGINT, SIGTERM,
  * SIGHUP, SIGUSR1 and SIGUSR2 reach the ranks as SIGUSR1; a second SIGINT ends them. The launcher
  * is EMASS_LAUNCHER (words between blanks); else srun, inside a Slurm job whose srun supports the
- * PMI of the linked MPI; else the mpirun of that MPI. Ranks of `emass launch --ranks N -- PROGRAM`
- * are of that program. Local. Errors: EM_EUSAGE, EM_EIO.
+ * PMI of the linked MPI; else the mpirun of that MPI. With `emass launch --ranks N -- PROGRAM`
+ * the ranks run that program. Local. Errors: EM_EUSAGE, EM_EIO.
  */
 em_status em_launch(int *argc, char **argv, bool *launched, int *code);
 
@@ -24,10 +24,11 @@ void em_launched_begin(void);
 
 /*
  * The exit status of the process for an agreed status. Launchers report every exit status but 0 as
- * a failure, in many lines. So a rank ends with 0 if its own status could be written, by rank 0,
- * where em_launch reads it; so does a run that was stopped with a checkpoint if its status, 75,
- * could be written into the file that EMASS_STATUS names on rank 0. Rank 0 writes 0 there too,
- * because a launcher may end with 0 without having started the ranks. Collective for a failure.
+ * a failure, in many lines. If em_launch started the ranks, rank 0 writes the status to where
+ * em_launch reads it, and all ranks then exit with 0. The statuses 0 and
+ * 75 (stopped with a checkpoint) are also written to the file that EMASS_STATUS names on rank 0,
+ * and a stopped run then exits with 0. The status 0 is written because a launcher may end with 0
+ * without having started the ranks. Collective for a failure.
  */
 int em_launched_exit(em_status status);
 

@@ -1,5 +1,5 @@
-/* Copies what a launcher writes to standard output. A launcher does not say that it could not write
- * what ranks print, as on a full disk. */
+/* Copies the standard output of a launcher and detects errors of writing it. A launcher does not
+ * report that it could not write the output of its ranks, for example to a full disk. */
 #pragma once
 
 #include "emass/status.h"
@@ -18,12 +18,14 @@ typedef struct em_relay {
  * and the launcher writes to standard output itself. Local. Errors: EM_EIO. */
 em_status em_relay_open(em_relay *relay);
 
-/* In the launcher, before it runs: its standard output is the pipe. Local. */
+/* Makes the pipe the standard output. To be called in the new process, before it executes the
+ * launcher. Local. */
 void em_relay_use(const em_relay *relay);
 
-/* Copies, once the launcher has been started, in a thread that no signal reaches. Local. */
+/* Starts a thread that copies, with all signals blocked. To be called once the launcher has been
+ * started. Local. */
 void em_relay_start(em_relay *relay);
 
-/* Waits until all is copied, if that has begun. Local. Errors: EM_EIO if some could not be written.
- */
+/* Waits until the thread, if there is one, has copied everything. Local. Errors: EM_EIO if some of
+ * it could not be written. */
 em_status em_relay_finish(em_relay *relay);

@@ -15,10 +15,11 @@ typedef struct em_report_data {
     em_summary summary;        /* its rows are the elements, as they are stored */
     em_reader *stats, *warmup; /* statistics of sampling and of warmup; NULL: none */
     int64_t n_chain, n_draw;
-    /* Elements to show, worst mixing first; of elements that are functions of one another only one.
-     */
+    /* Elements to show, in ascending order of mixing. Of elements that are functions of one another
+     * only one is shown. */
     int64_t n_shown, shown[EM_REPORT_SHOWN];
-    /* Pairs of elements to show; in the first n_gathering divergent draws cluster most. */
+    /* Pairs of elements to show. The first n_gathering are those in which divergent draws cluster
+     * most. */
     int64_t n_pair, n_gathering, pair[EM_REPORT_PAIRS];
     em_reader *log_likelihood;
     int64_t n_loo; /* entries of `loo`: the first variables of log_likelihood */

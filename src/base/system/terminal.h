@@ -1,6 +1,6 @@
-/* The terminal at which a standard stream ends. The output of a rank passes through its launcher by
- * a pipe or by the launcher's pseudo-terminal. So the launcher's stream decides. It is known on the
- * launcher's node. All Local. */
+/* The terminal that shows a standard stream. The output of a rank passes through its launcher, by a
+ * pipe or a pseudo-terminal, so the stream of the launcher is examined instead. Only ranks on the
+ * launcher's node can do so. All Local. */
 #pragma once
 
 #include "emass/status.h"
@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* The current width of the terminal at which `stream` ends; 0: it ends at none. */
+/* The current width of the terminal that shows `stream`; 0: none does. */
 int em_terminal_columns(FILE *stream);
 
 /* Whether to use colours: on a terminal that supports them, and without NO_COLOR
@@ -24,14 +24,15 @@ bool em_terminal_colours(FILE *stream);
 /* The terminal columns of a UTF-8 text: two for a wide character, none for a combining one. */
 int em_terminal_width(const char *text);
 
-/* Prints text in lines of at most `columns`, broken between words. A continuation line is indented
- * to the column after the last gap of several blanks, where that is in the first half of the line;
- * otherwise a little more than the first line, or not at all if that was at the margin. 0 columns:
- * no line breaks. */
+/* Prints text in lines of at most `columns`, broken between words; 0: no line breaks. If the first
+ * half of a line has a gap of several blanks, continuation lines begin in the column after the last
+ * such gap. Otherwise they are indented a little more than the line, or not at all if the line is
+ * not indented. */
 void em_terminal_fill(FILE *stream, int columns, const char *text);
 
-/* Wraps prose: what is written to `words` is filled at the end to the width of the terminal, if
- * `stream` ends at one, and to at most `widest` columns. Errors: EM_EMEMORY. */
+/* Wraps prose. Text that is written to `words` is printed to `stream` by em_prose_end, in lines of
+ * at most `widest` columns, and at most the width of the terminal if one shows `stream`. Errors:
+ * EM_EMEMORY. */
 typedef struct em_prose {
     FILE *words, *stream;
     char *text;

@@ -18,15 +18,16 @@ typedef struct em_document_rows {
     em_document_entry *entry;
 } em_document_rows;
 
-/* Adds a word of the document that is being read on this line; it may come more than once. Errors:
- * EM_EDATA where the document is too long; EM_EMEMORY. */
+/* Adds `count` tokens of a word, found on this line, to the document that is being read. A word may
+ * be added several times. Errors: EM_EDATA if the document is too long; EM_EMEMORY. */
 em_status em_document_rows_add(em_document_rows *rows, int64_t line, int64_t word, int64_t count);
 
-/* Ends the document: each of its words once, in the order of the words. Errors: EM_EMEMORY; those
- * of `take`. */
+/* Ends the document, and makes it a row with one entry for each of its words, in ascending order.
+ * Errors: EM_EMEMORY; those of `take`. */
 em_status em_document_rows_end(em_document_rows *rows, int64_t line);
 
-/* Gives the rows that are left, after the last document. Errors: those of `take`. */
+/* Passes the remaining rows to `take`. To be called after the last document. Errors: those of
+ * `take`. */
 em_status em_document_rows_finish(em_document_rows *rows);
 
 void em_document_rows_release(em_document_rows *rows);

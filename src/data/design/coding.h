@@ -1,4 +1,4 @@
-/* Private to this folder: the columns of a table become those of a design. */
+/* Private to this folder: codes the columns of a table as the columns of a design. */
 #pragma once
 
 #include "data/formula/formula.h"
@@ -13,10 +13,10 @@ typedef struct em_coding {
     bool intercept;
     int64_t n;         /* columns of the table */
     bool *is_factor;   /* [n] */
-    em_factor *factor; /* [n] to be filled in for those */
+    em_factor *factor; /* [n] set where is_factor */
     int64_t n_term;
     em_term *term;
-    int64_t n_derived; /* columns from n on of the terms */
+    int64_t n_derived; /* the columns of the terms, from column n on */
     em_derived *derived;
 } em_coding;
 

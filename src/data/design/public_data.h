@@ -1,10 +1,10 @@
-/* Rows of numbers, as emass/data.h shows them to models outside the program, read with options. */
+/* Reads a table for a model outside the program (emass/data.h) with options of its format. */
 #pragma once
 
 #include "data/table/table_options.h"
 #include "emass/data.h"
 
-/* em_data_read by these options, of which it needs the file and how it is read. Collective. Errors:
- * the same. */
+/* Does what em_data_read does, for options->data. Of the other options those of the format are
+ * used. Collective. Errors: those of em_data_read. */
 em_status em_data_read_by(const em_table_options *options, const em_model_context *context,
                           em_data **out);

@@ -10,12 +10,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Rows row .. row + count - 1 of the table are rows from `held` on of the rank with them. */
+/* Consecutive rows of one rank: rows row .. row + count - 1 of the table are held by rank `rank`,
+ * as its rows held .. held + count - 1. */
 typedef struct em_row_run {
     int64_t order, row, held, count, rank;
 } em_row_run;
 
-/* From this held row on, each row is on the line after the previous row, up to the next break. */
+/* Held row `held` is on line `line`, and each further row, up to the next break, is on the line
+ * after that of the previous row. */
 typedef struct em_break {
     int64_t held, line;
 } em_break;
@@ -69,10 +71,10 @@ void em_table_destroy(em_table **table); /* NULL-safe. Local. */
 em_status em_table_generate(const char *name, int64_t n_row, int64_t n_column, const double *value,
                             em_table **out);
 
-/* Tells the user of a first line that is read as a row, unless the options say that. Local. */
+/* Informs the user that the first line is read as a row, unless the options say so. Local. */
 void em_table_say_guess(const em_table *table);
 
-/* Whether all of n names, which may be NULL, are UTF-8. Local. */
+/* Whether all of n names are UTF-8; `name` may be NULL. Local. */
 bool em_names_are_utf8(int64_t n, char *const *name);
 
 /* Prints a value of column j: the text that it stands for, or the number. Local. */

@@ -15,7 +15,7 @@ em_status em_rollback_journal_keep(const char *file, const char *identity, const
 
 /*
  * Restores the file; a restore that was interrupted can be repeated. identity NULL: any file.
- * Errors: EM_EDATA when the journal is incomplete or of another file, and the file is unchanged;
+ * Errors: EM_EDATA if the journal is incomplete or of another file, and then the file is unchanged;
  * EM_EIO.
  */
 em_status em_rollback_journal_apply(const char *journal, const char *identity, const char *file);

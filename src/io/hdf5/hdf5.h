@@ -1,4 +1,4 @@
-/* HDF5 for all files of this folder: its errors as ours, attributes, property lists, and closing.
+/* Helpers for all files that call HDF5: errors as em_status, attributes, property lists, closing.
  */
 #pragma once
 
@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Stops HDF5 from printing its error stack; em_h5_check reports it. Local. */
+/* Stops HDF5 from printing its error stack. em_h5_check reports the error instead. Local. */
 void em_h5_quiet(void);
 
 /* Returns EM_OK if `result`, the value of an HDF5 call, is not negative. Otherwise fails with
@@ -25,13 +25,13 @@ em_status em_h5_check_read(int64_t result, hid_t location, const char *what);
 em_status em_h5_fault(const char *site, hid_t location);
 
 /* The innermost message of the last failed HDF5 call, or only the system's part of it; "" if there
- * is none. Returns its errno, or 0. Local. */
+ * is none. Returns the errno of the failed call, or 0. Local. */
 int em_h5_message(char *text, size_t bytes);
 
-/* Reserves disk space for `bytes` more of a file and for metadata before HDF5 needs it. So a full
- * disk, a quota or a file size limit causes an error here, on rank 0, and the next agreement passes
- * it to the others. In a collective write only one rank might get the error, and the others might
- * hang. Local. Errors: EM_EIO. */
+/* Reserves disk space for `bytes` more of a file and for metadata before HDF5 needs it. A full
+ * disk, a quota or a file size limit then causes an error here, on rank 0, which the next agreement
+ * passes to the other ranks. During a collective write only one rank might get the error, and the
+ * others might hang. Local. Errors: EM_EIO. */
 em_status em_h5_reserve(hid_t location, int64_t bytes);
 
 /* Reserves disk space for the first bytes of a file, before and after HDF5 writes them. Local.

@@ -11,7 +11,8 @@
 
 typedef struct em_http em_http;
 
-/* Errors: EM_ECONFIG: this emass has no libcurl, or it is not installed; EM_EMEMORY. */
+/* Errors: EM_ECONFIG if emass was built without libcurl, or if libcurl is not installed;
+ * EM_EMEMORY. */
 em_status em_http_create(em_http **out);
 void em_http_destroy(em_http **http); /* NULL-safe */
 

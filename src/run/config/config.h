@@ -42,7 +42,7 @@ typedef struct em_output_options {
     em_texts variables;  /* empty: all */
     int64_t flush_every;
     double checkpoint_every; /* seconds */
-    bool keep_checkpoint;    /* of a run that has finished */
+    bool keep_checkpoint;    /* when the run has finished */
 } em_output_options;
 
 /* A sampler of the config, which moves all parameters or a block of them. */
@@ -55,7 +55,7 @@ typedef struct em_kernel_options {
 } em_kernel_options;
 
 typedef struct em_config {
-    char *path; /* as given */
+    char *path; /* of the config file, as given */
     char *full; /* YAML with every default filled in, in a fixed order; parses to the same config */
     char *stored;      /* the text that the file stores: `full` without output.file, and without
                           run.shards if draws do not depend on it */
@@ -71,7 +71,7 @@ typedef struct em_config {
     em_run_options run;
     em_stop_options stop;
     em_output_options output;
-    em_temper_options temper; /* .on: the config has the section */
+    em_temper_options temper; /* temper.on: the config has the section */
 } em_config;
 
 extern const em_field em_run_fields[], em_stop_fields[], em_output_fields[];
@@ -114,13 +114,14 @@ typedef struct em_section {
 
 enum { EM_MOST_SECTIONS = 6 + 2 * EM_MOST_KERNELS };
 
-/* Returns how many. Local. */
+/* Lists the sections of a config and returns their number. Local. */
 int em_config_sections(const em_config *config, em_section section[EM_MOST_SECTIONS]);
 
 /* Whether a sampler of the config takes minibatches. Local. */
 bool em_config_takes_minibatches(const em_config *config);
 
-/* Whether the config has temper: auto: chains start untempered and may be tempered later. Local. */
+/* Whether the config has `temper: auto`, with which chains start untempered and may be tempered
+ * later. Local. */
 bool em_config_tempers_later(const em_config *config);
 
 /* The number of ranks that advance the same chains together: shards, or ranks_per_chain. Local. */

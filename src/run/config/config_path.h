@@ -11,10 +11,10 @@
  * the caller adds the place; EM_EMEMORY. */
 em_status em_expand_path(const char *config_path, char **path);
 
-/* Replaces the paths in the JSON text of a mapping in the same way: the part before the last colon
- * of each string that has one and is not a name (table.csv:age). Errors: EM_ECONFIG, EM_EMEMORY. */
+/* Replaces the paths in the JSON text of a mapping in the same way. The path in a value such as
+ * "table.csv:age" is the part before the last colon. Local. Errors: EM_ECONFIG, EM_EMEMORY. */
 em_status em_expand_paths(const char *config_path, char **json);
 
-/* Whether the file of an expanded path, which may have a dataset (file.h5:/x), exists; for a
- * mapping in JSON, whether all its files exist. Local. */
+/* Whether the file of an expanded path exists; the path may end with a dataset (file.h5:/x). For a
+ * mapping in JSON: whether all its files exist. Local. */
 bool em_path_is_there(const char *path);

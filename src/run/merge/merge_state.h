@@ -10,7 +10,7 @@
 
 typedef struct em_merge_state {
     em_merging *request;
-    em_reader *reader;      /* the posteriors of all */
+    em_reader *reader;      /* the posterior groups of all files */
     em_contents **contents; /* [n_input] */
     em_grid *grid;
     em_atomic_file *output;
@@ -25,7 +25,7 @@ static inline const em_contents *em_merge_first(const em_merge_state *m)
     return m->contents[0];
 }
 
-/* The texts of an axis; NULL for numbers from 0 on. */
+/* The labels of an axis; text NULL: the numbers from 0 on. */
 typedef struct em_merge_labels {
     int64_t n;
     char **text;
@@ -42,8 +42,9 @@ em_status em_merge_describe(const char *path, const em_contents_group *group,
                             const em_contents_array *array, int skip, em_merge_written *out);
 void em_merge_release_written(int64_t n, em_merge_written **out);
 
-/* Write the arrays of a group that are not draws; the common attributes of the files; and the
- * attributes of each file, in the group `runs`. Collective. Errors, agreed: as em_merge. */
+/* em_merge_arrays writes the arrays of a group that are not draws. em_merge_attributes writes the
+ * attributes that the files have in common. em_merge_runs writes the attributes of each file to the
+ * group `runs`. Collective. Errors, agreed: as em_merge. */
 em_status em_merge_arrays(em_merge_state *m, const em_contents_group *group);
 em_status em_merge_attributes(em_merge_state *m);
 em_status em_merge_runs(em_merge_state *m);

@@ -12,7 +12,7 @@
 
 typedef struct em_output em_output;
 
-/* Prepares an output; em_sink.begin then writes the file. adapts [config->n_kernel] have the
+/* Prepares an output; em_sink.begin then writes the file. adapts [config->n_kernel] hold the
  * results of warmup of each sampler, which are written at the end. `checkpoint` is the path of the
  * last checkpoint, a copy of which the finished output holds; `kernels` is the text of compute
  * kernels of a resumed run (processor_record.h; NULL: those of this process). All arguments outlive
@@ -27,12 +27,13 @@ em_status em_output_create(const em_config *config, const char *path, const char
 #define EM_OUTPUT_CHECKPOINT "checkpoint"
 #define EM_OUTPUT_LEFT_OUT   "checkpoint_left_out"
 
-/* Attributes of a run with draws: auto: iterations per draw of the file; why the run ended. */
+/* Attributes of a run with `draws: auto`: the number of iterations per stored draw, and the reason
+ * why the run ended. */
 #define EM_OUTPUT_THINNING "thinning"
 #define EM_OUTPUT_ENDED_BY "ended_by"
 
-/* Attribute, 0, of a run to which tempering cannot be added (run/config/compatibility.h); absent
- * from others. */
+/* An attribute with the value 0, which only runs have to which tempering cannot be added
+ * (run/config/compatibility.h). */
 #define EM_OUTPUT_CAN_BE_TEMPERED "can_be_tempered"
 
 /*

@@ -35,17 +35,17 @@ static void hamiltonian_copy_row(int64_t stride, const double *from, double *to)
     memcpy(to, from, (size_t)stride * sizeof *to);
 }
 
-void em_points_copy(const em_points *source, int64_t from, em_points *posterior, int64_t to)
+void em_points_copy(const em_points *source, int64_t from, em_points *target, int64_t to)
 {
     const int64_t stride = source->stride, i = from * stride, k = to * stride;
 
-    hamiltonian_copy_row(stride, source->theta + i, posterior->theta + k);
-    hamiltonian_copy_row(stride, source->momentum + i, posterior->momentum + k);
-    hamiltonian_copy_row(stride, source->velocity + i, posterior->velocity + k);
-    hamiltonian_copy_row(stride, source->gradient + i, posterior->gradient + k);
-    hamiltonian_copy_row(stride, source->acceleration + i, posterior->acceleration + k);
-    posterior->chain[to] = source->chain[from];
-    posterior->log_density[to] = source->log_density[from];
+    hamiltonian_copy_row(stride, source->theta + i, target->theta + k);
+    hamiltonian_copy_row(stride, source->momentum + i, target->momentum + k);
+    hamiltonian_copy_row(stride, source->velocity + i, target->velocity + k);
+    hamiltonian_copy_row(stride, source->gradient + i, target->gradient + k);
+    hamiltonian_copy_row(stride, source->acceleration + i, target->acceleration + k);
+    target->chain[to] = source->chain[from];
+    target->log_density[to] = source->log_density[from];
 }
 
 void em_hamiltonian_refresh(const em_step_context *context, const em_block *block,

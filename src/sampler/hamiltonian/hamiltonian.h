@@ -29,8 +29,8 @@ typedef struct em_points {
 em_status em_points_create(int64_t n, int64_t dim, em_points *out);
 void em_points_release(em_points *points); /* Members may be NULL. */
 
-/* Copies row `from` of source to row `to` of posterior. Both may be the same panel. */
-void em_points_copy(const em_points *source, int64_t from, em_points *posterior, int64_t to);
+/* Copies row `from` of source to row `to` of target. Both may be the same panel. */
+void em_points_copy(const em_points *source, int64_t from, em_points *target, int64_t to);
 
 /* Sets rows 0 .. n_chain - 1 to the positions of the chains of the block and draws their momenta p
  * ~ N(0, M). */

@@ -21,11 +21,12 @@ typedef struct em_splitting {
 extern const em_splitting em_leapfrog;
 
 /*
- * The splitting into two or three stages for steps of size h in units of the standard deviations of
- * the posterior. A family with two stages has one free coefficient, b_0; of that with three stages
- * the members are taken whose error has one order more in h. b_0 is chosen so that the energy error
- * vanishes for a normal distribution with standard deviations 1 / 1.1, and is small around it: the
- * mass makes the standard deviations 1, but for what it does not know of the curvature. h above 2.5
- * (two stages) or 3.75 (three) counts as that.
+ * The splitting into two or three stages for steps of size h, in units of the standard deviations
+ * of the posterior. With two stages there is one free coefficient, b_0. With three stages there are
+ * two, and a_0 is chosen as the function of b_0 that raises the order of the error by one. b_0 is
+ * chosen so that the energy error vanishes for a normal distribution with standard deviations
+ * 1 / 1.1. With the mass the standard deviations are near 1; the factor 1.1 is a margin for
+ * curvature that the mass does not represent. A larger h than 2.5 (two stages) or 3.75 (three)
+ * gives the splitting for that limit.
  */
 em_splitting em_splitting_create(int n_stage, double h);

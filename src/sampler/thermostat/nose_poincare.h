@@ -15,7 +15,8 @@
 /* The state of the chains on their trajectories: panels [n_chain][stride], vectors [n_chain]. */
 typedef struct em_nose_poincare {
     int64_t n_chain, dim, stride;
-    double friction, q_friction; /* B = friction M, and A, of the printed SG-NPHMC; else 0 */
+    double friction,
+        q_friction; /* of SG-NPHMC as printed: B = friction M, A = q_friction; else 0 */
     double *theta, *momentum, *gradient, *velocity;
     double *log_density, *s, *q, *h0, *kinetic;
     double *Q; /* mass of the thermostats q */
