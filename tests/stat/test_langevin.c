@@ -170,7 +170,7 @@ START_TEST(has_the_exact_law)
         open_fixture(v, (uint64_t)_i + 1, &f);
         f.model.law.base.single = _i % 2; /* noise of 32 bits */
         ck_assert(stationary(v, &f.reference, S));
-        visited draws = visit(&f.model, grid, &f.run, v->n_state, DRAWS);
+        visited draws = visit(&f.model.law, grid, &f.run, v->n_state, DRAWS);
         const double z = visited_z(&draws, S);
         ck_assert_msg(z < 4, "%s: %.2f standard errors", v->sampler, z);
         free(draws.x);
@@ -208,7 +208,7 @@ static double z_of_twin(const variant *v, double of_V, double of_M, uint64_t see
     const matrix I = identity(DIM), *M = v->n_state == DIM ? &f.reference.M : &I;
     const matrix V_hat = sum(of_V, &f.reference.V, of_M / f.reference.eps, M);
     pack_matrix(&V_hat, f.V_hat);
-    visited draws = visit(&f.model, grid, &f.run, v->n_state, DRAWS);
+    visited draws = visit(&f.model.law, grid, &f.run, v->n_state, DRAWS);
     const double z = visited_z(&draws, S);
     free(draws.x);
     close_fixture(&f);

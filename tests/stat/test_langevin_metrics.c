@@ -129,7 +129,7 @@ static double curved_z(const char *sampler, double eps, uint64_t seed)
         snprintf(text, sizeof text, "%s, metric: fisher, step_size: %g, leapfrog_steps: %d",
                  sampler, eps / (1 + half), 6 * (1 + half));
         const kernel_run run = configured(text, mass, NULL, seed + 10 * (uint64_t)half, &config);
-        v[half] = visit(&model, grid, &run, DIM, 6000);
+        v[half] = visit(&model.law, grid, &run, DIM, 6000);
         em_config_destroy(&config);
     }
     em_diag_create(&diag);

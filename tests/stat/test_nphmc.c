@@ -317,9 +317,7 @@ START_TEST(kernel_behaves)
     fixture f;
 
     open_fixture("name: nphmc, step_size: 0.1, leapfrog_steps: 5", 0, 1, &f);
-    check_allocations(&f.model.law.base, grid, &f.run);
-    check_company(&f.model.law.base, grid, &f.run);
-    check_divergence(&f.model.law.base, grid, &f.run);
+    check_behaviour(&f.model.law.base, grid, &f.run);
     close_fixture(&f);
 }
 END_TEST

@@ -294,7 +294,7 @@ START_TEST(constant_matrices_have_the_exact_law)
             configured(variants[i].sampler, mass, &noise, (uint64_t)_i + 1, &config);
         r.eps = run.step_size;
         ck_assert(stationary(&r, 1, S) && stationary(&r, 0.5, twin));
-        visited v = visit(&model, grid, &run, variants[i].n, 4000);
+        visited v = visit(&model.law, grid, &run, variants[i].n, 4000);
         const double z = visited_z(&v, S);
         ck_assert_msg(z < 4, "%s: %.2f standard errors", variants[i].sampler, z);
         ck_assert_double_gt(visited_z(&v, twin), 4);

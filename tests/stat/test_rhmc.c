@@ -474,9 +474,7 @@ START_TEST(kernel_behaves)
     fixture f;
 
     open_fixture(kernels[_i], 0.5, 1, &f);
-    check_allocations(&f.model.law.base, grid, &f.run);
-    check_company(&f.model.law.base, grid, &f.run);
-    check_divergence(&f.model.law.base, grid, &f.run);
+    check_behaviour(&f.model.law.base, grid, &f.run);
     close_fixture(&f);
 }
 END_TEST

@@ -279,7 +279,7 @@ START_TEST(has_the_exact_law)
         open_fixture(&variants[i], (uint64_t)_i + 1, &f);
         f.model.law.base.single = _i % 2; /* noise of 32 bits */
         ck_assert(stationary(&f.reference, S));
-        visited v = visit(&f.model, grid, &f.run, 2 * DIM, DRAWS);
+        visited v = visit(&f.model.law, grid, &f.run, 2 * DIM, DRAWS);
         const double z = visited_z(&v, S);
         ck_assert_msg(z < 4, "%s: %.2f standard errors", variants[i].sampler, z);
         free(v.x);
@@ -317,7 +317,7 @@ static double z_with_estimate(const variant *v, double of_V, double of_C, uint64
     ck_assert(stationary(&f.reference, S));
     const matrix V_hat = sum(of_V, &f.reference.V, of_C / f.reference.eps, &f.reference.C);
     pack_matrix(&V_hat, f.V_hat);
-    visited draws = visit(&f.model, grid, &f.run, 2 * DIM, DRAWS);
+    visited draws = visit(&f.model.law, grid, &f.run, 2 * DIM, DRAWS);
     const double z = visited_z(&draws, S);
     free(draws.x);
     close_fixture(&f);
@@ -386,7 +386,7 @@ START_TEST(metropolis_is_exact)
     ck_assert(stationary(&f.reference, naive));
     for (int i = 0; i < DIM; i++)
         memcpy(naive_theta + i * DIM, naive + 2 * i * DIM, DIM * sizeof *naive);
-    visited v = visit(&f.model, grid, &f.run, DIM, DRAWS);
+    visited v = visit(&f.model.law, grid, &f.run, DIM, DRAWS);
     ck_assert_double_lt(visited_z(&v, S), 4);
     ck_assert_double_gt(visited_z(&v, naive_theta), 4);
     free(v.x);

@@ -6,11 +6,7 @@
 #include "support/on_grid.h"
 #include "support/twin_mass.h"
 
-extern const em_sampler_ops em_hmc;
-
 static em_grid *grid;
-
-static const double inverse_mass[] = {1.0, 0.3, 0.0, 0.3, 0.7, 0.1, 0.0, 0.1, 0.4};
 
 /* The mean change of the energy of q, p ~ N(0, 1) by n steps of size h of the oscillator of
  * frequency 1. */
@@ -84,48 +80,18 @@ END_TEST
  * fresh momenta should have. */
 static double worst_z(double step_size, double noise, uint64_t seed, double *acceptance)
 {
-    enum { N_DRAW = 4000, DIM = 3 };
     em_config *config = NULL;
-    em_mass *good = multiple_of(EM_MASS_DENSE, DIM, inverse_mass, 1);
-    em_mass *other = multiple_of(EM_MASS_DENSE, DIM, inverse_mass, 1 / noise);
-    law_model model = law_model_of(&law_of_three);
-    visited v = {DIM, N_DRAW, calloc(DIM * N_CHAIN * N_DRAW, sizeof(double))};
-    double covariance[DIM * DIM];
-    twin_mass mass;
-    kernel_bench b;
+    kernel_run run = configured("name: hmc", NULL, NULL, seed, &config);
+    visited moves;
 
-    twin_of(good, other, &mass);
-    law_covariance(&law_of_three, covariance);
-    const kernel_run run = configured("name: hmc", &mass.base, NULL, seed, &config);
-    bench_open(&model.base, grid, &run, &b);
-    for (int64_t c = 0; c < N_CHAIN; c++) {
-        b.step_size[c] = step_size;
-        law_draw(&law_of_three, seed, c, b.block->theta + c * b.block->stride);
-    }
-    bench_start(&b);
-    *acceptance = 0;
-    for (int64_t t = 0; t < N_DRAW; t++) {
-        em_step_context context = bench_context(&b, t);
-        context.trajectory = (em_trajectory){.kind = EM_TRAJECTORY_TIME,
-                                             .time = 2,
-                                             .jitter = 0.2,
-                                             .number = t + 1,
-                                             .multistage = true};
-        ck_assert_int_eq(em_hmc.step(b.sampler, &context, b.block), EM_OK);
-        for (int64_t c = 0; c < N_CHAIN; c++) {
-            for (int64_t i = 0; i < DIM; i++)
-                v.x[(i * N_CHAIN + c) * N_DRAW + t] =
-                    b.block->theta[c * b.block->stride + i] - law_of_three.mean[i];
-            ck_assert(b.block->n_step[c] >= 2 && b.block->n_step[c] <= 12);
-            *acceptance += b.block->acceptance[c] / (N_DRAW * N_CHAIN);
-        }
-    }
-    const double z = visited_z(&v, covariance);
-    bench_close(&b);
-    em_mass_destroy(&good);
-    em_mass_destroy(&other);
+    run.step_size = step_size;
+    run.trajectory =
+        (em_trajectory){.kind = EM_TRAJECTORY_TIME, .time = 2, .jitter = 0.2, .multistage = true};
+    const double z = twin_worst_z(grid, run, multiple_of(EM_MASS_DENSE, 3, dense_of_3, 1),
+                                  multiple_of(EM_MASS_DENSE, 3, dense_of_3, 1 / noise), &moves);
+    ck_assert(moves.fewest >= 2 && moves.most <= 12);
+    *acceptance = moves.acceptance;
     em_config_destroy(&config);
-    free(v.x);
     return z;
 }
 

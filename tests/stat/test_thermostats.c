@@ -156,7 +156,7 @@ static double frozen_z(const variant *v, double fraction, uint64_t seed)
     open_fixture(v->sampler, ANISOTROPIC, seed, &f);
     f.model.law.base.single = seed % 2; /* noise of 32 bits */
     frozen_law(&f, v->integrator, fraction, &r, S);
-    visited draws = visit(&f.model, grid, &f.run, 2 * DIM, DRAWS);
+    visited draws = visit(&f.model.law, grid, &f.run, 2 * DIM, DRAWS);
     const double z = visited_z(&draws, S);
     free(draws.x);
     close_fixture(&f);
@@ -483,9 +483,7 @@ START_TEST(kernel_behaves)
     fixture f;
 
     open_fixture(kernels[_i], ANISOTROPIC, 1, &f);
-    check_allocations(&f.model.law.base, grid, &f.run);
-    check_company(&f.model.law.base, grid, &f.run);
-    check_divergence(&f.model.law.base, grid, &f.run);
+    check_behaviour(&f.model.law.base, grid, &f.run);
     close_fixture(&f);
 }
 END_TEST

@@ -61,7 +61,9 @@ void check_company(em_model *model, em_grid *grid, const kernel_run *run)
     }
 }
 
-void check_divergence(em_model *model, em_grid *grid, const kernel_run *run)
+/* Chain 3 takes steps far beyond stability: it is marked and stays where it was, the others go on
+ * as if it were not there. */
+static void check_divergence(em_model *model, em_grid *grid, const kernel_run *run)
 {
     double alone[N_CHAIN * LAW_MOST_DIM], start[LAW_MOST_DIM];
     const size_t bytes = (size_t)model->dim * sizeof *start;
@@ -79,4 +81,11 @@ void check_divergence(em_model *model, em_grid *grid, const kernel_run *run)
                          c == 3 ? start : alone + c * model->dim, bytes);
     }
     bench_close(&b);
+}
+
+void check_behaviour(em_model *model, em_grid *grid, const kernel_run *run)
+{
+    check_allocations(model, grid, run);
+    check_company(model, grid, run);
+    check_divergence(model, grid, run);
 }

@@ -17,8 +17,7 @@ void check_allocations(em_model *model, em_grid *grid, const kernel_run *run);
 /* A chain's bits depend on its number alone. */
 void check_company(em_model *model, em_grid *grid, const kernel_run *run);
 
-/* Chain 3 takes steps far beyond stability: it is marked and stays where it was, the others go on
- * as if it were not there. */
-void check_divergence(em_model *model, em_grid *grid, const kernel_run *run);
+/* Both, and that of a divergence. */
+void check_behaviour(em_model *model, em_grid *grid, const kernel_run *run);
 
 #endif

@@ -25,12 +25,16 @@ kernel_run configured(const char *sampler, const em_mass *mass, const em_noise *
 
 em_step_context bench_context(const kernel_bench *b, int64_t iteration)
 {
-    return (em_step_context){.posterior = b->posterior,
-                             .mass = b->mass,
-                             .step_size = b->step_size,
-                             .seed = b->run->seed,
-                             .iteration = iteration,
-                             .noise = b->run->noise ? b->noise : NULL};
+    em_step_context context = {.posterior = b->posterior,
+                               .mass = b->mass,
+                               .step_size = b->step_size,
+                               .seed = b->run->seed,
+                               .iteration = iteration,
+                               .noise = b->run->noise ? b->noise : NULL,
+                               .trajectory = b->run->trajectory};
+
+    context.trajectory.number = iteration + 1;
+    return context;
 }
 
 void bench_open(em_model *model, em_grid *grid, const kernel_run *run, kernel_bench *b)
@@ -79,23 +83,31 @@ static void record(const em_block *block, const double *mean, int64_t t, visited
             v->x[(i * N_CHAIN + c) * v->n_draw + t] =
                 i < block->dim ? block->theta[at] - mean[i] : block->momentum[at];
         }
+    for (int64_t c = 0; c < N_CHAIN; c++) {
+        v->acceptance += block->acceptance[c] / (double)(N_CHAIN * v->n_draw);
+        v->fewest = fmin(v->fewest, block->n_step[c]);
+        v->most = fmax(v->most, block->n_step[c]);
+    }
 }
 
-visited visit(noisy_model *model, em_grid *grid, const kernel_run *run, int64_t n_state,
+visited visit(law_model *model, em_grid *grid, const kernel_run *run, int64_t n_state,
               int64_t n_draw)
 {
-    visited v = {n_state, n_draw, calloc((size_t)(n_state * N_CHAIN * n_draw), sizeof(double))};
+    visited v = {.n_state = n_state,
+                 .n_draw = n_draw,
+                 .x = calloc((size_t)(n_state * N_CHAIN * n_draw), sizeof(double)),
+                 .fewest = INFINITY};
     kernel_bench b;
 
-    bench_open(&model->law.base, grid, run, &b);
+    bench_open(&model->base, grid, run, &b);
     for (int64_t c = 0; c < N_CHAIN; c++)
-        law_draw(model->law.law, run->seed, c, b.block->theta + c * b.block->stride);
+        law_draw(model->law, run->seed, c, b.block->theta + c * b.block->stride);
     bench_start(&b);
     for (int64_t t = -n_draw / 20; t < n_draw; t++) {
         const em_step_context context = bench_context(&b, t + n_draw / 20);
         run->ops->step(b.sampler, &context, b.block);
         if (t >= 0)
-            record(b.block, model->law.law->mean, t, &v);
+            record(b.block, model->law->mean, t, &v);
     }
     bench_close(&b);
     return v;
@@ -118,6 +130,22 @@ double visited_z(const visited *v, const double *S)
     em_diag_destroy(&diag);
     free(f);
     return worst;
+}
+
+double law_worst_z(const gaussian_law *law, em_grid *grid, const kernel_run *run, int64_t n_draw,
+                   visited *moves)
+{
+    law_model model = law_model_of(law);
+    visited v = visit(&model, grid, run, law->dim, n_draw);
+    double covariance[LAW_MOST_DIM * LAW_MOST_DIM];
+
+    law_covariance(law, covariance);
+    const double z = visited_z(&v, covariance);
+    free(v.x);
+    v.x = NULL;
+    if (moves)
+        *moves = v;
+    return z;
 }
 
 /* One iteration of the kernel from the same state and random numbers. */

@@ -18,6 +18,7 @@ typedef struct kernel_run {
     const em_noise *noise; /* may be NULL */
     double step_size;
     uint64_t seed;
+    em_trajectory trajectory; /* of each iteration but for its number; {0}: by the options */
 } kernel_run;
 
 /* A kernel by the text of its `sampler:` section but for the minibatch. `config` is to be
@@ -53,15 +54,23 @@ void bench_close(kernel_bench *b);
 typedef struct visited {
     int64_t n_state, n_draw;
     double *x;
+    double acceptance;   /* the mean probability */
+    double fewest, most; /* steps of an iteration */
 } visited;
 
 /* Chains start in the target's law and forget it in n_draw / 20 iterations. */
-visited visit(noisy_model *model, em_grid *grid, const kernel_run *run, int64_t n_state,
+visited visit(law_model *model, em_grid *grid, const kernel_run *run, int64_t n_state,
               int64_t n_draw);
 
 /* The largest deviation of means from 0 and of second moments from S [n_state][n_state], in their
  * Monte Carlo standard errors; infinite where a number is not finite. */
 double visited_z(const visited *v, const double *S);
+
+/* The same for the moments of theta under the law itself, of n_draw iterations: below 4 for a
+ * kernel that is right, but for chance of 6e-5 per moment. `moves`: what they were like, without x;
+ * may be NULL. */
+double law_worst_z(const gaussian_law *law, em_grid *grid, const kernel_run *run, int64_t n_draw,
+                   visited *moves);
 
 /* The largest difference between the linear part of an iteration of the kernel and F of the step
  * that the test wrote down, over the first n_state of (theta, p). */

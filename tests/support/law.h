@@ -46,14 +46,4 @@ void law_covariance(const gaussian_law *law, double *covariance);
 /* |mean of f - expected| in Monte Carlo standard errors; f is [n_chain][n_draw]. */
 double law_z(em_diag *diag, int64_t n_chain, int64_t n_draw, const double *f, double expected);
 
-/*
- * Runs `n_draw` iterations of 8 chains with one mass and step size, and returns the largest
- * deviation of the means and of the second moments about the true mean from those of N(law->mean,
- * covariance), in Monte Carlo standard errors: below 4 for a kernel that is right, but for chance
- * of 6e-5 per moment.
- */
-double law_worst_z(const gaussian_law *law, const double *covariance, em_grid *grid,
-                   const em_sampler_ops *ops, const void *options, const em_mass *mass,
-                   double step_size, uint64_t seed, int64_t n_draw);
-
 #endif

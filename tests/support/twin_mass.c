@@ -22,6 +22,22 @@ void twin_of(const em_mass *good, const em_mass *other, twin_mass *twin)
         twin->base.ops = &ops;
 }
 
+double twin_worst_z(em_grid *grid, kernel_run run, em_mass *good, em_mass *other, visited *moves)
+{
+    enum { N_DRAW = 4000 };
+    twin_mass mass;
+
+    twin_of(good, other ? other : good, &mass);
+    run.mass = &mass.base;
+    const double z = law_worst_z(&law_of_three, grid, &run, N_DRAW, moves);
+    em_mass_destroy(&good);
+    em_mass_destroy(&other);
+    return z;
+}
+
+const double dense_of_3[] = {1.0, 0.3, 0.0, 0.3, 0.7, 0.1, 0.0, 0.1, 0.4};
+const double diag_of_3[] = {0.5, 1.5, 0.2};
+
 em_mass *multiple_of(em_structure structure, int64_t dim, const double *inverse, double factor)
 {
     enum { MOST = 64 };
