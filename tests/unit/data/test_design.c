@@ -1,4 +1,5 @@
-/* What becomes of a table: the response, and the design of the others, standardised and dealt. */
+/* What becomes of a table: the response, and the design of the others, standardised and distributed
+ * over shards. */
 #include "base/fault.h"
 #include "data/design/design.h"
 #include "data/table/column_moments.h"
