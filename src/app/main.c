@@ -1,7 +1,6 @@
 /* The program: starts MPI if a command needs it, runs the command, and reports a failure once. */
 #include "app/command/command.h"
 #include "app/process/launch.h"
-#include "app/process/parent.h"
 #include "app/process/rank_failure_monitor.h"
 #include "app/process/signals.h"
 #include "app/report/report_page.h"
@@ -18,9 +17,13 @@
 
 #include <errno.h>
 #include <mpi.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
 
 typedef struct command {
     const char *name;
@@ -167,6 +170,28 @@ static em_status flush_output(em_status status)
     return agreed ? agreed : status;
 }
 
+/*
+ * If EMASS_PARENT is the process id of the parent, this process gets SIGTERM when the parent ends,
+ * for whatever reason, SIGKILL included: a run then stops with a checkpoint. Writing to a pipe that
+ * the parent has left does not end this process. The variable is removed, so that ranks which this
+ * process starts do not read it. A front end sets it; without it a process outlives its parent, as
+ * under nohup. To be called once, by the one thread of the process, before it starts others.
+ */
+static void end_with_parent(void)
+{
+    static const char variable[] = "EMASS_PARENT";
+    const char *given = getenv(variable);
+    const pid_t parent = given ? (pid_t)strtol(given, NULL, 10) : 0;
+
+    unsetenv(variable);
+    if (parent <= 0 || getppid() != parent)
+        return;
+    signal(SIGPIPE, SIG_IGN);
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != parent) /* it has ended meanwhile */
+        raise(SIGTERM);
+}
+
 int main(int argc, char **argv)
 {
     bool launched = false;
@@ -174,7 +199,7 @@ int main(int argc, char **argv)
     em_status status;
 
     em_start_without_threads(argv);
-    em_end_with_parent();
+    end_with_parent();
     em_h5_crash_handler_enable();
     status = em_check_limits();
     status = status ? status : em_simd_check();

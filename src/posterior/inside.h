@@ -1,16 +1,26 @@
 /*
- * Private to this folder: the struct of the posterior. posterior.c creates it. density.c computes
- * the density from all observations, and minibatch.c estimates it from some. partitioned.c does so
- * when each shard moves one coordinate range. parameter_block.c computes the density of a block of
- * the parameters. metric.c and transition.c call the capabilities of the model, and model_summary.c
- * makes the sums that a model may need.
+ * Private to this folder: the struct of the posterior. posterior.c creates it, also for a block of
+ * the parameters, and has the sums over shards. density.c computes the density from all
+ * observations, and minibatch.c estimates it from some. partitioned.c does so when each shard moves
+ * one coordinate range. metric.c and transition.c call the capabilities of the model, and
+ * model_summary.c makes the sums that a model may need.
  */
 #pragma once
 
 #include "emass/model/counts.h"
 #include "par/shard_reduction.h"
 #include "posterior/posterior.h"
-#include "posterior/sums.h"
+
+/*
+ * Sums over the parts of the data on all shards. They depend neither on the order of the parts nor
+ * on their assignment to shards (math/binned.h). The last of the n numbers counts the shards that
+ * failed, so that one message has both.
+ */
+typedef struct em_sums {
+    int64_t n;    /* a multiple of 8 */
+    double *part; /* [n] the terms of one part; at the end the sums */
+    double *bins; /* [em_binned_size(n)] */
+} em_sums;
 
 typedef struct em_tempering_panel em_tempering_panel; /* tempered.c */
 
@@ -80,6 +90,35 @@ static inline em_query em_query_into(const em_query *query, double *gradient, do
 em_status em_posterior_create_within(em_posterior *parent, int64_t n_chain, int64_t first_chain,
                                      em_posterior **out);
 
+/* Allocates sums of n numbers. Local. Errors: EM_EMEMORY; em_sums_release must then be called, too.
+ */
+em_status em_sums_create(int64_t n, em_sums *out);
+void em_sums_release(em_sums *sums);
+
+/* Sums of n numbers, set to zero, which use the memory of `whole`. `is_one`: the sums have one part
+ * and need no bins. Local. */
+em_sums em_sums_begin(const em_sums *whole, int64_t n, bool is_one);
+
+/* Writes the sums over all shards (grid NULL: over this one) to s->part. If one shard has failed,
+ * all of them fail. Collective over the ranks of a group. */
+em_status em_sums_end(const em_sums *s, const em_grid *grid, em_status status);
+
+/* Writes the sums to s->part, as em_sums_end, if all data are one part on one rank. Local. */
+em_status em_sums_of_one(const em_sums *s, em_status status);
+
+/* Writes all parameters into part->theta: those of the block from theta [n][stride], and the
+ * current values of the others in chains chain [n]. Local. */
+void em_part_widen(const em_posterior *part, int64_t n, int64_t stride, const int64_t *chain,
+                   const double *theta);
+
+/* Copies the columns of the block from all parameters into rows [n][stride] with padding 0. Local.
+ */
+void em_part_narrow(const em_posterior *part, int64_t n, const double *wide, int64_t stride,
+                    double *out);
+
+/* The query to the parent that answers a query about the block. Local. */
+em_query em_part_query(const em_posterior *part, const em_query *query);
+
 /* ---- density.c: of all parameters ---- */
 
 /* Prior and likelihood of all rows. Collective over the ranks of a group. */
@@ -133,18 +172,3 @@ void em_posterior_wait(const em_posterior *posterior);
 
 /* The memory in which shards share the parts of a range computation. Local. */
 em_range_parts em_posterior_parts(const em_posterior *posterior);
-
-/* ---- block.c: between a block and all parameters ---- */
-
-/* Writes all parameters into part->theta: those of the block from theta [n][stride], and the
- * current values of the others in chains chain [n]. Local. */
-void em_part_widen(const em_posterior *part, int64_t n, int64_t stride, const int64_t *chain,
-                   const double *theta);
-
-/* Copies the columns of the block from all parameters into rows [n][stride] with padding 0. Local.
- */
-void em_part_narrow(const em_posterior *part, int64_t n, const double *wide, int64_t stride,
-                    double *out);
-
-/* The query to the parent that answers a query about the block. Local. */
-em_query em_part_query(const em_posterior *part, const em_query *query);
