@@ -269,8 +269,9 @@ em_status em_learn_noncentring(em_adapt *adapt, bool *is_other);
 em_log_density_window em_noncentred_log_densities(const em_adapt *adapt, int64_t c, int64_t first,
                                                   const double *history, double *work);
 
-/* Restores the former map, because the mass for the new one was refused. Local. */
-em_status em_forget_noncentring(em_adapt *adapt);
+/* Makes the map in noncentred->found the current one, and stores the former one there. A second
+ * call restores the former map. Local. */
+em_status em_exchange_noncentring(em_adapt *adapt);
 
 /* A draw and its gradient [2][dim] in these coordinates; `row` itself if they are the model's.
  * Local. */

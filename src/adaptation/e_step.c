@@ -152,7 +152,7 @@ em_status em_learn_from_window(em_adapt *adapt, int64_t done)
     if (!status)
         status = em_pooled_m_step(adapt, done);
     if (!status && adapt->noncentred && em_was_refused(adapt, pool))
-        return em_forget_noncentring(adapt);
+        return em_exchange_noncentring(adapt);
     if (!status && !em_was_refused(adapt, pool)) {
         recentre(adapt);
         if (adapt->adapts_step)

@@ -69,8 +69,7 @@ const em_noncentring *em_adapt_noncentring(const em_adapt *adapt)
 
 /* ---------------------------------------------------------------- learning */
 
-/* Makes the map in own->found the current one; own->found then holds the former one. */
-static em_status exchange_maps(em_adapt *adapt)
+em_status em_exchange_noncentring(em_adapt *adapt)
 {
     em_noncentred *own = adapt->noncentred;
     em_status status;
@@ -104,7 +103,7 @@ em_status em_learn_noncentring(em_adapt *adapt, bool *is_other)
     if (status)
         return status;
     em_broadcast(own->found, (size_t)adapt->dim * sizeof *own->found);
-    status = exchange_maps(adapt);
+    status = em_exchange_noncentring(adapt);
     *is_other = adapt->initial->window < LATEST_CHANGE && llabs(own->map.n_child - was) > was / 8;
     return status;
 }
@@ -140,16 +139,11 @@ em_log_density_window em_noncentred_log_densities(const em_adapt *adapt, int64_t
     return out;
 }
 
-em_status em_forget_noncentring(em_adapt *adapt)
-{
-    return exchange_maps(adapt);
-}
-
 em_status em_adapt_begin_noncentred(em_adapt *adapt, const em_noncentring_row *row)
 {
     if (adapt->noncentred) {
         memcpy(adapt->noncentred->found, row, (size_t)adapt->dim * sizeof *row);
-        return exchange_maps(adapt);
+        return em_exchange_noncentring(adapt);
     }
     return em_fail(EM_ECONFIG, "mass.from is a run in non-centred coordinates, which this "
                                "one cannot have: expected mass.noncentring: auto, and "
@@ -250,5 +244,5 @@ em_status em_noncentred_visit(em_adapt *adapt, const em_visitor *visitor)
     copy(adapt->dim * EM_NONCENTRING_NUMBERS, (const double *)own->map.row, (double *)own->found);
     status = visitor->shared(visitor->context, "noncentring", adapt->dim * EM_NONCENTRING_NUMBERS,
                              (double *)own->found);
-    return status || !visitor->restores ? status : exchange_maps(adapt);
+    return status || !visitor->restores ? status : em_exchange_noncentring(adapt);
 }

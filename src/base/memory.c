@@ -214,11 +214,6 @@ double em_bytes_of_doubles(int64_t count)
     return (double)whole_pages((size_t)count * sizeof(double));
 }
 
-bool em_is_believable(double numbers, double stored_bytes)
-{
-    return numbers <= 0x1p20 + 0x1p12 * stored_bytes;
-}
-
 em_status em_array_reserve(void *array, int64_t *capacity, int64_t used, int64_t needed,
                            size_t size)
 {

@@ -89,11 +89,6 @@ em_status em_format_text(char **out, const char *format, ...) EM_PRINTF(2, 3);
 /* Number of allocations so far in this process: tests check that a step makes none. Local. */
 int64_t em_allocation_count(void);
 
-/* Whether a file with `stored_bytes` bytes can plausibly hold `numbers` numbers, so that a damaged
- * extent does not exhaust memory. A million is always plausible; the limit on larger numbers is far
- * above what compression can achieve. Local. */
-bool em_is_believable(double numbers, double stored_bytes);
-
 /* Arrays that grow while their final size is not known. */
 
 /* Makes *(T **)array, NULL at first, hold at least `needed` elements of `size` bytes and keeps the

@@ -108,7 +108,7 @@ void em_network_gradient_of_parts(em_model *model, int64_t first, int64_t n, con
 void em_network_publish_part(em_model *model, int64_t first, int64_t n, const double *theta,
                              const em_range_parts *parts);
 em_status em_network_update(em_model *model, const em_update *update);
-double em_network_log_prior(const em_network *self, const double *theta);
+double em_network_log_prior(const em_network *self, const double *theta, double *gradient);
 double em_network_sigma(const em_network *self, const double *theta);
 
 /*

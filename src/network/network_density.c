@@ -135,7 +135,7 @@ em_status em_network_draw_prior(em_model *model, const em_draw *draw, double *th
     return EM_OK;
 }
 
-static double add_prior_of_chain(const em_network *self, const double *theta, double *gradient)
+double em_network_log_prior(const em_network *self, const double *theta, double *gradient)
 {
     double sum = 0;
 
@@ -150,17 +150,12 @@ static double add_prior_of_chain(const em_network *self, const double *theta, do
     return sum + add_sigma(self, theta, gradient);
 }
 
-double em_network_log_prior(const em_network *self, const double *theta)
-{
-    return add_prior_of_chain(self, theta, NULL);
-}
-
 em_status em_network_add_prior(em_model *model, const em_query *query)
 {
     for (int64_t c = 0; c < query->n_chain; c++)
         query->log_density[c] +=
-            add_prior_of_chain((const em_network *)model, query->theta + c * query->stride,
-                               query->gradient + c * query->stride);
+            em_network_log_prior((const em_network *)model, query->theta + c * query->stride,
+                                 query->gradient + c * query->stride);
     return EM_OK;
 }
 

@@ -399,7 +399,7 @@ em_status em_network_report(em_model *model, const em_draw *draw, const double *
         *out++ = nll(train, n_train);
     if (n_train > 0)
         *out++ = quality(self, train, n_train);
-    *out++ = em_network_log_prior(self, theta);
+    *out++ = em_network_log_prior(self, theta, NULL);
     if (self->options->store_weights)
         memcpy(out, theta, (size_t)model->dim * sizeof *out);
     return EM_OK;

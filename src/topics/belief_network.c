@@ -65,9 +65,8 @@ static int64_t units_of(const em_belief_network *network, int l)
     return first;
 }
 
-/* Computes the logits of layer l, given the units of the layer above it. */
-static void logits(const em_belief_network *network, const double *theta, const uint8_t *unit,
-                   int l, double *logit)
+void em_belief_network_logits(const em_belief_network *network, const double *theta,
+                              const uint8_t *unit, int l, double *logit)
 {
     const int64_t n = network->size[l];
     const bool is_last = l + 1 == network->n_layer;
@@ -80,12 +79,6 @@ static void logits(const em_belief_network *network, const double *theta, const 
         for (int64_t i = 0; i < above; i++)
             logit[k] += h[i] ? w[k * above + i] : 0;
     }
-}
-
-void em_belief_network_logits(const em_belief_network *network, const double *theta,
-                              const uint8_t *unit, double *logit)
-{
-    logits(network, theta, unit, 0, logit);
 }
 
 /* The contribution of the layer below to the log odds that unit i of layer l is 1. The logits of
@@ -119,8 +112,8 @@ static void sweep_layer(em_belief_network *network, const double *theta, int l,
     const uint8_t *below = unit + units_of(network, l - 1);
     uint8_t *own = unit + units_of(network, l);
 
-    logits(network, theta, unit, l - 1, network->logit);
-    logits(network, theta, unit, l, network->prior);
+    em_belief_network_logits(network, theta, unit, l - 1, network->logit);
+    em_belief_network_logits(network, theta, unit, l, network->prior);
     for (int64_t i = 0; i < above; i++) {
         const bool was = own[i];
         const double odds = network->prior[i] + log_odds_below(network, w, below, n, above, i, was);
@@ -148,7 +141,7 @@ static double add_layer(em_belief_network *network, const double *theta, const u
     const uint8_t *own = unit + units_of(network, l), *h = own + n;
     double *w = sum + parameters_of(network, l), density = 0;
 
-    logits(network, theta, unit, l, network->logit);
+    em_belief_network_logits(network, theta, unit, l, network->logit);
     for (int64_t k = n; k < width; k++)
         network->logit[k] = 0;
     em_logistic(width, network->logit, network->with, network->without);

@@ -35,9 +35,9 @@ void em_belief_network_add_prior(const em_belief_network *network, const double 
 void em_belief_network_sweep(em_belief_network *network, const double *theta,
                              const em_stream *stream, uint64_t first, uint8_t *unit);
 
-/* logit [n_1]: the log odds of the units of layer 1, given the others. */
+/* logit [n]: the log odds of the n units of layer l (from 0), given those of the layer above it. */
 void em_belief_network_logits(const em_belief_network *network, const double *theta,
-                              const uint8_t *unit, double *logit);
+                              const uint8_t *unit, int l, double *logit);
 
 /* Returns the log probability of all units, and adds its gradient to sum [n_parameter]. Both are in
  * units of `unit_of_sum`, rounded to integers. */

@@ -160,7 +160,7 @@ static void draw_lowest(dpfa *self, const double *network, const em_local_docume
     const em_stream stream = stream_of(document, EM_RNG_EVALUATION);
     const double rest = draw_rest(self, document, active_weight(self, unit));
 
-    em_belief_network_logits(&self->network, network, unit, self->logit);
+    em_belief_network_logits(&self->network, network, unit, 0, self->logit);
     for (int64_t k = 0; k < self->base.topics.shape.n_topic; k++) {
         const double u = em_uniform(&stream, (uint64_t)k);
         unit[k] =

@@ -37,9 +37,7 @@ static bool can_be_scaled(const em_moments *moments, int64_t j)
     return moments->count[j] == 0 || (moments->smallest[j] > -most && moments->largest[j] < most);
 }
 
-/* Finds mean and scale of the columns. With both NULL it only warns of constant columns.
- * Collective. */
-static em_status find_scaling(const em_table *table, double *centre, double *scale)
+em_status em_design_scaling(const em_table *table, double *centre, double *scale)
 {
     em_moments moments;
     em_status status = em_moments_find(table, centre != NULL, &moments);
@@ -60,11 +58,6 @@ static em_status find_scaling(const em_table *table, double *centre, double *sca
     return status;
 }
 
-em_status em_design_scaling(const em_table *table, double *mean, double *sd)
-{
-    return find_scaling(table, mean, sd);
-}
-
 /* Computes the scaling of the columns, or uses a given one. Collective. */
 static em_status scale_columns(const em_table *table, const em_table_options *options,
                                const em_scaling *given, em_design *design)
@@ -74,7 +67,7 @@ static em_status scale_columns(const em_table *table, const em_table_options *op
     em_status status = EM_OK;
 
     if (given ? !given->centre : !options->standardise)
-        return given ? EM_OK : find_scaling(table, NULL, NULL);
+        return given ? EM_OK : em_design_scaling(table, NULL, NULL);
     status = em_allocate(design->n_column, sizeof *design->centre, &design->centre);
     status = status ? status : em_allocate(design->n_column, sizeof *design->scale, &design->scale);
     status = em_agree_first(status, 0);
@@ -82,7 +75,7 @@ static em_status scale_columns(const em_table *table, const em_table_options *op
         return status;
     if (!given) {
         design->scale[0] = 1;
-        return find_scaling(table, design->centre + first, design->scale + first);
+        return em_design_scaling(table, design->centre + first, design->scale + first);
     }
     memcpy(design->centre, given->centre, bytes);
     memcpy(design->scale, given->scale, bytes);

@@ -53,8 +53,8 @@ em_status em_design_create(const em_table *table, const em_table_options *option
                            int64_t n_shard, em_design **out);
 
 /* The mean and the standard deviation (divisor n - 1) of each column of a table. That of a constant
- * column is set to 1, with a warning. Collective. Errors, agreed: EM_EDATA where the sums of a
- * column overflow, EM_EMEMORY. */
+ * column is set to 1, with a warning. Both NULL: only the warnings. Collective. Errors, agreed:
+ * EM_EDATA where the sums of a column overflow, EM_EMEMORY. */
 em_status em_design_scaling(const em_table *table, double *mean, double *sd);
 
 /* Makes a design, as em_design_create, with a given scaling in place of the scaling of the options.

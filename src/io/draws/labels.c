@@ -150,7 +150,7 @@ static em_status scale_labels(em_foreign *file, hid_t scale, int64_t base, int64
     return status;
 }
 
-static em_status labels_of(em_foreign *file, hid_t scale, int64_t base, int64_t n, char ***out)
+em_status em_labels_of(em_foreign *file, hid_t scale, int64_t base, int64_t n, char ***out)
 {
     label_text *text = NULL;
     em_status status = em_allocate(n, sizeof *text, &text);
@@ -164,11 +164,6 @@ static em_status labels_of(em_foreign *file, hid_t scale, int64_t base, int64_t 
     return status;
 }
 
-em_status em_labels_of(em_foreign *file, hid_t scale, int64_t n, char ***label)
-{
-    return labels_of(file, scale, 0, n, label);
-}
-
 /* ---------------------------------------------------------------- names of elements */
 
 em_status em_label_axes(em_foreign *file, hid_t dataset, em_reader_variable *variable)
@@ -179,8 +174,8 @@ em_status em_label_axes(em_foreign *file, hid_t dataset, em_reader_variable *var
         hid_t scale;
         status = em_scale_of(file, dataset, (unsigned)i + 2, &scale);
         if (!status && scale >= 0)
-            status = labels_of(file, scale, variable->index_base, variable->shape[i],
-                               &variable->axis_label[i]);
+            status = em_labels_of(file, scale, variable->index_base, variable->shape[i],
+                                  &variable->axis_label[i]);
         em_h5_close(&scale);
     }
     return status;

@@ -28,4 +28,4 @@ int64_t em_label_difference(const em_reader_variable *one, const em_reader_varia
 /* The texts of a coordinate `scale`, a dataset of one axis (or two, of characters), in printable
  * form, or its numbers as texts. Each is freed by em_release, and so is the array. Errors:
  * likewise. */
-em_status em_labels_of(em_foreign *file, hid_t scale, int64_t n, char ***label);
+em_status em_labels_of(em_foreign *file, hid_t scale, int64_t base, int64_t n, char ***label);

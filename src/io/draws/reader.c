@@ -470,7 +470,7 @@ static em_status read_labels(em_foreign *file, const char *name, hid_t *id, int6
                          file->path, name);
     status = status ? status : em_foreign_claim(file, *id, (double)extent[0], (double)extent[0]);
     *count = status ? 0 : (int64_t)extent[0];
-    return status ? status : em_labels_of(file, *id, *count, label);
+    return status ? status : em_labels_of(file, *id, 0, *count, label);
 }
 
 em_status em_read_labels(const char *path, const char *name, int64_t *count, char ***label)
