@@ -5,6 +5,7 @@
 #include "math/order.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -208,11 +209,58 @@ static uint64_t name_of(const em_mode_finder *finder)
     return name;
 }
 
+/* Counts the draws of a chain that are at most `point`, and those that are at least `point`. */
+static void count_around(int64_t n, const double *x, double point, int64_t *at_most,
+                         int64_t *at_least)
+{
+    double below = 0, above = 0; /* doubles, which are counted several at a time */
+
+    for (int64_t i = 0; i < n; i++) {
+        below += x[i] <= point ? 1 : 0;
+        above += x[i] >= point ? 1 : 0;
+    }
+    *at_most = (int64_t)below;
+    *at_least = (int64_t)above;
+}
+
+/* The median of a few draws of all chains. */
+static double middle_of(const em_mode_finder *finder, const double *draws)
+{
+    enum { FEW = 15 };
+    const int64_t n = finder->n_chain * finder->n_draw;
+    double few[FEW];
+
+    for (int64_t i = 0; i < FEW; i++) {
+        const double x = draws[(2 * i + 1) * n / (2 * FEW)];
+        int64_t k = i;
+        for (; k > 0 && few[k - 1] > x; k--)
+            few[k] = few[k - 1];
+        few[k] = x;
+    }
+    return few[FEW / 2];
+}
+
+/* Whether one point is in the ranges of all chains, which are then one cluster. It is a quick test
+ * that nearly every number of chains that agree passes. */
+static bool have_common_point(const em_mode_finder *finder, const double *draws)
+{
+    const int64_t n_draw = finder->n_draw, tail = n_draw / 20;
+    const double point = middle_of(finder, draws);
+    bool common = true;
+
+    for (int64_t c = 0; common && c < finder->n_chain; c++) {
+        int64_t at_most, at_least;
+        count_around(n_draw, draws + c * n_draw, point, &at_most, &at_least);
+        common = at_most > tail && at_least > tail;
+    }
+    return common;
+}
+
 double em_mode_finder_examine(em_mode_finder *finder, const double *draws)
 {
     const int64_t n_chain = finder->n_chain;
 
-    if (finder->n_draw < FEWEST_DRAWS)
+    if (finder->n_draw < FEWEST_DRAWS || have_common_point(finder, draws))
         return 0;
     int64_t n_cluster;
     const int64_t n_settled = find_reaches(finder, draws);

@@ -43,8 +43,8 @@ void em_mode_finder_destroy(em_mode_finder **finder); /* NULL-safe. */
  */
 double em_mode_finder_examine(em_mode_finder *finder, const double *draws);
 
-/* The cluster of each chain for the last number, in order of increasing value; -1: none. Borrowed.
- */
+/* The cluster of each chain for the last number, of which there were several, in order of
+ * increasing value; -1: none. Borrowed. */
 const int64_t *em_mode_finder_clusters(const em_mode_finder *finder);
 
 /*
