@@ -1,4 +1,5 @@
 #include "api/context.h"
+#include "api/run_diagnoses.h"
 
 #include "base/fault.h"
 #include "base/memory.h"
@@ -199,6 +200,11 @@ const char *em_run_config(const em_run *run)
 const char *em_run_file(const em_run *run)
 {
     return run->mode == EM_RUN_NO_FILE ? "" : run->config->output.file;
+}
+
+em_diagnoses *em_run_diagnoses(const em_run *run)
+{
+    return em_engine_diagnoses(run->engine);
 }
 
 void em_run_destroy(em_run **out)

@@ -1,6 +1,7 @@
 #include "diagnostics/diag.h"
 
 #include "base/memory.h"
+#include "diagnostics/diagnoses.h"
 #include "diagnostics/distributed.h"
 #include "diagnostics/ess.h"
 #include "diagnostics/limits.h"
@@ -8,7 +9,6 @@
 
 #include <math.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* The series computed from a number: normal scores of the draws and of the folded draws, indicators
@@ -31,8 +31,15 @@ struct em_diag {
     int64_t n_mean, n_variance; /* room for so many half chains */
     double *mean, *variance;    /* [N_SERIES] of all of them */
     em_ess *ess;
-    em_visits *visits; /* borrowed; NULL: none */
+    em_visits *visits;   /* borrowed; NULL: none */
+    em_diagnoses *known; /* likewise */
 };
+
+/* Of so few draws a diagnosis takes little time, and is not kept. */
+enum { LEAST_KEPT = 128 };
+
+/* The probabilities of the quantiles of a diagnosis, of which the outer ones are the tails. */
+static const double diagnosed[EM_DIAGNOSED_QUANTILES] = {0.05, 0.5, 0.95};
 
 em_status em_diag_create(em_diag **out)
 {
@@ -66,6 +73,11 @@ void em_diag_destroy(em_diag **diag)
 void em_diag_set_visits(em_diag *diag, em_visits *visits)
 {
     diag->visits = visits;
+}
+
+void em_diag_set_known(em_diag *diag, em_diagnoses *known)
+{
+    diag->known = known;
 }
 
 /* Limits an ESS to the ESS that the visits of the draws x allow. */
@@ -265,12 +277,11 @@ static em_status sizes(em_diag *d, const em_halves *h, int n_series, double *siz
 static void bulk_and_tail(em_diag *d, const em_halves *h, int64_t n, bool infinite,
                           em_diagnosis *out)
 {
-    static const double probability[] = {0.05, 0.5, 0.95};
     const int n_series = infinite ? 1 : EM_ESS_SERIES;
-    double quantile[3], size[EM_ESS_SERIES];
+    double *const quantile = out->quantile, size[EM_ESS_SERIES];
 
     em_sort(n, h->x, d->sorted, d->folded);
-    quantiles(d, n, 3, probability, quantile);
+    quantiles(d, n, EM_DIAGNOSED_QUANTILES, diagnosed, quantile);
     const bool is_folded = isfinite(quantile[1]);
     if (is_folded) {
         em_fold(n, d->sorted, quantile[1], d->folded);
@@ -338,7 +349,8 @@ static em_status converge(em_diag *d, const em_halves *h, em_diagnosis *out)
     const value_range r = range_of(d, n, h->x);
     em_status status;
 
-    *out = (em_diagnosis){NAN, NAN, NAN, NAN, NAN, NAN, !r.nan && !(r.least < r.most)};
+    *out = (em_diagnosis){
+        NAN, NAN, NAN, NAN, NAN, NAN, {NAN, NAN, NAN}, !r.nan && !(r.least < r.most)};
     if (h->n_draw < 2 || r.nan || out->constant) /* of equal ones all is 0 / 0 */
         return EM_OK;
     status = reserve(d, h, n);
@@ -349,13 +361,6 @@ static em_status converge(em_diag *d, const em_halves *h, em_diagnosis *out)
     d->status = EM_OK;
     bulk_and_tail(d, h, n, isinf(r.least) || isinf(r.most), out);
     return d->status;
-}
-
-em_status em_diagnose_convergence(em_diag *diag, int64_t n_chain, int64_t n_draw,
-                                  const double *draws, em_diagnosis *out)
-{
-    return converge(diag, &(em_halves){2 * n_chain, n_draw / 2, n_draw, draws, 0, 2 * n_chain},
-                    out);
 }
 
 em_status em_diagnose_together(em_diag *diag, const em_subcommunicator *comm, int64_t n_chain,
@@ -381,127 +386,75 @@ em_status em_diagnose_together(em_diag *diag, const em_subcommunicator *comm, in
     return status;
 }
 
+/* Adds mean, sd and mcse_mean to a diagnosis. */
+static em_status add_moments(em_diag *d, const em_halves *h, em_diagnosis *out)
+{
+    const int64_t n = h->n / 2 * h->n_draw;
+    double size = NAN;
+
+    if (n < 1)
+        return EM_OK;
+    out->mean = em_mean_of(n, h->x);
+    out->sd = sqrt(em_variance_of(n, h->x, out->mean));
+    if (!isfinite(out->sd) || are_equal(n, h->x))
+        return EM_OK;
+    if (h->length >= 3) {
+        em_status status = reserve(d, h, n);
+        if (status)
+            return status;
+        em_lanes_fill(h, h->x, d->lanes[DRAWS]);
+        centre(d, h, DRAWS);
+        const double *mean = mean_of(d, h, DRAWS);
+        status = em_ess_of(d->ess, h, NULL, NULL, 1, &d->lanes[DRAWS], &mean, &size);
+        if (status)
+            return status;
+    }
+    bound_by_visits(d, -1, h->x, &size);
+    out->mcse_mean = out->sd / sqrt(size);
+    return EM_OK;
+}
+
+/* Diagnoses a number, with or without its moments. What is known of it is not computed again. */
+static em_status diagnose(em_diag *d, const em_halves *h, bool moments, em_diagnosis *out)
+{
+    const int64_t n = h->n / 2 * h->n_draw;
+    em_diagnoses *known = n < LEAST_KEPT ? NULL : d->known;
+    const em_draws_key key = known ? em_draws_key_of(n, h->x) : (em_draws_key){0};
+    const em_diagnosis *kept = known ? em_diagnoses_find(known, key) : NULL;
+    em_status status = EM_OK;
+
+    if (kept)
+        *out = *kept;
+    else
+        status = converge(d, h, out);
+    const bool adds = moments && isnan(out->mean);
+    if (!status && adds)
+        status = add_moments(d, h, out);
+    return status || !known || (kept && !adds) ? status : em_diagnoses_put(known, key, out);
+}
+
+em_status em_diagnose_convergence(em_diag *diag, int64_t n_chain, int64_t n_draw,
+                                  const double *draws, em_diagnosis *out)
+{
+    const em_halves h = {2 * n_chain, n_draw / 2, n_draw, draws, 0, 2 * n_chain};
+
+    return diagnose(diag, &h, false, out);
+}
+
 em_status em_diagnose(em_diag *diag, int64_t n_chain, int64_t n_draw, const double *draws,
                       em_diagnosis *out)
 {
-    em_halves h = {2 * n_chain, n_draw / 2, n_draw, draws, 0, 2 * n_chain};
-    const int64_t n = n_chain * n_draw;
-    double size = NAN;
-    em_status status = em_diagnose_convergence(diag, n_chain, n_draw, draws, out);
+    const em_halves h = {2 * n_chain, n_draw / 2, n_draw, draws, 0, 2 * n_chain};
 
-    if (status || n < 1)
-        return status;
-    out->mean = em_mean_of(n, draws);
-    out->sd = sqrt(em_variance_of(n, draws, out->mean));
-    if (!isfinite(out->sd) || are_equal(n, draws))
-        return EM_OK;
-    if (h.length >= 3) {
-        status = reserve(diag, &h, n);
-        if (status)
-            return status;
-        em_lanes_fill(&h, draws, diag->lanes[DRAWS]);
-        centre(diag, &h, DRAWS);
-        const double *mean = mean_of(diag, &h, DRAWS);
-        status = em_ess_of(diag->ess, &h, NULL, NULL, 1, &diag->lanes[DRAWS], &mean, &size);
-    }
-    bound_by_visits(diag, -1, draws, &size);
-    out->mcse_mean = out->sd / sqrt(size);
-    return status;
+    return diagnose(diag, &h, true, out);
 }
 
-static bool is_usable(int64_t n, const double *x)
+double em_diagnosed_quantile(const em_diagnosis *diagnosis, double probability)
 {
-    bool differs = false;
-
-    for (int64_t i = 0; i < n; i++) {
-        if (!isfinite(x[i]))
-            return false;
-        differs |= x[i] != x[0];
-    }
-    return differs;
-}
-
-/* A shift and a scaling of draws. It subtracts one of the draws, whose digits all may have in
- * common, and multiplies by a power of two so that squares are finite. */
-typedef struct transform {
-    double factor, less;
-} transform;
-
-static double shifted(transform v, double draw)
-{
-    return draw * v.factor - v.less;
-}
-
-/* Mean and variance of a chain. They are computed from distances from its first draw, so that the
- * variance of a chain that stands still is exactly 0. The variance of one draw is 0. */
-static double chain_mean(transform v, int64_t n, const double *draws, double *variance)
-{
-    const double first = shifted(v, draws[0]);
-    double sum = 0, square = 0;
-
-    for (int64_t i = 0; i < n; i++)
-        sum += shifted(v, draws[i]) - first;
-    const double mean = sum / (double)n;
-    for (int64_t i = 0; i < n; i++) {
-        const double distance = shifted(v, draws[i]) - first - mean;
-        square += distance * distance;
-    }
-    *variance = n > 1 ? square / (double)(n - 1) : 0;
-    return first + mean;
-}
-
-/* The mean of a superchain. The variance within it, of the means of its chains and of their draws,
- * is added to *within. */
-static double superchain(transform v, int64_t n_chain, int64_t n_draw, const double *draws,
-                         double *within)
-{
-    double mean = 0, square = 0, variance = 0;
-
-    for (int64_t m = 0; m < n_chain; m++) { /* Welford's, one chain after the other */
-        double of_chain;
-        const double own = chain_mean(v, n_draw, draws + m * n_draw, &of_chain);
-        const double change = own - mean;
-        mean += change / (double)(m + 1);
-        square += change * (own - mean);
-        variance += of_chain;
-    }
-    *within += (n_chain > 1 ? square / (double)(n_chain - 1) : 0) + variance / (double)n_chain;
-    return mean;
-}
-
-/* The power of two by which the draws are multiplied so that their squares are finite. */
-static double factor_of(int64_t n, const double *draws)
-{
-    enum { FAR = 400, FARTHEST = 1000 };
-    double largest = 0;
-    int exponent;
-
-    for (int64_t i = 0; i < n; i++)
-        largest = fmax(largest, fabs(draws[i]));
-    frexp(largest, &exponent);
-    return abs(exponent) <= FAR ? 1 : ldexp(1, -exponent < FARTHEST ? -exponent : FARTHEST);
-}
-
-double em_nested_r_hat(int64_t n_superchain, int64_t n_chain, int64_t n_draw, const double *draws)
-{
-    const int64_t each = n_superchain > 0 ? n_chain / n_superchain : 0, n = n_chain * n_draw;
-    double within = 0, mean = 0, square = 0;
-
-    if (n_superchain < 2 || each < 1 || each * n_superchain != n_chain || n_draw < 1 ||
-        !is_usable(n, draws))
-        return NAN;
-    const double factor = factor_of(n, draws);
-    const transform v = {factor, draws[0] * factor};
-    for (int64_t k = 0; k < n_superchain; k++) {
-        const double *of = draws + k * each * n_draw;
-        const transform near = {factor,
-                                of[0] * factor}; /* superchains may be far from each other */
-        const double own = shifted(v, of[0]) + superchain(near, each, n_draw, of, &within);
-        const double change = own - mean;
-        mean += change / (double)(k + 1);
-        square += change * (own - mean);
-    }
-    return sqrt(1 + square / (double)(n_superchain - 1) / (within / (double)n_superchain));
+    for (int i = 0; i < EM_DIAGNOSED_QUANTILES; i++)
+        if (probability == diagnosed[i])
+            return diagnosis->quantile[i];
+    return NAN;
 }
 
 em_status em_quantiles(em_diag *diag, int64_t n, const double *draws, int64_t n_probability,

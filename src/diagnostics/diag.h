@@ -25,13 +25,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum { EM_DIAGNOSED_QUANTILES = 3 };
+
 /* The diagnostics of one parameter that a summary prints; NaN if undefined. */
 typedef struct em_diagnosis {
     double mean, sd, mcse_mean;
     double ess_bulk, ess_tail;
-    double r_hat;  /* the larger of the rank-normalised split and the folded one */
-    bool constant; /* all draws are equal */
+    double r_hat; /* the larger of the rank-normalised split and the folded one */
+    double quantile[EM_DIAGNOSED_QUANTILES]; /* at 5, 50 and 95 %; NaN: em_quantiles has it */
+    bool constant;                           /* all draws are equal */
 } em_diagnosis;
+
+/* Diagnoses by the draws that they are of (diagnostics/diagnoses.h). */
+typedef struct em_diagnoses em_diagnoses;
 
 /* Work space for one thread, which grows as needed and is reused for many parameters. */
 typedef struct em_diag em_diag;
@@ -43,12 +49,17 @@ void em_diag_destroy(em_diag **diag);
  * em_diagnose_together. */
 void em_diag_set_visits(em_diag *diag, em_visits *visits);
 
+/* Takes later diagnoses from `known` where it has them, and keeps them there; NULL: none are kept.
+ * `known` outlives `diag`, and all in it is of as many chains and of the same visits. Not for
+ * em_diagnose_together. */
+void em_diag_set_known(em_diag *diag, em_diagnoses *known);
+
 /* Errors: EM_EMEMORY. */
 em_status em_diagnose(em_diag *diag, int64_t n_chain, int64_t n_draw, const double *draws,
                       em_diagnosis *out);
 
 /* Computes only R-hat, bulk and tail ESS, for stop rules, which takes less time; mean, sd and
- * mcse_mean are NaN. Errors: EM_EMEMORY. */
+ * mcse_mean are NaN, unless they were known. Errors: EM_EMEMORY. */
 em_status em_diagnose_convergence(em_diag *diag, int64_t n_chain, int64_t n_draw,
                                   const double *draws, em_diagnosis *out);
 
@@ -72,6 +83,9 @@ double em_nested_r_hat(int64_t n_superchain, int64_t n_chain, int64_t n_draw, co
  * `out` may alias `probability`. Errors: EM_EMEMORY. */
 em_status em_quantiles(em_diag *diag, int64_t n, const double *draws, int64_t n_probability,
                        const double *probability, double *out);
+
+/* The quantile at a probability if the diagnosis has it; else NaN. */
+double em_diagnosed_quantile(const em_diagnosis *diagnosis, double probability);
 
 /* Energy Bayesian fraction of missing information of one chain: sum of squared differences of
  * successive energies over the sum of squared deviations. NaN for fewer than 2 draws. */

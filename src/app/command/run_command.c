@@ -1,3 +1,4 @@
+#include "api/run_diagnoses.h"
 #include "app/command/command.h"
 
 #include "app/command/scan_runs.h"
@@ -233,6 +234,7 @@ static em_status print_result(em_run *run)
     em_summary_options summary = em_summary_defaults(1, &file);
 
     summary.log = true;
+    summary.known = em_run_diagnoses(run);
     const em_status status = em_summary_print(&summary, stdout);
 
     if (!status && em_world_rank() == 0)

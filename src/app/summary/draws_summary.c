@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "base/system/terminal.h"
 #include "base/text.h"
-#include "diagnostics/diag.h"
+#include "diagnostics/diagnoses.h"
 #include "diagnostics/limits.h"
 #include "io/draws/reader.h"
 #include "par/grid.h"
@@ -14,6 +14,7 @@
 
 #include <fnmatch.h>
 #include <limits.h>
+#include <math.h>
 #include <mpi.h>
 #include <string.h>
 
@@ -198,21 +199,34 @@ static em_status ess_of_squares(const em_summary *s, em_diag *diag, const double
     return status;
 }
 
+/* Finds the percentiles, without sorting the draws where the diagnosis has them. */
+static em_status find_percentiles(const em_summary *s, em_diag *diag, const double *draws,
+                                  const em_diagnosis *d, double *out)
+{
+    const em_reals *percentile = &s->options->percentile;
+    const int64_t n = em_reader_n_chain(s->reader) * em_reader_n_draw(s->reader);
+    bool all = true;
+
+    for (int64_t i = 0; i < percentile->count; i++) {
+        out[i] = em_diagnosed_quantile(d, percentile->value[i] / 100);
+        all = all && !isnan(out[i]);
+    }
+    for (int64_t i = 0; !all && i < percentile->count; i++)
+        out[i] = percentile->value[i] / 100;
+    return all ? EM_OK : em_quantiles(diag, n, draws, percentile->count, out, out);
+}
+
 /* Computes the row of an element from its draws [n_chain][n_draw]. */
 static em_status summarise(const em_summary *s, const em_element *element, em_diag *diag,
                            const double *draws, double *value)
 {
     int64_t n_chain = em_reader_n_chain(s->reader), n_draw = em_reader_n_draw(s->reader);
-    const int64_t n_percentile = s->options->percentile.count;
-    double *percentile = value + EM_AT_PERCENTILES;
     em_diagnosis d;
     em_status status;
 
-    for (int64_t i = 0; i < n_percentile; i++)
-        percentile[i] = s->options->percentile.value[i] / 100;
     status = em_diagnose(diag, n_chain, n_draw, draws, &d);
     if (!status)
-        status = em_quantiles(diag, n_chain * n_draw, draws, n_percentile, percentile, percentile);
+        status = find_percentiles(s, diag, draws, &d, value + EM_AT_PERCENTILES);
     if (status)
         return status;
     value[EM_AT_MEAN] = d.mean;
@@ -235,11 +249,16 @@ static em_status summarise(const em_summary *s, const em_element *element, em_di
 static em_status summarise_share(em_summary *s)
 {
     em_elements *elements = NULL;
+    em_diagnoses *own = NULL;
     em_diag *diag = NULL;
     em_status status = em_diag_create(&diag);
 
-    if (!status)
+    if (!status && !s->options->known)
+        status = em_diagnoses_create(&own);
+    if (!status) {
         em_diag_set_visits(diag, s->judge->visits);
+        em_diag_set_known(diag, own ? own : s->options->known);
+    }
     if (!status)
         status = em_elements_create(s->reader, s->end - s->first, s->element + s->first, &elements);
     for (int64_t i = 0; !status && i < s->end - s->first; i++) {
@@ -252,6 +271,7 @@ static em_status summarise_share(em_summary *s)
     }
     em_elements_destroy(&elements);
     em_diag_destroy(&diag);
+    em_diagnoses_destroy(&own);
     return status;
 }
 

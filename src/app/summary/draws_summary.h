@@ -24,6 +24,7 @@ typedef struct em_summary_options {
     bool all;     /* all rows, also on a terminal; other outputs always get all */
     bool log;     /* where the output is no terminal: EM_ROWS_IN_LOG rows at most, and not all */
     int64_t rows; /* the most rows on any output; 0: EM_ROWS_ON_TERMINAL on a terminal */
+    em_diagnoses *known; /* of the run that made the file; NULL: none. Borrowed */
 } em_summary_options;
 
 /* The numbers of a summary. Rank 0 has the table and the conclusion of the judge. The rows are the

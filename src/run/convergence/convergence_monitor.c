@@ -1,14 +1,13 @@
 #include "run/convergence/convergence_monitor.h"
 
 #include "base/memory.h"
-#include "diagnostics/diag.h"
+#include "diagnostics/diagnoses.h"
 #include "diagnostics/growth.h"
 #include "par/world.h"
 
 #include <limits.h>
 #include <math.h>
 #include <string.h>
-#include <xxhash.h>
 
 struct em_monitor {
     const em_grid *grid;
@@ -26,9 +25,8 @@ struct em_monitor {
     double *visit;             /* [n_local_chain][plan.n_row] of tempered draws, else NULL */
     int64_t n_local, n_column; /* room in: */
     double *local, *column;    /* buffers of a check; NULL between checks */
-    int64_t n_slot;
-    XXH128_hash_t
-        *seen; /* [n_slot] hashes of the numbers that a check has examined; NULL likewise */
+    em_diagnoses *known;       /* the diagnoses of the first `known_row` rows so far */
+    int64_t known_row;
 };
 
 /* BATCH: the doubles that a rank examines at once. Ranks exchange them, so this limits the memory
@@ -83,6 +81,7 @@ em_status em_monitor_create(const em_grid *grid, const em_stop_options *stop,
     if (!status && monitored->visits)
         status = em_allocate_doubles(monitor->n_local_chain * monitored->n_row, &monitor->visit);
     status = status ? status : em_diag_create(&monitor->diag);
+    status = status ? status : em_diagnoses_create(&monitor->known);
     status = em_agree(status);
     if (!status) {
         monitor->n_part = parts_of(monitor);
@@ -100,6 +99,7 @@ void em_monitor_destroy(em_monitor **monitor)
 {
     if (*monitor) {
         em_diag_destroy(&(*monitor)->diag);
+        em_diagnoses_destroy(&(*monitor)->known);
         em_subcommunicator_destroy(&(*monitor)->comm);
         em_release_all(&(*monitor)->history, &(*monitor)->visit);
     }
@@ -293,34 +293,6 @@ static int64_t most_columns(const em_monitor *monitor, int64_t n_row)
     return fit < counted ? fit : counted > 0 ? counted : 1;
 }
 
-/* Allocates a table for the hashes of n numbers, which stays less than half full. Local. */
-static em_status start_seen(em_monitor *monitor, int64_t n)
-{
-    monitor->n_slot = 16;
-    while (monitor->n_slot < 2 * n)
-        monitor->n_slot *= 2;
-    return em_allocate(monitor->n_slot, sizeof *monitor->seen, &monitor->seen);
-}
-
-/* Whether a number with equal draws was already examined in this check, as for transformed
- * parameters that are copies. Otherwise it is recorded as examined. */
-static bool was_seen(em_monitor *monitor, int64_t n, const double *draws)
-{
-    static const XXH128_hash_t empty = {0, 0};
-    const XXH128_hash_t hash = XXH3_128bits(draws, (size_t)n * sizeof *draws);
-    XXH128_hash_t *slot;
-
-    for (uint64_t i = hash.low64;; i++) {
-        slot = &monitor->seen[i & (uint64_t)(monitor->n_slot - 1)];
-        if (XXH128_isEqual(*slot, empty))
-            break;
-        if (XXH128_isEqual(*slot, hash))
-            return true;
-    }
-    *slot = hash;
-    return false;
-}
-
 /* Finds the worst of this rank's numbers in a batch. The suspect, which missed the limits last
  * time, is checked first. */
 static em_status worst_of(em_monitor *monitor, const item_batch *b, bool thorough, double worst[2])
@@ -337,8 +309,6 @@ static em_status worst_of(em_monitor *monitor, const item_batch *b, bool thoroug
         const int64_t k = (start + i) % b->own;
         const int64_t number = monitor->first + (b->own_first + k) / b->n_part;
         if (number >= monitor->end)
-            continue;
-        if (!monitor->comm && was_seen(monitor, size, b->column + k * size))
             continue;
         status = worsen(monitor, b->n_row, b->column + k * size, worst);
         if (!meets(monitor, worst) && !thorough)
@@ -368,8 +338,21 @@ static em_status check_columns(em_monitor *monitor, int64_t first, int64_t end, 
 /* Frees the buffers of a check, so that the run can use this memory between checks. */
 static void end_check(em_monitor *monitor)
 {
-    em_release_all(&monitor->local, &monitor->column, &monitor->seen);
+    em_release_all(&monitor->local, &monitor->column);
     monitor->n_local = monitor->n_column = 0;
+}
+
+/* Forgets the diagnoses of other draws than the first `n_row` rows. */
+static void start_check(em_monitor *monitor, int64_t n_row)
+{
+    if (monitor->known_row != n_row)
+        em_diagnoses_clear(monitor->known);
+    monitor->known_row = n_row;
+}
+
+em_diagnoses *em_monitor_diagnoses(em_monitor *monitor)
+{
+    return monitor->known;
 }
 
 em_status em_monitor_check(em_monitor *monitor, int64_t n_draw, bool thorough, bool may_end,
@@ -381,13 +364,13 @@ em_status em_monitor_check(em_monitor *monitor, int64_t n_draw, bool thorough, b
     const bool ends = may_end && monitor->times_met + 1 >= monitor->stop->consecutive;
     double worst[2] = {-INFINITY, -INFINITY};
     em_visits *visits = NULL;
-    em_status status = em_agree(start_seen(monitor, monitor->width));
+    em_status status = gather_visits(monitor, n_row, &visits);
 
     monitor->end =
         thorough || ends || !monitor->stop->until_done ? INT64_MAX : monitor->plan.n_parameter;
-    if (!status)
-        status = gather_visits(monitor, n_row, &visits);
+    start_check(monitor, n_row);
     em_diag_set_visits(monitor->diag, visits);
+    em_diag_set_known(monitor->diag, monitor->known);
     if (!status)
         status = check_columns(monitor, 0, n_first, n_row, thorough, worst);
     const bool rest = thorough || (rule && meets(monitor, worst) && monitor->end == INT64_MAX);
@@ -395,6 +378,7 @@ em_status em_monitor_check(em_monitor *monitor, int64_t n_draw, bool thorough, b
         status = check_columns(monitor, n_first, all, n_row, thorough, worst);
     end_check(monitor);
     em_diag_set_visits(monitor->diag, NULL);
+    em_diag_set_known(monitor->diag, NULL);
     em_visits_destroy(&visits);
     *out = (em_convergence){.n_draw = n_draw,
                             .thorough = thorough || (rest && meets(monitor, worst)),

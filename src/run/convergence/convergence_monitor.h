@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "diagnostics/diag.h"
 #include "diagnostics/modes.h"
 #include "emass/report.h"
 #include "par/grid.h"
@@ -33,11 +34,14 @@ void em_monitor_keep_visit(em_monitor *monitor, int64_t chain, int64_t draw, dou
  * that is, this check may end the run. Each rank begins with the number that missed the thresholds
  * last time, and stops at the first number that misses them. This does not change whether the rule
  * is met. A thorough check leaves the state of the stop rule as it is. r_hat and ess are those of
- * the checked numbers. Numbers with equal draws are checked once. Collective. Errors: EM_EMEMORY,
+ * the checked numbers. Numbers with equal draws are diagnosed once. Collective. Errors: EM_EMEMORY,
  * agreed.
  */
 em_status em_monitor_check(em_monitor *monitor, int64_t n_draw, bool thorough, bool may_end,
                            em_convergence *out);
+
+/* The diagnoses of the last check on this rank, some of all numbers. Borrowed. Local. */
+em_diagnoses *em_monitor_diagnoses(em_monitor *monitor);
 
 /* Finds the modes that the chains are in, from the monitored numbers of the first `n_draw` draws.
  * *n_growing counts the numbers that grow without bound (diagnostics/growth.h) and whose R-hat is

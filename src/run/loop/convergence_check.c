@@ -160,6 +160,11 @@ em_status em_engine_check_all(em_engine *engine)
     return status;
 }
 
+em_diagnoses *em_engine_diagnoses(const em_engine *engine)
+{
+    return engine->monitor ? em_monitor_diagnoses(engine->monitor) : NULL;
+}
+
 /* The iterations in a second, once iterations take about equally long; NaN before that. */
 static double find_rate(em_engine *engine)
 {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/system/progress.h"
+#include "diagnostics/diag.h"
 #include "emass/run.h"
 #include "run/config/config.h"
 
@@ -43,6 +44,10 @@ em_status em_engine_save(em_engine *engine);
 
 /* Local; until the next call. */
 const em_report *em_engine_report(em_engine *engine);
+
+/* What the last check of the run diagnosed on this rank, for a summary of its file; NULL: there was
+ * no check. Borrowed until the engine is destroyed. Local. */
+em_diagnoses *em_engine_diagnoses(const em_engine *engine);
 
 /* The progress in a report, as a record for em_progress_tell. */
 em_progress_record em_report_progress(const em_report *report);

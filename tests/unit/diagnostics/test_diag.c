@@ -1,6 +1,6 @@
 /* Diagnostics: equal to the R package posterior (diag_golden.h), and sound where it is not. */
 #include "base/memory.h"
-#include "diagnostics/diag.h"
+#include "diagnostics/diagnoses.h"
 #include "diagnostics/fft.h"
 #include "math/rng.h"
 #include "math/special.h"
@@ -303,6 +303,66 @@ START_TEST(one_visit_a_chain_bounds_nothing)
 }
 END_TEST
 
+static bool are_same(const em_diagnosis *a, const em_diagnosis *b)
+{
+    return a->r_hat == b->r_hat && a->ess_bulk == b->ess_bulk && a->ess_tail == b->ess_tail &&
+           memcmp(a->quantile, b->quantile, sizeof a->quantile) == 0;
+}
+
+/* A check of a run and the summary after it: the second adds the moments alone. */
+START_TEST(what_is_known_is_not_computed_again)
+{
+    em_diagnosis plain, check, summary, twin, changed;
+    em_diagnoses *known;
+    double q[] = {0.05, 0.5, 0.95};
+
+    make_draws(&table[2]);
+    em_diagnose(diag, 4, 250, draws, &plain);
+    em_quantiles(diag, 1000, draws, 3, q, q);
+    ck_assert_int_eq(em_diagnoses_create(&known), EM_OK);
+    em_diag_set_known(diag, known);
+    em_diagnose_convergence(diag, 4, 250, draws, &check);
+    ck_assert(are_same(&check, &plain) && isnan(check.mean));
+    ck_assert(memcmp(check.quantile, q, sizeof q) == 0);
+    ck_assert(em_diagnosed_quantile(&check, 0.95) == q[2]);
+    ck_assert(isnan(em_diagnosed_quantile(&check, 0.94)));
+
+    check.r_hat = 7; /* as no draws have it */
+    em_diagnoses_put(known, em_draws_key_of(1000, draws), &check);
+    em_diagnose(diag, 4, 250, draws, &summary);
+    ck_assert(summary.r_hat == 7 && summary.mean == plain.mean);
+    ck_assert(summary.sd == plain.sd && summary.mcse_mean == plain.mcse_mean);
+    em_diagnose_convergence(diag, 4, 250, draws, &twin);
+    ck_assert(twin.r_hat == 7 && twin.mean == plain.mean);
+
+    draws[999] = nextafter(draws[999], 9);
+    em_diagnose(diag, 4, 250, draws, &changed);
+    ck_assert(changed.r_hat < 7);
+    em_diag_set_known(diag, NULL);
+    em_diagnoses_destroy(&known);
+}
+END_TEST
+
+START_TEST(many_are_known)
+{
+    em_diagnoses *known;
+    em_draws_key key[3000];
+
+    ck_assert_int_eq(em_diagnoses_create(&known), EM_OK);
+    for (int i = 0; i < 3000; i++) { /* a third of them in one slot */
+        key[i] = (em_draws_key){i % 3 ? (uint64_t)i * 0x9e3779b97f4a7c15u : 5, (uint64_t)i};
+        ck_assert(!em_diagnoses_find(known, key[i]));
+        em_diagnoses_put(known, key[i], &(em_diagnosis){.mean = -1});
+        em_diagnoses_put(known, key[i], &(em_diagnosis){.mean = i});
+    }
+    for (int i = 0; i < 3000; i++)
+        ck_assert_double_eq(em_diagnoses_find(known, key[i])->mean, i);
+    em_diagnoses_clear(known);
+    ck_assert(!em_diagnoses_find(known, key[0]));
+    em_diagnoses_destroy(&known);
+}
+END_TEST
+
 /* Where every draw is a visit of its own, nothing changes but what exceeds the number of draws. */
 START_TEST(visits_of_one_draw_bound_nothing_more)
 {
@@ -492,6 +552,8 @@ int main(void)
     tcase_add_test(own, neighbouring_visits_may_be_alike);
     tcase_add_test(own, one_visit_a_chain_bounds_nothing);
     tcase_add_test(own, visits_of_one_draw_bound_nothing_more);
+    tcase_add_test(own, what_is_known_is_not_computed_again);
+    tcase_add_test(own, many_are_known);
     tcase_add_test(own, few_draws_are_undefined);
     tcase_add_test(own, quantiles_interpolate);
     tcase_add_test(own, normal_quantile_inverts_erfc);
