@@ -198,14 +198,16 @@ static em_status is_wanted(const em_reader *reader, const char *name, hid_t id, 
         return EM_OK;
     status = is_axis(reader, id, 0, "chain", &chain);
     status = status ? status : is_axis(reader, id, 1, "draw", &draw);
-    status = status ? status : is_axis(reader, id, 0, "draw", &swapped[0]);
+    *wanted = chain && draw;
+    if (status || *wanted)
+        return status;
+    status = is_axis(reader, id, 0, "draw", &swapped[0]);
     status = status ? status : is_axis(reader, id, 1, "chain", &swapped[1]);
     if (status)
         return status;
     if (swapped[0] && swapped[1])
         return em_fail(EM_EDATA, "%s: %s has the axes (draw, chain), expected (chain, draw, ...)",
                        reader->path, em_excerpt_of(name).text);
-    *wanted = chain && draw;
     return EM_OK;
 }
 

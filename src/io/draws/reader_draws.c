@@ -57,17 +57,21 @@ static em_status read_part(hid_t id, hid_t type, const hsize_t *start, const hsi
     return status;
 }
 
-/* Reads all draws of the elements of a box into rows[chain][draw][element]. */
-static em_status read_box(const em_reader *reader, const em_reader_entry *d, const box *b,
-                          double *rows)
+/* A range of chains and draws of one file. */
+typedef struct block {
+    int64_t chain, n_chain, draw, n_draw;
+} block;
+
+/* Reads the elements of a box into rows[n_chain][n_draw][element] of a block. */
+static em_status read_box(const em_reader_entry *d, const box *b, const block *of, double *rows)
 {
-    hsize_t start[EM_MOST_READER_AXES + 2] = {0};
-    hsize_t count[EM_MOST_READER_AXES + 2] = {(hsize_t)reader->n_chain, (hsize_t)reader->n_draw};
+    hsize_t start[EM_MOST_READER_AXES + 2] = {(hsize_t)of->chain, (hsize_t)of->draw};
+    hsize_t count[EM_MOST_READER_AXES + 2] = {(hsize_t)of->n_chain, (hsize_t)of->n_draw};
 
     memcpy(start + 2, b->start, sizeof b->start);
     memcpy(count + 2, b->count, sizeof b->count);
-    return read_part(d->id, H5T_NATIVE_DOUBLE, start, count,
-                     reader->n_chain * reader->n_draw * b->size, rows);
+    return read_part(d->id, H5T_NATIVE_DOUBLE, start, count, of->n_chain * of->n_draw * b->size,
+                     rows);
 }
 
 int64_t em_reader_n_chain(const em_reader *reader)
@@ -79,24 +83,78 @@ int64_t em_reader_n_chain(const em_reader *reader)
     return n;
 }
 
+static bool has_filters(hid_t id)
+{
+    hid_t list = H5Dget_create_plist(id);
+    const bool some = H5Pget_nfilters(list) > 0;
+
+    em_h5_close(&list);
+    return some;
+}
+
+/* The first block of a variable, of which n elements are read. Its rows stay in the cache. All
+ * draws of a compressed variable are one, as each reading decompresses whole chunks. */
+static block first_block(const em_reader *reader, hid_t id, int64_t n)
+{
+    enum { NUMBERS = 1 << 17 };
+    const int64_t n_draw = reader->n_draw, most = NUMBERS / n;
+
+    if (has_filters(id) || most >= reader->n_chain * n_draw)
+        return (block){.n_chain = reader->n_chain, .n_draw = n_draw};
+    return (block){.n_chain = n_draw > 0 ? em_most(1, most / n_draw) : 1,
+                   .n_draw = em_least(n_draw, em_most(1, most))};
+}
+
+/* Copies rows [n_row][n] to columns that are `stride` apart. Numbers of one cache line are copied
+ * together. */
+static void copy_to_columns(int64_t n_row, int64_t n, const double *rows, int64_t stride,
+                            double *column)
+{
+    enum { LINE = 8 };
+
+    for (int64_t first = 0; first < n; first += LINE) {
+        const int64_t end = em_least(n, first + LINE);
+        for (int64_t r = 0; r < n_row; r++)
+            for (int64_t k = first; k < end; k++)
+                column[k * stride + r] = rows[r * n + k];
+    }
+}
+
+/* Reads all draws of a box to columns that are `stride` apart, block after block. */
+static em_status read_columns(const em_reader *reader, const em_reader_entry *d, const box *b,
+                              block each, double *rows, int64_t stride, double *column)
+{
+    const int64_t n_draw = reader->n_draw;
+    em_status status = EM_OK;
+
+    for (int64_t c = 0; !status && c < reader->n_chain; c += each.n_chain)
+        for (int64_t i = 0; !status && i < n_draw; i += each.n_draw) {
+            const block one = {c, em_least(each.n_chain, reader->n_chain - c), i,
+                               em_least(each.n_draw, n_draw - i)};
+            status = read_box(d, b, &one, rows);
+            if (!status)
+                copy_to_columns(one.n_chain * one.n_draw, b->size, rows, stride,
+                                column + c * n_draw + i);
+        }
+    return status;
+}
+
 /* Reads elements of the chains of one file, which are chains `chain` and following of
  * out[n][n_chain][n_draw]. */
 static em_status read_elements(const em_reader *reader, int64_t i, int64_t first, int64_t n,
                                int64_t chain, int64_t n_chain, double *out)
 {
     const em_reader_entry *d = &reader->variable[i];
-    const int64_t n_row = reader->n_chain * reader->n_draw, stride = n_chain * reader->n_draw;
+    const int64_t stride = n_chain * reader->n_draw;
+    const block each = first_block(reader, d->id, em_most(1, n));
     double *rows = NULL;
-    em_status status = em_allocate(n_row * n, sizeof *rows, &rows);
+    em_status status = em_allocate_doubles(each.n_chain * each.n_draw * n, &rows);
 
     out += chain * reader->n_draw;
     for (int64_t done = 0; !status && done < n;) {
         const box b = box_at(&d->variable, first + done, n - done);
 
-        status = read_box(reader, d, &b, rows);
-        for (int64_t k = 0; !status && k < b.size; k++, out += stride)
-            for (int64_t r = 0; r < n_row; r++)
-                out[r] = rows[r * b.size + k];
+        status = read_columns(reader, d, &b, each, rows, stride, out + done * stride);
         done += b.size;
     }
     em_release(&rows);
@@ -203,12 +261,8 @@ static bool is_compressed(const em_reader *reader, int64_t i)
 {
     bool found = false;
 
-    for (; reader && !found; reader = reader->next) {
-        hid_t list = H5Dget_create_plist(reader->variable[i].id);
-
-        found = H5Pget_nfilters(list) > 0;
-        em_h5_close(&list);
-    }
+    for (; reader && !found; reader = reader->next)
+        found = has_filters(reader->variable[i].id);
     return found;
 }
 
