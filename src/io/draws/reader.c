@@ -187,7 +187,7 @@ static em_status take_extent(em_reader *reader, em_reader_entry *d)
  * ignored. */
 static em_status is_wanted(const em_reader *reader, const char *name, hid_t id, bool *wanted)
 {
-    bool chain, draw, swapped[2] = {false, false};
+    bool chain = false, draw = false, swapped[2] = {false, false};
     hid_t space = H5Dget_space(id);
     const int rank = H5Sget_simple_extent_ndims(space);
     em_status status;
