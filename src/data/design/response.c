@@ -102,6 +102,9 @@ static em_status fail_labels(const em_table *table, const label_set *found,
     const double value = em_table_number(table, row, table->response);
     char text[256] = "";
 
+    if (found->count == 1)
+        return em_fail(EM_EDATA, "%s:%lld: found label %g in all rows, expected %s", table->path,
+                       (long long)line, value, expectation);
     for (int i = 0; i < found->count; i++)
         snprintf(text + strlen(text), sizeof text - strlen(text), "%s%g", i ? ", " : "",
                  found->found[i].value);

@@ -101,11 +101,11 @@ START_TEST(test_bad_labels)
         {"1,0\n1,2\n", NAN, {":2:", "label 2 among labels 0, 2", "0 and 1"}},
         {"1,1\n1,2\n", NAN, {":2:", "label 2 among labels 1, 2", "positive"}},
         {"1,0\n1,1\n1,-1\n", NAN, {":1:", "0, 1, -1", "expected"}},
-        {"1,1\n1,1\n", NAN, {":2:", "labels 1,", "expected 0 and 1"}},
+        {"1,1\n1,1\n", NAN, {":2:", "label 1 in all rows,", "expected 0 and 1"}},
         {"1,0\n1,0.5\n1,1\n", NAN, {":2:", "label 0.5", "expected"}},
         {"1,1\n1,2\n1,3\n1,4\n1,5\n1,6\n1,7\n", NAN, {":2:", "1, 2, 3, 4, 5, 6, ...", "e"}},
         {"1,1\n1,2\n", 3, {":1:", "labels 1, 2", "expected 3 (positive) and others"}},
-        {"1,2\n1,2\n", 2, {":2:", "labels 2,", "expected 2 (positive) and others"}}};
+        {"1,2\n1,2\n", 2, {":2:", "label 2 in all rows,", "expected 2 (positive) and others"}}};
     em_table *table;
 
     ck_assert_int_eq(binary(cases[_i].text, cases[_i].positive, &table), EM_EDATA);
