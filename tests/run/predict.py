@@ -45,7 +45,8 @@ def tables(model):
 
 def run(model, options, *more):
     with open("run.yaml", "w") as file:
-        print(f"model: {{name: {model}, data: old.csv, response: y{options}}}", file=file)
+        response = "" if "formula" in options else ", response: y"
+        print(f"model: {{name: {model}, data: old.csv{response}{options}}}", file=file)
         print("sampler: {name: hmc, leapfrog_steps: 5, step_size: 0.02}", file=file)
         print("mass: {estimator: none}\nrun: {chains: 3, warmup: 10, draws: 30, seed: 5, init_radius: 0.2}", file=file)
     done = emass("run", "run.yaml", "--quiet", "--overwrite", "--output", "run.h5", *more)
@@ -135,6 +136,16 @@ def lines():
                    file["predictions/mu"].shape[2] == len(kept), f"na: drop: the lines that are left, on {ranks}", done.stderr)
 
 
+def only_intercept():
+    """A model without predictors, as one that others are compared with."""
+    tables("linear")
+    run("linear", ", formula: y ~ 1")
+    done = emass("predict", "run.h5", "--data", "new.csv", "--output", "p.h5", "--overwrite")
+    with h5py.File("run.h5") as run_file, h5py.File("p.h5") as file:
+        report(done.returncode == 0 and np.array_equal(file["predictions/mu"][:], np.repeat(run_file["posterior/beta"][:], N_NEW, 2)),
+               "y ~ 1: the intercept of each draw, for all rows", done.stderr)
+
+
 def written_otherwise():
     """New data whose header, separators or decimals are not those of the run's table."""
     open("old.csv", "w").write("area;y\n1,5;3\n2,5;5,5\n3,5;6,9\n4;8\n")
@@ -198,6 +209,7 @@ with tempfile.TemporaryDirectory() as folder:
     compare("negative_binomial", ", exposure: days", np.exp, lambda mu, group: mu + mu ** 2 / shape(group, "phi"))
     refuses()
     lines()
+    only_intercept()
     written_otherwise()
     libsvm()
 lib.finish()

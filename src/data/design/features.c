@@ -443,7 +443,7 @@ static em_status read_plain(const em_table_options *options, const em_fitted *fi
     bool *no_factor = NULL;
     em_status status = fitted->labels(fitted->context, "coefficient", &columns.n, &columns.name);
 
-    if (!status && columns.n < 1 + options->intercept)
+    if (!status && columns.n < options->intercept)
         status = em_fail(EM_EDATA, "found %lld coefficients of the run, expected features",
                          (long long)columns.n);
     if (!status) {
