@@ -122,6 +122,16 @@ const em_m_step *em_adapt_m_steps(const em_adapt *adapt, int64_t local_pool)
     return adapt->pools[local_pool].m_step;
 }
 
+/* "T 2, 3 steps", or "T 2, cut at 100 steps" where the step size is too small for the time. */
+static void append_trajectory(const em_trajectory *drawn, double step_size, size_t bytes, char *out)
+{
+    const double needed = fmax(drawn->multistage ? 2 : 1, ceil(drawn->time / step_size));
+    const bool is_cut = needed > EM_MOST_STEPS_OF_TIME;
+
+    em_append(bytes, out, "; T %.3g, %s%.0f %s", drawn->time, is_cut ? "cut at " : "",
+              is_cut ? EM_MOST_STEPS_OF_TIME : needed, drawn->multistage ? "stages" : "steps");
+}
+
 void em_adapt_summarise(const em_adapt *adapt, size_t bytes, char *out)
 {
     const em_initial_phase *phase = adapt->initial;
@@ -139,9 +149,7 @@ void em_adapt_summarise(const em_adapt *adapt, size_t bytes, char *out)
         em_append(bytes, out, "of the given %.0f iterations, %s", initial->iteration,
                   phase->n_stationary >= 2 ? "chains stationary" : "not all chains stationary");
     if (drawn->kind == EM_TRAJECTORY_TIME)
-        em_append(bytes, out, "; T %.3g, %.0f %s", drawn->time,
-                  fmax(drawn->multistage ? 2 : 1, ceil(drawn->time / adapt->pools->step_size)),
-                  drawn->multistage ? "stages" : "steps");
+        append_trajectory(drawn, adapt->pools->step_size, bytes, out);
     else if (adapt->plan->learned)
         em_append(bytes, out, "; curvature varies, so nuts draws");
     if (adapt->pools->averaging.target > adapt->sampler_options->target_accept)

@@ -89,6 +89,7 @@ if command -v h5dump >/dev/null; then
 else
     skip 'the draws of warmup' 'h5dump (hdf5-tools) is not installed'
 fi
+check 'steps that are too small for T' ends '; T [0-9.]+, cut at 100 steps' --set sampler.step_size=0.0001 --set sampler.trajectory=2 --set run.warmup=40
 check 'of given length' ends '^warmup 40 iterations, .* initial phase of the given 27 iterations' --set run.warmup=40
 check 'of one iteration' ends '^warmup 1 iterations' --set run.warmup=1
 check 'one chain' ends '^warmup ' --chains 1

@@ -27,8 +27,6 @@
 
 extern const em_sampler_ops em_hmc;
 
-enum { MOST_STEPS = 100 };
-
 static const char *const integrators[] = {"auto", "leapfrog", NULL};
 
 typedef struct hmc_options {
@@ -196,7 +194,7 @@ static double hmc_halton(int64_t n)
  * or the next number that is 2, 4 or a multiple of 3. */
 static int64_t hmc_n_stage(int64_t n)
 {
-    return n <= 2 ? 2 : n == 4 ? 4 : 3 * ((em_least(n, MOST_STEPS - 1) + 2) / 3);
+    return n <= 2 ? 2 : n == 4 ? 4 : 3 * ((em_least(n, EM_MOST_STEPS_OF_TIME - 1) + 2) / 3);
 }
 
 /* The number of stages of the trajectories of all chains; leapfrog has one a step. The splitting
@@ -213,7 +211,7 @@ static int64_t hmc_plan_stages(hmc_sampler *s, const em_step_context *context, i
         const double time = t->time * (1 - t->jitter + 2 * t->jitter * hmc_halton(t->number));
         const double stage =
             fmin(context->step_size[0], t->multistage ? EM_LONGEST_STAGE : INFINITY);
-        n_stage = (int64_t)fmin(fmax(ceil(time / stage - 1e-9), 1), MOST_STEPS);
+        n_stage = (int64_t)fmin(fmax(ceil(time / stage - 1e-9), 1), EM_MOST_STEPS_OF_TIME);
         if (t->multistage) {
             n_stage = hmc_n_stage(n_stage);
             each = n_stage % 3 == 0 ? 3 : 2;

@@ -100,6 +100,10 @@ typedef enum em_trajectory_kind {
  * to 1.3. */
 #define EM_LONGEST_STAGE 1.25
 
+/* The most steps, or stages, of a trajectory of a time: with a tiny step size it ends before its
+ * time. */
+enum { EM_MOST_STEPS_OF_TIME = 100 };
+
 typedef struct em_trajectory {
     em_trajectory_kind kind;
     double time, jitter; /* the time is uniform in time [1 - jitter, 1 + jitter] */
