@@ -191,6 +191,7 @@ em_status em_table_check_counts(const em_table *table)
         return EM_OK;
     y = em_table_number(table, row, table->response);
     if (!is_count(y))
-        return fail(table, row, "response", y, "a count: 0, 1, 2, ...");
+        return fail(table, row, "response", y,
+                    y >= EM_MOST_COUNT ? "a count of at most 2^53" : "a count: 0, 1, 2, ...");
     return fail(table, row, "exposure", em_table_number(table, row, exposure), "a number above 0");
 }

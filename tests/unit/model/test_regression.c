@@ -468,7 +468,7 @@ START_TEST(test_refused)
     } cases[] = {
         {"1.5,2\n3,-1\n", "", ":2: found response -1, expected a count"},
         {"1.5,2\n3,4\n5,0.5\n", "", ":3: found response 0.5, expected a count"},
-        {"1,1e17\n", "", ":1: found response 1e+17, expected a count"},
+        {"1,1e17\n", "", ":1: found response 1e+17, expected a count of at most 2^53"},
         {"1.5,2\n3,nan\n", "", ":2: found 'nan'"},
         {"a,t,y\n1,1,2\n3,0,4\n", "t", ":3: found exposure 0, expected a number above 0"},
         {"a,t,y\n1,1,2\n3,-2,4\n", "2", ":3: found exposure -2, expected a number above 0"},
