@@ -68,6 +68,8 @@ class Variable:
             ends = float(lower or 0), float(upper or 0)
         except (TypeError, ValueError):
             raise Error(f"bounds of {self.name}: found {self.bounds!r}, expected a pair, 'ordered' or 'simplex'") from None
+        if None not in (lower, upper) and not ends[0] < ends[1]:
+            raise Error(f"bounds of {self.name}: found {self.bounds!r}, expected a lower bound below the upper one")
         kind = _BETWEEN if None not in (lower, upper) else _LOWER if lower is not None else _UPPER
         return (_FREE if lower is upper is None else kind), *ends
 
@@ -193,7 +195,7 @@ class Density:
         micro = 1e6 * (time.perf_counter() - start) / rounds
         agrees = "no gradient: central differences" if self.value else f"gradients agree with central differences within {worst:.1e}"
         lost = f"; the log density is not finite at {failed} of {tried + failed} positions, first: {why}" if failed else ""
-        return f"{self.name}: {self.size} parameters; {agrees}, at {min(tried, points)} positions; {micro:.3g} us an evaluation{lost}"
+        return f"{self.name}: {self.size} parameter{'s' * (self.size > 1)}; {agrees}, at {min(tried, points)} positions; {micro:.3g} us an evaluation{lost}"
 
     def _compare(self, x: np.ndarray, i: int, slope: float) -> float:
         moved, step = x.copy(), 1e-5 * max(1.0, abs(x[i]))
@@ -311,12 +313,18 @@ def outputs_function(n: int, outputs: Sequence[Variable], evaluate: Callable[[np
     return _library.OUTPUTS(call)
 
 
-def output_variables(example: Callable[[], Mapping[str, Any]], group: int = POSTERIOR) -> list[Variable]:
-    """The variables of the outputs, with the names and shapes of an example."""
+def output_variables(example: Callable[[], Mapping[str, Any]], parameters: Sequence[Variable]) -> list[Variable]:
+    """The variables of the outputs, with the names and shapes of an example, beside the parameters."""
     try:
         values = example()
     except Exception as error:  # likewise
         raise Error(f"outputs: {_said(error)}") from error
     if not isinstance(values, Mapping):
         raise Error(f"outputs: found {type(values).__name__}, expected a mapping of names to numbers and arrays")
-    return [Variable(name, tuple(np.shape(value)), group=group) for name, value in values.items()]
+    unnamed = [name for name in values if not isinstance(name, str)]
+    if unnamed:
+        raise Error(f"outputs: found the name {unnamed[0]!r}, expected text")
+    taken = [one.name for one in parameters if one.name in values]
+    if taken:
+        raise Error(f"outputs: found {taken[0]!r}, the name of a parameter, expected another name")
+    return [Variable(name, tuple(np.shape(value))) for name, value in values.items()]

@@ -146,7 +146,7 @@ class FunctionSource:
         def evaluate(x: np.ndarray) -> Mapping[str, Any]:
             return self.outputs(*self.arguments(x))  # type: ignore[misc]
 
-        return output_variables(lambda: evaluate(Density(self.name, self.parameters).point(1))), evaluate
+        return output_variables(lambda: evaluate(Density(self.name, self.parameters).point(1)), self.parameters), evaluate
 
 
 def _address(function: Any) -> int:

@@ -27,33 +27,28 @@ class JaxSource:
 
     def __post_init__(self) -> None:
         jax = needs("jax", "from_jax")
-        self.example = jax.tree_util.tree_map(np.asarray, self.example)
+        self.example = jax.tree_util.tree_map(_numbers, self.example)
+        if not jax.tree_util.tree_leaves(self.example):
+            raise Error("from_jax: found no parameters in the example, expected a number or an array for each")
 
     def compile(self) -> Density:
         """Makes the density. An evaluation is one call of a compiled function, in 64 bits."""
         jax = needs("jax", "from_jax")
         with _x64(jax):
             flat, ravel = _raveller(jax, self.example)
-            self._warn_of_integers()
             _try(jax, lambda x: self.function(ravel(x)), flat)
-            call = _compiled(jax, jax.value_and_grad(lambda x: self.function(ravel(x))), flat)
+            call = _compiled(jax, jax.value_and_grad(lambda x: self.function(ravel(x))), flat, "the gradient of log_density")
             made = Density(self.name, self._parameters(jax))
             function = gradient_function(flat.size, call)
             if self.outputs:
-                made.outputs = output_variables(lambda: self.outputs(ravel(flat)))  # type: ignore[misc]
-                of = _compiled(jax, lambda x: dict(self.outputs(ravel(x))), flat)  # type: ignore[misc]
+                made.outputs = output_variables(lambda: self.outputs(ravel(flat)), made.parameters)  # type: ignore[misc]
+                of = _compiled(jax, lambda x: dict(self.outputs(ravel(x))), flat, "outputs")  # type: ignore[misc]
                 report = outputs_function(flat.size, made.outputs, of)
                 made.outputs_function = ctypes.cast(report, ctypes.c_void_p).value
                 made.keep = report
         made.gradient = ctypes.cast(function, ctypes.c_void_p).value
         made.keep = (made.keep, function)
         return made
-
-    def _warn_of_integers(self) -> None:
-        jax = needs("jax", "from_jax")
-        for leaf in jax.tree_util.tree_leaves(self.example):
-            if not np.issubdtype(np.asarray(leaf).dtype, np.number):
-                raise Error(f"from_jax: found {leaf!r} in the example, expected numbers and arrays of them")
 
     def _parameters(self, jax: Any) -> list[Variable]:
         leaves = jax.tree_util.tree_flatten_with_path(self.example)[0]
@@ -64,6 +59,17 @@ class JaxSource:
         if unknown:
             raise Error(f"bounds: found {sorted(unknown)[0]!r}, expected a name of {', '.join(one.name for one in made)}")
         return made
+
+
+def _numbers(leaf: Any) -> np.ndarray:
+    """A leaf of the example, which gives the shape of a parameter."""
+    try:
+        found = np.asarray(leaf)
+    except Exception:  # of a class that is no array
+        found = np.asarray(None)
+    if found.dtype.kind not in "iuf":
+        raise Error(f"from_jax: found {leaf!r} in the example, expected real numbers and arrays of them")
+    return found
 
 
 def _x64(jax: Any) -> Any:
@@ -82,16 +88,25 @@ def _try(jax: Any, function: Callable[[Any], Any], flat: Any) -> None:
     try:
         found = jax.eval_shape(function, flat)
     except Exception as error:  # whatever the function raises
-        said = str(error).strip().split("\n")[0]
-        raise Error(f"from_jax: log_density of the example: {type(error).__name__}: {said}") from error
+        raise _error(error, "log_density of the example") from error
     shape = getattr(found, "shape", None)
     if shape != ():
         raise Error(f"from_jax: log_density: found {f'shape {shape}' if shape else type(found).__name__}, expected a scalar")
+    if not jax.numpy.issubdtype(found.dtype, jax.numpy.floating):
+        raise Error(f"from_jax: log_density: found {found.dtype}, expected a real number")
 
 
-def _compiled(jax: Any, function: Callable[[Any], Any], flat: Any) -> Callable[[np.ndarray], Any]:
+def _error(error: Exception, what: str) -> Error:
+    said = str(error).strip().split("\n")[0]
+    return Error(f"from_jax: {what}: {type(error).__name__}: {said}")
+
+
+def _compiled(jax: Any, function: Callable[[Any], Any], flat: Any, what: str) -> Callable[[np.ndarray], Any]:
     """Compiles for one thread, so that sums have the same bits in any process."""
-    lowered = jax.jit(function).lower(flat)
+    try:
+        lowered = jax.jit(function).lower(flat)
+    except Exception as error:  # of what JAX cannot differentiate
+        raise _error(error, what) from error
     try:
         made = lowered.compile(compiler_options={"xla_cpu_multi_thread_eigen": False})
     except Exception:  # of a device that is no CPU

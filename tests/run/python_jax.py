@@ -55,7 +55,32 @@ def check():
            "no scalar, and a function that raises")
 
 
+def no_derivative(p):
+    return jax.pure_callback(lambda a: a, jax.ShapeDtypeStruct((), jnp.float64), p["a"])
+
+
+def check_errors():
+    """What cannot be a log density is an error of the package, one line, before the run."""
+    start = {"a": 1.0}
+    for name, (words, density, example, more) in {
+        "an integer": ("log_density: found int32, expected a real number", lambda p: jnp.int32(3), start, {}),
+        "a complex number": ("log_density: found complex128, expected a real number", lambda p: p["a"] + 0j, start, {}),
+        "without a derivative": ("the gradient of log_density: ValueError: Pure callbacks do not support JVP.", no_derivative, start, {}),
+        "no parameters": ("found no parameters in the example", lambda p: 0.0, {}, {}),
+        "a name as an example": ("found 'a' in the example, expected real numbers", lambda p: 0.0, ["a"], {}),
+        "a shape as an example": ("in the example, expected real numbers", lambda p: 0.0, jax.ShapeDtypeStruct((), jnp.float64), {}),
+        "a complex example": ("found 1j in the example, expected real numbers", lambda p: 0.0, {"a": 1j}, {}),
+        "an output like a parameter": ("outputs: found 'a', the name of a parameter, expected another", lambda p: -p["a"] ** 2, start,
+                                       {"outputs": lambda p: {"a": p["a"]}}),
+        "bounds in the wrong order": ("bounds of a: found (1, 0), expected a lower bound below the upper one", lambda p: p["a"], start,
+                                      {"bounds": {"a": (1, 0)}}),
+    }.items():
+        text = said(lambda: emass.Model.from_jax(density, example, **more).check())  # noqa: B023
+        report(words in text and "\n" not in text, name, text)
+
+
 with tempfile.TemporaryDirectory(prefix="emass-python-") as work:
     os.chdir(work)
     check()
+    check_errors()
 lib.finish()
