@@ -324,6 +324,9 @@ def check_evidence():
     tables = {name: emass.Model.linear("y ~ x", FRAME.head(n)).sample(chains=2, draws=60, temper=True, progress=False)
               for name, n in {"e": 10, "f": 20}.items()}
     report("The data of e, f differ." in (text := said(lambda: emass.evidence(tables))), "of other data", text)
+    transformed = {formula: emass.Model.linear(formula, FRAME.head(20)).sample(chains=2, draws=60, temper=True, progress=False)
+                   for formula in ("y ~ x", "exp(y) ~ x")}
+    report("differ" in (text := said(lambda: emass.evidence(transformed))), "y and exp(y) are other data", text)
     report("temper=True" in said(lambda: emass.evidence(model.sample(**QUIET))), "what it needs")
 
 

@@ -14,6 +14,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 static const char sizes[] = "n_level", values[] = "level_value", codings[] = "poly_coding";
 
@@ -313,7 +314,8 @@ static em_status take_codings(const stored_features *f, em_coding *coding)
 
 /* ---------------------------------------------------------------- a table is read */
 
-/* The response of a formula, such as log(y), replaces its column y. Collective. */
+/* The response of a formula, such as log(y), replaces its column y. The densities of y and of
+ * log(y) cannot be compared, so the hash of the data changes too. Collective. */
 static em_status derive_response(const em_table_options *options, em_table *table)
 {
     const em_formula_columns columns = {
@@ -329,6 +331,8 @@ static em_status derive_response(const em_table_options *options, em_table *tabl
         status = em_derived_check(derived, table);
     for (int64_t i = 0; !status && derived && i < table->n_row; i++)
         table->value[i * n + formula.response] = em_derived_value(derived, table->value + i * n);
+    if (!status && derived)
+        table->hash = XXH64(derived->name, strlen(derived->name), table->hash);
     em_formula_release(&formula);
     return status;
 }
