@@ -179,6 +179,8 @@ def evidence(
     if their data differ, or are inside functions of Python, unless same_data is True."""
     import pandas as pd
 
+    if isinstance(draws, (list, tuple)):
+        raise Error(f"evidence: found {type(draws).__name__}, expected draws, the path of a file, or a mapping of names to these")
     runs = draws if isinstance(draws, Mapping) and not hasattr(draws, "attrs") else {"model": draws}
     rows, hashes, models = [], set(), {}
     if not runs:

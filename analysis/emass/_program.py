@@ -53,6 +53,7 @@ _TERMS = (
     (r" \(see emass check\)", " (see model.check())"),
     (r" \(see emass [a-z]+ --help\)", ""),
     (r": emass summary --group \w+\)", ")"),
+    (r"--ranks N starts N ranks", "ranks=N starts N ranks"),
     (r"--(overwrite|resume|common)\b", r"\1=True"),
     (r"--(output|ranks|header|decimal|format)\b", r"\1"),
     (r" \(mpirun -n starts ranks\)", " (ranks=N starts N)"),
