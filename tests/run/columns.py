@@ -223,6 +223,7 @@ def refuses():
     open("unnamed.csv", "w").write('"",x,y\n1,2,0\n2,3,1\n')
     open("twice.csv", "w").write("x,x,y\n1,2,0\n2,3,1\n")
     open("mixed.csv", "w").write("x,y\n1,2\nb,3\n2,5\n")
+    open("ones.csv", "w").write("intercept,y\n1,2\n2,3\n3,3\n")
     open("gaps.csv", "w").write("x,y\n,0\nNA,1\n")
     open("huge.csv", "w").write("x,z,y\n1e200,1e-200,0\n2e200,2e-200,1\n")
     open("years.csv", "w").write("y,2020\n1,2\n3,4\n2,5\n")
@@ -247,6 +248,8 @@ def refuses():
              ("twice.csv", "columns: [1, 2]", "two columns called 'x'"),
              ("twice.csv", "formula: y ~ x", "found 'x' at character 5, the name of columns 1 and 2 of the data"),
              ("twice.csv", "formula: y ~ log(x)", "found 'x' at character 9, the name of columns 1 and 2 of the data"),
+             ("ones.csv", "formula: y ~ intercept", "ones.csv:1: found column 'intercept' beside the intercept of the model, expected another name, or"),
+             ("ones.csv", "response: y", "ones.csv:1: found column 'intercept' beside the intercept of the model"),
              ("gaps.csv", "na: drop", "a missing value in each of 2 rows"),
              ("gaps.csv", "columns: [x]", "gaps.csv:2: found nothing for column x, expected a number (na: drop leaves such rows out)"),
              ("t.csv", "columns: [agee], response: ill", "or a number from 1 to 8; did you mean age?"),

@@ -399,6 +399,18 @@ static em_status find_text_columns(em_table *table)
     return status;
 }
 
+/* The name of the column of ones belongs to no other. */
+static em_status check_intercept(const em_table *table, bool has_intercept)
+{
+    for (int64_t j = 0; has_intercept && !table->unnamed && j < table->n_column; j++)
+        if (strcmp(table->name[j], "intercept") == 0)
+            return em_fail(EM_EDATA,
+                           "%s:1: found column 'intercept' beside the intercept of the model, "
+                           "expected another name, or no other intercept (intercept: false)",
+                           table->path);
+    return EM_OK;
+}
+
 static em_status read_run(const em_table_options *options, em_table **table, em_features **out)
 {
     em_table_options advised = *options;
@@ -423,7 +435,7 @@ static em_status read_run(const em_table_options *options, em_table **table, em_
     if (!status && coding)
         status = em_coding_apply(coding, *table);
     em_coding_destroy(&coding);
-    return status;
+    return status ? status : em_agree_first(check_intercept(*table, (*out)->intercept), 0);
 }
 
 static em_status read_as(const em_table_options *options, const em_fitted_columns *columns,
