@@ -102,7 +102,7 @@ bad 'a label that is text' '1 1:1\nyes 3:1\n' :2: "found 'yes' for the label"
 # ---- labels ----
 bad 'labels 1 and 2' '5.5,1\n6,2\n' :2: 'label 2 among labels 1, 2' 'positive'
 bad 'a third label' '5.5,0\n6,1\n7,3\n' :3: 'label 3 among labels 0, 1, 3'
-bad 'one label' '5,0\n6,0\n' :2: 'labels 0,'
+bad 'one label' '5,0\n6,0\n' :2: 'label 0 in all rows'
 for labels in 2 6 7 30; do # six and more are not all listed
     printf '%s,1\n' $(seq "$labels") | awk -F, '{print $2 "," $1}' >table
     check "positive: 99 where rows have $labels other labels" \
@@ -112,7 +112,7 @@ for labels in 2 6 7 30; do # six and more are not all listed
         limited "$emass" check positive.yaml
 done
 printf '5,99\n6,99\n' >table
-check 'positive: 99 is all there is' refuses 1 positive.yaml :2: 'label 99 among' 'and others'
+check 'positive: 99 is all there is' refuses 1 positive.yaml :2: 'label 99 in all rows' 'and others'
 
 # ---- files ----
 rm -f table
