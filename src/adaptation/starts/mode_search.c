@@ -387,7 +387,7 @@ static void find_missed(const em_mode_search *search, const em_mode_counts *coun
 static em_status conclude(em_mode_search *search, const em_mode_visits *visits,
                           const em_outer_mass *outer, em_mode_findings *out)
 {
-    double redrawn = 0, log_outer = NAN;
+    double redrawn = 0;
     em_mode_counts counts;
     em_status status = em_grid_sum_chains(search->grid, 1, search->redrawn, &redrawn);
 
@@ -397,10 +397,9 @@ static em_status conclude(em_mode_search *search, const em_mode_visits *visits,
         status = em_mode_visits_sum(visits, search->grid, search->dim, &counts);
     if (!status && search->n_mode > 0)
         find_missed(search, &counts, out);
-    if (!status)
-        status = em_outer_mass_missed(outer, search->grid, search->dim, &log_outer);
-    if (!status && (isnan(out->log_mass) || log_outer > out->log_mass))
-        out->log_mass = log_outer;
+    /* The mass of a mode is known better than that of the outer part, to which it may belong. */
+    if (!status && out->n_missed == 0)
+        status = em_outer_mass_missed(outer, search->grid, search->dim, &out->log_mass);
     return status;
 }
 
