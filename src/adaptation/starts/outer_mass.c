@@ -66,14 +66,17 @@ typedef struct radii {
     double first, ratio;
 } radii;
 
-static radii choose_radii(int64_t dim)
+/* The first radius is random, so that the sum over the radii of density times volume is an unbiased
+ * estimate. */
+static radii choose_radii(int64_t dim, uint64_t seed)
 {
+    const em_stream stream = {seed, EM_ALL_CHAINS, first_ray, EM_RNG_INIT};
     const double step = fmin(0.4, 2 / sqrt(2 * (double)dim)),
                  n = ceil(log(farthest / nearest) / step);
     const int points = n < MOST_POINTS ? (int)n + 1 : MOST_POINTS;
+    const double ratio = exp(log(farthest / nearest) / (points - 1));
 
-    return (radii){points, nearest * sqrt((double)dim),
-                   exp(log(farthest / nearest) / (points - 1))};
+    return (radii){points, nearest * sqrt((double)dim) * pow(ratio, em_uniform(&stream, 0)), ratio};
 }
 
 /* The log of the density times radius^dim at the points of a ray of chain c of this rank. */
@@ -187,7 +190,7 @@ em_status em_outer_mass_search(em_posterior *posterior, em_grid *grid, const em_
 {
     const int64_t dim = block->dim, n_local = block->n_chain, n_chain = em_grid_n_chain(grid);
     const int64_t n_each = (LEAST_RAYS + n_chain - 1) / n_chain;
-    const radii at = choose_radii(dim);
+    const radii at = choose_radii(dim, seed);
     double *position = NULL, *own = NULL, *all = NULL;
     em_status status = allocate(out, n_local, dim);
 
