@@ -54,12 +54,11 @@ em_status em_mode_search_create(em_grid *grid, int64_t dim, const em_search_plan
 
 void em_mode_search_destroy(em_mode_search **out)
 {
-    if (*out)
+    if (*out) {
         em_mode_visits_release(&(*out)->visits);
-    if (*out)
         em_outer_mass_release(&(*out)->outer);
-    if (*out)
         em_release_all(&(*out)->redrawn, &(*out)->scale, &(*out)->modes);
+    }
     em_release(out);
 }
 
@@ -408,25 +407,11 @@ em_status em_mode_search_conclude(em_mode_search *search, em_mode_findings *out)
     return conclude(search, &search->visits, &search->outer, out);
 }
 
-/* The log density at a position of chain c of this rank; NaN: the evaluation failed. */
-static em_status evaluate(const em_mode_search *search, em_posterior *posterior, int64_t c,
-                          const double *theta, double *gradient, double *log_density)
-{
-    const int64_t chain = em_grid_first_chain(search->grid) + c;
-    const em_status status =
-        em_posterior_evaluate(posterior, &(em_query){.n_chain = 1,
-                                                     .stride = search->stride,
-                                                     .chain = &chain,
-                                                     .theta = theta,
-                                                     .log_density = log_density,
-                                                     .gradient = gradient});
-    return status < 0 ? status : EM_OK;
-}
-
 em_status em_mode_search_judge(em_mode_search *search, em_posterior *posterior, int64_t n,
                                const double *theta, em_mode_findings *out)
 {
     const int64_t n_draw = search->n_mode > 0 || search->outer.exists ? search->n_local * n : 0;
+    const int64_t first = em_grid_first_chain(search->grid);
     em_mode_visits visits;
     em_outer_mass outer = {.exists = false};
     double *gradient = NULL;
@@ -440,8 +425,9 @@ em_status em_mode_search_judge(em_mode_search *search, em_posterior *posterior, 
     for (int64_t i = 0; !status && i < n_draw; i++) {
         const double *at = theta + i * search->stride;
         double log_density = NAN;
-        status = evaluate(search, posterior, i / n, at, gradient, &log_density);
-        if (!status && isfinite(log_density))
+        status =
+            em_evaluate_point(posterior, first + i / n, search->dim, at, gradient, &log_density);
+        if (!status && !isnan(log_density))
             count(search, &visits, &outer, i / n, at, log_density);
     }
     status = em_agree(status);

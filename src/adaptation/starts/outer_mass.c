@@ -1,5 +1,6 @@
 #include "adaptation/starts/outer_mass.h"
 
+#include "adaptation/starts/ascent.h"
 #include "adaptation/starts/draw_mass.h"
 #include "base/memory.h"
 #include "math/rng.h"
@@ -95,14 +96,8 @@ static em_status follow_ray(em_posterior *posterior, const em_block *block, cons
         double log_density = NAN;
         for (int64_t i = 0; i < dim; i++)
             theta[i] = o->centre[i] + radius * direction[i] / sqrt(square * o->precision[i]);
-        status = em_posterior_evaluate(posterior, &(em_query){.n_chain = 1,
-                                                              .stride = block->stride,
-                                                              .chain = &chain,
-                                                              .theta = theta,
-                                                              .log_density = &log_density,
-                                                              .gradient = gradient});
-        status = status < 0 ? status : EM_OK;
-        profile[k] = isfinite(log_density) ? log_density + (double)dim * log(radius) : -INFINITY;
+        status = em_evaluate_point(posterior, chain, dim, theta, gradient, &log_density);
+        profile[k] = isnan(log_density) ? -INFINITY : log_density + (double)dim * log(radius);
     }
     return status;
 }
