@@ -226,9 +226,10 @@ def read(path):
 
 
 class Sgemm:
-    """Products by the OpenBLAS that a program links."""
+    """Products by the OpenBLAS that a program links, with the kernels that libemass chooses as it is loaded."""
 
     def __init__(self, program):
+        ctypes.CDLL(pathlib.Path(program).with_name("libemass.so.0"))
         linked = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
         blas = ctypes.CDLL(next(line.split()[2] for line in linked.splitlines() if "blas" in line))
         blas.openblas_get_corename.restype = ctypes.c_char_p
