@@ -10,10 +10,11 @@ convolutions, which are slow in a scan; the minibatch gathered and the noise dra
 
 Seconds are those of the processor, of the user and the system, so that others on the machine count for
 little; each round takes all programs in turn, and what is said is the median over rounds: steps of the
-block of chains a second, ratios within a round, and two shares of sgemm, by the OpenBLAS that emass links:
+block of chains a second, ratios within a round, and three shares of a limit, by the OpenBLAS that emass links:
 how many steps emass does while the dense products of a step, each of its own shape, are done alone (those of
-a convolution by the numbers under its kernel, which are there already); and the share of the rate of large
-products, if all of a step were dense. All take the kernels that they choose for the processor: an
+a convolution by the numbers under its kernel, which are there already); the same with the time in which numpy
+moves as many bytes, through as many numbers, as an update of weights and momenta; and the share of the rate of
+large products, if all of a step were dense. All take the kernels that they choose for the processor: an
 OPENBLAS_CORETYPE or EMASS_SIMD of the environment, which may halve the speed, is put aside. With --avx2 all take
 those of a processor without AVX-512. Two ranks are timed by the clock, which only an idle machine
 answers for, and by the processor; beside them two programs that know nothing of each other, each on a core of
@@ -63,6 +64,8 @@ CASES = {"784-100-100-10": ([("dense", 100)] * 2, 1), "784-100-100-10, 8 chains"
          "784-400-400-10": ([("dense", 400)] * 2, 1), "LeNet": (LENET, 1),
          "784-20-10, 64 chains": ([("dense", 20)], 64), "4-8-3, 64 chains": ([("dense", 8)], 64),
          "4-8-3, 1000 chains": ([("dense", 8)], 1000)}
+UPDATE_BYTES = 40  # of a weight in a step: it and its momentum, in double precision, are read and written;
+                   # its gradient is read, and a copy for the products written, in single precision
 TABLE_ROWS, TABLE_COLUMNS = 1000, 4  # of the data of names that begin with 4-
 TWO_RANKS = [("784-100-100-10, 8 chains", "784-100-100-10, 8 chains, 4 a rank", []),
              ("784-400-400-10", "784-400-400-10, 1 chain, 2 shards", ["run.shards=2"]),
@@ -270,6 +273,13 @@ class Sgemm:
         return n / (time.process_time() - start)
 
 
+def update_rate(n, seconds):
+    """Bytes a second that numpy adds n numbers to n others with: what an update of the weights may reach."""
+    a, b = np.zeros(n), np.ones(n)
+    add = lambda: np.add(a, b, out=a)
+    return 24 * n * Sgemm.rate([add], seconds)
+
+
 def beside_jax(name, options, path, sgemm, images, labels):
     """A row: emass beside JAX."""
     layers, n_chain = CASES[name]
@@ -280,13 +290,16 @@ def beside_jax(name, options, path, sgemm, images, labels):
     state = jax.block_until_ready(run(state))
     emass = Emass(options.emass, path, options.seconds)
     products, large = sgemm.step(found), [sgemm.product(1024, 1024, 1024)]
+    n_weight = sum(np.prod(shape) + shape[-1] for _, shape in found if shape)
     rounds = [(time_jax(run, state, options.seconds), emass.rates()[0], sgemm.rate(products, options.seconds / 2),
-               sgemm.rate(large, options.seconds / 4)) for _ in range(options.rounds)]
+               sgemm.rate(large, options.seconds / 4), update_rate(n_weight, options.seconds / 4))
+              for _ in range(options.rounds)]
     theirs, ours = (statistics.median(r[i] for r in rounds) for i in (0, 1))
-    flop = n_chain * BATCH * 2 * work
+    flop, moved = n_chain * BATCH * 2 * work, UPDATE_BYTES * n_weight
     return {"network": name, "MFLOP a chain": float(f"{2e-6 * BATCH * work:.3g}"), "JAX": round(theirs, 1),
             "emass": round(ours, 1), "emass / JAX": round(statistics.median(r[1] / r[0] for r in rounds), 2),
             "share of the same products": round(statistics.median(r[1] * n_chain / r[2] for r in rounds), 2),
+            "with the update": round(statistics.median(r[1] * n_chain * (1 / r[2] + moved / r[4]) for r in rounds), 2),
             "of the largest rate": round(statistics.median(r[1] * flop / (r[3] * 2 * 1024**3) for r in rounds), 2)}
 
 
