@@ -6,13 +6,11 @@
  */
 #pragma once
 
+#include "adaptation/starts/draw_mass.h" /* EM_MISSED_LOG_MASS_LIMIT */
+
 #define EM_R_HAT_LIMIT          1.01
 #define EM_ESS_LIMIT_PER_CHAIN  100
 #define EM_LEAST_ESS_OF_RULE    400 /* for a run that ends when its limits hold */
 #define EM_E_BFMI_LIMIT         0.3
 #define EM_DRAWS_PER_DIVERGENCE 1000
 #define EM_STILL_DRAWS          25 /* equal draws in a row; beyond 1000 draws, see diag.c */
-
-/* The limit for modes without draws nearby, as the log ratio of their Laplace mass to that of the
- * other modes (about 1 to 20). From this ratio on a run has not converged. */
-#define EM_MISSED_LOG_MASS_LIMIT (-3.0)

@@ -13,9 +13,9 @@
 
 #include <stdint.h>
 
-/* A part of the posterior is missed only if the log of its mass exceeds that of the draws by this
- * at least: 5 % of the mass. */
-#define EM_NOTABLE_LOG_MASS (-3.0)
+/* A part of the posterior without draws is missed if the log ratio of its mass to that of the part
+ * with draws exceeds this: about 1 to 20. A run that misses a part has not converged. */
+#define EM_MISSED_LOG_MASS_LIMIT (-3.0)
 
 /* The number of sums for draws of `dim` numbers. Local. */
 int64_t em_draw_mass_size(int64_t dim);

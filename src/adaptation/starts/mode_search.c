@@ -372,7 +372,7 @@ static void find_missed(const em_mode_search *search, const em_mode_counts *coun
     for (int64_t m = 0; m < search->n_mode; m++) {
         const double mass = exp(search->mode[m].log_mass - largest);
         const bool far = counts->near[m] <= search->share * mass / all_mass * all_near;
-        const bool above = !far && mass > exp(EM_NOTABLE_LOG_MASS) * outside &&
+        const bool above = !far && mass > exp(EM_MISSED_LOG_MASS_LIMIT) * outside &&
                            counts->inside[m] <= fmax(least_share, search->share) * mass /
                                                     (all_mass + outside) * all_near;
         out->n_missed += far || above;

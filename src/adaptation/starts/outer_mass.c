@@ -246,7 +246,7 @@ em_status em_outer_mass_missed(const em_outer_mass *outer, em_grid *grid, int64_
     if (!status)
         status = em_draw_mass_estimate(grid, dim, outer->sum, &n_inner, &log_mass);
     const double ratio = exp(outer->log_mass - log_mass);
-    if (!status && outer->log_mass > log_mass + EM_NOTABLE_LOG_MASS &&
+    if (!status && outer->log_mass > log_mass + EM_MISSED_LOG_MASS_LIMIT &&
         n_outer <= least_share * ratio / (1 + ratio) * (n_outer + n_inner))
         *log_ratio = outer->log_mass - log_mass;
     return status;
