@@ -45,11 +45,8 @@ em_status em_mode_search_create(em_grid *grid, int64_t dim, const em_search_plan
     search->probes = plan->probes;
     search->seed = plan->seed;
     search->every = dim > 50 ? 10 : 1;
-    status = em_allocate_all(EM_ARRAY(search->redrawn, search->n_local),
-                             EM_ARRAY(search->scale, search->n_local * search->stride));
-    return status ? status
-                  : em_mode_visits_create(search->n_local, dim > EM_MODE_SEARCH_MOST_DIM ? 0 : dim,
-                                          &search->visits);
+    return em_allocate_all(EM_ARRAY(search->redrawn, search->n_local),
+                           EM_ARRAY(search->scale, search->n_local * search->stride));
 }
 
 void em_mode_search_destroy(em_mode_search **out)
@@ -207,6 +204,14 @@ static em_status follow_all(em_ascents *a)
     return status;
 }
 
+/* Counts of draws, all 0, if there are modes. Collective. */
+static em_status create_visits(const em_mode_search *search, em_mode_visits *out)
+{
+    const int64_t n = search->n_mode > 0 ? search->n_local : 0;
+
+    return em_agree(em_mode_visits_create(n, search->dim, out));
+}
+
 static em_status search_modes(em_ascents *a)
 {
     em_status status = em_agree(create_ascents(a));
@@ -228,7 +233,7 @@ static em_status search_modes(em_ascents *a)
         status = em_weigh_lone_mode(a);
     if (!status)
         em_keep_modes(a->search);
-    return status;
+    return status ? status : create_visits(a->search, &a->search->visits);
 }
 
 static void release_ascents(em_ascents *a)
@@ -264,9 +269,12 @@ em_status em_mode_search_start(em_mode_search *search, em_posterior *posterior, 
 static void take_modes(em_mode_search *search, em_mode_search *from)
 {
     em_release(&search->modes);
+    em_mode_visits_release(&search->visits);
     search->modes = from->modes;
     search->n_mode = from->n_mode;
+    search->visits = from->visits;
     from->modes = NULL;
+    from->visits = (em_mode_visits){0};
     em_point_to_modes(search, search->n_mode, true);
 }
 
@@ -415,7 +423,7 @@ em_status em_mode_search_judge(em_mode_search *search, em_posterior *posterior, 
     em_mode_visits visits;
     em_outer_mass outer = {.exists = false};
     double *gradient = NULL;
-    em_status status = em_mode_visits_create(search->n_local, search->dim, &visits);
+    em_status status = create_visits(search, &visits);
 
     if (!status)
         status = em_outer_mass_copy(&search->outer, search->n_local, search->dim, &outer);
@@ -470,7 +478,9 @@ static em_status visit_modes(em_mode_search *search, const em_visitor *visitor, 
 
     if (visitor->restores) {
         search->n_mode = n_mode;
+        em_mode_visits_release(&search->visits);
         status = em_agree(em_reallocate(n_mode * size, sizeof(double), &search->modes));
+        status = status ? status : create_visits(search, &search->visits);
     }
     if (!status)
         status = visitor->shared(visitor->context, "modes", n_mode * size, search->modes);
