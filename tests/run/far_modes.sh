@@ -42,6 +42,7 @@ build() { # NAME N MODES [DIMENSION]
 near='{.15, 15, 3, 1.5}'
 build one 1 "$near" && build four 4 "$near, {.05, -12, -9, 1}, {.3, -5, 20, .7}, {.5, 2, -14, 1}" &&
     build apart 2 "{.3, 0, 0, 2}, {.7, 45, 0, 2}" && build narrow 2 "{.5, 1, 2, 1}, {.5, 1, 2, .1}" 5 &&
+    build off 2 "{.5, 0, 0, 1}, {.5, 3, 0, .2}" 3 && build beside 2 "{.5, 0, 0, 1}, {.5, 6, 0, .2}" &&
     build wide 2 "{.9, 1, 2, 1}, {.1, 1, 2, .02}" 30 && build sharp 1 "{1, 1, 2, .02}" 30 || exit 1
 
 emass_on() { # RANKS ARGUMENT...
@@ -65,7 +66,7 @@ same_bytes() { # NAME
         emass_on "$n" "$1.yaml" --overwrite --output many.h5 && cmp one.h5 many.h5 || return 1
     done
     warmup=$(h5dump -a tuning_steps one.h5 | sed -nE 's/.*\(0\): ([0-9]+).*/\1/p')
-    for at in $((warmup - 1)) "$warmup" $((warmup + 1)); do
+    for at in $((warmup - 1)) "$warmup" $((warmup + 1)) $((warmup + 700)); do
         rm -f cut.h5*
         stopped_at "$at" 2 "$1.yaml" --output cut.h5 || return 1
         emass_on 3 "$1.yaml" --resume --output cut.h5 && cmp one.h5 cut.h5 || return 1
@@ -78,9 +79,11 @@ check 'a mode 22 standard deviations away' verdicts apart 'not converged: .*mode
 check 'forty chains' verdicts apart 'not converged: .*mode' run.chains=40 run.draws=200
 check 'one chain' verdicts apart 'not converged: .*mode' run.chains=1
 check 'a narrow mode inside of a wide one, five dimensions' verdicts narrow 'not converged: .*a mode of'
+check 'a narrow mode in the tail of a wide one' verdicts off 'not converged:'
+check 'a narrow mode beside a wide one' verdicts beside 'not converged: .*a mode of'
 check 'a wide mode around a narrow one, thirty dimensions' verdicts wide 'not converged: .*a mode of'
 check 'the narrow one alone: converged' verdicts sharp converged:
-for name in four narrow wide; do
+for name in four narrow off wide; do
     check "$name: the same bytes on ranks and after stops" same_bytes "$name"
 done
 finish

@@ -1,7 +1,8 @@
 /*
  * Parts of the posterior without an optimum of their own (adaptation/starts/mode_visits.h,
  * outer_mass.h): a narrow part that is missed by the draws around it, and a wide one by those
- * inside of it, are told with their mass; heavy tails and funnels are not told.
+ * inside of it, are told with their mass; so is a narrow one that only trajectories pass
+ * (steep_search.h); heavy tails and funnels are not told.
  */
 #include "base/memory.h"
 #include "math/rng.h"
@@ -29,6 +30,25 @@ static double narrow_in_wide(const void *of, const double *x, double *slope)
     return top + sum;
 }
 
+/* The same in three dimensions, with the narrow part at (3, 0, 0). */
+static double narrow_in_tail(const void *of, const double *x, double *slope)
+{
+    enum { D = 3 };
+    const double variance = 0.01, from[D] = {x[0] - 3, x[1], x[2]};
+    double square = 0, near = 0;
+
+    (void)of;
+    for (int i = 0; i < D; i++) {
+        square += x[i] * x[i];
+        near += from[i] * from[i];
+    }
+    const double wide = -square / 2, narrow = -near / (2 * variance) - D * log(variance) / 2;
+    const double top = fmax(wide, narrow), sum = log(exp(wide - top) + exp(narrow - top));
+    for (int i = 0; i < D; i++)
+        slope[i] = -(x[i] * exp(wide - top) + from[i] * exp(narrow - top) / variance) / exp(sum);
+    return top + sum;
+}
+
 /* Student's t with three degrees of freedom in twenty dimensions. */
 static double heavy_tails(const void *of, const double *x, double *slope)
 {
@@ -53,6 +73,18 @@ static void draw_nested(search_bench *b, part of, int64_t i)
         em_normals(&(em_stream){b->seed, (uint64_t)c, (uint64_t)i, EM_RNG_TEST}, 10, theta);
         for (int k = 0; k < 10 && (of == NARROW || (of == BOTH && (c + i) % 2)); k++)
             theta[k] *= 0.1;
+    }
+    ck_assert_int_eq(em_block_evaluate(b->posterior, b->block), EM_OK);
+}
+
+/* `of`: a part of narrow_in_tail. */
+static void draw_tail(search_bench *b, part of, int64_t i)
+{
+    for (int64_t c = 0; c < N_CHAIN; c++) {
+        double *theta = b->block->theta + c * b->block->stride;
+        em_normals(&(em_stream){b->seed, (uint64_t)c, (uint64_t)i, EM_RNG_TEST}, 3, theta);
+        for (int k = 0; k < 3 && of == BOTH && (c + i) % 2; k++)
+            theta[k] = 0.1 * theta[k] + (k == 0 ? 3 : 0);
     }
     ck_assert_int_eq(em_block_evaluate(b->posterior, b->block), EM_OK);
 }
@@ -157,6 +189,105 @@ START_TEST(heavy_tails_and_funnels_have_no_such_part)
 }
 END_TEST
 
+/* ---------------------------------------------------------------- steep points */
+
+/* Passes the position of each chain of `from` on as the first point of a trajectory, with the
+ * square of a gradient that is in units of standard deviations. */
+static void pass_points(search_bench *b, double scale)
+{
+    em_steep_points *steep = em_mode_search_steep_points(b->search);
+
+    for (int64_t c = 0; c < N_CHAIN; c++) {
+        const double *g = b->block->gradient + c * b->block->stride;
+        double square = 0;
+        for (int64_t i = 0; i < b->block->dim; i++)
+            square += scale * g[i] * g[i];
+        em_steep_points_begin(steep, b->block->chain[c]);
+        em_steep_points_take(steep, b->block->chain[c], b->block->dim, square,
+                             b->block->log_density[c], b->block->theta + c * b->block->stride);
+    }
+}
+
+/* The findings from steep points where draws are of the part `sampling`. In between, trajectories
+ * pass points of both parts, or do not. */
+static em_mode_findings find_from_steep(search_bench *b,
+                                        void (*draw)(search_bench *, part, int64_t),
+                                        double variance, part sampling, bool passes)
+{
+    em_mode_findings found = {.log_mass = NAN};
+    double scale[MOST_DIM];
+
+    for (int i = 0; i < MOST_DIM; i++)
+        scale[i] = variance;
+    for (int64_t i = 1; i <= 200; i++) {
+        draw(b, BOTH, i);
+        if (passes)
+            pass_points(b, variance);
+        draw(b, sampling, 1000 + i);
+        em_mode_search_observe(b->search, b->block, i);
+    }
+    ck_assert_int_eq(
+        em_mode_search_from_steep(b->search, b->posterior, b->block, scale, b->gradients, &found),
+        EM_OK);
+    return found;
+}
+
+static const em_search_plan notes = {.least = 12, .most = 12, .notes_steep = true};
+
+START_TEST(a_narrow_part_that_trajectories_pass_is_told)
+{
+    static const part sampling[] = {WIDE, BOTH, WIDE};
+    search_bench b;
+
+    for (int k = 0; k < 3; k++) {
+        open_search_with(&notes, narrow_in_tail, NULL, 3, (uint64_t)_i, &b);
+        const em_mode_findings found = find_from_steep(&b, draw_tail, 1, sampling[k], k < 2);
+        ck_assert_int_eq(found.n_missed, k == 0);
+        ck_assert(k == 0 ? fabs(found.log_mass) < 0.3 : isnan(found.log_mass));
+        close_search(&b);
+    }
+}
+END_TEST
+
+START_TEST(steep_points_of_heavy_tails_and_funnels_tell_nothing)
+{
+    search_bench b;
+
+    open_search_with(&notes, heavy_tails, NULL, 20, (uint64_t)_i, &b);
+    ck_assert(isnan(find_from_steep(&b, draw_heavy_tails, 3, BOTH, true).log_mass));
+    close_search(&b);
+    open_search_with(&notes, funnel, NULL, 10, (uint64_t)_i, &b);
+    ck_assert(isnan(find_from_steep(&b, draw_funnel, 9, BOTH, true).log_mass));
+    ck_assert(isfinite(em_mode_search_steep_points(b.search)->log_density[0]));
+    close_search(&b);
+}
+END_TEST
+
+/* The first point of a trajectory beyond the limit, and of these the one with the largest finite
+ * log density. */
+START_TEST(the_highest_of_the_first_steep_points_is_kept)
+{
+    static const struct {
+        double begins, square, log_density;
+    } taken[] = {{1, 52, 9},   {0, 53, 8},  {0, 1e6, 7}, {1, NAN, 9},        {0, INFINITY, 9},
+                 {0, 1e6, -1}, {1, 1e6, 2}, {1, 1e6, 1}, {1, 1e6, INFINITY}, {0, 1e6, 5}};
+    double theta[8] = {0};
+    em_steep_points points;
+
+    ck_assert_int_eq(em_steep_points_create(3, 2, 8, &points), EM_OK);
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) {
+        if (taken[i].begins != 0)
+            em_steep_points_begin(&points, 4);
+        theta[0] = (double)i;
+        em_steep_points_take(&points, 4, 4, taken[i].square, taken[i].log_density, theta);
+    }
+    ck_assert(points.log_density[0] == -INFINITY);
+    ck_assert(points.log_density[1] == 8);
+    ck_assert(points.theta[8] == 1);
+    em_steep_points_release(&points);
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
     Suite *suite = suite_create("missed_parts");
@@ -165,6 +296,9 @@ int main(int argc, char **argv)
     tcase_add_loop_test(parts, a_narrow_part_inside_of_the_draws_is_told, 1, 11);
     tcase_add_loop_test(parts, a_wide_part_around_the_draws_is_told, 1, 11);
     tcase_add_loop_test(parts, heavy_tails_and_funnels_have_no_such_part, 1, 21);
+    tcase_add_loop_test(parts, a_narrow_part_that_trajectories_pass_is_told, 1, 11);
+    tcase_add_loop_test(parts, steep_points_of_heavy_tails_and_funnels_tell_nothing, 1, 11);
+    tcase_add_test(parts, the_highest_of_the_first_steep_points_is_kept);
     suite_add_tcase(suite, parts);
     return run_suite_on_grid(suite, argc, argv, N_CHAIN, &search_grid);
 }

@@ -378,7 +378,7 @@ START_TEST(probes_find_a_narrow_mode)
                                      .most = probes ? 60 : 10000,
                                      .gradients = 20000,
                                      .keeps_one = true,
-                                     .probes = probes,
+                                     .farthest = probes ? 300 : 0,
                                      .seed = (uint64_t)_i};
         open_search_with(&plan, narrow_mode, NULL, 10, (uint64_t)_i, &b);
         search_start(&b);
@@ -403,7 +403,7 @@ START_TEST(probes_end_after_many_rounds)
                                  .most = 2 * N_CHAIN,
                                  .gradients = 20000 * N_CHAIN,
                                  .keeps_one = true,
-                                 .probes = true};
+                                 .farthest = 300};
     search_bench b;
 
     open_search_with(&plan, funnel, NULL, 10, 1, &b);

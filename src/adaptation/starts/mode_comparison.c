@@ -253,6 +253,13 @@ em_status em_continue_ascents(em_ascents *a, bool *any)
 
 em_status em_weigh_lone_mode(em_ascents *a)
 {
+    return a->search->n_mode == 1 && a->n_weighed == 0
+               ? approximate(a, &a->search->mode[a->n_weighed++], a->maker[0])
+               : EM_OK;
+}
+
+em_status em_judge_lone_mode(em_ascents *a)
+{
     em_mode_search *search = a->search;
     const int64_t n_local = a->chains->n_chain, n_chain = em_grid_n_chain(search->grid);
     double *below = NULL, n_below = 0;
@@ -266,7 +273,7 @@ em_status em_weigh_lone_mode(em_ascents *a)
         status = em_grid_sum_chains(search->grid, 1, below, &n_below);
     if (!status && 2 * n_below > (double)n_chain) {
         search->least_modes = 1;
-        status = approximate(a, &search->mode[a->n_weighed++], a->maker[0]);
+        status = em_weigh_lone_mode(a);
     }
     em_release(&below);
     return status;

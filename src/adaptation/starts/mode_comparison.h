@@ -6,6 +6,7 @@
 #include "adaptation/starts/mode_search.h"
 #include "adaptation/starts/mode_visits.h"
 #include "adaptation/starts/outer_mass.h"
+#include "adaptation/starts/steep_search.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -16,18 +17,19 @@ struct em_mode_search {
     int64_t n_each;   /* the most ascents of a chain: from its start, and from further draws */
     int64_t n_sure;   /* the same if gradients are limited */
     double gradients; /* gradients after which no more than n_sure ascents are made */
-    bool probes;      /* the gradients that are left are used for probes */
-    uint64_t seed;    /* of probes */
-    double *redrawn;  /* [n_local] */
-    double *scale;    /* [n_local][stride] the diagonal of the inverse curvature above a start */
-    double share;     /* em_search_plan */
-    int least_modes;  /* the least number of modes for which masses are computed: 2, or 1 */
+    double farthest, probe_gradients; /* of probes (em_search_plan); gradients of a chain */
+    uint64_t seed;                    /* of probes */
+    double *redrawn;                  /* [n_local] */
+    double *scale;   /* [n_local][stride] the diagonal of the inverse curvature above a start */
+    double share;    /* em_search_plan */
+    int least_modes; /* the least number of modes for which masses are computed: 2, or 1 */
     int64_t n_mode;
     em_optimum_mode mode[EM_MOST_MODES];
     double *modes; /* [n_mode][2 + dim + dim^2] the numbers of the modes */
     em_mode_visits visits;
     em_outer_mass outer;
-    int64_t every; /* iterations between counts of visits */
+    em_steep_search steep; /* kept == NULL: none */
+    int64_t every;         /* iterations between counts of visits */
 };
 
 typedef enum em_ascent_task { EM_ASCENT_DONE, EM_ASCENT_DRAW, EM_ASCENT_CONTINUE } em_ascent_task;
@@ -57,6 +59,7 @@ typedef struct em_ascents {
         n_weighed;    /* the end from which each mode was made; number of modes with a mass */
     double *draws;    /* [n_local] so far */
     int64_t *probed;  /* [n_local] probes so far */
+    double *limit;    /* [n_local] gradients after which no more probes are made */
     double *own;      /* [n_local][n_each][row] */
     double *rest;     /* [n_local][n_each][2][stride] gradient, scale */
     double *log_mass; /* [n_local] approximate log mass of the best point of the ascent from the
@@ -99,10 +102,12 @@ bool em_refuse_negligible_modes(em_ascents *ascents);
  * Errors: as above. */
 em_status em_continue_ascents(em_ascents *ascents, bool *any);
 
-/* Computes the mass of a single mode if more than half of the chains are at lower densities than
- * draws from the mode would have, so that they may have missed it. The mode is kept then.
- * Collective. Errors: as above. */
+/* Computes the mass of a single mode, unless it is known. Collective. Errors: as above. */
 em_status em_weigh_lone_mode(em_ascents *ascents);
+
+/* The same if more than half of the chains are at lower densities than draws from the mode would
+ * have, so that they may have missed it. The mode is kept then. */
+em_status em_judge_lone_mode(em_ascents *ascents);
 
 /* Removes modes without notable mass, if there are several modes. Local. */
 void em_keep_modes(em_mode_search *search);

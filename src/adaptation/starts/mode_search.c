@@ -42,11 +42,15 @@ em_status em_mode_search_create(em_grid *grid, int64_t dim, const em_search_plan
     search->share = plan->share;
     search->least_modes = plan->keeps_one ? 1 : 2;
     search->gradients = plan->gradients / (double)n_chain;
-    search->probes = plan->probes;
+    search->farthest = plan->farthest;
+    search->probe_gradients = plan->probe_gradients / (double)n_chain;
     search->seed = plan->seed;
     search->every = dim > 50 ? 10 : 1;
-    return em_allocate_all(EM_ARRAY(search->redrawn, search->n_local),
-                           EM_ARRAY(search->scale, search->n_local * search->stride));
+    status = em_allocate_all(EM_ARRAY(search->redrawn, search->n_local),
+                             EM_ARRAY(search->scale, search->n_local * search->stride));
+    return status || !plan->notes_steep || dim > EM_MODE_SEARCH_MOST_DIM
+               ? status
+               : em_steep_search_create(grid, dim, &search->steep);
 }
 
 void em_mode_search_destroy(em_mode_search **out)
@@ -54,6 +58,7 @@ void em_mode_search_destroy(em_mode_search **out)
     if (*out) {
         em_mode_visits_release(&(*out)->visits);
         em_outer_mass_release(&(*out)->outer);
+        em_steep_search_release(&(*out)->steep);
         em_release_all(&(*out)->redrawn, &(*out)->scale, &(*out)->modes);
     }
     em_release(out);
@@ -227,10 +232,10 @@ static em_status search_modes(em_ascents *a)
                 status = em_continue_ascents(a, &goes_on);
         }
     }
-    if (!status && a->compares && a->search->probes)
-        status = em_probe_modes(a);
     if (!status && a->compares && a->chains)
-        status = em_weigh_lone_mode(a);
+        status = em_judge_lone_mode(a);
+    if (!status && a->compares && a->search->farthest > 0)
+        status = em_probe_modes(a);
     if (!status)
         em_keep_modes(a->search);
     return status ? status : create_visits(a->search, &a->search->visits);
@@ -278,20 +283,21 @@ static void take_modes(em_mode_search *search, em_mode_search *from)
     em_point_to_modes(search, search->n_mode, true);
 }
 
-em_status em_mode_search_repeat(em_mode_search *search, em_posterior *posterior,
-                                const em_search_plan *plan, em_start_law *law, void *context,
-                                const em_block *block, const double *scale, double *gradients)
+/* Makes another search, from the positions of the chains and from draws of the law. Collective. */
+static em_status search_again(const em_mode_search *search, em_posterior *posterior,
+                              const em_search_plan *plan, em_start_law *law, void *context,
+                              const em_block *block, const double *scale, double *gradients,
+                              em_mode_search **again)
 {
-    em_mode_search *again = NULL;
     em_block *from = NULL; /* the chains stay where they are */
-    em_status status = em_mode_search_create(search->grid, search->dim, plan, &again);
+    em_status status = em_mode_search_create(search->grid, search->dim, plan, again);
 
     if (!status)
         status = em_block_create(em_grid_first_chain(search->grid), search->n_local, search->dim, 0,
                                  &from);
     status = em_agree(status);
     if (!status) {
-        em_ascents a = {.search = again,
+        em_ascents a = {.search = *again,
                         .posterior = posterior,
                         .law = law,
                         .context = context,
@@ -306,11 +312,84 @@ em_status em_mode_search_repeat(em_mode_search *search, em_posterior *posterior,
         release_ascents(&a);
         status = em_agree(status < 0 ? status : EM_OK);
     }
+    em_block_destroy(&from);
+    return status;
+}
+
+em_status em_mode_search_repeat(em_mode_search *search, em_posterior *posterior,
+                                const em_search_plan *plan, em_start_law *law, void *context,
+                                const em_block *block, const double *scale, double *gradients)
+{
+    em_mode_search *again = NULL;
+    em_status status =
+        search_again(search, posterior, plan, law, context, block, scale, gradients, &again);
+
     if (!status && again->n_mode > search->n_mode)
         take_modes(search, again);
-    em_block_destroy(&from);
     em_mode_search_destroy(&again);
     return status;
+}
+
+/* The distribution of starts of ascents from steep points: that of the chain, or else the position
+ * of the chain. */
+typedef struct steep_law {
+    const em_steep_points *points;
+    const em_block *block;
+} steep_law;
+
+static em_status steep_start(void *of, int64_t chain, uint64_t draw, double *theta)
+{
+    const steep_law *law = of;
+    const int64_t c = chain - law->points->first_chain, stride = law->points->stride;
+    const bool has = isfinite(law->points->log_density[c]);
+
+    (void)draw;
+    memcpy(theta, (has ? law->points->theta : law->block->theta) + c * stride,
+           (size_t)stride * sizeof *theta);
+    return EM_OK;
+}
+
+/* The findings of a search if the chains had visited the positions that are kept only. */
+static em_status judge_kept(em_mode_search *search, em_posterior *posterior,
+                            const em_steep_search *steep, em_mode_findings *out)
+{
+    const int64_t row = steep->n * search->stride, n_redrawn = out->n_redrawn;
+    double *theta = NULL;
+    em_status status = em_agree(em_allocate_doubles(search->n_local * row, &theta));
+
+    for (int64_t c = 0; !status && c < search->n_local; c++)
+        memcpy(theta + c * row, steep->kept + c * steep->most * search->stride,
+               (size_t)row * sizeof *theta);
+    if (!status)
+        status = em_mode_search_judge(search, posterior, steep->n, theta, out);
+    out->n_redrawn = n_redrawn;
+    em_release(&theta);
+    return status;
+}
+
+em_status em_mode_search_from_steep(em_mode_search *search, em_posterior *posterior,
+                                    const em_block *block, const double *scale, double *gradients,
+                                    em_mode_findings *out)
+{
+    steep_law law = {&search->steep.points, block};
+    const int64_t n = 2 * em_grid_n_chain(search->grid); /* each chain, and its steep point */
+    const em_search_plan plan = {.least = n, .most = n};
+    em_mode_search *again = NULL;
+    em_status status = EM_OK;
+
+    if (!em_steep_search_has_points(&search->steep))
+        return EM_OK;
+    status =
+        search_again(search, posterior, &plan, steep_start, &law, block, scale, gradients, &again);
+    if (!status && again->n_mode > search->n_mode)
+        status = judge_kept(again, posterior, &search->steep, out);
+    em_mode_search_destroy(&again);
+    return status;
+}
+
+em_steep_points *em_mode_search_steep_points(em_mode_search *search)
+{
+    return search->steep.kept ? &search->steep.points : NULL;
 }
 
 em_status em_mode_search_outside(em_mode_search *search, em_posterior *posterior,
@@ -357,6 +436,7 @@ static void count(const em_mode_search *search, em_mode_visits *visits, em_outer
 
 void em_mode_search_observe(em_mode_search *search, const em_block *block, int64_t iteration)
 {
+    em_steep_search_observe(&search->steep, block, iteration);
     if ((search->n_mode == 0 && !search->outer.exists) || iteration % search->every != 0)
         return;
     for (int64_t c = 0; c < block->n_chain; c++)
@@ -449,9 +529,10 @@ em_status em_mode_search_judge(em_mode_search *search, em_posterior *posterior, 
 
 /* ---------------------------------------------------------------- checkpoints */
 
-/* Added to the number of modes in a checkpoint that has the counts of draws inside of modes, and in
- * one with an outer part. Earlier versions stored neither. */
-enum { HAS_INSIDE = 64, HAS_OUTER = 128 };
+/* Added to the number of modes in a checkpoint that has the counts of draws inside of modes, in one
+ * with an outer part, and in one with positions kept beside steep points. Earlier versions stored
+ * none of these. */
+enum { HAS_INSIDE = 64, HAS_OUTER = 128, HAS_STEEP = 256 };
 
 static em_status visit_counts(em_mode_search *search, const em_visitor *visitor, bool has_inside)
 {
@@ -493,8 +574,11 @@ em_status em_mode_search_visit(em_mode_search *search, const em_visitor *visitor
 {
     double n = (double)search->n_mode;
 
-    n += (search->n_mode > 0 ? HAS_INSIDE : 0) + (search->outer.exists ? HAS_OUTER : 0);
+    n += (search->n_mode > 0 ? HAS_INSIDE : 0) + (search->outer.exists ? HAS_OUTER : 0) +
+         (search->steep.n > 0 ? HAS_STEEP : 0);
     em_status status = visitor->shared(visitor->context, "n_mode", 1, &n);
+    const bool has_steep = n >= HAS_STEEP;
+    n -= has_steep ? HAS_STEEP : 0;
     const bool has_outer = n >= HAS_OUTER;
     n -= has_outer ? HAS_OUTER : 0;
     const bool has_inside = n >= HAS_INSIDE;
@@ -505,7 +589,9 @@ em_status em_mode_search_visit(em_mode_search *search, const em_visitor *visitor
         status = visitor->chains(visitor->context, "redrawn", 1, search->redrawn);
     if (!status && n > 0)
         status = visit_modes(search, visitor, (int64_t)n, has_inside);
-    return status || !has_outer
-               ? status
-               : em_outer_mass_visit(&search->outer, search->n_local, search->dim, visitor);
+    if (!status && has_outer)
+        status = em_outer_mass_visit(&search->outer, search->n_local, search->dim, visitor);
+    if (!status && has_steep && !search->steep.kept)
+        status = em_fail(EM_EDATA, "a checkpoint has steep points, which this run does not note");
+    return status || !has_steep ? status : em_steep_search_visit(&search->steep, visitor);
 }

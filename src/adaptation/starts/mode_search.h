@@ -40,10 +40,13 @@ typedef struct em_search_plan {
     double gradients;    /* of all chains, after which only the least number of draws is followed */
     double share;        /* a mode is missed if its fraction of the draws is below `share` times its
                             fraction of the Laplace mass; 0: if it has no draws */
+    bool notes_steep;    /* steep points of sampling are noted (steep_search.h) */
     bool keeps_one;      /* the normal approximation of a single mode is always kept, too */
-    bool probes;   /* the gradients that the ascents leave are used for probes: single gradients at
-                      points around the known modes, with ascents from those that no mode explains */
-    uint64_t seed; /* of the probes */
+    double farthest; /* not 0: the gradients that the ascents leave are used for probes, which are
+                        single gradients at points around the known modes, up to so many standard
+                        deviations away, with ascents from those that no mode explains */
+    double probe_gradients; /* those of all chains that probes may take, whatever is left */
+    uint64_t seed;          /* of the probes */
 } em_search_plan;
 
 /* Creates a search. If optima are not compared (more dimensions than EM_MODE_SEARCH_MOST_DIM), one
@@ -107,6 +110,21 @@ em_status em_mode_search_conclude(em_mode_search *search, em_mode_findings *out)
  * has modes. Collective. Errors, agreed: EM_EMEMORY, those of the posterior. */
 em_status em_mode_search_judge(em_mode_search *search, em_posterior *posterior, int64_t n,
                                const double *theta, em_mode_findings *out);
+
+/* Where trajectories of sampling note steep points; NULL: nowhere. Local. */
+em_steep_points *em_mode_search_steep_points(em_mode_search *search);
+
+/*
+ * Looks for modes at the end of sampling, by ascents from the chains of the block and from their
+ * steep points. If there are more modes than were known, the findings are those that
+ * em_mode_search_judge would have with these modes and positions of the chains from all of
+ * sampling; else they stay as they are. The state of the search is not changed. `scale` and
+ * `gradients` as in em_mode_search_repeat. Collective. Errors, agreed: EM_EMEMORY, those of the
+ * posterior.
+ */
+em_status em_mode_search_from_steep(em_mode_search *search, em_posterior *posterior,
+                                    const em_block *block, const double *scale, double *gradients,
+                                    em_mode_findings *out);
 
 /* Passes its whole state to a visitor. Collective. Errors: the visitor's; EM_EDATA, EM_EMEMORY. */
 em_status em_mode_search_visit(em_mode_search *search, const em_visitor *visitor);

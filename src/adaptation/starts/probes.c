@@ -9,8 +9,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Distances of probes from a mode, in its standard deviations. */
-static const double nearest = 3, farthest = 300;
+/* The least distance of probes from a mode, in its standard deviations. */
+static const double nearest = 3;
 
 /* A mode explains a probe if the Newton step from the probe ends at most so far from the centre of
  * the mode. */
@@ -60,7 +60,7 @@ static void draw_around(const em_ascents *a, const known_modes *known, const em_
     const int which = (int)(place[0] * known->n);
     const double *w = known->inverse + which * dim * dim,
                  *centre = a->search->mode[known->mode[which]].centre;
-    const double far = nearest * pow(farthest / nearest, place[1]) / sqrt(square);
+    const double far = nearest * pow(a->search->farthest / nearest, place[1]) / sqrt(square);
     memcpy(theta, centre, (size_t)dim * sizeof *theta);
     for (int64_t i = 0; i < dim; i++)
         for (int64_t j = 0; j <= i; j++)
@@ -130,7 +130,7 @@ static em_status probe_and_ascend(em_ascents *a, const known_modes *known, int64
     bool found = false;
     em_status status = EM_OK;
 
-    while (!status && !found && a->gradients[c] < search->gradients)
+    while (!status && !found && a->gradients[c] < a->limit[c])
         status = probe(a, known, c, a->further, &found);
     if (status || !found)
         return status;
@@ -156,7 +156,7 @@ static em_status probe_round(em_ascents *a, known_modes *known, int64_t n_ascent
             a->own[(c * search->n_each + k) * a->row + 1] = 0; /* until there is another */
             status = status ? status : probe_and_ascend(a, known, c, k);
         }
-        n_left += a->gradients[c] < search->gradients;
+        n_left += a->gradients[c] < a->limit[c];
     }
     status = em_agree(status);
     for (int64_t e = 0; e < a->n; e++)
@@ -177,12 +177,18 @@ em_status em_probe_modes(em_ascents *a)
     const int64_t square = search->dim * search->dim, most = search->n_each - 1;
     known_modes known = {.n = 0};
     bool left = most > 0;
-    em_status status = em_agree(em_allocate_all(EM_ARRAY(known.inverse, EM_MOST_MODES * square),
-                                                EM_ARRAY(known.work, 3 * search->stride),
-                                                EM_ARRAY(a->probed, search->n_local)));
+    em_status status = em_agree(em_allocate_all(
+        EM_ARRAY(known.inverse, EM_MOST_MODES * square), EM_ARRAY(known.work, 3 * search->stride),
+        EM_ARRAY(a->probed, search->n_local), EM_ARRAY(a->limit, search->n_local)));
 
+    for (int64_t c = 0; !status && c < search->n_local; c++)
+        a->limit[c] = fmax(search->gradients, a->gradients[c] + search->probe_gradients);
+    if (!status && search->probe_gradients > 0) {
+        status = em_weigh_lone_mode(a);
+        left &= search->n_mode > 0 && !isnan(search->mode[0].log_mass);
+    }
     for (int64_t n = FIRST_ROUND; !status && left; n = n < most ? 2 * n : most)
         status = probe_round(a, &known, n < most ? n : most, &left);
-    em_release_all(&known.inverse, &known.work, &a->probed);
+    em_release_all(&known.inverse, &known.work, &a->probed, &a->limit);
     return status;
 }

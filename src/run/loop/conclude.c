@@ -5,6 +5,7 @@
 #include "par/world.h"
 #include "run/convergence/verdict.h"
 #include "run/loop/engine.h"
+#include "run/loop/far_modes.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -247,6 +248,8 @@ static em_status find_missed_modes(em_engine *engine)
 
     if (!status && engine->mode_search)
         status = em_mode_search_conclude(engine->mode_search, &found);
+    if (!status && engine->mode_search && found.n_missed == 0 && isnan(found.log_mass))
+        status = em_search_steep_points(engine, &found);
     if (!engine->tempering)
         report->redrawn_starts += found.n_redrawn;
     report->mode_search_log_mass = found.log_mass;

@@ -83,8 +83,12 @@ em_status em_search_far_modes(em_engine *engine)
             em_grid_sum_chains(engine->grid, 1, em_adapt_gradients(engine->kernel[0].adapt), &all);
     const int64_t own =
         em_grid_n_chain(engine->grid); /* ascents from the positions of the chains */
-    const em_search_plan plan = {
-        .least = own + LEAST, .most = own + MOST, .gradients = share_of_warmup * all};
+    const em_search_plan plan = {.least = own + LEAST,
+                                 .most = own + MOST,
+                                 .gradients = share_of_warmup * all,
+                                 .farthest = 30,
+                                 .probe_gradients = 256,
+                                 .seed = (uint64_t)engine->config->run.seed};
     if (!status)
         status = em_mode_search_repeat(engine->mode_search, engine->posterior, &plan, point, &at,
                                        block, at.scale, gradients);
@@ -95,5 +99,23 @@ em_status em_search_far_modes(em_engine *engine)
         status = em_grid_sum_chains(engine->grid, 1, gradients, &all);
     em_adapt_count_after_warmup(engine->kernel[0].adapt, all);
     em_release_all(&at.scale, &at.drawn, &gradients);
+    return status;
+}
+
+em_status em_search_steep_points(em_engine *engine, em_mode_findings *found)
+{
+    const em_block *block = engine->block;
+    double *scale = NULL, *gradients = NULL;
+
+    if (!em_mode_search_steep_points(engine->mode_search))
+        return EM_OK;
+    em_status status = em_agree(
+        em_allocate_all(EM_ARRAY(scale, block->stride), EM_ARRAY(gradients, block->n_chain)));
+    if (!status)
+        status = em_kernels_inverse_mass(engine, scale);
+    if (!status)
+        status = em_mode_search_from_steep(engine->mode_search, engine->posterior, block, scale,
+                                           gradients, found);
+    em_release_all(&scale, &gradients);
     return status;
 }

@@ -11,3 +11,7 @@
  * those of the target.
  */
 em_status em_search_far_modes(em_engine *engine);
+
+/* At the end of sampling: looks for modes from the steep points of trajectories, if the run has
+ * noted them (em_mode_search_from_steep). Collective. Errors, agreed: as above. */
+em_status em_search_steep_points(em_engine *engine, em_mode_findings *found);

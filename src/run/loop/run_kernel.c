@@ -305,13 +305,15 @@ static const double *scheduled(const em_kernel *kernel, int64_t iteration)
     return kernel->step_size;
 }
 
-static em_status step(const em_kernel *kernel, int64_t iteration, bool warmup)
+static em_status step(const em_kernel *kernel, int64_t iteration, bool warmup,
+                      em_steep_points *steep)
 {
     em_step_context context = em_adapt_context(kernel->adapt, kernel->posterior, iteration);
     em_status status = reevaluate(kernel);
 
     context.step_size = scheduled(kernel, iteration);
     context.warmup = warmup;
+    context.steep = steep;
     if (status >= 0)
         status = em_adapt_step(kernel->adapt, kernel->sampler, &context, kernel->block);
     if (status >= 0 && adapts(kernel, iteration))
@@ -367,14 +369,25 @@ em_status em_kernels_pool(em_engine *engine)
     return em_posterior_pool(engine->posterior, &at);
 }
 
+/* Where one kernel, in the model's coordinates, notes steep points. NULL: nowhere. */
+static em_steep_points *steep_points(em_engine *engine)
+{
+    return engine->mode_search && engine->n_kernel == 1 && !engine->tempering &&
+                   !em_adapt_noncentring(engine->kernel[0].adapt)
+               ? em_mode_search_steep_points(engine->mode_search)
+               : NULL;
+}
+
 em_status em_kernels_step(em_engine *engine, int64_t iteration)
 {
+    const bool warmup = iteration < engine->plan.warmup;
+    em_steep_points *steep = warmup ? NULL : steep_points(engine);
     em_status status = EM_OK;
 
     if (engine->tempering)
         em_tempering_scan(engine->tempering, iteration, engine->block, engine->kernel_block);
     for (int i = 0; !status && i < engine->n_kernel; i++) {
-        status = step(&engine->kernel[i], iteration, iteration < engine->plan.warmup);
+        status = step(&engine->kernel[i], iteration, warmup, steep);
         give_back(engine, &engine->kernel[i]);
     }
     gather_statistics(engine);

@@ -17,13 +17,13 @@ enum { MOST_START_TRIES = 100 };
 
 /* Plans of the mode search. In a plain run chains start where ascents end. A tempered run only
  * looks for modes that its ladders miss, and may spend many evaluations on each of them. */
-static const em_search_plan plain_search = {.least = 12, .most = 12},
+static const em_search_plan plain_search = {.least = 12, .most = 12, .notes_steep = true},
                             tempered_search = {.least = 512,
                                                .most = 512,
                                                .gradients = 50000,
                                                .share = 0.05,
                                                .keeps_one = true,
-                                               .probes = true};
+                                               .farthest = 300};
 
 /* Warns that a minibatch is larger than the data, so that it has all observations. */
 static void warn_of_minibatch(const em_engine *engine, const em_kernel_options *kernel)

@@ -2,6 +2,7 @@
 
 #include "base/clones.h"
 #include "base/memory.h"
+#include "math/linalg.h"
 #include "math/rng.h"
 
 #include <math.h>
@@ -68,6 +69,9 @@ void em_hamiltonian_refresh(const em_step_context *context, const em_block *bloc
     memcpy(points->gradient, block->gradient, panel);
     em_mass_velocity(context->mass, block->n_chain, points->gradient, points->acceleration);
     memcpy(points->log_density, block->log_density, (size_t)block->n_chain * sizeof(double));
+    points->steep = context->steep;
+    for (int64_t c = 0; points->steep && c < block->n_chain; c++)
+        em_steep_points_begin(points->steep, block->chain[c]);
 }
 
 /* Moves p, and v with it, by the share b of a step. */
@@ -102,6 +106,18 @@ EM_CLONES static void drift(const em_points *points, int64_t n, double a, const 
     }
 }
 
+/* Passes the points of rows 0 .. n - 1 to the steep points. */
+static void note_steep(const em_points *points, int64_t n)
+{
+    for (int64_t r = 0; points->steep && r < n; r++) {
+        const int64_t at = r * points->stride;
+        em_steep_points_take(
+            points->steep, points->chain[r], points->dim,
+            em_dot(points->stride, points->gradient + at, points->acceleration + at),
+            points->log_density[r], points->theta + at);
+    }
+}
+
 em_status em_hamiltonian_stage(em_posterior *posterior, int64_t n, const em_mass *const *mass,
                                const em_splitting *splitting, int stage, const double *step_size,
                                em_points *points)
@@ -121,6 +137,7 @@ em_status em_hamiltonian_stage(em_posterior *posterior, int64_t n, const em_mass
     if (status < 0)
         return status;
     em_mass_velocity(mass, n, points->gradient, points->acceleration);
+    note_steep(points, n);
     kick(points, n, splitting->kick[stage + 1], step_size);
     return EM_OK;
 }

@@ -23,6 +23,7 @@ typedef struct em_points {
     int64_t *chain; /* [n] the number, in the run, of the chain of each row */
     double *theta, *momentum, *velocity, *gradient, *acceleration; /* [n][stride], padding 0 */
     double *log_density;                                           /* [n] */
+    em_steep_points *steep; /* of the trajectories under way; NULL: they are not noted */
 } em_points;
 
 /* Errors: EM_EMEMORY. */

@@ -16,6 +16,7 @@
 #include "mass/mass.h"
 #include "math/rng.h"
 #include "posterior/posterior.h"
+#include "sampler/kernel/steep_points.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -152,6 +153,7 @@ typedef struct em_step_context {
     const double *thermostat_mass; /* [n_chain] learned values; NULL: the options' */
     em_trajectory trajectory;
     bool warmup;
+    em_steep_points *steep;     /* NULL: they are not noted */
     em_gradient_ranges *ranges; /* NULL: gradients are computed whole */
     em_ahead *ahead;            /* NULL: nothing is fetched */
     em_early_normals *early;    /* NULL: no normals are drawn early */
