@@ -419,8 +419,8 @@ static em_status diagnose(em_diag *d, const em_halves *h, bool moments, em_diagn
 {
     const int64_t n = h->n / 2 * h->n_draw;
     em_diagnoses *known = n < LEAST_KEPT ? NULL : d->known;
-    const em_draws_key key = known ? em_draws_key_of(n, h->x) : (em_draws_key){0};
-    const em_diagnosis *kept = known ? em_diagnoses_find(known, key) : NULL;
+    const em_hash hash = known ? em_hash_of(h->x, (size_t)n * sizeof *h->x) : (em_hash){0};
+    const em_diagnosis *kept = known ? em_diagnoses_find(known, hash) : NULL;
     em_status status = EM_OK;
 
     if (kept)
@@ -430,7 +430,7 @@ static em_status diagnose(em_diag *d, const em_halves *h, bool moments, em_diagn
     const bool adds = moments && isnan(out->mean);
     if (!status && adds)
         status = add_moments(d, h, out);
-    return status || !known || (kept && !adds) ? status : em_diagnoses_put(known, key, out);
+    return status || !known || (kept && !adds) ? status : em_diagnoses_put(known, hash, out);
 }
 
 em_status em_diagnose_convergence(em_diag *diag, int64_t n_chain, int64_t n_draw,

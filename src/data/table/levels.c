@@ -5,7 +5,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
 #define CODED UINT64_C(0xFFF8000000000000) /* a quiet NaN; below it, the code and 1 */
 
@@ -26,54 +25,24 @@ int64_t em_level_code(double value)
     return bits > CODED ? (int64_t)(bits & ~CODED) - 1 : -1;
 }
 
-/* The slot of the text, or the free slot for it. */
-static int64_t slot_of(const em_levels *levels, const char *text)
-{
-    int64_t at = (int64_t)(XXH64(text, strlen(text), 0) % (uint64_t)levels->n_slot);
-
-    while (levels->slot[at] > 0 && strcmp(levels->text[levels->slot[at] - 1], text) != 0)
-        at = (at + 1) % levels->n_slot;
-    return at;
-}
-
-static em_status grow(em_levels *levels)
-{
-    int64_t *slot = NULL;
-    em_status status = em_allocate(4 * levels->n_slot + 64, sizeof *slot, &slot);
-
-    if (status)
-        return status;
-    levels->n_slot = 4 * levels->n_slot + 64;
-    em_release(&levels->slot);
-    levels->slot = slot;
-    for (int64_t i = 0; i < levels->count; i++)
-        levels->slot[slot_of(levels, levels->text[i])] = i + 1;
-    return EM_OK;
-}
-
 em_status em_levels_add(em_levels *levels, const char *text, int64_t *code)
 {
-    em_status status = 2 * levels->count >= levels->n_slot ? grow(levels) : EM_OK;
+    em_status status = em_hash_add(&levels->hashes, em_hash_of(text, strlen(text)), code);
 
-    if (status)
+    if (status || *code < levels->count)
         return status;
-    const int64_t at = slot_of(levels, text);
-    if (levels->slot[at] == 0) {
-        status = em_array_reserve(&levels->text, &levels->capacity, levels->count,
-                                  levels->count + 1, sizeof *levels->text);
-        status = status ? status : em_copy_text(text, &levels->text[levels->count]);
-        if (status)
-            return status;
-        levels->slot[at] = ++levels->count;
-    }
-    *code = levels->slot[at] - 1;
-    return EM_OK;
+    status = em_array_reserve(&levels->text, &levels->capacity, levels->count, levels->count + 1,
+                              sizeof *levels->text);
+    if (!status)
+        status = em_copy_text(text, &levels->text[levels->count]);
+    levels->count += !status;
+    return status;
 }
 
 void em_levels_release(em_levels *levels)
 {
     em_release_texts(levels->count, &levels->text);
-    em_release(&levels->slot);
+    em_hash_table_release(&levels->hashes);
     *levels = (em_levels){0};
 }
 

@@ -2,6 +2,7 @@
  * a NaN whose bits encode the number of the text in its column. */
 #pragma once
 
+#include "base/hash_table.h"
 #include "emass/status.h"
 
 #include <stdint.h>
@@ -10,9 +11,9 @@ enum { EM_MOST_LEVELS = 10000, EM_LEVEL_BYTES = 128 };
 
 /* The different texts of a column. All members are zero at first. */
 typedef struct em_levels {
-    int64_t count, capacity, n_slot;
-    char **text;   /* [count] */
-    int64_t *slot; /* [n_slot] hash table: the number of a text plus 1; 0: free */
+    int64_t count, capacity;
+    char **text; /* [count] */
+    em_hash_table hashes;
 } em_levels;
 
 /* The NaN that encodes text number `code`, and the inverse: the number of the text that `value`

@@ -1,5 +1,6 @@
 #include "model/external/evaluation_log.h"
 
+#include "base/hash_table.h"
 #include "base/memory.h"
 #include "base/text/json.h"
 #include "model/external/answer.h"
@@ -11,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 /* One line of the file: x [n], output [n_output], gradient [n] (NaN: none), and why it failed. */
 typedef struct record {
@@ -22,41 +22,14 @@ typedef struct record {
 struct em_evaluation_log {
     char *path;
     int file;
-    int64_t n, n_output, count, capacity; /* capacity: a power of 2, or 0 */
-    record **slot;                        /* [capacity], by the hash of x; NULL: free */
+    int64_t n, n_output, capacity;
+    em_hash_table positions; /* x */
+    record **record;         /* [positions.n] */
 };
 
-/* The slot of a position, or the free slot for it. */
-static record **slot_of(const em_evaluation_log *log, const double *x)
+static em_hash hash_of(const em_evaluation_log *log, const double *x)
 {
-    const size_t bytes = (size_t)log->n * sizeof *x;
-    uint64_t i = XXH64(x, (size_t)log->n * sizeof *x, 0);
-
-    while (log->slot[i & (uint64_t)(log->capacity - 1)] &&
-           memcmp(log->slot[i & (uint64_t)(log->capacity - 1)]->number, x, bytes) != 0)
-        i++;
-    return &log->slot[i & (uint64_t)(log->capacity - 1)];
-}
-
-static em_status grow(em_evaluation_log *log)
-{
-    record **old = log->slot;
-    const int64_t n_old = log->capacity;
-
-    if (2 * (log->count + 1) <= log->capacity)
-        return EM_OK;
-    log->capacity = n_old > 0 ? 2 * n_old : 1024;
-    const em_status status = em_allocate(log->capacity, sizeof *log->slot, &log->slot);
-    if (status) {
-        log->slot = old;
-        log->capacity = n_old;
-        return status;
-    }
-    for (int64_t i = 0; i < n_old; i++)
-        if (old[i])
-            *slot_of(log, old[i]->number) = old[i];
-    em_release(&old);
-    return EM_OK;
+    return em_hash_of(x, (size_t)log->n * sizeof *x);
 }
 
 /* ---------------------------------------------------------------- reading */
@@ -82,20 +55,22 @@ static bool read_record(const em_evaluation_log *log, const json_t *line, record
 static em_status take_line(em_evaluation_log *log, char *text)
 {
     const size_t bytes = sizeof(record) + (size_t)(2 * log->n + log->n_output) * sizeof(double);
+    const int64_t n = log->positions.n;
     json_t *line = em_answer_parse(text);
     record *read = NULL;
+    int64_t at;
     em_status status = line ? em_allocate(1, bytes, &read) : EM_OK;
 
-    if (!status && line && read_record(log, line, read))
-        status = grow(log);
-    else
-        em_release(&read);
-    if (!status && read) {
-        record **slot = slot_of(log, read->number);
-        log->count += !*slot;
-        em_release(slot);
-        *slot = read;
-        read = NULL;
+    if (!status && line && read_record(log, line, read)) {
+        status = em_array_reserve(&log->record, &log->capacity, n, n + 1, sizeof *log->record);
+        if (!status)
+            status = em_hash_add(&log->positions, hash_of(log, read->number), &at);
+        if (!status) {
+            if (at < n)
+                em_release(&log->record[at]);
+            log->record[at] = read;
+            read = NULL;
+        }
     }
     em_release(&read);
     json_decref(line);
@@ -120,7 +95,7 @@ static em_status read_all(em_evaluation_log *log, bool *ends_line)
         n_line += line[0] != '\n';
         status = take_line(log, line);
     }
-    if (!status && n_line > 1 && log->count == 0)
+    if (!status && n_line > 1 && log->positions.n == 0)
         status = em_fail(EM_ECONFIG,
                          "model.evaluation_log: found %s, none of whose %lld lines is an "
                          "evaluation of this model: expected its own log, or another name",
@@ -161,18 +136,20 @@ void em_evaluation_log_close(em_evaluation_log **out)
         return;
     if (log->file >= 0)
         close(log->file);
-    for (int64_t i = 0; i < log->capacity; i++)
-        em_release(&log->slot[i]);
-    em_release_all(&log->slot, &log->path);
+    for (int64_t i = 0; i < log->positions.n; i++)
+        em_release(&log->record[i]);
+    em_hash_table_release(&log->positions);
+    em_release_all(&log->record, &log->path);
     em_release(out);
 }
 
 bool em_evaluation_log_find(const em_evaluation_log *log, em_evaluation *evaluation)
 {
-    const record *found = log->capacity > 0 ? *slot_of(log, evaluation->x) : NULL;
+    const int64_t at = em_hash_find(&log->positions, hash_of(log, evaluation->x));
 
-    if (!found)
+    if (at < 0)
         return false;
+    const record *found = log->record[at];
     const double *output = found->number + log->n, *gradient = output + log->n_output;
     if (evaluation->gradient && !found->why[0] && isnan(gradient[0]))
         return false;

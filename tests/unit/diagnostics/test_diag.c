@@ -328,7 +328,7 @@ START_TEST(what_is_known_is_not_computed_again)
     ck_assert(isnan(em_diagnosed_quantile(&check, 0.94)));
 
     check.r_hat = 7; /* as no draws have it */
-    em_diagnoses_put(known, em_draws_key_of(1000, draws), &check);
+    em_diagnoses_put(known, em_hash_of(draws, 1000 * sizeof *draws), &check);
     em_diagnose(diag, 4, 250, draws, &summary);
     ck_assert(summary.r_hat == 7 && summary.mean == plain.mean);
     ck_assert(summary.sd == plain.sd && summary.mcse_mean == plain.mcse_mean);
@@ -346,11 +346,11 @@ END_TEST
 START_TEST(many_are_known)
 {
     em_diagnoses *known;
-    em_draws_key key[3000];
+    em_hash key[3000];
 
     ck_assert_int_eq(em_diagnoses_create(&known), EM_OK);
     for (int i = 0; i < 3000; i++) { /* a third of them in one slot */
-        key[i] = (em_draws_key){i % 3 ? (uint64_t)i * 0x9e3779b97f4a7c15u : 5, (uint64_t)i};
+        key[i] = (em_hash){i % 3 ? (uint64_t)i * 0x9e3779b97f4a7c15u : 5, (uint64_t)i};
         ck_assert(!em_diagnoses_find(known, key[i]));
         em_diagnoses_put(known, key[i], &(em_diagnosis){.mean = -1});
         em_diagnoses_put(known, key[i], &(em_diagnosis){.mean = i});
