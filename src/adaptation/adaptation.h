@@ -62,19 +62,26 @@ void em_adapt_destroy(em_adapt **adapt);
 int64_t em_adapt_most_warmup(const em_mass_options *options, const em_sampler_ops *sampler,
                              const em_sampler_options *sampler_options, int64_t warmup);
 
-/* The iterations of warmup, known from the adaptation update at which it ended; -1 before. Local.
- */
-int64_t em_adapt_warmup(const em_adapt *adapt);
+/* What was learned so far, and how. The arrays are the engine's own. */
+typedef struct em_learned {
+    const em_mass *const *mass; /* [n_local_chain] */
+    const em_mass_form *form;   /* of the masses */
+    const double *step_size;    /* [n_local_chain] */
+    int64_t n_pool;             /* of the run: 1, or its number of chains */
+    int64_t n_m_step;
+    int64_t warmup; /* iterations, known from the adaptation update at which it ended; -1 before */
+    bool has_initial_phase;       /* in which chains move from their starts to the typical set */
+    int64_t n_phase;              /* phases that have ended; 0 where warmup has no phases */
+    const em_phase_record *phase; /* [n_phase] */
+    const double *gradients;      /* [n_local_chain] in warmup */
+    int64_t n_reinitialised;      /* how often an outlying chain was reinitialised */
+    double exchange_seconds, m_step_seconds; /* of updates: communication with waiting; M-steps */
+} em_learned;
 
-/* Whether warmup has an initial phase, in which chains move from their starts to the typical set.
- * Local. */
-bool em_adapt_has_initial_phase(const em_adapt *adapt);
+em_learned em_adapt_learned(const em_adapt *adapt); /* Local. */
 
 /* Counts n gradients of local chain `chain` that were computed outside its iterations. Local. */
 void em_adapt_count_gradients(em_adapt *adapt, int64_t chain, int64_t n);
-
-/* The number of gradients of each chain of this rank in warmup, [n_local_chain]. Local. */
-const double *em_adapt_gradients(const em_adapt *adapt);
 
 /* Counts n gradients of all chains that were computed after the last iteration of warmup; they
  * belong to its last phase. Local. */
@@ -94,10 +101,6 @@ em_status em_adapt_begin_with(em_adapt *adapt, const em_mass *mass, double step_
  * size, thermostat mass and gradient noise of the chains of this rank, and the trajectory. Local.
  */
 em_step_context em_adapt_context(const em_adapt *adapt, em_posterior *posterior, int64_t iteration);
-
-/* The mass and the step size in it, [n_local_chain] each. Local. */
-const em_mass *const *em_adapt_mass(const em_adapt *adapt);
-const double *em_adapt_step_size(const em_adapt *adapt);
 
 /* Starts adaptation at the chains' positions. Searches for an initial step size, unless there is
  * one, sets the centre of positions, and draws momenta and thermostats. The initial mass is
@@ -138,20 +141,10 @@ em_status em_adapt_update(em_adapt *adapt, em_sampler *sampler, em_posterior *po
  * EM_EDATA, EM_EMEMORY, agreed. */
 em_status em_adapt_visit(em_adapt *adapt, int64_t done, const em_visitor *visitor);
 
-/* The number of M-steps so far; the number of pools of the run (1 or its number of chains); the
- * M-steps [n_m_step] of pool `local_pool` of this rank (0 if all chains share one). Local. */
-int64_t em_adapt_n_m_step(const em_adapt *adapt);
-int64_t em_adapt_n_pool(const em_adapt *adapt);
+/* The M-steps [n_m_step] of pool `local_pool` of this rank (0 if all chains share one). Local. */
 const em_m_step *em_adapt_m_steps(const em_adapt *adapt, int64_t local_pool);
-const em_mass_form *em_adapt_form(const em_adapt *adapt); /* of the masses */
 
-/* The phases that have ended; none where warmup has no phases. Local. */
-int64_t em_adapt_n_phase(const em_adapt *adapt);
-const em_phase_record *em_adapt_phases(const em_adapt *adapt);
 const char *em_phase_name(int phase); /* of an em_phase_id, as files name it */
-
-/* How often an outlying chain was reinitialised. Local. */
-int64_t em_adapt_n_reinitialised(const em_adapt *adapt);
 
 /* The warmup summary, one line: "warmup 140 iterations, 4310 gradients; initial phase ended at
  * iteration 90; T 2, 3 steps". T is the trajectory length in whitened units, in which the mass
@@ -160,7 +153,3 @@ void em_adapt_summarise(const em_adapt *adapt, size_t bytes, char *out);
 
 /* The approximate memory of the engine on this rank, in bytes. Local. */
 double em_adapt_bytes(const em_adapt *adapt);
-
-/* Seconds spent in adaptation updates so far: in communication, waiting included, and in M-steps.
- * Local. */
-void em_adapt_seconds(const em_adapt *adapt, double *exchange, double *m_step);

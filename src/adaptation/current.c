@@ -51,29 +51,23 @@ em_step_context em_adapt_context(const em_adapt *adapt, em_posterior *posterior,
                              .trajectory = trajectory_of(adapt, iteration)};
 }
 
-const em_mass *const *em_adapt_mass(const em_adapt *adapt)
+em_learned em_adapt_learned(const em_adapt *adapt)
 {
-    return adapt->chain_mass;
-}
-
-const double *em_adapt_step_size(const em_adapt *adapt)
-{
-    return adapt->chain_step;
-}
-
-const em_mass_form *em_adapt_form(const em_adapt *adapt)
-{
-    return &adapt->form;
-}
-
-int64_t em_adapt_warmup(const em_adapt *adapt)
-{
-    return adapt->ended;
-}
-
-bool em_adapt_has_initial_phase(const em_adapt *adapt)
-{
-    return adapt->plan && adapt->plan->initial > 0;
+    return (em_learned){
+        .mass = adapt->chain_mass,
+        .form = &adapt->form,
+        .step_size = adapt->chain_step,
+        .n_pool = adapt->shares ? 1 : em_grid_n_chain(adapt->grid),
+        .n_m_step = adapt->n_m_step,
+        .warmup = adapt->ended,
+        .has_initial_phase = adapt->plan && adapt->plan->initial > 0,
+        .n_phase = adapt->n_phase,
+        .phase = adapt->record,
+        .gradients = adapt->gradients,
+        .n_reinitialised = adapt->initial ? adapt->initial->n_reinitialised : 0,
+        .exchange_seconds = adapt->exchange_seconds,
+        .m_step_seconds = adapt->m_step_seconds,
+    };
 }
 
 void em_adapt_count_gradients(em_adapt *adapt, int64_t chain, int64_t n)
@@ -81,40 +75,10 @@ void em_adapt_count_gradients(em_adapt *adapt, int64_t chain, int64_t n)
     adapt->gradients[chain] += (double)n;
 }
 
-const double *em_adapt_gradients(const em_adapt *adapt)
-{
-    return adapt->gradients;
-}
-
 void em_adapt_count_after_warmup(em_adapt *adapt, double n)
 {
     if (adapt->n_phase > 0)
         adapt->record[adapt->n_phase - 1].gradients += n;
-}
-
-int64_t em_adapt_n_phase(const em_adapt *adapt)
-{
-    return adapt->n_phase;
-}
-
-const em_phase_record *em_adapt_phases(const em_adapt *adapt)
-{
-    return adapt->record;
-}
-
-int64_t em_adapt_n_reinitialised(const em_adapt *adapt)
-{
-    return adapt->initial ? adapt->initial->n_reinitialised : 0;
-}
-
-int64_t em_adapt_n_m_step(const em_adapt *adapt)
-{
-    return adapt->n_m_step;
-}
-
-int64_t em_adapt_n_pool(const em_adapt *adapt)
-{
-    return adapt->shares ? 1 : em_grid_n_chain(adapt->grid);
 }
 
 const em_m_step *em_adapt_m_steps(const em_adapt *adapt, int64_t local_pool)
@@ -180,10 +144,4 @@ double em_adapt_bytes(const em_adapt *adapt)
     return sizeof(double) * ((double)adapt->n_local_chain * each + SUM * sums +
                              MAPS * (double)adapt->n_pool * mass) +
            em_gradient_noise_bytes(adapt->noise);
-}
-
-void em_adapt_seconds(const em_adapt *adapt, double *exchange, double *m_steps)
-{
-    *exchange = adapt->exchange_seconds;
-    *m_steps = adapt->m_step_seconds;
 }

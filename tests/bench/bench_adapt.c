@@ -114,9 +114,9 @@ static int64_t warm_up(int64_t n_chain, uint64_t seed, int64_t *iteration, doubl
             continue;
         require(em_adapt_update(adapt, sampler, posterior, block, t));
         update = em_adapt_next_update(adapt, t);
-        if (em_adapt_n_m_step(adapt) > n_window) {
+        if (em_adapt_learned(adapt).n_m_step > n_window) {
             iteration[n_window] = t;
-            quality[n_window++] = condition(em_adapt_mass(adapt)[0], a);
+            quality[n_window++] = condition(em_adapt_learned(adapt).mass[0], a);
         }
     }
     em_adapt_destroy(&adapt);

@@ -77,7 +77,7 @@ START_TEST(only_records_that_are_there)
     assert_everywhere(visit(&e, false, NAN, &s) == EM_OK && s.n_record == 0, "none at first");
     assert_everywhere(visit(&e, true, 3, &s) == EM_OK, "three restored");
     assert_everywhere(s.n_record == 3 * (int64_t)(sizeof(em_m_step) / sizeof(double)), "are three");
-    assert_everywhere(em_adapt_n_m_step(e.adapt) == 3, "and are known");
+    assert_everywhere(em_adapt_learned(e.adapt).n_m_step == 3, "and are known");
     close_engine(&e);
 }
 END_TEST
@@ -101,12 +101,14 @@ START_TEST(saving_makes_no_mass)
     for (int i = 0; i < 2; i++) {
         engine e = open_engine(shares[i]);
         const int64_t n = em_grid_n_local_chain(e.grid);
-        const em_mass *first = em_adapt_mass(e.adapt)[0], *last = em_adapt_mass(e.adapt)[n - 1];
+        const em_mass *first = em_adapt_learned(e.adapt).mass[0],
+                      *last = em_adapt_learned(e.adapt).mass[n - 1];
         assert_everywhere(visit(&e, false, NAN, &s) == EM_OK, "saved");
-        assert_everywhere(em_adapt_mass(e.adapt)[0] == first, "the same mass");
-        assert_everywhere(em_adapt_mass(e.adapt)[n - 1] == last, "of every chain");
+        assert_everywhere(em_adapt_learned(e.adapt).mass[0] == first, "the same mass");
+        assert_everywhere(em_adapt_learned(e.adapt).mass[n - 1] == last, "of every chain");
         assert_everywhere(visit(&e, true, NAN, &s) == EM_OK, "restored");
-        assert_everywhere(em_adapt_mass(e.adapt)[0] != first, "a mass of the restored numbers");
+        assert_everywhere(em_adapt_learned(e.adapt).mass[0] != first,
+                          "a mass of the restored numbers");
         close_engine(&e);
     }
 }

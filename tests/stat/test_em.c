@@ -149,7 +149,7 @@ static void sample(engine *e, int64_t n_draw, double *ratio, double *ess)
 static double condition(const engine *e)
 {
     double w[DIM * DIM], value[DIM];
-    const em_mass *mass = em_adapt_mass(e->adapt)[0];
+    const em_mass *mass = em_adapt_learned(e->adapt).mass[0];
 
     ck_assert_int_eq(em_mass_matrix(mass, EM_MAP_VELOCITY, EM_MASS_DENSE, w), EM_OK);
     for (int i = 0; i < DIM; i++)
@@ -212,7 +212,8 @@ static double learned_thermostat_mass(const char *sections, enum noise noise, ui
     open_engine(sections, noise, seed, &e);
     warm_up(&e);
     Q = em_adapt_context(e.adapt, NULL, 0).thermostat_mass[0];
-    ck_assert(Q == em_adapt_m_steps(e.adapt, 0)[em_adapt_n_m_step(e.adapt) - 1].thermostat_mass);
+    ck_assert(Q ==
+              em_adapt_m_steps(e.adapt, 0)[em_adapt_learned(e.adapt).n_m_step - 1].thermostat_mass);
     close_engine(&e);
     return Q;
 }
@@ -335,7 +336,7 @@ START_TEST(a_refused_window_goes_on)
                 "run: {warmup: 170}\n",
                 NONE, 1, &e);
     warm_up_blind(&e, 60);
-    ck_assert_int_eq(em_adapt_n_m_step(e.adapt), 2);
+    ck_assert_int_eq(em_adapt_learned(e.adapt).n_m_step, 2);
     const em_m_step *alone = em_adapt_m_steps(e.adapt, 3), *other = em_adapt_m_steps(e.adapt, 4);
     ck_assert_double_eq(alone[0].iteration, 60);
     ck_assert_double_eq(alone[0].n_sample, 1);

@@ -56,7 +56,7 @@ static em_status adaptation_bytes(const em_checked *check, double *bytes, bool *
                                      0, &adapt);
         if (!status) {
             *bytes += em_adapt_bytes(adapt);
-            *has_initial_phase |= em_adapt_has_initial_phase(adapt);
+            *has_initial_phase |= em_adapt_learned(adapt).has_initial_phase;
         }
         em_adapt_destroy(&adapt);
         em_release(&own);

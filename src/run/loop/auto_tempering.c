@@ -46,7 +46,7 @@ static em_status take_chains(em_engine *engine, handover *h)
     if (!status)
         status = em_allocate(dim, sizeof *h->inverse_mass, &h->inverse_mass);
     for (int i = 0; i < engine->n_kernel; i++)
-        h->beginning.step_size[i] = em_adapt_step_size(engine->kernel[i].adapt)[0];
+        h->beginning.step_size[i] = em_adapt_learned(engine->kernel[i].adapt).step_size[0];
     status = em_agree(status);
     if (!status)
         status = em_kernels_inverse_mass(engine, h->inverse_mass);

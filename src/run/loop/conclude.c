@@ -158,7 +158,7 @@ static void word_verdict(em_engine *engine, int64_t n_draw)
  * exact gradients. */
 static void note_momenta(em_engine *engine, const em_kernel *kernel)
 {
-    const int64_t n = em_adapt_n_m_step(kernel->adapt);
+    const int64_t n = em_adapt_learned(kernel->adapt).n_m_step;
     const em_m_step *record = em_adapt_m_steps(kernel->adapt, 0);
     int64_t by_chance = 0;
 
@@ -225,16 +225,14 @@ static void describe_kernels(em_engine *engine)
 static void note_kernels(em_engine *engine)
 {
     em_report *report = &engine->report;
-    double exchange, m_step;
 
     report->seconds.exchange = report->seconds.m_step = 0;
     for (int i = 0; i < engine->n_kernel; i++) {
         const em_kernel *kernel = &engine->kernel[i];
         note_momenta(engine, kernel);
         note_noise(engine, kernel);
-        em_adapt_seconds(kernel->adapt, &exchange, &m_step);
-        report->seconds.exchange += exchange;
-        report->seconds.m_step += m_step;
+        report->seconds.exchange += em_adapt_learned(kernel->adapt).exchange_seconds;
+        report->seconds.m_step += em_adapt_learned(kernel->adapt).m_step_seconds;
     }
     describe_kernels(engine);
 }

@@ -106,8 +106,8 @@ static em_status check_length(em_engine *engine, int64_t done, bool *may_end)
         return EM_OK;
     for (int i = 0; i < engine->n_kernel; i++) {
         const em_adapt *adapt = engine->kernel[i].adapt;
-        const int64_t n = em_adapt_n_phase(adapt);
-        warmup += n > 0 ? em_adapt_phases(adapt)[n - 1].gradients : 0;
+        const int64_t n = em_adapt_learned(adapt).n_phase;
+        warmup += n > 0 ? em_adapt_learned(adapt).phase[n - 1].gradients : 0;
     }
     status = em_count_chains(engine, engine->gradients, &sampling);
     *may_end = (double)sampling >= times_warmup * warmup;

@@ -79,8 +79,8 @@ em_status em_search_far_modes(em_engine *engine)
     if (!status)
         status = em_kernels_inverse_mass(engine, at.scale);
     if (!status)
-        status =
-            em_grid_sum_chains(engine->grid, 1, em_adapt_gradients(engine->kernel[0].adapt), &all);
+        status = em_grid_sum_chains(engine->grid, 1,
+                                    em_adapt_learned(engine->kernel[0].adapt).gradients, &all);
     const int64_t own =
         em_grid_n_chain(engine->grid); /* ascents from the positions of the chains */
     const em_search_plan plan = {.least = own + LEAST,

@@ -250,7 +250,7 @@ static em_status add_inverse_mass(const em_kernel *kernel, double *diagonal)
 {
     enum { MOST_DENSE = 1000 };
     const int64_t first = kernel->parameters ? kernel->parameters->first : 0;
-    const em_mass *mass = em_adapt_mass(kernel->adapt)[0];
+    const em_mass *mass = em_adapt_learned(kernel->adapt).mass[0];
     const int64_t dim = mass->dim;
     const em_structure structure = mass->ops->structure;
     double *matrix = NULL;
@@ -284,7 +284,7 @@ em_status em_kernels_inverse_mass(const em_engine *engine, double *diagonal)
 
 static bool adapts(const em_kernel *kernel, int64_t done)
 {
-    const int64_t warmup = em_adapt_warmup(kernel->adapt);
+    const int64_t warmup = em_adapt_learned(kernel->adapt).warmup;
 
     return warmup < 0 || done < warmup;
 }
@@ -295,7 +295,7 @@ static const double *scheduled(const em_kernel *kernel, int64_t iteration)
 {
     const em_kernel_options *options = kernel->options;
     const int64_t n_row = em_posterior_model(kernel->posterior)->rows.total;
-    const double *given = em_adapt_step_size(kernel->adapt);
+    const double *given = em_adapt_learned(kernel->adapt).step_size;
 
     if (!options->ops->minibatches)
         return given;

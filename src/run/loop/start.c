@@ -215,7 +215,7 @@ static bool may_search_modes(const em_engine *engine)
         return engine->block->dim <= EM_MODE_SEARCH_MOST_DIM;
     for (int i = 0; i < engine->n_kernel; i++) {
         are_exact &= em_kernel_is_exact(&engine->kernel[i]);
-        has_initial_phase |= em_adapt_has_initial_phase(engine->kernel[i].adapt);
+        has_initial_phase |= em_adapt_learned(engine->kernel[i].adapt).has_initial_phase;
     }
     return are_exact && has_initial_phase && !engine->config->mass.from_positions &&
            !(latent && latent->visit) && !engine->model->estimates;

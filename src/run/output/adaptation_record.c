@@ -25,8 +25,9 @@ static block_name name_of_block(const char *what, const char *block)
 static em_status gather_m_steps(const em_output *output, const em_adapt *adapt, size_t member,
                                 double *out)
 {
-    const int64_t n = em_adapt_n_m_step(adapt);
-    const bool shared = em_adapt_n_pool(adapt) == 1;
+    const em_learned learned = em_adapt_learned(adapt);
+    const int64_t n = learned.n_m_step;
+    const bool shared = learned.n_pool == 1;
     const int64_t n_local = shared ? 1 : output->n_local_chain;
     double *local = NULL;
     em_status status = em_agree(em_allocate(n_local * n, sizeof *local, &local));
@@ -64,7 +65,7 @@ static em_status put_m_steps(em_output *output, const em_adapt *adapt, const cha
     /* The last column is written only where a thermostat mass is learned. */
     const size_t n_column =
         sizeof columns / sizeof *columns - !em_adapt_context(adapt, NULL, 0).thermostat_mass;
-    const int64_t n = em_adapt_n_m_step(adapt), n_pool = em_adapt_n_pool(adapt);
+    const int64_t n = em_adapt_learned(adapt).n_m_step, n_pool = em_adapt_learned(adapt).n_pool;
     em_variable variable = {.n_axes = 1, .shape = {n}, .axis = {"m_step"}};
     double *value = NULL;
     em_status status;
@@ -89,14 +90,15 @@ static em_status put_m_steps(em_output *output, const em_adapt *adapt, const cha
  * pools. */
 static em_mass_form stored_form(const em_output *output, const em_adapt *adapt)
 {
-    const int64_t n_local = em_adapt_n_pool(adapt) == 1 ? 1 : output->n_local_chain;
-    em_mass_form form = *em_adapt_form(adapt);
+    const em_learned learned = em_adapt_learned(adapt);
+    const int64_t n_local = learned.n_pool == 1 ? 1 : output->n_local_chain;
+    em_mass_form form = *learned.form;
     double most = 0;
 
     if (form.most_rank == 0)
         return form;
     for (int64_t i = 0; i < n_local; i++)
-        most = fmax(most, (double)em_mass_rank(em_adapt_mass(adapt)[i]));
+        most = fmax(most, (double)em_mass_rank(learned.mass[i]));
     em_grid_maximum(output->grid, 1, &most);
     form.most_rank = (int64_t)most;
     return form;
@@ -106,13 +108,13 @@ static em_mass_form stored_form(const em_output *output, const em_adapt *adapt)
 static em_status gather_masses(const em_output *output, const em_adapt *adapt,
                                const em_mass_form *form, double *out)
 {
-    const int64_t n_pool = em_adapt_n_pool(adapt), size = form->ops->size(form);
+    const int64_t n_pool = em_adapt_learned(adapt).n_pool, size = form->ops->size(form);
     const int64_t n_local = n_pool == 1 ? 1 : output->n_local_chain;
     double *local = NULL;
     em_status status = em_agree(em_allocate(n_local * size, sizeof *local, &local));
 
     for (int64_t i = 0; !status && i < n_local; i++)
-        form->ops->write(em_adapt_mass(adapt)[i], form, local + i * size);
+        form->ops->write(em_adapt_learned(adapt).mass[i], form, local + i * size);
     if (!status && n_pool > 1)
         status = em_grid_gather_chains(output->grid, size, local, out);
     else if (!status)
@@ -164,7 +166,7 @@ static em_status put_block_sizes(em_output *output, const em_mass_form *form, co
 static em_status put_mass(em_output *output, const em_adapt *adapt, const char *group)
 {
     const em_mass_form form = stored_form(output, adapt);
-    const int64_t size = form.ops->size(&form), n_pool = em_adapt_n_pool(adapt);
+    const int64_t size = form.ops->size(&form), n_pool = em_adapt_learned(adapt).n_pool;
     em_mass_array array[EM_MASS_MOST_ARRAYS];
     const int n_array = form.ops->arrays(&form, array);
     double *number = NULL;
@@ -205,7 +207,7 @@ static em_status put_step_size(em_output *output, const em_adapt *adapt, const c
     em_status status = em_agree(em_allocate(n_chain, sizeof *all, &all));
 
     if (!status)
-        status = em_grid_gather_chains(output->grid, 1, em_adapt_step_size(adapt), all);
+        status = em_grid_gather_chains(output->grid, 1, em_adapt_learned(adapt).step_size, all);
     if (!status)
         status = em_writer_put_array(output->writer, group, &step, all);
     em_release(&all);
@@ -228,8 +230,8 @@ static em_status put_stages(em_output *output, const em_adapt *adapt, const char
         {"stage_step_size", offsetof(em_phase_record, step_size), EM_STORE_REAL},
     };
     enum { MOST = 16 };
-    const int64_t n = em_adapt_n_phase(adapt);
-    const em_phase_record *record = em_adapt_phases(adapt);
+    const int64_t n = em_adapt_learned(adapt).n_phase;
+    const em_phase_record *record = em_adapt_learned(adapt).phase;
     const char *label[MOST];
     double value[MOST];
     em_variable variable = {.n_axes = 1, .shape = {n}, .axis = {"stage"}, .label = {label}};
@@ -251,7 +253,7 @@ static em_status put_stages(em_output *output, const em_adapt *adapt, const char
     if (!status)
         status =
             em_writer_put_int(output->writer, name_of_block("reinitialised_chains", block).text,
-                              em_adapt_n_reinitialised(adapt));
+                              em_adapt_learned(adapt).n_reinitialised);
     return status ? status
                   : em_writer_put_text(output->writer, name_of_block("warmup", block).text, text);
 }
