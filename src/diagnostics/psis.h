@@ -1,12 +1,16 @@
 /*
- * Leave-one-out cross-validation by Pareto smoothed importance sampling: Vehtari, Simpson, Gelman,
- * Yao and Gabry (2024), "Pareto smoothed importance sampling", with the generalised Pareto fit of
- * Zhang and Stephens (2009), equal to ArviZ's loo. One observation at a time. All Local.
+ * Leave-one-out cross-validation: how well a model predicts an observation from all others, without
+ * sampling again. Each draw gets the weight 1 / (likelihood of the observation). The largest
+ * weights, at most a fifth of them, are the tail. It is smoothed: quantiles of a generalised Pareto
+ * distribution that is fitted to it replace it. The method is that of Vehtari, Simpson, Gelman, Yao
+ * and Gabry (2024), "Pareto smoothed importance sampling". The fit is that of Zhang and Stephens
+ * (2009). Observations are handled one at a time. All Local.
  *
- * Differences from ArviZ, whose results are in parentheses:
- *   equal log likelihoods: k is -infinity, because all weights are 1 and have no tail (infinity);
- *   a tail that cannot be fitted: k is infinity (NaN, which counts as good);
- *   a log likelihood that is no number or infinite: all is NaN (NaN, or an error).
+ * Results are those of ArviZ's loo, but for three cases:
+ *   all log likelihoods are equal: k is -infinity, because the weights have no tail (ArviZ:
+ *   infinity);
+ *   a tail cannot be fitted: k is infinity (ArviZ: NaN, which counts as good);
+ *   a log likelihood is NaN or infinite: all results are NaN (ArviZ: NaN, or an error).
  */
 #pragma once
 
@@ -16,14 +20,13 @@
 
 typedef struct em_psis em_psis;
 
-/* Up to this number of draws no tail is fitted, because the largest fifth of them has fewer than
- * five. */
+/* Up to this number of draws no tail is fitted, because it has fewer than five weights. */
 enum { EM_PSIS_TOO_FEW = 20 };
 
 /* The result for one observation. */
 typedef struct em_psis_point {
-    double lpd;  /* log mean likelihood, with it */
-    double elpd; /* without it */
+    double lpd;  /* log predictive density of the observation, given all observations */
+    double elpd; /* the same, given the others alone */
     double k;    /* shape of the tail of the weights; above em_psis_good_k, elpd is unreliable */
 } em_psis_point;
 

@@ -1,8 +1,8 @@
 /*
  * Criteria of the M-step, which estimate the inverse mass from the samples of the E-step. A config
- * names one by mass.estimator, and the code calls it an estimator. It is a set of pure functions
- * over summable accumulators, so that pooling over chains is one sum, in adaptation/. It estimates
- * a diagonal or a dense matrix; a mass of several parts (mass/mass.h) is estimated part by part.
+ * names one by mass.estimator, and the code calls it an estimator. An estimator is a set of pure
+ * functions of accumulators, which adaptation/ sums over the chains of a pool. It estimates a
+ * diagonal or a dense matrix; a mass of several parts (mass/mass.h) is estimated part by part.
  * Each criterion has a file of its own, such as momentum.c; README.md has the steps to add one.
  * Everything here is Local.
  */

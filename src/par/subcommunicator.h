@@ -1,6 +1,6 @@
-/* Subcommunicators: the peer ranks of a grid, divided in order into sets of equal size, each of
- * which does one computation. A rank in none of the sets has a subcommunicator of size 0 and must
- * not make the calls below. */
+/* Subcommunicators. The peer ranks of a grid are divided, in order, into sets of equal size, and
+ * the ranks of a set do one computation together. A rank in none of the sets has a subcommunicator
+ * of size 0 and must not make the calls below. */
 #pragma once
 
 #include "par/grid.h"

@@ -6,24 +6,27 @@
  *     x_i = (1 - w) (m_i + sum_j b_ij x_j) + w c_i + (e^(-2 u) + q_i)^(-1/2) z_i
  *     u   = a_i h(x_k - s_i),    w = q_i / (e^(-2 u) + q_i)
  *
- * With a second log scale x_l, as of a horseshoe, whose coefficients have a common and an own
- * scale, a'_i h(x_l - s'_i) is added to u; q_i is 0 then. If q_i = 0, w = 0 and the scale is e^u.
- * a_i is then the degree: 0 is the centred form, and for a scale exp(x_k) 1 is the non-centred one
- * (Papaspiliopoulos, Roberts & Skoeld 2007; Gorinova, Moore & Hoffman 2020 learn degrees between).
- * With q_i > 0 the map is that of the conditional law of a normal parameter whose data are normal:
- * e^(-2 u) is proportional to the precision of its prior, q_i in the same unit to that of its data,
- * and c_i is the location of the data. Such a parameter is non-centred where the scale is small,
+ * If q_i = 0, w is 0 and the scale of x_i is e^u. The degree a_i is then 0 in the centred form. For
+ * a scale exp(x_k), degree 1 is the non-centred form (Papaspiliopoulos, Roberts & Skoeld 2007).
+ * Degrees between them can be learned (Gorinova, Moore & Hoffman 2020).
+ *
+ * If q_i > 0, the map is that of the conditional law of a normal parameter with normal data.
+ * e^(-2 u) is proportional to the precision of its prior, and q_i, in the same unit, to that of its
+ * data; c_i is the location of the data. Such a parameter is non-centred where the scale is small,
  * and centred where it is large.
+ *
+ * A parameter may have a second log scale x_l: each coefficient of a horseshoe has its own scale
+ * and one in common with the others. Then a'_i h(x_l - s'_i) is added to u, and q_i is 0.
  *
  * A parameter about which others are distributed, such as the mean of a hierarchy, has the opposite
  * form if adds_variances is 1: the scale is (e^(-2 u) + q_i)^(1/2), with a_i < 0. Its variance is
  * then the sum of a constant and of one that is proportional to that of the others.
  *
- * h(t) is t up to 12 widths from 0 and at most 16 widths: where no draws have been, the scale of
- * x_i stays bounded. x_k, x_l and x_j are parameters of lower levels, so that the map is
- * triangular: it has an inverse, and the log of its Jacobian determinant is the sum of log scales.
- * The density of z is that of x times this determinant, so a chain of z is mapped to a chain of x
- * for any coefficients of the map.
+ * h(t) equals t up to 12 widths from 0, and its size is at most 16 widths. So the scale of x_i
+ * stays bounded where no draws have been. x_k, x_l and x_j are parameters of lower levels, so the
+ * map is triangular: it has an inverse, and the log of its Jacobian determinant is the sum of log
+ * scales. The density of z is that of x times this determinant, so a chain of z is mapped to a
+ * chain of x for any coefficients of the map.
  */
 #pragma once
 

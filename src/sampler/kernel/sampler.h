@@ -1,10 +1,8 @@
 /*
- * EQUATIONS n, here and in the kernels, is section n of src/sampler/EQUATIONS.md, or of
- * src/model/EQUATIONS.md from 18 to 25; LEARNING n is section n of src/mass/LEARNING.md.
- *
  * The interface of a sampling kernel, which advances a block of chains by one iteration. A kernel
  * uses no data, MPI or files. Adaptation passes mass and step size to it; they are fixed during an
- * iteration.
+ * iteration. EQUATIONS n, here and in the kernels, is section n of src/sampler/EQUATIONS.md, or of
+ * src/model/EQUATIONS.md from 18 to 25; LEARNING n is section n of src/mass/LEARNING.md.
  *
  * Each kernel repeats three things without logic on purpose, so that it can be read alone: its
  * table of operations, its rows of options, and the allocation and release of its memory.

@@ -36,7 +36,7 @@ void em_recipe_destroy(em_recipe_stepper **stepper);
  *
  *     z <- z + eps [-(D + Q) grad H + Gamma] + N(0, 2 eps D - eps^2 (D + Q) V (D + Q)^T),
  *
- * the covariance projected on the positive semidefinite matrices. Allocates nothing. Errors: those
- * of slope.
+ * where the covariance is projected on the positive semidefinite matrices. Allocates nothing.
+ * Errors: those of slope.
  */
 em_status em_recipe_step(em_recipe_stepper *stepper, double eps, const double *normals, double *z);
