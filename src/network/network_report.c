@@ -88,13 +88,10 @@ static void pool(em_network *self, em_variable variable)
     self->pooled[self->model.n_pooled++] = variable;
 }
 
-static em_variable of_test(const em_network *self, const char *name, em_storage storage)
+static em_variable of_test(const em_network *self, const char *name)
 {
-    return (em_variable){.name = name,
-                         .storage = storage,
-                         .n_axes = 1,
-                         .shape = {self->test->rows.total},
-                         .axis = {"observation"}};
+    return (em_variable){
+        .name = name, .n_axes = 1, .shape = {self->test->rows.total}, .axis = {"observation"}};
 }
 
 static void lay_averages(em_network *self)
@@ -125,9 +122,9 @@ static void lay_averages(em_network *self)
                                      .axis = {"class"}});
     } else {
         for (int i = 0; i < EM_N_MOMENT; i++)
-            average(self, of_test(self, moment[i], EM_STORE_REAL));
-        pool(self, of_test(self, "mean", EM_STORE_REAL));
-        pool(self, of_test(self, "sd", EM_STORE_REAL));
+            average(self, of_test(self, moment[i]));
+        pool(self, of_test(self, "mean"));
+        pool(self, of_test(self, "sd"));
         pool(self, (em_variable){.name = "rmse"});
         pool(self, (em_variable){.name = "nll"});
     }
@@ -203,7 +200,7 @@ static em_status prepare_test(em_network *self)
         status = choose_rows(own, self->options->probes, &self->probe);
     for (int64_t i = 0; !status && i < own->count; i++)
         self->label[own->first + i] = em_examples_response(self->test, i);
-    keep_datum(self, of_test(self, "test_response", EM_STORE_REAL), self->label);
+    keep_datum(self, of_test(self, "test_response"), self->label);
     return em_network_gather(self, status, own->total, self->label);
 }
 

@@ -102,8 +102,7 @@ static void gather(size_t size, const void *mine, const int64_t *first, char *al
     }
 }
 
-em_status em_world_gather(int64_t n, size_t size, const void *mine, int64_t *total, void *all,
-                          int64_t *first)
+em_status em_world_gather(int64_t n, size_t size, const void *mine, int64_t *total, void *all)
 {
     int64_t *own = NULL;
     char *gathered = NULL;
@@ -117,8 +116,6 @@ em_status em_world_gather(int64_t n, size_t size, const void *mine, int64_t *tot
     }
     if (!status)
         gather(size, mine, own, gathered);
-    if (!status && first)
-        memcpy(first, own, (size_t)(em_world_size() + 1) * sizeof *own);
     em_release(&own);
     if (!status)
         memcpy(all, &gathered, sizeof gathered);

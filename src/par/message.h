@@ -7,9 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Agrees on a failure that has a position in the common work, such as a line of a file: every rank
- * returns the status and message of the failing rank with the smallest `place`, the lowest such
- * rank if places are equal. The message names the rank unless the error is in the input or the
+/* Agrees on a failure that has a place in the common work, such as a line of a file. Every rank
+ * returns the status and message of the failing rank with the smallest `place`; of ranks with equal
+ * places, of the lowest. The message names the rank unless the error is in the input or the
  * request. Unlike em_agree it has no time limit. Collective. */
 em_status em_agree_first(em_status status, int64_t place);
 
@@ -22,10 +22,8 @@ void em_world_largest(int64_t n, double *x);
 int64_t em_world_sum_before(int64_t x);
 
 /* Gathers the `n` elements of `size` bytes of every rank, in the order of the ranks, on all ranks.
- * *all has *total elements. first[em_world_size() + 1], if not NULL, gets the index of the first
- * element of each rank. Collective. Errors: EM_EMEMORY, agreed. Freed by em_release. */
-em_status em_world_gather(int64_t n, size_t size, const void *mine, int64_t *total, void *all,
-                          int64_t *first);
+ * *all has *total elements. Collective. Errors: EM_EMEMORY, agreed. Freed by em_release. */
+em_status em_world_gather(int64_t n, size_t size, const void *mine, int64_t *total, void *all);
 
 /* Sends `bytes` bytes to another rank, which receives as many; a receiver with `data` NULL discards
  * them. Both wait for each other. Local to the two. */

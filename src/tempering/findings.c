@@ -16,15 +16,15 @@ static const double widest_reach = 2;
  * other. */
 static const double highest_rejection = 0.99;
 
-static bool has_leg(const em_tempering_findings *found, int leg)
+static bool has_second_leg(const em_tempering_findings *found)
 {
-    return leg < found->ladder.n_leg;
+    return EM_LEG_B < found->ladder.n_leg;
 }
 
 /* The difference of the log evidence of both legs; NaN if there is only one leg. */
 static double difference(const em_tempering_findings *found)
 {
-    return has_leg(found, EM_LEG_B)
+    return has_second_leg(found)
                ? fabs(found->draws.log_evidence[EM_LEG_A] - found->draws.log_evidence[EM_LEG_B])
                : NAN;
 }
@@ -37,7 +37,7 @@ static double error_of_difference(const em_tempering_findings *found)
 
 static bool legs_disagree(const em_tempering_findings *found)
 {
-    return has_leg(found, EM_LEG_B) && !(difference(found) <= 4 * error_of_difference(found) + 0.1);
+    return has_second_leg(found) && !(difference(found) <= 4 * error_of_difference(found) + 0.1);
 }
 
 /* Whether the barrier of the draws is still larger than that of the last round. */
@@ -138,13 +138,13 @@ void em_tempering_describe(const em_tempering_findings *found, int64_t n_ladder,
 {
     snprintf(text, bytes, "log evidence %.2f (standard error %.2g, reference: %s)",
              found->draws.both, found->draws.both_error, found->is_prior ? "prior" : "normal law");
-    if (has_leg(found, EM_LEG_B))
+    if (has_second_leg(found))
         em_append(bytes, text, ", legs differ by %.2g (standard error %.2g)", difference(found),
                   error_of_difference(found));
     em_append(bytes, text, "; %.0f round trips a ladder, %lld rungs, barrier %.1f",
               trips_of_ladder(found, n_ladder), (long long)found->ladder.n_rung,
               found->draws.barrier[EM_LEG_A]);
-    if (has_leg(found, EM_LEG_B))
+    if (has_second_leg(found))
         em_append(bytes, text, " and %.1f", found->draws.barrier[EM_LEG_B]);
     if (found->why)
         em_append(bytes, text, "; tempered from iteration %lld on: %s", (long long)found->first,

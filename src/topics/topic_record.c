@@ -364,9 +364,9 @@ static em_variable by_topic(const em_topic_record *record, const char *name, con
         .name = name, .n_axes = 1, .shape = {record->shape.n_topic}, .axis = {axis}};
 }
 
-static em_variable by_word(const em_topic_record *record, const char *name)
+static em_variable phi_of(const em_topic_record *record)
 {
-    return (em_variable){.name = name,
+    return (em_variable){.name = "phi",
                          .storage = EM_STORE_SINGLE,
                          .unwatched = true,
                          .n_axes = 2,
@@ -387,8 +387,8 @@ void em_topic_record_declare(const em_topic_record *record, em_model *model, em_
     for (int f = 0; f < record->n_fold_in; f++)
         variable[model->n_variable++] = (em_variable){.name = name[f]};
     if (record->options->store_phi)
-        variable[model->n_variable++] = by_word(record, "phi");
-    average[model->n_average++] = by_word(record, "phi");
+        variable[model->n_variable++] = phi_of(record);
+    average[model->n_average++] = phi_of(record);
     average[model->n_average++] = by_topic(record, "topic_share", "topic");
     average[model->n_average++] = by_topic(record, "alpha", "topic");
     average[model->n_average++] = (em_variable){.name = "beta"};

@@ -317,7 +317,7 @@ static em_status finish_docword(corpus_reading *r, int64_t line)
             status = end_document(r);
         return status;
     }
-    status = em_world_gather(r->n_line_run, sizeof *all, r->line_run, &n, &all, NULL);
+    status = em_world_gather(r->n_line_run, sizeof *all, r->line_run, &n, &all);
     if (!status) {
         qsort(all, (size_t)n, sizeof *all, by_order);
         status = em_agree_first(fill_gaps(r, n, all), 0);

@@ -51,7 +51,7 @@ static em_status find_levels(const em_table *table, int64_t j, int64_t *n, doubl
     if (!status) {
         sort_once(&n_own, own);
         n_own = n_own > EM_MOST_LEVELS ? EM_MOST_LEVELS + 1 : n_own;
-        status = em_world_gather(n_own, sizeof *own, own, n, level, NULL);
+        status = em_world_gather(n_own, sizeof *own, own, n, level);
     }
     em_release(&own);
     if (status)

@@ -72,7 +72,7 @@ static em_status collect_labels(const em_table *table, label_set *set)
     for (int64_t i = 0; i < table->n_row && own.count < MAX_LABELS; i++)
         if (!contains(&own, table->response[i]))
             offer(&own, table->response[i], em_table_row(table, i));
-    status = em_world_gather(own.count, sizeof *all, own.found, &n, &all, NULL);
+    status = em_world_gather(own.count, sizeof *all, own.found, &n, &all);
     if (status)
         return status;
     qsort(all, (size_t)n, sizeof *all, compare_rows);

@@ -122,7 +122,7 @@ static em_status inspect_fields(const em_lines *lines, const em_delimited *form,
         if (!status && keeps)
             status = em_first_line_add(first, lines, field);
         if (!status && commas)
-            em_odd_comma(field, true);
+            em_odd_comma(field);
         if (!status && em_lines_token(lines, field, &value) != EM_TOKEN_TEXT)
             *has_number = true;
     }
@@ -253,7 +253,7 @@ static em_status take_field(const em_lines *lines, const em_delimited *form, cha
         return em_fail_advised(
             fail_level(lines, table, place, field, "a number with a decimal comma"), advice);
     if (commas)
-        em_odd_comma(field, true);
+        em_odd_comma(field);
     if (em_lines_token(lines, field, &value) == EM_TOKEN_NUMBER)
         return em_table_push(table, value);
     if (choice && choice->drops && em_is_missing(field)) {

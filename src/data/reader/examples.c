@@ -266,7 +266,7 @@ static em_status read_items(em_examples *e, supply *s, uint8_t **out)
     const em_share *rows = &e->rows;
     const wish mine = {rows->first, em_node_array_writes(e->node_array) ? rows->count : 0};
     int64_t n;
-    em_status status = em_world_gather(1, sizeof mine, &mine, &n, &s->wish, NULL);
+    em_status status = em_world_gather(1, sizeof mine, &mine, &n, &s->wish);
 
     if (!status)
         status = em_agree_first(

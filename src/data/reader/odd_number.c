@@ -7,14 +7,13 @@
 
 enum { LONGEST_NUMBER = 48 };
 
-bool em_odd_comma(char *field, bool to_point)
+bool em_odd_comma(char *field)
 {
     char *comma = strchr(field, ',');
 
     if (!comma || field[strspn(field, "+-0123456789,eE")] || strchr(comma + 1, ','))
         return false;
-    if (to_point)
-        *comma = '.';
+    *comma = '.';
     return true;
 }
 
@@ -51,7 +50,7 @@ bool em_odd_number(const em_lines *lines, const char *field, bool commas,
     if (strlen(field) >= sizeof plain)
         return false;
     strcpy(plain, field);
-    const bool is_decimal = em_odd_comma(plain, true);
+    const bool is_decimal = em_odd_comma(plain);
     if (has_thousands(field, plain)) {
         snprintf(advice, EM_ADVICE_BYTES, "write %s, without separators of thousands%s", plain,
                  is_decimal && !commas ? "; with decimal: comma the comma is a decimal one" : "");
@@ -107,12 +106,12 @@ em_status em_fail_advised(em_status status, const char *advice)
     return em_fail(status, "%s (%s)", said, advice);
 }
 
-em_status em_odd_number_read(const em_lines *lines, const char *text, bool commas, const char *what,
+em_status em_odd_number_read(const em_lines *lines, const char *text, const char *what,
                              double *value)
 {
     char advice[EM_ADVICE_BYTES];
     const em_status status = em_lines_number(lines, text, what, value);
 
-    return status && em_odd_number(lines, text, commas, advice) ? em_fail_advised(status, advice)
-                                                                : status;
+    return status && em_odd_number(lines, text, true, advice) ? em_fail_advised(status, advice)
+                                                              : status;
 }

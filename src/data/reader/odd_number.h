@@ -6,8 +6,8 @@
 
 enum { EM_ADVICE_BYTES = 200 };
 
-/* Whether a field is a number with a decimal comma. With `to_point` the comma becomes a point. */
-bool em_odd_comma(char *field, bool to_point);
+/* Whether a field is a number with a decimal comma, which becomes a point. */
+bool em_odd_comma(char *field);
 
 /* Whether a field would be a number in another form; `advice` says how to write it. `commas`:
  * commas separate the columns. */
@@ -18,9 +18,9 @@ bool em_odd_number(const em_lines *lines, const char *field, bool commas,
  * would be a number in another form. Some programs read 1.000 as 1000 there, and others as 1. */
 bool em_odd_point(const em_lines *lines, const char *field, char advice[EM_ADVICE_BYTES]);
 
-/* Reads a number as em_lines_number does. If it fails, the message has the advice of em_odd_number.
- * Errors: EM_EDATA. */
-em_status em_odd_number_read(const em_lines *lines, const char *text, bool commas, const char *what,
+/* Reads a number as em_lines_number does. If it fails, the message has the advice of em_odd_number
+ * for columns that commas separate. Errors: EM_EDATA. */
+em_status em_odd_number_read(const em_lines *lines, const char *text, const char *what,
                              double *value);
 
 /* Adds advice to the message of a failure; NULL: none. */

@@ -131,7 +131,7 @@ static em_status find_range(const char *path, int64_t offset, em_parallel_lines_
     if (!status && rank > 0)
         status = move_to_key(path, key, first);
     status = em_agree_first(status, 0);
-    status = status ? status : em_world_gather(1, sizeof *first, first, &n, &all, NULL);
+    status = status ? status : em_world_gather(1, sizeof *first, first, &n, &all);
     if (!status)
         *limit = rank + 1 < size ? all[rank + 1] : length;
     em_release(&all);

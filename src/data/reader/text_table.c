@@ -82,7 +82,7 @@ static em_status parse_entry(const em_lines *lines, char *token, int64_t limit, 
                        (long long)lines->number, em_excerpt_of(token).text);
     *colon = '\0';
     status = parse_index(lines, token, *last, limit, &index);
-    status = status ? status : em_odd_number_read(lines, colon + 1, true, "a value", &value);
+    status = status ? status : em_odd_number_read(lines, colon + 1, "a value", &value);
     if (status)
         return status;
     *last = index;
@@ -97,7 +97,7 @@ static em_status libsvm_row(const em_lines *lines, char *line, int64_t limit, em
     char *rest, *token = strtok_r(line, blanks, &rest);
     int64_t last = 0;
     double label;
-    em_status status = em_odd_number_read(lines, token, true, "the label", &label);
+    em_status status = em_odd_number_read(lines, token, "the label", &label);
 
     while (!status && (token = strtok_r(NULL, blanks, &rest)))
         status = parse_entry(lines, token, limit, &last, table);

@@ -146,7 +146,7 @@ static em_status prepare(int64_t first, int64_t count, route *r)
     const int64_t per_row = t->total > 0 ? t->total_entries / t->total + 1 : 1;
     const row_range mine = {first, count};
     int64_t n;
-    em_status status = em_world_gather(1, sizeof mine, &mine, &n, &r->wish, NULL);
+    em_status status = em_world_gather(1, sizeof mine, &mine, &n, &r->wish);
 
     r->step = per_row < PIECE_NUMBERS ? PIECE_NUMBERS / per_row : 1;
     if (status)

@@ -151,7 +151,7 @@ static em_status number_rows(em_table *table)
 {
     em_row_run *all;
     int64_t n;
-    em_status status = em_world_gather(table->n_run, sizeof *all, table->run, &n, &all, NULL);
+    em_status status = em_world_gather(table->n_run, sizeof *all, table->run, &n, &all);
 
     if (status)
         return status;
@@ -280,12 +280,11 @@ em_status em_table_finish(em_table *table)
     return status;
 }
 
-em_status em_table_generate(const char *name, int64_t n_row, int64_t n_column, const double *value,
-                            em_table **out)
+em_status em_table_generate(int64_t n_row, int64_t n_column, const double *value, em_table **out)
 {
     const int64_t first = em_partition_first(n_row, em_world_size(), em_world_rank());
     const int64_t end = em_partition_first(n_row, em_world_size(), em_world_rank() + 1);
-    em_status status = em_table_create(name, out);
+    em_status status = em_table_create("generated data", out);
 
     if (!status) {
         (*out)->n_column = n_column;

@@ -67,7 +67,7 @@ static em_status gather(const em_levels *levels, int64_t *n, fixed_text **all)
 
     for (int64_t i = 0; !status && i < mine; i++)
         strncpy(own[i].text, levels->text[i], sizeof own[i].text - 1);
-    status = status ? status : em_world_gather(mine, sizeof *own, own, &total, all, NULL);
+    status = status ? status : em_world_gather(mine, sizeof *own, own, &total, all);
     em_release(&own);
     if (status)
         return status;

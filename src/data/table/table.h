@@ -68,8 +68,7 @@ void em_table_destroy(em_table **table); /* NULL-safe. Local. */
 
 /* Makes a table of generated numbers, value[n_row][n_column], the same on all ranks, with the names
  * x1, x2, ... Collective. Errors, agreed: EM_EMEMORY. */
-em_status em_table_generate(const char *name, int64_t n_row, int64_t n_column, const double *value,
-                            em_table **out);
+em_status em_table_generate(int64_t n_row, int64_t n_column, const double *value, em_table **out);
 
 /* Informs the user that the first line is read as a row, unless the options say so. Local. */
 void em_table_say_guess(const em_table *table);

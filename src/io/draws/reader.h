@@ -80,10 +80,10 @@ em_status em_reader_elements(em_reader *reader, int64_t i, int64_t first, int64_
 em_status em_reader_draws(em_reader *reader, int64_t i, int64_t first_chain, int64_t n_chain,
                           int64_t first, int64_t n, double *out);
 
-/* Elements first .. first + n of one draw of one chain of variable i, as out[n]. Errors: EM_EDATA,
- * EM_EIO. */
-em_status em_reader_floats(em_reader *reader, int64_t i, int64_t chain, int64_t draw, int64_t first,
-                           int64_t n, float *out);
+/* Elements first .. first + n of the first draw of a chain of variable i, as out[n]. Errors:
+ * EM_EDATA, EM_EIO. */
+em_status em_reader_floats(em_reader *reader, int64_t i, int64_t chain, int64_t first, int64_t n,
+                           float *out);
 
 /* Root attributes, of the first file. False when absent or of another type. Text is released by
  * em_release. */

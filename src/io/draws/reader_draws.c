@@ -205,8 +205,8 @@ em_status em_reader_draws(em_reader *reader, int64_t i, int64_t first_chain, int
     return status;
 }
 
-em_status em_reader_floats(em_reader *reader, int64_t i, int64_t chain, int64_t draw, int64_t first,
-                           int64_t n, float *out)
+em_status em_reader_floats(em_reader *reader, int64_t i, int64_t chain, int64_t first, int64_t n,
+                           float *out)
 {
     em_status status = EM_OK;
 
@@ -215,7 +215,7 @@ em_status em_reader_floats(em_reader *reader, int64_t i, int64_t chain, int64_t 
     for (const int64_t end = first + n; !status && first < end;) {
         const em_reader_entry *d = &reader->variable[i];
         const box b = box_at(&d->variable, first, end - first);
-        hsize_t start[EM_MOST_READER_AXES + 2] = {(hsize_t)chain, (hsize_t)draw};
+        hsize_t start[EM_MOST_READER_AXES + 2] = {(hsize_t)chain};
         hsize_t count[EM_MOST_READER_AXES + 2] = {1, 1};
 
         memcpy(start + 2, b.start, sizeof b.start);

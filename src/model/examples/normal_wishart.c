@@ -61,7 +61,7 @@ static em_status generate(int64_t n, uint64_t seed, em_table **table)
 
     if (!status) {
         em_normals(&stream, n, x);
-        status = em_table_generate("generated data", n, 1, x, table);
+        status = em_table_generate(n, 1, x, table);
     }
     em_release(&x);
     return status;

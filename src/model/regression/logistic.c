@@ -77,7 +77,7 @@ static em_status generate(const logistic_options *options, uint64_t seed, em_tab
     status = em_agree_first(status, 0);
     if (!status) {
         draw_points(n, options->labels, seed, uniform, normal, row);
-        status = em_table_generate("generated data", n, 3, row, table);
+        status = em_table_generate(n, 3, row, table);
     }
     em_release_all(&uniform, &normal, &row);
     return status;

@@ -63,8 +63,8 @@ static em_status match_chain(const em_topics *t, int64_t c, matching *m)
 
     for (int64_t first = 0; !status && first < n; first += BLOCK) {
         const int64_t block = n - first < BLOCK ? n - first : BLOCK;
-        status = em_reader_floats(m->reader, m->phi, c, 0, first * t->n_word, block * t->n_word,
-                                  m->block);
+        status =
+            em_reader_floats(m->reader, m->phi, c, first * t->n_word, block * t->n_word, m->block);
         if (!status) {
             take_roots(block * t->n_word, m->block, m->block);
             em_multiply_rows(n, t->n_word, block, m->root, m->block, m->overlap + first, n);
@@ -87,7 +87,7 @@ static em_status add_chain(em_topics *t, int64_t c, matching *m)
         float *mean = t->mean + a * t->n_word;
         if (m->overlap[a * n + b] < EM_LEAST_OVERLAP)
             continue;
-        status = em_reader_floats(m->reader, m->phi, c, 0, b * t->n_word, t->n_word, m->block);
+        status = em_reader_floats(m->reader, m->phi, c, b * t->n_word, t->n_word, m->block);
         for (int64_t v = 0; !status && v < t->n_word; v++)
             mean[v] += m->block[v];
         t->n_found[a]++;

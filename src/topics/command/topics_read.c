@@ -83,7 +83,7 @@ static em_status read_topics(em_topics *t, em_reader *reader)
     if (!status)
         status = em_allocate(variable->size, sizeof *t->mean, &t->mean);
     if (!status)
-        status = em_reader_floats(reader, phi, 0, 0, 0, variable->size, t->mean);
+        status = em_reader_floats(reader, phi, 0, 0, variable->size, t->mean);
     if (!status)
         status = read_averages(reader, share, t->n_chain, &t->share);
     if (!status)
