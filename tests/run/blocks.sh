@@ -169,39 +169,26 @@ others=('sampler[0].name=sgrld' 'sampler[1].name=sgrhmc')
 check 'sgrld and sgrhmc of a block each' by_metric "${others[@]}" 'sampler[0].metric=fisher' 'sampler[1].metric=fisher'
 check 'by the density' by_metric "${others[@]}" 'sampler[0].metric=density' 'sampler[1].metric=density'
 
-refused() { # WHAT PATTERN [SETTING...]: status 2, one line that matches, of check and of run
-    local what=$1 pattern=$2 command
-    shift 2
-    for command in check run; do
-        limited "$emass" $command bad.yaml "$@" >/dev/null 2>said
-        if [ $? != 2 ] || [ "$(wc -l <said)" != 1 ] || ! grep -q -- "$pattern" said || [ -e bad.h5 ]; then
-            not_ok "$what"
-            cat said >&2
-            return
-        fi
-    done
-    ok "$what"
-}
 samplers() { # LINE...: a config with these samplers
     printf '%s\n' 'model: {name: eight_schools}' 'sampler:' "$@" 'run: {warmup: 20, draws: 20}' >bad.yaml
 }
 samplers '  - {block: hyper, name: nuts}' '  - {block: effect, name: nuts}'
-refused 'a block that the model has not' "bad.yaml:4: block: found 'effect'.*hyper, effects"
+check 'a block that the model has not' refused_twice "bad.yaml:4: block: found 'effect'.*hyper, effects" bad.yaml
 samplers '  - {block: hyper, name: nuts}'
-refused 'a block without a sampler' 'no sampler for block effects'
+check 'a block without a sampler' refused_twice 'no sampler for block effects' bad.yaml
 samplers '  - {block: hyper, name: nuts}' '  - {block: hyper, name: hmc}' '  - {block: effects, name: hmc}'
-refused 'a block with two' "bad.yaml:4: block: found 'hyper' again"
+check 'a block with two' refused_twice "bad.yaml:4: block: found 'hyper' again" bad.yaml
 samplers '  - {block: hyper, name: nuts}' '  - {name: hmc}'
-refused 'a sampler without a block' 'bad.yaml:4: sampler\[1\].block is missing'
+check 'a sampler without a block' refused_twice 'bad.yaml:4: sampler\[1\].block is missing' bad.yaml
 samplers '  - {block: hyper}' '  - {block: effects, name: hmc}'
-refused 'a block without a name of a sampler' 'sampler\[0\].name is missing'
+check 'a block without a name of a sampler' refused_twice 'sampler\[0\].name is missing' bad.yaml
 samplers '  - {block: hyper, name: rhmc}' '  - {block: effects, name: hmc}'
 samplers '  - {block: hyper, name: gibbs}' '  - {block: effects, name: hmc}'
-refused 'an update that the model has not' 'needs an update by the model, but model eight_schools has none'
+check 'an update that the model has not' refused_twice 'needs an update by the model, but model eight_schools has none' bad.yaml
 samplers '  - {block: hyper, name: nuts}' '  - {block: effects, name: hmc, step_sise: 1}'
-refused 'a misspelt option' 'bad.yaml:4: unknown key sampler\[1\].step_sise; did you mean step_size'
+check 'a misspelt option' refused_twice 'bad.yaml:4: unknown key sampler\[1\].step_sise; did you mean step_size' bad.yaml
 samplers '  - {block: hyper, name: nuts}' '  - {block: effects, name: hmc}'
-refused 'an option of a sampler without a number' 'sampler is a list: expected sampler\[0\] to sampler\[1\]' \
+check 'an option of a sampler without a number' refused_twice 'sampler is a list: expected sampler\[0\] to sampler\[1\]' bad.yaml \
     --set sampler.step_size=1
 other_blocks() { # a file of other samplers has nothing for these
     ! limited "$emass" run bad.yaml --set mass.from=one.h5 2>why.txt && [ ! -e bad.h5 ] && cat why.txt &&
@@ -209,11 +196,11 @@ other_blocks() { # a file of other samplers has nothing for these
 }
 check 'an earlier run of other blocks' other_blocks
 samplers '  - {block: hyper, name: nuts, mass: {estimater: none}}' '  - {block: effects, name: hmc}'
-refused 'a misspelt option of a mass' 'bad.yaml:3: unknown key sampler\[0\].mass.estimater; did you mean estimator'
+check 'a misspelt option of a mass' refused_twice 'bad.yaml:3: unknown key sampler\[0\].mass.estimater; did you mean estimator' bad.yaml
 samplers '  - {block: hyper, name: nuts, mass: none}' '  - {block: effects, name: hmc}'
-refused 'a mass that is no mapping' 'bad.yaml:3: sampler\[0\].mass: found a value, expected a mapping'
+check 'a mass that is no mapping' refused_twice 'bad.yaml:3: sampler\[0\].mass: found a value, expected a mapping' bad.yaml
 samplers '  - {block: hyper, name: nuts, mass: {from: one.h5}}' '  - {block: effects, name: hmc}'
-refused 'an earlier run of one of them' 'unknown key sampler\[0\].mass.from; did you mean mass.from'
+check 'an earlier run of one of them' refused_twice 'unknown key sampler\[0\].mass.from; did you mean mass.from' bad.yaml
 samplers '  - {block: hyper, name: nuts, mass: {estimator: noise}}' '  - {block: effects, name: hmc}'
 cannot_learn() { # known only where the chains are made
     limited "$emass" run bad.yaml 2>said
@@ -221,7 +208,7 @@ cannot_learn() { # known only where the chains are made
 }
 check 'what the sampler cannot learn by' cannot_learn
 samplers '  - {block: hyper, name: nuts}' '  - hmc'
-refused 'text among the samplers' 'bad.yaml:4: found text in a list of mappings'
+check 'text among the samplers' refused_twice 'bad.yaml:4: found text in a list of mappings' bad.yaml
 changed() { # another sampler on resume is another config
     cp one.h5 again.h5 &&
         ! "$emass" run two.yaml --quiet --resume --output again.h5 --set 'sampler[1].name=hmc' 2>said &&

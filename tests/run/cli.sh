@@ -1,53 +1,30 @@
 #!/usr/bin/env bash
 # The command line: exit statuses, failures of one line that leave nothing behind, help and lists.
 # Writes TAP.   tests/run/cli.sh BUILD
-set -u
-emass=$(realpath "${1:?usage: cli.sh BUILD}/emass")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+# shellcheck disable=SC2317 # functions are called by `check`
+# shellcheck source=tests/run/lib.sh
+. tests/run/lib.sh
+
+work=$scratch/work
+mkdir "$work"
 cd "$work" || exit
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-number=0 failures=0
 
 report() { # WHAT WHY: passes when WHY is empty
-    number=$((number + 1))
-    if [ -z "$2" ]; then
-        echo "ok $number - $1"
-    else
-        failures=$((failures + 1))
-        echo "not ok $number - $1"
-        printf '# %s\n' "${2//$'\n'/$'\n# '}"
-    fi
+    is_empty() { [ -z "$2" ] || { echo "$2" && false; }; }
+    check "$1" is_empty "$@"
 }
 
-# Runs a command; sets status, out and err.
-call() { # COMMAND...
-    timeout -k 10 "${EMASS_LIMIT:-900}" "$@" >"$work/.out" 2>"$work/.err" </dev/null
-    status=$?
-    out=$(cat "$work/.out")
-    err=$(grep -vE '^[0-9-]{10} [0-9:]{8} starting' "$work/.err") # progress, where that takes long
-}
-
-# A failure is one line of emass's on standard error, nothing on standard output, and no file more.
 fails() { # STATUS TEXT COMMAND...
-    local expected=$1 text=$2 why='' before
-    shift 2
-    before=$(ls)
-    call "$@"
-    [ "$status" = "$expected" ] || why+="exit status $status, expected $expected; "
-    [ -z "$out" ] || why+="standard output: $out; "
-    [ "$(grep -c '^emass: ' <<<"$err")" = 1 ] || why+="not one line of emass's; "
-    [ "$1" != "$emass" ] || [ "$(wc -l <<<"$err")" = 1 ] || why+="more than one line; "
-    grep -qF -- "$text" <<<"$err" || why+="no '$text'; "
-    [ "$(ls)" = "$before" ] || why+="files written: $(ls); "
-    report "fails with $expected: ${*/"$emass"/emass}" "${why:+$why$err}"
+    local command="${*:3}"
+    check "fails with $1: ${command/"$emass"/emass}" fails_with "$@"
 }
 
 # A success is on standard output alone, and once.
 prints() { # TEXT COMMAND...
-    local text=$1 why=''
+    local text=$1 why='' status=0 out err
     shift
-    call "$@"
+    limited "$@" >"$work/.out" 2>"$work/.err" || status=$?
+    out=$(cat "$work/.out") err=$(messages "$work/.err")
     [ "$status" = 0 ] || why+="exit status $status; "
     [ -z "$err" ] || why+="standard error: $err; "
     [ "$(grep -cF -- "$text" <<<"$out")" = 1 ] || why+="not one '$text'; "
@@ -149,6 +126,4 @@ never() { EMASS_FAULT=impatient:0 LD_PRELOAD=$work/never.so timeout "${EMASS_LIM
 report 'MPI never ends' "$(never check good.yaml || echo $?)"
 never check type.yaml
 report 'MPI never ends, and there was a mistake' "$(echo $? | grep -vx 2)"
-
-echo "1..$number"
-[ "$failures" = 0 ]
+finish

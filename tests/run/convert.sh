@@ -16,13 +16,6 @@ convert() { # RANKS ARGUMENT...
 }
 hash_of() { sed -n 's/^# hash *//p' "$1"; }
 
-refuses() { # STATUS PATTERN COMMAND...: one line, that status
-    local expected=$1 pattern=$2 status=0
-    "${@:3}" >out.txt 2>err.txt || status=$?
-    cat err.txt
-    [ "$status" = "$expected" ] && [ ! -s out.txt ] && grep -q "^emass: .*$pattern" err.txt &&
-        [ "$(grep -c '^emass: ' err.txt)" = 1 ]
-}
 
 on_any_ranks() { # FILE ROWS
     convert 1 "$1" one.h5 >one.txt && convert 3 "$1" three.h5 >three.txt || return 1
@@ -66,16 +59,16 @@ check 'LIBSVM: the same draws, on 2 shards' same_draws sparse.svm sparse.svm.h5:
 
 # ---- what is there ----
 printf '1.5,2\n3,4\n' >small.csv
-check 'an output that exists' refuses 2 'give --overwrite' "$emass" convert small.csv dense.csv.h5
-check 'a file that is no output of emass' refuses 2 'no output of emass' "$emass" convert small.csv dense.csv.gz --overwrite
-check 'a folder' refuses 2 'found a folder' "$emass" convert small.csv "$scratch" --overwrite
-check 'a folder that is not there' refuses 2 'none/c.h5: cannot be written: none/: No such' "$emass" convert small.csv none/c.h5
-check 'itself' refuses 2 'is being read' "$emass" convert small.csv small.csv --overwrite
+check 'an output that exists' refused -E 'give --overwrite' "$emass" convert small.csv dense.csv.h5
+check 'a file that is no output of emass' refused -E 'no output of emass' "$emass" convert small.csv dense.csv.gz --overwrite
+check 'a folder' refused -E 'found a folder' "$emass" convert small.csv "$scratch" --overwrite
+check 'a folder that is not there' refused -E 'none/c.h5: cannot be written: none/: No such' "$emass" convert small.csv none/c.h5
+check 'itself' refused -E 'is being read' "$emass" convert small.csv small.csv --overwrite
 replaced() { "$emass" convert small.csv c.h5 --overwrite | grep -q '^# rows *2$' && "$emass" convert c.h5 d.h5 | grep -q '^# rows *2$'; }
 check '--overwrite' replaced
 part() { # somebody's stays; what a killed command left goes
     echo mine >c.h5.part
-    refuses 2 'c.h5.part: found a file that is no output of emass' "$emass" convert small.csv c.h5 --overwrite &&
+    refused -E 'c.h5.part: found a file that is no output of emass' "$emass" convert small.csv c.h5 --overwrite &&
         [ "$(cat c.h5.part)" = mine ] && head -c 3000 d.h5 >c.h5.part &&
         "$emass" convert small.csv c.h5 --overwrite >out.txt && [ ! -e c.h5.part ]
 }
@@ -94,15 +87,15 @@ held() { # by a run
 check 'an output that somebody holds' held
 going_on() { # of a run
     cp c.h5 going.h5 && : >going.h5.checkpoint
-    refuses 2 'going.h5 is of a run that can be resumed' "$emass" convert small.csv going.h5 --overwrite && rm going.h5*
+    refused -E 'going.h5 is of a run that can be resumed' "$emass" convert small.csv going.h5 --overwrite && rm going.h5*
 }
 check 'an output with a checkpoint' going_on
 printf '1,2\nx,4\n' >bad.csv
-bad_input() { refuses 2 'bad.csv:2: found .x. for column 1' convert 2 bad.csv bad.h5 && [ ! -e bad.h5 ] && [ ! -e bad.h5.part ]; }
+bad_input() { refused -E 'bad.csv:2: found .x. for column 1' convert 2 bad.csv bad.h5 && [ ! -e bad.h5 ] && [ ! -e bad.h5.part ]; }
 check 'bad input' bad_input
-check 'no such format' refuses 2 'format=lbsvm' "$emass" convert small.csv e.h5 --format lbsvm
-check 'one argument' refuses 2 'expected IN OUT' "$emass" convert small.csv
-fails() { EMASS_FAULT=$1 refuses 1 'injected\|memory' convert 2 sparse.svm f.h5 && [ ! -e f.h5 ] && [ ! -e f.h5.part ]; }
+check 'no such format' refused -E 'format=lbsvm' "$emass" convert small.csv e.h5 --format lbsvm
+check 'one argument' refused -E 'expected IN OUT' "$emass" convert small.csv
+fails() { EMASS_FAULT=$1 fails_with 1 -E 'injected|memory' convert 2 sparse.svm f.h5 && [ ! -e f.h5 ] && [ ! -e f.h5.part ]; }
 check 'a write that fails' fails hdf5-write:0:3
 check 'no memory on a rank' fails allocate:1:30
 
@@ -113,7 +106,7 @@ if "$python" -c 'import h5py' 2>/dev/null; then
         "$python" -c "import h5py; f = h5py.File('damaged.h5', 'r+'); t = f['table']; $1; f.close()"
     }
     damaged() { # PATTERN STATEMENT
-        damage "$2" && refuses 2 "$1" convert 2 damaged.h5 g.h5
+        damage "$2" && refused -E "$1" convert 2 damaged.h5 g.h5
     }
     check 'another number' damaged 'damaged or was changed' "t['value'][7] = 3"
     check 'not a number' damaged 'damaged.h5:4: found nan' "t['value'][7] = float('nan')"
@@ -128,6 +121,6 @@ else
     skip 'damaged tables' 'no analysis/venv: make analysis/venv/ready'
 fi
 printf 'a,colour,y\n1,red,0\n2,blue,1\n' >colours.csv
-check 'text is refused, and what to do is said' refuses 2 "'red' for column colour, expected a number .*factors" \
+check 'text is refused, and what to do is said' refused -E "'red' for column colour, expected a number .*factors" \
     "$emass" convert colours.csv colours.h5
 finish

@@ -89,31 +89,24 @@ tells_the_same() {
 }
 check 'topics of a streamed corpus, with their coherence' tells_the_same
 
-refuses() { # WHAT COMMAND...
-    local what=$1 status=0
-    shift
-    "$@" >said.txt 2>&1 || status=$?
-    cat said.txt
-    [ "$status" = 2 ] && [ "$(grep -c '^emass: ' said.txt)" = 1 ] && grep -qF -- "$what" said.txt
-}
 printf '1.5,2\n3,4\n' >table.csv
 "$emass" convert table.csv table.h5 >table.txt
-check 'text is not streamed' refuses 'c.ldac: found text, expected the HDF5 file' \
+check 'text is not streamed' refused 'c.ldac: found text, expected the HDF5 file' \
     "$emass" run run.yaml --output bad.h5 --set model.stream=true --set model.data=c.ldac
-check 'a table is no corpus' refuses "found a table, expected a corpus" \
+check 'a table is no corpus' refused "found a table, expected a corpus" \
     "$emass" run run.yaml --output bad.h5 --set model.data=table.h5
 printf '1 0:1\n2 5:1 x\n' >bad.ldac
 tac words >drow
 convert c.docword --vocabulary drow other_words.h5 >other.txt
-check 'a test corpus of words in another order' refuses \
+check 'a test corpus of words in another order' refused \
     "other_words.h5: found word 0 'word199', expected 'word0' as in whole.h5" \
     "$emass" run run.yaml --output bad.h5 --set model.data=whole.h5 --set model.test=other_words.h5
-check 'and new documents of such' refuses \
+check 'and new documents of such' refused \
     "other_words.h5: found word 0 'word199', expected 'word0' as in held.h5" \
     "$emass" topics held.h5 --documents other_words.h5
-check 'a bad corpus is not converted' refuses "bad.ldac:2: found 'x', expected id:count" \
+check 'a bad corpus is not converted' refused "bad.ldac:2: found 'x', expected id:count" \
     "$emass" convert bad.ldac --format lda-c bad.h5
-check 'a scratch folder that is not there' refuses 'no-such-folder: no scratch file' \
+check 'a scratch folder that is not there' refused 'no-such-folder: no scratch file' \
     "$emass" run run.yaml --output bad.h5 --set model.data=whole.h5 --set model.stream=true \
     --set model.scratch=no-such-folder
 [ ! -e bad.h5 ] || check 'nothing was written' false

@@ -17,15 +17,6 @@ beside() { # FILE: nothing but it
     found=$(echo "$1"*)
     [ "$found" = "$1" ] || { echo "found $found, expected $1 alone" && false; }
 }
-refuses() { # TEXT COMMAND...: status 2, saying so
-    local text=$1 status=0
-    shift
-    "$@" 2>words || status=$?
-    cat words
-    [ "$status" = 2 ] && grep -q -- "$text" words && return
-    echo "found status $status, expected 2 and: $text"
-    return 1
-}
 untouched() { # COMMAND...: part.h5 stays as it was
     local before status=0
     before=$(md5sum part.h5)
@@ -75,8 +66,8 @@ check 'a part of it' go 2 part.h5 30
 nothing_to_do() { go 2 part.h5 30 2>words && grep -q 'part.h5 is complete: nothing to do' words; }
 check 'nothing is changed: nothing to do' untouched nothing_to_do
 check 'fewer draws: nothing to do' untouched go 2 part.h5 20
-check 'another seed is refused' untouched refuses 'run.seed differ' go 2 part.h5 60 --seed 2
-check 'another model is refused' untouched refuses 'model.prior_scale differ' go 2 part.h5 60 --set model.prior_scale=3
+check 'another seed is refused' untouched refused -E 'run.seed differ' go 2 part.h5 60 --seed 2
+check 'another model is refused' untouched refused -E 'model.prior_scale differ' go 2 part.h5 60 --set model.prior_scale=3
 nothing_there() { go 1 new.h5 20 2>words && grep -q 'nothing to resume at new.h5: starting' words && rm new.h5; }
 check 'nothing is there: the run starts' nothing_there
 goes_on_from() { # warmup is named, and where it goes on
@@ -90,7 +81,7 @@ check 'an interrupted run says from where it goes on' goes_on_from
 left_out() {
     cp part.h5 kept.h5 && EMASS_FAULT=checkpoint-large:0 go 2 part.h5 40 && ! h5dump -n part.h5 | grep -q /checkpoint &&
         h5dump -a checkpoint_left_out part.h5 | grep -q 'more than the draws' && untouched go 1 part.h5 40 &&
-        untouched refuses 'more than the draws; --overwrite .*output.keep_checkpoint: true' go 2 part.h5 60
+        untouched refused -E 'more than the draws; --overwrite .*output.keep_checkpoint: true' go 2 part.h5 60
 }
 check 'too large a state is left out, and --resume says so' left_out
 kept_beside() {
@@ -104,11 +95,11 @@ with h5py.File('part.h5', 'r+') as f: $1"
 }
 older_file() {
     cp kept.h5 part.h5 && with_h5py "del f['checkpoint']" && untouched go 1 part.h5 30 &&
-        untouched refuses 'of an earlier version of emass; --overwrite' go 2 part.h5 60 &&
-        untouched refuses 'exclude each other' go 1 part.h5 60 --overwrite
+        untouched refused -E 'of an earlier version of emass; --overwrite' go 2 part.h5 60 &&
+        untouched refused -E 'exclude each other' go 1 part.h5 60 --overwrite
 }
 damaged_state() { # STATEMENT TEXT
-    cp kept.h5 part.h5 && with_h5py "$1" && untouched refuses "cannot be extended: $2" go 2 part.h5 60
+    cp kept.h5 part.h5 && with_h5py "$1" && untouched refused -E "cannot be extended: $2" go 2 part.h5 60
 }
 if [ -x "$python" ]; then
     check 'an older file is not drawn anew' older_file

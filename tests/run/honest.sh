@@ -67,15 +67,15 @@ go() { # RANKS FILE CONFIG ARGUMENT...: what it prints, into FILE.said
 }
 
 # Says PATTERN, and the same on three ranks, where the file is the same.
-says() { # PATTERN CONFIG ARGUMENT...
+run_says() { # PATTERN CONFIG ARGUMENT...
     go 1 one "${@:2}" && go 3 three "${@:2}" || return 1
     cat one.said
     cmp one.said three.said && cmp one.h5 three.h5 && grep -qE -- "$1" one.said
 }
 
 # Of the sentences under the table only one is of this kind.
-says_once() { # PATTERN ARGUMENT...
-    says "$@" && [ "$(grep -cE "$1" one.said)" = 1 ]
+run_says_once() { # PATTERN ARGUMENT...
+    run_says "$@" && [ "$(grep -cE "$1" one.said)" = 1 ]
 }
 
 silent() { # PATTERN CONFIG ARGUMENT...
@@ -84,7 +84,7 @@ silent() { # PATTERN CONFIG ARGUMENT...
 
 # In the verdict, and its sentence under the table; no run is converged that has one.
 verdict() { # PATTERN SENTENCE CONFIG ARGUMENT...
-    says "^(not converged|converged|converged with warnings): .*$1" "${@:3}" && grep -E "^$2" one.said && limited "$emass" summary one.h5 | grep -E "^$2"
+    run_says "^(not converged|converged|converged with warnings): .*$1" "${@:3}" && grep -E "^$2" one.said && limited "$emass" summary one.h5 | grep -E "^$2"
 }
 
 # Interrupted in one stage after another, and gone on with elsewhere.
@@ -99,10 +99,10 @@ piecemeal() {
 }
 
 few=(--chains 12 --set run.draws=60)
-check 'curvature that varies: nuts draws' says 'curvature varies, so nuts draws' funnel.yaml "${few[@]}"
-check 'with warmup of given length' says 'curvature varies, so nuts draws' funnel.yaml "${few[@]}" --set run.warmup=400
-check 'without room to tune again' says 'curvature varies, so nuts draws' funnel.yaml "${few[@]}" --set run.warmup=200
-check 'where only the moves of chains tell' says 'curvature varies, so nuts draws' funnel.yaml "${few[@]}" --set mass.structure=diag
+check 'curvature that varies: nuts draws' run_says 'curvature varies, so nuts draws' funnel.yaml "${few[@]}"
+check 'with warmup of given length' run_says 'curvature varies, so nuts draws' funnel.yaml "${few[@]}" --set run.warmup=400
+check 'without room to tune again' run_says 'curvature varies, so nuts draws' funnel.yaml "${few[@]}" --set run.warmup=200
+check 'where only the moves of chains tell' run_says 'curvature varies, so nuts draws' funnel.yaml "${few[@]}" --set mass.structure=diag
 check 'interrupted and gone on with' piecemeal "${few[@]}"
 check 'and where only the moves tell' piecemeal "${few[@]}" --set mass.structure=diag
 
@@ -110,7 +110,7 @@ check 'and where only the moves tell' piecemeal "${few[@]}" --set mass.structure
 any_seed() {
     local seed
     for seed in 2 3 4 5 6 7; do
-        says 'curvature varies' funnel.yaml --set run.draws=5 --seed "$seed" &&
+        run_says 'curvature varies' funnel.yaml --set run.draws=5 --seed "$seed" &&
             silent 'curvature varies' schools.yaml --set run.draws=5 --seed "$seed" || return
     done
 }
@@ -128,7 +128,7 @@ goes_on() {
     [ "$(wc -l <lengths)" -gt 3 ] # trajectories of a time have those of its jitter
 }
 check 'and after it' goes_on
-check 'a length that was asked for is kept' says '; T 2, ' funnel.yaml "${few[@]}" --set sampler.trajectory=2
+check 'a length that was asked for is kept' run_says '; T 2, ' funnel.yaml "${few[@]}" --set sampler.trajectory=2
 
 stuck=(--set sampler='{name: hmc, leapfrog_steps: 5, step_size: 0.4}' --set mass.estimator=none --set run.draws=300)
 check 'chains that stand still' verdict '[1-9] chains? stood still \(up to [0-9]+ draws\)' \
@@ -172,7 +172,7 @@ spikes=(spikes.yaml --chains 8 --set model.height=1e6 --set run.draws=300 --set 
     --set mass.from_positions=true)
 check 'a chain that cannot move stays, and is told' verdict '[1-7] chains? stood still' 'Stood still: ' "${spikes[@]}"
 check 'or takes the position of another, where that is asked for' \
-    says '; [1-9][0-9]* chains? took the position of another' "${spikes[@]}" --set mass.rescue=true
+    run_says '; [1-9][0-9]* chains? took the position of another' "${spikes[@]}" --set mass.rescue=true
 check 'heavy tails' verdict 'smallest E-BFMI 0\.[012]' 'E-BFMI below 0.3: ' funnel.yaml "${few[@]}"
 check 'saturated trees' verdict '[0-9]+ saturated trees' 'Saturated tree depth: [0-9]+ of 400 draws' gaussian.yaml --chains 4 \
     --set sampler='{name: nuts, max_treedepth: 1}' --set run.draws=100

@@ -25,12 +25,8 @@ make() { # KIND PATH
     esac
 }
 
-refuses() { # KIND ARGUMENT...: status 2, soon, in one line that names the kind
-    local kind=$1 status=0
-    shift
-    limited "$emass" "$@" >out 2>err || status=$?
-    cat err
-    [ "$status" = 2 ] && [ ! -s out ] && [ "$(messages err | wc -l)" = 1 ] && grep -q "thing.*found a $kind" err
+refuses() { # KIND ARGUMENT...
+    refused -E "thing.*found a $1" "$emass" "${@:2}"
 }
 
 input() { # KIND ARGUMENT...

@@ -102,12 +102,45 @@ stopped_at() { # ITERATION RANKS ARGUMENT...
     [ "$status" = 75 ] && grep -q "the time limit after $1 of" "$scratch/why"
 }
 
-run_is_refused() { # TEXT ARGUMENT...: of run.yaml, with status 2; TEXT is said, and no file written
-    local text=$1 status=0
+# In what follows TEXT is fixed text or, after -E, a pattern.
+
+says() { # STATUS [-E] TEXT COMMAND...: the command ends with that status, and prints TEXT
+    local expected=$1 kind=-F status=0
     shift
-    limited "$emass" run run.yaml --output none.h5 "$@" >"$scratch/why" 2>&1 || status=$?
-    cat "$scratch/why"
-    [ "$status" = 2 ] && grep -qF -- "$text" "$scratch/why" && [ ! -e none.h5 ]
+    [ "$1" != -E ] || { kind=-E && shift; }
+    limited "${@:2}" >"$scratch/.said" 2>&1 || status=$?
+    cat "$scratch/.said"
+    [ "$status" = "$expected" ] && grep -q $kind -- "$1" "$scratch/.said"
+}
+
+# The command ends with that status and one line of emass's, which has TEXT. It prints nothing on
+# standard output and leaves no new file. A launcher that is the command may add lines.
+fails_with() { # STATUS [-E] TEXT COMMAND...
+    local expected=$1 kind=-F text limit=limited status=0 before
+    shift
+    [ "$1" != -E ] || { kind=-E && shift; }
+    text=$1 before=$(ls)
+    shift
+    [ "$(type -t "$1")" != function ] || limit=
+    $limit "$@" >"$scratch/.out" 2>"$scratch/.err" || status=$?
+    messages "$scratch/.err" >"$scratch/.message"
+    cat "$scratch/.out" "$scratch/.message"
+    [ "$1" = "$emass" ] || sed -i '/^emass: /!d' "$scratch/.message"
+    [ "$status" = "$expected" ] && [ ! -s "$scratch/.out" ] && [ "$(wc -l <"$scratch/.message")" = 1 ] &&
+        grep -q $kind -- "$text" "$scratch/.message" && ! comm -13 <(echo "$before") <(ls) | grep .
+}
+
+refused() { # [-E] TEXT COMMAND...
+    fails_with 2 "$@"
+}
+
+run_is_refused() { # TEXT ARGUMENT...: of run.yaml
+    refused "$1" "$emass" run run.yaml --quiet --output none.h5 "${@:2}"
+}
+
+refused_twice() { # PATTERN ARGUMENT...: by check, and in the same words by run
+    refused -E "$1" "$emass" check "${@:2}" && cp "$scratch/.message" "$scratch/.first" &&
+        refused -E "$1" "$emass" run "${@:2}" && diff "$scratch/.first" "$scratch/.message"
 }
 
 messages() { # FILE: what a run said, without the progress of one that needs long to start

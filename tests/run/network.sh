@@ -267,14 +267,6 @@ YAML
 }
 check "classes without observations and numbers of another scale are told" tells_what_is_unusual
 
-refused() { # WHY SETTING...: with status 2, one line, and nothing written
-    local why=$1 options=() setting status=0
-    shift
-    for setting in "$@"; do options+=(--set "$setting"); done
-    "$emass" run run.yaml --quiet --output bad.h5 "${options[@]}" 2>bad.txt || status=$?
-    cat bad.txt
-    [ "$status" = 2 ] && [ "$(wc -l <bad.txt)" = 1 ] && grep -qF -- "$why" bad.txt && [ ! -e bad.h5 ]
-}
 
 head -c 5000 test-images-idx3-ubyte | head -c 1000 >cut-images-idx3-ubyte
 cp test-labels-idx1-ubyte cut-labels-idx1-ubyte
@@ -286,23 +278,23 @@ labels 40 4 >more-labels-idx1-ubyte
 cp test-labels-idx1-ubyte wrong-labels-idx1-ubyte
 cp test-images-idx3-ubyte lonely-images-idx3-ubyte
 mkdir -p folder && cp train-images-idx3-ubyte.gz train-labels-idx1-ubyte.gz folder
-check "truncated images" refused "cut-images-idx3-ubyte: found 984 bytes after the header, expected 1440" model.test=cut
-check "a wrong magic number" refused "magic number 00000d03" model.test=wrong
-check "images and labels that do not match" refused "found 39 labels, expected 40" model.test=few
-check "labels out of range" refused "more-labels-idx1-ubyte: found label 3 of observation 4, expected an integer from 0 to 2" model.test=more
+check "truncated images" run_is_refused "cut-images-idx3-ubyte: found 984 bytes after the header, expected 1440" --set model.test=cut
+check "a wrong magic number" run_is_refused "magic number 00000d03" --set model.test=wrong
+check "images and labels that do not match" run_is_refused "found 39 labels, expected 40" --set model.test=few
+check "labels out of range" run_is_refused "more-labels-idx1-ubyte: found label 3 of observation 4, expected an integer from 0 to 2" --set model.test=more
 printf 'a,y\n1,0\n\n2,2\n3,7\n4,1\n' >seven.csv
 printf 'a,y\n1,no\n2,yes\n' >text.csv
-check "labels that are texts" refused "text.csv:2: found 'no' for column y, expected a number (classes as 0, 1, ...," \
-    model.data=text.csv model.test= 'model.layers=[{dense: 2}]'
-check "and of a table, whose line is named" refused "seven.csv:5: found label 7, expected an integer from 0 to 2" \
-    model.data=seven.csv model.test= model.classes=3 'model.layers=[{dense: 2}]'
-check "images without labels" refused "images without labels" model.test=lonely
-check "neither a file nor what names begin with" refused "found neither this file nor none-images-idx3-ubyte[.gz]" model.data=none
-check "several files in a folder" refused "images-idx in their names, expected one" model.data=.
-check "labels that are images" refused "found an array of 3 axes, expected 1: labels" \
-    model.labels=train-images-idx3-ubyte.gz model.data=train-images-idx3-ubyte.gz
-check "a pool that does not fit" refused "model.layers[1]: found a pool of 3 on 4 x 4 pixels" \
-    'model.layers=[{convolution: 3, kernel: 3}, {pool: 3}]'
+check "labels that are texts" run_is_refused "text.csv:2: found 'no' for column y, expected a number (classes as 0, 1, ...," \
+    --set model.data=text.csv --set model.test= --set 'model.layers=[{dense: 2}]'
+check "and of a table, whose line is named" run_is_refused "seven.csv:5: found label 7, expected an integer from 0 to 2" \
+    --set model.data=seven.csv --set model.test= --set model.classes=3 --set 'model.layers=[{dense: 2}]'
+check "images without labels" run_is_refused "images without labels" --set model.test=lonely
+check "neither a file nor what names begin with" run_is_refused "found neither this file nor none-images-idx3-ubyte[.gz]" --set model.data=none
+check "several files in a folder" run_is_refused "images-idx in their names, expected one" --set model.data=.
+check "labels that are images" run_is_refused "found an array of 3 axes, expected 1: labels" \
+    --set model.labels=train-images-idx3-ubyte.gz --set model.data=train-images-idx3-ubyte.gz
+check "a pool that does not fit" run_is_refused "model.layers[1]: found a pool of 3 on 4 x 4 pixels" \
+    --set 'model.layers=[{convolution: 3, kernel: 3}, {pool: 3}]'
 sed 's/pool: 2/pool: 3/' run.yaml >line.yaml
 check "and where it stands" bash -c '! "$1" check line.yaml 2>line.txt &&
     grep -q "line.yaml:8: model.layers\[1\]: found a pool" line.txt' _ "$emass"

@@ -38,16 +38,6 @@ check 'one that begins with the mass of another run' quiet run project/line.yaml
 from() { # FOLDER COMMAND...: in a shell of its own
     (cd "$1" && "${@:2}")
 }
-says() { # TEXT COMMAND...: status 0 and the text
-    local text=$1 said
-    shift
-    said=$(limited "$@" 2>&1) || {
-        echo "$said"
-        return 1
-    }
-    echo "$said"
-    grep -q -- "$text" <<<"$said"
-}
 coherent() { # FILE: each topic has its coherence
     limited "$emass" topics "$1" --words 5 >topics.txt 2>notes.txt || return 1
     cat topics.txt notes.txt
@@ -86,13 +76,13 @@ differs() {
 
 every_command() { # WHERE FOLDER RESULTS PROJECT: the last two as they are named from FOLDER
     local name=$1 folder=$2 results=$3 project=$4
-    check "summary, $name" from "$folder" says beta "$emass" summary "$results/rows.h5"
+    check "summary, $name" from "$folder" says 0 beta "$emass" summary "$results/rows.h5"
     check "report, $name" from "$folder" reported "$results/rows.h5"
-    check "loo, $name" from "$folder" says elpd "$emass" loo "$results/rows.h5"
-    check "check, $name" from "$folder" says 'rows.csv' "$emass" check "$project/rows.yaml" --set output.file="$results/checked.h5"
-    check "verify, $name" from "$folder" says 'no difference' "$emass" verify "$results/rows.h5" --ranks 2
-    check "verify of topics, $name" from "$folder" says 'no difference' "$emass" verify "$results/words.h5"
-    check "verify of a plug-in, $name" from "$folder" says 'no difference' "$emass" verify "$results/line.h5"
+    check "loo, $name" from "$folder" says 0 elpd "$emass" loo "$results/rows.h5"
+    check "check, $name" from "$folder" says 0 'rows.csv' "$emass" check "$project/rows.yaml" --set output.file="$results/checked.h5"
+    check "verify, $name" from "$folder" says 0 'no difference' "$emass" verify "$results/rows.h5" --ranks 2
+    check "verify of topics, $name" from "$folder" says 0 'no difference' "$emass" verify "$results/words.h5"
+    check "verify of a plug-in, $name" from "$folder" says 0 'no difference' "$emass" verify "$results/line.h5"
     check "topics, $name" from "$folder" coherent "$results/words.h5"
     check "predict, $name" from "$folder" predicted "$results/rows.h5" "$project/rows.csv"
     check "diff, $name" from "$folder" differs "$results/rows.h5" "$results/other.h5"
@@ -126,22 +116,22 @@ if [ -w /dev/shm ] && far=$(mktemp -d /dev/shm/emass.XXXXXX); then
     trap 'rm -rf "$scratch" "$far"' EXIT
     nothing_shared() {
         quiet run project/rows.yaml --output "$far/rows.h5" && [ -z "$(named "$far/rows.h5")" ] &&
-            from project says 'no difference' "$emass" verify "$far/rows.h5" &&
-            says 'no difference' "$emass" verify "$far/rows.h5" --folder project &&
+            from project says 0 'no difference' "$emass" verify "$far/rows.h5" &&
+            says 0 'no difference' "$emass" verify "$far/rows.h5" --folder project &&
             ! limited "$emass" verify "$far/rows.h5" 2>said.txt && cat said.txt && grep -q -- "--folder" said.txt
     }
     check 'folders that share nothing are not named where bytes are to be the same' nothing_shared
     by_whole_path() {
         (unset SOURCE_DATE_EPOCH && quiet run project/rows.yaml --output "$far/rows.h5" --overwrite) &&
-            [ "$(named "$far/rows.h5")" = "$PWD/project" ] && says 'no difference' "$emass" verify "$far/rows.h5"
+            [ "$(named "$far/rows.h5")" = "$PWD/project" ] && says 0 'no difference' "$emass" verify "$far/rows.h5"
     }
     check 'otherwise by the whole path' by_whole_path
 fi
-linked() { ln -s ../results/deep/rows.h5 elsewhere/link.h5 && says 'no difference' "$emass" verify elsewhere/link.h5; }
+linked() { ln -s ../results/deep/rows.h5 elsewhere/link.h5 && says 0 'no difference' "$emass" verify elsewhere/link.h5; }
 check 'a link to an output' linked
 beside_its_data() { # moved beside the data, and all that the file names is gone
     mkdir -p lone && cp project/rows.csv results/deep/rows.h5 lone && mv project gone &&
-        says 'no difference' "$emass" verify lone/rows.h5
+        says 0 'no difference' "$emass" verify lone/rows.h5
 }
 check 'a file beside its data' beside_its_data
 builtin_says_nothing() {

@@ -110,7 +110,7 @@ fi
 
 # ---------------------------------------------------------------- what is said
 
-says() { # COMMAND... -- TEXT...
+says_all() { # COMMAND... -- TEXT...
     local command=()
     while [ "$1" != -- ]; do command+=("$1") && shift; done
     shift
@@ -118,19 +118,19 @@ says() { # COMMAND... -- TEXT...
     for text; do grep -qF -- "$text" said.txt || { cat said.txt && return 1; }; done
 }
 run one.h5 1 'name: linear, columns: [year, tiny]'
-check 'the plan has every prior in numbers' says limited "$emass" check run.yaml -- \
+check 'the plan has every prior in numbers' says_all limited "$emass" check run.yaml -- \
     '# prior      intercept (where predictors are at their means) ~ normal(3' '# prior      year ~ normal(0, 2' \
     '# prior      tiny ~ normal(0, ' '# prior      sigma ~ exponential(0.0001'
-check 'the report has them' says limited "$emass" report one.h5 --output one.html -- one.html
+check 'the report has them' says_all limited "$emass" report one.h5 --output one.html -- one.html
 check 'the report has them in numbers' grep -q '"year ~ normal(0, 2' one.html
 check 'the stored config has them in numbers' sh -c "ncdump -h one.h5 | grep -q '# prior      year ~ normal(0, 2'"
 check 'nothing is said of priors that are wide enough' \
     sh -c "'$emass' summary one.h5 >s.txt && ! grep -E 'Prior far off|Residuals unlike' s.txt"
 run far.h5 1 'name: linear, columns: [year, tiny], sigma: 1, prior_scale: 10'
-check 'a prior far off, and residuals unlike sigma, are named' says limited "$emass" summary far.h5 -- \
+check 'a prior far off, and residuals unlike sigma, are named' says_all limited "$emass" summary far.h5 -- \
     'Prior far off: ' 'normal(0, 3.162)' 'Residuals unlike sigma: ' 'fixed at 1,'
 run off.h5 1 'name: linear, columns: [year, tiny], prior: {coefficients: {year: {normal: [0, 100]}}}'
-check 'one coefficient whose prior is far off' says limited "$emass" summary off.h5 -- \
+check 'one coefficient whose prior is far off' says_all limited "$emass" summary off.h5 -- \
     'the posterior mean of beta[year] is' 'normal(0, 100)'
 
 # ---------------------------------------------------------------- the same bytes

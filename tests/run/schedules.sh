@@ -75,25 +75,17 @@ check 'epochs of nothing' nothing_to_choose
 check 'resumed in mid-epoch' in_mid_epoch
 check 'resumed where a signal came' by_signal
 
-refuses() { # WHAT SETTING...
-    local what=$1 status=0 setting options=()
-    shift
-    for setting in "$@"; do options+=(--set "$setting"); done
-    limited "$emass" run run.yaml --quiet --output bad.h5 "${options[@]}" 2>said.txt || status=$?
-    cat said.txt
-    [ "$status" = 2 ] && [ "$(wc -l <said.txt)" = 1 ] && grep -F -- "$what" said.txt && [ ! -e bad.h5 ]
-}
-check 'epochs that do not increase' refuses 'sampler.halve_at: found 20 after 20, expected epochs that increase' \
-    sampler.halve_at='[20, 20]'
-check 'an epoch before the first' refuses 'sampler.halve_at: found ' sampler.halve_at='[-1]'
-check 'no number' refuses 'sampler.halve_at: found ' sampler.halve_at='[ten]'
-check 'a power above 1' refuses 'sampler.decay_power: found ' sampler.decay_power=2
-check 'no scale' refuses 'sampler.decay_scale: found ' sampler.decay_scale=0
-check 'another order' refuses 'sampler.minibatch_order: found ' sampler.minibatch_order=sorted
-check 'an epoch of all' refuses 'sampler.minibatch_order: found epoch without minibatch' sampler.minibatch=all
-check 'an epoch with replacement' refuses 'sampler.minibatch_order: found epoch with replacement: true' \
-    sampler.replacement=true
-check 'sghmc_naive by epoch' refuses 'sampler.minibatch_order: found epoch, expected drawn' sampler.name=sghmc_naive
-check 'a step that is learned' refuses 'step_size: found adapt' sampler.step_size=adapt
-check 'a kernel that learns its step' refuses 'is not an option of hmc' sampler.name=hmc
+check 'epochs that do not increase' run_is_refused 'sampler.halve_at: found 20 after 20, expected epochs that increase' \
+    --set sampler.halve_at='[20, 20]'
+check 'an epoch before the first' run_is_refused 'sampler.halve_at: found ' --set sampler.halve_at='[-1]'
+check 'no number' run_is_refused 'sampler.halve_at: found ' --set sampler.halve_at='[ten]'
+check 'a power above 1' run_is_refused 'sampler.decay_power: found ' --set sampler.decay_power=2
+check 'no scale' run_is_refused 'sampler.decay_scale: found ' --set sampler.decay_scale=0
+check 'another order' run_is_refused 'sampler.minibatch_order: found ' --set sampler.minibatch_order=sorted
+check 'an epoch of all' run_is_refused 'sampler.minibatch_order: found epoch without minibatch' --set sampler.minibatch=all
+check 'an epoch with replacement' run_is_refused 'sampler.minibatch_order: found epoch with replacement: true' \
+    --set sampler.replacement=true
+check 'sghmc_naive by epoch' run_is_refused 'sampler.minibatch_order: found epoch, expected drawn' --set sampler.name=sghmc_naive
+check 'a step that is learned' run_is_refused 'step_size: found adapt' --set sampler.step_size=adapt
+check 'a kernel that learns its step' run_is_refused 'is not an option of hmc' --set sampler.name=hmc
 finish

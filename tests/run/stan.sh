@@ -178,22 +178,18 @@ check 'what rounding hides is no agreement' tells_of_rounding
 
 # ---------------------------------------------------------------- what is refused
 
-refused() { # STATUS PATTERN ARGUMENT...: in one line, and nothing is left
-    local expected=$1 pattern=$2 status=0
-    shift 2
-    limited "$emass" run run.yaml --output r.h5 --overwrite --quiet "$@" >words 2>&1 || status=$?
-    head -c 1000 words
-    [ "$status" = "$expected" ] && [ "$(wc -l <words)" = 1 ] && grep -qE "$pattern" words
+run_fails() { # STATUS PATTERN ARGUMENT...
+    fails_with "$1" -E "$2" "$emass" run run.yaml --output r.h5 --overwrite --quiet "${@:3}"
 }
 
 program() { # WHAT STATUS PATTERN TEXT
     printf '%b' "$4" >p.stan
-    check "program: $1" refused "$2" "$3" --set model.program=p.stan
+    check "program: $1" run_fails "$2" "$3" --set model.program=p.stan
 }
 
 data() { # WHAT PATTERN TEXT
     printf '%b' "$3" >d.json
-    check "data: $1" refused 2 "$2" --set model.data=d.json
+    check "data: $1" run_fails 2 "$2" --set model.data=d.json
 }
 
 rm -f r.h5*
@@ -253,7 +249,7 @@ program 'a thousand includes within each other' 2 '^emass: ./each.999:1: #includ
 rm -f large.* each.*
 no_room() { # WHAT TEXT: and none is taken: no kill by the system, and no minutes until it is
     printf '%s' "$2" >p.stan
-    EMASS_FAULT=memory-room:0 refused 1 "p.stan with good.json: out of memory: it takes more than the 0.268 GB.*$1" \
+    EMASS_FAULT=memory-room:0 run_fails 1 "p.stan with good.json: out of memory: it takes more than the 0.268 GB.*$1" \
         --set model.program=p.stan
 }
 most=2000000000
@@ -342,8 +338,8 @@ missed_and_resumed() {
     done
 }
 check 'program: a mode that no draw is near to is found; one file on any ranks, however often stopped' missed_and_resumed
-check 'program: no file' refused 2 'cannot read none.stan' --set model.program=none.stan
-check 'program: a folder' refused 2 'cannot read' --set model.program=.
+check 'program: no file' run_fails 2 'cannot read none.stan' --set model.program=none.stan
+check 'program: a folder' run_fails 2 'cannot read' --set model.program=.
 
 data 'a missing variable' 'd.json: no y in it, which good.stan declares as vector\[N\] y' '{"N": 3}'
 data 'a wrong length' 'd.json: found y of shape \(2\), expected \(3\): vector\[N\] y' '{"N": 3, "y": [1, 2]}'
@@ -362,11 +358,11 @@ data 'an integer beyond an int' 'name=N' '{"N": 99999999999999999999, "y": [1]}'
 data 'something after it' 'd.json:1: .*nothing after the data' '{"N": 1, "y": [1]} 2'
 data 'what only the interpreter may say' 'expected the name of a variable' '{"__stanli": 1}'
 data 'lists without end' 'not so deep' "{\"y\": $(printf '[%.0s' $(seq 10000))"
-check 'data: no file' refused 2 'cannot read none.json' --set model.data=none.json
-check 'shards' refused 2 'run.shards' --set run.shards=2
+check 'data: no file' run_fails 2 'cannot read none.json' --set model.data=none.json
+check 'shards' run_fails 2 'run.shards' --set run.shards=2
 init() { # WHAT PATTERN TEXT
     echo "$3" >i.json
-    check "initial values: $1" refused 2 "^emass: i.json: $2" --set model.init=i.json
+    check "initial values: $1" run_fails 2 "^emass: i.json: $2" --set model.init=i.json
 }
 init 'out of bounds' '.*Lower bound' '{"mu": 1, "sigma": -1}'
 init 'of some parameters' '.*no starting value for parameter sigma' '{"mu": 1}'

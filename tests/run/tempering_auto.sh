@@ -158,15 +158,6 @@ YAML
         END { exit !(n == 2 && !bad) }'
 }
 
-refused() { # WORDS SETTING...
-    local words=$1 settings=() status=0
-    shift
-    for setting in "$@"; do settings+=(--set "$setting"); done
-    rm -f none.h5*
-    limited "$emass" run one.yaml --quiet --output none.h5 "${settings[@]}" 2>why || status=$?
-    cat why
-    [ "$status" = 2 ] && [ "$(wc -l <why)" = 1 ] && grep -qF "$words" why && [ ! -e none.h5 ]
-}
 
 more_ranks() {
     local status=0
@@ -192,9 +183,9 @@ check 'a run in one mode is as it is without' leaves_alone
 check 'the same with a given warmup' leaves_alone run.warmup=120
 check 'the same with draws until they are enough' leaves_alone run.draws=auto
 check 'a stop of a run in one mode' resumes_plain
-check 'a word that is none' refused 'temper.when: found ' temper=sometimes
-check 'a list' refused 'temper: found a value' 'temper=[auto]'
-check 'a warmup that tells no modes' refused 'run.warmup: found 10 with temper: auto' temper=auto run.warmup=10
-check 'a sampler that cannot be tempered' refused 'does not move by an exact density' temper=auto sampler.name=sghmc sampler.step_size=0.01
+check 'a word that is none' refused 'temper.when: found ' "$emass" run one.yaml --quiet --output none.h5 --set temper=sometimes
+check 'a list' refused 'temper: found a value' "$emass" run one.yaml --quiet --output none.h5 --set 'temper=[auto]'
+check 'a warmup that tells no modes' refused 'run.warmup: found 10 with temper: auto' "$emass" run one.yaml --quiet --output none.h5 --set temper=auto --set run.warmup=10
+check 'a sampler that cannot be tempered' refused 'does not move by an exact density' "$emass" run one.yaml --quiet --output none.h5 --set temper=auto --set sampler.name=sghmc --set sampler.step_size=0.01
 check 'more ranks than chains' more_ranks
 finish

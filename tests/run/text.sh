@@ -29,13 +29,6 @@ awk '{ print >("folder/" (NR % 2 ? "sport" : "sky") "/" sprintf("%03d", NR)) }' 
 
 convert() { limited "$emass" convert "$@"; }
 hash_of() { sed -n 's/^# hash *//p' "$1"; }
-says() { # STATUS TEXT COMMAND...
-    local expected=$1 text=$2 status=0 said
-    shift 2
-    said=$(limited "$@" 2>&1) || status=$?
-    echo "$said"
-    [ "$status" = "$expected" ] && grep -qF -- "$text" <<<"$said"
-}
 
 lines() { convert lines.txt lines.h5 --format text --max-share 0.6 >lines.found && cat lines.found && grep -q '^# documents  400, 0' lines.found; }
 check 'lines of a file' lines

