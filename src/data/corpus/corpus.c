@@ -26,14 +26,6 @@ typedef struct document_pass {
     int64_t count_capacity;
 } document_pass;
 
-static em_status refuse_change(const char *path)
-{
-    return em_fail(EM_EDATA,
-                   "%s: found other documents when it was read again, expected a file that nothing "
-                   "changes meanwhile",
-                   path);
-}
-
 static em_status see_rows(document_pass *r, const em_table *table)
 {
     em_status status =
@@ -56,7 +48,7 @@ static em_status take_rows(void *to, const em_table *table)
     em_status status = EM_OK;
 
     if (r->most_documents >= 0 && r->n_document + table->n_row > r->most_documents)
-        return refuse_change(table->path);
+        return em_corpus_refuse_change(table->path);
     if (r->see)
         status = see_rows(r, table);
     r->sum += em_table_hash_rows(table, 0, table->n_row, r->n_document);
@@ -111,7 +103,7 @@ static em_status reread(const em_corpus *corpus, em_corpus_see *see, void *to)
     em_status status = em_corpus_scan(&options, corpus->n_word, take_rows, &r, &words);
 
     if (!status && hash_of(&r, corpus->n_word, corpus->name) != corpus->hash)
-        status = refuse_change(corpus->path);
+        status = em_corpus_refuse_change(corpus->path);
     em_table_destroy(&words);
     em_release(&r.count);
     return status;
@@ -299,11 +291,12 @@ em_status em_corpus_each(em_corpus *corpus, em_corpus_see *see, void *to)
 
     if (corpus->is_reread)
         return reread(corpus, see, to);
-    for (int64_t d = 0; !status && d < corpus->n_local; d += SEEN_AT_ONCE) {
+    for (int64_t d = 0, count; !status && d < corpus->n_local; d += count) {
         const int64_t left = corpus->n_local - d;
-        const em_rows rows = {.first = d, .count = left < SEEN_AT_ONCE ? left : SEEN_AT_ONCE};
-        status = em_corpus_fetch(corpus, &rows);
-        for (int64_t k = 0; !status && k < rows.count; k++)
+        count = left < SEEN_AT_ONCE ? left : SEEN_AT_ONCE;
+        status = corpus->stream ? em_corpus_stream_fetch_some(corpus, d, &count)
+                                : em_corpus_fetch(corpus, &(em_rows){.first = d, .count = count});
+        for (int64_t k = 0; !status && k < count; k++)
             status = see(to, d + k, em_corpus_fetched(corpus, k));
     }
     return status;

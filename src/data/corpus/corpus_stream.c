@@ -8,7 +8,7 @@
 #include "par/message.h"
 #include "par/world.h"
 
-enum { PASS_DOCUMENTS = 4096 };
+enum { PASS_DOCUMENTS = 4096, BATCH_ENTRIES = 1 << 18 };
 
 struct em_corpus_stream {
     em_rows_source *source;
@@ -21,21 +21,23 @@ struct em_corpus_stream {
 
 /* ---------------------------------------------------------------- documents */
 
-static em_status read_batch(em_corpus_stream *s, int64_t first, int64_t count)
+/* Reads at most *count documents with about `most` entries; sets *count to those that it has read.
+ */
+static em_status read_batch(em_corpus_stream *s, int64_t first, int64_t most, int64_t *count)
 {
     em_table_clear(s->batch);
-    return em_rows_source_read(s->source, first, count, s->batch);
+    return em_rows_source_read(s->source, first, most, count, s->batch);
 }
 
-/* Reads the given documents, and asks the kernel to read the following ones ahead. */
-static em_status fetch_neighbours(em_corpus_stream *s, int64_t first, int64_t count)
+/* Reads documents likewise, and asks the kernel to read the following ones ahead. */
+static em_status fetch_neighbours(em_corpus_stream *s, int64_t first, int64_t most, int64_t *count)
 {
     const em_numbers *numbers = em_rows_source_numbers(s->source);
-    em_status status = read_batch(s, first, count);
-    const int64_t next = first + count;
+    em_status status = read_batch(s, first, most, count);
+    const int64_t next = first + *count;
 
     if (!status && next < s->form.n_row && s->batch->n_value > 0) {
-        const int64_t more = count < s->form.n_row - next ? count : s->form.n_row - next;
+        const int64_t more = *count < s->form.n_row - next ? *count : s->form.n_row - next;
         em_numbers_ahead(numbers, EM_NUMBERS_START, next, more);
         status = em_numbers_read(numbers, EM_NUMBERS_START, next, 1, s->start);
         if (!status) {
@@ -63,27 +65,46 @@ static em_status fetch_listed(em_corpus_stream *s, int64_t before, int64_t count
         }
     }
     em_table_clear(s->batch);
-    for (int64_t k = 0; !status && k < count; k++)
-        status = em_rows_source_read(s->source, before + index[k], 1, s->batch);
+    for (int64_t k = 0; !status && k < count; k++) {
+        int64_t one = 1;
+        status = em_rows_source_read(s->source, before + index[k], INT64_MAX, &one, s->batch);
+    }
     return status;
 }
 
-em_status em_corpus_stream_fetch(const em_corpus *corpus, const em_rows *rows)
+/* Checks the documents in memory, because the file may have changed since. `row` is the number of
+ * the first one. */
+static em_status take_counts(em_corpus_stream *s, int64_t row)
 {
-    em_corpus_stream *s = corpus->stream;
-    const int64_t first = corpus->first_document;
-    em_status status = rows->all     ? fetch_neighbours(s, first, corpus->n_local)
-                       : rows->index ? fetch_listed(s, first, rows->count, rows->index)
-                                     : fetch_neighbours(s, first + rows->first, rows->count);
+    em_status status = em_corpus_check_counts(s->batch, row);
 
-    if (!status)
-        status = em_corpus_check_counts(s->batch, first); /* the file may have changed since */
     if (!status)
         status =
             em_array_reserve(&s->count, &s->count_capacity, 0, s->batch->n_value, sizeof *s->count);
     for (int64_t k = 0; !status && k < s->batch->n_value; k++)
         s->count[k] = (int32_t)s->batch->value[k];
     return status;
+}
+
+em_status em_corpus_stream_fetch(const em_corpus *corpus, const em_rows *rows)
+{
+    em_corpus_stream *s = corpus->stream;
+    const int64_t first = corpus->first_document + (rows->all || rows->index ? 0 : rows->first);
+    int64_t count = rows->all ? corpus->n_local : rows->count;
+    const em_status status = rows->index && !rows->all
+                                 ? fetch_listed(s, first, count, rows->index)
+                                 : fetch_neighbours(s, first, INT64_MAX, &count);
+
+    return status ? status : take_counts(s, first);
+}
+
+em_status em_corpus_stream_fetch_some(const em_corpus *corpus, int64_t first, int64_t *count)
+{
+    em_corpus_stream *s = corpus->stream;
+    const int64_t row = corpus->first_document + first;
+    const em_status status = fetch_neighbours(s, row, BATCH_ENTRIES, count);
+
+    return status ? status : take_counts(s, row);
 }
 
 em_document em_corpus_stream_fetched(const em_corpus_stream *s, int64_t k)
@@ -96,6 +117,12 @@ em_document em_corpus_stream_fetched(const em_corpus_stream *s, int64_t k)
 
 /* ---------------------------------------------------------------- the first pass */
 
+/* The end of the documents of part p. */
+static int64_t end_of_part(const em_corpus_stream *s, int64_t p)
+{
+    return (p + 1) * PASS_DOCUMENTS < s->form.n_row ? (p + 1) * PASS_DOCUMENTS : s->form.n_row;
+}
+
 /* Counts the tokens of each PASS_DOCUMENTS documents in tokens[n_part]. The ranks take turns. */
 static em_status pass(em_corpus_stream *s, int64_t n_part, int64_t *tokens, uint64_t *hash)
 {
@@ -105,15 +132,15 @@ static em_status pass(em_corpus_stream *s, int64_t n_part, int64_t *tokens, uint
     int64_t row = 0;
 
     for (int64_t p = first; !status && p < end; p++) {
-        int64_t count = s->form.n_row - p * PASS_DOCUMENTS;
-        row = p * PASS_DOCUMENTS;
-        count = count < PASS_DOCUMENTS ? count : PASS_DOCUMENTS;
-        status = fetch_neighbours(s, row, count);
-        status = status ? status : em_corpus_check_counts(s->batch, row);
-        if (status)
-            break;
-        *hash += em_table_hash_rows(s->batch, 0, count, row);
-        tokens[p] = em_corpus_tokens(s->batch, 0, count);
+        const int64_t last = end_of_part(s, p);
+        int64_t count;
+        for (row = p * PASS_DOCUMENTS; !status && row < last; row += status ? 0 : count) {
+            count = last - row;
+            status = fetch_neighbours(s, row, BATCH_ENTRIES, &count);
+            status = status ? status : em_corpus_check_counts(s->batch, row);
+            *hash += status ? 0 : em_table_hash_rows(s->batch, 0, count, row);
+            tokens[p] += status ? 0 : em_corpus_tokens(s->batch, 0, count);
+        }
     }
     return em_agree_first(status, row);
 }
@@ -123,21 +150,22 @@ static em_status pass(em_corpus_stream *s, int64_t n_part, int64_t *tokens, uint
 static em_status find_document(em_corpus_stream *s, int64_t n_part, const int64_t *tokens,
                                int64_t token, int64_t document, int64_t found[2])
 {
-    int64_t part = 0, before = 0, count;
-    em_status status;
+    int64_t part = 0, before = 0;
+    em_status status = EM_OK;
 
     while (part < n_part && before + tokens[part] < token &&
            (part + 1) * PASS_DOCUMENTS <= document)
         before += tokens[part++];
-    found[0] = part * PASS_DOCUMENTS < s->form.n_row ? part * PASS_DOCUMENTS : s->form.n_row;
+    found[0] = part < n_part ? part * PASS_DOCUMENTS : s->form.n_row;
     found[1] = before;
-    if (part == n_part)
-        return EM_OK;
-    count = s->form.n_row - found[0] < PASS_DOCUMENTS ? s->form.n_row - found[0] : PASS_DOCUMENTS;
-    status = read_batch(s, found[0], count);
-    for (int64_t i = 0; !status && i < count && found[1] < token && found[0] < document; i++) {
-        found[1] += em_corpus_tokens(s->batch, i, 1);
-        found[0]++;
+    const int64_t end = end_of_part(s, part);
+    while (!status && found[0] < end && found[1] < token && found[0] < document) {
+        int64_t count = end - found[0];
+        status = read_batch(s, found[0], BATCH_ENTRIES, &count);
+        for (int64_t i = 0; !status && i < count && found[1] < token && found[0] < document; i++) {
+            found[1] += em_corpus_tokens(s->batch, i, 1);
+            found[0]++;
+        }
     }
     return status;
 }

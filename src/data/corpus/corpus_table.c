@@ -57,6 +57,14 @@ em_status em_corpus_refuse_table(const char *path)
                    path);
 }
 
+em_status em_corpus_refuse_change(const char *path)
+{
+    return em_fail(EM_EDATA,
+                   "%s: found other documents when it was read again, expected an input that "
+                   "nothing changes meanwhile",
+                   path);
+}
+
 const char *em_corpus_same_words(const char *path)
 {
     return em_text_ends_with(path, ".h5ad")

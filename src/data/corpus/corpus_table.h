@@ -41,6 +41,9 @@ em_status em_corpus_check_counts(const em_table *table, int64_t row);
 /* Fails because a table was given in place of a corpus. Local. */
 em_status em_corpus_refuse_table(const char *path);
 
+/* Fails because a file that is read several times has changed meanwhile. Local. */
+em_status em_corpus_refuse_change(const char *path);
+
 /* Advice about a corpus with other words, for messages: "(...)". Local. */
 const char *em_corpus_same_words(const char *path);
 

@@ -21,6 +21,7 @@ typedef struct slab {
     em_table *table;
     bool chosen;      /* numbers that are not finite are checked after the columns are chosen */
     int64_t row, end; /* rows row .. end - 1 are still to be read */
+    int64_t most;     /* numbers of the table after which no more rows are read */
     int64_t *start, *column;
     double *response;
     int64_t column_capacity;
@@ -133,16 +134,18 @@ static em_status push_entries(const slab *s, int64_t i, double *value)
     return status;
 }
 
-/* Rows before the first one with wrong starts are read first, because one of them may have another
- * error: the first error of the file is reported on any number of ranks. */
-static em_status read_sparse(slab *s, int64_t count)
+/* Reads at most *count rows, and sets *count to those that it has read: fewer if they have many
+ * entries. Rows before the first one with wrong starts are read first, because one of them may have
+ * another error: the first error of the file is reported on any number of ranks. */
+static em_status read_sparse(slab *s, int64_t *count)
 {
     const char *found = NULL;
     double *value = NULL;
     int64_t sound = 0;
-    em_status status = em_numbers_read(s->numbers, EM_NUMBERS_START, s->row, count + 1, s->start);
+    em_status status = em_numbers_read(s->numbers, EM_NUMBERS_START, s->row, *count + 1, s->start);
 
-    while (!status && sound < count && !(found = objection_to_starts(s, sound)))
+    while (!status && sound < *count && !(found = objection_to_starts(s, sound)) &&
+           (sound == 0 || s->start[sound + 1] - s->start[0] <= SLAB_NUMBERS))
         sound++;
     const int64_t n = status ? 0 : s->start[sound] - s->start[0];
     if (!status)
@@ -159,6 +162,7 @@ static em_status read_sparse(slab *s, int64_t count)
                          : em_table_end_row(s->table, s->row + i + 1);
     }
     em_release(&value);
+    *count = sound;
     return !status && found ? fail_sparse(s, s->row + sound, found) : status;
 }
 
@@ -188,12 +192,12 @@ static em_status read_slabs(slab *s)
     const int64_t step = step_of(&s->form);
     em_status status = EM_OK;
 
-    while (!status && s->row < s->end) {
-        const int64_t count = s->end - s->row < step ? s->end - s->row : step;
+    while (!status && s->row < s->end && s->table->n_value < s->most) {
+        int64_t count = s->end - s->row < step ? s->end - s->row : step;
         if (s->form.labelled)
             status = read_response(s, count,
                                    sparse ? s->response : s->table->response + s->table->n_row);
-        status = status ? status : sparse ? read_sparse(s, count) : read_dense(s, count);
+        status = status ? status : sparse ? read_sparse(s, &count) : read_dense(s, count);
         s->row += count;
     }
     return status;
@@ -290,7 +294,7 @@ em_status em_read_column_names(const em_numbers *numbers, const char *path, bool
 em_status em_read_hdf5(const char *path, const char *colon, bool chosen, bool dense_names,
                        em_table *table, uint64_t *hash)
 {
-    slab s = {.table = table, .chosen = chosen};
+    slab s = {.table = table, .chosen = chosen, .most = INT64_MAX};
     em_status status = em_agree_first(open_slab(path, colon ? colon + 1 : EM_NUMBERS_PLACE, &s), 0);
 
     if (!status) {
@@ -337,13 +341,17 @@ const em_numbers *em_rows_source_numbers(const em_rows_source *source)
     return source->slab.numbers;
 }
 
-em_status em_rows_source_read(em_rows_source *source, int64_t first, int64_t count, em_table *table)
+em_status em_rows_source_read(em_rows_source *source, int64_t first, int64_t most, int64_t *count,
+                              em_table *table)
 {
     slab *s = &source->slab;
 
     s->table = table;
     s->row = first;
-    s->end = first + count;
+    s->end = first + *count;
+    s->most = most;
     em_status status = prepare(s);
-    return status ? status : read_slabs(s);
+    status = status ? status : read_slabs(s);
+    *count = s->row - first;
+    return status;
 }

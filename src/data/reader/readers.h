@@ -55,7 +55,8 @@ em_status em_rows_source_open(const char *path, em_rows_source **out);
 void em_rows_source_close(em_rows_source **source); /* NULL-safe. Local. */
 const em_numbers *em_rows_source_numbers(const em_rows_source *source);
 
-/* Appends the rows first .. first + count - 1, checked, to those of a table. Local. Errors:
- * EM_EDATA, EM_EIO, EM_EMEMORY. */
-em_status em_rows_source_read(em_rows_source *source, int64_t first, int64_t count,
+/* Appends the rows first .. first + *count - 1, checked, to those of a table. It ends early, and
+ * sets *count to the rows that it has read, once the table has `most` entries or more. Local.
+ * Errors: EM_EDATA, EM_EIO, EM_EMEMORY. */
+em_status em_rows_source_read(em_rows_source *source, int64_t first, int64_t most, int64_t *count,
                               em_table *table);
