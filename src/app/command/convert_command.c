@@ -26,6 +26,12 @@ enum { MOST_SHOWN = 40 }; /* columns of the summary */
 enum { LEAST_DOCUMENTS = 5, MOST_WORDS = 50000 };
 static const double most_share = 0.5;
 
+/* What a pass over the documents of a corpus has found so far. */
+typedef struct counts {
+    int64_t n_row, n_entry, n_token, n_empty;
+    uint64_t hash;
+} counts;
+
 typedef struct conversion {
     em_table_options options; /* .data: what is read */
     em_corpus_options corpus; /* the same, of a corpus */
@@ -37,7 +43,8 @@ typedef struct conversion {
     FILE *found;               /* rank 0: what was read, printed when the output is complete */
     em_numbers_writer *writer; /* of rank 0 */
     em_text_corpus *documents; /* of rank 0, of documents in text */
-    int64_t n_row, n_entry;    /* written so far */
+    int64_t n_entry;           /* written so far */
+    counts counted, written;   /* of a corpus: all documents, and those written so far */
 } conversion;
 
 /* ---------------------------------------------------------------- the command line */
@@ -222,40 +229,41 @@ static em_status write_table(const em_table *table, conversion *c)
 
 /* ---------------------------------------------------------------- corpora */
 
-/* The results of the first pass. */
-typedef struct counts {
-    int64_t n_row, n_entry, n_token, n_empty;
-    uint64_t hash;
-} counts;
-
-static em_status count_documents(void *to, const em_table *table)
+static void count_rows(counts *n, const em_table *table)
 {
-    counts *n = to;
-
     n->hash += em_table_hash_rows(table, 0, table->n_row, n->n_row);
     n->n_row += table->n_row;
     n->n_entry += table->n_value;
     n->n_token += em_corpus_tokens(table, 0, table->n_row);
     for (int64_t i = 0; i < table->n_row; i++)
         n->n_empty += table->start[i] == table->start[i + 1];
+}
+
+static em_status count_documents(void *to, const em_table *table)
+{
+    count_rows(to, table);
     return EM_OK;
 }
 
 static em_status write_documents(void *to, const em_table *table)
 {
     conversion *c = to;
-    const em_row_block piece = {.row = c->n_row,
+    const em_row_block piece = {.row = c->written.n_row,
                                 .count = table->n_row,
                                 .value = table->value,
                                 .start = table->start,
                                 .column = table->column};
 
-    c->n_row += table->n_row;
-    return take(c, &piece);
+    count_rows(&c->written, table);
+    return c->written.n_row > c->counted.n_row || c->written.n_entry > c->counted.n_entry
+               ? em_corpus_refuse_change(c->options.data)
+               : take(c, &piece);
 }
 
-static void print_corpus(const em_table *table, const counts *n, const conversion *c)
+static void print_corpus(const em_table *table, const conversion *c)
 {
+    const counts *n = &c->counted;
+
     fprintf(c->found, "# read       %s\n", c->options.data);
     fprintf(c->found, "# documents  %lld, %lld of them empty\n", (long long)n->n_row,
             (long long)n->n_empty);
@@ -295,30 +303,28 @@ static em_status write_documents_texts(const conversion *c)
  * Rank 0. */
 static em_status convert_corpus(conversion *c)
 {
-    counts n = {0};
+    counts *n = &c->counted;
     em_table *table = NULL, *again = NULL;
     em_world *world;
     em_status status = c->is_text ? em_text_corpus_create(&c->text, &c->documents) : EM_OK;
 
-    status = status ? status : scan(c, count_documents, &n, &table);
-
-    if (status)
-        return status;
-    table->total = n.n_row;
-    table->total_entries = n.n_entry;
-    world = em_world_enter(NULL);
-    em_table_hash(table, n.hash);
-    em_world_enter(world);
-    status = create(table, c);
+    status = status ? status : scan(c, count_documents, n, &table);
+    if (!status) {
+        table->total = n->n_row;
+        table->total_entries = n->n_entry;
+        world = em_world_enter(NULL);
+        em_table_hash(table, n->hash);
+        em_world_enter(world);
+        status = create(table, c);
+    }
     if (!status)
         status = scan(c, write_documents, c, &again);
-    if (!status && (c->n_row != n.n_row || c->n_entry != n.n_entry))
-        status = em_fail(EM_EDATA, "%s: found another file than a moment ago, expected the same",
-                         c->options.data);
+    if (!status && (c->written.n_row != n->n_row || c->written.hash != n->hash))
+        status = em_corpus_refuse_change(c->options.data);
     status = status ? status : write_documents_texts(c);
     status = finish(c, status);
     if (!status)
-        print_corpus(table, &n, c);
+        print_corpus(table, c);
     em_text_corpus_destroy(&c->documents);
     em_table_destroy(&again);
     em_table_destroy(&table);

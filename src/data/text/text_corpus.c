@@ -10,6 +10,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 /* The separator between the words of a phrase; it occurs in no word. */
 #define BETWEEN ' '
@@ -29,6 +30,8 @@ struct em_text_corpus {
     em_vocabulary *term;   /* words and phrases of the corpus, in the order of its columns */
     texts names, labels;
     int64_t n_document, n_token, n_dropped;
+    bool is_read;  /* by a pass, which has set the hash */
+    uint64_t hash; /* of the documents */
 };
 
 /* A pass over the documents. */
@@ -52,20 +55,27 @@ static em_status fail_at(const em_text_corpus *corpus, em_status status)
     return em_fail(status, "%s: %s", corpus->options->documents.path, message);
 }
 
-/* Calls `one` with each document. */
+/* Calls `one` with each document, and checks that they are those of the passes before. */
 static em_status for_each(pass *p, em_status (*one)(pass *p, const em_text_document *document))
 {
+    em_text_corpus *corpus = p->corpus;
     em_documents *documents = NULL;
+    uint64_t hash = 0;
     em_text_document document = {.text = NULL};
-    em_status status = em_documents_open(&p->corpus->options->documents, &documents);
+    em_status status = em_documents_open(&corpus->options->documents, &documents);
 
     p->document = 0;
     status = status ? status : em_documents_next(documents, &document);
     for (; !status && document.text; p->document++) {
+        hash = XXH3_64bits_withSeed(document.text, document.length, hash);
         status = one(p, &document);
         status = status ? status : em_documents_next(documents, &document);
     }
     em_documents_close(&documents);
+    if (!status && corpus->is_read && hash != corpus->hash)
+        status = em_corpus_refuse_change(corpus->options->documents.path);
+    corpus->is_read = true;
+    corpus->hash = hash;
     return status;
 }
 

@@ -27,6 +27,11 @@ typedef struct table_file {
     em_numbers_writer *writer;
 } table_file;
 
+static em_status refuse_file(const char *path)
+{
+    return em_fail(EM_EUSAGE, "%s: found a file, expected a new name for --output", path);
+}
+
 static em_status open_table(const char *path, int64_t n_row, int64_t n_column, uint64_t hash,
                             char *const *name, const char *source, table_file *out)
 {
@@ -36,7 +41,7 @@ static em_status open_table(const char *path, int64_t n_row, int64_t n_column, u
 
     *out = (table_file){.path = path};
     if (access(path, F_OK) == 0)
-        return em_fail(EM_EUSAGE, "%s: found a file, expected a new name for --output", path);
+        return refuse_file(path);
     status = em_file_check_folder(path);
     if (status)
         return status;
@@ -49,9 +54,11 @@ static em_status close_table(table_file *file, em_status status)
     const em_status finished = em_numbers_finish(&file->writer);
 
     status = status ? status : finished;
-    if (!status && rename(file->part, file->path) != 0)
+    if (!status && link(file->part, file->path) != 0 && errno == EEXIST)
+        status = refuse_file(file->path); /* another program has made it meanwhile */
+    else if (!status && access(file->path, F_OK) != 0 && rename(file->part, file->path) != 0)
         status = em_fail(EM_EIO, "%s: cannot be written: %s", file->path, strerror(errno));
-    if (status && file->part)
+    if (file->part)
         unlink(file->part);
     em_release(&file->part);
     return status;
@@ -135,10 +142,7 @@ static em_status check_size(const folding *f, em_document of)
     (void)measure(&again, 0, of);
     return again.widest <= f->widest && again.longest <= f->longest
                ? EM_OK
-               : em_fail(EM_EDATA,
-                         "%s: found a longer document when it was read again, expected a file that "
-                         "nothing changes meanwhile",
-                         f->topics->documents);
+               : em_corpus_refuse_change(f->topics->documents);
 }
 
 static em_status put_mixture(void *to, int64_t d, em_document of)

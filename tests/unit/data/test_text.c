@@ -156,7 +156,9 @@ static const struct {
     {"a,b\n1,2\n", "c", ":1: found no column 'c' among 2 columns from 'a' to 'b'"},
     {"a,b\n1\n", "a", ":2: found 1 columns, expected 2 as in the first line"},
     {"a,b\n1,\"x\n", "a", ":2: found an open quote at the end of the file"},
-    {"{\"a\": 1}\n", "a", ":1: found no text 'a' in the object"},
+    {"{\"a\": 1}\n", "a", ":1: found a number as member 'a', expected a text"},
+    {"{\"a\": \"x\"}\n{\"a\": null}\n", "a", ":2: found null as member 'a', expected a text"},
+    {"{\"a\": \"x\"}\n{\"b\": \"x\"}\n", "a", ":2: found nothing as member 'a', expected a text"},
     {"{\"a\": \"x\"}\n[1]\n", "a", ":2: found other JSON, expected a JSON object in each line"},
     {"{\"a\": \"x\"}\n{\"a\"\n", "a", ":2: found "},
     {"", "a", ":1: found an empty file"},
@@ -303,6 +305,27 @@ START_TEST(no_word_is_left)
 }
 END_TEST
 
+/* As many documents and words, but others. */
+START_TEST(a_file_that_changes)
+{
+    const em_text_options options = {.documents = {.path = path},
+                                     .stop_words = "none",
+                                     .least_documents = 1,
+                                     .most_share = 1,
+                                     .most_words = 9};
+    char rows[512] = "";
+    em_text_corpus *corpus;
+    em_table *table;
+
+    write_file(path, sample);
+    ck_assert_int_eq(em_text_corpus_create(&options, &corpus), EM_OK);
+    write_file(path, "the new york dog\ncat cat dog\nnew york cat rare\nthe the cat new york\n");
+    ck_assert_int_eq(em_text_corpus_scan(corpus, take_rows, rows, &table), EM_EDATA);
+    ck_assert_ptr_nonnull(strstr(em_error_text(), "found other documents when it was read again"));
+    em_text_corpus_destroy(&corpus);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tests = tcase_create("text");
@@ -317,5 +340,6 @@ int main(void)
     tcase_add_test(tests, files_of_another_encoding);
     tcase_add_loop_test(tests, words_that_are_kept, 0, (int)(sizeof choices / sizeof *choices));
     tcase_add_test(tests, no_word_is_left);
+    tcase_add_test(tests, a_file_that_changes);
     return run_case(tests, CK_FORK);
 }
