@@ -129,6 +129,22 @@ static em_status run_model_command(const char *name, bool help, int argc, const 
     return em_world_rank() == 0 ? em_help_print_text(own->help) : EM_OK;
 }
 
+/* An option with an empty value, such as that of a variable of the shell that is not set, would
+ * mean its default. */
+static em_status refuse_empty_arguments(int argc, const char **argv)
+{
+    for (int i = 2; i < argc; i++) {
+        const char *const equals = strchr(argv[i], '=');
+        if (*argv[i] == '\0')
+            return em_fail(EM_EUSAGE, "%s: found nothing after %s, expected a value", argv[1],
+                           argv[i - 1]);
+        if (strncmp(argv[i], "--", 2) == 0 && equals && equals[1] == '\0')
+            return em_fail(EM_EUSAGE, "%s: found nothing after %.*s, expected a value", argv[1],
+                           (int)(equals + 1 - argv[i]), argv[i]);
+    }
+    return EM_OK;
+}
+
 static em_status run_program(int argc, const char **argv)
 {
     if (argc < 2)
@@ -141,6 +157,9 @@ static em_status run_program(int argc, const char **argv)
     const char *const name = argv[1 + help];
     const command *const found = find_command(name);
     const bool explains = help || asks_for_help(argc - 1, argv + 1);
+    const em_status status = explains ? EM_OK : refuse_empty_arguments(argc, argv);
+    if (status)
+        return status;
     if (!found)
         return run_model_command(name, explains, argc - 1, argv + 1);
     return explains ? print(found->name) : found->run(argc - 1, argv + 1);

@@ -48,8 +48,22 @@ check 'check: a table for an output' checks_output 2 't.csv is read by this run,
 check 'check: a folder that can be written' checks_output 0 '# output     o.h5' g.yaml --set output.file=o.h5
 check 'a file for a folder' refuses 1 'Not a directory' g.yaml --output t.csv/o.h5
 for option in output seed chains max-time; do
-    check "--$option ''" refuses 1 "--$option: found nothing" g.yaml "--$option" ''
+    check "--$option ''" refuses 1 "run: found nothing after --$option, expected a value" g.yaml "--$option" ''
 done
+nothing() { # AFTER COMMAND...: an empty text would mean the default of the option
+    local after=$1 status=0
+    shift
+    "$emass" "$@" >"$scratch/out" 2>"$scratch/err" || status=$?
+    cat "$scratch/err"
+    [ "$status" = 2 ] && [ ! -s "$scratch/out" ] && [ "$(cat "$scratch/err")" = "emass: $1: found nothing after $after, expected a value" ]
+}
+check 'topics --documents ""' nothing --documents topics x.h5 --documents ''
+check 'topics --output=' nothing --output= topics x.h5 --output=
+check 'report --output ""' nothing --output report x.h5 --output ''
+check 'convert --like ""' nothing --like convert t.csv o.h5 --like ''
+check 'check --set=' nothing --set= check g.yaml --set=
+check 'summary ""' nothing summary summary ''
+check 'run on 2 ranks' nothing --report run g.yaml --report '' --ranks 2
 check 'a seed of 2^53 + 1' refuses 1 "run.seed: found '9007199254740993'" g.yaml --seed 9007199254740993
 check 'dim beside a matrix' refuses 1 'p.csv:1: found 2 x 2 numbers, expected 3 x 3' g.yaml \
     --set model.precision=p.csv

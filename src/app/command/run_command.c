@@ -77,11 +77,6 @@ static em_status take_option(run_command *command, int option, const char *value
                                        [CHAINS] = "run.chains",
                                        [MAX_TIME] = "stop.max_time"};
 
-    static const char *const names[] = {
-        [OUTPUT] = "--output", [SEED] = "--seed", [CHAINS] = "--chains", [MAX_TIME] = "--max-time"};
-
-    if (option != SET && option != PROGRESS && !*value) /* an empty value would mean the default */
-        return em_fail(EM_EUSAGE, "run: %s: found nothing, expected a value", names[option]);
     if (option == PROGRESS)
         return em_progress_mode_of(value, &command->progress);
     return add_override(command, keys[option], value);
