@@ -46,10 +46,15 @@ struct em_topic_record {
 
 /* ---------------------------------------------------------------- test documents */
 
+static em_corpus_options options_of_other(const em_topic_options *options, char *path)
+{
+    return (em_corpus_options){.data = path, .format = options->corpus.format};
+}
+
 /* Reads a whole corpus with the words that are known. Collective. */
 static em_status read_other(const em_topic_record *record, char *path, em_corpus **out)
 {
-    const em_corpus_options options = {.data = path, .format = record->options->corpus.format};
+    const em_corpus_options options = options_of_other(record->options, path);
     const em_corpus *known = record->corpus;
     em_status status = em_corpus_read(&options, known->n_word, 0, 0, 1, out);
 
@@ -94,6 +99,12 @@ static em_status hold_out(em_topic_record *record, const em_model_context *conte
     return status;
 }
 
+/* NULL: there is no such corpus. */
+static uint64_t hash_of_test(const em_corpus *test, const em_corpus *scored)
+{
+    return (test ? test->hash : 0) ^ (scored ? scored->hash * 3 : 0);
+}
+
 static em_status read_test(em_topic_record *record, const em_model_context *context, uint64_t *hash)
 {
     em_corpus *test = NULL, *scored = NULL;
@@ -106,8 +117,25 @@ static em_status read_test(em_topic_record *record, const em_model_context *cont
     if (!status) {
         warn_if_trained_on(record, test);
         record->n_fold_in = record->options->fold_in + 1;
-        *hash ^= test->hash ^ (scored ? scored->hash * 3 : 0);
+        *hash ^= hash_of_test(test, scored);
     }
+    em_corpus_destroy(&test);
+    em_corpus_destroy(&scored);
+    return status;
+}
+
+em_status em_topic_test_hash(const em_topic_options *options, int64_t n_word, uint64_t *hash)
+{
+    const em_corpus_options of_test = options_of_other(options, options->test),
+                            of_scored = options_of_other(options, options->test_scored);
+    em_corpus *test = NULL, *scored = NULL;
+    em_status status = EM_OK;
+
+    if (of_test.data)
+        status = em_corpus_open(&of_test, n_word, NULL, NULL, &test);
+    if (!status && of_scored.data)
+        status = em_corpus_open(&of_scored, n_word, NULL, NULL, &scored);
+    *hash = status ? 0 : hash_of_test(test, scored);
     em_corpus_destroy(&test);
     em_corpus_destroy(&scored);
     return status;

@@ -24,6 +24,10 @@ em_status em_topic_record_create(const em_topic_options *options, const em_model
                                  const em_corpus *corpus, uint64_t *hash, em_topic_record **out);
 void em_topic_record_destroy(em_topic_record **record); /* NULL-safe. */
 
+/* The hash that em_topic_record_create adds, of test documents that this rank reads, a few at a
+ * time; 0: there are none. Local. Errors: EM_EDATA, EM_EMEMORY. */
+em_status em_topic_test_hash(const em_topic_options *options, int64_t n_word, uint64_t *hash);
+
 /* The memory of each chain in bytes. Local. */
 double em_topic_record_chain_bytes(const em_topic_record *record);
 

@@ -75,6 +75,18 @@ sed 's/galaxy/nebula/g' lines.txt >other.txt
 convert other.txt other.h5 --format text --max-share 0.6 >other.found
 check 'a corpus with fewer words in its place' replaced few_words.h5 'coherence needs the corpus of the run: ./replaced.h5: found a corpus of 5 words, expected 18 as in old.h5'
 check 'one with another word' replaced other.h5 "coherence needs the corpus of the run: ./replaced.h5: found word"
+tac lines.txt >turned.txt
+convert turned.txt turned.h5 --format text --max-share 0.6 >turned.found
+check 'one of the same words and other documents' replaced turned.h5 "coherence needs the corpus of the run: ./replaced.h5: found other documents, or other test documents, than those of old.h5"
+with_test() { # TEST: that of the run is lines.h5, and TEST takes its place
+    sed 's/lines.h5/replaced.h5, test: test.h5/' run.yaml >with_test.yaml && cp turned.h5 replaced.h5 && cp lines.h5 test.h5 &&
+        limited "$emass" run with_test.yaml --quiet --overwrite --output with_test.h5 && cp "$1" test.h5 &&
+        limited "$emass" topics with_test.h5 >with_test.found 2>&1 && cat with_test.found
+}
+same_test() { with_test lines.h5 && ! grep -q '^emass: note' with_test.found; }
+check 'the documents of a run with a test' same_test
+other_test() { with_test new.h5 && grep -q 'note: coherence needs .*other test documents' with_test.found; }
+check 'other test documents' other_test
 check 'a folder that is not there' says 2 'nowhere/phi.h5: cannot be written' "$emass" topics run.h5 --output nowhere/phi.h5
 
 check 'no such column' says 2 "rows.csv:1: found no column 'text' among 3 columns" "$emass" convert rows.csv bad.h5 --text text
@@ -104,7 +116,7 @@ numbers() { # as names; no name is an empty one
 if [ -x "$python" ]; then check 'names that are numbers' numbers; else skip 'names that are numbers' 'no analysis/venv'; fi
 check 'a name that no object has' says 2 "numbers.jsonl:3: found no member 'nr' up to this line" "$emass" convert numbers.jsonl bad.h5 --text body --name nr
 printf '{"id": [7], "body": "cats"}\n' >list.jsonl
-check 'a name that is a list' says 2 "list.jsonl:1: found no text or number as 'id'" "$emass" convert list.jsonl bad.h5 --text body --name id
+check 'a name that is a list' says 2 "list.jsonl:1: found a list as member 'id', expected a text or a number" "$emass" convert list.jsonl bad.h5 --text body --name id
 printf '{"body": "a\\u0000b"}\n' >zero.jsonl
 check 'a zero in a text' says 2 'zero.jsonl:1: found the character \u0000 in a text' "$emass" convert zero.jsonl bad.h5 --text body
 printf 'cats\n%05000d\n' 0 >long.words
@@ -115,7 +127,7 @@ printf 'name,body\n%05000d,cats\n' 0 >long.csv
 check 'a name that is too long' says 2 'long.csv: found a name of 5000 bytes of document 1, expected at most 4096' "$emass" convert long.csv bad.h5 --text body --name name --min-documents 1 --max-share 1
 check 'options of text with counts' says 2 'found an option of documents in text' "$emass" convert two.docword bad.h5 --format docword --min-documents 2
 check 'too many words' says 2 'found --max-words=99999999999, expected 1 to 10000000' "$emass" convert lines.txt bad.h5 --format text --max-words 99999999999
-check 'an output without a name' says 2 'found an empty name of the output' "$emass" convert lines.txt '' --format text
+check 'an output without a name' says 2 'convert: found nothing after lines.txt, expected a value' "$emass" convert lines.txt '' --format text
 
 # Folders: links are followed; what is no text is named.
 ln -s folder link

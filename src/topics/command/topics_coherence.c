@@ -4,7 +4,11 @@
 #include "par/world.h"
 #include "topics/command/topics_page.h"
 #include "topics/lda_held_out.h"
+#include "topics/topic_record.h"
+
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* The position of a word among the most probable words of a topic. */
 typedef struct topic_rank {
@@ -135,8 +139,25 @@ static em_status check_words(const em_topics *t, const em_corpus *corpus)
     return em_topics_are_named(t) ? em_corpus_check_names(corpus, t->word, t->path) : EM_OK;
 }
 
+/* Compares the hash of the data, which includes that of the test documents. Without these it cannot
+ * be known. */
+static em_status check_documents(const em_topics *t, const em_corpus *corpus,
+                                 const em_topic_options *options)
+{
+    const char *const hash = t->data ? strchr(t->data, ':') : NULL;
+    uint64_t test;
+
+    if (!hash || em_topic_test_hash(options, t->n_word, &test) ||
+        strtoull(hash + 1, NULL, 16) == (corpus->hash ^ test))
+        return EM_OK;
+    return em_fail(EM_EDATA,
+                   "%s: found other documents, or other test documents, than those of %s "
+                   "(by their hash), expected the same",
+                   corpus->path, t->path);
+}
+
 /* Passes through the corpus once for all runs. */
-static em_status measure_coherence(const em_corpus_options *options, int64_t n, em_topics *const *t)
+static em_status measure_coherence(const em_topic_options *options, int64_t n, em_topics *const *t)
 {
     counting c = {.n = n};
     em_corpus *corpus = NULL;
@@ -145,9 +166,10 @@ static em_status measure_coherence(const em_corpus_options *options, int64_t n, 
     for (int64_t i = 0; !status && i < n; i++)
         status = start_counting(t[i], &c.run[i]);
     if (!status)
-        status = em_corpus_open(options, t[0]->n_word, count_document, &c, &corpus);
+        status = em_corpus_open(&options->corpus, t[0]->n_word, count_document, &c, &corpus);
     for (int64_t i = 0; !status && i < n; i++)
         status = check_words(t[i], corpus);
+    status = status ? status : check_documents(t[0], corpus, options);
     for (int64_t i = 0; !status && i < n; i++)
         status = take_coherence(t[i], &c.run[i], corpus->n_document);
     for (int64_t i = 0; c.run && i < n; i++)

@@ -22,7 +22,7 @@ typedef struct run_row {
     char *verdict; /* "converged", "converged with warnings" or "not converged"; NULL: not known */
 } run_row;
 
-/* Sets all but seconds and data. */
+/* Sets all but seconds. */
 static void set_row(em_topics *t, run_row *row)
 {
     const double n = (double)t->n_topic;
@@ -47,7 +47,8 @@ static void set_row(em_topics *t, run_row *row)
     if (share > 0)
         row->coherence = sum / share;
     row->verdict = t->verdict;
-    t->verdict = NULL;
+    row->data = t->data;
+    t->verdict = t->data = NULL;
     if (row->verdict)
         row->verdict[strcspn(row->verdict, ":")] = '\0';
 }
@@ -59,10 +60,8 @@ static em_status read_run(em_topics *t, run_row *row)
     em_status status = em_reader_open(t->path, NULL, &reader);
 
     row->seconds = NAN;
-    if (!status) {
+    if (!status)
         em_reader_real(reader, "sampling_time", &row->seconds);
-        (void)em_reader_text(reader, "data_hash", &row->data);
-    }
     em_reader_close(&reader);
     if (!status)
         status = em_topics_read(t);
@@ -72,13 +71,13 @@ static em_status read_run(em_topics *t, run_row *row)
     return status;
 }
 
-static bool have_same_data(const run_row *a, const run_row *b)
+static bool are_same(const char *data, const char *other)
 {
-    return a->data && b->data && strcmp(a->data, b->data) == 0;
+    return data && other && strcmp(data, other) == 0;
 }
 
 /* Runs on the same data are counted together, so that their corpus is read once. */
-static em_status find_coherences(int64_t n, em_topics *t, const run_row *row)
+static em_status find_coherences(int64_t n, em_topics *t)
 {
     em_topics **alike = NULL;
     bool *found = NULL;
@@ -87,7 +86,7 @@ static em_status find_coherences(int64_t n, em_topics *t, const run_row *row)
     for (int64_t i = 0; !status && i < n; i++) {
         int64_t n_alike = 0;
         for (int64_t j = i; j < n && !found[i]; j++)
-            if (j == i || (have_same_data(&row[i], &row[j]) && t[j].n_word == t[i].n_word))
+            if (j == i || (are_same(t[i].data, t[j].data) && t[j].n_word == t[i].n_word))
                 alike[n_alike++] = &t[j];
         for (int64_t j = 0; j < n_alike; j++)
             found[alike[j] - t] = true;
@@ -109,7 +108,7 @@ static em_status read_rows(const em_command_host *host, const em_topics_comparis
         status = read_run(&t[i], &row[i]);
     }
     if (!status)
-        status = find_coherences(host->n_file, t, row);
+        status = find_coherences(host->n_file, t);
     for (int64_t i = 0; t && i < host->n_file; i++) {
         if (!status)
             set_row(&t[i], &row[i]);
@@ -189,7 +188,7 @@ static void warn_of_other_data(int64_t n, const run_row *row)
     bool alike = true;
 
     for (int64_t i = 1; i < n; i++)
-        alike = alike && (!row[0].data || !row[i].data || have_same_data(&row[0], &row[i]));
+        alike = alike && (!row[0].data || !row[i].data || are_same(row[0].data, row[i].data));
     if (!alike)
         em_say("warning: topics: these runs have different data, so their perplexities are not "
                "comparable");

@@ -40,6 +40,7 @@ typedef struct em_topics {
     long n_top;
     int64_t n_chain, n_topic, n_word;
     char *verdict; /* of the run; NULL: none is stored */
+    char *data;    /* hash of its data; NULL: none is stored */
     char **word;   /* [n_word] */
     double *share; /* [n_chain][n_topic] */
     double *alpha; /* [n_chain][n_topic]; NULL: none */

@@ -128,6 +128,8 @@ em_status em_topics_read(em_topics *t)
         define_scores(t, reader);
     if (!status)
         (void)em_reader_text(reader, "verdict", &t->verdict);
+    if (!status)
+        (void)em_reader_text(reader, "data_hash", &t->data);
     if (!status && !em_reader_has(reader, "averages", "phi"))
         status = em_fail(EM_EDATA,
                          "%s: found no averages/phi, expected the output of a finished "
@@ -203,8 +205,8 @@ void em_topics_release_words(em_topics *t)
 
 void em_topics_release(em_topics *t)
 {
-    void *const array[] = {&t->mean_share,  &t->n_found,   &t->order,  &t->top,
-                           &t->n_preferred, &t->coherence, &t->verdict};
+    void *const array[] = {&t->mean_share,  &t->n_found,   &t->order,   &t->top,
+                           &t->n_preferred, &t->coherence, &t->verdict, &t->data};
 
     em_topics_release_words(t);
     for (int i = 0; i < EM_TOPIC_SCORES; i++) {
