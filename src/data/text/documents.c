@@ -254,6 +254,19 @@ static em_status begin_table(em_documents *d)
 
 /* ---------------------------------------------------------------- JSON lines */
 
+static em_status fail_member(const em_documents *d, int field, const json_t *found,
+                             const char *expected)
+{
+    static const char *const kind[] = {
+        [JSON_OBJECT] = "an object", [JSON_ARRAY] = "a list", [JSON_INTEGER] = "a number",
+        [JSON_REAL] = "a number",    [JSON_TRUE] = "true",    [JSON_FALSE] = "false",
+        [JSON_NULL] = "null"};
+
+    return em_fail(EM_EDATA, "%s:%lld: found %s as member '%s', expected %s", d->lines->path,
+                   (long long)d->lines->number, found ? kind[json_typeof(found)] : "nothing",
+                   em_excerpt_of(column_name(d, field)).text, expected);
+}
+
 /* Reads the name or the label of an object: a text, or a number as text. *out is NULL if the member
  * is null or there is none. */
 static em_status get_member(em_documents *d, int field, const char **out)
@@ -273,8 +286,7 @@ static em_status get_member(em_documents *d, int field, const char **out)
     }
     if (*out || !value || json_is_null(value))
         return EM_OK;
-    return em_fail(EM_EDATA, "%s:%lld: found no text or number as '%s', expected one",
-                   d->lines->path, (long long)d->lines->number, em_excerpt_of(name).text);
+    return fail_member(d, field, value, "a text or a number");
 }
 
 /* At the end of the file: a name or label that no object has was mistyped. */
@@ -314,11 +326,10 @@ static em_status next_object(em_documents *d, em_text_document *out)
     d->object = json_loads(line, 0, &error);
     if (!json_is_object(d->object))
         return fail_object(d, &error);
-    out->text = json_string_value(json_object_get(d->object, d->options->text));
+    const json_t *text = json_object_get(d->object, d->options->text);
+    out->text = json_string_value(text);
     if (!out->text)
-        return em_fail(EM_EDATA, "%s:%lld: found no text '%s' in the object, expected one",
-                       d->lines->path, (long long)d->lines->number,
-                       em_excerpt_of(d->options->text).text);
+        return fail_member(d, TEXT, text, "a text");
     out->length = strlen(out->text);
     status = get_member(d, NAME, &out->name);
     return status ? status : get_member(d, LABEL, &out->label);

@@ -175,7 +175,8 @@ static em_status open_csr(em_numbers *n, hid_t group)
                          "%s: found a group with indptr, expected a matrix of AnnData: also data, "
                          "indices and the attribute shape",
                          n->path);
-    if (!status && (em_anndata_is_by_columns(group) || start != extent[0] + 1))
+    if (!status &&
+        (em_anndata_is_by_columns(group) || (start != extent[0] + 1 && start == extent[1] + 1)))
         status = em_fail(EM_EDATA,
                          "%s: found a matrix in compressed columns, expected compressed rows: "
                          "write it by adata.X = adata.X.tocsr()",
@@ -183,7 +184,8 @@ static em_status open_csr(em_numbers *n, hid_t group)
     if (status)
         return status;
     n->form = (em_numbers_form){.n_row = extent[0], .n_column = extent[1], .n_entry = value};
-    return expect(n, "`indices`", column, value);
+    status = expect(n, "`indptr`", start, extent[0] + 1);
+    return status ? status : expect(n, "`indices`", column, value);
 }
 
 static em_status open_ours(em_numbers *n, hid_t group)
@@ -253,10 +255,11 @@ static em_status find_indexes(em_numbers *n, const char *place)
 
 static em_status open_object(em_numbers *n, const char *place)
 {
+    const bool ours = strcmp(place, EM_NUMBERS_PLACE) == 0;
     hid_t object;
     em_status status = em_foreign_object(&n->file, place, &object);
 
-    if (!status && object < 0 && strcmp(place, EM_NUMBERS_PLACE) == 0) {
+    if (!status && object < 0 && ours) {
         place = "X"; /* the main matrix of AnnData */
         status = em_foreign_object(&n->file, place, &object);
     }
@@ -267,6 +270,11 @@ static em_status open_object(em_numbers *n, const char *place)
     if (!status && H5Iget_type(object) == H5I_GROUP) {
         status = open_group(n, object);
         status = !status && n->csr ? find_indexes(n, place) : status;
+    } else if (!status && ours) {
+        status = em_fail(EM_EDATA,
+                         "%s: found neither " EM_NUMBERS_PLACE " nor X, expected a file of emass "
+                         "convert or of AnnData",
+                         n->path);
     } else if (!status) {
         status = em_fail(EM_EDATA, "%s: found no dataset '%s', expected one in %s", n->path, place,
                          n->file_path);
