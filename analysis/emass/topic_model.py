@@ -209,7 +209,10 @@ def _matrix_of(counts: Any, n_word: int) -> csr_array:
     from scipy.sparse import csr_array
 
     try:
-        matrix = csr_array(counts if hasattr(counts, "shape") else _from_bags(counts, n_word))
+        given = counts if hasattr(counts, "shape") else _from_bags(counts, n_word)
+        if getattr(getattr(given, "dtype", None), "kind", "") in set("biu"):
+            given = given.astype(np.int64)  # sums of narrow integers would wrap around
+        matrix = csr_array(given)
         matrix.check_format(full_check=True)
         matrix = csr_array(matrix, copy=True)
         matrix.sum_duplicates()

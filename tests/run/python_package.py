@@ -20,6 +20,7 @@ warnings.simplefilter("ignore")
 os.environ["EMASS"] = lib.EMASS
 sys.path.insert(0, os.path.join(lib.ROOT, "analysis"))
 
+import h5py  # noqa: E402
 import numpy as np  # noqa: E402
 
 import emass  # noqa: E402
@@ -166,6 +167,12 @@ def check_topics():
     again = [emass.read_topics("c.h5", file).document_topic for file in ("again.h5", "bags.h5")]
     report(all(np.array_equal(found, model.document_topic) for found in again) and list(again[0].index)[:2] == ["d0", "d1"],
            "a corpus of a sparse matrix, and of bags of words, with names", again)
+    from scipy.sparse import coo_array
+
+    twice = coo_array((np.array([200, 200], np.uint8), ([0, 0], [1, 1])), shape=(1, 3))
+    emass.write_corpus("twice.h5", twice, ["a", "b", "c"])
+    with h5py.File("twice.h5") as file:
+        report(file["table/value"][:].tolist() == [400], "entries of a byte are summed as wide numbers", file["table/value"][:])
     report(raises(emass.Error, "expected those of 40 documents x 20 words", lambda: emass.write_corpus("no.h5", model.counts, ["a"])),
            "words that are not those of the matrix")
     report(raises(emass.Error, "found no documents", emass.read_topics("c.h5").to_pyldavis), "which need documents")
