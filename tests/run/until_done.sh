@@ -50,6 +50,15 @@ same_draws() { # but for what says why it ended, the file is that of a run of so
 check 'with the draws of a run of so many' same_draws
 check 'on 3 ranks the same bytes' eval 'go 3 three.h5 && cmp rule.h5 three.h5'
 check 'it is complete' eval 'go 1 rule.h5 2>words; grep -q "complete: nothing to do" words'
+number_refused() { # a number of draws is none of the ways to extend this run, and the message names them
+    local status=0
+    cp rule.h5 part.h5
+    go 1 part.h5 --set run.draws=4000 2>words || status=$?
+    cat words
+    [ "$status" = 2 ] && cmp rule.h5 part.h5 &&
+        grep -q 'run.draws differ; give the old values (run.draws: auto; a higher stop.max_draws or stop.ess gives' words
+}
+check 'a number of draws for a run without one: the message says how to extend it' number_refused
 limits_alone() { # the limits that are named are the rule, however few draws meet them
     go 1 named.h5 --set stop.ess=400 && is named.h5 ended_by 'the stop rule' && draws_are named.h5 400
 }

@@ -107,6 +107,8 @@ static em_status compare_option(const comparison *c, const em_section *section,
     if (!status && !is_of_other && !(old && new &&strcmp(old, new) == 0)) {
         if (!field->may_change || is_other_kind_of_run(field, old, new))
             note(c, section->name, field->name);
+        if (is_other_kind_of_run(field, old, new))
+            c->changes->was_auto = strcmp(old, "auto") == 0;
         if (strcmp(section->name, "stop") == 0 && !ends_run_otherwise(field->name))
             c->changes->stop_rule = true;
     }

@@ -6,6 +6,7 @@
 typedef struct em_changes {
     char *refused;  /* keys that differ and may not: "model.name, run.seed"; NULL: none */
     bool stop_rule; /* the stop rule differs */
+    bool was_auto;  /* run.draws was auto and is now a number, which is refused */
 } em_changes;
 
 /* Compares a config with the stored text of another one, by the field tables. An option that the

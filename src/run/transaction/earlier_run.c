@@ -113,6 +113,9 @@ em_status em_earlier_run_identify(const em_output_transaction *t, char **identit
 
 /* ---------------------------------------------------------------- whether a run may go on */
 
+static const char how_to_extend[] =
+    " (run.draws: auto; a higher stop.max_draws or stop.ess gives more draws)";
+
 /* Checks that the files may be continued. A run never continues draws of another config, and never
  * replaces them unless it is told to. */
 static em_status check_config(const em_config *config, const char *path,
@@ -122,10 +125,12 @@ static em_status check_config(const em_config *config, const char *path,
     em_status status = em_changes_find(config, existing->config, &changes);
 
     if (!status && changes.refused)
-        status = em_fail(EM_ECONFIG,
-                         "%s%s has another config: %s differ; give the old values, --overwrite or "
-                         "another --output",
-                         path, existing->complete ? " is complete and" : "", changes.refused);
+        status =
+            em_fail(EM_ECONFIG,
+                    "%s%s has another config: %s differ; give the old values%s, --overwrite or "
+                    "another --output",
+                    path, existing->complete ? " is complete and" : "", changes.refused,
+                    changes.was_auto ? how_to_extend : "");
     *new_rule = changes.stop_rule;
     em_changes_release(&changes);
     return status;
@@ -296,10 +301,10 @@ static em_status check_origin(const em_config *config, em_archive *archive, cons
     if (!status)
         status = em_changes_find(config, text[CONFIG], &changes);
     if (!status && changes.refused)
-        status = em_fail(
-            EM_ECONFIG,
-            "%s has another config: %s differ; give the old values, or start anew with --overwrite",
-            path, changes.refused);
+        status = em_fail(EM_ECONFIG,
+                         "%s has another config: %s differ; give the old values%s, or start anew "
+                         "with --overwrite",
+                         path, changes.refused, changes.was_auto ? how_to_extend : "");
     else if (!status)
         status = check_hashes(path, text[PROGRAM], text[DATA], model);
     *new_rule = changes.stop_rule;
