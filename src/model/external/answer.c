@@ -5,10 +5,13 @@
 
 static const struct {
     const char *word, *text; /* of the same length, with its quotes */
-    double value;
-} words[] = {{"-Infinity", "\"-inf\"   ", -INFINITY},
-             {"Infinity", "\"inf\"   ", INFINITY},
-             {"NaN", "\"\" ", NAN}};
+} words[] = {{"-Infinity", "\"-inf\"   "},
+             {"Infinity", "\"inf\"   "},
+             {"-inf", "\"-\x7f\""},
+             {"inf", "\"\x7f\""},
+             {"-nan", "\"\"  "},
+             {"nan", "\"\" "},
+             {"NaN", "\"\" "}};
 enum { N_WORD = sizeof words / sizeof *words };
 
 json_t *em_answer_parse(char *text)
@@ -36,10 +39,10 @@ bool em_answer_number(const json_t *value, double *out)
 {
     const char *text = json_string_value(value);
 
-    *out = json_is_number(value)               ? json_number_value(value)
-           : text && strcmp(text, "-inf") == 0 ? -INFINITY
-           : text && strcmp(text, "inf") == 0  ? INFINITY
-                                               : NAN;
+    *out = json_is_number(value) ? json_number_value(value)
+           : text && (strcmp(text, "-inf") == 0 || strcmp(text, "-\x7f") == 0) ? -INFINITY
+           : text && (strcmp(text, "inf") == 0 || strcmp(text, "\x7f") == 0)   ? INFINITY
+                                                                               : NAN;
     return json_is_number(value) || json_is_null(value) || (text && (!isnan(*out) || !*text));
 }
 

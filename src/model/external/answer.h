@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Parses `text`, which it overwrites. NaN, Infinity and -Infinity, which are not JSON but which
- * many programs write, become strings that em_answer_number accepts. Returns NULL if the text is
- * not JSON. */
+/* Parses `text`, which it overwrites. NaN, Infinity and -Infinity, as Python and JavaScript write
+ * them, and nan, inf and -inf, as printf and the servers of UM-Bridge's Python package do, are not
+ * JSON. They become strings that em_answer_number accepts. Returns NULL if the text is not JSON. */
 json_t *em_answer_parse(char *text);
 
 /* Reads a number; null is NaN. Returns false if the value is not a number. */

@@ -137,6 +137,8 @@ START_TEST(words_are_numbers)
     char text[] =
         "{\"x\": [1, NaN, -Infinity, Infinity, null, -2.5e3], \"NaN\": \"NaN, \\\"Infinity\"}";
     char wrong[] = "{\"x\": Nan}", cut[] = "{\"x\": [1, Na";
+    char printed[] =
+        "{\"x\": [nan, -nan, inf, -inf], \"inf\": \"nan\"}"; /* as printf writes them */
     double x[6];
     json_t *answer = em_answer_parse(text);
 
@@ -148,6 +150,11 @@ START_TEST(words_are_numbers)
     ck_assert_str_eq(json_string_value(json_object_get(answer, "NaN")), "NaN, \"Infinity");
     ck_assert(!em_answer_number(json_object_get(answer, "NaN"), x));
     ck_assert(!em_answer_numbers(NULL, 1, x));
+    json_decref(answer);
+    answer = em_answer_parse(printed);
+    ck_assert(em_answer_numbers(json_object_get(answer, "x"), 4, x));
+    ck_assert(isnan(x[0]) && isnan(x[1]) && x[2] == INFINITY && x[3] == -INFINITY);
+    ck_assert_str_eq(json_string_value(json_object_get(answer, "inf")), "nan");
     json_decref(answer);
     ck_assert_ptr_null(em_answer_parse(wrong));
     ck_assert_ptr_null(em_answer_parse(cut));
