@@ -52,7 +52,8 @@ def plain(value: Any) -> Any:
     '{"N": 2, "y": [1.5, 2.0]}'
     """
     if hasattr(value, "tolist"):
-        return value.tolist()
+        made = value.tolist()
+        return float(made) if type(made) is type(value) else made  # numpy leaves a longdouble as it is
     if hasattr(value, "to_list"):  # a polars Series
         return value.to_list()
     if isinstance(value, os.PathLike):
@@ -389,15 +390,52 @@ def _columns(frame: Mapping[str, Any]) -> str:
 
 
 def stan_data(data: Any) -> Any:
-    """The data of a Stan program as mappings and lists, for JSON. Values of a mapping may be    columns of pandas, arrays or numbers of any kind."""
+    """The data of a Stan program as mappings and lists, for JSON. Values of a mapping may be arrays, columns and
+    frames of any kind. As in CmdStanPy, truth values are 1 and 0, and a complex number is a pair.
+
+    >>> stan_data({"flag": [True, False], "z": 1 + 2j, "i": range(2)})
+    {'flag': [1, 0], 'z': [1.0, 2.0], 'i': [0, 1]}
+    """
     if data is None or isinstance(data, (str, os.PathLike)):
         return data
     if not isinstance(data, Mapping):
         raise Error(f"data: found {type(data).__name__}, expected a mapping, or the path of a JSON file")
-    try:
-        return json.loads(as_json(dict(data)))
-    except TypeError as error:
-        raise Error(f"data: {error}, expected numbers, lists and arrays of them") from None
+    values = {}
+    for name, value in data.items():
+        try:
+            values[name] = _stan_value(value)
+            as_json(values[name])
+        except TypeError as error:
+            raise Error(f"data: {name}: {error}, expected numbers, lists and arrays of them") from None
+    return json.loads(as_json(values))
+
+
+def _stan_value(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _stan_value(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple, range)):
+        return [_stan_value(one) for one in value]
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, complex):
+        return [value.real, value.imag]
+    return _stan_array(value) if hasattr(value, "__array__") else value
+
+
+def _stan_array(value: Any) -> Any:
+    import numpy as np
+
+    if np.ma.is_masked(value):
+        raise TypeError("found a masked value")
+    array = np.asarray(value)
+    kind = array.dtype.kind
+    if kind == "c":
+        array = np.stack([array.real, array.imag], axis=-1)
+    if kind in "fc":  # longdouble too
+        return array.astype(np.float64).tolist()
+    if kind in "mM":
+        raise TypeError(f"found dates or durations ({array.dtype})")
+    return array.astype(np.int64).tolist() if kind == "b" else _stan_value(array.tolist()) if kind == "O" else array.tolist()
 
 
 class Files:
@@ -406,6 +444,7 @@ class Files:
 
     def __init__(self) -> None:
         self._content: dict[str, tuple[str, bytes]] = {}
+        self._made: list[Path] = []
 
     def add(self, option: str, suffix: str, content: bytes) -> None:
         """Adds a file that an option of the model will name."""
@@ -413,7 +452,7 @@ class Files:
 
     def write(self, output: Path) -> dict[str, str]:
         """Writes the files beside `output`; returns {option: path relative to the folder of output}."""
-        names = {}
+        names, self._made = {}, []
         for option, (suffix, content) in self._content.items():
             name = f"{output.name}.{hashlib.sha256(content).hexdigest()[:12]}{suffix}"
             names[option] = name
@@ -421,4 +460,12 @@ class Files:
                 part = output.parent / f"{name}.{os.getpid()}.part"
                 part.write_bytes(content)
                 os.replace(part, output.parent / name)
+                self._made.append(output.parent / name)
         return names
+
+    def remove(self, output: Path) -> None:
+        """Removes the files that `write` has made, after a run that was refused. A run that holds the lock may use them."""
+        if not (output.parent / f"{output.name}.lock").exists():
+            for path in self._made:
+                path.unlink(missing_ok=True)
+        self._made = []

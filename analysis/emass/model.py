@@ -78,6 +78,8 @@ class Model:
         <emass.Model stan>
         """
         text = path_of(program, "from_stan", "the text of a program, or the path of a file")
+        if not text.strip():
+            raise Error("from_stan: found an empty text, expected a program, or the path of a file")
         files = Files()
         given = {"name": "stan", **_options.plain_options(options)}
         if "{" in text or "\n" in text:
@@ -331,6 +333,8 @@ class Model:
                 _stopped[os.path.abspath(stopped.file)] = self
             raise
         except Error as error:
+            if file and error.status == 2:
+                self._files.remove(Path(file))
             if self._source is not None and "has other data: their hash" in str(error):
                 raise _other_function(file) from None
             raise

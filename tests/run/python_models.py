@@ -5,6 +5,7 @@ import contextlib
 import doctest
 import importlib
 import io
+import glob
 import os
 import re
 import subprocess
@@ -173,6 +174,31 @@ def check_stan():
     report("no such file" in said(lambda: emass.Model.from_stan("none.stan")), "a program that is not there")
     wrong = emass.Model.from_stan("parameters { real x }")
     report((text := said(lambda: wrong.sample(**QUIET))).startswith("program:1:"), "Stan's error", text)
+
+
+def check_stan_data():
+    """Data of all kinds that CmdStanPy takes, and those that it cannot use."""
+    code = """data { int N; matrix[N, 2] X; array[N] int flag; vector[0] e; real s; int on; array[2] real pair; matrix[N, 2] F; }
+        parameters { vector[2] b; } model { b ~ normal(0, s); to_vector(flag) ~ normal(X * b + on + F * b + pair[2], 1); }"""
+    table = np.arange(6.0).reshape(3, 2) / 4
+    odd = {"N": np.int64(3), "X": table[::-1].astype(np.longdouble)[::-1], "flag": np.array([True, False, True]), "e": np.array([]),
+           "s": np.longdouble(1.5), "on": np.bool_(True), "pair": 1 + 2j, "F": pd.DataFrame(table)}
+    plain = {"N": 3, "X": table.tolist(), "flag": [1, 0, 1], "e": [], "s": 1.5, "on": 1, "pair": [1, 2], "F": table.tolist()}
+    try:
+        report(same(*(emass.Model.from_stan(code, data).sample(**QUIET) for data in (odd, plain)), "b"), "Stan: data of odd kinds")
+    except (emass.Error, RecursionError) as error:
+        report(False, "Stan: data of odd kinds", error)
+    for name, value, expected in (("flag", pd.date_range("2020", periods=3), "data: flag: found dates"),
+                                  ("X", np.ma.masked_array(table, mask=table > 1), "data: X: found a masked value"),
+                                  ("N", {1, 2}, "data: N: found {1, 2}, ")):
+        text = said(lambda: emass.Model.from_stan(code, {**plain, name: value}))  # noqa: B023
+        report(text.startswith(expected), f"Stan: no data: {expected}", text)
+    text = said(lambda: emass.Model.from_stan("\n"))
+    report(text.startswith("from_stan: found an empty text"), "Stan: an empty program", text)
+    for ranks in (1, 2):
+        wrong = emass.Model.from_stan(code, {**plain, "flag": [1, 0]})
+        text = said(lambda: wrong.sample(**QUIET, output="refused.h5", ranks=ranks))  # noqa: B023
+        report("expected (3)" in text and not glob.glob("refused.h5*"), f"Stan: wrong data leave no file, ranks={ranks}", text, glob.glob("refused.h5*"))
 
 
 def check_bridgestan():
@@ -386,6 +412,7 @@ with tempfile.TemporaryDirectory(prefix="emass-python-") as work:
     check_categories()
     check_words_of_yaml()
     check_stan()
+    check_stan_data()
     check_bridgestan()
     check_functions()
     check_failures()
