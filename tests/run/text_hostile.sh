@@ -133,9 +133,9 @@ changes() {
     awk 'BEGIN { for (d = 0; d < 300000; d++) print "2 " d % 7 ":1 " 7 + d % 5 ":2" }' >changes.ldac
     EMASS_FAULT=data-slow:0:3 "$emass" convert changes.ldac out/bad.h5 --format lda-c >found 2>why &
     pid=$!
-    while [ ! -e out/bad.h5.part ] && kill -0 $pid 2>/dev/null; do sleep 0.1; done
+    while [ ! -e out/bad.h5.part ] && kill -0 "$pid" 2>/dev/null; do sleep 0.1; done
     printf '2 2:1 11:2\n' | dd of=changes.ldac bs=1 seek=$(($(stat -c %s changes.ldac) - 11)) conv=notrunc status=none # was 0:1
-    wait $pid || status=$?
+    wait "$pid" || status=$?
     cat why
     [ "$status" = 2 ] && grep -q 'changes.ldac: found other documents when it was read again' why && [ -z "$(ls out)" ]
 }
@@ -154,16 +154,16 @@ topics_refuse() { # TEXT FILE
 }
 head -c 100000 corpus.h5 >cut.h5
 topics_refuse 'cut.h5: expected an HDF5 file: truncated file' cut.h5
-topics_refuse 'run.h5: found neither /table nor X, expected a file of emass convert or of AnnData' run.h5
+topics_refuse 'run.h5: found no dataset /table or X, expected one' run.h5
 topics_refuse 'documents.txt:1: found' documents.txt
 topics_refuse 'missing.h5: could not open' missing.h5
-check 'words like those of a run' refuses 'run.h5: found neither /table nor X' "$emass" convert documents.txt out/bad.h5 --format text --like run.h5
+check 'words like those of a run' refuses 'run.h5: found no dataset /table or X' "$emass" convert documents.txt out/bad.h5 --format text --like run.h5
 twice() { # the first to end has the file, which the other one leaves as it is
     local pid first=0 second=0
     "$emass" topics run.h5 "$@" --output out/twice.h5 >first.why 2>&1 &
     pid=$!
     "$emass" topics run.h5 "$@" --output out/twice.h5 >second.why 2>&1 || second=$?
-    wait $pid || first=$?
+    wait "$pid" || first=$?
     cat first.why second.why
     [ $((first + second)) = 2 ] && [ "$(cat first.why second.why)" = 'emass: out/twice.h5: found a file, expected a new name for --output' ] &&
         [ "$(ls out)" = twice.h5 ] && rm out/twice.h5

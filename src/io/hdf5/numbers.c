@@ -270,14 +270,9 @@ static em_status open_object(em_numbers *n, const char *place)
     if (!status && H5Iget_type(object) == H5I_GROUP) {
         status = open_group(n, object);
         status = !status && n->csr ? find_indexes(n, place) : status;
-    } else if (!status && ours) {
-        status = em_fail(EM_EDATA,
-                         "%s: found neither " EM_NUMBERS_PLACE " nor X, expected a file of emass "
-                         "convert or of AnnData",
-                         n->path);
     } else if (!status) {
-        status = em_fail(EM_EDATA, "%s: found no dataset '%s', expected one in %s", n->path, place,
-                         n->file_path);
+        status = em_fail(EM_EDATA, "%s: found no dataset %s, expected one", n->path,
+                         ours ? EM_NUMBERS_PLACE " or X" : place);
     }
     em_h5_close(&object);
     return status;
