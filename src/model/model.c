@@ -237,6 +237,6 @@ void em_model_average(em_model *model, const em_draw *draw, const double *theta)
 const char *em_model_why(const em_model *model)
 {
     return model->rejections.count > 0 ? model->rejections.first
-           : model->failures           ? em_failures_first(model->failures)
+           : model->failures           ? model->failures->first
                                        : "";
 }

@@ -11,13 +11,6 @@ enum { MOST_NUMBERS = 12 }; /* of a position, in a list */
 
 static const double NOT_COUNTED = -1e15; /* sums with it are negative */
 
-struct em_failures {
-    int64_t first_chain, n_chain;
-    double *evaluations, *count; /* [n_chain] */
-    double *text; /* [n_chain][EM_MOST_FAILURES] of EM_FAILURE_BYTES, as checkpoints keep them */
-    char first[256];
-};
-
 em_status em_failures_create(const em_model_context *context, em_failures **out)
 {
     em_failures *failures = NULL;
@@ -92,26 +85,6 @@ void em_failures_add(em_failures *failures, int64_t chain, int64_t n, const doub
     text += c * EM_MOST_FAILURES * EM_FAILURE_BYTES;
     if (failures->count[c]++ < EM_MOST_FAILURES)
         print(text + ((int64_t)failures->count[c] - 1) * EM_FAILURE_BYTES, chain, n, x, why);
-}
-
-const double *em_failures_evaluations(const em_failures *failures)
-{
-    return failures->evaluations;
-}
-
-const double *em_failures_count(const em_failures *failures)
-{
-    return failures->count;
-}
-
-const char *em_failures_first(const em_failures *failures)
-{
-    return failures->first;
-}
-
-const char *em_failures_texts(const em_failures *failures)
-{
-    return (const char *)(const void *)failures->text;
 }
 
 em_status em_failures_visit(em_failures *failures, const em_visitor *visitor)

@@ -13,7 +13,16 @@ enum {
     EM_FAILURE_BYTES = 512
 }; /* number listed for a chain; length of a text */
 
-typedef struct em_failures em_failures;
+/* Only the functions below change it. */
+typedef struct em_failures {
+    int64_t first_chain, n_chain; /* of this rank */
+    double
+        *evaluations; /* [n_chain]; negative: not known, in a run that an earlier version began */
+    double *count;    /* [n_chain] failures */
+    double *text;     /* [n_chain][EM_MOST_FAILURES] texts of EM_FAILURE_BYTES, as checkpoints keep
+                         them: a JSON object each, or "" */
+    char first[256];  /* the message of the first failure since the start; "": none */
+} em_failures;
 
 /* Creates the counts for the chains of the context. Local. Errors: EM_EMEMORY. */
 em_status em_failures_create(const em_model_context *context, em_failures **out);
@@ -25,17 +34,6 @@ void em_failures_count_evaluation(em_failures *failures, int64_t chain);
 /* Counts a failure of a chain at x [n], and keeps it if it is one of the first. Local. */
 void em_failures_add(em_failures *failures, int64_t chain, int64_t n, const double *x,
                      const char *why);
-
-/* The numbers of evaluations (negative: not known, in a run that an earlier version began), and of
- * failures, of the chains of this rank, [n_chain]; the message of the first one on this rank since
- * the start, "": none. Local. */
-const double *em_failures_evaluations(const em_failures *failures);
-const double *em_failures_count(const em_failures *failures);
-const char *em_failures_first(const em_failures *failures);
-
-/* The lists of the chains of this rank, EM_MOST_FAILURES texts of EM_FAILURE_BYTES each, a JSON
- * object or "". Local. */
-const char *em_failures_texts(const em_failures *failures);
 
 /* Passes counts and lists to a visitor. Collective. Errors: the visitor's. */
 em_status em_failures_visit(em_failures *failures, const em_visitor *visitor);

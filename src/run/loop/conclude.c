@@ -35,7 +35,7 @@ static em_status list_failures(em_engine *engine)
 {
     enum { MOST_LISTED = 32, EACH = EM_MOST_FAILURES * EM_FAILURE_BYTES };
     const int64_t n_chain = em_grid_n_chain(engine->grid);
-    const void *own = em_failures_texts(engine->model->failures);
+    const void *own = engine->model->failures->text;
     double *gathered = NULL;
     char *text = NULL;
     size_t length;
@@ -69,10 +69,10 @@ static em_status count_failures(em_engine *engine)
     if (!failures)
         return EM_OK;
     em_release(&engine->failed_evaluations);
-    status = em_count_chains(engine, em_failures_count(failures), &failed->count);
+    status = em_count_chains(engine, failures->count, &failed->count);
     if (!status)
-        status = em_count_chains(engine, em_failures_evaluations(failures), &failed->total);
-    snprintf(failed->first, sizeof failed->first, "%s", em_failures_first(failures));
+        status = em_count_chains(engine, failures->evaluations, &failed->total);
+    snprintf(failed->first, sizeof failed->first, "%s", failures->first);
     if (!status && failed->count > 0 && !engine->tempering) /* whose copies are on any rank */
         status = list_failures(engine);
     failed->list = engine->failed_evaluations;
