@@ -109,7 +109,8 @@ static em_status post_patiently(umbridge *self, const char *path, const json_t *
             return status;
         if (is_gone && em_clock() > end)
             return em_fail(EM_EMODEL,
-                           "%s: no server for %g s; when it is there again, --resume goes on",
+                           "%s: no server for %g s; when it is there again, --resume goes on from "
+                           "the last checkpoint, if there is one",
                            self->url, self->options->reconnect_timeout);
         is_again |= is_broken;
         if (is_gone)
