@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Positions that are kept of all chains together, but at least LEAST_EACH of each. */
-enum { KEPT = 256, LEAST_EACH = 8 };
+enum { KEPT = 256, LEAST_EACH = 2 };
 
 em_status em_steep_search_create(em_grid *grid, int64_t dim, em_steep_search *out)
 {

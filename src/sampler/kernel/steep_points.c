@@ -24,7 +24,7 @@ void em_steep_points_release(em_steep_points *points)
 
 void em_steep_points_begin(em_steep_points *points, int64_t chain)
 {
-    points->met[chain - points->first_chain] = 0;
+    points->met[chain - points->first_chain] = false;
 }
 
 void em_steep_points_take(em_steep_points *points, int64_t chain, int64_t dim, double square,
@@ -33,9 +33,9 @@ void em_steep_points_take(em_steep_points *points, int64_t chain, int64_t dim, d
     const int64_t c = chain - points->first_chain;
     const double limit = (double)dim + 10 * sqrt(2 * (double)dim) + 20;
 
-    if (points->met[c] != 0 || !(square > limit) || !isfinite(square))
+    if (points->met[c] || !(square > limit) || !isfinite(square))
         return;
-    points->met[c] = 1;
+    points->met[c] = true;
     if (!isfinite(log_density) || !(log_density > points->log_density[c]))
         return;
     points->log_density[c] = log_density;

@@ -19,7 +19,7 @@ typedef struct em_steep_points {
     int64_t first_chain, n_chain, stride;
     double *theta;       /* [n_chain][stride] */
     double *log_density; /* [n_chain]; -infinity: none */
-    double *met;         /* [n_chain] 1: the trajectory under way has had one; else 0 */
+    bool *met;           /* [n_chain] the trajectory under way has had one */
 } em_steep_points;
 
 /* No chain has one. Local. Errors: EM_EMEMORY. */
