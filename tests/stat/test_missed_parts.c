@@ -203,8 +203,8 @@ static void pass_points(search_bench *b, double scale)
         for (int64_t i = 0; i < b->block->dim; i++)
             square += scale * g[i] * g[i];
         em_steep_points_begin(steep, b->block->chain[c]);
-        em_steep_points_take(steep, b->block->chain[c], b->block->dim, square,
-                             b->block->log_density[c], b->block->theta + c * b->block->stride);
+        em_steep_points_take(steep, b->block->chain[c], square, b->block->log_density[c],
+                             b->block->theta + c * b->block->stride);
     }
 }
 
@@ -274,12 +274,12 @@ START_TEST(the_highest_of_the_first_steep_points_is_kept)
     double theta[8] = {0};
     em_steep_points points;
 
-    ck_assert_int_eq(em_steep_points_create(3, 2, 8, &points), EM_OK);
+    ck_assert_int_eq(em_steep_points_create(3, 2, 4, &points), EM_OK);
     for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) {
         if (taken[i].begins != 0)
             em_steep_points_begin(&points, 4);
         theta[0] = (double)i;
-        em_steep_points_take(&points, 4, 4, taken[i].square, taken[i].log_density, theta);
+        em_steep_points_take(&points, 4, taken[i].square, taken[i].log_density, theta);
     }
     ck_assert(points.log_density[0] == -INFINITY);
     ck_assert(points.log_density[1] == 8);

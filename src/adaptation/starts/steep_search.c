@@ -17,7 +17,7 @@ em_status em_steep_search_create(em_grid *grid, int64_t dim, em_steep_search *ou
 
     *out = (em_steep_search){.most = each > LEAST_EACH ? each : LEAST_EACH, .every = 1};
     const em_status status =
-        em_steep_points_create(em_grid_first_chain(grid), n_local, stride, &out->points);
+        em_steep_points_create(em_grid_first_chain(grid), n_local, dim, &out->points);
     return status ? status : em_allocate_all(EM_ARRAY(out->kept, n_local * out->most * stride));
 }
 

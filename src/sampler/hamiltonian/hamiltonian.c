@@ -2,7 +2,6 @@
 
 #include "base/clones.h"
 #include "base/memory.h"
-#include "math/linalg.h"
 #include "math/rng.h"
 
 #include <math.h>
@@ -106,15 +105,37 @@ EM_CLONES static void drift(const em_points *points, int64_t n, double a, const 
     }
 }
 
+/* A vector of eight doubles. Rows are summed in eight lanes, and the lanes are then added in one
+ * fixed order. */
+typedef double lanes __attribute__((vector_size(64), may_alias));
+
+#define LANES(row, i) (*(const lanes *)((row) + (i)))
+
+static inline double hamiltonian_total(const lanes *x)
+{
+    return (((*x)[0] + (*x)[4]) + ((*x)[2] + (*x)[6])) +
+           (((*x)[1] + (*x)[5]) + ((*x)[3] + (*x)[7]));
+}
+
+EM_CLONES static double product_of_rows(int64_t stride, const double *x, const double *y)
+{
+    lanes sum = {0};
+
+    for (int64_t i = 0; i < stride; i += 8)
+        sum += LANES(x, i) * LANES(y, i);
+    return hamiltonian_total(&sum);
+}
+
 /* Passes the points of rows 0 .. n - 1 to the steep points. */
 static void note_steep(const em_points *points, int64_t n)
 {
     for (int64_t r = 0; points->steep && r < n; r++) {
         const int64_t at = r * points->stride;
-        em_steep_points_take(
-            points->steep, points->chain[r], points->dim,
-            em_dot(points->stride, points->gradient + at, points->acceleration + at),
-            points->log_density[r], points->theta + at);
+        const double square =
+            product_of_rows(points->stride, points->gradient + at, points->acceleration + at);
+        if (square > points->steep->limit)
+            em_steep_points_take(points->steep, points->chain[r], square, points->log_density[r],
+                                 points->theta + at);
     }
 }
 
@@ -148,32 +169,11 @@ em_status em_hamiltonian_leap(em_posterior *posterior, int64_t n, const em_mass 
     return em_hamiltonian_stage(posterior, n, mass, &em_leapfrog, 0, step_size, points);
 }
 
-/* A vector of eight doubles. Rows are summed in eight lanes, and the lanes are then added in one
- * fixed order. */
-typedef double lanes __attribute__((vector_size(64), may_alias));
-
-#define LANES(row, i) (*(const lanes *)((row) + (i)))
-
-static inline double hamiltonian_total(const lanes *x)
-{
-    return (((*x)[0] + (*x)[4]) + ((*x)[2] + (*x)[6])) +
-           (((*x)[1] + (*x)[5]) + ((*x)[3] + (*x)[7]));
-}
-
-EM_CLONES static double twice_kinetic(int64_t stride, const double *p, const double *v)
-{
-    lanes sum = {0};
-
-    for (int64_t i = 0; i < stride; i += 8)
-        sum += LANES(p, i) * LANES(v, i);
-    return hamiltonian_total(&sum);
-}
-
 double em_hamiltonian_energy(const em_points *points, int64_t row)
 {
     const int64_t at = row * points->stride;
     const double energy =
-        0.5 * twice_kinetic(points->stride, points->momentum + at, points->velocity + at) -
+        0.5 * product_of_rows(points->stride, points->momentum + at, points->velocity + at) -
         points->log_density[row];
 
     return isfinite(energy) ? energy : INFINITY;

@@ -5,10 +5,15 @@
 #include <math.h>
 #include <string.h>
 
-em_status em_steep_points_create(int64_t first_chain, int64_t n_chain, int64_t stride,
+em_status em_steep_points_create(int64_t first_chain, int64_t n_chain, int64_t dim,
                                  em_steep_points *out)
 {
-    *out = (em_steep_points){.first_chain = first_chain, .n_chain = n_chain, .stride = stride};
+    const int64_t stride = em_stride(dim);
+
+    *out = (em_steep_points){.first_chain = first_chain,
+                             .n_chain = n_chain,
+                             .stride = stride,
+                             .limit = (double)dim + 10 * sqrt(2 * (double)dim) + 20};
     const em_status status =
         em_allocate_all(EM_ARRAY(out->theta, n_chain * stride), EM_ARRAY(out->log_density, n_chain),
                         EM_ARRAY(out->met, n_chain));
@@ -27,13 +32,12 @@ void em_steep_points_begin(em_steep_points *points, int64_t chain)
     points->met[chain - points->first_chain] = false;
 }
 
-void em_steep_points_take(em_steep_points *points, int64_t chain, int64_t dim, double square,
-                          double log_density, const double *theta)
+void em_steep_points_take(em_steep_points *points, int64_t chain, double square, double log_density,
+                          const double *theta)
 {
     const int64_t c = chain - points->first_chain;
-    const double limit = (double)dim + 10 * sqrt(2 * (double)dim) + 20;
 
-    if (points->met[c] || !(square > limit) || !isfinite(square))
+    if (points->met[c] || !(square > points->limit) || !isfinite(square))
         return;
     points->met[c] = true;
     if (!isfinite(log_density) || !(log_density > points->log_density[c]))

@@ -17,13 +17,14 @@
  * largest log density is kept. */
 typedef struct em_steep_points {
     int64_t first_chain, n_chain, stride;
+    double limit;        /* the largest g^T W g of a point that is not steep */
     double *theta;       /* [n_chain][stride] */
     double *log_density; /* [n_chain]; -infinity: none */
     bool *met;           /* [n_chain] the trajectory under way has had one */
 } em_steep_points;
 
 /* No chain has one. Local. Errors: EM_EMEMORY. */
-em_status em_steep_points_create(int64_t first_chain, int64_t n_chain, int64_t stride,
+em_status em_steep_points_create(int64_t first_chain, int64_t n_chain, int64_t dim,
                                  em_steep_points *out);
 void em_steep_points_release(em_steep_points *points);
 
@@ -32,5 +33,5 @@ void em_steep_points_begin(em_steep_points *points, int64_t chain);
 
 /* Takes a point of the trajectory of this chain: theta [stride], with g^T W g in `square`. Local.
  */
-void em_steep_points_take(em_steep_points *points, int64_t chain, int64_t dim, double square,
-                          double log_density, const double *theta);
+void em_steep_points_take(em_steep_points *points, int64_t chain, double square, double log_density,
+                          const double *theta);
