@@ -330,8 +330,7 @@ em_status em_mode_search_repeat(em_mode_search *search, em_posterior *posterior,
     return status;
 }
 
-/* The distribution of starts of ascents from steep points: that of the chain, or else the position
- * of the chain. */
+/* Where the second ascent of a chain starts: its steep point or, if it has none, its position. */
 typedef struct steep_law {
     const em_steep_points *points;
     const em_block *block;

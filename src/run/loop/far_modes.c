@@ -18,6 +18,10 @@ static const uint64_t first_attempt = UINT64_C(1) << 32;
 enum { LEAST = 16, MOST = 24 };
 static const double share_of_warmup = 0.1;
 
+/* Probes: their largest distance from a known mode, in its standard deviations, and the gradients
+ * of all chains that they may take beyond those of the ascents. */
+static const double farthest_probe = 30, probe_gradients = 256;
+
 /* The distribution of the points. */
 typedef struct search_law {
     const em_engine *engine;
@@ -86,8 +90,8 @@ em_status em_search_far_modes(em_engine *engine)
     const em_search_plan plan = {.least = own + LEAST,
                                  .most = own + MOST,
                                  .gradients = share_of_warmup * all,
-                                 .farthest = 30,
-                                 .probe_gradients = 256,
+                                 .farthest = farthest_probe,
+                                 .probe_gradients = probe_gradients,
                                  .seed = (uint64_t)engine->config->run.seed};
     if (!status)
         status = em_mode_search_repeat(engine->mode_search, engine->posterior, &plan, point, &at,

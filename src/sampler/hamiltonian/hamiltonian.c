@@ -131,11 +131,10 @@ static void note_steep(const em_points *points, int64_t n)
 {
     for (int64_t r = 0; points->steep && r < n; r++) {
         const int64_t at = r * points->stride;
-        const double square =
-            product_of_rows(points->stride, points->gradient + at, points->acceleration + at);
-        if (square > points->steep->limit)
-            em_steep_points_take(points->steep, points->chain[r], square, points->log_density[r],
-                                 points->theta + at);
+        em_steep_points_take(
+            points->steep, points->chain[r],
+            product_of_rows(points->stride, points->gradient + at, points->acceleration + at),
+            points->log_density[r], points->theta + at);
     }
 }
 
