@@ -9,8 +9,8 @@ and messages takes no time, and figures are the same on any machine. `unequal` i
 which ranks wait because one of them has more gradients to compute before they meet; weak scaling is the
 time of the first number of ranks over that of each, for as many chains on a rank. Memory is what a rank
 holds at most, and message sizes what a rank sends in one call: functions of ranks and dimension
-(--dim 10 100). `scan` is an iteration's time, without updates. With --rungs N the run is tempered, with one
-rung a rank. Left out are the file system, the start of the processes and noise of the nodes.
+(--dim 10 100). `scan` is the time of an iteration after warmup, on the slowest rank, with all waiting. With --rungs N
+the run is tempered, with one rung a rank. Left out are the file system, the start of the processes and noise of the nodes.
 Prints a table in Markdown.
 """
 import argparse
@@ -99,7 +99,7 @@ def row(result, first):
             result["warmup"], result["draws"], f"{result['total']:.2f}",
             f"{100 * seconds(first) / seconds(result):.1f}", f"{100 * result['computing'] / seconds(result):.1f}",
             share("unequal"),
-            f"{1000 * result['sampling'] / (result['warmup'] + result['draws']):.3f}",
+            f"{1000 * result['scan']:.3f}",
             share("exchange"), share("diagnostics"), f"{result['start']:.2f}",
             sum(m["calls"] for m in result["messages"]), kB(max(m["bytes"] for m in result["messages"])),
             kB(result["memory_first"]), kB(result["memory_most"])]

@@ -84,6 +84,14 @@ static inline double em_largest_log_mass(const em_mode_search *search)
     return largest;
 }
 
+/* Creates the counts of draws, all 0, if there are modes. Collective. Errors: EM_EMEMORY, agreed.
+ */
+em_status em_create_visits(const em_mode_search *search, em_mode_visits *out);
+
+/* Makes all ascents of a search, and the modes of their ends, and releases the arrays of `ascents`.
+ * Collective. Errors, agreed: those of the law and of the posterior, EM_EMEMORY. */
+em_status em_make_ascents(em_ascents *ascents);
+
 /* Keeps where the last ascent ended as the end number i of this rank. Local. */
 void em_keep_end(em_ascents *ascents, int64_t i);
 

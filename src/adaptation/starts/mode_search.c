@@ -13,10 +13,6 @@
  * finite, and of draws of a start from which the ascent cannot move. */
 enum { MOST_ROUNDS = 20, MOST_TRIES = 100, MOST_STILL = 5 };
 
-/* The largest number of gradients of an ascent in the second search, which begins with known
- * scales. */
-enum { AGAIN_MOST = 40 };
-
 /* Later draws of starts use random numbers from here on, so that they differ from those of the
  * first draws. */
 enum { FIRST_REDRAW = 1 << 20, FIRST_EXTRA = 1 << 24 };
@@ -209,8 +205,7 @@ static em_status follow_all(em_ascents *a)
     return status;
 }
 
-/* Counts of draws, all 0, if there are modes. Collective. */
-static em_status create_visits(const em_mode_search *search, em_mode_visits *out)
+em_status em_create_visits(const em_mode_search *search, em_mode_visits *out)
 {
     const int64_t n = search->n_mode > 0 ? search->n_local : 0;
 
@@ -238,7 +233,7 @@ static em_status search_modes(em_ascents *a)
         status = em_probe_modes(a);
     if (!status)
         em_keep_modes(a->search);
-    return status ? status : create_visits(a->search, &a->search->visits);
+    return status ? status : em_create_visits(a->search, &a->search->visits);
 }
 
 static void release_ascents(em_ascents *a)
@@ -270,120 +265,12 @@ em_status em_mode_search_start(em_mode_search *search, em_posterior *posterior, 
     return em_agree(status < 0 ? status : EM_OK);
 }
 
-/* Takes over the modes of another search. */
-static void take_modes(em_mode_search *search, em_mode_search *from)
+em_status em_make_ascents(em_ascents *a)
 {
-    em_release(&search->modes);
-    em_mode_visits_release(&search->visits);
-    search->modes = from->modes;
-    search->n_mode = from->n_mode;
-    search->visits = from->visits;
-    from->modes = NULL;
-    from->visits = (em_mode_visits){0};
-    em_point_to_modes(search, search->n_mode, true);
-}
+    em_status status = search_modes(a);
 
-/* Makes another search, from the positions of the chains and from draws of the law. Collective. */
-static em_status search_again(const em_mode_search *search, em_posterior *posterior,
-                              const em_search_plan *plan, em_start_law *law, void *context,
-                              const em_block *block, const double *scale, double *gradients,
-                              em_mode_search **again)
-{
-    em_block *from = NULL; /* the chains stay where they are */
-    em_status status = em_mode_search_create(search->grid, search->dim, plan, again);
-
-    if (!status)
-        status = em_block_create(em_grid_first_chain(search->grid), search->n_local, search->dim, 0,
-                                 &from);
-    status = em_agree(status);
-    if (!status) {
-        em_ascents a = {.search = *again,
-                        .posterior = posterior,
-                        .law = law,
-                        .context = context,
-                        .block = from,
-                        .chains = block,
-                        .scale = scale,
-                        .most = AGAIN_MOST,
-                        .gradients = gradients};
-        memcpy(from->theta, block->theta,
-               (size_t)(search->n_local * search->stride) * sizeof *from->theta);
-        status = search_modes(&a);
-        release_ascents(&a);
-        status = em_agree(status < 0 ? status : EM_OK);
-    }
-    em_block_destroy(&from);
-    return status;
-}
-
-em_status em_mode_search_repeat(em_mode_search *search, em_posterior *posterior,
-                                const em_search_plan *plan, em_start_law *law, void *context,
-                                const em_block *block, const double *scale, double *gradients)
-{
-    em_mode_search *again = NULL;
-    em_status status =
-        search_again(search, posterior, plan, law, context, block, scale, gradients, &again);
-
-    if (!status && again->n_mode > search->n_mode)
-        take_modes(search, again);
-    em_mode_search_destroy(&again);
-    return status;
-}
-
-/* Where the second ascent of a chain starts: its steep point or, if it has none, its position. */
-typedef struct steep_law {
-    const em_steep_points *points;
-    const em_block *block;
-} steep_law;
-
-static em_status steep_start(void *of, int64_t chain, uint64_t draw, double *theta)
-{
-    const steep_law *law = of;
-    const int64_t c = chain - law->points->first_chain, stride = law->points->stride;
-    const bool has = isfinite(law->points->log_density[c]);
-
-    (void)draw;
-    memcpy(theta, (has ? law->points->theta : law->block->theta) + c * stride,
-           (size_t)stride * sizeof *theta);
-    return EM_OK;
-}
-
-/* The findings of a search if the chains had visited the positions that are kept only. */
-static em_status judge_kept(em_mode_search *search, em_posterior *posterior,
-                            const em_steep_search *steep, em_mode_findings *out)
-{
-    const int64_t row = steep->n * search->stride, n_redrawn = out->n_redrawn;
-    double *theta = NULL;
-    em_status status = em_agree(em_allocate_doubles(search->n_local * row, &theta));
-
-    for (int64_t c = 0; !status && c < search->n_local; c++)
-        memcpy(theta + c * row, steep->kept + c * steep->most * search->stride,
-               (size_t)row * sizeof *theta);
-    if (!status)
-        status = em_mode_search_judge(search, posterior, steep->n, theta, out);
-    out->n_redrawn = n_redrawn;
-    em_release(&theta);
-    return status;
-}
-
-em_status em_mode_search_from_steep(em_mode_search *search, em_posterior *posterior,
-                                    const em_block *block, const double *scale, double *gradients,
-                                    em_mode_findings *out)
-{
-    steep_law law = {&search->steep.points, block};
-    const int64_t n = 2 * em_grid_n_chain(search->grid); /* each chain, and its steep point */
-    const em_search_plan plan = {.least = n, .most = n};
-    em_mode_search *again = NULL;
-    em_status status = EM_OK;
-
-    if (!em_steep_search_has_points(&search->steep))
-        return EM_OK;
-    status =
-        search_again(search, posterior, &plan, steep_start, &law, block, scale, gradients, &again);
-    if (!status && again->n_mode > search->n_mode)
-        status = judge_kept(again, posterior, &search->steep, out);
-    em_mode_search_destroy(&again);
-    return status;
+    release_ascents(a);
+    return em_agree(status < 0 ? status : EM_OK);
 }
 
 em_steep_points *em_mode_search_steep_points(em_mode_search *search)
@@ -502,7 +389,7 @@ em_status em_mode_search_judge(em_mode_search *search, em_posterior *posterior, 
     em_mode_visits visits;
     em_outer_mass outer = {.exists = false};
     double *gradient = NULL;
-    em_status status = create_visits(search, &visits);
+    em_status status = em_create_visits(search, &visits);
 
     if (!status)
         status = em_outer_mass_copy(&search->outer, search->n_local, search->dim, &outer);
@@ -560,7 +447,7 @@ static em_status visit_modes(em_mode_search *search, const em_visitor *visitor, 
         search->n_mode = n_mode;
         em_mode_visits_release(&search->visits);
         status = em_agree(em_reallocate(n_mode * size, sizeof(double), &search->modes));
-        status = status ? status : create_visits(search, &search->visits);
+        status = status ? status : em_create_visits(search, &search->visits);
     }
     if (!status)
         status = visitor->shared(visitor->context, "modes", n_mode * size, search->modes);

@@ -64,6 +64,17 @@ em_status em_mode_search_start(em_mode_search *search, em_posterior *posterior, 
                                void *context, em_block *block, double *gradients);
 
 /*
+ * Searches before a tempered run, which needs modes and no starts: in place of chains `n_searcher`
+ * searchers, which are divided among the ranks as chains are. Every rank has work however few
+ * ladders there are, and the modes do not depend on the number of ranks. The modes replace those of
+ * `search`, whose chains are not moved. `plan` counts for all searchers. Collective. Errors: as
+ * above.
+ */
+em_status em_mode_search_shared(em_mode_search *search, em_posterior *posterior,
+                                const em_search_plan *plan, int64_t n_searcher, em_start_law *law,
+                                void *context);
+
+/*
  * Searches again at the end of warmup: from the positions of the chains, and from draws of `law`,
  * which may be far away. `scale` [stride] approximates the diagonal of the inverse curvature and is
  * equal on all ranks. If more modes are found than were known, they replace the list. If
@@ -118,12 +129,11 @@ em_steep_points *em_mode_search_steep_points(em_mode_search *search);
  * Looks for modes at the end of sampling, by ascents from the chains of the block and from their
  * steep points. If there are more modes than were known, the findings are those that
  * em_mode_search_judge would have with these modes and positions of the chains from all of
- * sampling; else they stay as they are. The state of the search is not changed. `scale` and
- * `gradients` as in em_mode_search_repeat. Collective. Errors, agreed: EM_EMEMORY, those of the
- * posterior.
+ * sampling; else they stay as they are. The state of the search is not changed. `scale` as in
+ * em_mode_search_repeat. Collective. Errors, agreed: EM_EMEMORY, those of the posterior.
  */
 em_status em_mode_search_from_steep(em_mode_search *search, em_posterior *posterior,
-                                    const em_block *block, const double *scale, double *gradients,
+                                    const em_block *block, const double *scale,
                                     em_mode_findings *out);
 
 /* Passes its whole state to a visitor. Collective. Errors: the visitor's; EM_EDATA, EM_EMEMORY. */

@@ -109,17 +109,16 @@ em_status em_search_far_modes(em_engine *engine)
 em_status em_search_steep_points(em_engine *engine, em_mode_findings *found)
 {
     const em_block *block = engine->block;
-    double *scale = NULL, *gradients = NULL;
+    double *scale = NULL;
 
     if (!em_mode_search_steep_points(engine->mode_search))
         return EM_OK;
-    em_status status = em_agree(
-        em_allocate_all(EM_ARRAY(scale, block->stride), EM_ARRAY(gradients, block->n_chain)));
+    em_status status = em_agree(em_allocate(block->stride, sizeof *scale, &scale));
     if (!status)
         status = em_kernels_inverse_mass(engine, scale);
     if (!status)
-        status = em_mode_search_from_steep(engine->mode_search, engine->posterior, block, scale,
-                                           gradients, found);
-    em_release_all(&scale, &gradients);
+        status =
+            em_mode_search_from_steep(engine->mode_search, engine->posterior, block, scale, found);
+    em_release(&scale);
     return status;
 }

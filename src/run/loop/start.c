@@ -25,6 +25,9 @@ static const em_search_plan plain_search = {.least = 12, .most = 12, .notes_stee
                                                .keeps_one = true,
                                                .farthest = 300};
 
+/* The search of a tempered run has so many searchers, each with its share of the plan. */
+enum { N_SEARCHER = 64 };
+
 /* Warns that a minibatch is larger than the data, so that it has all observations. */
 static void warn_of_minibatch(const em_engine *engine, const em_kernel_options *kernel)
 {
@@ -221,11 +224,18 @@ static bool may_search_modes(const em_engine *engine)
            !(latent && latent->visit) && !engine->model->estimates;
 }
 
-em_status em_engine_create_search(em_engine *engine)
+static em_search_plan search_plan(const em_engine *engine)
 {
     em_search_plan plan = engine->tempering ? tempered_search : plain_search;
 
     plan.seed = (uint64_t)engine->config->run.seed;
+    return plan;
+}
+
+em_status em_engine_create_search(em_engine *engine)
+{
+    const em_search_plan plan = search_plan(engine);
+
     return may_search_modes(engine) ? em_mode_search_create(engine->grid, engine->block->dim, &plan,
                                                             &engine->mode_search)
                                     : EM_OK;
@@ -384,22 +394,33 @@ static em_status try_points(em_engine *engine, em_tries *tries)
 }
 
 /* Runs the mode search from the draws, and sets the starts of the chains. Collective. */
-static em_status search_modes(em_engine *engine)
+static em_status search_starts(em_engine *engine)
 {
-    em_adapt *adapt = engine->tempering ? NULL : engine->kernel[0].adapt;
     double *gradients = NULL;
     em_status status = em_agree(em_allocate(engine->block->n_chain, sizeof *gradients, &gradients));
 
     if (!status)
-        status = em_mode_search_start(engine->mode_search, engine->posterior,
-                                      engine->tempering ? wide_point : point, engine, engine->block,
-                                      gradients);
-    for (int64_t c = 0; !status && adapt && c < engine->block->n_chain; c++)
-        em_adapt_count_gradients(adapt, c, (int64_t)gradients[c]);
+        status = em_mode_search_start(engine->mode_search, engine->posterior, point, engine,
+                                      engine->block, gradients);
+    for (int64_t c = 0; !status && c < engine->block->n_chain; c++)
+        em_adapt_count_gradients(engine->kernel[0].adapt, c, (int64_t)gradients[c]);
     em_release(&gradients);
-    return !status && engine->tempering
-               ? em_agree(em_tempering_use_modes(engine->tempering, engine->mode_search))
-               : status;
+    return status;
+}
+
+/* Runs the mode search of a tempered run, for its references. Collective. */
+static em_status search_references(em_engine *engine)
+{
+    const em_search_plan plan = search_plan(engine);
+    em_posterior *of_searcher = NULL; /* ranks without a ladder have searchers, too */
+    em_status status = em_agree(em_posterior_create(engine->model, engine->grid, 1, &of_searcher));
+
+    if (!status)
+        status = em_mode_search_shared(engine->mode_search, of_searcher, &plan, N_SEARCHER,
+                                       wide_point, engine);
+    em_posterior_destroy(&of_searcher);
+    return status ? status
+                  : em_agree(em_tempering_use_modes(engine->tempering, engine->mode_search));
 }
 
 em_status em_engine_start_chains(em_engine *engine)
@@ -421,7 +442,7 @@ em_status em_engine_start_chains(em_engine *engine)
     em_release(&tries.usable);
     status = em_agree(status);
     if (!status && engine->mode_search)
-        status = search_modes(engine);
+        status = engine->tempering ? search_references(engine) : search_starts(engine);
     return status ? status : em_kernels_start(engine);
 }
 
@@ -433,7 +454,7 @@ em_status em_engine_start_ladders(em_engine *engine, const em_tempering_beginnin
         status = set_start(engine, c, 0);
     status = em_agree(status);
     if (!status && engine->mode_search)
-        status = search_modes(engine);
+        status = search_references(engine);
     return status ? status
                   : em_tempering_start_from(engine->tempering, beginning, engine->block,
                                             engine->kernel_block);

@@ -185,9 +185,16 @@ static em_status density(const void *state, const double *theta, double *log_p, 
     return EM_OK;
 }
 
+/* Of this rank, if it has chains: when the first and the last draw after warmup were there. */
+static double first_draw, last_draw;
+static int64_t n_draw;
+
 static em_status take(void *state, const em_stored_draw *draw)
 {
-    (void)state, (void)draw;
+    (void)state;
+    last_draw = scale_clock();
+    first_draw = draw->index == 0 ? last_draw : first_draw;
+    n_draw = draw->index;
     return EM_OK;
 }
 
@@ -243,13 +250,15 @@ static void print_result(const em_report *report, double from, double to, int ra
     const em_seconds *s = &report->seconds;
     const double own[] = {s->sampling, s->exchange, s->m_step, s->diagnostics,
                           (double)gradients * cost};
+    const double own_scan = n_draw > 0 ? (last_draw - first_draw) / (double)n_draw : 0;
     enum { N = sizeof own / sizeof *own };
     const long long own_memory = (long long)most_held;
     const double waiting = unequal(ranks);
     long long memory;
-    double all[N];
+    double all[N], scan;
 
     (MPI_Reduce)(own, all, N, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+    (MPI_Reduce)(&own_scan, &scan, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
     (MPI_Reduce)(&own_memory, &memory, 1, MPI_LONG_LONG, MPI_MAX, 0, MPI_COMM_WORLD);
     int rank;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -257,12 +266,12 @@ static void print_result(const em_report *report, double from, double to, int ra
         return;
     printf("{\"ranks\": %d, \"chains\": %lld, \"dim\": %lld, \"gradient\": %g, \"start\": %.6f, "
            "\"total\": %.6f, \"sampling\": %.6f, \"exchange\": %.6f, \"m_step\": %.6f, "
-           "\"diagnostics\": %.6f, \"computing\": %.6f, \"unequal\": %.6f, "
+           "\"diagnostics\": %.6f, \"scan\": %.9f, \"computing\": %.6f, \"unequal\": %.6f, "
            "\"memory_first\": %lld, \"memory_most\": %lld, \"warmup\": %lld, "
            "\"draws\": %lld, ",
            ranks, (long long)report->n_chain, (long long)dim, cost, to - from - s->total, s->total,
-           all[0] / ranks, all[1] / ranks, all[2] / ranks, all[3] / ranks, all[4] / ranks, waiting,
-           own_memory, memory, (long long)report->warmup, (long long)report->n_draw);
+           all[0] / ranks, all[1] / ranks, all[2] / ranks, all[3] / ranks, scan, all[4] / ranks,
+           waiting, own_memory, memory, (long long)report->warmup, (long long)report->n_draw);
     print_kinds();
     printf("}\n");
 }
