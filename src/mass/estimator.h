@@ -70,8 +70,9 @@ typedef struct em_estimator_ops {
     em_status (*unevenness)(int64_t dim, const double *accumulator, double *out);
 } em_estimator_ops;
 
-/* All estimators, in the order of em_mass_options.estimator, "none" first; ends with NULL. */
+/* All estimators and their names, "none" first; both end with NULL. */
 extern const em_estimator_ops *const em_estimators[];
+extern const char *const em_estimator_names[];
 extern const em_estimator_ops em_fisher, em_variance;
 
 /* The functions above for masses of a form. The accumulators of its parts follow each other. */

@@ -1,20 +1,28 @@
+/* The criteria and the structures of a mass: a new one needs its name here, and nowhere else. */
 #include "mass/estimator.h"
 
 #include <stddef.h>
 
-extern const em_estimator_ops em_momentum, em_gradient, em_noise_covariance;
+/* The object of a criterion is em_NAME, that of a structure em_mass_NAME. */
+#define ESTIMATORS(each)                                                                           \
+    each(none) each(momentum) each(fisher) each(variance) each(gradient) each(noise)
+#define STRUCTURES(each) each(diag) each(dense) each(block_diagonal) each(low_rank)
+
+#define DECLARED(name)   extern const em_estimator_ops em_##name;
+#define ESTIMATOR(name)  &em_##name,
+#define STRUCTURE(name)  &em_mass_##name,
+#define NAME(name)       #name,
+
+ESTIMATORS(DECLARED)
 
 /* No M-step: the mass stays as it starts. */
-static const em_estimator_ops none = {
+const em_estimator_ops em_none = {
     .name = "none",
     .doc = "keep the identity mass; only the step size adapts",
     .source = "-",
 };
 
-/* The order must be that of the names in adaptation/mass_window/mass_options.c. */
-const em_estimator_ops *const em_estimators[] = {
-    &none, &em_momentum, &em_fisher, &em_variance, &em_gradient, &em_noise_covariance, NULL};
-
-/* The order must be that of the names in adaptation/mass_window/mass_options.c after "auto". */
-const em_mass_ops *const em_mass_structures[] = {&em_mass_diag, &em_mass_dense,
-                                                 &em_mass_block_diagonal, &em_mass_low_rank, NULL};
+const em_estimator_ops *const em_estimators[] = {ESTIMATORS(ESTIMATOR) NULL};
+const char *const em_estimator_names[] = {ESTIMATORS(NAME) NULL};
+const em_mass_ops *const em_mass_structures[] = {STRUCTURES(STRUCTURE) NULL};
+const char *const em_structure_names[] = {"auto", STRUCTURES(NAME) NULL};

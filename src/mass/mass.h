@@ -90,8 +90,9 @@ struct em_mass_ops {
     em_status (*range)(const em_mass *mass, double *smallest, double *largest);
 };
 
-/* All structures, in the order of em_mass_options.structure after "auto"; ends with NULL. */
+/* All structures, and their names after the name "auto"; both end with NULL. */
 extern const em_mass_ops *const em_mass_structures[];
+extern const char *const em_structure_names[];
 extern const em_mass_ops em_mass_diag, em_mass_dense, em_mass_block_diagonal, em_mass_low_rank;
 
 /* The parts of W, in order. They cover W, and its numbers are the arrays of the parts in order. */

@@ -1,12 +1,9 @@
 #include "adaptation/mass_window/mass_options.h"
 
+#include "mass/estimator.h"
+
 #include <stddef.h>
 
-/* The names are in the order of mass/list.c. */
-static const char *const estimators[] = {"none",     "momentum", "fisher", "variance",
-                                         "gradient", "noise",    NULL};
-static const char *const structures[] = {"auto",           "diag",     "dense",
-                                         "block_diagonal", "low_rank", NULL};
 static const char *const shares[] = {"all", "none", NULL};
 static const char *const noncentrings[] = {"auto", "off", NULL};
 static const char *const rules[] = {"fixed", "interval", NULL};
@@ -19,10 +16,10 @@ const em_field em_mass_fields[] = {
         em_mass_options, from_positions, .fallback = "false",
         .doc =
             "also begin at the last positions of that run (which needs output.save_unconstrained)"),
-    EM_CHOICE(em_mass_options, estimator, .fallback = "fisher", .choices = estimators,
+    EM_CHOICE(em_mass_options, estimator, .fallback = "fisher", .choices = em_estimator_names,
               .doc = "criterion by which the M-step estimates the mass; momentum is that of the "
                      "papers, noise is for stochastic samplers"),
-    EM_CHOICE(em_mass_options, structure, .fallback = "auto", .choices = structures,
+    EM_CHOICE(em_mass_options, structure, .fallback = "auto", .choices = em_structure_names,
               .doc = "auto: dense up to dimension 200 if there are enough samples; in higher "
                      "dimensions low_rank for hmc, nuts and walnuts; otherwise diag"),
     EM_REALS(em_mass_options, blocks, .fallback = "",
