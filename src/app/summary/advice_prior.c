@@ -9,7 +9,8 @@ static const double far = 3, unlike = 2;
 /* The priors and posterior means of the coefficients. All [n]. */
 typedef struct prior_record {
     int64_t n;
-    double *location, *scale, *df;
+    double *location, *scale;
+    double *df;     /* infinite: normal; finite: Student's t; NaN: another family, not advised on */
     double *centre; /* of the predictors, where the intercept's prior is; NULL: 0 */
     double *mean;   /* of the posterior */
     const em_reader_variable *beta;
@@ -110,7 +111,7 @@ static void advise_on_distance(const prior_record *f, FILE *out)
                  "prior_scale for a prior on the scale of the data.\n");
 }
 
-/* Minus the log density of the priors at the means. */
+/* Minus the log density of the priors at the means; NaN if a family is not known. */
 static double prior_energy(const prior_record *f)
 {
     double sum = 0, mean;

@@ -236,6 +236,13 @@ void em_prior_scale_by(em_prior *prior, double factor)
     prior->scale = has_rate ? prior->scale / factor : prior->scale * factor;
 }
 
+double em_prior_degrees_of_freedom(const em_prior *prior)
+{
+    return prior->kind == EM_PRIOR_NORMAL                                 ? INFINITY
+           : em_prior_law_of(prior)->log_density == student_t_log_density ? prior->df
+                                                                          : NAN;
+}
+
 void em_prior_print(const em_prior *prior, char out[EM_PRIOR_BYTES])
 {
     const em_prior_law *law = em_prior_law_of(prior);

@@ -63,6 +63,10 @@ double *em_prior_number(em_prior *prior, char letter);
  */
 void em_prior_scale_by(em_prior *prior, double factor);
 
+/* The degrees of freedom of a prior that is a Student's t: infinite for a normal one; NaN for
+ * another family. */
+double em_prior_degrees_of_freedom(const em_prior *prior);
+
 /* Writes the prior as text: normal(0, 2.5). */
 enum { EM_PRIOR_BYTES = 128 };
 void em_prior_print(const em_prior *prior, char out[EM_PRIOR_BYTES]);

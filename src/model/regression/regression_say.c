@@ -88,7 +88,7 @@ static em_status find_arrays(em_regression *self)
         const double unit = prior && self->standardised ? self->sd[j] : 1;
         self->prior_location[j] = prior ? unit * prior->location : 0;
         self->prior_sd[j] = prior ? unit * prior->scale : sqrt(self->prior_variance);
-        self->prior_df[j] = prior && prior->kind != EM_PRIOR_NORMAL ? prior->df : INFINITY;
+        self->prior_df[j] = prior ? em_prior_degrees_of_freedom(prior) : INFINITY;
     }
     return status;
 }
