@@ -23,7 +23,6 @@ warnings.simplefilter("ignore")
 logging.disable(logging.WARNING)
 
 PERCENT = {"5%": 5, "50%": 50, "95%": 95}
-COLUMNS = ["mean", "mcse_mean", "sd", *PERCENT, "ess_bulk", "ess_tail", "r_hat"]
 
 
 def autoregressive(z, a):
@@ -115,10 +114,10 @@ def differences(found, wanted, differs):
     """What does not agree. A mean or a quantile near 0 is as exact as the draws are large."""
     yield from sorted(set(found) ^ set(wanted))
     for name in set(found) & set(wanted):
-        if list(found[name]) != COLUMNS:
+        if list(found[name]) != lib.SUMMARY_COLUMNS:
             yield f"{name}: columns {list(found[name])}"
             continue
-        for column in COLUMNS:
+        for column in lib.SUMMARY_COLUMNS:
             want = differs[name.split("[")[0]].get(column, wanted[name][column])
             location = column in PERCENT or column == "mean"
             scale = wanted[name]["sd"] if location and math.isfinite(wanted[name]["sd"]) else 0

@@ -14,6 +14,7 @@ EMASS = os.path.join(BUILD, "emass")
 os.environ["PATH"] = subprocess.run([os.path.join(ROOT, "tests", "launcher"), BUILD], capture_output=True, text=True,
                                     check=True).stdout.strip() + os.environ["PATH"]  # of a build with another MPI
 LIMIT = os.environ.get("EMASS_LIMIT", "900")
+SUMMARY_COLUMNS = "mean mcse_mean sd 5% 50% 95% ess_bulk ess_tail r_hat".split()  # of `emass summary`
 results = []
 
 

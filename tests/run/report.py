@@ -117,18 +117,19 @@ def check_schools():
 
 def check_figures(data):
     """What the figures are drawn of is what the draws say."""
-    rows = {row[0]: [float(cell) for cell in row[1:]] for row in data["table"]["rows"]}
+    rows = {row[0]: dict(zip(data["table"]["columns"], map(float, row[1:]))) for row in data["table"]["rows"]}
     figures, close = data["figures"], lambda a, b: abs(a - b) <= 1e-3 * max(abs(a), abs(b), 0.1)
-    named = [(row["quantiles"][::2], rows[row["name"]][3:6]) for row in figures["forest"]["rows"]]
+    named = [(row["quantiles"][::2], [rows[row["name"]][percent] for percent in ("5%", "50%", "95%")]) for row in figures["forest"]["rows"]]
     report(len(named) == len(rows) and all(close(a, b) for q, r in named for a, b in zip(q, r))
            and all(row["quantiles"] == sorted(row["quantiles"]) for row in figures["forest"]["rows"]), "intervals are those of the table", named)
     chains = figures["chains"]
     report(len(chains) == 6 and chains[0]["r_hat"] == max(chain["r_hat"] for chain in chains)
-           and all(close(chain["r_hat"], rows[chain["name"]][-1]) and round(chain["ess_bulk"]) == rows[chain["name"]][6] for chain in chains)
-           and close(max(row[-1] for row in rows.values()), chains[0]["r_hat"]), "chains: those that mix worst, with their numbers")
+           and all(close(chain["r_hat"], rows[chain["name"]]["r_hat"])
+                   and round(chain["ess_bulk"]) == rows[chain["name"]]["ess_bulk"] for chain in chains)
+           and close(max(row["r_hat"] for row in rows.values()), chains[0]["r_hat"]), "chains: those that mix worst, with their numbers")
     for chain in chains[:2]:
         draws = sum(chain["traces"], [])
-        report(len(chain["traces"]) == 3 and len(draws) == 450 and close(sum(draws) / 450, rows[chain["name"]][0]), "their draws", chain["name"])
+        report(len(chain["traces"]) == 3 and len(draws) == 450 and close(sum(draws) / 450, rows[chain["name"]]["mean"]), "their draws", chain["name"])
         report(all(sum(counts) == 150 for counts in chain["ranks"]) and {sum(bin) for bin in zip(*chain["ranks"])} == {75},
                "and their ranks, of which each bin has as many", chain["ranks"])
     pairs = figures["pairs"]

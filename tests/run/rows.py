@@ -81,7 +81,7 @@ def check_order(folder):
     report([name for name, _ in rows] == ["beta[42]", "sigma[1,1]", "sigma[1,2]", "sigma[2,1]", "sigma[2,2]"],
            "elements are chosen by the names that are shown", *why)
     csv = lib.limited(lib.EMASS, "summary", path, "--csv", "--rows", "3").stdout.splitlines()
-    report(len(csv) == 129 and csv[0] == "name,mean,mcse_mean,sd,5%,50%,95%,ess_bulk,ess_tail,r_hat",
+    report(len(csv) == 129 and csv[0] == ",".join(["name", *lib.SUMMARY_COLUMNS]),
            "--csv has all rows, and the columns it had", *csv[:3])
 
 

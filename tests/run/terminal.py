@@ -12,11 +12,10 @@ import tempfile
 import termios
 import time
 
-from lib import EMASS, LIMIT, finish, limited, report
+from lib import EMASS, LIMIT, SUMMARY_COLUMNS, finish, limited, report
 
 WIDTHS = (60, 80, 132, 200)
 COLOUR = re.compile("\033\\[[0-9;]*m")
-COLUMNS = "mean mcse_mean sd 5% 50% 95% ess_bulk ess_tail r_hat".split()
 CONFIG = """\
 model: {name: eight_schools}
 run: {chains: 4, draws: 100}
@@ -89,7 +88,7 @@ def check_table():
         bare = COLOUR.sub("", text)
         heads = [line.split() for line in bare.splitlines() if line.startswith("  ") and line.strip()]
         names = [line.split()[0] for line in bare.splitlines() if line.startswith("theta[Choate]")]
-        report(widest(text) <= columns and sum(heads, []) == COLUMNS and len(names) == len(heads),
+        report(widest(text) <= columns and sum(heads, []) == SUMMARY_COLUMNS and len(names) == len(heads),
                f"on {columns} columns all numbers are shown, in {len(heads)} panels", text)
     _, text = at_terminal(60, EMASS, "summary", "run.h5")
     report("\033[1m" in text, "titles are bold on a terminal")

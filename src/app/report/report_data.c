@@ -88,7 +88,7 @@ static double gathering(const em_report_data *data, int64_t element)
 static bool have_equal_ranks(const em_report_data *data, int64_t a, int64_t b)
 {
     const int64_t bulk = data->summary.column.ess_bulk, tail = data->summary.column.ess_tail,
-                  r_hat = data->summary.plain;
+                  r_hat = data->summary.at[EM_R_HAT];
     const double apart = fabs(em_report_value(data, a, r_hat) - em_report_value(data, b, r_hat));
     const bool same_tail = em_report_value(data, a, tail) == em_report_value(data, b, tail);
 

@@ -91,43 +91,54 @@ static em_status select_elements(em_summary *s)
     return EM_OK;
 }
 
-/* Adds the columns mean, mcse_mean, sd, the percentiles, ess_bulk, ess_square if it is asked for,
- * ess_tail, r_hat, and r_hat_nested if it is asked for. */
+/* A column of the table. summarise() computes its values. */
+static const struct {
+    const char *name;
+    em_digits digits;
+    bool small_is_bad;     /* sorting by it puts the smallest first */
+    const char *condition; /* the tables that have it; NULL: all */
+} columns[EM_N_SUMMARY_COLUMN] = {
+    [EM_AT_MEAN] = {"mean"},
+    [EM_AT_MCSE] = {"mcse_mean"},
+    [EM_AT_SD] = {"sd"},
+    [EM_AT_PERCENTILES] = {"a percentile such as 50%"},
+    [EM_ESS_BULK] = {"ess_bulk", EM_DIGITS_WHOLE, true},
+    [EM_ESS_SQUARE] = {"ess_square", EM_DIGITS_WHOLE, true, "with --ess"},
+    [EM_ESS_TAIL] = {"ess_tail", EM_DIGITS_WHOLE, true},
+    [EM_R_HAT] = {"r_hat", EM_DIGITS_THOUSANDTHS},
+    [EM_R_HAT_NESTED] = {"r_hat_nested", EM_DIGITS_THOUSANDTHS, false, "with superchains"}};
+
+static bool has_column(const em_summary *s, int column)
+{
+    return column == EM_ESS_SQUARE     ? s->options->squares
+           : column == EM_R_HAT_NESTED ? s->n_superchain > 0
+                                       : true;
+}
+
 static em_status add_columns(em_summary *s)
 {
-    static const char *const first[] = {
-        [EM_AT_MEAN] = "mean", [EM_AT_MCSE] = "mcse_mean", [EM_AT_SD] = "sd"};
     const em_reals *percentile = &s->options->percentile;
-    const bool squares = s->options->squares, nested = s->n_superchain > 0;
-    const int64_t ess_bulk = EM_AT_PERCENTILES + percentile->count;
-    const int64_t n_column = ess_bulk + 3 + squares + nested;
-    char name[32];
-    em_status status = em_table_begin(0, n_column, &s->table);
+    int64_t n = 0;
 
-    s->ess_square = squares ? ess_bulk + 1 : -1;
-    s->nested = nested ? n_column - 1 : -1;
-    s->plain = n_column - 1 - nested;
-    s->column = (em_judge_columns){.ess_bulk = ess_bulk,
-                                   .ess_tail = s->plain - 1,
-                                   .r_hat = n_column - 1, /* the nested one, where there is one */
-                                   .judged = n_column};
-    s->n_value = n_column + EM_N_JUDGED;
-    for (int j = 0; !status && j < EM_AT_PERCENTILES; j++)
-        status = em_table_add_column(&s->table, EM_DIGITS_FOUR, first[j]);
-    for (int64_t i = 0; !status && i < percentile->count; i++) {
-        snprintf(name, sizeof name, "%g%%", percentile->value[i]);
-        status = em_table_add_column(&s->table, EM_DIGITS_FOUR, name);
+    for (int k = 0; k < EM_N_SUMMARY_COLUMN; k++) {
+        s->at[k] = has_column(s, k) ? n : -1;
+        n += k == EM_AT_PERCENTILES ? percentile->count : has_column(s, k);
     }
-    if (!status)
-        status = em_table_add_column(&s->table, EM_DIGITS_WHOLE, "ess_bulk");
-    if (!status && squares)
-        status = em_table_add_column(&s->table, EM_DIGITS_WHOLE, "ess_square");
-    if (!status)
-        status = em_table_add_column(&s->table, EM_DIGITS_WHOLE, "ess_tail");
-    if (!status)
-        status = em_table_add_column(&s->table, EM_DIGITS_THOUSANDTHS, "r_hat");
-    if (!status && nested)
-        status = em_table_add_column(&s->table, EM_DIGITS_THOUSANDTHS, "r_hat_nested");
+    s->column = (em_judge_columns){.ess_bulk = s->at[EM_ESS_BULK],
+                                   .ess_tail = s->at[EM_ESS_TAIL],
+                                   .r_hat = s->at[s->n_superchain > 0 ? EM_R_HAT_NESTED : EM_R_HAT],
+                                   .judged = n};
+    s->n_value = n + EM_N_JUDGED;
+    em_status status = em_table_begin(0, n, &s->table);
+    for (int k = 0; !status && k < EM_N_SUMMARY_COLUMN; k++) {
+        char name[32];
+        for (int64_t i = 0; k == EM_AT_PERCENTILES && !status && i < percentile->count; i++) {
+            snprintf(name, sizeof name, "%g%%", percentile->value[i]);
+            status = em_table_add_column(&s->table, EM_DIGITS_FOUR, name);
+        }
+        if (!status && k != EM_AT_PERCENTILES && s->at[k] >= 0)
+            status = em_table_add_column(&s->table, columns[k].digits, columns[k].name);
+    }
     if (!status)
         s->table.column[s->column.r_hat].most = EM_R_HAT_LIMIT;
     return status;
@@ -136,18 +147,19 @@ static em_status add_columns(em_summary *s)
 static em_status find_sort_column(em_summary *s)
 {
     const char *name = s->options->sort;
+    char expected[256] = "";
 
     s->sort = -1;
     for (int64_t j = 0; name && j < s->table.n_column; j++)
         if (strcmp(name, s->table.column[j].name) == 0)
             s->sort = j;
-    if (name && s->sort < 0)
-        return em_fail(EM_EUSAGE,
-                       "--sort %s: no such column; expected mean, mcse_mean, sd, a percentile "
-                       "such as 50%%, ess_bulk, ess_tail, r_hat, (with --ess) ess_square "
-                       "or, of superchains, r_hat_nested",
-                       name);
-    return EM_OK;
+    if (!name || s->sort >= 0)
+        return EM_OK;
+    for (int k = 0; k < EM_N_SUMMARY_COLUMN; k++)
+        em_append(sizeof expected, expected, "%s%s%s%s", k > 0 ? ", " : "", columns[k].name,
+                  columns[k].condition ? " " : "",
+                  columns[k].condition ? columns[k].condition : "");
+    return em_fail(EM_EUSAGE, "--sort %s: no such column; expected one of %s", name, expected);
 }
 
 static em_status prepare(em_summary *s)
@@ -221,6 +233,7 @@ static em_status summarise(const em_summary *s, const em_element *element, em_di
                            const double *draws, double *value)
 {
     int64_t n_chain = em_reader_n_chain(s->reader), n_draw = em_reader_n_draw(s->reader);
+    double number[EM_N_SUMMARY_COLUMN];
     em_diagnosis d;
     em_status status;
 
@@ -229,20 +242,23 @@ static em_status summarise(const em_summary *s, const em_element *element, em_di
         status = find_percentiles(s, diag, draws, &d, value + EM_AT_PERCENTILES);
     if (status)
         return status;
-    value[EM_AT_MEAN] = d.mean;
-    value[EM_AT_MCSE] = d.mcse_mean;
-    value[EM_AT_SD] = d.sd;
-    value[s->column.ess_bulk] = d.ess_bulk;
-    value[s->column.ess_tail] = d.ess_tail;
-    value[s->plain] = d.r_hat;
-    if (s->nested >= 0)
-        value[s->nested] = em_nested_r_hat(s->n_superchain, n_chain, n_draw, draws);
-    status = em_judge_row(s->judge, draws, &d, value[s->column.r_hat],
-                          element->variable < s->n_watched, s->n_element, value + s->column.judged);
-    if (status)
-        return status;
-    return s->ess_square < 0 ? EM_OK
-                             : ess_of_squares(s, diag, draws, d.mean, &value[s->ess_square]);
+    number[EM_AT_MEAN] = d.mean;
+    number[EM_AT_MCSE] = d.mcse_mean;
+    number[EM_AT_SD] = d.sd;
+    number[EM_ESS_BULK] = d.ess_bulk;
+    number[EM_ESS_TAIL] = d.ess_tail;
+    number[EM_R_HAT] = d.r_hat;
+    if (has_column(s, EM_R_HAT_NESTED))
+        number[EM_R_HAT_NESTED] = em_nested_r_hat(s->n_superchain, n_chain, n_draw, draws);
+    if (has_column(s, EM_ESS_SQUARE))
+        status = ess_of_squares(s, diag, draws, d.mean, &number[EM_ESS_SQUARE]);
+    for (int k = 0; !status && k < EM_N_SUMMARY_COLUMN; k++)
+        if (k != EM_AT_PERCENTILES && s->at[k] >= 0)
+            value[s->at[k]] = number[k];
+    return status ? status
+                  : em_judge_row(s->judge, draws, &d, value[s->column.r_hat],
+                                 element->variable < s->n_watched, s->n_element,
+                                 value + s->column.judged);
 }
 
 /* This rank's share. */
@@ -316,10 +332,11 @@ static em_status fill_table(em_summary *s)
             .index = e->index};
     }
     s->table.n_row = s->n_element;
-    if (s->sort >= 0) /* the worst first: few effective draws, or large numbers */
-        em_table_sort(&s->table, s->sort,
-                      s->sort == s->column.ess_bulk || s->sort == s->column.ess_tail ||
-                          s->sort == s->ess_square);
+    bool small_is_bad = false;
+    for (int k = 0; k < EM_N_SUMMARY_COLUMN; k++)
+        small_is_bad |= columns[k].small_is_bad && s->at[k] == s->sort;
+    if (s->sort >= 0) /* the worst first */
+        em_table_sort(&s->table, s->sort, small_is_bad);
     return EM_OK;
 }
 

@@ -34,15 +34,14 @@ typedef struct em_summary {
     em_reader *reader;
     int64_t n_element;
     em_element *element;
-    int64_t n_watched;     /* of the variables, the first that convergence checks watch */
-    int64_t first, end;    /* the elements that this rank computes */
-    double *value;         /* [end - first][n_value]; on rank 0 [n_element][n_value] */
-    int64_t n_value;       /* the columns of the table, then EM_N_JUDGED numbers for the advice */
-    int64_t ess_square;    /* a column; -1: not asked for */
-    int64_t n_superchain;  /* 0: there are none */
-    int64_t plain, nested; /* columns of R-hat; nested -1: there are no superchains */
-    double *square;        /* [n_chain][n_draw] */
+    int64_t n_watched;    /* of the variables, the first that convergence checks watch */
+    int64_t first, end;   /* the elements that this rank computes */
+    double *value;        /* [end - first][n_value]; on rank 0 [n_element][n_value] */
+    int64_t n_value;      /* the columns of the table, then EM_N_JUDGED numbers for the advice */
+    int64_t n_superchain; /* 0: there are none */
+    double *square;       /* [n_chain][n_draw] */
     em_summary_table table;
+    int64_t at[EM_N_SUMMARY_COLUMN]; /* the place of each column in a row; -1: not in the table */
     em_judge *judge;
     em_judge_columns column;
     int64_t sort; /* the column to sort by; -1: none */

@@ -27,8 +27,20 @@ enum {
     EM_N_JUDGED
 };
 
-/* The first columns of a summary; the percentiles begin at EM_AT_PERCENTILES. */
-enum { EM_AT_MEAN, EM_AT_MCSE, EM_AT_SD, EM_AT_PERCENTILES };
+/* The columns of a summary in their order, described in draws_summary.c. Up to the first percentile
+ * this is also the place in a row. em_summary.at has the places of the others. */
+enum em_summary_column {
+    EM_AT_MEAN,
+    EM_AT_MCSE,
+    EM_AT_SD,
+    EM_AT_PERCENTILES, /* the first of them */
+    EM_ESS_BULK,
+    EM_ESS_SQUARE,
+    EM_ESS_TAIL,
+    EM_R_HAT,
+    EM_R_HAT_NESTED,
+    EM_N_SUMMARY_COLUMN
+};
 
 /* The columns after these that a verdict needs. The EM_N_JUDGED columns are not printed. */
 typedef struct em_judge_columns {
