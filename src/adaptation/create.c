@@ -266,8 +266,9 @@ static em_status check_rules(const em_adapt *adapt, const em_sampler_ops *sample
                        adapt->estimator->name, sampler->name);
     if (sampler->thermostat_mass && !em_learns(adapt) &&
         !isnan(sampler->thermostat_mass(adapt->sampler_options, adapt->dim)))
-        return em_fail(EM_ECONFIG, "sampler.learn_thermostat_mass is true but mass.estimator is "
-                                   "none: expected an estimator, whose M-steps learn both");
+        return em_fail(EM_ECONFIG,
+                       "sampler.learn_thermostat_mass is true but mass.estimator is "
+                       "none: expected another estimator, because M-steps learn that mass");
     return EM_OK;
 }
 

@@ -79,10 +79,11 @@ static em_status check_variables(const em_model *model)
             found += em_bounds_size(1, &model->variable[i]);
     return model->ops->report || found == expected
                ? EM_OK
-               : em_fail(EM_EMODEL,
-                         "model %s: found %lld numbers of its variables and no report, expected "
-                         "the %lld of its parameters",
-                         model->ops->name, (long long)found, (long long)expected);
+               : em_fail(
+                     EM_EMODEL,
+                     "model %s: found no function `report` and variables of %lld numbers, expected "
+                     "variables of %lld numbers, as its parameters have, or a `report`",
+                     model->ops->name, (long long)found, (long long)expected);
 }
 
 /* Derives sizes and names from the parameters that a model declares. */

@@ -293,10 +293,14 @@ static em_status complete_rows(const char *path, em_model_ops *ops)
     const em_model_rows *rows = ops->rows;
 
     if (rows->n_column < 1 || rows->n_column > EM_MOST_COLUMNS || !rows->add)
-        return em_fail(EM_ECONFIG, "%s: its rows have %lld columns, expected 1 to %d, and add",
-                       path, (long long)rows->n_column, EM_MOST_COLUMNS);
+        return em_fail(
+            EM_ECONFIG,
+            "%s: its capability `rows` has %lld columns, expected 1 to %d, and a function `add`",
+            path, (long long)rows->n_column, EM_MOST_COLUMNS);
     if (!has_data_option(ops->fields))
-        return em_fail(EM_ECONFIG, "%s: its model has rows and no option data, a path", path);
+        return em_fail(
+            EM_ECONFIG,
+            "%s: its model has the capability `rows`, which needs an option `data`, a path", path);
     ops->add_likelihood = add_rows;
     ops->report = report_rows;
     ops->prediction = rows->draw ? &prediction_of_rows : ops->prediction;

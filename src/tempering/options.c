@@ -74,9 +74,8 @@ em_status em_tempering_check(const em_temper_options *options, const em_model *m
     if (options->reference == EM_REFERENCE_PRIOR && !em_tempering_has_prior(model))
         return em_fail(EM_ECONFIG, "temper.reference: found prior, expected normal: model %s %s",
                        model->ops->name,
-                       prior && prior->none
-                           ? prior->none
-                           : "gives no draws from its prior, or no likelihood apart "
-                             "from it");
+                       prior && prior->none ? prior->none
+                                            : "has no function that draws from its prior, or does "
+                                              "not separate prior and likelihood");
     return EM_OK;
 }

@@ -112,7 +112,7 @@ own_input() { # WHAT CONFIG OUTPUT
         limited "$emass" run "$2" --output "$3" "$mode" >out 2>err || status=$?
         cat err
         state >state.after
-        [ "$status" = 2 ] && grep -q "is read by this run, as $1" err && cmp state.before state.after || code=1
+        [ "$status" = 2 ] && grep -q "is an input of this run ($1)" err && cmp state.before state.after || code=1
     done
     return "$code"
 }

@@ -43,7 +43,7 @@ for ranks in 1 2; do
     check "check: a missing folder, $ranks ranks" checks_output 2 'emass: none/o.h5: cannot be written: none/: No such file' \
         g.yaml --set output.file=none/o.h5 --ranks "$ranks"
 done
-check 'check: a table for an output' checks_output 2 't.csv is read by this run, as model.data' \
+check 'check: a table for an output' checks_output 2 't.csv is an input of this run (model.data)' \
     l.yaml --set model.data=t.csv --set output.file=t.csv
 check 'check: a folder that can be written' checks_output 0 '# output     o.h5' g.yaml --set output.file=o.h5
 check 'a file for a folder' refuses 1 'Not a directory' g.yaml --output t.csv/o.h5

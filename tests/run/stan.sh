@@ -244,7 +244,7 @@ program 'more than 16 MB of includes' 2 'p.stan: longer than 16777216 bytes with
     "#include large.2\n$x"
 for i in $(seq 0 1000); do echo "#include each.$((i + 1))" >"each.$i"; done
 : >each.1001
-program 'a thousand includes within each other' 2 '^emass: ./each.999:1: #include ./each.1000: more than 1000' \
+program 'a thousand includes within each other' 2 '^emass: ./each.999:1: #include ./each.1000: found more than 1000 nested' \
     "#include each.0\n$x"
 rm -f large.* each.*
 no_room() { # WHAT TEXT: and none is taken: no kill by the system, and no minutes until it is

@@ -1,15 +1,15 @@
 /*
- * Capability `ranges`: the gradient of an estimate, computed for one range of parameters at a time.
- * It is for models whose parameters do not fit into a cache. A kernel asks for the gradient of a
- * range just before it moves these parameters, while they are in the cache, and then publishes the
- * new values. Such a model also has the capability `minibatch`.
+ * Capability `ranges`: the gradient of a minibatch estimate, computed for one range of parameters
+ * at a time. It is for models whose parameters do not fit into a cache. A kernel asks for the
+ * gradient of a range just before it moves these parameters, while they are in the cache, and then
+ * publishes the new values. Such a model also has the capability `minibatch`.
  *
  * Example ranges:
  *     // y_i ~ normal(mu, 1); sampler: {name: sgld, step_size: 0.05, minibatch: 2}
  *     enum { N = 5 };
  *     static const double y[N] = {1.1, 0.4, 0.7, 1.9, 0.9};
  *     static const em_variable mu = {.name = "mu"};
- *     // What estimates leave for the gradient; theta, as it was published.
+ *     // The derivative at the last estimate; theta as the kernel last published it.
  *     typedef struct { em_model model; double slope, published; } means;
  *     static void destroy(em_model *model) { free(model); }
  *     static em_status create(const void *options, const em_model_context *context,

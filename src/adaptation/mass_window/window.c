@@ -230,7 +230,8 @@ em_status em_window_visit(em_window *window, const em_visitor *visitor)
         status = visitor->chains(visitor->context, "window", window->n_slot * 2 * window->dim,
                                  window->row);
     if (!status && !(aim[1] >= 1))
-        return em_fail(EM_EDATA, "a checkpoint keeps every %g-th draw of a window", aim[1]);
+        return em_fail(
+            EM_EDATA, "a checkpoint has a window of every %g-th draw, expected at least 1", aim[1]);
     window->from = aim[0];
     window->every = aim[1];
     return status;

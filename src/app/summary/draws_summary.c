@@ -55,8 +55,8 @@ static em_status check_patterns(const em_summary *s)
         }
         if (!found)
             return em_fail(EM_EUSAGE,
-                           "--var %s: no such variable or element in group %s of %s, which "
-                           "begins with %s",
+                           "--var %s: no such variable or element in group %s of %s, whose first "
+                           "variable is %s",
                            *p, s->options->group, s->options->path[0],
                            em_reader_variable_at(s->reader, 0)->name);
     }

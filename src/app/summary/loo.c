@@ -257,8 +257,8 @@ static em_status choose(const char *path, const char *name, em_reader *log_likel
     *out = name ? em_reader_find(log_likelihood, name) : 0;
     if (*out < 0)
         return em_fail(EM_EUSAGE,
-                       "loo: --var %s: no such variable in group log_likelihood of %s, which "
-                       "begins with %s",
+                       "loo: --var %s: no such variable in group log_likelihood of %s, whose first "
+                       "variable is %s",
                        name, path, first);
     if (!name && n > 1)
         return em_fail(EM_EUSAGE,

@@ -128,7 +128,7 @@ static em_status check_weights(const em_table *table)
     row = em_table_first_row(table, held < table->n_row ? held : -1);
     em_world_sum(1, &above);
     if (row >= 0)
-        return em_fail(EM_EDATA, "%s:%lld: found weight %.15g, expected a number from 0",
+        return em_fail(EM_EDATA, "%s:%lld: found weight %.15g, expected a number of at least 0",
                        table->path, (long long)em_table_line(table, row),
                        em_table_number(table, row, weight));
     return above > 0 ? EM_OK

@@ -128,7 +128,7 @@ static em_status read_lengths(em_idx *idx, uint8_t *head)
     if (!status && size > 0x1p20 + 0x1p12 * (double)idx->stored)
         status = em_fail(EM_EDATA,
                          "%s: found an array of %.3g bytes in a file of %" PRId64
-                         ", expected one that it can have",
+                         ", which is too short for it",
                          idx->path, size, idx->stored);
     shape->size = status ? 0 : (int64_t)size;
     return status;

@@ -165,8 +165,8 @@ void em_lines_close(em_lines **out)
 
 static em_status damaged(const em_lines *lines, const char *what)
 {
-    return em_fail(EM_EDATA, "%s:%lld: found %s after this line, expected more text", lines->path,
-                   (long long)lines->number, what);
+    return em_fail(EM_EDATA, "%s:%lld: found %s after this line, expected a complete one",
+                   lines->path, (long long)lines->number, what);
 }
 
 /* Reads bytes of the file, decompressing gzip. A failure is returned only after all bytes before

@@ -78,8 +78,10 @@ static em_status read_record(int descriptor, const char *path, lock_record *out)
     if (text[0] == '\0' || sscanf(text, layout, &out->held, &out->beat, &out->made, &out->pid,
                                   out->host, out->boot, out->since, out->job) == 8)
         return EM_OK;
-    return em_fail(EM_EDATA,
-                   "%s: expected a lock of emass, which keeps its own there: move it away", path);
+    return em_fail(
+        EM_EDATA,
+        "%s: found a file that is no lock of emass, but emass needs this name: move the file away",
+        path);
 }
 
 /* Opens the file again and reads the record, because only then do network file systems show changes

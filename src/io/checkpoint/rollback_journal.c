@@ -94,7 +94,7 @@ static em_status find_values(const char *path, values *out)
     file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
     *out = (values){.n = 0};
     if (file < 0 || H5Ovisit(file, H5_INDEX_NAME, H5_ITER_NATIVE, visit, out) < 0)
-        out->status = em_fail(EM_EIO, "%s: cannot be read for its rollback journal", path);
+        out->status = em_fail(EM_EIO, "%s: could not be read to make its rollback journal", path);
     em_h5_close(&file);
     if (!out->status && out->n > 0)
         qsort(out->extent, (size_t)out->n, sizeof *out->extent, by_offset);

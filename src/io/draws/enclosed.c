@@ -157,8 +157,8 @@ static em_status take(const em_foreign *file, hid_t dataset, const char *group, 
     em_status status = EM_OK;
 
     if (length < 0 || !is_enclosed(dataset, length) || (double)length > file->bytes)
-        return em_fail(EM_EDATA, "%s: %s/%s is damaged, or no file that emass has put there",
-                       file->path, group, dataset_name);
+        return em_fail(EM_EDATA, "%s: %s/%s is damaged, or was not written by emass", file->path,
+                       group, dataset_name);
     unlink(to);
     status = em_file_open(to, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, &descriptor);
     status = status ? status : copy_rows(dataset, length, to, descriptor);

@@ -24,8 +24,8 @@ static em_status match_origin(em_reader *a, em_reader *b)
         if ((one || other) && !(one && other && strcmp(one, other) == 0))
             status =
                 em_fail(EM_EDATA,
-                        "%s: found %s %s, expected %s as %s has: files of one model "
-                        "and data go together (az.compare in Python compares models)",
+                        "%s: found %s %s, expected %s as %s has: only files of one model and the "
+                        "same data can be combined (az.compare in Python compares models)",
                         b->path, name[i], other ? other : "(none)", one ? one : "(none)", a->path);
         em_release_all(&one, &other);
     }

@@ -430,8 +430,8 @@ em_status em_regression_add_metric(em_model *model, bool prior, const em_rows *r
 
     if (!known)
         return em_fail(EM_ECONFIG,
-                       "model %s has no metric, which Riemannian samplers need, with unknown "
-                       "parameters of its distribution",
+                       "model %s has a metric, which Riemannian samplers need, only if all "
+                       "parameters but the coefficients are fixed",
                        model->ops->name);
     em_glm_shape(self->glm, theta, shape);
     for (int64_t i = rows ? rows->first : 0; rows && i < rows->first + rows->count; i++)

@@ -47,9 +47,9 @@ static em_status check_shapes(const finding *f)
         const em_shape *shape = &f->plan->shape[k];
         if (f->given.shape[k].kind && !isnan(shape->value))
             return em_fail(EM_ECONFIG,
-                           "model.prior.%s: found a prior of a parameter that is known, expected "
-                           "model.%s: unknown",
-                           shape->name, shape->name);
+                           "model.prior.%s: found a prior, but model.%s is a fixed number, "
+                           "expected model.%s: unknown",
+                           shape->name, shape->name, shape->name);
         if (f->given.shape[k].kind && shape->prior_given)
             return em_fail(EM_ECONFIG,
                            "model.prior.%s: found model.%s_scale too, expected one of the two",

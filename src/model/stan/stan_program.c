@@ -131,8 +131,8 @@ static em_status follow(inspection *self, const char *path, const directive *fou
             status = em_fail(EM_EDATA, "%s:%ld: #include %s: found %s, expected a file", path,
                              found->line, em_excerpt_of(file).text, em_file_kind(about.st_mode));
         else if (this.depth > MOST_DEPTH)
-            status = em_fail(EM_EDATA, "%s:%ld: #include %s: more than %d within each other", path,
-                             found->line, em_excerpt_of(file).text, MOST_DEPTH);
+            status = em_fail(EM_EDATA, "%s:%ld: #include %s: found more than %d nested #include",
+                             path, found->line, em_excerpt_of(file).text, MOST_DEPTH);
         else if (!is_within(&this))
             status = enter(self, file, (int64_t)about.st_size, &this);
     }

@@ -129,8 +129,8 @@ static em_status check_step_size(const em_parse *p, int i)
         return EM_OK;
     if (p->config->run.warmup == 0 && !p->config->mass.from)
         return em_fail(EM_ECONFIG,
-                       "%s: run.warmup is 0, which leaves no iteration to adapt %s in, expected a "
-                       "number for it or some warmup",
+                       "%s: run.warmup is 0, but %s is adapted in warmup: expected a number for "
+                       "it, or more warmup",
                        em_yaml_find(p->yaml, "run.warmup")->place, key.text);
     if (!kernel->ops->probe)
         return em_fail(EM_ECONFIG, "%s: %s: found adapt, expected a number: %s cannot adapt it",

@@ -65,8 +65,8 @@ static em_status clear_part(const char *part)
         return EM_OK;
     if (S_ISREG(there.st_mode) && there.st_size > 0 && !em_h5_may_be(part))
         return em_fail(EM_EUSAGE,
-                       "%s: found a file that is no output of emass, which writes its own there: "
-                       "move it away",
+                       "%s: found a file that is no output of emass, but emass needs this name: "
+                       "move the file away",
                        part);
     return em_file_remove(part);
 }

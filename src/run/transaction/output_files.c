@@ -95,7 +95,7 @@ static em_status check_input(em_output_transaction *t, const char *key, const ch
         status = em_files_are_same(t->path[i], input, &same);
         if (!status && same)
             status = em_fail(EM_EUSAGE,
-                             "%s is read by this run, as %s, and would be written: expected "
+                             "%s is an input of this run (%s) and would be overwritten: expected "
                              "another --output",
                              t->path[i], key);
     }

@@ -28,7 +28,8 @@ static em_status write_journal(const em_output_transaction *t)
     if (!status)
         status = em_earlier_run_identify(t, &identity);
     if (!status && !identity)
-        status = em_fail(EM_EIO, "%s: cannot be read before its end is written", output);
+        status = em_fail(EM_EIO, "%s: could not be read before the end of the run is written to it",
+                         output);
     if (!status)
         status = em_rollback_journal_keep(output, identity, part);
     if (!status)

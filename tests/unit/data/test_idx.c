@@ -106,7 +106,7 @@ START_TEST(what_is_wrong_is_said)
     is_refused("\0\0\10\1\0\0\0\0", 8, "length 0 of axis 1");
     is_refused(longer, sizeof longer - 1, "more than 1 bytes");
     is_refused("\0\0\10\4\377\377\377\377\377\377\377\377\377\377\377\377\377\377\377\377a", 21,
-               "that it can have");
+               "which is too short for it");
 }
 END_TEST
 

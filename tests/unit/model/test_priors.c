@@ -291,7 +291,7 @@ START_TEST(test_refused_beside)
         const char *message;
     } cases[] = {
         {{{"prior", any}, {"prior_scale", "10"}}, EM_ECONFIG, "found 10 together with model.prior"},
-        {{{"prior", any}, {"sigma", "2"}}, EM_ECONFIG, "a parameter that is known"},
+        {{{"prior", any}, {"sigma", "2"}}, EM_ECONFIG, "but model.sigma is a fixed number"},
         {{{"prior", any}, {"sigma_scale", "2"}}, EM_ECONFIG, "model.sigma_scale too"},
         {{{"prior", "{\"intercept\": {\"normal\": [0, 1]}}"}, {"intercept", "false"}},
          EM_ECONFIG,
@@ -305,7 +305,7 @@ START_TEST(test_refused_beside)
         {{{"prior", "{\"coefficients\": {\"normal\": \"wide\"}}"}, {NULL, NULL}},
          EM_ECONFIG,
          "found wide, expected normal: [location, scale]"},
-        {{{"weights", "o"}, {NULL, NULL}}, EM_EDATA, "expected a number from 0"},
+        {{{"weights", "o"}, {NULL, NULL}}, EM_EDATA, "expected a number of at least 0"},
         {{{"weights", "w"}, {"offset", "w"}},
          EM_EDATA,
          "one column for the offset and the weights"},

@@ -112,8 +112,8 @@ static const struct {
      "heart.yaml:3: run: found a value, expected a mapping of options, such as {chains: ...}"},
     /* together */
     {TOP "  warmup: 0\n",
-     "heart.yaml:4: run.warmup is 0, which leaves no iteration to adapt sampler.step_size in, "
-     "expected a number for it or some warmup"},
+     "heart.yaml:4: run.warmup is 0, but sampler.step_size is adapted in warmup: expected a number "
+     "for it, or more warmup"},
     {TOP "  thin: 1000000\n  draws: 1000000000\n",
      "heart.yaml:5: run.warmup + run.draws x run.thin is 1000000000001000 iterations, expected "
      "less than 2^40"},
