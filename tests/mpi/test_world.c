@@ -4,7 +4,16 @@
 #include "support/everywhere.h"
 #include "support/on_grid.h"
 
+#include <mpi.h>
 #include <unistd.h>
+
+/* How fast the clock of MPI goes: so fast that the patience of a rank ends at once, or as usual. */
+static double clock_rate = 1;
+
+double MPI_Wtime(void)
+{
+    return clock_rate * PMPI_Wtime();
+}
 
 START_TEST(rank_0_has_the_word)
 {
@@ -39,9 +48,12 @@ START_TEST(what_was_agreed_on_is_waited_for)
         em_status status = em_world_rank() == 0 ? em_fail(EM_EDATA, "a bad line %d", k) : EM_OK;
 
         status = k == 0 ? em_agree_first(status, 0) : em_agree(status);
-        if (k == 0 && em_world_size() == 2 && em_world_rank() == 1)
-            sleep(7);
-        assert_everywhere(em_agree(status) == EM_EDATA, "agreed again");
+        clock_rate = 1e5;
+        if (em_world_size() == 2 && em_world_rank() == 1)
+            usleep(200000);
+        status = em_agree(status);
+        clock_rate = 1;
+        assert_everywhere(status == EM_EDATA, "agreed again");
     }
 }
 END_TEST
