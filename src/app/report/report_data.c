@@ -53,7 +53,7 @@ static em_status open_statistics(em_report_data *data, const char *group, em_rea
 /* How badly an element mixes. An element without R-hat, such as a constant, comes last. */
 static double badness(const em_report_data *data, int64_t element)
 {
-    const double r_hat = em_report_value(data, element, data->summary.column.r_hat);
+    const double r_hat = em_report_value(data, element, data->summary.table.at.r_hat);
 
     return isnan(r_hat) ? -1 : r_hat;
 }
@@ -73,7 +73,7 @@ static int compare_worst(const void *left, const void *right, void *given)
  * chance. */
 static double gathering(const em_report_data *data, int64_t element)
 {
-    const double *judged = data->summary.table.row[element].value + data->summary.column.judged;
+    const double *judged = data->summary.table.row[element].value + data->summary.table.at.judged;
 
     return judged[EM_JUDGED_CLUSTERING] > judged[EM_JUDGED_BY_CHANCE] ? judged[EM_JUDGED_CLUSTERING]
                                                                       : 0;
@@ -87,8 +87,8 @@ static double gathering(const em_report_data *data, int64_t element)
  */
 static bool have_equal_ranks(const em_report_data *data, int64_t a, int64_t b)
 {
-    const int64_t bulk = data->summary.column.ess_bulk, tail = data->summary.column.ess_tail,
-                  r_hat = data->summary.at[EM_R_HAT];
+    const int64_t bulk = data->summary.table.at.ess_bulk, tail = data->summary.table.at.ess_tail,
+                  r_hat = data->summary.place[EM_R_HAT];
     const double apart = fabs(em_report_value(data, a, r_hat) - em_report_value(data, b, r_hat));
     const bool same_tail = em_report_value(data, a, tail) == em_report_value(data, b, tail);
 

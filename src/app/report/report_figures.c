@@ -119,7 +119,7 @@ static em_status chain_of(const em_report_data *data, int64_t element, const dou
     const int64_t step = (data->n_draw + MOST_POINTS - 1) / MOST_POINTS;
     const int64_t n_bin = data->n_draw / 25 < 5 ? 5 : em_least(data->n_draw / 25, 20);
     const em_summary_row *row = &data->summary.table.row[element];
-    const em_judge_columns *at = &data->summary.column;
+    const em_judge_columns *at = &data->summary.table.at;
     json_t *traces = json_array(), *ranks = json_array();
     int64_t n, chosen[MOST_LINES];
     double *count = NULL;

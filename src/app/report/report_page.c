@@ -161,8 +161,8 @@ static em_status put_advice(const em_report_data *data, json_t *page)
     size_t size = 0;
     json_t *lines = json_array();
     FILE *words = open_memstream(&text, &size);
-    em_status status = words ? em_advise(s->judge, &s->table, &s->column, words)
-                             : em_fail(EM_EMEMORY, "out of memory");
+    em_status status =
+        words ? em_advise(s->judge, &s->table, words) : em_fail(EM_EMEMORY, "out of memory");
 
     if (words)
         fclose(words);
@@ -197,8 +197,8 @@ static json_t *row_of(const em_summary_table *table, const em_summary_row *row)
 static em_status put_table(const em_report_data *data, json_t *page)
 {
     const em_summary *s = &data->summary;
-    const em_column *limited = &s->table.column[s->column.r_hat];
-    const em_rows_order order = {.at = &s->column, .most = MOST_TABLE_ROWS};
+    const em_column *limited = &s->table.column[s->table.at.r_hat];
+    const em_rows_order order = {.most = MOST_TABLE_ROWS};
     json_t *columns = json_array(), *lines = json_array();
     em_visible_rows rows = {0};
     em_status status = em_rows_arrange(&s->table, s->reader, &order, &rows);
@@ -285,7 +285,7 @@ static em_status put_loo_hint(const em_report_data *data, json_t *page)
 /* Cost and results of the draws. */
 static em_status put_cost(const em_report_data *data, json_t *page)
 {
-    const em_judge_columns *at = &data->summary.column;
+    const em_judge_columns *at = &data->summary.table.at;
     double *n_steps = NULL, seconds = NAN, gradients = 0, ess = INFINITY;
     em_status status = em_report_statistic(data->stats, "n_steps", &n_steps);
 

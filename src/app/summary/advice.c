@@ -54,13 +54,12 @@ static em_status advise_on_files(em_judge *judge, FILE *out)
     return status;
 }
 
-static void advise_on_nonfinite(const em_summary_table *table, const em_judge_columns *at,
-                                FILE *out)
+static void advise_on_nonfinite(const em_summary_table *table, FILE *out)
 {
     worst w = {0};
 
     for (int64_t i = 0; i < table->n_row; i++) {
-        const double n = table->row[i].value[at->judged + EM_JUDGED_NONFINITE];
+        const double n = table->row[i].value[table->at.judged + EM_JUDGED_NONFINITE];
         if (n > 0)
             take(&w, &table->row[i], n);
     }
@@ -84,12 +83,12 @@ static void advise_on_stillness(const em_judge *judge, FILE *out)
                 judge->builds_trees ? "" : "use nuts, ");
 }
 
-static void advise_on_growth(const em_summary_table *table, const em_judge_columns *at, FILE *out)
+static void advise_on_growth(const em_summary_table *table, FILE *out)
 {
     worst w = {0};
 
     for (int64_t i = 0; i < table->n_row; i++)
-        if (table->row[i].value[at->judged + EM_JUDGED_GROWS] != 0)
+        if (table->row[i].value[table->at.judged + EM_JUDGED_GROWS] != 0)
             take(&w, &table->row[i], fabs(table->row[i].value[EM_AT_MEAN]));
     if (w.count)
         fprintf(out,
@@ -205,25 +204,26 @@ static void advise_on_ess(const em_judge *judge, const worst *w, int64_t n_row, 
                 judge->can_be_tempered ? ", or reparameterise" : "");
 }
 
-static void advise_on_rows(const em_judge *judge, const em_summary_table *table,
-                           const em_judge_columns *at, FILE *out)
+static void advise_on_rows(const em_judge *judge, const em_summary_table *table, FILE *out)
 {
     worst r_hat = {0}, ess = {0};
     int64_t n_undefined = 0, n_row = 0;
 
     for (int64_t i = 0; i < table->n_row; i++) {
         const em_summary_row *row = &table->row[i];
-        const double *x = row->value, least = fmin(x[at->ess_bulk], x[at->ess_tail]);
+        const double *x = row->value, least = fmin(x[table->at.ess_bulk], x[table->at.ess_tail]);
 
-        if (x[at->judged + EM_JUDGED_UNWATCHED] != 0)
+        if (x[table->at.judged + EM_JUDGED_UNWATCHED] != 0)
             continue;
         n_row++;
-        if (x[at->r_hat] > judge->evidence.r_hat_limit)
-            take(&r_hat, row, x[at->r_hat]);
+        if (x[table->at.r_hat] > judge->evidence.r_hat_limit)
+            take(&r_hat, row, x[table->at.r_hat]);
         if (least < judge->evidence.ess_limit)
             take(&ess, row, -least);
-        n_undefined += (x[at->judged + EM_JUDGED_CONSTANT] == 0 || isnan(judge->evidence.r_hat)) &&
-                       (isnan(x[at->r_hat]) || isnan(x[at->ess_bulk]) || isnan(x[at->ess_tail]));
+        n_undefined +=
+            (x[table->at.judged + EM_JUDGED_CONSTANT] == 0 || isnan(judge->evidence.r_hat)) &&
+            (isnan(x[table->at.r_hat]) || isnan(x[table->at.ess_bulk]) ||
+             isnan(x[table->at.ess_tail]));
     }
     advise_on_r_hat(judge, &r_hat, n_row, out);
     advise_on_ess(judge, &ess, n_row, out);
@@ -237,28 +237,26 @@ static void advise_on_rows(const em_judge *judge, const em_summary_table *table,
 /* ---------------------------------------------------------------- the sampler */
 
 /* The row in which divergent draws differ most from the others; NULL: none. */
-static const em_summary_row *find_divergent_row(const em_summary_table *table,
-                                                const em_judge_columns *at)
+static const em_summary_row *find_divergent_row(const em_summary_table *table)
 {
     worst w = {0};
 
     for (int64_t i = 0; i < table->n_row; i++) {
-        const double distance = table->row[i].value[at->judged + EM_JUDGED_CLUSTERING];
+        const double distance = table->row[i].value[table->at.judged + EM_JUDGED_CLUSTERING];
         if (distance > 0 && (w.count == 0 || distance > w.value))
             take(&w, &table->row[i], distance);
     }
     return w.row;
 }
 
-static void tell_divergent_range(const em_summary_table *table, const em_judge_columns *at,
-                                 FILE *out)
+static void tell_divergent_range(const em_summary_table *table, FILE *out)
 {
-    const em_summary_row *row = find_divergent_row(table, at);
+    const em_summary_row *row = find_divergent_row(table);
     const double small = 0.25, most = 0.5;
 
     if (!row)
         return;
-    const double *x = row->value + at->judged;
+    const double *x = row->value + table->at.judged;
     const bool clusters = x[EM_JUDGED_CLUSTERING] > x[EM_JUDGED_BY_CHANCE];
     if (x[EM_JUDGED_SHARE] > (clusters ? most : small))
         return; /* they are everywhere */
@@ -287,8 +285,7 @@ static bool tell_left_support(const em_judge *judge, FILE *out)
 
 /* Advises on divergences of samplers without acceptance, in which positions diverge to infinity if
  * the step size is too large. */
-static void advise_on_divergences(const em_judge *judge, const em_summary_table *table,
-                                  const em_judge_columns *at, FILE *out)
+static void advise_on_divergences(const em_judge *judge, const em_summary_table *table, FILE *out)
 {
     const em_evidence *e = &judge->evidence;
     const int64_t limit = em_divergence_limit(e->n_iteration);
@@ -303,7 +300,7 @@ static void advise_on_divergences(const em_judge *judge, const em_summary_table 
               out);
         return;
     }
-    tell_divergent_range(table, at, out);
+    tell_divergent_range(table, out);
     if (tell_left_support(judge, out))
         return;
     fputs(e->divergences <= limit
@@ -372,22 +369,21 @@ static void advise_on_trees(const em_judge *judge, FILE *out)
                 (long long)n, (long long)n_all, 100.0 * (double)n / (double)n_all);
 }
 
-em_status em_advise(em_judge *judge, const em_summary_table *table, const em_judge_columns *at,
-                    FILE *out)
+em_status em_advise(em_judge *judge, const em_summary_table *table, FILE *out)
 {
     em_status status = advise_on_files(judge, out);
 
-    advise_on_nonfinite(table, at, out);
+    advise_on_nonfinite(table, out);
     advise_on_stillness(judge, out);
     if (!status)
-        status = em_advise_on_modes(judge, table, at, out);
-    advise_on_growth(table, at, out);
+        status = em_advise_on_modes(judge, table, out);
+    advise_on_growth(table, out);
     if (!status && strcmp(judge->group, "posterior") == 0)
         status = em_advise_on_priors(judge->reader, judge->n_chain * judge->n_draw,
                                      judge->log_density, out);
     advise_on_search(judge, out);
-    advise_on_rows(judge, table, at, out);
-    advise_on_divergences(judge, table, at, out);
+    advise_on_rows(judge, table, out);
+    advise_on_divergences(judge, table, out);
     advise_on_failed_evaluations(judge, out);
     advise_on_energy(judge, out);
     advise_on_warmup(judge, out);

@@ -12,14 +12,12 @@
  * diagnostics, divergences, low E-BFMI, chains that warmup reinitialised, saturated trees. Call
  * em_judge_conclude first. Local. Errors: EM_EDATA, EM_EIO, EM_EMEMORY.
  */
-em_status em_advise(em_judge *judge, const em_summary_table *table, const em_judge_columns *at,
-                    FILE *out);
+em_status em_advise(em_judge *judge, const em_summary_table *table, FILE *out);
 
 /* Prints only the sentences on modes: how many chains are in each, where the modes are, whether
  * they differ by an exchange of labels, and how their log densities differ. Local. Errors: the
  * same. */
-em_status em_advise_on_modes(em_judge *judge, const em_summary_table *table,
-                             const em_judge_columns *at, FILE *out);
+em_status em_advise_on_modes(em_judge *judge, const em_summary_table *table, FILE *out);
 
 /*
  * Prints a sentence for each of these problems: the posterior mean of a coefficient is more than

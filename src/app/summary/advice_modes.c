@@ -9,19 +9,21 @@ enum { MOST_SHOWN = 8, MOST_TRIED = 32 };
 
 /* The clusters of chains in one row. */
 typedef struct mode_view {
+    em_judge *judge;
+    const em_summary_table *table;
+    const em_summary_row *row;
     int64_t n_cluster;
     const int64_t *cluster; /* [n_chain] of a chain, or -1 */
     double *mean;           /* [n_chain] mean of each chain's draws in the current row */
 } mode_view;
 
 /* The mean over the chains of a cluster of one number per chain, and the number of these chains. */
-static double mean_over(const em_judge *judge, const mode_view *v, const double *of_chain,
-                        int64_t cluster, int64_t *count)
+static double mean_over(const mode_view *v, const double *of_chain, int64_t cluster, int64_t *count)
 {
     double sum = 0;
 
     *count = 0;
-    for (int64_t c = 0; c < judge->n_chain; c++)
+    for (int64_t c = 0; c < v->judge->n_chain; c++)
         if (v->cluster[c] == cluster) {
             sum += of_chain[c];
             ++*count;
@@ -39,13 +41,13 @@ static void find_means(const em_judge *judge, const double *draws, double *mean)
 }
 
 /* The row in which the clusters are farthest apart; NULL: no row has several clusters. */
-static const em_summary_row *best_row(const em_summary_table *table, const em_judge_columns *at)
+static const em_summary_row *best_row(const em_summary_table *table)
 {
     const em_summary_row *best = NULL;
 
     for (int64_t i = 0; i < table->n_row; i++) {
         const em_summary_row *row = &table->row[i];
-        const int64_t k = at->judged + EM_JUDGED_SEPARATION;
+        const int64_t k = table->at.judged + EM_JUDGED_SEPARATION;
         if (row->value[k] > 0 && (!best || row->value[k] > best->value[k]))
             best = row;
     }
@@ -53,13 +55,13 @@ static const em_summary_row *best_row(const em_summary_table *table, const em_ju
 }
 
 /* The number of digits that tell the centres of the clusters apart: three digits of their range. */
-static int digits_of(const em_judge *judge, const mode_view *v)
+static int digits_of(const mode_view *v)
 {
     double low = INFINITY, high = -INFINITY;
     int64_t n;
 
     for (int64_t k = 0; k < v->n_cluster; k++) {
-        const double centre = mean_over(judge, v, v->mean, k, &n);
+        const double centre = mean_over(v, v->mean, k, &n);
         low = fmin(low, centre);
         high = fmax(high, centre);
     }
@@ -67,15 +69,14 @@ static int digits_of(const em_judge *judge, const mode_view *v)
     return more > 0 ? 3 + (int)fmin(more, 9) : 3;
 }
 
-static void tell_centres(const em_judge *judge, const mode_view *v, const em_summary_row *row,
-                         FILE *out)
+static void tell_centres(const mode_view *v, FILE *out)
 {
-    const int digits = digits_of(judge, v);
+    const int digits = digits_of(v);
 
-    fprintf(out, "In %s ", row->name);
+    fprintf(out, "In %s ", v->row->name);
     for (int64_t k = 0; k < v->n_cluster && k < MOST_SHOWN; k++) {
         int64_t n;
-        const double centre = mean_over(judge, v, v->mean, k, &n);
+        const double centre = mean_over(v, v->mean, k, &n);
         fprintf(out, "%s%lld %s about %.*g",
                 k == 0                  ? ""
                 : k + 1 == v->n_cluster ? " and "
@@ -87,23 +88,22 @@ static void tell_centres(const em_judge *judge, const mode_view *v, const em_sum
 
 /* Whether each cluster has in this row the mean that another cluster has in the other row. `mean`:
  * means of the chains in the other row. */
-static bool exchanges(const em_judge *judge, const mode_view *v, const double *mean)
+static bool exchanges(const mode_view *v, const double *mean)
 {
     const double nearly = 0.25;
     int64_t n;
-    double first = mean_over(judge, v, v->mean, 0, &n), gap = INFINITY;
+    double first = mean_over(v, v->mean, 0, &n), gap = INFINITY;
 
     for (int64_t k = 1; k < v->n_cluster; k++) {
-        const double next = mean_over(judge, v, v->mean, k, &n);
+        const double next = mean_over(v, v->mean, k, &n);
         gap = fmin(gap, next - first);
         first = next;
     }
     for (int64_t k = 0; k < v->n_cluster; k++) {
-        const double here = mean_over(judge, v, mean, k, &n);
+        const double here = mean_over(v, mean, k, &n);
         bool found = false;
         for (int64_t m = 0; m < v->n_cluster; m++)
-            found = found ||
-                    (m != k && fabs(mean_over(judge, v, v->mean, m, &n) - here) < nearly * gap);
+            found = found || (m != k && fabs(mean_over(v, v->mean, m, &n) - here) < nearly * gap);
         if (!found)
             return false;
     }
@@ -112,10 +112,10 @@ static bool exchanges(const em_judge *judge, const mode_view *v, const double *m
 
 /* Finds another element of the variable whose values are exchanged with those of this one, as for
  * means of mixture components with exchangeable labels. *out NULL: there is none. */
-static em_status find_exchange(em_judge *judge, const em_summary_table *table,
-                               const em_judge_columns *at, const mode_view *v,
-                               const em_summary_row *row, double *draws, const em_summary_row **out)
+static em_status find_exchange(const mode_view *v, double *draws, const em_summary_row **out)
 {
+    const em_summary_table *table = v->table;
+    em_judge *judge = v->judge;
     double *mean = NULL;
     int64_t n_tried = 0;
     em_status status = em_allocate(judge->n_chain, sizeof *mean, &mean);
@@ -123,15 +123,15 @@ static em_status find_exchange(em_judge *judge, const em_summary_table *table,
     *out = NULL;
     for (int64_t i = 0; !status && !*out && i < table->n_row && n_tried < MOST_TRIED; i++) {
         const em_summary_row *other = &table->row[i];
-        if (other == row || other->variable != row->variable ||
-            other->value[at->judged + EM_JUDGED_SEPARATION] == 0)
+        if (other == v->row || other->variable != v->row->variable ||
+            other->value[table->at.judged + EM_JUDGED_SEPARATION] == 0)
             continue;
         n_tried++;
         status = em_reader_elements(judge->reader, other->variable, other->index, 1, draws);
         if (status)
             break;
         find_means(judge, draws, mean);
-        if (exchanges(judge, v, mean))
+        if (exchanges(v, mean))
             *out = other;
     }
     em_release(&mean);
@@ -139,9 +139,9 @@ static em_status find_exchange(em_judge *judge, const em_summary_table *table,
 }
 
 /* *tells: the mean log densities of two modes differ enough to show which mode has the mass. */
-static em_status tell_densities(const em_judge *judge, const mode_view *v,
-                                const em_summary_row *row, FILE *out, bool *tells)
+static em_status tell_densities(const mode_view *v, FILE *out, bool *tells)
 {
+    const em_judge *judge = v->judge;
     const double much = 10;
     double *mean = NULL, highest = -INFINITY, lowest = INFINITY;
     int64_t low = 0, n;
@@ -153,7 +153,7 @@ static em_status tell_densities(const em_judge *judge, const mode_view *v,
         return status;
     find_means(judge, judge->log_density, mean);
     for (int64_t k = 0; k < v->n_cluster; k++) {
-        const double density = mean_over(judge, v, mean, k, &n);
+        const double density = mean_over(v, mean, k, &n);
         highest = fmax(highest, density);
         if (density < lowest) {
             lowest = density;
@@ -166,16 +166,14 @@ static em_status tell_densities(const em_judge *judge, const mode_view *v,
                 "The log density at %s about %.*g is %.3g lower than elsewhere, so this mode has "
                 "hardly any mass, unless it is much wider: run again with another seed or a "
                 "smaller init_radius.",
-                row->name, digits_of(judge, v), mean_over(judge, v, v->mean, low, &n),
-                highest - lowest);
+                v->row->name, digits_of(v), mean_over(v, v->mean, low, &n), highest - lowest);
     em_release(&mean);
     return EM_OK;
 }
 
-static em_status tell_row(em_judge *judge, const em_summary_table *table,
-                          const em_judge_columns *at, const em_summary_row *row, mode_view *v,
-                          double *draws, FILE *out)
+static em_status tell_row(mode_view *v, double *draws, FILE *out)
 {
+    const em_judge *judge = v->judge;
     const em_summary_row *other = NULL;
     bool tells;
     em_status status;
@@ -183,7 +181,7 @@ static em_status tell_row(em_judge *judge, const em_summary_table *table,
     for (int64_t c = 0; c < judge->n_chain; c++)
         v->n_cluster = v->cluster[c] >= v->n_cluster ? v->cluster[c] + 1 : v->n_cluster;
     find_means(judge, draws, v->mean);
-    tell_centres(judge, v, row, out);
+    tell_centres(v, out);
     fputs("Chains do not cross from one mode to another. So the weights of the modes are not "
           "known, and longer runs do not help. ",
           out);
@@ -192,14 +190,14 @@ static em_status tell_row(em_judge *judge, const em_summary_table *table,
                 "warmup ends in several modes. "
               : "Tempering is not possible with this model or sampler. ",
           out);
-    status = tell_densities(judge, v, row, out, &tells);
+    status = tell_densities(v, out, &tells);
     if (!status && !tells)
-        status = find_exchange(judge, table, at, v, row, draws, &other);
+        status = find_exchange(v, draws, &other);
     if (!status && other)
         fprintf(out,
                 "%s and %s have exchanged their values, as the components of a mixture do when "
                 "their labels are arbitrary: order them, for example by Stan's type ordered.",
-                row->name, other->name);
+                v->row->name, other->name);
     else if (!status && !tells)
         fputs(judge->can_be_tempered ? "Constrain the model to one mode if the modes are copies of "
                                        "each other, or reparameterise it."
@@ -209,14 +207,13 @@ static em_status tell_row(em_judge *judge, const em_summary_table *table,
     return status;
 }
 
-em_status em_advise_on_modes(em_judge *judge, const em_summary_table *table,
-                             const em_judge_columns *at, FILE *out)
+em_status em_advise_on_modes(em_judge *judge, const em_summary_table *table, FILE *out)
 {
     const em_modes *modes = &judge->evidence.findings.modes;
-    const em_summary_row *row = best_row(table, at);
+    const em_summary_row *row = best_row(table);
     em_mode_finder *finder = NULL;
     double *draws = NULL;
-    mode_view v = {0};
+    mode_view v = {.judge = judge, .table = table, .row = row};
     char text[256];
     em_status status;
 
@@ -236,7 +233,7 @@ em_status em_advise_on_modes(em_judge *judge, const em_summary_table *table,
         status = em_reader_elements(judge->reader, row->variable, row->index, 1, draws);
     if (!status && em_mode_finder_examine(finder, draws) > 0) {
         v.cluster = em_mode_finder_clusters(finder);
-        status = tell_row(judge, table, at, row, &v, draws, out);
+        status = tell_row(&v, draws, out);
     }
     fputc('\n', out);
     em_release_all(&v.mean, &draws);

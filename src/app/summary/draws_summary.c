@@ -121,26 +121,27 @@ static em_status add_columns(em_summary *s)
     int64_t n = 0;
 
     for (int k = 0; k < EM_N_SUMMARY_COLUMN; k++) {
-        s->at[k] = has_column(s, k) ? n : -1;
+        s->place[k] = has_column(s, k) ? n : -1;
         n += k == EM_AT_PERCENTILES ? percentile->count : has_column(s, k);
     }
-    s->column = (em_judge_columns){.ess_bulk = s->at[EM_ESS_BULK],
-                                   .ess_tail = s->at[EM_ESS_TAIL],
-                                   .r_hat = s->at[s->n_superchain > 0 ? EM_R_HAT_NESTED : EM_R_HAT],
-                                   .judged = n};
     s->n_value = n + EM_N_JUDGED;
     em_status status = em_table_begin(0, n, &s->table);
+    s->table.at =
+        (em_judge_columns){.ess_bulk = s->place[EM_ESS_BULK],
+                           .ess_tail = s->place[EM_ESS_TAIL],
+                           .r_hat = s->place[s->n_superchain > 0 ? EM_R_HAT_NESTED : EM_R_HAT],
+                           .judged = n};
     for (int k = 0; !status && k < EM_N_SUMMARY_COLUMN; k++) {
         char name[32];
         for (int64_t i = 0; k == EM_AT_PERCENTILES && !status && i < percentile->count; i++) {
             snprintf(name, sizeof name, "%g%%", percentile->value[i]);
             status = em_table_add_column(&s->table, EM_DIGITS_FOUR, name);
         }
-        if (!status && k != EM_AT_PERCENTILES && s->at[k] >= 0)
+        if (!status && k != EM_AT_PERCENTILES && s->place[k] >= 0)
             status = em_table_add_column(&s->table, columns[k].digits, columns[k].name);
     }
     if (!status)
-        s->table.column[s->column.r_hat].most = EM_R_HAT_LIMIT;
+        s->table.column[s->table.at.r_hat].most = EM_R_HAT_LIMIT;
     return status;
 }
 
@@ -189,6 +190,7 @@ static em_status prepare(em_summary *s)
         status = em_judge_create(s->reader, options->group, &s->judge);
     if (status)
         return status;
+    s->judge->n_row = s->n_element;
     s->first = em_partition_first(s->n_element, n_rank, rank);
     s->end = em_partition_first(s->n_element, n_rank, rank + 1);
     return em_allocate_doubles((rank == 0 ? s->n_element : s->end - s->first) * s->n_value,
@@ -253,12 +255,11 @@ static em_status summarise(const em_summary *s, const em_element *element, em_di
     if (has_column(s, EM_ESS_SQUARE))
         status = ess_of_squares(s, diag, draws, d.mean, &number[EM_ESS_SQUARE]);
     for (int k = 0; !status && k < EM_N_SUMMARY_COLUMN; k++)
-        if (k != EM_AT_PERCENTILES && s->at[k] >= 0)
-            value[s->at[k]] = number[k];
+        if (k != EM_AT_PERCENTILES && s->place[k] >= 0)
+            value[s->place[k]] = number[k];
     return status ? status
-                  : em_judge_row(s->judge, draws, &d, value[s->column.r_hat],
-                                 element->variable < s->n_watched, s->n_element,
-                                 value + s->column.judged);
+                  : em_judge_row(s->judge, draws, &d, value[s->table.at.r_hat],
+                                 element->variable < s->n_watched, value + s->table.at.judged);
 }
 
 /* This rank's share. */
@@ -334,7 +335,7 @@ static em_status fill_table(em_summary *s)
     s->table.n_row = s->n_element;
     bool small_is_bad = false;
     for (int k = 0; k < EM_N_SUMMARY_COLUMN; k++)
-        small_is_bad |= columns[k].small_is_bad && s->at[k] == s->sort;
+        small_is_bad |= columns[k].small_is_bad && s->place[k] == s->sort;
     if (s->sort >= 0) /* the worst first */
         em_table_sort(&s->table, s->sort, small_is_bad);
     return EM_OK;
@@ -382,7 +383,7 @@ static em_status advise(em_summary *s, FILE *out)
     if (s->judge->is_posterior)
         print_tempering(s, prose.words);
     if (!status)
-        status = em_advise(s->judge, &s->table, &s->column, prose.words);
+        status = em_advise(s->judge, &s->table, prose.words);
     em_prose_end(&prose, INT_MAX);
     return status;
 }
@@ -421,8 +422,7 @@ static em_status print_rows(em_summary *s, FILE *out)
 {
     const em_summary_options *o = s->options;
     const int64_t most = most_rows(s, out);
-    const em_rows_order order = {
-        .at = &s->column, .most = most, .sorted = o->sort != NULL, .marks = true};
+    const em_rows_order order = {.most = most, .sorted = o->sort != NULL, .marks = true};
     em_visible_rows rows = {0};
     em_status status = EM_OK;
 
@@ -487,7 +487,7 @@ em_status em_summary_read(const em_summary_options *options, em_summary *s)
     if (!status && em_world_rank() == 0) {
         status = fill_table(s);
         if (!status)
-            status = em_judge_conclude(s->judge, &s->table, &s->column);
+            status = em_judge_conclude(s->judge, &s->table);
     }
     return em_agree(status);
 }

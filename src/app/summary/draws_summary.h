@@ -41,9 +41,9 @@ typedef struct em_summary {
     int64_t n_superchain; /* 0: there are none */
     double *square;       /* [n_chain][n_draw] */
     em_summary_table table;
-    int64_t at[EM_N_SUMMARY_COLUMN]; /* the place of each column in a row; -1: not in the table */
+    int64_t
+        place[EM_N_SUMMARY_COLUMN]; /* the place of each column in a row; -1: not in the table */
     em_judge *judge;
-    em_judge_columns column;
     int64_t sort; /* the column to sort by; -1: none */
 } em_summary;
 

@@ -328,7 +328,7 @@ static em_status find_divergent_range(const em_judge *judge, const double *draws
 }
 
 em_status em_judge_row(em_judge *judge, const double *draws, const em_diagnosis *diagnosis,
-                       double r_hat, bool watched, int64_t n_row, double *value)
+                       double r_hat, bool watched, double *value)
 {
     const int64_t n = judge->n_chain * judge->n_draw;
     const bool disagrees = r_hat > judge->evidence.r_hat_limit;
@@ -349,7 +349,7 @@ em_status em_judge_row(em_judge *judge, const double *draws, const em_diagnosis 
     value[EM_JUDGED_GROWS] = disagrees && em_grows(judge->n_chain, judge->n_draw, draws);
     if (judge->diverging && n_nonfinite == 0 && !diagnosis->constant) {
         status = em_find_divergence_cluster(judge->n_chain, judge->n_draw, draws, judge->diverging,
-                                            diagnosis->ess_bulk, n_row, &cluster);
+                                            diagnosis->ess_bulk, judge->n_row, &cluster);
         if (!status)
             status = find_divergent_range(judge, draws, value);
     }
@@ -368,34 +368,34 @@ void em_judge_combine(em_judge *judge)
 
 /* ---------------------------------------------------------------- the verdict */
 
-static void judge_rows(em_judge *judge, const em_summary_table *table, const em_judge_columns *at)
+static void judge_rows(em_judge *judge, const em_summary_table *table)
 {
     em_evidence *e = &judge->evidence;
 
     e->r_hat = e->ess = NAN;
     for (int64_t i = 0; i < table->n_row; i++) {
-        const double *x = table->row[i].value, *judged = x + at->judged;
-        const double ess = fmin(x[at->ess_bulk], x[at->ess_tail]);
+        const double *x = table->row[i].value, *judged = x + table->at.judged;
+        const double ess = fmin(x[table->at.ess_bulk], x[table->at.ess_tail]);
 
         if (judged[EM_JUDGED_UNWATCHED] != 0)
             continue;
-        e->undefined = e->undefined ||
-                       (judged[EM_JUDGED_CONSTANT] == 0 &&
-                        (isnan(x[at->r_hat]) || isnan(x[at->ess_bulk]) || isnan(x[at->ess_tail])));
-        e->r_hat = fmax(e->r_hat, x[at->r_hat]);
+        e->undefined =
+            e->undefined || (judged[EM_JUDGED_CONSTANT] == 0 &&
+                             (isnan(x[table->at.r_hat]) || isnan(x[table->at.ess_bulk]) ||
+                              isnan(x[table->at.ess_tail])));
+        e->r_hat = fmax(e->r_hat, x[table->at.r_hat]);
         e->ess = fmin(e->ess, ess);
         e->findings.n_growing += judged[EM_JUDGED_GROWS] != 0;
     }
 }
 
-em_status em_judge_conclude(em_judge *judge, const em_summary_table *table,
-                            const em_judge_columns *at)
+em_status em_judge_conclude(em_judge *judge, const em_summary_table *table)
 {
     em_evidence *e = &judge->evidence;
     char *optimiser = NULL;
     em_status status = em_mode_finder_count(judge->finder, &e->findings.modes);
 
-    judge_rows(judge, table, at);
+    judge_rows(judge, table);
     if (!(e->r_hat > e->r_hat_limit))
         e->findings.modes = (em_modes){0};
     e->nested = em_superchains_of(judge->reader) > 0;

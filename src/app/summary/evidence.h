@@ -28,7 +28,7 @@ enum {
 };
 
 /* The columns of a summary in their order, described in draws_summary.c. Up to the first percentile
- * this is also the place in a row. em_summary.at has the places of the others. */
+ * this is also the place in a row. em_summary.place has the places of the others. */
 enum em_summary_column {
     EM_AT_MEAN,
     EM_AT_MCSE,
@@ -42,17 +42,12 @@ enum em_summary_column {
     EM_N_SUMMARY_COLUMN
 };
 
-/* The columns after these that a verdict needs. The EM_N_JUDGED columns are not printed. */
-typedef struct em_judge_columns {
-    int64_t ess_bulk, ess_tail, r_hat;
-    int64_t judged; /* the first of EM_N_JUDGED */
-} em_judge_columns;
-
 typedef struct em_judge {
     em_reader *reader; /* borrowed */
     const char *group; /* the group of the draws; borrowed */
     em_reader *stats;  /* statistics of the sampler for these draws; NULL: none */
     int64_t n_chain, n_draw;
+    int64_t n_row;        /* of the summary; set by the caller */
     bool is_posterior;    /* whether there can be a verdict */
     bool can_be_tempered; /* a section `temper` can be added to the config; true if not known */
     bool accepts;         /* the sampler accepts or rejects moves */
@@ -86,18 +81,17 @@ em_status em_expect_draws(em_reader *reader, const char *group);
 em_status em_judge_create(em_reader *reader, const char *group, em_judge **out);
 void em_judge_destroy(em_judge **judge); /* NULL-safe. */
 
-/* Computes value[EM_N_JUDGED] of a row with draws [n_chain][n_draw], one of n_row rows. `r_hat`:
+/* Computes value[EM_N_JUDGED] of a row with draws [n_chain][n_draw]. `r_hat`:
  * the R-hat that the verdict uses. `watched`: the verdict depends on the row. Errors: EM_EMEMORY.
  */
 em_status em_judge_row(em_judge *judge, const double *draws, const em_diagnosis *diagnosis,
-                       double r_hat, bool watched, int64_t n_row, double *value);
+                       double r_hat, bool watched, double *value);
 
 /* Combines the results of ranks that judged different rows. Collective. */
 void em_judge_combine(em_judge *judge);
 
 /* Collects the evidence of all rows and statistics. Errors: EM_EDATA, EM_EIO, EM_EMEMORY. */
-em_status em_judge_conclude(em_judge *judge, const em_summary_table *table,
-                            const em_judge_columns *at);
+em_status em_judge_conclude(em_judge *judge, const em_summary_table *table);
 
 /* The verdict. A single file of a run that has ended stores its verdict. For other files it is
  * computed from the evidence. *text is freed by em_release. Errors: EM_EMEMORY. */

@@ -31,7 +31,7 @@ typedef struct row_arrangement {
 
 static bool is_constant(const row_arrangement *a, const em_summary_row *row)
 {
-    return row->value[a->order->at->judged + EM_JUDGED_CONSTANT] != 0;
+    return row->value[a->table->at.judged + EM_JUDGED_CONSTANT] != 0;
 }
 
 static int compare_values(double x, double y)
@@ -129,7 +129,7 @@ static int compare_lines(const void *left, const void *right, void *context)
  * is left. */
 static row_group *worst_of(const row_arrangement *a, bool by_ess)
 {
-    const em_judge_columns *at = a->order->at;
+    const em_judge_columns *at = &a->table->at;
     row_group *worst = NULL;
     double most = -INFINITY;
 

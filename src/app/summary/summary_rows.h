@@ -12,7 +12,6 @@
 enum { EM_ROWS_ON_TERMINAL = 40, EM_ROWS_IN_LOG = 100 };
 
 typedef struct em_rows_order {
-    const em_judge_columns *at;
     int64_t most; /* rows */
     bool sorted;  /* the order of the rows is kept */
     bool marks;   /* if rows are left out, those that mix worst are marked */

@@ -24,10 +24,17 @@ typedef struct em_summary_row {
     int64_t variable, index; /* the element of the file that the row shows, if it shows one */
 } em_summary_row;
 
+/* The places in a row of what a verdict needs. The EM_N_JUDGED numbers are not printed. */
+typedef struct em_judge_columns {
+    int64_t ess_bulk, ess_tail, r_hat; /* r_hat: the nested one of superchains */
+    int64_t judged;                    /* the first of EM_N_JUDGED (evidence.h) */
+} em_judge_columns;
+
 typedef struct em_summary_table {
     int64_t n_row, n_column;
     em_summary_row *row;
     em_column *column;
+    em_judge_columns at; /* of a table of draws */
 } em_summary_table;
 
 /* Creates a table with n_row empty rows and no columns yet. Errors: EM_EMEMORY; call
