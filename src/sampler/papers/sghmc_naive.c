@@ -98,9 +98,8 @@ static em_status sghmc_naive_gradient(const naive_sampler *s, const em_step_cont
 {
     const em_stochastic_options *options = &s->options->stochastic;
 
-    return em_stochastic_evaluate(options, context, block, 2 * options->leapfrog_steps, k, 0,
-                                  block->n_chain, block->theta, block->log_density,
-                                  block->gradient);
+    return em_stochastic_evaluate(options, context, 2 * options->leapfrog_steps, k,
+                                  em_block_query(block));
 }
 
 static void sghmc_naive_kick(naive_sampler *s, em_block *block, double fraction)

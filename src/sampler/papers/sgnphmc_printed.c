@@ -31,8 +31,12 @@ static em_status sgnphmc_printed_evaluate(em_sgnphmc_sampler *s, const em_step_c
     em_nose_poincare *flow = s->flow;
     const em_stochastic_options *options = s->thermostat.options;
 
-    return em_stochastic_evaluate(options, context, block, options->leapfrog_steps + 1, k, 0,
-                                  block->n_chain, flow->theta, flow->log_density, flow->gradient);
+    em_query query = em_block_query(block);
+
+    query.theta = flow->theta;
+    query.log_density = flow->log_density;
+    query.gradient = flow->gradient;
+    return em_stochastic_evaluate(options, context, options->leapfrog_steps + 1, k, query);
 }
 
 em_status em_sgnphmc_step_printed(em_sgnphmc_sampler *s, const em_step_context *context,

@@ -155,11 +155,15 @@ static em_status sgrnphmc_leap(sgrnphmc_sampler *s, const em_step_context *conte
 {
     const double eps = context->step_size[c];
     const em_stochastic_options *options = &s->options->stochastic;
+    em_query query = em_block_query_of(block, c);
     em_status status = em_riemann_advance(s->riemann, eps, s->gradient, s->theta, s->momentum);
 
+    query.theta = s->theta;
+    query.log_density = &s->log_density;
+    query.gradient = s->gradient;
+
     if (!status)
-        status = em_stochastic_evaluate(options, context, block, options->leapfrog_steps, k, c, 1,
-                                        s->theta, &s->log_density, s->gradient);
+        status = em_stochastic_evaluate(options, context, options->leapfrog_steps, k, query);
     if (!status)
         status = em_riemann_finish(s->riemann, eps, s->gradient, s->theta, s->momentum);
     return status;

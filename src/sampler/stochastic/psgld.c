@@ -84,15 +84,17 @@ static em_status psgld_two_gradients(psgld_sampler *self, const em_step_context 
 {
     em_langevin *s = &self->langevin;
     const int64_t n = block->n_chain * block->stride;
-    em_status status;
 
     em_stochastic_normals(context, block, EM_RNG_NOISE, 2 * number, s->normals);
     for (int64_t i = 0; i < n; i++) {
         s->normals[i] = s->normals[i] == 0 ? 0 : copysign(1, s->normals[i]); /* 0: the padding */
         s->velocity[i] = block->theta[i] + self->options->difference * s->normals[i];
     }
-    status = em_stochastic_evaluate(s->options, context, block, s->options->leapfrog_steps, k, 0,
-                                    block->n_chain, s->velocity, block->log_density, s->noise);
+    em_query moved = em_block_query(block);
+    moved.theta = s->velocity;
+    moved.gradient = s->noise;
+    const em_status status =
+        em_stochastic_evaluate(s->options, context, s->options->leapfrog_steps, k, moved);
     return status ? status : em_stochastic_gradient(s->options, context, block, k);
 }
 

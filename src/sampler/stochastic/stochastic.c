@@ -54,23 +54,15 @@ static em_minibatch stochastic_minibatch(const em_stochastic_options *options)
 }
 
 em_status em_stochastic_evaluate(const em_stochastic_options *options,
-                                 const em_step_context *context, const em_block *block,
-                                 int64_t per_iteration, int64_t k, int64_t first, int64_t n_chain,
-                                 const double *theta, double *log_density, double *gradient)
+                                 const em_step_context *context, int64_t per_iteration, int64_t k,
+                                 em_query query)
 {
     const em_minibatch minibatch = stochastic_minibatch(options);
     em_gradient_ranges *ranges = context->ranges;
-    const em_query query = {.n_chain = n_chain,
-                            .stride = block->stride,
-                            .chain = block->chain + first,
-                            .theta = theta,
-                            .log_density = log_density,
-                            .gradient = gradient,
-                            .wanted =
-                                ranges && k < per_iteration - 1 ? EM_WANT_GRADIENT : EM_WANT_BOTH,
-                            .seed = context->seed,
-                            .evaluation = context->iteration * per_iteration + k};
 
+    query.wanted = ranges && k < per_iteration - 1 ? EM_WANT_GRADIENT : EM_WANT_BOTH;
+    query.seed = context->seed;
+    query.evaluation = context->iteration * per_iteration + k;
     if (ranges) {
         ranges->due = true;
         ranges->kept = k == per_iteration - 1;
@@ -83,9 +75,8 @@ em_status em_stochastic_evaluate(const em_stochastic_options *options,
 em_status em_stochastic_gradient(const em_stochastic_options *options,
                                  const em_step_context *context, em_block *block, int64_t k)
 {
-    return em_stochastic_evaluate(options, context, block, options->leapfrog_steps, k, 0,
-                                  block->n_chain, block->theta, block->log_density,
-                                  block->gradient);
+    return em_stochastic_evaluate(options, context, options->leapfrog_steps, k,
+                                  em_block_query(block));
 }
 
 static void draw_normals(bool single, const em_stream *stream, int64_t first, int64_t n, double *z)

@@ -49,15 +49,13 @@ em_status em_stochastic_check(const em_stochastic_options *options, const char *
 double em_stochastic_step_scale(const em_stochastic_options *options, int64_t n_row,
                                 int64_t iteration);
 
-/* Estimates the log density and its gradient for `n_chain` chains from index `first` of the block,
- * each from its own minibatch. This is evaluation k of `per_iteration` in this iteration. theta,
- * log_density and gradient are the panels of those chains alone. If context->ranges is not NULL,
- * the next move computes the gradient, and log_density is set only by the last evaluation of an
- * iteration. Errors: EM_EMODEL. */
+/* Estimates the log density and its gradient for the chains of a query, each from its own
+ * minibatch. This is evaluation k of `per_iteration` in this iteration. If context->ranges is not
+ * NULL, the next move computes the gradient, and log_density is set only by the last evaluation of
+ * an iteration. Errors: EM_EMODEL. */
 em_status em_stochastic_evaluate(const em_stochastic_options *options,
-                                 const em_step_context *context, const em_block *block,
-                                 int64_t per_iteration, int64_t k, int64_t first, int64_t n_chain,
-                                 const double *theta, double *log_density, double *gradient);
+                                 const em_step_context *context, int64_t per_iteration, int64_t k,
+                                 em_query query);
 
 /* The gradient at the positions of the block, from the minibatch of inner step k, where each inner
  * step has one gradient. It is stored in the block or, if gradients are computed by coordinate
