@@ -307,21 +307,23 @@ em_status em_grid_gather_chains(const em_grid *grid, int64_t n, const double *x,
     return status;
 }
 
-static int64_t first_row(const em_grid *grid, int64_t unit, int64_t group)
+static int64_t first_row(const em_grid_items *items, int64_t group)
 {
-    return unit * em_partition_first(grid->n_chain, grid->n_group, group);
+    const em_grid *grid = items->grid;
+
+    return items->per_chain * em_partition_first(grid->n_chain, grid->n_group, group);
 }
 
 /* Begins a message for each group whose rows in the other grid overlap with those of this one. */
-static void begin_moves(const em_grid *own, int64_t own_unit, const em_grid *other, int64_t unit,
-                        int64_t n, MPI_Comm peers, MPI_Datatype row, bool sends, double *x,
-                        MPI_Request *request)
+static void begin_moves(const em_grid_items *own, const em_grid_items *other, bool sends, int64_t n,
+                        MPI_Datatype row, double *x, MPI_Request *request)
 {
-    const int64_t first = first_row(own, own_unit, own->group);
-    const int64_t end = first_row(own, own_unit, own->group + 1);
+    const MPI_Comm peers = (sends ? own : other)->grid->peers;
+    const int64_t first = first_row(own, own->grid->group);
+    const int64_t end = first_row(own, own->grid->group + 1);
 
-    for (int g = 0; g < own->n_group; g++) {
-        const int64_t a = first_row(other, unit, g), b = first_row(other, unit, g + 1);
+    for (int g = 0; g < own->grid->n_group; g++) {
+        const int64_t a = first_row(other, g), b = first_row(other, g + 1);
         const int64_t from = a > first ? a : first, count = (b < end ? b : end) - from;
         if (count > 0 && sends)
             MPI_Isend(x + (from - first) * n, (int)count, row, g, 0, peers, request + g);
@@ -330,10 +332,10 @@ static void begin_moves(const em_grid *own, int64_t own_unit, const em_grid *oth
     }
 }
 
-em_status em_grid_move_items(const em_grid *from, int64_t from_unit, const em_grid *to,
-                             int64_t to_unit, int64_t n, const double *x, double *out)
+em_status em_grid_move_items(em_grid_items from, em_grid_items to, int64_t n, const double *x,
+                             double *out)
 {
-    const int n_group = from->n_group;
+    const int n_group = from.grid->n_group;
     MPI_Request *request = NULL;
     MPI_Datatype row;
     const em_status status = em_agree(em_allocate(2 * n_group, sizeof *request, &request));
@@ -344,9 +346,8 @@ em_status em_grid_move_items(const em_grid *from, int64_t from_unit, const em_gr
         return status;
     MPI_Type_contiguous((int)n, MPI_DOUBLE, &row);
     MPI_Type_commit(&row);
-    begin_moves(to, to_unit, from, from_unit, n, from->peers, row, false, out, request);
-    begin_moves(from, from_unit, to, to_unit, n, from->peers, row, true, (double *)x,
-                request + n_group);
+    begin_moves(&to, &from, false, n, row, out, request);
+    begin_moves(&from, &to, true, n, row, (double *)x, request + n_group);
     MPI_Waitall(2 * n_group, request, MPI_STATUSES_IGNORE);
     MPI_Type_free(&row);
     em_release(&request);

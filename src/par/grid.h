@@ -51,12 +51,17 @@ void em_grid_end_sum(em_grid *grid, int64_t n, double *sum);
  * Collective over the peer ranks. Errors: EM_EMEMORY, agreed. */
 em_status em_grid_gather_chains(const em_grid *grid, int64_t n, const double *x, double *out);
 
-/* Moves rows of n numbers from the distribution of one grid to that of another grid of the same
- * ranks and shards. A chain of `from` has from_unit rows, a chain of `to` has to_unit, and both
- * grids have the same number of rows in all. x has the rows of this rank's chains of `from`, out
- * gets those of its chains of `to`. Collective over the peer ranks. Errors: EM_EMEMORY, agreed. */
-em_status em_grid_move_items(const em_grid *from, int64_t from_unit, const em_grid *to,
-                             int64_t to_unit, int64_t n, const double *x, double *out);
+/* Rows distributed over ranks like the chains of a grid, each of which has `per_chain` rows. */
+typedef struct em_grid_items {
+    const em_grid *grid;
+    int64_t per_chain;
+} em_grid_items;
+
+/* Moves rows of n numbers from one distribution to another one over the same ranks and shards, with
+ * the same number of rows in all. x has the rows of this rank's chains of `from`, out gets those of
+ * its chains of `to`. Collective over the peer ranks. Errors: EM_EMEMORY, agreed. */
+em_status em_grid_move_items(em_grid_items from, em_grid_items to, int64_t n, const double *x,
+                             double *out);
 
 /* The largest x[i] over all ranks, in place; NaN never wins. Collective over the world. */
 void em_grid_maximum(const em_grid *grid, int64_t n, double *x);

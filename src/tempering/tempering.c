@@ -317,20 +317,20 @@ static em_status restore_copies(em_tempering *t, int64_t n, double *own)
 static em_status visit_copies(em_tempering *t, const em_visitor *visitor)
 {
     const int64_t n = numbers_of_copy(t), n_rung = t->ladder.n_rung;
-    const em_grid *ladders = t->task.grid;
+    const em_grid_items ladders = {t->task.grid, n_rung}, copies = {t->copies, 1};
     double *own = NULL, *of_ladders = NULL;
     em_status status = em_agree(
         em_allocate_all(EM_ARRAY(own, t->n_copy * n),
-                        EM_ARRAY(of_ladders, em_grid_n_local_chain(ladders) * n_rung * n)));
+                        EM_ARRAY(of_ladders, em_grid_n_local_chain(t->task.grid) * n_rung * n)));
 
     for (int64_t c = 0; !status && c < t->n_copy; c++)
         copy_numbers(t, c, own + c * n, true);
     if (!status)
-        status = em_grid_move_items(t->copies, 1, ladders, n_rung, n, own, of_ladders);
+        status = em_grid_move_items(copies, ladders, n, own, of_ladders);
     if (!status)
         status = visitor->chains(visitor->context, "copies", n_rung * n, of_ladders);
     if (!status && visitor->restores) {
-        status = em_grid_move_items(ladders, n_rung, t->copies, 1, n, of_ladders, own);
+        status = em_grid_move_items(ladders, copies, n, of_ladders, own);
         status = em_agree(status ? status : restore_copies(t, n, own));
     }
     em_release_all(&own, &of_ladders);

@@ -351,7 +351,8 @@ START_TEST(rows_move_between_grids)
     for (int64_t c = 0; c < own; c++)
         for (int64_t i = 0; i < WIDTH; i++)
             here[c][i] = (double)(first + c) + 0.5 * (double)i;
-    assert_everywhere(!em_grid_move_items(narrow, 1, wide, UNIT, WIDTH, &here[0][0], &there[0][0]),
+    assert_everywhere(!em_grid_move_items((em_grid_items){narrow, 1}, (em_grid_items){wide, UNIT},
+                                          WIDTH, &here[0][0], &there[0][0]),
                       "moved");
     for (int64_t c = 0; c < UNIT * em_grid_n_local_chain(wide); c++) {
         right &= there[c][0] == (double)(first_wide + c) && there[c][1] == there[c][0] + 0.5;
@@ -360,7 +361,8 @@ START_TEST(rows_move_between_grids)
     }
     assert_everywhere(right, "in chain order");
     assert_everywhere(!shifted || em_grid_n_local_chain(wide) == 0, "and in no other");
-    assert_everywhere(!em_grid_move_items(wide, UNIT, narrow, 1, WIDTH, &there[0][0], &here[0][0]),
+    assert_everywhere(!em_grid_move_items((em_grid_items){wide, UNIT}, (em_grid_items){narrow, 1},
+                                          WIDTH, &there[0][0], &here[0][0]),
                       "moved back");
     for (int64_t c = 0; c < own; c++)
         right &= here[c][0] == (double)(first + c) && here[c][1] == -here[c][0];
