@@ -15,10 +15,10 @@
 /* For columns first .. first + n - 1 of x [n_local_chain][stride]: the median over all chains of
  * the absolute values, into out[n]. The columns of all chains are gathered into `all`. */
 static em_status column_medians(em_adapt *adapt, const double *x, int64_t first, int64_t n,
-                                double *local, double *all, double *out)
+                                double *local, double *out)
 {
     const int64_t n_chain = em_grid_n_chain(adapt->grid);
-    double *column = all + n_chain * n;
+    double *all = local + adapt->n_local_chain * n, *column = all + n_chain * n;
     em_status status;
 
     for (int64_t c = 0; c < adapt->n_local_chain; c++)
@@ -51,10 +51,10 @@ em_status em_learn_first_mass(em_adapt *adapt, const em_block *block,
 
     if (status)
         return status;
-    double *all = work + adapt->n_local_chain * batch, *scale = all + n_chain * (batch + 1);
+    double *scale = work + adapt->n_local_chain * batch + n_chain * (batch + 1);
     for (int64_t first = 0; !status && first < dim; first += batch)
         status = column_medians(adapt, x, first, dim - first < batch ? dim - first : batch, work,
-                                all, scale + first);
+                                scale + first);
     for (int64_t i = 0; i < dim; i++) {
         const double clipped = fmin(fmax(scale[i], 1e-10), 1e10);
         scale[i] = inverse_curvature ? clipped : 1 / clipped;

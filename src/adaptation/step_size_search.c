@@ -9,18 +9,12 @@
 #include <math.h>
 #include <string.h>
 
-/* Whether a local chain enters the mean acceptance of all. Outlying chains and chains with smaller
- * steps than the others do not. */
-static bool is_counted(const em_adapt *adapt, int64_t c)
-{
-    return !adapt->outlying[em_grid_first_chain(adapt->grid) + c] && adapt->step_factor[c] == 1;
-}
-
-/* The mean over each pool of one number per chain, into out[n_pool]. The mean is over the chains
- * that are counted, or over all chains if none is. Collective. */
+/* The mean over each pool of one number per chain, into out[n_pool]. Outlying chains, and
+ * chains with smaller steps than the others, are left out, unless that leaves none. Collective. */
 static em_status pool_means(em_adapt *adapt, const double *chain_value, double *out)
 {
     enum { SUM, COUNT, SUM_OF_ALL, N };
+    const bool *outlying = adapt->outlying + em_grid_first_chain(adapt->grid);
     double sum[N], *row = NULL;
     em_status status;
 
@@ -30,7 +24,7 @@ static em_status pool_means(em_adapt *adapt, const double *chain_value, double *
     }
     status = em_agree(em_allocate(adapt->n_local_chain * N, sizeof *row, &row));
     for (int64_t c = 0; !status && c < adapt->n_local_chain; c++) {
-        row[c * N + COUNT] = is_counted(adapt, c);
+        row[c * N + COUNT] = !outlying[c] && adapt->step_factor[c] == 1;
         row[c * N + SUM] = row[c * N + COUNT] * chain_value[c];
         row[c * N + SUM_OF_ALL] = chain_value[c];
     }

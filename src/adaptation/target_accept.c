@@ -15,17 +15,14 @@ static int count_shortenings(const em_adapt *adapt)
     return count;
 }
 
-static bool nuts_took_over(const em_adapt *adapt)
-{
-    return adapt->plan->learned && adapt->search->kept.kind == EM_TRAJECTORY_U_TURN;
-}
-
 /* Sets the target acceptance rate. With non-centred coordinates it is lower than where NUTS has
  * replaced hmc without them, because these coordinates remove most of a funnel. */
 void em_set_target_accept(em_adapt *adapt)
 {
     const double with_map = 0.9, uneven = 0.95;
-    const double least = em_is_noncentred(adapt) ? with_map : nuts_took_over(adapt) ? uneven : 0;
+    const bool nuts_replaced_hmc =
+        adapt->plan->learned && adapt->search->kept.kind == EM_TRAJECTORY_U_TURN;
+    const double least = em_is_noncentred(adapt) ? with_map : nuts_replaced_hmc ? uneven : 0;
     const double first = fmax(adapt->sampler_options->target_accept, least);
     const double target = 1 - (1 - first) * pow(0.5, count_shortenings(adapt));
 

@@ -27,12 +27,6 @@ typedef struct samples_span {
     int64_t n, n_prior; /* all.n_row = 2 n + n_prior */
 } samples_span;
 
-/* The length of a direction of the current mass, chosen so that it has the weight of one sample. */
-static double prior_length(int64_t dim)
-{
-    return sqrt((double)dim);
-}
-
 static void centre_and_scale(const samples_span *s, const double *scale)
 {
     const int64_t dim = s->all.dim;
@@ -62,10 +56,11 @@ static em_status open_span(const em_mass_form *form, const double *current,
     s->n = n;
     memcpy(s->all.row, samples->row, (size_t)(2 * n * dim) * sizeof *s->all.row);
     centre_and_scale(s, scale);
+    /* A direction of the current mass has the length sqrt(dim): the weight of one sample. */
     for (s->n_prior = 0; s->n_prior < form->most_rank && value[s->n_prior] != 1; s->n_prior++)
         for (int64_t i = 0; i < dim; i++)
             s->all.row[(2 * n + s->n_prior) * dim + i] =
-                prior_length(dim) * direction[s->n_prior * dim + i];
+                sqrt((double)dim) * direction[s->n_prior * dim + i];
     s->all.n_row = 2 * n + s->n_prior;
     return EM_OK;
 }

@@ -37,11 +37,6 @@ void em_mapped_close(const em_mapped_place *where)
         close(where->descriptor);
 }
 
-static bool is_that(const em_mapped_place *where, const struct stat *file)
-{
-    return file->st_dev == where->device && file->st_ino == where->inode;
-}
-
 /* Maps the file of another process. If the process has ended, a new process may have its number;
  * then the file must not be opened. */
 void *em_mapped_find(const em_mapped_place *where, bool writes)
@@ -52,7 +47,8 @@ void *em_mapped_find(const em_mapped_place *where, bool writes)
     void *found;
 
     snprintf(path, sizeof path, "/proc/%d/fd/%d", where->process, where->descriptor);
-    if (where->descriptor >= 0 && stat(path, &file) == 0 && is_that(where, &file))
+    if (where->descriptor >= 0 && stat(path, &file) == 0 && file.st_dev == where->device &&
+        file.st_ino == where->inode)
         descriptor = open(path, (writes ? O_RDWR : O_RDONLY) | O_CLOEXEC);
     found = map(descriptor, where->bytes, writes ? PROT_READ | PROT_WRITE : PROT_READ);
     if (descriptor >= 0)

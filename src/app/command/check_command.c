@@ -70,11 +70,6 @@ static em_status load_with_progress(em_checked *check, em_plan *plan)
     return status;
 }
 
-static bool has_exact_density(const em_model *model)
-{
-    return model->ops->add_prior && !model->estimates;
-}
-
 static em_status check_config(const em_config *config, bool brief)
 {
     em_checked check = {.config = config, .brief = brief};
@@ -84,7 +79,7 @@ static em_status check_config(const em_config *config, bool brief)
     if (!status)
         status = em_check_plan(&check, &plan);
     fflush(stdout); /* comparing gradients may take seconds */
-    if (!status && has_exact_density(check.model))
+    if (!status && check.model->ops->add_prior && !check.model->estimates)
         status = em_check_gradient(&check);
     else if (!status && em_world_rank() == 0)
         printf("# gradient   not compared: the model %s\n",

@@ -8,13 +8,6 @@
 
 /* ---------------------------------------------------------------- assignment of runs */
 
-/* The relative cost of a run with this value. The cost of a token grows with the number of topics
- * (src/topics/README.md). */
-static double cost_of(int64_t value)
-{
-    return 1000 + (double)value;
-}
-
 /* The assignment of runs to sets of ranks. */
 typedef struct rank_sets {
     int64_t n_set, n_unit; /* a unit: ranks that advance the same chains together */
@@ -49,7 +42,8 @@ static void assign_runs(const em_config_scan *scan, rank_sets *t)
         for (int64_t set = 0; set < t->n_set; set++) {
             const int64_t n = units_of(t, set);
             const int64_t turns = (scan->n_chain + n - 1) / n; /* chains of a unit */
-            const double end = t->load[set] + cost_of(scan->value[run]) * (double)turns;
+            /* The cost of a token grows with the number of topics (src/topics/README.md). */
+            const double end = t->load[set] + (1000 + (double)scan->value[run]) * (double)turns;
             if (set == 0 || end < soonest) {
                 soonest = end;
                 t->set[run] = set;

@@ -210,11 +210,6 @@ static em_status next_block(em_parallel_lines *input, int64_t least, const char 
     return status;
 }
 
-static int64_t block_size(int64_t n_block)
-{
-    return n_block < 10 ? FIRST_BLOCK << n_block : LARGEST_BLOCK;
-}
-
 static void send_the_end(em_parallel_lines *input)
 {
     const notice none = {-1, 0, 0};
@@ -230,11 +225,12 @@ static em_status distribute(em_parallel_lines *input, int64_t *order)
     while (!input->ended) {
         const notice next = {0, input->packed->number, input->n_block};
         const int whose = (int)(input->n_block % em_world_size());
+        const int64_t turn = input->n_block++ / em_world_size();
         const char *block;
         char *room;
         int64_t length = 0;
         em_status status =
-            next_block(input, block_size(input->n_block++ / em_world_size()), &block, &length);
+            next_block(input, turn < 10 ? FIRST_BLOCK << turn : LARGEST_BLOCK, &block, &length);
 
         if (status || length == 0) {
             send_the_end(input);

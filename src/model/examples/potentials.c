@@ -59,16 +59,22 @@ static void destroy(em_model *model)
     em_release(&model);
 }
 
-static em_status create(const em_model_ops *ops, potential *U, const em_variable *variable,
-                        const potential_options *options, const em_model_context *context,
-                        em_model **out)
+static const em_variable scalar = {.name = "theta"};
+static const em_variable pair = {.name = "theta", .n_axes = 1, .shape = {2}};
+
+static em_status create(const void *given, const em_model_context *context, em_model **out)
 {
+    const em_model_ops *ops = context->ops;
+    const potential_options *options = given;
+    const em_variable *variable = ops == &em_model_banana ? &pair : &scalar;
     potential_model *self;
     em_status status = em_allocate(1, sizeof *self, &self);
 
     if (status)
         return status;
-    self->U = U;
+    self->U = ops == &em_model_banana        ? banana
+              : ops == &em_model_double_well ? double_well
+                                             : double_well_tilted;
     self->model = (em_model){.ops = ops,
                              .dim = variable->n_axes ? variable->shape[0] : 1,
                              .n_variable = 1,
@@ -102,29 +108,10 @@ static em_status add_likelihood(em_model *model, const em_query *query)
     return EM_OK;
 }
 
-static const em_variable scalar = {.name = "theta"};
-static const em_variable pair = {.name = "theta", .n_axes = 1, .shape = {2}};
-
-static em_status create_double_well(const void *options, const em_model_context *context,
-                                    em_model **out)
-{
-    return create(&em_model_double_well, double_well, &scalar, options, context, out);
-}
-
-static em_status create_double_well_tilted(const void *options, const em_model_context *context,
-                                           em_model **out)
-{
-    return create(&em_model_double_well_tilted, double_well_tilted, &scalar, options, context, out);
-}
-
-static em_status create_banana(const void *options, const em_model_context *context, em_model **out)
-{
-    return create(&em_model_banana, banana, &pair, options, context, out);
-}
-
 #define POTENTIAL_OPS                                                                              \
-    .options_size = sizeof(potential_options), .fields = fields, .destroy = destroy,               \
-    .add_prior = add_prior, .add_likelihood = add_likelihood, .prior = &(const em_model_prior)     \
+    .options_size = sizeof(potential_options), .fields = fields, .create = create,                 \
+    .destroy = destroy, .add_prior = add_prior, .add_likelihood = add_likelihood,                  \
+    .prior = &(const em_model_prior)                                                               \
     {                                                                                              \
         .none = "is a density that is not made of a prior and a likelihood"                        \
     }
@@ -132,19 +119,16 @@ static em_status create_banana(const void *options, const em_model_context *cont
 const em_model_ops em_model_double_well = {.name = "double_well",
                                            .doc = "two equal wells: U = theta^4 - 2 theta^2",
                                            .source = "Ma, Chen & Fox (2015), figure 2",
-                                           .create = create_double_well,
                                            POTENTIAL_OPS};
 
 const em_model_ops em_model_double_well_tilted = {
     .name = "double_well_tilted",
     .doc = "two unequal wells: U = (theta + 4)(theta + 1)(theta - 1)(theta - 3) / 14 + 1/2",
     .source = "Ding et al. (2014); Li et al. (2016), figure 1",
-    .create = create_double_well_tilted,
     POTENTIAL_OPS};
 
 const em_model_ops em_model_banana = {
     .name = "banana",
     .doc = "a curved ridge: U = theta1^4 / 10 + (4 (theta2 + 1.2) - theta1^2)^2 / 2",
     .source = "Ma, Chen & Fox (2015), figure 2",
-    .create = create_banana,
     POTENTIAL_OPS};

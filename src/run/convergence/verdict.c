@@ -70,13 +70,6 @@ static void append_findings(const em_evidence *e, size_t bytes, char *text)
                   exp(e->mode_search_log_mass), e->is_tempered ? "hardly any" : "no");
 }
 
-/* Whether the samplers have divergences. Kernels without an energy, such as the slice sampler, have
- * none. */
-static bool counts_divergences(const em_evidence *e)
-{
-    return e->divergences > 0 || e->is_tempered || !isnan(e->findings.e_bfmi);
-}
-
 void em_verdict_word(const em_evidence *e, size_t bytes, char *text)
 {
     static const char *const word[] = {
@@ -96,7 +89,8 @@ void em_verdict_word(const em_evidence *e, size_t bytes, char *text)
     append_number(bytes, text, ", smallest ESS", 0, e->ess, e->ess_limit);
     if (!isnan(e->findings.e_bfmi))
         append_number(bytes, text, ", smallest E-BFMI", 2, e->findings.e_bfmi, EM_E_BFMI_LIMIT);
-    if (counts_divergences(e))
+    /* Kernels without an energy, such as the slice sampler, have no divergences. */
+    if (e->divergences > 0 || e->is_tempered || !isnan(e->findings.e_bfmi))
         em_append(bytes, text, ", %lld divergence%s", (long long)e->divergences,
                   em_plural(e->divergences));
     if (e->divergences > 0 && !e->is_tempered)

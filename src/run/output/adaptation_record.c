@@ -123,10 +123,12 @@ static em_status gather_masses(const em_output *output, const em_adapt *adapt,
     return status;
 }
 
-/* Writes one of the arrays of a mass, for each pool; `value` [n_pool][size] is work space. */
+/* Writes one of the arrays of a mass, for each pool. `number` [2][n_pool][size] has the masses; its
+ * second half is work space. */
 static em_status put_array(em_output *output, const char *group, int64_t n_pool, int64_t size,
-                           const em_mass_array *array, const double *number, double *value)
+                           const em_mass_array *array, double *number)
 {
+    double *value = number + n_pool * size;
     em_variable variable = {.name = array->name};
     int64_t count = 1;
 
@@ -175,7 +177,7 @@ static em_status put_mass(em_output *output, const em_adapt *adapt, const char *
     if (!status)
         status = gather_masses(output, adapt, &form, number);
     for (int i = 0; !status && i < n_array; i++)
-        status = put_array(output, group, n_pool, size, &array[i], number, number + n_pool * size);
+        status = put_array(output, group, n_pool, size, &array[i], number);
     if (!status && form.n_part > 0)
         status = put_block_sizes(output, &form, group);
     em_release(&number);

@@ -1,5 +1,7 @@
 #include "sampler/riemannian/metric_langevin.h"
 
+#include <math.h>
+
 em_status em_metric_langevin_create(const em_sampler_ops *ops, const void *options,
                                     em_divergence of, int64_t n_chain, int64_t dim,
                                     em_sampler **out)
@@ -53,7 +55,7 @@ em_status em_metric_langevin_step(em_metric_langevin *self, const em_step_contex
         for (int64_t c = 0; status >= 0 && c < block->n_chain; c++) {
             status = em_metric_set_position(self->metric, context, block, c);
             if (status > 0)
-                em_langevin_lose(block, c);
+                block->theta[c * block->stride] = NAN; /* em_langevin_end restores the chain */
             else if (!status)
                 move(self, block, c);
         }

@@ -188,11 +188,6 @@ void em_langevin_end(em_langevin *s, const em_step_context *context, em_block *b
     }
 }
 
-void em_langevin_lose(em_block *block, int64_t c)
-{
-    block->theta[c * block->stride] = NAN;
-}
-
 void em_langevin_refresh(em_langevin *s, const em_step_context *context, em_block *block)
 {
     em_stochastic_normals(context, block, EM_RNG_MOMENTUM, context->iteration, s->normals);

@@ -73,9 +73,6 @@ void em_langevin_move(em_langevin *s, const em_step_context *context, em_block *
  * gradient evaluation. The gradient of a chain that diverged is not restored. */
 void em_langevin_end(em_langevin *s, const em_step_context *context, em_block *block);
 
-/* Marks chain c as diverged, so that em_langevin_end restores it. */
-void em_langevin_lose(em_block *block, int64_t c);
-
 /* em_sampler_ops.noise_share of kernels whose baths have a fixed b, or are N(0, M - eps/2 V) with
  * the step sizes eps of the last iteration. */
 double em_langevin_noise_share(const em_sampler *sampler);
