@@ -309,9 +309,7 @@ em_status em_grid_gather_chains(const em_grid *grid, int64_t n, const double *x,
 
 static int64_t first_row(const em_grid_items *items, int64_t group)
 {
-    const em_grid *grid = items->grid;
-
-    return items->per_chain * em_partition_first(grid->n_chain, grid->n_group, group);
+    return items->per_chain * em_partition_first(items->grid->n_chain, items->grid->n_group, group);
 }
 
 /* Begins a message for each group whose rows in the other grid overlap with those of this one. */
@@ -319,8 +317,8 @@ static void begin_moves(const em_grid_items *own, const em_grid_items *other, bo
                         MPI_Datatype row, double *x, MPI_Request *request)
 {
     const MPI_Comm peers = (sends ? own : other)->grid->peers;
-    const int64_t first = first_row(own, own->grid->group);
-    const int64_t end = first_row(own, own->grid->group + 1);
+    const int group = own->grid->group;
+    const int64_t first = first_row(own, group), end = first_row(own, group + 1);
 
     for (int g = 0; g < own->grid->n_group; g++) {
         const int64_t a = first_row(other, g), b = first_row(other, g + 1);

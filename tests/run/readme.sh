@@ -80,6 +80,18 @@ short() { # the README and its lines, and those of the guide
     [ "$(wc -l <"$project/README.md")" -le 250 ] && ! awk 'length > 120 { print FILENAME ":" FNR }' "${guide[@]}" | grep .
 }
 
+functions() { # the tables of a page name functions that are in the files beside them
+    local page=$project/analysis/guide/contributing.md row name files
+    grep -E '^\|.*\]\[\]' "$page" | while read -r row; do
+        files=$(grep -oE '\[[a-z_.]+\]\[\]' <<<"$row" | tr -d '[]' |
+            while read -r name; do sed -n "s|^.$name.: |$(dirname "$page")/|p" "$page"; done)
+        for name in $(grep -oE '`[a-z_]+`' <<<"$row" | tr -d '`'); do
+            # shellcheck disable=SC2086
+            grep -qw "$name" $files || { echo "$name is not in" $files && return 1; }
+        done
+    done
+}
+
 in_the_menu() { # every page of the guide is in that of the site, and in the list of the README
     local page list
     list=$(sed -n '/^## The guide/,$p' "$project/README.md")
@@ -98,6 +110,7 @@ fi
 check 'its commands have their options' known
 check 'its goals are there' goals
 check 'its links lead somewhere' links
+check 'functions are where the guide says' functions
 check 'it is short, and so are its lines' short
 check 'it lists every page of the guide' in_the_menu
 check 'the pages of the site are found' "$project/analysis/guide/collect.py" "$scratch/pages"

@@ -172,19 +172,6 @@ em_status em_reader_elements(em_reader *reader, int64_t i, int64_t first, int64_
     return status;
 }
 
-/* Reads draws of some chains of one file. */
-static em_status read_draws(const em_reader *reader, int64_t i, int64_t first_chain,
-                            int64_t n_chain, int64_t first, int64_t n, double *out)
-{
-    const em_reader_entry *d = &reader->variable[i];
-    hsize_t start[EM_MOST_READER_AXES + 2] = {(hsize_t)first_chain, (hsize_t)first};
-    hsize_t count[EM_MOST_READER_AXES + 2] = {(hsize_t)n_chain, (hsize_t)n};
-
-    for (int axis = 0; axis < d->variable.n_axes; axis++)
-        count[axis + 2] = (hsize_t)d->variable.shape[axis];
-    return read_part(d->id, H5T_NATIVE_DOUBLE, start, count, n_chain * n * d->variable.size, out);
-}
-
 em_status em_reader_draws(em_reader *reader, int64_t i, int64_t first_chain, int64_t n_chain,
                           int64_t first, int64_t n, double *out)
 {
@@ -195,8 +182,10 @@ em_status em_reader_draws(em_reader *reader, int64_t i, int64_t first_chain, int
         const int64_t here = left < n_chain ? left : n_chain;
 
         if (here > 0) {
-            status = read_draws(reader, i, first_chain, here, first, n, out);
-            out += here * n * reader->variable[i].variable.size;
+            const em_reader_entry *d = &reader->variable[i];
+            const box all = box_at(&d->variable, 0, d->variable.size);
+            status = read_box(d, &all, &(block){first_chain, here, first, n}, out);
+            out += here * n * all.size;
             n_chain -= here;
             first_chain += here;
         }
