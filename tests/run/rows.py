@@ -74,6 +74,9 @@ def check_order(folder):
            "parameters, transformed parameters, generated quantities; nothing is marked where all are shown", names)
     rows, _, why = table(path, "--rows", "3", "--sort", "r_hat")
     report([name for name, _ in rows][0].startswith("beta[42]"), "an order that is asked for is kept", *why)
+    said = lib.limited(lib.EMASS, "summary", path, "--sort", "none").stderr
+    report(all(name in said for name in lib.SUMMARY_COLUMNS if "%" not in name) and "ess_square with --ess" in said,
+           "an order by no column is refused with the names of the columns", said)
     everything = [name for name, _ in table(path)[0]]
     report(len(everything) == 128 and everything[0] == "generated" and everything == [name for name, _ in table(path, "--all")[0]],
            "a pipe gets all, as they are stored", everything)

@@ -161,6 +161,22 @@ START_TEST(information)
 }
 END_TEST
 
+/* A family that says it is a Student's t, or normal, has that density: the advice of a summary
+ * takes it from the degrees of freedom in the file. */
+START_TEST(degrees_of_freedom)
+{
+    const em_prior prior = prior_of(_i);
+    const double df = em_prior_degrees_of_freedom(&prior);
+
+    ck_assert_int_eq(isinf(df), _i == EM_PRIOR_NORMAL);
+    ck_assert(isnan(df) || !em_prior_laws[_i].positive);
+    for (double z = -5; !isnan(df) && z <= 5; z++) {
+        const double t = isinf(df) ? -z * z / 2 : -(df + 1) / 2 * log1p(z * z / df);
+        ck_assert_double_eq_tol(log_density(&prior, z), t, 1e-12);
+    }
+}
+END_TEST
+
 int main(void)
 {
     TCase *tests = tcase_create("prior laws");
@@ -170,5 +186,6 @@ int main(void)
     tcase_add_loop_test(tests, draws, FIRST, EM_N_PRIOR);
     tcase_add_loop_test(tests, curvature, FIRST, EM_N_PRIOR);
     tcase_add_loop_test(tests, information, FIRST, EM_N_PRIOR);
+    tcase_add_loop_test(tests, degrees_of_freedom, FIRST, EM_N_PRIOR);
     return run_case(tests, CK_FORK);
 }
