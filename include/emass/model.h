@@ -215,10 +215,11 @@ typedef struct em_model {
     bool differentiated; /* its gradient is computed by automatic differentiation: if it differs
                             from central differences, the density is not exact (a solver within it,
                             rounding) */
-    em_rejections rejections;           /* set by the model, printed at the end */
-    struct em_failures *failures;       /* used by emass, for a model whose evaluations may fail */
-    const void *options;                /* the options of the model; set after `create` */
-    struct em_constrained *constrained; /* used by emass, for a model with bounds */
+    em_rejections rejections;     /* set by the model, printed at the end */
+    struct em_failures *failures; /* used by emass, for a model whose evaluations may fail */
+    struct em_unsaved_evaluations *unsaved; /* used by emass, for a simulator, which may be lost */
+    const void *options;                    /* the options of the model; set after `create` */
+    struct em_constrained *constrained;     /* used by emass, for a model with bounds */
     /* Members of capabilities; see their headers. */
     int64_t n_chunk, chunk_size; /* of capability summary; 0: none */
     int64_t n_average, n_pooled; /* of capability averages: variables averaged over the draws of a

@@ -265,6 +265,11 @@ void em_world_interrupt(em_world *world)
     world->asked = 1;
 }
 
+void em_world_ask(void)
+{
+    here()->asked = 1;
+}
+
 void em_world_resume(void)
 {
     here()->asked = 0;

@@ -44,9 +44,10 @@ int em_world_node_size(void); /* ranks on this node, this one included. Local. *
 em_status em_agree_at(em_status status, const char *file, int line);
 
 /* Asks the ranks of a world to stop at the next planned point. The next em_agree passes the request
- * to all ranks. A signal handler on any one rank may call it. em_world_resume forgets that this
- * rank was asked. Local. */
+ * to all ranks. A signal handler on any one rank may call it; em_world_ask does the same in the
+ * world that the thread has entered. em_world_resume forgets that this rank was asked. Local. */
 void em_world_interrupt(em_world *world);
+void em_world_ask(void);
 void em_world_resume(void);
 
 /* True when any rank had been interrupted at the last em_agree: the same on all ranks. Local. */

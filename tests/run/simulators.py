@@ -557,7 +557,7 @@ for name in ("lost.h5", "own.jsonl"):
     os.remove(name)
 own_config(reconnect_timeout="1s")
 said, status = killed_after(own, 800, "model.evaluation_log=own.jsonl", comes_back=False)
-report(status == 1 and "no server for 1 s" in said and "from the last checkpoint" in said, "one that does not come back ends the run", said)
+report(status == 1 and "no server for 1 s" in said and "go on with --resume" in said, "one that does not come back ends the run", said)
 before = evaluations("own.jsonl")
 own.start()
 own_config()

@@ -1,6 +1,5 @@
 #include "model/external/evaluation_log.h"
 
-#include "base/hash_table.h"
 #include "base/memory.h"
 #include "base/text/json.h"
 #include "model/external/answer.h"
@@ -13,65 +12,40 @@
 #include <string.h>
 #include <unistd.h>
 
-/* One line of the file: x [n], output [n_output], gradient [n] (NaN: none), and why it failed. */
-typedef struct record {
-    char why[sizeof((em_evaluation *)0)->why];
-    double number[];
-} record;
-
 struct em_evaluation_log {
     char *path;
     int file;
-    int64_t n, n_output, capacity;
-    em_hash_table positions; /* x */
-    record **record;         /* [positions.n] */
+    em_evaluation_table table; /* what the file had */
 };
-
-static em_hash hash_of(const em_evaluation_log *log, const double *x)
-{
-    return em_hash_of(x, (size_t)log->n * sizeof *x);
-}
 
 /* ---------------------------------------------------------------- reading */
 
 /* Whether a line is a complete record. */
-static bool read_record(const em_evaluation_log *log, const json_t *line, record *out)
+static bool read_record(const em_evaluation_table *table, const json_t *line, double *out)
 {
     const char *why = json_string_value(json_object_get(line, "failed"));
-    double *output = out->number + log->n, *gradient = output + log->n_output;
+    double *output = em_record_output(table, out), *gradient = em_record_gradient(table, out);
 
-    if (!em_answer_numbers(json_object_get(line, "x"), log->n, out->number))
+    if (!em_answer_numbers(json_object_get(line, "x"), table->n, em_record_x(out)))
         return false;
-    if (!em_answer_numbers(json_object_get(line, "gradient"), log->n, gradient))
-        for (int64_t i = 0; i < log->n; i++)
+    if (!em_answer_numbers(json_object_get(line, "gradient"), table->n, gradient))
+        for (int64_t i = 0; i < table->n; i++)
             gradient[i] = NAN;
     if (why)
-        snprintf(out->why, sizeof out->why, "%s", *why ? why : "failed");
-    return why || em_answer_numbers(json_object_get(line, "output"), log->n_output, output);
+        snprintf(em_record_why(out), EM_WHY_BYTES, "%s", *why ? why : "failed");
+    return why || em_answer_numbers(json_object_get(line, "output"), table->n_output, output);
 }
 
 /* Takes a line of the log. If a position occurs twice, first without a gradient, the later line is
  * kept. */
 static em_status take_line(em_evaluation_log *log, char *text)
 {
-    const size_t bytes = sizeof(record) + (size_t)(2 * log->n + log->n_output) * sizeof(double);
-    const int64_t n = log->positions.n;
     json_t *line = em_answer_parse(text);
-    record *read = NULL;
-    int64_t at;
-    em_status status = line ? em_allocate(1, bytes, &read) : EM_OK;
+    double *read = NULL;
+    em_status status = line ? em_allocate(log->table.width, sizeof *read, &read) : EM_OK;
 
-    if (!status && line && read_record(log, line, read)) {
-        status = em_array_reserve(&log->record, &log->capacity, n, n + 1, sizeof *log->record);
-        if (!status)
-            status = em_hash_add(&log->positions, hash_of(log, read->number), &at);
-        if (!status) {
-            if (at < n)
-                em_release(&log->record[at]);
-            log->record[at] = read;
-            read = NULL;
-        }
-    }
+    if (!status && line && read_record(&log->table, line, read))
+        status = em_evaluation_table_put(&log->table, read);
     em_release(&read);
     json_decref(line);
     return status;
@@ -95,7 +69,7 @@ static em_status read_all(em_evaluation_log *log, bool *ends_line)
         n_line += line[0] != '\n';
         status = take_line(log, line);
     }
-    if (!status && n_line > 1 && log->positions.n == 0)
+    if (!status && n_line > 1 && log->table.positions.n == 0)
         status = em_fail(EM_ECONFIG,
                          "model.evaluation_log: found %s, none of whose %lld lines is an "
                          "evaluation of this model: expected its own log, or another name",
@@ -115,7 +89,7 @@ em_status em_evaluation_log_open(const char *path, int64_t n, int64_t n_output,
     *out = log;
     if (status)
         return status;
-    *log = (em_evaluation_log){.file = -1, .n = n, .n_output = n_output};
+    *log = (em_evaluation_log){.file = -1, .table = em_evaluation_table_of(n, n_output)};
     status = em_copy_text(path, &log->path);
     if (!status)
         status = read_all(log, &ends_line);
@@ -136,28 +110,14 @@ void em_evaluation_log_close(em_evaluation_log **out)
         return;
     if (log->file >= 0)
         close(log->file);
-    for (int64_t i = 0; i < log->positions.n; i++)
-        em_release(&log->record[i]);
-    em_hash_table_release(&log->positions);
-    em_release_all(&log->record, &log->path);
+    em_evaluation_table_release(&log->table);
+    em_release(&log->path);
     em_release(out);
 }
 
 bool em_evaluation_log_find(const em_evaluation_log *log, em_evaluation *evaluation)
 {
-    const int64_t at = em_hash_find(&log->positions, hash_of(log, evaluation->x));
-
-    if (at < 0)
-        return false;
-    const record *found = log->record[at];
-    const double *output = found->number + log->n, *gradient = output + log->n_output;
-    if (evaluation->gradient && !found->why[0] && isnan(gradient[0]))
-        return false;
-    memcpy(evaluation->why, found->why, sizeof evaluation->why);
-    memcpy(evaluation->output, output, (size_t)log->n_output * sizeof *output);
-    if (evaluation->gradient)
-        memcpy(evaluation->gradient, gradient, (size_t)log->n * sizeof *gradient);
-    return true;
+    return em_evaluation_table_find(&log->table, evaluation);
 }
 
 /* ---------------------------------------------------------------- writing */
@@ -185,14 +145,14 @@ em_status em_evaluation_log_add(em_evaluation_log *log, const em_evaluation *e)
     if (!out)
         return em_fail(EM_EMEMORY, "out of memory for a line of %s", log->path);
     fprintf(out, "{\"chain\": %lld", (long long)e->chain);
-    write_numbers(out, "x", log->n, e->x);
+    write_numbers(out, "x", log->table.n, e->x);
     if (e->why[0]) {
         fputs(", \"failed\": ", out);
         em_json_write_string(e->why, out);
     } else
-        write_numbers(out, "output", log->n_output, e->output);
+        write_numbers(out, "output", log->table.n_output, e->output);
     if (e->gradient && !e->why[0])
-        write_numbers(out, "gradient", log->n, e->gradient);
+        write_numbers(out, "gradient", log->table.n, e->gradient);
     fprintf(out, ", \"seconds\": %.6g}\n", e->seconds);
     const bool written = fclose(out) == 0 && write(log->file, text, length) == (ssize_t)length;
     free(text);

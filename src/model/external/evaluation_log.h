@@ -6,22 +6,9 @@
  */
 #pragma once
 
-#include "emass/status.h"
-
-#include <stdbool.h>
-#include <stdint.h>
+#include "model/external/evaluation_table.h"
 
 typedef struct em_evaluation_log em_evaluation_log;
-
-/* An evaluation at x [n] with n_output outputs. */
-typedef struct em_evaluation {
-    int64_t chain;
-    const double *x;
-    double *output;   /* [n_output] */
-    double *gradient; /* [n]; NULL: not wanted */
-    char why[200];    /* reason of the failure; "": none */
-    double seconds;
-} em_evaluation;
 
 /* Reads the file, if it exists, and opens it for appending. Incomplete lines, as after a kill, are
  * skipped. Errors: EM_ECONFIG if it is not such a file or cannot be written; EM_EMEMORY. */
@@ -29,7 +16,7 @@ em_status em_evaluation_log_open(const char *path, int64_t n, int64_t n_output,
                                  em_evaluation_log **out);
 void em_evaluation_log_close(em_evaluation_log **log); /* NULL-safe */
 
-/* Whether the file had an evaluation at x, with a gradient if one is wanted; fills the rest in. */
+/* Whether the file had an evaluation at x, as em_evaluation_table_find. */
 bool em_evaluation_log_find(const em_evaluation_log *log, em_evaluation *evaluation);
 
 /* Appends a line. Errors: EM_EIO. */

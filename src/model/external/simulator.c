@@ -5,6 +5,7 @@
 #include "data/shard/shard_assignment.h"
 #include "math/finite.h"
 #include "model/external/failures.h"
+#include "model/external/unsaved_evaluations.h"
 #include "par/grid.h"
 
 #include <math.h>
@@ -91,6 +92,8 @@ em_status em_simulator_end(em_simulator *self, const em_model_context *context, 
         status = em_allocate(2 * n_output + self->n, sizeof(double), &self->output);
     if (!status)
         status = em_failures_create(context, &self->model.failures);
+    if (!status)
+        status = em_unsaved_create(self->n, n_output, &self->model.unsaved);
     if (status)
         return status;
     self->slope = self->output + n_output;
@@ -116,6 +119,7 @@ void em_simulator_release(em_simulator *self)
 {
     em_inputs_release(self->n_input, &self->input);
     em_failures_destroy(&self->model.failures);
+    em_unsaved_destroy(&self->model.unsaved);
     em_evaluation_log_close(&self->log);
     em_release_all(&self->variable, &self->output);
 }
@@ -158,24 +162,29 @@ double em_simulator_likelihood(const em_simulator *self, const double *output, d
     return sum;
 }
 
-/* Evaluates the model, unless the evaluation log has the result. Errors: EM_NONFINITE: the
- * evaluation failed. */
+/* Whether the result is known from an earlier start of the run. */
+static bool is_known(const em_simulator *self, em_evaluation *e)
+{
+    return (self->log && em_evaluation_log_find(self->log, e)) ||
+           em_unsaved_find(self->model.unsaved, e);
+}
+
+/* Evaluates the model, unless the result is known. Errors: EM_NONFINITE: the evaluation failed. */
 static em_status evaluate(em_simulator *self, em_evaluation *e)
 {
-    em_status status = EM_OK;
-
-    if (self->log && em_evaluation_log_find(self->log, e))
+    if (is_known(self, e))
         return e->why[0] ? em_fail(EM_NONFINITE, "%s", e->why) : EM_OK;
     const double start = em_clock();
-    status = self->evaluate(self, e->chain, e->x, e->output, e->gradient);
+    em_status status = self->evaluate(self, e->chain, e->x, e->output, e->gradient);
     if (!status && (isnan(em_simulator_likelihood(self, e->output, NULL)) ||
                     (e->gradient && !em_all_finite(self->n, e->gradient))))
         status = em_fail(EM_NONFINITE, "the answer is not a number");
     e->seconds = em_clock() - start;
-    if (!self->log || status < 0)
+    if (status < 0)
         return status;
     snprintf(e->why, sizeof e->why, "%s", status ? em_error_text() : "");
-    const em_status logged = em_evaluation_log_add(self->log, e);
+    const em_status logged =
+        self->log ? em_evaluation_log_add(self->log, e) : em_unsaved_add(self->model.unsaved, e);
     return logged ? logged : status ? em_fail(EM_NONFINITE, "%s", e->why) : EM_OK;
 }
 

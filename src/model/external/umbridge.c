@@ -108,10 +108,8 @@ static em_status post_patiently(umbridge *self, const char *path, const json_t *
         if (!is_gone && (is_again || !is_broken))
             return status;
         if (is_gone && em_clock() > end)
-            return em_fail(EM_EMODEL,
-                           "%s: no server for %g s; when it is there again, --resume goes on from "
-                           "the last checkpoint, if there is one",
-                           self->url, self->options->reconnect_timeout);
+            return em_fail(EM_EMODEL, "%s: no server for %g s", self->url,
+                           self->options->reconnect_timeout);
         is_again |= is_broken;
         if (is_gone)
             nanosleep(&pause, NULL);

@@ -10,6 +10,7 @@
 #include "run/loop/far_modes.h"
 #include "run/loop/rank_consistency.h"
 #include "run/loop/run_kernel.h"
+#include "run/loop/safe_state.h"
 #include "run/output/processor_record.h"
 #include "run/output/recorder.h"
 
@@ -75,7 +76,7 @@ static em_status stop_early(em_engine *engine, const char *why)
 static em_status run_segment(em_engine *engine, int64_t end)
 {
     const double start = em_clock();
-    em_status status = EM_OK;
+    em_status status = em_safe_state_take(engine);
 
     while (!status && engine->done < end)
         status = step(engine, engine->done++);
@@ -83,7 +84,7 @@ static em_status run_segment(em_engine *engine, int64_t end)
     if (!status && engine->tempering)
         status = em_tempering_failure(engine->tempering);
     em_timing_tell(em_timing_now(engine));
-    return em_agree(status);
+    return em_safe_state_agree(engine, status);
 }
 
 /* Writes the buffered draws when it is `due` or they are many, and at the end of warmup, after
@@ -171,6 +172,9 @@ static em_status update_and_pause(em_engine *engine, int64_t from, int64_t next_
         status = em_check_ranks_agree(engine);
     if (!status && end == next_update && end <= engine->plan.warmup)
         status = update_adaptation(engine, from, &ended);
+    status = em_safe_state_save(engine, status, end);
+    if (!status)
+        em_safe_state_pass(engine);
     if (!status && (ended || end == stop))
         status = pause_at(engine);
     return status;
@@ -193,7 +197,7 @@ static em_status sample(em_engine *engine, int64_t most)
         const int64_t near = em_least(most, next_update < stop ? next_update : stop);
         const int64_t end = em_least(near, engine->done + engine->timing.pace), from = engine->done;
 
-        status = run_segment(engine, end);
+        status = em_safe_state_save(engine, run_segment(engine, end), end);
         const bool interrupted = em_world_interrupted();
         if (!status)
             status = update_and_pause(engine, from, next_update, stop);
@@ -343,6 +347,7 @@ void em_engine_destroy(em_engine **out)
     em_model_destroy(&engine->model);
     em_release(&engine->kernels);
     em_grid_destroy(&engine->grid);
+    em_state_copy_release(&engine->safe.copy);
     em_release(out);
 }
 

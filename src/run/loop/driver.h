@@ -31,10 +31,10 @@ em_status em_engine_create(const em_config *config, const em_engine_request *req
 /*
  * Runs at most `iterations` more of each chain; after the last one of the run it finishes the
  * output. The draws do not depend on how a run is divided into calls. Checkpoints are written at
- * the end, on an interrupt (em_world_interrupt), before the time limit, and every
- * output.checkpoint_every. Collective. Errors, agreed: EM_ESTOPPED after a checkpoint, and another
- * call continues from there; errors of running, after which the file is marked incomplete and every
- * call fails alike.
+ * the end, on an interrupt (em_world_interrupt), before the time limit, when a server of the model
+ * is lost, and every output.checkpoint_every. Collective. Errors, agreed: EM_ESTOPPED after a
+ * checkpoint, and another call continues from there; errors of running, after which the file is
+ * marked incomplete and every call fails alike.
  */
 em_status em_engine_advance(em_engine *engine, int64_t iterations);
 

@@ -3,6 +3,7 @@
 
 #include "adaptation/adaptation.h"
 #include "adaptation/starts/mode_search.h"
+#include "base/options/state_copy.h"
 #include "run/config/run_plan.h"
 #include "run/convergence/chain_statistics.h"
 #include "run/convergence/convergence_monitor.h"
@@ -45,6 +46,14 @@ typedef enum em_ending {
     EM_ENDED_BY_MODES
 } em_ending;
 
+/* The last complete state of a run whose model may be lost (safe_state.h). */
+typedef struct em_safe_state {
+    em_state_copy copy;
+    int64_t done;    /* iterations */
+    int64_t n_taken; /* draws that waited to be written */
+    int64_t until;   /* iterations of the segment in which the model was lost; 0: it was not */
+} em_safe_state;
+
 /* Everything a run holds on one rank. */
 struct em_engine {
     const em_config *config;
@@ -84,7 +93,8 @@ struct em_engine {
     double *gradients;           /* [n_local_chain] of sampling */
     em_ending ended;
     em_timing timing;
-    em_status failure;                                   /* the error that ended it; EM_OK: none */
+    em_status failure;  /* the error that ended it; EM_OK: none */
+    em_safe_state safe; /* of a run whose model may be lost: its last complete state */
     double started, last_checkpoint, longest_checkpoint; /* clock, clock, seconds */
     double last_write;                                   /* clock */
     double spent;      /* seconds of all starts of the run, up to the last checkpoint */
@@ -151,6 +161,9 @@ em_status em_engine_finish_output(em_engine *engine);
 /* Writes draws from the prior to the output, if the config asks for them. Collective. Errors,
  * agreed: EM_EIO, EM_EMEMORY, and fatal ones of the model. */
 em_status em_engine_put_prior(em_engine *engine);
+
+/* Passes the state of the run to a visitor. Collective. Errors: agreed. */
+em_status em_engine_visit(em_engine *engine, const em_visitor *visitor);
 
 /* Restores the chains from a checkpoint, and the draws from the existing file. *resumed false:
  * there is no valid checkpoint, and a message has said why. Collective. */

@@ -4,6 +4,7 @@
 #include "base/options/part_visitor.h"
 #include "emass/model/latent.h"
 #include "model/external/failures.h"
+#include "model/external/unsaved_evaluations.h"
 #include "par/world.h"
 #include "run/loop/auto_tempering.h"
 #include "run/loop/engine.h"
@@ -56,9 +57,8 @@ static em_status visit_model(em_model *model, const em_visitor *visitor)
                : EM_OK;
 }
 
-static em_status visit_engine(void *state, const em_visitor *visitor)
+em_status em_engine_visit(em_engine *engine, const em_visitor *visitor)
 {
-    em_engine *engine = state;
     em_status status = visit_position(engine, visitor);
 
     if (!status)
@@ -82,6 +82,22 @@ static em_status visit_engine(void *state, const em_visitor *visitor)
     if (!status)
         status = em_kernels_visit(engine, visitor);
     return status ? status : visit_model(engine->model, visitor);
+}
+
+/* Saves or restores the state. If the model was lost, the last complete state is saved, with the
+ * evaluations since then. */
+static em_status visit_run(void *run, const em_visitor *visitor)
+{
+    em_engine *engine = run;
+    em_unsaved_evaluations *unsaved = engine->model->unsaved;
+    const em_safe_state *safe = &engine->safe;
+    const em_status status = safe->until > 0 ? em_state_copy_replay(&safe->copy, visitor)
+                                             : em_engine_visit(engine, visitor);
+
+    if (status || !unsaved)
+        return status;
+    return visitor->restores ? em_unsaved_restore(unsaved, visitor)
+                             : em_unsaved_save(unsaved, safe->until, visitor);
 }
 
 /* ---------------------------------------------------------------- what the transaction calls */
@@ -167,7 +183,7 @@ static em_transaction_run transaction_run(em_engine *engine)
                                 .run = engine,
                                 .create = create_output,
                                 .flush = flush_draws,
-                                .visit = visit_engine,
+                                .visit = visit_run,
                                 .seconds = engine->created.reproducible ? NULL : &engine->spent,
                                 .find_draws = find_draws,
                                 .copy_draws = copy_draws,

@@ -298,6 +298,16 @@ static em_status output_take(void *state, const em_stored_draw *draw)
     return EM_OK;
 }
 
+int64_t em_output_taken(const em_output *output)
+{
+    return output->n_taken;
+}
+
+void em_output_drop(em_output *output, int64_t n_taken)
+{
+    output->n_taken = n_taken;
+}
+
 /* Moves the draws of all chains together without gaps, as the writer expects them. */
 static void close_ranks(const em_output *output, int64_t count, const em_file_group *draws)
 {

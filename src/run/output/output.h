@@ -44,6 +44,11 @@ em_status em_output_create(const em_config *config, const char *path, const char
  */
 em_sink em_output_sink(em_output *output);
 
+/* The draws that wait to be written, of all chains of this rank; and drops those after the first
+ * `n_taken` of them. Local. */
+int64_t em_output_taken(const em_output *output);
+void em_output_drop(em_output *output, int64_t n_taken);
+
 /* Forces all written data to the disk. Collective. */
 em_status em_output_sync(em_output *output);
 
