@@ -106,6 +106,18 @@ check 'and new documents of such' refused \
     "$emass" topics held.h5 --documents other_words.h5
 check 'a bad corpus is not converted' refused "bad.ldac:2: found 'x', expected id:count" \
     "$emass" convert bad.ldac --format lda-c bad.h5
+{ cat words && echo more; } >longer
+{
+    echo '%%MatrixMarket matrix coordinate integer general'
+    head -n 3 c.docword | tr '\n' ' '
+    echo
+    sed 1,3d c.docword
+} >c.mtx
+for form in c.docword c.mtx; do
+    check "a vocabulary of more words than the header of $form says" refused ' found 200 words, expected 201 (the words of the vocabulary)' \
+        "$emass" convert "$form" --vocabulary longer bad.h5
+done
+check 'LDA-C has no header: words may be missing in it' convert c.ldac --vocabulary longer longer.h5
 check 'a scratch folder that is not there' refused 'no-such-folder: no scratch file' \
     "$emass" run run.yaml --output bad.h5 --set model.data=whole.h5 --set model.stream=true \
     --set model.scratch=no-such-folder

@@ -135,7 +135,8 @@ static em_status read_text(const em_corpus_options *options, int64_t n_word, em_
         whose = " (the words of the vocabulary)";
     }
     if (!status)
-        status = em_corpus_read_text(options, n_word ? n_word : n, whose, take, to, table);
+        status =
+            em_corpus_read_text(options, n_word ? n_word : n, n && !n_word, whose, take, to, table);
     for (int64_t j = 0; status && j < n; j++)
         em_release(&name[j]);
     if (status) {

@@ -21,10 +21,10 @@ em_status em_corpus_scan(const em_corpus_options *options, int64_t n_word, em_co
                          void *to, em_table **out);
 
 /* Fills an empty table from text. Ids are below `n_word`, the number of words of the file `whose`;
- * 0: any id. With `take`, which one rank alone may use, the table does not keep the rows.
- * Collective. Errors, agreed: likewise. */
-em_status em_corpus_read_text(const em_corpus_options *options, int64_t n_word, const char *whose,
-                              em_corpus_take *take, void *to, em_table *table);
+ * 0: any id. `exact`: a header must have that number of words. With `take`, which one rank alone
+ * may use, the table does not keep the rows. Collective. Errors, agreed: likewise. */
+em_status em_corpus_read_text(const em_corpus_options *options, int64_t n_word, bool exact,
+                              const char *whose, em_corpus_take *take, void *to, em_table *table);
 
 /* The words of a vocabulary, name[n_word], both empty before; each freed by em_release, also after
  * a failure. Local. Errors: EM_EDATA, EM_EMEMORY. */

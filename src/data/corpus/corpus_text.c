@@ -34,6 +34,7 @@ typedef struct corpus_reading {
     bool market;                 /* docword with the header of Matrix Market */
     bool by_columns, pattern;    /* Matrix Market: columns are documents; entries have no counts */
     int64_t n_word;              /* ids are below it */
+    bool exact;                  /* and a header must say it */
     const char *whose;           /* words they are */
     int64_t n_document, n_entry; /* that a docword header says */
     em_lines *lines;             /* of the run being read */
@@ -389,10 +390,11 @@ static em_status read_header(const corpus_reading *r, em_lines *lines, int64_t h
     em_status status =
         r->market ? read_market_header(r, lines, header) : read_docword_header(lines, header);
 
-    if (!status && r->n_word < EM_MOST_WORDS && header[1] > r->n_word)
-        status = em_fail(EM_EDATA, "%s:%lld: found %lld words, expected at most %lld%s", r->path,
+    if (!status && r->n_word < EM_MOST_WORDS &&
+        (header[1] > r->n_word || (r->exact && header[1] < r->n_word)))
+        status = em_fail(EM_EDATA, "%s:%lld: found %lld words, expected %s%lld%s", r->path,
                          (long long)(r->market ? lines->number : 2), (long long)header[1],
-                         (long long)r->n_word, r->whose);
+                         r->exact ? "" : "at most ", (long long)r->n_word, r->whose);
     if (!status && header[0] / EMPTY_FOR_ENTRY > header[2])
         status =
             em_fail(EM_EDATA,
@@ -548,14 +550,15 @@ static em_status read_after(const em_corpus_options *options, em_parallel_lines_
     return EM_OK;
 }
 
-em_status em_corpus_read_text(const em_corpus_options *options, int64_t n_word, const char *whose,
-                              em_corpus_take *take, void *to, em_table *table)
+em_status em_corpus_read_text(const em_corpus_options *options, int64_t n_word, bool exact,
+                              const char *whose, em_corpus_take *take, void *to, em_table *table)
 {
     corpus_reading r = {.path = options->data,
                         .table = table,
                         .rows = {.path = options->data, .table = table, .take = take, .to = to},
                         .alone = em_world_size() == 1,
                         .n_word = n_word ? n_word : EM_MOST_WORDS,
+                        .exact = exact,
                         .whose = whose};
     em_parallel_lines_head head;
     em_status status = em_agree_first(em_table_make_sparse(table), 0);
