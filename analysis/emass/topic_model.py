@@ -6,6 +6,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import os
+import secrets
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -169,7 +170,7 @@ def write_corpus(
     if matrix.shape[1] != len(names) or (titles is not None and len(titles) != matrix.shape[0]):
         named = f"{len(names)} words" + ("" if titles is None else f" and {len(titles)} names of documents")
         raise Error(f"write_corpus: found {named}, expected those of {matrix.shape[0]} documents x {matrix.shape[1]} words")
-    part = f"{os.fspath(file)}.{os.getpid()}.part"
+    part = f"{os.fspath(file)}.{secrets.token_hex(6)}.part"  # no other call has this name
     try:
         with h5py.File(part, "x") as out:
             out.attrs["creation_library"] = np.bytes_("emass")
@@ -180,12 +181,22 @@ def write_corpus(
             for name, texts in {"name": names, "document": titles}.items():
                 if texts is not None:
                     table[name] = np.array(texts, dtype=np.bytes_)
-        os.replace(part, file)
+        _publish(part, file)
     except OSError as failure:
         raise Error(f"{os.fspath(file)}: cannot be written: {failure.strerror or failure}") from None
     finally:
         with contextlib.suppress(OSError):
             os.unlink(part)
+
+
+def _publish(part: str, file: str | os.PathLike[str]) -> None:
+    """Gives the complete file its name, unless another file has taken it meanwhile."""
+    try:
+        os.link(part, file)
+    except FileExistsError:
+        raise Error(f"{os.fspath(file)}: found a file, expected a new name") from None
+    except OSError:  # a file system without links
+        os.replace(part, file)
 
 
 def _names(what: str, given: Sequence[str] | Mapping[int, str]) -> list[bytes]:

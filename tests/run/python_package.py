@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import warnings
 
@@ -211,6 +212,31 @@ def check_refused_counts():
     report(raises(emass.Error, "mine.h5: found a file", lambda: emass.write_corpus("mine.h5", good, words)), "a file that exists")
     report(raises(emass.Error, "cannot be written", lambda: emass.write_corpus("none/no.h5", good, words)), "a folder that does not")
     report(not [name for name in os.listdir(".") if name.startswith("no.h5")], "and no file is left", os.listdir("."))
+    check_at_once(words)
+
+
+def check_at_once(words):
+    """Calls in threads with one name, of which one gets it. Its file is complete, and is its own."""
+    def write(number, failed):
+        try:
+            emass.write_corpus(f"shared{turn}.h5", np.full((200, len(words)), number + 1), words)
+        except emass.Error as error:
+            failed[number] = str(error)
+
+    for turn in range(8):
+        failed = {}
+        writers = [threading.Thread(target=write, args=(number, failed)) for number in range(4)]
+        for one in writers:
+            one.start()
+        for one in writers:
+            one.join()
+        [mine] = set(range(4)) - set(failed) if len(failed) == 3 else [-1]
+        with h5py.File(f"shared{turn}.h5") as file:
+            kept = set(file["table/value"][:])
+        if kept != {mine + 1} or not all("found a file, expected a new name" in text for text in failed.values()):
+            break
+    report(len(failed) == 3 and kept == {mine + 1}, "several writers of one name: one has it, the others are told", failed, kept)
+    report(not [name for name in os.listdir(".") if name.endswith(".part")], "and leave nothing", os.listdir("."))
 
 
 def check_installs(folder):
