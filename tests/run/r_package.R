@@ -24,6 +24,14 @@ checks <- list()
 
 # ---------------------------------------------------------------- without the program
 
+# A run that found no end by itself has dropped draws: the file says how many iterations a draw stands for.
+thinning <- function() {
+  said <- list(config = "run:\n  thin: 1\n  seed: 1\n", tuning_steps = 100, sampler = "hmc", seed = 1)
+  of <- function(said) emass:::stan_arguments(list(metadata = function() said), 50)[c("thin", "iter", "warmup")]
+  stopifnot(identical(of(said), list(thin = 1, iter = 150, warmup = 100)),
+            identical(of(c(said, thinning = 8L)), list(thin = 8, iter = 500, warmup = 100)))
+}
+
 numbers <- function() {
   set.seed(1)
   x <- c(0, -1, 1e5, 2^31 - 1, 1e22, pi, 1 / 3, 0.1, .Machine$double.xmin, rnorm(1000) * 10^runif(1000, -300, 300))
@@ -81,6 +89,7 @@ checks$libraries <- function(of_user) {
 }
 
 checks$without_program <- function() {
+  thinning()
   numbers()
   arrays()
   no_program()

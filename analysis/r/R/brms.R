@@ -122,7 +122,7 @@ stan_arguments <- function(fit, size) {
     line <- regmatches(said$config, regexpr(paste0("(?m)^ +", key, ": [-0-9.e]+$"), said$config, perl = TRUE))
     if (length(line)) as.numeric(sub(".*: ", "", line))
   }
-  thin <- option("thin")
+  thin <- if (is.null(said$thinning)) option("thin") else as.numeric(said$thinning) # a run may have thinned its draws
   warmup <- as.numeric(said$tuning_steps)
   control <- list(adapt_delta = option("target_accept"), max_treedepth = option("max_treedepth"))
   list(method = "emass", algorithm = said$sampler, sampler_t = said$sampler, iter = warmup + size * thin, thin = thin,
