@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Tempered runs of models of PyMC and JAX and of functions that are killed and signalled in the middle, in one process and
-in two ranks: emass.resume leads to the file of a run that was not. TAP; $1: the build."""
+"""Tempered runs of models of PyMC and JAX, of functions and of regressions of a frame that are killed and signalled in the
+middle, in one process and in two ranks: emass.resume leads to the file of a run that was not. TAP; $1: the build."""
 import contextlib
 import functools
 import glob
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -59,12 +60,21 @@ def of_function():
     return emass.Model.from_function(log_density, dim=2)
 
 
+def of_frame():
+    """A regression, which goes on from its file alone."""
+    import pandas as pd
+
+    random = np.random.default_rng(2)
+    frame = pd.DataFrame({"x": random.normal(size=30), "site": list("abc") * 10})
+    return emass.Model.linear("y ~ x + site", frame.assign(y=frame.x + random.normal(size=30)))
+
+
 def run(make, file, draws, ranks):
     """Begins the run or goes on with it. Status 0: done; 75: stopped, with a checkpoint; 1: a rank was lost."""
     model = make()
     try:
         if os.path.exists(file):
-            emass.resume(file, model, draws=draws, progress=False, ranks=ranks)
+            emass.resume(file, None if make is of_frame else model, draws=draws, progress=False, ranks=ranks)
         else:
             model.sample(output=file, draws=draws, ranks=ranks, **OPTIONS)
         return 0
@@ -107,7 +117,11 @@ def a_few_more(name, make, file, ranks):
     whole = f"{name}-{draws}.h5"
     ends = [end_of(start(make, one, draws, how)) for one, how in ((file, ranks), (whole, None))]
     same = lib.limited(lib.EMASS, "diff", whole, file)
-    return ends == [0, 0] and same.returncode == 0 and "no difference in" in same.stdout, [ends, draws, same.stdout]
+    if make is of_frame:  # the table beside a file has its name
+        alike = same.returncode == 1 and re.fullmatch(r"config model\.data: \S+\.csv \| \S+\.csv\n", same.stdout)
+    else:
+        alike = same.returncode == 0 and "no difference in" in same.stdout
+    return ends == [0, 0] and alike, [ends, draws, same.stdout]
 
 
 def check_signals(name, make):
@@ -139,14 +153,15 @@ def check_ranks(name, make):
 
 
 def ranks_of(parent):
-    """The processes of Python below this one that are ranks."""
+    """The processes below this one that are ranks."""
     found = []
     for path in glob.glob(f"/proc/{parent}/task/*/children"):
         with contextlib.suppress(OSError), open(path, encoding="utf-8") as file:
             for child in file.read().split():
                 with open(f"/proc/{child}/cmdline", "rb") as line:
                     words = line.read().split(b"\0")
-                if words[1:3] == [b"-m", b"emass._worker"]:
+                of_program = words[0].endswith(b"/emass") and words[1] == b"run" and b"--ranks" not in words
+                if words[1:3] == [b"-m", b"emass._worker"] or of_program:
                     found.append(int(child))
                 found += ranks_of(child)
     return found
@@ -155,7 +170,7 @@ def ranks_of(parent):
 with tempfile.TemporaryDirectory(prefix="emass-kills-") as work:
     os.chdir(work)
     of_pymc().check()
-    for name, make in (("pymc", of_pymc), ("jax", of_jax), ("function", of_function)):
+    for name, make in (("pymc", of_pymc), ("jax", of_jax), ("function", of_function), ("frame", of_frame)):
         check_signals(name, make)
         if name != "pymc" or "EMASS_KILLS" in os.environ:  # each rank would compile for itself
             check_ranks(name, make)
