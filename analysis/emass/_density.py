@@ -168,6 +168,9 @@ class Density:
 
     def check(self, points: int = 5, numbers: int = 20) -> str:
         """Compares gradients with central differences, and measures the time of an evaluation."""
+        for one in [*self.parameters, *self.outputs]:
+            if one.name in ("chain", "draw"):
+                raise Error(f"{self.name}: found {one.name}, the name of a coordinate of the draws, as that of a variable: rename it")
         worst, tried, failed, why, x = 0.0, 0, 0, "", self.point(1)
         end = time.perf_counter() + 1
         for k in range(1, 101):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -28,6 +28,7 @@ class FunctionSource:
     together: bool  # one array holds all parameters: dim was given
     outputs: Callable[..., Mapping[str, Any]] | None
     name: str = "function"
+    compiling: ClassVar[str] = ""  # numba takes a second or two
 
     @property
     def size(self) -> int:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ctypes
 import dataclasses
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ._density import Bounds, Density, Variable, gradient_function, output_variables, outputs_function
-from ._errors import Error, needs
+from ._errors import Error, needs, warn
 
 __all__ = ["JaxSource"]
 
@@ -24,12 +24,19 @@ class JaxSource:
     bounds: Mapping[str, Bounds] | None = None
     outputs: Callable[[Any], Mapping[str, Any]] | None = None
     name: str = "jax"
+    compiling: ClassVar[str] = "compiling the function by JAX"
 
     def __post_init__(self) -> None:
         jax = needs("jax", "from_jax")
         self.example = jax.tree_util.tree_map(_numbers, self.example)
         if not jax.tree_util.tree_leaves(self.example):
             raise Error("from_jax: found no parameters in the example, expected a number or an array for each")
+        paths = [_path(path) for path, _ in jax.tree_util.tree_flatten_with_path(self.example)[0]]
+        for path, name in zip(paths, names := [path.replace("/", "_") for path in paths], strict=True):
+            if names.count(name) > 1:
+                raise Error(f"from_jax: found {path!r} in the example beside another parameter that is called {name} in the draws, rename one")
+            if path != name:
+                warn(f"from_jax: {path!r} is called {name!r} in the draws, as a name in the file has no slash", UserWarning)
 
     def compile(self) -> Density:
         """Makes the density. An evaluation is one call of a compiled function, in 64 bits."""
@@ -119,7 +126,12 @@ def _compiled(jax: Any, function: Callable[[Any], Any], flat: Any, what: str) ->
     return call
 
 
-def _name(path: Any) -> str:
-    """The name of a leaf, its path in the tree: "a.b.0"; theta if the tree is a single array."""
+def _path(path: Any) -> str:
+    """The path of a leaf in the tree: "a.b.0"; theta if the tree is a single array."""
     parts = [str(getattr(key, "key", getattr(key, "name", getattr(key, "idx", key)))) for key in path]
-    return ".".join(parts).replace("/", "_") or "theta"
+    return ".".join(parts) or "theta"
+
+
+def _name(path: Any) -> str:
+    """The name of a leaf in the draws."""
+    return _path(path).replace("/", "_")

@@ -17,7 +17,7 @@ from typing import Any
 from . import _mpi, _program, _signals
 from ._errors import Error, NotInstalled, Stopped
 
-__all__ = ["Context", "end_by", "fail_with", "is_launched", "last_error", "library", "raising"]
+__all__ = ["Context", "end_by", "fail_with", "is_first", "is_launched", "last_error", "library", "raising"]
 
 GRADIENT = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p, c_void_p)
 VALUE = ctypes.CFUNCTYPE(c_double, c_void_p, c_void_p)
@@ -150,6 +150,12 @@ def is_launched() -> bool:
     """Whether a launcher (mpirun, srun) started this process as one of several."""
     sizes = (os.environ.get(name, "") for name in ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"))
     return any(size.isdigit() and int(size) > 1 for size in sizes)
+
+
+def is_first() -> bool:
+    """Whether this process is alone, or rank 0 of those that a launcher started."""
+    ranks = (os.environ.get(name, "0") for name in ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"))
+    return not is_launched() or all(rank == "0" for rank in ranks)
 
 
 def _check(found: ctypes.CDLL, status: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import warnings
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -26,6 +26,7 @@ class PyMCSource:
     model: Any
     log_likelihood: bool = False
     name: str = "pymc"
+    compiling: ClassVar[str] = "compiling the model of PyMC by PyTensor and numba"
 
     def __post_init__(self) -> None:
         backend = getattr(self.model, "backend", None)
@@ -187,7 +188,8 @@ def _variables(model: Any, reported: list[Any], likelihood: Any, sizes: list[tup
 
 def _compile(inputs: list[Any], outputs: list[Any]) -> Any:
     """Takes numba's function out of the function that PyTensor compiles, without PyTensor's cache on disk: code from
-    there is not inlined and sums in another order, so that ranks, or a run and its resume, would round otherwise."""
+    there is not inlined and sums in another order, so that ranks, or a run and its resume, would round otherwise. For
+    the same reason each rank compiles: numba's machine code may hold addresses of its process, of gammaln for example."""
     import pytensor
 
     flags = {"numba__cache": False} if hasattr(pytensor.config, "numba__cache") else {}

@@ -25,13 +25,16 @@ def main(model: str, config: str, mode: str) -> int:
         with _library.Context() as context:
             rank = context.rank
             content, text = _read(context, Path(model), Path(config))
-            context.add(cloudpickle.loads(content).compile())
+            source = cloudpickle.loads(content)
 
             def show(line: str) -> None:
                 if rank == 0:
                     now = datetime.datetime.now().strftime("%Y-%m-%d %H:%M:%S")
                     print(now, line, file=sys.stderr, flush=True)
 
+            if source.compiling:
+                show(source.compiling)
+            context.add(source.compile())
             signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # handled by the run, and ignored once it has ended
             _, notes = context.run(text, config, int(mode), show)
             for note in notes if rank == 0 else []:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import numbers
 import os
 import weakref
@@ -14,6 +15,7 @@ from ._commands import Draws
 from ._density import Bounds, Density, named
 from ._errors import Error, Stopped, first_line, needs, path_of, warn
 from .data import Files
+from .progress import Bar
 
 __all__ = ["Model", "resume"]
 
@@ -243,10 +245,13 @@ class Model:
 
     # ------------------------------------------------------------ what is done with them
 
-    def _made(self) -> Density | None:
-        """The density, compiled once in a process."""
+    def _made(self, progress: bool = True) -> Density | None:
+        """The density, compiled once in a process. What takes long says so."""
         if self._source is not None and self._density is None:
-            self._density = self._source.compile()
+            with contextlib.closing(Bar(progress and _library.is_first())) as bar:
+                if self._source.compiling:
+                    bar.show(self._source.compiling)
+                self._density = self._source.compile()
         return self._density
 
     def __getstate__(self) -> dict[str, Any]:
@@ -323,8 +328,8 @@ class Model:
         file = os.path.abspath(os.path.expandvars(os.fspath(named_output))) if named_output else None
         alone = ranks is None or ranks == 1
         if mode == _library.RESUME and file:
-            self._check_is_of(file, alone)
-        job = sampling.Job(config, self._files, self._source, self._made() if alone else None, file, self._start, mode, progress)
+            self._check_is_of(file, alone, progress)
+        job = sampling.Job(config, self._files, self._source, self._made(progress) if alone else None, file, self._start, mode, progress)
         try:
             with data.rows_named(self._frame):
                 self._draws, self._file, self._folder = sampling.perform(job, ranks, comm)
@@ -348,7 +353,7 @@ class Model:
     def _is_source_of(self, config: Mapping[str, Any]) -> bool:
         return self._source is not None and self._options["name"] == config["model"]["name"]
 
-    def _check_is_of(self, file: str, compiles: bool) -> None:
+    def _check_is_of(self, file: str, compiles: bool, progress: bool = True) -> None:
         """Compares the values of this function with those of the run in the file, if the run is complete, because
         then nothing else compares them. compiles: also if the run is not complete."""
         try:
@@ -360,12 +365,12 @@ class Model:
             return
         if stored == "xxh64:0000000000000000":  # earlier versions had none of a function without a gradient
             return
-        if (compiles or attributes.get("complete", 0)) and stored != f"xxh64:{self._made().fingerprint():016x}":
+        if (compiles or attributes.get("complete", 0)) and stored != f"xxh64:{self._made(progress).fingerprint():016x}":
             raise _other_function(file)
 
     def _read(self, path: str, asked: int | None, progress: bool) -> Draws:
         """The draws of a finished run."""
-        self._check_is_of(path, True)
+        self._check_is_of(path, True, progress)
         self._draws, self._file = _commands.read(path), path
         _commands.tell_verdict(self._draws, progress)
         _warn_of_fewer(self._draws, asked)

@@ -70,6 +70,9 @@ def check_numba():
     report(float(draws.posterior.theta[..., 0].max()) <= 0.5, "an exception in numba is a rejection")
     wrong = emass.Model.from_function(numba.njit(lambda x: x.nothing), dim=2, gradient=True)
     report("numba cannot compile" in said(wrong.check), "what numba cannot compile")
+    for name in ("chain", "draw"):
+        text = said(emass.Model.from_function(lambda x: -float(x) ** 2, names=[name]).check)
+        report(f"found {name}, the name of a coordinate of the draws" in text, f"a parameter that is called {name}", text)
     short = emass.Model.from_function(lambda x: -x @ x / 2, dim=3, gradient=lambda x: -1.0)
     text = said(short.check)
     report("the gradient has 1 numbers, expected 3" in text and "\n" not in text, "a gradient of another length", text)

@@ -70,6 +70,8 @@ def check_errors():
         "a name as an example": ("found 'a' in the example, expected real numbers", lambda p: 0.0, ["a"], {}),
         "a shape as an example": ("in the example, expected real numbers", lambda p: 0.0, jax.ShapeDtypeStruct((), jnp.float64), {}),
         "a complex example": ("found 1j in the example, expected real numbers", lambda p: 0.0, {"a": 1j}, {}),
+        "two names that are one in the draws": ("found 'a/b' in the example beside another parameter that is called a_b in the draws",
+                                                lambda p: 0.0, {"a/b": 1.0, "a_b": 1.0}, {}),
         "an output like a parameter": ("outputs: found 'a', the name of a parameter, expected another", lambda p: -p["a"] ** 2, start,
                                        {"outputs": lambda p: {"a": p["a"]}}),
         "bounds in the wrong order": ("bounds of a: found (1, 0), expected a lower bound below the upper one", lambda p: p["a"], start,
@@ -77,6 +79,11 @@ def check_errors():
     }.items():
         text = said(lambda: emass.Model.from_jax(density, example, **more).check())  # noqa: B023
         report(words in text and "\n" not in text, name, text)
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        emass.Model.from_jax(lambda p: -(p["a/b"] ** 2), {"a/b": 1.0})
+    texts = [str(one.message) for one in warned]
+    report(texts == ["from_jax: 'a/b' is called 'a_b' in the draws, as a name in the file has no slash"], "a name with a slash: a warning", texts)
 
 
 with tempfile.TemporaryDirectory(prefix="emass-python-") as work:

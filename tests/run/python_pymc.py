@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Models of PyMC: names, dims, transforms and deterministics, log likelihoods, predictions, ranks, resume; errors.
 TAP; $1: the build."""
+import contextlib
+import io
 import os
 import sys
 import tempfile
@@ -111,7 +113,13 @@ def check_cache():
         alpha = pm.Normal("alpha", mu, tau, shape=12)
         slope, sigma = pm.Normal("slope", 0, 1), pm.HalfNormal("sigma", 1)
         pm.Normal("y", alpha[pm.Data("group", group)] + slope * pm.Data("x", x), sigma, observed=y)
-    runs = [emass.Model.from_pymc(model).sample(chains=2, draws=100, progress=False, ranks=n).posterior for n in (1, 2)]
+    runs, lines = [], []
+    for n in (1, 2):
+        with contextlib.redirect_stderr(io.StringIO()) as shown:
+            runs.append(emass.Model.from_pymc(model).sample(chains=2, draws=100, ranks=n).posterior)
+        lines.append(shown.getvalue().splitlines())
+    report(all(one[0] == "compiling the model of PyMC by PyTensor and numba" and sum("compiling" in line for line in one) == 1
+               for one in lines), "one line says that the model is being compiled, on one rank and on two", *lines)
     report(np.array_equal(runs[0].alpha, runs[1].alpha), "two ranks, compiled behind this process: the same draws")
 
 
