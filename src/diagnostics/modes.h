@@ -15,6 +15,7 @@
 
 #include "emass/status.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -56,6 +57,15 @@ uint64_t *em_mode_finder_sums(em_mode_finder *finder);
 
 /* The modes by all numbers so far. Errors: EM_EMEMORY. */
 em_status em_mode_finder_count(const em_mode_finder *finder, em_modes *out);
+
+/* Whether chains are in several modes and nearly all of them have settled there. The others may
+ * cross. */
+bool em_modes_are_settled(const em_modes *modes);
+
+/* Whether chains were in separate modes, by `before`, and still are with more draws, by `now`. Now
+ * they have settled there. More draws may show more modes, and the mode of a chain that was between
+ * two. With fewer modes some chains have crossed. */
+bool em_modes_stay_separate(const em_modes *before, const em_modes *now);
 
 /* "2 modes (2 and 2 of 4 chains)". */
 void em_modes_describe(const em_modes *modes, size_t bytes, char *text);

@@ -29,13 +29,6 @@ static em_status check_ladders(em_engine *engine, int64_t done, bool *may_end)
     return status;
 }
 
-/* Whether chains are in several modes and nearly all of them have settled there. The others may
- * cross. */
-static bool are_settled(const em_modes *modes)
-{
-    return modes->count > 1 && modes->unsettled <= modes->n_chain / 16;
-}
-
 /* The worst R-hat of all numbers. A check of the stop rule ends at the first number that misses the
  * limits, and which one that is depends on the number of ranks. Collective. */
 static em_status find_worst_r_hat(em_engine *engine, int64_t n_draw, double *out)
@@ -48,9 +41,9 @@ static em_status find_worst_r_hat(em_engine *engine, int64_t n_draw, double *out
 }
 
 /*
- * Whether chains are in separate modes, and were in the same number of modes after half as many
- * draws. Then a longer run with draws: auto does not help. The test is made if the number of checks
- * is a power of two, and not before 4 % of stop.max_draws. A run that could converge by
+ * Whether chains are in separate modes, and already were after half as many draws, in as many or
+ * fewer of them. Then a longer run with draws: auto does not help. The test is made if the number
+ * of checks is a power of two, and not before 4 % of stop.max_draws. A run that could converge by
  * stop.max_draws would have an ESS of at least 100 for each chain then, for the weights of modes as
  * well. So the rates at which two chains leave two modes would add up to 8 or more within 4 % of
  * the draws, and the chance that neither leaves is at most exp(-8). Tempered chains cross by swaps
@@ -74,11 +67,10 @@ static em_status check_modes(em_engine *engine, int64_t done, bool *separate)
         engine->report.convergence.met)
         return EM_OK;
     status = em_monitor_find_modes(engine->monitor, em_plan_stored(plan, done), &now, &n_growing);
-    if (!status && are_settled(&now))
+    if (!status && em_modes_are_settled(&now))
         status = em_monitor_find_modes(engine->monitor, em_plan_stored(plan, done) / 2, &before,
                                        &n_growing);
-    if (!status && are_settled(&now) && are_settled(&before) && before.count == now.count &&
-        n_growing == 0)
+    if (!status && em_modes_stay_separate(&before, &now) && n_growing == 0)
         status = find_worst_r_hat(engine, em_plan_stored(plan, done), &r_hat);
     *separate = r_hat > separated;
     return status;

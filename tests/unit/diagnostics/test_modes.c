@@ -90,6 +90,53 @@ START_TEST(modes_are_counted)
 }
 END_TEST
 
+/* Copies the first draws of each chain. */
+static void take_first(int64_t n_chain, int64_t n_draw, const double *draws, int64_t n, double *out)
+{
+    for (int64_t c = 0; c < n_chain; c++)
+        memcpy(out + c * n, draws + c * n_draw, (size_t)n * sizeof *out);
+}
+
+/* By the first number chains 0 and 1 are apart from 2 and 3. By the second, chain 3 began with a
+ * few draws of the mode of chain 2: 8 % of the first half of the draws, 4 % of all. */
+START_TEST(more_draws_show_more_modes)
+{
+    enum { FOUR = 4, ALL = 200, HALF = ALL / 2, N = FOUR * ALL, BEGUN = 8 };
+    static const double first[] = {0, 0, 9, 9}, second[] = {0, 0, 0, 6};
+    static double draws[2 * N], half[N];
+
+    for (uint64_t seed = 1; seed <= 5; seed++) {
+        draw_series(seed, FOUR, ALL, 0.3, first, draws);
+        draw_series(seed + 100, FOUR, ALL, 0.3, second, draws + N);
+        for (int i = 0; i < BEGUN; i++)
+            draws[N + 3 * ALL + i] -= 6;
+        take_first(FOUR, ALL, draws, HALF, half);
+        take_first(FOUR, ALL, draws + N, HALF, half + N / 2);
+        const em_modes before = modes_of(2, FOUR, HALF, half), now = modes_of(2, FOUR, ALL, draws);
+        ck_assert_int_eq(before.count, 2);
+        ck_assert_int_eq(now.count, 3);
+        ck_assert(em_modes_stay_separate(&before, &now));
+        ck_assert(em_modes_stay_separate(&before, &before));
+        ck_assert(!em_modes_stay_separate(&now, &before)); /* chains have crossed */
+    }
+}
+END_TEST
+
+START_TEST(chains_that_have_not_settled_may_cross)
+{
+    const em_modes settled = {.count = 2, .n_chain = 16, .unsettled = 1, .size = {8, 7}};
+    em_modes other = settled;
+
+    ck_assert(em_modes_stay_separate(&settled, &settled));
+    other.unsettled = 2;
+    ck_assert(!em_modes_stay_separate(&settled, &other));
+    ck_assert(em_modes_stay_separate(&other, &settled)); /* they have settled since */
+    other = (em_modes){.n_chain = 16};
+    ck_assert(!em_modes_stay_separate(&other, &settled)); /* no modes before */
+    ck_assert(!em_modes_stay_separate(&other, &other));
+}
+END_TEST
+
 /* On a circle no number shows all modes, and two of them do. */
 START_TEST(modes_of_two_numbers)
 {
@@ -307,6 +354,8 @@ int main(void)
     TCase *all = tcase_create("modes");
 
     tcase_add_loop_test(all, modes_are_counted, 0, (int)(sizeof cases / sizeof *cases));
+    tcase_add_test(all, more_draws_show_more_modes);
+    tcase_add_test(all, chains_that_have_not_settled_may_cross);
     tcase_add_test(all, modes_of_two_numbers);
     tcase_add_test(all, slow_chains_are_no_modes);
     tcase_add_test(all, no_modes_where_it_cannot_be_said);
