@@ -90,7 +90,7 @@ const em_m_step *em_adapt_m_steps(const em_adapt *adapt, int64_t local_pool)
 static void append_trajectory(const em_trajectory *drawn, double step_size, size_t bytes, char *out)
 {
     const double needed = fmax(drawn->multistage ? 2 : 1, ceil(drawn->time / step_size));
-    const bool is_cut = needed > EM_MOST_STEPS_OF_TIME;
+    const bool is_cut = em_trajectory_is_cut(drawn, step_size);
 
     em_append(bytes, out, "; T %.3g, %s%.0f %s", drawn->time, is_cut ? "cut at " : "",
               is_cut ? EM_MOST_STEPS_OF_TIME : needed, drawn->multistage ? "stages" : "steps");

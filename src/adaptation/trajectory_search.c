@@ -234,7 +234,7 @@ static em_phase_id choose_next(const em_adapt *adapt, bool searches_length, bool
 {
     em_trajectory longer;
 
-    if (searches_length &&
+    if (searches_length && !em_trajectory_is_cut(&adapt->search->kept, adapt->pools->step_size) &&
         em_warmup_longer_trajectory(adapt->plan, &adapt->search->kept, done, &longer))
         return EM_PHASE_TRAJECTORY_LENGTH;
     if (adapts_again && done + adapt->plan->trial <= adapt->plan->warmup)

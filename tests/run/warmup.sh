@@ -90,6 +90,16 @@ else
     skip 'the draws of warmup' 'h5dump (hdf5-tools) is not installed'
 fi
 check 'steps that are too small for T' ends '; T [0-9.]+, cut at 100 steps' --set sampler.step_size=0.0001 --set sampler.trajectory=2 --set run.warmup=40
+# Two step-size phases of 50 iterations, the second one for leapfrog, and no phase for a longer T.
+tries_no_longer() {
+    local said
+    said=$("$emass" run run.yaml --progress none --output said.h5 --overwrite "$@" | tail -n 1) || return 1
+    echo "$said"
+    [[ $said =~ ^warmup\ ([0-9]+)\ .*iteration\ ([0-9]+)\;\ T\ 2,\ cut\ at\ 100\ steps ]] &&
+        [ "${BASH_REMATCH[1]}" = $((BASH_REMATCH[2] + 100)) ]
+}
+check 'no longer T is tried where T takes too many steps' tries_no_longer \
+    --set model.name=gaussian --set model.dim=5 --set sampler.step_size=0.002
 check 'of given length' ends '^warmup 40 iterations, .* initial phase of the given 27 iterations' --set run.warmup=40
 check 'of one iteration' ends '^warmup 1 iterations' --set run.warmup=1
 check 'one chain' ends '^warmup ' --chains 1

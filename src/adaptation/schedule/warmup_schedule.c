@@ -83,6 +83,12 @@ em_trajectory em_trajectory_of_time(double time, double jitter)
                            .jitter = jitter};
 }
 
+bool em_trajectory_is_cut(const em_trajectory *drawn, double step_size)
+{
+    return drawn->kind == EM_TRAJECTORY_TIME &&
+           ceil(drawn->time / step_size) > EM_MOST_STEPS_OF_TIME;
+}
+
 bool em_warmup_longer_trajectory(const em_warmup_plan *plan, const em_trajectory *drawn,
                                  int64_t done, em_trajectory *out)
 {

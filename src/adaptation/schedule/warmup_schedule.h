@@ -97,6 +97,10 @@ int64_t em_warmup_updates_often(const em_warmup_plan *plan);
 /* Trajectories of a learned length in time; an infinite one: they end at a U-turn. */
 em_trajectory em_trajectory_of_time(double time, double jitter);
 
+/* Whether trajectories of this time need more steps of this size than they may have. A longer time
+ * changes nothing then. */
+bool em_trajectory_is_cut(const em_trajectory *drawn, double step_size);
+
 /* The next longer trajectory to try, after a phase with `drawn`. False: it would exceed the longest
  * one, or the iterations do not suffice. */
 bool em_warmup_longer_trajectory(const em_warmup_plan *plan, const em_trajectory *drawn,

@@ -357,6 +357,17 @@ START_TEST(autocorrelations_are_found)
 }
 END_TEST
 
+START_TEST(a_time_of_too_many_steps_is_cut)
+{
+    const em_trajectory two = em_trajectory_of_time(2, 0),
+                        tree = em_trajectory_of_time(INFINITY, 0);
+
+    ck_assert(!em_trajectory_is_cut(&two, 0.02)); /* 100 steps */
+    ck_assert(em_trajectory_is_cut(&two, 0.0199));
+    ck_assert(!em_trajectory_is_cut(&tree, 0.0199));
+}
+END_TEST
+
 START_TEST(longer_trajectories_are_kept_where_they_pay)
 {
     double scratch[4];
@@ -403,6 +414,7 @@ int main(void)
     tcase_add_test(all, a_trend_is_not_stationary);
     tcase_add_test(all, few_of_many_chains_hold_up_nobody);
     tcase_add_loop_test(all, autocorrelations_are_found, 0, 4);
+    tcase_add_test(all, a_time_of_too_many_steps_is_cut);
     tcase_add_test(all, longer_trajectories_are_kept_where_they_pay);
     tcase_add_test(all, several_stages_are_kept_where_they_pay);
     return run_case(all, CK_FORK);
