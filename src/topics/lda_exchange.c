@@ -15,16 +15,15 @@ em_status em_lda_exchange_create(int64_t n_word, int64_t stride, int64_t shard, 
                              .n_word = n_word,
                              .stride = stride,
                              .own = em_lda_own_words(n_word, shard, n_shard)};
-    return em_allocate_all(EM_ARRAY(out->elsewhere, stride), EM_ARRAY(out->bytes, n_shard),
-                           EM_ARRAY(out->taken, n_shard), EM_ARRAY(out->capacity, n_shard),
-                           EM_ARRAY(out->out, n_shard));
+    return em_allocate_all(EM_ARRAY(out->bytes, n_shard), EM_ARRAY(out->taken, n_shard),
+                           EM_ARRAY(out->capacity, n_shard), EM_ARRAY(out->out, n_shard));
 }
 
 void em_lda_exchange_release(em_lda_exchange *e)
 {
     for (int64_t s = 0; e->out && s < e->n_shard; s++)
         em_release(&e->out[s]);
-    em_release_all(&e->elsewhere, &e->bytes, &e->taken, &e->capacity, &e->out, &e->in);
+    em_release_all(&e->bytes, &e->taken, &e->capacity, &e->out, &e->in);
 }
 
 /* Runs of tokens of one word each. Run r has the topics from index start[r] - start[0] on. */
@@ -54,13 +53,13 @@ static void count_runs(const em_lda_exchange *e, const runs *of, int32_t *count)
 }
 
 /* The runs of a block from run r on whose words are below `end`. The words of a block ascend. */
-static runs runs_until(const em_block_view *view, int64_t r, int64_t end)
+static runs runs_until(const em_block_view *view, const uint16_t *topic, int64_t r, int64_t end)
 {
     int64_t n = 0;
 
     while (r + n < view->block->n_run && view->run_word[r + n] < end)
         n++;
-    return (runs){n, view->run_word + r, view->run_start + r, view->topic + view->run_start[r]};
+    return (runs){n, view->run_word + r, view->run_token + r, topic + view->run_token[r]};
 }
 
 /* The size of a message of runs, in bytes: the number of runs, their words and where they begin,
@@ -100,17 +99,17 @@ static int64_t count_parcel(const em_lda_exchange *e, const char *from, int32_t 
     return parcel_bytes(&of);
 }
 
-em_status em_lda_exchange_add(em_lda_exchange *e, const em_block_view *view, bool counted,
+em_status em_lda_exchange_add(em_lda_exchange *e, const em_block_view *view, const uint16_t *topic,
                               int32_t *count)
 {
     em_status status = EM_OK;
 
     for (int64_t s = 0, r = 0; !status && s < e->n_shard; s++) {
-        const runs of = runs_until(view, r, em_lda_own_words(e->n_word, s, e->n_shard).end);
+        const runs of = runs_until(view, topic, r, em_lda_own_words(e->n_word, s, e->n_shard).end);
         r += of.n;
         if (of.n > 0 && s != e->shard)
             status = pack(e, s, &of);
-        else if (of.n > 0 && !counted)
+        else if (of.n > 0)
             count_runs(e, &of, count);
     }
     return status;

@@ -13,7 +13,6 @@ typedef struct em_lda_exchange {
     int64_t shard, n_shard;
     int64_t n_word, stride;
     em_lda_words own;
-    int32_t *elsewhere; /* [stride] counts of a word of another shard; written but never read */
     int64_t *bytes, *taken, *capacity; /* [n_shard] */
     void **out;                        /* [n_shard] messages to each shard */
     char *in;
@@ -25,11 +24,11 @@ em_status em_lda_exchange_create(int64_t n_word, int64_t stride, int64_t shard, 
                                  em_lda_exchange *out);
 void em_lda_exchange_release(em_lda_exchange *exchange); /* Local. */
 
-/* Adds the tokens of a block. Those of this shard's words are added to count [own words][stride],
- * unless `counted`; those of other words are buffered for their shards. Errors: EM_EMEMORY. Local.
- */
-em_status em_lda_exchange_add(em_lda_exchange *exchange, const em_block_view *view, bool counted,
-                              int32_t *count);
+/* Adds the tokens of a block, whose topics in the order of runs are `topic` [n_token]. Those of
+ * this shard's words are added to count [own words][stride]; those of other words are buffered for
+ * their shards. Errors: EM_EMEMORY. Local. */
+em_status em_lda_exchange_add(em_lda_exchange *exchange, const em_block_view *view,
+                              const uint16_t *topic, int32_t *count);
 
 /* Whether the buffers are full enough to be sent. Local. */
 bool em_lda_exchange_is_full(const em_lda_exchange *exchange);

@@ -7,12 +7,11 @@
 
 struct em_fold_in {
     int64_t n_topic, stride, most;
-    uint16_t *document, *topic; /* [most] all 0; of the tokens, word by word */
-    uint32_t *slot, *bits;      /* [most] 0, 1, ...; random */
+    uint16_t *topic, *drawn; /* [most] of the tokens, word by word */
+    uint32_t *bits;          /* [most] random */
     uint64_t *item;
     float *tokens, *alpha, *room;
-    int32_t *forgotten; /* [stride] */
-    double *sum;        /* [n_topic] */
+    double *sum; /* [n_topic] */
 };
 
 em_status em_fold_in_create(int64_t n_topic, int64_t most, em_fold_in **out)
@@ -26,12 +25,9 @@ em_status em_fold_in_create(int64_t n_topic, int64_t most, em_fold_in **out)
     f = *out;
     *f = (em_fold_in){.n_topic = n_topic, .stride = stride, .most = most};
     status = em_allocate_all(
-        EM_ARRAY(f->document, most), EM_ARRAY(f->topic, most), EM_ARRAY(f->slot, most),
-        EM_ARRAY(f->bits, 4 * items), EM_ARRAY(f->item, items), EM_ARRAY(f->tokens, stride),
-        EM_ARRAY(f->alpha, stride), EM_ARRAY(f->room, em_token_workspace(n_topic)),
-        EM_ARRAY(f->forgotten, stride), EM_ARRAY(f->sum, n_topic));
-    for (int64_t i = 0; !status && i < most; i++)
-        f->slot[i] = (uint32_t)i;
+        EM_ARRAY(f->topic, most), EM_ARRAY(f->drawn, most), EM_ARRAY(f->bits, 4 * items),
+        EM_ARRAY(f->item, items), EM_ARRAY(f->tokens, stride), EM_ARRAY(f->alpha, stride),
+        EM_ARRAY(f->room, em_token_workspace(n_topic)), EM_ARRAY(f->sum, n_topic));
     if (status)
         em_fold_in_destroy(out);
     return status;
@@ -43,8 +39,8 @@ void em_fold_in_destroy(em_fold_in **out)
 
     if (!f)
         return;
-    em_release_all(&f->document, &f->topic, &f->slot, &f->bits, &f->item, &f->tokens, &f->alpha,
-                   &f->room, &f->forgotten, &f->sum);
+    em_release_all(&f->topic, &f->drawn, &f->bits, &f->item, &f->tokens, &f->alpha, &f->room,
+                   &f->sum);
     em_release(out);
 }
 
@@ -68,23 +64,25 @@ static void draw_bits(em_fold_in *f, const em_stream *stream, int64_t number, in
 
 static void sweep(em_fold_in *f, const em_folded *document)
 {
-    em_token_run run = {.document = f->document,
-                        .slot = f->slot,
+    em_token_entry entry = {0};
+    em_token_run run = {.n = 1,
+                        .entry = &entry,
                         .bits = f->bits,
                         .topic = f->topic,
+                        .drawn = f->drawn,
                         .n_topic = f->n_topic,
                         .stride = f->stride,
                         .alpha = f->alpha,
-                        .count = f->forgotten,
                         .tokens = f->tokens,
                         .room = f->room};
 
     for (int64_t i = 0; i < document->n; i++) {
-        run.n = (int64_t)document->count[i];
         run.phi = document->phi + i * f->stride;
-        em_token_kernels_best()->dense(&run);
-        run.slot += run.n;
-        run.topic += run.n;
+        for (int64_t left = (int64_t)document->count[i]; left > 0; left -= entry.count) {
+            entry.count = (uint16_t)em_least(left, UINT16_MAX);
+            em_token_kernels_best()->dense(&run);
+            entry.slot += entry.count;
+        }
     }
 }
 

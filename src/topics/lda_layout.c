@@ -11,29 +11,87 @@
 #include <unistd.h>
 
 /* Sizes of blocks. The counts of a block's documents stay in a second-level cache, beside the rows
- * of words. Lists are prefetched and leave room unused, so their blocks are best twice as large,
- * with half as many runs. */
+ * of words. Lists are prefetched and leave most of their room unused, so their blocks are larger,
+ * with fewer runs: rows of phi are then read less often. */
 enum {
     BLOCK_BYTES = 1 << 19,
-    LIST_BYTES = 1 << 21,
+    LIST_BYTES = 1 << 23,
     BLOCK_TOKENS = 1 << 17,
-    LIST_TOKENS = 1 << 18,
+    LIST_TOKENS = 1 << 20,
     MOST_DOCUMENTS = 65536
 };
 
 /* The lowest level has about so many tokens in all, and so many documents for each topic. */
 enum { FIRST_TOKENS = 1 << 15, FIRST_DOCUMENTS = 4, MOST_LEVELS = 9 };
 
-int64_t em_padded_length(int64_t length)
-{
-    return (length + 3) / 4 * 4;
-}
-
 int64_t em_topic_list_capacity(int64_t n_topic, int64_t length)
 {
     const int64_t most = length < n_topic ? length : n_topic;
 
     return (most + EM_TOPIC_LANES) / EM_TOPIC_LANES * EM_TOPIC_LANES;
+}
+
+/* ---------------------------------------------------------------- entries by word */
+
+int64_t em_document_length(em_document document)
+{
+    int64_t length = 0;
+
+    for (int64_t k = 0; k < document.n; k++)
+        length += document.count[k];
+    return length;
+}
+
+/* An entry with a larger count is divided. */
+enum { MOST_COUNT = UINT16_MAX };
+
+static int64_t n_part(int64_t count)
+{
+    return (count + MOST_COUNT - 1) / MOST_COUNT;
+}
+
+int64_t em_most_entries(int64_t n_entry, int64_t n_token)
+{
+    return n_entry + n_token / MOST_COUNT;
+}
+
+int64_t em_sort_entries(int64_t n_word, int64_t n, const em_document *document, int64_t *start,
+                        em_token_entry *entry)
+{
+    int64_t n_run = 0, slot = 0;
+
+    memset(start, 0, (size_t)(n_word + 2) * sizeof *start);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t k = 0; k < document[i].n; k++)
+            start[document[i].word[k] + 2] += n_part(document[i].count[k]);
+    for (int64_t v = 2; v <= n_word + 1; v++) {
+        n_run += start[v] > 0;
+        start[v] += start[v - 1];
+    }
+    for (int64_t i = 0; i < n; i++) {
+        int64_t at = slot;
+        for (int64_t k = 0; k < document[i].n; k++)
+            for (int64_t left = document[i].count[k], part; left > 0; left -= part, at += part) {
+                part = left < MOST_COUNT ? left : MOST_COUNT;
+                entry[start[document[i].word[k] + 1]++] =
+                    (em_token_entry){(uint32_t)at, (uint16_t)i, (uint16_t)part};
+            }
+        slot += em_padded_length(at - slot);
+    }
+    return n_run;
+}
+
+void em_draw_token_bits(const em_stream *stream, int64_t n, const int64_t *number,
+                        const int32_t *length, uint64_t *item, uint32_t *bits)
+{
+    int64_t at = 0;
+
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < em_padded_length(length[i]) / 4; j++)
+            item[at++] = (uint64_t)number[i] << 24 | (uint64_t)j;
+    while (at % 8 != 0)
+        item[at++] = UINT64_MAX;
+    em_item_bits(stream, at, item, bits);
 }
 
 /* ---------------------------------------------------------------- levels */
@@ -88,29 +146,28 @@ static em_status open_scratch(const char *folder, int *out)
 
 /* ---------------------------------------------------------------- blocks at hand */
 
-/* The bytes of a layout: slot, run_start, run_word, document. The widest numbers come first. */
-static int64_t layout_bytes(int64_t n_token, int64_t n_run)
+static int64_t layout_bytes(const em_token_block *block)
 {
-    return 6 * n_token + 8 * n_run + 4;
+    return block->n_entry * (int64_t)sizeof(em_token_entry) + 4 * (3 * block->n_run + 2);
 }
 
 static void view_layout(const em_token_block *block, char *layout, em_block_view *view)
 {
-    uint32_t *slot = (uint32_t *)layout, *run_start = slot + block->n_token;
-    int32_t *run_word = (int32_t *)(run_start + block->n_run + 1);
+    em_token_entry *entry = (em_token_entry *)(void *)layout;
+    uint32_t *run_entry = (uint32_t *)(entry + block->n_entry);
+    uint32_t *run_token = run_entry + block->n_run + 1;
 
     *view = (em_block_view){.block = block,
-                            .slot = slot,
-                            .run_start = run_start,
-                            .run_word = run_word,
-                            .document = (uint16_t *)(run_word + block->n_run)};
+                            .entry = entry,
+                            .run_entry = run_entry,
+                            .run_token = run_token,
+                            .run_word = (int32_t *)(run_token + block->n_run + 1)};
 }
 
 static void read_ahead(const em_tokens *tokens, const em_token_block *block,
                        const em_token_topics *topics)
 {
-    posix_fadvise(tokens->scratch, block->place, layout_bytes(block->n_token, block->n_run),
-                  POSIX_FADV_WILLNEED);
+    posix_fadvise(tokens->scratch, block->place, layout_bytes(block), POSIX_FADV_WILLNEED);
     posix_fadvise(tokens->scratch, topics->place + 2 * block->first_token, 2 * block->n_token,
                   POSIX_FADV_WILLNEED);
 }
@@ -125,7 +182,7 @@ em_status em_block_open(em_tokens *tokens, int64_t b, const em_token_topics *top
         if (b + 1 < tokens->n_block)
             read_ahead(tokens, block + 1, topics);
         status = em_file_read_at(tokens->scratch, SCRATCH, block->place, tokens->layout_room,
-                                 (size_t)layout_bytes(block->n_token, block->n_run));
+                                 (size_t)layout_bytes(block));
         if (!status)
             status =
                 em_file_read_at(tokens->scratch, SCRATCH, topics->place + 2 * block->first_token,
@@ -163,18 +220,6 @@ void em_tokens_release_chain(em_token_topics *topics)
 
 /* ---------------------------------------------------------------- layout */
 
-/* An entry of a document. */
-typedef struct word_count {
-    int32_t word, count;
-} word_count;
-
-/* A word of a document while entries are being sorted. */
-typedef struct sorted {
-    word_count of;
-    uint32_t slot;
-    uint16_t document;
-} sorted;
-
 /* A document of a block that is being filled. */
 typedef struct placed {
     int64_t number, first, n_token; /* in the corpus; tokens of this shard before it; its own */
@@ -185,18 +230,19 @@ typedef struct placed {
 typedef struct filling {
     em_token_block block;
     int64_t bytes; /* taken up so far */
-    int64_t n_entry, entry_capacity, document_capacity;
-    word_count *entry;
-    placed *document; /* as they came; sorted in the end */
+    int64_t n_entry, word_capacity, count_capacity, document_capacity;
+    int32_t *word, *count; /* [n_entry] */
+    placed *document;      /* as they came; sorted in the end */
 } filling;
 
 typedef struct layout {
     em_tokens *tokens;
     int64_t first_document; /* of this shard, in the corpus */
     filling level[MOST_LEVELS];
-    sorted *sorted;
-    int64_t *start; /* [n_word + 1] */
-    int64_t layout_capacity, sorted_capacity;
+    em_document *document; /* of a block that ends */
+    em_token_entry *entry;
+    int64_t *start; /* [n_word + 2] of em_sort_entries */
+    int64_t layout_capacity, sorted_capacity, entry_capacity;
     int64_t block_capacity, number_capacity, length_capacity, first_capacity;
     int64_t most_tokens, most_items, most_documents, most_listed; /* of a block */
     int64_t most_bytes;
@@ -221,65 +267,51 @@ static int by_length(const void *a, const void *b)
     return (x->number > y->number) - (x->number < y->number);
 }
 
-/* Sorts entries by word, and within a word by document. Returns the number of words. */
-static int64_t sort_entries(layout *l, const filling *f)
+/* Sorts the entries of a block by word, and counts entries and runs. */
+static em_status sort_entries(layout *l, filling *f)
 {
-    const int64_t n_word = l->tokens->n_word;
-    int64_t n_run = 0, sum = 0;
+    const int64_t n = f->block.n_document, n_word = l->tokens->n_word;
+    em_status status =
+        em_array_reserve(&l->document, &l->sorted_capacity, 0, n, sizeof *l->document);
 
-    memset(l->start, 0, (size_t)(n_word + 1) * sizeof *l->start);
-    for (int64_t i = 0; i < f->n_entry; i++)
-        l->start[f->entry[i].word]++;
-    for (int64_t v = 0; v < n_word; v++) {
-        const int64_t n = l->start[v];
-        l->start[v] = sum;
-        sum += n;
-        n_run += n > 0;
+    if (!status)
+        status = em_array_reserve(&l->entry, &l->entry_capacity, 0,
+                                  em_most_entries(f->n_entry, f->block.n_token), sizeof *l->entry);
+    if (status)
+        return status;
+    qsort(f->document, (size_t)n, sizeof *f->document, by_length);
+    for (int64_t i = 0; i < n; i++) {
+        const placed *of = &f->document[i];
+        l->document[i] = (em_document){of->n_entry, f->word + of->entry, f->count + of->entry};
     }
-    for (int64_t i = 0, base = 0; i < f->block.n_document; i++) {
-        const placed *document = &f->document[i];
-        const word_count *of = f->entry + document->entry;
-        uint32_t slot = (uint32_t)base;
-        for (int64_t k = 0; k < document->n_entry; slot += (uint32_t)of[k++].count)
-            l->sorted[l->start[of[k].word]++] = (sorted){of[k], slot, (uint16_t)i};
-        base += em_padded_length(document->n_token);
-    }
-    return n_run;
+    f->block.n_run = em_sort_entries(n_word, n, l->document, l->start, l->entry);
+    f->block.n_entry = l->start[n_word];
+    return EM_OK;
 }
 
-/* Lays out the tokens of one word: first the first token of each entry, then the second one of each
- * entry that has two, and so on. */
-static int64_t lay_word(const sorted *of, int64_t n, int64_t token, uint16_t *document,
-                        uint32_t *slot)
-{
-    bool more = true;
-
-    for (int32_t j = 0; more; j++) {
-        more = false;
-        for (int64_t i = 0; i < n; i++)
-            if (of[i].of.count > j) {
-                document[token] = of[i].document;
-                slot[token++] = of[i].slot + (uint32_t)j;
-                more = more || of[i].of.count > j + 1;
-            }
-    }
-    return token;
-}
-
-static void lay_tokens(const sorted *of, int64_t n, const em_token_block *block, char *room)
+/* Writes the layout of a block whose entries are sorted. */
+static void lay_out_block(const layout *l, const em_token_block *block, char *room)
 {
     em_block_view view;
-    int64_t token = 0, run = 0;
+    int32_t *run_word;
+    uint32_t *run_entry, *run_token, token = 0;
 
     view_layout(block, room, &view);
-    for (int64_t i = 0, end; i < n; i = end) {
-        for (end = i + 1; end < n && of[end].of.word == of[i].of.word;)
-            end++;
-        ((int32_t *)view.run_word)[run] = of[i].of.word;
-        ((uint32_t *)view.run_start)[run++] = (uint32_t)token;
-        token = lay_word(of + i, end - i, token, (uint16_t *)view.document, (uint32_t *)view.slot);
+    run_word = (int32_t *)view.run_word;
+    run_entry = (uint32_t *)view.run_entry;
+    run_token = (uint32_t *)view.run_token;
+    memcpy(room, l->entry, (size_t)block->n_entry * sizeof *l->entry);
+    for (int64_t v = 0; v < l->tokens->n_word; v++) {
+        if (l->start[v] == l->start[v + 1])
+            continue;
+        *run_word++ = (int32_t)v;
+        *run_entry++ = (uint32_t)l->start[v];
+        *run_token++ = token;
+        for (int64_t i = l->start[v]; i < l->start[v + 1]; i++)
+            token += l->entry[i].count;
     }
-    ((uint32_t *)view.run_start)[run] = (uint32_t)token;
+    *run_entry = (uint32_t)block->n_entry;
+    *run_token = token;
 }
 
 static void note_sizes(layout *l, const filling *f)
@@ -294,7 +326,7 @@ static void note_sizes(layout *l, const filling *f)
     l->most_items = em_most(l->most_items, items);
     l->most_documents = em_most(l->most_documents, f->block.n_document);
     l->most_listed = em_most(l->most_listed, listed);
-    l->most_bytes = em_most(l->most_bytes, layout_bytes(f->block.n_token, f->block.n_run));
+    l->most_bytes = em_most(l->most_bytes, layout_bytes(&f->block));
 }
 
 /* Appends the documents of a block after those of earlier blocks. */
@@ -320,17 +352,17 @@ static em_status keep_documents(layout *l, const filling *f)
     return EM_OK;
 }
 
-static em_status keep_layout(layout *l, em_token_block *block, int64_t n_entry)
+static em_status keep_layout(layout *l, em_token_block *block)
 {
     em_tokens *t = l->tokens;
-    const int64_t bytes = layout_bytes(block->n_token, block->n_run);
+    const int64_t bytes = layout_bytes(block);
     char **room = t->scratch >= 0 ? &t->layout_room : &block->layout;
     em_status status = t->scratch >= 0 ? em_array_reserve(room, &l->layout_capacity, 0, bytes, 1)
                                        : em_allocate(bytes, 1, room);
 
     if (status)
         return status;
-    lay_tokens(l->sorted, n_entry, block, *room);
+    lay_out_block(l, block, *room);
     if (t->scratch < 0)
         return EM_OK;
     block->place = t->scratch_used;
@@ -347,19 +379,16 @@ static em_status end_block(layout *l, filling *f)
                                         sizeof *t->block);
 
     if (!status)
-        status =
-            em_array_reserve(&l->sorted, &l->sorted_capacity, 0, f->n_entry, sizeof *l->sorted);
+        status = sort_entries(l, f);
     if (status)
         return status;
-    qsort(f->document, (size_t)f->block.n_document, sizeof *f->document, by_length);
     f->block.first_document = t->n_document;
-    f->block.n_run = sort_entries(l, f);
     note_sizes(l, f);
     block = &t->block[t->n_block++];
     *block = f->block;
     status = keep_documents(l, f);
     if (!status)
-        status = keep_layout(l, block, f->n_entry);
+        status = keep_layout(l, block);
     f->block = (em_token_block){.level = f->block.level};
     f->n_entry = f->bytes = 0;
     return status;
@@ -378,10 +407,11 @@ static bool is_full(const em_tokens *tokens, const filling *f)
 
 static em_status reserve_entries(filling *f, int64_t n_entry)
 {
-    const int64_t n = f->block.n_document;
-    em_status status = em_array_reserve(&f->entry, &f->entry_capacity, f->n_entry,
-                                        f->n_entry + n_entry, sizeof *f->entry);
+    const int64_t n = f->block.n_document, used = f->n_entry, all = used + n_entry;
+    em_status status = em_array_reserve(&f->word, &f->word_capacity, used, all, sizeof *f->word);
 
+    if (!status)
+        status = em_array_reserve(&f->count, &f->count_capacity, used, all, sizeof *f->count);
     return status ? status
                   : em_array_reserve(&f->document, &f->document_capacity, n, n + 1,
                                      sizeof *f->document);
@@ -393,17 +423,15 @@ static em_status add_document(void *to, int64_t d, em_document of)
     em_tokens *t = l->tokens;
     const int64_t number = l->first_document + d;
     filling *f = &l->level[level_of(t, number)];
-    int64_t length = 0;
+    const int64_t length = em_document_length(of);
     em_status status = is_full(t, f) ? end_block(l, f) : EM_OK;
 
     if (!status)
         status = reserve_entries(f, of.n);
     if (status)
         return status;
-    for (int64_t k = 0; k < of.n; k++) {
-        f->entry[f->n_entry + k] = (word_count){of.word[k], of.count[k]};
-        length += of.count[k];
-    }
+    memcpy(f->word + f->n_entry, of.word, (size_t)of.n * sizeof *of.word);
+    memcpy(f->count + f->n_entry, of.count, (size_t)of.n * sizeof *of.count);
     if (f->block.n_document == 0)
         f->block.begin = t->n_token;
     f->document[f->block.n_document++] = (placed){number, t->n_token, length, f->n_entry, of.n};
@@ -454,8 +482,8 @@ static em_status allocate_layout(em_tokens *t, const layout *l)
             EM_ARRAY(t->list_count, t->sparse ? l->most_listed : 0),
             EM_ARRAY(t->place, t->sparse ? t->n_topic + 1 : 0),
             EM_ARRAY(t->groups, t->sparse ? t->n_word * em_topic_groups(t->n_topic) : 0),
-            EM_ARRAY(t->grouped, t->sparse ? t->n_word : 0),
-            EM_ARRAY(t->slot_place, t->sparse ? 4 * items : 0),
+            EM_ARRAY(t->grouped, t->sparse ? t->n_word : 0), EM_ARRAY(t->state, 4 * items),
+            EM_ARRAY(t->drawn, l->most_tokens),
             EM_ARRAY(t->topic_room, streams ? l->most_tokens : 0));
     for (int64_t k = 0; !status && t->sparse && k <= t->n_topic; k++)
         t->place[k] = INT32_MAX;
@@ -465,8 +493,8 @@ static em_status allocate_layout(em_tokens *t, const layout *l)
 static void release_layout(layout *l)
 {
     for (int i = 0; i < MOST_LEVELS; i++)
-        em_release_all(&l->level[i].entry, &l->level[i].document);
-    em_release_all(&l->sorted, &l->start);
+        em_release_all(&l->level[i].word, &l->level[i].count, &l->level[i].document);
+    em_release_all(&l->document, &l->entry, &l->start);
 }
 
 /* Reserves memory for sizes that are known beforehand, because an array that grows is in memory
@@ -485,7 +513,9 @@ static em_status reserve(layout *l, const em_corpus *corpus)
     for (int i = 0; !status && i < t->n_level; i++) {
         filling *f = &l->level[i];
         f->block.level = i;
-        status = em_array_reserve(&f->entry, &f->entry_capacity, 0, entries, sizeof *f->entry);
+        status = em_array_reserve(&f->word, &f->word_capacity, 0, entries, sizeof *f->word);
+        if (!status)
+            status = em_array_reserve(&f->count, &f->count_capacity, 0, entries, sizeof *f->count);
     }
     return status;
 }
@@ -494,7 +524,7 @@ static em_status lay_out(em_tokens *t, em_corpus *corpus)
 {
     layout l = {.tokens = t, .first_document = corpus->first_document};
     int64_t token = 0;
-    em_status status = em_allocate(t->n_word + 1, sizeof *l.start, &l.start);
+    em_status status = em_allocate(t->n_word + 2, sizeof *l.start, &l.start);
 
     if (!status)
         status = reserve(&l, corpus);
@@ -550,7 +580,7 @@ void em_tokens_destroy(em_tokens **out)
         close(tokens->scratch);
     em_release_all(&tokens->block, &tokens->number, &tokens->length, &tokens->first,
                    &tokens->tokens, &tokens->list, &tokens->list_topic, &tokens->list_count,
-                   &tokens->place, &tokens->slot_place, &tokens->item, &tokens->bits,
+                   &tokens->place, &tokens->state, &tokens->drawn, &tokens->item, &tokens->bits,
                    &tokens->table, &tokens->table_alpha, &tokens->alpha, &tokens->room,
                    &tokens->layout_room, &tokens->topic_room, &tokens->groups, &tokens->grouped);
     em_release(out);

@@ -1,5 +1,6 @@
 #include "topics/lda_tokens.h"
 
+#include "base/memory.h"
 #include "math/rng.h"
 #include "math/special.h"
 #include "topics/lda_exchange.h"
@@ -8,33 +9,6 @@
 #include <string.h>
 
 /* ---------------------------------------------------------------- a sweep */
-
-/* Draws the random bits of all documents of a block, counted by document, and writes them to the
- * slots of their tokens. */
-static void draw_bits(em_tokens *tokens, const em_token_block *block, const em_sweep *sweep)
-{
-    const em_stream stream = {.seed = sweep->seed,
-                              .chain = (uint64_t)sweep->chain,
-                              .iteration = (uint64_t)sweep->iteration,
-                              .purpose = EM_RNG_TOKENS};
-    int64_t n = 0;
-
-    for (int64_t i = 0; i < block->n_document; i++) {
-        const uint64_t number = (uint64_t)tokens->number[block->first_document + i];
-        const int64_t items = em_padded_length(tokens->length[block->first_document + i]) / 4;
-        for (int64_t j = 0; j < items; j++)
-            tokens->item[n++] = number << 24 | (uint64_t)j;
-    }
-    em_item_bits(&stream, (n + 7) / 8 * 8, tokens->item, tokens->bits);
-}
-
-static void count_dense(em_tokens *tokens, const em_block_view *view)
-{
-    memset(tokens->tokens, 0,
-           (size_t)(view->block->n_document * tokens->stride) * sizeof *tokens->tokens);
-    for (int64_t i = 0; i < view->block->n_token; i++)
-        tokens->tokens[view->document[i] * tokens->stride + view->topic[i]] += 1;
-}
 
 /* Makes the list of the topics of one document, with their counts set to 0. Each slot, which holds
  * a topic, then holds the place of this topic in the list. `place` is empty before and after the
@@ -46,8 +20,10 @@ static void count_document(uint16_t *slot, int64_t length, int32_t n_topic, int3
 
     for (int64_t j = 0; j < length; j++) {
         const int32_t k = slot[j], known = place[k], at = known < n ? known : n;
-        if (k == n_topic)
+        if (k == n_topic) {
+            slot[j] = EM_NO_PLACE;
             continue;
+        }
         n += at == n;
         place[k] = at;
         list->topic[at] = (uint16_t)k;
@@ -59,38 +35,73 @@ static void count_document(uint16_t *slot, int64_t length, int32_t n_topic, int3
     list->n = n;
 }
 
-/* Makes the lists of the topics of all documents in a block. Their order is that of the tokens in
- * the slots. */
-static void count_sparse(em_tokens *tokens, const em_block_view *view)
-{
-    const em_token_block *block = view->block;
-    uint16_t *slot = tokens->slot_place;
-    int64_t at = 0;
+/* Calls `see` for each document of a block, number i in the block: its slots begin at `slot`, its
+ * topics at view->topic[token]. */
+typedef void see_document(em_tokens *tokens, int64_t i, int64_t length, uint16_t *slot,
+                          uint16_t *topic);
 
-    for (int64_t i = 0; i < block->n_token; i++)
-        slot[view->slot[i]] = view->topic[i];
-    for (int64_t i = 0; i < block->n_document; i++) {
-        const int64_t length = tokens->length[block->first_document + i];
-        const int64_t room = em_topic_list_capacity(tokens->n_topic, length);
-        em_topic_list *list = &tokens->list[i];
-        *list = (em_topic_list){0, tokens->list_topic + at, tokens->list_count + at};
-        memset(list->count, 0, (size_t)room * sizeof *list->count);
-        count_document(slot, length, (int32_t)tokens->n_topic, tokens->place, list);
-        for (int64_t j = list->n; j < room; j++)
-            list->topic[j] = (uint16_t)tokens->n_topic;
-        at += room;
+static void each_document(em_tokens *tokens, const em_block_view *view, see_document *see)
+{
+    uint16_t *slot = tokens->state, *topic = view->topic;
+
+    for (int64_t i = 0; i < view->block->n_document; i++) {
+        const int64_t length = tokens->length[view->block->first_document + i];
+        see(tokens, i, length, slot, topic);
         slot += em_padded_length(length);
+        topic += length;
     }
 }
 
-/* The counts to which the tokens of a word are added while they are drawn. */
-static int32_t *counts_of(const em_sweep *sweep, int64_t word)
+static void read_topics(em_tokens *tokens, int64_t i, int64_t length, uint16_t *slot,
+                        uint16_t *topic)
 {
-    const em_lda_exchange *e = sweep->exchange;
+    (void)tokens, (void)i;
+    memcpy(slot, topic, (size_t)length * sizeof *slot);
+}
 
-    return word >= e->own.first && word < e->own.end
-               ? sweep->count + (word - e->own.first) * e->stride
-               : e->elsewhere;
+static void write_topics(em_tokens *tokens, int64_t i, int64_t length, uint16_t *slot,
+                         uint16_t *topic)
+{
+    (void)tokens, (void)i;
+    memcpy(topic, slot, (size_t)length * sizeof *slot);
+}
+
+static void count_dense(em_tokens *tokens, int64_t i, int64_t length, uint16_t *slot,
+                        uint16_t *topic)
+{
+    float *count = tokens->tokens + i * tokens->stride;
+
+    read_topics(tokens, i, length, slot, topic);
+    memset(count, 0, (size_t)tokens->stride * sizeof *count);
+    for (int64_t j = 0; j < length; j++)
+        count[topic[j]] += 1;
+}
+
+/* Makes the list of a document's topics, in the order in which they first occur. The list of the
+ * document before it ends where this one begins. */
+static void count_sparse(em_tokens *tokens, int64_t i, int64_t length, uint16_t *slot,
+                         uint16_t *topic)
+{
+    const int64_t room = em_topic_list_capacity(tokens->n_topic, length);
+    em_topic_list *list = &tokens->list[i];
+
+    read_topics(tokens, i, length, slot, topic);
+    *list = (em_topic_list){0, (int32_t)room, tokens->list_topic, tokens->list_count};
+    if (i > 0) {
+        list->topic = list[-1].topic + list[-1].room;
+        list->count = list[-1].count + list[-1].room;
+    }
+    memset(list->count, 0, (size_t)room * sizeof *list->count);
+    count_document(slot, length, (int32_t)tokens->n_topic, tokens->place, list);
+    for (int64_t j = list->n; j < room; j++)
+        list->topic[j] = (uint16_t)tokens->n_topic;
+}
+
+static void write_listed(em_tokens *tokens, int64_t i, int64_t length, uint16_t *slot,
+                         uint16_t *topic)
+{
+    for (int64_t j = 0; j < length; j++)
+        topic[j] = tokens->list[i].topic[slot[j]];
 }
 
 static void sweep_runs(em_tokens *tokens, const em_block_view *view, const em_sweep *sweep)
@@ -102,31 +113,27 @@ static void sweep_runs(em_tokens *tokens, const em_block_view *view, const em_sw
                         .stride = tokens->stride,
                         .alpha = tokens->alpha,
                         .tokens = tokens->tokens,
+                        .topic = tokens->state,
                         .list = tokens->list,
-                        .place = tokens->slot_place,
+                        .place = tokens->state,
                         .room = tokens->room};
 
     for (int64_t r = 0; r < view->block->n_run; r++) {
-        const int64_t word = view->run_word[r], first = view->run_start[r];
+        const int64_t word = view->run_word[r], first = view->run_entry[r];
         const bool is_last = r + 1 == view->block->n_run;
         const int64_t next = is_last ? word : view->run_word[r + 1];
-        run.n = view->run_start[r + 1] - first;
-        run.n_more = view->block->n_token - view->run_start[r + 1];
-        run.document = view->document + first;
-        run.slot = view->slot + first;
-        run.topic = view->topic + first;
+        run.n = view->run_entry[r + 1] - first;
+        run.n_more = view->block->n_entry - view->run_entry[r + 1];
+        run.entry = view->entry + first;
+        run.drawn = tokens->drawn + view->run_token[r];
         run.phi = sweep->phi + word * tokens->stride;
         run.next_phi = sweep->phi + next * tokens->stride;
         if (tokens->sparse) {
             run.groups = tokens->groups + word * n_group;
             run.grouped = tokens->grouped[word];
             tokens->grouped[word] = true;
-            kernels->sparse(&run);
-        } else {
-            run.count = counts_of(sweep, word);
-            run.next_count = counts_of(sweep, next);
-            kernels->dense(&run);
         }
+        (tokens->sparse ? kernels->sparse : kernels->dense)(&run);
     }
 }
 
@@ -193,18 +200,24 @@ static void sum_block(const em_tokens *tokens, const em_token_block *block, cons
 static em_status sweep_block(em_tokens *tokens, int64_t b, const em_sweep *sweep, double total,
                              const em_token_topics *topics)
 {
+    const em_stream stream = {.seed = sweep->seed,
+                              .chain = (uint64_t)sweep->chain,
+                              .iteration = (uint64_t)sweep->iteration,
+                              .purpose = EM_RNG_TOKENS};
     const em_token_block *block = &tokens->block[b];
     em_block_view view;
     em_status status = em_block_open(tokens, b, topics, &view);
 
     if (status)
         return status;
-    draw_bits(tokens, block, sweep);
-    (tokens->sparse ? count_sparse : count_dense)(tokens, &view);
+    em_draw_token_bits(&stream, block->n_document, tokens->number + block->first_document,
+                       tokens->length + block->first_document, tokens->item, tokens->bits);
+    each_document(tokens, &view, tokens->sparse ? count_sparse : count_dense);
     sweep_runs(tokens, &view, sweep);
+    each_document(tokens, &view, tokens->sparse ? write_listed : write_topics);
     if (sweep->sums)
         sum_block(tokens, block, sweep, total);
-    status = em_lda_exchange_add(sweep->exchange, &view, !tokens->sparse, sweep->count);
+    status = em_lda_exchange_add(sweep->exchange, &view, tokens->drawn, sweep->count);
     return status ? status : em_block_close(tokens, topics, &view);
 }
 
@@ -288,13 +301,14 @@ em_status em_tokens_sweep(em_tokens *tokens, const em_sweep *sweep, const em_tok
 static void start_block(const em_tokens *tokens, const em_stream *stream, const em_block_view *view)
 {
     const em_token_block *block = view->block;
+    uint16_t *topic = view->topic;
 
-    for (int64_t i = 0; i < block->n_token; i++) {
-        const int64_t d = block->first_document + view->document[i];
-        view->topic[i] = (uint16_t)tokens->n_topic;
+    for (int64_t d = block->first_document; d < block->first_document + block->n_document; d++) {
+        uint64_t k = (uint64_t)tokens->n_topic;
         if (block->level == 0)
-            view->topic[i] = (uint16_t)em_uniform_below(stream, (uint64_t)tokens->number[d],
-                                                        (uint64_t)tokens->n_topic);
+            k = em_uniform_below(stream, (uint64_t)tokens->number[d], (uint64_t)tokens->n_topic);
+        for (int32_t j = 0; j < tokens->length[d]; j++)
+            *topic++ = (uint16_t)k;
     }
 }
 
@@ -317,28 +331,6 @@ em_status em_tokens_start(em_tokens *tokens, uint64_t seed, int64_t chain,
 
 /* ---------------------------------------------------------------- what is saved */
 
-/* Finds the positions at which the slots of each document of a block begin, in tokens->item, which
- * has memory for them. */
-static void find_slots(em_tokens *tokens, const em_token_block *block)
-{
-    uint64_t slot = 0;
-
-    for (int64_t i = 0; i < block->n_document; i++) {
-        tokens->item[i] = slot;
-        slot += (uint64_t)em_padded_length(tokens->length[block->first_document + i]);
-    }
-}
-
-/* The position of token i of a block among this shard's tokens in the order of the corpus. The
- * slots of the block were found before. */
-static int64_t position_of(const em_tokens *tokens, const em_block_view *view, int64_t i)
-{
-    const int64_t d = view->document[i];
-
-    return tokens->first[view->block->first_document + d] +
-           (int64_t)(view->slot[i] - tokens->item[d]);
-}
-
 void em_tokens_own_part(const em_tokens *tokens, int64_t begin, int64_t total, int64_t *first,
                         int64_t *count)
 {
@@ -356,6 +348,20 @@ static bool may_have(const em_token_block *block, int64_t first, int64_t end)
     return block->begin < end && block->end > first;
 }
 
+/* Copies those of n topics, of tokens from position `at` of this shard on, that are among the
+ * tokens first .. end - 1. */
+static void copy_topics(uint16_t *topic, int64_t at, int64_t n, bool restores, int64_t first,
+                        int64_t end, uint16_t *ordered)
+{
+    const int64_t from = em_most(at, first), to = em_least(at + n, end);
+    const size_t bytes = (size_t)(to - from) * sizeof *topic;
+
+    if (from < to && restores)
+        memcpy(topic + (from - at), ordered + (from - first), bytes);
+    else if (from < to)
+        memcpy(ordered + (from - first), topic + (from - at), bytes);
+}
+
 em_status em_tokens_copy(em_tokens *tokens, const em_token_topics *topics, bool restores,
                          int64_t first, int64_t count, uint16_t *ordered)
 {
@@ -363,23 +369,32 @@ em_status em_tokens_copy(em_tokens *tokens, const em_token_topics *topics, bool 
     em_status status = EM_OK;
 
     for (int64_t b = 0; !status && b < tokens->n_block; b++) {
-        if (!may_have(&tokens->block[b], first, first + count))
+        const em_token_block *block = &tokens->block[b];
+        if (!may_have(block, first, first + count))
             continue;
         status = em_block_open(tokens, b, topics, &view);
-        find_slots(tokens, &tokens->block[b]);
-        for (int64_t i = 0; !status && i < view.block->n_token; i++) {
-            const int64_t at = position_of(tokens, &view, i) - first;
-            if (at < 0 || at >= count)
-                continue;
-            if (restores)
-                view.topic[i] = ordered[at];
-            else
-                ordered[at] = view.topic[i];
+        uint16_t *topic = view.topic;
+        for (int64_t i = 0; !status && i < block->n_document; i++) {
+            const int64_t d = block->first_document + i;
+            copy_topics(topic, tokens->first[d], tokens->length[d], restores, first, first + count,
+                        ordered);
+            topic += tokens->length[d];
         }
         if (!status && restores)
             status = em_block_close(tokens, topics, &view);
     }
     return status;
+}
+
+/* Writes the topics of a block in the order of runs. */
+static void order_by_word(em_tokens *tokens, const em_block_view *view)
+{
+    uint16_t *drawn = tokens->drawn;
+
+    each_document(tokens, view, read_topics);
+    for (int64_t i = 0; i < view->block->n_entry; i++)
+        for (int32_t j = 0; j < view->entry[i].count; j++)
+            *drawn++ = tokens->state[view->entry[i].slot + (uint32_t)j];
 }
 
 em_status em_tokens_count(em_tokens *tokens, const em_token_topics *topics, const em_sweep *sweep)
@@ -392,8 +407,10 @@ em_status em_tokens_count(em_tokens *tokens, const em_token_topics *topics, cons
     begin_counts(sweep);
     for (int64_t b = 0; !status && b < tokens->n_block; b++) {
         status = em_block_open(tokens, b, topics, &view);
-        if (!status)
-            status = em_lda_exchange_add(sweep->exchange, &view, false, sweep->count);
+        if (!status) {
+            order_by_word(tokens, &view);
+            status = em_lda_exchange_add(sweep->exchange, &view, tokens->drawn, sweep->count);
+        }
         if (!status)
             status = send_full(sweep, &failed);
     }

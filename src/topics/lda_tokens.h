@@ -1,17 +1,44 @@
 /*
- * The tokens of a shard's documents, laid out for sampling their topics. Documents form blocks
- * whose counts fit into a processor's cache. Within a block tokens are ordered by word, so that a
- * word's probabilities stay in the cache. Given phi, documents are independent, so their order is
- * arbitrary; within a document tokens are in the order of words. All Local.
+ * The tokens of a shard's documents, laid out for sampling their topics, and a sweep over them.
+ * Documents form blocks whose counts fit into a processor's cache. Within a block tokens are
+ * ordered by word, so that a word's probabilities stay in the cache. Given phi, documents are
+ * independent, so their order is arbitrary; the tokens of a document are drawn in the order of
+ * words. All Local.
  */
 #pragma once
 
 #include "data/corpus/corpus.h"
 #include "emass/status.h"
+#include "math/rng.h"
 #include "math/simd/tokens.h"
 
 #include <stdbool.h>
 #include <stdint.h>
+
+/* The number of slots of a document: its length rounded up to whole blocks of four of the
+ * generator. The slots of a document's tokens are in the order of its words. */
+static inline int64_t em_padded_length(int64_t length)
+{
+    return (length + 3) / 4 * 4;
+}
+
+/* The number of tokens of a document. */
+int64_t em_document_length(em_document document);
+
+/* The largest number of entries that em_sort_entries makes of n_entry entries of documents. */
+int64_t em_most_entries(int64_t n_entry, int64_t n_token);
+
+/* Sorts the entries of n documents by word, and within a word by document. The entries of word v
+ * are entry[start[v]] .. entry[start[v + 1] - 1]. `start` has [n_word + 2] numbers. Returns the
+ * number of words that occur. */
+int64_t em_sort_entries(int64_t n_word, int64_t n, const em_document *document, int64_t *start,
+                        em_token_entry *entry);
+
+/* Draws the random bits of n documents by their numbers in the corpus and lengths, in the order of
+ * their slots. `item`, room for a quarter of the slots, and `bits` are padded to multiples of 8 and
+ * 32. */
+void em_draw_token_bits(const em_stream *stream, int64_t n, const int64_t *number,
+                        const int32_t *length, uint64_t *item, uint32_t *bits);
 
 /* Documents of one level: elements first_document .. of the arrays number, length and first. Their
  * tokens are first_token .. of the topics of a chain. */
@@ -20,25 +47,26 @@ typedef struct em_token_block {
     int64_t first_document, n_document;
     int64_t first_token, n_token;
     int64_t begin, end; /* range of tokens, in the order of the corpus, that contains them */
-    int64_t n_run;
+    int64_t n_entry, n_run;
     char *layout;  /* NULL: in the scratch file, */
     int64_t place; /* here */
 } em_token_block;
 
-/* The topics of all tokens of a chain; n_topic means none yet. */
+/* The topics of all tokens of a chain, block by block and document by document; n_topic means none
+ * yet. */
 typedef struct em_token_topics {
     uint16_t *held; /* [n_token]; NULL: in the scratch file, */
     int64_t place;  /* from here on */
 } em_token_topics;
 
-/* An open block: runs of tokens of one word. */
+/* An open block: its tokens by word, and their topics by document. */
 typedef struct em_block_view {
     const em_token_block *block;
-    const int32_t *run_word;   /* [n_run] */
-    const uint32_t *run_start; /* [n_run + 1] */
-    const uint16_t *document;  /* [n_token] within the block */
-    const uint32_t *slot;      /* [n_token] of its random bits, within the block */
-    uint16_t *topic;           /* [n_token] */
+    const em_token_entry *entry; /* [n_entry] */
+    const int32_t *run_word;     /* [n_run] ascending */
+    const uint32_t *run_entry;   /* [n_run + 1] entries before each run */
+    const uint32_t *run_token;   /* [n_run + 1] tokens before each run */
+    uint16_t *topic;             /* [n_token] */
 } em_block_view;
 
 /*
@@ -72,8 +100,9 @@ typedef struct em_tokens {
     em_topic_list *list;
     uint16_t *list_topic;
     float *list_count;
-    int32_t *place;       /* [n_topic + 1] index in the list being made; INT32_MAX: none */
-    uint16_t *slot_place; /* by slot: index of the topic in the document's list */
+    int32_t *place;  /* [n_topic + 1] index in the list being made; INT32_MAX: none */
+    uint16_t *state; /* by slot: the topic, or its index in the document's list */
+    uint16_t *drawn; /* [n_token] topics in the order of runs */
     uint64_t *item;
     uint32_t *bits;
     float *alpha, *room;
@@ -103,10 +132,6 @@ em_status em_block_open(em_tokens *tokens, int64_t b, const em_token_topics *top
                         em_block_view *view);
 em_status em_block_close(em_tokens *tokens, const em_token_topics *topics,
                          const em_block_view *view);
-
-/* The number of slots of a document: its length rounded up to whole blocks of four of the
- * generator. */
-int64_t em_padded_length(int64_t length);
 
 /* The size of a document's list of topics. */
 int64_t em_topic_list_capacity(int64_t n_topic, int64_t length);

@@ -32,43 +32,56 @@ static inline int64_t em_topic_groups(int64_t n_topic)
     return (n + EM_TOPIC_LANES - 1) / EM_TOPIC_LANES * EM_TOPIC_LANES;
 }
 
-/* Work space, in floats. Sums are searched eight vectors at a time. */
+/* The floats from one row of work space to the next: scanned sums, a row, and three vectors at its
+ * end. An odd number of vectors keeps the rows apart in a cache. */
+static inline int64_t em_token_pitch(int64_t n_topic)
+{
+    return ((em_topic_stride(n_topic) / EM_TOPIC_LANES + 4) | 1) * EM_TOPIC_LANES;
+}
+
+/* Work space, in floats. */
 static inline int64_t em_token_workspace(int64_t n_topic)
 {
-    return (1 + EM_TOKEN_BATCH) * (em_topic_stride(n_topic) + EM_TOPIC_LANES) + 8 * EM_TOPIC_LANES;
+    return 2 * EM_TOKEN_BATCH * em_token_pitch(n_topic);
 }
 
 /* The topics of a document with few topics: topic[i] has count[i] tokens, i < n; the count may be
  * 0. Up to the next multiple of 16 the entries are the padding topic with count 0. No topic is
  * listed twice, and one more entry is allocated than the document may have topics. */
 typedef struct em_topic_list {
-    int32_t n;
+    int32_t n, room; /* room: entries allocated */
     uint16_t *topic;
     float *count;
 } em_topic_list;
 
-/* The tokens of one word in a block of documents. Adjacent tokens should be of different documents,
- * so that a processor can process several at a time. The order of tokens of different documents
- * does not affect the draws, because these are independent. */
+/* The tokens of one word in one document: `count` of them, in neighbouring slots. */
+typedef struct em_token_entry {
+    uint32_t slot;     /* of the first; indexes random bits and topics */
+    uint16_t document; /* within the block */
+    uint16_t count;
+} em_token_entry;
+
+enum { EM_NO_PLACE = 0xffff };
+
+/* The tokens of one word in a block of documents. The order of documents does not affect the draws,
+ * because documents are independent. */
 typedef struct em_token_run {
-    int64_t n, n_more; /* number of tokens; number of further tokens, of other words, whose data are
-                          prefetched */
-    const uint16_t *document; /* [n] within the block */
-    const uint32_t *slot;     /* [n] index of its random bits */
-    const uint32_t *bits;     /* by slot */
-    uint16_t *topic;          /* [n] replaced by the new topic; n_topic: none yet */
-    uint16_t *place;          /* by slot: index of the topic in the document's list; replaced */
-    int64_t n_topic, stride;  /* em_topic_stride(n_topic) */
-    const float *phi;         /* [stride] probability of this word in each topic; padding 0 */
-    const float *alpha;       /* [stride] the prior of each topic; padding any number */
-    const float *next_phi;    /* phi of the next run, which is prefetched; or NULL */
-    float *room;              /* [em_token_workspace(n_topic)] work space, 64-byte aligned */
+    int64_t n, n_more; /* entries of this word; entries after them, which are prefetched */
+    const em_token_entry *entry; /* [n + n_more], by ascending document within the word */
+    const uint32_t *bits;        /* by slot: random */
+    uint16_t *drawn;             /* written: the new topics of this word's tokens, in any order */
+    int64_t n_topic, stride;     /* em_topic_stride(n_topic) */
+    const float *phi;            /* [stride] probability of this word in each topic; padding 0 */
+    const float *alpha;          /* [stride] the prior of each topic; padding any number */
+    const float *next_phi;       /* phi of the next run, which is prefetched; or NULL */
+    float *room;                 /* [em_token_workspace(n_topic)] work space, 64-byte aligned */
     /* Used by `dense`: */
-    float *tokens;  /* [document][stride] tokens of the document in each topic */
-    int32_t *count; /* [stride] tokens of this word in each topic; added to */
-    const int32_t *next_count;
+    float *tokens;   /* [document][stride] tokens of the document in each topic */
+    uint16_t *topic; /* by slot: the topic, which is replaced; n_topic: none yet */
     /* Used by `sparse`: */
     em_topic_list *list; /* [document] */
+    uint16_t *place;     /* by slot: index of the topic in the document's list, which is replaced;
+                            EM_NO_PLACE: no topic yet */
     float *groups;       /* [em_topic_groups(n_topic)] cumulative sums of alpha phi by group */
     bool grouped;        /* whether `groups` is set; if not, `sparse` computes it */
 } em_token_run;
@@ -76,8 +89,8 @@ typedef struct em_token_run {
 /*
  * The loops themselves: each token's topic k is drawn with probability proportional to
  *     (alpha_k + n_dk) phi_k,   n_dk without the token itself,
- * and the document's counts are updated. `dense` computes the probabilities of all topics, and also
- * adds to the word's counts. `sparse` divides the sum into two parts: n_dk phi_k over the topics of
+ * and the document's counts are updated. `dense` computes the probabilities of all topics. `sparse`
+ * divides the sum into two parts: n_dk phi_k over the topics of
  * the document, and alpha_k phi_k over all topics, which is the same for all tokens of the word. If
  * the draw falls into the second part, the cumulative sums give the group of topics, and only the
  * topics of that group are searched.

@@ -5,6 +5,7 @@
 #pragma GCC target("avx512f")
 #include <immintrin.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "math/simd/tokens_x86.inc"
 

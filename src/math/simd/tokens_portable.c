@@ -82,6 +82,15 @@ static inline int count_up_to(lanes a, float t)
     return n;
 }
 
+static inline int column_up_to(const float *p, int n, int lane, float t)
+{
+    int count = 0;
+
+    for (int v = 0; v < n; v++)
+        count += p[16 * v + lane] <= t;
+    return count;
+}
+
 static inline lanes scan(lanes a)
 {
     for (int by = 1; by < 4; by *= 2)

@@ -32,16 +32,28 @@ static void make_small(em_corpus *corpus)
 /* The document of each token, and its word. */
 static int document_of[SMALL_TOKENS];
 
+/* The index among all topics of the token of a document in a slot. */
+static int token_at(const lda_chain *h, int document, uint32_t slot)
+{
+    int64_t at = slot;
+
+    for (int d = 0; d < document; d++)
+        at -= em_padded_length(h->tokens->length[d]) - h->tokens->length[d];
+    return (int)at;
+}
+
 static void words_of(const lda_chain *h, int *word)
 {
     ck_assert_int_eq(h->tokens->n_block, 1);
     em_block_view view;
     ck_assert_int_eq(em_block_open(h->tokens, 0, &h->topics, &view), EM_OK);
     for (int64_t r = 0; r < view.block->n_run; r++)
-        for (int64_t i = view.run_start[r]; i < view.run_start[r + 1]; i++) {
-            word[i] = view.run_word[r];
-            document_of[i] = view.document[i];
-        }
+        for (uint32_t e = view.run_entry[r]; e < view.run_entry[r + 1]; e++)
+            for (uint32_t j = 0; j < view.entry[e].count; j++) {
+                const int i = token_at(h, view.entry[e].document, view.entry[e].slot + j);
+                word[i] = view.run_word[r];
+                document_of[i] = view.entry[e].document;
+            }
 }
 
 /* log p(z, w) with phi fixed (the documents' weights integrated out), or with both integrated. */
@@ -227,8 +239,11 @@ static void sums_of(const lda_chain *h, int64_t *sums)
     memset(n, 0, sizeof n);
     for (int64_t b = 0; b < tokens->n_block; b++) {
         ck_assert_int_eq(em_block_open(tokens, b, &h->topics, &view), EM_OK);
-        for (int64_t i = 0; i < view.block->n_token; i++)
-            n[view.block->first_document + view.document[i]][view.topic[i]]++;
+        for (int64_t i = 0; i < view.block->n_document; i++) {
+            const int64_t d = view.block->first_document + i;
+            for (int32_t j = 0; j < tokens->length[d]; j++)
+                n[d][*view.topic++]++;
+        }
     }
     for (int k = 0; k < K; k++)
         all += h->alpha[k];

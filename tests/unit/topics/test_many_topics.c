@@ -68,11 +68,12 @@ START_TEST(topics_by_the_prior_have_its_law)
 {
     enum { N = 50000, MOST = 1100, ROOM = EM_TOPIC_LANES };
     static const int64_t n_topics[] = {64, 200, MOST};
-    static uint16_t document[N], place[N], topic[N], keys[N * ROOM] __attribute__((aligned(64)));
+    static uint16_t place[N], topic[N], keys[N * ROOM] __attribute__((aligned(64)));
     static float tokens[N * ROOM] __attribute__((aligned(64)));
     static float phi[MOST + 64] __attribute__((aligned(64)));
     static float alpha[MOST + 64] __attribute__((aligned(64)));
-    static uint32_t slot[N], bits[N];
+    static em_token_entry entry[N];
+    static uint32_t bits[N];
     static em_topic_list list[N];
     const int64_t n_topic = n_topics[_i];
     const em_stream stream = {.seed = 6, .purpose = EM_RNG_TEST};
@@ -84,11 +85,10 @@ START_TEST(topics_by_the_prior_have_its_law)
     for (int i = 0; i < N * ROOM; i++)
         keys[i] = (uint16_t)n_topic;
     for (int i = 0; i < N; i++) {
-        document[i] = (uint16_t)i;
-        slot[i] = (uint32_t)i;
-        topic[i] = (uint16_t)n_topic;
+        entry[i] = (em_token_entry){(uint32_t)i, (uint16_t)i, 1};
+        place[i] = EM_NO_PLACE;
         bits[i] = (uint32_t)em_uniform_below(&stream, (uint64_t)i, UINT32_MAX);
-        list[i] = (em_topic_list){0, keys + i * ROOM, tokens + i * ROOM};
+        list[i] = (em_topic_list){0, ROOM, keys + i * ROOM, tokens + i * ROOM};
     }
     for (int64_t k = 0; k < n_topic; k++) {
         phi[k] = 1 / (float)(1 + k * 7 % 5);
@@ -98,7 +98,7 @@ START_TEST(topics_by_the_prior_have_its_law)
     }
     ck_assert_int_eq(em_allocate(em_token_workspace(n_topic), sizeof *room, &room), EM_OK);
     ck_assert_int_eq(em_allocate(em_topic_groups(n_topic), sizeof *groups, &groups), EM_OK);
-    em_token_run run = {.n = N, .document = document, .slot = slot, .bits = bits, .topic = topic};
+    em_token_run run = {.n = N, .entry = entry, .bits = bits, .drawn = topic};
     run.n_topic = n_topic;
     run.stride = em_topic_stride(n_topic);
     run.phi = phi;

@@ -99,8 +99,9 @@ static void draw_run(const em_token_kernels *kernels, bool sparse, const lda_cha
                      uint16_t *topic)
 {
     enum { N = 2000, DOCUMENTS = 50 };
-    static uint16_t document[N], place[N];
-    static uint32_t slot[N], bits[N];
+    static uint16_t place[N], state[N];
+    static em_token_entry entry[N];
+    static uint32_t bits[N];
     const em_stream stream = {.seed = 5, .purpose = EM_RNG_TEST};
     const int64_t stride = h->shape.stride, n_topic = h->shape.n_topic;
     em_topic_list list[DOCUMENTS];
@@ -113,35 +114,36 @@ static void draw_run(const em_token_kernels *kernels, bool sparse, const lda_cha
     ck_assert_int_eq(em_allocate(stride, sizeof *alpha, &alpha), EM_OK);
     ck_assert_int_eq(em_allocate(em_topic_groups(n_topic), sizeof *groups, &groups), EM_OK);
     for (int d = 0; d < DOCUMENTS; d++)
-        list[d] = (em_topic_list){0, keys + d * stride, tokens + d * stride};
+        list[d] = (em_topic_list){0, (int32_t)stride, keys + d * stride, tokens + d * stride};
     for (int64_t i = 0; i < DOCUMENTS * stride; i++)
         keys[i] = (uint16_t)n_topic;
     for (int i = 0; i < N; i++) {
-        document[i] = (uint16_t)(i % DOCUMENTS);
-        slot[i] = (uint32_t)(N - 1 - i);
+        entry[i] = (em_token_entry){(uint32_t)(N - 1 - i), (uint16_t)(i % DOCUMENTS), 1};
         bits[i] = (uint32_t)em_uniform_below(&stream, (uint64_t)i, UINT32_MAX);
         topic[i] = (uint16_t)(i % 3 ? (uint64_t)n_topic
                                     : em_uniform_below(&stream, (uint64_t)(i + N),
                                                        (uint64_t)(n_topic < 20 ? n_topic : 20)));
+        em_topic_list *of = &list[entry[i].document];
+        state[entry[i].slot] = topic[i];
+        place[entry[i].slot] = EM_NO_PLACE;
         if (topic[i] < n_topic && !sparse)
-            tokens[document[i] * stride + topic[i]] += 1;
+            tokens[entry[i].document * stride + topic[i]] += 1;
         for (int32_t j = 0; topic[i] < n_topic && sparse; j++)
-            if (j == list[document[i]].n || list[document[i]].topic[j] == topic[i]) {
-                list[document[i]].n += j == list[document[i]].n;
-                list[document[i]].topic[j] = topic[i];
-                list[document[i]].count[j] += 1;
-                place[slot[i]] = (uint16_t)j;
+            if (j == of->n || of->topic[j] == topic[i]) {
+                of->n += j == of->n;
+                of->topic[j] = topic[i];
+                of->count[j] += 1;
+                place[entry[i].slot] = (uint16_t)j;
                 break;
             }
     }
     for (int64_t k = 0; k < n_topic; k++)
         alpha[k] = 0.1F;
-    em_token_run run = {.n = N, .document = document, .slot = slot, .bits = bits, .topic = topic};
+    em_token_run run = {.n = N, .entry = entry, .bits = bits, .topic = state, .drawn = topic};
     run.n_topic = n_topic;
     run.stride = stride;
     run.phi = h->phi;
     run.alpha = alpha;
-    run.count = h->count;
     run.tokens = tokens;
     run.list = list;
     run.place = place;
@@ -182,6 +184,26 @@ START_TEST(loops_of_all_instruction_sets_agree)
     }
     release_lda_chain(&h);
     release_corpus(&corpus);
+}
+END_TEST
+
+/* Entries are by word and then by document, slots in the order of a document's words; a count that
+ * one entry cannot hold is divided. */
+START_TEST(entries_are_sorted_by_word)
+{
+    static const int32_t word[2][2] = {{0, 2}, {2, 0}}, count[2][2] = {{3, 70000}, {2, 0}};
+    static const em_token_entry expected[] = {
+        {0, 0, 3}, {3, 0, 65535}, {65538, 0, 4465}, {70004, 1, 2}};
+    const em_document document[] = {{2, word[0], count[0]}, {1, word[1], count[1]}};
+    em_token_entry entry[4];
+    int64_t start[5];
+
+    ck_assert_int_le(4, em_most_entries(3, 70005));
+    ck_assert_int_eq(em_sort_entries(3, 2, document, start, entry), 2);
+    ck_assert_int_eq(start[1], 1);
+    ck_assert_int_eq(start[2], 1);
+    ck_assert_int_eq(start[3], 4);
+    ck_assert_mem_eq(entry, expected, sizeof expected);
 }
 END_TEST
 
@@ -281,6 +303,7 @@ int main(void)
     tcase_add_test(tests, instruction_sets_agree);
     tcase_add_test(tests, digamma);
     tcase_add_loop_test(tests, loops_of_all_instruction_sets_agree, 0, 7);
+    tcase_add_test(tests, entries_are_sorted_by_word);
     tcase_add_loop_test(tests, shards_draw_the_same_topics, 0, 2);
     tcase_add_test(tests, saved_topics_go_to_other_shards);
     suite_add_tcase(suite, tests);
