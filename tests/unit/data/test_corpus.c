@@ -190,11 +190,12 @@ END_TEST
 
 START_TEST(a_vocabulary_gives_names)
 {
-    static const char list[] = "zero\none\ntwo words\nthree\nfour\nnever\n";
+    static const char list[] = "zero\none\ntwo words\nthree\nfour\nnever\n",
+                      six_words[] = "2\n6\n2\n1 1 3\n2 5 1\n";
     em_corpus *corpus;
 
     write_bytes(words, list, strlen(list));
-    write_bytes(path, docword, strlen(docword));
+    write_bytes(path, six_words, strlen(six_words));
     corpus = read_shard(true, 0, 1);
     ck_assert_int_eq(corpus->n_word, 6);
     ck_assert_str_eq(corpus->name[2], "two words");
@@ -260,12 +261,13 @@ static const bad bads[] = {
     {"1 0:1\n1 0", ":2:", "'0'", "id:count"},
     {"2\n", ":1:", "end of the file", "number of words"},
     {"2\n5\n3\n1 1 1\n", ":4:", "end of the file after 1 entries", "3 as the header says"},
-    {"2\n6\n1\n1 1 1\n", ":2:", "6 words", "at most 5 (the words of the vocabulary)"},
+    {"2\n6\n1\n1 1 1\n", ":2:", "6 words", "expected 5 (the words of the vocabulary)"},
+    {"2\n3\n1\n1 1 1\n", ":2:", "3 words", "expected 5 (the words of the vocabulary)"},
     {"2\n5\n1\n1 1 1\n2 1 1\n", ":5:", "more lines after 1 entries", "1 as the header says"},
     {"9999\n5\n1\n1 1 1\n", ":3:", "1 entries of 9999 documents", "one of each 1000"},
     {"2\n5\n2\n2 1 1\n1 1 1\n", ":5:", "document 1 after 2", "in order"},
     {"2\n5\n1\n3 1 1\n", ":4:", "'3'", "1 to 2 (the documents that the header says)"},
-    {"2\n3\n1\n1 4 1\n", ":4:", "'4'", "1 to 3 (the words that the header says)"},
+    {"2\n5\n1\n1 6 1\n", ":4:", "'6'", "1 to 5 (the words that the header says)"},
     {"2\n5\n1\n1 0 1\n", ":4:", "'0'", "1 to 5"},
     {"2\n5\n1\n1 1\n", ":4:", "ends early", "document, word and count"},
     {"2\n5\n1\n1 1 1 1\n", ":4:", "'1'", "the end of the line"},
