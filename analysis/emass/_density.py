@@ -103,13 +103,22 @@ def named(
     if dim is not None:
         sizes: dict[str, Any] = {"theta": (dim,)}
     elif names is not None:
-        sizes = dict.fromkeys(names, ())
+        sizes = dict.fromkeys(_different(names), ())
     else:
         sizes = dict(shapes or {})
     unknown = set(bounds or ()) - set(sizes)
     if unknown:
         raise Error(f"bounds: found {sorted(unknown)[0]!r}, expected a name of {', '.join(sizes)}")
     return [Variable(name, _shape_of(name, shape), bounds=(bounds or {}).get(name)) for name, shape in sizes.items()]
+
+
+def _different(names: Sequence[str]) -> Sequence[str]:
+    if isinstance(names, str):
+        raise Error(f"from_function: names: found the text {names!r}, expected a list of names")
+    for i, name in enumerate(names):
+        if name in names[:i]:
+            raise Error(f"from_function: names: found {name!r} again, expected a different name for each parameter")
+    return names
 
 
 def _shape_of(name: str, given: Any) -> tuple[int, ...]:

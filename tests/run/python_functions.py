@@ -100,6 +100,9 @@ def check_answers():
     report("agree" in text, "a gradient by names, in another order", text)
     text = said(emass.Model.from_function(by_name("m"), shapes=sizes, gradient=True).check)
     report(text.endswith("the gradient: found the names theta, m, expected mu, theta"), "an unknown name in a gradient", text)
+    for names, words in ((["a", "b", "a"], "'a' again"), ("ab", "the text 'ab'")):
+        text = said(lambda names=names: emass.Model.from_function(lambda *x: -sum(one * one for one in x), names=names))
+        report(f"names: found {words}, expected" in text, f"names: {words}", text)
     for found, words in (
         (np.complex128(-1), "complex128"),
         (np.zeros(1), "an array of the shape (1,)"),
