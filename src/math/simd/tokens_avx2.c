@@ -9,8 +9,9 @@
 
 #include "math/simd/tokens_x86.inc"
 
-#define TABLE em_tokens_avx2
-#define NAME  "avx2"
+#define TABLE  em_tokens_avx2
+#define NAME   "avx2"
+#define FOLDED 4
 
 typedef struct lanes {
     __m256 low, high;

@@ -9,8 +9,9 @@
 
 #include "math/simd/tokens_x86.inc"
 
-#define TABLE em_tokens_avx512
-#define NAME  "avx512"
+#define TABLE  em_tokens_avx512
+#define NAME   "avx512"
+#define FOLDED 4
 
 typedef __m512 lanes;
 

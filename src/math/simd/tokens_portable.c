@@ -1,8 +1,10 @@
 /* Token kernels for any processor: arrays of sixteen floats, which the compiler vectorises. */
 #include <stdint.h>
 
-#define TABLE em_tokens_portable
-#define NAME  "portable"
+#define TABLE  em_tokens_portable
+#define NAME   "portable"
+
+#define FOLDED 1 /* more words take more registers than there are */
 
 typedef struct lanes {
     float x[16];

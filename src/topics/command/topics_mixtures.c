@@ -10,13 +10,15 @@
 #include "topics/command/topics_page.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 #include <xxhash.h>
 
-#define ALPHA 0.1 /* of EM, if the file has none */
+#define ALPHA     0.1 /* of EM, if the file has none */
+#define LEAST_PHI 1e-12F
+
+enum { GATHERED = 16 }; /* topics at a time: a cache line of phi of a word */
 
 /* ---------------------------------------------------------------- a table in a new file */
 
@@ -115,6 +117,22 @@ static em_status measure(void *to, int64_t d, em_document of)
     return EM_OK;
 }
 
+/* Sets rows [of.n][stride] to phi of the document's words. Some topics at a time, because t->mean
+ * is by topic: reads of all topics of one word after another would be far apart. */
+static void gather_phi(const folding *f, em_document of)
+{
+    const em_topics *t = f->topics;
+
+    for (int64_t first = 0; first < t->n_topic; first += GATHERED) {
+        const int64_t end = em_least(first + GATHERED, t->n_topic);
+        for (int64_t i = 0; i < of.n; i++)
+            for (int64_t k = first; k < end; k++) {
+                const float phi = t->mean[k * t->n_word + of.word[i]];
+                f->rows[i * f->stride + k] = phi > LEAST_PHI ? phi : LEAST_PHI;
+            }
+    }
+}
+
 /* Folds in document d. Topics are numbered as in the first chain, so alpha is that of the first
  * chain. */
 static void fold_in(const folding *f, int64_t d, em_document of)
@@ -123,11 +141,9 @@ static void fold_in(const folding *f, int64_t d, em_document of)
     const em_folded document = {.number = d, .n = of.n, .count = f->count, .phi = f->rows};
     const em_stream stream = em_fold_in_stream(0, 0, 0);
 
-    for (int64_t i = 0; i < of.n; i++) {
+    for (int64_t i = 0; i < of.n; i++)
         f->count[i] = (float)of.count[i];
-        for (int64_t k = 0; k < t->n_topic; k++)
-            f->rows[i * f->stride + k] = fmaxf(t->mean[k * t->n_word + of.word[i]], 1e-12F);
-    }
+    gather_phi(f, of);
     if (f->gibbs)
         em_fold_in_gibbs(f->gibbs, &stream, &document, f->alpha, f->mixture);
     else

@@ -373,19 +373,21 @@ START_TEST(new_documents_are_folded_in)
 }
 END_TEST
 
+enum { FOLD_WORDS = 6 }; /* vector loops take four words at a time, and then those left */
+
 /* The steps of EM once more, with one of the terms of each step after the other. */
-static void weights_by_em(const double phi[3][FOLD_K], const double *count, const double *alpha,
-                          double *out)
+static void weights_by_em(const double phi[FOLD_WORDS][FOLD_K], const double *count,
+                          const double *alpha, double *out)
 {
     double weight[FOLD_K] = {0}, n = 0;
 
-    for (int v = 0; v < 3; v++)
+    for (int v = 0; v < FOLD_WORDS; v++)
         n += count[v];
     for (int k = 0; k < FOLD_K; k++)
         weight[k] = alpha[k] + n / FOLD_K;
     for (int step = 0; step < EM_FOLD_IN_STEPS; step++) {
         memcpy(out, alpha, FOLD_K * sizeof *out);
-        for (int v = 0; v < 3; v++) {
+        for (int v = 0; v < FOLD_WORDS; v++) {
             double sum = 0;
             for (int k = 0; k < FOLD_K; k++)
                 sum += phi[v][k] * weight[k];
@@ -400,17 +402,25 @@ static void weights_by_em(const double phi[3][FOLD_K], const double *count, cons
 START_TEST(em_has_alpha_of_each_topic)
 {
     static const double alpha[FOLD_K] = {0.9, 0.02, 0.3}, exchanged[FOLD_K] = {0.02, 0.9, 0.3};
-    static const double phi[3][FOLD_K] = {{0.7, 0.1, 0.3}, {0.1, 0.6, 0.3}, {0.2, 0.3, 0.4}};
-    static const double count[] = {2, 1, 5};
-    static float padded[3 * EM_TOPIC_LANES] __attribute__((aligned(64)));
+    static const double phi[FOLD_WORDS][FOLD_K] = {{0.7, 0.1, 0.3}, {0.1, 0.6, 0.3},
+                                                   {0.2, 0.3, 0.4}, {0.3, 0.3, 0.1},
+                                                   {0.2, 0.1, 0.6}, {0.5, 0.2, 0.2}};
+    static const double count[] = {2, 1, 5, 3, 1, 4};
+    static float padded[FOLD_WORDS * EM_TOPIC_LANES] __attribute__((aligned(64)));
     static float mixture[EM_FOLD_IN_ROOM * EM_TOPIC_LANES] __attribute__((aligned(64)));
-    const float tokens[] = {2, 1, 5};
-    const em_folded document = {.n = 3, .count = tokens, .phi = padded};
+    static float prior[EM_TOPIC_LANES] __attribute__((aligned(64)));
+    const int64_t stride = em_topic_stride(FOLD_K);
+    float tokens[FOLD_WORDS];
+    const em_folded document = {.n = FOLD_WORDS, .count = tokens, .phi = padded};
     double exact[FOLD_K], twin[FOLD_K], far = 0;
 
-    for (int v = 0; v < 3; v++)
+    for (int v = 0; v < FOLD_WORDS; v++)
         for (int k = 0; k < FOLD_K; k++)
-            padded[v * em_topic_stride(FOLD_K) + k] = (float)phi[v][k];
+            padded[v * stride + k] = (float)phi[v][k];
+    for (int v = 0; v < FOLD_WORDS; v++)
+        tokens[v] = (float)count[v];
+    for (int k = 0; k < FOLD_K; k++)
+        prior[k] = (float)alpha[k];
     weights_by_em(phi, count, alpha, exact);
     weights_by_em(phi, count, exchanged, twin);
     em_fold_in_em(FOLD_K, &document, alpha, mixture);
@@ -419,6 +429,13 @@ START_TEST(em_has_alpha_of_each_topic)
         far = fmax(far, fabs((double)mixture[k] - twin[k]));
     }
     ck_assert_double_ge(far, 0.1);
+    for (int s = 0; em_token_kernel_list[s]; s++)
+        if (em_token_kernels_run(em_token_kernel_list[s])) {
+            em_token_kernel_list[s]->fold_in(FOLD_WORDS, padded, tokens, FOLD_K, stride, prior,
+                                             EM_FOLD_IN_STEPS, mixture);
+            for (int k = 0; k < FOLD_K; k++)
+                ck_assert_double_eq_tol((double)mixture[k], exact[k], 1e-4);
+        }
 }
 END_TEST
 
