@@ -127,8 +127,8 @@ em_status em_held_out_with_gibbs(em_held_out *h, const em_lda_shape *shape)
 }
 
 /* Folds in document d, whose mixture is then in h->mixture. Returns the sum of the mixture. */
-static double fold_in(const em_held_out *h, const em_lda_shape *shape, const em_held_out_law *law,
-                      int64_t d)
+static double fold_in(const em_held_out *h, const em_lda_shape *shape,
+                      const em_held_out_parameters *parameters, int64_t d)
 {
     const int64_t first = h->fold_start[d], n = h->fold_start[d + 1] - first;
     const em_folded document = {
@@ -138,11 +138,11 @@ static double fold_in(const em_held_out *h, const em_lda_shape *shape, const em_
     for (int64_t i = 0; i < n; i++)
         for (int64_t k = 0; k < shape->n_topic; k++)
             h->rows[i * shape->stride + k] =
-                floored(law->phi[h->fold_word[first + i] * shape->stride + k]);
-    if (law->stream)
-        em_fold_in_gibbs(h->gibbs, law->stream, &document, law->alpha, h->mixture);
+                floored(parameters->phi[h->fold_word[first + i] * shape->stride + k]);
+    if (parameters->stream)
+        em_fold_in_gibbs(h->gibbs, parameters->stream, &document, parameters->alpha, h->mixture);
     else
-        em_fold_in_em(shape->n_topic, &document, law->alpha, h->mixture);
+        em_fold_in_em(shape->n_topic, &document, parameters->alpha, h->mixture);
     for (int64_t k = 0; k < shape->n_topic; k++)
         sum += h->mixture[k];
     return sum;
@@ -154,15 +154,16 @@ static int64_t in_units(double x)
 }
 
 int64_t em_held_out_score(const em_held_out *h, const em_lda_shape *shape,
-                          const em_held_out_law *law, int64_t n, double *average, int64_t *averaged)
+                          const em_held_out_parameters *parameters, int64_t n, double *average,
+                          int64_t *averaged)
 {
     int64_t sum = 0;
 
     *averaged = 0;
     for (int64_t d = h->first; d < h->end; d++) {
-        const double total = fold_in(h, shape, law, d);
+        const double total = fold_in(h, shape, parameters, d);
         for (int64_t i = h->score_start[d]; i < h->score_start[d + 1]; i++) {
-            const float *row = law->phi + h->score_word[i] * shape->stride;
+            const float *row = parameters->phi + h->score_word[i] * shape->stride;
             double *mean = &average[i - h->first_score], p = 0;
             for (int64_t k = 0; k < shape->n_topic; k++)
                 p += h->mixture[k] * floored(row[k]);

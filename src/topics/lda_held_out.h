@@ -1,9 +1,10 @@
 /*
- * A score on held-out documents, by document completion. Every token is scored with probability
- * 1/5, by random numbers that do not depend on the run. If there is a second corpus, its tokens are
- * scored instead. The other tokens are folded in by EM (topics/lda_fold_in.h), with the model's own
- * alpha or a given one. Probabilities of words are at least 1e-12. Perplexity is exp of minus the
- * mean log probability of the scored tokens. All Local.
+ * A score on held-out documents, by document completion: some tokens of a document are folded in
+ * (topics/lda_fold_in.h), and the others are scored by their probabilities given the topic weights.
+ * Every token is scored with probability 1/5, by random numbers that do not depend on the run. If
+ * there is a second corpus, its tokens are scored, and all tokens of the first are folded in. EM
+ * takes the model's own alpha or a given one. Probabilities of words are at least 1e-12. Perplexity
+ * is exp of minus the mean log probability of the scored tokens. All Local, but where noted.
  */
 #pragma once
 
@@ -14,42 +15,41 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Writes the definition as a line of text: whether the scored tokens are given, and the alpha of EM
- * (NAN: the model's own). */
+/* Writes the definition of the score by EM as a line of text. `given`: the scored tokens are those
+ * of a second corpus. `alpha` is that of EM; NAN: the model's own. */
 enum { EM_HELD_OUT_DOC_SIZE = 192 };
 void em_held_out_define(bool given, double alpha, char doc[EM_HELD_OUT_DOC_SIZE]);
+/* The definition of the score by Gibbs sampling. */
 #define EM_HELD_OUT_GIBBS_DOC                                                                      \
     "the same tokens, the rest folded in by the model's own Gibbs: 20 sweeps given phi and "       \
-    "alpha, "                                                                                      \
-    "weights averaged over the last 10"
+    "alpha, weights averaged over the last 10"
 
-/* Entries of document d: fold_start[d] <= i < fold_start[d + 1], and score_start likewise. */
+/* The held-out documents. An entry is a word of a document with its count. Entries of document d
+ * are fold_start[d] <= i < fold_start[d + 1] of those that are folded in, and score_start[d] <= i <
+ * score_start[d + 1] of those that are scored. */
 typedef struct em_held_out {
-    int64_t n_document, n_score; /* entries that are scored */
-    int64_t n_token;             /* tokens that are scored */
-    bool is_first;               /* of the shards */
-    int64_t first, end;          /* this shard scores documents first <= d < end, and */
-    int64_t first_score, n_own;  /* their entries that are scored */
-    int64_t *fold_start, *score_start;
+    int64_t n_document, n_score;       /* documents; entries that are scored */
+    int64_t n_token;                   /* tokens that are scored */
+    bool is_first;                     /* whether this is the first shard */
+    int64_t first, end;                /* this shard scores documents first <= d < end, */
+    int64_t first_score, n_own;        /* whose scored entries are first_score .. + n_own - 1 */
+    int64_t *fold_start, *score_start; /* [n_document + 1] */
     int32_t *fold_word, *score_word;
     float *fold_count, *score_count;
-    float *rows, *mixture; /* work space */
+    float *rows, *mixture; /* work space: phi of a document's words, and its topic weights */
     em_fold_in *gibbs;     /* NULL: EM only */
 } em_held_out;
 
-/* The quantities for folding in: phi [n_word][stride]. With a stream, documents are folded in by
- * the model's Gibbs sampler (topics/lda_fold_in.h); otherwise by EM. alpha has [n_topic] numbers.
- */
-typedef struct em_held_out_law {
-    const float *phi;
-    const em_stream *stream;
-    const double *alpha;
-} em_held_out_law;
+/* The parameters of the model for folding in. */
+typedef struct em_held_out_parameters {
+    const float *phi;        /* [n_word][stride] */
+    const em_stream *stream; /* random numbers of the Gibbs sampler; NULL: EM */
+    const double *alpha;     /* [n_topic] */
+} em_held_out_parameters;
 
 /* Creates the score of the documents of `corpus`, for topics of this shape. Shard `shard` of
- * `n_shard` scores its share of the documents. `scored` NULL: the tokens of each document are
- * split; otherwise `scored` has the same number of documents, whose tokens are scored. Errors:
- * EM_EMEMORY. */
+ * `n_shard` scores its share of the documents. `scored` is the second corpus, with the same number
+ * of documents; NULL: the tokens of each document are split. Errors: EM_EMEMORY. */
 em_status em_held_out_create(const em_corpus *corpus, const em_corpus *scored,
                              const em_lda_shape *shape, int64_t shard, int64_t n_shard,
                              em_held_out **out);
@@ -57,14 +57,15 @@ void em_held_out_destroy(em_held_out **held_out); /* NULL-safe. */
 
 /*
  * Scores this shard's documents. Returns the sum of the log probabilities of their scored tokens,
- * as an integer in units of 2^-20. Updates average [n_own], the mean over draws of the probability
- * of each entry, from `n` earlier draws; *averaged is the same sum for these means.
+ * as an integer in units of 2^-20. average [n_own] has the mean of the probability of each scored
+ * entry over `n` earlier draws, and is updated to that over n + 1. *averaged is the sum for these
+ * means, in the same units.
  */
 int64_t em_held_out_score(const em_held_out *held_out, const em_lda_shape *shape,
-                          const em_held_out_law *law, int64_t n, double *average,
+                          const em_held_out_parameters *parameters, int64_t n, double *average,
                           int64_t *averaged);
 
-/* Allocates what em_held_out_law.stream needs. Errors: EM_EMEMORY. */
+/* Allocates what em_held_out_parameters.stream needs. Errors: EM_EMEMORY. */
 em_status em_held_out_with_gibbs(em_held_out *held_out, const em_lda_shape *shape);
 
 /*
@@ -76,5 +77,5 @@ em_status em_held_out_with_gibbs(em_held_out *held_out, const em_lda_shape *shap
 em_status em_held_out_pool(const em_held_out *held_out, int64_t n_chain, double *const *probability,
                            double *perplexity);
 
-/* The perplexity exp(-sum / tokens) for a sum over all shards. */
+/* The perplexity for the sum over all shards of what em_held_out_score returns. */
 double em_held_out_perplexity(const em_held_out *held_out, int64_t sum);

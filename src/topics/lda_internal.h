@@ -1,4 +1,4 @@
-/* What model lda, for its own sampler, is made of (lda.c, lda_checkpoint.c). */
+/* The state of model lda for its Gibbs sampler (lda.c, lda_checkpoint.c). */
 #pragma once
 
 #include "data/corpus/corpus.h"
@@ -18,14 +18,14 @@ typedef struct lda_options {
 
 /* The topics of the tokens of this shard, and the counts over all shards. */
 typedef struct lda_chain {
-    bool counted; /* count holds those of the topics */
+    bool counted; /* `count` agrees with `topic` */
     em_token_topics topic;
     int32_t *count; /* [own words][stride] tokens of all shards */
-    float *phi;     /* [n_word][stride] as last drawn, which shards share; without store_phi, after
-                       an iteration, whatever was reported or averaged */
+    float *phi;     /* [n_word][stride] shared by the shards: the last draw. Without store_phi it
+                       may be the mean of phi given the topics, after an iteration */
 } lda_chain;
 
-/* Topics go into a checkpoint in pieces of so many tokens of the corpus. */
+/* A checkpoint has the topics of tokens in pieces of PIECE_TOKENS tokens of the corpus. */
 enum { PIECE_TOKENS = 1 << 22 };
 
 typedef struct lda {
@@ -36,20 +36,21 @@ typedef struct lda {
     em_topic_record *record;
     em_lda_shape shape;
     int64_t shard, n_shard;
-    em_lda_words own; /* whose laws this shard draws */
+    em_lda_words own; /* words whose phi this shard draws */
     em_lda_exchange exchange;
-    const em_shards *shards; /* NULL: one */
+    const em_shards *shards; /* NULL: one shard */
     int64_t first_chain, n_chain;
     lda_chain *chain;   /* [n_chain] */
-    double chain_bytes; /* of each of them */
+    double chain_bytes; /* memory of each of them */
     em_variable variable[EM_TOPIC_VARIABLES], average[EM_TOPIC_AVERAGES];
-    /* Room to work in. */
-    double *room, *alpha, *tokens_of; /* the last: [n_topic] */
-    int64_t *total, *sums;            /* [n_topic]; [n_sum] */
-    float *phi;                       /* [n_word][stride] a mean, where draws are stored; shared */
-    uint16_t *ordered;                /* [n_chain][tokens of a piece] for visits */
+    /* Work space: */
+    double *room, *alpha, *tokens_of; /* [stride]; [n_topic]; [n_topic] tokens of each topic */
+    int64_t *total, *sums;            /* [n_topic]; [n_sum] sums over the shards */
+    float *phi;                       /* [n_word][stride] with store_phi: the mean of phi given the
+                                         topics; shared by the shards */
+    uint16_t *ordered;                /* [n_chain][PIECE_TOKENS or fewer] for em_lda_visit_topics */
 } lda;
 
-/* Passes the topics of all tokens to a visitor, in the order of the corpus. Counts follow from
- * them. Collective. */
+/* Passes the topics of all tokens to a visitor, in the order of the corpus. Counts are not passed,
+ * because topics determine them. Collective. */
 em_status em_lda_visit_topics(lda *self, const em_visitor *visitor);

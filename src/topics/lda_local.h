@@ -4,10 +4,10 @@
  *
  *     z_j | z of its other tokens ~ (alpha_k + n_dk) phi_{k, w_j},
  *
- * for `discard` burn-in sweeps and then `keep` sweeps that are used. The results are sums over
- * documents and used sweeps. They are integers, so they do not depend on the assignment of
- * documents to shards. The key of a document's random numbers is (seed, chain, evaluation,
- * document). All Local.
+ * for `discard` burn-in sweeps and then `keep` sweeps that are used. n_dk is the number of the
+ * document's tokens in topic k. The results are sums over documents and used sweeps. They are sums
+ * of integers, so they do not depend on the assignment of documents to shards. The key of a
+ * document's random numbers is (seed, chain, evaluation, document). All Local.
  */
 #pragma once
 
@@ -20,11 +20,11 @@
 /* The unit of sums other than counts. */
 #define EM_LOCAL_UNIT 0x1p-20
 
-/* The options of local expectations. EM_LOCAL_FIELDS: their rows, for a model whose options have
- * them as `member`. */
+/* The options of local expectations. EM_LOCAL_FIELDS has their rows in the table of options, for a
+ * model whose options have them as `member`. */
 typedef struct em_local_options {
-    int64_t discard, keep;
-    bool warm_start;
+    int64_t discard, keep; /* sweeps */
+    bool warm_start;       /* whether the topics of the last visit are the start */
 } em_local_options;
 
 #define EM_LOCAL_FIELDS(options, member)                                                           \
@@ -44,57 +44,59 @@ em_status em_local_create(em_corpus *corpus, int64_t n_topic, const em_local_opt
                           em_local **out);
 void em_local_destroy(em_local **local); /* NULL-safe. */
 
-/*
- * For a model with further latent variables of each document, which determine the prior of its
- * topics. Before each sweep `before` draws these variables, given the number of tokens in each
- * topic, and writes the prior: positive for every topic that the document has, and for at least
- * one. After each used sweep `after` adds to the model's own sums. Except with warm starts, the
- * first sweep starts with tokens without topics.
- */
+/* A document before or after a sweep. */
 typedef struct em_local_document {
-    int64_t place;  /* index of work space of the document, below em_local_most_documents */
-    int64_t number; /* in the corpus */
-    int64_t length, sweep;
-    uint64_t key;        /* a seed for this evaluation, for draws with the key (number, sweep) */
-    const float *tokens; /* [n_topic] */
+    int64_t place;         /* index of its work space, below em_local_most_documents */
+    int64_t number;        /* in the corpus */
+    int64_t length, sweep; /* tokens; number of the sweep, from 0, burn-in included */
+    uint64_t key;          /* seed of this evaluation, for draws with the key (number, sweep) */
+    const float *tokens;   /* [n_topic] tokens of the document in each topic */
 } em_local_document;
 
+/*
+ * For a model with further latent variables of each document, which determine the prior of its
+ * topics. Before each sweep, `before` draws these variables given document->tokens, and writes the
+ * prior alpha of this document, prior [n_topic]. It is positive for every topic that the document
+ * has, and for at least one. After each used sweep, `after` adds to the model's own sums. Before
+ * the first sweep no token has a topic, except with warm starts.
+ */
 typedef struct em_local_each {
-    void *self;
+    void *self; /* passed to both */
     void (*before)(void *self, const em_local_document *document, float *prior);
     void (*after)(void *self, const em_local_document *document);
 } em_local_each;
 
 /* Arguments of em_local_sample. Rows of words have stride = em_topic_stride(n_topic) numbers. */
 typedef struct em_local_query {
-    em_draw draw;        /* the key of random numbers */
-    em_rows rows;        /* which documents of this shard */
-    const double *alpha; /* [n_topic]; or */
-    const em_local_each *each;
-    const float *phi; /* [n_word][stride], none of them 0 but for the padding */
-    uint16_t *topic;  /* [n_token of this shard] of the chain, for warm starts; else NULL */
+    em_draw draw;              /* the key of random numbers */
+    em_rows rows;              /* which documents of this shard */
+    const double *alpha;       /* [n_topic] the same for all documents; NULL: `each` gives it */
+    const em_local_each *each; /* NULL: `alpha` is given */
+    const float *phi;          /* [n_word][stride] positive; padding 0 */
+    uint16_t *topic; /* [em_local_n_token] of this chain's tokens, for warm starts; else NULL */
 } em_local_query;
 
 /*
- * Results, which are added to: count [n_word][n_topic] tokens of each word in each topic; slope
- * [n_topic] sum_d alpha_k [psi(alpha_k + n_dk) - psi(alpha_k)]; and *density the log probability of
- * the topics, sum_dk log Gamma(alpha_k + n_dk) / Gamma(alpha_k) - log Gamma(A + n_d) / Gamma(A), A
- * = sum_k alpha_k; the last two in units of EM_LOCAL_UNIT. All are summed over the used sweeps.
- * With em_local_each only `count` is computed.
+ * Results, which are added to. With A = sum_k alpha_k, each is a sum over the used sweeps of
+ *     count    [n_word][n_topic] the tokens of each word in each topic,
+ *     slope    [n_topic] sum_d alpha_k [psi(alpha_k + n_dk) - psi(alpha_k)],
+ *     density  the log probability of the topics, sum_d (sum_k log [Gamma(alpha_k + n_dk) /
+ *              Gamma(alpha_k)] - log [Gamma(A + n_d) / Gamma(A)]).
+ * The last two are in units of EM_LOCAL_UNIT. With em_local_each only `count` is computed.
  */
 typedef struct em_local_sums {
-    double *count, *slope, *density; /* slope may be NULL: not needed */
+    double *count, *slope, *density; /* slope NULL: not needed */
 } em_local_sums;
 
 /* Errors: those of em_corpus_fetch. */
 em_status em_local_sample(em_local *local, const em_local_query *query, const em_local_sums *sums);
 
-/* The largest number of documents that are processed together. */
+/* The largest number of documents that are in work at the same time. */
 int64_t em_local_most_documents(const em_local *local);
 
 /* The number of tokens of this shard, and of local document d. */
 int64_t em_local_n_token(const em_local *local);
 int64_t em_local_length(const em_local *local, int64_t d);
 
-/* Sets topic [n_token] to no topic for every token. */
+/* Removes the topics of all tokens: sets topic [em_local_n_token] to n_topic, which means none. */
 void em_local_start(const em_local *local, uint16_t *topic);

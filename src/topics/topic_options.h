@@ -19,19 +19,20 @@ typedef enum em_topic_fold_in { EM_FOLD_IN_EM, EM_FOLD_IN_GIBBS, EM_FOLD_INS } e
 /* First member of the options of a model of topics. */
 typedef struct em_topic_options {
     em_corpus_options corpus;
-    char *test, *test_scored; /* other corpora of the same words; NULL: none */
-    int64_t topics, test_every;
-    int fold_in;          /* em_topic_fold_in */
-    int parameters;       /* em_topic_form */
-    double fold_in_alpha; /* of EM; NAN: the model's own */
-    double beta;          /* NAN: learned */
-    double prior_mean, prior_sd;
-    bool store_phi;
+    char *test, *test_scored;    /* files of other corpora of the same words; NULL: none */
+    int64_t topics, test_every;  /* number of topics; iterations between scores */
+    int fold_in;                 /* em_topic_fold_in */
+    int parameters;              /* em_topic_form */
+    double fold_in_alpha;        /* of EM; NAN: the model's own */
+    double beta;                 /* NAN: learned */
+    double prior_mean, prior_sd; /* of the parameters EM_TOPICS_NATURAL */
+    bool store_phi;              /* of every draw */
     em_local_options local;
 } em_topic_options;
 
-/* The rows of those options, without `fold_in`, `parameters` and `beta`, which each model defines:
- * EM_TOPIC_FIELDS for all topic models, EM_TOPIC_PHI_FIELDS for those in which phi is a parameter.
+/* The rows of those options in the table of options, without `fold_in`, `parameters` and `beta`,
+ * which each model defines: EM_TOPIC_FIELDS for all topic models, EM_TOPIC_PHI_FIELDS for those in
+ * which phi is a parameter.
  */
 #define EM_TOPIC_FIELDS(what_topics_are, alpha_of_em)                                              \
     EM_CORPUS_FIELDS,                                                                              \

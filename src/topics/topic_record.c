@@ -349,11 +349,11 @@ static em_status score(em_topic_record *record, const em_update *after,
 
     for (int f = 0; f < record->n_fold_in; f++) {
         const bool by_gibbs = f == EM_FOLD_IN_GIBBS;
-        const em_held_out_law law = {.phi = state->phi,
-                                     .stream = by_gibbs ? &stream : NULL,
-                                     .alpha =
-                                         record->alpha && !by_gibbs ? record->alpha : state->alpha};
-        sums[2 * f] = em_held_out_score(h, &record->shape, &law, (int64_t)row[N_SCORED],
+        const em_held_out_parameters parameters = {
+            .phi = state->phi,
+            .stream = by_gibbs ? &stream : NULL,
+            .alpha = record->alpha && !by_gibbs ? record->alpha : state->alpha};
+        sums[2 * f] = em_held_out_score(h, &record->shape, &parameters, (int64_t)row[N_SCORED],
                                         probability_of(record, f, state->chain), &sums[2 * f + 1]);
     }
     status = after->shards->sum(after->shards->context, EM_OK, 2 * record->n_fold_in, sums);

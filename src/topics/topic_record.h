@@ -1,7 +1,7 @@
 /*
- * The reported quantities of the topics of a chain: its log density, the shares of topics, a score
- * on test documents, and averages over the draws (phi, shares, priors). A record is for the
- * chains of one rank.
+ * What a topic model reports of each chain: the log density, the shares of topics, a score on test
+ * documents, and averages over the draws (phi, shares, priors). A record is for the chains of one
+ * rank.
  */
 #pragma once
 
@@ -24,8 +24,8 @@ em_status em_topic_record_create(const em_topic_options *options, const em_model
                                  const em_corpus *corpus, uint64_t *hash, em_topic_record **out);
 void em_topic_record_destroy(em_topic_record **record); /* NULL-safe. */
 
-/* The hash that em_topic_record_create adds, of test documents that this rank reads, a few at a
- * time; 0: there are none. Local. Errors: EM_EDATA, EM_EMEMORY. */
+/* Computes the hash that em_topic_record_create adds, 0 without test documents. This rank reads
+ * them, and holds a few at a time. Local. Errors: EM_EDATA, EM_EMEMORY. */
 em_status em_topic_test_hash(const em_topic_options *options, int64_t n_word, uint64_t *hash);
 
 /* The memory of each chain in bytes. Local. */
@@ -37,34 +37,35 @@ enum { EM_TOPIC_VARIABLES = 5, EM_TOPIC_AVERAGES = 8 };
 void em_topic_record_declare(const em_topic_record *record, em_model *model, em_variable *variable,
                              em_variable *average);
 
-/* Prints lines about the corpus, this shard's documents and tokens, and the score of test
- * documents. Local. */
+/* Prints lines about the corpus, the n_document documents and n_token tokens of this shard, and the
+ * score of test documents. Local. */
 void em_topic_record_describe(const em_topic_record *record, int64_t n_document, int64_t n_token,
                               FILE *out);
 
 /* The state of a chain after an iteration. */
 typedef struct em_chain_topics {
-    int64_t chain;
+    int64_t chain; /* number in the run */
     double log_density;
     const float *phi;    /* [n_word][stride]; set for all words if em_topic_record_wants_all,
                             else for the words of this shard */
-    const double *count; /* [n_topic] tokens of some or all documents */
+    const double *count; /* [n_topic] tokens in each topic, of some or all documents */
     const double *alpha; /* [n_topic] */
     double beta;
 } em_chain_topics;
 
-/* Collective over the ranks of a group. */
+/* Records the state: computes the shares, the score if it is due, and the averages. Collective over
+ * the ranks of a group. */
 em_status em_topic_record_take(em_topic_record *record, const em_update *after,
                                const em_chain_topics *state);
 
-/* Whether the next em_topic_record_take reads phi. Local. */
+/* Whether the next em_topic_record_take reads phi; whether it reads phi of all words. Local. */
 bool em_topic_record_wants_phi(const em_topic_record *record, const em_update *after);
 bool em_topic_record_wants_all(const em_topic_record *record, const em_update *after);
 
 /* Whether reports of draws include phi. Local. */
 bool em_topic_record_stores_phi(const em_topic_record *record);
 
-/* Writes the variables of a chain, with the given phi if phi is stored. Local. */
+/* Writes the variables of a chain to `out`, with phi [n_word][stride] if phi is stored. Local. */
 void em_topic_record_report(const em_topic_record *record, int64_t chain, const float *phi,
                             double *out);
 
@@ -72,8 +73,9 @@ void em_topic_record_report(const em_topic_record *record, int64_t chain, const 
 em_status em_topic_record_pool(em_topic_record *record);
 void em_topic_record_report_averages(const em_topic_record *record, int64_t chain, double *out);
 
-/* Collective. */
+/* Passes the averages and scores so far to a visitor, for a checkpoint. Collective. */
 em_status em_topic_record_visit(em_topic_record *record, const em_visitor *visitor);
 
-/* Sorts weights by size, so that chains with permuted topics become comparable. Local. */
+/* Sorts weight [n] by size, the largest first, so that chains with permuted topics are comparable.
+ * Local. */
 void em_topic_order(int64_t n, double *weight);
