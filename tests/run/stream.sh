@@ -40,11 +40,12 @@ measure() {
     done
     limit=$high
 }
-# Held, tokens take 10 bytes, and 4 for the one chain; streamed, documents take 20.
+# Held, a word of a document takes 8 bytes, with 1.1 tokens, and a token 2 for the one chain and 2 to be saved: 11 bytes
+# a token. Streamed, documents take 20.
 grow() {
     local memory=$room pieces
     [ "${EMASS_STREAM:-}" != all ] || room=262144 memory=$((limit + room))
-    pieces=$((10 * memory * 1024 / (14 * tokens) + 1))
+    pieces=$((10 * memory * 1024 / (11 * tokens) + 1))
     for _ in $(seq $pieces); do cat piece; done >large.ldac
     ln large.ldac large.text
     echo "# $((pieces * tokens / 1000)) thousand tokens; $room kB more than the $limit kB of a tiny corpus"
