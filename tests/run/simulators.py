@@ -172,6 +172,14 @@ for name, box, settings in (("banana", "-12 12 -20 6", ["run.draws=2000"]), ("do
     fine, found = right("density.h5", (a, c), (b, d)) if done.returncode == 0 else (False, done.stderr)
     report(fine, f"{name}, {' '.join(settings)}: means and standard deviations", found, exact_of)
 
+config("density.yaml", {"name": "process", "command": ["./densities", "mixture"], "parameters": {"x": {"size": 2}},
+                        "evaluation_log": "evaluations.jsonl"}, "run: {chains: 2, warmup: 30, draws: 10}")
+done = run("density.yaml", "density.h5", "temper.rungs=3")
+with open("evaluations.jsonl") as file:
+    count = len(file.readlines())
+report(done.returncode == 0 and 240 <= count < 10000,
+       "tempered: no evaluations for a search of modes, which needs gradients", count, done.stderr)
+
 # x of the funnel is normal with standard deviation 3; y has a neck where x is small.
 config("density.yaml", {"name": "process", "command": ["./densities", "funnel"], "parameters": {"x": {"size": 2}}},
        "run: {chains: 4, warmup: 300, draws: 2000}")

@@ -16,16 +16,18 @@
 enum { MOST_START_TRIES = 100 };
 
 /* Plans of the mode search. In a plain run chains start where ascents end. A tempered run only
- * looks for modes that its ladders miss, and may spend many evaluations on each of them. */
+ * looks for modes that its ladders miss, and may spend many evaluations on each of them. Its plan
+ * is smaller if a gradient costs two densities for each parameter (search_plan). */
 static const em_search_plan plain_search = {.least = 12, .most = 12, .notes_steep = true},
                             tempered_search = {.least = 512,
                                                .most = 512,
-                                               .gradients = 50000,
+                                               .gradients = 100000,
                                                .share = 0.05,
                                                .keeps_one = true,
                                                .farthest = 300};
 
-/* The search of a tempered run has so many searchers, each with its share of the plan. */
+/* The search of a tempered run has so many searchers, each with its share of the plan and at least
+ * one ascent. */
 enum { N_SEARCHER = 64 };
 
 /* Warns that a minibatch is larger than the data, so that it has all observations. */
@@ -207,13 +209,16 @@ static em_status set_start(em_engine *engine, int64_t c, uint64_t attempt)
 }
 
 /* Whether the run searches for modes, which also chooses the starts of chains that are not
- * tempered. This requires samplers with an exact density, one of them with an initial phase, a
- * model without latent variables, and no positions of an earlier run. */
+ * tempered. This requires gradients, and of a run that is not tempered also samplers with an exact
+ * density, one of them with an initial phase, a model without latent variables, and no positions of
+ * an earlier run. */
 static bool may_search_modes(const em_engine *engine)
 {
     const em_model_latent *latent = engine->model->ops->latent;
     bool are_exact = true, has_initial_phase = false;
 
+    if (engine->model->gradient == EM_GRADIENT_NONE)
+        return false;
     if (engine->tempering)
         return engine->block->dim <= EM_MODE_SEARCH_MOST_DIM;
     for (int i = 0; i < engine->n_kernel; i++) {
@@ -229,6 +234,10 @@ static em_search_plan search_plan(const em_engine *engine)
     em_search_plan plan = engine->tempering ? tempered_search : plain_search;
 
     plan.seed = (uint64_t)engine->config->run.seed;
+    if (engine->tempering && engine->model->gradient == EM_GRADIENT_DIFFERENCES) {
+        plan.least = N_SEARCHER;
+        plan.gradients /= (double)(2 * engine->block->dim + 1);
+    }
     return plan;
 }
 
