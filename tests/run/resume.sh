@@ -47,7 +47,8 @@ time_adds_up() (
     rm -f cut.h5*
     ! emass_on 1 --output cut.h5 --set run.draws=4000 --max-time 3 && [ -s cut.h5.checkpoint ] || return 1
     emass_on 2 --output cut.h5 --resume --max-time 0 --set run.draws=4000
-    emass_on 2 --output cut.h5 --resume --set run.draws=500 || return 1
+    iterations=$(sed -nE 's/.*stopped by the time limit after ([0-9]+) of.*/\1/p' log)
+    emass_on 2 --output cut.h5 --resume --set run.draws=$((iterations + 100)) || return 1
     h5dump -a sampling_time cut.h5 | sed -nE 's/.*\(0\): ([0-9.]+).*/\1/p' >seconds
     cat seconds && awk '{ long = $1 >= 3 } END { exit !long }' seconds
 )
