@@ -143,6 +143,6 @@ lose("two ranks", "sampling", [one], 2, 4000, RUN)
 lose("one server of two", "warmup", [one, two], 2, 1000, RUN)
 lose("hmc", "warmup", [one], 2, 1200, f"sampler: {{name: hmc}}\n{RUN}")
 lose("hmc, later", "sampling", [one], 1, 3500, f"sampler: {{name: hmc}}\n{RUN}")
-lose("tempered", "sampling", [one], 1, 102500, "temper: {rungs: 3}\nrun: {chains: 2, warmup: 20, draws: 30, seed: 3}",
+lose("tempered", "sampling", [one], 1, 1500, "temper: {rungs: 3}\nrun: {chains: 2, warmup: 20, draws: 30, seed: 3}",
      parameters="{x: {normal: [0, 3], size: 2}}")
 finish()

@@ -208,6 +208,16 @@ static em_status set_start(em_engine *engine, int64_t c, uint64_t attempt)
     return point(engine, block->chain[c], attempt, block->theta + c * block->stride);
 }
 
+/* Whether the samplers use gradients, or these cost no run of a simulator. */
+static bool may_spend_gradients(const em_engine *engine)
+{
+    bool use_none = true;
+
+    for (int i = 0; i < engine->config->n_kernel; i++)
+        use_none &= engine->config->kernel[i].ops->without_gradient;
+    return !use_none || !engine->model->failures;
+}
+
 /* Whether the run searches for modes, which also chooses the starts of chains that are not
  * tempered. This requires gradients, and of a run that is not tempered also samplers with an exact
  * density, one of them with an initial phase, a model without latent variables, and no positions of
@@ -220,7 +230,7 @@ static bool may_search_modes(const em_engine *engine)
     if (engine->model->gradient == EM_GRADIENT_NONE)
         return false;
     if (engine->tempering)
-        return engine->block->dim <= EM_MODE_SEARCH_MOST_DIM;
+        return engine->block->dim <= EM_MODE_SEARCH_MOST_DIM && may_spend_gradients(engine);
     for (int i = 0; i < engine->n_kernel; i++) {
         are_exact &= em_kernel_is_exact(&engine->kernel[i]);
         has_initial_phase |= em_adapt_learned(engine->kernel[i].adapt).has_initial_phase;
