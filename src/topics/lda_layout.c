@@ -72,7 +72,7 @@ int64_t em_sort_entries(int64_t n_word, int64_t n, const em_document *document, 
         int64_t at = slot;
         for (int64_t k = 0; k < document[i].n; k++)
             for (int64_t left = document[i].count[k], part; left > 0; left -= part, at += part) {
-                part = left < MOST_COUNT ? left : MOST_COUNT;
+                part = em_least(left, MOST_COUNT);
                 entry[start[document[i].word[k] + 1]++] =
                     (em_token_entry){(uint32_t)at, (uint16_t)i, (uint16_t)part};
             }
