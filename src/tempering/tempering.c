@@ -97,6 +97,11 @@ void em_tempering_destroy(em_tempering **out)
     em_release(out);
 }
 
+bool em_tempering_uses_gradients(const em_tempering *t)
+{
+    return !t->without_gradient;
+}
+
 int64_t em_tempering_evaluations(const em_tempering *t)
 {
     return t->evaluations + em_posterior_evaluations(t->posterior);

@@ -192,5 +192,8 @@ void em_tempering_warning(const em_tempering_findings *found, int64_t n_ladder, 
 void em_tempering_describe(const em_tempering_findings *found, int64_t n_ladder, size_t bytes,
                            char *text);
 
+/* Whether a sampler of the ladders uses gradients. Local. */
+bool em_tempering_uses_gradients(const em_tempering *tempering);
+
 /* Evaluations of the posterior on this rank. Local. */
 int64_t em_tempering_evaluations(const em_tempering *tempering);

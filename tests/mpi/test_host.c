@@ -8,12 +8,14 @@
 #include <string.h>
 
 static int rank;
+static int64_t n_call; /* of the density, on this rank */
 
 /* sigma ~ exponential(1), x ~ normal(0, 1) where x[0] is at most 2: no value beyond. */
 static em_status density(const void *state, const double *theta, double *log_p, double *gradient)
 {
     const double *x = theta + 1;
 
+    n_call++;
     if (x[0] > *(const double *)state)
         return em_fail(EM_NONFINITE, "x[0] is too large");
     *log_p = -theta[0] - (x[0] * x[0] + x[1] * x[1]) / 2;
@@ -112,6 +114,31 @@ START_TEST(a_density_by_calls)
 }
 END_TEST
 
+/* Also those of the mode search, on ranks without a ladder. */
+START_TEST(a_report_counts_all_evaluations)
+{
+    static const char tempered[] =
+        "model: {name: host}\ntemper: {rungs: 3}\nrun: {chains: 1, warmup: 20, draws: 20}\n";
+    em_density *made = density_of();
+    em_context *context = NULL;
+    em_run *run = NULL;
+    em_status status = em_host_context(-1, NULL, NULL, &context);
+
+    if (!status)
+        status = em_context_add_density(context, made);
+    n_call = 0;
+    if (!status)
+        status = em_host_run(context, tempered, "config", EM_RUN_NO_FILE, NULL, NULL, &run);
+    if (!status)
+        status = em_run_advance(run, INT64_MAX);
+    assert_everywhere(status == EM_OK, "a tempered run");
+    assert_everywhere(n_call > 1000 && em_run_report(run)->evaluations == n_call, "all calls");
+    em_run_destroy(&run);
+    em_context_destroy(&context);
+    em_density_destroy(&made);
+}
+END_TEST
+
 START_TEST(ranks_agree_on_a_failure)
 {
     em_context *context = NULL;
@@ -159,6 +186,7 @@ int main(void)
         return EXIT_FAILURE;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     tcase_add_test(tests, a_density_by_calls);
+    tcase_add_test(tests, a_report_counts_all_evaluations);
     tcase_add_test(tests, ranks_agree_on_a_failure);
     tcase_add_test(tests, what_is_refused);
     failed = run_case(tests, CK_NOFORK);

@@ -208,16 +208,6 @@ static em_status set_start(em_engine *engine, int64_t c, uint64_t attempt)
     return point(engine, block->chain[c], attempt, block->theta + c * block->stride);
 }
 
-/* Whether the samplers use gradients, or these cost no run of a simulator. */
-static bool may_spend_gradients(const em_engine *engine)
-{
-    bool use_none = true;
-
-    for (int i = 0; i < engine->config->n_kernel; i++)
-        use_none &= engine->config->kernel[i].ops->without_gradient;
-    return !use_none || !engine->model->failures;
-}
-
 /* Whether the run searches for modes, which also chooses the starts of chains that are not
  * tempered. This requires gradients, and of a run that is not tempered also samplers with an exact
  * density, one of them with an initial phase, a model without latent variables, and no positions of
@@ -229,8 +219,10 @@ static bool may_search_modes(const em_engine *engine)
 
     if (engine->model->gradient == EM_GRADIENT_NONE)
         return false;
-    if (engine->tempering)
-        return engine->block->dim <= EM_MODE_SEARCH_MOST_DIM && may_spend_gradients(engine);
+    if (engine
+            ->tempering) /* gradients of a simulator are worth a search only if ladders use them */
+        return engine->block->dim <= EM_MODE_SEARCH_MOST_DIM &&
+               (!engine->model->failures || em_tempering_uses_gradients(engine->tempering));
     for (int i = 0; i < engine->n_kernel; i++) {
         are_exact &= em_kernel_is_exact(&engine->kernel[i]);
         has_initial_phase |= em_adapt_learned(engine->kernel[i].adapt).has_initial_phase;
@@ -272,8 +264,9 @@ em_status em_engine_create_chains(em_engine *engine)
 {
     const em_config *config = engine->config;
     const int64_t n_chain = em_grid_n_local_chain(engine->grid);
+    /* a rank without a ladder has searchers, which evaluate one point at a time */
     em_status status =
-        em_posterior_create(engine->model, engine->grid, n_chain, &engine->posterior);
+        em_posterior_create(engine->model, engine->grid, em_most(n_chain, 1), &engine->posterior);
 
     if (!status && config->run.minibatch_sums == EM_MINIBATCH_BY_PARTS)
         status = em_posterior_sum_by_parts(engine->posterior);
@@ -431,13 +424,9 @@ static em_status search_starts(em_engine *engine)
 static em_status search_references(em_engine *engine)
 {
     const em_search_plan plan = search_plan(engine);
-    em_posterior *of_searcher = NULL; /* ranks without a ladder have searchers, too */
-    em_status status = em_agree(em_posterior_create(engine->model, engine->grid, 1, &of_searcher));
+    const em_status status = em_mode_search_shared(engine->mode_search, engine->posterior, &plan,
+                                                   N_SEARCHER, wide_point, engine);
 
-    if (!status)
-        status = em_mode_search_shared(engine->mode_search, of_searcher, &plan, N_SEARCHER,
-                                       wide_point, engine);
-    em_posterior_destroy(&of_searcher);
     return status ? status
                   : em_agree(em_tempering_use_modes(engine->tempering, engine->mode_search));
 }
