@@ -210,7 +210,7 @@ bench-verdict: all build/bench/venv/ready
 	$(Q)build/bench/venv/bin/python tests/bench/verdict.py $(PROGRAM) --json build/bench/verdict.jsonl $(VERDICT)
 
 # The library once more, with SMPI's mpi.h and serial HDF5, which it does not call; SCALE="--ranks 64 --chains-per-rank 1000".
-bench-scale: private WRAPPED = $(foreach f,malloc calloc realloc aligned_alloc free,-Wl,--wrap=$f)
+bench-scale: private WRAPPED = $(foreach f,malloc calloc realloc posix_memalign free,-Wl,--wrap=$f)
 bench-scale:
 	$(Q).ci/install-deps scale
 	$(Q)$(MAKE) --no-print-directory MPICC=cc B=build/smpi HDF5=hdf5-serial CHECK_LIBS="-shared -lsimgrid $(WRAPPED)" \

@@ -18,27 +18,37 @@ void em_counts_clear(em_tempering *t)
         t->copy[c].restarts = t->copy[c].round_trips = 0;
 }
 
-/* Combines the rows of all copies: bridges[n_ladder n_unit][n_rung - 1]. Collective. */
+/* Combines the rows of the copies of each ladder: bridges[n_ladder n_unit][n_rung - 1]. The rank
+ * that records a ladder receives those of its copies, so that no other one holds them. Collective.
+ */
 static em_status gather_bridges(em_tempering *t, em_bridge **out)
 {
-    const int64_t n_rung = t->ladder.n_rung, n_pair = n_rung - 1, each = t->n_unit * n_pair;
-    em_bridge *all = NULL;
-    em_status status = em_allocate(t->n_ladder * n_rung * each, sizeof *all, &all);
+    enum { N = sizeof(em_bridge) / sizeof(double) };
+    em_grid *const grid = t->task.grid;
+    const int64_t n_rung = t->ladder.n_rung, each = t->n_unit * (n_rung - 1);
+    const int64_t n_own = em_grid_n_local_chain(grid);
+    em_bridge *of_copies = NULL, *of_ladders = NULL;
+    em_status status = em_allocate(n_own * n_rung * each, sizeof *of_copies, &of_copies);
 
     *out = NULL;
+    if (!status)
+        status = em_allocate(n_own * each, sizeof *of_ladders, &of_ladders);
     if (!status)
         status = em_allocate(t->n_ladder * each, sizeof **out, out);
     status = em_agree(status);
     if (!status)
-        status = em_grid_gather_chains(t->copies, each * (int64_t)(sizeof *all / sizeof(double)),
-                                       (const double *)t->bridges, (double *)all);
-    for (int64_t g = 0; !status && g < t->n_ladder * n_rung; g++)
+        status = em_grid_move_items((em_grid_items){t->copies, 1}, (em_grid_items){grid, n_rung},
+                                    N * each, (const double *)t->bridges, (double *)of_copies);
+    for (int64_t c = 0; !status && c < n_own * n_rung; c++)
         for (int64_t i = 0; i < each; i++) {
-            em_bridge *to = *out + g / n_rung * each + i;
-            em_log_mean_merge(&all[g * each + i].low, &to->low);
-            em_log_mean_merge(&all[g * each + i].high, &to->high);
+            em_bridge *to = of_ladders + c / n_rung * each + i;
+            em_log_mean_merge(&of_copies[c * each + i].low, &to->low);
+            em_log_mean_merge(&of_copies[c * each + i].high, &to->high);
         }
-    em_release(&all);
+    if (!status)
+        status = em_grid_gather_chains(grid, N * each, (const double *)of_ladders, (double *)*out);
+    em_release(&of_copies);
+    em_release(&of_ladders);
     return status;
 }
 

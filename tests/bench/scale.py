@@ -50,6 +50,12 @@ SETTINGS = ("smpi/privatization:dlopen", "smpi/host-speed:1Gf", "contexts/stack-
             "smpi/reduce:binomial", "smpi/bcast:binomial_tree", "smpi/allgather:GB", "smpi/allgatherv:GB",
             "smpi/gather:ompi_binomial", "smpi/alltoallv:default")
 
+# SMPI takes some time for each look whether a message is there, and more and more for each look in vain, of any rank. In
+# a tempered run ranks look while they wait for their neighbours: a hundredth of a gradient is precise enough.
+def looks(gradient):
+    return "smpi/grow-injected-times:no", f"smpi/test:{gradient / 100}", f"smpi/iprobe:{gradient / 100}"
+
+
 # Ranks are threads of one process here, with one heap, whose small pieces the C library joins now and then: for all
 # of them, which would be some rank's time, the more the more ranks there are (15 to 30 ms of 1,024).
 HEAP = {"GLIBC_TUNABLES": "glibc.malloc.mxfast=0"}
@@ -73,7 +79,8 @@ def simulate(program, ranks, dim, o):
     with tempfile.TemporaryDirectory(dir=o.scratch) as folder:
         write_platform(folder, o.topology, ranks, o.per_node)
         command = ["smpirun", "-np", ranks, "-platform", f"{folder}/platform.xml", "-hostfile", f"{folder}/hosts",
-                   *(f"--cfg={setting}" for setting in SETTINGS), f"--cfg=smpi/tmpdir:{folder}",
+                   *(f"--cfg={setting}" for setting in (*SETTINGS, *(looks(o.gradient) if o.rungs else ()))),
+                   f"--cfg=smpi/tmpdir:{folder}",
                    f"--cfg=smpi/simulate-computation:{'yes' if o.computing == 'measured' else 'no'}",
                    "--log=root.thres:warning",
                    program, ranks // o.rungs if o.rungs else ranks * o.chains_per_rank, dim, o.gradient,

@@ -118,12 +118,12 @@ static size_t held, most_held;
 void *__real_malloc(size_t bytes);
 void *__real_calloc(size_t count, size_t bytes);
 void *__real_realloc(void *memory, size_t bytes);
-void *__real_aligned_alloc(size_t alignment, size_t bytes);
+int __real_posix_memalign(void **memory, size_t alignment, size_t bytes);
 void __real_free(void *memory);
 void *__wrap_malloc(size_t bytes);
 void *__wrap_calloc(size_t count, size_t bytes);
 void *__wrap_realloc(void *memory, size_t bytes);
-void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
+int __wrap_posix_memalign(void **memory, size_t alignment, size_t bytes);
 void __wrap_free(void *memory);
 
 static void *count_in(void *memory)
@@ -156,9 +156,13 @@ void *__wrap_realloc(void *memory, size_t bytes)
     return count_in(__real_realloc(memory, bytes));
 }
 
-void *__wrap_aligned_alloc(size_t alignment, size_t bytes)
+int __wrap_posix_memalign(void **memory, size_t alignment, size_t bytes)
 {
-    return count_in(__real_aligned_alloc(alignment, bytes));
+    const int status = __real_posix_memalign(memory, alignment, bytes);
+
+    if (status == 0)
+        count_in(*memory);
+    return status;
 }
 
 void __wrap_free(void *memory)
