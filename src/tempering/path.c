@@ -1,10 +1,9 @@
 /* Records the index process: the rung of each copy of a ladder after scans of the draws. To limit
  * its size, it first records every scan, later every second one, and so on. */
 #include "base/memory.h"
+#include "par/message.h"
 #include "par/world.h"
 #include "tempering/tempering_internal.h"
-
-#include <string.h>
 
 /* Removes every second recorded scan. */
 static void thin(em_tempering *t)
@@ -27,23 +26,22 @@ void em_path_take(em_tempering *t, int64_t scan)
 
 em_status em_path_gather(em_tempering *t, int64_t n_scan, em_tempering_findings *out)
 {
-    const int64_t n_rung = t->ladder.n_rung;
-    double *all = NULL;
+    const int64_t first = em_grid_first_chain(t->copies);
+    int64_t *rung = NULL;
     em_status status;
 
     out->n_path_ladder = t->n_ladder < EM_MOST_PATH_LADDERS ? t->n_ladder : EM_MOST_PATH_LADDERS;
     out->path_every = t->path_every;
     out->n_time = (n_scan + t->path_every - 1) / t->path_every;
-    const int64_t n_row = out->n_path_ladder * n_rung;
-    status = em_allocate(t->n_ladder * n_rung * EM_MOST_TIMES, sizeof *all, &all);
+    const int64_t n_row = out->n_path_ladder * t->ladder.n_rung, n = n_row * out->n_time;
+    status = em_agree(em_allocate_all(EM_ARRAY(rung, n), EM_ARRAY(out->path, n)));
+    for (int64_t c = 0; !status && em_grid_shard(t->copies) == 0 && c < t->n_copy; c++)
+        for (int64_t i = 0; first + c < n_row && i < out->n_time; i++)
+            rung[(first + c) * out->n_time + i] = (int64_t)t->path[c * EM_MOST_TIMES + i];
     if (!status)
-        status = em_allocate(n_row * out->n_time, sizeof *out->path, &out->path);
-    status = em_agree(status);
-    if (!status)
-        status = em_grid_gather_chains(t->copies, EM_MOST_TIMES, t->path, all);
-    for (int64_t g = 0; !status && g < n_row; g++)
-        memcpy(out->path + g * out->n_time, all + g * EM_MOST_TIMES,
-               (size_t)out->n_time * sizeof *all);
-    em_release(&all);
+        em_world_sum(n, rung); /* each copy is that of one rank */
+    for (int64_t i = 0; !status && i < n; i++)
+        out->path[i] = (double)rung[i];
+    em_release(&rung);
     return status;
 }
