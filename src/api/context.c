@@ -193,8 +193,7 @@ em_status em_context_add_model(em_context *context, const em_model_ops *ops, con
     if (!status && em_model_named(model->name))
         status =
             em_fail(EM_EUSAGE, "em_context_add_model: there is a model %s already", model->name);
-    if (!status)
-        status = append(context, model);
+    status = status ? status : append(context, model);
     if (status)
         em_release(&model);
     em_context_leave(&entry);

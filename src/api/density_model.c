@@ -81,8 +81,7 @@ static em_status create_model(const void *options, const em_model_context *conte
     status = em_allocate(self->n, sizeof *self->partial, &self->partial);
     if (!status)
         status = em_allocate(self->model.n_variable, sizeof *self->variable, &self->variable);
-    if (!status)
-        status = em_failures_create(context, &self->model.failures);
+    status = status ? status : em_failures_create(context, &self->model.failures);
     if (status) {
         destroy_model(&self->model);
         return status;
@@ -427,8 +426,7 @@ em_status em_density_add_data(em_density *density, const char *group, const char
         return status;
     density->datum[n] = (em_datum){.group = known[at]};
     status = add_variable(density, data, name, n_axes, shape, axis, (em_variable){.n_axes = 0});
-    if (!status)
-        status = em_allocate(data->width - width, sizeof *copy, &copy);
+    status = status ? status : em_allocate(data->width - width, sizeof *copy, &copy);
     if (status)
         return status;
     memcpy(copy, value, (size_t)(data->width - width) * sizeof *copy);
@@ -442,8 +440,7 @@ em_status em_density_label_axis(em_density *density, const char *axis, int64_t n
     axis_labels new = {.n = n};
     em_status status = em_copy_text(axis, &new.axis);
 
-    if (!status)
-        status = em_allocate(n, sizeof *new.label, &new.label);
+    status = status ? status : em_allocate(n, sizeof *new.label, &new.label);
     for (int64_t i = 0; !status && i < n; i++)
         status = em_copy_text(label[i], &new.label[i]);
     if (!status)

@@ -57,8 +57,7 @@ static em_status share_request(const em_run_request *given, stored_request *out)
     em_broadcast(&out->mode, sizeof out->mode);
     em_broadcast(&out->same_kernels, sizeof out->same_kernels);
     status = share_text(given->path ? given->path : "config", &out->path);
-    if (!status)
-        status = share_text(given->config, &out->config);
+    status = status ? status : share_text(given->config, &out->config);
     if (!status)
         status = em_agree(em_allocate(out->n_override, sizeof *out->override, &out->override));
     for (int64_t i = 0; !status && i < out->n_override; i++)
@@ -124,10 +123,8 @@ static em_status create(const em_run_request *given, em_run *run)
     em_status status = share_request(given, &r);
 
     run->mode = r.mode;
-    if (!status)
-        status = check_sink(&given->sink, &has_sink);
-    if (!status)
-        status = parse(&r, &run->config);
+    status = status ? status : check_sink(&given->sink, &has_sink);
+    status = status ? status : parse(&r, &run->config);
     release_request(&r);
     if (!status)
         status = em_engine_create(run->config,

@@ -222,8 +222,7 @@ int main(int argc, char **argv)
     em_h5_crash_handler_enable();
     status = em_check_limits();
     status = status ? status : em_simd_check();
-    if (!status)
-        status = em_launch(&argc, argv, &launched, &code);
+    status = status ? status : em_launch(&argc, argv, &launched, &code);
     if (launched || status) {
         if (status)
             fprintf(stderr, "emass: %s\n", em_error_text());

@@ -45,8 +45,7 @@ em_status em_diag_create(em_diag **out)
 {
     em_status status = em_allocate(1, sizeof **out, out);
 
-    if (!status)
-        status = em_ess_create(&(*out)->ess);
+    status = status ? status : em_ess_create(&(*out)->ess);
     if (status)
         em_diag_destroy(out);
     return status;
@@ -95,12 +94,9 @@ static em_status reserve_sorted(em_diag *d, int64_t n)
         return EM_OK;
     release_sorted(d);
     status = em_allocate(n, sizeof *d->sorted, &d->sorted);
-    if (!status)
-        status = em_allocate(n, sizeof *d->folded, &d->folded);
-    if (!status)
-        status = em_allocate_doubles(n, &d->score);
-    if (!status)
-        status = em_allocate_doubles(n, &d->half);
+    status = status ? status : em_allocate(n, sizeof *d->folded, &d->folded);
+    status = status ? status : em_allocate_doubles(n, &d->score);
+    status = status ? status : em_allocate_doubles(n, &d->half);
     if (status)
         return status;
     d->n_sorted = n;
@@ -135,14 +131,10 @@ static em_status reserve(em_diag *d, const em_halves *h, int64_t n)
 
     for (int s = 0; !status && s < N_SERIES; s++)
         status = em_renew_doubles(em_lanes_size(h), &d->n_lanes[s], &d->lanes[s]);
-    if (!status)
-        status = reserve_positions(d, h);
-    if (!status)
-        status = em_renew_doubles(N_SERIES * h->all, &d->n_mean, &d->mean);
-    if (!status)
-        status = em_renew_doubles(N_SERIES * h->all, &d->n_variance, &d->variance);
-    if (!status)
-        status = em_ess_reserve(d->ess, h, d->comm != NULL);
+    status = status ? status : reserve_positions(d, h);
+    status = status ? status : em_renew_doubles(N_SERIES * h->all, &d->n_mean, &d->mean);
+    status = status ? status : em_renew_doubles(N_SERIES * h->all, &d->n_variance, &d->variance);
+    status = status ? status : em_ess_reserve(d->ess, h, d->comm != NULL);
     if (!status && !d->comm && d->n_score != h->n * h->length) {
         d->n_score = h->n * h->length;
         em_normal_score_table((em_among){0, d->n_score}, d->n_score, d->score);

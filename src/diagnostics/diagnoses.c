@@ -41,8 +41,7 @@ em_status em_diagnoses_put(em_diagnoses *diagnoses, em_hash hash, const em_diagn
     em_status status =
         em_array_reserve(&diagnoses->kept, &diagnoses->capacity, n, n + 1, sizeof *diagnosis);
 
-    if (!status)
-        status = em_hash_add(&diagnoses->hashes, hash, &at);
+    status = status ? status : em_hash_add(&diagnoses->hashes, hash, &at);
     if (!status)
         diagnoses->kept[at] = *diagnosis;
     return status;

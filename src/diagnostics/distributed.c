@@ -39,8 +39,7 @@ static em_status split(const em_subcommunicator *comm, int64_t n, const em_sorte
     em_sorted *ordered = NULL;
     em_status status = em_allocate_doubles(all, &sample);
 
-    if (!status)
-        status = em_allocate(2 * all, sizeof *ordered, &ordered);
+    status = status ? status : em_allocate(2 * all, sizeof *ordered, &ordered);
     status = em_share_agree(comm, status);
     if (!status) {
         for (int64_t i = 0; i < size; i++) {
@@ -90,13 +89,10 @@ static em_status make_pile(const em_subcommunicator *comm, int64_t n, const em_s
     em_status status = em_allocate(2 * size, sizeof *p->send, &p->send);
 
     p->receive = p->send + size;
-    if (!status)
-        status = em_allocate_doubles(n, &p->sent);
+    status = status ? status : em_allocate_doubles(n, &p->sent);
     status = em_share_agree(comm, status);
-    if (!status)
-        status = split(comm, n, sorted, p);
-    if (!status)
-        status = tell(comm, p);
+    status = status ? status : split(comm, n, sorted, p);
+    status = status ? status : tell(comm, p);
     if (status)
         return status;
     status = em_allocate_doubles(p->n, &p->received);
@@ -145,8 +141,7 @@ em_status em_share_normal_scores(const em_subcommunicator *comm, int64_t n, cons
 
     if (!status) {
         status = em_allocate_doubles(p.n, &score);
-        if (!status)
-            status = em_allocate_doubles(p.n, &found);
+        status = status ? status : em_allocate_doubles(p.n, &found);
         status = em_share_agree(comm, status);
     }
     if (!status) {
@@ -175,10 +170,8 @@ em_status em_share_sum(const em_subcommunicator *comm, const int64_t *count, int
 
     for (int64_t m = 0; m < size; m++)
         all += count[m];
-    if (!status)
-        status = em_allocate_doubles(n_row * n_column, &sent);
-    if (!status)
-        status = em_allocate_doubles(all * own, &received);
+    status = status ? status : em_allocate_doubles(n_row * n_column, &sent);
+    status = status ? status : em_allocate_doubles(all * own, &received);
     status = em_share_agree(comm, status);
     if (!status) {
         int64_t *receive = send + size, *width = receive + size;

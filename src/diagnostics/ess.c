@@ -87,14 +87,10 @@ static em_status reserve_fft(em_ess *e, int64_t length)
         return EM_OK;
     release_fft(e);
     status = em_allocate_doubles(length, &e->cosine);
-    if (!status)
-        status = em_allocate_doubles(length, &e->sine);
-    if (!status)
-        status = em_allocate_doubles(length * EM_ESS_SERIES, &e->power);
-    if (!status)
-        status = em_allocate_doubles(length, &e->rho);
-    if (!status)
-        status = em_allocate_all(EM_ARRAY(e->re, length), EM_ARRAY(e->im, length));
+    status = status ? status : em_allocate_doubles(length, &e->sine);
+    status = status ? status : em_allocate_doubles(length * EM_ESS_SERIES, &e->power);
+    status = status ? status : em_allocate_doubles(length, &e->rho);
+    status = status ? status : em_allocate_all(EM_ARRAY(e->re, length), EM_ARRAY(e->im, length));
     if (status)
         return status;
     em_fft_twiddles(length, e->cosine, e->sine); /* those of shorter transforms are among them */
@@ -107,8 +103,7 @@ em_status em_ess_reserve(em_ess *ess, const em_halves *h, bool together)
     const int64_t length = em_fft_length(h->length);
     em_status status = em_renew_doubles(h->n / 2 * LAGS, &ess->n_product, &ess->product);
 
-    if (!status)
-        status = reserve_fft(ess, length);
+    status = status ? status : reserve_fft(ess, length);
     if (!status && together)
         status =
             em_renew_doubles(EM_ESS_SERIES * h->n / 2 * length, &ess->n_spectra, &ess->spectra);

@@ -26,8 +26,7 @@ em_status em_psis_create(int64_t n_draw, double r_eff, em_psis **out)
     psis->n_draw = n_draw;
     psis->n_tail = (int64_t)ceil(fmin(n / 5, 3 * sqrt(n / r_eff)));
     status = em_allocate_doubles(n_draw, &psis->log_weight);
-    if (!status)
-        status = em_allocate_doubles(psis->n_tail, &psis->excess);
+    status = status ? status : em_allocate_doubles(psis->n_tail, &psis->excess);
     if (!status)
         status = em_allocate_all(EM_ARRAY(psis->sorted, n_draw), EM_ARRAY(psis->scratch, n_draw));
     if (status)

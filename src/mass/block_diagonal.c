@@ -166,8 +166,7 @@ static em_status matrix(const em_mass *base, em_map map, double *out)
     for (int64_t i = 0; !status && i < mass->n_part; i++) {
         const em_part *part = &mass->part[i];
         status = em_allocate_doubles(part->count * part->count, &own);
-        if (!status)
-            status = em_mass_matrix(mass->own[i], map, EM_MASS_DENSE, own);
+        status = status ? status : em_mass_matrix(mass->own[i], map, EM_MASS_DENSE, own);
         if (!status)
             copy_rows(part->count, part->count, own, part->count, out + part->first * (n + 1), n);
         em_release(&own);

@@ -56,8 +56,7 @@ static em_status allocate(int64_t dim, dense_mass **out)
                                  &mass->root_transposed};
     for (int i = 0; !status && i < 4; i++)
         status = em_allocate(dim * stride, sizeof(double), matrices[i]);
-    if (!status)
-        status = em_allocate(stride, sizeof(double), &mass->ones);
+    status = status ? status : em_allocate(stride, sizeof(double), &mass->ones);
     for (int64_t i = 0; !status && i < dim; i++)
         mass->ones[i] = 1;
     mass->base.ones = mass->ones;
@@ -88,8 +87,7 @@ static em_status create(const em_mass_form *form, const double *number, em_mass 
     dense_mass *mass = NULL;
     em_status status = allocate(form->dim, &mass);
 
-    if (!status)
-        status = set(mass, number);
+    status = status ? status : set(mass, number);
     *out = (em_mass *)mass;
     if (status)
         em_mass_destroy(out);
@@ -170,8 +168,7 @@ static em_status range(const em_mass *base, double *smallest, double *largest)
         return status;
     value = work + n * n;
     status = matrix(base, EM_MAP_VELOCITY, work);
-    if (!status)
-        status = em_eigen(n, work, n, value);
+    status = status ? status : em_eigen(n, work, n, value);
     *smallest = value[0];
     *largest = value[n - 1];
     em_release(&work);

@@ -85,8 +85,7 @@ em_status em_estimate(const em_estimator_ops *ops, const em_mass_form *form, con
         current->ops->write(current, form, was);
     if (!status && form->most_rank > 0) {
         status = ops->estimate(EM_MASS_DIAG, form->dim, was, accumulator, number);
-        if (!status)
-            status = ops->add_directions(form, was, samples, number);
+        status = status ? status : ops->add_directions(form, was, samples, number);
         em_release(&was);
         return status;
     }

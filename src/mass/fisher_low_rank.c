@@ -103,8 +103,7 @@ static em_status solve(const samples_span *s, const double *current, double *vec
     shrunk_covariance(s, 0, current + s->all.dim, 1, weight, work, cx);
     shrunk_covariance(s, 1, current + s->all.dim, -1, weight, work, cg);
     status = em_fisher_mean(m, cx, cg, work, vector);
-    if (!status)
-        status = em_eigen(m, vector, m, value);
+    status = status ? status : em_eigen(m, vector, m, value);
     em_release(&cx);
     return status;
 }
@@ -134,10 +133,8 @@ em_status em_fisher_directions(const em_mass_form *form, const double *current, 
     if (samples->n < 2)
         return EM_OK;
     status = open_span(form, current, samples, number, &s);
-    if (!status)
-        status = em_span_find_frame(&s.all);
-    if (!status)
-        status = em_allocate_doubles(s.all.order * (s.all.order + 1), &vector);
+    status = status ? status : em_span_find_frame(&s.all);
+    status = status ? status : em_allocate_doubles(s.all.order * (s.all.order + 1), &vector);
     if (!status) {
         value = vector + s.all.order * s.all.order;
         status = solve(&s, current, vector, value);

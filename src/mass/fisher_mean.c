@@ -32,8 +32,7 @@ em_status em_fisher_mean(int64_t n, const double *cx, double *cg, double *work, 
     if (status || !all_positive(n, value))
         return status ? status : EM_NONFINITE;
     status = power(n, cg, value, 0.5, scratch, root);
-    if (!status)
-        status = power(n, cg, value, -0.5, scratch, inverse_root);
+    status = status ? status : power(n, cg, value, -0.5, scratch, inverse_root);
     if (status)
         return status;
     em_multiply(n, root, cx, n, a);

@@ -154,8 +154,7 @@ static em_status create(const em_mass_form *form, const double *number, em_mass 
     for (int64_t k = 0; k < form->most_rank; k++)
         rank += number[form->dim + k] != 1;
     status = allocate(form->dim, rank, &mass);
-    if (!status)
-        status = set(mass, form, number);
+    status = status ? status : set(mass, form, number);
     *out = (em_mass *)mass;
     if (status)
         em_mass_destroy(out);

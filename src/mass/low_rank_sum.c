@@ -87,8 +87,7 @@ static em_status add_directions(const em_mass_form *form, em_vector_span *span,
     if (!status)
         status = em_allocate_all(EM_ARRAY(vector, span->order * span->order),
                                  EM_ARRAY(value, span->order));
-    if (!status)
-        status = solve(span, factor, vector, value);
+    status = status ? status : solve(span, factor, vector, value);
     if (!status) {
         count = em_directions_choose(span->order, value, 1, form->most_rank, which);
         status = em_span_directions(span, count, which, vector, values + form->most_rank);

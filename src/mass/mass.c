@@ -47,8 +47,7 @@ em_status em_mass_identity_of(const em_mass_form *form, em_mass **out)
     *out = NULL;
     for (int64_t i = 0; !status && i < form->dim; i++)
         ones[i] = 1;
-    if (!status)
-        status = em_mass_of_diagonal(form, ones, out);
+    status = status ? status : em_mass_of_diagonal(form, ones, out);
     em_release(&ones);
     return status;
 }

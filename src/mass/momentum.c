@@ -56,8 +56,7 @@ static em_status estimate_dense(int64_t dim, const double *current, const double
     for (int64_t i = 0; i < dim * dim; i++)
         inverse[i] = (s * inverse[i] + nu0 * mass[i]) / (s + nu0);
     em_release(&mass);
-    if (!status)
-        status = em_invert_spd(dim, inverse, dim);
+    status = status ? status : em_invert_spd(dim, inverse, dim);
     for (int64_t i = 0; !status && i < dim * dim; i++)
         inverse[i] *= debias;
     return status;

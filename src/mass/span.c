@@ -13,8 +13,7 @@ em_status em_span_find_frame(em_vector_span *s)
     int64_t first = 0;
     em_status status = em_allocate_doubles(n * n, &s->vector);
 
-    if (!status)
-        status = em_allocate_doubles(n, &s->value);
+    status = status ? status : em_allocate_doubles(n, &s->value);
     if (status)
         return status;
     em_gram(n, s->dim, s->row, s->vector);

@@ -106,8 +106,7 @@ static em_status settle(em_model *model, const void *options)
         model->variable = model->parameter;
     }
     status = check_parameters(model);
-    if (!status)
-        status = check_variables(model);
+    status = status ? status : check_variables(model);
     if (!status && em_bounds_any(model->n_parameter, model->parameter))
         status = create_constrained(model);
     return status;

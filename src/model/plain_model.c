@@ -180,8 +180,7 @@ static em_status create_plain(const void *options, const em_model_context *conte
         self->model.variable = &self->theta;
     }
     status = em_allocate(n, sizeof *self->moved, &self->moved);
-    if (!status)
-        status = em_allocate(n, sizeof *self->partial, &self->partial);
+    status = status ? status : em_allocate(n, sizeof *self->partial, &self->partial);
     if (!status && ops->rows)
         status = open_rows(self, options, context);
     if (status) {

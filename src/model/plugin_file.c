@@ -63,14 +63,12 @@ em_status em_plugin_open(const char *path, em_plugin **out)
     if (!em_shared_object_find(handle, "emass_plugin", &table))
         return em_fail(EM_ECONFIG, "%s: no plug-in: found no EMASS_PLUGIN in it", path);
     status = check_table(path, table);
-    if (!status)
-        status = em_allocate(1, sizeof *plugin, &plugin);
+    status = status ? status : em_allocate(1, sizeof *plugin, &plugin);
     if (status)
         return status;
     plugin->ops = *table->model;
     status = em_model_complete(path, &plugin->ops);
-    if (!status)
-        status = add_library(plugin);
+    status = status ? status : add_library(plugin);
     if (status)
         em_plugin_close(&plugin);
     *out = plugin;

@@ -275,8 +275,7 @@ em_status em_posterior_create_noncentred(em_posterior *parent, int64_t n_chain, 
         posterior->release = release;
         status = em_allocate(n_chain * em_stride(dim), sizeof(double), &posterior->theta);
     }
-    if (!status)
-        status = em_allocate(n_chain, sizeof(double), &posterior->log_jacobian);
+    status = status ? status : em_allocate(n_chain, sizeof(double), &posterior->log_jacobian);
     if (status) {
         em_posterior_destroy(&posterior);
         return status;

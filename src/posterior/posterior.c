@@ -13,9 +13,7 @@ em_status em_sums_create(int64_t n, em_sums *out)
 
     out->n = em_stride(n + 1);
     status = em_allocate(out->n, sizeof(double), &out->part);
-    if (!status)
-        status = em_allocate_doubles(em_binned_size(out->n), &out->bins);
-    return status;
+    return status ? status : em_allocate_doubles(em_binned_size(out->n), &out->bins);
 }
 
 void em_sums_release(em_sums *s)

@@ -99,8 +99,7 @@ static em_status exchange_with_shards(void *context, em_status own, const int64_
     em_grid_exchange_lengths(context, bytes, taken);
     for (int64_t s = 0; s < em_grid_n_shard(context); s++)
         all += taken[s];
-    if (!status)
-        status = em_array_reserve(in, capacity, 0, all, 1);
+    status = status ? status : em_array_reserve(in, capacity, 0, all, 1);
     status = sum_over_shards(context, status, 0, NULL);
     if (!status)
         em_grid_exchange(context, bytes, out, taken, *in);
@@ -137,8 +136,7 @@ em_status em_posterior_update(em_posterior *posterior, const em_update *update)
         status =
             shards.sum(shards.context,
                        em_fail(EM_EMODEL, "model %s failed", posterior->model->ops->name), 0, NULL);
-    if (!status)
-        status = posterior->model->ops->latent->update(posterior->model, &asked);
+    status = status ? status : posterior->model->ops->latent->update(posterior->model, &asked);
     return sum_over_shards(shards.context, status, 0, NULL);
 }
 

@@ -34,24 +34,16 @@ static em_status load(em_checked *check, em_plan *plan)
     status = em_checked_model(check, 1, &check->model);
     check->model_bytes = em_allocated_bytes() - before;
     check->peak_bytes = em_peak_bytes();
-    if (!status)
-        status = em_check_samplers_suit_model(config, check->model);
-    if (!status)
-        status = em_check_prior_draws_suit_model(config, check->model);
+    status = status ? status : em_check_samplers_suit_model(config, check->model);
+    status = status ? status : em_check_prior_draws_suit_model(config, check->model);
     if (!status && config->temper.on)
         status = em_check_tempering_suits_model(config, check->model);
-    if (!status)
-        status = em_recorder_width(config, check->model, &width);
-    if (!status)
-        status = em_posterior_create(check->model, check->grid, 1, &check->posterior);
-    if (!status)
-        status = em_plan_create(config, width, plan);
+    status = status ? status : em_recorder_width(config, check->model, &width);
+    status = status ? status : em_posterior_create(check->model, check->grid, 1, &check->posterior);
+    status = status ? status : em_plan_create(config, width, plan);
     status = em_agree(status);
-    if (!status)
-        status = em_check_ranks_have_one_data(check->model);
-    if (!status)
-        status = em_agree(em_model_summarise(check->model, check->grid));
-    return status;
+    status = status ? status : em_check_ranks_have_one_data(check->model);
+    return status ? status : em_agree(em_model_summarise(check->model, check->grid));
 }
 
 /* Loads with a progress bar on a terminal, because large tables and Stan programs take long. */
@@ -63,8 +55,7 @@ static em_status load_with_progress(em_checked *check, em_plan *plan)
     if (em_world_rank() == 0 && em_terminal_columns(stderr) > 0)
         status = em_progress_create(EM_PROGRESS_BAR, stderr, "loading", &progress);
     status = em_agree(status);
-    if (!status)
-        status = load(check, plan);
+    status = status ? status : load(check, plan);
     em_progress_give_way(progress);
     em_progress_destroy(&progress);
     return status;
@@ -76,8 +67,7 @@ static em_status check_config(const em_config *config, bool brief)
     em_plan plan;
     em_status status = load_with_progress(&check, &plan);
 
-    if (!status)
-        status = em_check_plan(&check, &plan);
+    status = status ? status : em_check_plan(&check, &plan);
     fflush(stdout); /* comparing gradients may take seconds */
     if (!status && check.model->ops->add_prior && !check.model->estimates)
         status = em_check_gradient(&check);
@@ -107,8 +97,7 @@ static em_status check_once(const checking *c, int n_override, bool brief)
     em_status status =
         em_agree(em_config_parse(c->path, c->text, n_override, c->override, &config));
 
-    if (!status)
-        status = check_config(config, brief);
+    status = status ? status : check_config(config, brief);
     em_config_destroy(&config);
     return status;
 }
@@ -161,14 +150,12 @@ em_status em_check_command(int argc, const char **argv)
 
     while (set && set[c.n_override])
         c.n_override++;
-    if (!status)
-        status = em_agree(em_linalg_reserve());
+    status = status ? status : em_agree(em_linalg_reserve());
     if (!status)
         status = em_agree(em_allocate(c.n_override + 2, sizeof *c.override, &c.override));
     for (int i = 0; !status && i < c.n_override; i++)
         c.override[i] = set[i];
-    if (!status)
-        status = em_read_config(line.argument[0], &text);
+    status = status ? status : em_read_config(line.argument[0], &text);
     if (!status) {
         c.path = line.argument[0];
         c.text = text;

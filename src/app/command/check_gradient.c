@@ -158,8 +158,7 @@ static em_status next_start(checker *check, double *value)
     const uint64_t point = (uint64_t)check->n_tried++;
     em_status status = draw_start(check, point);
 
-    if (!status)
-        status = density(check, wanted(check), check->theta, check->gradient, value);
+    status = status ? status : density(check, wanted(check), check->theta, check->gradient, value);
     if (status || !isfinite(*value))
         return status;
     check->last_finite = point;
@@ -313,8 +312,7 @@ em_status em_check_gradient(const em_checked *checked)
         check.scratch = room + 3 * stride;
         status = compare(&check);
     }
-    if (!status)
-        status = time_gradient(&check);
+    status = status ? status : time_gradient(&check);
     em_release(&room);
     return status;
 }

@@ -89,8 +89,7 @@ static em_status make_sampler(const em_checked *check, int i, int64_t n)
         status = em_allocate(n * n_extra, sizeof(double), &extra);
     em_block_destroy(&block);
     em_release(&extra);
-    if (!status)
-        status = kernel->ops->create(kernel->options, n, dim, &sampler);
+    status = status ? status : kernel->ops->create(kernel->options, n, dim, &sampler);
     if (sampler)
         kernel->ops->destroy(sampler);
     return status;
@@ -120,8 +119,7 @@ static em_status bytes_of_chains(const em_checked *check, int64_t n, double *byt
     if (!status && !sums_all_rows(check))
         untouched = em_posterior_bytes_of_bins(posterior);
     em_posterior_destroy(&posterior);
-    if (!status)
-        status = em_block_create(0, n, check->model->dim, 0, &block);
+    status = status ? status : em_block_create(0, n, check->model->dim, 0, &block);
     em_block_destroy(&block);
     *bytes = -untouched;
     for (int i = 0; !status && i < check->config->n_kernel; i++) {
@@ -189,15 +187,13 @@ static em_status count_memory(const em_checked *check, const em_plan *plan, memo
         out->averages += n * (model->n_pooled > 0 ? (double)most : 1) * sizeof(double);
         largest = fmax(largest, n * (is_single ? sizeof(float) : sizeof(double)));
     }
-    if (!status)
-        status = bytes_of_chains(check, few, &bytes[0], &rest[0]);
+    status = status ? status : bytes_of_chains(check, few, &bytes[0], &rest[0]);
     if (!status && most > few)
         status = bytes_of_chains(check, few + 1, &bytes[1], &rest[1]);
     out->chains = bytes[0] + state * (double)(most - 1) +
                   (bytes[1] - rest[1] - (bytes[0] - rest[0])) * (double)(most - few);
     status = em_agree(status);
-    if (!status)
-        status = adaptation_bytes(check, &out->learning, &has_initial_phase);
+    status = status ? status : adaptation_bytes(check, &out->learning, &has_initial_phase);
     out->moment = largest;
     if (may_search_modes(check, has_initial_phase))
         out->moment = fmax(largest, 3 * em_bytes_of_doubles(most * em_stride(model->dim)));

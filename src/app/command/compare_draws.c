@@ -39,8 +39,7 @@ em_status em_compare_draws(em_reader **reader, const int64_t *variable, bool bit
     double *value[2] = {NULL, NULL};
     em_status status = em_allocate_doubles(fit * size, &value[0]);
 
-    if (!status)
-        status = em_allocate_doubles(fit * size, &value[1]);
+    status = status ? status : em_allocate_doubles(fit * size, &value[1]);
     for (int64_t c = 0; c < chains; c++)
         for (int64_t first = 0; !status && first < draws; first += fit) {
             const int64_t n = draws - first < fit ? draws - first : fit;

@@ -317,8 +317,7 @@ static em_status convert_corpus(conversion *c)
         em_world_enter(world);
         status = create(table, c);
     }
-    if (!status)
-        status = scan(c, write_documents, c, &again);
+    status = status ? status : scan(c, write_documents, c, &again);
     if (!status && (c->written.n_row != n->n_row || c->written.hash != n->hash))
         status = em_corpus_refuse_change(c->options.data);
     status = status ? status : write_documents_texts(c);
@@ -410,8 +409,7 @@ static em_status convert_table(conversion *c)
     if (status)
         return advise_documents(c, status);
     status = em_moments_find(table, true, &moments);
-    if (!status)
-        status = write_table(table, c);
+    status = status ? status : write_table(table, c);
     if (!status)
         em_table_say_guess(table);
     if (!status && em_world_rank() == 0)
@@ -521,8 +519,7 @@ em_status em_convert_command(int argc, const char **argv)
         c.text.like = like;
         status = take_format(format, vocabulary, &c);
     }
-    if (!status)
-        status = check_text_options(&c);
+    status = status ? status : check_text_options(&c);
     if (!status)
         status = parse_choice("header", header, em_table_header_names, &c.options.header);
     if (!status)

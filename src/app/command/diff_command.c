@@ -101,8 +101,7 @@ static em_status compare_variable(diff *d, const char *group, em_reader **reader
         return status;
     status = em_format_text(&where, "%s, chain %lld, draw %lld", em_reader_label(v, found.element),
                             (long long)found.chain, (long long)found.draw);
-    if (!status)
-        status = remember(d, group, where, &found);
+    status = status ? status : remember(d, group, where, &found);
     if (!status)
         print_difference(d, group, where, storage, &found);
     em_release(&where);
@@ -176,10 +175,8 @@ static em_status compare_draws(diff *d, const em_contents_group *group)
     em_reader *reader[2] = {NULL, NULL};
     em_status status = em_reader_open(d->path[0], group->name, &reader[0]);
 
-    if (!status)
-        status = em_reader_open(d->path[1], group->name, &reader[1]);
-    if (!status)
-        status = compare_variables(d, group, reader);
+    status = status ? status : em_reader_open(d->path[1], group->name, &reader[1]);
+    status = status ? status : compare_variables(d, group, reader);
     em_reader_close(&reader[0]);
     em_reader_close(&reader[1]);
     return status;
@@ -436,14 +433,11 @@ static em_status compare(diff *d)
 {
     em_status status = em_contents_read(d->path[0], &d->contents[0]);
 
-    if (!status)
-        status = em_contents_read(d->path[1], &d->contents[1]);
+    status = status ? status : em_contents_read(d->path[1], &d->contents[1]);
     if (!status)
         compare_attributes(d);
-    if (!status)
-        status = compare_configs(d);
-    if (!status)
-        status = compare_groups(d);
+    status = status ? status : compare_configs(d);
+    status = status ? status : compare_groups(d);
     if (!status && d->n_line == 0 && d->n_number == 0)
         status = expect_draws(d);
     if (status) /* 1 would mean that they differ */

@@ -92,8 +92,7 @@ em_status em_evidence_command(int argc, const char **argv)
     em_status status =
         em_command_line_read(argc, argv, options, "one file or more", 1, INT_MAX, &line);
 
-    if (!status)
-        status = em_allocate(line.n, sizeof *all, &all);
+    status = status ? status : em_allocate(line.n, sizeof *all, &all);
     for (int64_t i = 0; !status && i < line.n; i++) {
         status = read_evidence(line.argument[i], &all[i]);
         if (!status && !same)

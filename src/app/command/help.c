@@ -71,8 +71,7 @@ static em_status print(int length, const char *text)
     em_prose prose;
     em_status status = em_format_text(&whole, "%.*s%.*s", length, text, length_of_end, end);
 
-    if (!status)
-        status = em_prose_begin(stdout, &prose);
+    status = status ? status : em_prose_begin(stdout, &prose);
     if (!status) {
         if (em_terminal_columns(stdout) > 0)
             join_lines(whole, prose.words);

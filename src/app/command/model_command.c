@@ -85,8 +85,7 @@ em_status em_model_command_run(const em_model_command *command, int argc, const 
             options ? read_options(command, &given, options) : em_fail(EM_EMEMORY, "out of memory");
     host.n_file = line.n;
     host.file = line.argument;
-    if (!status)
-        status = command->run(&host, line.argument[0], options);
+    status = status ? status : command->run(&host, line.argument[0], options);
     em_config_destroy(&config);
     if (options)
         em_field_release(command->fields, options);

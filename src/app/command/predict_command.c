@@ -84,10 +84,8 @@ em_status em_predict_command(int argc, const char **argv)
                            .decimal = decimal,
                            .output = output ? output : beside,
                            .overwrite = overwrite};
-    if (!status)
-        status = check_reading(&order);
-    if (!status)
-        status = predict(&order);
+    status = status ? status : check_reading(&order);
+    status = status ? status : predict(&order);
     em_release(&beside);
     em_command_line_end(&line);
     return status;

@@ -111,8 +111,7 @@ static em_status parse_command(int argc, const char **argv, run_command *command
         status = take_option(command, option, value);
         free(value);
     }
-    if (!status)
-        status = em_arguments_check(context, "run", option);
+    status = status ? status : em_arguments_check(context, "run", option);
     const char *config = status ? NULL : poptGetArg(context);
     if (!status && !config)
         status = em_fail(EM_EUSAGE, "run: expected a config file (see emass run --help)");
@@ -121,8 +120,7 @@ static em_status parse_command(int argc, const char **argv, run_command *command
                          poptPeekArg(context));
     if (!status && command->overwrite && command->resume)
         status = em_fail(EM_EUSAGE, "run: --resume and --overwrite exclude each other");
-    if (!status)
-        status = em_copy_text(config, (char **)&command->config);
+    status = status ? status : em_copy_text(config, (char **)&command->config);
     poptFreeContext(context);
     return status;
 }
@@ -271,12 +269,10 @@ static em_status run(const run_command *command, em_context *context, const char
                                     "starting", &progress.progress);
     messages->progress = progress.progress;
     status = em_agree(status);
-    if (!status)
-        status = sample(command, context, config, &progress, &made);
+    status = status ? status : sample(command, context, config, &progress, &made);
     messages->progress = NULL;
     em_progress_destroy(&progress.progress);
-    if (!status)
-        status = tell(command, messages->name, made);
+    status = status ? status : tell(command, messages->name, made);
     if (!status && command->report && !messages->name)
         status = em_report_write(em_run_file(made), command->report);
     em_run_destroy(&made);
@@ -366,8 +362,7 @@ static em_status run_all(run_command *command, const char *config)
         status = em_agree(em_world_rank() == 0 ? check_outputs(command, &scan) : EM_OK);
     if (!status)
         status = em_scan_all(&scan, run_of_scan, &(scan_request){command, config, &scan}, false);
-    if (!status)
-        status = em_scan_compare(&scan, !command->quiet);
+    status = status ? status : em_scan_compare(&scan, !command->quiet);
     em_config_scan_release(&scan);
     return status;
 }
@@ -382,12 +377,10 @@ em_status em_run_command(int argc, const char **argv)
 
     if (!status)
         note_unused_tasks(&command);
-    if (!status)
-        status = em_read_config(command.config, &config);
+    status = status ? status : em_read_config(command.config, &config);
     if (!status && command.remove_config && em_world_rank() == 0)
         unlink(command.config);
-    if (!status)
-        status = run_all(&command, config);
+    status = status ? status : run_all(&command, config);
     em_release(&config);
     release_command(&command);
     return status;

@@ -153,8 +153,7 @@ static em_status run_at_once(scanning *s)
     for (int64_t set = 0; !status && set < t->n_set; set++)
         first[set] = (int)(em_partition_first(t->n_unit, t->n_set, set) * s->scan->group_size);
     status = status ? status : em_scan_stop_create(t->n_set, first, &s->stop);
-    if (!status)
-        status = run_in_parallel(s, own_set(s->scan, t), -1);
+    status = status ? status : run_in_parallel(s, own_set(s->scan, t), -1);
     em_release(&first);
     return status;
 }

@@ -69,8 +69,7 @@ em_status em_summary_command(int argc, const char **argv)
         status = em_agree(parse_percentiles(percentiles, &percentile));
         options.percentile = percentile;
     }
-    if (!status)
-        status = em_summary_print(&options, stdout);
+    status = status ? status : em_summary_print(&options, stdout);
     em_release(&percentile.value);
     em_command_line_end(&line);
     return status;

@@ -14,7 +14,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 typedef struct verify_command {
     const char *path, *folder;
@@ -98,8 +97,7 @@ static em_status compare_group(const char *old_path, const char *new_path, const
     em_reader *old = NULL, *new = NULL;
     em_status status = em_reader_open(old_path, group, &old);
 
-    if (!status)
-        status = em_reader_open(new_path, group, &new);
+    status = status ? status : em_reader_open(new_path, group, &new);
     if (!status && (em_reader_n_variable(old) != em_reader_n_variable(new) ||
                     em_reader_n_chain(old) != em_reader_n_chain(new) ||
                     em_reader_n_draw(old) < em_reader_n_draw(new)))
@@ -107,8 +105,7 @@ static em_status compare_group(const char *old_path, const char *new_path, const
                          group);
     for (int64_t i = 0; !status && i < em_reader_n_variable(new); i++) {
         status = match_variable(old, new, i);
-        if (!status)
-            status = compare_variable(old, new, i);
+        status = status ? status : compare_variable(old, new, i);
     }
     em_reader_close(&old);
     em_reader_close(&new);
@@ -165,18 +162,15 @@ static em_status verify(const verify_command *command)
     int64_t merged;
     em_status status = em_format_text(&output, "%s.verify", command->path);
 
-    if (!status)
-        status = em_reader_open(command->path, "posterior", &reader);
+    status = status ? status : em_reader_open(command->path, "posterior", &reader);
     if (!status && em_reader_int(reader, "merged", &merged))
         status = em_fail(
             EM_EUSAGE, "%s: found a file of %lld runs, expected that of one: verify each by itself",
             command->path, (long long)merged);
-    if (!status)
-        status = load(command, reader, output, &config);
+    status = status ? status : load(command, reader, output, &config);
     em_reader_close(&reader);
     status = em_agree(status);
-    if (!status)
-        status = run_and_compare(command, config);
+    status = status ? status : run_and_compare(command, config);
     em_config_destroy(&config);
     em_release(&output);
     return status;

@@ -162,8 +162,7 @@ static em_status prepare_command(int argc, char **argv, long ranks, launch_line 
 
     if (!status && length <= 0)
         status = em_fail(EM_EIO, "cannot find this program: %s", strerror(errno));
-    if (!status)
-        status = em_allocate(argc + MOST_WORDS + 4, sizeof *l->argv, &l->argv);
+    status = status ? status : em_allocate(argc + MOST_WORDS + 4, sizeof *l->argv, &l->argv);
     if (status)
         return status;
     snprintf(l->option, sizeof l->option, "-n");

@@ -128,8 +128,7 @@ static em_status choose_elements(em_report_data *data)
     bool *seen = NULL;
     em_status status = em_allocate(n, sizeof *worst, &worst);
 
-    if (!status)
-        status = em_allocate(n, sizeof *seen, &seen);
+    status = status ? status : em_allocate(n, sizeof *seen, &seen);
     if (!status) {
         for (int64_t i = 0; i < n; i++)
             worst[i] = i;
@@ -172,10 +171,8 @@ em_status em_report_read(em_report_data *data)
     data->n_draw = em_reader_n_draw(data->summary.reader);
     em_status status = open_statistics(data, "sample_stats", &data->stats);
 
-    if (!status)
-        status = open_statistics(data, "warmup_sample_stats", &data->warmup);
-    if (!status)
-        status = choose_elements(data);
+    status = status ? status : open_statistics(data, "warmup_sample_stats", &data->warmup);
+    status = status ? status : choose_elements(data);
     return status ? status : leave_one_out(data);
 }
 

@@ -96,10 +96,8 @@ static em_status count_ranks(const em_report_data *data, const double *draws, in
     bool has_nan = false;
     em_status status = em_allocate(data->n_chain * n_bin, sizeof **count, count);
 
-    if (!status)
-        status = em_allocate(n, sizeof *sorted, &sorted);
-    if (!status)
-        status = em_allocate(n, sizeof *scratch, &scratch);
+    status = status ? status : em_allocate(n, sizeof *sorted, &sorted);
+    status = status ? status : em_allocate(n, sizeof *scratch, &scratch);
     for (int64_t i = 0; i < n; i++)
         has_nan |= isnan(draws[i]) != 0;
     if (!status && !has_nan) {
@@ -125,8 +123,7 @@ static em_status chain_of(const em_report_data *data, int64_t element, const dou
     double *count = NULL;
     em_status status = choose_chains(data, draws, &n, chosen);
 
-    if (!status)
-        status = count_ranks(data, draws, n_bin, &count);
+    status = status ? status : count_ranks(data, draws, n_bin, &count);
     for (int64_t i = 0; !status && i < n; i++)
         if (json_array_append_new(traces, em_json_drawn((data->n_draw + step - 1) / step,
                                                         draws + chosen[i] * data->n_draw, step)) ||
@@ -149,8 +146,7 @@ static em_status chains(const em_report_data *data, json_t *out)
         double *draws = NULL;
         json_t *chain = NULL;
         status = em_report_draws(data, data->shown[k], &draws);
-        if (!status)
-            status = chain_of(data, data->shown[k], draws, &chain);
+        status = status ? status : chain_of(data, data->shown[k], draws, &chain);
         if (json_array_append_new(out, chain) && !status)
             status = em_json_made(NULL);
         em_release(&draws);
@@ -251,8 +247,7 @@ static em_status pairs(const em_report_data *data, json_t **out)
 
     for (int64_t k = 0; !status && k < data->n_pair; k++) {
         status = em_report_draws(data, data->pair[k], &draws[k]);
-        if (!status)
-            status = find_range(data, diag, draws[k], &axis[k]);
+        status = status ? status : find_range(data, diag, draws[k], &axis[k]);
     }
     if (!status) {
         count_outside(data, draws, axis, outside);
@@ -320,14 +315,10 @@ em_status em_report_figures(const em_report_data *data, json_t **out)
 
     if (!status && data->n_pair > 1)
         status = pairs(data, &of_pairs);
-    if (!status)
-        status = em_report_energy(data, &energy);
-    if (!status)
-        status = em_report_mass(data, &mass);
-    if (!status)
-        status = em_report_tempering(data, &tempering);
-    if (!status)
-        status = em_report_steps(data, &steps);
+    status = status ? status : em_report_energy(data, &energy);
+    status = status ? status : em_report_mass(data, &mass);
+    status = status ? status : em_report_tempering(data, &tempering);
+    status = status ? status : em_report_steps(data, &steps);
     for (int64_t i = 0; !status && i < data->n_loo; i++)
         if (json_array_append_new(loo, leave_one_out(&data->loo[i])))
             status = em_json_made(NULL);

@@ -318,8 +318,7 @@ static em_status make_json(const em_report_data *data, char **text)
 
     for (size_t i = 0; !status && i < sizeof part / sizeof *part; i++)
         status = part[i](data, page);
-    if (!status)
-        status = em_report_figures(data, &figures);
+    status = status ? status : em_report_figures(data, &figures);
     status = em_json_put_as(page, "figures", figures, status);
     if (!status) {
         *text = json_dumps(page, JSON_COMPACT | JSON_REAL_PRECISION(EM_JSON_DIGITS));
@@ -370,10 +369,8 @@ static em_status make_report(const report_arguments *a, em_report_data *data, co
 
     if (!status && a->figures)
         status = prepare_figures(a->figures);
-    if (!status)
-        status = make_json(data, &json);
-    if (!status)
-        status = write_report(json, output);
+    status = status ? status : make_json(data, &json);
+    status = status ? status : write_report(json, output);
     if (!status && a->figures)
         status = write_figures(em_report_script, json, a->figures);
     if (!status && !a->quiet)
@@ -394,8 +391,7 @@ static em_status report(const report_arguments *a)
 
     options.pattern = (const char *const *)a->pattern;
     options.percentile = (em_reals){5, percentile};
-    if (!status)
-        status = em_summary_read(&options, &data.summary);
+    status = status ? status : em_summary_read(&options, &data.summary);
     if (!status)
         status = em_agree(em_world_rank() == 0 ? make_report(a, &data, output) : EM_OK);
     em_report_release(&data);

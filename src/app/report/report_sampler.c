@@ -181,8 +181,7 @@ static em_status history_of(const em_report_data *data, const char *name, histor
     em_reader_int(data->summary.reader, "tuning_steps", &warmup);
     if (warmup > 0 && stored > 0)
         status = add_history(data->warmup, name, 0, (double)warmup / (double)stored, h);
-    if (!status)
-        status = add_history(data->stats, name, (double)warmup, 1, h);
+    status = status ? status : add_history(data->stats, name, (double)warmup, 1, h);
     if (status || h->n == 0)
         return status;
     json_t *one =
@@ -198,10 +197,8 @@ em_status em_report_steps(const em_report_data *data, json_t **out)
     em_status status = em_allocate(1, sizeof *h, &h);
 
     *out = json_array();
-    if (!status)
-        status = history_of(data, "step_size", h, *out);
-    if (!status)
-        status = history_of(data, "acceptance_rate", h, *out);
+    status = status ? status : history_of(data, "step_size", h, *out);
+    status = status ? status : history_of(data, "acceptance_rate", h, *out);
     em_release(&h);
     return status;
 }

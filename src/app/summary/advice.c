@@ -375,8 +375,7 @@ em_status em_advise(em_judge *judge, const em_summary_table *table, FILE *out)
 
     advise_on_nonfinite(table, out);
     advise_on_stillness(judge, out);
-    if (!status)
-        status = em_advise_on_modes(judge, table, out);
+    status = status ? status : em_advise_on_modes(judge, table, out);
     advise_on_growth(table, out);
     if (!status && strcmp(judge->group, "posterior") == 0)
         status = em_advise_on_priors(judge->reader, judge->n_chain * judge->n_draw,

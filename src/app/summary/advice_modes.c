@@ -225,10 +225,8 @@ em_status em_advise_on_modes(em_judge *judge, const em_summary_table *table, FIL
         fprintf(out, "%lld %s in none for long. ", (long long)modes->unsettled,
                 modes->unsettled == 1 ? "is" : "are");
     status = em_mode_finder_create(judge->n_chain, judge->n_draw, &finder);
-    if (!status)
-        status = em_allocate_doubles(judge->n_chain * judge->n_draw, &draws);
-    if (!status)
-        status = em_allocate(judge->n_chain, sizeof *v.mean, &v.mean);
+    status = status ? status : em_allocate_doubles(judge->n_chain * judge->n_draw, &draws);
+    status = status ? status : em_allocate(judge->n_chain, sizeof *v.mean, &v.mean);
     if (!status)
         status = em_reader_elements(judge->reader, row->variable, row->index, 1, draws);
     if (!status && em_mode_finder_examine(finder, draws) > 0) {

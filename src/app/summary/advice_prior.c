@@ -33,8 +33,7 @@ static em_status read_means(em_reader *reader, int64_t at, prior_record *f)
     double *draws = NULL;
     em_status status = em_allocate_doubles(n_draw, &draws);
 
-    if (!status)
-        status = em_allocate(f->n, sizeof *f->mean, &f->mean);
+    status = status ? status : em_allocate(f->n, sizeof *f->mean, &f->mean);
     for (int64_t j = 0; !status && j < f->n; j++) {
         status = em_reader_elements(reader, at, j, 1, draws);
         for (int64_t i = 0; !status && i < n_draw; i++)
@@ -55,13 +54,10 @@ static em_status read_found(em_reader *reader, prior_record *f)
     if (!beta || em_reader_n_draw(reader) < 1)
         return EM_OK;
     status = read_array(reader, "prior_location", &n[0], &f->location);
-    if (!status)
-        status = read_array(reader, "prior_scale", &n[1], &f->scale);
-    if (!status)
-        status = read_array(reader, "prior_df", &n[2], &f->df);
+    status = status ? status : read_array(reader, "prior_scale", &n[1], &f->scale);
+    status = status ? status : read_array(reader, "prior_df", &n[2], &f->df);
     n[3] = beta->size;
-    if (!status)
-        status = read_array(reader, "predictor_mean", &n[3], &f->centre);
+    status = status ? status : read_array(reader, "predictor_mean", &n[3], &f->centre);
     f->n = beta->size;
     f->beta = beta;
     for (int k = 0; k < 4; k++)

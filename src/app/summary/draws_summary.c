@@ -71,8 +71,7 @@ static em_status select_elements(em_summary *s)
     for (int64_t i = 0; i < em_reader_n_variable(s->reader); i++)
         total += em_reader_variable_at(s->reader, i)->size;
     status = check_patterns(s);
-    if (!status)
-        status = em_allocate(total, sizeof *s->element, &s->element);
+    status = status ? status : em_allocate(total, sizeof *s->element, &s->element);
     if (status)
         return status;
     while (s->n_watched < em_reader_n_variable(s->reader) &&
@@ -174,20 +173,17 @@ static em_status prepare(em_summary *s)
         return status;
     s->n_superchain = em_superchains_of(s->reader);
     status = add_columns(s);
-    if (!status)
-        status = find_sort_column(s);
+    status = status ? status : find_sort_column(s);
     if (status)
         return status;
     status = em_expect_draws(s->reader, options->group);
-    if (!status)
-        status = select_elements(s);
+    status = status ? status : select_elements(s);
     if (status)
         return status;
     const int64_t n_chain = em_reader_n_chain(s->reader);
     status = em_allocate_doubles(options->squares ? n_chain * em_reader_n_draw(s->reader) : 0,
                                  &s->square);
-    if (!status)
-        status = em_judge_create(s->reader, options->group, &s->judge);
+    status = status ? status : em_judge_create(s->reader, options->group, &s->judge);
     if (status)
         return status;
     s->judge->n_row = s->n_element;
@@ -240,8 +236,7 @@ static em_status summarise(const em_summary *s, const em_element *element, em_di
     em_status status;
 
     status = em_diagnose(diag, n_chain, n_draw, draws, &d);
-    if (!status)
-        status = find_percentiles(s, diag, draws, &d, value + EM_AT_PERCENTILES);
+    status = status ? status : find_percentiles(s, diag, draws, &d, value + EM_AT_PERCENTILES);
     if (status)
         return status;
     number[EM_AT_MEAN] = d.mean;
@@ -382,8 +377,7 @@ static em_status advise(em_summary *s, FILE *out)
         status = print_verdict(s, prose.words, em_terminal_colours(out));
     if (s->judge->is_posterior)
         print_tempering(s, prose.words);
-    if (!status)
-        status = em_advise(s->judge, &s->table, prose.words);
+    status = status ? status : em_advise(s->judge, &s->table, prose.words);
     em_prose_end(&prose, INT_MAX);
     return status;
 }
@@ -478,16 +472,14 @@ em_status em_summary_read(const em_summary_options *options, em_summary *s)
     *s = (em_summary){.options = options};
     em_status status = em_agree(prepare(s));
 
-    if (!status)
-        status = em_agree(summarise_share(s));
+    status = status ? status : em_agree(summarise_share(s));
     if (!status && em_world_size() > 1) {
         em_judge_combine(s->judge);
         status = gather(s);
     }
     if (!status && em_world_rank() == 0) {
         status = fill_table(s);
-        if (!status)
-            status = em_judge_conclude(s->judge, &s->table);
+        status = status ? status : em_judge_conclude(s->judge, &s->table);
     }
     return em_agree(status);
 }

@@ -269,14 +269,10 @@ em_status em_judge_create(em_reader *reader, const char *group, em_judge **out)
         find_limits(reader, &judge->evidence);
         status = open_statistics(judge);
     }
-    if (!status)
-        status = em_mode_finder_create(judge->n_chain, judge->n_draw, &judge->finder);
-    if (!status)
-        status = read_statistic(judge, "lp", &judge->log_density);
-    if (!status)
-        status = read_divergences(judge);
-    if (!status)
-        status = read_visits(judge);
+    status = status ? status : em_mode_finder_create(judge->n_chain, judge->n_draw, &judge->finder);
+    status = status ? status : read_statistic(judge, "lp", &judge->log_density);
+    status = status ? status : read_divergences(judge);
+    status = status ? status : read_visits(judge);
     if (status)
         em_judge_destroy(&judge);
     *out = judge;
@@ -350,8 +346,7 @@ em_status em_judge_row(em_judge *judge, const double *draws, const em_diagnosis 
     if (judge->diverging && n_nonfinite == 0 && !diagnosis->constant) {
         status = em_find_divergence_cluster(judge->n_chain, judge->n_draw, draws, judge->diverging,
                                             diagnosis->ess_bulk, judge->n_row, &cluster);
-        if (!status)
-            status = find_divergent_range(judge, draws, value);
+        status = status ? status : find_divergent_range(judge, draws, value);
     }
     value[EM_JUDGED_CLUSTERING] = cluster.distance;
     value[EM_JUDGED_BY_CHANCE] = cluster.by_chance;
@@ -408,10 +403,8 @@ em_status em_judge_conclude(em_judge *judge, const em_summary_table *table)
         sum_of(judge->reader, "n_failed_evaluations", "n_failed_evaluations");
     if (em_reader_text(judge->reader, "optimiser", &optimiser))
         e->optimiser = optimiser;
-    if (!status)
-        status = find_still(judge);
-    if (!status)
-        status = find_energy(judge);
+    status = status ? status : find_still(judge);
+    status = status ? status : find_energy(judge);
     return status ? status : count_flag(judge, "reached_max_treedepth", &e->findings.n_saturated);
 }
 

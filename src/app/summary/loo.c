@@ -71,15 +71,13 @@ em_status em_loo_worth(em_reader *posterior, double *r_eff)
     if (status || n_chain == 1)
         return status;
     status = em_elements_create(posterior, n, wanted, &elements);
-    if (!status)
-        status = em_diag_create(&diag);
+    status = status ? status : em_diag_create(&diag);
     for (int64_t i = 0; !status && i < n; i++) {
         const double *draws;
         em_diagnosis d;
 
         status = em_elements_next(elements, &draws);
-        if (!status)
-            status = em_diagnose(diag, n_chain, n_draw, draws, &d);
+        status = status ? status : em_diagnose(diag, n_chain, n_draw, draws, &d);
         const double ess = d.sd / d.mcse_mean * (d.sd / d.mcse_mean);
         if (!status && (isfinite(ess) || d.constant)) {
             sum += d.constant ? n_all : ess;
@@ -130,10 +128,8 @@ em_status em_loo_read(em_reader *log_likelihood, int64_t i, double r_eff, em_loo
     status = em_allocate_all(EM_ARRAY(loo->value, n * EM_N_LOO), EM_ARRAY(wanted, n));
     for (int64_t k = 0; !status && k < n; k++)
         wanted[k] = (em_element){i, k};
-    if (!status)
-        status = em_elements_create(log_likelihood, n, wanted, &elements);
-    if (!status)
-        status = em_psis_create(loo->n_draw, r_eff, &psis);
+    status = status ? status : em_elements_create(log_likelihood, n, wanted, &elements);
+    status = status ? status : em_psis_create(loo->n_draw, r_eff, &psis);
     for (int64_t k = 0; !status && k < n; k++) {
         double *value = loo->value + k * EM_N_LOO;
         const double *draws;
@@ -199,10 +195,8 @@ static em_status make_table(const em_loo *loo, em_summary_table *table)
 
     if (!status) /* in the order of EM_LOO_ELPD, EM_LOO_P, EM_LOO_K */
         status = em_table_add_column(table, EM_DIGITS_FOUR, "elpd_loo");
-    if (!status)
-        status = em_table_add_column(table, EM_DIGITS_FOUR, "p_loo");
-    if (!status)
-        status = em_table_add_column(table, EM_DIGITS_THOUSANDTHS, "k");
+    status = status ? status : em_table_add_column(table, EM_DIGITS_FOUR, "p_loo");
+    status = status ? status : em_table_add_column(table, EM_DIGITS_THOUSANDTHS, "k");
     if (status)
         return status;
     table->column[EM_LOO_K].most = loo->good_k;
@@ -223,8 +217,7 @@ static em_status print(const em_loo *loo, const char *cut, bool csv)
     if (!status)
         tell(loo, cut, prose.words);
     em_prose_end(&prose, 100);
-    if (!status)
-        status = make_table(loo, &table);
+    status = status ? status : make_table(loo, &table);
     if (!status && csv)
         em_table_print_csv(&table, stdout);
     if (!status && !csv && loo->n_high + loo->n_undefined > 0) {
@@ -279,21 +272,16 @@ static em_status open_files(int64_t n_path, const char *const *path, const char 
     int64_t i = 0;
     em_status status = em_reader_open_all(n_path, path, "posterior", common, &out->posterior);
 
-    if (!status)
-        status = em_loo_open(out->posterior, &out->log_likelihood);
+    status = status ? status : em_loo_open(out->posterior, &out->log_likelihood);
     if (!status && !out->log_likelihood)
         status = em_loo_ask(out->posterior, &how);
     if (how)
         status =
             em_fail(EM_EDATA, "%s: found no group log_likelihood, expected one: %s", path[0], how);
-    if (!status)
-        status = em_expect_draws(out->log_likelihood, "log_likelihood");
-    if (!status)
-        status = choose(path[0], name, out->log_likelihood, &i);
-    if (!status)
-        status = em_loo_worth(out->posterior, &r_eff);
-    if (!status)
-        status = em_loo_read(out->log_likelihood, i, r_eff, &out->loo);
+    status = status ? status : em_expect_draws(out->log_likelihood, "log_likelihood");
+    status = status ? status : choose(path[0], name, out->log_likelihood, &i);
+    status = status ? status : em_loo_worth(out->posterior, &r_eff);
+    status = status ? status : em_loo_read(out->log_likelihood, i, r_eff, &out->loo);
     em_release(&how);
     return status;
 }
@@ -312,8 +300,7 @@ static em_status leave_one_out(const arguments *a, int64_t n_path, const char *c
     char *cut = NULL;
     em_status status = open_files(n_path, path, a->name, a->common, files);
 
-    if (!status)
-        status = em_reader_cut(files->posterior, &cut);
+    status = status ? status : em_reader_cut(files->posterior, &cut);
     if (!status && !(a->csv && n_path < a->n_path))
         status = print(&files->loo, cut, a->csv);
     em_release(&cut);
@@ -335,8 +322,7 @@ static em_status compare(const arguments *a)
         if (!a->csv)
             putchar('\n');
     }
-    if (!status)
-        status = em_loo_compare(a->n_path, a->path, files, a->csv);
+    status = status ? status : em_loo_compare(a->n_path, a->path, files, a->csv);
     for (int64_t i = 0; files && i < a->n_path; i++)
         close_files(&files[i]);
     em_release(&files);

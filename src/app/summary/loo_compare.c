@@ -90,8 +90,7 @@ static em_status compare_data(data *d)
                              "models of the same observations",
                              d->path[1], d->differs, d->path[0])
                    : EM_OK;
-    if (!status)
-        status = compare_group(d, "constant_data");
+    status = status ? status : compare_group(d, "constant_data");
     if (!status && d->n_equal == 0 && have_other_hashes(d))
         status = em_fail(EM_EDATA,
                          "%s: found other data than in %s (by data_hash), expected models of the "
@@ -113,8 +112,7 @@ em_status em_loo_check_data(const char *first_path, const em_loo *first, const c
                        other_path, (long long)other->variable->size, (long long)d.n, first_path);
     for (int i = 0; !status && i < 2; i++)
         status = em_contents_read(d.path[i], &d.contents[i]);
-    if (!status)
-        status = compare_data(&d);
+    status = status ? status : compare_data(&d);
     em_contents_release(&d.contents[0]);
     em_contents_release(&d.contents[1]);
     return status;
@@ -213,8 +211,7 @@ em_status em_loo_compare(int64_t n, const char *const *path, const em_loo_files 
     double *value = NULL;
     em_status status = em_allocate(n * N_COLUMN, sizeof *value, &value);
 
-    if (!status)
-        status = fill_table(n, path, files, value, &table);
+    status = status ? status : fill_table(n, path, files, value, &table);
     if (!status && csv)
         em_table_print_csv(&table, stdout);
     if (!status && !csv) {

@@ -203,8 +203,7 @@ em_status em_rows_arrange(const em_summary_table *table, const em_reader *reader
     em_status status = em_allocate(table->n_row, sizeof *a.by, &a.by);
 
     *out = (em_visible_rows){.table = {.n_column = table->n_column, .column = table->column}};
-    if (!status)
-        status = em_allocate(2 * table->n_row, sizeof *a.line, &a.line);
+    status = status ? status : em_allocate(2 * table->n_row, sizeof *a.line, &a.line);
     if (!status) {
         find_lines(&a);
         qsort_r(a.line, (size_t)a.n_line, sizeof *a.line, compare_lines, &a);

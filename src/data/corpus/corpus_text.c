@@ -492,8 +492,7 @@ static em_status read_documents(corpus_reading *r, const em_parallel_lines_head 
     counts[0] = r->rows.found;
     counts[1] = r->rows.n_row;
     em_world_sum(2, counts);
-    if (!status)
-        status = em_document_rows_finish(&r->rows);
+    status = status ? status : em_document_rows_finish(&r->rows);
     if (!status && counts[0] == 0)
         status = em_fail(EM_EDATA, "%s:%lld: found no words in %lld documents, expected some",
                          r->path, (long long)line, (long long)counts[1]);

@@ -241,8 +241,7 @@ static em_status share_sparse(const design_filling *f)
 
     if (!status)
         status = share_array(design, n, sizeof *f->column, f->column, &design->column);
-    status = status ? status : share_array(design, n, sizeof *f->value, f->value, &design->value);
-    return status;
+    return status ? status : share_array(design, n, sizeof *f->value, f->value, &design->value);
 }
 
 static em_status share(const design_filling *f)

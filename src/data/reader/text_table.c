@@ -5,7 +5,6 @@
 #include "data/reader/parallel_lines.h"
 #include "data/reader/readers.h"
 #include "par/message.h"
-#include "par/world.h"
 
 #include <stdlib.h>
 #include <string.h>

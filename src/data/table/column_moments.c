@@ -20,8 +20,7 @@ static em_status sums_create(int64_t n, exact_sums *out)
     em_status status = em_allocate(n, sizeof *out->scale, &out->scale);
 
     status = status ? status : em_allocate(n, sizeof *out->sum, &out->sum);
-    status = status ? status : em_allocate(n * LIMBS, sizeof *out->limb, &out->limb);
-    return status;
+    return status ? status : em_allocate(n * LIMBS, sizeof *out->limb, &out->limb);
 }
 
 static void sums_release(exact_sums *sums)
@@ -119,8 +118,7 @@ static em_status allocate(int64_t n, em_moments *m)
     status = status ? status : em_allocate(n, sizeof *m->largest, &m->largest);
     status = status ? status : em_allocate(n, sizeof *m->count, &m->count);
     status = status ? status : em_allocate(n, sizeof *m->mean, &m->mean);
-    status = status ? status : em_allocate(n, sizeof *m->sd, &m->sd);
-    return status;
+    return status ? status : em_allocate(n, sizeof *m->sd, &m->sd);
 }
 
 em_status em_moments_find(const em_table *table, bool both, em_moments *out)

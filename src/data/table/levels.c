@@ -33,8 +33,7 @@ em_status em_levels_add(em_levels *levels, const char *text, int64_t *code)
         return status;
     status = em_array_reserve(&levels->text, &levels->capacity, levels->count, levels->count + 1,
                               sizeof *levels->text);
-    if (!status)
-        status = em_copy_text(text, &levels->text[levels->count]);
+    status = status ? status : em_copy_text(text, &levels->text[levels->count]);
     levels->count += !status;
     return status;
 }

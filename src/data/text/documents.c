@@ -241,8 +241,7 @@ static em_status begin_table(em_documents *d)
     d->next = next_row;
     d->n_column = MOST_COLUMNS;
     status = em_allocate(MOST_COLUMNS, sizeof *d->field, &d->field);
-    if (!status)
-        status = read_row(d, &found);
+    status = status ? status : read_row(d, &found);
     if (status)
         return status;
     d->n_column = cut_row(d->row, d->separator, MOST_COLUMNS, d->field);

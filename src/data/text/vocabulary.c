@@ -55,8 +55,7 @@ static em_status append(em_vocabulary *v, const char *text, size_t length)
                        MOST_WORDS + 1, MOST_WORDS);
     status =
         em_array_reserve(&v->word, &v->word_capacity, v->n_word, v->n_word + 1, sizeof *v->word);
-    if (!status)
-        status = em_array_reserve(&v->text, &v->text_capacity, v->text_used, end, 1);
+    status = status ? status : em_array_reserve(&v->text, &v->text_capacity, v->text_used, end, 1);
     if (status)
         return status;
     memcpy(v->text + v->text_used, text, length);

@@ -145,8 +145,7 @@ static em_status move(em_archive *archive, const char *name, const array_slab *s
     if (!status && archive->saves)
         status = em_h5_reserve(archive->file, s->rows * s->columns * type_of(s->kind).bytes);
     status = em_agree(status); /* before some ranks alone create anything */
-    if (!status)
-        status = em_agree(open_array(archive, name, s, &id));
+    status = status ? status : em_agree(open_array(archive, name, s, &id));
     if (!status && s->rows * s->columns > 0)
         status = transfer(archive, id, s);
     em_h5_close(&id);
@@ -221,10 +220,8 @@ em_status em_archive_put_text(em_archive *archive, const char *name, const char 
     snprintf(size_name, sizeof size_name, "%s_length", name);
     for (int64_t i = 0; !status && i < length; i++)
         code[i] = (unsigned char)text[i];
-    if (!status)
-        status = visit_shared(archive, size_name, 1, &size);
-    if (!status)
-        status = visit_shared(archive, name, length, code);
+    status = status ? status : visit_shared(archive, size_name, 1, &size);
+    status = status ? status : visit_shared(archive, name, length, code);
     em_release(&code);
     return status;
 }
@@ -256,13 +253,10 @@ em_status em_archive_get_text(em_archive *archive, const char *name, char **text
     if (status)
         return status;
     status = em_allocate((int64_t)size, sizeof *code, &code);
-    if (!status)
-        status = em_allocate((int64_t)size + 1, 1, text);
+    status = status ? status : em_allocate((int64_t)size + 1, 1, text);
     status = em_agree(status);
-    if (!status)
-        status = visit_shared(archive, name, (int64_t)size, code);
-    if (!status)
-        status = decode(archive, name, (int64_t)size, code, *text);
+    status = status ? status : visit_shared(archive, name, (int64_t)size, code);
+    status = status ? status : decode(archive, name, (int64_t)size, code, *text);
     em_release(&code);
     if (status)
         em_release(text);
@@ -311,8 +305,7 @@ static em_status open_archive(const em_grid *grid, const char *path, bool saves,
     if (!status && !saves && em_world_rank() == 0)
         status = em_archive_check(path);
     status = em_agree(status);
-    if (!status)
-        status = open_file(archive);
+    status = status ? status : open_file(archive);
     if (status)
         em_archive_close(out, false);
     return status;

@@ -51,10 +51,8 @@ em_status em_checksum_trailer_put(const em_checksum_trailer *kind, const char *p
     end.bytes = (uint64_t)bytes;
     if (!status && bytes < 0)
         status = em_fail(EM_EIO, "%s: cannot be read: %s", path, strerror(errno));
-    if (!status)
-        status = hash_file(descriptor, path, end.bytes, &end.hash);
-    if (!status)
-        status = em_file_write_at(descriptor, path, bytes, &end, sizeof end);
+    status = status ? status : hash_file(descriptor, path, end.bytes, &end.hash);
+    status = status ? status : em_file_write_at(descriptor, path, bytes, &end, sizeof end);
     if (!status && fsync(descriptor) != 0)
         status = em_fail(EM_EIO, "%s: cannot be written: %s", path, strerror(errno));
     if (descriptor >= 0)
@@ -84,8 +82,7 @@ em_status em_checksum_trailer_check(const em_checksum_trailer *kind, const char 
     else if (end.bytes != (uint64_t)length)
         status = em_fail(EM_EDATA, "%s: cut short: %lld bytes, expected %llu", path,
                          (long long)length, (unsigned long long)end.bytes);
-    if (!status)
-        status = hash_file(descriptor, path, end.bytes, &hash);
+    status = status ? status : hash_file(descriptor, path, end.bytes, &hash);
     if (!status && hash != end.hash)
         status = em_fail(EM_EDATA, "%s: altered since it was written (its hash differs)", path);
     close(descriptor);

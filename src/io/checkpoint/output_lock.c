@@ -274,8 +274,7 @@ static em_status take(em_lock *lock, const char *output)
     lock_record old;
     em_status status = ask(lock, &made, &got);
 
-    if (!status)
-        status = read_record(lock->descriptor, lock->path, &old);
+    status = status ? status : read_record(lock->descriptor, lock->path, &old);
     if (!status && got == HELD)
         status = fail_held(output, lock->path, &old);
     if (!status) {
@@ -284,8 +283,7 @@ static em_status take(em_lock *lock, const char *output)
     }
     if (!status && contested)
         status = await_change(lock, output, got, &old);
-    if (!status)
-        status = claim(lock, output, contested || got == UNKNOWN);
+    status = status ? status : claim(lock, output, contested || got == UNKNOWN);
     if (status == EM_EIO && made)
         unlink(lock->path);
     return status;
@@ -359,8 +357,7 @@ em_status em_lock_take(const char *path, const char *output, em_lock **out)
     lock->own = describe_self();
     pthread_mutex_init(&lock->mutex, NULL);
     status = em_copy_text(path, &lock->path);
-    if (!status)
-        status = take(lock, output);
+    status = status ? status : take(lock, output);
     if (status) {
         destroy(&lock);
         return status;

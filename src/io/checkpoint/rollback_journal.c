@@ -134,8 +134,7 @@ static em_status copy(transfer *t, uint64_t n)
     for (uint64_t left = n; !status && left > 0;) {
         const size_t bytes = left < sizeof piece ? (size_t)left : sizeof piece;
         status = read_next(t, piece, bytes);
-        if (!status)
-            status = write_next(t, piece, bytes);
+        status = status ? status : write_next(t, piece, bytes);
         left -= bytes;
     }
     return status;
@@ -167,8 +166,7 @@ static em_status keep_rest(transfer *t, const char *identity, const values *v)
         length < 0 ? em_fail(EM_EIO, "%s: cannot be read: %s", t->from_path, strerror(errno))
                    : write_next(t, &begin, sizeof begin);
 
-    if (!status)
-        status = write_next(t, identity, begin.identity_bytes);
+    status = status ? status : write_next(t, identity, begin.identity_bytes);
 
     for (int64_t i = 0; !status && i < v->n && next < bytes; i++) {
         const extent *value = &v->extent[i];
@@ -195,17 +193,14 @@ em_status em_rollback_journal_keep(const char *file, const char *identity, const
 
     if (!status && unlink(journal) != 0 && errno != ENOENT)
         status = em_fail(EM_EIO, "%s: cannot be removed: %s", journal, strerror(errno));
-    if (!status)
-        status = em_file_open(file, O_RDONLY | O_NOFOLLOW, &t.from);
+    status = status ? status : em_file_open(file, O_RDONLY | O_NOFOLLOW, &t.from);
     if (!status)
         status = em_file_open(journal, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, &t.to);
     if (!status && fdatasync(t.from) != 0)
         status = em_fail(EM_EIO, "%s: cannot be written: %s", file, strerror(errno));
-    if (!status)
-        status = keep_rest(&t, identity, &v);
+    status = status ? status : keep_rest(&t, identity, &v);
     close_both(&t);
-    if (!status)
-        status = em_checksum_trailer_put(&trailer, journal);
+    status = status ? status : em_checksum_trailer_put(&trailer, journal);
     if (status && t.to >= 0)
         unlink(journal);
     em_release(&v.extent);
@@ -221,10 +216,8 @@ static em_status put_back(transfer *t, const char *identity, uint64_t end)
     char *of = NULL;
     em_status status = read_next(t, &begin, sizeof begin);
 
-    if (!status)
-        status = em_allocate((int64_t)begin.identity_bytes + 1, 1, &of);
-    if (!status)
-        status = read_next(t, of, begin.identity_bytes);
+    status = status ? status : em_allocate((int64_t)begin.identity_bytes + 1, 1, &of);
+    status = status ? status : read_next(t, of, begin.identity_bytes);
     if (!status && identity && strcmp(of, identity) != 0)
         status = em_fail(EM_EDATA, "%s: is the rollback journal of another file than %s",
                          t->from_path, t->to_path);
@@ -233,8 +226,7 @@ static em_status put_back(transfer *t, const char *identity, uint64_t end)
         extent piece = {0, 0};
         status = read_next(t, &piece, sizeof piece);
         t->to_at = (off_t)piece.first;
-        if (!status)
-            status = copy(t, piece.bytes);
+        status = status ? status : copy(t, piece.bytes);
     }
     if (!status && (ftruncate(t->to, (off_t)begin.file_bytes) != 0 || fsync(t->to) != 0))
         status = em_fail(EM_EIO, "%s: cannot be written: %s", t->to_path, strerror(errno));
@@ -247,12 +239,9 @@ em_status em_rollback_journal_apply(const char *journal, const char *identity, c
     uint64_t end = 0;
     em_status status = em_checksum_trailer_check(&trailer, journal, &end);
 
-    if (!status)
-        status = em_file_open(journal, O_RDONLY | O_NOFOLLOW, &t.from);
-    if (!status)
-        status = em_file_open(file, O_RDWR | O_NOFOLLOW, &t.to);
-    if (!status)
-        status = put_back(&t, identity, end);
+    status = status ? status : em_file_open(journal, O_RDONLY | O_NOFOLLOW, &t.from);
+    status = status ? status : em_file_open(file, O_RDWR | O_NOFOLLOW, &t.to);
+    status = status ? status : put_back(&t, identity, end);
     close_both(&t);
     return status;
 }

@@ -19,8 +19,7 @@ em_status em_bytes_create(int64_t most, int64_t n_column, em_bytes *out)
     *out = (em_bytes){.n_column = n_column, .n_word = n_word, .room = room};
     status = em_allocate(room, sizeof *out->row, &out->row);
     status = status ? status : em_allocate(room * n_word, sizeof *out->of_row, &out->of_row);
-    status = status ? status : em_allocate(room * n_word, sizeof *out->of_column, &out->of_column);
-    return status;
+    return status ? status : em_allocate(room * n_word, sizeof *out->of_column, &out->of_column);
 }
 
 void em_bytes_release(em_bytes *x)

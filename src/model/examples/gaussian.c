@@ -158,8 +158,7 @@ static em_status load_precision(gaussian *self, const em_table *table, bool is_c
 {
     em_status status = em_agree_first(check_shape(table, self->model.dim, self->model.dim), 0);
 
-    if (!status)
-        status = check_symmetric(table);
+    status = status ? status : check_symmetric(table);
     if (status)
         return status;
     if (table->n_row > 0)
@@ -280,8 +279,7 @@ static em_status name_blocks(gaussian *self, int64_t n)
         return em_fail(EM_ECONFIG, "model: found %lld blocks, expected at most %lld, the dimension",
                        (long long)n, (long long)dim);
     status = em_allocate(n, sizeof *self->block, &self->block);
-    if (!status)
-        status = em_allocate(n * NAME, 1, &self->names);
+    status = status ? status : em_allocate(n * NAME, 1, &self->names);
     for (int64_t b = 0, first = 0; !status && b < n; first += self->block[b++].count) {
         snprintf(self->names + b * NAME, NAME, "block_%lld", (long long)b + 1);
         self->block[b] =
@@ -328,15 +326,12 @@ static em_status fill(gaussian *self, const gaussian_options *options, const em_
     self->stride = em_stride(self->model.dim);
     self->diagonal = !table && !options->rotation;
     status = em_agree_first(allocate(self), 0);
-    if (!status)
-        status = make_precision(self, options, table, node_array, context->seed);
-    if (!status)
-        status = load_mean(self, options->mean);
+    status = status ? status : make_precision(self, options, table, node_array, context->seed);
+    status = status ? status : load_mean(self, options->mean);
     if (!status)
         status = em_artificial_noise_create(options->gradient_noise, context, &self->model,
                                             &self->noise);
-    if (!status)
-        status = name_blocks(self, options->blocks);
+    status = status ? status : name_blocks(self, options->blocks);
     if (!status)
         describe(self);
     return status;
@@ -361,10 +356,8 @@ static em_status create(const void *untyped, const em_model_context *context, em
     status = em_node_array_create(0, &node_array);
     if (!status && path)
         status = read_matrix(path, em_node_array_writes(node_array), &table);
-    if (!status)
-        status = em_agree_first(em_allocate(1, sizeof *self, &self), 0);
-    if (!status)
-        status = fill(self, options, table, node_array, context);
+    status = status ? status : em_agree_first(em_allocate(1, sizeof *self, &self), 0);
+    status = status ? status : fill(self, options, table, node_array, context);
     em_table_destroy(&table);
     em_node_array_destroy(&node_array);
     if (!status)

@@ -31,8 +31,7 @@ static em_status allocate_tile(em_glm *glm)
     double **const rows[] = {&glm->eta, &glm->density, &glm->work[0], &glm->work[1]};
     em_status status = em_allocate_doubles(EM_TILE_ROWS, &glm->response);
 
-    if (!status)
-        status = em_allocate_doubles(EM_TILE_ROWS, &glm->weight);
+    status = status ? status : em_allocate_doubles(EM_TILE_ROWS, &glm->weight);
     for (size_t i = 0; !status && i < sizeof rows / sizeof *rows; i++)
         status = em_allocate_doubles(TILE, rows[i]);
     for (int k = 0; !status && k < glm->n_shape; k++)
@@ -69,8 +68,7 @@ em_status em_glm_create(const em_design *design, int n_shape, const double *shap
     for (int k = 0; k < n_shape; k++)
         glm->known[k] = shape[k];
     status = allocate_tile(glm);
-    if (!status)
-        status = allocate_sums(glm);
+    status = status ? status : allocate_sums(glm);
     if (status)
         em_glm_destroy(out);
     return status;

@@ -382,8 +382,7 @@ static em_status keep_sums(linear *self)
     em_status status =
         em_allocate_all(EM_ARRAY(self->gram, n * stride), EM_ARRAY(self->moment, stride));
 
-    if (!status)
-        status = em_allocate_doubles(EM_GLM_CHAINS * stride, &self->product);
+    status = status ? status : em_allocate_doubles(EM_GLM_CHAINS * stride, &self->product);
     self->base.model.n_chunk = 1 + (n + EM_GLM_CHAINS - 1) / EM_GLM_CHAINS;
     self->base.model.chunk_size = EM_GLM_CHAINS * em_stride(self->base.model.dim + 1);
     return status;
@@ -426,8 +425,7 @@ static em_status set_up(em_model *model, const void *untyped, const em_model_con
         return em_fail(EM_ECONFIG, "model.nu: found %g for normal noise, expected noise: student_t",
                        options->nu);
     status = em_features_read(&regression->table, context->fitted, &table, &self->base.features);
-    if (!status)
-        status = em_regression_create(&self->base, table, regression, context, &plan);
+    status = status ? status : em_regression_create(&self->base, table, regression, context, &plan);
     em_table_destroy(&table);
     if (!status && !context->fitted)
         status = prepare(self, options, context->minibatches);

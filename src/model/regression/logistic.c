@@ -70,10 +70,8 @@ static em_status generate(const logistic_options *options, uint64_t seed, em_tab
     double *uniform = NULL, *normal = NULL, *row = NULL;
     em_status status = em_allocate_doubles(2 * n, &uniform);
 
-    if (!status)
-        status = em_allocate_doubles(em_stride(2 * n), &normal);
-    if (!status)
-        status = em_allocate_doubles(3 * n, &row);
+    status = status ? status : em_allocate_doubles(em_stride(2 * n), &normal);
+    status = status ? status : em_allocate_doubles(3 * n, &row);
     status = em_agree_first(status, 0);
     if (!status) {
         draw_points(n, options->labels, seed, uniform, normal, row);
@@ -176,8 +174,7 @@ static em_status set_up(em_model *model, const void *untyped, const em_model_con
         status = em_features_read(&data, context->fitted, &table, &self->features);
     } else {
         status = generate(options, context->seed, &table);
-        if (!status)
-            status = em_table_take_response(table, &data);
+        status = status ? status : em_table_take_response(table, &data);
     }
     if (!status && !context->fitted)
         status = em_table_label_response(table, positive_of(options));

@@ -118,8 +118,7 @@ static em_status prepare_reports(em_regression *self, const em_regression_option
     self->predicts = options->posterior_predictive;
     if (options->log_likelihood || self->predicts) {
         status = em_allocate_doubles(design->n_row, &self->eta);
-        if (!status)
-            status = em_allocate_doubles(design->n_row, &self->density);
+        status = status ? status : em_allocate_doubles(design->n_row, &self->density);
     }
     if (!status && options->log_likelihood)
         status = em_allocate_doubles(design->n_row, &self->constant);
@@ -179,8 +178,7 @@ static em_status create_fitted_design(em_regression *self, const em_table *table
 
     if (options->standardise) {
         status = find_fitted(context->fitted, "feature_mean", n, &scaling.centre);
-        if (!status)
-            status = find_fitted(context->fitted, "feature_sd", n, &scaling.scale);
+        status = status ? status : find_fitted(context->fitted, "feature_sd", n, &scaling.scale);
         status = em_agree_first(status, 0);
     }
     return status ? status
@@ -217,14 +215,12 @@ static em_status prepare_design(em_regression *self, const em_table *table,
     as.intercept = self->intercept;
     status = create_design(self, table, &as, context);
 
-    if (!status)
-        status = em_regression_centre(self, identity);
+    status = status ? status : em_regression_centre(self, identity);
     if (!status && self->unit != 1)
         em_design_scale(self->design, 1 / self->unit);
     if (!status && context->minibatches)
         status = em_design_store_rows(self->design);
-    if (!status)
-        status = em_allocate_doubles(self->design->n_column, &self->beta);
+    status = status ? status : em_allocate_doubles(self->design->n_column, &self->beta);
     return status ? status : em_allocate_doubles(self->design->n_column, &self->row);
 }
 
@@ -296,10 +292,8 @@ em_status em_regression_create(em_regression *self, const em_table *table,
     }
     if (!context->fitted)
         status = em_regression_find_priors(self, table, options, plan);
-    if (!status)
-        status = prepare_design(self, table, options, context, plan->identity);
-    if (!status)
-        status = em_glm_create(self->design, self->n_shape, shape, &self->glm);
+    status = status ? status : prepare_design(self, table, options, context, plan->identity);
+    status = status ? status : em_glm_create(self->design, self->n_shape, shape, &self->glm);
     if (!status && !context->fitted)
         status = prepare_original(self);
     if (!status && !context->fitted)
@@ -451,10 +445,8 @@ em_status em_count_regression_set_up(em_model *model, const em_regression_option
     em_table *table = NULL;
     em_status status = em_features_read(&options->table, context->fitted, &table, &self->features);
 
-    if (!status)
-        status = em_table_check_counts(table);
-    if (!status)
-        status = em_regression_create(self, table, options, context, plan);
+    status = status ? status : em_table_check_counts(table);
+    status = status ? status : em_regression_create(self, table, options, context, plan);
     em_table_destroy(&table);
     return status;
 }

@@ -14,8 +14,6 @@
 #include "model/regression/prior_law.h"
 #include "model/regression/variate.h"
 
-#include <math.h>
-
 /* The first member of the options of a regression. */
 typedef struct em_regression_options {
     em_table_options table;

@@ -219,10 +219,8 @@ em_status em_regression_find_priors(em_regression *self, const em_table *table,
     em_status status = read_options(&f, options);
 
     self->prior_variance = options->prior_scale;
-    if (!status)
-        status = check_shapes(&f);
-    if (!status)
-        status = check_names(&f);
+    status = status ? status : check_shapes(&f);
+    status = status ? status : check_names(&f);
     status = em_agree_first(status, 0);
     if (!status && isnan(options->prior_scale)) {
         status = find_moments(&f, options->table.standardise);
@@ -250,8 +248,7 @@ em_status em_regression_scaling(const em_regression *self, int64_t n, em_scaling
     if (!self->prior)
         return EM_OK;
     status = em_allocate_doubles(n, &centre);
-    if (!status)
-        status = em_allocate_doubles(n, &scale);
+    status = status ? status : em_allocate_doubles(n, &scale);
     for (int64_t j = 0; !status && j < n; j++) {
         centre[j] = self->mean[j];
         scale[j] = 1 / self->prior[j].scale;

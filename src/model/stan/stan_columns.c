@@ -64,8 +64,7 @@ static em_status want(names *wanted, const char *name)
             return EM_OK;
     status = em_array_reserve(&wanted->name, &wanted->capacity, wanted->n, wanted->n + 1,
                               sizeof *wanted->name);
-    if (!status)
-        status = em_copy_text(printable, &wanted->name[wanted->n]);
+    status = status ? status : em_copy_text(printable, &wanted->name[wanted->n]);
     wanted->n += !status;
     return status;
 }
@@ -79,10 +78,8 @@ static em_status read_table(const char *path, const names *wanted, em_table **ou
     const em_table_options options = {
         .data = (char *)path, .columns = INT64_MIN, .fitted = &columns};
 
-    if (!status)
-        status = em_table_read(&options, out);
-    if (!status)
-        status = em_table_hold(*out, 0, (*out)->total);
+    status = status ? status : em_table_read(&options, out);
+    status = status ? status : em_table_hold(*out, 0, (*out)->total);
     em_release(&is_factor);
     return status;
 }
@@ -116,8 +113,7 @@ static em_status find_column(tables *all, const char *text, column *out)
     em_status status = em_format_text(&path, "%.*s", (int)(name - 1 - text), text);
 
     *out = (column){NULL, 0};
-    if (!status)
-        status = find_table(all, path, &number);
+    status = status ? status : find_table(all, path, &number);
     if (!status && !all->table[number])
         status = want(&all->wanted[number], name);
     else if (!status) {
@@ -201,8 +197,7 @@ static em_status read_columns(tables *all, const char **at, int64_t *n, column *
             em_release(&text);
             break;
         }
-        if (!status)
-            status = find_column(all, text, &of[(*n)++]);
+        status = status ? status : find_column(all, text, &of[(*n)++]);
         em_release(&text);
         c = skip_blanks(c);
         c = *c == ',' ? skip_blanks(c + 1) : c;
@@ -268,17 +263,13 @@ em_status em_stan_columns_fill_in(const char *json, char **out)
 
     if (!status && !file)
         status = em_fail(EM_EMEMORY, "out of memory for the columns of tables");
-    if (!status)
-        status = fill_in(&all, of, json, NULL);
+    status = status ? status : fill_in(&all, of, json, NULL);
     status = em_agree_first(status, 0);
-    if (!status)
-        status = read_tables(&all);
-    if (!status)
-        status = fill_in(&all, of, json, file);
+    status = status ? status : read_tables(&all);
+    status = status ? status : fill_in(&all, of, json, file);
     if ((!file || fclose(file) != 0) && !status)
         status = em_fail(EM_EMEMORY, "out of memory for the columns of tables");
-    if (!status)
-        status = em_copy_text(text, out);
+    status = status ? status : em_copy_text(text, out);
     release(&all);
     em_release(&of);
     free(text);

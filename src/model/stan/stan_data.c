@@ -177,8 +177,7 @@ static em_status read_list(data_reading *r, int depth, int64_t *shape)
     while (!status && next(r) != ']') {
         if (n > 0)
             status = copy(r, ',', "a comma or the end of the list");
-        if (!status)
-            status = read_value(r, depth + 1, shape);
+        status = status ? status : read_value(r, depth + 1, shape);
         n++;
     }
     if (!status && shape[depth] >= 0 && shape[depth] != n)
@@ -215,8 +214,7 @@ static em_status read_tuple(data_reading *r, int depth)
             fprintf(r->out, "\"%.*s\"", (int)length, name);
             status = copy(r, ':', "a colon");
         }
-        if (!status)
-            status = read_value(r, depth + 1, shape);
+        status = status ? status : read_value(r, depth + 1, shape);
     }
     return status ? status : copy(r, '}', "the end of the tuple");
 }
@@ -277,18 +275,15 @@ static em_status read_variable(data_reading *r, em_stan_data *data)
 
     for (int i = 0; i <= MOST_DEPTH; i++)
         shape[i] = -1;
-    if (!status)
-        status = check_name(r, data, name, length);
-    if (!status)
-        status = add_datum(data, name, length);
+    status = status ? status : check_name(r, data, name, length);
+    status = status ? status : add_datum(data, name, length);
     if (status)
         return status;
     r->data = data;
     r->datum = &data->datum[data->count - 1];
     fprintf(r->out, "\"%s\"", r->datum->name);
     status = copy(r, ':', "a colon");
-    if (!status)
-        status = read_value(r, 0, shape);
+    status = status ? status : read_value(r, 0, shape);
     for (int i = 0; !status && i < EM_MAX_AXES && shape[i] >= 0; i++)
         r->datum->shape[r->datum->n_axes++] = shape[i];
     return status;
@@ -301,8 +296,7 @@ static em_status read_object(data_reading *r, em_stan_data *data)
     r->at++;
     while (next(r) != '}') {
         em_status status = data->count > 0 ? copy(r, ',', "a comma or the end of the data") : EM_OK;
-        if (!status)
-            status = read_variable(r, data);
+        status = status ? status : read_variable(r, data);
         if (status)
             return status;
     }
@@ -324,12 +318,10 @@ em_status em_stan_data_read(const char *path, const char *text, em_stan_data **o
     r.out = open_memstream(&written, &length);
     if (!r.out)
         status = em_fail(EM_EMEMORY, "out of memory while reading %s", path);
-    if (!status)
-        status = read_object(&r, *out);
+    status = status ? status : read_object(&r, *out);
     if (r.out && fclose(r.out) != 0 && !status)
         status = em_fail(EM_EMEMORY, "out of memory while reading %s", path);
-    if (!status)
-        status = em_copy_text(written, &(*out)->text);
+    status = status ? status : em_copy_text(written, &(*out)->text);
     free(written);
     if (status)
         em_stan_data_destroy(out);

@@ -204,8 +204,7 @@ em_status em_stan_without_generated(const char *program, char **out)
     em_status status = em_copy_text(program, &text);
 
     *out = NULL;
-    if (!status)
-        status = em_copy_text(program, out);
+    status = status ? status : em_copy_text(program, out);
     if (!status) {
         strip(text);
         for (at = text; find_block(&at, &open, &close); at = close)
@@ -225,8 +224,7 @@ em_status em_stan_declared_read(const char *program, em_stan_declared **out)
     char *text = NULL;
     em_status status = em_allocate(1, sizeof **out, out);
 
-    if (!status)
-        status = em_copy_text(program, &text);
+    status = status ? status : em_copy_text(program, &text);
     if (!status) {
         strip(text);
         (*out)->may_drop_constants = strchr(text, '~') || strstr(text, "#include");

@@ -88,8 +88,7 @@ static em_status identify_compiled(const char *path, em_stan_library *library)
     ssize_t n = -1;
     em_status status = em_allocate(PART, 1, &part);
 
-    if (!status)
-        status = em_file_open(path, O_RDONLY, &file);
+    status = status ? status : em_file_open(path, O_RDONLY, &file);
     if (!status && state && file >= 0) {
         XXH64_reset(state, 0);
         while ((n = read(file, part, PART)) > 0)
@@ -112,10 +111,8 @@ em_status em_stan_library_open(const char *path, bool interpreter, em_stan_libra
 
     *out = (em_stan_library){.handle = NULL};
     status = em_shared_object_load(path, &out->handle);
-    if (!status)
-        status = check_version(path, out);
-    if (!status)
-        status = take_functions(path, interpreter, out);
+    status = status ? status : check_version(path, out);
+    status = status ? status : take_functions(path, interpreter, out);
     if (status)
         return status;
     return interpreter ? identify_interpreter(path, out) : identify_compiled(path, out);

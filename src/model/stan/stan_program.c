@@ -104,8 +104,7 @@ static em_status enter(inspection *self, const char *file, int64_t size, const i
         return em_fail(EM_EDATA, "%s: longer than %lld bytes with all that it includes",
                        self->program, (long long)self->most);
     status = em_read_text_file(file, size, &text);
-    if (!status)
-        status = check(self, file, text, of);
+    status = status ? status : check(self, file, text, of);
     em_release(&text);
     return status;
 }
@@ -313,10 +312,8 @@ em_status em_stan_open(const char *path, bool interpreter, em_stan_library *out)
         status = find_interpreter(&found);
         path = found;
     }
-    if (!status)
-        status = em_agree(em_stan_library_open(path, interpreter, out));
-    if (!status)
-        status = compare_identities(path, out);
+    status = status ? status : em_agree(em_stan_library_open(path, interpreter, out));
+    status = status ? status : compare_identities(path, out);
     em_release(&found);
     return status;
 }
@@ -367,10 +364,8 @@ static em_status translate(const em_stan_library *library, const char *path, con
     em_status status =
         em_format_text(&folder, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
 
-    if (!status)
-        status = check_includes(path, folder, program, EM_STAN_MOST_PROGRAM_BYTES);
-    if (!status)
-        status = em_allocate((int64_t)room, 1, &error);
+    status = status ? status : check_includes(path, folder, program, EM_STAN_MOST_PROGRAM_BYTES);
+    status = status ? status : em_allocate((int64_t)room, 1, &error);
     if (!status) {
         const char *const folders[] = {folder};
         text = library->translate(program, folders, 1, 0, error, room);

@@ -100,8 +100,7 @@ static em_status join_data(const em_stan *self, const char *translated, const ch
     fprintf(file, "%s}", data);
     if (fclose(file) != 0)
         status = em_fail(EM_EMEMORY, "out of memory for the data of the program");
-    if (!status)
-        status = em_copy_text(text, out);
+    status = status ? status : em_copy_text(text, out);
     free(text);
     return status;
 }
@@ -310,8 +309,7 @@ static em_status describe_draws(em_stan *self, const em_stan_options *options)
     self->model.variable = variables->variable;
     tell_missing(self);
     status = check_asked(self, &options->posterior_predictive, "posterior_predictive");
-    if (!status)
-        status = check_asked(self, &options->predictions, "predictions");
+    status = status ? status : check_asked(self, &options->predictions, "predictions");
     if (status)
         return status;
     status = em_allocate(dim, sizeof(double), &self->gradient);
@@ -327,8 +325,7 @@ static em_status name_blocks(em_stan *self)
 
     for (int64_t i = 0; i < dim; i++)
         bytes += (int64_t)strlen(self->unconstrained_name[i]) + 1;
-    if (!status)
-        status = em_allocate(bytes, 1, &self->block_names);
+    status = status ? status : em_allocate(bytes, 1, &self->block_names);
     char *next = self->block_names;
     for (int64_t i = 0; !status && i < dim; i++) {
         const char *name = self->unconstrained_name[i];
@@ -412,10 +409,8 @@ static em_status read_program(em_stan *self, const em_stan_options *options, cha
         self->draws_random = strstr(text, "_rng") || strstr(text, "#include");
     if (!status)
         status = em_stan_translate(&self->library, options->program, text, translated);
-    if (!status)
-        status = em_agree(em_stan_declared_read(text, &self->declared));
-    if (!status)
-        status = em_agree(em_stan_without_generated(text, &shorter));
+    status = status ? status : em_agree(em_stan_declared_read(text, &self->declared));
+    status = status ? status : em_agree(em_stan_without_generated(text, &shorter));
     if (!status && shorter)
         status = em_stan_translate(&self->library, options->program, shorter, simpler);
     em_release_all(&shorter, &text);
@@ -464,24 +459,18 @@ em_status em_stan_set_up(em_stan *self, const em_stan_options *options,
     self->seed = (unsigned)context->seed;
     if (!status)
         status = em_stan_open(options->library, options->program != NULL, &self->library);
-    if (!status)
-        status = read_program(self, options, &translated, &simpler);
-    if (!status)
-        status = read_values(options->data, "model.data", &self->data);
+    status = status ? status : read_program(self, options, &translated, &simpler);
+    status = status ? status : read_values(options->data, "model.data", &self->data);
     if (!status)
         status =
             em_agree(em_stan_check_shapes(source_of(options->data, "model.data"), self->declared,
                                           EM_STAN_DATA, self->data, self->data));
-    if (!status)
-        status = read_init(self, options->init);
+    status = status ? status : read_init(self, options->init);
     if (!status) {
         status = construct(self, options, translated, simpler);
-        if (!status)
-            status = describe_draws(self, options);
-        if (!status)
-            status = name_parameters(self);
-        if (!status)
-            status = describe_data(self, options);
+        status = status ? status : describe_draws(self, options);
+        status = status ? status : name_parameters(self);
+        status = status ? status : describe_data(self, options);
         status = em_agree(status);
     }
     em_release_all(&translated, &simpler);

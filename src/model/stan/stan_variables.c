@@ -109,8 +109,7 @@ static em_status read_names(arrangement *a, const char *names)
         status = split(names, length, to, &a->element[i]);
         to += length + 1;
         names += length + 1;
-        if (!status)
-            status = enter(a, &a->element[i]);
+        status = status ? status : enter(a, &a->element[i]);
     }
     return status;
 }
@@ -154,13 +153,11 @@ static em_status arrange(arrangement *a, const char *names)
     bool *taken = NULL;
     em_status status = read_names(a, names);
 
-    if (!status)
-        status = check_counts(a);
+    status = status ? status : check_counts(a);
     if (!status)
         status = em_allocate_all(EM_ARRAY(first, a->out->n_variable + 1),
                                  EM_ARRAY(taken, a->out->n_element));
-    if (!status)
-        status = index_elements(a, first, taken);
+    status = status ? status : index_elements(a, first, taken);
     em_release_all(&first, &taken);
     return status;
 }
@@ -180,16 +177,11 @@ em_status em_stan_variables_create(const char *names, em_stan_variables **out)
     for (const char *c = names; *c; c++)
         n += *c == ',';
     status = em_allocate(1, sizeof *a.out, &a.out);
-    if (!status)
-        status = em_allocate(bytes, 1, &a.out->names);
-    if (!status)
-        status = em_allocate(n, sizeof *a.out->variable, &a.out->variable);
-    if (!status)
-        status = em_allocate(n, sizeof *a.out->place, &a.out->place);
-    if (!status)
-        status = em_allocate(n, sizeof *a.count, &a.count);
-    if (!status)
-        status = em_allocate(n, sizeof *a.element, &a.element);
+    status = status ? status : em_allocate(bytes, 1, &a.out->names);
+    status = status ? status : em_allocate(n, sizeof *a.out->variable, &a.out->variable);
+    status = status ? status : em_allocate(n, sizeof *a.out->place, &a.out->place);
+    status = status ? status : em_allocate(n, sizeof *a.count, &a.count);
+    status = status ? status : em_allocate(n, sizeof *a.element, &a.element);
     if (!status) {
         a.out->n_element = n;
         status = arrange(&a, names);

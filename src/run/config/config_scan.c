@@ -41,8 +41,7 @@ static em_status read_values(const em_yaml_entry *entry, const em_field *field,
         return em_fail(EM_ECONFIG, "%s: %s: found a list of %" PRId64 " values, expected 1 to %d",
                        entry->place, entry->key, n, MOST_VALUES);
     status = em_allocate_all(EM_ARRAY(scan->value, n), EM_ARRAY(scan->file, n));
-    if (!status)
-        status = em_copy_text(field->name, &scan->option);
+    status = status ? status : em_copy_text(field->name, &scan->option);
     scan->count = status ? 0 : n;
     for (int64_t i = 0; !status && i < n; i++) {
         status = read_value(entry, field, i, &scan->value[i]);
@@ -150,10 +149,8 @@ em_status em_config_scan_read(const char *path, const char *text, int n_override
     em_parse p = {.config = config};
 
     *out = (em_config_scan){.model = NULL};
-    if (!status)
-        status = em_copy_text(path, &config->path);
-    if (!status)
-        status = em_config_read(&p, text, n_override, override);
+    status = status ? status : em_copy_text(path, &config->path);
+    status = status ? status : em_config_read(&p, text, n_override, override);
     if (!status)
         list = find_list(&p, &field);
     if (list) {

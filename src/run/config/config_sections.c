@@ -69,12 +69,10 @@ static em_status expand_temper(em_yaml *yaml)
     if (!entry || entry->value.kind != EM_VALUE_SCALAR || em_yaml_find(yaml, "temper.when"))
         return EM_OK;
     status = em_copy_text(entry->place, &place);
-    if (!status)
-        status = em_copy_text(entry->value.text.value[0], &text);
+    status = status ? status : em_copy_text(entry->value.text.value[0], &text);
     if (!status)
         status = em_yaml_put(yaml, place, "temper", "{}");
-    if (!status)
-        status = em_yaml_put(yaml, place, "temper.when", text);
+    status = status ? status : em_yaml_put(yaml, place, "temper.when", text);
     em_release_all(&place, &text);
     return status;
 }

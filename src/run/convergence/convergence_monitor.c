@@ -159,16 +159,13 @@ static em_status gather_visits(em_monitor *monitor, int64_t n_row, em_visits **o
     if (!monitor->visit || n_row == 0)
         return EM_OK;
     status = em_allocate_doubles(monitor->n_local_chain * n_row, &own);
-    if (!status)
-        status = em_allocate_doubles(n_chain * n_row, &all);
+    status = status ? status : em_allocate_doubles(n_chain * n_row, &all);
     status = em_agree(status);
     for (int64_t c = 0; !status && c < monitor->n_local_chain; c++)
         memcpy(own + c * n_row, monitor->visit + c * monitor->plan.n_row,
                (size_t)n_row * sizeof *own);
-    if (!status)
-        status = em_grid_gather_chains(monitor->grid, n_row, own, all);
-    if (!status)
-        status = em_agree(em_visits_create(n_chain, n_row, all, out));
+    status = status ? status : em_grid_gather_chains(monitor->grid, n_row, own, all);
+    status = status ? status : em_agree(em_visits_create(n_chain, n_row, all, out));
     em_release_all(&own, &all);
     return status;
 }
@@ -328,8 +325,7 @@ static em_status check_columns(em_monitor *monitor, int64_t first, int64_t end, 
         item_batch b =
             batch_of(monitor, first, em_least(most, end - first), n_row, monitor->n_part);
         status = gather_batch(monitor, &b);
-        if (!status)
-            status = em_agree(worst_of(monitor, &b, thorough, worst));
+        status = status ? status : em_agree(worst_of(monitor, &b, thorough, worst));
     }
     em_grid_maximum(monitor->grid, 2, worst);
     return status;
@@ -371,8 +367,7 @@ em_status em_monitor_check(em_monitor *monitor, int64_t n_draw, bool thorough, b
     start_check(monitor, n_row);
     em_diag_set_visits(monitor->diag, visits);
     em_diag_set_known(monitor->diag, monitor->known);
-    if (!status)
-        status = check_columns(monitor, 0, n_first, n_row, thorough, worst);
+    status = status ? status : check_columns(monitor, 0, n_first, n_row, thorough, worst);
     const bool rest = thorough || (rule && meets(monitor, worst) && monitor->end == INT64_MAX);
     if (!status && rest)
         status = check_columns(monitor, n_first, all, n_row, thorough, worst);
@@ -436,8 +431,7 @@ em_status em_monitor_find_modes(em_monitor *monitor, int64_t n_draw, em_modes *m
     for (int64_t first = 0; !status && n_row > 0 && first < widest(monitor); first += most) {
         item_batch b = batch_of(monitor, first, most, n_row, 1);
         status = gather_batch(monitor, &b);
-        if (!status)
-            status = em_agree(find_modes(monitor, &b, finder, &count));
+        status = status ? status : em_agree(find_modes(monitor, &b, finder, &count));
     }
     end_check(monitor);
     if (!status) {

@@ -39,17 +39,13 @@ static em_status take_chains(em_engine *engine, handover *h)
     em_status status =
         em_allocate(em_grid_n_chain(engine->grid) * stride, sizeof *h->theta, &h->theta);
 
-    if (!status)
-        status = em_allocate(dim, sizeof *h->mean, &h->mean);
-    if (!status)
-        status = em_allocate(dim, sizeof *h->variance, &h->variance);
-    if (!status)
-        status = em_allocate(dim, sizeof *h->inverse_mass, &h->inverse_mass);
+    status = status ? status : em_allocate(dim, sizeof *h->mean, &h->mean);
+    status = status ? status : em_allocate(dim, sizeof *h->variance, &h->variance);
+    status = status ? status : em_allocate(dim, sizeof *h->inverse_mass, &h->inverse_mass);
     for (int i = 0; i < engine->n_kernel; i++)
         h->beginning.step_size[i] = em_adapt_learned(engine->kernel[i].adapt).step_size[0];
     status = em_agree(status);
-    if (!status)
-        status = em_kernels_inverse_mass(engine, h->inverse_mass);
+    status = status ? status : em_kernels_inverse_mass(engine, h->inverse_mass);
     if (!status)
         status = em_grid_gather_chains(engine->grid, stride, engine->block->theta, h->theta);
     if (!status)
@@ -76,8 +72,7 @@ static em_status exchange(em_engine *engine)
     em_warmup_draws_destroy(&engine->warmup_draws);
     status = em_agree(
         em_chain_statistics_create(NULL, em_grid_n_local_chain(engine->grid), &engine->statistics));
-    if (!status)
-        status = em_ladders_create(engine);
+    status = status ? status : em_ladders_create(engine);
     return status ? status : em_agree(em_engine_create_search(engine));
 }
 
@@ -86,10 +81,8 @@ static em_status begin_ladders(em_engine *engine)
     handover h = {.theta = NULL};
     em_status status = take_chains(engine, &h);
 
-    if (!status)
-        status = exchange(engine);
-    if (!status)
-        status = em_engine_start_ladders(engine, &h.beginning);
+    status = status ? status : exchange(engine);
+    status = status ? status : em_engine_start_ladders(engine, &h.beginning);
     release(&h);
     return status;
 }

@@ -70,8 +70,7 @@ static em_status count_failures(em_engine *engine)
         return EM_OK;
     em_release(&engine->failed_evaluations);
     status = em_count_chains(engine, failures->count, &failed->count);
-    if (!status)
-        status = em_count_chains(engine, failures->evaluations, &failed->total);
+    status = status ? status : em_count_chains(engine, failures->evaluations, &failed->total);
     snprintf(failed->first, sizeof failed->first, "%s", failures->first);
     if (!status && failed->count > 0 && !engine->tempering) /* whose copies are on any rank */
         status = list_failures(engine);
@@ -275,16 +274,11 @@ em_status em_engine_conclude(em_engine *engine)
     em_status status =
         em_engine_check_all(engine); /* a finished run that was resumed has not been checked */
 
-    if (!status)
-        status = find_faults(engine);
-    if (!status)
-        status = find_missed_modes(engine);
-    if (!status)
-        status = em_count_chains(engine, engine->unreported, &report->unreported);
-    if (!status)
-        status = count_rejections(engine);
-    if (!status)
-        status = count_failures(engine);
+    status = status ? status : find_faults(engine);
+    status = status ? status : find_missed_modes(engine);
+    status = status ? status : em_count_chains(engine, engine->unreported, &report->unreported);
+    status = status ? status : count_rejections(engine);
+    status = status ? status : count_failures(engine);
     if (!status && engine->tempering)
         status = conclude_tempering(engine);
     snprintf(report->failure, sizeof report->failure, "%s", em_recorder_failure(engine->recorder));

@@ -123,8 +123,7 @@ em_status em_engine_check(em_engine *engine, int64_t done)
         status = check_ladders(engine, done, &engine->report.convergence.stop);
     if (!status && engine->config->stop.max_gradients > 0)
         status = em_count_chains(engine, engine->gradients, &gradients);
-    if (!status)
-        status = check_modes(engine, done, &separate);
+    status = status ? status : check_modes(engine, done, &separate);
     engine->ended =
         engine->report.convergence.stop ? EM_ENDED_BY_RULE
         : engine->config->stop.max_gradients > 0 && gradients >= engine->config->stop.max_gradients

@@ -199,8 +199,7 @@ static em_status sample(em_engine *engine, int64_t most)
 
         status = em_safe_state_save(engine, run_segment(engine, end), end);
         const bool interrupted = em_world_interrupted();
-        if (!status)
-            status = update_and_pause(engine, from, next_update, stop);
+        status = status ? status : update_and_pause(engine, from, next_update, stop);
         if (!status)
             tell(engine);
         if (status || engine->ended || engine->done == plan->total)
@@ -222,8 +221,7 @@ static em_status finish(em_engine *engine)
 {
     em_status status = em_engine_conclude(engine);
 
-    if (!status)
-        status = em_engine_finish_output(engine);
+    status = status ? status : em_engine_finish_output(engine);
     em_engine_report(engine);
     engine->report.finished = !status;
     return status;
@@ -251,8 +249,7 @@ static em_status begin(em_engine *engine)
         engine->ended = EM_GOES_ON;
         status = create_chains(engine);
     }
-    if (!status)
-        status = em_engine_start_chains(engine);
+    status = status ? status : em_engine_start_chains(engine);
     return status ? status : em_engine_begin_output(engine);
 }
 
@@ -274,15 +271,13 @@ static em_status set_up(em_engine *engine)
             ? em_grid_create_any(config->run.chains, em_config_group_size(config), &engine->grid)
             : em_grid_create(config->run.chains, em_config_group_size(config), &engine->grid);
 
-    if (!status)
-        status = em_processor_check_ranks(engine->request.same_kernels);
+    status = status ? status : em_processor_check_ranks(engine->request.same_kernels);
     if (!status && engine->request.mode != EM_RUN_NO_FILE)
         status = take_output(engine);
     if (status || engine->report.was_finished)
         return status;
     status = em_engine_load(engine);
-    if (!status)
-        status = begin(engine);
+    status = status ? status : begin(engine);
     engine->first_done = engine->done;
     engine->started = engine->last_checkpoint = engine->last_write = em_clock();
     return status;
@@ -308,8 +303,7 @@ em_status em_engine_create(const em_config *config, const em_engine_request *req
         em_linalg_use_threads(1); /* ranks are the parallelism; and threads change the bits */
         status = em_agree(em_linalg_reserve());
     }
-    if (!status)
-        status = set_up(engine);
+    status = status ? status : set_up(engine);
     if (status)
         em_engine_destroy(out);
     em_locale_leave(&locale);
@@ -357,8 +351,7 @@ em_status em_sample(const em_config *config, const em_engine_request *request, e
     em_status status = em_engine_create(config, request, &engine);
 
     *report = (em_report){.convergence = {.r_hat = NAN, .ess = NAN}, .mode_search_log_mass = NAN};
-    if (!status)
-        status = em_engine_advance(engine, INT64_MAX);
+    status = status ? status : em_engine_advance(engine, INT64_MAX);
     if (engine)
         *report = *em_engine_report(engine);
     em_engine_destroy(&engine);

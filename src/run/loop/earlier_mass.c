@@ -159,10 +159,8 @@ static em_status share_mass(const char *path, int64_t dim, earlier_numbers *foun
             em_mass_parts(dim, found->blocks.count, found->blocks.value, &form.n_part, &part));
     form.part = part;
     size = form.ops->size(&form);
-    if (!status)
-        status = share_array(&size, &found->number);
-    if (!status)
-        status = em_mass_of(&form, found->number, &out->mass);
+    status = status ? status : share_array(&size, &found->number);
+    status = status ? status : em_mass_of(&form, found->number, &out->mass);
     if (status > 0)
         status = em_fail(EM_EDATA, "%s: the inverse mass is not positive definite", path);
     em_release(&part);
@@ -226,8 +224,7 @@ static em_status read_noncentring(const source *from, int64_t dim, em_initial *o
     if (!status && count != dim * width)
         status = em_fail(EM_EDATA, "%s: found noncentring of %lld numbers, expected %lld x %d",
                          from->path, (long long)count, (long long)dim, EM_NONCENTRING_NUMBERS);
-    if (!status)
-        status = em_allocate_doubles(dim * EM_NONCENTRING_NUMBERS, &out->noncentring);
+    status = status ? status : em_allocate_doubles(dim * EM_NONCENTRING_NUMBERS, &out->noncentring);
     for (int64_t i = 0; !status && i < dim; i++)
         memcpy(out->noncentring + i * EM_NONCENTRING_NUMBERS, read + i * width,
                (size_t)width * sizeof *read);
@@ -256,20 +253,16 @@ em_status em_initial_load(const char *path, const char *block, int64_t dim, em_i
     *out = (em_initial){.mass = NULL};
     if (em_world_rank() == 0) {
         status = read_mass(&from, dim, &found);
-        if (!status)
-            status = read_step_size(&from, out);
-        if (!status)
-            status = read_trajectory(&from, out);
-        if (!status)
-            status = read_noncentring(&from, dim, out);
+        status = status ? status : read_step_size(&from, out);
+        status = status ? status : read_trajectory(&from, out);
+        status = status ? status : read_noncentring(&from, dim, out);
     }
     status = em_agree(status);
     if (!status) {
         em_broadcast(&out->step_size, sizeof out->step_size);
         em_broadcast(&out->trajectory, sizeof out->trajectory);
         status = share_mass(path, dim, &found, out);
-        if (!status)
-            status = share_noncentring(dim, out);
+        status = status ? status : share_noncentring(dim, out);
     } else
         em_release(&found.blocks.value);
     em_release(&found.number);

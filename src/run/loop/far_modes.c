@@ -80,8 +80,7 @@ em_status em_search_far_modes(em_engine *engine)
     em_status status = em_agree(em_allocate_all(EM_ARRAY(at.scale, block->stride),
                                                 EM_ARRAY(at.drawn, block->n_chain),
                                                 EM_ARRAY(gradients, block->n_chain)));
-    if (!status)
-        status = em_kernels_inverse_mass(engine, at.scale);
+    status = status ? status : em_kernels_inverse_mass(engine, at.scale);
     if (!status)
         status = em_grid_sum_chains(engine->grid, 1,
                                     em_adapt_learned(engine->kernel[0].adapt).gradients, &all);
@@ -99,8 +98,7 @@ em_status em_search_far_modes(em_engine *engine)
     if (!status)
         status = em_mode_search_outside(engine->mode_search, engine->posterior, block, at.scale,
                                         gradients);
-    if (!status)
-        status = em_grid_sum_chains(engine->grid, 1, gradients, &all);
+    status = status ? status : em_grid_sum_chains(engine->grid, 1, gradients, &all);
     em_adapt_count_after_warmup(engine->kernel[0].adapt, all);
     em_release_all(&at.scale, &at.drawn, &gradients);
     return status;
@@ -114,8 +112,7 @@ em_status em_search_steep_points(em_engine *engine, em_mode_findings *found)
     if (!em_mode_search_steep_points(engine->mode_search))
         return EM_OK;
     em_status status = em_agree(em_allocate(block->stride, sizeof *scale, &scale));
-    if (!status)
-        status = em_kernels_inverse_mass(engine, scale);
+    status = status ? status : em_kernels_inverse_mass(engine, scale);
     if (!status)
         status =
             em_mode_search_from_steep(engine->mode_search, engine->posterior, block, scale, found);

@@ -112,10 +112,8 @@ static em_status load_config(predicting *p)
     if (!status && !p->config->model->prediction)
         status = em_fail(EM_EUSAGE, "%s: model %s makes no predictions of new data", request->path,
                          p->config->model->name);
-    if (!status)
-        status = name_data(request->data, &setting[n++]);
-    if (!status)
-        status = add_reading(request, p->config->model, &n, setting);
+    status = status ? status : name_data(request->data, &setting[n++]);
+    status = status ? status : add_reading(request, p->config->model, &n, setting);
     em_config_destroy(&p->config);
     if (!status)
         status = em_stored_config(request->path, request->folder, n, (const char *const *)setting,
@@ -242,12 +240,10 @@ static em_status put_attributes(predicting *p)
     em_status status = em_created_read(&p->created);
 
     p->signature = em_created_signature(&p->created);
-    if (!status)
-        status = em_writer_sign(p->writer, 6, p->signature.text);
+    status = status ? status : em_writer_sign(p->writer, 6, p->signature.text);
     for (size_t i = 0; !status && i < sizeof texts / sizeof *texts; i++)
         status = em_writer_put_text(p->writer, texts[i].name, texts[i].text);
-    if (!status)
-        status = copy_texts(p);
+    status = status ? status : copy_texts(p);
     return status ? status : em_writer_put_int(p->writer, "seed", p->config->run.seed);
 }
 
@@ -268,8 +264,7 @@ static em_status create_file(predicting *p)
 {
     em_status status = em_writer_create(p->grid, em_atomic_file_part(p->file), false, &p->writer);
 
-    if (!status)
-        status = put_attributes(p);
+    status = status ? status : put_attributes(p);
     if (!status)
         status = em_writer_add_draws(p->writer, "predictions", p->n_series, p->series,
                                      em_reader_n_draw(p->reader), LONG_CHUNK, &p->group);
@@ -323,8 +318,7 @@ static em_status predict_all(predicting *p)
         status = em_agree_first(predict_step(p, first, n), 0);
         if (!status && p->sharded)
             em_grid_sum_shards(p->grid, n_local * n * p->width, p->value);
-        if (!status)
-            status = em_writer_put_draws(p->writer, p->group, first, n, p->value);
+        status = status ? status : em_writer_put_draws(p->writer, p->group, first, n, p->value);
     }
     return status;
 }
@@ -338,8 +332,7 @@ static em_status open_run(predicting *p)
 
     if (!status && em_reader_n_draw(p->reader) < 1)
         status = em_fail(EM_EDATA, "%s: found no draws, expected those of a run", request->path);
-    if (!status)
-        status = load_config(p);
+    status = status ? status : load_config(p);
     return status ? status : em_stored_create(request->path, &p->stored);
 }
 
@@ -349,21 +342,14 @@ static em_status predict(predicting *p)
     em_status status =
         em_atomic_file_take(p->request->output, p->request->overwrite, 2, input, &p->file);
 
-    if (!status)
-        status = em_agree(em_linalg_reserve());
-    if (!status)
-        status = em_agree(open_run(p));
-    if (!status)
-        status = create_model(p);
-    if (!status)
-        status = sort_variables(p);
-    if (!status)
-        status = allocate_batch(p);
+    status = status ? status : em_agree(em_linalg_reserve());
+    status = status ? status : em_agree(open_run(p));
+    status = status ? status : create_model(p);
+    status = status ? status : sort_variables(p);
+    status = status ? status : allocate_batch(p);
     status = em_agree(status);
-    if (!status)
-        status = create_file(p);
-    if (!status)
-        status = predict_all(p);
+    status = status ? status : create_file(p);
+    status = status ? status : predict_all(p);
     return em_atomic_file_finish(&p->file, &p->writer, status);
 }
 

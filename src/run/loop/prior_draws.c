@@ -130,13 +130,11 @@ em_status em_engine_put_prior(em_engine *engine)
     if (n_draw == 0)
         return EM_OK;
     status = add_groups(&d);
-    if (!status)
-        status = allocate_batch(&d);
+    status = status ? status : allocate_batch(&d);
     for (int64_t first = 0; !status && first < n_draw; first += d.n_step) {
         const int64_t n = n_draw - first < d.n_step ? n_draw - first : d.n_step;
         status = em_agree(draw(&d, first, n));
-        if (!status)
-            status = write(&d, first, n);
+        status = status ? status : write(&d, first, n);
     }
     if (!status)
         em_world_sum(1, &d.n_failed);

@@ -126,16 +126,13 @@ static em_status copy_group(em_output *output, const char *path, const char *nam
     const int64_t block = em_least(n_draw, block_of(output, to->width * step));
     const int64_t n_row = output->n_local_chain * block;
 
-    if (!status)
-        status = em_allocate_doubles(n_row * to->width, &rows);
-    if (!status)
-        status = em_allocate_doubles(n_row * to->width * step, &part);
+    status = status ? status : em_allocate_doubles(n_row * to->width, &rows);
+    status = status ? status : em_allocate_doubles(n_row * to->width * step, &part);
     status = em_agree(status);
     for (int64_t first = 0; !status && first < n_draw; first += block) {
         const int64_t n = n_draw - first < block ? n_draw - first : block;
         status = em_agree(read_rows(output, reader, step, first, n, to->width, part, rows));
-        if (!status)
-            status = em_writer_put_draws(output->writer, to->group, first, n, rows);
+        status = status ? status : em_writer_put_draws(output->writer, to->group, first, n, rows);
         for (int64_t r = 0; !status && monitor && r < output->n_local_chain * n; r++)
             keep(monitor, is_posterior, r / n, first + r % n, rows + r * to->width, to->width);
     }

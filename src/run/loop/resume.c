@@ -61,12 +61,10 @@ em_status em_engine_visit(em_engine *engine, const em_visitor *visitor)
 {
     em_status status = visit_position(engine, visitor);
 
-    if (!status)
-        status = em_auto_tempering_visit(engine, visitor);
+    status = status ? status : em_auto_tempering_visit(engine, visitor);
     if (!status && engine->plan.until_done)
         status = visit_thinning(engine, visitor);
-    if (!status)
-        status = em_chain_statistics_visit(engine->statistics, visitor);
+    status = status ? status : em_chain_statistics_visit(engine->statistics, visitor);
     if (!status)
         status = visitor->chains(visitor->context, "unreported", 1, engine->unreported);
     if (!status)
@@ -77,10 +75,8 @@ em_status em_engine_visit(em_engine *engine, const em_visitor *visitor)
         status = em_mode_search_visit(engine->mode_search, visitor);
     if (!status && engine->mode_search && engine->tempering && visitor->restores)
         status = em_agree(em_tempering_use_modes(engine->tempering, engine->mode_search));
-    if (!status)
-        status = em_recorder_visit(engine->recorder, visitor);
-    if (!status)
-        status = em_kernels_visit(engine, visitor);
+    status = status ? status : em_recorder_visit(engine->recorder, visitor);
+    status = status ? status : em_kernels_visit(engine, visitor);
     return status ? status : visit_model(engine->model, visitor);
 }
 
@@ -124,8 +120,7 @@ static em_status flush_draws(void *run)
     em_engine *engine = run;
     em_status status = em_check_ranks_agree(engine);
 
-    if (!status)
-        status = em_recorder_flush(engine->recorder);
+    status = status ? status : em_recorder_flush(engine->recorder);
     return status ? status : em_output_sync(engine->output);
 }
 

@@ -50,8 +50,7 @@ static em_status create_kernel(em_engine *engine, int i)
         status = em_block_create(first_chain, n_chain, dim, extra_of(options, dim), &kernel->block);
     else if (!status)
         kernel->block = engine->block;
-    if (!status)
-        status = em_allocate(n_chain, sizeof(double), &kernel->step_size);
+    status = status ? status : em_allocate(n_chain, sizeof(double), &kernel->step_size);
     return status ? status : options->ops->create(options->options, n_chain, dim, &kernel->sampler);
 }
 
@@ -188,8 +187,7 @@ static em_status check_metric(const em_kernel *kernel)
     status = em_posterior_has_metric(kernel->posterior);
     if (!status && em_posterior_is_diagonal(kernel->posterior))
         return EM_OK;
-    if (!status)
-        status = em_metric_check_dim(block->dim);
+    status = status ? status : em_metric_check_dim(block->dim);
     if (!status)
         status = em_posterior_share_failure(
             kernel->posterior, em_allocate(block->dim * block->dim, sizeof *metric, &metric));
@@ -239,8 +237,7 @@ em_status em_kernels_start(em_engine *engine)
             memcpy(kernel->block->log_density, engine->block->log_density, n);
         }
         status = em_agree(check_metric(kernel));
-        if (!status)
-            status = start_adaptation(engine, kernel);
+        status = status ? status : start_adaptation(engine, kernel);
     }
     return status;
 }
@@ -260,8 +257,7 @@ static em_status add_inverse_mass(const em_kernel *kernel, double *diagonal)
     if (structure == EM_MASS_DENSE && dim > MOST_DENSE)
         return EM_OK;
     em_status status = em_allocate(em_mass_size(structure, dim), sizeof *matrix, &matrix);
-    if (!status)
-        status = em_mass_matrix(mass, EM_MAP_VELOCITY, structure, matrix);
+    status = status ? status : em_mass_matrix(mass, EM_MAP_VELOCITY, structure, matrix);
     for (int64_t i = 0; !status && i < dim; i++)
         diagonal[first + i] = matrix[structure == EM_MASS_DENSE ? i * dim + i : i];
     em_release(&matrix);
@@ -470,8 +466,7 @@ em_status em_kernels_visit(em_engine *engine, const em_visitor *visitor)
             snprintf(prefix, sizeof prefix, "kernel%d_", i);
         const em_visitor *own = em_part_visitor_start(&part, visitor, prefix);
         status = visit_block(kernel->block, own);
-        if (!status)
-            status = em_adapt_visit(kernel->adapt, engine->done, own);
+        status = status ? status : em_adapt_visit(kernel->adapt, engine->done, own);
     }
     return status;
 }

@@ -1,7 +1,6 @@
 #include "run/loop/safe_state.h"
 
 #include "model/external/unsaved_evaluations.h"
-#include "model/model.h"
 #include "par/world.h"
 #include "run/loop/engine.h"
 

@@ -56,26 +56,20 @@ em_status em_engine_load(em_engine *engine)
     context.n_chain = em_grid_n_local_chain(engine->grid);
     engine->shards = em_shards_of(engine->grid);
     status = em_config_create_model(engine->config, &context, &engine->model);
-    if (!status)
-        status = em_check_samplers_suit_model(engine->config, engine->model);
-    if (!status)
-        status = em_check_prior_draws_suit_model(engine->config, engine->model);
+    status = status ? status : em_check_samplers_suit_model(engine->config, engine->model);
+    status = status ? status : em_check_prior_draws_suit_model(engine->config, engine->model);
     if (!status && engine->config->temper.on)
         status = em_check_tempering_suits_model(engine->config, engine->model);
-    if (!status)
-        status = em_recorder_width(engine->config, engine->model, &width);
-    if (!status)
-        status = em_plan_create(engine->config, width, &engine->plan);
+    status = status ? status : em_recorder_width(engine->config, engine->model, &width);
+    status = status ? status : em_plan_create(engine->config, width, &engine->plan);
     if (!status)
         status = em_recorder_create(engine->config, engine->grid, engine->model, &engine->plan,
                                     &engine->recorder);
     if (!status && engine->request.sink)
         em_recorder_add(engine->recorder, engine->request.sink, false);
     status = em_agree(status);
-    if (!status)
-        status = em_check_ranks_have_one_data(engine->model);
-    if (!status)
-        status = em_agree(em_model_summarise(engine->model, engine->grid));
+    status = status ? status : em_check_ranks_have_one_data(engine->model);
+    status = status ? status : em_agree(em_model_summarise(engine->model, engine->grid));
     for (int i = 0; !status && i < engine->config->n_kernel; i++)
         warn_of_minibatch(engine, &engine->config->kernel[i]);
     return status;
@@ -111,8 +105,7 @@ static em_status begin_adaptation(em_engine *engine, em_kernel *kernel)
         kernel->mass.structure = initial.structure;
         kernel->mass.blocks = initial.blocks;
     }
-    if (!status)
-        status = create_adaptation(engine, kernel);
+    status = status ? status : create_adaptation(engine, kernel);
     if (!status && earlier)
         status = em_agree(em_adapt_begin_with(kernel->adapt, initial.mass, initial.step_size,
                                               &initial.trajectory));
@@ -271,8 +264,7 @@ em_status em_engine_create_chains(em_engine *engine)
     if (!status && config->run.minibatch_sums == EM_MINIBATCH_BY_PARTS)
         status = em_posterior_sum_by_parts(engine->posterior);
     status = em_agree(status);
-    if (!status)
-        status = em_kernels_create(engine);
+    status = status ? status : em_kernels_create(engine);
     if (!status)
         status = em_chain_statistics_create(
             config->n_kernel == 1 && !engine->tempering ? config->sampler : NULL, n_chain,
@@ -284,10 +276,8 @@ em_status em_engine_create_chains(em_engine *engine)
     status = em_agree(status);
     if (!status && !engine->tempering)
         status = create_adaptations(engine);
-    if (!status)
-        status = em_engine_create_search(engine);
-    if (!status)
-        status = create_warmup_draws(engine);
+    status = status ? status : em_engine_create_search(engine);
+    status = status ? status : create_warmup_draws(engine);
     status = em_agree(status);
     if (!status)
         status = em_monitor_create(engine->grid, &config->stop, &engine->plan.monitored,
@@ -399,8 +389,7 @@ static em_status try_points(em_engine *engine, em_tries *tries)
                            engine->config->run.init_radius,
                            *em_model_why(engine->model) ? ": " : "", em_model_why(engine->model));
         status = evaluate_starts(engine, tries, attempt);
-        if (!status)
-            status = try_starts(engine, tries, attempt);
+        status = status ? status : try_starts(engine, tries, attempt);
     }
     return status;
 }

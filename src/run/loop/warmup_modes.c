@@ -83,10 +83,8 @@ static em_status find_clusters(const em_warmup_draws *draws, em_modes *out)
     double *own = NULL, *all = NULL;
     em_status status = em_mode_finder_create(n_chain, n, &finder);
 
-    if (!status)
-        status = em_allocate(draws->n_local * n, sizeof *own, &own);
-    if (!status)
-        status = em_allocate(n_chain * n, sizeof *all, &all);
+    status = status ? status : em_allocate(draws->n_local * n, sizeof *own, &own);
+    status = status ? status : em_allocate(n_chain * n, sizeof *all, &all);
     status = em_agree(status);
     for (int64_t k = 0; !status && k < draws->width; k++) {
         for (int64_t c = 0; c < draws->n_local; c++)
@@ -96,8 +94,7 @@ static em_status find_clusters(const em_warmup_draws *draws, em_modes *out)
         if (!status)
             em_mode_finder_examine(finder, all);
     }
-    if (!status)
-        status = em_agree(em_mode_finder_count(finder, out));
+    status = status ? status : em_agree(em_mode_finder_count(finder, out));
     em_mode_finder_destroy(&finder);
     em_release_all(&own, &all);
     return status;
@@ -116,8 +113,7 @@ static em_status find_missed(const em_warmup_draws *draws, em_mode_search *searc
     for (int64_t c = 0; !status && c < draws->n_local; c++)
         memcpy(theta + c * n * draws->stride, draw_of(draws, c, first),
                (size_t)(n * draws->stride) * sizeof *theta);
-    if (!status)
-        status = em_mode_search_judge(search, posterior, n, theta, &found);
+    status = status ? status : em_mode_search_judge(search, posterior, n, theta, &found);
     *log_mass = found.log_mass;
     em_release(&theta);
     return status;
@@ -149,8 +145,7 @@ em_status em_warmup_draws_moments(const em_warmup_draws *draws, double *mean, do
     if (!*known)
         return EM_OK;
     status = em_allocate(draws->n_local * size, sizeof *own, &own);
-    if (!status)
-        status = em_allocate(size, sizeof *sum, &sum);
+    status = status ? status : em_allocate(size, sizeof *sum, &sum);
     status = em_agree(status);
     for (int64_t c = 0; !status && c < draws->n_local; c++)
         for (int64_t i = first; i < draws->count; i++)
@@ -159,8 +154,7 @@ em_status em_warmup_draws_moments(const em_warmup_draws *draws, double *mean, do
                 own[c * size + k] += x;
                 own[c * size + n + k] += x * x;
             }
-    if (!status)
-        status = em_grid_sum_chains(draws->grid, size, own, sum);
+    status = status ? status : em_grid_sum_chains(draws->grid, size, own, sum);
     for (int64_t k = 0; !status && k < n; k++) {
         mean[k] = sum[k] / total;
         variance[k] = sum[n + k] / total - mean[k] * mean[k];

@@ -79,8 +79,7 @@ static em_status put_m_steps(em_output *output, const em_adapt *adapt, const cha
         variable.name = columns[i].name;
         variable.storage = columns[i].storage;
         status = gather_m_steps(output, adapt, columns[i].member, value);
-        if (!status)
-            status = em_writer_put_array(output->writer, group, &variable, value);
+        status = status ? status : em_writer_put_array(output->writer, group, &variable, value);
     }
     em_release(&value);
     return status;
@@ -158,8 +157,7 @@ static em_status put_block_sizes(em_output *output, const em_mass_form *form, co
 
     for (int64_t i = 0; !status && i < n; i++)
         size[i] = (double)form->part[i].count;
-    if (!status)
-        status = em_writer_put_array(output->writer, group, &variable, size);
+    status = status ? status : em_writer_put_array(output->writer, group, &variable, size);
     em_release(&size);
     return status;
 }
@@ -174,8 +172,7 @@ static em_status put_mass(em_output *output, const em_adapt *adapt, const char *
     double *number = NULL;
     em_status status = em_agree(em_allocate(2 * n_pool * size, sizeof *number, &number));
 
-    if (!status)
-        status = gather_masses(output, adapt, &form, number);
+    status = status ? status : gather_masses(output, adapt, &form, number);
     for (int i = 0; !status && i < n_array; i++)
         status = put_array(output, group, n_pool, size, &array[i], number);
     if (!status && form.n_part > 0)
@@ -210,8 +207,7 @@ static em_status put_step_size(em_output *output, const em_adapt *adapt, const c
 
     if (!status)
         status = em_grid_gather_chains(output->grid, 1, em_adapt_learned(adapt).step_size, all);
-    if (!status)
-        status = em_writer_put_array(output->writer, group, &step, all);
+    status = status ? status : em_writer_put_array(output->writer, group, &step, all);
     em_release(&all);
     return status;
 }
@@ -277,13 +273,9 @@ em_status em_output_put_learned(em_output *output, const em_adapt *adapt, const 
     const block_name group = name_of_block("mass_adaptation", block);
     em_status status = put_m_steps(output, adapt, group.text);
 
-    if (!status)
-        status = put_stages(output, adapt, group.text, block);
-    if (!status)
-        status = put_trajectory(output, adapt, group.text);
-    if (!status)
-        status = put_mass(output, adapt, group.text);
-    if (!status)
-        status = put_noncentring(output, adapt, group.text);
+    status = status ? status : put_stages(output, adapt, group.text, block);
+    status = status ? status : put_trajectory(output, adapt, group.text);
+    status = status ? status : put_mass(output, adapt, group.text);
+    status = status ? status : put_noncentring(output, adapt, group.text);
     return status ? status : put_step_size(output, adapt, group.text);
 }

@@ -133,8 +133,7 @@ static em_status put_config(em_output *output)
             text = longer;
         }
     }
-    if (!status)
-        status = em_writer_put_text(output->writer, "config", text);
+    status = status ? status : em_writer_put_text(output->writer, "config", text);
     em_release(&text);
     free(description);
     return status;
@@ -157,22 +156,17 @@ static em_status put_attributes(em_output *output)
         status = em_writer_put_text(writer, texts[i].name, texts[i].text);
     if (!status)
         status = em_processor_record(writer, output->kernels, output->created.reproducible);
-    if (!status)
-        status = put_config(output);
-    if (!status)
-        status = em_writer_put_int(writer, "seed", config->run.seed);
+    status = status ? status : put_config(output);
+    status = status ? status : em_writer_put_int(writer, "seed", config->run.seed);
     if (!status && !(output->created.reproducible && !em_config_shards_matter(config)))
         status = em_writer_put_int(writer, "shards", config->run.shards);
     if (!status && config->run.superchains > 0)
         status = em_writer_put_int(writer, "superchains", config->run.superchains);
     if (!status && !em_can_be_tempered(config, output->model))
         status = em_writer_put_int(writer, EM_OUTPUT_CAN_BE_TEMPERED, 0);
-    if (!status)
-        status = em_writer_put_int(writer, "tuning_steps", output->plan->warmup);
-    if (!status)
-        status = em_writer_put_int(writer, "planned_draws", config->run.draws);
-    if (!status)
-        status = put_hash(writer, "model_hash", model_hash(output->model));
+    status = status ? status : em_writer_put_int(writer, "tuning_steps", output->plan->warmup);
+    status = status ? status : em_writer_put_int(writer, "planned_draws", config->run.draws);
+    status = status ? status : put_hash(writer, "model_hash", model_hash(output->model));
     if (!status && output->model->program_hash)
         status = put_hash(writer, "program_hash", output->model->program_hash);
     return status ? status : put_hash(writer, "data_hash", output->model->data_hash);
@@ -197,14 +191,10 @@ static em_status create_file(em_output *output)
 {
     em_status status = em_writer_create(output->grid, output->path, true, &output->writer);
 
-    if (!status)
-        status = put_attributes(output);
-    if (!status)
-        status = put_home(output);
-    if (!status)
-        status = add_draws(output);
-    if (!status)
-        status = add_averages(output);
+    status = status ? status : put_attributes(output);
+    status = status ? status : put_home(output);
+    status = status ? status : add_draws(output);
+    status = status ? status : add_averages(output);
     for (int64_t i = 0; !status && i < output->model->n_datum; i++) {
         const em_datum *datum = &output->model->datum[i];
         status = em_writer_put_array(output->writer, datum->group, &datum->variable, datum->value);
@@ -374,10 +364,8 @@ static em_status put_volatile(const em_output *output, double seconds)
     em_broadcast(host, sizeof host);
     em_broadcast(&seconds, sizeof seconds);
     status = em_writer_put_real(writer, "sampling_time", seconds);
-    if (!status)
-        status = em_writer_put_int(writer, "ranks", em_world_size());
-    if (!status)
-        status = em_writer_put_int(writer, "groups", em_grid_n_group(output->grid));
+    status = status ? status : em_writer_put_int(writer, "ranks", em_world_size());
+    status = status ? status : em_writer_put_int(writer, "groups", em_grid_n_group(output->grid));
     return status ? status : em_writer_put_text(writer, "host", host);
 }
 
@@ -389,22 +377,14 @@ static em_status put_verdict(em_writer *writer, const em_report *report)
         status = em_writer_put_text(writer, EM_OUTPUT_ENDED_BY, report->ended_by);
     if (!status && report->optimiser)
         status = em_writer_put_text(writer, "optimiser", report->optimiser);
-    if (!status)
-        status = em_writer_put_int(writer, "converged", report->converged);
-    if (!status)
-        status = em_writer_put_real(writer, "worst_r_hat", report->convergence.r_hat);
-    if (!status)
-        status = em_writer_put_real(writer, "smallest_ess", report->convergence.ess);
-    if (!status)
-        status = em_writer_put_real(writer, "r_hat_limit", report->r_hat_limit);
-    if (!status)
-        status = em_writer_put_real(writer, "ess_limit", report->ess_limit);
-    if (!status)
-        status = em_writer_put_real(writer, "smallest_e_bfmi", report->e_bfmi);
-    if (!status)
-        status = em_writer_put_int(writer, "divergences", report->divergences);
-    if (!status)
-        status = em_writer_put_int(writer, "redrawn_starts", report->redrawn_starts);
+    status = status ? status : em_writer_put_int(writer, "converged", report->converged);
+    status = status ? status : em_writer_put_real(writer, "worst_r_hat", report->convergence.r_hat);
+    status = status ? status : em_writer_put_real(writer, "smallest_ess", report->convergence.ess);
+    status = status ? status : em_writer_put_real(writer, "r_hat_limit", report->r_hat_limit);
+    status = status ? status : em_writer_put_real(writer, "ess_limit", report->ess_limit);
+    status = status ? status : em_writer_put_real(writer, "smallest_e_bfmi", report->e_bfmi);
+    status = status ? status : em_writer_put_int(writer, "divergences", report->divergences);
+    status = status ? status : em_writer_put_int(writer, "redrawn_starts", report->redrawn_starts);
     if (!status && !isnan(report->mode_search_log_mass))
         status = em_writer_put_real(writer, "mode_search_log_mass", report->mode_search_log_mass);
     if (!status && report->failed_evaluations.list)
@@ -441,11 +421,9 @@ static em_status put_pooled(em_output *output, const double *value)
     for (int64_t i = 0; i < model->n_pooled; i++)
         n += em_variable_size(&model->pooled[i]);
     status = em_allocate(width, sizeof *mean, &mean);
-    if (!status)
-        status = em_allocate(n, sizeof *out, &out);
+    status = status ? status : em_allocate(n, sizeof *out, &out);
     status = em_agree(status);
-    if (!status)
-        status = em_grid_sum_chains(output->grid, width, value, mean);
+    status = status ? status : em_grid_sum_chains(output->grid, width, value, mean);
     for (int64_t i = 0; !status && i < width; i++)
         mean[i] /= (double)em_grid_n_chain(output->grid);
     if (!status)
@@ -550,20 +528,15 @@ static em_status output_finish(void *state, const em_report *report)
     if (!status)
         status = truncate_draws(output, output->warmup, em_plan_stored(plan, plan->warmup),
                                 plan->n_warmup_draw);
-    if (!status)
-        status = em_writer_put_int(output->writer, "tuning_steps", plan->warmup);
+    status = status ? status : em_writer_put_int(output->writer, "tuning_steps", plan->warmup);
     if (!status)
         status = truncate_draws(output, output->sampling, report->n_draw, plan->n_draw);
-    if (!status)
-        status = put_averages(output);
-    if (!status)
-        status = put_learned(output);
+    status = status ? status : put_averages(output);
+    status = status ? status : put_learned(output);
     if (!status && report->tempering[0])
         status = em_output_put_tempering(output, report->tempering);
-    if (!status)
-        status = put_verdict(output->writer, report);
-    if (!status)
-        status = put_checkpoint(output, report->n_draw);
+    status = status ? status : put_verdict(output->writer, report);
+    status = status ? status : put_checkpoint(output, report->n_draw);
     if (!status)
         status = put_volatile(output, report->seconds.earlier + report->seconds.total);
     return status ? status : em_writer_close(&output->writer, true);

@@ -247,8 +247,7 @@ static em_status lay_out(em_recorder *recorder)
         kinds[layout->n_group++] = kind;
         series += n;
     }
-    if (!status)
-        status = em_allocate(width, sizeof *recorder->values, &recorder->values);
+    status = status ? status : em_allocate(width, sizeof *recorder->values, &recorder->values);
     for (int64_t i = 0, first = 0; !status && i < layout->n_group; i++) {
         recorder->given[i] = recorder->value[kinds[i]] = recorder->values + first;
         first += recorder->group[i].width;
@@ -275,10 +274,8 @@ em_status em_recorder_create(const em_config *config, const em_grid *grid, em_mo
                                        .n_warmup_draw = plan->n_warmup_draw};
         status = select_variables(recorder);
     }
-    if (!status)
-        status = lay_columns(recorder);
-    if (!status)
-        status = lay_out(recorder);
+    status = status ? status : lay_columns(recorder);
+    status = status ? status : lay_out(recorder);
     if (status)
         em_recorder_destroy(&recorder);
     *out = recorder;

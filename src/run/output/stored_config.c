@@ -18,8 +18,7 @@ static em_status parse_in(const char *folder, const char *path, const char *text
         em_format_text(&place, "%s/config of %s", folder, path + em_file_folder_length(path));
 
     *out = NULL;
-    if (!status)
-        status = em_config_parse(place, text, n_override, override, out);
+    status = status ? status : em_config_parse(place, text, n_override, override, out);
     em_release(&place);
     return status;
 }
@@ -38,8 +37,7 @@ static em_status list_folders(em_reader *reader, const char *path, char *folder[
         status = em_home_of(path, name, &folder[0]);
     if (!status)
         status = em_format_text(&folder[1], "%.*s", length ? (int)length : 1, length ? path : ".");
-    if (!status)
-        status = em_copy_text(".", &folder[2]);
+    status = status ? status : em_copy_text(".", &folder[2]);
     em_release(&name);
     return status;
 }
@@ -176,8 +174,7 @@ static em_status numbers(void *context, const char *name, int64_t *count, const 
         return status;
     snprintf(place, sizeof place, "constant_data/%s", name);
     status = lend(stored, &one);
-    if (!status)
-        status = em_read_array(stored->path, place, &one->count, &one->value);
+    status = status ? status : em_read_array(stored->path, place, &one->count, &one->value);
     if (!status) {
         *count = one->count;
         *value = one->value;
@@ -203,8 +200,7 @@ static em_status labels(void *context, const char *axis, int64_t *count, const c
     if (status || !there)
         return status;
     status = lend(stored, &one);
-    if (!status)
-        status = em_read_labels(stored->path, place, &one->count, &one->label);
+    status = status ? status : em_read_labels(stored->path, place, &one->count, &one->label);
     if (!status) {
         *count = one->count;
         *label = (const char *const *)one->label;

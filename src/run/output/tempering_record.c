@@ -72,10 +72,8 @@ static em_status put_ladders(em_output *output)
         value[2 * l + 1] = output->tempered->of_ladder[3 * l + 1];
         trips[l] = output->tempered->of_ladder[3 * l + 2];
     }
-    if (!status)
-        status = em_writer_put_array(output->writer, group, &evidence, value);
-    if (!status)
-        status = put_row(output, "ladder_round_trips", "ladder", n, trips);
+    status = status ? status : em_writer_put_array(output->writer, group, &evidence, value);
+    status = status ? status : put_row(output, "ladder_round_trips", "ladder", n, trips);
     em_release_all(&value, &trips);
     return status;
 }
@@ -108,26 +106,18 @@ em_status em_output_put_tempering(em_output *output, const char *description)
 
     for (int64_t k = 0; k < n_rung; k++)
         leg[k] = em_ladder_leg(&found->ladder, k);
-    if (!status)
-        status = put_row(output, "leg_of_rung", "rung", n_rung, leg);
-    if (!status)
-        status = put_row(output, "rung_step_size", "rung", n_rung, found->step_size);
-    if (!status)
-        status = put_row(output, "rejection", "pair", n_rung - 1, found->rejection);
-    if (!status)
-        status = put_row(output, "barrier", "leg", EM_MOST_LEGS, draws->barrier);
+    status = status ? status : put_row(output, "leg_of_rung", "rung", n_rung, leg);
+    status = status ? status : put_row(output, "rung_step_size", "rung", n_rung, found->step_size);
+    status = status ? status : put_row(output, "rejection", "pair", n_rung - 1, found->rejection);
+    status = status ? status : put_row(output, "barrier", "leg", EM_MOST_LEGS, draws->barrier);
     if (!status)
         status = put_row(output, "log_evidence", "leg", EM_MOST_LEGS, draws->log_evidence);
     if (!status)
         status = put_row(output, "log_evidence_error", "leg", EM_MOST_LEGS, draws->error);
-    if (!status)
-        status = put_history(output);
-    if (!status)
-        status = put_ladders(output);
-    if (!status)
-        status = put_path(output);
-    if (!status)
-        status = em_writer_put_text(output->writer, "tempering", description);
+    status = status ? status : put_history(output);
+    status = status ? status : put_ladders(output);
+    status = status ? status : put_path(output);
+    status = status ? status : em_writer_put_text(output->writer, "tempering", description);
     if (!status && found->why)
         status = em_writer_put_int(output->writer, "tempered_from", found->first);
     if (!status && found->why)
@@ -135,8 +125,7 @@ em_status em_output_put_tempering(em_output *output, const char *description)
     if (!status)
         status = em_writer_put_text(output->writer, "tempering_reference",
                                     found->is_prior ? "prior" : "normal");
-    if (!status)
-        status = em_writer_put_real(output->writer, "log_evidence", draws->both);
+    status = status ? status : em_writer_put_real(output->writer, "log_evidence", draws->both);
     return status ? status
                   : em_writer_put_real(output->writer, "log_evidence_error", draws->both_error);
 }

@@ -85,14 +85,11 @@ em_status em_atomic_file_take(const char *output, bool overwrite, int64_t n_inpu
     if (status || em_world_rank() != 0)
         return status ? status : em_agree_first(EM_OK, 0);
     status = check(file, overwrite, n_input, input);
-    if (!status)
-        status = em_file_check_folder(output);
-    if (!status)
-        status = em_lock_take(file->path[LOCK], output, &file->lock);
+    status = status ? status : em_file_check_folder(output);
+    status = status ? status : em_lock_take(file->path[LOCK], output, &file->lock);
     if (!status)
         status = check(file, overwrite, n_input, input); /* the last owner may have made the file */
-    if (!status)
-        status = clear_part(file->path[PART]);
+    status = status ? status : clear_part(file->path[PART]);
     file->holds = !status;
     return em_agree_first(status, 0);
 }
@@ -101,8 +98,7 @@ static em_status publish(const em_atomic_file *file)
 {
     em_status status = file->lock ? em_lock_check(file->lock) : EM_OK;
 
-    if (!status)
-        status = em_file_rename(file->path[PART], file->path[OUTPUT]);
+    status = status ? status : em_file_rename(file->path[PART], file->path[OUTPUT]);
     if (status)
         unlink(file->path[PART]);
     return status;

@@ -234,8 +234,7 @@ em_status em_earlier_run_check(em_output_transaction *t)
     if (t->mode == EM_RUN_NEW && (status == EM_EUSAGE || output.exists))
         status = em_fail(EM_EUSAGE, "%s exists: give --overwrite, --resume or another --output",
                          t->path[EM_FILE_OUTPUT]);
-    if (!status)
-        status = read_output(t, EM_FILE_DRAWS, &draws);
+    status = status ? status : read_output(t, EM_FILE_DRAWS, &draws);
     if (!status && t->mode == EM_RUN_NEW && draws.exists)
         status = em_fail(EM_EUSAGE,
                          "%s, the draws of an interrupted run, exists: give --resume, --overwrite "
@@ -298,8 +297,7 @@ static em_status check_origin(const em_config *config, em_archive *archive, cons
 
     for (int i = 0; !status && i < N_TEXT; i++)
         status = em_archive_get_text(archive, text_name[i], &text[i]);
-    if (!status)
-        status = em_changes_find(config, text[CONFIG], &changes);
+    status = status ? status : em_changes_find(config, text[CONFIG], &changes);
     if (!status && changes.refused)
         status = em_fail(EM_ECONFIG,
                          "%s has another config: %s differ; give the old values%s, or start anew "
@@ -325,8 +323,7 @@ em_status em_checkpoint_write(const em_output_transaction *t, const em_transacti
 
     for (int i = 0; !status && i < N_TEXT; i++)
         status = em_archive_put_text(archive, text_name[i], text[i]);
-    if (!status)
-        status = run->visit(run->run, em_archive_visitor(archive));
+    status = status ? status : run->visit(run->run, em_archive_visitor(archive));
     if (!status && run->seconds) {
         const em_visitor *visitor = em_archive_visitor(archive);
         status = visitor->shared(visitor->context, seconds_name, 1, run->seconds);
@@ -342,8 +339,7 @@ em_status em_checkpoint_publish(const em_output_transaction *t)
 
     if (em_file_exists(newest))
         status = em_file_rename(newest, t->path[EM_FILE_PREVIOUS]);
-    if (!status)
-        status = em_file_rename(t->path[EM_FILE_NEW], newest);
+    status = status ? status : em_file_rename(t->path[EM_FILE_NEW], newest);
     em_file_sync_folder(newest);
     return status;
 }
@@ -360,8 +356,7 @@ static em_status read_archive(const em_output_transaction *t, em_transaction_fil
 
     if (!status)
         status = check_origin(t->config, archive, named, run->model, &restored->new_rule);
-    if (!status)
-        status = run->visit(run->run, em_archive_visitor(archive));
+    status = status ? status : run->visit(run->run, em_archive_visitor(archive));
     if (!status && run->seconds && em_archive_has(archive, seconds_name)) {
         const em_visitor *visitor = em_archive_visitor(archive);
         status = visitor->shared(visitor->context, seconds_name, 1, run->seconds);
@@ -394,8 +389,7 @@ static em_status take_out(const em_output_transaction *t, em_restored *restored,
     if (!restored->finished || !existing->has_checkpoint)
         return EM_OK;
     status = em_enclosed_take(t->path[restored->draws], EM_OUTPUT_CHECKPOINT, to);
-    if (!status)
-        status = em_archive_check(to);
+    status = status ? status : em_archive_check(to);
     restored->from_inside = !status;
     if (status != EM_EDATA)
         return status;
@@ -449,8 +443,7 @@ em_status em_checkpoint_restore(const em_output_transaction *t, const em_transac
         status = take_out(t, restored, &existing);
     status = em_agree(status);
     em_broadcast(restored, sizeof *restored);
-    if (!status)
-        status = read_newest(t, run, restored);
+    status = status ? status : read_newest(t, run, restored);
     if (!status && restored->found && leads && existing.readable)
         status = check_hashes(t->path[restored->draws], existing.program_hash, existing.data_hash,
                               run->model);

@@ -64,8 +64,7 @@ static em_status check_name(const char *path)
     if (!status && !path[length])
         status = em_fail(EM_EUSAGE, "output.file: found '%s', expected the name of a file",
                          em_excerpt_of(path).text);
-    if (!status)
-        status = check_length(path, folder);
+    status = status ? status : check_length(path, folder);
     em_release(&folder);
     return status ? status : em_file_check_folder(path);
 }
@@ -131,8 +130,7 @@ em_status em_files_name(em_output_transaction *t)
     if (!status && leads)
         status = check_name(*output);
     status = em_agree(status);
-    if (!status)
-        status = em_broadcast_text(output);
+    status = status ? status : em_broadcast_text(output);
     for (int i = EM_FILE_OUTPUT + 1; !status && i < EM_N_FILE; i++)
         status = em_format_text(&t->path[i], "%s%s", *output, suffix[i]);
     for (int i = 0; !status && leads && i < EM_N_FILE; i++)

@@ -25,15 +25,12 @@ static em_status write_journal(const em_output_transaction *t)
     char *identity = NULL;
     em_status status = em_fault_file("file-journal", output);
 
-    if (!status)
-        status = em_earlier_run_identify(t, &identity);
+    status = status ? status : em_earlier_run_identify(t, &identity);
     if (!status && !identity)
         status = em_fail(EM_EIO, "%s: could not be read before the end of the run is written to it",
                          output);
-    if (!status)
-        status = em_rollback_journal_keep(output, identity, part);
-    if (!status)
-        status = em_file_rename(part, t->path[EM_FILE_JOURNAL]);
+    status = status ? status : em_rollback_journal_keep(output, identity, part);
+    status = status ? status : em_file_rename(part, t->path[EM_FILE_JOURNAL]);
     if (status)
         unlink(part);
     else
@@ -54,14 +51,12 @@ static em_status roll_back(const em_output_transaction *t)
     if (!em_file_exists(journal) || stat(output, &file) != 0 || file.st_size == 0)
         return EM_OK;
     status = em_earlier_run_identify(t, &identity);
-    if (!status)
-        status = em_rollback_journal_apply(journal, identity, output);
+    status = status ? status : em_rollback_journal_apply(journal, identity, output);
     em_release(&identity);
     if (status)
         return status == EM_EDATA ? EM_OK : status;
     status = em_fault_file("file-restore", output);
-    if (!status)
-        status = em_file_remove(journal);
+    status = status ? status : em_file_remove(journal);
     em_file_sync_folder(output);
     return status;
 }
@@ -85,8 +80,7 @@ static em_status inspect(em_output_transaction *t)
 {
     em_status status = t->mode == EM_RUN_RESUME ? roll_back(t) : EM_OK;
 
-    if (!status)
-        status = em_earlier_run_check(t);
+    status = status ? status : em_earlier_run_check(t);
     return !status && t->done ? remove_leftovers(t) : status;
 }
 
@@ -188,8 +182,7 @@ static em_status make_empty(const em_output_transaction *t)
     int descriptor;
     em_status status = em_file_remove(output);
 
-    if (!status)
-        status = em_fault_file("file-create", output);
+    status = status ? status : em_fault_file("file-create", output);
     if (status)
         return status;
     descriptor = open(output, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
@@ -238,8 +231,7 @@ em_status em_transaction_remove(const em_config *config)
 
     snprintf(message, sizeof message, "%s", em_error_text());
     status = take_lock(config, EM_RUN_OVERWRITE, &t);
-    if (!status)
-        status = BY_RANK_0(remove_all(t));
+    status = status ? status : BY_RANK_0(remove_all(t));
     em_transaction_close(&t);
     if (!status)
         em_fail(EM_OK, "%s", message);
@@ -258,12 +250,9 @@ em_status em_transaction_save(em_output_transaction *t, const em_transaction_run
                        "state is not saved again",
                        t->path[EM_FILE_OUTPUT]);
     status = BY_RANK_0(em_lock_check(t->lock));
-    if (!status)
-        status = run->flush(run->run);
-    if (!status)
-        status = em_checkpoint_write(t, run);
-    if (!status)
-        status = BY_RANK_0(em_checkpoint_publish(t));
+    status = status ? status : run->flush(run->run);
+    status = status ? status : em_checkpoint_write(t, run);
+    status = status ? status : BY_RANK_0(em_checkpoint_publish(t));
     if (!status)
         t->state = EM_TRANSACTION_SAVED;
     return status;
@@ -310,12 +299,10 @@ static em_status remake(em_output_transaction *t, const em_transaction_run *run,
         return status;
     t->state = EM_TRANSACTION_REMAKING;
     status = make_output(t, run);
-    if (!status)
-        status = run->copy_draws(run->run, draws);
+    status = status ? status : run->copy_draws(run->run, draws);
     if (status && restored->finished && BY_RANK_0(em_file_rename(draws, output)) == EM_OK)
         t->state = EM_TRANSACTION_FINISHED;
-    if (!status)
-        status = BY_RANK_0(em_file_remove(draws));
+    status = status ? status : BY_RANK_0(em_file_remove(draws));
     if (!status)
         t->state = EM_TRANSACTION_SAVED;
     return status;
