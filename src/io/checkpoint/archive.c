@@ -44,7 +44,6 @@ typedef struct array_slab {
 } array_slab;
 
 typedef struct number_type {
-    int64_t bytes;
     hid_t in_file, in_memory;
 } number_type;
 
@@ -52,15 +51,15 @@ static number_type type_of(em_number kind)
 {
     switch (kind) {
     case EM_NUMBER_INT64:
-        return (number_type){8, H5T_STD_I64LE, H5T_NATIVE_INT64};
+        return (number_type){H5T_STD_I64LE, H5T_NATIVE_INT64};
     case EM_NUMBER_INT32:
-        return (number_type){4, H5T_STD_I32LE, H5T_NATIVE_INT32};
+        return (number_type){H5T_STD_I32LE, H5T_NATIVE_INT32};
     case EM_NUMBER_UINT16:
-        return (number_type){2, H5T_STD_U16LE, H5T_NATIVE_UINT16};
+        return (number_type){H5T_STD_U16LE, H5T_NATIVE_UINT16};
     case EM_NUMBER_UINT8:
-        return (number_type){1, H5T_STD_U8LE, H5T_NATIVE_UINT8};
+        return (number_type){H5T_STD_U8LE, H5T_NATIVE_UINT8};
     default:
-        return (number_type){8, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE};
+        return (number_type){H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE};
     }
 }
 
@@ -143,7 +142,8 @@ static em_status move(em_archive *archive, const char *name, const array_slab *s
         em_fault_file(archive->saves ? "checkpoint-write" : "checkpoint-read", archive->path);
 
     if (!status && archive->saves)
-        status = em_h5_reserve(archive->file, s->rows * s->columns * type_of(s->kind).bytes);
+        status = em_h5_reserve(archive->file, s->rows * s->columns *
+                                                  (int64_t)H5Tget_size(type_of(s->kind).in_file));
     status = em_agree(status); /* before some ranks alone create anything */
     status = status ? status : em_agree(open_array(archive, name, s, &id));
     if (!status && s->rows * s->columns > 0)

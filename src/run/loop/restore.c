@@ -75,7 +75,7 @@ enum { MOST_NUMBERS = 1 << 20 };
 /* The number of draws to copy at a time, the same on all ranks. */
 static int64_t block_of(const em_output *output, int64_t width)
 {
-    const int64_t most = MOST_NUMBERS / (em_grid_n_chain(output->grid) * width);
+    const int64_t most = MOST_NUMBERS / (em_grid_n_chain(output->run.grid) * width);
 
     return most > 1 ? most : 1;
 }
@@ -93,7 +93,7 @@ static em_status read_rows(const em_output *output, em_reader *reader, int64_t s
         if (column + size > width)
             status = em_fail(EM_EDATA, "the draws set aside have other variables");
         if (!status)
-            status = em_reader_draws(reader, i, em_grid_first_chain(output->grid),
+            status = em_reader_draws(reader, i, em_grid_first_chain(output->run.grid),
                                      output->n_local_chain, first * step, n * step, part);
         for (int64_t r = 0; !status && r < output->n_local_chain * n; r++)
             memcpy(rows + r * width + column, part + ((r + 1) * step - 1) * size,
@@ -122,7 +122,7 @@ static em_status copy_group(em_output *output, const char *path, const char *nam
     em_reader *reader = NULL;
     double *part = NULL, *rows = NULL;
     em_status status = em_agree(em_reader_open(path, name, &reader));
-    const int64_t step = status || is_warmup ? 1 : step_of(reader, output->plan);
+    const int64_t step = status || is_warmup ? 1 : step_of(reader, output->run.plan);
     const int64_t block = em_least(n_draw, block_of(output, to->width * step));
     const int64_t n_row = output->n_local_chain * block;
 
@@ -143,7 +143,7 @@ static em_status copy_group(em_output *output, const char *path, const char *nam
 
 em_status em_output_restore(em_output *output, const char *path, int64_t done, em_monitor *monitor)
 {
-    const em_plan *plan = output->plan;
+    const em_plan *plan = output->run.plan;
     const int64_t n_warmup = em_plan_stored(plan, done < plan->warmup ? done : plan->warmup);
     const int64_t n_draw = done > plan->warmup ? em_plan_stored(plan, done) : 0;
     em_status status = EM_OK;

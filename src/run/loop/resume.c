@@ -101,10 +101,18 @@ static em_status visit_run(void *run, const em_visitor *visitor)
 static em_status create_output(void *run, const char *path, const char *checkpoint)
 {
     em_engine *engine = run;
+    const em_output_run described = {.config = engine->config,
+                                     .path = path,
+                                     .checkpoint = checkpoint,
+                                     .kernels = engine->kernels,
+                                     .grid = engine->grid,
+                                     .model = engine->model,
+                                     .plan = &engine->plan,
+                                     .adapts = engine->adapts,
+                                     .tempered = &engine->tempered,
+                                     .created = engine->created};
     em_sink sink;
-    em_status status = em_output_create(
-        engine->config, path, checkpoint, engine->grid, engine->model, &engine->plan,
-        engine->adapts, &engine->tempered, &engine->created, engine->kernels, &engine->output);
+    em_status status = em_output_create(&described, &engine->output);
 
     if (status)
         return status;

@@ -39,7 +39,7 @@ static em_status gather_m_steps(const em_output *output, const em_adapt *adapt, 
     if (!status && shared)
         memcpy(out, local, (size_t)n * sizeof *out);
     else if (!status)
-        status = em_grid_gather_chains(output->grid, n, local, out);
+        status = em_grid_gather_chains(output->run.grid, n, local, out);
     em_release(&local);
     return status;
 }
@@ -98,7 +98,7 @@ static em_mass_form stored_form(const em_output *output, const em_adapt *adapt)
         return form;
     for (int64_t i = 0; i < n_local; i++)
         most = fmax(most, (double)em_mass_rank(learned.mass[i]));
-    em_grid_maximum(output->grid, 1, &most);
+    em_grid_maximum(output->run.grid, 1, &most);
     form.most_rank = (int64_t)most;
     return form;
 }
@@ -115,7 +115,7 @@ static em_status gather_masses(const em_output *output, const em_adapt *adapt,
     for (int64_t i = 0; !status && i < n_local; i++)
         form->ops->write(em_adapt_learned(adapt).mass[i], form, local + i * size);
     if (!status && n_pool > 1)
-        status = em_grid_gather_chains(output->grid, size, local, out);
+        status = em_grid_gather_chains(output->run.grid, size, local, out);
     else if (!status)
         memcpy(out, local, (size_t)size * sizeof *out);
     em_release(&local);
@@ -199,14 +199,14 @@ static em_status put_noncentring(em_output *output, const em_adapt *adapt, const
 /* Writes the step size of each chain. */
 static em_status put_step_size(em_output *output, const em_adapt *adapt, const char *group)
 {
-    const int64_t n_chain = em_grid_n_chain(output->grid);
+    const int64_t n_chain = em_grid_n_chain(output->run.grid);
     const em_variable step = {
         .name = "step_size", .n_axes = 1, .shape = {n_chain}, .axis = {"chain"}};
     double *all = NULL;
     em_status status = em_agree(em_allocate(n_chain, sizeof *all, &all));
 
     if (!status)
-        status = em_grid_gather_chains(output->grid, 1, em_adapt_learned(adapt).step_size, all);
+        status = em_grid_gather_chains(output->run.grid, 1, em_adapt_learned(adapt).step_size, all);
     status = status ? status : em_writer_put_array(output->writer, group, &step, all);
     em_release(&all);
     return status;

@@ -34,16 +34,16 @@ static em_status add_phase(em_output *output, const char *name, const em_draw_gr
     em_status status;
 
     out->width = group->width;
-    status = em_agree(em_allocate_doubles(output->n_local_chain * output->plan->buffer * out->width,
-                                          &out->buffer));
+    status = em_agree(em_allocate_doubles(
+        output->n_local_chain * output->run.plan->buffer * out->width, &out->buffer));
     return status ? status
                   : em_writer_add_draws(output->writer, name, group->n_variable, group->variable,
-                                        n_draw, output->plan->chunk, &out->group);
+                                        n_draw, output->run.plan->chunk, &out->group);
 }
 
 static em_status add_draws(em_output *output)
 {
-    const em_plan *plan = output->plan;
+    const em_plan *plan = output->run.plan;
     em_status status = EM_OK;
 
     if (plan->until_done)
@@ -62,7 +62,7 @@ static em_status add_draws(em_output *output)
 /* Adds the averages that the model keeps over its draws, as a group of one draw. */
 static em_status add_averages(em_output *output)
 {
-    const em_model *model = output->model;
+    const em_model *model = output->run.model;
 
     output->averages.group = -1;
     for (int64_t i = 0; i < model->n_average; i++)
@@ -110,11 +110,11 @@ static void name_samplers(const em_config *config, size_t bytes, char *out)
 static em_status put_config(em_output *output)
 {
     static const char prior[] = "# prior ";
-    const em_model *model = output->model;
+    const em_model *model = output->run.model;
     char *description = NULL, *text = NULL;
     size_t length;
     FILE *out = open_memstream(&description, &length);
-    em_status status = out ? em_copy_text(output->config->stored, &text)
+    em_status status = out ? em_copy_text(output->run.config->stored, &text)
                            : em_fail(EM_EMEMORY, "out of memory for the priors of the model");
 
     if (out && model->ops->describe)
@@ -142,11 +142,11 @@ static em_status put_config(em_output *output)
 static em_status put_attributes(em_output *output)
 {
     em_writer *writer = output->writer;
-    const em_config *config = output->config;
+    const em_config *config = output->run.config;
     char samplers[1024];
 
     name_samplers(config, sizeof samplers, samplers);
-    output->signature = em_created_signature(&output->created);
+    output->signature = em_created_signature(&output->run.created);
     const struct {
         const char *name, *text;
     } texts[] = {{"git_commit", EM_COMMIT}, {"model", config->model->name}, {"sampler", samplers}};
@@ -155,48 +155,49 @@ static em_status put_attributes(em_output *output)
     for (size_t i = 0; !status && i < sizeof texts / sizeof *texts; i++)
         status = em_writer_put_text(writer, texts[i].name, texts[i].text);
     if (!status)
-        status = em_processor_record(writer, output->kernels, output->created.reproducible);
+        status = em_processor_record(writer, output->run.kernels, output->run.created.reproducible);
     status = status ? status : put_config(output);
     status = status ? status : em_writer_put_int(writer, "seed", config->run.seed);
-    if (!status && !(output->created.reproducible && !em_config_shards_matter(config)))
+    if (!status && !(output->run.created.reproducible && !em_config_shards_matter(config)))
         status = em_writer_put_int(writer, "shards", config->run.shards);
     if (!status && config->run.superchains > 0)
         status = em_writer_put_int(writer, "superchains", config->run.superchains);
-    if (!status && !em_can_be_tempered(config, output->model))
+    if (!status && !em_can_be_tempered(config, output->run.model))
         status = em_writer_put_int(writer, EM_OUTPUT_CAN_BE_TEMPERED, 0);
-    status = status ? status : em_writer_put_int(writer, "tuning_steps", output->plan->warmup);
+    status = status ? status : em_writer_put_int(writer, "tuning_steps", output->run.plan->warmup);
     status = status ? status : em_writer_put_int(writer, "planned_draws", config->run.draws);
-    status = status ? status : put_hash(writer, "model_hash", model_hash(output->model));
-    if (!status && output->model->program_hash)
-        status = put_hash(writer, "program_hash", output->model->program_hash);
-    return status ? status : put_hash(writer, "data_hash", output->model->data_hash);
+    status = status ? status : put_hash(writer, "model_hash", model_hash(output->run.model));
+    if (!status && output->run.model->program_hash)
+        status = put_hash(writer, "program_hash", output->run.model->program_hash);
+    return status ? status : put_hash(writer, "data_hash", output->run.model->data_hash);
 }
 
 /* Writes the folder from which relative paths of the config start. Collective. */
 static em_status put_home(em_output *output)
 {
-    const char *path = output->config->path;
+    const char *path = output->run.config->path;
     const size_t length = em_file_folder_length(path);
     char *folder = NULL;
     em_status status =
         em_agree(em_format_text(&folder, "%.*s", length ? (int)length : 1, length ? path : "."));
 
-    if (!status && em_home_matters(output->config))
-        status = em_home_put(output->writer, folder, output->path, output->created.reproducible);
+    if (!status && em_home_matters(output->run.config))
+        status =
+            em_home_put(output->writer, folder, output->run.path, output->run.created.reproducible);
     em_release(&folder);
     return status;
 }
 
 static em_status create_file(em_output *output)
 {
-    em_status status = em_writer_create(output->grid, output->path, true, &output->writer);
+    em_status status = em_writer_create(output->run.grid, output->run.path, true, &output->writer);
 
     status = status ? status : put_attributes(output);
     status = status ? status : put_home(output);
     status = status ? status : add_draws(output);
     status = status ? status : add_averages(output);
-    for (int64_t i = 0; !status && i < output->model->n_datum; i++) {
-        const em_datum *datum = &output->model->datum[i];
+    for (int64_t i = 0; !status && i < output->run.model->n_datum; i++) {
+        const em_datum *datum = &output->run.model->datum[i];
         status = em_writer_put_array(output->writer, datum->group, &datum->variable, datum->value);
     }
     return status ? status : em_writer_flush(output->writer);
@@ -220,26 +221,12 @@ static em_status output_begin(void *state, const em_layout *layout)
     return status;
 }
 
-em_status em_output_create(const em_config *config, const char *path, const char *checkpoint,
-                           em_grid *grid, em_model *model, const em_plan *plan,
-                           const em_adapt *const *adapts, const em_tempering_findings *tempered,
-                           const em_created *created, const char *kernels, em_output **out)
+em_status em_output_create(const em_output_run *run, em_output **out)
 {
-    em_output *output = NULL;
-    em_status status = em_agree(em_allocate(1, sizeof *output, &output));
+    em_status status = em_agree(em_allocate(1, sizeof **out, out));
 
-    *out = output;
     if (!status)
-        *output = (em_output){.config = config,
-                              .path = path,
-                              .checkpoint = checkpoint,
-                              .grid = grid,
-                              .model = model,
-                              .plan = plan,
-                              .adapts = adapts,
-                              .tempered = tempered,
-                              .created = *created,
-                              .kernels = kernels};
+        (*out)->run = *run;
     return status;
 }
 
@@ -272,14 +259,15 @@ static em_status output_take(void *state, const em_stored_draw *draw)
     em_output *output = state;
     const int64_t chain = draw->chain - output->layout->first_chain;
 
-    const int64_t thinned = draw->in_warmup ? 1 : output->plan->thin / output->plan->first_thin;
+    const int64_t thinned =
+        draw->in_warmup ? 1 : output->run.plan->thin / output->run.plan->first_thin;
     const int64_t index = (draw->index + 1) / thinned - 1;
 
     if (output->n_taken == 0) {
         output->in_warmup = draw->in_warmup;
         output->first = index;
     }
-    const int64_t row = chain * output->plan->buffer + index - output->first;
+    const int64_t row = chain * output->run.plan->buffer + index - output->first;
     for (int64_t i = 0; i < output->layout->n_group; i++) {
         const em_file_group *to = &phase(output)[i];
         memcpy(to->buffer + row * to->width, draw->group[i], (size_t)to->width * sizeof(double));
@@ -301,7 +289,7 @@ void em_output_drop(em_output *output, int64_t n_taken)
 /* Moves the draws of all chains together without gaps, as the writer expects them. */
 static void close_ranks(const em_output *output, int64_t count, const em_file_group *draws)
 {
-    const int64_t every = output->plan->buffer;
+    const int64_t every = output->run.plan->buffer;
 
     for (int64_t c = 1; c < output->n_local_chain && count < every; c++)
         memmove(draws->buffer + c * count * draws->width, draws->buffer + c * every * draws->width,
@@ -316,11 +304,11 @@ static int64_t count_taken(em_output *output)
 
     if (output->n_local_chain > 0)
         told[0] = (double)(output->n_taken / output->n_local_chain);
-    if (em_grid_n_group(output->grid) <= em_grid_n_chain(output->grid))
+    if (em_grid_n_group(output->run.grid) <= em_grid_n_chain(output->run.grid))
         return (int64_t)told[0];
     if (output->n_local_chain == 0)
         told[1] = told[2] = 0;
-    em_grid_maximum(output->grid, sizeof told / sizeof *told, told);
+    em_grid_maximum(output->run.grid, sizeof told / sizeof *told, told);
     output->first = (int64_t)told[1];
     output->in_warmup = told[2] != 0;
     return (int64_t)told[0];
@@ -336,7 +324,7 @@ static em_status output_flush(void *state)
         const em_file_group *from = &phase(output)[i];
         close_ranks(output, count, from);
         if (output->layout->group[i].sharded)
-            em_grid_sum_shards(output->grid, output->n_local_chain * count * from->width,
+            em_grid_sum_shards(output->run.grid, output->n_local_chain * count * from->width,
                                from->buffer);
         status =
             em_writer_put_draws(output->writer, from->group, output->first, count, from->buffer);
@@ -358,14 +346,15 @@ static em_status put_volatile(const em_output *output, double seconds)
     char host[256] = "unknown";
     em_status status;
 
-    if (output->created.reproducible)
+    if (output->run.created.reproducible)
         return EM_OK;
     gethostname(host, sizeof host - 1);
     em_broadcast(host, sizeof host);
     em_broadcast(&seconds, sizeof seconds);
     status = em_writer_put_real(writer, "sampling_time", seconds);
     status = status ? status : em_writer_put_int(writer, "ranks", em_world_size());
-    status = status ? status : em_writer_put_int(writer, "groups", em_grid_n_group(output->grid));
+    status =
+        status ? status : em_writer_put_int(writer, "groups", em_grid_n_group(output->run.grid));
     return status ? status : em_writer_put_text(writer, "host", host);
 }
 
@@ -412,7 +401,7 @@ static em_status truncate_draws(em_output *output, const em_file_group *groups, 
  * the group averages. Collective. */
 static em_status put_pooled(em_output *output, const double *value)
 {
-    const em_model *model = output->model;
+    const em_model *model = output->run.model;
     const int64_t width = output->averages.width;
     double *mean = NULL, *out = NULL;
     int64_t n = 0;
@@ -423,11 +412,11 @@ static em_status put_pooled(em_output *output, const double *value)
     status = em_allocate(width, sizeof *mean, &mean);
     status = status ? status : em_allocate(n, sizeof *out, &out);
     status = em_agree(status);
-    status = status ? status : em_grid_sum_chains(output->grid, width, value, mean);
+    status = status ? status : em_grid_sum_chains(output->run.grid, width, value, mean);
     for (int64_t i = 0; !status && i < width; i++)
-        mean[i] /= (double)em_grid_n_chain(output->grid);
+        mean[i] /= (double)em_grid_n_chain(output->run.grid);
     if (!status)
-        model->ops->averages->report_pooled(output->model, mean, out);
+        model->ops->averages->report_pooled(output->run.model, mean, out);
     n = 0;
     for (int64_t i = 0; !status && i < model->n_pooled; i++) {
         status = em_writer_put_array(output->writer, "predictions", &model->pooled[i], out + n);
@@ -441,11 +430,11 @@ static em_status put_pooled(em_output *output, const double *value)
  * variables need all chains. */
 static em_status put_averages(em_output *output)
 {
-    const em_model *model = output->model;
+    const em_model *model = output->run.model;
     const int64_t width = output->averages.width, n_local = output->n_local_chain;
     const int64_t kept = model->n_pooled > 0 ? n_local : 1;
     const int64_t most =
-        em_partition_first(em_grid_n_chain(output->grid), em_grid_n_group(output->grid), 1);
+        em_partition_first(em_grid_n_chain(output->run.grid), em_grid_n_group(output->run.grid), 1);
     double *value = NULL;
     em_status status;
 
@@ -453,11 +442,11 @@ static em_status put_averages(em_output *output)
         return EM_OK;
     status = em_agree(em_allocate_doubles(kept * width, &value));
     if (!status && model->ops->averages->pool)
-        status = model->ops->averages->pool(output->model);
+        status = model->ops->averages->pool(output->run.model);
     for (int64_t c = 0; !status && c < most; c++) {
         double *row = value + c % kept * width;
         if (c < n_local)
-            model->ops->averages->report(output->model, output->layout->first_chain + c, row);
+            model->ops->averages->report(output->run.model, output->layout->first_chain + c, row);
         status = em_writer_put_chain(output->writer, output->averages.group, c, 0, 1, row);
     }
     if (!status && model->n_pooled > 0)
@@ -470,8 +459,9 @@ static em_status put_learned(em_output *output)
 {
     em_status status = EM_OK;
 
-    for (int i = 0; !status && i < output->config->n_kernel && output->adapts[i]; i++)
-        status = em_output_put_learned(output, output->adapts[i], output->config->kernel[i].block);
+    for (int i = 0; !status && i < output->run.config->n_kernel && output->run.adapts[i]; i++)
+        status = em_output_put_learned(output, output->run.adapts[i],
+                                       output->run.config->kernel[i].block);
     return status;
 }
 
@@ -485,7 +475,7 @@ static int64_t bytes_of_draws(const em_output *output, int64_t n_draw)
 
     for (int64_t i = 0; i < output->layout->n_group; i++)
         width += output->layout->group[i].width;
-    return width * n_draw * em_grid_n_chain(output->grid) * (int64_t)sizeof(double);
+    return width * n_draw * em_grid_n_chain(output->run.grid) * (int64_t)sizeof(double);
 }
 
 /* The size of the checkpoint. Rank 0 finds it for all ranks. */
@@ -494,7 +484,7 @@ static int64_t bytes_of_checkpoint(const em_output *output, int64_t most)
     struct stat file = {.st_size = 0};
     int64_t bytes;
 
-    if (em_world_rank() == 0 && stat(output->checkpoint, &file) != 0)
+    if (em_world_rank() == 0 && stat(output->run.checkpoint, &file) != 0)
         file.st_size = 0; /* em_writer_enclose reports the error */
     bytes = (int64_t)file.st_size;
     if (em_world_rank() == 0 && em_fault("checkpoint-large"))
@@ -513,7 +503,7 @@ static em_status put_checkpoint(em_output *output, int64_t n_draw)
     char text[256];
 
     if (bytes <= most)
-        return em_writer_enclose(output->writer, EM_OUTPUT_CHECKPOINT, output->checkpoint);
+        return em_writer_enclose(output->writer, EM_OUTPUT_CHECKPOINT, output->run.checkpoint);
     snprintf(text, sizeof text, "the state of the run takes %lld MB, more than the draws",
              (long long)(bytes >> 20));
     return em_writer_put_text(output->writer, EM_OUTPUT_LEFT_OUT, text);
@@ -522,7 +512,7 @@ static em_status put_checkpoint(em_output *output, int64_t n_draw)
 static em_status output_finish(void *state, const em_report *report)
 {
     em_output *output = state;
-    const em_plan *plan = output->plan;
+    const em_plan *plan = output->run.plan;
     em_status status = output_flush(output);
 
     if (!status)

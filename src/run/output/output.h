@@ -12,15 +12,23 @@
 
 typedef struct em_output em_output;
 
-/* Prepares an output; em_sink.begin then writes the file. adapts [config->n_kernel] hold the
- * results of warmup of each sampler, which are written at the end. `checkpoint` is the path of the
- * last checkpoint, a copy of which the finished output holds; `kernels` is the text of compute
- * kernels of a resumed run (processor_record.h; NULL: those of this process). All arguments outlive
- * it. Collective. Errors: EM_EMEMORY. */
-em_status em_output_create(const em_config *config, const char *path, const char *checkpoint,
-                           em_grid *grid, em_model *model, const em_plan *plan,
-                           const em_adapt *const *adapts, const em_tempering_findings *tempered,
-                           const em_created *created, const char *kernels, em_output **out);
+/* The run whose output is written. All pointers outlive the output. */
+typedef struct em_output_run {
+    const em_config *config;
+    const char *path;       /* of the file */
+    const char *checkpoint; /* of the last checkpoint, a copy of which the finished output holds */
+    const char *kernels;    /* the compute kernels of a resumed run, as text (processor_record.h);
+                               NULL: those of this process */
+    em_grid *grid;
+    em_model *model;
+    const em_plan *plan;
+    const em_adapt *const *adapts; /* [config->n_kernel] what warmup has learned, at the end */
+    const em_tempering_findings *tempered; /* of a tempered run, at its end */
+    em_created created;
+} em_output_run;
+
+/* Prepares an output; em_sink.begin then writes the file. Collective. Errors: EM_EMEMORY. */
+em_status em_output_create(const em_output_run *run, em_output **out);
 
 /* The group of a finished output with the last checkpoint of the run (io/draws/enclosed.h), or the
  * root attribute with the reason why there is none. */

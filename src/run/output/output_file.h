@@ -12,15 +12,7 @@ typedef struct em_file_group {
 } em_file_group;
 
 struct em_output {
-    const em_config *config;
-    const char *path, *checkpoint;
-    em_grid *grid;
-    em_model *model;
-    const em_plan *plan;
-    const em_adapt *const *adapts;         /* [config->n_kernel] */
-    const em_tempering_findings *tempered; /* of a tempered run, at its end */
-    em_created created;
-    const char *kernels; /* NULL: those of this process */
+    em_output_run run;
     em_signature signature;
     em_writer *writer;
     const em_layout *layout;

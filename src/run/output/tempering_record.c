@@ -19,7 +19,7 @@ static em_status put_row(em_output *output, const char *name, const char *axis, 
 /* Writes a member of the records of all rounds, with `n` numbers for each round. */
 static em_status put_rounds(em_output *output, const char *name, size_t member, int64_t n)
 {
-    const em_tempering_findings *found = output->tempered;
+    const em_tempering_findings *found = output->run.tempered;
     em_variable variable = {.name = name,
                             .n_axes = n > 1 ? 2 : 1,
                             .shape = {found->n_round, n},
@@ -58,7 +58,7 @@ static em_status put_history(em_output *output)
 /* Writes for each ladder the log evidence by leg, and the round trips. */
 static em_status put_ladders(em_output *output)
 {
-    const int64_t n = em_grid_n_chain(output->grid);
+    const int64_t n = em_grid_n_chain(output->run.grid);
     const em_variable evidence = {.name = "ladder_log_evidence",
                                   .n_axes = 2,
                                   .shape = {n, EM_MOST_LEGS},
@@ -68,9 +68,9 @@ static em_status put_ladders(em_output *output)
 
     status = em_agree(status);
     for (int64_t l = 0; !status && l < n; l++) {
-        value[2 * l] = output->tempered->of_ladder[3 * l];
-        value[2 * l + 1] = output->tempered->of_ladder[3 * l + 1];
-        trips[l] = output->tempered->of_ladder[3 * l + 2];
+        value[2 * l] = output->run.tempered->of_ladder[3 * l];
+        value[2 * l + 1] = output->run.tempered->of_ladder[3 * l + 1];
+        trips[l] = output->run.tempered->of_ladder[3 * l + 2];
     }
     status = status ? status : em_writer_put_array(output->writer, group, &evidence, value);
     status = status ? status : put_row(output, "ladder_round_trips", "ladder", n, trips);
@@ -81,7 +81,7 @@ static em_status put_ladders(em_output *output)
 /* Writes on which rungs the copies of the first ladders are, and after which scans of the draws. */
 static em_status put_path(em_output *output)
 {
-    const em_tempering_findings *found = output->tempered;
+    const em_tempering_findings *found = output->run.tempered;
     const em_variable path = {.name = "index_process",
                               .n_axes = 3,
                               .shape = {found->n_path_ladder, found->ladder.n_rung, found->n_time},
@@ -98,7 +98,7 @@ static em_status put_path(em_output *output)
 
 em_status em_output_put_tempering(em_output *output, const char *description)
 {
-    const em_tempering_findings *found = output->tempered;
+    const em_tempering_findings *found = output->run.tempered;
     const em_tempering_round *draws = &found->draws;
     const int64_t n_rung = found->ladder.n_rung;
     double leg[2 * EM_MOST_LEG_RUNGS];
