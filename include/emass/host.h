@@ -117,16 +117,17 @@ EM_API em_status em_density_compute(em_density *density, em_density_gradient *gr
  * EM_EMEMORY. */
 EM_API em_status em_density_name(em_density *density, int64_t i, const char *name);
 
-/* Adds a parameter, an array. `axis` [n_axes] names its axes; where it or an element of it is NULL,
- * the name is that of the parameter with _dim_0 and so on. `constraint`, `lower` and `upper` are
- * those of em_bounds. theta holds the parameters in the order of the calls,
- * each row-major. All arguments are copied. Local. Errors: EM_EUSAGE, EM_EMEMORY. */
+/* Adds a parameter, an array. `axis` [n_axes] names its axes. If it or an element of it is NULL,
+ * the axes are called NAME_dim_0, NAME_dim_1 and so on. `constraint`, `lower` and `upper` are those
+ * of em_bounds. theta holds the parameters in the order of the calls, each row-major. All arguments
+ * are copied. Local. Errors: EM_EUSAGE, EM_EMEMORY. */
 EM_API em_status em_density_add_parameter(em_density *density, const char *name, int n_axes,
                                           const int64_t *shape, const char *const *axis,
                                           int constraint, double lower, double upper);
 
-/* Adds an output likewise. `group` is an em_report_group, `storage` an em_storage. The parameters
- * are reported before the outputs. Local. Errors: EM_EUSAGE, EM_EMEMORY. */
+/* Adds an output, an array whose axes are named in the same way. `group` is an em_report_group,
+ * `storage` an em_storage. The parameters are reported before the outputs. Local. Errors:
+ * EM_EUSAGE, EM_EMEMORY. */
 EM_API em_status em_density_add_output(em_density *density, const char *name, int n_axes,
                                        const int64_t *shape, const char *const *axis, int group,
                                        int storage);

@@ -11,12 +11,12 @@ struct em_context {
     em_world *world;
     em_registry registry;
     em_model_ops **model; /* [registry.count] owned */
-    int n_run;            /* in it; */
+    int n_run;            /* runs that use it */
     bool is_left;         /* the program has destroyed it; it is freed with its last run */
 };
 
-/* em_context_hold: counts a run that uses the context. em_context_let_go: it has ended; Collective.
- */
+/* Counts the runs that use the context. A run calls em_context_hold when it begins, which is Local,
+ * and em_context_let_go when it has ended, which is Collective. */
 void em_context_hold(em_context *context);
 void em_context_let_go(em_context *context);
 

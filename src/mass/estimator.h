@@ -34,10 +34,11 @@ typedef struct em_estimator_ops {
     const char *name;
     const char *doc;
     const char *source;
-    bool windowed; /* true: windows, cleared at each M-step, and an initial phase if the sampler has
-                      one; false, as an estimator that uses momenta must have it: an M-step every
-                      S_count samples, whose estimates are averaged */
-    bool noise;    /* needs sample->noise, which costs two gradients */
+    /* true: samples are collected in windows, which an M-step clears; warmup has an initial phase
+     * if the sampler has one. false: an M-step follows every S_count samples, and the estimates are
+     * averaged. An estimator that uses momenta must have false. */
+    bool windowed;
+    bool noise; /* needs sample->noise, which costs two gradients */
     /* The estimate is scaled to the determinant of the current mass, which keeps the unit of time.
      */
     bool keeps_determinant;

@@ -19,9 +19,9 @@ typedef enum em_purpose {
     EM_RNG_NOISE,         /* injected noise of stochastic samplers */
     EM_RNG_THERMOSTAT,    /* scalar thermostat variables */
     EM_RNG_TEST,          /* tests and benches */
-    EM_RNG_REPORT,        /* draws of a model for its report of an iteration */
+    EM_RNG_REPORT,        /* what a model draws when it reports an iteration */
     EM_RNG_REINITIALISE,  /* the choice of the chain whose state an outlying chain gets */
-    EM_RNG_EVALUATION,    /* draws of a model for the estimate of a density */
+    EM_RNG_EVALUATION,    /* what a model draws when it estimates a density */
     EM_RNG_TOKENS,        /* topics of tokens, counted by document (em_item_bits only) */
     EM_RNG_TOPICS,        /* word distributions of topics */
     EM_RNG_UPDATE,        /* what a model draws to move a chain */
@@ -29,7 +29,7 @@ typedef enum em_purpose {
     EM_RNG_PREDICTION,    /* what a model draws to predict */
     EM_RNG_EPOCH,         /* the order of observations in an epoch */
     EM_RNG_PRIOR,         /* positions from the prior */
-    EM_RNG_PRIOR_REPORT,  /* draws of a model for its report of a draw from the prior */
+    EM_RNG_PRIOR_REPORT,  /* what a model draws when it reports a draw from the prior */
     EM_RNG_FOLD_IN,       /* topics of tokens of new documents (em_item_bits only) */
     EM_RNG_MODE_SEARCH,   /* no longer used; it keeps the order */
     EM_RNG_REFERENCE,     /* draws of the reference law of a tempered chain */

@@ -20,9 +20,9 @@ void em_node_array_destroy(em_node_array **node_array); /* NULL-safe. Local. */
 /* Whether this rank is the one that writes. Local. */
 bool em_node_array_writes(const em_node_array *node_array);
 
-/* Allocates `count` zeroed elements of `size` bytes, 64-byte aligned, into *(void **)out, by the
- * writer's count; the other ranks may only read them. Collective over its ranks. Errors, agreed
- * among them: EM_EMEMORY. Freed by em_node_array_release. */
+/* Sets *(void **)out to an array of `count` elements of `size` bytes, zero and 64-byte aligned. The
+ * writer's `count` is used, and the other ranks may only read the array. Collective over its ranks.
+ * Errors, agreed among them: EM_EMEMORY. Freed by em_node_array_release. */
 em_status em_node_array_allocate(em_node_array *node_array, int64_t count, size_t size, void *out);
 
 /* Makes what the writer has written visible to the other ranks; NULL-safe. Collective over its

@@ -14,7 +14,7 @@
 
 typedef struct em_posterior em_posterior;
 
-/* The functions by which a model sums over shards; `grid` outlives them. Local. */
+/* The functions that a model calls to sum over shards; `grid` outlives them. Local. */
 em_shards em_shards_of(const em_grid *grid);
 
 /*
@@ -31,14 +31,13 @@ em_status em_posterior_create(em_model *model, const em_grid *grid, int64_t n_ch
                               em_posterior **out);
 void em_posterior_destroy(em_posterior **posterior);
 
-/* The part of its memory that minibatches on one shard do not use, in bytes: the bins of sums over
- * all rows. Local. */
+/* The memory of the bins of sums over all rows, in bytes. Minibatches on one shard do not use it.
+ * Local. */
 double em_posterior_bytes_of_bins(const em_posterior *posterior);
 
-/* Creates the density of `parent` as a function of theta[first .. first + count) alone, for a
- * kernel that moves a block of the parameters. The other parameters have their values in `theta`
- * [n_chain][em_stride(dim)], whose first row is chain first_chain. `whole`, `block` and `theta`
- * must outlive it. Local. */
+/* Creates the density of `parent` as a function of one block of its parameters, for a kernel that
+ * moves this block. The other parameters have their values in `theta` [n_chain][em_stride(dim)],
+ * whose first row is chain first_chain. `parent`, `block` and `theta` must outlive it. Local. */
 em_status em_posterior_create_part(em_posterior *parent, const em_parameters *block,
                                    int64_t n_chain, int64_t first_chain, const double *theta,
                                    em_posterior **out);
@@ -155,9 +154,9 @@ em_status em_posterior_after_iteration(em_posterior *posterior, const em_update 
  * ranks. Errors, agreed: EM_EMODEL, EM_EMEMORY. */
 em_status em_posterior_pool(em_posterior *posterior, const em_update *at);
 
-/* For a failure of one rank before a call that is Collective over the ranks of its group: all of
- * them return the status of the lowest failing rank, and have its message. Collective over the
- * ranks of a group. */
+/* Agrees on a status within a group, before a call that is Collective over its ranks. All of them
+ * return the status of the lowest rank that failed, and have its message; EM_OK if none failed.
+ * Collective over the ranks of a group. */
 em_status em_posterior_share_failure(const em_posterior *posterior, em_status status);
 
 /* Whether the model has a metric. Local. Errors: EM_ECONFIG. */

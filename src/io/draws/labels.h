@@ -25,7 +25,7 @@ void em_label_release(em_reader_variable *variable);
 /* The first element whose name differs between two variables of one shape; -1: none. */
 int64_t em_label_difference(const em_reader_variable *one, const em_reader_variable *other);
 
-/* The texts of a coordinate `scale`, a dataset of one axis (or two, of characters), in printable
- * form, or its numbers as texts. Each is freed by em_release, and so is the array. Errors:
- * likewise. */
+/* Reads the labels of a coordinate, the dataset `scale`. It has texts, numbers, or characters as
+ * rows of a matrix. Texts are converted to printable form, and numbers to texts. The array and each
+ * label are freed by em_release. Errors: likewise. */
 em_status em_labels_of(em_foreign *file, hid_t scale, int64_t base, int64_t n, char ***label);

@@ -28,8 +28,8 @@ typedef struct em_glm_tile {
 } em_glm_tile;
 
 /*
- * The link and the distribution of a model. Computes `density`, log p(response | eta, shape)
- * without constant terms; `eta`, its derivative by eta, which replaces eta; and in each `slope` its
+ * The link and the distribution of a model. Sets `density` to log p(response | eta, shape) without
+ * constant terms, replaces `eta` by the derivative of that by eta, and sets each `slope` to the
  * derivative by the logarithm of a shape parameter. Local.
  */
 typedef void em_glm_link(const em_glm_tile *tile);

@@ -28,12 +28,12 @@ typedef struct em_langevin {
     double *extra_before; /* [n_chain][block->n_extra]; NULL: chains have no extra numbers */
 } em_langevin;
 
-/* Applies to one coordinate block a part of a step that moves every coordinate independently. The
- * panels of `s` begin at the first coordinate of the block. */
+/* A part of a step, for a step that moves every coordinate independently. It is applied to one
+ * coordinate block after another. The panels of `s` begin at the first coordinate of the block. */
 typedef void em_langevin_part(em_langevin *s, const em_step_context *context, em_block *block,
                               int64_t k);
 
-/* Creates a kernel of `size` bytes, of which those after its em_langevin are zero. Errors:
+/* Allocates a kernel: `size` bytes that begin with an em_langevin; the rest is zero. Errors:
  * EM_EMEMORY. */
 em_status em_langevin_create(const em_sampler_ops *ops, const void *options, size_t size,
                              int64_t n_chain, int64_t dim, em_langevin **out);

@@ -27,15 +27,15 @@ struct em_thermostat {
     bool *finite; /* [n_chain] */
 };
 
-/* Applies to one coordinate block a part of a step that moves every coordinate independently.
- * self->product holds the values of its chains. */
+/* A part of a step, for a step that moves every coordinate independently. It is applied to one
+ * coordinate block after another. self->product holds the values of the chains. */
 typedef void em_thermostat_part(em_thermostat *self, const em_step_context *context,
                                 em_block *block, int64_t k);
 
 /* em_stochastic_stats, and the friction. */
 extern const em_stat em_thermostat_stats[];
 
-/* Creates a kernel of `size` bytes, of which those after its em_thermostat are zero. Errors:
+/* Allocates a kernel: `size` bytes that begin with an em_thermostat; the rest is zero. Errors:
  * EM_EMEMORY. */
 em_status em_thermostat_create(const em_sampler_ops *ops, const void *options, size_t size,
                                int64_t n_chain, int64_t dim, em_thermostat **out);
