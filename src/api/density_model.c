@@ -398,8 +398,7 @@ em_status em_density_add_output(em_density *density, const char *name, int n_axe
 {
     if (group < 0 || group >= EM_N_REPORT_GROUP || storage < 0 || storage > EM_STORE_SINGLE)
         return em_fail(EM_EUSAGE,
-                       "%s: found group %d and storage %d, expected those of "
-                       "emass/variable.h",
+                       "%s: found group %d and storage %d, expected those of emass/variable.h",
                        name, group, storage);
     return add_variable(density, &density->output, name, n_axes, shape, axis,
                         (em_variable){.group = (em_report_group)group,

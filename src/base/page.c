@@ -29,12 +29,11 @@ em_status em_page_check(const char *path, const char *first_line, const char *ki
     const bool ours = length < sizeof first && read(descriptor, first, length) == (ssize_t)length &&
                       strcmp(first, first_line) == 0;
     close(descriptor);
-    return ours
-               ? EM_OK
-               : em_fail(EM_EUSAGE,
-                         "%s: found a file that is no %s of emass, expected one or none: it is not "
-                         "replaced",
-                         path, kind);
+    return ours ? EM_OK
+                : em_fail(EM_EUSAGE,
+                          "%s: found a file that is no %s of emass, expected one or none: it is "
+                          "not replaced",
+                          path, kind);
 }
 
 em_status em_page_make_folder(const char *path)

@@ -30,12 +30,11 @@ static em_status check_share(const em_model *model)
         (own->part > 0 && own->total <= most && own->first >= 0 && own->count >= 0 &&
          own->first + own->count <= own->total && (own->count == 0 || own->first % own->part == 0)))
         return EM_OK;
-    return em_fail(
-        EM_EMODEL,
-        "model %s: a shard holds %lld observations from number %lld of %lld, in parts of "
-        "%lld: expected whole parts, %d at most",
-        model->ops->name, (long long)own->count, (long long)own->first, (long long)own->total,
-        (long long)own->part, EM_BINNED_TERMS / 2);
+    return em_fail(EM_EMODEL,
+                   "model %s: a shard holds %lld observations from number %lld of %lld, in parts "
+                   "of %lld: expected whole parts, %d at most",
+                   model->ops->name, (long long)own->count, (long long)own->first,
+                   (long long)own->total, (long long)own->part, EM_BINNED_TERMS / 2);
 }
 
 em_status em_model_summarise(em_model *model, const em_grid *grid)

@@ -122,8 +122,7 @@ static em_status check_text_options(const conversion *c)
                        (long long)t->most_words, EM_MOST_WORDS);
     if (!(t->most_share > 0 && t->most_share <= 1))
         return em_fail(EM_EUSAGE,
-                       "convert: found --max-share=%g, expected a share above 0, at "
-                       "most 1",
+                       "convert: found --max-share=%g, expected a share above 0, at most 1",
                        t->most_share);
     if (!(t->phrases >= 0))
         return em_fail(EM_EUSAGE, "convert: found --phrases=%g, expected a threshold above 0",
@@ -424,10 +423,10 @@ static em_status refuse_folder(const conversion *c)
     struct stat what;
 
     return !c->is_text && stat(c->options.data, &what) == 0 && S_ISDIR(what.st_mode)
-               ? em_fail(EM_EDATA,
-                         "%s: found a folder, expected a file (a folder of documents: --format "
-                         "text)",
-                         c->options.data)
+               ? em_fail(
+                     EM_EDATA,
+                     "%s: found a folder, expected a file (a folder of documents: --format text)",
+                     c->options.data)
                : EM_OK;
 }
 
@@ -445,10 +444,10 @@ static em_status refuse_output_within(const conversion *c)
     to = status ? NULL : realpath(dirname(folder), NULL);
     const size_t length = from ? strlen(from) : 0;
     if (from && to && strncmp(from, to, length) == 0 && (to[length] == '/' || !to[length]))
-        status = em_fail(EM_EUSAGE,
-                         "%s: found an output in the folder that is read, %s, expected one outside "
-                         "of it",
-                         c->output, c->options.data);
+        status = em_fail(
+            EM_EUSAGE,
+            "%s: found an output in the folder that is read, %s, expected one outside of it",
+            c->output, c->options.data);
     free(from);
     free(to);
     em_release(&folder);

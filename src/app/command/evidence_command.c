@@ -27,11 +27,10 @@ static em_status read_evidence(const char *path, evidence *out)
                     !em_reader_text(reader, "data_hash", &out->data) ||
                     !em_reader_text(reader, "model", &out->model) ||
                     !em_reader_text(reader, "verdict", &out->verdict)))
-        status =
-            em_fail(EM_EDATA,
-                    "%s: found no log evidence, expected a finished run with temper: {} in its "
-                    "config",
-                    path);
+        status = em_fail(
+            EM_EDATA,
+            "%s: found no log evidence, expected a finished run with temper: {} in its config",
+            path);
     em_reader_close(&reader);
     return status;
 }

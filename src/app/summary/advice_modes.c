@@ -185,10 +185,9 @@ static em_status tell_row(mode_view *v, double *draws, FILE *out)
     fputs("Chains do not cross from one mode to another. So the weights of the modes are not "
           "known, and longer runs do not help. ",
           out);
-    fputs(judge->can_be_tempered
-              ? "Runs with temper: {} in the config find them, and so do runs with temper: auto if "
-                "warmup ends in several modes. "
-              : "Tempering is not possible with this model or sampler. ",
+    fputs(judge->can_be_tempered ? "Runs with temper: {} in the config find them, and so do runs "
+                                   "with temper: auto if warmup ends in several modes. "
+                                 : "Tempering is not possible with this model or sampler. ",
           out);
     status = tell_densities(v, out, &tells);
     if (!status && !tells)

@@ -84,12 +84,11 @@ static em_status compare_data(data *d)
     em_status status = compare_group(d, "observed_data");
 
     if (!status && d->n_common > 0)
-        return d->differs
-                   ? em_fail(EM_EDATA,
-                             "%s: found other values of observed_data/%s than in %s, expected "
-                             "models of the same observations",
-                             d->path[1], d->differs, d->path[0])
-                   : EM_OK;
+        return d->differs ? em_fail(EM_EDATA,
+                                    "%s: found other values of observed_data/%s than in %s, "
+                                    "expected models of the same observations",
+                                    d->path[1], d->differs, d->path[0])
+                          : EM_OK;
     status = status ? status : compare_group(d, "constant_data");
     if (!status && d->n_equal == 0 && have_other_hashes(d))
         status = em_fail(EM_EDATA,

@@ -21,15 +21,14 @@ em_status em_corpus_check_counts(const em_table *table, int64_t row)
         for (int64_t k = table->start[i]; k < table->start[i + 1]; k++) {
             const double count = table->value[k];
             if (!(count >= 1) || count > EM_LONGEST_DOCUMENT || count != floor(count))
-                return em_fail(EM_EDATA,
-                               "%s:%lld: found %g for word %d, expected a count, an integer from 1 "
-                               "to %d%s",
-                               table->path, (long long)(row + i + 1), count, table->column[k],
-                               EM_LONGEST_DOCUMENT,
-                               em_text_ends_with(table->path, ".h5ad")
-                                   ? " (of a layer: emass convert FILE.h5ad:/layers/counts "
-                                     "COUNTS.h5)"
-                                   : "");
+                return em_fail(
+                    EM_EDATA,
+                    "%s:%lld: found %g for word %d, expected a count, an integer from 1 to %d%s",
+                    table->path, (long long)(row + i + 1), count, table->column[k],
+                    EM_LONGEST_DOCUMENT,
+                    em_text_ends_with(table->path, ".h5ad")
+                        ? " (of a layer: emass convert FILE.h5ad:/layers/counts COUNTS.h5)"
+                        : "");
             length += count;
         }
         if (length > EM_LONGEST_DOCUMENT)

@@ -137,8 +137,7 @@ static em_status read_lda_c_line(corpus_reading *r, const char *line)
     }
     if (!status && found != n)
         status = em_fail(EM_EDATA,
-                         "%s:%lld: found %lld entries id:count, expected %lld as the "
-                         "line says",
+                         "%s:%lld: found %lld entries id:count, expected %lld as the line says",
                          r->path, (long long)r->lines->number, (long long)found, (long long)n);
     return status ? status : end_document(r);
 }
@@ -226,8 +225,7 @@ static em_status read_triple(corpus_reading *r, const char *line)
         count = r->pattern;
     if (!status && count == 0)
         status = em_fail(EM_EDATA,
-                         "%s:%lld: found a line that ends early, expected document, word "
-                         "and count",
+                         "%s:%lld: found a line that ends early, expected document, word and count",
                          r->path, (long long)r->lines->number);
     if (!status && !at_end(&line))
         status = expected_end(r->lines, line, "the count");
@@ -396,12 +394,11 @@ static em_status read_header(const corpus_reading *r, em_lines *lines, int64_t h
                          (long long)(r->market ? lines->number : 2), (long long)header[1],
                          r->exact ? "" : "at most ", (long long)r->n_word, r->whose);
     if (!status && header[0] / EMPTY_FOR_ENTRY > header[2])
-        status =
-            em_fail(EM_EDATA,
-                    "%s:%lld: found %lld entries of %lld documents, expected one of each %d at "
-                    "least",
-                    r->path, (long long)lines->number, (long long)header[2], (long long)header[0],
-                    EMPTY_FOR_ENTRY);
+        status = em_fail(
+            EM_EDATA,
+            "%s:%lld: found %lld entries of %lld documents, expected one of each %d at least",
+            r->path, (long long)lines->number, (long long)header[2], (long long)header[0],
+            EMPTY_FOR_ENTRY);
     return status;
 }
 

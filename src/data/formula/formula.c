@@ -46,9 +46,8 @@ static em_status read_column(reading *r, bool removed, int64_t *column)
         start = r->at;
         status = em_reading_name(r, name);
         if (!status && !em_reading_accept(r, ')'))
-            status =
-                em_reading_fail(r, "')' (model.levels has the order of levels, and model.factors "
-                                   "names a reference level)");
+            status = em_reading_fail(r, "')' (model.levels has the order of levels, and "
+                                        "model.factors names a reference level)");
     }
     status = status ? status : em_reading_find(r, name, start, column);
     if (status)

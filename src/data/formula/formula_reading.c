@@ -68,11 +68,10 @@ em_status em_reading_name(em_reading *r, char name[EM_NAME_BYTES])
             return em_reading_fail(r, advice);
         }
         if (length == 0 || is_digit)
-            return em_reading_fail(
-                r, *from == '(' && strchr(from, '|')
-                       ? "a column (effects that vary by group need a Stan program, "
-                         "model.name: stan, which brms or Bambi write)"
-                       : "a column");
+            return em_reading_fail(r, *from == '(' && strchr(from, '|')
+                                          ? "a column (effects that vary by group need a Stan "
+                                            "program, model.name: stan, which brms or Bambi write)"
+                                          : "a column");
     }
     if (length >= EM_NAME_BYTES)
         return em_reading_fail(r, "a shorter name");
@@ -125,8 +124,7 @@ static const char *instead_of(const char *name)
         return "categories are factor(NAME)";
     for (size_t i = 0; i < sizeof smooth / sizeof *smooth; i++)
         if (strcmp(name, smooth[i]) == 0)
-            return "smooth terms need a Stan program (model.name: stan), which brms or Bambi "
-                   "write";
+            return "smooth terms need a Stan program (model.name: stan), which brms or Bambi write";
     return "give the data a column of its values";
 }
 
@@ -162,8 +160,8 @@ em_status em_reading_fail_column(em_reading *r, const char *name, const char *st
         : such       ? " such as "
                      : "",
         such ? em_excerpt_of(such).text : "", nearest.name ? "?" : "",
-        r->columns->unnamed ? " (the data name no columns: model.header: yes takes the first "
-                              "line of a text as names)"
+        r->columns->unnamed ? " (the data name no columns: model.header: yes takes the first line "
+                              "of a text as names)"
                             : "",
         is_utf8 ? "" : EM_NO_UTF8);
 }

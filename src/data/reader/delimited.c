@@ -91,10 +91,9 @@ static em_status parse_header(const em_lines *lines, const char *delimiter, char
         if (!status && !*field)
             status = em_fail(EM_EDATA, "%s:%lld: found no name for column %lld, expected one%s",
                              lines->path, (long long)lines->number, (long long)table->n_column + 1,
-                             table->n_column == 0
-                                 ? " (pandas writes no row labels with index=False, R none with "
-                                   "row.names = FALSE)"
-                                 : "");
+                             table->n_column == 0 ? " (pandas writes no row labels with "
+                                                    "index=False, R none with row.names = FALSE)"
+                                                  : "");
         if (!status)
             status = em_array_reserve(&table->name, &capacity, table->n_column, table->n_column + 1,
                                       sizeof *table->name);

@@ -83,12 +83,11 @@ static em_status compare_copies(int descriptor, const char *path, int64_t bytes)
     if (any)
         em_world_list(own, sizeof ranks, ranks);
     if (own)
-        status = em_fail(
-            EM_EDATA,
-            "%s: found a file that differs from that of rank 0 (%s): %lld bytes of hash %016llx, "
-            "expected %lld of %016llx; is a copy out of date?",
-            path, ranks, (long long)mine.bytes, (unsigned long long)mine.hash,
-            (long long)first.bytes, (unsigned long long)first.hash);
+        status = em_fail(EM_EDATA,
+                         "%s: found a file that differs from that of rank 0 (%s): %lld bytes of "
+                         "hash %016llx, expected %lld of %016llx; is a copy out of date?",
+                         path, ranks, (long long)mine.bytes, (unsigned long long)mine.hash,
+                         (long long)first.bytes, (unsigned long long)first.hash);
     return em_agree(status);
 }
 

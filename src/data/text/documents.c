@@ -113,17 +113,17 @@ static em_status read_row(em_documents *d, bool *found)
         d->row[used++] = '\n';
         d->row[used] = '\0';
         if (used > LONGEST_FILE)
-            return em_fail(EM_EDATA,
-                           "%s:%lld: found a quoted field of more than %d bytes, "
-                           "expected its closing quote",
-                           d->lines->path, (long long)d->row_line, LONGEST_FILE);
+            return em_fail(
+                EM_EDATA,
+                "%s:%lld: found a quoted field of more than %d bytes, expected its closing quote",
+                d->lines->path, (long long)d->row_line, LONGEST_FILE);
         status = em_lines_next(d->lines, &line);
     }
     if (!status && *found && open)
-        status = em_fail(EM_EDATA,
-                         "%s:%lld: found an open quote at the end of the file, expected "
-                         "its closing quote",
-                         d->lines->path, (long long)d->row_line);
+        status = em_fail(
+            EM_EDATA,
+            "%s:%lld: found an open quote at the end of the file, expected its closing quote",
+            d->lines->path, (long long)d->row_line);
     return status;
 }
 
@@ -202,12 +202,11 @@ static em_status find_columns(em_documents *d)
             d->column[f] = j;
         }
         if (name && d->column[f] < 0)
-            return em_fail(EM_EDATA,
-                           "%s:%lld: found no column '%s' among %d columns from '%s' to '%s', "
-                           "expected it",
-                           d->lines->path, (long long)d->lines->number, em_excerpt_of(name).text,
-                           d->n_column, em_excerpt_of(d->field[0]).text,
-                           em_excerpt_of(d->field[d->n_column - 1]).text);
+            return em_fail(
+                EM_EDATA,
+                "%s:%lld: found no column '%s' among %d columns from '%s' to '%s', expected it",
+                d->lines->path, (long long)d->lines->number, em_excerpt_of(name).text, d->n_column,
+                em_excerpt_of(d->field[0]).text, em_excerpt_of(d->field[d->n_column - 1]).text);
     }
     return EM_OK;
 }

@@ -139,12 +139,11 @@ static em_status fail_held(const char *output, const char *path, const lock_reco
 {
     if (is_blank(by))
         return em_fail(EM_EUSAGE, "%s is in use by a run that has just started (%s)", output, path);
-    return em_fail(
-        EM_EUSAGE,
-        "%s is in use by a run on %s, process %lld%s%s, since %s (%s): wait for its end, "
-        "or choose another --output",
-        output, by->host, by->pid, strcmp(by->job, "-") != 0 ? ", job " : "",
-        strcmp(by->job, "-") != 0 ? by->job : "", by->since, path);
+    return em_fail(EM_EUSAGE,
+                   "%s is in use by a run on %s, process %lld%s%s, since %s (%s): wait for its "
+                   "end, or choose another --output",
+                   output, by->host, by->pid, strcmp(by->job, "-") != 0 ? ", job " : "",
+                   strcmp(by->job, "-") != 0 ? by->job : "", by->since, path);
 }
 
 /* ---------------------------------------------------------------- the operating system's lock */

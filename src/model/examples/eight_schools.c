@@ -27,9 +27,8 @@ static const em_field fields[] = {
              .fallback = "[15, 10, 16, 11, 9, 11, 10, 18]",
              .doc = "standard error of each estimate"),
     EM_TEXTS(eight_schools_options, school,
-             .fallback =
-                 "[Choate, Deerfield, Phillips Andover, Phillips Exeter, Hotchkiss, Lawrenceville, "
-                 "\"St. Paul's\", Mt. Hermon]",
+             .fallback = "[Choate, Deerfield, Phillips Andover, Phillips Exeter, Hotchkiss, "
+                         "Lawrenceville, \"St. Paul's\", Mt. Hermon]",
              .doc = "names of the schools"),
     EM_BOOL(eight_schools_options, log_likelihood, .fallback = "false",
             .doc = "store the log likelihood of each school, in the group log_likelihood"),
@@ -96,8 +95,8 @@ static em_status create(const void *untyped, const em_model_context *context, em
 
     if (n < 1 || options->sigma.count != n || options->school.count != n)
         return em_fail(EM_ECONFIG,
-                       "model: found %lld y, %lld sigma and %lld school, expected one "
-                       "of each for every school",
+                       "model: found %lld y, %lld sigma and %lld school, expected one of each for "
+                       "every school",
                        (long long)n, (long long)options->sigma.count,
                        (long long)options->school.count);
     status = em_allocate(1, sizeof *self, &self);

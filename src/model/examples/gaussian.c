@@ -123,8 +123,8 @@ static em_status check_symmetric(const em_table *table)
     i = (int64_t)first;
     if (j >= 0)
         status = em_fail(EM_EDATA,
-                         "%s:%lld: found %g in column %lld and %g across the diagonal, "
-                         "expected a symmetric matrix",
+                         "%s:%lld: found %g in column %lld and %g across the diagonal, expected a "
+                         "symmetric matrix",
                          table->path, line, a[i * n + j], (long long)j + 1, a[j * n + i]);
     return em_agree_first(status, 0);
 }
@@ -145,8 +145,7 @@ static em_status copy_spd(const em_table *table, int64_t ld, double *to)
     status = em_cholesky(n, factor, ld);
     if (status == EM_NONFINITE)
         status = em_fail(EM_EDATA,
-                         "%s:1: found a matrix that is not positive definite, expected "
-                         "one that is",
+                         "%s:1: found a matrix that is not positive definite, expected one that is",
                          table->path);
     em_release(&factor);
     return status;

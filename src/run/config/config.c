@@ -198,12 +198,11 @@ static em_status check_draws(const em_parse *p)
                        em_yaml_find(p->yaml, limit[1])->place);
     if (config->temper.on && config->temper.when == EM_TEMPER_AUTO &&
         config->run.warmup != INT64_MIN && config->run.warmup < SHORTEST_TOLD)
-        return em_fail(
-            EM_ECONFIG,
-            "%s: run.warmup: found %lld with temper: auto, expected auto or at least %d: "
-            "modes are found from the draws of warmup",
-            em_yaml_find(p->yaml, "run.warmup")->place, (long long)config->run.warmup,
-            SHORTEST_TOLD);
+        return em_fail(EM_ECONFIG,
+                       "%s: run.warmup: found %lld with temper: auto, expected auto or at least "
+                       "%d: modes are found from the draws of warmup",
+                       em_yaml_find(p->yaml, "run.warmup")->place, (long long)config->run.warmup,
+                       SHORTEST_TOLD);
     return EM_OK;
 }
 
@@ -221,17 +220,16 @@ static em_status check_together(const em_parse *p)
         return status;
     if (iterations >= 0x1p40) /* the counter of math/rng.h */
         return em_fail(EM_ECONFIG,
-                       "%s: run.warmup + %s x run.thin is %.0f iterations, expected less "
-                       "than 2^40",
+                       "%s: run.warmup + %s x run.thin is %.0f iterations, expected less than 2^40",
                        em_yaml_find(p->yaml, until_done ? "stop.max_draws" : "run.draws")->place,
                        until_done ? "stop.max_draws" : "run.draws", iterations);
     if (run->shards > 1 && run->ranks_per_chain > 1)
-        return em_fail(EM_ECONFIG,
-                       "%s: run.ranks_per_chain is %lld and run.shards is %lld, expected one of "
-                       "them: a model either divides its work among ranks itself, or has its data "
-                       "divided",
-                       em_yaml_find(p->yaml, "run.ranks_per_chain")->place,
-                       (long long)run->ranks_per_chain, (long long)run->shards);
+        return em_fail(
+            EM_ECONFIG,
+            "%s: run.ranks_per_chain is %lld and run.shards is %lld, expected one of them: a model "
+            "either divides its work among ranks itself, or has its data divided",
+            em_yaml_find(p->yaml, "run.ranks_per_chain")->place, (long long)run->ranks_per_chain,
+            (long long)run->shards);
     for (int i = 0; !status && i < p->config->n_kernel; i++)
         status = check_step_size(p, i);
     for (int i = 0; !status && i < p->config->n_kernel; i++)

@@ -241,12 +241,11 @@ static em_status unknown_variant(const em_config_section *section, const em_yaml
         return em_fail(EM_ECONFIG, "%s: %s: expected a name (see emass list %ss)", entry->place,
                        entry->key, section->kind);
     if (strcmp(section->kind, "model") == 0 && is_other_regression(found))
-        return em_fail(
-            EM_ECONFIG,
-            "%s: unknown model '%s'; regressions are linear, logistic, poisson and "
-            "negative_binomial, and another takes a Stan program (name: stan), which brms "
-            "or Bambi write",
-            entry->place, found);
+        return em_fail(EM_ECONFIG,
+                       "%s: unknown model '%s'; regressions are linear, logistic, poisson and "
+                       "negative_binomial, and another takes a Stan program (name: stan), which "
+                       "brms or Bambi write",
+                       entry->place, found);
     if (nearest.name)
         return em_fail(EM_ECONFIG, "%s: unknown %s '%s'; did you mean %s?", entry->place,
                        section->kind, em_excerpt_of(found).text, nearest.name);
@@ -402,16 +401,14 @@ const em_field em_run_fields[] = {
                   "walnuts (at most 800) end it by their criteria; other samplers, and hmc with "
                   "leapfrog_steps, have 1000; in a list each sampler has its own warmup, and the "
                   "draws begin after the longest"),
-    EM_INT(
-        em_run_options, draws, .minimum = 1, .maximum = 1e9, .fallback = "auto", .word = "auto",
-        .doc =
-            "draws stored per chain; auto: the run ends when R-hat is at most 1.01, bulk and tail "
-            "ESS are at least 400 (100 per chain, if that is more), and there are 4000 draws of "
-            "all chains or sampling has taken twice the gradients of warmup. stop.r_hat and "
-            "stop.ess replace their own limit, and either of them removes the condition of 4000 "
-            "draws. About 1000 draws per chain are kept, thinned evenly. The default is 1000 for "
-            "optimisers, samplers with minibatches, and gibbs",
-        .may_change = true),
+    EM_INT(em_run_options, draws, .minimum = 1, .maximum = 1e9, .fallback = "auto", .word = "auto",
+           .doc = "draws stored per chain; auto: the run ends when R-hat is at most 1.01, bulk and "
+                  "tail ESS are at least 400 (100 per chain, if that is more), and there are 4000 "
+                  "draws of all chains or sampling has taken twice the gradients of warmup. "
+                  "stop.r_hat and stop.ess replace their own limit, and either of them removes the "
+                  "condition of 4000 draws. About 1000 draws per chain are kept, thinned evenly. "
+                  "The default is 1000 for optimisers, samplers with minibatches, and gibbs",
+           .may_change = true),
     EM_INT(em_run_options, thin, .minimum = 1, .maximum = 1e6, .fallback = "1",
            .doc = "iterations per stored draw; with draws: auto, at first"),
     EM_INT(em_run_options, seed, .maximum = 9007199254740992, .fallback = "1",
@@ -452,13 +449,12 @@ const em_field em_stop_fields[] = {
                   "gradients of all chains in sampling; none: no limit",
            .may_change = true),
     EM_DURATION(em_stop_options, end_after, .maximum = INFINITY, .fallback = "none", .word = "none",
-                .doc =
-                    "with draws: auto, the run ends when this time has passed since its start or "
-                    "resume. The number of draws then depends on the clock; none: no limit",
+                .doc = "with draws: auto, the run ends when this time has passed since its start "
+                       "or resume. The number of draws then depends on the clock; none: no limit",
                 .may_change = true),
     EM_BOOL(em_stop_options, separate_modes, .fallback = "true",
-            .doc = "with draws: auto, a run whose chains stay in separate modes ends after 4 % "
-                   "of stop.max_draws, not converged",
+            .doc = "with draws: auto, a run whose chains stay in separate modes ends after 4 % of "
+                   "stop.max_draws, not converged",
             .may_change = true),
     EM_DURATION(em_stop_options, max_time, .maximum = INFINITY, .fallback = "none", .word = "none",
                 .doc = "stop after this time with a checkpoint, even if the run is not complete; "

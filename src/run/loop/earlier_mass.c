@@ -47,10 +47,9 @@ static em_status read_numbers(const source *from, const char *name, int64_t expe
     snprintf(where, sizeof where, "%s/%s", from->group, name);
     status = em_read_array(from->path, where, count, out);
     if (!status && expected > 0 && *count != expected)
-        status = em_fail(EM_EDATA,
-                         "%s: found %s of %lld numbers, expected %lld, shared by all "
-                         "chains",
-                         from->path, name, (long long)*count, (long long)expected);
+        status =
+            em_fail(EM_EDATA, "%s: found %s of %lld numbers, expected %lld, shared by all chains",
+                    from->path, name, (long long)*count, (long long)expected);
     return status;
 }
 
@@ -110,8 +109,7 @@ static em_status read_blocks(const source *from, int64_t dim, earlier_numbers *o
         status = em_mass_parts(dim, out->blocks.count, out->blocks.value, &form.n_part, &part);
     if (status == EM_EDATA)
         status = em_fail(EM_EDATA,
-                         "%s: found an inverse mass of %lld blocks, expected one of "
-                         "dimension %lld",
+                         "%s: found an inverse mass of %lld blocks, expected one of dimension %lld",
                          from->path, (long long)out->blocks.count, (long long)dim);
     form.part = part;
     if (!status)
@@ -283,10 +281,10 @@ em_status em_initial_positions(const char *path, int64_t first_chain, int64_t n_
 
     if (!status && (em_reader_n_variable(reader) != 1 || em_reader_n_draw(reader) < 1 ||
                     em_reader_n_chain(reader) < 1 || em_reader_variable_at(reader, 0)->size != dim))
-        status = em_fail(EM_EDATA,
-                         "%s: expected draws of %lld unconstrained parameters "
-                         "(output.save_unconstrained: true)",
-                         path, (long long)dim);
+        status = em_fail(
+            EM_EDATA,
+            "%s: expected draws of %lld unconstrained parameters (output.save_unconstrained: true)",
+            path, (long long)dim);
     for (int64_t c = 0; !status && c < n_chain; c++)
         status = em_reader_draws(reader, 0, (first_chain + c) % em_reader_n_chain(reader), 1,
                                  em_reader_n_draw(reader) - 1, 1, theta + c * stride);

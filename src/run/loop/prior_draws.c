@@ -139,10 +139,9 @@ em_status em_engine_put_prior(em_engine *engine)
     if (!status)
         em_world_sum(1, &d.n_failed);
     if (!status && d.n_failed > 0)
-        em_say(
-            "warning: %lld draws from the prior lack predictions that are too large to be drawn: "
-            "they are NaN, or the smallest integer",
-            (long long)(d.n_failed / em_grid_n_shard(engine->grid)));
+        em_say("warning: %lld draws from the prior lack predictions that are too large to be "
+               "drawn: they are NaN, or the smallest integer",
+               (long long)(d.n_failed / em_grid_n_shard(engine->grid)));
     em_release(&d.theta);
     for (int k = 0; k < KINDS; k++)
         em_release(&d.group[k].rows);

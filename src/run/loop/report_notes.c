@@ -25,11 +25,10 @@ static bool say_failures(const em_report *r, size_t size, char *line)
     snprintf(line, size, "note: %lld%s evaluations failed", (long long)failed->count, of_all);
     if (failed->total > 0)
         em_append(size, line, " (%.2g %%)", 100.0 * (double)failed->count / (double)failed->total);
-    em_append(size, line, ", and were rejections%s%s%s", failed->first[0] ? of_first : "",
-              failed->first,
-              failed->list ? "; the file lists the first of each chain (attribute "
-                             "failed_evaluations)"
-                           : "");
+    em_append(
+        size, line, ", and were rejections%s%s%s", failed->first[0] ? of_first : "", failed->first,
+        failed->list ? "; the file lists the first of each chain (attribute failed_evaluations)"
+                     : "");
     return failed->count > 0;
 }
 

@@ -100,8 +100,7 @@ static em_status read_data(const em_merge_state *m, const em_contents_group *gro
         status = read_array(m->request->input[i], group->name, array->name, &other, &value);
         if (!status && (other != count || memcmp(value, *out, (size_t)count * sizeof *value) != 0))
             status = em_fail(EM_EDATA,
-                             "%s: found other numbers in %s/%s than %s has, expected the "
-                             "same data",
+                             "%s: found other numbers in %s/%s than %s has, expected the same data",
                              m->request->input[i], group->name, array->name, m->request->input[0]);
         em_release(&value);
     }

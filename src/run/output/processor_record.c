@@ -21,11 +21,10 @@ em_status em_processor_check_ranks(bool same)
     const bool differs = strcmp(mine.text, first.text) != 0;
     em_world_list(differs, sizeof ranks, ranks);
     if (differs && same)
-        status =
-            em_fail(EM_EUSAGE,
-                    "--same-kernels: found %s (%s), expected %s as on rank 0: the ranks run on "
-                    "different processors or libraries",
-                    mine.text, ranks, first.text);
+        status = em_fail(EM_EUSAGE,
+                         "--same-kernels: found %s (%s), expected %s as on rank 0: the ranks run "
+                         "on different processors or libraries",
+                         mine.text, ranks, first.text);
     else if (ranks[0])
         em_say("warning: found other compute kernels on %s than on rank 0 (%s): the draws depend "
                "on which rank has which chain (--same-kernels makes this an error)",

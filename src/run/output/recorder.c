@@ -119,11 +119,10 @@ em_status em_recorder_width(const em_config *config, const em_model *model, em_w
         }
     width->parameters = width->watched < model->dim ? width->watched : model->dim;
     if (!status && width->watched == 0)
-        return em_fail(
-            EM_ECONFIG,
-            "%s: output.variables selects nothing of the posterior of model %s, expected "
-            "at least one number",
-            config->path, model->ops->name);
+        return em_fail(EM_ECONFIG,
+                       "%s: output.variables selects nothing of the posterior of model %s, "
+                       "expected at least one number",
+                       config->path, model->ops->name);
     return status;
 }
 

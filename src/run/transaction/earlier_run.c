@@ -125,12 +125,11 @@ static em_status check_config(const em_config *config, const char *path,
     em_status status = em_changes_find(config, existing->config, &changes);
 
     if (!status && changes.refused)
-        status =
-            em_fail(EM_ECONFIG,
-                    "%s%s has another config: %s differ; give the old values%s, --overwrite or "
-                    "another --output",
-                    path, existing->complete ? " is complete and" : "", changes.refused,
-                    changes.was_auto ? how_to_extend : "");
+        status = em_fail(EM_ECONFIG,
+                         "%s%s has another config: %s differ; give the old values%s, --overwrite "
+                         "or another --output",
+                         path, existing->complete ? " is complete and" : "", changes.refused,
+                         changes.was_auto ? how_to_extend : "");
     *new_rule = changes.stop_rule;
     em_changes_release(&changes);
     return status;
@@ -162,14 +161,13 @@ static em_status check_extendable(const em_output_transaction *t, const char *pa
 {
     if (!existing->complete || existing->has_checkpoint || has_valid_checkpoint(t))
         return EM_OK;
-    return em_fail(EM_EUSAGE,
-                   "%s is complete, with %lld draws planned, and cannot be extended: %s; "
-                   "--overwrite draws all of it anew, and output.keep_checkpoint: true then keeps "
-                   "the state beside it",
-                   path, (long long)existing->planned_draws,
-                   existing->left_out ? existing->left_out
-                                      : "it holds no checkpoint, as it is of an earlier version of "
-                                        "emass");
+    return em_fail(
+        EM_EUSAGE,
+        "%s is complete, with %lld draws planned, and cannot be extended: %s; --overwrite draws "
+        "all of it anew, and output.keep_checkpoint: true then keeps the state beside it",
+        path, (long long)existing->planned_draws,
+        existing->left_out ? existing->left_out
+                           : "it holds no checkpoint, as it is of an earlier version of emass");
 }
 
 /* Whether a run may continue this file, and whether the file needs no more draws. */

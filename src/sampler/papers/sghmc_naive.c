@@ -30,13 +30,12 @@ typedef struct naive_options {
     bool metropolis, jitter;
 } naive_options;
 
-static const em_field fields[] = {
-    EM_STOCHASTIC_FIELDS("0.01"),
-    EM_BOOL(naive_options, metropolis, .fallback = "true",
-            .doc = "accept or reject by the energy of all data; false: as printed, heated by "
-                   "O(step_size)"),
-    EM_JITTER_FIELD(naive_options),
-    {0}};
+static const em_field fields[] = {EM_STOCHASTIC_FIELDS("0.01"),
+                                  EM_BOOL(naive_options, metropolis, .fallback = "true",
+                                          .doc = "accept or reject by the energy of all data; "
+                                                 "false: as printed, heated by O(step_size)"),
+                                  EM_JITTER_FIELD(naive_options),
+                                  {0}};
 
 static const em_stat stats[] = {
     EM_STAT_LP,        EM_STAT_ACCEPTANCE_RATE, EM_STAT_STEP_SIZE,    EM_STAT_N_STEPS,

@@ -12,12 +12,11 @@ em_status em_metric_check_dim(int64_t dim)
 {
     enum { MOST = 4096 };
 
-    return dim <= MOST
-               ? EM_OK
-               : em_fail(EM_ECONFIG,
-                         "the derivative of the metric takes dim^3 numbers: found dimension "
-                         "%lld, expected at most %d",
-                         (long long)dim, MOST);
+    return dim <= MOST ? EM_OK
+                       : em_fail(EM_ECONFIG,
+                                 "the derivative of the metric takes dim^3 numbers: found "
+                                 "dimension %lld, expected at most %d",
+                                 (long long)dim, MOST);
 }
 
 em_status em_metric_create(const em_metric_options *options, em_divergence of, int64_t n_chain,
