@@ -255,12 +255,14 @@ static const double *uncentred(em_diag *d, const em_halves *h, int s)
 static em_status sizes(em_diag *d, const em_halves *h, int n_series, double *size)
 {
     const int64_t left_out = h->n_draw == 2 * h->length ? -1 : h->length;
-    const double *mean[EM_ESS_SERIES];
+    em_ess_series series = {.h = h, .comm = d->comm, .count = d->count, .n = n_series};
     em_status status;
 
-    for (int s = 0; s < n_series; s++)
-        mean[s] = mean_of(d, h, s);
-    status = em_ess_of(d->ess, h, d->comm, d->count, n_series, d->lanes, mean, size);
+    for (int s = 0; s < n_series; s++) {
+        series.lanes[s] = d->lanes[s];
+        series.mean[s] = mean_of(d, h, s);
+    }
+    status = em_ess_of(d->ess, &series, size);
     for (int s = 0; !status && d->visits && s < n_series; s++)
         bound_by_visits(d, left_out, uncentred(d, h, s), &size[s]);
     return status;
@@ -396,8 +398,11 @@ static em_status add_moments(em_diag *d, const em_halves *h, em_diagnosis *out)
             return status;
         em_lanes_fill(h, h->x, d->lanes[DRAWS]);
         centre(d, h, DRAWS);
-        const double *mean = mean_of(d, h, DRAWS);
-        status = em_ess_of(d->ess, h, NULL, NULL, 1, &d->lanes[DRAWS], &mean, &size);
+        status = em_ess_of(
+            d->ess,
+            &(em_ess_series){
+                .h = h, .n = 1, .lanes = {d->lanes[DRAWS]}, .mean = {mean_of(d, h, DRAWS)}},
+            &size);
         if (status)
             return status;
     }

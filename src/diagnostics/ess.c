@@ -29,12 +29,7 @@ struct em_ess {
 
 /* One call: its series, and where this rank has draws of them. */
 typedef struct task {
-    const em_halves *h;
-    const em_subcommunicator *comm; /* NULL: this rank has all draws */
-    const int64_t *count;
-    const double *series[EM_ESS_SERIES]; /* lanes, less the means of the halves */
-    const double *mean[EM_ESS_SERIES];   /* [h->all] */
-    int n_series;
+    em_ess_series s;
     int64_t n_pair, length; /* chains; of the transform */
 } task;
 
@@ -226,22 +221,22 @@ EM_CLONES static void sum_products(int64_t n, int64_t lag, const em_fft_lanes *x
  * halves of the chains are added in the order of the chains. */
 static em_status covariances(em_ess *e, const task *t, int s, int64_t lag, double *out)
 {
-    const em_halves *h = t->h;
+    const em_halves *h = t->s.h;
     const double scale = 1 / ((double)h->length * (double)h->all);
     double sums[LAGS][LANES];
     em_status status = EM_OK;
 
     for (int64_t first = 0; first < h->n; first += LANES) {
         const int64_t n = h->n - first < LANES ? h->n - first : LANES;
-        sum_products(h->length, lag, (const em_fft_lanes *)(t->series[s] + first * h->length),
+        sum_products(h->length, lag, (const em_fft_lanes *)(t->s.lanes[s] + first * h->length),
                      sums[0]);
         for (int64_t half = 0; half < n; half += 2)
             for (int k = 0; k < LAGS; k++)
                 e->product[(first + half) / 2 * LAGS + k] = sums[k][half] + sums[k][half + 1];
     }
     memset(out, 0, LAGS * sizeof *out);
-    if (t->comm)
-        status = em_share_sum(t->comm, t->count, LAGS, e->product, out);
+    if (t->s.comm)
+        status = em_share_sum(t->s.comm, t->s.count, LAGS, e->product, out);
     else
         for (int64_t c = 0; c < t->n_pair; c++)
             for (int k = 0; k < LAGS; k++)
@@ -263,14 +258,14 @@ typedef struct bunch {
 
 static bunch bunch_of(const task *t, int64_t first)
 {
-    const int64_t left = t->n_series * t->n_pair - first;
+    const int64_t left = t->s.n * t->n_pair - first;
     bunch b = {.first = first, .n = left < LANES ? (int)left : LANES};
 
     for (int lane = 0; lane < LANES; lane++) {
         const int64_t item = first + (lane < b.n ? lane : 0); /* those that are idle repeat one */
-        const double *series = t->series[item / t->n_pair];
-        b.x[lane] = series + offset_of(t->h, 2 * (item % t->n_pair));
-        b.y[lane] = series + offset_of(t->h, 2 * (item % t->n_pair) + 1);
+        const double *series = t->s.lanes[item / t->n_pair];
+        b.x[lane] = series + offset_of(t->s.h, 2 * (item % t->n_pair));
+        b.y[lane] = series + offset_of(t->s.h, 2 * (item % t->n_pair) + 1);
     }
     return b;
 }
@@ -305,16 +300,16 @@ static void add_lanes(int64_t length, const em_fft_lanes *re, const em_fft_lanes
  * their order. */
 static em_status sum_power(em_ess *e, const task *t)
 {
-    const int64_t n_item = t->n_series * t->n_pair, length = t->length;
-    const int64_t each = t->comm ? 1 : t->n_pair; /* items that are added up here */
-    double *const power = t->comm ? e->spectra : e->power;
+    const int64_t n_item = t->s.n * t->n_pair, length = t->length;
+    const int64_t each = t->s.comm ? 1 : t->n_pair; /* items that are added up here */
+    double *const power = t->s.comm ? e->spectra : e->power;
     em_status status = EM_OK;
 
     for (int64_t j = 0; j < n_item / each * length; j++)
         power[j] = 0;
     for (int64_t first = 0; first < n_item; first += LANES) {
         const bunch b = bunch_of(t, first);
-        fill_lanes(&b, t->h->length, length, e->re, e->im);
+        fill_lanes(&b, t->s.h->length, length, e->re, e->im);
         em_fft_forward(length, e->cosine, e->sine, e->re, e->im);
         for (int lane = 0, end; lane < b.n; lane = end) {
             const int64_t row = (first + lane) / each, left = (row + 1) * each - first;
@@ -322,8 +317,8 @@ static em_status sum_power(em_ess *e, const task *t)
             add_lanes(length, e->re, e->im, lane, end, power + row * length);
         }
     }
-    for (int s = 0; t->comm && !status && s < t->n_series; s++)
-        status = em_share_sum(t->comm, t->count, length, e->spectra + s * t->n_pair * length,
+    for (int s = 0; t->s.comm && !status && s < t->s.n; s++)
+        status = em_share_sum(t->s.comm, t->s.count, length, e->spectra + s * t->n_pair * length,
                               e->power + s * length);
     return status;
 }
@@ -333,11 +328,11 @@ static em_status sum_power(em_ess *e, const task *t)
  * autocorrelations as its real part. */
 static void autocovariance(em_ess *e, const task *t)
 {
-    const double scale = 1.0 / ((double)t->length * (double)t->h->length * (double)t->h->all);
+    const double scale = 1.0 / ((double)t->length * (double)t->s.h->length * (double)t->s.h->all);
 
     for (int64_t j = 0; j < t->length; j++) {
         e->re[j] = e->im[j] = (em_fft_lanes){0};
-        for (int s = 0; s < t->n_series; s++)
+        for (int s = 0; s < t->s.n; s++)
             e->re[j][s] = e->power[s * t->length + j] * scale;
     }
     em_fft_backward(t->length, e->cosine, e->sine, e->re, e->im);
@@ -397,17 +392,17 @@ static double autocorrelation_time(const autocorrelation *of)
 static autocorrelation autocorrelation_of(em_ess *e, const task *t, int s, const double *covariance,
                                           int64_t stride, int64_t known)
 {
-    const em_halves *h = t->h;
+    const em_halves *h = t->s.h;
     const double n = (double)h->length;
 
-    return (autocorrelation){.covariance = covariance,
-                             .stride = stride,
-                             .known = known,
-                             .mean_var = covariance[0] * n / (n - 1),
-                             .var_plus =
-                                 covariance[0] +
-                                 em_variance_of(h->all, t->mean[s], em_mean_of(h->all, t->mean[s])),
-                             .rho = e->rho};
+    return (autocorrelation){
+        .covariance = covariance,
+        .stride = stride,
+        .known = known,
+        .mean_var = covariance[0] * n / (n - 1),
+        .var_plus =
+            covariance[0] + em_variance_of(h->all, t->s.mean[s], em_mean_of(h->all, t->s.mean[s])),
+        .rho = e->rho};
 }
 
 static double size_of(const em_halves *h, const autocorrelation *of)
@@ -430,10 +425,10 @@ static em_status size_by_first_lags(em_ess *e, const task *t, int s, double *out
         if (of.known == 0)
             of = autocorrelation_of(e, t, s, covariance, 1, 0);
         of.known += LAGS;
-        *done = !(of.var_plus > 0 && isfinite(of.var_plus)) || ends(&of, t->h->length);
+        *done = !(of.var_plus > 0 && isfinite(of.var_plus)) || ends(&of, t->s.h->length);
     }
     if (!status && *done && of.var_plus > 0 && isfinite(of.var_plus))
-        *out = size_of(t->h, &of);
+        *out = size_of(t->s.h, &of);
     return status;
 }
 
@@ -446,41 +441,37 @@ static em_status sizes_by_transform(em_ess *e, const task *t, double *out)
     if (status)
         return status;
     autocovariance(e, t);
-    for (int s = 0; s < t->n_series; s++) {
+    for (int s = 0; s < t->s.n; s++) {
         autocorrelation of =
             autocorrelation_of(e, t, s, (const double *)e->re + s, LANES, t->length);
-        ends(&of, t->h->length);
-        out[s] = size_of(t->h, &of);
+        ends(&of, t->s.h->length);
+        out[s] = size_of(t->s.h, &of);
     }
     return EM_OK;
 }
 
-em_status em_ess_of(em_ess *ess, const em_halves *h, const em_subcommunicator *comm,
-                    const int64_t *count, int n_series, double *const *series,
-                    const double *const *mean, double *out)
+em_status em_ess_of(em_ess *ess, const em_ess_series *series, double *out)
 {
-    task t = {h, comm, count, {NULL}, {NULL}, n_series, h->n / 2, em_fft_length(h->length)};
+    const em_halves *h = series->h;
+    task t = {*series, h->n / 2, em_fft_length(h->length)};
     double late[EM_ESS_SERIES];
     int number[EM_ESS_SERIES], n_late = 0;
     em_status status = EM_OK;
 
-    for (int s = 0; s < n_series; s++) {
-        t.series[s] = series[s];
-        t.mean[s] = mean[s];
+    for (int s = 0; s < series->n; s++)
         out[s] = NAN;
-    }
     if (h->length < 3)
         return EM_OK;
-    for (int s = 0; !status && s < n_series; s++) {
+    for (int s = 0; !status && s < series->n; s++) {
         bool done;
         status = size_by_first_lags(ess, &t, s, &out[s], &done);
         if (!done)
             number[n_late++] = s;
     }
-    t.n_series = n_late;
+    t.s.n = n_late;
     for (int s = 0; s < n_late; s++) {
-        t.series[s] = series[number[s]];
-        t.mean[s] = mean[number[s]];
+        t.s.lanes[s] = series->lanes[number[s]];
+        t.s.mean[s] = series->mean[number[s]];
     }
     if (!status && n_late > 0)
         status = sizes_by_transform(ess, &t, late);

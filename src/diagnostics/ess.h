@@ -49,13 +49,19 @@ enum { EM_ESS_SERIES = 3 };
  * EM_EMEMORY. */
 em_status em_ess_reserve(em_ess *ess, const em_halves *h, bool together);
 
+/* Series of the shape of `h`, whose member x is not read. */
+typedef struct em_ess_series {
+    const em_halves *h;
+    const em_subcommunicator *comm;     /* NULL: this rank has all draws */
+    const int64_t *count;               /* the number of chains of each rank of `comm` */
+    int n;                              /* series, at most EM_ESS_SERIES */
+    const double *lanes[EM_ESS_SERIES]; /* minus the means of the halves */
+    const double *mean[EM_ESS_SERIES];  /* [h->all] the means of all halves */
+} em_ess_series;
+
 /*
- * The effective sample size S / tau, at most S log10 S, of up to EM_ESS_SERIES series of the shape
- * of `h` (h->x is not read); NaN for halves of fewer than 3 draws, and when all draws are equal.
- * `series` are lanes minus the means of their halves; `mean` [h->all] are the means of all halves.
- * Where `comm` is not NULL, each of its ranks has count[member] chains. Local, or Collective over
- * `comm`. Errors: EM_EMEMORY, on all of its ranks.
+ * The effective sample size S / tau of each series, at most S log10 S; NaN for halves of fewer than
+ * 3 draws, and when all draws are equal. Local, or Collective over series->comm. Errors:
+ * EM_EMEMORY, on all of its ranks.
  */
-em_status em_ess_of(em_ess *ess, const em_halves *h, const em_subcommunicator *comm,
-                    const int64_t *count, int n_series, double *const *series,
-                    const double *const *mean, double *out);
+em_status em_ess_of(em_ess *ess, const em_ess_series *series, double *out);

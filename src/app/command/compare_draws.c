@@ -12,19 +12,21 @@ static bool differ(double a, double b, bool bits)
     return memcmp(&a, &b, sizeof a) != 0 && (bits || !isnan(a) || !isnan(b));
 }
 
-void em_compare_block(const double *a, const double *b, int64_t size, int64_t chain, int64_t first,
-                      int64_t n, bool bits, em_difference *out)
+void em_compare_block(const em_draw_pair *pair, em_difference *out)
 {
-    for (int64_t k = 0; k < n * size; k++) {
-        const int64_t draw = first + k / size;
+    const int64_t n = pair->n * pair->size;
 
-        if (!differ(a[k], b[k], bits))
+    for (int64_t k = 0; k < n; k++) {
+        const int64_t draw = pair->first + k / pair->size;
+        const double a = pair->a[k], b = pair->b[k];
+
+        if (!differ(a, b, pair->bits))
             continue;
         if (out->count == 0 || draw < out->draw)
-            *out = (em_difference){out->count, out->of, chain, draw, k % size, {a[k], b[k]}};
+            *out = (em_difference){out->count, out->of, pair->chain, draw, k % pair->size, {a, b}};
         out->count++;
     }
-    out->of += n * size;
+    out->of += n;
 }
 
 em_status em_compare_draws(em_reader **reader, const int64_t *variable, bool bits,
@@ -46,7 +48,7 @@ em_status em_compare_draws(em_reader **reader, const int64_t *variable, bool bit
             for (int i = 0; !status && i < 2; i++)
                 status = em_reader_draws(reader[i], variable[i], c, 1, first, n, value[i]);
             if (!status)
-                em_compare_block(value[0], value[1], size, c, first, n, bits, out);
+                em_compare_block(&(em_draw_pair){value[0], value[1], size, c, first, n, bits}, out);
         }
     em_release_all(&value[0], &value[1]);
     return status;

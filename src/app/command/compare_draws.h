@@ -13,10 +13,15 @@ typedef struct em_difference {
     double value[2];
 } em_difference;
 
-/* Compares draws `first` .. first + n of one chain, each of `size` numbers. Two NaN are equal
- * unless `bits` counts. Adds to *out, which the caller sets to zeros first. */
-void em_compare_block(const double *a, const double *b, int64_t size, int64_t chain, int64_t first,
-                      int64_t n, bool bits, em_difference *out);
+/* Draws `first` .. first + n - 1 of one chain in two files, each of `size` numbers. */
+typedef struct em_draw_pair {
+    const double *a, *b;
+    int64_t size, chain, first, n;
+    bool bits; /* bits are compared; else two NaN are equal */
+} em_draw_pair;
+
+/* Adds the differences to *out, which the caller sets to zeros first. */
+void em_compare_block(const em_draw_pair *pair, em_difference *out);
 
 /* Compares a variable in the chains and draws that both files have. variable[k] is its number in
  * reader[k]; its size is the same in both. Errors: EM_EDATA, EM_EIO, EM_EMEMORY. */

@@ -206,18 +206,17 @@ static em_status compare_numbers(diff *d, const char *group, const em_contents_a
     em_difference found = {.count = 0};
     double *value[2] = {NULL, NULL};
     int64_t count[2] = {0, 0};
-    char place[1024], where[512];
+    char where[512];
     em_status status = EM_OK;
 
-    snprintf(place, sizeof place, "%s/%s", group, array->name);
     for (int i = 0; !status && i < 2; i++)
-        status = em_read_array(d->path[i], place, &count[i], &value[i]);
+        status = em_read_array(d->path[i], group, array->name, &count[i], &value[i]);
     if (!status && count[0] != count[1]) {
         printf("%s: %s: %lld numbers | %lld numbers\n", group, array->name, (long long)count[0],
                (long long)count[1]);
         d->n_line++;
     } else if (!status) {
-        em_compare_block(value[0], value[1], count[0] > 0 ? count[0] : 1, 0, 0, count[0] > 0, false,
+        em_compare_block(&(em_draw_pair){.a = value[0], .b = value[1], .size = count[0], .n = 1},
                          &found);
         d->n_number += found.of;
     }
@@ -245,11 +244,8 @@ static em_status compare_labels(diff *d, const char *group, const char *name)
                k < count[0] ? label[0][k] : "(none)", k < count[1] ? label[1][k] : "(none)");
         d->n_line++;
     }
-    for (int i = 0; i < 2; i++) {
-        for (k = 0; label[i] && k < count[i]; k++)
-            em_release(&label[i][k]);
-        em_release(&label[i]);
-    }
+    for (int i = 0; i < 2; i++)
+        em_release_texts(count[i], &label[i]);
     return status;
 }
 

@@ -75,14 +75,11 @@ em_status em_report_mass(const em_report_data *data, json_t **out)
     static const char *const name[] = {"iteration", "smallest_eigenvalue", "largest_eigenvalue"};
     double *column[3] = {NULL};
     int64_t n[3] = {0}, kept = 0;
-    char path[64];
     em_status status = EM_OK;
 
-    for (int k = 0; !status && k < 3; k++) {
-        snprintf(path, sizeof path, "mass_adaptation/%s", name[k]);
+    for (int k = 0; !status && k < 3; k++)
         if (em_reader_has(data->summary.reader, "mass_adaptation", name[k]))
-            status = em_read_array(data->path, path, &n[k], &column[k]);
-    }
+            status = em_read_array(data->path, "mass_adaptation", name[k], &n[k], &column[k]);
     const bool good =
         !status && column[0] && column[1] && column[2] && n[0] == n[1] && n[0] == n[2];
     for (int64_t i = 0; good && i < n[0]; i++)
@@ -96,8 +93,7 @@ em_status em_report_mass(const em_report_data *data, json_t **out)
                          em_json_reals(kept, column[1]), name[2], em_json_reals(kept, column[2]));
         status = em_json_made(*out);
     }
-    for (int k = 0; k < 3; k++)
-        em_release(&column[k]);
+    em_release_all(&column[0], &column[1], &column[2]);
     return status;
 }
 
@@ -118,12 +114,10 @@ em_status em_report_tempering(const em_report_data *data, json_t **out)
     for (size_t i = 0; !status && i < sizeof name / sizeof *name; i++) {
         double *value = NULL;
         int64_t n = 0;
-        char path[64];
 
         if (!em_reader_has(data->summary.reader, "tempering", name[i]))
             continue;
-        snprintf(path, sizeof path, "tempering/%s", name[i]);
-        status = em_read_array(data->path, path, &n, &value);
+        status = em_read_array(data->path, "tempering", name[i], &n, &value);
         if (!status && json_object_set_new(*out, name[i], em_json_reals(n, value)))
             status = em_json_made(NULL);
         em_release(&value);

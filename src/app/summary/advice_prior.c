@@ -19,11 +19,8 @@ typedef struct prior_record {
 /* Reads an array of constant_data; the pointer stays NULL if there is none. */
 static em_status read_array(em_reader *reader, const char *name, int64_t *n, double **out)
 {
-    char place[64];
-
-    snprintf(place, sizeof place, "constant_data/%s", name);
     return em_reader_has(reader, "constant_data", name)
-               ? em_read_array(em_reader_path(reader), place, n, out)
+               ? em_read_array(em_reader_path(reader), "constant_data", name, n, out)
                : EM_OK;
 }
 

@@ -37,11 +37,10 @@ static em_status compare_array(data *d, const char *group, const char *name)
 {
     double *value[2] = {NULL};
     int64_t count[2] = {0};
-    char *place = NULL;
-    em_status status = em_format_text(&place, "%s/%s", group, name);
+    em_status status = EM_OK;
 
     for (int i = 0; !status && i < 2; i++)
-        status = em_read_array(d->path[i], place, &count[i], &value[i]);
+        status = em_read_array(d->path[i], group, name, &count[i], &value[i]);
     if (!status) {
         const bool equal = count[0] == count[1] &&
                            memcmp(value[0], value[1], (size_t)count[0] * sizeof **value) == 0;
@@ -49,7 +48,7 @@ static em_status compare_array(data *d, const char *group, const char *name)
         d->n_equal += equal;
         d->differs = equal || d->differs ? d->differs : name;
     }
-    em_release_all(&value[0], &value[1], &place);
+    em_release_all(&value[0], &value[1]);
     return status;
 }
 

@@ -136,10 +136,8 @@ static em_status read_text(const em_corpus_options *options, int64_t n_word, em_
     if (!status)
         status =
             em_corpus_read_text(options, n_word ? n_word : n, n && !n_word, whose, take, to, table);
-    for (int64_t j = 0; status && j < n; j++)
-        em_release(&name[j]);
     if (status) {
-        em_release(&name);
+        em_release_texts(n, &name);
         return status;
     }
     if (n || n_word)

@@ -113,13 +113,11 @@ void em_features_destroy(em_features **out)
 {
     em_features *f = *out;
 
-    for (int64_t j = 0; f && f->name && j < f->n; j++)
-        em_release(&f->name[j]);
-    for (int64_t i = 0; f && f->level && i < f->n_all; i++)
-        em_release(&f->level[i]);
-    if (f)
-        em_release_all(&f->name, &f->n_level, &f->level, &f->value, &f->poly);
-    em_release(out);
+    if (!f)
+        return;
+    em_release_texts(f->n, &f->name);
+    em_release_texts(f->n_all, &f->level);
+    em_release_all(&f->n_level, &f->value, &f->poly, out);
 }
 
 /* Appends the levels of factor j. */

@@ -19,13 +19,12 @@ void em_table_destroy(em_table **out)
 
     if (!table)
         return;
-    for (int64_t i = 0; table->name && i < table->n_column; i++)
-        em_release(&table->name[i]);
+    em_release_texts(table->n_column, &table->name);
     for (int64_t i = 0; table->text && i < table->n_column; i++)
         em_levels_release(&table->text[i]);
     em_release_all(&table->text, &table->factor);
     em_levels_release(&table->label);
-    em_release_all(&table->name, &table->path, &table->run, &table->line, &table->response);
+    em_release_all(&table->path, &table->run, &table->line, &table->response);
     for (int k = 0; k < EM_N_BESIDE; k++)
         em_release(&table->beside[k]);
     em_release_all(&table->start, &table->column, &table->value);

@@ -442,14 +442,18 @@ static em_status read_array(em_foreign *file, const char *name, hid_t *id, int64
     return status ? status : em_reader_read(*id, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, *value);
 }
 
-em_status em_read_array(const char *path, const char *name, int64_t *count, double **value)
+em_status em_read_array(const char *path, const char *group, const char *name, int64_t *count,
+                        double **value)
 {
     hid_t id = H5I_INVALID_HID;
+    char *place = NULL;
     em_foreign file;
     em_status status = em_foreign_open(path, &file);
 
     *value = NULL;
-    status = status ? status : read_array(&file, name, &id, count, value);
+    status = status ? status : em_format_text(&place, "%s/%s", group, name);
+    status = status ? status : read_array(&file, place, &id, count, value);
+    em_release(&place);
     em_h5_close_all(&id, &file.file);
     return status;
 }
@@ -483,10 +487,8 @@ em_status em_read_labels(const char *path, const char *name, int64_t *count, cha
 
     *label = NULL;
     status = status ? status : read_labels(&file, name, &id, count, label);
-    for (int64_t i = 0; status && *label && i < *count; i++)
-        em_release(&(*label)[i]);
     if (status)
-        em_release(label);
+        em_release_texts(*label ? *count : 0, label);
     em_h5_close_all(&id, &file.file);
     return status;
 }

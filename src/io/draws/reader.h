@@ -80,6 +80,19 @@ em_status em_reader_elements(em_reader *reader, int64_t i, int64_t first, int64_
 em_status em_reader_draws(em_reader *reader, int64_t i, int64_t first_chain, int64_t n_chain,
                           int64_t first, int64_t n, double *out);
 
+/* How to read draws with all variables of a group side by side in a row. */
+typedef struct em_row_reading {
+    em_reader *reader;
+    int64_t first_chain, n_chain;
+    int64_t step;  /* of every `step` draws in the file the last one is read */
+    int64_t width; /* numbers in a row */
+    double *work;  /* [n_chain][n * step][width], for n draws at a time */
+} em_row_reading;
+
+/* Reads n draws as rows[n_chain][n][width], the first of them from draw first * step of the file
+ * on. Errors: EM_EDATA, also if the variables have more than `width` numbers; EM_EIO. */
+em_status em_reader_rows(const em_row_reading *how, int64_t first, int64_t n, double *rows);
+
 /* Elements first .. first + n of the first draw of a chain of variable i, as out[n]. Errors:
  * EM_EDATA, EM_EIO. */
 em_status em_reader_floats(em_reader *reader, int64_t i, int64_t chain, int64_t first, int64_t n,
@@ -91,10 +104,11 @@ bool em_reader_text(em_reader *reader, const char *name, char **text);
 bool em_reader_int(em_reader *reader, const char *name, int64_t *value);
 bool em_reader_real(em_reader *reader, const char *name, double *value);
 
-/* A whole dataset "group/name" of numbers as doubles, freshly allocated (em_release), and how many.
- * Local. Errors: EM_EDATA, also if its extents are of many more numbers than the file can store;
- * EM_EIO, EM_EMEMORY. */
-em_status em_read_array(const char *path, const char *name, int64_t *count, double **value);
+/* Reads a whole dataset of numbers of a group as doubles, newly allocated (em_release), and how
+ * many they are. Local. Errors: EM_EDATA, also if its extents are of many more numbers than the
+ * file can store; EM_EIO, EM_EMEMORY. */
+em_status em_read_array(const char *path, const char *group, const char *name, int64_t *count,
+                        double **value);
 
 /* The number of labels of the coordinate "group/axis", and the labels in printable form, cut to 255
  * bytes. The array and each label are freed by em_release. Local. Errors: EM_EDATA, also if there

@@ -194,6 +194,27 @@ em_status em_reader_draws(em_reader *reader, int64_t i, int64_t first_chain, int
     return status;
 }
 
+em_status em_reader_rows(const em_row_reading *how, int64_t first, int64_t n, double *rows)
+{
+    const int64_t step = how->step;
+    int64_t column = 0;
+    em_status status = EM_OK;
+
+    for (int64_t i = 0; !status && i < em_reader_n_variable(how->reader); i++) {
+        const int64_t size = em_reader_variable_at(how->reader, i)->size;
+        if (column + size > how->width)
+            return em_fail(EM_EDATA, "%s: found other variables than in the run, expected the same",
+                           em_reader_path(how->reader));
+        status = em_reader_draws(how->reader, i, how->first_chain, how->n_chain, first * step,
+                                 n * step, how->work);
+        for (int64_t r = 0; !status && r < how->n_chain * n; r++)
+            memcpy(rows + r * how->width + column, how->work + ((r + 1) * step - 1) * size,
+                   (size_t)size * sizeof *rows);
+        column += size;
+    }
+    return status;
+}
+
 em_status em_reader_floats(em_reader *reader, int64_t i, int64_t chain, int64_t first, int64_t n,
                            float *out)
 {

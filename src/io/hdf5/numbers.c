@@ -357,10 +357,8 @@ em_status em_numbers_names(const em_numbers *n, char ***name)
         snprintf(one, sizeof one, "%.*s", (int)width, text + (size_t)j * width);
         status = em_text_valid(one, &(*name)[j]);
     }
-    for (int64_t j = 0; status && *name && j < n->form.n_column; j++)
-        em_release(&(*name)[j]);
     if (status)
-        em_release(name);
+        em_release_texts(n->form.n_column, name);
     em_h5_close(&type);
     em_release(&text);
     return status;

@@ -98,9 +98,8 @@ static void release(tables *all)
 {
     for (int i = 0; i < all->count; i++) {
         em_table_destroy(&all->table[i]);
-        for (int64_t k = 0; k < all->wanted[i].n; k++)
-            em_release(&all->wanted[i].name[k]);
-        em_release_all(&all->wanted[i].name, &all->path[i]);
+        em_release_texts(all->wanted[i].n, &all->wanted[i].name);
+        em_release(&all->path[i]);
     }
 }
 

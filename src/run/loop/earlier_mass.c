@@ -41,11 +41,8 @@ static bool has(const source *from, const char *name)
 static em_status read_numbers(const source *from, const char *name, int64_t expected,
                               int64_t *count, double **out)
 {
-    char where[320];
-    em_status status;
+    em_status status = em_read_array(from->path, from->group, name, count, out);
 
-    snprintf(where, sizeof where, "%s/%s", from->group, name);
-    status = em_read_array(from->path, where, count, out);
     if (!status && expected > 0 && *count != expected)
         status =
             em_fail(EM_EDATA, "%s: found %s of %lld numbers, expected %lld, shared by all chains",

@@ -80,29 +80,6 @@ static int64_t block_of(const em_output *output, int64_t width)
     return most > 1 ? most : 1;
 }
 
-/* Reads draws first .. first + n - 1 of all variables of a group into rows of `width`. Of every
- * `step` draws in the file it keeps the last. `part` has memory for all of these. Local. */
-static em_status read_rows(const em_output *output, em_reader *reader, int64_t step, int64_t first,
-                           int64_t n, int64_t width, double *part, double *rows)
-{
-    int64_t column = 0;
-    em_status status = EM_OK;
-
-    for (int64_t i = 0; !status && i < em_reader_n_variable(reader); i++) {
-        const int64_t size = em_reader_variable_at(reader, i)->size;
-        if (column + size > width)
-            status = em_fail(EM_EDATA, "the draws set aside have other variables");
-        if (!status)
-            status = em_reader_draws(reader, i, em_grid_first_chain(output->run.grid),
-                                     output->n_local_chain, first * step, n * step, part);
-        for (int64_t r = 0; !status && r < output->n_local_chain * n; r++)
-            memcpy(rows + r * width + column, part + ((r + 1) * step - 1) * size,
-                   (size_t)size * sizeof *part);
-        column += size;
-    }
-    return status;
-}
-
 /* Gives a draw to the convergence monitor. The visits of tempered draws are the last number of
  * their statistics. */
 static void keep(em_monitor *monitor, bool is_posterior, int64_t chain, int64_t draw,
@@ -119,25 +96,27 @@ static em_status copy_group(em_output *output, const char *path, const char *nam
                             int64_t n_draw, const em_file_group *to, em_monitor *monitor)
 {
     const bool is_posterior = strcmp(name, "posterior") == 0;
-    em_reader *reader = NULL;
-    double *part = NULL, *rows = NULL;
-    em_status status = em_agree(em_reader_open(path, name, &reader));
-    const int64_t step = status || is_warmup ? 1 : step_of(reader, output->run.plan);
-    const int64_t block = em_least(n_draw, block_of(output, to->width * step));
+    em_row_reading from = {.first_chain = em_grid_first_chain(output->run.grid),
+                           .n_chain = output->n_local_chain,
+                           .width = to->width};
+    double *rows = NULL;
+    em_status status = em_agree(em_reader_open(path, name, &from.reader));
+    from.step = status || is_warmup ? 1 : step_of(from.reader, output->run.plan);
+    const int64_t block = em_least(n_draw, block_of(output, to->width * from.step));
     const int64_t n_row = output->n_local_chain * block;
 
     status = status ? status : em_allocate_doubles(n_row * to->width, &rows);
-    status = status ? status : em_allocate_doubles(n_row * to->width * step, &part);
+    status = status ? status : em_allocate_doubles(n_row * to->width * from.step, &from.work);
     status = em_agree(status);
     for (int64_t first = 0; !status && first < n_draw; first += block) {
         const int64_t n = n_draw - first < block ? n_draw - first : block;
-        status = em_agree(read_rows(output, reader, step, first, n, to->width, part, rows));
+        status = em_agree(em_reader_rows(&from, first, n, rows));
         status = status ? status : em_writer_put_draws(output->writer, to->group, first, n, rows);
         for (int64_t r = 0; !status && monitor && r < output->n_local_chain * n; r++)
             keep(monitor, is_posterior, r / n, first + r % n, rows + r * to->width, to->width);
     }
-    em_reader_close(&reader);
-    em_release_all(&part, &rows);
+    em_reader_close(&from.reader);
+    em_release_all(&from.work, &rows);
     return status;
 }
 

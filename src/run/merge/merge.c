@@ -78,24 +78,6 @@ static em_status open_inputs(em_merge_state *m)
 
 /* ---------------------------------------------------------------- groups of draws */
 
-/* Reads draws first .. first + n - 1 of one chain. A row has all variables. Local. */
-static em_status read_rows(em_reader *reader, int64_t chain, int64_t first, int64_t n,
-                           int64_t width, double *part, double *rows)
-{
-    int64_t column = 0;
-    em_status status = EM_OK;
-
-    for (int64_t i = 0; !status && i < em_reader_n_variable(reader); i++) {
-        const int64_t size = em_reader_variable_at(reader, i)->size;
-
-        status = em_reader_draws(reader, i, chain, 1, first, n, part);
-        for (int64_t r = 0; !status && r < n; r++)
-            memcpy(rows + r * width + column, part + r * size, (size_t)size * sizeof *part);
-        column += size;
-    }
-    return status;
-}
-
 static em_status copy_draws(em_merge_state *m, em_reader *reader, int64_t width, int group)
 {
     const int64_t n_draw = em_reader_n_draw(reader);
@@ -103,21 +85,22 @@ static em_status copy_draws(em_merge_state *m, em_reader *reader, int64_t width,
         em_partition_first(em_grid_n_chain(m->grid), em_grid_n_group(m->grid), 1);
     const int64_t fit = width > 0 && width < MOST_NUMBERS ? MOST_NUMBERS / width : 1;
     const int64_t step = fit < n_draw ? fit : n_draw;
-    double *part = NULL, *rows = NULL;
-    em_status status = em_allocate_doubles(step * width, &part);
+    em_row_reading from = {.reader = reader, .n_chain = 1, .step = 1, .width = width};
+    double *rows = NULL;
+    em_status status = em_allocate_doubles(step * width, &from.work);
 
     status = status ? status : em_allocate_doubles(step * width, &rows);
     status = em_agree(status);
     for (int64_t c = 0; !status && c < most_chain; c++)
         for (int64_t first = 0; !status && first < n_draw; first += step) {
             const int64_t n = n_draw - first < step ? n_draw - first : step;
+            from.first_chain = em_grid_first_chain(m->grid) + c;
             if (c < em_grid_n_local_chain(m->grid))
-                status = read_rows(reader, em_grid_first_chain(m->grid) + c, first, n, width, part,
-                                   rows);
+                status = em_reader_rows(&from, first, n, rows);
             status = em_agree(status);
             status = status ? status : em_writer_put_chain(m->writer, group, c, first, n, rows);
         }
-    em_release_all(&part, &rows);
+    em_release_all(&from.work, &rows);
     return status;
 }
 

@@ -79,25 +79,16 @@ em_status em_merge_describe(const char *path, const em_contents_group *group,
 
 /* ---------------------------------------------------------------- arrays */
 
-static em_status read_array(const char *path, const char *group, const char *name, int64_t *count,
-                            double **value)
-{
-    char place[1024];
-
-    snprintf(place, sizeof place, "%s/%s", group, name);
-    return em_read_array(path, place, count, value);
-}
-
 /* Reads data from the first file. The others have the same data. Local. */
 static em_status read_data(const em_merge_state *m, const em_contents_group *group,
                            const em_contents_array *array, double **out)
 {
     int64_t count, other;
     double *value = NULL;
-    em_status status = read_array(m->request->input[0], group->name, array->name, &count, out);
+    em_status status = em_read_array(m->request->input[0], group->name, array->name, &count, out);
 
     for (int64_t i = 1; !status && i < m->request->n_input; i++) {
-        status = read_array(m->request->input[i], group->name, array->name, &other, &value);
+        status = em_read_array(m->request->input[i], group->name, array->name, &other, &value);
         if (!status && (other != count || memcmp(value, *out, (size_t)count * sizeof *value) != 0))
             status = em_fail(EM_EDATA,
                              "%s: found other numbers in %s/%s than %s has, expected the same data",
@@ -205,7 +196,7 @@ static em_status fill_stack(const em_merge_state *m, stacked *s)
             number++;
         const em_contents_array *array = part_of(m, s, number);
         if (array && (!s->of_chains || array->shape[0] == own)) {
-            status = read_array(em_reader_path(file), s->group->name, s->name, &count, &value);
+            status = em_read_array(em_reader_path(file), s->group->name, s->name, &count, &value);
             if (!status)
                 copy_rows(s, array, value, n_row, to);
         }

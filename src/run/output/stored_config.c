@@ -164,7 +164,6 @@ static em_status numbers(void *context, const char *name, int64_t *count, const 
 {
     em_stored *stored = context;
     loan *one = NULL;
-    char place[256];
     bool there;
     em_status status = has(stored, "constant_data", name, &there);
 
@@ -172,9 +171,9 @@ static em_status numbers(void *context, const char *name, int64_t *count, const 
     *value = NULL;
     if (status || !there)
         return status;
-    snprintf(place, sizeof place, "constant_data/%s", name);
     status = lend(stored, &one);
-    status = status ? status : em_read_array(stored->path, place, &one->count, &one->value);
+    if (!status)
+        status = em_read_array(stored->path, "constant_data", name, &one->count, &one->value);
     if (!status) {
         *count = one->count;
         *value = one->value;
@@ -230,9 +229,8 @@ void em_stored_destroy(em_stored **out)
 
     for (loan *one = stored ? stored->first : NULL, *next; one; one = next) {
         next = one->next;
-        for (int64_t i = 0; one->label && i < one->count; i++)
-            em_release(&one->label[i]);
-        em_release_all(&one->label, &one->value, &one);
+        em_release_texts(one->count, &one->label);
+        em_release_all(&one->value, &one);
     }
     em_release(out);
 }
