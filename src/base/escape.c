@@ -2,24 +2,15 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <utf8proc.h>
 
 int em_utf8_decode(const char *text, uint32_t *code)
 {
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    const unsigned char *byte = (const unsigned char *)text;
-    const int n = byte[0] < 0x80             ? 1
-                  : (byte[0] & 0xe0) == 0xc0 ? 2
-                  : (byte[0] & 0xf0) == 0xe0 ? 3
-                  : (byte[0] & 0xf8) == 0xf0 ? 4
-                                             : 0;
+    utf8proc_int32_t found;
+    const utf8proc_ssize_t n = utf8proc_iterate((const utf8proc_uint8_t *)text, -1, &found);
 
-    *code = n == 1 ? byte[0] : byte[0] & (0xffu >> (n + 1));
-    for (int i = 1; i < n; i++) {
-        if ((byte[i] & 0xc0) != 0x80) /* the end of the text among them */
-            return 0;
-        *code = *code << 6 | (byte[i] & 0x3f);
-    }
-    return n > 0 && *code >= least[n] && *code <= 0x10ffff && *code - 0xd800 >= 0x800 ? n : 0;
+    *code = (uint32_t)found;
+    return n > 0 ? (int)n : 0;
 }
 
 /* Whether eight bytes are ASCII and none of them is NUL. */

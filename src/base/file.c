@@ -117,12 +117,17 @@ size_t em_file_folder_length(const char *path)
     return slash ? (size_t)(slash + 1 - path) : 0;
 }
 
-em_status em_file_check_folder(const char *path)
+em_status em_file_folder(const char *path, char **folder)
 {
     const size_t length = em_file_folder_length(path);
+
+    return em_format_text(folder, "%.*s", length ? (int)length : 1, length ? path : ".");
+}
+
+em_status em_file_check_folder(const char *path)
+{
     char *folder = NULL;
-    em_status status =
-        em_format_text(&folder, "%.*s", length ? (int)length : 1, length ? path : ".");
+    em_status status = em_file_folder(path, &folder);
 
     if (!status && access(folder, W_OK | X_OK) != 0)
         status = em_fail(EM_EUSAGE, "%s: cannot be written: %s: %s", path, folder, strerror(errno));

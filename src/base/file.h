@@ -29,6 +29,9 @@ em_status em_file_write_at(int descriptor, const char *name, off_t at, const voi
 /* The length of the folder's part of a path, with its slash. Local. */
 size_t em_file_folder_length(const char *path);
 
+/* That part as a new string (em_release); "." if there is none. Local. Errors: EM_EMEMORY. */
+em_status em_file_folder(const char *path, char **folder);
+
 /* Checks that the folder of a new file exists. Local. Errors: EM_EUSAGE, naming both;
  * EM_EMEMORY. */
 em_status em_file_check_folder(const char *path);

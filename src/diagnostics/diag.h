@@ -49,9 +49,9 @@ void em_diag_destroy(em_diag **diag);
  * em_diagnose_together. */
 void em_diag_set_visits(em_diag *diag, em_visits *visits);
 
-/* Takes later diagnoses from `known` where it has them, and keeps them there; NULL: none are kept.
- * `known` outlives `diag`, and all in it is of as many chains and of the same visits. Not for
- * em_diagnose_together. */
+/* Makes later calls of em_diagnose use the diagnoses in `known`, and add theirs to it; NULL: none.
+ * em_diagnose_together does not use it. `known` outlives `diag`. All diagnoses in it are of the
+ * same number of chains and of the same visits. */
 void em_diag_set_known(em_diag *diag, em_diagnoses *known);
 
 /* Errors: EM_EMEMORY. */

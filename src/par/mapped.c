@@ -1,9 +1,11 @@
 #include "par/mapped.h"
 
 #include "base/fault.h"
+#include "base/memory.h"
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -60,4 +62,25 @@ void em_mapped_release(void *memory, int64_t bytes)
 {
     if (memory)
         munmap(memory, (size_t)bytes);
+}
+
+em_mapped_header *em_mapped_header_of(const void *array)
+{
+    return (em_mapped_header *)((char *)array - EM_ALIGNMENT);
+}
+
+void em_mapped_free(void *pointer)
+{
+    void *array;
+
+    memcpy(&array, pointer, sizeof array);
+    if (!array)
+        return;
+    em_mapped_header *found = em_mapped_header_of(array);
+    if (found->shared)
+        em_mapped_release(found, found->bytes);
+    else
+        em_release(&found);
+    array = NULL;
+    memcpy(pointer, &array, sizeof array);
 }

@@ -29,3 +29,16 @@ void em_mapped_close(const em_mapped_place *where);
 void *em_mapped_find(const em_mapped_place *where, bool writes);
 
 void em_mapped_release(void *memory, int64_t bytes); /* NULL-safe. Local. */
+
+/* What stands before an array that may be in such memory. The array begins EM_ALIGNMENT bytes after
+ * it, at the next cache line. */
+typedef struct em_mapped_header {
+    int64_t n, size; /* elements of the array, and bytes of each */
+    int64_t bytes;   /* with the header */
+    bool shared;     /* else it was allocated by em_allocate */
+} em_mapped_header;
+
+em_mapped_header *em_mapped_header_of(const void *array);
+
+/* Frees the array *(void **)pointer with its header and sets it to NULL; NULL-safe. Local. */
+void em_mapped_free(void *pointer);

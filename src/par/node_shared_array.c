@@ -20,12 +20,6 @@ struct em_node_array {
     int *member; /* [n] ranks of the node */
 };
 
-/* The header before the returned memory, which begins at the next cache line. */
-typedef struct memory_header {
-    int64_t bytes; /* of the memory */
-    bool shared;
-} memory_header;
-
 em_status em_node_array_create(int64_t key, em_node_array **out)
 {
     int64_t *all = NULL;
@@ -107,13 +101,13 @@ static em_status agree(const em_node_array *h, em_status status)
 /* ---------------------------------------------------------------- memory */
 
 /* Shares memory of the writer. If one rank has no memory for it, all ranks get NULL. */
-static memory_header *share(const em_node_array *h, int64_t bytes)
+static em_mapped_header *share(const em_node_array *h, int64_t bytes)
 {
     em_mapped_place where = {.descriptor = -1, .bytes = bytes};
-    memory_header *found = em_node_array_writes(h) ? em_mapped_make(&where) : NULL;
+    em_mapped_header *found = em_node_array_writes(h) ? em_mapped_make(&where) : NULL;
 
     if (found)
-        *found = (memory_header){bytes - EM_ALIGNMENT, true};
+        *found = (em_mapped_header){bytes - EM_ALIGNMENT, 1, bytes, true};
     spread(h, &where, sizeof where);
     if (!em_node_array_writes(h))
         found = em_mapped_find(&where, false);
@@ -128,7 +122,7 @@ static memory_header *share(const em_node_array *h, int64_t bytes)
 
 em_status em_node_array_allocate(em_node_array *h, int64_t count, size_t size, void *out)
 {
-    memory_header *found = NULL;
+    em_mapped_header *found = NULL;
     void *memory = NULL;
     int64_t bytes = 0;
     em_status status = EM_OK;
@@ -144,7 +138,7 @@ em_status em_node_array_allocate(em_node_array *h, int64_t count, size_t size, v
     if (!status && !found) {
         status = agree(h, em_allocate(bytes + EM_ALIGNMENT, 1, &found));
         if (!status)
-            *found = (memory_header){bytes, false};
+            *found = (em_mapped_header){bytes, 1, bytes + EM_ALIGNMENT, false};
     }
     if (!status)
         memory = (char *)found + EM_ALIGNMENT;
@@ -154,11 +148,6 @@ em_status em_node_array_allocate(em_node_array *h, int64_t count, size_t size, v
     return status;
 }
 
-static memory_header *header_of(void *memory)
-{
-    return (memory_header *)((char *)memory - EM_ALIGNMENT);
-}
-
 void em_node_array_publish(em_node_array *h, void *memory)
 {
     if (!memory || h->n == 1)
@@ -166,23 +155,11 @@ void em_node_array_publish(em_node_array *h, void *memory)
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     smallest(h, 0);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    if (!header_of(memory)->shared)
-        spread(h, memory, header_of(memory)->bytes);
+    if (!em_mapped_header_of(memory)->shared)
+        spread(h, memory, em_mapped_header_of(memory)->n);
 }
 
 void em_node_array_release(void *pointer)
 {
-    memory_header *found;
-    void *memory;
-
-    memcpy(&memory, pointer, sizeof memory);
-    if (!memory)
-        return;
-    found = header_of(memory);
-    if (found->shared)
-        em_mapped_release(found, found->bytes + EM_ALIGNMENT);
-    else
-        em_release(&found);
-    memory = NULL;
-    memcpy(pointer, &memory, sizeof memory);
+    em_mapped_free(pointer);
 }

@@ -29,48 +29,21 @@ static em_status sum_over_shards(void *context, em_status own, int64_t n, int64_
     return EM_OK;
 }
 
-/* The header before memory of share, which begins at the next cache line. */
-typedef struct header {
-    int64_t n, size, bytes; /* bytes of all */
-    bool shared;
-} header;
-
-static header *header_of(void *memory)
-{
-    return (header *)((char *)memory - EM_ALIGNMENT);
-}
-
-static void release_shared(void *pointer)
-{
-    void *memory;
-
-    memcpy(&memory, pointer, sizeof memory);
-    if (!memory)
-        return;
-    header *found = header_of(memory);
-    if (found->shared)
-        em_mapped_release(found, found->bytes);
-    else
-        em_release(&found);
-    memory = NULL;
-    memcpy(pointer, &memory, sizeof memory);
-}
-
 static em_status share_with_shards(void *context, int64_t n, int64_t size, void *out)
 {
     const int64_t bytes = n * size + EM_ALIGNMENT;
-    header *found = em_shard_memory(context, bytes);
+    em_mapped_header *found = em_shard_memory(context, bytes);
     const bool shared = found != NULL;
     void *memory = NULL;
     em_status status = shared ? EM_OK : em_allocate(bytes, 1, &found);
 
     if (found && (!shared || em_grid_shard(context) == 0))
-        *found = (header){n, size, bytes, shared};
+        *found = (em_mapped_header){n, size, bytes, shared};
     status = sum_over_shards(context, status, 0, NULL);
     if (found)
         memory = (char *)found + EM_ALIGNMENT;
     if (status)
-        release_shared(&memory);
+        em_mapped_free(&memory);
     memcpy(out, &memory, sizeof memory);
     return status;
 }
@@ -78,7 +51,7 @@ static em_status share_with_shards(void *context, int64_t n, int64_t size, void 
 /* Makes what each shard has written to shared memory visible to the others, by a barrier. */
 static void publish_to_shards(void *context, void *memory)
 {
-    const header *of = header_of(memory);
+    const em_mapped_header *of = em_mapped_header_of(memory);
     int64_t none = 0;
 
     atomic_thread_fence(memory_order_seq_cst);
@@ -112,7 +85,7 @@ em_shards em_shards_of(const em_grid *grid)
                        .sum = sum_over_shards,
                        .share = share_with_shards,
                        .publish = publish_to_shards,
-                       .release = release_shared,
+                       .release = em_mapped_free,
                        .exchange = exchange_with_shards};
 }
 

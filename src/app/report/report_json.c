@@ -1,25 +1,25 @@
 #include "app/report/report_json.h"
 
 #include "base/memory.h"
+#include "base/text.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <utf8proc.h>
 
 json_t *em_json_text(const char *text)
 {
     char *copy = NULL;
-    utf8proc_int32_t character;
+    uint32_t character;
 
     if (!text)
         return json_null();
     if (em_copy_text(text, &copy))
         return NULL;
     for (char *c = copy; *c;) {
-        const utf8proc_ssize_t n = utf8proc_iterate((utf8proc_uint8_t *)c, -1, &character);
-        if (n <= 0)
+        const int n = em_utf8_decode(c, &character);
+        if (n == 0)
             *c = '?';
         c += n > 0 ? n : 1;
     }

@@ -11,16 +11,12 @@
 enum { MOST_NAMES = 1 << 16 }; /* in a group */
 
 /* The state of an iteration over a file. */
-typedef struct group_walk group_walk;
-struct group_walk {
+typedef struct contents_walk {
     em_contents *contents;
     em_foreign *file;
-    em_contents_group *group; /* that is being filled */
-    int64_t n_left;           /* there is room for */
+    int64_t n_left; /* attributes there is memory for */
     em_status status;
-    H5I_type_t type; /* of the members to take, */
-    em_status (*take)(group_walk *w, const char *name, hid_t id);
-};
+} contents_walk;
 
 /* ---------------------------------------------------------------- attributes */
 
@@ -55,7 +51,7 @@ static em_status read_attribute(hid_t id, hid_t type, em_contents_attribute *out
 
 static herr_t take_attribute(hid_t root, const char *name, const H5A_info_t *info, void *data)
 {
-    group_walk *w = data;
+    contents_walk *w = data;
     em_contents_attribute *out = &w->contents->attribute[w->contents->n_attribute];
     hid_t id = H5Aopen(root, name, H5P_DEFAULT), type = H5Aget_type(id), space = H5Aget_space(id);
     bool kept = false;
@@ -73,7 +69,7 @@ static herr_t take_attribute(hid_t root, const char *name, const H5A_info_t *inf
     return w->status || w->n_left <= 0 ? 1 : 0;
 }
 
-static em_status take_attributes(group_walk *w)
+static em_status take_attributes(contents_walk *w)
 {
     H5O_info_t info = {0};
 
@@ -144,9 +140,12 @@ static em_status take_axes(const em_foreign *file, hid_t id, em_contents_array *
     return status;
 }
 
-static em_status take_array(group_walk *w, const char *name, hid_t id)
+static em_status take_array(void *context, const char *name, hid_t *dataset)
 {
-    em_contents_array *out = &w->group->array[w->group->n_array++];
+    const contents_walk *w = context;
+    em_contents_group *group = &w->contents->group[w->contents->n_group - 1];
+    em_contents_array *out = &group->array[group->n_array++];
+    const hid_t id = *dataset;
     hid_t type = H5Dget_type(id);
     em_status status = em_label_copy(name, &out->name);
 
@@ -162,74 +161,38 @@ static em_status take_array(group_walk *w, const char *name, hid_t id)
     return status;
 }
 
-/* One step of a walk over a group, for members of type w->type. */
-static herr_t take_member(hid_t group, const char *name, const H5L_info_t *info, void *data)
-{
-    group_walk *w = data;
-    hid_t id;
-
-    (void)info;
-    if (w->n_left-- == 0)
-        return 1;
-    w->status = em_foreign_member(w->file, group, name, &id);
-    if (!w->status && id >= 0 && H5Iget_type(id) == w->type)
-        w->status = w->take(w, name, id);
-    em_h5_close(&id);
-    return w->status ? 1 : 0;
-}
-
 /* ---------------------------------------------------------------- groups */
-
-static H5_index_t order_of(hid_t group, bool is_file)
-{
-    hid_t list = is_file ? H5Fget_create_plist(group) : H5Gget_create_plist(group);
-    unsigned order = 0;
-
-    H5Pget_link_creation_order(list, &order);
-    em_h5_close(&list);
-    return order & H5P_CRT_ORDER_INDEXED ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME;
-}
 
 static int64_t count_links(hid_t group)
 {
-    H5G_info_t info = {0};
-
-    H5Gget_info(group, &info);
-    return info.nlinks < MOST_NAMES ? (int64_t)info.nlinks : MOST_NAMES;
+    return em_least(em_foreign_n_link(group), MOST_NAMES);
 }
 
-static em_status take_group(group_walk *w, const char *name, hid_t id)
+/* Adds a group, and takes its arrays. */
+static em_status take_group(void *context, const char *name, hid_t *id)
 {
-    group_walk inner = {.contents = w->contents,
-                        .file = w->file,
-                        .n_left = count_links(id),
-                        .type = H5I_DATASET,
-                        .take = take_array};
+    const contents_walk *w = context;
+    em_contents_group *group = &w->contents->group[w->contents->n_group++];
+    const int64_t most = count_links(*id);
+    em_status status = em_label_copy(name, &group->name);
 
-    inner.group = &w->contents->group[w->contents->n_group++];
-    inner.status = em_label_copy(name, &inner.group->name);
-    if (!inner.status)
-        inner.status = em_allocate(inner.n_left, sizeof *inner.group->array, &inner.group->array);
-    if (!inner.status)
-        H5Literate(id, order_of(id, false), H5_ITER_INC, NULL, take_member, &inner);
-    return inner.status;
+    status = status ? status : em_allocate(most, sizeof *group->array, &group->array);
+    return status ? status : em_foreign_each(w->file, *id, H5I_DATASET, most, take_array, context);
 }
 
-static em_status take_groups(group_walk *w)
+static em_status take_groups(contents_walk *w)
 {
-    w->n_left = count_links(w->file->file);
-    w->type = H5I_GROUP;
-    w->take = take_group;
-    w->status = em_allocate(w->n_left, sizeof *w->contents->group, &w->contents->group);
-    if (!w->status)
-        H5Literate(w->file->file, order_of(w->file->file, true), H5_ITER_INC, NULL, take_member, w);
-    return w->status;
+    const int64_t most = count_links(w->file->file);
+    em_status status = em_allocate(most, sizeof *w->contents->group, &w->contents->group);
+
+    return status ? status
+                  : em_foreign_each(w->file, w->file->file, H5I_GROUP, most, take_group, w);
 }
 
 em_status em_contents_read(const char *path, em_contents **out)
 {
     em_foreign file;
-    group_walk w = {.file = &file};
+    contents_walk w = {.file = &file};
     em_status status = em_allocate(1, sizeof **out, out);
 
     if (status)

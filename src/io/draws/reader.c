@@ -211,68 +211,32 @@ static em_status is_wanted(const em_reader *reader, const char *name, hid_t id, 
     return EM_OK;
 }
 
-static em_status take_dataset(em_reader *reader, const char *name, hid_t id)
+static em_status take_dataset(void *context, const char *name, hid_t *id)
 {
+    em_reader *reader = context;
     em_reader_entry *d = &reader->variable[reader->n_variable];
     bool wanted;
-    em_status status = is_wanted(reader, name, id, &wanted);
+    em_status status = is_wanted(reader, name, *id, &wanted);
 
-    if (status || !wanted) {
-        em_h5_close(&id);
+    if (status || !wanted)
         return status;
-    }
-    d->id = id;
+    d->id = *id;
+    *id = H5I_INVALID_HID;
     status = em_label_copy(name, &d->variable.name);
     status = status ? status : take_extent(reader, d);
-    em_role_read(id, &d->variable.role, &d->variable.index_base, &d->variable.unwatched);
+    em_role_read(d->id, &d->variable.role, &d->variable.index_base, &d->variable.unwatched);
     reader->n_variable++;
-    return status ? status : em_label_axes(&reader->file, id, &d->variable);
-}
-
-static H5_index_t order_of(hid_t group)
-{
-    hid_t list = H5Gget_create_plist(group);
-    unsigned order = 0;
-
-    H5Pget_link_creation_order(list, &order);
-    em_h5_close(&list);
-    return order & H5P_CRT_ORDER_INDEXED ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME;
-}
-
-/* The state of an iteration over the links of the group. */
-typedef struct walk {
-    em_reader *reader;
-    int64_t n_left; /* room in reader->variable */
-    em_status status;
-} walk;
-
-static herr_t take_link(hid_t group, const char *name, const H5L_info_t *info, void *data)
-{
-    walk *w = data;
-    hid_t id;
-
-    (void)info;
-    if (w->n_left-- == 0)
-        return 1;
-    w->status = em_foreign_member(&w->reader->file, group, name, &id);
-    if (!w->status && H5Iget_type(id) == H5I_DATASET)
-        w->status = take_dataset(w->reader, name, id);
-    else
-        em_h5_close(&id);
-    return w->status ? 1 : 0;
+    return status ? status : em_label_axes(&reader->file, d->id, &d->variable);
 }
 
 static em_status take_variables(em_reader *reader)
 {
-    H5G_info_t info = {0};
-    walk w = {.reader = reader};
+    const int64_t most = em_foreign_n_link(reader->group);
+    em_status status = em_allocate(most, sizeof *reader->variable, &reader->variable);
 
-    H5Gget_info(reader->group, &info);
-    w.n_left = (int64_t)info.nlinks;
-    w.status = em_allocate(w.n_left, sizeof *reader->variable, &reader->variable);
-    if (!w.status)
-        H5Literate(reader->group, order_of(reader->group), H5_ITER_INC, NULL, take_link, &w);
-    return w.status;
+    return status ? status
+                  : em_foreign_each(&reader->file, reader->group, H5I_DATASET, most, take_dataset,
+                                    reader);
 }
 
 em_status em_reader_open(const char *path, const char *group, em_reader **out)

@@ -192,6 +192,59 @@ em_status em_foreign_object(const em_foreign *file, const char *path, hid_t *obj
     return status;
 }
 
+/* The state of an iteration over the links of a group. */
+typedef struct link_walk {
+    const em_foreign *file;
+    H5I_type_t type;
+    int64_t n_left;
+    em_foreign_take *take;
+    void *context;
+    em_status status;
+} link_walk;
+
+static herr_t take_link(hid_t group, const char *name, const H5L_info_t *info, void *data)
+{
+    link_walk *w = data;
+    hid_t id;
+
+    (void)info;
+    if (w->n_left-- == 0)
+        return 1;
+    w->status = em_foreign_member(w->file, group, name, &id);
+    if (!w->status && id >= 0 && H5Iget_type(id) == w->type)
+        w->status = w->take(w->context, name, &id);
+    em_h5_close(&id);
+    return w->status ? 1 : 0;
+}
+
+static H5_index_t order_of(hid_t group)
+{
+    hid_t list =
+        H5Iget_type(group) == H5I_FILE ? H5Fget_create_plist(group) : H5Gget_create_plist(group);
+    unsigned order = 0;
+
+    H5Pget_link_creation_order(list, &order);
+    em_h5_close(&list);
+    return order & H5P_CRT_ORDER_INDEXED ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME;
+}
+
+int64_t em_foreign_n_link(hid_t group)
+{
+    H5G_info_t info = {0};
+
+    H5Gget_info(group, &info);
+    return (int64_t)info.nlinks;
+}
+
+em_status em_foreign_each(const em_foreign *file, hid_t group, H5I_type_t type, int64_t most,
+                          em_foreign_take *take, void *context)
+{
+    link_walk w = {file, type, most, take, context, EM_OK};
+
+    H5Literate(group, order_of(group), H5_ITER_INC, NULL, take_link, &w);
+    return w.status;
+}
+
 /* ---------------------------------------------------------------- what a file may hold */
 
 double em_foreign_count(hid_t dataset)

@@ -30,6 +30,18 @@ em_status em_foreign_object(const em_foreign *file, const char *path, hid_t *obj
 /* Opens a member of an open group in the same way. */
 em_status em_foreign_member(const em_foreign *file, hid_t group, const char *name, hid_t *object);
 
+/* The number of links in an open group or file. */
+int64_t em_foreign_n_link(hid_t group);
+
+/* Takes a member of a group, and may keep it open by setting *id to H5I_INVALID_HID. */
+typedef em_status em_foreign_take(void *context, const char *name, hid_t *id);
+
+/* Opens the first `most` members of an open group or file, and passes those of a type to `take`, in
+ * the order of their creation if that is recorded, else by name. Errors: as em_foreign_member, and
+ * those of `take`. */
+em_status em_foreign_each(const em_foreign *file, hid_t group, H5I_type_t type, int64_t most,
+                          em_foreign_take *take, void *context);
+
 /* Checks a dataset that HDF5 opened by a reference. Errors: EM_EDATA. */
 em_status em_foreign_check(const em_foreign *file, hid_t dataset);
 

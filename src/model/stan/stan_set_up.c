@@ -268,9 +268,10 @@ static void tell_missing(const em_stan *self)
         missing = n++ ? missing : d->name;
     }
     if (n > 0)
-        em_say("warning: %s: the draws lack %s%s, which the program declares: the library cannot "
-               "compute that (BridgeStan may: model.library)",
-               self->name, missing, n > 1 ? " and all else that is made of the parameters" : "");
+        em_say(
+            "warning: %s: the draws lack %s%s: the library cannot compute what the program makes "
+            "of its parameters (one compiled by BridgeStan may: model.library)",
+            self->name, missing, n > 1 ? " and all else of this kind" : "");
 }
 
 /* Reads the sizes and names of the constructed program. Local. */

@@ -59,11 +59,9 @@ bool em_home_has_all_paths(const em_config *config)
  * it by free(). */
 static char *real_folder_of(const char *path)
 {
-    const size_t length = em_file_folder_length(path);
-    char *folder = NULL, *real = NULL;
+    char *folder = NULL;
+    char *real = em_file_folder(path, &folder) ? NULL : realpath(folder, NULL);
 
-    if (em_format_text(&folder, "%.*s", length ? (int)length : 1, length ? path : ".") == EM_OK)
-        real = realpath(folder, NULL);
     em_release(&folder);
     return real;
 }

@@ -38,9 +38,9 @@ typedef struct em_plan {
     em_monitored monitored;
 } em_plan;
 
-/* The warmup of sampler number i; INT64_MIN: until its criteria are met. A sampler that learns
- * nothing, because the model has its own transition, has no warmup beside other samplers and waits
- * for theirs. */
+/* The iterations of warmup of sampler number i; INT64_MIN: until its criteria are met. A sampler
+ * that calls the model's own transition learns nothing. Beside other samplers it has 0 then, and
+ * theirs decide when warmup ends. */
 int64_t em_plan_sampler_warmup(const em_config *config, int i);
 
 /* Computes the plan. Errors: EM_ECONFIG if a file cannot hold the draws. */

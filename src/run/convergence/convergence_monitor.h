@@ -24,7 +24,7 @@ void em_monitor_destroy(em_monitor **monitor);
  * Local. */
 void em_monitor_keep(em_monitor *monitor, int64_t chain, int64_t draw, const double *value);
 
-/* Keeps the number of the draw's visit, if `monitored` has visits (diagnostics/visits.h). Local. */
+/* Stores the visit number of a draw, if `monitored` has visits (diagnostics/visits.h). Local. */
 void em_monitor_keep_visit(em_monitor *monitor, int64_t chain, int64_t draw, double visit);
 
 /*

@@ -44,13 +44,16 @@ static em_status gather_m_steps(const em_output *output, const em_adapt *adapt, 
     return status;
 }
 
+/* An array with one member of each record. */
+typedef struct record_column {
+    const char *name;
+    size_t member;
+    em_storage storage;
+} record_column;
+
 static em_status put_m_steps(em_output *output, const em_adapt *adapt, const char *group)
 {
-    static const struct {
-        const char *name;
-        size_t member;
-        em_storage storage;
-    } columns[] = {
+    static const record_column columns[] = {
         {"iteration", offsetof(em_m_step, iteration), EM_STORE_INT},
         {"kappa", offsetof(em_m_step, kappa), EM_STORE_REAL},
         {"S_count", offsetof(em_m_step, s_count), EM_STORE_INT},
@@ -216,11 +219,7 @@ static em_status put_step_size(em_output *output, const em_adapt *adapt, const c
 static em_status put_stages(em_output *output, const em_adapt *adapt, const char *group,
                             const char *block)
 {
-    static const struct {
-        const char *name;
-        size_t member;
-        em_storage storage;
-    } columns[] = {
+    static const record_column columns[] = {
         {"stage_iteration", offsetof(em_phase_record, iteration), EM_STORE_INT},
         {"stage_gradients", offsetof(em_phase_record, gradients), EM_STORE_INT},
         {"stage_end", offsetof(em_phase_record, end), EM_STORE_INT},

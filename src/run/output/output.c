@@ -175,11 +175,8 @@ static em_status put_attributes(em_output *output)
 /* Writes the folder from which relative paths of the config start. Collective. */
 static em_status put_home(em_output *output)
 {
-    const char *path = output->run.config->path;
-    const size_t length = em_file_folder_length(path);
     char *folder = NULL;
-    em_status status =
-        em_agree(em_format_text(&folder, "%.*s", length ? (int)length : 1, length ? path : "."));
+    em_status status = em_agree(em_file_folder(output->run.config->path, &folder));
 
     if (!status && em_home_matters(output->run.config))
         status =

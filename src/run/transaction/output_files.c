@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -56,12 +55,10 @@ static em_status check_length(const char *path, const char *folder)
 /* Checks the name, its folder, and the length of the longest name beside it. */
 static em_status check_name(const char *path)
 {
-    const size_t length = em_file_folder_length(path);
     char *folder = NULL;
-    em_status status =
-        em_format_text(&folder, "%.*s", length ? (int)length : 1, length ? path : ".");
+    em_status status = em_file_folder(path, &folder);
 
-    if (!status && !path[length])
+    if (!status && !path[em_file_folder_length(path)])
         status = em_fail(EM_EUSAGE, "output.file: found '%s', expected the name of a file",
                          em_excerpt_of(path).text);
     status = status ? status : check_length(path, folder);
@@ -169,11 +166,11 @@ em_status em_file_remove(const char *path)
 
 void em_file_sync_folder(const char *path)
 {
-    char folder[PATH_MAX];
-    const size_t length = em_file_folder_length(path);
+    char *folder = NULL;
+    const int descriptor =
+        em_file_folder(path, &folder) ? -1 : open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-    snprintf(folder, sizeof folder, "%.*s", length ? (int)length : 1, length ? path : ".");
-    const int descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    em_release(&folder);
     if (descriptor >= 0) {
         fsync(descriptor);
         close(descriptor);
