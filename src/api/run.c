@@ -38,10 +38,7 @@ static em_status check_request(const em_run_request *given)
 /* Copies a text of rank 0 to all ranks. Collective. */
 static em_status share_text(const char *text, char **out)
 {
-    em_status status = em_world_rank() == 0 ? em_copy_text(text, out) : EM_OK;
-
-    status = em_agree(status);
-    return status ? status : em_broadcast_text(out);
+    return em_share_text(em_world_rank() == 0 ? em_copy_text(text, out) : EM_OK, out);
 }
 
 static em_status share_request(const em_run_request *given, stored_request *out)

@@ -426,11 +426,15 @@ void em_broadcast(void *data, size_t bytes)
     }
 }
 
-em_status em_broadcast_text(char **text)
+em_status em_share_text(em_status status, char **text)
 {
-    int64_t length = em_world_rank() == 0 ? (int64_t)strlen(*text) : 0;
-    em_status status = EM_OK;
+    int64_t length = 0;
 
+    status = em_agree(status);
+    if (status)
+        return status;
+    if (em_world_rank() == 0)
+        length = (int64_t)strlen(*text);
     em_broadcast(&length, sizeof length);
     if (em_world_rank() != 0)
         status = em_allocate(length + 1, 1, text);

@@ -67,8 +67,9 @@ void em_world_list(bool mine, size_t size, char *text);
 void em_broadcast(void *data, size_t bytes);
 
 /* Copies the string of rank 0 to all ranks, where it is newly allocated; *text may be NULL there.
- * Collective. Errors: EM_EMEMORY, agreed. Freed by em_release. */
-em_status em_broadcast_text(char **text);
+ * `status` is that of making the string; if it is an error on any rank, nothing is copied.
+ * Collective. Errors, agreed: `status`, EM_EMEMORY. Freed by em_release. */
+em_status em_share_text(em_status status, char **text);
 
 /* Prints one line for the user, from rank 0 alone: "warning: ...". Local. */
 void em_say(const char *format, ...) EM_PRINTF(1, 2);

@@ -39,13 +39,10 @@ typedef struct run_command {
 
 em_status em_read_config(const char *path, char **text)
 {
-    em_status status = EM_OK;
+    const bool leads = em_world_rank() == 0;
 
     *text = NULL;
-    if (em_world_rank() == 0)
-        status = em_read_text_file(path, MOST_CONFIG_BYTES, text);
-    status = em_agree(status);
-    return status ? status : em_broadcast_text(text);
+    return em_share_text(leads ? em_read_text_file(path, MOST_CONFIG_BYTES, text) : EM_OK, text);
 }
 
 /* ---------------------------------------------------------------- command line */

@@ -135,9 +135,9 @@ static em_status choose_files(const em_examples_source *source, char **images, c
     bool is_table = !*images;
     em_broadcast(&is_table, sizeof is_table);
     if (!status && !is_table)
-        status = em_broadcast_text(images);
+        status = em_share_text(EM_OK, images);
     if (!status && !is_table && !source->unlabelled)
-        status = em_broadcast_text(labels);
+        status = em_share_text(EM_OK, labels);
     if (!status && is_table && source->labels && !source->unlabelled)
         status = em_fail(EM_EDATA,
                          "%s: found a table and model.labels, expected images, or the response "

@@ -225,25 +225,13 @@ em_status em_role_write(hid_t dataset, const em_variable *variable)
     return status ? status : watched;
 }
 
-/* Reads an integer attribute; `otherwise` if there is none. */
-static int64_t read_int(hid_t dataset, const char *name, int64_t otherwise)
-{
-    hid_t type, id = em_attribute_open(dataset, name, H5T_INTEGER, &type);
-    int64_t value = otherwise;
-
-    if (id >= 0 && H5Aread(id, H5T_NATIVE_INT64, &value) < 0)
-        value = otherwise;
-    em_h5_close_all(&id, &type);
-    return value;
-}
-
 void em_role_read(hid_t dataset, em_role *role, int64_t *index_base, bool *unwatched)
 {
     char text[MOST_BYTES + 1] = "";
 
     *role = EM_PARAMETER;
-    *index_base = read_int(dataset, "index_base", 0) == 1;
-    *unwatched = read_int(dataset, "watched", 1) == 0;
+    *index_base = em_attribute_read_int(dataset, "index_base", 0) == 1;
+    *unwatched = em_attribute_read_int(dataset, "watched", 1) == 0;
     em_attribute_read_any_text(dataset, "role", sizeof text, text);
     for (int i = 0; i < N_ROLE; i++)
         *role = strcmp(text, names[i]) == 0 ? (em_role)i : *role;

@@ -93,17 +93,6 @@ em_status em_enclosed_put(em_group *group, const char *path)
 
 /* ---------------------------------------------------------------- out of an output */
 
-static int64_t read_length(hid_t dataset)
-{
-    hid_t type, id = em_attribute_open(dataset, length_name, H5T_INTEGER, &type);
-    int64_t length = -1;
-
-    if (id >= 0 && H5Aread(id, H5T_NATIVE_INT64, &length) < 0)
-        length = -1;
-    em_h5_close_all(&type, &id);
-    return length;
-}
-
 /* Whether the dataset has the layout that em_enclosed_put gives it, with all bytes in the file. */
 static bool is_enclosed(hid_t dataset, int64_t length)
 {
@@ -152,7 +141,8 @@ static em_status copy_rows(hid_t dataset, int64_t length, const char *to, int de
 
 static em_status take(const em_foreign *file, hid_t dataset, const char *group, const char *to)
 {
-    const int64_t length = H5Iget_type(dataset) == H5I_DATASET ? read_length(dataset) : -1;
+    const int64_t length =
+        H5Iget_type(dataset) == H5I_DATASET ? em_attribute_read_int(dataset, length_name, -1) : -1;
     int descriptor = -1;
     em_status status = EM_OK;
 

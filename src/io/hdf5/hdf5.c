@@ -293,6 +293,17 @@ hid_t em_attribute_open(hid_t object, const char *name, H5T_class_t class, hid_t
     return id;
 }
 
+int64_t em_attribute_read_int(hid_t object, const char *name, int64_t otherwise)
+{
+    hid_t type, id = em_attribute_open(object, name, H5T_INTEGER, &type);
+    int64_t value = otherwise;
+
+    if (id >= 0 && H5Aread(id, H5T_NATIVE_INT64, &value) < 0)
+        value = otherwise;
+    em_h5_close_all(&id, &type);
+    return value;
+}
+
 bool em_attribute_read_text(hid_t object, const char *name, size_t bytes, char *text)
 {
     hid_t type, id = em_attribute_open(object, name, H5T_STRING, &type);

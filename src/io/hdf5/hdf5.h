@@ -76,6 +76,9 @@ bool em_h5_may_be(const char *path);
  * are closed by em_h5_close. Local. */
 hid_t em_attribute_open(hid_t object, const char *name, H5T_class_t class, hid_t *type);
 
+/* Reads an integer attribute; `otherwise` if there is none. Local. */
+int64_t em_attribute_read_int(hid_t object, const char *name, int64_t otherwise);
+
 /* Reads an attribute that is one text of fixed length, of fewer than `bytes` bytes; false and "" if
  * there is none. Local. */
 bool em_attribute_read_text(hid_t object, const char *name, size_t bytes, char *text);

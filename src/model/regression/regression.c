@@ -27,7 +27,7 @@ static em_variable per_observation(const em_regression *self, const char *name, 
                          .axis = {"observation"}};
 }
 
-static em_variable per_coefficient(const em_regression *self, const char *name)
+em_variable em_per_coefficient(const em_regression *self, const char *name)
 {
     return (em_variable){.name = name,
                          .n_axes = 1,
@@ -55,7 +55,7 @@ static void add_variables(em_regression *self)
 {
     const em_storage storage = self->family->storage;
 
-    add_variable(self, per_coefficient(self, "beta"));
+    add_variable(self, em_per_coefficient(self, "beta"));
     for (int k = 0; k < self->n_shape; k++)
         if (isnan(self->shape[k].value))
             add_variable(self, (em_variable){.name = self->shape[k].name});
@@ -80,9 +80,9 @@ static void add_data(em_regression *self)
     em_datum *to = self->datum;
 
     if (self->standardised && !self->theta) {
-        *to++ = (em_datum){group, per_coefficient(self, "feature_mean"),
+        *to++ = (em_datum){group, em_per_coefficient(self, "feature_mean"),
                            self->prior ? self->mean : design->centre};
-        *to++ = (em_datum){group, per_coefficient(self, "feature_sd"),
+        *to++ = (em_datum){group, em_per_coefficient(self, "feature_sd"),
                            self->prior ? self->sd : design->scale};
     }
     if (!self->theta)

@@ -158,6 +158,9 @@ em_status em_regression_predict(em_model *model, const em_draw *draw, const doub
 em_status em_regression_draw_prior(em_model *model, const em_draw *draw, double *theta);
 void em_regression_describe(const em_model *model, FILE *out);
 
+/* A variable with one number of each column of the design, labelled by their names. Local. */
+em_variable em_per_coefficient(const em_regression *self, const char *name);
+
 /* The functions that every regression has, for its em_model_ops. */
 #define EM_REGRESSION_OPS                                                                          \
     .add_prior = em_regression_add_prior, .report = em_regression_report,                          \

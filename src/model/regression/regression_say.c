@@ -116,15 +116,9 @@ void em_regression_describe(const em_model *model, FILE *out)
         fprintf(out, "# prior      %s\n", self->prior_line[i]);
 }
 
-static em_datum per_coefficient(const em_regression *self, const char *name, const double *value)
+static em_datum datum_of(const em_regression *self, const char *name, const double *value)
 {
-    return (em_datum){"constant_data",
-                      {.name = name,
-                       .n_axes = 1,
-                       .shape = {self->design->n_column},
-                       .axis = {"coefficient"},
-                       .label = {(const char *const *)self->design->name}},
-                      value};
+    return (em_datum){"constant_data", em_per_coefficient(self, name), value};
 }
 
 int em_regression_prior_data(em_regression *self, em_datum datum[EM_PRIOR_ARRAYS])
@@ -139,11 +133,11 @@ int em_regression_prior_data(em_regression *self, em_datum datum[EM_PRIOR_ARRAYS
                              .axis = {"prior"},
                              .label = {(const char *const *)self->prior_line}},
                             self->prior_count};
-    datum[n++] = per_coefficient(self, "prior_location", self->prior_location);
-    datum[n++] = per_coefficient(self, "prior_scale", self->prior_sd);
-    datum[n++] = per_coefficient(self, "prior_df", self->prior_df);
+    datum[n++] = datum_of(self, "prior_location", self->prior_location);
+    datum[n++] = datum_of(self, "prior_scale", self->prior_sd);
+    datum[n++] = datum_of(self, "prior_df", self->prior_df);
     if (self->prior && self->intercept && !self->standardised)
-        datum[n++] = per_coefficient(self, "predictor_mean", self->mean);
+        datum[n++] = datum_of(self, "predictor_mean", self->mean);
     if (self->known_sigma[1] > 0)
         datum[n++] = (em_datum){
             "constant_data", {.name = "known_sigma", .n_axes = 1, .shape = {2}}, self->known_sigma};

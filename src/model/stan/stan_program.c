@@ -266,13 +266,11 @@ static int64_t largest_text(const char *path, int64_t most)
 
 em_status em_stan_read_text(const char *path, int64_t most, char **text)
 {
-    em_status status = EM_OK;
+    const bool leads = em_world_rank() == 0;
 
     *text = NULL;
-    if (em_world_rank() == 0)
-        status = em_read_text_file(path, largest_text(path, most), text);
-    status = em_agree(status);
-    return status ? status : em_broadcast_text(text);
+    return em_share_text(leads ? em_read_text_file(path, largest_text(path, most), text) : EM_OK,
+                         text);
 }
 
 /* ---------------------------------------------------------------- the library */
@@ -280,12 +278,7 @@ em_status em_stan_read_text(const char *path, int64_t most, char **text)
 /* Searches for the interpreter on one rank, for all ranks. Collective. */
 static em_status find_interpreter(char **path)
 {
-    em_status status = EM_OK;
-
-    if (em_world_rank() == 0)
-        status = find_library(path);
-    status = em_agree(status);
-    return status ? status : em_broadcast_text(path);
+    return em_share_text(em_world_rank() == 0 ? find_library(path) : EM_OK, path);
 }
 
 /* Checks that all nodes have the same file, because other copies would be other models. Collective.
@@ -381,11 +374,8 @@ static em_status translate(const em_stan_library *library, const char *path, con
 em_status em_stan_translate(const em_stan_library *library, const char *path, const char *program,
                             char **translated)
 {
-    em_status status = EM_OK;
+    const bool leads = em_world_rank() == 0;
 
     *translated = NULL;
-    if (em_world_rank() == 0)
-        status = translate(library, path, program, translated);
-    status = em_agree(status);
-    return status ? status : em_broadcast_text(translated);
+    return em_share_text(leads ? translate(library, path, program, translated) : EM_OK, translated);
 }

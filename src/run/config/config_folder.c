@@ -121,8 +121,7 @@ em_status em_home_put(em_writer *writer, const char *folder, const char *output,
 
     if (!status && leads && !text)
         status = em_copy_text("", &text);
-    status = em_agree(status);
-    status = status ? status : em_broadcast_text(&text);
+    status = em_share_text(status, &text);
     if (!status && *text)
         status = em_writer_put_text(writer, EM_HOME_ATTRIBUTE, text);
     em_release(&text);

@@ -73,8 +73,7 @@ em_status em_processor_check_file(const char *path, bool same, char **text)
         em_reader_close(&reader);
         em_release(&earlier);
     }
-    status = em_agree(status);
-    return status ? status : em_broadcast_text(text);
+    return em_share_text(status, text);
 }
 
 em_status em_processor_record(em_writer *writer, const char *text, bool reproducible)

@@ -126,8 +126,7 @@ em_status em_files_name(em_output_transaction *t)
 
     if (!status && leads)
         status = check_name(*output);
-    status = em_agree(status);
-    status = status ? status : em_broadcast_text(output);
+    status = em_share_text(status, output);
     for (int i = EM_FILE_OUTPUT + 1; !status && i < EM_N_FILE; i++)
         status = em_format_text(&t->path[i], "%s%s", *output, suffix[i]);
     for (int i = 0; !status && leads && i < EM_N_FILE; i++)
