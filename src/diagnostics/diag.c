@@ -6,6 +6,7 @@
 #include "diagnostics/ess.h"
 #include "diagnostics/limits.h"
 #include "diagnostics/rank.h"
+#include "math/finite.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -304,15 +305,6 @@ static bool any_nan(int64_t n, const double *x)
     return false;
 }
 
-/* Whether all draws are equal. Draws with a NaN are not. */
-static bool are_equal(int64_t n, const double *x)
-{
-    for (int64_t i = 1; i < n; i++)
-        if (!(x[i] == x[0]))
-            return false;
-    return true;
-}
-
 /* Properties of draws that need no sorting. */
 typedef struct value_range {
     double least, most; /* but for NaN */
@@ -390,7 +382,7 @@ static em_status add_moments(em_diag *d, const em_halves *h, em_diagnosis *out)
         return EM_OK;
     out->mean = em_mean_of(n, h->x);
     out->sd = sqrt(em_variance_of(n, h->x, out->mean));
-    if (!isfinite(out->sd) || are_equal(n, h->x))
+    if (!isfinite(out->sd) || em_all_equal(n, h->x))
         return EM_OK;
     if (h->length >= 3) {
         em_status status = reserve(d, h, n);
@@ -458,7 +450,7 @@ em_status em_quantiles(em_diag *diag, int64_t n, const double *draws, int64_t n_
                        const double *probability, double *out)
 {
     const bool undefined = n < 1 || any_nan(n, draws);
-    const bool equal = !undefined && are_equal(n, draws);
+    const bool equal = !undefined && em_all_equal(n, draws);
     em_status status;
 
     if (!undefined && !equal) {

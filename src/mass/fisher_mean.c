@@ -15,21 +15,13 @@ static em_status power(int64_t dim, const double *vectors, const double *value, 
     return em_spectral(dim, vectors, dim, scratch, out);
 }
 
-static bool all_positive(int64_t n, const double *x)
-{
-    for (int64_t i = 0; i < n; i++)
-        if (!(x[i] > 0) || !isfinite(x[i]))
-            return false;
-    return true;
-}
-
 em_status em_fisher_mean(int64_t n, const double *cx, double *cg, double *work, double *out)
 {
     double *root = work, *inverse_root = root + n * n, *a = inverse_root + n * n, *b = a + n * n;
     double *value = b + n * n, *scratch = value + n;
     em_status status = em_all_finite(n * n, cg) ? em_eigen(n, cg, n, value) : EM_NONFINITE;
 
-    if (status || !all_positive(n, value))
+    if (status || !em_all_positive(n, value))
         return status ? status : EM_NONFINITE;
     status = power(n, cg, value, 0.5, scratch, root);
     status = status ? status : power(n, cg, value, -0.5, scratch, inverse_root);
@@ -38,7 +30,7 @@ em_status em_fisher_mean(int64_t n, const double *cx, double *cg, double *work, 
     em_multiply(n, root, cx, n, a);
     em_multiply(n, a, root, n, b);
     status = em_all_finite(n * n, b) ? em_eigen(n, b, n, value) : EM_NONFINITE;
-    if (status || !all_positive(n, value))
+    if (status || !em_all_positive(n, value))
         return status ? status : EM_NONFINITE;
     status = power(n, b, value, 0.5, scratch, a);
     if (status)

@@ -3,6 +3,7 @@
 #include "base/clones.h"
 
 #include <float.h>
+#include <math.h>
 #include <string.h>
 
 /* Whether all numbers are finite. The exponent of a number that is not finite has only ones, so an
@@ -23,4 +24,20 @@ EM_CLONES static bool all_finite(int64_t count, const double *x)
 bool em_all_finite(int64_t count, const double *x)
 {
     return all_finite(count, x);
+}
+
+bool em_all_positive(int64_t count, const double *x)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (!(x[i] > 0 && isfinite(x[i])))
+            return false;
+    return true;
+}
+
+bool em_all_equal(int64_t count, const double *x)
+{
+    for (int64_t i = 1; i < count; i++)
+        if (!(x[i] == x[0]))
+            return false;
+    return true;
 }

@@ -15,7 +15,7 @@
  * LAPACK_COL_MAJOR throughout spares LAPACKE's transposed copies. A matrix whose order does not fit
  * into an int would take 2^65 bytes: the conversions to int lose nothing. */
 
-static void mirror_lower(int64_t n, double *a, int64_t ld)
+void em_mirror_lower(int64_t n, double *a, int64_t ld)
 {
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j < i; j++)
@@ -61,7 +61,7 @@ em_status em_invert_spd(int64_t n, double *a, int64_t ld)
 {
     if (!factor(n, a, ld) || LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'U', (int)n, a, (int)ld))
         return EM_NONFINITE;
-    mirror_lower(n, a, ld);
+    em_mirror_lower(n, a, ld);
     return EM_OK;
 }
 
@@ -107,7 +107,7 @@ em_status em_spectral(int64_t n, const double *v, int64_t ld, const double *f, d
             scaled[k * ld + i] = f[k] * v[k * ld + i];
     cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)n, (int)n, (int)n, 1.0, v, (int)ld,
                 scaled, (int)ld, 0.0, out, (int)ld);
-    mirror_lower(n, out, ld); /* symmetric to the last bit */
+    em_mirror_lower(n, out, ld); /* symmetric to the last bit */
     em_release(&scaled);
     return EM_OK;
 }
@@ -122,7 +122,7 @@ void em_gram(int64_t n, int64_t m, const double *a, double *out)
 {
     cblas_dsyrk(CblasRowMajor, CblasLower, CblasNoTrans, (int)n, (int)m, 1.0, a, (int)m, 0.0, out,
                 (int)n);
-    mirror_lower(n, out, n);
+    em_mirror_lower(n, out, n);
 }
 
 void em_transpose(int64_t n, const double *a, double *out)

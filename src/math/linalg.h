@@ -42,6 +42,9 @@ em_status em_spectral(int64_t n, const double *v, int64_t ld, const double *f, d
 /* C = A B, all n x n with row length ld; no aliasing. */
 void em_multiply(int64_t n, const double *a, const double *b, int64_t ld, double *c);
 
+/* Copies the lower triangle of a [n][ld] to the upper one. */
+void em_mirror_lower(int64_t n, double *a, int64_t ld);
+
 /* out = A^T, n x n, without padding; no aliasing. */
 void em_transpose(int64_t n, const double *a, double *out);
 

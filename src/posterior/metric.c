@@ -1,17 +1,11 @@
 /* Computes the metric of the model. */
 #include "base/memory.h"
 #include "math/binned.h"
+#include "math/linalg.h"
 #include "posterior/inside.h"
 #include "posterior/tempered.h"
 
 #include <string.h>
-
-static void mirror(int64_t n, double *matrix)
-{
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t j = 0; j < i; j++)
-            matrix[j * n + i] = matrix[i * n + j];
-}
 
 /* Adds the metric of the observations of this shard, part by part. A model with a summary adds it
  * once, on the first shard. */
@@ -137,9 +131,9 @@ em_status em_posterior_metric(em_posterior *posterior, int64_t chain, const doub
     status = model->ops->metric->add(model, true, NULL, theta, metric, derivative);
     if (em_model_has_likelihood(model))
         status = add_metric_of_rows(posterior, status, theta, metric, derivative);
-    mirror(n, metric);
+    em_mirror_lower(n, metric, n);
     for (int64_t k = 0; k < cube; k += square)
-        mirror(n, derivative + k);
+        em_mirror_lower(n, derivative + k, n);
     return status < 0 ? status : EM_OK;
 }
 

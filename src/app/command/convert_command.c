@@ -70,13 +70,6 @@ static em_status parse_choice(const char *what, const char *text, const char *co
                              : EM_OK;
 }
 
-static bool has_ending(const char *path, const char *ending)
-{
-    const size_t length = strlen(path), n = strlen(ending);
-
-    return length >= n && strcmp(path + length - n, ending) == 0;
-}
-
 /* Decides what the input is. With a format of a corpus or with a vocabulary it is a corpus. With a
  * column of text, or with one document a line, it is text. */
 static em_status take_format(const char *format, const char *vocabulary, conversion *c)
@@ -87,8 +80,8 @@ static em_status take_format(const char *format, const char *vocabulary, convers
                                   "--like FILE.h5, whose words it uses, or a corpus of counts");
     if (c->is_text)
         return EM_OK;
-    c->is_corpus = vocabulary || has_ending(c->text.documents.path, ".mtx") ||
-                   has_ending(c->text.documents.path, ".mtx.gz") ||
+    c->is_corpus = vocabulary || em_text_ends_with(c->text.documents.path, ".mtx") ||
+                   em_text_ends_with(c->text.documents.path, ".mtx.gz") ||
                    find_choice(format, em_corpus_format_names) > EM_CORPUS_AUTO;
     if (!c->is_corpus)
         return parse_choice("format", format, em_table_format_names, &c->options.format);
@@ -379,7 +372,7 @@ static const char *option_for_documents(const char *path, const char *message)
     if (strstr(message, "found a quote"))
         return "--text COLUMN";
     for (size_t i = 0; i < sizeof form / sizeof *form; i++)
-        if (has_ending(path, form[i].ending) &&
+        if (em_text_ends_with(path, form[i].ending) &&
             (strstr(message, ":1: ") || strstr(message, ":2: ")))
             return form[i].option;
     return NULL;

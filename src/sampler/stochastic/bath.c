@@ -56,14 +56,6 @@ static em_status bath_frame_dense(int64_t n, const double *A, const double *V, d
     return status;
 }
 
-static bool bath_all_positive(int64_t n, const double *x)
-{
-    for (int64_t i = 0; i < n; i++)
-        if (!(x[i] > 0 && isfinite(x[i])))
-            return false;
-    return true;
-}
-
 em_status em_frame(em_structure structure, int64_t dim, const double *A, const double *V, double *y,
                    double *value)
 {
@@ -75,22 +67,12 @@ em_status em_frame(em_structure structure, int64_t dim, const double *A, const d
             y[i] = sqrt(A[i]);
             value[i] = V ? V[i] / A[i] : 0;
         }
-        return bath_all_positive(dim, A) ? EM_OK : EM_NONFINITE;
+        return em_all_positive(dim, A) ? EM_OK : EM_NONFINITE;
     }
     status = em_allocate_doubles(3 * dim * dim, &work);
     status = status ? status : bath_frame_dense(dim, A, V, y, value, work);
     em_release(&work);
     return status;
-}
-
-/* ---- one bath ---- */
-
-static bool bath_is_constant(int64_t n, const double *x)
-{
-    for (int64_t i = 1; i < n; i++)
-        if (x[i] != x[0])
-            return false;
-    return true;
 }
 
 /* Copies an array to one with padded rows. */
@@ -140,8 +122,8 @@ em_status em_bath_create(em_structure structure, int64_t dim, const double *A, c
     bath->stride = em_stride(dim);
     for (int64_t k = 0; V && k < dim; k++)
         bath->share = fmax(bath->share, bath->value[k]);
-    bath->same_basis = structure == EM_MASS_DIAG && bath_is_constant(dim, bath->basis);
-    bath->same_value = V && bath_is_constant(dim, bath->value);
+    bath->same_basis = structure == EM_MASS_DIAG && em_all_equal(dim, bath->basis);
+    bath->same_value = V && em_all_equal(dim, bath->value);
     *out = bath;
     return EM_OK;
 }
@@ -170,7 +152,7 @@ em_status em_bath_of_mass(const em_mass *mass, const em_noise *noise, em_bath **
 em_status em_bath_set_decay(em_bath *bath, em_structure structure, const double *decay)
 {
     bath->decay_structure = structure;
-    bath->same_decay = structure == EM_MASS_DIAG && bath_is_constant(bath->dim, decay);
+    bath->same_decay = structure == EM_MASS_DIAG && em_all_equal(bath->dim, decay);
     return bath_pad(structure, bath->dim, decay, &bath->decay);
 }
 
