@@ -9,7 +9,7 @@ static int64_t divided_up(int64_t a, int64_t b)
 }
 
 /* The number of tiles of a part, so that there are 16 parts or more. Parts are large enough that
- * adding them costs little compared with a gradient (tests/bench/bench_target.c). With many rows
+ * adding them costs little compared with a gradient (tests/bench/bench_posterior.c). With many rows
  * there are more parts, but at most half as many as a binned sum has terms, because shards add one
  * term each. */
 static int64_t tiles_of_a_part(int64_t n_tile)

@@ -40,6 +40,6 @@ typedef struct em_stan {
 } em_stan;
 
 /* Finds the library, reads program and data, and constructs the model. Collective. Errors, agreed:
- * EM_ECONFIG, EM_EDATA, EM_EUSAGE, EM_EMEMORY; call em_stan_destroy even then. */
+ * EM_ECONFIG, EM_EDATA, EM_EUSAGE, EM_EMEMORY; the model is then destroyed by its caller. */
 em_status em_stan_set_up(em_stan *self, const em_stan_options *options,
                          const em_model_context *context);
