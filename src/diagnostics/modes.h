@@ -62,9 +62,9 @@ em_status em_mode_finder_count(const em_mode_finder *finder, em_modes *out);
  * cross. */
 bool em_modes_are_settled(const em_modes *modes);
 
-/* Whether chains were in separate modes, by `before`, and still are with more draws, by `now`. Now
- * they have settled there. More draws may show more modes, and the mode of a chain that was between
- * two. With fewer modes some chains have crossed. */
+/* Whether chains stayed in separate modes while draws were added, from `before` to `now`: there
+ * were several modes, now there are at least as many, and the chains have settled in them. More
+ * draws may show more modes. If they show fewer, some chains have crossed. */
 bool em_modes_stay_separate(const em_modes *before, const em_modes *now);
 
 /* "2 modes (2 and 2 of 4 chains)". */

@@ -88,7 +88,7 @@ static double gathering(const em_report_data *data, int64_t element)
 static bool have_equal_ranks(const em_report_data *data, int64_t a, int64_t b)
 {
     const int64_t bulk = data->summary.table.at.ess_bulk, tail = data->summary.table.at.ess_tail,
-                  r_hat = data->summary.place[EM_R_HAT];
+                  r_hat = data->summary.place[EM_COLUMN_R_HAT];
     const double apart = fabs(em_report_value(data, a, r_hat) - em_report_value(data, b, r_hat));
     const bool same_tail = em_report_value(data, a, tail) == em_report_value(data, b, tail);
 

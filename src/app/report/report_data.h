@@ -8,7 +8,7 @@
 enum { EM_REPORT_SHOWN = 6, EM_REPORT_PAIRS = 4, EM_REPORT_LOO = 4 };
 
 /* The columns of its summary that are percentiles; report_page.c asks for these five. */
-enum { EM_AT_Q5 = EM_AT_PERCENTILES, EM_AT_Q25, EM_AT_Q50, EM_AT_Q75, EM_AT_Q95 };
+enum { EM_AT_Q5 = EM_COLUMN_PERCENTILES, EM_AT_Q25, EM_AT_Q50, EM_AT_Q75, EM_AT_Q95 };
 
 typedef struct em_report_data {
     const char *path;

@@ -89,13 +89,14 @@ static void advise_on_growth(const em_summary_table *table, FILE *out)
 
     for (int64_t i = 0; i < table->n_row; i++)
         if (table->row[i].value[table->at.judged + EM_JUDGED_GROWS] != 0)
-            take(&w, &table->row[i], fabs(table->row[i].value[EM_AT_MEAN]));
+            take(&w, &table->row[i], fabs(table->row[i].value[EM_COLUMN_MEAN]));
     if (w.count)
         fprintf(out,
                 "Improper: the draws of %lld of %lld rows keep growing (%s, mean %.2g). The "
                 "posterior may be improper: check that every parameter has a prior, and that the "
                 "data distinguish the parameters from each other. More draws do not help.\n",
-                (long long)w.count, (long long)table->n_row, w.row->name, w.row->value[EM_AT_MEAN]);
+                (long long)w.count, (long long)table->n_row, w.row->name,
+                w.row->value[EM_COLUMN_MEAN]);
 }
 
 /* Advice about a mode of the mode search without draws nearby. */

@@ -97,21 +97,21 @@ static const struct {
     bool small_is_bad;     /* sorting by it puts the smallest first */
     const char *condition; /* the tables that have it; NULL: all */
 } columns[EM_N_SUMMARY_COLUMN] = {
-    [EM_AT_MEAN] = {"mean"},
-    [EM_AT_MCSE] = {"mcse_mean"},
-    [EM_AT_SD] = {"sd"},
-    [EM_AT_PERCENTILES] = {"a percentile such as 50%"},
-    [EM_ESS_BULK] = {"ess_bulk", EM_DIGITS_WHOLE, true},
-    [EM_ESS_SQUARE] = {"ess_square", EM_DIGITS_WHOLE, true, "with --ess"},
-    [EM_ESS_TAIL] = {"ess_tail", EM_DIGITS_WHOLE, true},
-    [EM_R_HAT] = {"r_hat", EM_DIGITS_THOUSANDTHS},
-    [EM_R_HAT_NESTED] = {"r_hat_nested", EM_DIGITS_THOUSANDTHS, false, "with superchains"}};
+    [EM_COLUMN_MEAN] = {"mean"},
+    [EM_COLUMN_MCSE] = {"mcse_mean"},
+    [EM_COLUMN_SD] = {"sd"},
+    [EM_COLUMN_PERCENTILES] = {"a percentile such as 50%"},
+    [EM_COLUMN_ESS_BULK] = {"ess_bulk", EM_DIGITS_WHOLE, true},
+    [EM_COLUMN_ESS_SQUARE] = {"ess_square", EM_DIGITS_WHOLE, true, "with --ess"},
+    [EM_COLUMN_ESS_TAIL] = {"ess_tail", EM_DIGITS_WHOLE, true},
+    [EM_COLUMN_R_HAT] = {"r_hat", EM_DIGITS_THOUSANDTHS},
+    [EM_COLUMN_R_HAT_NESTED] = {"r_hat_nested", EM_DIGITS_THOUSANDTHS, false, "with superchains"}};
 
 static bool has_column(const em_summary *s, int column)
 {
-    return column == EM_ESS_SQUARE     ? s->options->squares
-           : column == EM_R_HAT_NESTED ? s->n_superchain > 0
-                                       : true;
+    return column == EM_COLUMN_ESS_SQUARE     ? s->options->squares
+           : column == EM_COLUMN_R_HAT_NESTED ? s->n_superchain > 0
+                                              : true;
 }
 
 static em_status add_columns(em_summary *s)
@@ -121,22 +121,22 @@ static em_status add_columns(em_summary *s)
 
     for (int k = 0; k < EM_N_SUMMARY_COLUMN; k++) {
         s->place[k] = has_column(s, k) ? n : -1;
-        n += k == EM_AT_PERCENTILES ? percentile->count : has_column(s, k);
+        n += k == EM_COLUMN_PERCENTILES ? percentile->count : has_column(s, k);
     }
     s->n_value = n + EM_N_JUDGED;
     em_status status = em_table_begin(0, n, &s->table);
-    s->table.at =
-        (em_judge_columns){.ess_bulk = s->place[EM_ESS_BULK],
-                           .ess_tail = s->place[EM_ESS_TAIL],
-                           .r_hat = s->place[s->n_superchain > 0 ? EM_R_HAT_NESTED : EM_R_HAT],
-                           .judged = n};
+    s->table.at = (em_judge_columns){
+        .ess_bulk = s->place[EM_COLUMN_ESS_BULK],
+        .ess_tail = s->place[EM_COLUMN_ESS_TAIL],
+        .r_hat = s->place[s->n_superchain > 0 ? EM_COLUMN_R_HAT_NESTED : EM_COLUMN_R_HAT],
+        .judged = n};
     for (int k = 0; !status && k < EM_N_SUMMARY_COLUMN; k++) {
         char name[32];
-        for (int64_t i = 0; k == EM_AT_PERCENTILES && !status && i < percentile->count; i++) {
+        for (int64_t i = 0; k == EM_COLUMN_PERCENTILES && !status && i < percentile->count; i++) {
             snprintf(name, sizeof name, "%g%%", percentile->value[i]);
             status = em_table_add_column(&s->table, EM_DIGITS_FOUR, name);
         }
-        if (!status && k != EM_AT_PERCENTILES && s->place[k] >= 0)
+        if (!status && k != EM_COLUMN_PERCENTILES && s->place[k] >= 0)
             status = em_table_add_column(&s->table, columns[k].digits, columns[k].name);
     }
     if (!status)
@@ -236,21 +236,21 @@ static em_status summarise(const em_summary *s, const em_element *element, em_di
     em_status status;
 
     status = em_diagnose(diag, n_chain, n_draw, draws, &d);
-    status = status ? status : find_percentiles(s, diag, draws, &d, value + EM_AT_PERCENTILES);
+    status = status ? status : find_percentiles(s, diag, draws, &d, value + EM_COLUMN_PERCENTILES);
     if (status)
         return status;
-    number[EM_AT_MEAN] = d.mean;
-    number[EM_AT_MCSE] = d.mcse_mean;
-    number[EM_AT_SD] = d.sd;
-    number[EM_ESS_BULK] = d.ess_bulk;
-    number[EM_ESS_TAIL] = d.ess_tail;
-    number[EM_R_HAT] = d.r_hat;
-    if (has_column(s, EM_R_HAT_NESTED))
-        number[EM_R_HAT_NESTED] = em_nested_r_hat(s->n_superchain, n_chain, n_draw, draws);
-    if (has_column(s, EM_ESS_SQUARE))
-        status = ess_of_squares(s, diag, draws, d.mean, &number[EM_ESS_SQUARE]);
+    number[EM_COLUMN_MEAN] = d.mean;
+    number[EM_COLUMN_MCSE] = d.mcse_mean;
+    number[EM_COLUMN_SD] = d.sd;
+    number[EM_COLUMN_ESS_BULK] = d.ess_bulk;
+    number[EM_COLUMN_ESS_TAIL] = d.ess_tail;
+    number[EM_COLUMN_R_HAT] = d.r_hat;
+    if (has_column(s, EM_COLUMN_R_HAT_NESTED))
+        number[EM_COLUMN_R_HAT_NESTED] = em_nested_r_hat(s->n_superchain, n_chain, n_draw, draws);
+    if (has_column(s, EM_COLUMN_ESS_SQUARE))
+        status = ess_of_squares(s, diag, draws, d.mean, &number[EM_COLUMN_ESS_SQUARE]);
     for (int k = 0; !status && k < EM_N_SUMMARY_COLUMN; k++)
-        if (k != EM_AT_PERCENTILES && s->place[k] >= 0)
+        if (k != EM_COLUMN_PERCENTILES && s->place[k] >= 0)
             value[s->place[k]] = number[k];
     return status ? status
                   : em_judge_row(s->judge, draws, &d, value[s->table.at.r_hat],

@@ -27,21 +27,6 @@ enum {
     EM_N_JUDGED
 };
 
-/* The columns of a summary in their order, described in draws_summary.c. Up to the first percentile
- * this is also the place in a row. em_summary.place has the places of the others. */
-enum em_summary_column {
-    EM_AT_MEAN,
-    EM_AT_MCSE,
-    EM_AT_SD,
-    EM_AT_PERCENTILES, /* the first of them */
-    EM_ESS_BULK,
-    EM_ESS_SQUARE,
-    EM_ESS_TAIL,
-    EM_R_HAT,
-    EM_R_HAT_NESTED,
-    EM_N_SUMMARY_COLUMN
-};
-
 typedef struct em_judge {
     em_reader *reader; /* borrowed */
     const char *group; /* the group of the draws; borrowed */

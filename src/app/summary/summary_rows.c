@@ -192,7 +192,7 @@ static em_status put_line(const row_arrangement *a, const row_group *l, em_summa
     if (!status && l->like)
         status = em_format_text((char **)&out->note, "as %s", l->like->name);
     else if (!status && l->constant)
-        status = em_format_text((char **)&out->note, "constant %.6g", out->value[EM_AT_MEAN]);
+        status = em_format_text((char **)&out->note, "constant %.6g", out->value[EM_COLUMN_MEAN]);
     return status;
 }
 

@@ -17,6 +17,21 @@ typedef struct em_column {
     int width;   /* set by em_table_print */
 } em_column;
 
+/* The columns of a summary in their order, described in draws_summary.c. Up to the first percentile
+ * this is also the place in a row. em_summary.place has the places of the others. */
+enum em_summary_column {
+    EM_COLUMN_MEAN,
+    EM_COLUMN_MCSE,
+    EM_COLUMN_SD,
+    EM_COLUMN_PERCENTILES, /* the first of them */
+    EM_COLUMN_ESS_BULK,
+    EM_COLUMN_ESS_SQUARE,
+    EM_COLUMN_ESS_TAIL,
+    EM_COLUMN_R_HAT,
+    EM_COLUMN_R_HAT_NESTED,
+    EM_N_SUMMARY_COLUMN
+};
+
 typedef struct em_summary_row {
     const char *name;        /* UTF-8, borrowed */
     const double *value;     /* [n_column], borrowed */

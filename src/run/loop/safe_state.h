@@ -10,7 +10,7 @@
 /* Copies the state, if the model may be lost. Collective. Errors, not agreed: EM_EMEMORY. */
 em_status em_safe_state_take(em_engine *engine);
 
-/* Forgets the evaluations that the state of the run, which is complete now, makes superfluous.
+/* Drops the stored evaluations of the iterations so far, once the state of the run is complete.
  * Local. */
 void em_safe_state_pass(em_engine *engine);
 
