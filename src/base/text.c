@@ -153,3 +153,20 @@ bool em_text_ends_with(const char *text, const char *end)
 
     return length > n && strcmp(text + length - n, end) == 0;
 }
+
+em_status em_text_begin(em_text_stream *stream)
+{
+    *stream = (em_text_stream){.text = NULL};
+    stream->out = open_memstream(&stream->text, &stream->length);
+    return stream->out ? EM_OK : em_fail(EM_EMEMORY, "out of memory for a text");
+}
+
+em_status em_text_end(em_text_stream *stream, em_status status, char **text)
+{
+    if (stream->out && fclose(stream->out) != 0 && !status)
+        status = em_fail(EM_EMEMORY, "out of memory for a text");
+    if (status)
+        em_release(&stream->text);
+    *text = stream->text;
+    return status;
+}

@@ -86,3 +86,17 @@ size_t em_escape(const char *text, bool (*keeps)(uint32_t), char *out, size_t by
 
 /* Writes text for HTML and SVG, in an element or between double quotes: < > & " ' as entities. */
 void em_escape_html(FILE *out, const char *text);
+
+/* A text that is printed piece by piece to `out`. */
+typedef struct em_text_stream {
+    FILE *out;
+    char *text;
+    size_t length;
+} em_text_stream;
+
+/* Errors: EM_EMEMORY, and then `out` is NULL. Local. */
+em_status em_text_begin(em_text_stream *stream);
+
+/* Ends the text, if it was begun. *text is what was printed (em_release), or NULL if `status` is an
+ * error. Returns `status` or EM_EMEMORY. Local. */
+em_status em_text_end(em_text_stream *stream, em_status status, char **text);

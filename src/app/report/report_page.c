@@ -7,6 +7,7 @@
 #include "app/summary/summary_rows.h"
 #include "base/memory.h"
 #include "base/page.h"
+#include "base/text.h"
 #include "model/model_list.h"
 #include "par/mpi_world.h"
 
@@ -158,19 +159,17 @@ static em_status put_advice(const em_report_data *data, json_t *page)
 {
     const em_summary *s = &data->summary;
     char *text = NULL, *rest = NULL;
-    size_t size = 0;
     json_t *lines = json_array();
-    FILE *words = open_memstream(&text, &size);
-    em_status status =
-        words ? em_advise(s->judge, &s->table, words) : em_fail(EM_EMEMORY, "out of memory");
+    em_text_stream words;
+    em_status status = em_text_begin(&words);
 
-    if (words)
-        fclose(words);
+    status = status ? status : em_advise(s->judge, &s->table, words.out);
+    status = em_text_end(&words, status, &text);
     for (char *line = text ? strtok_r(text, "\n", &rest) : NULL; !status && line;
          line = strtok_r(NULL, "\n", &rest))
         if (json_array_append_new(lines, em_json_text(line)))
             status = em_json_made(NULL);
-    free(text);
+    em_release(&text);
     return em_json_put_as(page, "advice", lines, status);
 }
 
@@ -254,20 +253,18 @@ static em_status put_model_part(const em_report_data *data, json_t *page)
     const em_model_ops *model;
     const em_model_commands *commands = commands_of(data->summary.reader, &model);
     char *html = NULL;
-    size_t size = 0;
     em_status status = EM_OK;
 
     if (commands && commands->report) {
-        FILE *out = open_memstream(&html, &size);
+        em_text_stream part;
         em_world *all = em_world_enter(NULL); /* the other ranks wait */
-        status = out ? em_model_report_part(model, data->path, out)
-                     : em_fail(EM_EMEMORY, "out of memory");
+        status = em_text_begin(&part);
+        status = status ? status : em_model_report_part(model, data->path, part.out);
         em_world_enter(all);
-        if (out)
-            fclose(out);
+        status = em_text_end(&part, status, &html);
     }
     status = em_json_put_as(page, "model_part", em_json_text(html), status);
-    free(html);
+    em_release(&html);
     return status;
 }
 

@@ -281,21 +281,15 @@ static em_status read_json(const em_value *value, char **out)
 {
     const char *text = value->text.value[0];
     const size_t length = em_json_number(text, NULL);
-    char *written = NULL;
-    size_t bytes;
-    FILE *quoted;
+    em_text_stream quoted;
     em_status status;
 
     if (value->kind == EM_VALUE_MAPPING || (length > 0 && !text[length]))
         return em_copy_text(text, out);
-    quoted = open_memstream(&written, &bytes);
-    if (quoted)
-        em_json_write_string(text, quoted);
-    status = quoted && fclose(quoted) == 0
-                 ? em_copy_text(written, out)
-                 : em_fail(EM_EMEMORY, "out of memory while reading YAML");
-    free(written);
-    return status;
+    status = em_text_begin(&quoted);
+    if (!status)
+        em_json_write_string(text, quoted.out);
+    return em_text_end(&quoted, status, out);
 }
 
 em_status em_field_read(const em_field *field, const em_value *value, void *options)

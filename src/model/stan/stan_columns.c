@@ -9,7 +9,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { MOST_TABLES = 64, MOST_COLUMNS = 10000 };
@@ -255,22 +254,16 @@ em_status em_stan_columns_fill_in(const char *json, char **out)
 {
     tables all = {0};
     column *of = NULL;
-    char *text = NULL;
-    size_t length;
-    FILE *file = open_memstream(&text, &length);
-    em_status status = em_allocate(MOST_COLUMNS, sizeof *of, &of);
+    em_text_stream text;
+    em_status status = em_text_begin(&text);
 
-    if (!status && !file)
-        status = em_fail(EM_EMEMORY, "out of memory for the columns of tables");
+    status = status ? status : em_allocate(MOST_COLUMNS, sizeof *of, &of);
     status = status ? status : fill_in(&all, of, json, NULL);
     status = em_agree_first(status, 0);
     status = status ? status : read_tables(&all);
-    status = status ? status : fill_in(&all, of, json, file);
-    if ((!file || fclose(file) != 0) && !status)
-        status = em_fail(EM_EMEMORY, "out of memory for the columns of tables");
-    status = status ? status : em_copy_text(text, out);
+    status = status ? status : fill_in(&all, of, json, text.out);
+    status = em_text_end(&text, status, out);
     release(&all);
     em_release(&of);
-    free(text);
     return status;
 }

@@ -308,21 +308,16 @@ em_status em_stan_data_read(const char *path, const char *text, em_stan_data **o
 {
     static const char byte_order_mark[] = "\xef\xbb\xbf";
     const size_t mark = strncmp(text, byte_order_mark, 3) == 0 ? 3 : 0;
-    char *written = NULL;
-    size_t length;
+    em_text_stream written;
     data_reading r = {.path = path, .at = text + mark, .line = 1};
     em_status status = em_allocate(1, sizeof **out, out);
 
     if (status)
         return status;
-    r.out = open_memstream(&written, &length);
-    if (!r.out)
-        status = em_fail(EM_EMEMORY, "out of memory while reading %s", path);
+    status = em_text_begin(&written);
+    r.out = written.out;
     status = status ? status : read_object(&r, *out);
-    if (r.out && fclose(r.out) != 0 && !status)
-        status = em_fail(EM_EMEMORY, "out of memory while reading %s", path);
-    status = status ? status : em_copy_text(written, &(*out)->text);
-    free(written);
+    status = em_text_end(&written, status, &(*out)->text);
     if (status)
         em_stan_data_destroy(out);
     return status;

@@ -11,7 +11,6 @@
 
 #include <fnmatch.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
@@ -82,13 +81,12 @@ static em_status check_options(const em_stan_options *options, const em_model_co
 static em_status join_data(const em_stan *self, const char *translated, const char *data,
                            char **out)
 {
-    char *text = NULL;
-    size_t length;
-    FILE *file = open_memstream(&text, &length);
-    em_status status = EM_OK;
+    em_text_stream text;
+    const em_status status = em_text_begin(&text);
+    FILE *file = text.out;
 
-    if (!file)
-        return em_fail(EM_EMEMORY, "out of memory for the data of the program");
+    if (status)
+        return status;
     fputc('{', file);
     if (translated) {
         fputs("\"__stanli\": {\"build_id\": ", file);
@@ -98,11 +96,7 @@ static em_status join_data(const em_stan *self, const char *translated, const ch
         fprintf(file, ", \"name\": \"program\"}%s", *data ? "," : "");
     }
     fprintf(file, "%s}", data);
-    if (fclose(file) != 0)
-        status = em_fail(EM_EMEMORY, "out of memory for the data of the program");
-    status = status ? status : em_copy_text(text, out);
-    free(text);
-    return status;
+    return em_text_end(&text, EM_OK, out);
 }
 
 static bool is_mapping(const char *data)

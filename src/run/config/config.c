@@ -9,7 +9,6 @@
 #include "sampler/stochastic/stochastic.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- values ---- */
@@ -355,13 +354,11 @@ static em_status write_config(const em_parse *p, bool is_stored, char **full)
 {
     const char *left_out[7] = {NULL};
     int n_left_out = 0;
-    size_t length;
-    char *text = NULL;
-    FILE *out = open_memstream(&text, &length);
-    em_status status;
+    em_text_stream text;
+    const em_status status = em_text_begin(&text);
 
-    if (!out)
-        return em_fail(EM_EMEMORY, "out of memory while writing the config");
+    if (status)
+        return status;
     if (is_stored) {
         left_out[n_left_out++] = "file";
         left_out[n_left_out++] = "ranks_per_chain";
@@ -376,16 +373,11 @@ static em_status write_config(const em_parse *p, bool is_stored, char **full)
     for (int i = 0; i < p->n_outer; i++) {
         if (p->section[i].options == &p->config->temper && !p->config->temper.on)
             continue; /* it said never */
-        write_section(p, &p->section[i], left_out, out);
+        write_section(p, &p->section[i], left_out, text.out);
         if (em_is_element(p, &p->section[i]))
-            write_own_mass(p, i - EM_SECTION_SAMPLER, out);
+            write_own_mass(p, i - EM_SECTION_SAMPLER, text.out);
     }
-    if (fclose(out) == 0)
-        status = em_copy_text(text, full);
-    else
-        status = em_fail(EM_EMEMORY, "out of memory while writing the config");
-    free(text);
-    return status;
+    return em_text_end(&text, EM_OK, full);
 }
 
 /* ---- the whole config ---- */

@@ -2,11 +2,11 @@
 
 #include "base/memory.h"
 #include "base/options/field.h"
+#include "base/text.h"
 #include "run/config/config_parse.h"
 #include "run/config/yaml.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Two stored configs, and the keys that differ. */
@@ -28,25 +28,19 @@ static em_status write_canonical(const em_field *field, const em_value *value, c
 {
     em_field alone[2] = {*field, {.name = NULL}};
     void *options = NULL;
-    char *written = NULL;
-    size_t length;
+    em_text_stream written;
     em_status status = em_allocate(1, 64, &options);
-    FILE *out = open_memstream(&written, &length);
 
     *text = NULL;
     alone[0].offset = 0;
-    if (!status && !out)
-        status = em_fail(EM_EMEMORY, "out of memory while comparing configs");
     if (!status && em_field_read(alone, value, options) == EM_OK) {
-        em_field_write(alone, options, out);
-        status = fflush(out) == 0 ? em_copy_text(written, text)
-                                  : em_fail(EM_EMEMORY, "out of memory while comparing configs");
+        status = em_text_begin(&written);
+        if (!status)
+            em_field_write(alone, options, written.out);
+        status = em_text_end(&written, status, text);
     }
     if (options)
         em_field_release(alone, options);
-    if (out)
-        fclose(out);
-    free(written);
     em_release(&options);
     return status;
 }
@@ -186,11 +180,9 @@ static em_status compare_all(const comparison *c, const em_config *config)
 
 em_status em_changes_find(const em_config *config, const char *stored, em_changes *out)
 {
-    char *keys = NULL;
-    size_t length = 0;
-    comparison c = {.changes = out, .keys = open_memstream(&keys, &length)};
-    em_status status =
-        c.keys ? EM_OK : em_fail(EM_EMEMORY, "out of memory while comparing configs");
+    em_text_stream keys;
+    em_status status = em_text_begin(&keys);
+    comparison c = {.changes = out, .keys = keys.out};
 
     *out = (em_changes){.refused = NULL};
     if (!status)
@@ -201,11 +193,9 @@ em_status em_changes_find(const em_config *config, const char *stored, em_change
         status = compare_all(&c, config);
     else if (!status)
         fputs("all of an unreadable config", c.keys);
-    if (c.keys && fclose(c.keys) != 0 && !status)
-        status = em_fail(EM_EMEMORY, "out of memory while comparing configs");
-    if (!status && length > 0)
-        status = em_copy_text(keys, &out->refused);
-    free(keys);
+    status = em_text_end(&keys, status, &out->refused);
+    if (!status && keys.length == 0)
+        em_release(&out->refused);
     em_yaml_destroy(&c.old);
     em_yaml_destroy(&c.new);
     return status;

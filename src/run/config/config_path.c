@@ -76,16 +76,12 @@ static em_status check_data(const char *written, const char *path)
 em_status em_expand_path(const char *config_path, char **path)
 {
     const char *slash = strrchr(config_path, '/');
-    size_t length;
     char *replaced = NULL;
-    FILE *out = open_memstream(&replaced, &length);
-    em_status status;
+    em_text_stream text;
+    em_status status = em_text_begin(&text);
 
-    if (!out)
-        return em_fail(EM_EMEMORY, "out of memory while reading a path");
-    status = write_replaced(*path, out);
-    if (fclose(out) && !status)
-        status = em_fail(EM_EMEMORY, "out of memory while reading a path");
+    status = status ? status : write_replaced(*path, text.out);
+    status = em_text_end(&text, status, &replaced);
     if (!status) {
         const int folder = slash && *replaced != '/' ? (int)(slash + 1 - config_path) : 0;
         char *written = *path;
@@ -94,7 +90,7 @@ em_status em_expand_path(const char *config_path, char **path)
         status = status ? status : check_data(written, *path);
         em_release(&written);
     }
-    free(replaced);
+    em_release(&replaced);
     return status;
 }
 
@@ -136,18 +132,16 @@ static em_status write_expanded(const char *config_path, const char *json, FILE 
 
 em_status em_expand_paths(const char *config_path, char **json)
 {
-    size_t length;
     char *expanded = NULL;
-    FILE *out = open_memstream(&expanded, &length);
-    em_status status = out ? write_expanded(config_path, *json, out) : EM_OK;
+    em_text_stream text;
+    em_status status = em_text_begin(&text);
 
-    if (!out || fclose(out) != 0)
-        status = em_fail(EM_EMEMORY, "out of memory while reading a path");
+    status = status ? status : write_expanded(config_path, *json, text.out);
+    status = em_text_end(&text, status, &expanded);
     if (!status) {
         em_release(json);
-        status = em_copy_text(expanded, json);
+        *json = expanded;
     }
-    free(expanded);
     return status;
 }
 

@@ -5,7 +5,6 @@
 #include "base/text/json.h"
 
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 #include <yaml.h>
 
@@ -344,21 +343,18 @@ static em_status read_data(parse *p, const yaml_event_t *event, const char *key,
                            em_value *value)
 {
     char *text = NULL;
-    size_t length;
-    FILE *out = open_memstream(&text, &length);
-    em_status status = EM_OK;
+    em_text_stream written;
+    em_status status = em_text_begin(&written);
     int64_t capacity = 0;
 
     p->list = event->type == YAML_SEQUENCE_START_EVENT && data == EM_YAML_ALL_IS_DATA ? key : NULL;
-    if (out)
-        status = write_data(p, event, 0, out);
+    status = status ? status : write_data(p, event, 0, written.out);
     p->list = NULL;
 
-    if (!out || fclose(out) != 0)
-        status = em_fail(EM_EMEMORY, "out of memory while reading YAML");
+    status = em_text_end(&written, status, &text);
     value->kind = EM_VALUE_MAPPING;
     status = status ? status : append_text(&value->text, &capacity, text);
-    free(text);
+    em_release(&text);
     return status;
 }
 

@@ -9,7 +9,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Counts the rejections of all ranks. A model counts them for its rank; the count is added as that
@@ -37,22 +36,20 @@ static em_status list_failures(em_engine *engine)
     const int64_t n_chain = em_grid_n_chain(engine->grid);
     const void *own = engine->model->failures->text;
     double *gathered = NULL;
-    char *text = NULL;
-    size_t length;
+    em_text_stream text;
     int64_t n_listed = 0;
     em_status status = em_agree(em_allocate(n_chain, EACH, &gathered));
 
     if (!status) /* texts as doubles, which are copied as they are */
         status = em_grid_gather_chains(engine->grid, EACH / sizeof(double), own, gathered);
     const char *all = (const char *)(const void *)gathered;
-    FILE *out = status ? NULL : open_memstream(&text, &length);
-    for (int64_t i = 0; out && i < n_chain * EM_MOST_FAILURES && n_listed < MOST_LISTED; i++)
+    status = status ? status : em_text_begin(&text);
+    for (int64_t i = 0; !status && i < n_chain * EM_MOST_FAILURES && n_listed < MOST_LISTED; i++)
         if (all[i * EM_FAILURE_BYTES])
-            fprintf(out, "%s%s", n_listed++ ? ",\n " : "[", all + i * EM_FAILURE_BYTES);
-    if (out) {
-        fputs(n_listed ? "]" : "[]", out);
-        status = fclose(out) ? EM_EMEMORY : em_copy_text(text, &engine->failed_evaluations);
-        free(text);
+            fprintf(text.out, "%s%s", n_listed++ ? ",\n " : "[", all + i * EM_FAILURE_BYTES);
+    if (!status) {
+        fputs(n_listed ? "]" : "[]", text.out);
+        status = em_text_end(&text, status, &engine->failed_evaluations);
     }
     em_release(&gathered);
     return em_agree(status);

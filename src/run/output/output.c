@@ -1,6 +1,7 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "emass/model/averages.h"
 #include "io/draws/dataset.h"
 #include "par/world.h"
@@ -12,7 +13,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -112,15 +112,13 @@ static em_status put_config(em_output *output)
     static const char prior[] = "# prior ";
     const em_model *model = output->run.model;
     char *description = NULL, *text = NULL;
-    size_t length;
-    FILE *out = open_memstream(&description, &length);
-    em_status status = out ? em_copy_text(output->run.config->stored, &text)
-                           : em_fail(EM_EMEMORY, "out of memory for the priors of the model");
+    em_text_stream stream;
+    em_status status = em_text_begin(&stream);
 
-    if (out && model->ops->describe)
-        model->ops->describe(model, out);
-    if (out)
-        fclose(out);
+    if (!status && model->ops->describe)
+        model->ops->describe(model, stream.out);
+    status = em_text_end(&stream, status, &description);
+    status = status ? status : em_copy_text(output->run.config->stored, &text);
     for (const char *line = description, *next; !status && line && *line; line = next) {
         const size_t all = strcspn(line, "\n");
         char *longer = NULL;
@@ -134,8 +132,7 @@ static em_status put_config(em_output *output)
         }
     }
     status = status ? status : em_writer_put_text(output->writer, "config", text);
-    em_release(&text);
-    free(description);
+    em_release_all(&text, &description);
     return status;
 }
 
