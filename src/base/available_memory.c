@@ -144,15 +144,7 @@ double em_resident_bytes(void)
 
 double em_peak_bytes(void)
 {
-    FILE *file = fopen("/proc/self/status", "r");
-    char line[256];
-    double kilobytes = 0;
-
-    while (file && fgets(line, sizeof line, file) && sscanf(line, "VmHWM: %lf", &kilobytes) != 1)
-        ;
-    if (file)
-        fclose(file);
-    return 1024 * kilobytes;
+    return 1024 * keyed_number("/proc/self/status", "VmHWM:");
 }
 
 void em_peak_restart(void)

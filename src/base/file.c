@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 const char *em_file_kind(mode_t mode)
 {
@@ -108,6 +109,29 @@ em_status em_file_write_at(int descriptor, const char *name, off_t at, const voi
         done += put > 0 ? (size_t)put : 0;
     }
     return EM_OK;
+}
+
+em_status em_file_hash(int descriptor, const char *name, uint64_t bytes, uint64_t *hash)
+{
+    enum { PIECE = 1 << 20 };
+    XXH64_state_t *state = XXH64_createState();
+    char *piece = NULL;
+    em_status status =
+        state ? em_allocate(PIECE, 1, &piece) : em_fail(EM_EMEMORY, "out of memory: no hash state");
+
+    if (!status)
+        XXH64_reset(state, 0);
+    for (uint64_t done = 0; !status && done < bytes; done += PIECE) {
+        const size_t n = bytes - done < PIECE ? (size_t)(bytes - done) : PIECE;
+        status = em_file_read_at(descriptor, name, (off_t)done, piece, n);
+        if (!status)
+            XXH64_update(state, piece, n);
+    }
+    if (!status)
+        *hash = XXH64_digest(state);
+    XXH64_freeState(state);
+    em_release(&piece);
+    return status;
 }
 
 size_t em_file_folder_length(const char *path)

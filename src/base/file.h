@@ -5,6 +5,7 @@
 #include "emass/status.h"
 
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 
@@ -25,6 +26,10 @@ em_status em_file_check(const char *path);
  * Local. Errors: EM_EIO, also at an early end of the file. */
 em_status em_file_read_at(int descriptor, const char *name, off_t at, void *bytes, size_t n);
 em_status em_file_write_at(int descriptor, const char *name, off_t at, const void *bytes, size_t n);
+
+/* The XXH64 hash of the first `bytes` bytes of an open file. Local. Errors: as em_file_read_at;
+ * EM_EMEMORY. */
+em_status em_file_hash(int descriptor, const char *name, uint64_t bytes, uint64_t *hash);
 
 /* The length of the folder's part of a path, with its slash. Local. */
 size_t em_file_folder_length(const char *path);

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 typedef struct identity {
     int64_t inode, bytes, seconds, nanoseconds;
@@ -26,32 +25,6 @@ static em_status identify(int descriptor, const char *path, identity *out)
     *out = (identity){(int64_t)info.st_ino, info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec,
                       0};
     return EM_OK;
-}
-
-static em_status hash_content(int descriptor, const char *path, uint64_t *hash)
-{
-    enum { PIECE = 1 << 18 };
-    XXH64_state_t *state = XXH64_createState();
-    char *piece = NULL;
-    ssize_t got = 1;
-    em_status status = em_allocate(PIECE, 1, &piece);
-
-    if (!status && !state)
-        status = em_fail(EM_EMEMORY, "%s: out of memory", path);
-    if (!status)
-        XXH64_reset(state, 0);
-    for (off_t at = 0; !status && got > 0; at += got) {
-        got = pread(descriptor, piece, PIECE, at);
-        if (got > 0)
-            XXH64_update(state, piece, (size_t)got);
-    }
-    if (!status && got < 0)
-        status = em_fail(EM_EDATA, "%s: found an unreadable file, expected data", path);
-    if (!status)
-        *hash = XXH64_digest(state);
-    XXH64_freeState(state);
-    em_release(&piece);
-    return status;
 }
 
 /* Whether this rank's value differs from rank 0's; *any: whether any rank's does. Collective. */
@@ -75,7 +48,8 @@ static em_status compare_copies(int descriptor, const char *path, int64_t bytes)
     identity mine = {.bytes = bytes}, first;
     char ranks[128];
     bool any;
-    em_status status = em_agree_first(hash_content(descriptor, path, &mine.hash), 0);
+    em_status status =
+        em_agree_first(em_file_hash(descriptor, path, (uint64_t)bytes, &mine.hash), 0);
 
     if (status)
         return status;

@@ -1,13 +1,11 @@
 #include "io/checkpoint/checksum_trailer.h"
 
 #include "base/file.h"
-#include "base/memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 enum { KIND_BYTES = 7 }; /* of the magic, before the version */
 
@@ -15,30 +13,6 @@ typedef struct trailer {
     char magic[8];
     uint64_t bytes, hash; /* of what comes before the trailer */
 } trailer;
-
-/* The hash of the first `bytes` bytes of an open file. */
-static em_status hash_file(int descriptor, const char *path, uint64_t bytes, uint64_t *hash)
-{
-    enum { PIECE = 1 << 20 };
-    XXH64_state_t *state = XXH64_createState();
-    char *piece = NULL;
-    em_status status =
-        state ? em_allocate(PIECE, 1, &piece) : em_fail(EM_EMEMORY, "out of memory: no hash state");
-
-    if (!status)
-        XXH64_reset(state, 0);
-    for (uint64_t done = 0; !status && done < bytes; done += PIECE) {
-        const size_t n = bytes - done < PIECE ? (size_t)(bytes - done) : PIECE;
-        status = em_file_read_at(descriptor, path, (off_t)done, piece, n);
-        if (!status)
-            XXH64_update(state, piece, n);
-    }
-    if (!status)
-        *hash = XXH64_digest(state);
-    XXH64_freeState(state);
-    em_release(&piece);
-    return status;
-}
 
 em_status em_checksum_trailer_put(const em_checksum_trailer *kind, const char *path)
 {
@@ -51,7 +25,7 @@ em_status em_checksum_trailer_put(const em_checksum_trailer *kind, const char *p
     end.bytes = (uint64_t)bytes;
     if (!status && bytes < 0)
         status = em_fail(EM_EIO, "%s: cannot be read: %s", path, strerror(errno));
-    status = status ? status : hash_file(descriptor, path, end.bytes, &end.hash);
+    status = status ? status : em_file_hash(descriptor, path, end.bytes, &end.hash);
     status = status ? status : em_file_write_at(descriptor, path, bytes, &end, sizeof end);
     if (!status && fsync(descriptor) != 0)
         status = em_fail(EM_EIO, "%s: cannot be written: %s", path, strerror(errno));
@@ -82,7 +56,7 @@ em_status em_checksum_trailer_check(const em_checksum_trailer *kind, const char 
     else if (end.bytes != (uint64_t)length)
         status = em_fail(EM_EDATA, "%s: cut short: %lld bytes, expected %llu", path,
                          (long long)length, (unsigned long long)end.bytes);
-    status = status ? status : hash_file(descriptor, path, end.bytes, &hash);
+    status = status ? status : em_file_hash(descriptor, path, end.bytes, &hash);
     if (!status && hash != end.hash)
         status = em_fail(EM_EDATA, "%s: altered since it was written (its hash differs)", path);
     close(descriptor);
