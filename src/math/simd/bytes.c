@@ -32,19 +32,40 @@ double em_bytes_size(int64_t most, int64_t n_column)
     return (double)(words(most) * WORD) * (8 + 16 * (double)words(n_column));
 }
 
-/* Transposes a matrix of bits: bit b of word k becomes bit k of word b (Warren 2013, section 7-3).
- */
-static inline void transpose(uint64_t x[WORD])
-{
-    uint64_t low = 0x00000000ffffffff;
+typedef uint64_t words_4 __attribute__((vector_size(32), may_alias));
+enum { VECTORS = WORD / 4 };
 
-    for (int s = WORD / 2; s > 0; s >>= 1, low ^= low << s)
-        for (int from = 0; from < WORD; from += 2 * s)
-            for (int k = from; k < from + s; k++) {
-                const uint64_t t = (x[k] >> s ^ x[k + s]) & low;
-                x[k] ^= t << s;
-                x[k + s] ^= t;
-            }
+/* A stage of the transpose of a matrix of bits (Warren 2013, section 7-3): swaps bits of vectors of
+ * words so far from each other, whose places are `places` from each other. */
+static inline __attribute__((always_inline)) void swap_bits(words_4 x[VECTORS], int vectors,
+                                                            int places, uint64_t low)
+{
+    _Pragma("GCC unroll 8") for (int k = 0; k < VECTORS / 2; k++)
+    {
+        words_4 *a = x + k / vectors * 2 * vectors + k % vectors, *b = a + vectors;
+        const words_4 t = (*a >> places ^ *b) & low;
+        *a ^= t << places;
+        *b ^= t;
+    }
+}
+
+/* Transposes a matrix of bits of which row 8 i + j is in word 8 j + i: bit b of row k becomes bit k
+ * of word b of `out`. So all words that are swapped with others are in different vectors. */
+static inline __attribute__((always_inline)) void transpose(words_4 x[VECTORS],
+                                                            words_4 out[VECTORS])
+{
+    const uint64_t *from = (const uint64_t *)x;
+    uint64_t *to = (uint64_t *)out;
+
+    swap_bits(x, VECTORS / 2, 4, 0x0f0f0f0f0f0f0f0f);
+    swap_bits(x, VECTORS / 4, 2, 0x3333333333333333);
+    swap_bits(x, VECTORS / 8, 1, 0x5555555555555555);
+    for (int i = 0; i < 8; i++)
+        for (int j = 0; j < 8; j++)
+            to[8 * i + j] = from[8 * j + i];
+    swap_bits(out, VECTORS / 2, 32, 0x00000000ffffffff);
+    swap_bits(out, VECTORS / 4, 16, 0x0000ffff0000ffff);
+    swap_bits(out, VECTORS / 8, 8, 0x00ff00ff00ff00ff);
 }
 
 /* Finds the rows, which are scattered in memory. All are prefetched before the first is read. */
@@ -64,12 +85,12 @@ EM_CLONES static void mark_columns(em_bytes *x)
 {
     for (int64_t i = 0; i < x->n_row; i += WORD)
         for (int64_t w = 0; w < x->n_word; w++) {
-            uint64_t bits[WORD] = {0};
-            for (int64_t k = 0; k < WORD && i + k < x->n_row; k++)
-                bits[k] = x->of_row[(i + k) * x->n_word + w];
-            transpose(bits);
-            for (int64_t k = 0; k < WORD; k++)
-                x->of_column[((w * WORD + k) * x->room + i) / WORD] = bits[k];
+            const uint64_t *from = x->of_row + w * x->room + i;
+            const int n = (int)(x->n_row - i < WORD ? x->n_row - i : WORD);
+            words_4 rows[VECTORS] = {{0}};
+            for (int k = 0; k < n; k++)
+                ((uint64_t *)rows)[(k & 7) << 3 | k >> 3] = from[k];
+            transpose(rows, (words_4 *)(x->of_column + (i / WORD * x->n_word + w) * WORD));
         }
 }
 

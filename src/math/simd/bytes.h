@@ -16,8 +16,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The matrix X. Its bitmaps of_row [n_row][n_word] and of_column [n_column][room / 64] have words
- * of 64 bits. */
+/* The matrix X. Its bitmaps have words of 64 bits: of_row [n_word][room] for 64 columns of a row,
+ * and of_column [room / 64][64 n_word] for 64 rows of a column. */
 typedef struct em_bytes {
     int64_t n_row, n_column, n_word;
     int64_t room; /* rows allocated, a multiple of 64 */

@@ -17,9 +17,10 @@ const em_simd *const em_simds[] = {&em_simd_avx512, &em_simd_avx2, &em_simd_port
 bool em_simd_runs(const em_simd *simd)
 {
     if (simd == &em_simd_avx512)
-        return __builtin_cpu_supports("avx512f");
+        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("bmi");
     if (simd == &em_simd_avx2)
-        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+               __builtin_cpu_supports("bmi");
     return true;
 }
 #else

@@ -2,7 +2,7 @@
 #include "math/simd/simd.h"
 
 #ifdef EM_SIMD_X86
-#pragma GCC target("avx2,fma")
+#pragma GCC target("avx2,fma,bmi")
 #include <immintrin.h>
 #include <sleef.h>
 

@@ -2,7 +2,7 @@
 #include "math/simd/simd.h"
 
 #ifdef EM_SIMD_X86
-#pragma GCC target("avx512f")
+#pragma GCC target("avx512f,bmi")
 #include <immintrin.h>
 #include <sleef.h>
 

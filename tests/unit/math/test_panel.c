@@ -303,7 +303,7 @@ END_TEST
 
 /* ---- bytes ---- */
 
-enum { BYTE_ROW = 100, BYTE_COLUMN = 150, MOST_TO = 150, PITCH = 160 };
+enum { BYTE_ROW = 100, BYTE_COLUMN = 151, MOST_TO = 150, PITCH = 160 };
 
 static uint8_t byte_at(int64_t i, int64_t j)
 {
@@ -358,11 +358,11 @@ CHECK_BYTES(float, bytes_multiply_single, bytes_gather_single)
 /* A bit for each byte that is not 0, and none beyond the last column. */
 static void check_bytes_mark(const em_simd *simd, em_bytes *x, const int64_t *row)
 {
-    memset(x->of_row, 0xff, (size_t)(x->n_row * x->n_word) * sizeof *x->of_row);
+    memset(x->of_row, 0xff, (size_t)(x->room * x->n_word) * sizeof *x->of_row);
     simd->bytes_mark(x);
     for (int64_t i = 0; i < x->n_row; i++)
         for (int64_t j = 0; j < 64 * x->n_word; j++)
-            ck_assert_int_eq(x->of_row[i * x->n_word + j / 64] >> j % 64 & 1,
+            ck_assert_int_eq(x->of_row[j / 64 * x->room + i] >> j % 64 & 1,
                              j < BYTE_COLUMN && byte_at(row[i], j) != 0);
 }
 
