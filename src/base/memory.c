@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 static int64_t allocation_count;
 static double allocated_bytes, rest_bytes;
@@ -156,6 +157,15 @@ void em_release(void *pointer)
     free(memory);
     memory = NULL;
     memcpy(pointer, &memory, sizeof memory);
+}
+
+void em_release_pages(void *part, size_t bytes)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE),
+                 before = (page - (uintptr_t)part % page) % page;
+
+    if (bytes >= before + page)
+        madvise((char *)part + before, (bytes - before) / page * page, MADV_DONTNEED);
 }
 
 void em_release_each(void *const *pointer, size_t n)

@@ -72,6 +72,10 @@ em_status em_reallocate(int64_t count, size_t size, void *pointer);
 /* Frees *(void **)pointer and sets it to NULL; NULL-safe. Local. */
 void em_release(void *pointer);
 
+/* Gives the pages within `bytes` bytes of an array back to the system. The contents of this part
+ * are lost; the array is still to be freed. Local. */
+void em_release_pages(void *part, size_t bytes);
+
 /* Frees each of the pointers as em_release does: em_release_all(&a, &b). Local. */
 #define em_release_all(...)                                                                        \
     em_release_each((void *[]){__VA_ARGS__}, sizeof((void *[]){__VA_ARGS__}) / sizeof(void *))

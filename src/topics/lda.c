@@ -218,7 +218,6 @@ static em_status set_up(em_model *model, const void *untyped, const em_model_con
     if (!status)
         status = em_tokens_create(self->corpus, options->topics, -1, scratch_of(self->options),
                                   &self->tokens);
-    em_corpus_drop_documents(self->corpus);
     if (!status)
         model->even_from = first_iteration(self->tokens->n_level - 1);
     if (!status)

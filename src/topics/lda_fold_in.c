@@ -64,7 +64,8 @@ static void draw_bits(em_fold_in *f, const em_stream *stream, int64_t number, in
 
 static void sweep(em_fold_in *f, const em_folded *document)
 {
-    em_token_entry entry = {0};
+    em_token_entry entry;
+    int64_t slot = 0;
     em_token_run run = {.n = 1,
                         .entry = &entry,
                         .bits = f->bits,
@@ -79,9 +80,9 @@ static void sweep(em_fold_in *f, const em_folded *document)
     for (int64_t i = 0; i < document->n; i++) {
         run.phi = document->phi + i * f->stride;
         for (int64_t left = (int64_t)document->count[i]; left > 0; left -= entry.count) {
-            entry.count = (uint16_t)em_least(left, UINT16_MAX);
+            entry = em_next_entry(left, slot, 0);
             em_token_kernels_best()->dense(&run);
-            entry.slot += entry.count;
+            slot += entry.count;
         }
     }
 }

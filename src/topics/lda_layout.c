@@ -42,17 +42,14 @@ int64_t em_document_length(em_document document)
     return length;
 }
 
-/* An entry with a larger count is divided. */
-enum { MOST_COUNT = UINT16_MAX };
-
 static int64_t n_part(int64_t count)
 {
-    return (count + MOST_COUNT - 1) / MOST_COUNT;
+    return (count + EM_ENTRY_TOKENS - 1) / EM_ENTRY_TOKENS;
 }
 
 int64_t em_most_entries(int64_t n_entry, int64_t n_token)
 {
-    return n_entry + n_token / MOST_COUNT;
+    return n_entry + n_token / EM_ENTRY_TOKENS;
 }
 
 int64_t em_sort_entries(int64_t n_word, int64_t n, const em_document *document, int64_t *start,
@@ -71,10 +68,11 @@ int64_t em_sort_entries(int64_t n_word, int64_t n, const em_document *document, 
     for (int64_t i = 0; i < n; i++) {
         int64_t at = slot;
         for (int64_t k = 0; k < document[i].n; k++)
-            for (int64_t left = document[i].count[k], part; left > 0; left -= part, at += part) {
-                part = em_least(left, MOST_COUNT);
-                entry[start[document[i].word[k] + 1]++] =
-                    (em_token_entry){(uint32_t)at, (uint16_t)i, (uint16_t)part};
+            for (int64_t left = document[i].count[k]; left > 0;) {
+                const em_token_entry next = em_next_entry(left, at, i);
+                entry[start[document[i].word[k] + 1]++] = next;
+                left -= next.count;
+                at += next.count;
             }
         slot += em_padded_length(at - slot);
     }
@@ -445,7 +443,7 @@ static em_status add_document(void *to, int64_t d, em_document of)
 
 static em_status add_documents(layout *l, em_corpus *corpus)
 {
-    em_status status = em_corpus_each(corpus, add_document, l);
+    em_status status = em_corpus_each_once(corpus, add_document, l);
 
     for (int i = 0; !status && i < l->tokens->n_level; i++)
         if (l->level[i].block.n_document > 0)
@@ -497,26 +495,18 @@ static void release_layout(layout *l)
     em_release_all(&l->document, &l->entry, &l->start);
 }
 
-/* Reserves memory for sizes that are known beforehand, because an array that grows is in memory
- * twice for a moment. */
+/* Reserves memory for each document, because an array that grows is in memory twice for a moment.
+ */
 static em_status reserve(layout *l, const em_corpus *corpus)
 {
     em_tokens *t = l->tokens;
-    const int64_t n = corpus->n_local, most = most_tokens(t) + most_tokens(t) / 16;
-    const int64_t entries = corpus->n_token < most ? corpus->n_token : most;
+    const int64_t n = corpus->n_local;
     em_status status = em_array_reserve(&t->number, &l->number_capacity, 0, n, sizeof *t->number);
 
     if (!status)
         status = em_array_reserve(&t->length, &l->length_capacity, 0, n, sizeof *t->length);
     if (!status)
         status = em_array_reserve(&t->first, &l->first_capacity, 0, n, sizeof *t->first);
-    for (int i = 0; !status && i < t->n_level; i++) {
-        filling *f = &l->level[i];
-        f->block.level = i;
-        status = em_array_reserve(&f->word, &f->word_capacity, 0, entries, sizeof *f->word);
-        if (!status)
-            status = em_array_reserve(&f->count, &f->count_capacity, 0, entries, sizeof *f->count);
-    }
     return status;
 }
 
@@ -526,6 +516,8 @@ static em_status lay_out(em_tokens *t, em_corpus *corpus)
     int64_t token = 0;
     em_status status = em_allocate(t->n_word + 2, sizeof *l.start, &l.start);
 
+    for (int i = 0; i < t->n_level; i++)
+        l.level[i].block.level = i;
     if (!status)
         status = reserve(&l, corpus);
     if (!status)

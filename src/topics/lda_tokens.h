@@ -30,7 +30,7 @@ static inline int64_t em_padded_length(int64_t length)
 int64_t em_document_length(em_document document);
 
 /* The largest number of entries that em_sort_entries makes of documents with n_entry words and
- * n_token tokens. It is more than n_entry, because an entry has at most UINT16_MAX tokens. */
+ * n_token tokens. It is more than n_entry, because an entry has at most EM_ENTRY_TOKENS tokens. */
 int64_t em_most_entries(int64_t n_entry, int64_t n_token);
 
 /* Sorts the entries of n documents by word, and within a word by document. The entries of word v
@@ -122,10 +122,10 @@ typedef struct em_tokens {
 } em_tokens;
 
 /*
- * Lays out the documents of a corpus, in one pass over it. `sparse`: 0, 1, or -1 for the faster one
- * with n_topic topics. `scratch` NULL: in memory; else in an unnamed file in this folder, which
- * exists as long as the tokens. Errors: EM_EMEMORY, EM_EIO, EM_ECONFIG if the file cannot be
- * created, and those of em_corpus_fetch.
+ * Lays out the documents of a corpus, in one pass over it that frees them. `sparse`: 0, 1, or -1
+ * for the faster one with n_topic topics. `scratch` NULL: in memory; else in an unnamed file in
+ * this folder, which exists as long as the tokens. Errors: EM_EMEMORY, EM_EIO, EM_ECONFIG if the
+ * file cannot be created, and those of em_corpus_each_once.
  */
 em_status em_tokens_create(em_corpus *corpus, int64_t n_topic, int sparse, const char *scratch,
                            em_tokens **out);

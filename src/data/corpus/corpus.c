@@ -193,13 +193,15 @@ static em_status find_share(em_corpus *corpus, const em_table *table, int64_t ti
 
 /* ---------------------------------------------------------------- documents that are held */
 
-/* Moves the arrays of the table to the corpus. */
+/* Moves the arrays of the table to the corpus. Values become counts in their own memory. */
 static em_status take_over(em_corpus *corpus, em_table *table)
 {
-    em_status status = em_allocate(table->n_value, sizeof *corpus->count, &corpus->count);
-
-    for (int64_t k = 0; !status && k < table->n_value; k++)
+    corpus->count = (int32_t *)(void *)table->value;
+    for (int64_t k = 0; k < table->n_value; k++)
         corpus->count[k] = (int32_t)table->value[k];
+    em_status status = em_reallocate(table->n_value, sizeof *corpus->count, &corpus->count);
+
+    table->value = NULL;
     corpus->start = table->start;
     corpus->word = table->column;
     corpus->name = table->name;
@@ -285,7 +287,16 @@ em_document em_corpus_fetched(const em_corpus *corpus, int64_t k)
     return (em_document){corpus->start[i + 1] - first, corpus->word + first, corpus->count + first};
 }
 
-em_status em_corpus_each(em_corpus *corpus, em_corpus_see *see, void *to)
+/* Frees the words and counts of `count` documents from number d on. */
+static void release_documents(em_corpus *corpus, int64_t d, int64_t count)
+{
+    const int64_t first = corpus->start[d], n = corpus->start[d + count] - first;
+
+    em_release_pages(corpus->word + first, (size_t)n * sizeof *corpus->word);
+    em_release_pages(corpus->count + first, (size_t)n * sizeof *corpus->count);
+}
+
+static em_status see_each(em_corpus *corpus, bool is_last, em_corpus_see *see, void *to)
 {
     em_status status = EM_OK;
 
@@ -298,7 +309,22 @@ em_status em_corpus_each(em_corpus *corpus, em_corpus_see *see, void *to)
                                 : em_corpus_fetch(corpus, &(em_rows){.first = d, .count = count});
         for (int64_t k = 0; !status && k < count; k++)
             status = see(to, d + k, em_corpus_fetched(corpus, k));
+        if (is_last && corpus->start)
+            release_documents(corpus, d, count);
     }
+    return status;
+}
+
+em_status em_corpus_each(em_corpus *corpus, em_corpus_see *see, void *to)
+{
+    return see_each(corpus, false, see, to);
+}
+
+em_status em_corpus_each_once(em_corpus *corpus, em_corpus_see *see, void *to)
+{
+    const em_status status = see_each(corpus, true, see, to);
+
+    em_corpus_drop_documents(corpus);
     return status;
 }
 

@@ -98,6 +98,10 @@ em_status em_corpus_open(const em_corpus_options *options, int64_t n_word, em_co
 /* Frees the documents of a corpus in memory; sizes and names remain. Local. */
 void em_corpus_drop_documents(em_corpus *corpus);
 
+/* Calls `see` as em_corpus_each does, and frees the documents of a corpus in memory meanwhile.
+ * Sizes and names remain. Local. Errors: those of em_corpus_each. */
+em_status em_corpus_each_once(em_corpus *corpus, em_corpus_see *see, void *to);
+
 /* Makes documents of this shard, given by local numbers, available until the next call. A streamed
  * corpus reads them: a list all at once, and a range with the following documents in advance. So
  * request few at a time. `rows->index` is borrowed. Local. Errors: EM_EDATA, EM_EIO, EM_EMEMORY;

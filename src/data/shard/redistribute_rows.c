@@ -17,6 +17,7 @@ typedef struct route {
     const em_table *table;
     row_range *wish; /* [em_world_size()] */
     int64_t step;    /* rows of a piece at most */
+    bool frees;      /* own rows that no other rank needs are freed when they have been taken */
     em_outbox *outbox;
     /* Arrays for a block that comes from another rank. */
     int64_t *start;                         /* [step + 1] */
@@ -116,6 +117,28 @@ static em_status receive_block(route *r, int rank, int64_t count, em_row_block *
     return status;
 }
 
+/* Frees the values of `count` own rows of a table, of which `held` is the first, unless another
+ * rank needs some of them. */
+static void free_taken(const route *r, const em_row_run *run, int64_t held, int64_t count)
+{
+    const em_table *t = r->table;
+    const int64_t at = em_table_first_value(t, held),
+                  n = em_table_first_value(t, held + count) - at;
+    const em_row_run taken = {.row = run->row + held - run->held, .count = count};
+    bool is_needed = false;
+
+    for (int rank = 0; rank < em_world_size(); rank++) {
+        int64_t from, end;
+        common_rows(&taken, &r->wish[rank], &from, &end);
+        is_needed = is_needed || (rank != em_world_rank() && from < end);
+    }
+    if (is_needed)
+        return;
+    em_release_pages(t->value + at, (size_t)n * sizeof *t->value);
+    if (t->column)
+        em_release_pages(t->column + at, (size_t)n * sizeof *t->column);
+}
+
 static em_status take_all(route *r, em_take *take, void *to)
 {
     const row_range *mine = &r->wish[em_world_rank()];
@@ -135,6 +158,8 @@ static em_status take_all(route *r, em_take *take, void *to)
                 received = receive_block(r, (int)run->rank, count, &piece);
             piece.row = row - mine->first;
             status = status ? status : received ? received : take(to, &piece);
+            if (r->frees && run->rank == em_world_rank())
+                free_taken(r, run, run->held + row - run->row, count);
         }
     }
     return status;
@@ -164,10 +189,10 @@ static em_status prepare(int64_t first, int64_t count, route *r)
     return em_agree_first(status, 0);
 }
 
-em_status em_redistribute_rows(const em_table *table, int64_t first, int64_t count, em_take *take,
-                               void *to)
+static em_status redistribute(const em_table *table, bool frees, int64_t first, int64_t count,
+                              em_take *take, void *to)
 {
-    route r = {.table = table};
+    route r = {.table = table, .frees = frees};
     em_status status = prepare(first, count, &r);
 
     if (!status) {
@@ -180,6 +205,12 @@ em_status em_redistribute_rows(const em_table *table, int64_t first, int64_t cou
         em_release(&r.beside[k]);
     em_release_all(&r.value, &r.column);
     return em_agree_first(status, 0);
+}
+
+em_status em_redistribute_rows(const em_table *table, int64_t first, int64_t count, em_take *take,
+                               void *to)
+{
+    return redistribute(table, false, first, count, take, to);
 }
 
 /* ---------------------------------------------------------------- replacing the read rows */
@@ -242,7 +273,7 @@ em_status em_table_hold(em_table *table, int64_t first, int64_t count)
     em_table held = {.n_column = table->n_column};
     em_status status = reserve_rows(table, count, &held);
 
-    status = status ? status : em_redistribute_rows(table, first, count, append, &held);
+    status = status ? status : redistribute(table, true, first, count, append, &held);
     if (status) {
         release_rows(&held);
         return status;

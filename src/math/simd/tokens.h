@@ -61,6 +61,16 @@ typedef struct em_token_entry {
     uint16_t count;
 } em_token_entry;
 
+/* The most tokens of an entry. More tokens of a word in a document are divided into entries. */
+enum { EM_ENTRY_TOKENS = UINT16_MAX };
+
+/* The next entry of `left` tokens of a word in a document, from slot `slot` on. */
+static inline em_token_entry em_next_entry(int64_t left, int64_t slot, int64_t document)
+{
+    return (em_token_entry){(uint32_t)slot, (uint16_t)document,
+                            (uint16_t)(left < EM_ENTRY_TOKENS ? left : EM_ENTRY_TOKENS)};
+}
+
 enum { EM_NO_PLACE = 0xffff };
 
 /* The tokens of one word in a block of documents. The order of documents does not affect the draws,
