@@ -2,7 +2,7 @@
  * chance. */
 #include "base/memory.h"
 #include "par/world.h"
-#include "topics/command/topics_page.h"
+#include "topics/command/topics_command.h"
 #include "topics/lda_held_out.h"
 #include "topics/topic_record.h"
 

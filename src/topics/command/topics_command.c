@@ -1,9 +1,9 @@
 /* `emass topics`: the topics of a run. */
+#include "topics/command/topics_command.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "io/draws/reader.h"
 #include "par/message.h"
-#include "topics/command/topics_page.h"
 #include "topics/lda_held_out.h"
 
 #include <math.h>

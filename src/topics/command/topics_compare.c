@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "io/draws/reader.h"
 #include "par/world.h"
-#include "topics/command/topics_page.h"
+#include "topics/command/topics_command.h"
 
 #include <math.h>
 #include <stddef.h>

@@ -2,7 +2,7 @@
 #include "base/memory.h"
 #include "math/assignment.h"
 #include "math/linalg.h"
-#include "topics/command/topics_page.h"
+#include "topics/command/topics_command.h"
 
 #include <math.h>
 #include <string.h>

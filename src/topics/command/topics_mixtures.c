@@ -7,7 +7,7 @@
 #include "io/draws/reader.h"
 #include "io/hdf5/numbers.h"
 #include "math/simd/tokens.h"
-#include "topics/command/topics_page.h"
+#include "topics/command/topics_command.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "topics/command/topics_page.h"
+#include "topics/command/topics_command.h"
 
 #include "base/memory.h"
 #include "base/page.h"

@@ -2,7 +2,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "io/draws/reader.h"
-#include "topics/command/topics_page.h"
+#include "topics/command/topics_command.h"
 
 #include <math.h>
 #include <stdio.h>
