@@ -215,7 +215,7 @@ static bool find_conditional(em_group_search *s, conditional_fit *f)
 
     for (int64_t p = 0; p < s->dim; p++)
         s->candidate[p] = p != f->i && s->allowed[p] && em_may_use(s, users, p);
-    em_select_terms(&s->selection, f->i, s->candidate, &f->terms);
+    em_select_terms(&s->selection, f->i, s->panel + f->i * s->n, s->candidate, &f->terms);
     return fit_conditional(s, f);
 }
 
@@ -223,7 +223,7 @@ static bool find_conditional(em_group_search *s, conditional_fit *f)
 static void set_degree(em_group_search *s, const em_group_fit *group, double degree)
 {
     em_scale_precision(s, group->scale, degree);
-    em_selection_prepare(&s->selection, s->x, s->panel, s->factor, s->sd);
+    em_selection_prepare(&s->selection, s->x, s->factor, s->sd);
 }
 
 /* ---------------------------------------------------------------- the group */

@@ -11,7 +11,7 @@ enum {
     MOST_DRAWS = 1000,
     MOST_TRIED = 4, /* log scales that are fitted before one is chosen */
     MOST_REJECTED =
-        8 /* rejected groups, which make draws no more nearly normal, before the search ends */
+        3 /* rejected groups, which make draws no more nearly normal, before the search ends */
 };
 
 /* The least gain of a group in log likelihood of a draw. group_by_chance / (number of draws) is
@@ -452,10 +452,10 @@ static em_status refine_scales(em_group_search *s, double nearest, double *g,
 static em_status lay_out(em_group_search *s, em_group_fit *f, double **memory, double **u,
                          double **left)
 {
-    const int64_t dim = s->dim, n = s->n, width = 2 + 3 * dim;
+    const int64_t dim = s->dim, n = s->n, width = 2 + 2 * dim;
     em_status status = em_allocate_doubles(
         3 * dim * n + 3 * dim * dim + 2 * dim + dim * (EM_N_DEGREE + 3) +
-            (EM_MOST_REGRESSORS + 5) * n + width * (n + width + EM_MOST_REGRESSORS) +
+            (EM_MOST_REGRESSORS + 5) * n + (width + 1) * (n + width + EM_MOST_REGRESSORS + 1) +
             EM_N_DEGREE * n + EM_FIT_STACK(dim) * (n + dim + 1),
         memory);
     if (status)
@@ -485,9 +485,10 @@ static em_status lay_out(em_group_search *s, em_group_fit *f, double **memory, d
                 {&s->weights, EM_N_DEGREE * n},
                 {&s->stack, EM_FIT_STACK(dim) * n},
                 {&s->product, EM_FIT_STACK(dim) * (dim + 1)},
-                {&s->selection.panel, width * n},
+                {&s->selection.panel, (width + 1) * n},
                 {&s->selection.gram, width * width},
-                {&s->selection.basis, width * EM_MOST_REGRESSORS}};
+                {&s->selection.of_y, width + 1},
+                {&s->selection.basis, (width + 1) * EM_MOST_REGRESSORS}};
     for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
         *part[i].to = at;
         at += part[i].count;
@@ -527,7 +528,7 @@ em_status em_noncentring_search(int64_t dim, const em_samples *samples, em_nonce
     s.panel = u; /* which has served */
     s.selection.dim = dim;
     s.selection.n = s.n;
-    s.selection.width = 2 + 3 * dim;
+    s.selection.width = 2 + 2 * dim;
     if (!status)
         status = find_groups(&s, &tried, left, gain, row, &nearest);
     if (!status && s.n_group > 1)

@@ -27,13 +27,7 @@ static int64_t scaled(const em_selection *s, int64_t p)
     return FIRST + s->dim + p;
 }
 
-static int64_t derivative(const em_selection *s, int64_t p)
-{
-    return FIRST + 2 * s->dim + p;
-}
-
-void em_selection_prepare(em_selection *s, const double *x, const double *g, const double *factor,
-                          const double *sd)
+void em_selection_prepare(em_selection *s, const double *x, const double *factor, const double *sd)
 {
     const int64_t n = s->n;
 
@@ -45,7 +39,6 @@ void em_selection_prepare(em_selection *s, const double *x, const double *g, con
             const double value = sd[p] > 0 ? root * x[p * n + r] : 0;
             s->panel[plain(p) * n + r] = value;
             s->panel[scaled(s, p) * n + r] = value * factor[r];
-            s->panel[derivative(s, p) * n + r] = root * g[p * n + r];
         }
     }
     em_gram(s->width, n, s->panel, s->gram);
@@ -75,45 +68,56 @@ static double square_of(const em_selection *s, int n, combination v, double *bef
         *before += s->gram[v.less * s->width + v.less] - 2 * g[v.less];
     left = *before;
     for (int q = 0; q < n; q++) {
-        const double along = entry(s->basis + q * s->width, v);
+        const double along = entry(s->basis + q * (s->width + 1), v);
         left -= along * along;
     }
     return left;
 }
 
+/* The same of the derivative. */
+static double square_of_y(const em_selection *s, int n)
+{
+    double left = s->of_y[s->width];
+
+    for (int q = 0; q < n; q++)
+        left -= pow(s->basis[q * (s->width + 1) + s->width], 2);
+    return left;
+}
+
 /* Adds a combination to a basis of n: row q of s->basis holds the products of unit vector q with
- * all regressors. Returns the new size, which is n if the combination is linearly dependent. */
+ * all regressors and the derivative. Returns the new size, which is n if the combination is linearly dependent. */
 static int add(em_selection *s, int n, combination v)
 {
     double before;
     const double square = square_of(s, n, v, &before);
-    double *row = s->basis + n * s->width;
+    double *row = s->basis + n * (s->width + 1);
 
     if (!(square > 1e-9 * before))
         return n;
     for (int64_t j = 0; j < s->width; j++)
         row[j] = s->gram[v.of * s->width + j] - (v.less >= 0 ? s->gram[v.less * s->width + j] : 0);
+    row[s->width] = entry(s->of_y, v);
     for (int q = 0; q < n; q++) {
-        const double *other = s->basis + q * s->width, along = entry(other, v);
-        for (int64_t j = 0; j < s->width; j++)
+        const double *other = s->basis + q * (s->width + 1), along = entry(other, v);
+        for (int64_t j = 0; j <= s->width; j++)
             row[j] -= along * other[j];
     }
-    for (int64_t j = 0; j < s->width; j++)
+    for (int64_t j = 0; j <= s->width; j++)
         row[j] /= sqrt(square);
     return n + 1;
 }
 
-/* The gain in log likelihood of derivative y from a combination; negative: only with a negative
+/* The gain in log likelihood of the derivative from a combination; negative: only with a negative
  * coefficient. */
-static double gain(const em_selection *s, int n, int64_t y, combination v, bool negative)
+static double gain(const em_selection *s, int n, combination v, bool negative)
 {
-    const double *g = s->gram + y * s->width;
-    double before, of_y, xy = entry(g, v);
-    const double square = square_of(s, n, v, &before),
-                 left = square_of(s, n, (combination){y, -1}, &of_y);
+    double before, xy = entry(s->of_y, v);
+    const double square = square_of(s, n, v, &before), left = square_of_y(s, n);
 
-    for (int q = 0; q < n; q++)
-        xy -= s->basis[q * s->width + y] * entry(s->basis + q * s->width, v);
+    for (int q = 0; q < n; q++) {
+        const double *row = s->basis + q * (s->width + 1);
+        xy -= row[s->width] * entry(row, v);
+    }
     if (!(square > 1e-8 * before) || !(left > 0) || (negative && !(xy < 0)))
         return 0;
     return -0.5 * log(fmax(1 - xy * xy / (square * left), 1e-12));
@@ -163,30 +167,29 @@ static void consider(double gained, term_kind of, int64_t p, double *most, term_
 /* Adds the term that gains most, if that is enough. */
 static bool add_term(em_selection *s, int64_t i, const bool *candidate, em_terms *terms)
 {
-    const int64_t y = derivative(s, i);
     int n = build(s, i, terms);
-    const double now = gain(s, n, y, prior_term(s, i, terms), true);
-    double most = least + EM_GAIN_BY_CHANCE / (double)s->n, of_y;
+    const double now = gain(s, n, prior_term(s, i, terms), true);
+    double most = least + EM_GAIN_BY_CHANCE / (double)s->n;
     int64_t which = -1;
     term_kind best = NONE;
 
     for (int64_t p = 0; p < s->dim && terms->n == 0; p++)
         if (candidate[p])
-            consider(gain(s, n, y, (combination){scaled(s, i), scaled(s, p)}, true) - now, PARENT,
+            consider(gain(s, n, (combination){scaled(s, i), scaled(s, p)}, true) - now, PARENT,
                      p, &most, &best, &which);
     if (best == PARENT && most > certain) {
         terms->location[terms->n++] = which;
         return terms->has_parent = true;
     }
     n = add(s, n, prior_term(s, i, terms));
-    if (!(square_of(s, n, (combination){y, -1}, &of_y) > explained * of_y))
+    if (!(square_of_y(s, n) > explained * s->of_y[s->width]))
         return false;
     for (int64_t p = 0; p < s->dim; p++) {
         if (p != i && terms->n_plain < EM_MOST_PLAIN && !is_in(terms->n_plain, terms->plain, p))
-            consider(gain(s, n, y, (combination){plain(p), -1}, false), PLAIN, p, &most, &best,
+            consider(gain(s, n, (combination){plain(p), -1}, false), PLAIN, p, &most, &best,
                      &which);
         if (candidate[p] && terms->n < EM_MOST_LOCATIONS && !is_in(terms->n, terms->location, p))
-            consider(gain(s, n, y, (combination){scaled(s, p), -1}, false), LOCATION, p, &most,
+            consider(gain(s, n, (combination){scaled(s, p), -1}, false), LOCATION, p, &most,
                      &best, &which);
     }
     if (best == PLAIN)
@@ -201,10 +204,8 @@ static bool add_term(em_selection *s, int64_t i, const bool *candidate, em_terms
 static double left_of(em_selection *s, int64_t i, const em_terms *terms)
 {
     const int n = add(s, build(s, i, terms), prior_term(s, i, terms));
-    double of_y;
-    const double left = square_of(s, n, (combination){derivative(s, i), -1}, &of_y);
 
-    return fmax(left, 1e-12 * of_y);
+    return fmax(square_of_y(s, n), 1e-12 * s->of_y[s->width]);
 }
 
 /* Drops the locations that are no longer needed because of terms chosen after them. */
@@ -223,8 +224,14 @@ static void drop_terms(em_selection *s, int64_t i, em_terms *terms)
     }
 }
 
-void em_select_terms(em_selection *s, int64_t i, const bool *candidate, em_terms *out)
+void em_select_terms(em_selection *s, int64_t i, const double *g, const bool *candidate,
+                     em_terms *out)
 {
+    double *weighted = s->panel + s->width * s->n;
+
+    for (int64_t r = 0; r < s->n; r++) /* the first row holds the roots of weights */
+        weighted[r] = s->panel[CONSTANT * s->n + r] * g[r];
+    em_multiply_by_rows(1, s->n, s->width + 1, weighted, s->panel, s->of_y);
     *out = (em_terms){0};
     while (add_term(s, i, candidate, out))
         continue;

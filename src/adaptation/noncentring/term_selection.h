@@ -5,7 +5,7 @@
  *
  * where the first term is that of its prior, with precision A e^(-2 u), and the others are those of
  * its data. Terms are chosen one after the other, as in stepwise regression, from the Gram matrix
- * of all candidates and derivatives under one set of weights. All Local.
+ * of all candidates under one set of weights. All Local.
  */
 #pragma once
 
@@ -30,15 +30,17 @@ typedef struct em_terms {
 
 typedef struct em_selection {
     int64_t dim, n; /* parameters, draws */
-    int64_t width;  /* 2 + 3 dim: the constant, e^(-2 u), x, e^(-2 u) x, g */
-    double *panel;  /* [width][n] times the roots of weights */
+    int64_t width;  /* 2 + 2 dim regressors: the constant, e^(-2 u), x, e^(-2 u) x */
+    double *panel;  /* [width + 1][n] times the roots of weights; the last row: a derivative */
     double *gram;   /* [width][width] */
-    double *basis;  /* work: [EM_MOST_REGRESSORS][width] */
+    double *basis;  /* work: [EM_MOST_REGRESSORS][width + 1], the last column: of the derivative */
+    double *of_y;   /* [width + 1] products of the derivative with the regressors and itself */
 } em_selection;
 
-/* Computes the Gram matrix for x, g [dim][n] and e^(-2 u) [n]; sd [dim] of x, 0: constant. */
-void em_selection_prepare(em_selection *s, const double *x, const double *g, const double *factor,
-                          const double *sd);
+/* Computes the Gram matrix for x [dim][n] and e^(-2 u) [n]; sd [dim] of x, 0: constant. */
+void em_selection_prepare(em_selection *s, const double *x, const double *factor, const double *sd);
 
-/* Selects the terms of parameter i. candidate [dim]: those that may be locations. */
-void em_select_terms(em_selection *s, int64_t i, const bool *candidate, em_terms *out);
+/* Selects the terms of parameter i with the derivatives g [n]. candidate [dim]: those that may be
+ * locations. */
+void em_select_terms(em_selection *s, int64_t i, const double *g, const bool *candidate,
+                     em_terms *out);
