@@ -71,7 +71,8 @@ typedef struct em_initial_phase {
     int64_t segment, segment_from[EM_MOST_SEGMENTS]; /* the current one; their first iterations */
     int64_t n_reinitialised, last_reinitialised;
     double *history;         /* [n_local_chain][plan->initial] log densities */
-    double *since;           /* [n_local_chain] iterations done when it was last reinitialised */
+    double *since;           /* [n_local_chain] iterations done when it was last reinitialised, or
+                                came to the log densities of the others */
     double *outlying_row;    /* [n_local_chain][em_outlying_row_size], outlying_mass.c */
     em_mass **outlying_mass; /* [n_local_chain] its own mass; NULL: that of all chains */
 } em_initial_phase;
@@ -264,10 +265,9 @@ static inline bool em_is_noncentred(const em_adapt *adapt)
  * EM_EMEMORY, agreed. */
 em_status em_learn_noncentring(em_adapt *adapt, bool *is_other);
 
-/* The log densities in these coordinates of chain c of this rank, for the draws of the window that
- * ends now, from iteration `first` on. history and work are [plan->initial]. Local. */
-em_log_density_window em_noncentred_log_densities(const em_adapt *adapt, int64_t c, int64_t first,
-                                                  const double *history, double *work);
+/* The log densities in these coordinates of chain c of this rank, from iteration `first` to the end
+ * of the window, into history; NaN: the draw was not kept. Local. */
+void em_noncentred_log_densities(const em_adapt *adapt, int64_t c, int64_t first, double *history);
 
 /* Makes the map in noncentred->found the current one, and stores the former one there. A second
  * call restores the former map. Local. */
@@ -278,6 +278,11 @@ em_status em_exchange_noncentring(em_adapt *adapt);
 const double *em_noncentred_draw(const em_adapt *adapt, const double *row);
 
 em_status em_noncentred_visit(em_adapt *adapt, const em_visitor *visitor); /* Collective. */
+
+/* Summaries [n_chain] of the log densities of all chains over the later half of the initial phase,
+ * after `done` iterations; draws before a chain came to the log densities of the others are left
+ * out of the window. Collective. Errors: EM_EMEMORY, agreed. */
+em_status em_gather_log_densities(em_adapt *adapt, int64_t done, em_log_density_window *all);
 
 /* ---------------------------------------------------------------- the step size */
 

@@ -89,27 +89,6 @@ em_status em_initial_observe(em_adapt *adapt, const em_block *block, int64_t ite
 
 /* ---------------------------------------------------------------- the end of a window */
 
-/* Summaries of the log densities of all chains over the later half. Collective. */
-static em_status gather_windows(em_adapt *adapt, int64_t done, em_log_density_window *all)
-{
-    const em_initial_phase *initial = adapt->initial;
-    const int64_t from = em_warmup_window_begin(done), n = sizeof *all / sizeof(double);
-    em_log_density_window *local = NULL;
-    double *work = NULL;
-    em_status status = em_agree(em_allocate_all(EM_ARRAY(local, adapt->n_local_chain),
-                                                EM_ARRAY(work, adapt->plan->initial)));
-
-    for (int64_t c = 0; !status && c < adapt->n_local_chain; c++) {
-        const int64_t since = (int64_t)initial->since[c], first = since > from ? since : from;
-        const double *history = initial->history + c * adapt->plan->initial;
-        local[c] = em_noncentred_log_densities(adapt, c, first, history, work);
-    }
-    if (!status)
-        status = em_grid_gather_chains(adapt->grid, n, (const double *)local, (double *)all);
-    em_release_all(&local, &work);
-    return status;
-}
-
 /* Whether the criterion of the phase is met: log densities are stationary at two windows in a row,
  * and there are enough samples. */
 static bool has_reached_target(em_adapt *adapt, const em_log_density_window *window)
@@ -150,7 +129,7 @@ em_status em_initial_update(em_adapt *adapt, em_block *block, int64_t done, bool
     if (!status && adapt->noncentred)
         status = em_learn_noncentring(adapt, &is_other_map);
     if (!status)
-        status = gather_windows(adapt, done, window);
+        status = em_gather_log_densities(adapt, done, window);
     if (!status) {
         em_find_outlying_chains(n_chain, window, adapt->dim, scratch, adapt->outlying);
         initial->reached = has_reached_target(adapt, window) && !is_other_map;

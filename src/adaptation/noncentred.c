@@ -108,35 +108,27 @@ em_status em_learn_noncentring(em_adapt *adapt, bool *is_other)
     return status;
 }
 
-/* The window of log densities of a chain in the coordinates of the map. Without a map, or if the
- * window keeps only some draws because there are many chains, the log densities in the model's
- * coordinates are used. */
-em_log_density_window em_noncentred_log_densities(const em_adapt *adapt, int64_t c, int64_t first,
-                                                  const double *history, double *work)
+/* Without a map, or if the window keeps only some draws because there are many chains, the log
+ * densities in the model's coordinates are used. */
+void em_noncentred_log_densities(const em_adapt *adapt, int64_t c, int64_t first, double *history)
 {
-    const int64_t number = em_grid_first_chain(adapt->grid) + c, n_slot = adapt->window.n_slot;
-    const int64_t end = adapt->initial->window;
-    int64_t n = 0;
+    const int64_t number = em_grid_first_chain(adapt->grid) + c, n = adapt->initial->window - first;
+    const double *own = adapt->initial->history + c * adapt->plan->initial + first;
 
+    memcpy(history, own, (size_t)n * sizeof *own);
     if (!em_is_noncentred(adapt) || adapt->window.skip > 1)
-        return em_log_density_window_of(end - first, history + first);
+        return;
     double *z = adapt->noncentred->row;
-    for (int64_t t = first; t < end; t++)
-        work[t] = NAN;
-    for (int64_t slot = 0; slot < n_slot; slot++) {
+    for (int64_t t = 0; t < n; t++)
+        history[t] = NAN;
+    for (int64_t slot = 0; slot < adapt->window.n_slot; slot++) {
         const double *row = em_window_sample(&adapt->window, adapt->grid, number, slot);
-        const int64_t t = (int64_t)adapt->window.iteration[slot];
-        if (!row || t < first)
+        const int64_t t = (int64_t)adapt->window.iteration[slot] - first;
+        if (!row || t < 0)
             continue;
         memcpy(z, row, (size_t)adapt->dim * sizeof *z);
-        work[t] = history[t] + em_noncentring_from_model(&adapt->noncentred->map, z);
+        history[t] = own[t] + em_noncentring_from_model(&adapt->noncentred->map, z);
     }
-    for (int64_t t = first; t < end; t++)
-        if (!isnan(work[t]))
-            work[n++] = work[t];
-    em_log_density_window out = em_log_density_window_of(n, work);
-    out.length *= adapt->window.every;
-    return out;
 }
 
 em_status em_adapt_begin_noncentred(em_adapt *adapt, const em_noncentring_row *row)

@@ -51,7 +51,7 @@ static void forget_chain(em_adapt *adapt, int64_t c, int64_t done)
 {
     memset(em_accumulators(adapt, c, 0), 0,
            (size_t)(adapt->n_segment * adapt->n_accumulator) * sizeof(double));
-    em_window_forget(&adapt->window, c);
+    em_window_forget(&adapt->window, c, (double)done);
     adapt->initial->since[c] = (double)done;
 }
 

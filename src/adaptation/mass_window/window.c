@@ -84,10 +84,11 @@ void em_window_take(em_window *window, const em_block *block, int64_t iteration)
     }
 }
 
-void em_window_forget(em_window *window, int64_t chain)
+void em_window_forget(em_window *window, int64_t chain, double before)
 {
     for (int64_t slot = 0; slot < window->n_slot; slot++)
-        row_of(window, chain, slot)[0] = NAN;
+        if (window->iteration[slot] < before)
+            row_of(window, chain, slot)[0] = NAN;
 }
 
 const double *em_window_sample(const em_window *window, const em_grid *grid, int64_t chain,

@@ -38,8 +38,8 @@ void em_window_aim(em_window *window, int64_t from, int64_t to);
 /* Stores the draws in the block, if the window keeps this iteration. Local. */
 void em_window_take(em_window *window, const em_block *block, int64_t iteration);
 
-/* Leaves out all samples of local chain `chain` so far. Local. */
-void em_window_forget(em_window *window, int64_t chain);
+/* Leaves out the samples of local chain `chain` of iterations before `before`. Local. */
+void em_window_forget(em_window *window, int64_t chain, double before);
 
 /* The sample in a slot of chain `chain` of the run, which must be on this rank: a draw, then its
  * gradient, [2][dim]. NULL: the next estimate does not use this slot. Local. */

@@ -375,6 +375,15 @@ static int order_scales(const em_group_search *s, int64_t *scale)
     return n;
 }
 
+/* Whether no group has a higher level than one that was added before it. */
+static bool levels_fall(const em_group_search *s)
+{
+    for (int g = 1; g < s->n_group; g++)
+        if (s->group[g].level > s->group[g - 1].level)
+            return false;
+    return true;
+}
+
 /*
  * Fits the groups once more, those of higher levels first. Where the members of one group are the
  * locations of another, as in nested hierarchies, their derivatives no longer depend on the members
@@ -531,7 +540,7 @@ em_status em_noncentring_search(int64_t dim, const em_samples *samples, em_nonce
     s.selection.width = 2 + 2 * dim;
     if (!status)
         status = find_groups(&s, &tried, left, gain, row, &nearest);
-    if (!status && s.n_group > 1)
+    if (!status && !levels_fall(&s)) /* else each group would be fitted as before */
         status = refit_groups(&s, &tried, left, &nearest, row);
     if (!status && s.map.n_child > 0)
         status = refine_scales(&s, nearest, left, row);

@@ -85,7 +85,8 @@ static double square_of_y(const em_selection *s, int n)
 }
 
 /* Adds a combination to a basis of n: row q of s->basis holds the products of unit vector q with
- * all regressors and the derivative. Returns the new size, which is n if the combination is linearly dependent. */
+ * all regressors and the derivative. Returns the new size, which is n if the combination is
+ * linearly dependent. */
 static int add(em_selection *s, int n, combination v)
 {
     double before;
@@ -175,8 +176,8 @@ static bool add_term(em_selection *s, int64_t i, const bool *candidate, em_terms
 
     for (int64_t p = 0; p < s->dim && terms->n == 0; p++)
         if (candidate[p])
-            consider(gain(s, n, (combination){scaled(s, i), scaled(s, p)}, true) - now, PARENT,
-                     p, &most, &best, &which);
+            consider(gain(s, n, (combination){scaled(s, i), scaled(s, p)}, true) - now, PARENT, p,
+                     &most, &best, &which);
     if (best == PARENT && most > certain) {
         terms->location[terms->n++] = which;
         return terms->has_parent = true;
@@ -189,8 +190,8 @@ static bool add_term(em_selection *s, int64_t i, const bool *candidate, em_terms
             consider(gain(s, n, (combination){plain(p), -1}, false), PLAIN, p, &most, &best,
                      &which);
         if (candidate[p] && terms->n < EM_MOST_LOCATIONS && !is_in(terms->n, terms->location, p))
-            consider(gain(s, n, (combination){scaled(s, p), -1}, false), LOCATION, p, &most,
-                     &best, &which);
+            consider(gain(s, n, (combination){scaled(s, p), -1}, false), LOCATION, p, &most, &best,
+                     &which);
     }
     if (best == PLAIN)
         terms->plain[terms->n_plain++] = which;

@@ -37,11 +37,31 @@ bool em_stands_still(const em_log_density_window *window, int64_t dim)
     return !(sqrt(window->variance) > 0.05 * sqrt(0.5 * (double)dim));
 }
 
+double em_least_log_density(int64_t n_chain, const em_log_density_window *window, int64_t dim,
+                            double *scratch)
+{
+    return better_median(n_chain, window, scratch) - 4 * (sqrt(0.5 * (double)dim) + 2);
+}
+
+int64_t em_log_density_arrival(int64_t n, const double *log_density, double least)
+{
+    enum { LEAST_AFTER = 5 };
+    int64_t arrival = n;
+    double sum = 0, count = 0;
+
+    while (arrival > 0 && !(log_density[arrival - 1] < least))
+        arrival--;
+    for (int64_t t = 0; t < arrival; t++) {
+        sum += isnan(log_density[t]) ? 0 : log_density[t];
+        count += !isnan(log_density[t]);
+    }
+    return n - arrival >= LEAST_AFTER && sum < least * count ? arrival : 0;
+}
+
 int64_t em_find_outlying_chains(int64_t n_chain, const em_log_density_window *window, int64_t dim,
                                 double *scratch, bool *outlying)
 {
-    const double limit =
-        better_median(n_chain, window, scratch) - 4 * (sqrt(0.5 * (double)dim) + 2);
+    const double limit = em_least_log_density(n_chain, window, dim, scratch);
     bool some_moved = false;
     int64_t count = 0;
 
