@@ -48,6 +48,19 @@ static em_status gather(const em_adapt *adapt, const histories *h, int64_t first
                                  (const double *)h->local, (double *)all);
 }
 
+/* Leaves out the draws of local chain c before iteration `since`, and sums that have some of them.
+ */
+static void forget(em_adapt *adapt, int64_t c, int64_t since)
+{
+    const em_initial_phase *initial = adapt->initial;
+
+    initial->since[c] = (double)since;
+    em_window_forget(&adapt->window, c, (double)since);
+    for (int64_t k = 0; !adapt->keeps_draws && em_learns(adapt) && k <= initial->segment; k++)
+        if (initial->segment_from[k] < since)
+            memset(em_accumulators(adapt, c, k), 0, (size_t)adapt->n_accumulator * sizeof(double));
+}
+
 /* Leaves out the draws before an arrival at the log densities that chains have had lately.
  * Collective. */
 static em_status leave_out_approaches(em_adapt *adapt, const histories *h,
@@ -63,8 +76,7 @@ static em_status leave_out_approaches(em_adapt *adapt, const histories *h,
         const int64_t arrival = em_log_density_arrival(h->n, h->of + c * h->n, least);
         if (arrival == 0)
             continue;
-        adapt->initial->since[c] = (double)(h->from + arrival);
-        em_window_forget(&adapt->window, c, adapt->initial->since[c]);
+        forget(adapt, c, h->from + arrival);
         for (int64_t t = 0; t < arrival; t++)
             h->of[c * h->n + t] = NAN;
     }
@@ -85,7 +97,7 @@ em_status em_gather_log_densities(em_adapt *adapt, int64_t done, em_log_density_
         for (int64_t t = 0; t < n && (double)(from + t) < adapt->initial->since[c]; t++)
             h.of[c * n + t] = NAN;
     }
-    if (!status && adapt->keeps_draws && done >= EARLIEST_ARRIVAL)
+    if (!status && done >= EARLIEST_ARRIVAL)
         status = leave_out_approaches(adapt, &h, all);
     if (!status)
         status = gather(adapt, &h, 0, all);
