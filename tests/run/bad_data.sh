@@ -172,6 +172,22 @@ awk 'BEGIN { print "y,a,b,c,x,z"; for (i = 0; i < 50; i++) {
 check 'collinear columns' names_columns 2 'column c is a linear combination of a, b and the intercept:'
 check 'the second of them' names_columns 2 'column z is a linear combination of a, x and the intercept:'
 check 'without an intercept' names_columns 1 'column z is a linear combination of a, b, c and 1 more:' --set model.intercept=false
+# A response without noise: the density is unbounded as sigma goes to 0.
+exact_response() { # TIMES OPTION...
+    limited mpirun -n 2 --oversubscribe "$emass" check linear.yaml "${@:2}" >/dev/null 2>err.txt || return 1
+    cat err.txt
+    [ "$(grep -c 'the response is a linear combination of a and the intercept, to six digits' err.txt)" = "$1" ]
+}
+for seed in 1 2 3; do
+    awk -v seed=$seed 'BEGIN { srand(seed); print "a,b,y"; for (i = 0; i < 50; i++) {
+        a = 1e6 * rand(); printf "%.9g,%.9g,%.17g\n", a, rand(), 3 + 2 * a } }' >table
+    check "a response without noise $seed" exact_response 1 --set model.response=y
+    check "whose sigma is given $seed" exact_response 0 --set model.response=y --set model.sigma=1
+    check "with an offset $seed" exact_response 0 --set 'model.formula=y ~ a' --set model.offset=b
+    awk -v seed=$seed 'BEGIN { srand(seed); print "a,b,y"; for (i = 0; i < 50; i++) {
+        a = 1e6 * rand(); printf "%.9g,%.9g,%.17g\n", a, rand(), 3 + 2 * a + 10 * rand() } }' >table
+    check "a response with little noise $seed" exact_response 0 --set model.response=y
+done
 awk 'BEGIN { print "y,year,square"; for (i = 0; i < 50; i++) print i % 7 "," 1970 + i "," (1970 + i) ^ 2 }' >table
 check 'years and their squares are not collinear' names_columns 0 ''
 printf 'y,x\n1,2\n' >table

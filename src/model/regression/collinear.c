@@ -16,9 +16,10 @@ enum { MOST_COLUMNS = 256, BLOCK = 256, MOST_SAID = 3, WHAT_BYTES = 320 };
 
 typedef struct dependencies {
     const em_table *table;
-    const double *mean, *sd; /* [n] */
+    const double *mean, *sd; /* [table->n_column] */
+    double response_mean, response_sd;
     bool intercept;
-    int64_t n;
+    int64_t n;                      /* columns, and the response after them if it is examined too */
     double *block, *product, *gram; /* [n][BLOCK], [n][n], [n][n] */
     double *factor, *coefficient;   /* [n][n] rows of the Cholesky factor, [n] */
     int64_t *sum;                   /* [n][n] */
@@ -27,9 +28,13 @@ typedef struct dependencies {
 
 static double standardised(const dependencies *s, int64_t i, int64_t j)
 {
-    const double x = s->table->value[i * s->n + j];
+    const bool is_response = j == s->table->n_column;
+    const double mean = is_response ? s->response_mean : s->mean[j];
+    const double sd = is_response ? s->response_sd : s->sd[j];
+    const double x =
+        is_response ? s->table->response[i] : s->table->value[i * s->table->n_column + j];
 
-    return s->intercept ? (x - s->mean[j]) / s->sd[j] : x / hypot(s->sd[j], s->mean[j]);
+    return s->intercept ? (x - mean) / sd : x / hypot(sd, mean);
 }
 
 /* Computes the products of all columns, as integers so that all ranks decide the same. Collective.
@@ -105,7 +110,10 @@ static bool is_combination(const dependencies *s, int64_t j)
 static void say(const dependencies *s, int64_t j)
 {
     const em_table *table = s->table;
-    double constant = s->intercept ? s->mean[j] / s->sd[j] : 0;
+    const bool is_response = j == table->n_column;
+    double constant = !s->intercept ? 0
+                      : is_response ? s->response_mean / s->response_sd
+                                    : s->mean[j] / s->sd[j];
     int64_t n_of = 0;
     char of[WHAT_BYTES] = "";
 
@@ -122,9 +130,14 @@ static void say(const dependencies *s, int64_t j)
         em_append(sizeof of, of, " and %lld more", (long long)(n_of - MOST_SAID));
     if (fabs(constant) > ROUNDING)
         em_append(sizeof of, of, " and the intercept");
-    em_say("warning: %s: column %s is a linear combination of %s: only the prior tells their "
-           "coefficients apart",
-           table->path, em_excerpt_of(table->name[j]).text, of);
+    if (is_response)
+        em_say("warning: %s: the response is a linear combination of %s, to six digits. Without "
+               "noise the density is unbounded as sigma goes to 0: give model.sigma a number",
+               table->path, of);
+    else
+        em_say("warning: %s: column %s is a linear combination of %s: only the prior tells "
+               "their coefficients apart",
+               table->path, em_excerpt_of(table->name[j]).text, of);
 }
 
 /* Collective. */
@@ -141,7 +154,8 @@ static void find_combinations(dependencies *s)
             find_coefficients(s, j);
             if (is_combination(s, j)) {
                 s->left_out[j] = true;
-                if (found++ < MOST_SAID)
+                found += j < s->table->n_column;
+                if (found <= MOST_SAID || j == s->table->n_column)
                     say(s, j);
             }
         }
@@ -157,13 +171,19 @@ static void find_combinations(dependencies *s)
 }
 
 em_status em_collinear_say(const em_table *table, bool intercept, const double *mean,
-                           const double *sd)
+                           const double *sd, double response_mean, double response_sd)
 {
-    const int64_t n = table->n_column;
-    dependencies s = {.table = table, .mean = mean, .sd = sd, .intercept = intercept, .n = n};
+    const int64_t n = table->n_column + !isnan(response_sd);
+    dependencies s = {.table = table,
+                      .mean = mean,
+                      .sd = sd,
+                      .response_mean = response_mean,
+                      .response_sd = response_sd,
+                      .intercept = intercept,
+                      .n = n};
     em_status status;
 
-    if (table->column || n < 2 || n > MOST_COLUMNS || table->total <= n + intercept ||
+    if (table->column || n < 2 || n > MOST_COLUMNS || table->total <= table->n_column + intercept ||
         (double)table->total * (double)n * (double)n > MOST_PRODUCTS)
         return EM_OK;
     status = em_allocate_all(EM_ARRAY(s.block, n * BLOCK), EM_ARRAY(s.product, n * n),

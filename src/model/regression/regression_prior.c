@@ -140,8 +140,15 @@ static em_status find_response(finding *f)
     return status;
 }
 
+/* Whether the response may be a linear combination of columns, so that nothing bounds sigma. */
+static bool may_lack_noise(const finding *f, const em_regression_options *options)
+{
+    return f->plan->identity && isnan(f->plan->shape[0].value) &&
+           !options->table.beside[EM_BESIDE_OFFSET];
+}
+
 /* Collective. */
-static em_status find_moments(finding *f, bool standardise)
+static em_status find_moments(finding *f, const em_regression_options *options)
 {
     em_regression *self = f->self;
     const int64_t n = f->table->n_column + f->first;
@@ -154,11 +161,14 @@ static em_status find_moments(finding *f, bool standardise)
     self->sd[0] = 1;
     status = em_design_scaling(f->table, self->mean + f->first, self->sd + f->first);
     if (!status)
+        status = find_response(f);
+    if (!status)
         status =
-            em_collinear_say(f->table, f->first > 0, self->mean + f->first, self->sd + f->first);
-    if (f->first == 0 && !standardise)
+            em_collinear_say(f->table, f->first > 0, self->mean + f->first, self->sd + f->first,
+                             f->mean, may_lack_noise(f, options) ? f->sd : NAN);
+    if (f->first == 0 && !options->table.standardise)
         memset(self->mean, 0, (size_t)n * sizeof *self->mean);
-    return status ? status : find_response(f);
+    return status;
 }
 
 /* ---------------------------------------------------------------- priors */
@@ -223,7 +233,7 @@ em_status em_regression_find_priors(em_regression *self, const em_table *table,
     status = status ? status : check_names(&f);
     status = em_agree_first(status, 0);
     if (!status && isnan(options->prior_scale)) {
-        status = find_moments(&f, options->table.standardise);
+        status = find_moments(&f, options);
         if (!status) {
             find_coefficients(&f);
             find_shapes(&f);
