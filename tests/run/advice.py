@@ -37,8 +37,12 @@ def said(folder, posterior, stats=None, attributes=None, ranks=1, unwatched=()):
     """The lines under the table, the first of which is the verdict."""
     path = os.path.join(folder, "file.h5")
     write(path, posterior, stats, attributes, unwatched)
+    return said_of(path, ranks=ranks)
+
+
+def said_of(*paths, ranks=1):
     launcher = ["mpirun", "-n", ranks] if ranks > 1 else []
-    done = lib.limited(*launcher, lib.EMASS, "summary", path)
+    done = lib.limited(*launcher, lib.EMASS, "summary", *paths)
     lines = done.stdout.splitlines()
     first = next((i for i, line in enumerate(lines) if re.match("(not )?converged", line)), len(lines))
     return lines[first:] or [done.stderr]
@@ -123,6 +127,8 @@ def check_sampler(folder):
     report(lines[0].startswith("not converged: ") and "40 divergences (limit 4)" in lines[0]
            and re.search(r"They cluster where tau is 0\.\d+ to 0\.\d+, a range with 0?\.?\d+ % of all draws", lines[1]),
            "more are not converged, and where they gather", *lines)
+    lines = said(folder, calm, rate | {"diverging": lowest, "visit": np.arange(4000, dtype=float).reshape(4, 1000)})
+    report(lines[0].startswith("converged with warnings: ") and "40 divergences;" in lines[0], "of tempered chains they are a warning", *lines)
     error = np.where(lowest, np.inf, 0.1)
     for name in "energy_error", "max_energy_error":
         lines = said(folder, calm, rate | {"diverging": lowest, name: error})
@@ -142,6 +148,38 @@ def check_sampler(folder):
     lines = said(folder, still, everything, {"redrawn_starts": 2, "reinitialised_chains": 1})
     report(titles(lines)[1:] == ["Stood still", "Modes", "R-hat", "ESS", "Divergences", "E-BFMI", "Reinitialised", "Starts drawn anew",
                                  "Saturated tree depth"], "the gravest first", *lines)
+
+
+def check_thinned(folder, seed):
+    """Draws of which thinning kept one in eight: the verdict counts all iterations, also that of several files and of a merged one."""
+    stats = {"acceptance_rate": np.full((4, 500), 0.8), "energy": normals(seed + 1, [0] * 4, 500)}
+    path = [os.path.join(folder, f"{name}.h5") for name in ("warns", "calm", "more", "merged")]
+    all_of = {"complete": 1, "iterations": 16000, "thinning": 8}
+    for k, (name, divergences, e_bfmi) in enumerate(zip(path, (2, 0, 17), (0.05, 0.9, 0.9))):
+        calm = {"x": normals(10 * seed + k, [0] * 4, 500)}
+        write(name, calm, stats, all_of | {"divergences": divergences, "smallest_e_bfmi": e_bfmi})
+    lines = said_of(path[0])
+    report(lines[0].startswith("converged with warnings: ") and "smallest E-BFMI 0.05" in lines[0] and "2 divergences (limit 16)" in lines[0]
+           and titles(lines)[1:] == ["Divergences", "E-BFMI"] and lines[1].startswith("Divergences: 2 of 16000 draws")
+           and "So few are only a warning" in lines[1] and "(lowest 0.05)" in lines[2], f"warnings about draws that are not kept {seed}", *lines)
+    lines = said_of(path[1])
+    report(lines[0].startswith("converged: ") and len(lines) == 1, f"none {seed}", *lines)
+    lines = said_of(*path[:2])
+    report(lines[0].startswith("converged with warnings: ") and "2 divergences (limit 32)" in lines[0], f"of two files {seed}", *lines)
+    lines = said_of(path[1], path[2])
+    report(lines[0].startswith("converged with warnings: ") and "17 divergences (limit 32)" in lines[0], f"in proportion {seed}", *lines)
+    lines = said_of(path[2])
+    report(lines[0].startswith("not converged: ") and "17 divergences (limit 16)" in lines[0] and "draws miss this region" in lines[1],
+           f"too many {seed}", *lines)
+    lib.limited(lib.EMASS, "merge", path[3], *path[:2], "--overwrite")
+    lines = said_of(path[3])
+    report(lines[0].startswith("converged with warnings: ") and "smallest E-BFMI 0.05" in lines[0] and "2 divergences (limit 32)" in lines[0],
+           f"of a merged file {seed}", *lines)
+    calm["x"][1, 100:123] = calm["x"][1, 100]
+    write(path[0], calm, stats | {"lp": -(calm["x"] ** 2) / 2}, all_of | {"divergences": 0, "smallest_e_bfmi": 0.9})
+    lines = said_of(path[0])
+    report("1 chain stood still (up to 176 draws)" in lines[0] and lines[1].startswith("Stood still: 1 of 4"),
+           f"a chain stood still for 22 of the draws that are kept {seed}", *lines)
 
 
 def check_warmup(folder):
@@ -167,5 +205,7 @@ with tempfile.TemporaryDirectory(prefix="emass-advice-") as work:
     check_what_cannot_be(work)
     check_growth(work)
     check_sampler(work)
+    for seed in 1, 2, 3:
+        check_thinned(work, seed)
     check_warmup(work)
 lib.finish()

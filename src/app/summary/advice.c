@@ -272,9 +272,9 @@ static void tell_divergent_range(const em_summary_table *table, FILE *out)
  * divergences. */
 static bool tell_left_support(const em_judge *judge, FILE *out)
 {
-    const int64_t all = judge->evidence.divergences, left = judge->n_left_support;
+    const int64_t all = judge->n_marked, left = judge->n_left_support;
 
-    if (10 * left < 9 * all)
+    if (all == 0 || 10 * left < 9 * all)
         return false;
     fprintf(out,
             "In %lld of these trajectories the log density was not finite. A parameter may have a "
@@ -331,13 +331,19 @@ static void advise_on_failed_evaluations(const em_judge *judge, FILE *out)
 
 static void advise_on_energy(const em_judge *judge, FILE *out)
 {
-    if (judge->n_low_energy > 0)
-        fprintf(out,
-                "E-BFMI below %g: %lld of %lld chains (lowest %.2g). The energy changes too slowly "
-                "to reach heavy tails, so standard deviations and outer quantiles may be too "
-                "small: reparameterise the model, or draw more.\n",
-                EM_E_BFMI_LIMIT, (long long)judge->n_low_energy, (long long)judge->n_chain,
-                judge->evidence.findings.e_bfmi);
+    const double lowest = judge->evidence.findings.e_bfmi;
+
+    if (!(lowest < EM_E_BFMI_LIMIT))
+        return;
+    fprintf(out, "E-BFMI below %g", EM_E_BFMI_LIMIT);
+    if (judge->evidence.n_iteration == judge->n_chain * judge->n_draw)
+        fprintf(out, ": %lld of %lld chains", (long long)judge->n_low_energy,
+                (long long)judge->n_chain);
+    fprintf(out,
+            " (lowest %.2g). The energy changes too slowly to reach heavy tails, so standard "
+            "deviations and outer quantiles may be too small: reparameterise the model, or draw "
+            "more.\n",
+            lowest);
 }
 
 static void advise_on_warmup(const em_judge *judge, FILE *out)

@@ -168,8 +168,9 @@ static em_status read_divergences(em_judge *judge)
     em_status status = read_statistic(judge, "diverging", &judge->diverging);
 
     for (int64_t i = 0; !status && judge->diverging && i < n; i++)
-        judge->evidence.divergences += judge->diverging[i] != 0;
-    if (!status && judge->evidence.divergences == 0)
+        judge->n_marked += judge->diverging[i] != 0;
+    judge->evidence.divergences = judge->n_marked;
+    if (!status && judge->n_marked == 0)
         em_release(&judge->diverging);
     if (!status && judge->diverging)
         status = read_statistic(judge, "max_energy_error", &error);
@@ -205,6 +206,29 @@ static em_status count_flag(em_judge *judge, const char *name, int64_t *count)
     return status;
 }
 
+/* Takes from the attributes of the files what their runs counted in all iterations, also in those
+ * that thinning left out: iterations, divergences and the smallest E-BFMI. If draws at the end of a
+ * file are not used, or a file of an earlier version has no count, the draws are counted alone. */
+static void count_iterations(em_judge *judge)
+{
+    em_evidence *e = &judge->evidence;
+    double lowest = NAN, one = NAN;
+    int64_t n = 0, count = 0;
+
+    e->n_iteration = judge->n_chain * judge->n_draw;
+    for (em_reader *file = judge->reader; file; file = em_reader_next(file)) {
+        if (!judge->is_posterior || em_reader_n_own_draw(file) != judge->n_draw ||
+            !em_reader_int(file, "iterations", &count))
+            return;
+        n += count;
+        if (em_reader_real(file, "smallest_e_bfmi", &one))
+            lowest = fmin(lowest, one);
+    }
+    e->n_iteration = n;
+    e->divergences = sum_of(judge->reader, "divergences", "divergences");
+    e->findings.e_bfmi = lowest;
+}
+
 /* Finds chains that stood still: their log density does not change from draw to draw. Only for
  * kernels that accept or reject. */
 static em_status find_still(em_judge *judge)
@@ -214,6 +238,7 @@ static em_status find_still(em_judge *judge)
     double *rate = NULL, acceptance = 0;
     em_status status = read_statistic(judge, "acceptance_rate", &rate);
     const int64_t n = status || !judge->log_density || !rate ? 0 : n_all;
+    const double thinning = (double)judge->evidence.n_iteration / (double)n_all;
 
     for (int64_t i = 0; i < n; i++)
         acceptance += rate[i] / (double)n;
@@ -221,8 +246,10 @@ static em_status find_still(em_judge *judge)
         double state[EM_STILL_STATE] = {0};
         for (int64_t i = 0; i < n_draw; i++)
             em_still_add(state, judge->log_density[c * n_draw + i]);
-        const double longest = em_still_longest(state);
-        if (em_still_is_stuck(longest, (double)n_draw, (double)n, acceptance)) {
+        const bool always = em_still_longest(state) == (double)n_draw - 1;
+        const double length = (double)n_draw * thinning;
+        const double longest = always ? length - 1 : em_still_longest(state) * thinning;
+        if (em_still_is_stuck(longest, length, (double)n * thinning, acceptance)) {
             findings->n_still++;
             if ((int64_t)longest > findings->longest_still)
                 findings->longest_still = (int64_t)longest;
@@ -234,7 +261,7 @@ static em_status find_still(em_judge *judge)
 
 static em_status find_energy(em_judge *judge)
 {
-    double *energy = NULL, lowest = INFINITY;
+    double *energy = NULL, lowest = fmin(INFINITY, judge->evidence.findings.e_bfmi);
     em_status status = read_statistic(judge, "energy", &energy);
 
     for (int64_t c = 0; !status && energy && c < judge->n_chain; c++) {
@@ -302,7 +329,7 @@ static int compare(const void *left, const void *right)
  * highest tenth of them are left out. */
 static em_status find_divergent_range(const em_judge *judge, const double *draws, double *value)
 {
-    const int64_t n = judge->n_chain * judge->n_draw, n_marked = judge->evidence.divergences;
+    const int64_t n = judge->n_chain * judge->n_draw, n_marked = judge->n_marked;
     const int64_t tail = n_marked / 10;
     double *x = NULL;
     int64_t k = 0, inside = 0;
@@ -393,8 +420,9 @@ em_status em_judge_conclude(em_judge *judge, const em_summary_table *table)
     judge_rows(judge, table);
     if (!(e->r_hat > e->r_hat_limit))
         e->findings.modes = (em_modes){0};
+    e->is_tempered = judge->visits != NULL;
     e->nested = em_superchains_of(judge->reader) > 0;
-    e->n_iteration = judge->n_chain * judge->n_draw;
+    count_iterations(judge);
     e->mode_search_log_mass = largest_of(judge->reader, "mode_search_log_mass");
     judge->redrawn_starts = sum_of(judge->reader, "redrawn_starts", "redrawn_starts");
     judge->reinitialised_chains = sum_of(judge->reader, "reinitialised_chains", "rescued_chains");

@@ -46,6 +46,8 @@ typedef struct em_judge {
     int64_t redrawn_starts; /* of the files */
     int64_t reinitialised_chains;
     int64_t evaluations, failed_evaluations; /* 0: none failed, or not known */
+    int64_t n_marked;       /* divergences among the draws; evidence.divergences are those of all
+                               iterations, also of those without a draw */
     int64_t n_left_support; /* divergences with an infinite energy error: the log density was not
                                finite there */
 } em_judge;

@@ -25,6 +25,7 @@ static rule rule_of(const char *name, bool cut)
         {"ess_limit", SUM},
         {"failed_evaluations", DROPPED},
         {"failed_reports", SUM},
+        {"iterations", SUM_OF_DRAWS},
         {"mode_search_log_mass", LARGEST},
         {"moved_chains", SUM},
         {"n_evaluations", SUM},

@@ -366,6 +366,9 @@ static em_status put_verdict(em_writer *writer, const em_report *report)
     status = status ? status : em_writer_put_real(writer, "r_hat_limit", report->r_hat_limit);
     status = status ? status : em_writer_put_real(writer, "ess_limit", report->ess_limit);
     status = status ? status : em_writer_put_real(writer, "smallest_e_bfmi", report->e_bfmi);
+    status = status ? status
+                    : em_writer_put_int(writer, "iterations",
+                                        report->n_chain * (report->done - report->warmup));
     status = status ? status : em_writer_put_int(writer, "divergences", report->divergences);
     status = status ? status : em_writer_put_int(writer, "redrawn_starts", report->redrawn_starts);
     if (!status && !isnan(report->mode_search_log_mass))
