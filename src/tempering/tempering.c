@@ -152,7 +152,8 @@ static em_status start_copy(em_tempering *t, int64_t c)
                ? status
                : em_fail(EM_EMODEL,
                          "chain %lld: no finite log density in %d tries within "
-                         "run.init_radius %g of the origin (see emass check)%s%s",
+                         "run.init_radius %g of the origin%s%s (declare the bounds of all "
+                         "parameters, or set run.init_radius)",
                          (long long)(number / t->ladder.n_rung), MOST_TRIES, t->task.init_radius,
                          *em_model_why(t->task.model) ? ": " : "", em_model_why(t->task.model));
 }

@@ -128,7 +128,7 @@ check 'nothing is said of priors that are wide enough' \
     sh -c "'$emass' summary one.h5 >s.txt && ! grep -E 'Prior far off|Residuals unlike' s.txt"
 run far.h5 1 'name: linear, columns: [year, tiny], sigma: 1, prior_scale: 10'
 check 'a prior far off, and residuals unlike sigma, are named' says_all limited "$emass" summary far.h5 -- \
-    'Prior far off: ' 'normal(0, 3.162)' 'Residuals unlike sigma: ' 'fixed at 1,'
+    'Prior far off: ' 'the data do not bound it' 'normal(0, 3.162)' 'Residuals unlike sigma: ' 'fixed at 1,'
 run off.h5 1 'name: linear, columns: [year, tiny], prior: {coefficients: {year: {normal: [0, 100]}}}'
 check 'one coefficient whose prior is far off' says_all limited "$emass" summary off.h5 -- \
     'the posterior mean of beta[year] is' 'normal(0, 100)'

@@ -100,8 +100,10 @@ static void advise_on_distance(const prior_record *f, FILE *out)
     if (count > 1)
         fprintf(out, "; %lld more are more than three standard deviations away",
                 (long long)count - 1);
-    fprintf(out, ". The prior shapes the result: give a wider one in model.prior, or omit it and "
-                 "prior_scale for a prior on the scale of the data.\n");
+    fputs(". See whether the mean changes with a wider prior in model.prior. If it grows with the "
+          "width of the prior, the data do not bound it, as where a predictor separates the "
+          "labels. Without model.prior and prior_scale the priors are on the scale of the data.\n",
+          out);
 }
 
 /* Minus the log density of the priors at the means; NaN if a family is not known. */

@@ -384,7 +384,8 @@ static em_status try_points(em_engine *engine, em_tries *tries)
         if (attempt > MOST_START_TRIES)
             return em_fail(EM_EMODEL,
                            "chain %lld: no finite log density in %d tries within run.init_radius "
-                           "%g of the origin (see emass check)%s%s",
+                           "%g of the origin%s%s (declare the bounds of all parameters, or set "
+                           "run.init_radius)",
                            (long long)tries->lost, MOST_START_TRIES,
                            engine->config->run.init_radius,
                            *em_model_why(engine->model) ? ": " : "", em_model_why(engine->model));
