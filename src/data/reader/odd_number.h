@@ -14,8 +14,8 @@ bool em_odd_comma(char *field);
 bool em_odd_number(const em_lines *lines, const char *field, bool commas,
                    char advice[EM_ADVICE_BYTES]);
 
-/* Whether a field is a number with a point although the comma is the decimal separator, as 1.000 and
- * 1.000,5 are. Some programs read 1.000 as 1000 then, and others as 1. */
+/* Whether a field is a number with a point although the comma is the decimal separator, as 1.000
+ * and 1.000,5 are. Some programs read 1.000 as 1000 then, and others as 1. */
 bool em_odd_point(const em_lines *lines, const char *field, char advice[EM_ADVICE_BYTES]);
 
 /* Reads a number as em_lines_number does. If it fails, the message has the advice of em_odd_number

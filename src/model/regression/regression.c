@@ -27,15 +27,6 @@ static em_variable per_observation(const em_regression *self, const char *name, 
                          .axis = {"observation"}};
 }
 
-em_variable em_per_coefficient(const em_regression *self, const char *name)
-{
-    return (em_variable){.name = name,
-                         .n_axes = 1,
-                         .shape = {self->design->n_column},
-                         .axis = {"coefficient"},
-                         .label = {(const char *const *)self->design->name}};
-}
-
 /* The coefficients on the original scale. They always have an intercept, into which the means were
  * moved. They are a function of beta, so they are not monitored. */
 static em_variable original_coefficients(const em_regression *self)

@@ -116,6 +116,15 @@ void em_regression_describe(const em_model *model, FILE *out)
         fprintf(out, "# prior      %s\n", self->prior_line[i]);
 }
 
+em_variable em_per_coefficient(const em_regression *self, const char *name)
+{
+    return (em_variable){.name = name,
+                         .n_axes = 1,
+                         .shape = {self->design->n_column},
+                         .axis = {"coefficient"},
+                         .label = {(const char *const *)self->design->name}};
+}
+
 static em_datum datum_of(const em_regression *self, const char *name, const double *value)
 {
     return (em_datum){"constant_data", em_per_coefficient(self, name), value};
