@@ -1,8 +1,8 @@
 /*
  * The log densities of all chains in the later half of the initial phase so far, by which the end
  * of a window finds outlying chains and decides whether the phase ends. A chain may have come to
- * the log densities of the others within that half. Its draws on the way there are left out of the
- * mass and of the test, so that the phase need not last until they are in the earlier half.
+ * the log densities of the others within that half. This transient is left out of the mass and of
+ * the test, so that the phase need not last until it lies in the earlier half.
  */
 #include "adaptation/adaptation_internal.h"
 #include "base/memory.h"
@@ -11,9 +11,9 @@
 #include <math.h>
 #include <string.h>
 
-/* Before this iteration chains are on their way, and log densities do not tell an approach from the
+/* Before this iteration chains are on their way, and log densities do not tell a transient from the
  * positions in a funnel, because there have been too few draws for a search for its map. */
-enum { EARLIEST_ARRIVAL = 60 };
+enum { EARLIEST_TRANSIENT = 60 };
 
 /* The summary of the log densities that are known. `work` is [n]. */
 static em_log_density_window summarise(int64_t n, const double *history, double every, double *work)
@@ -61,9 +61,9 @@ static void forget(em_adapt *adapt, int64_t c, int64_t since)
             memset(em_accumulators(adapt, c, k), 0, (size_t)adapt->n_accumulator * sizeof(double));
 }
 
-/* Leaves out the draws before an arrival at the log densities that chains have had lately.
+/* Leaves out transients, which end at the log densities that chains have had lately.
  * Collective. */
-static em_status leave_out_approaches(em_adapt *adapt, const histories *h,
+static em_status leave_out_transients(em_adapt *adapt, const histories *h,
                                       em_log_density_window *all)
 {
     const int64_t n_chain = em_grid_n_chain(adapt->grid);
@@ -73,11 +73,11 @@ static em_status leave_out_approaches(em_adapt *adapt, const histories *h,
         return status;
     const double least = em_least_log_density(n_chain, all, adapt->dim, h->work);
     for (int64_t c = 0; c < adapt->n_local_chain; c++) {
-        const int64_t arrival = em_log_density_arrival(h->n, h->of + c * h->n, least);
-        if (arrival == 0)
+        const int64_t length = em_transient_length(h->n, h->of + c * h->n, least);
+        if (length == 0)
             continue;
-        forget(adapt, c, h->from + arrival);
-        for (int64_t t = 0; t < arrival; t++)
+        forget(adapt, c, h->from + length);
+        for (int64_t t = 0; t < length; t++)
             h->of[c * h->n + t] = NAN;
     }
     return EM_OK;
@@ -97,8 +97,8 @@ em_status em_gather_log_densities(em_adapt *adapt, int64_t done, em_log_density_
         for (int64_t t = 0; t < n && (double)(from + t) < adapt->initial->since[c]; t++)
             h.of[c * n + t] = NAN;
     }
-    if (!status && done >= EARLIEST_ARRIVAL)
-        status = leave_out_approaches(adapt, &h, all);
+    if (!status && done >= EARLIEST_TRANSIENT)
+        status = leave_out_transients(adapt, &h, all);
     if (!status)
         status = gather(adapt, &h, 0, all);
     em_release_all(&h.local, &h.work, &h.of);

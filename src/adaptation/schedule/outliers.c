@@ -43,19 +43,19 @@ double em_least_log_density(int64_t n_chain, const em_log_density_window *window
     return better_median(n_chain, window, scratch) - 4 * (sqrt(0.5 * (double)dim) + 2);
 }
 
-int64_t em_log_density_arrival(int64_t n, const double *log_density, double least)
+int64_t em_transient_length(int64_t n, const double *log_density, double least)
 {
     enum { LEAST_AFTER = 5 };
-    int64_t arrival = n;
+    int64_t length = n;
     double sum = 0, count = 0;
 
-    while (arrival > 0 && !(log_density[arrival - 1] < least))
-        arrival--;
-    for (int64_t t = 0; t < arrival; t++) {
+    while (length > 0 && !(log_density[length - 1] < least))
+        length--;
+    for (int64_t t = 0; t < length; t++) {
         sum += isnan(log_density[t]) ? 0 : log_density[t];
         count += !isnan(log_density[t]);
     }
-    return n - arrival >= LEAST_AFTER && sum < least * count ? arrival : 0;
+    return n - length >= LEAST_AFTER && sum < least * count ? length : 0;
 }
 
 int64_t em_find_outlying_chains(int64_t n_chain, const em_log_density_window *window, int64_t dim,

@@ -31,10 +31,10 @@ int64_t em_find_outlying_chains(int64_t n_chain, const em_log_density_window *wi
 double em_least_log_density(int64_t n_chain, const em_log_density_window *window, int64_t dim,
                             double *scratch);
 
-/* The number of iterations until a chain came to log densities of at least `least`, where it has
- * stayed; 0 if its mean before that was not below `least`, or if fewer than 5 iterations followed.
- * log_density [n] may be NaN: unknown. */
-int64_t em_log_density_arrival(int64_t n, const double *log_density, double least);
+/* The length of a transient: the iterations until a chain came to log densities of at least
+ * `least`, where it has stayed; 0 if its mean before that was not below `least`, or if fewer than 5
+ * iterations followed. log_density [n] may be NaN: unknown. */
+int64_t em_transient_length(int64_t n, const double *log_density, double least);
 
 /* Whether the log density of a chain hardly changed. */
 bool em_stands_still(const em_log_density_window *window, int64_t dim);

@@ -235,24 +235,25 @@ START_TEST(chains_left_behind_are_outlying)
 }
 END_TEST
 
-/* A chain arrives where it stays at the log densities of the others: -4, with a limit of -20. */
-START_TEST(an_approach_is_told_from_an_excursion)
+/* A transient ends where a chain stays at the log densities of the others: -4, with a limit of -20.
+ */
+START_TEST(a_transient_is_told_from_an_excursion)
 {
     double x[LENGTH];
 
     for (int t = 0; t < LENGTH; t++)
         x[t] = t < 12 ? -900 + 60 * t : -4;
-    ck_assert_int_eq(em_log_density_arrival(LENGTH, x, -20), 12);
+    ck_assert_int_eq(em_transient_length(LENGTH, x, -20), 12);
     x[3] = x[20] = NAN; /* not kept */
-    ck_assert_int_eq(em_log_density_arrival(LENGTH, x, -20), 12);
-    ck_assert_int_eq(em_log_density_arrival(16, x, -20), 0); /* too few draws since */
-    ck_assert_int_eq(em_log_density_arrival(17, x, -20), 12);
+    ck_assert_int_eq(em_transient_length(LENGTH, x, -20), 12);
+    ck_assert_int_eq(em_transient_length(16, x, -20), 0); /* too few draws since */
+    ck_assert_int_eq(em_transient_length(17, x, -20), 12);
     for (int t = 0; t < LENGTH; t++)
         x[t] = t == 12 ? -21 : -4; /* one low draw of a chain that is there */
-    ck_assert_int_eq(em_log_density_arrival(LENGTH, x, -20), 0);
+    ck_assert_int_eq(em_transient_length(LENGTH, x, -20), 0);
     for (int t = 0; t < LENGTH; t++)
         x[t] = -900; /* it has not come */
-    ck_assert_int_eq(em_log_density_arrival(LENGTH, x, -20), 0);
+    ck_assert_int_eq(em_transient_length(LENGTH, x, -20), 0);
 }
 END_TEST
 
@@ -430,7 +431,7 @@ int main(void)
     tcase_add_test(all, a_limit_that_is_too_tight_is_raised);
     tcase_add_test(all, a_window_has_its_mean_and_spread);
     tcase_add_test(all, chains_left_behind_are_outlying);
-    tcase_add_test(all, an_approach_is_told_from_an_excursion);
+    tcase_add_test(all, a_transient_is_told_from_an_excursion);
     tcase_add_test(all, a_hundred_thousand_chains_are_sorted_once);
     tcase_add_test(all, not_all_chains_are_outlying);
     tcase_add_test(all, a_trend_is_not_stationary);
