@@ -128,7 +128,12 @@ def check_sampler(folder):
            and re.search(r"They cluster where tau is 0\.\d+ to 0\.\d+, a range with 0?\.?\d+ % of all draws", lines[1]),
            "more are not converged, and where they gather", *lines)
     lines = said(folder, calm, rate | {"diverging": lowest, "visit": np.arange(4000, dtype=float).reshape(4, 1000)})
-    report(lines[0].startswith("converged with warnings: ") and "40 divergences;" in lines[0], "of tempered chains they are a warning", *lines)
+    report(lines[0].startswith("converged with warnings: ") and "40 divergences (limit 200)" in lines[0]
+           and "tempered chains learn no non-centred form" in lines[1], "of tempered chains they are a warning", *lines)
+    many = lowest.copy()
+    many.flat[np.argsort(calm["tau"], axis=None)[:201]] = 1
+    lines = said(folder, calm, rate | {"diverging": many, "visit": np.arange(4000, dtype=float).reshape(4, 1000)})
+    report(lines[0].startswith("not converged: ") and "201 divergences (limit 200)" in lines[0], "up to one in 20 iterations", *lines)
     error = np.where(lowest, np.inf, 0.1)
     for name in "energy_error", "max_energy_error":
         lines = said(folder, calm, rate | {"diverging": lowest, name: error})

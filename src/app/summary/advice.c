@@ -289,7 +289,7 @@ static bool tell_left_support(const em_judge *judge, FILE *out)
 static void advise_on_divergences(const em_judge *judge, const em_summary_table *table, FILE *out)
 {
     const em_evidence *e = &judge->evidence;
-    const int64_t limit = em_divergence_limit(e->n_iteration);
+    const int64_t limit = em_divergence_limit(e);
 
     if (e->divergences == 0)
         return;
@@ -304,10 +304,17 @@ static void advise_on_divergences(const em_judge *judge, const em_summary_table 
     tell_divergent_range(table, out);
     if (tell_left_support(judge, out))
         return;
+    if (e->divergences <= limit && e->is_tempered) {
+        fputs("Copies may reach this region from other temperatures, but not the neck of a funnel, "
+              "since tempered chains learn no non-centred form: compare with a run without temper, "
+              "or reparameterise.\n",
+              out);
+        return;
+    }
     fputs(e->divergences <= limit
               ? "So few are only a warning. The integrator fails where the posterior bends "
                 "sharply, and this region may have slightly too little weight. "
-                "sampler.target_accept: 0.95 should prevent them.\n"
+                "A higher sampler.target_accept, such as 0.99, should prevent them.\n"
               : "The integrator fails where the posterior bends sharply, and the draws miss this "
                 "region: raise target_accept, reparameterise, or use sampler walnuts.\n",
           out);

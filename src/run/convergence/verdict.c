@@ -7,16 +7,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-int64_t em_divergence_limit(int64_t n_iteration)
+int64_t em_divergence_limit(const em_evidence *e)
 {
-    return n_iteration / EM_DRAWS_PER_DIVERGENCE;
+    return e->n_iteration /
+           (e->is_tempered ? EM_DRAWS_PER_TEMPERED_DIVERGENCE : EM_DRAWS_PER_DIVERGENCE);
 }
 
 static bool has_failed(const em_evidence *e)
 {
     return !(e->r_hat <= e->r_hat_limit) || !(e->ess >= e->ess_limit) || e->undefined ||
            e->findings.n_still > 0 || e->findings.modes.count > 1 ||
-           (e->divergences > em_divergence_limit(e->n_iteration) && !e->is_tempered) ||
+           e->divergences > em_divergence_limit(e) ||
            e->mode_search_log_mass > EM_MISSED_LOG_MASS_LIMIT || e->tempering_failed ||
            e->optimiser;
 }
@@ -93,8 +94,8 @@ void em_verdict_word(const em_evidence *e, size_t bytes, char *text)
     if (e->divergences > 0 || e->is_tempered || !isnan(e->findings.e_bfmi))
         em_append(bytes, text, ", %lld divergence%s", (long long)e->divergences,
                   em_plural(e->divergences));
-    if (e->divergences > 0 && !e->is_tempered)
-        em_append(bytes, text, " (limit %lld)", (long long)em_divergence_limit(e->n_iteration));
+    if (e->divergences > 0)
+        em_append(bytes, text, " (limit %lld)", (long long)em_divergence_limit(e));
     if (e->findings.n_saturated > 0)
         em_append(bytes, text, ", %lld saturated tree%s", (long long)e->findings.n_saturated,
                   em_plural(e->findings.n_saturated));

@@ -32,14 +32,14 @@ typedef struct em_evidence {
     const char *tempering;       /* a warning about the ladders of a tempered run: clauses that end
                                     with ", "; NULL: none */
     bool tempering_failed;       /* `tempering` is a failure and not a warning */
-    bool is_tempered;      /* divergences are then at most a warning: copies from other rungs reach
+    bool is_tempered;      /* more divergences are then a warning: copies from other rungs reach
                               regions that steps at the target do not reach */
     const char *optimiser; /* the kernel that made the draws is this optimiser; NULL: a sampler */
 } em_evidence;
 
 /* The largest number of divergences that is a warning. More of them show that a part of the
  * posterior is missed. */
-int64_t em_divergence_limit(int64_t n_iteration);
+int64_t em_divergence_limit(const em_evidence *evidence);
 
 em_verdict em_verdict_of(const em_evidence *evidence);
 
