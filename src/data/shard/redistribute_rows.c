@@ -132,7 +132,7 @@ static void free_taken(const route *r, const em_row_run *run, int64_t held, int6
         common_rows(&taken, &r->wish[rank], &from, &end);
         is_needed = is_needed || (rank != em_world_rank() && from < end);
     }
-    if (is_needed)
+    if (is_needed || n == 0)
         return;
     em_release_pages(t->value + at, (size_t)n * sizeof *t->value);
     if (t->column)
