@@ -50,7 +50,7 @@ _TERMS = (
     (r"give --resume, --overwrite or another --output", "go on by emass.resume, or give overwrite=True or another output"),
     (r"has another config: model\.data differ; give the old values", "has other data: give those of the run"),
     (r"go on with --resume|(emass run )?--resume (?=goes on|continues)", lambda found: "go on with emass.resume" if "go on" in found[0] else "emass.resume "),
-    (r" \(see emass check\)", " (see model.check())"),
+    (r"or set run\.init_radius\)", "or give settings={'run.init_radius': ...})"),
     (r" \(see emass [a-z]+ --help\)", ""),
     (r": emass summary --group \w+\)", ")"),
     (r"--ranks N starts N ranks", "ranks=N starts N ranks"),
