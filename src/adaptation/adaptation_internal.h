@@ -265,6 +265,13 @@ static inline bool em_is_noncentred(const em_adapt *adapt)
  * EM_EMEMORY, agreed. */
 em_status em_learn_noncentring(em_adapt *adapt, bool *is_other);
 
+/* Whether log densities are known in these coordinates. Without a map, or if the window keeps only
+ * some draws because there are many chains, those in the model's coordinates are used. Local. */
+static inline bool em_has_mapped_densities(const em_adapt *adapt)
+{
+    return em_is_noncentred(adapt) && adapt->window.skip <= 1;
+}
+
 /* The log densities in these coordinates of chain c of this rank, from iteration `first` to the end
  * of the window, into history; NaN: the draw was not kept. Local. */
 void em_noncentred_log_densities(const em_adapt *adapt, int64_t c, int64_t first, double *history);

@@ -108,15 +108,13 @@ em_status em_learn_noncentring(em_adapt *adapt, bool *is_other)
     return status;
 }
 
-/* Without a map, or if the window keeps only some draws because there are many chains, the log
- * densities in the model's coordinates are used. */
 void em_noncentred_log_densities(const em_adapt *adapt, int64_t c, int64_t first, double *history)
 {
     const int64_t number = em_grid_first_chain(adapt->grid) + c, n = adapt->initial->window - first;
     const double *own = adapt->initial->history + c * adapt->plan->initial + first;
 
     memcpy(history, own, (size_t)n * sizeof *own);
-    if (!em_is_noncentred(adapt) || adapt->window.skip > 1)
+    if (!em_has_mapped_densities(adapt))
         return;
     double *z = adapt->noncentred->row;
     for (int64_t t = 0; t < n; t++)

@@ -39,11 +39,10 @@ typedef struct histories {
 static em_status gather(const em_adapt *adapt, const histories *h, int64_t first,
                         em_log_density_window *all)
 {
-    const bool thinned = em_is_noncentred(adapt) && adapt->window.skip <= 1;
+    const double every = em_has_mapped_densities(adapt) ? adapt->window.every : 1;
 
     for (int64_t c = 0; c < adapt->n_local_chain; c++)
-        h->local[c] = summarise(h->n - first, h->of + c * h->n + first,
-                                thinned ? adapt->window.every : 1, h->work);
+        h->local[c] = summarise(h->n - first, h->of + c * h->n + first, every, h->work);
     return em_grid_gather_chains(adapt->grid, sizeof *all / sizeof(double),
                                  (const double *)h->local, (double *)all);
 }

@@ -159,13 +159,16 @@ void em_release(void *pointer)
     memcpy(pointer, &memory, sizeof memory);
 }
 
-void em_release_pages(void *part, size_t bytes)
+void em_release_pages(void *array, int64_t first, int64_t n, size_t size)
 {
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE),
-                 before = (page - (uintptr_t)part % page) % page;
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = (size_t)n * size;
 
+    if (!array || bytes < page)
+        return;
+    char *const part = (char *)array + (size_t)first * size;
+    const size_t before = (page - (uintptr_t)part % page) % page;
     if (bytes >= before + page)
-        madvise((char *)part + before, (bytes - before) / page * page, MADV_DONTNEED);
+        madvise(part + before, (bytes - before) / page * page, MADV_DONTNEED);
 }
 
 void em_release_each(void *const *pointer, size_t n)

@@ -72,9 +72,9 @@ em_status em_reallocate(int64_t count, size_t size, void *pointer);
 /* Frees *(void **)pointer and sets it to NULL; NULL-safe. Local. */
 void em_release(void *pointer);
 
-/* Gives the pages within `bytes` bytes of an array back to the system. The contents of this part
- * are lost; the array is still to be freed. Local. */
-void em_release_pages(void *part, size_t bytes);
+/* Gives the pages within elements first .. first + n - 1, of `size` bytes each, of an array back to
+ * the system. Their contents are lost; the array is still to be freed. NULL-safe. Local. */
+void em_release_pages(void *array, int64_t first, int64_t n, size_t size);
 
 /* Frees each of the pointers as em_release does: em_release_all(&a, &b). Local. */
 #define em_release_all(...)                                                                        \

@@ -197,8 +197,10 @@ static em_status find_share(em_corpus *corpus, const em_table *table, int64_t ti
 static em_status take_over(em_corpus *corpus, em_table *table)
 {
     corpus->count = (int32_t *)(void *)table->value;
-    for (int64_t k = 0; k < table->n_value; k++)
-        corpus->count[k] = (int32_t)table->value[k];
+    for (int64_t k = 0; k < table->n_value; k++) {
+        const int32_t count = (int32_t)table->value[k];
+        memcpy(&corpus->count[k], &count, sizeof count); /* the memory has doubles so far */
+    }
     em_status status = em_reallocate(table->n_value, sizeof *corpus->count, &corpus->count);
 
     table->value = NULL;
@@ -292,8 +294,8 @@ static void release_documents(em_corpus *corpus, int64_t d, int64_t count)
 {
     const int64_t first = corpus->start[d], n = corpus->start[d + count] - first;
 
-    em_release_pages(corpus->word + first, (size_t)n * sizeof *corpus->word);
-    em_release_pages(corpus->count + first, (size_t)n * sizeof *corpus->count);
+    em_release_pages(corpus->word, first, n, sizeof *corpus->word);
+    em_release_pages(corpus->count, first, n, sizeof *corpus->count);
 }
 
 static em_status see_each(em_corpus *corpus, bool is_last, em_corpus_see *see, void *to)

@@ -132,11 +132,10 @@ static void free_taken(const route *r, const em_row_run *run, int64_t held, int6
         common_rows(&taken, &r->wish[rank], &from, &end);
         is_needed = is_needed || (rank != em_world_rank() && from < end);
     }
-    if (is_needed || n == 0)
+    if (is_needed)
         return;
-    em_release_pages(t->value + at, (size_t)n * sizeof *t->value);
-    if (t->column)
-        em_release_pages(t->column + at, (size_t)n * sizeof *t->column);
+    em_release_pages(t->value, at, n, sizeof *t->value);
+    em_release_pages(t->column, at, n, sizeof *t->column);
 }
 
 static em_status take_all(route *r, em_take *take, void *to)
