@@ -7,7 +7,7 @@ import dataclasses
 import hashlib
 import numbers
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ __all__ = [
     "Bounds",
     "Density",
     "Variable",
+    "bounds_by_name",
     "gradient_function",
     "named",
     "outputs_function",
@@ -62,12 +63,16 @@ class Variable:
         if isinstance(self.bounds, str):
             if self.bounds not in words:
                 raise Error(f"bounds of {self.name}: found {self.bounds!r}, expected a pair, 'ordered' or 'simplex'")
+            if not self.shape:
+                raise Error(f"bounds of {self.name}: found {self.bounds!r} for one number, expected an array")
             return words[self.bounds], 0.0, 0.0
         try:
-            lower, upper = self.bounds
-            ends = float(lower or 0), float(upper or 0)
+            lower, upper = (None if end in (None, free) else float(end) for end, free in zip(self.bounds, (-np.inf, np.inf), strict=True))
         except (TypeError, ValueError):
             raise Error(f"bounds of {self.name}: found {self.bounds!r}, expected a pair, 'ordered' or 'simplex'") from None
+        ends = lower or 0.0, upper or 0.0
+        if not np.isfinite(ends).all():
+            raise Error(f"bounds of {self.name}: found {self.bounds!r}, expected numbers, or None for no bound")
         if None not in (lower, upper) and not ends[0] < ends[1]:
             raise Error(f"bounds of {self.name}: found {self.bounds!r}, expected a lower bound below the upper one")
         kind = _BETWEEN if None not in (lower, upper) else _LOWER if lower is not None else _UPPER
@@ -106,10 +111,20 @@ def named(
         sizes = dict.fromkeys(_different(names), ())
     else:
         sizes = dict(shapes or {})
-    unknown = set(bounds or ()) - set(sizes)
-    if unknown:
-        raise Error(f"bounds: found {sorted(unknown)[0]!r}, expected a name of {', '.join(sizes)}")
-    return [Variable(name, _shape_of(name, shape), bounds=(bounds or {}).get(name)) for name, shape in sizes.items()]
+    found = bounds_by_name(bounds, sizes)
+    return [Variable(name, _shape_of(name, shape), bounds=found.get(name)) for name, shape in sizes.items()]
+
+
+def bounds_by_name(bounds: Mapping[str, Bounds] | None, names: Collection[str]) -> Mapping[str, Bounds]:
+    """The bounds of the parameters of these names, a mapping."""
+    if bounds is None:
+        return {}
+    if not isinstance(bounds, Mapping):
+        raise Error(f"bounds: found {bounds!r}, expected a mapping such as {{{next(iter(names))!r}: (0, None)}}")
+    for name in bounds:
+        if name not in names:
+            raise Error(f"bounds: found {name!r}, expected a name of {', '.join(names)}")
+    return bounds
 
 
 def _different(names: Sequence[str]) -> Sequence[str]:
@@ -148,6 +163,15 @@ class Density:
     def size(self) -> int:
         """The number of scalars in a position."""
         return self.dim or sum(one.size for one in self.parameters)
+
+    def _element(self, i: int) -> str:
+        """The name of number i of a position, such as theta[0,2]."""
+        for one in self.parameters:
+            if i < one.size:
+                at = ",".join(str(k) for k in np.unravel_index(i, one.shape)) if one.shape else ""
+                return f"{one.name}[{at}]" if at else one.name
+            i -= one.size
+        return self.unconstrained[i] if self.unconstrained else f"theta[{i}]"
 
     def evaluate(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         """The log density and its gradient at x (size,). A failure gives NaN; without a gradient it is NaN."""
@@ -218,7 +242,7 @@ class Density:
         difference = (ends[0] - ends[1]) / (2 * step)
         off = abs(difference - slope) / max(1.0, abs(slope), abs(difference))
         if off > 1e-3:
-            raise Error(f"{self.name}: derivative {i} is {slope:.6g}, by central differences {difference:.6g}", 1)
+            raise Error(f"{self.name}: the derivative by {self._element(i)} is {slope:.6g}, by central differences {difference:.6g}", 1)
         return off
 
 

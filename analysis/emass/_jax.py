@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ._density import Bounds, Density, Variable, gradient_function, output_variables, outputs_function
+from ._density import Bounds, Density, Variable, bounds_by_name, gradient_function, output_variables, outputs_function
 from ._errors import Error, needs, warn
 
 __all__ = ["JaxSource"]
@@ -60,11 +60,9 @@ class JaxSource:
     def _parameters(self, jax: Any) -> list[Variable]:
         leaves = jax.tree_util.tree_flatten_with_path(self.example)[0]
         made = [Variable(_name(path), tuple(np.shape(leaf))) for path, leaf in leaves]
+        bounds = bounds_by_name(self.bounds, [one.name for one in made])
         for one in made:
-            one.bounds = (self.bounds or {}).get(one.name)
-        unknown = set(self.bounds or ()) - {one.name for one in made}
-        if unknown:
-            raise Error(f"bounds: found {sorted(unknown)[0]!r}, expected a name of {', '.join(one.name for one in made)}")
+            one.bounds = bounds.get(one.name)
         return made
 
 

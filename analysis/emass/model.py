@@ -448,7 +448,7 @@ def resume(
     same as those of a run that was not stopped.
 
     model: needed if it is a function or a PyMC model, unless this process made the file. draws: of
-    each chain, in all; if the run has more, a warning says so. settings:    options that may change, such as {"stop.max_time": "1h"}."""
+    each chain, in all; if the run has more, a warning says so. settings: options that may change, such as {"stop.max_time": "1h"}."""
     path = os.path.abspath(_options.existing(file, "resume"))
     if model is not None and not isinstance(model, Model):
         raise Error(f"resume: found {type(model).__name__}, expected an emass.Model")

@@ -57,6 +57,9 @@ static em_status check_parameters(const em_model *model)
     if (model->dim != size)
         return em_fail(EM_EMODEL, "model %s: found dim %lld, expected %lld as its parameters have",
                        name, (long long)model->dim, (long long)size);
+    if (size == 0)
+        return em_fail(EM_EMODEL, "model %s: found no parameter that is free to vary, expected one",
+                       name);
     const bool bounded = em_bounds_any(model->n_parameter, model->parameter);
     const char *capability = bounded ? unbounded_capability(model->ops) : NULL;
     if (capability)

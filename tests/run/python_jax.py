@@ -59,6 +59,30 @@ def no_derivative(p):
     return jax.pure_callback(lambda a: a, jax.ShapeDtypeStruct((), jnp.float64), p["a"])
 
 
+@jax.custom_jvp
+def twice(x):
+    """A function with a derivative that is wrong."""
+    return 2 * x
+
+
+twice.defjvp(lambda x, moved: (2 * x[0], moved[0]))
+
+
+def wrong(p):
+    return p["a"] + p["b"]["c"][0, 0] + twice(p["b"]["c"][1, 0])
+
+
+def check_infinite_bounds():
+    """Infinity is no bound, as for scipy; a parameter that is not free has no draws."""
+    for bounds, mean in (((0, np.inf), 1), ((-np.inf, 0), -1)):
+        model = emass.Model.from_jax(lambda p: -abs(p["a"]), {"a": 1.0}, bounds={"a": bounds})
+        found = float(model.sample(chains=4, draws=500, seed=1, progress=False).posterior.a.mean())
+        report(abs(found - mean) < 0.15, f"bounds {bounds}", found)
+    fixed = emass.Model.from_jax(lambda p: 0.0 * p["a"][0], {"a": jnp.zeros(1)}, bounds={"a": "simplex"})
+    text = said(lambda: fixed.sample(chains=2, draws=50, progress=False))
+    report(text == "model jax: found no parameter that is free to vary, expected one", "a simplex of one number alone", text)
+
+
 def check_errors():
     """What cannot be a log density is an error of the package, one line, before the run."""
     start = {"a": 1.0}
@@ -76,6 +100,13 @@ def check_errors():
                                        {"outputs": lambda p: {"a": p["a"]}}),
         "bounds in the wrong order": ("bounds of a: found (1, 0), expected a lower bound below the upper one", lambda p: p["a"], start,
                                       {"bounds": {"a": (1, 0)}}),
+        "bounds without a name": ("bounds: found (0, None), expected a mapping such as {'a': (0, None)}", lambda p: p["a"], start,
+                                  {"bounds": (0, None)}),
+        "no bound but NaN": ("bounds of a: found (nan, None), expected numbers, or None", lambda p: p["a"], start,
+                             {"bounds": {"a": (float("nan"), None)}}),
+        "a simplex of a number": ("bounds of a: found 'simplex' for one number, expected an array", lambda p: p["a"], start,
+                                  {"bounds": {"a": "simplex"}}),
+        "a wrong gradient": ("the derivative by b.c[1,0] is 1, by central differences 2", wrong, {"a": 1.0, "b": {"c": jnp.zeros((2, 1))}}, {}),
     }.items():
         text = said(lambda: emass.Model.from_jax(density, example, **more).check())  # noqa: B023
         report(words in text and "\n" not in text, name, text)
@@ -89,5 +120,6 @@ def check_errors():
 with tempfile.TemporaryDirectory(prefix="emass-python-") as work:
     os.chdir(work)
     check()
+    check_infinite_bounds()
     check_errors()
 lib.finish()
