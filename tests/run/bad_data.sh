@@ -87,7 +87,7 @@ bad 'a workbook' 'PK\x03\x04\x14\n' :1: 'found a zip file, such as .xlsx' 'save 
 bad 'an old workbook' '\xD0\xCF\x11\xE0\n' :1: 'found a workbook of Excel (.xls)'
 bad 'bzip2' 'BZh91AY&SY\n' :1: 'compressed by bzip2' 'bzip2 -dk FILE'
 bad 'zstd' '\x28\xB5\x2F\xFD\x04\n' :1: 'compressed by zstd' 'zstd -d FILE'
-bad 'UTF-16' '\xFF\xFEx\0,\0y\0\n' :1: 'found text in UTF-16' 'iconv -f UTF-16'
+bad 'UTF-16' '\xFF\xFEx\0,\0y\0\n' :1: 'found text in UTF-16, expected text in UTF-8' 'iconv -f UTF-16'
 
 # ---- LIBSVM ----
 bad 'a minus of Unicode for a value' '1 1:0.5\n0 1:1 2:\xe2\x88\x920.3\n' :2: 'for a value' '(it has U+2212 MINUS SIGN: write -0.3)'

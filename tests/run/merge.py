@@ -189,6 +189,17 @@ def thinned():
     done = emass("summary", "s1.h5", "s2.h5", "thinned.h5")
     report(done.stdout.count("\nUnequal thinning: " + unlike) == 1, "a summary of them tells it", done.stdout)
     report("hinned" not in emass("summary", "s1.h5", "s2.h5").stdout, "and of others does not")
+    for name, seed, thinning in (("auto1.h5", 10, 1), ("auto2.h5", 11, 2), ("auto3.h5", 12, 2)):  # as draws: auto thins
+        run(name, "--seed", seed)
+        with netCDF4.Dataset(name, "a") as file:
+            file.setncattr("thinning", np.int64(thinning))
+    unlike = "the thinning of draws is 1 in auto1.h5 and 2 in auto2.h5"
+    done = emass("merge", "autos.h5", "auto1.h5", "auto2.h5")
+    report(done.stderr.count(f"warning: {unlike}: ") == 1, "so are those that draws: auto has thinned unlike", done.stderr)
+    done = emass("merge", "alike.h5", "auto2.h5", "auto3.h5")
+    more = emass("merge", "more.h5", "alike.h5", "auto1.h5")
+    report("thinn" not in done.stderr and "is 2 in alike.h5 and 1 in auto1.h5" in more.stderr, "a merged file keeps the thinning of all",
+           done.stderr, more.stderr)
 
 
 def refused():

@@ -141,7 +141,7 @@ check 'a folder in itself' says 2 'round/again: found a link to a folder that it
 mkdir lost && ln -s nowhere lost/file
 check 'a link to nothing' says 2 'lost/file: found a link to no file, expected a document' "$emass" convert lost bad.h5 --format text
 mkdir odd && cp utf16.txt odd && cp lines.txt odd/a.txt
-check 'UTF-16 in a folder' says 2 'odd/utf16.txt: found text in UTF-16, expected text (iconv' "$emass" convert odd bad.h5 --format text
+check 'UTF-16 in a folder' says 2 'odd/utf16.txt: found text in UTF-16, expected text in UTF-8 (iconv' "$emass" convert odd bad.h5 --format text
 check 'an output in the folder' says 2 'folder/sky/o.h5: found an output in the folder that is read, folder' "$emass" convert folder folder/sky/o.h5 --format text
 packed_twice() { gzip -c packed.part >twice.gz && says 2 'twice.gz:1: found a file compressed by gzip' "$emass" convert twice.gz bad.h5 --format text; }
 gzip -c lines.txt >packed.part
@@ -166,6 +166,8 @@ check 'a corpus of more words' says 2 'lines.h5: found a corpus of 18 words, exp
 convert lines.txt many.h5 --format text --max-share 1 --stop-words none >many.found
 check 'the same of new documents' says 2 'words, expected at most 18 (emass convert --like CORPUS.h5' \
     "$emass" topics run.h5 --documents many.h5
+check 'new documents of text' says 2 '(emass convert --like CORPUS.h5 makes a corpus of text, with the words of that one: --format text, or' \
+    "$emass" topics run.h5 --documents lines.txt
 check 'nothing is left behind' test ! -e bad.h5
 
 # ---------------------------------------------------------------- matrices

@@ -13,10 +13,6 @@
 #include <string.h>
 #include <strings.h>
 
-/* What to do about a file of text, for messages. */
-#define OF_TEXT                                                                                    \
-    " (emass convert makes a corpus of text: --format text, or --text COLUMN of a table)"
-
 /* Limits that prevent that a damaged id, count or header exhausts memory. */
 enum { LONGEST_DOCUMENT = EM_LONGEST_DOCUMENT, EMPTY_FOR_ENTRY = 1000 };
 
@@ -35,6 +31,7 @@ typedef struct corpus_reading {
     bool by_columns, pattern;    /* Matrix Market: columns are documents; entries have no counts */
     int64_t n_word;              /* ids are below it */
     bool exact;                  /* and a header must say it */
+    bool other_words;            /* they are those of another corpus */
     const char *whose;           /* words they are */
     int64_t n_document, n_entry; /* that a docword header says */
     em_lines *lines;             /* of the run being read */
@@ -120,6 +117,16 @@ static em_status expected_end(const em_lines *lines, const char *at, const char 
 
 /* ---------------------------------------------------------------- LDA-C */
 
+/* What to do about a file of text, for messages. */
+static const char *advice_on_text(const corpus_reading *r)
+{
+    return r->other_words
+               ? " (emass convert --like CORPUS.h5 makes a corpus of text, with the words of that "
+                 "one: --format text, or --text COLUMN of a table)"
+               : " (emass convert makes a corpus of text: --format text, or --text COLUMN of a "
+                 "table)";
+}
+
 /* Reads a line "N id:count ..." of LDA-C: N pairs with ids from 0. */
 static em_status read_lda_c_line(corpus_reading *r, const char *line)
 {
@@ -128,7 +135,7 @@ static em_status read_lda_c_line(corpus_reading *r, const char *line)
 
     at_end(&line);
     status = parse(r->lines, &line, ' ', 0, EM_MOST_WORDS, "the number of words of a document",
-                   *line >= '0' && *line <= '9' ? "" : OF_TEXT, &n);
+                   *line >= '0' && *line <= '9' ? "" : advice_on_text(r), &n);
     while (!status && !at_end(&line)) {
         status = parse_word(r, &line, ':', 0, &word);
         status = status ? status : parse_count(r, &line, &count);
@@ -555,6 +562,7 @@ em_status em_corpus_read_text(const em_corpus_options *options, int64_t n_word, 
                         .alone = em_world_size() == 1,
                         .n_word = n_word ? n_word : EM_MOST_WORDS,
                         .exact = exact,
+                        .other_words = n_word && !options->vocabulary,
                         .whose = whose};
     em_parallel_lines_head head;
     em_status status = em_agree_first(em_table_make_sparse(table), 0);

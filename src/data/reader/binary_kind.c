@@ -9,6 +9,7 @@
 
 const em_binary_kind *em_binary_kind_of(const char *line, size_t length)
 {
+    static const char utf_8[] = "text in UTF-8";
     static const em_binary_kind kind[] = {
         {BYTES("PAR1"), false, "a Parquet file", PANDAS("read_parquet")},
         {BYTES("ARROW1"), false, "an Arrow (Feather) file", PANDAS("read_feather")},
@@ -20,9 +21,10 @@ const em_binary_kind *em_binary_kind_of(const char *line, size_t length)
         {BYTES("\x28\xB5\x2F\xFD"), true, "a file compressed by zstd",
          "zstd -d FILE; .gz and .xz are read as they are"},
         {BYTES("\x1F\x8B"), true, "a file compressed by gzip", "gzip -dk FILE"},
-        {BYTES("\xFF\xFE\0\0"), true, "text in UTF-32", "iconv -f UTF-32 -t UTF-8 FILE >NEW"},
-        {BYTES("\xFF\xFE"), true, "text in UTF-16", "iconv -f UTF-16 -t UTF-8 FILE >NEW"},
-        {BYTES("\xFE\xFF"), true, "text in UTF-16", "iconv -f UTF-16 -t UTF-8 FILE >NEW"}};
+        {BYTES("\xFF\xFE\0\0"), true, "text in UTF-32", "iconv -f UTF-32 -t UTF-8 FILE >NEW",
+         utf_8},
+        {BYTES("\xFF\xFE"), true, "text in UTF-16", "iconv -f UTF-16 -t UTF-8 FILE >NEW", utf_8},
+        {BYTES("\xFE\xFF"), true, "text in UTF-16", "iconv -f UTF-16 -t UTF-8 FILE >NEW", utf_8}};
 
     for (size_t k = 0; k < sizeof kind / sizeof *kind; k++)
         if (length >= kind[k].n && memcmp(line, kind[k].bytes, kind[k].n) == 0)

@@ -10,6 +10,7 @@ typedef struct em_binary_kind {
     size_t n;
     bool certain; /* no text begins so */
     const char *name, *advice;
+    const char *expected; /* instead; NULL: text */
 } em_binary_kind;
 
 /* The kind of the file whose first line, of `length` bytes, this is; NULL: unknown. Local. */

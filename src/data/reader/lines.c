@@ -352,8 +352,9 @@ static em_status check_text(const em_lines *lines, const char *line, int64_t len
         return EM_OK;
     if (em_text_ends_with(lines->path, ".npz"))
         kind = NULL;
-    return em_fail(EM_EDATA, "%s:%lld: found %s, expected text (%s)", lines->path,
+    return em_fail(EM_EDATA, "%s:%lld: found %s, expected %s (%s)", lines->path,
                    (long long)lines->number, kind ? kind->name : "a binary file",
+                   kind && kind->expected ? kind->expected : "text",
                    kind ? kind->advice
                    : em_text_ends_with(lines->path, ".npz")
                        ? "a matrix of scipy is written by emass.write_corpus of Python"

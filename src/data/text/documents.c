@@ -383,8 +383,8 @@ static em_status see_encoding(em_documents *d, const char *path, size_t length)
 
     d->n_file++;
     if (kind && kind->certain)
-        return em_fail(EM_EDATA, "%s: found %s, expected text (%s)", path, kind->name,
-                       kind->advice);
+        return em_fail(EM_EDATA, "%s: found %s, expected %s (%s)", path, kind->name,
+                       kind->expected ? kind->expected : "text", kind->advice);
     if (valid == length)
         return EM_OK;
     for (size_t i = 0; i < valid; i++)

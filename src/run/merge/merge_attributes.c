@@ -35,7 +35,6 @@ static rule rule_of(const char *name, bool cut)
         {"rescued_chains", SUM}, /* the same, in files of earlier versions */
         {"smallest_e_bfmi", SMALLEST_OF_DRAWS},
         {"superchains", SUM},
-        {"thinning", DROPPED},
         {"checkpoint_left_out", DROPPED},
         {"complete", DROPPED},
         {EM_HOME_ATTRIBUTE, DROPPED},

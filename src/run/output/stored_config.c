@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "run/config/config_folder.h"
+#include "run/output/output.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -87,39 +88,50 @@ em_status em_stored_config(const char *path, const char *folder, int n_override,
 
 /* ---------------------------------------------------------------- thinning */
 
-/* Reads run.thin from the config in the file; NULL: the file has no config that can be read. */
-static em_status read_thin(em_reader *file, char **out)
+/* Iterations per draw of a file. */
+typedef struct thinning {
+    bool known, by_config; /* by_config: as run.thin says, in a file without the attribute */
+    char number[24];
+} thinning;
+
+/* Reads run.thin from the config in the file, unless the run has thinned its draws itself. */
+static void read_thinning(em_reader *file, thinning *out)
 {
     const em_yaml_entry *entry = NULL;
     em_yaml *yaml = NULL;
     char *config = NULL;
-    em_status status = EM_OK;
+    int64_t of_run;
 
-    if (em_reader_text(file, "config", &config) &&
-        em_yaml_parse("config", config, em_config_may_be_data, NULL, &yaml) == EM_OK)
+    *out = (thinning){.by_config = !em_reader_int(file, EM_OUTPUT_THINNING, &of_run)};
+    if (!out->by_config)
+        snprintf(out->number, sizeof out->number, "%lld", (long long)of_run);
+    else if (em_reader_text(file, "config", &config) &&
+             em_yaml_parse("config", config, em_config_may_be_data, NULL, &yaml) == EM_OK)
         entry = em_yaml_find(yaml, "run.thin");
     if (entry && entry->value.kind == EM_VALUE_SCALAR)
-        status = em_copy_text(entry->value.text.value[0], out);
+        snprintf(out->number, sizeof out->number, "%s", entry->value.text.value[0]);
+    out->known = out->number[0] != '\0';
     em_yaml_destroy(&yaml);
     em_release(&config);
-    return status;
 }
 
 em_status em_thinned_unlike(em_reader *files, char **out)
 {
-    char *first = NULL, *other = NULL;
-    em_status status = em_reader_next(files) ? read_thin(files, &first) : EM_OK;
+    thinning first = {.known = false}, other;
+    em_status status = EM_OK;
 
     *out = NULL;
-    for (em_reader *file = em_reader_next(files); first && !status && !*out && file;
+    if (em_reader_next(files))
+        read_thinning(files, &first);
+    for (em_reader *file = em_reader_next(files); first.known && !status && !*out && file;
          file = em_reader_next(file)) {
-        status = read_thin(file, &other);
-        if (!status && other && strcmp(first, other) != 0)
-            status = em_format_text(out, "run.thin is %s in %s and %s in %s", first,
-                                    em_reader_path(files), other, em_reader_path(file));
-        em_release(&other);
+        read_thinning(file, &other);
+        if (other.known && strcmp(first.number, other.number) != 0)
+            status = em_format_text(
+                out, "%s is %s in %s and %s in %s",
+                first.by_config && other.by_config ? "run.thin" : "the thinning of draws",
+                first.number, em_reader_path(files), other.number, em_reader_path(file));
     }
-    em_release(&first);
     return status;
 }
 

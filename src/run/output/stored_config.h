@@ -15,7 +15,8 @@ em_status em_stored_config(const char *path, const char *folder, int n_override,
                            const char *const *override, em_config **out);
 
 /*
- * Compares run.thin of files that are read together. *out names the first two that differ:
+ * Compares the iterations per draw of files that are read together: of a run with `draws: auto`
+ * those to which it has thinned its draws, else run.thin. *out names the first two that differ:
  * "run.thin is 1 in a.h5 and 5 in b.h5"; NULL: none differ. Freed by em_release. Local. Errors:
  * EM_EMEMORY.
  */
