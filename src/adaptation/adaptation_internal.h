@@ -314,7 +314,7 @@ void em_switch_to_nuts(em_adapt *adapt);
 void em_set_target_accept(em_adapt *adapt);
 
 /* The largest share of lost trajectories with which a step-size phase keeps its target: 0.01, or
- * 0.02 after a phase that had more; 1 if steps may not become shorter. Local. */
+ * 0.02 after a phase that had more and no divergences; 1 if steps may not become shorter. Local. */
 double em_most_lost(const em_adapt *adapt);
 
 /* The step size that a phase ends with: the averaged one. Local. */

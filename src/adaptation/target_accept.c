@@ -3,15 +3,21 @@
 
 #include <math.h>
 
-/* How many phases found that trajectories are lost, since NUTS took over if it did. */
-static int count_shortenings(const em_adapt *adapt)
+/* How many phases found that trajectories are lost, since NUTS took over if it did. *diverged:
+ * trajectories diverged in one of them. */
+static int count_shortenings(const em_adapt *adapt, bool *diverged)
 {
     int count = 0;
 
-    for (int64_t i = 0; i < adapt->n_phase; i++)
-        count = (int)adapt->record[i].end == EM_END_UNEVEN ? 0
-                : (int)adapt->record[i].end == EM_END_LOST ? count + 1
-                                                           : count;
+    *diverged = false;
+    for (int64_t i = 0; i < adapt->n_phase; i++) {
+        const em_phase_end end = (em_phase_end)adapt->record[i].end;
+        const bool diverges = end == EM_END_DIVERGING || end == EM_END_LEAPFROG_DIVERGING;
+        if (end == EM_END_UNEVEN)
+            count = 0;
+        count += diverges || end == EM_END_LOST;
+        *diverged = (*diverged && end != EM_END_UNEVEN) || diverges;
+    }
     return count;
 }
 
@@ -24,7 +30,8 @@ void em_set_target_accept(em_adapt *adapt)
         adapt->plan->learned && adapt->search->kept.kind == EM_TRAJECTORY_U_TURN;
     const double least = em_is_noncentred(adapt) ? with_map : nuts_replaced_hmc ? uneven : 0;
     const double first = fmax(adapt->sampler_options->target_accept, least);
-    const double target = 1 - (1 - first) * pow(0.5, count_shortenings(adapt));
+    bool diverged;
+    const double target = 1 - (1 - first) * pow(0.5, count_shortenings(adapt, &diverged));
 
     if (!adapt->adapts_step)
         return;
@@ -35,9 +42,10 @@ void em_set_target_accept(em_adapt *adapt)
 double em_most_lost(const em_adapt *adapt)
 {
     const double closest = 0.97; /* steps that aim at more are short enough */
-    const int count = count_shortenings(adapt);
+    bool diverged;
+    const int count = count_shortenings(adapt, &diverged);
     const bool may = adapt->adapts_step && count < EM_MOST_SHORTENINGS &&
                      adapt->pools->averaging.target < closest;
 
-    return may ? 0.01 * (1 + count) : 1;
+    return may ? 0.01 * (diverged ? 1 : 1 + count) : 1;
 }

@@ -210,10 +210,12 @@ static void shorten_steps(em_adapt *adapt)
     clear_lag(adapt);
 }
 
-/* Lets leapfrog take over from steps of several stages. Local. */
+/* Lets leapfrog take over from steps of several stages, with the target that the phases so far ask
+ * for. Local. */
 static void switch_to_leapfrog(em_adapt *adapt)
 {
     adapt->search->drawn.multistage = adapt->search->kept.multistage = false;
+    em_set_target_accept(adapt);
     restore_initial_step(adapt);
     clear_lag(adapt);
 }
@@ -247,11 +249,14 @@ em_status em_trial_leave(em_adapt *adapt, int64_t done, em_phase_id *next)
     bool keeps = true, longer = false;
     em_acceptance_verdict verdict = EM_ACCEPTANCE_EVEN;
     em_status status = tests_acceptance(adapt) ? check_acceptance(adapt, &verdict) : EM_OK;
-    const bool uneven = verdict == EM_ACCEPTANCE_UNEVEN, loses = verdict == EM_ACCEPTANCE_LOST;
+    const bool uneven = verdict == EM_ACCEPTANCE_UNEVEN,
+               diverges = verdict == EM_ACCEPTANCE_DIVERGING;
+    const bool loses = diverges || verdict == EM_ACCEPTANCE_LOST;
     const bool measured = verdict == EM_ACCEPTANCE_EVEN && measures_lag(adapt);
 
     if (!status && needs_leapfrog(adapt, verdict)) {
-        status = em_record_phase(adapt, EM_END_LEAPFROG, done);
+        status =
+            em_record_phase(adapt, diverges ? EM_END_LEAPFROG_DIVERGING : EM_END_LEAPFROG, done);
         switch_to_leapfrog(adapt);
         *next = choose_next(adapt, false, true, done);
         return status;
@@ -263,10 +268,11 @@ em_status em_trial_leave(em_adapt *adapt, int64_t done, em_phase_id *next)
     }
     if (!status)
         status = em_record_phase(adapt,
-                                 uneven  ? EM_END_UNEVEN
-                                 : loses ? EM_END_LOST
-                                 : keeps ? EM_END_PLANNED
-                                         : EM_END_REFUSED,
+                                 uneven     ? EM_END_UNEVEN
+                                 : diverges ? EM_END_DIVERGING
+                                 : loses    ? EM_END_LOST
+                                 : keeps    ? EM_END_PLANNED
+                                            : EM_END_REFUSED,
                                  done);
     if (uneven) {
         em_switch_to_nuts(adapt);

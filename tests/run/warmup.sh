@@ -115,6 +115,39 @@ check 'a ridge, with a step size that is given' ends 'curvature varies, so nuts 
 check 'a ridge: one file on 1 2 3 4 ranks' same "${ridge[@]}"
 check 'a ridge: interrupted again and again' piecemeal "${ridge[@]}"
 
+# A Poisson regression on three columns whose counts are all 0. Where the rates are 1 the law ends as at a wall.
+cat >zeros.c <<'C'
+#include <emass/plugin.h>
+#include <math.h>
+static em_status density(const void *given, const double *theta, double *log_p, double *gradient)
+{
+    unsigned long long next = 1;
+    (void)given;
+    for (int j = 0; j < 4; j++) {
+        *log_p -= theta[j] * theta[j] / 12.5;
+        gradient[j] -= theta[j] / 6.25;
+    }
+    for (int i = 0; i < 100; i++) {
+        double x[] = {1, 0, 0, 0}, rate = 0;
+        for (int j = 0; j < 4; j++) {
+            for (int k = 0; j > 0 && k < 12; k++) { /* about normal */
+                next = (next * 1103515245 + 12345) % 2147483648u;
+                x[j] += (double)next / 2147483648.0 - 0.5;
+            }
+            rate += x[j] * theta[j];
+        }
+        rate = exp(rate);
+        *log_p -= rate;
+        for (int j = 0; j < 4; j++)
+            gradient[j] -= rate * x[j];
+    }
+    return EM_OK;
+}
+static const em_variable ab = {.name = "ab", .n_axes = 1, .shape = {4}};
+EMASS_PLUGIN({.name = "zeros", .n_parameter = 1, .parameter = &ab, .log_density_gradient = density});
+C
+cc -std=c17 -shared -fPIC -I"$project/include" zeros.c -o zeros.so -lm || exit 1
+
 # Divergences of six seeds.
 few_divergences() { # LIMIT ARGUMENT...
     local limit=$1 seed n all=0
@@ -133,4 +166,6 @@ few_divergences() { # LIMIT ARGUMENT...
 check 'few trajectories diverge, with any seed' few_divergences 16 --chains 8
 # Steps of NUTS that aim at 0.8 diverge here 303 times. One in 1,000 would be 24.
 check 'few trajectories diverge on a ridge, with any seed' few_divergences 12 --chains 4 "${ridge[@]}"
+# Where lost trajectories alone shorten the steps, there are 31 here. One in 1,000 would be 24.
+check 'few trajectories diverge at a wall, with any seed' few_divergences 20 --chains 4 --set model.name=zeros --set model.library=./zeros.so
 finish

@@ -47,12 +47,14 @@ enum { EM_MOST_SHORTENINGS = 2 };
 
 /* Why a phase ended. */
 typedef enum em_phase_end {
-    EM_END_PLANNED, /* it has had its iterations */
-    EM_END_REACHED, /* initial: its criterion was met in two windows in a row */
-    EM_END_REFUSED, /* trajectory_length: the longer trajectories were less efficient */
-    EM_END_UNEVEN,  /* step_size, trajectory_length: curvature varies, NUTS takes over */
-    EM_END_LOST,    /* step_size: trajectories are lost, steps become shorter */
-    EM_END_LEAPFROG /* step_size: steps of several stages do not pay, leapfrog takes over */
+    EM_END_PLANNED,   /* it has had its iterations */
+    EM_END_REACHED,   /* initial: its criterion was met in two windows in a row */
+    EM_END_REFUSED,   /* trajectory_length: the longer trajectories were less efficient */
+    EM_END_UNEVEN,    /* step_size, trajectory_length: curvature varies, NUTS takes over */
+    EM_END_LOST,      /* step_size: trajectories are lost, steps become shorter */
+    EM_END_LEAPFROG,  /* step_size: steps of several stages do not pay, leapfrog takes over */
+    EM_END_DIVERGING, /* step_size: trajectories diverge, steps become shorter */
+    EM_END_LEAPFROG_DIVERGING /* steps of several stages diverge: leapfrog, with shorter steps */
 } em_phase_end;
 
 /* ---------------------------------------------------------------- with an initial phase */

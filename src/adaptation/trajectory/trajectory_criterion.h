@@ -61,20 +61,23 @@ void em_acceptance_observe(double acceptance, bool diverging, bool typical,
                            em_acceptance_statistics *statistics);
 
 typedef enum em_acceptance_verdict {
-    EM_ACCEPTANCE_EVEN,  /* one trajectory length and step size suit all of it */
-    EM_ACCEPTANCE_LOST,  /* the steps are too long in some places */
-    EM_ACCEPTANCE_UNEVEN /* no single length does: the curvature varies too much */
+    EM_ACCEPTANCE_EVEN,      /* one trajectory length and step size suit all of it */
+    EM_ACCEPTANCE_LOST,      /* the steps are too long in some places */
+    EM_ACCEPTANCE_DIVERGING, /* the same, so much that trajectories diverge there */
+    EM_ACCEPTANCE_UNEVEN     /* no single length does: the curvature varies too much */
 } em_acceptance_verdict;
 
 /*
  * What acceptance tells of the region that the chains without the outlying ones have visited.
  * UNEVEN: one of these chains accepts less, compared with their mean, than chance explains for
- * constant curvature. LOST: more than the share `most_lost` of the trajectories is lost (1: the
- * steps may not become shorter). At a mean acceptance of 0.8 hardly any are where curvature is
- * constant in many dimensions: the energy error is normal with variance 0.26 then, and 6.9 is 13
- * standard deviations away. UNEVEN otherwise, if more than 1 % of the trajectories diverge. EVEN
- * with fewer than 20 iterations a chain. `one_length`: all trajectories have the same length; those
- * that end at a U-turn are never UNEVEN.
+ * constant curvature. DIVERGING: more than one trajectory in 1000 diverges, whatever its step; with
+ * as many in its draws a run has not converged (diagnostics/limits.h). Only with `one_length`.
+ * LOST: more than the share `most_lost` of the trajectories is lost. With `most_lost` 1 the steps
+ * may not become shorter, and the verdict is neither. At a mean acceptance of 0.8 hardly any are
+ * where curvature is constant in many dimensions: the energy error is normal with variance 0.26
+ * then, and 6.9 is 13 standard deviations away. UNEVEN otherwise, if more than 1 % of the
+ * trajectories diverge. EVEN with fewer than 20 iterations a chain. `one_length`: all trajectories
+ * have the same length; those that end at a U-turn are never UNEVEN.
  */
 em_acceptance_verdict em_judge_acceptance(int64_t n_chain,
                                           const em_acceptance_statistics *statistics,

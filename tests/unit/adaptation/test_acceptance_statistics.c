@@ -114,6 +114,27 @@ START_TEST(lost_trajectories_are_noticed)
 }
 END_TEST
 
+START_TEST(steps_are_shorter_where_a_run_would_have_too_many_divergences)
+{
+    static em_acceptance_statistics statistics[64];
+    bool outlying[64] = {false};
+
+    move(4, LENGTH, 1, 1, statistics);
+    ck_assert(lost(statistics, outlying) == EM_ACCEPTANCE_EVEN);
+    em_acceptance_observe(0.7, true, false, &statistics[2]); /* of any step */
+    ck_assert(lost(statistics, outlying) == EM_ACCEPTANCE_DIVERGING);
+    ck_assert(judge(4, statistics, outlying) == EM_ACCEPTANCE_EVEN);
+    outlying[2] = true;
+    ck_assert(lost(statistics, outlying) == EM_ACCEPTANCE_EVEN);
+    move(64, LENGTH, 1, 1, statistics);
+    statistics[3].n_diverging = 2; /* of 2560 */
+    outlying[2] = false;
+    ck_assert(em_judge_acceptance(64, statistics, outlying, true, 0.01) == EM_ACCEPTANCE_EVEN);
+    statistics[5].n_diverging = 1;
+    ck_assert(em_judge_acceptance(64, statistics, outlying, true, 0.01) == EM_ACCEPTANCE_DIVERGING);
+}
+END_TEST
+
 static em_acceptance_verdict of_u_turns(const em_acceptance_statistics *statistics,
                                         const bool *outlying, double most_lost)
 {
@@ -152,6 +173,7 @@ int main(void)
     tcase_add_test(all, a_chain_that_sticks_is_noticed);
     tcase_add_test(all, divergences_are_noticed);
     tcase_add_test(all, lost_trajectories_are_noticed);
+    tcase_add_test(all, steps_are_shorter_where_a_run_would_have_too_many_divergences);
     tcase_add_test(all, divergences_with_u_turns_are_lost_trajectories);
     return run_case(all, CK_FORK);
 }
