@@ -158,6 +158,7 @@ class Density:
     value: int | None = None
     outputs_function: int | None = None
     keep: Any = None
+    is_current: Callable[[], bool] = lambda: True  # whether the model is still as it was compiled
 
     @property
     def size(self) -> int:

@@ -60,6 +60,8 @@ class PyMCSource:
         outputs = _outputs(values, free, point, shapes)
         first = _as_gradient(density, made.dim)
         second = _as_outputs(outputs, made.dim, sum(one.size for one in made.outputs))
+        content = _content(self.model)
+        made.is_current = lambda: _is_same(content, _content(self.model))
         made.gradient, made.outputs_function, made.keep = first.address, second.address, (first, second, density, outputs)
         return made
 
@@ -195,9 +197,25 @@ def _compile(inputs: list[Any], outputs: list[Any]) -> Any:
     flags = {"numba__cache": False} if hasattr(pytensor.config, "numba__cache") else {}
     with pytensor.config.change_flags(**flags):
         function = pytensor.function(inputs, outputs, mode="NUMBA", on_unused_input="ignore")
-    if function.get_shared():
-        raise Error(f"from_pymc: the model draws random numbers or has shared variables: {function.get_shared()[0]}")
+    for shared in function.get_shared():
+        if isinstance(shared.get_value(borrow=True), np.random.Generator):
+            raise Error("from_pymc: the model draws random numbers in each evaluation, as pm.Minibatch does: expected all of the data")
+        raise Error(f"from_pymc: found the shared variable {shared.name or shared}, expected pm.Data in its place")
     return function.vm.jit_fn
+
+
+def _content(model: Any) -> tuple[list[str], dict[str, Any], dict[str, np.ndarray]]:
+    """What of a model may change after it has been compiled: variables, labels and data."""
+    labels = {name: None if one is None else tuple(one) for name, one in model.coords.items()}
+    return list(model.named_vars), labels, {one.name: one.get_value() for one in model.data_vars}
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    return (
+        one[:2] == other[:2]
+        and one[2].keys() == other[2].keys()
+        and all(np.array_equal(values, other[2][name], equal_nan=values.dtype.kind == "f") for name, values in one[2].items())
+    )
 
 
 def _gradient(model: Any, free: list[Any], point: Any, shapes: list[tuple[int, ...]]) -> Any:
@@ -206,7 +224,10 @@ def _gradient(model: Any, free: list[Any], point: Any, shapes: list[tuple[int, .
 
     rewrites = ["canonicalize", "stabilize"] + ([] if model.check_bounds else ["local_remove_check_parameter"])
     value = pytensor.graph.rewrite_graph(model.logp(), include=rewrites)
-    slope = pt.concatenate([one.ravel() for one in pytensor.gradient.grad(value, free)])
+    try:
+        slope = pt.concatenate([one.ravel() for one in pytensor.gradient.grad(value, free)])
+    except (NotImplementedError, pytensor.gradient.NullTypeGradError, pytensor.gradient.DisconnectedInputError) as error:
+        raise Error(f"from_pymc: PyTensor finds no gradient: {first_line(error)} (a log density without one: from_function)") from error
     both = pytensor.graph.replace.clone_replace([value, slope], _replacements(free, point, shapes))
     return _compile([point], both)
 

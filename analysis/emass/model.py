@@ -103,7 +103,7 @@ class Model:
         """A model of PyMC, or of Bambi. PyTensor and numba compile its log density and gradient
         and its deterministics to functions that run without Python. Names, dims and coords are
         those of the model. log_likelihood: report the log likelihood of each observation, for loo.
-        Data are the current data of the model."""
+        Data are those that the model has when it is sampled."""
         from ._pymc import PyMCSource
 
         return cls({"name": "pymc"}, source=PyMCSource(model, log_likelihood))
@@ -246,8 +246,8 @@ class Model:
     # ------------------------------------------------------------ what is done with them
 
     def _made(self, progress: bool = True) -> Density | None:
-        """The density, compiled once in a process. What takes long says so."""
-        if self._source is not None and self._density is None:
+        """The density, compiled once in a process, and again if its model has changed. What takes long says so."""
+        if self._source is not None and (self._density is None or not self._density.is_current()):
             with contextlib.closing(Bar(progress and _library.is_first())) as bar:
                 if self._source.compiling:
                     bar.show(self._source.compiling)

@@ -22,6 +22,7 @@ os.environ["PYTENSOR_FLAGS"] = f"base_compiledir={CACHE.name}"
 
 import numpy as np  # noqa: E402
 import pymc as pm  # noqa: E402
+import pytensor  # noqa: E402
 import scipy.stats  # noqa: E402
 
 import emass  # noqa: E402
@@ -123,10 +124,44 @@ def check_cache():
     report(np.array_equal(runs[0].alpha, runs[1].alpha), "two ranks, compiled behind this process: the same draws")
 
 
+def check_new_data():
+    """pm.set_data changes the posterior of a model that has been compiled."""
+    with pm.Model() as model:
+        pm.Normal("y", pm.Normal("mu", 0, 100), 1, observed=pm.Data("data", np.zeros(10)))
+    source = emass.Model.from_pymc(model)
+    found = []
+    for shift in (0, 0, 5):
+        with model:
+            pm.set_data({"data": np.full(10, shift)})
+        draws = source.sample(chains=4, draws=200, progress=False)
+        found.append((float(draws.posterior.mu.mean()), float(draws.observed_data.y[0])))
+    report(found[0] == found[1] and abs(found[0][0]) < 0.1 and abs(found[2][0] - 5) < 0.1 and found[2][1] == 5, "data that have changed", found)
+
+
+class BlackBox(pytensor.graph.op.Op):
+    """A log density of another program, without a gradient."""
+
+    itypes, otypes = [pytensor.tensor.dscalar], [pytensor.tensor.dscalar]
+
+    def perform(self, node, inputs, outputs):
+        outputs[0][0] = np.array(-inputs[0] ** 2)
+
+
 def check_errors():
+    with pm.Model() as outside:
+        pm.Potential("value", BlackBox()(pm.Normal("x")))
+    text = said(lambda: emass.Model.from_pymc(outside).check())
+    report(text.startswith("from_pymc: PyTensor finds no gradient: ") and "(a log density without one: from_function)" in text, "no gradient", text)
     with pm.Model() as discrete:
         pm.Poisson("k", 3)
     report("k is discrete" in said(lambda: emass.Model.from_pymc(discrete).check()), "a discrete variable")
+    with pm.Model() as batches:
+        pm.Normal("y", pm.Normal("mu"), observed=pm.Minibatch(Y, batch_size=10), total_size=len(Y))
+    report("in each evaluation, as pm.Minibatch does: expected all" in said(lambda: emass.Model.from_pymc(batches).check()), "minibatches")
+    with pm.Model() as shares:
+        pm.Normal("y", pm.Normal("mu") * pytensor.shared(X, name="x"), observed=Y)
+    text = said(lambda: emass.Model.from_pymc(shares).check())
+    report(text == "from_pymc: found the shared variable x, expected pm.Data in its place", "a shared variable", text)
     report("expected a model of PyMC" in said(lambda: emass.Model.from_pymc(3)), "what is no model")
 
 
@@ -135,5 +170,6 @@ with tempfile.TemporaryDirectory(prefix="emass-python-") as work:
     check_cache()
     check()
     check_frames()
+    check_new_data()
     check_errors()
 lib.finish()
