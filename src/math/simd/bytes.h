@@ -1,7 +1,7 @@
 /*
  * Matrix products in which one factor X has rows of bytes that are mostly 0, such as drawn images
  * at the input of a dense layer. A bitmap marks the bytes that are not 0, and the products use
- * these alone:
+ * these alone, and those of a few neighbouring rows or columns at the same places:
  *
  *     Z_i += x_ij W_j  for all rows i and columns j,  G_j += x_ij D_i  for all j and i.
  *

@@ -369,7 +369,7 @@ static void check_bytes_mark(const em_simd *simd, em_bytes *x, const int64_t *ro
 START_TEST(products_follow_the_bits)
 {
     static uint8_t byte[BYTE_ROW * BYTE_COLUMN];
-    const int64_t count[] = {1, 64, 65, BYTE_ROW}, n_to[] = {1, 16, 33, 100, MOST_TO};
+    const int64_t count[] = {1, 64, 65, BYTE_ROW}, n_to[] = {1, 16, 20, 33, 100, MOST_TO};
     int64_t row[BYTE_ROW];
     em_bytes x;
 
@@ -382,7 +382,7 @@ START_TEST(products_follow_the_bits)
     for (int c = 0; em_simd_runs(em_simds[_i]) && c < 4; c++) {
         em_bytes_take(&x, byte, 0.5, count[c], row);
         check_bytes_mark(em_simds[_i], &x, row);
-        for (int k = 0; k < 5; k++) {
+        for (int k = 0; k < 6; k++) {
             check_bytes_multiply(em_simds[_i], &x, row, n_to[k]);
             check_bytes_multiply_single(em_simds[_i], &x, row, n_to[k]);
         }
