@@ -171,25 +171,26 @@ static int64_t list_wanted(const em_window *window, int64_t *slot)
     return n;
 }
 
-/* Gathers at a time as many slots as fit into 8 MB for all chains. */
+/* Gathers at a time as many slots as fit into 8 MB for all chains. The arrays are as large as the
+ * window so far needs, because most windows of warmup are short. */
 em_status em_window_gather(const em_window *window, const em_grid *grid, const bool *outlying,
                            em_samples *out)
 {
     const int64_t n_chain = em_grid_n_chain(grid), width = 2 * window->dim;
     const int64_t fit = (1 << 20) / n_chain + 1, batch = fit < width ? fit : width;
-    const int64_t together = fit / batch < window->n_slot ? fit / batch : window->n_slot;
-    const int64_t most = window->n_slot * ((n_chain + window->skip - 1) / window->skip);
+    const int64_t used = (n_chain + window->skip - 1) / window->skip;
     double *work = NULL;
-    int64_t *slot = NULL, n;
-    em_status status = em_allocate_doubles((window->n_chain + n_chain) * together * batch, &work);
+    int64_t *slot = NULL, n, together;
+    em_status status = em_agree(em_allocate(window->n_slot, sizeof *slot, &slot));
 
     *out = (em_samples){0, NULL};
-    if (!status)
-        status = em_allocate(window->n_slot, sizeof *slot, &slot);
-    if (!status)
-        status = em_allocate_doubles(most * width, &out->row);
-    status = em_agree(status);
     n = status ? 0 : list_wanted(window, slot);
+    together = fit / batch < n ? fit / batch : n;
+    if (!status)
+        status = em_allocate_doubles((window->n_chain + n_chain) * together * batch, &work);
+    if (!status)
+        status = em_allocate_doubles(n * used * width, &out->row);
+    status = em_agree(status);
     for (int64_t i = 0; !status && i < n; i += together) {
         const slots of = {.slot = slot + i, .n = n - i < together ? n - i : together};
         status = gather_slots(window, grid, outlying, of, batch, work, out);
