@@ -84,13 +84,26 @@ int64_t em_plan_sampler_warmup(const em_config *config, int i)
  * writing them. */
 enum { SPARE_NUMBERS = 1 << 17 };
 
+/* The number of draws of a chain with which runs of draws: auto usually end: that of the first
+ * check after LEAST_DRAWS of all chains (run/loop/convergence_check.c), or two more checks than
+ * have to pass. */
+static int64_t usual_end_of(const em_config *config)
+{
+    enum { LEAST_DRAWS = 4000 };
+    const em_stop_options *stop = &config->stop;
+    const int64_t each = (LEAST_DRAWS - 1) / config->run.chains + 1;
+    const int64_t checks = (each - 1) / stop->check_every + 1;
+
+    return em_most(2 * stop->consecutive, checks) * stop->check_every;
+}
+
 em_status em_plan_create(const em_config *config, em_width width, em_plan *plan)
 {
     const em_run_options *run = &config->run;
     const em_stop_options *stop = &config->stop;
     const int64_t room = most_capacity_of(config);
     const int64_t spare = SPARE_NUMBERS / (run->chains * width.all);
-    const int64_t usual_end = 2 * stop->consecutive * stop->check_every;
+    const int64_t usual_end = usual_end_of(config);
     const int64_t first_capacity =
         stop->until_done ? em_least(room, em_most(spare, usual_end)) : room;
     int64_t warmup = 0, ladders = 0;
@@ -156,7 +169,7 @@ int64_t em_plan_next_stop(const em_plan *plan, int64_t done)
 
 /* A file that is filled at least to this share at the end of a run is not rewritten. Neither is one
  * with little unused space (SPARE_NUMBERS). */
-static const double enough_filled = 0.75;
+static const double enough_filled = 0.6;
 
 bool em_plan_resize(em_plan *plan, int64_t done, bool ended)
 {

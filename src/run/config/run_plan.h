@@ -57,8 +57,8 @@ int64_t em_plan_next_stop(const em_plan *plan, int64_t done);
  * With draws: auto the space for stored draws grows with the run: first first_capacity draws, then
  * most_capacity. Each time it is full, every second draw is dropped and thin doubles. Sets n_draw
  * and thin for the draws after `done` iterations, as a pure function of `done`, `ended` and the
- * thinning so far. `ended`: the run has ended, and unused space is removed if it is more than a
- * quarter and more than `spare` draws. Returns whether anything changed.
+ * thinning so far. `ended`: the run has ended, and unused space is removed if it is more than
+ * 40 % and more than `spare` draws. Returns whether anything changed.
  */
 bool em_plan_resize(em_plan *plan, int64_t done, bool ended);
 

@@ -71,7 +71,7 @@ static em_plan until_done_of(int64_t width, const char *run, const char *stop)
     return plan;
 }
 
-/* So wide that a file may spare 32 draws of 4 chains. */
+/* So wide that a file may spare 32 draws of 4 chains, and fewer of more chains. */
 static em_plan until_done(const char *run, const char *stop)
 {
     return until_done_of(1000, run, stop);
@@ -80,7 +80,7 @@ static em_plan until_done(const char *run, const char *stop)
 /* The stops of a run that nothing ends early, and its room at each. */
 START_TEST(room_grows_and_then_draws_are_thinned)
 {
-    em_plan plan = until_done(", thin: 3", ", max_draws: 10000");
+    em_plan plan = until_done(", chains: 8, thin: 3", ", max_draws: 9000");
     int64_t done = 0, n_thinned = 0;
 
     ck_assert_int_eq(plan.n_draw, 800);
@@ -99,9 +99,9 @@ START_TEST(room_grows_and_then_draws_are_thinned)
         n_thinned += plan.thin != thin;
     }
     ck_assert_int_eq(n_thinned, 4);
-    ck_assert_int_eq(done, 30000);
+    ck_assert_int_eq(done, 27000);
     em_plan_resize(&plan, done, false);
-    ck_assert_int_eq(plan.n_draw, 625);
+    ck_assert_int_eq(plan.n_draw, 562);
     ck_assert_int_eq(plan.thin, 48);
 }
 END_TEST
@@ -110,23 +110,24 @@ START_TEST(room_is_that_of_the_draws_where_a_run_ends)
 {
     em_plan plan = until_done("", "");
 
-    ck_assert(!em_plan_resize(&plan, 800, true));
+    ck_assert_int_eq(plan.n_draw, 1000); /* 4 chains end with 1000 draws each, or with fewer */
+    ck_assert(!em_plan_resize(&plan, 1000, true));
     ck_assert(!em_plan_resize(&plan, 600, true));
     ck_assert(em_plan_resize(&plan, 599, true));
     ck_assert_int_eq(plan.n_draw, 599);
-    plan = until_done("", ", consecutive: 1");
+    plan = until_done(", chains: 20", ", consecutive: 1");
     ck_assert_int_eq(plan.n_draw, 400);
     ck_assert(em_plan_resize(&plan, 400, false));
-    ck_assert(!em_plan_resize(&plan, 750, true));
-    ck_assert(em_plan_resize(&plan, 600, true));
-    ck_assert_int_eq(plan.n_draw, 600);
+    ck_assert(!em_plan_resize(&plan, 600, true));
+    ck_assert(em_plan_resize(&plan, 599, true));
+    ck_assert_int_eq(plan.n_draw, 599);
     plan = until_done(", draws: 300", "");
     ck_assert(!em_plan_resize(&plan, 100, true));
     ck_assert_int_eq(plan.n_draw, 300);
 }
 END_TEST
 
-/* 1 MB of unused space stays: 400 draws of 4 chains of 81 numbers, not of 82. */
+/* 1 MB of unused space stays: 600 draws of 4 chains of 54 numbers, not of 55. */
 START_TEST(a_little_unused_space_stays)
 {
     em_plan plan = until_done_of(1, "", "");
@@ -134,9 +135,9 @@ START_TEST(a_little_unused_space_stays)
     ck_assert_int_eq(plan.n_draw, 1000);
     ck_assert(!em_plan_resize(&plan, 200, false));
     ck_assert(!em_plan_resize(&plan, 200, true));
-    plan = until_done_of(81, "", "");
+    plan = until_done_of(54, "", "");
     ck_assert(!em_plan_resize(&plan, 400, true));
-    plan = until_done_of(82, "", "");
+    plan = until_done_of(55, "", "");
     ck_assert(em_plan_resize(&plan, 400, true));
     ck_assert_int_eq(plan.n_draw, 400);
 }
