@@ -1,5 +1,6 @@
 /* The target acceptance rate, and when it is raised. */
 #include "adaptation/adaptation_internal.h"
+#include "adaptation/noncentring/noncentring_search.h"
 
 #include <math.h>
 
@@ -25,10 +26,12 @@ static int count_shortenings(const em_adapt *adapt, bool *diverged)
  * replaced hmc without them, because these coordinates remove most of a funnel. */
 void em_set_target_accept(em_adapt *adapt)
 {
-    const double with_map = 0.9, uneven = 0.95;
+    const double uneven = 0.95;
     const bool nuts_replaced_hmc =
         adapt->plan->learned && adapt->search->kept.kind == EM_TRAJECTORY_U_TURN;
-    const double least = em_is_noncentred(adapt) ? with_map : nuts_replaced_hmc ? uneven : 0;
+    const double least = em_is_noncentred(adapt) ? EM_NONCENTRED_ACCEPT
+                         : nuts_replaced_hmc     ? uneven
+                                                 : 0;
     const double first = fmax(adapt->sampler_options->target_accept, least);
     bool diverged;
     const double target = 1 - (1 - first) * pow(0.5, count_shortenings(adapt, &diverged));

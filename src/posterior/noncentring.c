@@ -229,6 +229,11 @@ void em_noncentring_push(const em_noncentring *map, const double *z, const doubl
 
 /* ---------------------------------------------------------------- the posterior of z */
 
+static bool is_centred(const em_posterior *posterior, int64_t chain)
+{
+    return posterior->centred && posterior->centred[chain];
+}
+
 static em_status answer(em_posterior *posterior, const em_query *query)
 {
     const em_noncentring *map = posterior->noncentring;
@@ -242,13 +247,13 @@ static em_status answer(em_posterior *posterior, const em_query *query)
            (size_t)(query->n_chain * stride) * sizeof *posterior->theta);
     for (int64_t c = 0; c < query->n_chain; c++)
         posterior->log_jacobian[c] =
-            posterior->centred[query->chain[c]]
+            is_centred(posterior, query->chain[c])
                 ? 0
                 : em_noncentring_to_model(map, posterior->theta + c * stride);
     inner.theta = posterior->theta;
     status = em_posterior_evaluate(posterior->parent, &inner);
     for (int64_t c = 0; status >= 0 && c < query->n_chain; c++) {
-        if (posterior->centred[query->chain[c]])
+        if (is_centred(posterior, query->chain[c]))
             continue;
         em_noncentring_pull(map, query->theta + c * stride, posterior->theta + c * stride,
                             query->gradient + c * stride);

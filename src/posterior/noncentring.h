@@ -85,9 +85,9 @@ void em_noncentring_push(const em_noncentring *map, const double *z, const doubl
 
 /*
  * The posterior of z, for blocks of up to n_chain chains. For chains c with centred[c] (c: number
- * in the run) it is the posterior of x. `parent`, `map` and `centred` must outlive it; `map` and
- * `centred` may change between evaluations. Destroyed by em_posterior_destroy. Local. Errors:
- * EM_EMEMORY.
+ * in the run) it is the posterior of x; centred NULL: there are none. `parent`, `map` and `centred`
+ * must outlive it; `map` and `centred` may change between evaluations. Destroyed by
+ * em_posterior_destroy. Local. Errors: EM_EMEMORY.
  */
 em_status em_posterior_create_noncentred(em_posterior *parent, int64_t n_chain, int64_t dim,
                                          const em_noncentring *map, const bool *centred,

@@ -19,11 +19,14 @@ int64_t em_ladder_group(const em_tempering *t, int64_t ladder)
 
 void em_copies_destroy(em_tempering *t)
 {
-    if (t->posterior)
-        t->evaluations += em_posterior_evaluations(t->posterior);
+    if (t->of_parameters)
+        t->evaluations += em_posterior_evaluations(t->of_parameters);
     em_copy_kernels_destroy(t);
     em_posterior_destroy(&t->tempered);
-    em_posterior_destroy(&t->posterior);
+    if (t->posterior != t->of_parameters)
+        em_posterior_destroy(&t->posterior);
+    em_posterior_destroy(&t->of_parameters);
+    t->posterior = NULL;
     em_block_destroy(&t->block);
     em_release(&t->copy);
     em_release(&t->temperature);
@@ -60,7 +63,12 @@ static em_status allocate_copies(em_tempering *t)
     if (!status)
         status = em_block_create(t->first_copy, n, t->dim, 0, &t->block);
     if (!status)
-        status = em_posterior_create(t->task.model, t->task.grid, 1, &t->posterior);
+        status = em_posterior_create(t->task.model, t->task.grid, 1, &t->of_parameters);
+    if (!status && t->learns_map)
+        status = em_posterior_create_noncentred(t->of_parameters, 1, t->dim, &t->map, NULL,
+                                                &t->posterior);
+    else
+        t->posterior = t->of_parameters;
     if (!status)
         status = em_posterior_create_tempered(t->posterior, 1, t->first_copy, t->temperature,
                                               &t->tempered);
@@ -126,6 +134,11 @@ em_mass_form em_tempering_form(const em_tempering *t)
     if (t->most_rank > 0)
         return (em_mass_form){.ops = &em_mass_low_rank, .dim = t->dim, .most_rank = t->most_rank};
     return em_mass_plain_form(t->structure, t->dim);
+}
+
+const em_estimator_ops *em_tempering_estimator(const em_tempering *t)
+{
+    return t->without_gradient ? &em_variance : &em_fisher;
 }
 
 /* precision += weight W^-1, for an array of the structure. `scratch` is as large as the array. */

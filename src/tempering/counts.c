@@ -137,6 +137,7 @@ em_status em_counts_gather(em_tempering *t, em_tempering_round *out, double *rej
                            double *of_ladder)
 {
     em_rung_counts sum[2 * EM_MOST_LEG_RUNGS];
+    const em_rung_counts *target = &sum[t->ladder.target];
     em_bridge *bridges = NULL;
     double trips[2], *influence = NULL;
     em_status status = em_counts_sum(t, sum);
@@ -159,6 +160,7 @@ em_status em_counts_gather(em_tempering *t, em_tempering_round *out, double *rej
         out->rungs = (double)t->ladder.n_rung;
         out->restarts = trips[0];
         out->round_trips = trips[1];
+        out->divergences = target->n > 0 ? target->n_diverging / target->n : 0;
         find_evidence(t, bridges, influence, out, of_ladder);
     }
     em_release(&bridges);

@@ -22,6 +22,12 @@ typedef struct normal_law {
     em_mass *covariance; /* W, of low rank; else NULL */
     double *z;           /* [stride] work space */
     double constant;
+    const em_noncentring *map; /* from the coordinates of positions; NULL: the identity */
+    double *x;                 /* [stride] a position in the coordinates of the distribution */
+    /* the functions of the distribution in its own coordinates */
+    em_status (*evaluate)(em_reference *reference, int64_t chain, const double *theta,
+                          double *log_density, double *gradient);
+    em_status (*draw)(em_reference *reference, const em_draw *draw, double *theta);
 } normal_law;
 
 em_reference_form em_reference_form_of(const em_reference *base)
@@ -149,6 +155,49 @@ static em_status draw_from_prior(em_reference *base, const em_draw *draw, double
     return law->model->ops->prior->draw(law->model, draw, theta);
 }
 
+/* Evaluates a distribution of the model's parameters at a position in other coordinates. */
+static em_status evaluate_transformed(em_reference *base, int64_t chain, const double *z,
+                                      double *log_density, double *gradient)
+{
+    normal_law *law = (normal_law *)base;
+
+    memcpy(law->x, z, (size_t)em_stride(law->dim) * sizeof *z);
+    const double log_jacobian = em_noncentring_to_model(law->map, law->x);
+    const em_status status = law->evaluate(base, chain, law->x, log_density, gradient);
+    em_noncentring_pull(law->map, z, law->x, gradient);
+    *log_density += log_jacobian;
+    return status;
+}
+
+static em_status draw_transformed(em_reference *base, const em_draw *draw, double *theta)
+{
+    normal_law *law = (normal_law *)base;
+    const em_status status = law->draw(base, draw, theta);
+
+    em_noncentring_from_model(law->map, theta);
+    return status;
+}
+
+void em_reference_transform(em_reference *base, const em_noncentring *map)
+{
+    normal_law *law = (normal_law *)base;
+
+    law->map = map;
+    law->evaluate = base->evaluate;
+    law->draw = base->draw;
+    base->evaluate = evaluate_transformed;
+    base->draw = draw_transformed;
+}
+
+void em_reference_mean(const em_reference *base, double *out)
+{
+    const normal_law *law = (const normal_law *)base;
+
+    memcpy(out, law->mean, (size_t)law->dim * sizeof *out);
+    if (law->map)
+        em_noncentring_from_model(law->map, out);
+}
+
 static em_status create_form(const em_reference_form *form, normal_law **out)
 {
     normal_law *law = NULL;
@@ -163,7 +212,8 @@ static em_status create_form(const em_reference_form *form, normal_law **out)
     law->base.evaluate = form->most_rank > 0 ? evaluate_low_rank : evaluate_normal;
     law->base.draw = form->most_rank > 0 ? draw_low_rank : draw_normal;
     return em_allocate_all(EM_ARRAY(law->mean, form->dim), EM_ARRAY(law->lower, size_of(form)),
-                           EM_ARRAY(law->z, em_stride(form->dim)));
+                           EM_ARRAY(law->z, em_stride(form->dim)),
+                           EM_ARRAY(law->x, em_stride(form->dim)));
 }
 
 static em_status create(em_structure structure, int64_t dim, normal_law **out)
@@ -236,7 +286,8 @@ em_status em_reference_of_low_rank(const em_mass_form *form, const double *mean,
     return complete(status, law, out);
 }
 
-em_status em_reference_prior(em_model *model, uint64_t seed, em_reference **out)
+em_status em_reference_prior(em_model *model, uint64_t seed, const em_noncentring *map,
+                             em_reference **out)
 {
     enum { DRAWS = 256 };
     normal_law *law;
@@ -248,6 +299,7 @@ em_status em_reference_prior(em_model *model, uint64_t seed, em_reference **out)
     for (int64_t k = 0; !status && k < DRAWS; k++) { /* mean and sum of squares, by Welford */
         const em_draw draw = {seed, 0, k, EM_DRAW_PRIOR};
         status = model->ops->prior->draw(model, &draw, theta);
+        em_noncentring_from_model(map, theta);
         for (int64_t i = 0; !status && i < model->dim; i++) {
             const double before = theta[i] - law->mean[i];
             law->mean[i] += before / (double)(k + 1);
@@ -262,6 +314,7 @@ em_status em_reference_prior(em_model *model, uint64_t seed, em_reference **out)
         law->model = model;
         law->base.evaluate = evaluate_prior;
         law->base.draw = draw_from_prior;
+        em_reference_transform(*out, map);
     }
     return status;
 }
@@ -355,7 +408,7 @@ void em_reference_destroy(em_reference **out)
         em_release_all(&mixture->part, &mixture->log_weight, &mixture->term, &mixture->gradient);
     } else if (law) {
         em_mass_destroy(&law->covariance);
-        em_release_all(&law->mean, &law->lower, &law->z);
+        em_release_all(&law->mean, &law->lower, &law->z, &law->x);
     }
     em_release(out);
 }

@@ -4,6 +4,7 @@
 
 #include "mass/low_rank_sum.h"
 #include "mass/mass.h"
+#include "posterior/noncentring.h"
 #include "posterior/tempered.h"
 
 /* N(0, diag(scale^2)), scale [dim]. Local. Errors: EM_EMEMORY. */
@@ -20,9 +21,18 @@ em_status em_reference_of_low_rank(const em_mass_form *form, const double *mean,
                                    const double *number, double inflate, em_reference **out);
 
 /* The prior of a model that can draw from it (emass/model/prior.h) and outlives the reference. Its
- * variances, for masses, are estimated from 256 draws with `seed`. Local. Errors: EM_EMEMORY, those
- * of the model. */
-em_status em_reference_prior(em_model *model, uint64_t seed, em_reference **out);
+ * variances, for masses, are estimated from 256 draws with `seed`. `map` is that of
+ * em_reference_transform. Local. Errors: EM_EMEMORY, those of the model. */
+em_status em_reference_prior(em_model *model, uint64_t seed, const em_noncentring *map,
+                             em_reference **out);
+
+/* Declares that a distribution that is no mixture is one of the model's parameters, while positions
+ * are in the coordinates of `map`. So its density is multiplied by the Jacobian determinant, and
+ * its draws are mapped. `map` must outlive it and may change. Local. */
+void em_reference_transform(em_reference *reference, const em_noncentring *map);
+
+/* Copies the mean of a normal distribution [dim], in the coordinates of positions. Local. */
+void em_reference_mean(const em_reference *reference, double *out);
 
 /* A mixture of n distributions with log weights log_weight [n]. It borrows the distributions.
  * Local. Errors: EM_EMEMORY. */

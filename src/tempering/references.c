@@ -26,6 +26,14 @@ static em_status replace(em_reference **old, em_status status, em_reference *wit
     return status;
 }
 
+static em_status use_prior(em_tempering *t)
+{
+    em_reference *prior = NULL;
+    const em_status status = em_reference_prior(t->task.model, t->task.seed, &t->map, &prior);
+
+    return replace(&t->reference[EM_LEG_A], status, prior);
+}
+
 em_status em_references_create(em_tempering *t)
 {
     const em_temper_options *options = t->task.options;
@@ -39,8 +47,7 @@ em_status em_references_create(em_tempering *t)
     for (int64_t i = 0; !status && i < t->dim; i++)
         t->scale[i] = isnan(options->scale) ? automatic_scale : options->scale;
     if (!status)
-        status = prior ? em_reference_prior(t->task.model, t->task.seed, &t->reference[EM_LEG_A])
-                       : em_reference_rescale(t);
+        status = em_reference_rescale(t);
     if (!status && t->n_leg > 1)
         status = em_reference_normal(t->dim, t->scale, &first);
     return !status && t->n_leg > 1 ? em_reference_compose(t, first) : status;
@@ -63,8 +70,10 @@ void em_references_destroy(em_tempering *t)
 em_status em_reference_rescale(em_tempering *t)
 {
     em_reference *wider = NULL;
-    const em_status status = em_reference_normal(t->dim, t->scale, &wider);
 
+    if (t->findings.is_prior)
+        return use_prior(t);
+    const em_status status = em_reference_normal(t->dim, t->scale, &wider);
     return replace(&t->reference[EM_LEG_A], status, wider);
 }
 
@@ -76,6 +85,27 @@ em_status em_reference_widen(em_tempering *t, const double *distance)
         if (isfinite(distance[i]))
             t->scale[i] = fmax(t->scale[i], distance[i]);
     return em_reference_rescale(t);
+}
+
+em_status em_reference_restart(em_tempering *t, const double *unit)
+{
+    const double given = t->task.options->scale, scale = isnan(given) ? automatic_scale : given;
+    double *distance = NULL, *mean;
+    em_status status = em_allocate_all(EM_ARRAY(distance, t->dim), EM_ARRAY(mean, t->dim));
+
+    for (int64_t i = 0; i < t->dim; i++)
+        t->scale[i] = scale * (unit ? unit[i] : 1);
+    for (int64_t m = 0; !status && m < t->n_mode; m++) {
+        em_reference_mean(t->mode_law[m], mean);
+        for (int64_t i = 0; i < t->dim; i++)
+            distance[i] = fmax(distance[i], fabs(mean[i]));
+    }
+    if (!status)
+        status = em_reference_rescale(t);
+    if (!status)
+        status = em_reference_widen(t, distance);
+    em_release_all(&distance, &mean);
+    return status;
 }
 
 /* Computes the log weights of the components of reference B. The learned component comes first. */
@@ -142,8 +172,10 @@ static em_status add_mode(em_tempering *t, const em_mode_law *mode)
     if (!status)
         status = em_reference_of_covariance(EM_MASS_DENSE, n, mode->centre, covariance,
                                             mode_inflation, &t->mode_law[t->n_mode]);
-    if (!status)
+    if (!status) {
+        em_reference_transform(t->mode_law[t->n_mode], &t->map);
         t->mode_mass[t->n_mode++] = mode->log_mass;
+    }
     em_release(&covariance);
     return status < 0 ? status : EM_OK;
 }

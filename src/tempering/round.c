@@ -4,6 +4,7 @@
  * its end the rungs are spaced anew, and the reference of leg B and the masses are learned. The
  * last round changes nothing at its end: the draws use its rungs, reference, masses and step sizes.
  */
+#include "adaptation/noncentring/noncentring_search.h"
 #include "base/memory.h"
 #include "mass/low_rank_sum.h"
 #include "mass/moments.h"
@@ -16,6 +17,8 @@
 
 enum { FIRST_ROUND = 8, LONGEST_ROUND = 2048, SHORTEST_LAST = 256, SHORTEST_WIDENING = 64 };
 enum { MOST_DENSE = 200, LEAST_RANK = 8 }; /* dimensions; directions */
+enum { MOST_MAP_DRAWS = 4000 };            /* for non-centred coordinates */
+static const double most_divergences = 0.005;
 
 int64_t em_tempering_most_warmup(int64_t config_warmup)
 {
@@ -40,16 +43,20 @@ void em_round_begin(em_tempering *t, int64_t done)
     em_window_aim(&t->window, half_of(t), t->round_end);
 }
 
-/* Chooses low rank if a dense matrix would be too large and there are gradients. */
-em_status em_round_choose_rank(em_tempering *t)
+/* Chooses low rank if a dense matrix would be too large and there are gradients. The draws of a
+ * round are kept for it, or for the search of non-centred coordinates. */
+em_status em_round_create_window(em_tempering *t)
 {
     const int64_t most = em_low_rank_most(t->dim), draws = 2 * em_window_span(t->dim);
 
-    if (t->dim <= MOST_DENSE || t->without_gradient || most < LEAST_RANK)
+    const bool is_low_rank = t->dim > MOST_DENSE && !t->without_gradient && most >= LEAST_RANK;
+
+    if (is_low_rank)
+        t->most_rank = most;
+    else if (!t->learns_map)
         return EM_OK;
-    t->most_rank = most;
     return em_window_create(t->n_ladder, em_grid_n_local_chain(t->task.grid), t->dim, LONGEST_ROUND,
-                            draws, &t->window);
+                            is_low_rank ? draws : MOST_MAP_DRAWS, &t->window);
 }
 
 /* The structure of accumulators and masses in this round: dense if the round has enough draws.
@@ -82,12 +89,18 @@ int64_t em_tempering_next_update(const em_tempering *t, int64_t done)
 
 /* ---------------------------------------------------------------- step sizes */
 
+double em_target_accept(const em_tempering *t, int i)
+{
+    return fmax(t->task.kernel[i].options->target_accept,
+                t->map.n_child > 0 ? EM_NONCENTRED_ACCEPT : 0);
+}
+
 void em_rung_start_step(em_tempering *t, int64_t k, int i, double step_size)
 {
     em_rung_kernel *of = em_rung_kernel_at(t, k, i);
 
     of->step_size = step_size;
-    of->averaging.target = t->task.kernel[i].options->target_accept;
+    of->averaging.target = em_target_accept(t, i);
     em_dual_averaging_start(&of->averaging, step_size, 1);
 }
 
@@ -161,11 +174,6 @@ static em_status reassign_states(em_tempering *t, const em_ladder *ladder, const
     em_release(&own);
     em_release(&all);
     return status;
-}
-
-const em_estimator_ops *em_tempering_estimator(const em_tempering *t)
-{
-    return t->without_gradient ? &em_variance : &em_fisher;
 }
 
 /* The distance of the draws from the mean of a normal reference, in its standard deviations. It is
@@ -286,20 +294,16 @@ static em_status widen_reference(em_tempering *t)
     return em_agree(em_reference_widen(t, most));
 }
 
-static em_status learn(em_tempering *t, double *learned_sum)
+static em_status learn(em_tempering *t, const em_samples *draws, double *learned_sum)
 {
-    em_samples draws = {.n = 0};
     em_status status =
         em_grid_sum_chains(t->task.grid, t->n_accumulator, t->accumulator, learned_sum);
 
+    if (!status && t->learns_map)
+        status = em_coordinates_exchange(t, draws, learned_sum);
     if (!status)
         status = widen_reference(t);
-    if (!status && t->most_rank > 0)
-        status = em_window_gather(&t->window, t->task.grid, NULL, &draws);
-    if (!status)
-        status = em_agree(learn_target(t, learned_sum, &draws));
-    em_release(&draws.row);
-    return status;
+    return status ? status : em_agree(learn_target(t, learned_sum, draws));
 }
 
 /* Converts the learned inverse mass to another structure. Local. */
@@ -336,7 +340,8 @@ static void inherit_steps(em_tempering *t, const int64_t *near)
     }
 }
 
-static em_status improve(em_tempering *t, const double *rejection, int64_t done)
+static em_status improve(em_tempering *t, const double *rejection, const em_samples *draws,
+                         int64_t done)
 {
     int64_t near[2 * EM_MOST_LEG_RUNGS];
     double *sum = NULL;
@@ -345,7 +350,7 @@ static em_status improve(em_tempering *t, const double *rejection, int64_t done)
     em_status status = em_agree(em_allocate(t->n_accumulator, sizeof *sum, &sum));
 
     if (!status)
-        status = learn(t, sum);
+        status = learn(t, draws, sum);
     em_ladder_respace(&t->ladder, fixed == INT64_MIN ? 0 : fixed, rejection, &ladder, near);
     if (!status)
         status = reassign_states(t, &ladder, near);
@@ -365,13 +370,24 @@ static em_status improve(em_tempering *t, const double *rejection, int64_t done)
     return em_agree(status);
 }
 
+/* Whether a longer round may show the form of a funnel: the round has shown none, and its moves at
+ * the target diverge. */
+static bool may_hide_funnel(const em_tempering *t)
+{
+    const em_tempering_round *now = &t->findings.round[t->findings.n_round - 1];
+
+    return t->learns_map && t->map.n_child == 0 && now->divergences > most_divergences &&
+           now->scans < LONGEST_ROUND / 4;
+}
+
 /* Whether the ladders have settled: the barriers are stable, and copies make round trips. */
 static bool is_settled(const em_tempering *t)
 {
     const em_tempering_findings *found = &t->findings;
     const em_tempering_round *now = &found->round[found->n_round - 1], *before = now - 1;
 
-    if (found->n_round < 2 || now->scans < SHORTEST_LAST || now->restarts < 5 * (double)t->n_ladder)
+    if (found->n_round < 2 || now->scans < SHORTEST_LAST || may_hide_funnel(t) ||
+        now->restarts < 5 * (double)t->n_ladder)
         return false;
     for (int leg = 0; leg < t->n_leg; leg++)
         if (fabs(now->barrier[leg] - before->barrier[leg]) > 0.3 + 0.15 * before->barrier[leg])
@@ -383,14 +399,21 @@ static em_status end_round(em_tempering *t, int64_t done, bool *ended)
 {
     em_tempering_findings *found = &t->findings;
     em_tempering_round *round = &found->round[found->n_round++];
+    em_samples draws = {.n = 0};
+    bool grows = false;
     em_status status = em_counts_gather(t, round, found->rejection, NULL);
 
     round->scans = (double)(t->round_end - t->round_begin);
-    if (status)
+    if (!status && t->window.n_slot > 0)
+        status = em_window_gather(&t->window, t->task.grid, NULL, &draws);
+    if (!status && t->learns_map)
+        status = em_coordinates_find(t, &draws, &grows);
+    *ended = done == t->warmup || (t->task.warmup == INT64_MIN && is_settled(t) && !grows);
+    if (!status && !*ended)
+        status = improve(t, found->rejection, &draws, done);
+    em_release(&draws.row);
+    if (status || !*ended)
         return status;
-    *ended = done == t->warmup || (t->task.warmup == INT64_MIN && is_settled(t));
-    if (!*ended)
-        return improve(t, found->rejection, done);
     t->ended = done;
     em_counts_clear(t);
     return EM_OK;

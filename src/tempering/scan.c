@@ -71,11 +71,15 @@ static void count_copy(em_tempering *t, int64_t c, int64_t unit)
     const int64_t n_pair = t->ladder.n_rung - 1;
     em_bridge *bridges = t->bridges + (c * t->n_unit + unit) * n_pair;
     em_rung_counts *count = t->count + c * t->ladder.n_rung + copy->rung;
+    bool diverging = false;
 
     count->n++;
-    for (int i = 0; i < t->n_kernel; i++)
+    for (int i = 0; i < t->n_kernel; i++) {
+        diverging |= t->move[c * t->n_kernel + i].stat[EM_STAT_DIVERGING] != 0;
         t->acceptance[(c * t->ladder.n_rung + copy->rung) * t->n_kernel + i] +=
             t->move[c * t->n_kernel + i].acceptance;
+    }
+    count->n_diverging += diverging;
     for (int64_t k = copy->rung - 1; k <= copy->rung; k++) {
         if (k < 0 || k >= n_pair)
             continue;
@@ -206,6 +210,7 @@ static void send_draw(em_tempering *t, int64_t c, int64_t iteration)
     memcpy(x + MOVES, t->move + c * t->n_kernel, (size_t)t->n_kernel * sizeof *t->move);
     memcpy(theta, t->block->theta + c * t->stride, (size_t)t->stride * sizeof *x);
     memcpy(theta + t->stride, t->of_model + c * t->stride, (size_t)t->stride * sizeof *x);
+    em_copies_to_model(t, theta, theta + t->stride, &x[LOG_P]);
     note(t, em_mailbox_put(t->mailbox, em_ladder_group(t, ladder), key_of(KEY_DRAW, ladder),
                            em_draw_length(t), x));
 }

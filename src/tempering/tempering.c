@@ -68,7 +68,9 @@ em_status em_tempering_create(const em_tempering_task *task, em_tempering **out)
     t->ladder = em_ladder_create(t->n_leg, given == INT64_MIN ? FIRST_RUNGS : given);
     t->warmup = task->first + em_tempering_most_warmup(task->warmup);
     t->ended = t->warmup == 0 ? 0 : -1;
-    status = em_agree(em_round_choose_rank(t));
+    status = em_allocate(t->stride, sizeof *t->coordinates, &t->coordinates);
+    status = status ? status : em_coordinates_create(t);
+    status = em_agree(status ? status : em_round_create_window(t));
     if (status)
         return status;
     t->findings.first = task->first;
@@ -94,6 +96,8 @@ void em_tempering_destroy(em_tempering **out)
                    &t->scale, &t->centre);
     em_window_release(&t->window);
     em_release(&t->learned);
+    em_noncentring_release(&t->map);
+    em_release_all(&t->found, &t->coordinates);
     em_release(out);
 }
 
@@ -104,7 +108,7 @@ bool em_tempering_uses_gradients(const em_tempering *t)
 
 int64_t em_tempering_evaluations(const em_tempering *t)
 {
-    return t->evaluations + em_posterior_evaluations(t->posterior);
+    return t->evaluations + em_posterior_evaluations(t->of_parameters);
 }
 
 /* ---------------------------------------------------------------- the start */
@@ -143,6 +147,7 @@ static em_status start_copy(em_tempering *t, int64_t c)
             theta[i] = t->task.init_radius * (2 * theta[i] - 1);
         if (t->task.model->ops->start)
             status = t->task.model->ops->start(t->task.model, &draw, theta);
+        em_copies_from_model(t, theta, NULL, NULL);
         if (status >= 0)
             status = evaluate_copy(t, c, &usable);
     }
@@ -168,6 +173,7 @@ static em_status start_at_chain(em_tempering *t, const double *chains, int64_t c
 
     memcpy(t->block->theta + c * t->stride, chains + ((from % n + n) % n) * t->stride,
            (size_t)t->stride * sizeof *chains);
+    em_copies_from_model(t, t->block->theta + c * t->stride, NULL, NULL);
     const em_status status = evaluate_copy(t, c, &usable);
     if (status < 0)
         return status;
@@ -178,11 +184,13 @@ static em_status start_at_chain(em_tempering *t, const double *chains, int64_t c
 static em_status find_constants(em_tempering *t)
 {
     em_model *model = t->task.model;
+    double *theta = t->message;
 
-    return model->ops->prior && model->ops->prior->log_constants && t->n_copy > 0
-               ? model->ops->prior->log_constants(model, t->block->theta, &t->log_constant[0],
-                                                  &t->log_constant[1])
-               : EM_OK;
+    if (!model->ops->prior || !model->ops->prior->log_constants || t->n_copy == 0)
+        return EM_OK;
+    memcpy(theta, t->block->theta, (size_t)t->stride * sizeof *theta);
+    em_copies_to_model(t, theta, NULL, NULL);
+    return model->ops->prior->log_constants(model, theta, &t->log_constant[0], &t->log_constant[1]);
 }
 
 /* Completes the start of all copies: the omitted constants, and the draws at the targets. */
@@ -216,7 +224,15 @@ static em_status take_over(em_tempering *t, const em_tempering_beginning *from)
     const em_mass_form form = em_tempering_form(t);
     em_status status = EM_OK;
 
-    if (from->mean) {
+    if (from->noncentring && t->learns_map) {
+        status = em_noncentring_set(&t->map, from->noncentring);
+        status = status ? status : em_reference_restart(t, NULL);
+    } else if (from->noncentring) { /* the results are in coordinates that the ladders cannot have
+                                     */
+        start_steps(t, EM_OK, from->step_size);
+        return EM_OK;
+    }
+    if (!status && from->mean) {
         memcpy(t->centre, from->mean, (size_t)t->dim * sizeof *t->centre);
         if (t->n_leg > 1)
             status = em_reference_learn(t, &diagonal, from->mean, from->variance);
@@ -253,6 +269,7 @@ em_status em_tempering_conclude(em_tempering *t, int64_t done, em_tempering_find
     if (!status)
         status = em_counts_gather(t, &found->draws, found->rejection, of_ladder);
     found->ladder = t->ladder;
+    found->map = t->map.n_child > 0 ? &t->map : NULL;
     for (int64_t k = 0; k < t->ladder.n_rung; k++)
         found->step_size[k] = em_rung_kernel_at(t, k, 0)->step_size;
     *out = *found;
@@ -391,13 +408,12 @@ static em_status visit_steps(em_tempering *t, const em_visitor *visitor)
         em_rung_kernel *of = &t->rung_kernel[j];
         const double *row = x + j * N;
         of->step_size = row[0];
-        of->averaging =
-            (em_dual_averaging){.target = t->task.kernel[j % t->n_kernel].options->target_accept,
-                                .first = row[1],
-                                .mu = row[2],
-                                .count = row[3],
-                                .h_bar = row[4],
-                                .log_bar = row[5]};
+        of->averaging = (em_dual_averaging){.target = em_target_accept(t, (int)(j % t->n_kernel)),
+                                            .first = row[1],
+                                            .mu = row[2],
+                                            .count = row[3],
+                                            .h_bar = row[4],
+                                            .log_bar = row[5]};
     }
     em_release(&x);
     return status;
@@ -472,6 +488,26 @@ static em_status visit_reference(em_tempering *t, const em_visitor *visitor)
                       : status;
 }
 
+/* Visits the map. The copies, which are read later, are in its coordinates. */
+static em_status visit_map(em_tempering *t, const em_visitor *visitor)
+{
+    const int64_t n = t->dim * EM_NONCENTRING_NUMBERS;
+    em_noncentring_row *row = NULL;
+    em_status status;
+
+    if (!t->learns_map)
+        return EM_OK;
+    status = em_agree(em_allocate(t->dim, sizeof *row, &row));
+    if (!status) {
+        memcpy(row, t->map.row, (size_t)t->dim * sizeof *row);
+        status = visitor->shared(visitor->context, "ladder_noncentring", n, (double *)row);
+    }
+    if (!status && visitor->restores)
+        status = em_noncentring_set(&t->map, row);
+    em_release(&row);
+    return status;
+}
+
 em_status em_tempering_visit(em_tempering *t, const em_visitor *visitor)
 {
     fixed *x = NULL;
@@ -486,12 +522,14 @@ em_status em_tempering_visit(em_tempering *t, const em_visitor *visitor)
         status = restore_fixed(t, x);
     em_release(&x);
     if (!status)
+        status = visit_map(t, visitor);
+    if (!status)
         status = visit_steps(t, visitor);
     if (!status)
         status = visitor->shared(visitor->context, "ladder_centre", t->dim, t->centre);
     if (!status)
         status = visitor->shared(visitor->context, "ladder_scale", t->dim, t->scale);
-    if (!status && visitor->restores && !t->findings.is_prior)
+    if (!status && visitor->restores)
         status = em_agree(em_reference_rescale(t));
     const em_mass_form form = em_tempering_form(t);
     if (!status && t->learned)

@@ -12,6 +12,7 @@
 #include "adaptation/starts/mode_search.h"
 #include "emass/visitor.h"
 #include "par/grid.h"
+#include "posterior/noncentring.h"
 #include "sampler/kernel/sampler.h"
 #include "tempering/ladder.h"
 
@@ -60,8 +61,9 @@ typedef struct em_tempering_task {
     uint64_t seed;
     int64_t warmup; /* INT64_MIN: until the ladders are learned */
     double init_radius;
-    int64_t first;   /* iterations of the chains before tempering began */
-    const char *why; /* the reason for tempering; NULL: tempered from the start */
+    bool noncentring; /* copies may move in non-centred coordinates */
+    int64_t first;    /* iterations of the chains before tempering began */
+    const char *why;  /* the reason for tempering; NULL: tempered from the start */
 } em_tempering_task;
 
 /* Whether tempering is impossible: the kernel with these options does not move by an exact density
@@ -107,6 +109,8 @@ typedef struct em_tempering_beginning {
     const double *variance;     /* [dim] of their draws */
     const double *inverse_mass; /* [dim], the diagonal; NULL: not known */
     double step_size[EM_MOST_KERNELS];
+    /* [dim] the map of the coordinates in which mean, variance and mass are; NULL: the model's */
+    const em_noncentring_row *noncentring;
 } em_tempering_beginning;
 
 /* Starts the ladders as em_tempering_start does, but the copies start at the positions of the
@@ -143,6 +147,7 @@ typedef struct em_tempering_round {
     double barrier[EM_MOST_LEGS];
     double log_evidence[EM_MOST_LEGS], error[EM_MOST_LEGS], both, both_error;
     double restarts, round_trips; /* of all ladders: reference to target, and back */
+    double divergences;           /* the share of moves at the target that diverged */
 } em_tempering_round;
 
 enum { EM_MOST_ROUNDS = 24, EM_MOST_TIMES = 128, EM_MOST_PATH_LADDERS = 4 };
@@ -161,9 +166,10 @@ typedef struct em_tempering_findings {
     double *path; /* the index process [n_path_ladder][n_rung][n_time]: the rung of each copy of
                      the first ladders after every path_every-th scan of the draws */
     int64_t n_path_ladder, n_time, path_every;
-    bool is_prior;   /* the reference of leg A */
-    int64_t first;   /* iterations before the ladders began */
-    const char *why; /* the reason; NULL: tempered from the start */
+    bool is_prior;             /* the reference of leg A */
+    const em_noncentring *map; /* of the copies' coordinates; NULL: they are the model's */
+    int64_t first;             /* iterations before the ladders began */
+    const char *why;           /* the reason; NULL: tempered from the start */
 } em_tempering_findings;
 
 /* Freed by em_release(&out->of_ladder) and em_release(&out->path). Collective. Errors, agreed:

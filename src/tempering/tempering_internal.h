@@ -5,6 +5,7 @@
 #include "adaptation/step_size/step_size.h"
 #include "mass/estimator.h"
 #include "par/mailbox.h"
+#include "posterior/noncentring.h"
 #include "posterior/tempered.h"
 #include "tempering/tempering.h"
 
@@ -24,6 +25,7 @@ typedef struct em_copy {
  * lower number. */
 typedef struct em_rung_counts {
     double n;                  /* moves since the last update of step sizes */
+    double n_diverging;        /* of them, with a divergence */
     double rejection, n_swaps; /* sum of rejection probabilities, and how many */
 } em_rung_counts;
 
@@ -58,10 +60,14 @@ struct em_tempering {
         *mode_law[EM_MOST_MODES];    /* the normal distributions at the modes that were found, */
     double mode_mass[EM_MOST_MODES]; /* and their log masses */
     int64_t n_mode;
-    double *scale;          /* [dim] standard deviations of the normal reference of leg A */
-    em_structure structure; /* of the learned reference, the masses and the accumulators; */
-    int64_t most_rank;      /* or 0, or both of these are of low rank, by so many directions: */
-    em_window window;       /* the draws that they come from */
+    double *scale;             /* [dim] standard deviations of the normal reference of leg A */
+    em_structure structure;    /* of the learned reference, the masses and the accumulators; */
+    int64_t most_rank;         /* or 0, or both of these are of low rank, by so many directions: */
+    em_window window;          /* the draws that they come from */
+    em_noncentring map;        /* of the copies' coordinates to the model's (coordinates.c) */
+    bool learns_map;           /* else it is the identity */
+    em_noncentring_row *found; /* [dim] the map that the draws of this round show */
+    double *coordinates;       /* [stride] work space of these transformations */
     double *reference_precision; /* [EM_MOST_LEGS][dim] 1 over the variances of the references */
     em_ladder ladder;
     em_rung_kernel *rung_kernel; /* [2 EM_MOST_LEG_RUNGS][n_kernel] */
@@ -75,9 +81,11 @@ struct em_tempering {
     int64_t n_copy, first_copy; /* of this rank */
     em_copy *copy;              /* [n_copy] */
     em_temperature *temperature;
-    em_posterior *posterior, *tempered;
+    /* The posterior of the model's parameters, the same in the coordinates of the copies, and the
+     * tempered ones. */
+    em_posterior *of_parameters, *posterior, *tempered;
     em_copy_kernel kernel[EM_MOST_KERNELS];
-    em_block *block;        /* positions, and gradients of the tempered density */
+    em_block *block;        /* positions in these coordinates, gradients of the tempered density */
     em_move *move;          /* [n_copy][n_kernel] */
     double *of_model;       /* [n_copy][stride] gradient of log p */
     double *of_reference;   /* [n_copy][EM_MOST_LEGS][stride] gradients of log r */
@@ -161,12 +169,40 @@ void em_ladders_deliver(em_tempering *t, int64_t iteration, em_block *block,
 /* Sets the masses of all rungs from the references and the learned mass of the target. Local. */
 em_status em_rungs_set_masses(em_tempering *t);
 
+/*
+ * The coordinates of the copies (coordinates.c). A position and, unless NULL, the gradient and the
+ * log density of the model's parameters there are transformed in place, to the model's coordinates
+ * or from them. Local.
+ */
+void em_copies_to_model(const em_tempering *t, double *theta, double *gradient, double *log_p);
+void em_copies_from_model(const em_tempering *t, double *theta, double *gradient, double *log_p);
+
+/* Decides whether ladders learn a map, and creates the identity. Local. Errors: EM_EMEMORY. */
+em_status em_coordinates_create(em_tempering *t);
+
+/* Sets the map, and transforms all copies to the new coordinates. Local. Errors: EM_EDATA. */
+em_status em_coordinates_set(em_tempering *t, const em_noncentring_row *row);
+
+/*
+ * Searches the draws of a round for a map, t->found, which is the present one if they show none.
+ * *grows: it has clearly more non-centred parameters than the present one. Collective. Errors,
+ * agreed: EM_EMEMORY.
+ */
+em_status em_coordinates_find(em_tempering *t, const em_samples *draws, bool *grows);
+
+/*
+ * Transforms the copies, the references and the draws to the coordinates of the map that was found.
+ * If it is not the identity, the sums of the draws, and their largest distances from the origin in
+ * t->farthest, are computed again. Collective. Errors, agreed: EM_EMEMORY, those of the model.
+ */
+em_status em_coordinates_exchange(em_tempering *t, const em_samples *draws, double *sum);
+
 /* Rounds of warmup (round.c). em_round_structure: the structure of the masses, dense if the draws
  * of the round suffice. Local. */
 void em_round_begin(em_tempering *t, int64_t done);
 em_structure em_round_structure(const em_tempering *t);
-em_status em_round_choose_rank(em_tempering *t); /* before the first round */
-em_status em_round_allocate(em_tempering *t);    /* allocates the accumulators of the target */
+em_status em_round_create_window(em_tempering *t); /* before the first round */
+em_status em_round_allocate(em_tempering *t);      /* allocates the accumulators of the target */
 
 /* The form of the masses and of the learned moments of the target. Local. */
 em_mass_form em_tempering_form(const em_tempering *t);
@@ -183,10 +219,17 @@ const em_estimator_ops *em_tempering_estimator(const em_tempering *t);
 em_status em_references_create(em_tempering *t);
 
 /* em_reference_widen: if the scale of the normal reference of leg A is automatic, enlarges it to at
- * least distance [dim] from the origin. em_reference_rescale: creates that reference again from
- * t->scale. Local. Errors: EM_EMEMORY. */
+ * least distance [dim] from the origin. em_reference_rescale: creates the reference of leg A, a
+ * normal one with the standard deviations t->scale. Local. Errors: EM_EMEMORY, those of the model.
+ */
 em_status em_reference_widen(em_tempering *t, const double *distance);
 em_status em_reference_rescale(em_tempering *t);
+
+/* Creates the reference of leg A again after a change of the coordinates: the prior, whose
+ * variances change, or a normal distribution that covers the modes, with unit [dim] times the
+ * standard deviations of the options (NULL: once). Local. Errors: EM_EMEMORY, those of the model.
+ */
+em_status em_reference_restart(em_tempering *t, const double *unit);
 
 /* Creates the reference of leg B from `learned`, which it takes over, and the normal distributions
  * of the modes. Local. Errors: EM_EMEMORY. */
@@ -198,6 +241,9 @@ em_status em_reference_compose(em_tempering *t, em_reference *learned);
 em_status em_reference_learn(em_tempering *t, const em_mass_form *form, const double *mean,
                              const double *covariance);
 void em_references_destroy(em_tempering *t); /* Local. */
+
+/* The acceptance rate at which step sizes of kernel i aim. Local. */
+double em_target_accept(const em_tempering *t, int i);
 
 /* Sets the step size of kernel i of rung k and restarts its dual averaging. Local. */
 void em_rung_start_step(em_tempering *t, int64_t k, int i, double step_size);

@@ -129,7 +129,7 @@ def check_sampler(folder):
            "more are not converged, and where they gather", *lines)
     lines = said(folder, calm, rate | {"diverging": lowest, "visit": np.arange(4000, dtype=float).reshape(4, 1000)})
     report(lines[0].startswith("converged with warnings: ") and "40 divergences (limit 200)" in lines[0]
-           and "tempered chains learn no non-centred form" in lines[1], "of tempered chains they are a warning", *lines)
+           and "whose non-centred form warmup did not find" in lines[1], "of tempered chains they are a warning", *lines)
     many = lowest.copy()
     many.flat[np.argsort(calm["tau"], axis=None)[:201]] = 1
     lines = said(folder, calm, rate | {"diverging": many, "visit": np.arange(4000, dtype=float).reshape(4, 1000)})

@@ -112,6 +112,18 @@ is_taken_over() {
     done
 }
 
+# Ladders find the map in the fifth round, which ends after 248 iterations.
+begins_tempered() {
+    sed -i 's/^run:.*/temper: {}\nrun: {chains: 3, warmup: 520, draws: 60}/' run.yaml
+    emass_on 1 --overwrite --output one.h5 && h5ls one.h5/tempering | grep '^noncentring'
+}
+
+goes_on_tempered() { # ITERATION
+    rm -f cut.h5*
+    stopped_at "$1" 2 run.yaml --output cut.h5 || return
+    emass_on 3 --resume --output cut.h5 && cmp one.h5 cut.h5
+}
+
 check 'a funnel' build
 check 'one rank' emass_on 1 --output one.h5
 for seed in 1 2 3 4; do
@@ -128,4 +140,9 @@ check 'stopped in sampling' goes_on 4200 sampling
 check 'the next run takes it over' is_taken_over
 check 'a choice that there is not' run_is_refused 'noncentring' --set mass.noncentring=always
 check 'a map that may not be used' run_is_refused 'mass.noncentring: auto' --set mass.from=one.h5 --set mass.noncentring=off
+check 'tempered' begins_tempered
+check 'tempered, the same bytes on three ranks' is_the_same 3
+for iteration in 100 247 300 550; do
+    check "tempered, stopped after $iteration iterations" goes_on_tempered "$iteration"
+done
 finish

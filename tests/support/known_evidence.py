@@ -48,11 +48,12 @@ def egg_box():
     return math.log(np.exp((2 + np.outer(half, half))**5 - 240).mean()) + 240
 
 
-def schools():
-    """log p(y) of the eight schools: mu is integrated in closed form, tau by Simpson's rule."""
+def schools_integrand():
+    """log tau on a grid, and p(y, log tau) e^30 of the eight schools times the weights of Simpson's rule; mu is integrated
+    in closed form."""
     y = np.array([28, 8, -3, 7, -1, 1, 18, 12.0])
     sigma = np.array([15, 10, 16, 11, 9, 11, 10, 18.0])
-    u = np.linspace(-14, 14, 4001)  # log tau
+    u = np.linspace(-14, 14, 4001)
     terms = []
     for tau in np.exp(u):
         cov = np.diag(sigma**2 + tau**2) + 25
@@ -60,7 +61,18 @@ def schools():
         terms.append(math.exp(log_p + 30) * 2 / (5 * math.pi * (1 + tau**2 / 25)) * tau)
     weights = np.ones(len(u))
     weights[1:-1:2], weights[2:-1:2] = 4, 2
-    return math.log(weights @ terms * (u[1] - u[0]) / 3) - 30
+    return u, weights * terms * (u[1] - u[0]) / 3
+
+
+def schools():
+    """log p(y) of the eight schools."""
+    return math.log(schools_integrand()[1].sum()) - 30
+
+
+def schools_law():
+    """log tau of the eight schools on a grid, and the posterior probability of each point."""
+    u, terms = schools_integrand()
+    return u, terms / terms.sum()
 
 
 # 100,000 flips, 50,000 of them heads, of which each needs both of two coins with unknown p (Pigeons' first example).

@@ -36,6 +36,9 @@
 /* The least number of draws for a search; there must also be two for each parameter. */
 enum { EM_LEAST_NONCENTRING_DRAWS = 120 };
 
+/* The least target acceptance rate of chains in non-centred coordinates. */
+#define EM_NONCENTRED_ACCEPT 0.9
+
 /* Computes the rows [dim] of a map from draws and gradients; *n_child is the number of rows with a
  * level above 0. Errors: EM_EMEMORY. */
 em_status em_noncentring_search(int64_t dim, const em_samples *samples, em_noncentring_row *row,

@@ -305,9 +305,9 @@ static void advise_on_divergences(const em_judge *judge, const em_summary_table 
     if (tell_left_support(judge, out))
         return;
     if (e->divergences <= limit && e->is_tempered) {
-        fputs("Copies may reach this region from other temperatures, but not the neck of a funnel, "
-              "since tempered chains learn no non-centred form: compare with a run without temper, "
-              "or reparameterise.\n",
+        fputs("Copies may reach this region from other temperatures, but not the neck of a funnel "
+              "whose non-centred form warmup did not find: compare with a run without temper, or "
+              "reparameterise.\n",
               out);
         return;
     }

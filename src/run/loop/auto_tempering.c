@@ -23,18 +23,21 @@ void em_auto_tempering_take(em_engine *engine, int64_t iteration)
 /* What the chains hand over to the ladders. This struct owns its arrays. */
 typedef struct handover {
     double *theta, *mean, *variance, *inverse_mass;
+    em_noncentring_row *noncentring;
     em_tempering_beginning beginning;
 } handover;
 
 static void release(handover *h)
 {
-    em_release_all(&h->theta, &h->mean, &h->variance, &h->inverse_mass);
+    em_release_all(&h->theta, &h->mean, &h->variance, &h->inverse_mass, &h->noncentring);
 }
 
 /* Collective. */
 static em_status take_chains(em_engine *engine, handover *h)
 {
     const int64_t stride = engine->block->stride, dim = engine->model->dim;
+    const em_noncentring *map =
+        engine->n_kernel == 1 ? em_adapt_noncentring(engine->kernel[0].adapt) : NULL;
     bool known = false;
     em_status status =
         em_allocate(em_grid_n_chain(engine->grid) * stride, sizeof *h->theta, &h->theta);
@@ -42,6 +45,10 @@ static em_status take_chains(em_engine *engine, handover *h)
     status = status ? status : em_allocate(dim, sizeof *h->mean, &h->mean);
     status = status ? status : em_allocate(dim, sizeof *h->variance, &h->variance);
     status = status ? status : em_allocate(dim, sizeof *h->inverse_mass, &h->inverse_mass);
+    if (!status && map)
+        status = em_allocate(dim, sizeof *h->noncentring, &h->noncentring);
+    if (!status && map)
+        memcpy(h->noncentring, map->row, (size_t)dim * sizeof *map->row);
     for (int i = 0; i < engine->n_kernel; i++)
         h->beginning.step_size[i] = em_adapt_learned(engine->kernel[i].adapt).step_size[0];
     status = em_agree(status);
@@ -49,13 +56,14 @@ static em_status take_chains(em_engine *engine, handover *h)
     if (!status)
         status = em_grid_gather_chains(engine->grid, stride, engine->block->theta, h->theta);
     if (!status)
-        status = em_warmup_draws_moments(engine->warmup_draws, h->mean, h->variance, &known);
+        status = em_warmup_draws_moments(engine->warmup_draws, map, h->mean, h->variance, &known);
     if (status)
         return status;
     h->beginning.theta = h->theta;
     h->beginning.mean = known ? h->mean : NULL;
     h->beginning.variance = h->variance;
     h->beginning.inverse_mass = h->inverse_mass;
+    h->beginning.noncentring = h->noncentring;
     em_broadcast(h->beginning.step_size, sizeof h->beginning.step_size);
     return EM_OK;
 }

@@ -81,6 +81,7 @@ em_status em_ladders_create(em_engine *engine)
                               .seed = (uint64_t)config->run.seed,
                               .warmup = config->run.warmup,
                               .init_radius = config->run.init_radius,
+                              .noncentring = config->mass.noncentring != EM_NONCENTRING_OFF,
                               .first = engine->first_tempered,
                               .why = engine->why_tempered[0] ? engine->why_tempered : NULL};
     const em_status status = em_agree(create_blocks_of_ladders(engine));

@@ -133,34 +133,37 @@ em_status em_warmup_draws_find_modes(const em_warmup_draws *draws, em_mode_searc
     return status;
 }
 
-em_status em_warmup_draws_moments(const em_warmup_draws *draws, double *mean, double *variance,
-                                  bool *known)
+em_status em_warmup_draws_moments(const em_warmup_draws *draws, const em_noncentring *map,
+                                  double *mean, double *variance, bool *known)
 {
     const int64_t n = draws->width, first = draws->count / 2, size = 2 * n;
     const double total = (double)(em_grid_n_chain(draws->grid) * (draws->count - first));
-    double *own = NULL, *sum = NULL;
+    double *own = NULL, *sum = NULL, *x = NULL;
     em_status status = EM_OK;
 
     *known = draws->dim == n && draws->count > 1;
     if (!*known)
         return EM_OK;
     status = em_allocate(draws->n_local * size, sizeof *own, &own);
-    status = status ? status : em_allocate(size, sizeof *sum, &sum);
+    status = status ? status : em_allocate_all(EM_ARRAY(sum, size), EM_ARRAY(x, n));
     status = em_agree(status);
     for (int64_t c = 0; !status && c < draws->n_local; c++)
-        for (int64_t i = first; i < draws->count; i++)
+        for (int64_t i = first; i < draws->count; i++) {
+            memcpy(x, draw_of(draws, c, i), (size_t)n * sizeof *x);
+            if (map)
+                em_noncentring_from_model(map, x);
             for (int64_t k = 0; k < n; k++) {
-                const double x = draw_of(draws, c, i)[k];
-                own[c * size + k] += x;
-                own[c * size + n + k] += x * x;
+                own[c * size + k] += x[k];
+                own[c * size + n + k] += x[k] * x[k];
             }
+        }
     status = status ? status : em_grid_sum_chains(draws->grid, size, own, sum);
     for (int64_t k = 0; !status && k < n; k++) {
         mean[k] = sum[k] / total;
         variance[k] = sum[n + k] / total - mean[k] * mean[k];
         *known &= variance[k] > 1e-12 * mean[k] * mean[k] && isfinite(variance[k]);
     }
-    em_release_all(&own, &sum);
+    em_release_all(&own, &sum, &x);
     return status;
 }
 

@@ -8,6 +8,7 @@
 #include "diagnostics/modes.h"
 #include "emass/visitor.h"
 #include "par/grid.h"
+#include "posterior/noncentring.h"
 #include "sampler/kernel/sampler.h"
 
 typedef struct em_warmup_draws em_warmup_draws;
@@ -33,10 +34,11 @@ void em_warmup_draws_take(em_warmup_draws *draws, const em_block *block, int64_t
 em_status em_warmup_draws_find_modes(const em_warmup_draws *draws, em_mode_search *search,
                                      em_posterior *posterior, em_warmup_modes *out);
 
-/* Mean and variance of the later half, over all chains, [dim] each. *known: whether all dimensions
- * were stored and vary. Collective. Errors: EM_EMEMORY, agreed. */
-em_status em_warmup_draws_moments(const em_warmup_draws *draws, double *mean, double *variance,
-                                  bool *known);
+/* Mean and variance of the later half, over all chains, [dim] each, in the coordinates of a map
+ * (NULL: the model's). *known: whether all dimensions were stored and vary. Collective. Errors:
+ * EM_EMEMORY, agreed. */
+em_status em_warmup_draws_moments(const em_warmup_draws *draws, const em_noncentring *map,
+                                  double *mean, double *variance, bool *known);
 
 /* Passes its whole state to a visitor. Collective. Errors: the visitor's. */
 em_status em_warmup_draws_visit(em_warmup_draws *draws, const em_visitor *visitor);

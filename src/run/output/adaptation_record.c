@@ -184,11 +184,8 @@ static em_status put_mass(em_output *output, const em_adapt *adapt, const char *
     return status;
 }
 
-/* Writes the map of non-centred parameters, if chains move in its coordinates. It has a row for
- * each unconstrained parameter (posterior/noncentring.h). */
-static em_status put_noncentring(em_output *output, const em_adapt *adapt, const char *group)
+em_status em_output_put_noncentring(em_output *output, const em_noncentring *map, const char *group)
 {
-    const em_noncentring *map = em_adapt_noncentring(adapt);
     const em_variable variable = {.name = "noncentring",
                                   .n_axes = 2,
                                   .shape = {map ? map->dim : 0, EM_NONCENTRING_NUMBERS},
@@ -275,6 +272,7 @@ em_status em_output_put_learned(em_output *output, const em_adapt *adapt, const 
     status = status ? status : put_stages(output, adapt, group.text, block);
     status = status ? status : put_trajectory(output, adapt, group.text);
     status = status ? status : put_mass(output, adapt, group.text);
-    status = status ? status : put_noncentring(output, adapt, group.text);
+    status = status ? status
+                    : em_output_put_noncentring(output, em_adapt_noncentring(adapt), group.text);
     return status ? status : put_step_size(output, adapt, group.text);
 }

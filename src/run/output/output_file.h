@@ -38,3 +38,9 @@ em_status em_output_put_learned(em_output *output, const em_adapt *adapt, const 
 /* Writes the group `tempering`, and its description as an attribute of the file. Collective.
  * Errors, agreed: EM_EIO, EM_EMEMORY. */
 em_status em_output_put_tempering(em_output *output, const char *description);
+
+/* Writes the map of non-centred parameters, a row for each unconstrained parameter
+ * (posterior/noncentring.h). map NULL: chains move in the model's coordinates. Collective. Errors:
+ * those of the writer. */
+em_status em_output_put_noncentring(em_output *output, const em_noncentring *map,
+                                    const char *group);

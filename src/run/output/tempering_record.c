@@ -47,6 +47,7 @@ static em_status put_history(em_output *output)
         {"round_log_evidence_error", offsetof(em_tempering_round, error), EM_MOST_LEGS},
         {"round_restarts", offsetof(em_tempering_round, restarts), 1},
         {"round_round_trips", offsetof(em_tempering_round, round_trips), 1},
+        {"round_divergences", offsetof(em_tempering_round, divergences), 1},
     };
     em_status status = EM_OK;
 
@@ -117,6 +118,7 @@ em_status em_output_put_tempering(em_output *output, const char *description)
     status = status ? status : put_history(output);
     status = status ? status : put_ladders(output);
     status = status ? status : put_path(output);
+    status = status ? status : em_output_put_noncentring(output, found->map, group);
     status = status ? status : em_writer_put_text(output->writer, "tempering", description);
     if (!status && found->why)
         status = em_writer_put_int(output->writer, "tempered_from", found->first);

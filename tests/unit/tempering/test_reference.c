@@ -203,6 +203,67 @@ START_TEST(low_rank_draws_have_its_law)
 }
 END_TEST
 
+/* ---------------------------------------------------------------- transformed */
+
+/* x_1 = 0.5 + 0.3 x_0 + e^(0.8 (x_0 + 0.1)) z_1 */
+static void set_funnel(em_noncentring *map)
+{
+    em_noncentring_row row[DIM] = {{.location = {-1, -1, -1, -1}},
+                                   {.level = 1,
+                                    .scale = 0,
+                                    .degree = 0.8,
+                                    .origin = -0.1,
+                                    .width = 3,
+                                    .shift = 0.5,
+                                    .location = {0, -1, -1, -1},
+                                    .coefficient = {0.3}}};
+
+    ck_assert(!em_noncentring_create(DIM, map));
+    ck_assert(!em_noncentring_set(map, row));
+}
+
+/* The density of z, its gradient and its draws follow from those of x; so does the mean. The same
+ * distribution without the map is the broken twin. */
+START_TEST(a_transformed_law_is_that_of_x)
+{
+    em_noncentring map;
+    em_reference *law, *own;
+    _Alignas(64) double gradient[8], ignored[8], mean[8];
+    const double h = 1e-5;
+
+    set_funnel(&map);
+    ck_assert(!em_reference_of_covariance(EM_MASS_DENSE, DIM, near, slanted, 1, &own));
+    ck_assert(!em_reference_of_covariance(EM_MASS_DENSE, DIM, near, slanted, 1, &law));
+    em_reference_transform(law, &map);
+    for (double z = -2; z < 2; z += 0.7) {
+        const double x[DIM] = {z, 0.5 + 0.3 * z + exp(0.8 * (z + 0.1)) * (1 - z)};
+        const double value = density(law, z, 1 - z, gradient);
+        const double of_x = density(own, x[0], x[1], ignored) + 0.8 * (z + 0.1);
+        const double slope[DIM] = {
+            (density(law, z + h, 1 - z, ignored) - density(law, z - h, 1 - z, ignored)) / (2 * h),
+            (density(law, z, 1 - z + h, ignored) - density(law, z, 1 - z - h, ignored)) / (2 * h)};
+        ck_assert_double_eq_tol(value, of_x, 1e-12 * (1 + fabs(value)));
+        ck_assert_double_gt(fabs(value - density(own, z, 1 - z, ignored)), 1e-3);
+        for (int i = 0; i < DIM; i++)
+            ck_assert_double_eq_tol(gradient[i], slope[i], 1e-7 * (1 + fabs(slope[i])));
+    }
+    em_reference_mean(law, mean);
+    ck_assert_double_eq_tol(mean[1], (near[1] - 0.5 - 0.3 * near[0]) / exp(0.8 * (near[0] + 0.1)),
+                            1e-12);
+    for (int k = 0; k < 20; k++) {
+        const em_draw draw = {7, 3, k, EM_DRAW_PRIOR};
+        _Alignas(64) double z[8] = {0}, x[8] = {0};
+        ck_assert(!law->draw(law, &draw, z) && !own->draw(own, &draw, x));
+        em_noncentring_to_model(&map, z);
+        ck_assert_double_eq(z[0], x[0]);
+        ck_assert_double_eq_tol(z[1], x[1], 1e-12 * (1 + fabs(x[1])));
+    }
+    em_reference_destroy(&law);
+    em_reference_destroy(&own);
+    em_noncentring_release(&map);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tests = tcase_create("reference");
@@ -211,5 +272,6 @@ int main(void)
     tcase_add_test(tests, draws_have_its_law);
     tcase_add_test(tests, low_rank_has_the_density_of_the_dense_law);
     tcase_add_test(tests, low_rank_draws_have_its_law);
+    tcase_add_test(tests, a_transformed_law_is_that_of_x);
     return run_case(tests, CK_FORK);
 }

@@ -1,0 +1,202 @@
+/*
+ * The coordinates of the copies. They are the model's, or non-centred ones
+ * (posterior/noncentring.h) if the draws of a round show that the scale of some parameters depends
+ * on another one. Kernels, masses, the learned reference and a normal reference A are in these
+ * coordinates; the prior and the modes that a search has found are distributions of the model's
+ * parameters, which are transformed. Draws leave the ladders in the model's coordinates, and the
+ * map is learned from them there.
+ *
+ * w = log p - log r has no Jacobian determinant, so swaps and the evidence do not depend on the
+ * map.
+ */
+#include "adaptation/noncentring/noncentring_search.h"
+#include "base/memory.h"
+#include "par/world.h"
+#include "tempering/reference.h"
+#include "tempering/tempering_internal.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MOST_DIM = 200 }; /* for which a round has enough draws */
+
+em_status em_coordinates_create(em_tempering *t)
+{
+    const em_tempering_kernel *kernel = &t->task.kernel[0];
+
+    t->learns_map = t->task.noncentring && t->n_kernel == 1 && !kernel->parameters &&
+                    kernel->ops->trajectory && !kernel->ops->metric && t->dim <= MOST_DIM;
+    em_status status = em_noncentring_create(t->dim, &t->map);
+    return status || !t->learns_map ? status : em_allocate(t->dim, sizeof *t->found, &t->found);
+}
+
+void em_copies_to_model(const em_tempering *t, double *theta, double *gradient, double *log_p)
+{
+    double *z = t->coordinates;
+
+    if (t->map.n_child == 0)
+        return;
+    memcpy(z, theta, (size_t)t->dim * sizeof *z);
+    const double log_jacobian = em_noncentring_to_model(&t->map, theta);
+    if (gradient)
+        em_noncentring_push(&t->map, z, theta, gradient);
+    if (log_p)
+        *log_p -= log_jacobian;
+}
+
+void em_copies_from_model(const em_tempering *t, double *theta, double *gradient, double *log_p)
+{
+    double *x = t->coordinates;
+
+    if (t->map.n_child == 0)
+        return;
+    memcpy(x, theta, (size_t)t->dim * sizeof *x);
+    const double log_jacobian = em_noncentring_from_model(&t->map, theta);
+    if (gradient)
+        em_noncentring_pull(&t->map, theta, x, gradient);
+    if (log_p)
+        *log_p += log_jacobian;
+}
+
+em_status em_coordinates_set(em_tempering *t, const em_noncentring_row *row)
+{
+    double *theta = t->block->theta, *gradient = t->of_model;
+
+    for (int64_t c = 0; c < t->n_copy; c++)
+        em_copies_to_model(t, theta + c * t->stride, gradient + c * t->stride, &t->copy[c].log_p);
+    const em_status status = em_noncentring_set(&t->map, row);
+    for (int64_t c = 0; c < t->n_copy; c++)
+        em_copies_from_model(t, theta + c * t->stride, gradient + c * t->stride, &t->copy[c].log_p);
+    return status;
+}
+
+/* Computes the sums of the draws and their distances from the origin, in the coordinates of the
+ * map. The centre of the sums becomes the first draw. unit [dim]: the root mean squares of the
+ * non-centred parameters, and 1 for others. */
+static void sum_again(em_tempering *t, const em_samples *draws, double *sum, double *unit)
+{
+    const em_estimator_ops *estimator = em_tempering_estimator(t);
+
+    memset(sum, 0, (size_t)t->n_accumulator * sizeof *sum);
+    memset(t->farthest, 0, (size_t)t->dim * sizeof *t->farthest);
+    for (int64_t k = 0; k < draws->n; k++) {
+        double *theta = draws->row + k * 2 * t->dim;
+        em_copies_from_model(t, theta, theta + t->dim, NULL);
+        if (k == 0)
+            memcpy(t->centre, theta, (size_t)t->dim * sizeof *theta);
+        for (int64_t i = 0; i < t->dim; i++) {
+            t->farthest[i] = fmax(t->farthest[i], fabs(theta[i]));
+            t->message[i] = theta[i] - t->centre[i];
+            unit[i] += theta[i] * theta[i] / (double)draws->n;
+        }
+        const em_observation sample = {.theta = t->message, .gradient = theta + t->dim};
+        estimator->observe(t->structure, t->dim, &sample, sum);
+    }
+    for (int64_t i = 0; i < t->dim; i++)
+        unit[i] = t->map.row[i].level > 0 && unit[i] > 0 ? sqrt(unit[i]) : 1;
+}
+
+/* The first rank computes, so that ranks on different types of processor hold the same bits. */
+static void sum_on_first(em_tempering *t, const em_samples *draws, double *sum, double *unit)
+{
+    const int64_t n_local = em_grid_n_local_chain(t->task.grid);
+
+    memset(t->farthest, 0, (size_t)(em_most(n_local, 1) * t->dim) * sizeof *t->farthest);
+    if (em_world_rank() == 0)
+        sum_again(t, draws, sum, unit);
+    em_broadcast(unit, (size_t)t->dim * sizeof *unit);
+    em_broadcast(sum, (size_t)t->n_accumulator * sizeof *sum);
+    em_broadcast(t->centre, (size_t)t->dim * sizeof *sum);
+}
+
+/* The largest distance from the mean of x[0], x[step], ..., in standard deviations. */
+static double most_outlying(int64_t n, int64_t step, const double *x)
+{
+    double mean = 0, variance = 0, most = 0;
+
+    for (int64_t k = 0; k < n; k++)
+        mean += x[k * step] / (double)n;
+    for (int64_t k = 0; k < n; k++) {
+        const double away = x[k * step] - mean;
+        variance += away * away / (double)n;
+        most = fmax(most, fabs(away));
+    }
+    return most / sqrt(variance);
+}
+
+/* Whether a map suits the draws: none of its parameters has an outlier that is farther than 8
+ * standard deviations and farther than any in the model's coordinates. A curved ridge can look like
+ * a funnel; the map that is fitted to most of it has such outliers at its ends, and a normal
+ * reference that reaches them is hardly ever near to the rest. */
+static em_status suits(const em_noncentring *map, const em_samples *draws, bool *out)
+{
+    const double farthest = 8;
+    const int64_t dim = map->dim, width = 2 * dim;
+    double *z = NULL;
+    em_status status = em_allocate_doubles(draws->n * width, &z);
+
+    *out = map->n_child > 1;
+    for (int64_t k = 0; !status && k < draws->n; k++) {
+        memcpy(z + k * width, draws->row + k * width, (size_t)dim * sizeof *z);
+        em_noncentring_from_model(map, z + k * width);
+    }
+    for (int64_t i = 0; !status && i < map->n_child; i++) {
+        const int64_t at = map->child[i];
+        const double there = most_outlying(draws->n, width, z + at);
+        *out &= there < farthest || there < most_outlying(draws->n, width, draws->row + at);
+    }
+    em_release(&z);
+    return status;
+}
+
+/* Chooses among the map that a search finds, the present one, and the identity. Local. */
+static em_status choose(em_tempering *t, const em_samples *draws)
+{
+    em_noncentring found;
+    int64_t n_child = 0;
+    bool fine = false;
+    em_status status = em_noncentring_create(t->dim, &found);
+
+    status = status ? status : em_noncentring_search(t->dim, draws, t->found, &n_child);
+    status = status ? status : em_noncentring_set(&found, t->found);
+    status = status ? status : suits(&found, draws, &fine);
+    if (!status && !fine) {
+        memcpy(t->found, t->map.row, (size_t)t->dim * sizeof *t->found);
+        status = suits(&t->map, draws, &fine);
+    }
+    for (int64_t i = 0; !status && !fine && i < t->dim; i++)
+        t->found[i] = (em_noncentring_row){.level = 0};
+    em_noncentring_release(&found);
+    return status;
+}
+
+em_status em_coordinates_find(em_tempering *t, const em_samples *draws, bool *grows)
+{
+    const int64_t was = t->map.n_child;
+    int64_t n_child = 0;
+    const em_status status = em_agree(em_world_rank() == 0 ? choose(t, draws) : EM_OK);
+
+    if (status)
+        return status;
+    em_broadcast(t->found, (size_t)t->dim * sizeof *t->found);
+    for (int64_t i = 0; i < t->dim; i++)
+        n_child += t->found[i].level > 0;
+    *grows = n_child > was + was / 8;
+    return EM_OK;
+}
+
+em_status em_coordinates_exchange(em_tempering *t, const em_samples *draws, double *sum)
+{
+    const int64_t was = t->map.n_child;
+    double *unit = NULL;
+    em_status status = em_agree(em_allocate(t->dim, sizeof *unit, &unit));
+
+    if (!status)
+        status = em_agree(em_coordinates_set(t, t->found));
+    if (!status && t->map.n_child > 0)
+        sum_on_first(t, draws, sum, unit);
+    if (!status && (t->map.n_child > 0 || was > 0))
+        status = em_agree(em_reference_restart(t, t->map.n_child > 0 ? unit : NULL));
+    em_release(&unit);
+    return status;
+}
