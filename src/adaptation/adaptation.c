@@ -115,8 +115,7 @@ em_status em_adapt_update(em_adapt *adapt, em_sampler *sampler, em_posterior *po
         status = renew(adapt, sampler, posterior, block, done);
     if (!status)
         em_begin_e_step(adapt, done);
-    if (!status)
-        status = leave_ended_phases(adapt, done);
+    status = status ? status : leave_ended_phases(adapt, done);
     em_publish_to_chains(adapt);
     return status;
 }

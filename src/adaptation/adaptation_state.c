@@ -199,8 +199,7 @@ static em_status visit_outlying(em_adapt *adapt, const em_visitor *visitor)
 
     for (int64_t c = 0; !status && c < n; c++)
         x[c] = adapt->outlying[c];
-    if (!status)
-        status = visitor->shared(visitor->context, "outlying", n, x);
+    status = status ? status : visitor->shared(visitor->context, "outlying", n, x);
     for (int64_t c = 0; !status && c < n; c++)
         adapt->outlying[c] = x[c] != 0;
     em_release(&x);
@@ -215,8 +214,7 @@ static em_status visit_phases(em_adapt *adapt, const em_visitor *visitor)
     const em_length_search *search = adapt->search;
     em_status status = visit_schedule(adapt, visitor);
 
-    if (!status)
-        status = visit_outlying(adapt, visitor);
+    status = status ? status : visit_outlying(adapt, visitor);
     if (!status)
         status = visitor->shared(visitor->context, "phases",
                                  EACH * (adapt->n_phase < LEAST ? LEAST : adapt->n_phase),
@@ -261,12 +259,9 @@ em_status em_adapt_visit(em_adapt *adapt, int64_t done, const em_visitor *visito
     const int64_t n_record = adapt->n_m_step * (int64_t)(sizeof(em_m_step) / sizeof(double));
     status =
         em_agree(em_allocate(adapt->n_pool * widest_array(adapt, n_record), sizeof *rows, &rows));
-    if (!status)
-        status = visit_step_sizes(adapt, visitor, rows);
-    if (!status)
-        status = visit_masses(adapt, visitor, rows);
-    if (!status)
-        status = em_noncentred_visit(adapt, visitor);
+    status = status ? status : visit_step_sizes(adapt, visitor, rows);
+    status = status ? status : visit_masses(adapt, visitor, rows);
+    status = status ? status : em_noncentred_visit(adapt, visitor);
     if (!status)
         status =
             visit_member(adapt, visitor, "centre", adapt->dim, offsetof(em_pool, centre), rows);
@@ -284,8 +279,7 @@ em_status em_adapt_visit(em_adapt *adapt, int64_t done, const em_visitor *visito
         status = em_window_visit(&adapt->window, visitor);
     if (!status)
         status = visitor->chains(visitor->context, "acceptance", 1, adapt->acceptance);
-    if (!status)
-        status = visitor->chains(visitor->context, "gradients", 1, adapt->gradients);
+    status = status ? status : visitor->chains(visitor->context, "gradients", 1, adapt->gradients);
     for (int i = 0; !status && i < adapt->n_learner; i++)
         if (adapt->learner[i]->visit)
             status = adapt->learner[i]->visit(adapt, visitor);

@@ -285,28 +285,23 @@ static em_status set_up(em_adapt *adapt, const em_sampler_ops *sampler, int64_t 
         status = has_phases ? plan_phases(adapt, &drawn, config_warmup) : plan_windows(adapt);
     if (sampler->without_gradient) /* acceptance falls slowly with the step size: no overshoot */
         adapt->restart = 1;
-    if (!status)
-        status = em_choose_form(adapt, sampler);
+    status = status ? status : em_choose_form(adapt, sampler);
     adapt->keeps_draws = em_learns(adapt) && adapt->initial && adapt->form.most_rank == 0 &&
                          adapt->form.ops->structure == EM_MASS_DENSE;
     if (adapt->keeps_draws)
         adapt->n_segment = 0;
-    if (!status)
-        status = create_noise(adapt, sampler);
+    status = status ? status : create_noise(adapt, sampler);
     if (adapt->noise)
         adapt->learner[adapt->n_learner++] = &em_noise_learner;
     if (adapt->thermostat)
         adapt->learner[adapt->n_learner++] = &em_thermostat_learner;
     if (adapt->tree_depth)
         adapt->learner[adapt->n_learner++] = &em_tree_depth_learner;
-    if (!status)
-        status = create_pools(adapt, sampler);
-    if (!status)
-        status = allocate_work(adapt);
+    status = status ? status : create_pools(adapt, sampler);
+    status = status ? status : allocate_work(adapt);
     if (!status && em_learns(adapt) && (adapt->form.most_rank > 0 || adapt->keeps_draws))
         status = create_window(adapt);
-    if (!status)
-        status = em_noncentred_create(adapt);
+    status = status ? status : em_noncentred_create(adapt);
     if (!status)
         em_publish_to_chains(adapt);
     return status;

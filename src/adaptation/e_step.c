@@ -107,8 +107,7 @@ static em_status pool_window(em_adapt *adapt, int64_t done)
     double *sums = NULL;
     em_status status = em_agree(em_allocate(n, sizeof *sums, &sums));
 
-    if (!status)
-        status = em_grid_begin_sum(adapt->grid, n);
+    status = status ? status : em_grid_begin_sum(adapt->grid, n);
     for (int64_t c = 0; !status && c < adapt->n_local_chain; c++) {
         if (adapt->outlying[first_chain + c])
             continue;
@@ -149,8 +148,7 @@ em_status em_learn_from_window(em_adapt *adapt, int64_t done)
     em_status status = pool_window(adapt, done);
 
     adapt->s_count = em_grid_n_chain(adapt->grid) * (done - em_warmup_window_begin(done));
-    if (!status)
-        status = em_pooled_m_step(adapt, done);
+    status = status ? status : em_pooled_m_step(adapt, done);
     if (!status && adapt->noncentred && em_was_refused(adapt, pool))
         return em_exchange_noncentring(adapt);
     if (!status && !em_was_refused(adapt, pool)) {

@@ -59,8 +59,7 @@ em_status em_learn_first_mass(em_adapt *adapt, const em_block *block,
         const double clipped = fmin(fmax(scale[i], 1e-10), 1e10);
         scale[i] = inverse_curvature ? clipped : 1 / clipped;
     }
-    if (!status)
-        status = em_agree(em_mass_of_diagonal(&adapt->form, scale, &mass));
+    status = status ? status : em_agree(em_mass_of_diagonal(&adapt->form, scale, &mass));
     if (!status) {
         em_mass_destroy(&adapt->pools->mass);
         adapt->pools->mass = mass;
@@ -128,8 +127,7 @@ em_status em_initial_update(em_adapt *adapt, em_block *block, int64_t done, bool
     status = em_agree(status);
     if (!status && adapt->noncentred)
         status = em_learn_noncentring(adapt, &is_other_map);
-    if (!status)
-        status = em_gather_log_densities(adapt, done, window);
+    status = status ? status : em_gather_log_densities(adapt, done, window);
     if (!status) {
         em_find_outlying_chains(n_chain, window, adapt->dim, scratch, adapt->outlying);
         initial->reached = has_reached_target(adapt, window) && !is_other_map;
@@ -138,8 +136,7 @@ em_status em_initial_update(em_adapt *adapt, em_block *block, int64_t done, bool
     }
     if (!status && em_learns(adapt))
         status = em_learn_from_window(adapt, done);
-    if (!status)
-        status = em_reinitialise_chains(adapt, block, window, done);
+    status = status ? status : em_reinitialise_chains(adapt, block, window, done);
     if (!status && em_learns(adapt))
         status = em_learn_outlying_masses(adapt);
     if (initial->reached && !adapt->plan->given)

@@ -35,8 +35,7 @@ static em_status blend(em_adapt *adapt, const em_pool *pool, const double *accum
     em_status status = em_estimate(adapt->estimator, &adapt->form, pool->mass, accumulator, samples,
                                    adapt->estimate);
 
-    if (!status)
-        status = em_allocate(size, sizeof *current, &current);
+    status = status ? status : em_allocate(size, sizeof *current, &current);
     if (status)
         return status;
     pool->mass->ops->write(pool->mass, &adapt->form, current);
@@ -70,10 +69,8 @@ static em_status estimate(em_adapt *adapt, const em_pool *pool, const double *ac
                               &record->trace_deviation, &record->diagonal_deviation);
     if (!status)
         status = em_unevenness(adapt->estimator, &adapt->form, accumulator, &record->unevenness);
-    if (!status)
-        status = blend(adapt, pool, accumulator, samples, weight);
-    if (!status)
-        status = em_mass_of(&adapt->form, adapt->estimate, &trial);
+    status = status ? status : blend(adapt, pool, accumulator, samples, weight);
+    status = status ? status : em_mass_of(&adapt->form, adapt->estimate, &trial);
     if (status < 0)
         return status;
     if (status > 0)
@@ -150,8 +147,7 @@ static em_status shared_m_step(em_adapt *adapt, int64_t done)
     em_status status =
         em_grid_sum_chains(adapt->grid, adapt->n_accumulator, adapt->accumulator, adapt->pooled);
 
-    if (!status)
-        status = em_pooled_m_step(adapt, done);
+    status = status ? status : em_pooled_m_step(adapt, done);
     if (!status && !em_was_refused(adapt, adapt->pools))
         apply_interval_rule(adapt);
     return status;
@@ -172,8 +168,7 @@ static em_status lone_m_steps(em_adapt *adapt, int64_t done)
             status =
                 estimate(adapt, pool, accumulator, &samples, done, &pool->m_step[adapt->n_m_step]);
         em_release(&samples.row);
-        if (!status)
-            status = publish(adapt, pool, accumulator);
+        status = status ? status : publish(adapt, pool, accumulator);
     }
     status = em_agree(status);
     adapt->n_m_step += !status;

@@ -80,8 +80,7 @@ static em_status move_stuck(em_adapt *adapt, em_block *block, int64_t done, cons
     status = em_agree(status);
     for (int64_t c = 0; !status && c < block->n_chain; c++)
         pack_chain(block, c, local + c * width);
-    if (!status)
-        status = em_grid_gather_chains(adapt->grid, width, local, all);
+    status = status ? status : em_grid_gather_chains(adapt->grid, width, local, all);
     const int64_t n_source = status ? 0 : list_sources(adapt, source);
     for (int64_t c = 0; !status && c < n_chain; c++)
         if (stuck[c])
@@ -99,8 +98,7 @@ static em_status find_stuck(em_adapt *adapt, const em_log_density_window *window
     double *factor = NULL;
     em_status status = em_agree(em_allocate(n_chain, sizeof *factor, &factor));
 
-    if (!status)
-        status = em_grid_gather_chains(adapt->grid, 1, adapt->step_factor, factor);
+    status = status ? status : em_grid_gather_chains(adapt->grid, 1, adapt->step_factor, factor);
     for (int64_t c = 0; !status && c < n_chain; c++) {
         stuck[c] = adapt->outlying[c] && factor[c] <= EM_LEAST_STEP_FACTOR &&
                    em_stands_still(&window[c], adapt->dim);
@@ -121,8 +119,7 @@ em_status em_reinitialise_chains(em_adapt *adapt, em_block *block,
     if (!adapt->options->rescue)
         return EM_OK;
     status = em_agree(em_allocate(n_chain, sizeof *stuck, &stuck));
-    if (!status)
-        status = find_stuck(adapt, window, stuck, &n);
+    status = status ? status : find_stuck(adapt, window, stuck, &n);
     if (!status && n > 0) {
         status = move_stuck(adapt, block, done, stuck);
         adapt->initial->n_reinitialised += n;

@@ -28,8 +28,7 @@ static em_status pool_means(em_adapt *adapt, const double *chain_value, double *
         row[c * N + SUM] = row[c * N + COUNT] * chain_value[c];
         row[c * N + SUM_OF_ALL] = chain_value[c];
     }
-    if (!status)
-        status = em_grid_sum_chains(adapt->grid, N, row, sum);
+    status = status ? status : em_grid_sum_chains(adapt->grid, N, row, sum);
     if (!status)
         *out = sum[COUNT] > 0 ? sum[SUM] / sum[COUNT]
                               : sum[SUM_OF_ALL] / (double)em_grid_n_chain(adapt->grid);
@@ -50,8 +49,7 @@ static em_status pool_medians(em_adapt *adapt, const double *chain_value, double
         return EM_OK;
     }
     status = em_agree(em_allocate(n, sizeof *all, &all));
-    if (!status)
-        status = em_grid_gather_chains(adapt->grid, 1, chain_value, all);
+    status = status ? status : em_grid_gather_chains(adapt->grid, 1, chain_value, all);
     if (!status) {
         em_sort_numbers(n, all);
         *out = em_sorted_median(n, all);

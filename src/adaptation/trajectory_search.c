@@ -110,8 +110,7 @@ static em_status measure_autocorrelation(em_adapt *adapt)
     for (int64_t c = 0; c < adapt->n_local_chain; c++)
         if (adapt->outlying[em_grid_first_chain(adapt->grid) + c])
             memset(search->lag + c * size, 0, (size_t)size * sizeof(double));
-    if (!status)
-        status = em_grid_sum_chains(adapt->grid, size, search->lag, pooled);
+    status = status ? status : em_grid_sum_chains(adapt->grid, size, search->lag, pooled);
     if (!status)
         em_lag_estimate(adapt->dim, n,
                         (double)(adapt->begun + adapt->plan->trial - first_observed(adapt)), pooled,
@@ -263,8 +262,7 @@ em_status em_trial_leave(em_adapt *adapt, int64_t done, em_phase_id *next)
     }
     if (!status && measured) {
         status = measure_autocorrelation(adapt);
-        if (!status)
-            status = compare_trajectories(adapt, &keeps, &longer);
+        status = status ? status : compare_trajectories(adapt, &keeps, &longer);
     }
     if (!status)
         status = em_record_phase(adapt,

@@ -98,8 +98,7 @@ em_status em_gather_log_densities(em_adapt *adapt, int64_t done, em_log_density_
     }
     if (!status && done >= EARLIEST_TRANSIENT)
         status = leave_out_transients(adapt, &h, all);
-    if (!status)
-        status = gather(adapt, &h, 0, all);
+    status = status ? status : gather(adapt, &h, 0, all);
     em_release_all(&h.local, &h.work, &h.of);
     return status;
 }

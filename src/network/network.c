@@ -207,10 +207,8 @@ static em_status prepare_inputs(em_network *self, const em_fitted *fitted)
         status = take_fitted(self, fitted);
     else if (self->options->standardise)
         status = em_network_find_moments(self);
-    if (!status)
-        status = set_inputs(self, self->train, &self->train_inputs);
-    if (!status)
-        status = set_inputs(self, self->test, &self->test_inputs);
+    status = status ? status : set_inputs(self, self->train, &self->train_inputs);
+    status = status ? status : set_inputs(self, self->test, &self->test_inputs);
     return status;
 }
 
@@ -246,8 +244,7 @@ static em_status read_new(em_network *self, const em_model_context *context)
         return status;
     self->n_output = (int64_t)n_output[0];
     status = em_examples_read(&source, context, &self->train);
-    if (!status)
-        status = prepare_inputs(self, fitted);
+    status = status ? status : prepare_inputs(self, fitted);
     return em_agree_first(status, 0);
 }
 
@@ -272,8 +269,7 @@ static em_status read_data(em_network *self, const em_model_context *context)
         self->n_output = n_class > 2 ? n_class : 2;
         status = o->test ? em_examples_classes(self->test, self->n_output, &n_class) : EM_OK;
     }
-    if (!status)
-        status = prepare_inputs(self, NULL);
+    status = status ? status : prepare_inputs(self, NULL);
     return em_agree_first(status, 0);
 }
 
@@ -343,8 +339,7 @@ static em_status prepare_network(em_network *self, const em_model_context *conte
         em_layers_read(self->options->layers, (em_activation)self->options->activation, &input,
                        self->n_output, &self->layers);
 
-    if (!status)
-        status = read_prior(self, &learns_scales);
+    status = status ? status : read_prior(self, &learns_scales);
     if (status)
         return status;
     lay_parameters(self, learns_scales);
@@ -355,8 +350,7 @@ static em_status prepare_network(em_network *self, const em_model_context *conte
         em_network_prepare_predictions(self);
         return EM_OK;
     }
-    if (!status)
-        status = em_network_prepare_reports(self);
+    status = status ? status : em_network_prepare_reports(self);
     return status ? status : em_network_make_survey(self, !context->exact);
 }
 

@@ -221,12 +221,10 @@ em_status em_layers_read(const char *json, em_activation activation, const em_ex
         given g;
         status = i == EM_MOST_LAYERS - 1 ? bad(i, "a layer", "no more than 63")
                                          : read_given(i, json_array_get(all, (size_t)i), &g);
-        if (!status)
-            status = add(i, &g, input, activation, out);
+        status = status ? status : add(i, &g, input, activation, out);
     }
     json_decref(all);
-    if (!status)
-        status = add(n, &output, input, EM_ACTIVATION_NONE, out);
+    status = status ? status : add(n, &output, input, EM_ACTIVATION_NONE, out);
     if (!status)
         snprintf(out->layer[out->n - 1].name, sizeof out->layer[0].name, "output");
     return status;

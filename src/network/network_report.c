@@ -196,8 +196,7 @@ static em_status prepare_test(em_network *self)
         status =
             em_allocate_all(EM_ARRAY(self->predicted, n), EM_ARRAY(self->n_average, self->n_chain),
                             EM_ARRAY(self->mean, self->n_chain * n));
-    if (!status)
-        status = choose_rows(own, self->options->probes, &self->probe);
+    status = status ? status : choose_rows(own, self->options->probes, &self->probe);
     for (int64_t i = 0; !status && i < own->count; i++)
         self->label[own->first + i] = em_examples_response(self->test, i);
     keep_datum(self, of_test(self, "test_response"), self->label);
@@ -225,15 +224,13 @@ em_status em_network_prepare_reports(em_network *self)
     const int64_t scored = self->options->scored > least ? self->options->scored : least;
     em_status status = choose_rows(&self->train->rows, scored, &self->scored);
 
-    if (!status)
-        status = keep_fitted(self);
+    status = status ? status : keep_fitted(self);
     status = em_network_gather(self, status, 0, NULL);
     if (!status && self->test)
         status = prepare_test(self);
     self->n_told =
         n_score_of(self->test) + n_score_of(self->train) + self->probe.total * probe_width(self);
-    if (!status)
-        status = em_allocate(self->n_told, sizeof *self->told, &self->told);
+    status = status ? status : em_allocate(self->n_told, sizeof *self->told, &self->told);
     if (!status) {
         lay_variables(self);
         lay_averages(self);

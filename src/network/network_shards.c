@@ -63,12 +63,10 @@ static em_status find_of_columns(em_network *self, const columns *c)
     for (int64_t j = 0; j < c->count; j++)
         centre[j] = e->rows.first == 0 && e->rows.count > 0 ? e->value[e->column[c->first + j]] : 0;
     status = em_network_gather(self, EM_OK, c->count, centre);
-    if (!status)
-        status = sum_columns(self, c, centre, false, sum);
+    status = status ? status : sum_columns(self, c, centre, false, sum);
     for (int64_t j = 0; !status && j < c->count; j++)
         centre[j] += sum[j] / n;
-    if (!status)
-        status = sum_columns(self, c, centre, true, sum);
+    status = status ? status : sum_columns(self, c, centre, true, sum);
     for (int64_t j = 0; !status && j < c->count; j++)
         factor[j] = sum[j] > 0 ? sqrt((n - 1) / sum[j]) : 1;
     return status;

@@ -191,8 +191,7 @@ em_status em_coordinates_exchange(em_tempering *t, const em_samples *draws, doub
     double *unit = NULL;
     em_status status = em_agree(em_allocate(t->dim, sizeof *unit, &unit));
 
-    if (!status)
-        status = em_agree(em_coordinates_set(t, t->found));
+    status = status ? status : em_agree(em_coordinates_set(t, t->found));
     if (!status && t->map.n_child > 0)
         sum_on_first(t, draws, sum, unit);
     if (!status && (t->map.n_child > 0 || was > 0))

@@ -46,22 +46,17 @@ static em_status allocate_copies(em_tempering *t)
     const int64_t n = t->n_copy, n_rung = t->ladder.n_rung;
     em_status status = em_allocate(n, sizeof *t->copy, &t->copy);
 
-    if (!status)
-        status = em_allocate(n, sizeof *t->temperature, &t->temperature);
-    if (!status)
-        status = em_allocate(n * t->stride, sizeof(double), &t->of_model);
+    status = status ? status : em_allocate(n, sizeof *t->temperature, &t->temperature);
+    status = status ? status : em_allocate(n * t->stride, sizeof(double), &t->of_model);
     if (!status)
         status = em_allocate(n * EM_MOST_LEGS * t->stride, sizeof(double), &t->of_reference);
-    if (!status)
-        status = em_allocate(n * n_rung, sizeof *t->count, &t->count);
+    status = status ? status : em_allocate(n * n_rung, sizeof *t->count, &t->count);
     if (!status)
         status = em_allocate(n * n_rung * t->n_kernel, sizeof(double), &t->acceptance);
     if (!status)
         status = em_allocate(n * t->n_unit * (n_rung - 1), sizeof *t->bridges, &t->bridges);
-    if (!status)
-        status = em_allocate(n * EM_MOST_TIMES, sizeof *t->path, &t->path);
-    if (!status)
-        status = em_block_create(t->first_copy, n, t->dim, 0, &t->block);
+    status = status ? status : em_allocate(n * EM_MOST_TIMES, sizeof *t->path, &t->path);
+    status = status ? status : em_block_create(t->first_copy, n, t->dim, 0, &t->block);
     if (!status)
         status = em_posterior_create(t->task.model, t->task.grid, 1, &t->of_parameters);
     if (!status && t->learns_map)
@@ -85,8 +80,7 @@ em_status em_copies_create(em_tempering *t)
     t->n_copy = em_grid_n_local_chain(t->copies);
     t->first_copy = em_grid_first_chain(t->copies);
     status = em_agree(allocate_copies(t));
-    if (!status)
-        status = em_mailbox_create(t->copies, &t->mailbox);
+    status = status ? status : em_mailbox_create(t->copies, &t->mailbox);
     for (int64_t c = 0; !status && c < t->n_copy; c++)
         t->copy[c].rung = (t->first_copy + c) % t->ladder.n_rung;
     return status;
@@ -210,8 +204,7 @@ static em_status low_rank_mass_of(const em_tempering *t, int64_t k, const em_par
         term[n_term++] = (em_low_rank_term){beta, t->dim, 0, ones};
     if (!status)
         status = em_low_rank_sum(part ? part->first : 0, &form, n_term, term, number);
-    if (!status)
-        status = em_mass_of(&form, number, out);
+    status = status ? status : em_mass_of(&form, number, out);
     em_release_all(&number, &ones);
     return status;
 }

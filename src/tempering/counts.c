@@ -31,10 +31,8 @@ static em_status gather_bridges(em_tempering *t, em_bridge **out)
     em_status status = em_allocate(n_own * n_rung * each, sizeof *of_copies, &of_copies);
 
     *out = NULL;
-    if (!status)
-        status = em_allocate(n_own * each, sizeof *of_ladders, &of_ladders);
-    if (!status)
-        status = em_allocate(t->n_ladder * each, sizeof **out, out);
+    status = status ? status : em_allocate(n_own * each, sizeof *of_ladders, &of_ladders);
+    status = status ? status : em_allocate(t->n_ladder * each, sizeof **out, out);
     status = em_agree(status);
     if (!status)
         status = em_grid_move_items((em_grid_items){t->copies, 1}, (em_grid_items){grid, n_rung},
@@ -69,8 +67,7 @@ static em_status sum_trips(em_tempering *t, double *trips)
         of_copy[2 * c] = t->copy[c].restarts;
         of_copy[2 * c + 1] = t->copy[c].round_trips;
     }
-    if (!status)
-        status = em_grid_sum_chains(t->copies, 2, of_copy, trips);
+    status = status ? status : em_grid_sum_chains(t->copies, 2, of_copy, trips);
     em_release(&of_copy);
     return status;
 }
@@ -82,13 +79,11 @@ static em_status gather_trips(em_tempering *t, double *of_ladder)
     double *own = NULL, *all = NULL;
     em_status status = em_allocate(t->n_copy, sizeof *own, &own);
 
-    if (!status)
-        status = em_allocate(n, sizeof *all, &all);
+    status = status ? status : em_allocate(n, sizeof *all, &all);
     status = em_agree(status);
     for (int64_t c = 0; !status && c < t->n_copy; c++)
         own[c] = t->copy[c].round_trips;
-    if (!status)
-        status = em_grid_gather_chains(t->copies, 1, own, all);
+    status = status ? status : em_grid_gather_chains(t->copies, 1, own, all);
     for (int64_t g = 0; !status && g < n; g++)
         of_ladder[3 * (g / t->ladder.n_rung) + 2] += all[g];
     em_release(&own);
@@ -142,10 +137,8 @@ em_status em_counts_gather(em_tempering *t, em_tempering_round *out, double *rej
     double trips[2], *influence = NULL;
     em_status status = em_counts_sum(t, sum);
 
-    if (!status)
-        status = sum_trips(t, trips);
-    if (!status)
-        status = gather_bridges(t, &bridges);
+    status = status ? status : sum_trips(t, trips);
+    status = status ? status : gather_bridges(t, &bridges);
     if (!status && of_ladder)
         status = gather_trips(t, of_ladder);
     if (!status)

@@ -294,8 +294,7 @@ em_status em_reference_prior(em_model *model, uint64_t seed, const em_noncentrin
     double *theta = NULL;
     em_status status = create(EM_MASS_DIAG, model->dim, &law);
 
-    if (!status)
-        status = em_allocate(em_stride(model->dim), sizeof *theta, &theta);
+    status = status ? status : em_allocate(em_stride(model->dim), sizeof *theta, &theta);
     for (int64_t k = 0; !status && k < DRAWS; k++) { /* mean and sum of squares, by Welford */
         const em_draw draw = {seed, 0, k, EM_DRAW_PRIOR};
         status = model->ops->prior->draw(model, &draw, theta);

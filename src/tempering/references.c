@@ -46,8 +46,7 @@ em_status em_references_create(em_tempering *t)
     t->findings.is_prior = prior;
     for (int64_t i = 0; !status && i < t->dim; i++)
         t->scale[i] = isnan(options->scale) ? automatic_scale : options->scale;
-    if (!status)
-        status = em_reference_rescale(t);
+    status = status ? status : em_reference_rescale(t);
     if (!status && t->n_leg > 1)
         status = em_reference_normal(t->dim, t->scale, &first);
     return !status && t->n_leg > 1 ? em_reference_compose(t, first) : status;
@@ -100,10 +99,8 @@ em_status em_reference_restart(em_tempering *t, const double *unit)
         for (int64_t i = 0; i < t->dim; i++)
             distance[i] = fmax(distance[i], fabs(mean[i]));
     }
-    if (!status)
-        status = em_reference_rescale(t);
-    if (!status)
-        status = em_reference_widen(t, distance);
+    status = status ? status : em_reference_rescale(t);
+    status = status ? status : em_reference_widen(t, distance);
     em_release_all(&distance, &mean);
     return status;
 }
@@ -152,8 +149,7 @@ em_status em_reference_learn(em_tempering *t, const em_mass_form *form, const do
             : em_reference_of_covariance(form->ops->structure, t->dim, mean, covariance,
                                          EM_INFLATION, &learned);
 
-    if (!status)
-        status = em_reference_compose(t, learned);
+    status = status ? status : em_reference_compose(t, learned);
     return status < 0 ? status : EM_OK;
 }
 
@@ -167,8 +163,7 @@ static em_status add_mode(em_tempering *t, const em_mode_law *mode)
     for (int64_t i = 0; !status && i < n; i++)
         for (int64_t j = 0; j <= i; j++)
             covariance[i * n + j] = covariance[j * n + i] = mode->precision[i * n + j];
-    if (!status)
-        status = em_invert_spd(n, covariance, n);
+    status = status ? status : em_invert_spd(n, covariance, n);
     if (!status)
         status = em_reference_of_covariance(EM_MASS_DENSE, n, mode->centre, covariance,
                                             mode_inflation, &t->mode_law[t->n_mode]);
@@ -193,8 +188,7 @@ em_status em_tempering_use_modes(em_tempering *t, const em_mode_search *modes)
         if (t->n_leg > 1)
             status = add_mode(t, &mode);
     }
-    if (!status)
-        status = em_reference_widen(t, distance);
+    status = status ? status : em_reference_widen(t, distance);
     em_release(&distance);
     return !status && t->n_leg > 1 ? em_reference_compose(t, t->learned_law) : status;
 }

@@ -117,10 +117,8 @@ static em_status update_steps(em_tempering *t, bool last)
     double *acceptance = NULL;
     em_status status = em_agree(em_allocate(n, sizeof *acceptance, &acceptance));
 
-    if (!status)
-        status = em_counts_sum(t, sum);
-    if (!status)
-        status = em_grid_sum_chains(t->copies, n, t->acceptance, acceptance);
+    status = status ? status : em_counts_sum(t, sum);
+    status = status ? status : em_grid_sum_chains(t->copies, n, t->acceptance, acceptance);
     for (int64_t j = 0; !status && j < n; j++) {
         const int64_t k = j / t->n_kernel;
         em_rung_kernel *of = &t->rung_kernel[j];
@@ -146,8 +144,7 @@ static em_status reassign_states(em_tempering *t, const em_ladder *ladder, const
     double *own = NULL, *all = NULL;
     em_status status = em_allocate(t->n_copy * n, sizeof *own, &own);
 
-    if (!status)
-        status = em_allocate(t->n_ladder * n_old * n, sizeof *all, &all);
+    status = status ? status : em_allocate(t->n_ladder * n_old * n, sizeof *all, &all);
     status = em_agree(status);
     for (int64_t c = 0; !status && c < t->n_copy; c++) {
         double *row = own + c * n;
@@ -156,12 +153,10 @@ static em_status reassign_states(em_tempering *t, const em_ladder *ladder, const
         memcpy(row + 2, t->block->theta + c * t->stride, (size_t)t->stride * sizeof *row);
         memcpy(row + 2 + t->stride, t->of_model + c * t->stride, (size_t)t->stride * sizeof *row);
     }
-    if (!status)
-        status = em_grid_gather_chains(t->copies, n, own, all);
+    status = status ? status : em_grid_gather_chains(t->copies, n, own, all);
     em_copies_destroy(t);
     t->ladder = *ladder;
-    if (!status)
-        status = em_copies_create(t);
+    status = status ? status : em_copies_create(t);
     for (int64_t c = 0; !status && c < t->n_copy; c++) {
         const int64_t l = (t->first_copy + c) / ladder->n_rung;
         const double *row = all + l * n_old * n;
@@ -248,8 +243,7 @@ static em_status learn_target(em_tempering *t, const double *sum, const em_sampl
 
     if (!status)
         earlier_numbers(t, &form, earlier);
-    if (!status)
-        status = estimator->estimate(t->structure, t->dim, inverse, sum, inverse);
+    status = status ? status : estimator->estimate(t->structure, t->dim, inverse, sum, inverse);
     if (!status && t->most_rank > 0)
         status = estimator->add_directions(&form, earlier, &one, inverse);
     if (!status) {
@@ -301,8 +295,7 @@ static em_status learn(em_tempering *t, const em_samples *draws, double *learned
 
     if (!status && t->learns_map)
         status = em_coordinates_exchange(t, draws, learned_sum);
-    if (!status)
-        status = widen_reference(t);
+    status = status ? status : widen_reference(t);
     return status ? status : em_agree(learn_target(t, learned_sum, draws));
 }
 
@@ -349,19 +342,14 @@ static em_status improve(em_tempering *t, const double *rejection, const em_samp
     const int64_t fixed = t->task.options->rungs;
     em_status status = em_agree(em_allocate(t->n_accumulator, sizeof *sum, &sum));
 
-    if (!status)
-        status = learn(t, draws, sum);
+    status = status ? status : learn(t, draws, sum);
     em_ladder_respace(&t->ladder, fixed == INT64_MIN ? 0 : fixed, rejection, &ladder, near);
-    if (!status)
-        status = reassign_states(t, &ladder, near);
+    status = status ? status : reassign_states(t, &ladder, near);
     t->round++;
     em_round_begin(t, done);
-    if (!status)
-        status = change_structure(t, em_round_structure(t));
-    if (!status)
-        status = em_round_allocate(t);
-    if (!status)
-        status = em_rungs_set_masses(t);
+    status = status ? status : change_structure(t, em_round_structure(t));
+    status = status ? status : em_round_allocate(t);
+    status = status ? status : em_rungs_set_masses(t);
     for (int64_t c = 0; !status && c < t->n_copy; c++)
         status = em_copy_evaluate_and_compose(t, c);
     if (!status)

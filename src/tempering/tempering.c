@@ -35,12 +35,9 @@ static em_status set_up(em_tempering *t)
     if (!status)
         status = em_allocate(2 * EM_MOST_LEG_RUNGS * t->n_kernel, sizeof *t->rung_kernel,
                              &t->rung_kernel);
-    if (!status)
-        status = em_references_create(t);
-    if (!status)
-        status = em_round_allocate(t);
-    if (!status)
-        status = em_rungs_set_masses(t);
+    status = status ? status : em_references_create(t);
+    status = status ? status : em_round_allocate(t);
+    status = status ? status : em_rungs_set_masses(t);
     start_steps(t, status, NULL);
     return status;
 }
@@ -197,8 +194,7 @@ static em_status find_constants(em_tempering *t)
 static em_status set_off(em_tempering *t, em_status status, em_block *block,
                          const em_block *const *of_kernel)
 {
-    if (!status)
-        status = find_constants(t);
+    status = status ? status : find_constants(t);
     status = em_agree(status);
     if (status)
         return status;
@@ -266,8 +262,7 @@ em_status em_tempering_conclude(em_tempering *t, int64_t done, em_tempering_find
     em_status status = em_agree(em_allocate(3 * t->n_ladder, sizeof(double), &out->of_ladder));
     double *of_ladder = out->of_ladder;
 
-    if (!status)
-        status = em_counts_gather(t, &found->draws, found->rejection, of_ladder);
+    status = status ? status : em_counts_gather(t, &found->draws, found->rejection, of_ladder);
     found->ladder = t->ladder;
     found->map = t->map.n_child > 0 ? &t->map : NULL;
     for (int64_t k = 0; k < t->ladder.n_rung; k++)
@@ -348,10 +343,8 @@ static em_status visit_copies(em_tempering *t, const em_visitor *visitor)
 
     for (int64_t c = 0; !status && c < t->n_copy; c++)
         copy_numbers(t, c, own + c * n, true);
-    if (!status)
-        status = em_grid_move_items(copies, ladders, n, own, of_ladders);
-    if (!status)
-        status = visitor->chains(visitor->context, "copies", n_rung * n, of_ladders);
+    status = status ? status : em_grid_move_items(copies, ladders, n, own, of_ladders);
+    status = status ? status : visitor->chains(visitor->context, "copies", n_rung * n, of_ladders);
     if (!status && visitor->restores) {
         status = em_grid_move_items(ladders, copies, n, of_ladders, own);
         status = em_agree(status ? status : restore_copies(t, n, own));
@@ -402,8 +395,7 @@ static em_status visit_steps(em_tempering *t, const em_visitor *visitor)
             t->rung_kernel[j].step_size, a->first, a->mu, a->count, a->h_bar, a->log_bar};
         memcpy(x + j * N, row, sizeof row);
     }
-    if (!status)
-        status = visitor->shared(visitor->context, "ladder_steps", n * N, x);
+    status = status ? status : visitor->shared(visitor->context, "ladder_steps", n * N, x);
     for (int64_t j = 0; !status && visitor->restores && j < n; j++) {
         em_rung_kernel *of = &t->rung_kernel[j];
         const double *row = x + j * N;
@@ -471,16 +463,13 @@ static em_status visit_reference(em_tempering *t, const em_visitor *visitor)
     form.structure = of_form[0] != 0 ? EM_MASS_DENSE : EM_MASS_DIAG;
     form.most_rank = of_form[1] != 0 ? t->most_rank : 0;
     const int64_t n = em_reference_size(&form);
-    if (!status)
-        status = em_agree(em_allocate(n, sizeof *number, &number));
+    status = status ? status : em_agree(em_allocate(n, sizeof *number, &number));
     if (!status && !visitor->restores)
         em_reference_write(t->learned_law, number);
-    if (!status)
-        status = visitor->shared(visitor->context, "reference", n, number);
+    status = status ? status : visitor->shared(visitor->context, "reference", n, number);
     if (!status && visitor->restores) {
         status = em_reference_read(&form, number, &read);
-        if (!status)
-            status = em_reference_compose(t, read);
+        status = status ? status : em_reference_compose(t, read);
         status = em_agree(status);
     }
     em_release(&number);
@@ -521,22 +510,18 @@ em_status em_tempering_visit(em_tempering *t, const em_visitor *visitor)
     if (!status && visitor->restores)
         status = restore_fixed(t, x);
     em_release(&x);
-    if (!status)
-        status = visit_map(t, visitor);
-    if (!status)
-        status = visit_steps(t, visitor);
+    status = status ? status : visit_map(t, visitor);
+    status = status ? status : visit_steps(t, visitor);
     if (!status)
         status = visitor->shared(visitor->context, "ladder_centre", t->dim, t->centre);
-    if (!status)
-        status = visitor->shared(visitor->context, "ladder_scale", t->dim, t->scale);
+    status = status ? status : visitor->shared(visitor->context, "ladder_scale", t->dim, t->scale);
     if (!status && visitor->restores)
         status = em_agree(em_reference_rescale(t));
     const em_mass_form form = em_tempering_form(t);
     if (!status && t->learned)
         status =
             visitor->shared(visitor->context, "ladder_mass", form.ops->size(&form), t->learned);
-    if (!status)
-        status = visit_reference(t, visitor);
+    status = status ? status : visit_reference(t, visitor);
     if (!status && t->ended < 0)
         status =
             visitor->chains(visitor->context, "ladder_draws", t->n_accumulator, t->accumulator);

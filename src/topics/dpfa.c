@@ -365,10 +365,8 @@ static em_status set_up(em_model *model, const void *options, const em_model_con
 
     self->options = options;
     status = em_topic_model_open(&self->base, &self->options->poisson.topic, context);
-    if (!status)
-        status = set_network(self);
-    if (!status)
-        status = allocate_arrays(self);
+    status = status ? status : set_network(self);
+    status = status ? status : allocate_arrays(self);
     if (!status)
         set_model(self);
     return status;

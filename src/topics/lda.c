@@ -220,8 +220,7 @@ static em_status set_up(em_model *model, const void *untyped, const em_model_con
                                   &self->tokens);
     if (!status)
         model->even_from = first_iteration(self->tokens->n_level - 1);
-    if (!status)
-        status = allocate_arrays(self);
+    status = status ? status : allocate_arrays(self);
     if (!status)
         em_topic_record_declare(self->record, model, self->variable, self->average);
     const double before = em_allocated_bytes();
@@ -433,10 +432,8 @@ static em_status draw_topics(lda *self, const em_update *with, int64_t number, d
 
     if (!chain->counted)
         status = em_tokens_count(self->tokens, &chain->topic, &sweep);
-    if (!status)
-        status = find_phi(self, with, number, beta);
-    if (!status)
-        status = em_tokens_sweep(self->tokens, &sweep, &chain->topic);
+    status = status ? status : find_phi(self, with, number, beta);
+    status = status ? status : em_tokens_sweep(self->tokens, &sweep, &chain->topic);
     return status ? status : sum_rest(self, with, chain, beta);
 }
 
@@ -448,8 +445,7 @@ static em_status update_chain(lda *self, const em_update *with, int64_t number, 
     em_status status = draw_topics(self, with, number, beta);
 
     chain->counted = !status;
-    if (!status)
-        status = take_state(self, with, number, beta, log_density);
+    status = status ? status : take_state(self, with, number, beta, log_density);
     if (!status && learns(with))
         learn(self, with->number, beta, theta);
     return status;
@@ -491,11 +487,9 @@ static em_status pool(em_model *model, const em_update *at)
     if (!learned.alpha && !learned.beta)
         return EM_OK;
     status = em_agree_first(em_allocate(at->n_chain * learned.n_topic, sizeof *tokens, &tokens), 0);
-    if (!status)
-        status = em_agree_first(count_tokens(self, at, tokens), 0);
+    status = status ? status : em_agree_first(count_tokens(self, at, tokens), 0);
     learned.tokens = tokens;
-    if (!status)
-        status = em_lda_pool_priors(&learned, at->theta);
+    status = status ? status : em_lda_pool_priors(&learned, at->theta);
     em_release(&tokens);
     return status;
 }

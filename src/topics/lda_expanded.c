@@ -129,8 +129,7 @@ static em_status set_up(expanded *self, const em_topic_options *options, double 
     const em_topic_parameters *topics = &self->base.topics;
     em_status status = em_topic_model_open(&self->base, options, context);
 
-    if (!status)
-        status = em_allocate(options->topics, sizeof *self->alpha, &self->alpha);
+    status = status ? status : em_allocate(options->topics, sizeof *self->alpha, &self->alpha);
     if (status)
         return status;
     for (int64_t k = 0; k < options->topics; k++)

@@ -376,8 +376,7 @@ static em_status end_block(layout *l, filling *f)
     em_status status = em_array_reserve(&t->block, &l->block_capacity, t->n_block, t->n_block + 1,
                                         sizeof *t->block);
 
-    if (!status)
-        status = sort_entries(l, f);
+    status = status ? status : sort_entries(l, f);
     if (status)
         return status;
     f->block.first_document = t->n_document;
@@ -385,8 +384,7 @@ static em_status end_block(layout *l, filling *f)
     block = &t->block[t->n_block++];
     *block = f->block;
     status = keep_documents(l, f);
-    if (!status)
-        status = keep_layout(l, block);
+    status = status ? status : keep_layout(l, block);
     f->block = (em_token_block){.level = f->block.level};
     f->n_entry = f->bytes = 0;
     return status;
@@ -424,8 +422,7 @@ static em_status add_document(void *to, int64_t d, em_document of)
     const int64_t length = em_document_length(of);
     em_status status = is_full(t, f) ? end_block(l, f) : EM_OK;
 
-    if (!status)
-        status = reserve_entries(f, of.n);
+    status = status ? status : reserve_entries(f, of.n);
     if (status)
         return status;
     memcpy(f->word + f->n_entry, of.word, (size_t)of.n * sizeof *of.word);
@@ -518,18 +515,15 @@ static em_status lay_out(em_tokens *t, em_corpus *corpus)
 
     for (int i = 0; i < t->n_level; i++)
         l.level[i].block.level = i;
-    if (!status)
-        status = reserve(&l, corpus);
-    if (!status)
-        status = add_documents(&l, corpus);
+    status = status ? status : reserve(&l, corpus);
+    status = status ? status : add_documents(&l, corpus);
     if (!status && t->n_block > 0)
         qsort(t->block, (size_t)t->n_block, sizeof *t->block, by_level);
     for (int64_t b = 0; !status && b < t->n_block; b++) {
         t->block[b].first_token = token;
         token += t->block[b].n_token;
     }
-    if (!status)
-        status = allocate_layout(t, &l);
+    status = status ? status : allocate_layout(t, &l);
     release_layout(&l);
     return status;
 }
@@ -553,8 +547,7 @@ em_status em_tokens_create(em_corpus *corpus, int64_t n_topic, int sparse, const
     choose_levels(tokens, corpus);
     if (scratch)
         status = open_scratch(scratch, &tokens->scratch);
-    if (!status)
-        status = lay_out(tokens, corpus);
+    status = status ? status : lay_out(tokens, corpus);
     if (status)
         em_tokens_destroy(out);
     return status;

@@ -101,8 +101,7 @@ em_status em_local_create(em_corpus *corpus, int64_t n_topic, const em_local_opt
     local->stride = em_topic_stride(n_topic);
     local->n_document = BLOCK_BYTES / (local->stride * (int64_t)sizeof(float)) + 1;
     status = em_allocate(corpus->n_local + 1, sizeof *local->first, &local->first);
-    if (!status)
-        status = em_corpus_each(corpus, measure, local);
+    status = status ? status : em_corpus_each(corpus, measure, local);
     if (!status) {
         find_capacities(local);
         status = allocate_arrays(local);

@@ -292,8 +292,7 @@ em_status em_tokens_sweep(em_tokens *tokens, const em_sweep *sweep, const em_tok
     for (int64_t b = 0; !status && b < tokens->n_block && tokens->block[b].level <= sweep->level;
          b++) {
         status = sweep_block(tokens, b, sweep, total, topics);
-        if (!status)
-            status = send_full(sweep, &failed);
+        status = status ? status : send_full(sweep, &failed);
     }
     return failed ? status : send_rest(sweep, status);
 }
@@ -411,8 +410,7 @@ em_status em_tokens_count(em_tokens *tokens, const em_token_topics *topics, cons
             order_by_word(tokens, &view);
             status = em_lda_exchange_add(sweep->exchange, &view, tokens->drawn, sweep->count);
         }
-        if (!status)
-            status = send_full(sweep, &failed);
+        status = status ? status : send_full(sweep, &failed);
     }
     if (!failed)
         status = send_rest(sweep, status);

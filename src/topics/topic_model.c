@@ -54,12 +54,10 @@ em_status em_topic_model_open(em_topic_model *self, const em_topic_options *opti
     self->first_chain = context->first_chain;
     self->n_chain = context->n_chain;
     status = read_data(self, options, context);
-    if (!status)
-        status = em_topic_parameters_create(&self->topics);
+    status = status ? status : em_topic_parameters_create(&self->topics);
     if (!status)
         status = em_local_create(self->corpus, options->topics, &options->local, &self->local);
-    if (!status)
-        status = allocate_arrays(self, options->local.warm_start);
+    status = status ? status : allocate_arrays(self, options->local.warm_start);
     return status;
 }
 
@@ -194,8 +192,7 @@ em_status em_topic_model_visit(em_model *model, const em_visitor *visitor)
     if (!status)
         status =
             visitor->chains(visitor->context, "count", self->topics.shape.n_topic, self->count);
-    if (!status)
-        status = visitor->chains(visitor->context, "density", 1, self->density);
+    status = status ? status : visitor->chains(visitor->context, "density", 1, self->density);
     if (!status && self->topic)
         status =
             visitor->sharded(visitor->context, "local", EM_NUMBER_UINT16, self->corpus->n_token,

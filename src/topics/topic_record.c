@@ -112,8 +112,7 @@ static em_status read_test(em_topic_record *record, const em_model_context *cont
 
     if (!status && record->options->test_scored)
         status = read_other(record, record->options->test_scored, &scored);
-    if (!status)
-        status = hold_out(record, context, test, scored);
+    status = status ? status : hold_out(record, context, test, scored);
     if (!status) {
         warn_if_trained_on(record, test);
         record->n_fold_in = record->options->fold_in + 1;
@@ -205,8 +204,7 @@ em_status em_topic_record_create(const em_topic_options *options, const em_model
                                      "documents that these tokens belong to");
     else if (options->test)
         status = read_test(record, context, hash);
-    if (!status)
-        status = allocate_arrays(record);
+    status = status ? status : allocate_arrays(record);
     status = em_agree_first(status, 0);
     if (status)
         em_topic_record_destroy(out);

@@ -54,8 +54,7 @@ static em_status clip_dense(int64_t n, const double *current, double *inverse, d
     memcpy(lower, current, (size_t)square * sizeof *lower);
     status = em_cholesky(n, lower, n);
     memcpy(lower_inverse, lower, (size_t)square * sizeof *lower);
-    if (!status)
-        status = em_invert_lower(n, lower_inverse, n);
+    status = status ? status : em_invert_lower(n, lower_inverse, n);
     if (status)
         return status;
     em_transpose(n, lower_inverse, transposed);
@@ -83,8 +82,7 @@ static em_status clip_part(const em_part *part, const double *current, double *i
     if (part->structure == EM_MASS_DIAG)
         return clip_diag(n, current, inverse);
     status = em_allocate(5 * n * n + 2 * n, sizeof *work, &work);
-    if (!status)
-        status = clip_dense(n, current, inverse, work);
+    status = status ? status : clip_dense(n, current, inverse, work);
     em_release(&work);
     return status;
 }

@@ -104,8 +104,7 @@ em_status em_gradient_noise_sample(em_gradient_noise *self, em_posterior *poster
     const int64_t first = 2 * iteration;
     em_status status = evaluate(self, posterior, seed, first, block, self->sample);
 
-    if (!status)
-        status = evaluate(self, posterior, seed, first + 1, block, self->other);
+    status = status ? status : evaluate(self, posterior, seed, first + 1, block, self->other);
     for (int64_t c = 0; !status && c < self->n_chain; c++) {
         double *x = self->sample + c * self->stride;
         const double *y = self->other + c * self->stride;

@@ -188,8 +188,7 @@ em_status em_window_gather(const em_window *window, const em_grid *grid, const b
     together = fit / batch < n ? fit / batch : n;
     if (!status)
         status = em_allocate_doubles((window->n_chain + n_chain) * together * batch, &work);
-    if (!status)
-        status = em_allocate_doubles(n * used * width, &out->row);
+    status = status ? status : em_allocate_doubles(n * used * width, &out->row);
     status = em_agree(status);
     for (int64_t i = 0; !status && i < n; i += together) {
         const slots of = {.slot = slot + i, .n = n - i < together ? n - i : together};

@@ -225,8 +225,7 @@ static em_status measure_group(em_group_search *s, const em_group_fit *f,
     add_group(s, f, conditional, row);
     set_levels(s, row);
     status = em_noncentring_set(&s->map, row);
-    if (!status)
-        status = em_find_departure(s, now);
+    status = status ? status : em_find_departure(s, now);
     if (status)
         *now = INFINITY;
     return status < 0 && status != EM_EDATA ? status : EM_OK;
@@ -254,8 +253,7 @@ static em_status add_conditionals(em_group_search *s, em_group_fit *f, double mo
         return status;
     status = measure_group(s, f, s->conditional, row, now);
     *n_added = 1;
-    if (!status)
-        status = em_transform_draws(s, true);
+    status = status ? status : em_transform_draws(s, true);
     if (status)
         return status;
     em_fit_means(s, degree, s->is_location, f, s->conditional);
@@ -282,8 +280,7 @@ static em_status try_group(em_group_search *s, em_group_fit *f, double *left, do
     int n_added = 0;
     em_status status = measure_group(s, f, NULL, row, &of_draws);
 
-    if (!status)
-        status = drop_group(s, row);
+    status = status ? status : drop_group(s, row);
     if (!status)
         status =
             add_conditionals(s, f, of_draws < enough ? 1 : clear, row, &of_conditionals, &n_added);
@@ -404,8 +401,7 @@ static em_status refit_groups(em_group_search *s, em_group_fit *fit, double *lef
         memcpy(found, row, (size_t)s->dim * sizeof *row);
     while (!status && s->n_group > 0)
         status = drop_group(s, row);
-    if (!status)
-        status = em_find_departure(s, &now);
+    status = status ? status : em_find_departure(s, &now);
     for (int g = 0; !status && g < n && s->n_group < EM_MOST_GROUPS; g++) {
         find_closest(s);
         em_fit_group(s, scale[g], fit, left);
@@ -434,18 +430,15 @@ static em_status refine_scales(em_group_search *s, double nearest, double *g,
 
     if (!status)
         memcpy(refined, row, (size_t)s->dim * sizeof *row);
-    if (!status)
-        status = em_transform_draws(s, true);
+    status = status ? status : em_transform_draws(s, true);
     if (!status) {
         memcpy(g, s->panel, (size_t)(s->dim * s->n) * sizeof *g);
         status = correlate(s, s->panel);
     }
-    if (!status)
-        status = em_transform_draws(s, false);
+    status = status ? status : em_transform_draws(s, false);
     if (!status && em_add_second_scales(s, g, least, refined)) {
         status = em_noncentring_set(&s->map, refined);
-        if (!status)
-            status = em_find_departure(s, &now);
+        status = status ? status : em_find_departure(s, &now);
         if (!status && now < nearest - least_nearer - nearer_by_chance / (double)s->n)
             memcpy(row, refined, (size_t)s->dim * sizeof *row);
         else if (status >= 0 || status == EM_EDATA)
@@ -523,10 +516,8 @@ em_status em_noncentring_search(int64_t dim, const em_samples *samples, em_nonce
         EM_ARRAY(gain, dim), EM_ARRAY(s.closest, dim), EM_ARRAY(s.votes, dim),
         EM_ARRAY(s.candidate, dim), EM_ARRAY(s.is_location, dim), EM_ARRAY(s.is_rejected, dim),
         EM_ARRAY(s.allowed, dim), EM_ARRAY(s.conditional, dim));
-    if (!status)
-        status = em_noncentring_create(dim, &s.map);
-    if (!status)
-        status = lay_out(&s, &tried, &memory, &u, &left);
+    status = status ? status : em_noncentring_create(dim, &s.map);
+    status = status ? status : lay_out(&s, &tried, &memory, &u, &left);
     for (int64_t i = 0; !status && i < dim; i++)
         s.group_of[i] = -1;
     if (!status) {
@@ -538,8 +529,7 @@ em_status em_noncentring_search(int64_t dim, const em_samples *samples, em_nonce
     s.selection.dim = dim;
     s.selection.n = s.n;
     s.selection.width = 2 + 2 * dim;
-    if (!status)
-        status = find_groups(&s, &tried, left, gain, row, &nearest);
+    status = status ? status : find_groups(&s, &tried, left, gain, row, &nearest);
     if (!status && !levels_fall(&s)) /* else each group would be fitted as before */
         status = refit_groups(&s, &tried, left, &nearest, row);
     if (!status && s.map.n_child > 0)

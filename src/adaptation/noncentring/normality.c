@@ -63,8 +63,7 @@ em_status em_find_departure(em_group_search *s, double *out)
     *out = 0;
     for (int derivatives = 0; !status && derivatives < 2; derivatives++) {
         status = em_transform_draws(s, derivatives);
-        if (!status)
-            status = log_determinant(s, out);
+        status = status ? status : log_determinant(s, out);
     }
     return status;
 }

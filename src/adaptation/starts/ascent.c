@@ -434,8 +434,7 @@ static em_status leave_saddle(int64_t n, const double *gradient, double *hessian
     em_status status = em_allocate(n, sizeof *value, &value);
     int64_t lowest = 0;
 
-    if (!status)
-        status = em_eigen(n, hessian, n, value);
+    status = status ? status : em_eigen(n, hessian, n, value);
     for (int64_t k = 1; !status && k < n; k++)
         lowest = value[k] < value[lowest] ? k : lowest;
     const double *v = hessian + lowest * n;
@@ -456,8 +455,7 @@ em_status em_laplace(em_posterior *posterior, int64_t chain, int64_t dim, const 
 
     *log_mass = NAN;
     memset(onward, 0, (size_t)dim * sizeof *onward);
-    if (!status)
-        status = differentiate(posterior, chain, dim, at, work, precision, &good);
+    status = status ? status : differentiate(posterior, chain, dim, at, work, precision, &good);
     if (status || !good) {
         em_release(&work);
         return status;

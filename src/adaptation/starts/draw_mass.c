@@ -78,8 +78,7 @@ em_status em_draw_mass_estimate(em_grid *grid, int64_t dim, const double *sums, 
     double *all = NULL, half_log_det = NAN;
     em_status status = em_agree(em_allocate(size, sizeof *all, &all));
 
-    if (!status)
-        status = em_grid_sum_chains(grid, size, sums, all);
+    status = status ? status : em_grid_sum_chains(grid, size, sums, all);
     *n = status ? 0 : all[NUMBER];
     *log_mass = *n > 0 ? INFINITY : -INFINITY;
     if (!status && *n >= least_draws)

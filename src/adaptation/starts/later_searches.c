@@ -54,12 +54,9 @@ static em_status search_from(const origin *at, int64_t dim, em_posterior *poster
     double *uncounted = NULL;
     em_status status = em_mode_search_create(at->grid, dim, plan, other);
 
-    if (!status)
-        status = em_block_create(em_grid_first_chain(at->grid), n, dim, 0, &points);
-    if (!status)
-        status = em_allocate(n, sizeof *uncounted, &uncounted);
-    if (!status)
-        status = set_points(at, points);
+    status = status ? status : em_block_create(em_grid_first_chain(at->grid), n, dim, 0, &points);
+    status = status ? status : em_allocate(n, sizeof *uncounted, &uncounted);
+    status = status ? status : set_points(at, points);
     status = em_agree(status);
     if (!status)
         status = em_make_ascents(&(em_ascents){.search = *other,
@@ -87,8 +84,7 @@ em_status em_mode_search_shared(em_mode_search *search, em_posterior *posterior,
     if (status)
         return status;
     status = search_from(&at, search->dim, posterior, plan, NULL, &shared);
-    if (!status)
-        status = take_modes(search, shared);
+    status = status ? status : take_modes(search, shared);
     em_mode_search_destroy(&shared);
     em_grid_destroy(&at.grid);
     return status;
@@ -139,8 +135,7 @@ static em_status judge_kept(em_mode_search *search, em_posterior *posterior,
     for (int64_t c = 0; !status && c < search->n_local; c++)
         memcpy(theta + c * row, steep->kept + c * steep->most * search->stride,
                (size_t)row * sizeof *theta);
-    if (!status)
-        status = em_mode_search_judge(search, posterior, steep->n, theta, out);
+    status = status ? status : em_mode_search_judge(search, posterior, steep->n, theta, out);
     out->n_redrawn = n_redrawn;
     em_release(&theta);
     return status;

@@ -105,8 +105,7 @@ static em_status compare(em_ascents *a, int m)
         if (a->mode[own + i] < 0 && end_of(a, own + i)[1] != 0 && a->compared[own + i] <= m)
             status = is_of_mode(a, own + i, &search->mode[m], &mark[i]);
     status = em_agree(status);
-    if (!status)
-        status = em_grid_gather_chains(search->grid, search->n_each, mark, all);
+    status = status ? status : em_grid_gather_chains(search->grid, search->n_each, mark, all);
     for (int64_t e = 0; !status && e < a->n; e++) {
         if (a->mode[e] < 0 && all[e] != 0)
             a->mode[e] = m;
@@ -165,8 +164,7 @@ static em_status approximate(em_ascents *a, em_optimum_mode *m, int64_t e)
         a->gradients[i / n_each] += 2 * (double)dim;
     }
     status = em_agree(status);
-    if (!status)
-        status = em_grid_begin_sum(search->grid, n);
+    status = status ? status : em_grid_begin_sum(search->grid, n);
     if (!status) {
         if (own)
             em_grid_add_to_sum(search->grid, n, row);
@@ -189,8 +187,7 @@ em_status em_sort_into_modes(em_ascents *a)
     for (int64_t e; !status && search->n_mode < EM_MOST_MODES && (e = highest_left(a)) >= 0;) {
         a->maker[search->n_mode] = e;
         status = em_agree(add_mode(a, e));
-        if (!status)
-            status = compare(a, (int)search->n_mode - 1);
+        status = status ? status : compare(a, (int)search->n_mode - 1);
     }
     for (; !status && search->n_mode >= search->least_modes && a->n_weighed < search->n_mode;
          a->n_weighed++)
@@ -269,8 +266,7 @@ em_status em_judge_lone_mode(em_ascents *a)
     em_status status = em_agree(em_allocate(n_local, sizeof *below, &below));
     for (int64_t c = 0; !status && c < n_local; c++)
         below[c] = a->chains->log_density[c] < em_least_inside(&search->mode[0], search->dim);
-    if (!status)
-        status = em_grid_sum_chains(search->grid, 1, below, &n_below);
+    status = status ? status : em_grid_sum_chains(search->grid, 1, below, &n_below);
     if (!status && 2 * n_below > (double)n_chain) {
         search->least_modes = 1;
         status = em_weigh_lone_mode(a);

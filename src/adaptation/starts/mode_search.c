@@ -101,8 +101,7 @@ static em_status draw_and_ascend(em_ascents *a, int64_t c, int64_t k, double *th
 
     for (uint64_t t = 0; !status && t < MOST_TRIES; t++) {
         status = a->law(a->context, chain, first + t, theta);
-        if (!status)
-            status = em_ascend(a->posterior, chain, theta, a->scale, a->path);
+        status = status ? status : em_ascend(a->posterior, chain, theta, a->scale, a->path);
         a->gradients[c] += (double)a->path->gradients;
         if (k == 0)
             a->search->redrawn[c]++;
@@ -223,8 +222,7 @@ static em_status search_modes(em_ascents *a)
         if (!status && a->compares) {
             status = em_sort_into_modes(a);
             goes_on = !status && em_refuse_negligible_modes(a);
-            if (!status)
-                status = em_continue_ascents(a, &goes_on);
+            status = status ? status : em_continue_ascents(a, &goes_on);
         }
     }
     if (!status && a->compares && a->chains)
@@ -393,8 +391,7 @@ em_status em_mode_search_judge(em_mode_search *search, em_posterior *posterior, 
 
     if (!status)
         status = em_outer_mass_copy(&search->outer, search->n_local, search->dim, &outer);
-    if (!status)
-        status = em_allocate(search->stride, sizeof *gradient, &gradient);
+    status = status ? status : em_allocate(search->stride, sizeof *gradient, &gradient);
     status = em_agree(status);
     for (int64_t i = 0; !status && i < n_draw; i++) {
         const double *at = theta + i * search->stride;
@@ -405,8 +402,7 @@ em_status em_mode_search_judge(em_mode_search *search, em_posterior *posterior, 
             count(search, &visits, &outer, i / n, at, log_density);
     }
     status = em_agree(status);
-    if (!status)
-        status = conclude(search, &visits, &outer, out);
+    status = status ? status : conclude(search, &visits, &outer, out);
     em_mode_visits_release(&visits);
     em_outer_mass_release(&outer);
     em_release(&gradient);
@@ -471,8 +467,7 @@ em_status em_mode_search_visit(em_mode_search *search, const em_visitor *visitor
     n -= has_inside ? HAS_INSIDE : 0;
     if (!status && !(n >= 0 && n <= EM_MOST_MODES && n == floor(n)))
         status = em_fail(EM_EDATA, "a checkpoint has %g modes, expected 0 to %d", n, EM_MOST_MODES);
-    if (!status)
-        status = visitor->chains(visitor->context, "redrawn", 1, search->redrawn);
+    status = status ? status : visitor->chains(visitor->context, "redrawn", 1, search->redrawn);
     if (!status && n > 0)
         status = visit_modes(search, visitor, (int64_t)n, has_inside);
     if (!status && has_outer)

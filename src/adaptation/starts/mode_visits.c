@@ -71,8 +71,7 @@ em_status em_mode_visits_sum(const em_mode_visits *visits, em_grid *grid, int64_
     double n_outside;
     em_status status = em_grid_sum_chains(grid, EM_MOST_MODES, visits->near, out->near);
 
-    if (!status)
-        status = em_grid_sum_chains(grid, EM_MOST_MODES, visits->inside, out->inside);
+    status = status ? status : em_grid_sum_chains(grid, EM_MOST_MODES, visits->inside, out->inside);
     return status ? status
                   : em_draw_mass_estimate(grid, dim, visits->outside, &n_outside,
                                           &out->log_mass_outside);

@@ -197,16 +197,14 @@ em_status em_outer_mass_search(em_posterior *posterior, em_grid *grid, const em_
     for (int64_t c = 0; !status && c < n_local; c++)
         memcpy(position + c * dim, block->theta + c * block->stride,
                (size_t)dim * sizeof *position);
-    if (!status)
-        status = em_grid_sum_chains(grid, dim, position, out->centre);
+    status = status ? status : em_grid_sum_chains(grid, dim, position, out->centre);
     for (int64_t i = 0; !status && i < dim; i++) {
         out->centre[i] /= (double)n_chain;
         out->precision[i] = 1 / variance[i];
     }
     if (!status)
         status = em_agree(follow_rays(posterior, block, out, seed, &at, n_each, gradients, own));
-    if (!status)
-        status = em_grid_gather_chains(grid, n_each * at.n, own, all);
+    status = status ? status : em_grid_gather_chains(grid, n_each * at.n, own, all);
     if (!status)
         measure(out, dim, &at, all, n_chain * n_each);
     if (!out->exists)
@@ -243,8 +241,7 @@ em_status em_outer_mass_missed(const em_outer_mass *outer, em_grid *grid, int64_
     if (!outer->exists)
         return EM_OK;
     status = em_grid_sum_chains(grid, 1, outer->n_outer, &n_outer);
-    if (!status)
-        status = em_draw_mass_estimate(grid, dim, outer->sum, &n_inner, &log_mass);
+    status = status ? status : em_draw_mass_estimate(grid, dim, outer->sum, &n_inner, &log_mass);
     const double ratio = exp(outer->log_mass - log_mass);
     if (!status && outer->log_mass > log_mass + EM_MISSED_LOG_MASS_LIMIT &&
         n_outer <= least_share * ratio / (1 + ratio) * (n_outer + n_inner))
@@ -265,16 +262,14 @@ em_status em_outer_mass_visit(em_outer_mass *outer, int64_t n_local, int64_t dim
         status = em_agree(allocate(outer, n_local, dim));
         outer->exists = !status;
     }
-    if (!status)
-        status = visitor->shared(visitor->context, "outer_mass", 2, numbers);
+    status = status ? status : visitor->shared(visitor->context, "outer_mass", 2, numbers);
     outer->log_mass = numbers[0];
     outer->radius = numbers[1];
     if (!status)
         status = visitor->shared(visitor->context, "outer_centre", dim, outer->centre);
     if (!status)
         status = visitor->shared(visitor->context, "outer_precision", dim, outer->precision);
-    if (!status)
-        status = visitor->chains(visitor->context, "outer_draws", 1, outer->n_outer);
+    status = status ? status : visitor->chains(visitor->context, "outer_draws", 1, outer->n_outer);
     return status ? status
                   : visitor->chains(visitor->context, "inner_sums", em_draw_mass_size(dim),
                                     outer->sum);

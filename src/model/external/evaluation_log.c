@@ -91,8 +91,7 @@ em_status em_evaluation_log_open(const char *path, int64_t n, int64_t n_output,
         return status;
     *log = (em_evaluation_log){.file = -1, .table = em_evaluation_table_of(n, n_output)};
     status = em_copy_text(path, &log->path);
-    if (!status)
-        status = read_all(log, &ends_line);
+    status = status ? status : read_all(log, &ends_line);
     if (status)
         return status;
     log->file = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);

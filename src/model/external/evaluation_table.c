@@ -53,8 +53,7 @@ em_status em_evaluation_table_put(em_evaluation_table *table, const double *reco
         em_array_reserve(&table->record, &table->capacity, table->positions.n,
                          table->positions.n + 1, (size_t)table->width * sizeof *record);
 
-    if (!status)
-        status = em_hash_add(&table->positions, hash_of(table, record + WHY), &at);
+    status = status ? status : em_hash_add(&table->positions, hash_of(table, record + WHY), &at);
     if (!status)
         memcpy(table->record + at * table->width, record, (size_t)table->width * sizeof *record);
     return status;

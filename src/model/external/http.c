@@ -163,10 +163,8 @@ em_status em_http_post(em_http *http, const char *url, const char *path, const j
                                         : em_fail(EM_EMEMORY, "out of memory for a request");
 
     *answer = NULL;
-    if (!status)
-        status = send_text(http, whole, text, timeout);
-    if (!status)
-        status = read_answer(http, whole, answer);
+    status = status ? status : send_text(http, whole, text, timeout);
+    status = status ? status : read_answer(http, whole, answer);
     if (status) {
         json_decref(*answer);
         *answer = NULL;

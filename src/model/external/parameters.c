@@ -145,8 +145,7 @@ em_status em_inputs_read(const char *json, int64_t *n, em_input **out)
     if (!status)
         json_object_foreach(all, name, options)
         {
-            if (!status)
-                status = read_input(name, options, &(*out)[(*n)++]);
+            status = status ? status : read_input(name, options, &(*out)[(*n)++]);
         }
     json_decref(all);
     return status;

@@ -159,8 +159,7 @@ static em_status evaluate(em_simulator *base, int64_t chain, const double *x, do
                                : em_fail(EM_EMEMORY, "out of memory for a request");
 
     free(request);
-    if (!status)
-        status = ask(self, line, &answer);
+    status = status ? status : ask(self, line, &answer);
     if (status == EM_NONFINITE && self->child.asked_to_end)
         status = ask(self, line, &answer);
     em_release(&line);

@@ -84,16 +84,12 @@ em_status em_simulator_end(em_simulator *self, const em_model_context *context, 
     em_status status = check_data(self, n_output);
 
     self->n_output = n_output;
-    if (!status)
-        status = em_allocate(self->n_input, sizeof *self->variable, &self->variable);
+    status = status ? status : em_allocate(self->n_input, sizeof *self->variable, &self->variable);
     if (!status)
         declare(self);
-    if (!status)
-        status = em_allocate(2 * n_output + self->n, sizeof(double), &self->output);
-    if (!status)
-        status = em_failures_create(context, &self->model.failures);
-    if (!status)
-        status = em_unsaved_create(self->n, n_output, &self->model.unsaved);
+    status = status ? status : em_allocate(2 * n_output + self->n, sizeof(double), &self->output);
+    status = status ? status : em_failures_create(context, &self->model.failures);
+    status = status ? status : em_unsaved_create(self->n, n_output, &self->model.unsaved);
     if (status)
         return status;
     self->slope = self->output + n_output;

@@ -158,8 +158,7 @@ static em_status ask_gradient(umbridge *self, const double *x, int64_t in, int64
     json_object_set_new(request, "inWrt", json_integer(in));
     json_object_set_new(request, "sens", sens);
     em_status status = post(self, "Gradient", request, &answer);
-    if (!status)
-        status = em_allocate(self->in_size[in], sizeof *part, &part);
+    status = status ? status : em_allocate(self->in_size[in], sizeof *part, &part);
     if (!status)
         status = read_vector(json_object_get(answer, "output"), self->in_size[in], part);
     for (int64_t k = 0; !status && k < self->in_size[in]; k++)
@@ -323,10 +322,8 @@ static em_status set_up(em_model *model, const void *options, const em_model_con
     const em_texts *url = &self->options->url;
     if (!status && url->count == 0)
         status = em_fail(EM_ECONFIG, "model.url: found an empty list, expected http://host:4242");
-    if (!status)
-        status = read_config(self);
-    if (!status)
-        status = em_http_create(&self->http);
+    status = status ? status : read_config(self);
+    status = status ? status : em_http_create(&self->http);
     if (status)
         return status;
     self->url = url->value[em_world_rank() % url->count];
@@ -336,10 +333,8 @@ static em_status set_up(em_model *model, const void *options, const em_model_con
         status = read_sizes(self, "InputSizes", "inputSizes", &self->n_in, self->in_size);
     if (!status)
         status = read_sizes(self, "OutputSizes", "outputSizes", &self->n_out, self->out_size);
-    if (!status)
-        status = read_support(self);
-    if (!status)
-        status = fit_parameters(self);
+    status = status ? status : read_support(self);
+    status = status ? status : fit_parameters(self);
     self->is_made = true;
     return status ? status
                   : em_simulator_end(&self->base, context, sum_of(self->n_out, self->out_size));

@@ -160,8 +160,7 @@ static em_status find_moments(finding *f, const em_regression_options *options)
         return status;
     self->sd[0] = 1;
     status = em_design_scaling(f->table, self->mean + f->first, self->sd + f->first);
-    if (!status)
-        status = find_response(f);
+    status = status ? status : find_response(f);
     if (!status)
         status =
             em_collinear_say(f->table, f->first > 0, self->mean + f->first, self->sd + f->first,

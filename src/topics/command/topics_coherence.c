@@ -193,8 +193,7 @@ em_status em_topics_find_coherence(int64_t n, em_topics *const *t)
 
     for (int64_t i = 0; i < n && (status == EM_EDATA || status == EM_ECONFIG); i++) {
         status = t[i]->host->options(t[i]->host->context, t[i]->path, t[i]->folder, &of_model);
-        if (!status)
-            status = measure_coherence(of_model, n - i, t + i);
+        status = status ? status : measure_coherence(of_model, n - i, t + i);
         if (status == EM_EDATA || status == EM_ECONFIG)
             em_say("note: coherence needs the corpus of the run: %s (--folder DIR sets the folder "
                    "of relative paths)",

@@ -167,8 +167,7 @@ static em_status print_topics(em_topics *t, const topics_options *o)
 {
     em_status status = em_topics_rank(t);
 
-    if (!status)
-        status = em_topics_find_coherence(1, &t);
+    status = status ? status : em_topics_find_coherence(1, &t);
     if (!status && t->html)
         return em_topics_write_page(t);
     if (!status && o->csv)
@@ -246,12 +245,9 @@ static em_status report_topics(const em_command_host *host, FILE *out)
     em_topics t = {.host = host, .path = host->file[0], .n_top = 10}, *const one = &t;
     em_status status = em_topics_read(&t);
 
-    if (!status)
-        status = em_topics_rank(&t);
-    if (!status)
-        status = em_topics_find_coherence(1, &one);
-    if (!status)
-        status = em_topics_put(out, &t);
+    status = status ? status : em_topics_rank(&t);
+    status = status ? status : em_topics_find_coherence(1, &one);
+    status = status ? status : em_topics_put(out, &t);
     em_topics_release(&t);
     return status;
 }

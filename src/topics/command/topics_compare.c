@@ -63,10 +63,8 @@ static em_status read_run(em_topics *t, run_row *row)
     if (!status)
         em_reader_real(reader, "sampling_time", &row->seconds);
     em_reader_close(&reader);
-    if (!status)
-        status = em_topics_read(t);
-    if (!status)
-        status = em_topics_rank(t);
+    status = status ? status : em_topics_read(t);
+    status = status ? status : em_topics_rank(t);
     em_topics_release_words(t);
     return status;
 }
@@ -107,8 +105,7 @@ static em_status read_rows(const em_command_host *host, const em_topics_comparis
             .host = host, .path = host->file[i], .folder = c->folder, .n_top = c->n_top};
         status = read_run(&t[i], &row[i]);
     }
-    if (!status)
-        status = find_coherences(host->n_file, t);
+    status = status ? status : find_coherences(host->n_file, t);
     for (int64_t i = 0; t && i < host->n_file; i++) {
         if (!status)
             set_row(&t[i], &row[i]);
@@ -292,8 +289,7 @@ em_status em_topics_compare(const em_command_host *host, const em_topics_compari
     run_row *row = NULL;
     em_status status = em_allocate(host->n_file, sizeof *row, &row);
 
-    if (!status)
-        status = read_rows(host, c, row);
+    status = status ? status : read_rows(host, c, row);
     if (!status && host->prints)
         warn_of_other_data(host->n_file, row);
     if (!status && host->prints && c->prints)

@@ -81,8 +81,7 @@ em_status em_topics_write_topics(const em_topics *t)
     double *room = NULL;
     em_status status = open_table(t->output, t->n_topic, t->n_word, hash, t->word, t->path, &file);
 
-    if (!status)
-        status = em_allocate(t->n_word, sizeof *room, &room);
+    status = status ? status : em_allocate(t->n_word, sizeof *room, &room);
     for (int64_t k = 0; !status && k < t->n_topic; k++)
         status = put_row(&file, k, t->n_word, t->mean + k * t->n_word, room);
     em_release(&room);
@@ -272,8 +271,7 @@ static em_status mix(const em_topics *t, em_corpus *corpus, folding *f)
             printf(",topic%lld", (long long)k);
         printf("\n");
     }
-    if (!status)
-        status = em_corpus_each(corpus, put_mixture, f);
+    status = status ? status : em_corpus_each(corpus, put_mixture, f);
     return t->output ? close_table(&f->file, status) : status;
 }
 

@@ -56,8 +56,7 @@ static em_status read_trace(const char *path, const char *name, trace *out)
             out->n_chain = em_reader_n_chain(reader);
             out->n_draw = em_reader_n_draw(reader);
             status = em_allocate(out->n_chain * out->n_draw, sizeof(double), &out->value);
-            if (!status)
-                status = em_reader_elements(reader, i, 0, 1, out->value);
+            status = status ? status : em_reader_elements(reader, i, 0, 1, out->value);
         }
     em_reader_close(&reader);
     return status;
@@ -223,8 +222,7 @@ static em_status put_topics(FILE *out, const em_topics *t)
     float *overlaps = NULL;
     em_status status = em_allocate(t->n_topic * t->n_topic, sizeof *overlaps, &overlaps);
 
-    if (!status)
-        status = em_topic_overlaps(t, overlaps);
+    status = status ? status : em_topic_overlaps(t, overlaps);
     for (int64_t i = 0; !status && i < t->n_topic; i++)
         put_topic(out, t, overlaps, t->order[i]);
     em_release(&overlaps);
@@ -282,8 +280,7 @@ static em_status put_page(FILE *out, const em_topics *t)
         fprintf(out, ".</p>\n");
     }
     status = em_topics_put(out, t);
-    if (!status)
-        status = put_traces(out, t);
+    status = status ? status : put_traces(out, t);
     fprintf(out, "</body></html>\n");
     return status;
 }
@@ -295,8 +292,7 @@ em_status em_topics_open_page(const char *path, const char *title, const char *o
     em_status status = em_page_check(path, em_topics_page_line, "page of topics");
 
     *page = (em_page){.path = NULL};
-    if (!status)
-        status = em_page_open(path, page);
+    status = status ? status : em_page_open(path, page);
     if (status)
         return status;
     fprintf(page->out,
@@ -315,7 +311,6 @@ em_status em_topics_write_page(const em_topics *t)
     em_page page;
     em_status status = em_topics_open_page(t->html, "Topics of ", t->path, &page);
 
-    if (!status)
-        status = put_page(page.out, t);
+    status = status ? status : put_page(page.out, t);
     return em_page_close(&page, status);
 }

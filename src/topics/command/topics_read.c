@@ -47,8 +47,7 @@ static em_status read_scores(em_topics *t, em_reader *reader)
 
     for (int i = 0; !status && i < EM_TOPIC_SCORES; i++) {
         status = read_if_any(reader, name[i][0], t->n_chain, &t->score[i].perplexity);
-        if (!status)
-            status = read_if_any(reader, name[i][1], t->n_chain, &t->score[i].pooled);
+        status = status ? status : read_if_any(reader, name[i][1], t->n_chain, &t->score[i].pooled);
     }
     return status;
 }
@@ -80,16 +79,11 @@ static em_status read_topics(em_topics *t, em_reader *reader)
                        (long long)em_reader_variable_at(reader, share)->size,
                        (long long)t->n_topic);
     status = copy_words(t, variable);
-    if (!status)
-        status = em_allocate(variable->size, sizeof *t->mean, &t->mean);
-    if (!status)
-        status = em_reader_floats(reader, phi, 0, 0, variable->size, t->mean);
-    if (!status)
-        status = read_averages(reader, share, t->n_chain, &t->share);
-    if (!status)
-        status = read_if_any(reader, "alpha", t->n_chain, &t->alpha);
-    if (!status)
-        status = read_scores(t, reader);
+    status = status ? status : em_allocate(variable->size, sizeof *t->mean, &t->mean);
+    status = status ? status : em_reader_floats(reader, phi, 0, 0, variable->size, t->mean);
+    status = status ? status : read_averages(reader, share, t->n_chain, &t->share);
+    status = status ? status : read_if_any(reader, "alpha", t->n_chain, &t->alpha);
+    status = status ? status : read_scores(t, reader);
     return status ? status : em_topics_match_chains(t, reader, phi);
 }
 
@@ -136,10 +130,8 @@ em_status em_topics_read(em_topics *t)
                          "run of a topic model",
                          t->path);
     em_reader_close(&reader);
-    if (!status)
-        status = em_reader_open(t->path, "averages", &reader);
-    if (!status)
-        status = read_topics(t, reader);
+    status = status ? status : em_reader_open(t->path, "averages", &reader);
+    status = status ? status : read_topics(t, reader);
     em_reader_close(&reader);
     return status;
 }
