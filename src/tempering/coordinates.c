@@ -124,10 +124,11 @@ static double most_outlying(int64_t n, int64_t step, const double *x)
     return most / sqrt(variance);
 }
 
-/* Whether a map suits the draws: none of its parameters has an outlier that is farther than 8
- * standard deviations and farther than any in the model's coordinates. A curved ridge can look like
- * a funnel; the map that is fitted to most of it has such outliers at its ends, and a normal
- * reference that reaches them is hardly ever near to the rest. */
+/* Whether a map suits the draws: it has two parameters or more, and none of them has an outlier
+ * that is farther than 8 standard deviations and farther than any in the model's coordinates. A
+ * curved ridge of two parameters can look like a funnel of one. The map that is fitted to most of a
+ * ridge has outliers at its ends, and a normal reference that reaches them is hardly ever near to
+ * the rest. */
 static em_status suits(const em_noncentring *map, const em_samples *draws, bool *out)
 {
     const double farthest = 8;
