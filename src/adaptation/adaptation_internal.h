@@ -309,12 +309,12 @@ void em_switch_to_nuts(em_adapt *adapt);
 
 /* Sets the target acceptance rate: sampler.target_accept, but at least 0.9 if there is a
  * non-centring map, and otherwise at least 0.95 if NUTS has replaced hmc. Each step-size phase with
- * too many lost trajectories (em_acceptance_statistics) halves the distance to 1. A step size that
- * is not adapted has no target. Local. */
+ * too many lost trajectories (em_acceptance_statistics) halves the distance to 1, and each with
+ * divergences halves it twice. A step size that is not adapted has no target. Local. */
 void em_set_target_accept(em_adapt *adapt);
 
 /* The largest share of lost trajectories with which a step-size phase keeps its target: 0.01, or
- * 0.02 after a phase that had more and no divergences; 1 if steps may not become shorter. Local. */
+ * 0.02 after a phase that had more; 1 if steps may not become shorter. Local. */
 double em_most_lost(const em_adapt *adapt);
 
 /* The step size that a phase ends with: the averaged one. Local. */

@@ -4,20 +4,18 @@
 
 #include <math.h>
 
-/* How many phases found that trajectories are lost, since NUTS took over if it did. *diverged:
- * trajectories diverged in one of them. */
-static int count_shortenings(const em_adapt *adapt, bool *diverged)
+/* How often the distance of the target from 1 is halved: once for each phase that found that
+ * trajectories are lost, and twice where they diverge, since NUTS took over if it did. */
+static int count_shortenings(const em_adapt *adapt)
 {
     int count = 0;
 
-    *diverged = false;
     for (int64_t i = 0; i < adapt->n_phase; i++) {
         const em_phase_end end = (em_phase_end)adapt->record[i].end;
-        const bool diverges = end == EM_END_DIVERGING || end == EM_END_LEAPFROG_DIVERGING;
         if (end == EM_END_UNEVEN)
             count = 0;
-        count += diverges || end == EM_END_LOST;
-        *diverged = (*diverged && end != EM_END_UNEVEN) || diverges;
+        count += end == EM_END_LOST;
+        count += end == EM_END_DIVERGING || end == EM_END_LEAPFROG_DIVERGING ? 2 : 0;
     }
     return count;
 }
@@ -33,8 +31,7 @@ void em_set_target_accept(em_adapt *adapt)
                          : nuts_replaced_hmc     ? uneven
                                                  : 0;
     const double first = fmax(adapt->sampler_options->target_accept, least);
-    bool diverged;
-    const double target = 1 - (1 - first) * pow(0.5, count_shortenings(adapt, &diverged));
+    const double target = 1 - (1 - first) * pow(0.5, count_shortenings(adapt));
 
     if (!adapt->adapts_step)
         return;
@@ -45,10 +42,9 @@ void em_set_target_accept(em_adapt *adapt)
 double em_most_lost(const em_adapt *adapt)
 {
     const double closest = 0.97; /* steps that aim at more are short enough */
-    bool diverged;
-    const int count = count_shortenings(adapt, &diverged);
+    const int count = count_shortenings(adapt);
     const bool may = adapt->adapts_step && count < EM_MOST_SHORTENINGS &&
                      adapt->pools->averaging.target < closest;
 
-    return may ? 0.01 * (diverged ? 1 : 1 + count) : 1;
+    return may ? 0.01 * (1 + count) : 1;
 }
