@@ -450,7 +450,8 @@ const em_field em_stop_fields[] = {
            .may_change = true),
     EM_DURATION(em_stop_options, end_after, .maximum = INFINITY, .fallback = "none", .word = "none",
                 .doc = "with draws: auto, the run ends when this time has passed since its start "
-                       "or resume. The number of draws then depends on the clock; none: no limit",
+                       "or resume, but not during warmup, which only max_time stops. The number "
+                       "of draws then depends on the clock; none: no limit",
                 .may_change = true),
     EM_BOOL(em_stop_options, separate_modes, .fallback = "true",
             .doc = "with draws: auto, a run whose chains stay in separate modes ends after 4 % of "
