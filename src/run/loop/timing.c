@@ -20,12 +20,15 @@ static double job_seconds_left(void)
 
 /* The least number of iterations in a segment. Ranks wait for the slowest at the end of a segment.
  * Evaluations of a simulator may take very different times; their sum over many iterations differs
- * less between ranks. A segment takes at most half a minute, because stops wait for its end. */
-static int64_t least_pace(const em_engine *engine, double per_iteration)
+ * less between ranks. A segment takes at most a quarter of a minute, because stops wait for its
+ * end, and Slurm kills a job half a minute after it has asked it to stop. The first iterations may
+ * be shorter than those that follow, so a segment is not longer than all segments before it. */
+static int64_t least_pace(const em_engine *engine, double n_done, double per_iteration)
 {
-    static const double enough = 64, longest = 30;
+    static const double enough = 64, longest = 15;
+    const double most = fmin(n_done, longest / per_iteration);
 
-    return engine->model->failures ? (int64_t)fmax(1, fmin(enough, longest / per_iteration)) : 1;
+    return engine->model->failures ? (int64_t)fmax(1, fmin(enough, most)) : 1;
 }
 
 /* Decides what is due now. The run stops before its job ends: by ten seconds, three times the
@@ -33,10 +36,9 @@ static int64_t least_pace(const em_engine *engine, double per_iteration)
 em_timing em_timing_now(const em_engine *engine)
 {
     const double now = em_clock(), elapsed = now - engine->started;
-    const double per_iteration =
-        engine->report.seconds.sampling / (double)(engine->done - engine->first_done);
-
-    const int64_t at_least = least_pace(engine, per_iteration);
+    const double n_done = (double)(engine->done - engine->first_done);
+    const double per_iteration = engine->report.seconds.sampling / n_done;
+    const int64_t at_least = least_pace(engine, n_done, per_iteration);
     const int64_t in_time = per_iteration < 1e-6 ? 1000000 : (int64_t)(1 / per_iteration) + 1;
     const int64_t pace = in_time > at_least ? in_time : at_least;
     const double segment = at_least > 1 ? (double)at_least * per_iteration : 0;
