@@ -45,7 +45,7 @@ class PyMCSource:
 
         if discrete := [one.name for one in self.model.discrete_value_vars]:
             raise Error(f"from_pymc: {discrete[0]} is discrete: marginalise it (pymc-extras), as no gradient can be had")
-        model = freeze_dims_and_data(self.model)
+        model = _with_cut_angles(freeze_dims_and_data(self.model))
         free, point, shapes = _point(model)
         made = Density(self.name, dim=int(sum(np.prod(shape, dtype=int) for shape in shapes)))
         made.unconstrained = _names([one.name for one in free], shapes)
@@ -80,6 +80,38 @@ class PyMCSource:
                 raise Error(f"predict: {first_line(error)}") from error
             finally:
                 pymc.set_data(before[0], coords=before[1])
+
+
+def _with_cut_angles(model: Any) -> Any:
+    """The model with its angles (VonMises) on a circle that is cut opposite of their initial values. In the coordinates of
+    PyMC they take any value, so that their density repeats for ever and has no integral."""
+    import pytensor.tensor as pt
+    from pymc.distributions.transforms import CircularTransform
+    from pymc.logprob.transforms import Transform
+    from pymc.model.transform.conditioning import change_value_transforms
+
+    class Cut(Transform):  # type: ignore[misc]
+        name = "cut"
+
+        def __init__(self, centre: Any) -> None:
+            self.centre = np.asarray(centre)
+
+        def forward(self, value: Any, *inputs: Any) -> Any:
+            away = value - self.centre
+            share = pt.arctan2(pt.sin(away), pt.cos(away)) / (2 * np.pi) + 0.5
+            return pt.log(share) - pt.log1p(-share)
+
+        def backward(self, value: Any, *inputs: Any) -> Any:
+            angle = self.centre + 2 * np.pi * pt.sigmoid(value) - np.pi
+            return pt.arctan2(pt.sin(angle), pt.cos(angle))
+
+        def log_jac_det(self, value: Any, *inputs: Any) -> Any:
+            return np.log(2 * np.pi) - pt.softplus(value) - pt.softplus(-value)
+
+    angles = [one for one in model.free_RVs if isinstance(model.rvs_to_transforms[one], CircularTransform)]
+    first = model.initial_point() if angles else {}
+    cut = {one: Cut(first[model.rvs_to_values[one].name]) for one in angles}
+    return change_value_transforms(model, cut) if cut else model
 
 
 def _arrays(model: Any, new: Any) -> dict[str, Any]:

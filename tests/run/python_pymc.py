@@ -138,6 +138,17 @@ def check_new_data():
     report(found[0] == found[1] and abs(found[0][0]) < 0.1 and abs(found[2][0] - 5) < 0.1 and found[2][1] == 5, "data that have changed", found)
 
 
+def check_angles():
+    """The mean of the cosine about the centre is I1(4) / I0(4), of modified Bessel functions, also where the circle ends."""
+    with pm.Model() as model:
+        pm.VonMises("angle", [0.5, 3], 4)
+    result = emass.Model.from_pymc(model).sample(chains=4, draws=1000, progress=False)
+    cosine = np.cos(result.posterior.angle.values - [0.5, 3])
+    z = (cosine.mean(axis=(0, 1)) - 0.863523) / (cosine.std(axis=(0, 1)) / 30)
+    verdict = result.attrs["verdict"]
+    report((abs(z) < 4.5).all() and verdict.startswith("converged"), "angles", z, verdict)
+
+
 class BlackBox(pytensor.graph.op.Op):
     """A log density of another program, without a gradient."""
 
@@ -171,5 +182,6 @@ with tempfile.TemporaryDirectory(prefix="emass-python-") as work:
     check()
     check_frames()
     check_new_data()
+    check_angles()
     check_errors()
 lib.finish()
