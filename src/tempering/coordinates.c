@@ -27,7 +27,8 @@ em_status em_coordinates_create(em_tempering *t)
     t->learns_map = t->task.noncentring && t->n_kernel == 1 && !kernel->parameters &&
                     kernel->ops->trajectory && !kernel->ops->metric && t->dim <= MOST_DIM;
     em_status status = em_noncentring_create(t->dim, &t->map);
-    return status || !t->learns_map ? status : em_allocate(t->dim, sizeof *t->found, &t->found);
+    return status || !t->learns_map ? status
+                                    : em_allocate(t->dim, sizeof *t->found_map, &t->found_map);
 }
 
 void em_copies_to_model(const em_tempering *t, double *theta, double *gradient, double *log_p)
@@ -158,15 +159,15 @@ static em_status choose(em_tempering *t, const em_samples *draws)
     bool fine = false;
     em_status status = em_noncentring_create(t->dim, &found);
 
-    status = status ? status : em_noncentring_search(t->dim, draws, t->found, &n_child);
-    status = status ? status : em_noncentring_set(&found, t->found);
+    status = status ? status : em_noncentring_search(t->dim, draws, t->found_map, &n_child);
+    status = status ? status : em_noncentring_set(&found, t->found_map);
     status = status ? status : suits(&found, draws, &fine);
     if (!status && !fine) {
-        memcpy(t->found, t->map.row, (size_t)t->dim * sizeof *t->found);
+        memcpy(t->found_map, t->map.row, (size_t)t->dim * sizeof *t->found_map);
         status = suits(&t->map, draws, &fine);
     }
     for (int64_t i = 0; !status && !fine && i < t->dim; i++)
-        t->found[i] = (em_noncentring_row){.level = 0};
+        t->found_map[i] = (em_noncentring_row){.level = 0};
     em_noncentring_release(&found);
     return status;
 }
@@ -179,9 +180,9 @@ em_status em_coordinates_find(em_tempering *t, const em_samples *draws, bool *gr
 
     if (status)
         return status;
-    em_broadcast(t->found, (size_t)t->dim * sizeof *t->found);
+    em_broadcast(t->found_map, (size_t)t->dim * sizeof *t->found_map);
     for (int64_t i = 0; i < t->dim; i++)
-        n_child += t->found[i].level > 0;
+        n_child += t->found_map[i].level > 0;
     *grows = n_child > was + was / 8;
     return EM_OK;
 }
@@ -192,7 +193,7 @@ em_status em_coordinates_exchange(em_tempering *t, const em_samples *draws, doub
     double *unit = NULL;
     em_status status = em_agree(em_allocate(t->dim, sizeof *unit, &unit));
 
-    status = status ? status : em_agree(em_coordinates_set(t, t->found));
+    status = status ? status : em_agree(em_coordinates_set(t, t->found_map));
     if (!status && t->map.n_child > 0)
         sum_on_first(t, draws, sum, unit);
     if (!status && (t->map.n_child > 0 || was > 0))

@@ -94,7 +94,7 @@ void em_tempering_destroy(em_tempering **out)
     em_window_release(&t->window);
     em_release(&t->learned);
     em_noncentring_release(&t->map);
-    em_release_all(&t->found, &t->coordinates);
+    em_release_all(&t->found_map, &t->coordinates);
     em_release(out);
 }
 

@@ -60,15 +60,15 @@ struct em_tempering {
         *mode_law[EM_MOST_MODES];    /* the normal distributions at the modes that were found, */
     double mode_mass[EM_MOST_MODES]; /* and their log masses */
     int64_t n_mode;
-    double *scale;             /* [dim] standard deviations of the normal reference of leg A */
-    em_structure structure;    /* of the learned reference, the masses and the accumulators; */
-    int64_t most_rank;         /* or 0, or both of these are of low rank, by so many directions: */
-    em_window window;          /* the draws that they come from */
-    em_noncentring map;        /* of the copies' coordinates to the model's (coordinates.c) */
-    bool learns_map;           /* else it is the identity */
-    em_noncentring_row *found; /* [dim] the map that the draws of this round show */
-    double *coordinates;       /* [stride] work space of these transformations */
-    double *reference_precision; /* [EM_MOST_LEGS][dim] 1 over the variances of the references */
+    double *scale;          /* [dim] standard deviations of the normal reference of leg A */
+    em_structure structure; /* of the learned reference, the masses and the accumulators; */
+    int64_t most_rank;      /* or 0, or both of these are of low rank, by so many directions: */
+    em_window window;       /* the draws that they come from */
+    em_noncentring map;     /* of the copies' coordinates to the model's (coordinates.c) */
+    bool learns_map;        /* else it is the identity */
+    em_noncentring_row *found_map; /* [dim] the map that the draws of this round show */
+    double *coordinates;           /* [stride] work space of these transformations */
+    double *reference_precision;   /* [EM_MOST_LEGS][dim] 1 over the variances of the references */
     em_ladder ladder;
     em_rung_kernel *rung_kernel; /* [2 EM_MOST_LEG_RUNGS][n_kernel] */
     int n_kernel;
@@ -184,9 +184,9 @@ em_status em_coordinates_create(em_tempering *t);
 em_status em_coordinates_set(em_tempering *t, const em_noncentring_row *row);
 
 /*
- * Searches the draws of a round for a map, t->found, which is the present one if they show none.
- * *grows: it has clearly more non-centred parameters than the present one. Collective. Errors,
- * agreed: EM_EMEMORY.
+ * Searches the draws of a round for a map, t->found_map: if they show none that suits them it is
+ * the present one, or the identity if that does not suit them either. *grows: it has clearly more
+ * non-centred parameters than the present one. Collective. Errors, agreed: EM_EMEMORY.
  */
 em_status em_coordinates_find(em_tempering *t, const em_samples *draws, bool *grows);
 
