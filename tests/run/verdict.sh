@@ -53,12 +53,12 @@ runs_away() { # a step without acceptance has another cause, and another cure
     grep 'Divergences: .* (100 %). .*set sampler.step_size to a tenth' away.out
 }
 
-# Of ten seeds some have a divergence or a few: a warning, with how many and where, in the run's last lines,
+# Of ten seeds of NUTS some have a divergence or a few: a warning, with how many and where, in the run's last lines,
 # in the file, which counts as converged, and in its summary and report.
 warnings() {
     local seed
     for seed in 1 2 3 4 5 6 7 8 9 10; do
-        run "warned" schools.yaml --overwrite --seed "$seed" || return 1
+        run "warned" schools.yaml --overwrite --seed "$seed" --set sampler.name=nuts || return 1
         verdict_of warned | grep -E '^converged with warnings: worst R-hat .*, [1-4] divergences? \(limit 4\);' || continue
         grep -E '^Divergences: [1-4] of 4000 draws \(0\.[0-9]+ %\)\. .*So few are only a warning' warned.out &&
             h5dump -a /verdict warned.h5 | grep 'converged with warnings: ' && h5dump -a /converged warned.h5 | grep '(0): 1$' &&
