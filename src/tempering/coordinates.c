@@ -151,17 +151,54 @@ static em_status suits(const em_noncentring *map, const em_samples *draws, bool 
     return status;
 }
 
+/* Whether two modes that the search has found differ in x_k by more than 4 standard deviations of
+ * the narrower one. number [dim + dim^2] is work space. */
+static bool differs_in(const em_tempering *t, int64_t k, double *number, double *variance)
+{
+    double centre[EM_MOST_MODES], sd[EM_MOST_MODES];
+
+    for (int64_t m = 0; m < t->n_mode; m++) {
+        em_reference_write(t->mode_law[m], number);
+        em_reference_covariance(t->mode_law[m], EM_MASS_DIAG, variance);
+        centre[m] = number[k];
+        sd[m] = sqrt(variance[k]);
+        for (int64_t n = 0; n < m; n++)
+            if (fabs(centre[m] - centre[n]) > 4 * fmin(sd[m], sd[n]))
+                return true;
+    }
+    return false;
+}
+
+em_status em_coordinates_judge(const em_tempering *t, const em_noncentring *map, bool *separates)
+{
+    double *number = NULL, *variance;
+    em_status status =
+        em_allocate_all(EM_ARRAY(number, t->dim + t->dim * t->dim), EM_ARRAY(variance, t->dim));
+
+    *separates = false;
+    for (int64_t i = 0; !status && i < map->n_child && !*separates; i++) {
+        const em_noncentring_row *row = &map->row[map->child[i]];
+        *separates = differs_in(t, (int64_t)row->scale, number, variance) ||
+                     (row->second_degree != 0 &&
+                      differs_in(t, (int64_t)row->second_scale, number, variance));
+    }
+    em_release_all(&number, &variance);
+    return status;
+}
+
 /* Chooses among the map that a search finds, the present one, and the identity. Local. */
 static em_status choose(em_tempering *t, const em_samples *draws)
 {
     em_noncentring found;
     int64_t n_child = 0;
-    bool fine = false;
+    bool fine = false, separates = false;
     em_status status = em_noncentring_create(t->dim, &found);
 
     status = status ? status : em_noncentring_search(t->dim, draws, t->found_map, &n_child);
     status = status ? status : em_noncentring_set(&found, t->found_map);
     status = status ? status : suits(&found, draws, &fine);
+    status = status ? status : em_coordinates_judge(t, &found, &separates);
+    fine &= !separates;
     if (!status && !fine) {
         memcpy(t->found_map, t->map.row, (size_t)t->dim * sizeof *t->found_map);
         status = suits(&t->map, draws, &fine);

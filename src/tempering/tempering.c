@@ -212,28 +212,42 @@ em_status em_tempering_start(em_tempering *t, em_block *block, const em_block *c
     return set_off(t, status, block, of_kernel);
 }
 
+/* Takes over the map of the chains. *fits: the ladders can have it, and it separates no modes. */
+static em_status take_map(em_tempering *t, const em_noncentring_row *row, bool *fits)
+{
+    em_noncentring map;
+    bool separates = false;
+    em_status status = EM_OK;
+
+    *fits = !row || t->learns_map;
+    if (!row || !*fits)
+        return EM_OK;
+    status = em_noncentring_create(t->dim, &map);
+    status = status ? status : em_noncentring_set(&map, row);
+    status = status ? status : em_coordinates_judge(t, &map, &separates);
+    *fits = !separates;
+    em_noncentring_release(&map);
+    if (status || separates)
+        return status;
+    status = em_noncentring_set(&t->map, row);
+    return status ? status : em_reference_restart(t, NULL);
+}
+
 /* Sets the first reference of leg B, and the mass and the step sizes of the rungs, from the results
- * of the chains. Local. */
+ * of the chains. Results in coordinates that the ladders do not have are left. Local. */
 static em_status take_over(em_tempering *t, const em_tempering_beginning *from)
 {
     const em_mass_form diagonal = {.ops = &em_mass_diag, .dim = t->dim};
     const em_mass_form form = em_tempering_form(t);
-    em_status status = EM_OK;
+    bool fits = true;
+    em_status status = take_map(t, from->noncentring, &fits);
 
-    if (from->noncentring && t->learns_map) {
-        status = em_noncentring_set(&t->map, from->noncentring);
-        status = status ? status : em_reference_restart(t, NULL);
-    } else if (from->noncentring) { /* the results are in coordinates that the ladders cannot have
-                                     */
-        start_steps(t, EM_OK, from->step_size);
-        return EM_OK;
-    }
-    if (!status && from->mean) {
+    if (!status && fits && from->mean) {
         memcpy(t->centre, from->mean, (size_t)t->dim * sizeof *t->centre);
         if (t->n_leg > 1)
             status = em_reference_learn(t, &diagonal, from->mean, from->variance);
     }
-    if (status >= 0 && from->inverse_mass) {
+    if (status >= 0 && fits && from->inverse_mass) {
         status = em_allocate(form.ops->size(&form), sizeof *t->learned, &t->learned);
         if (!status)
             form.ops->spread(&form, from->inverse_mass, t->learned);

@@ -180,6 +180,11 @@ void em_copies_from_model(const em_tempering *t, double *theta, double *gradient
 /* Decides whether ladders learn a map, and creates the identity. Local. Errors: EM_EMEMORY. */
 em_status em_coordinates_create(em_tempering *t);
 
+/* *separates: a log scale of the map differs between modes that the search has found. Modes of
+ * different widths then look like a funnel, and the map would hide one of them. Local. Errors:
+ * EM_EMEMORY. */
+em_status em_coordinates_judge(const em_tempering *t, const em_noncentring *map, bool *separates);
+
 /* Sets the map, and transforms all copies to the new coordinates. Local. Errors: EM_EDATA. */
 em_status em_coordinates_set(em_tempering *t, const em_noncentring_row *row);
 

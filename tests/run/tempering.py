@@ -159,7 +159,10 @@ def check_narrow_mode():
     if not build(NARROW, 10, 0.7):
         return
     model = "{name: modes, library: ./modes10.so}"
-    check_weight("a narrow mode", check_evidence("a narrow mode: log evidence", model, 0), 0.7)
+    files = check_evidence("a narrow mode: log evidence", model, 0)
+    check_weight("a narrow mode", files, 0.7)
+    report(files and not any("noncentring" in file["tempering"] for file in files),
+           "a narrow mode beside a wide one is not taken for a funnel")
     files, why = sample(model, "{legs: 1}")
     words = words_of(files)
     report(len(words) == len(SEEDS) and all(word.startswith("not converged: ") for word in words) and
