@@ -305,6 +305,13 @@ same_topics() {
     done
 }
 # One topic is the words' frequencies, smoothed by beta.
+only_topic() {
+    local set=(--set model.topics=1 --set model.test=null --set model.test_scored=null --set model.fold_in=em)
+    "$emass" run run.yaml --quiet --output only.h5 "${set[@]}" && "$emass" summary only.h5 >only.txt 2>&1 || return 1
+    cat only.txt
+    grep -q '^converged: all monitored numbers are constant, so chains cannot differ in them; 2 chains x 60 draws, ended as planned$' only.txt &&
+        ! grep -q 'not converged\|Undefined' only.txt
+}
 one_topic() {
     "$emass" run run.yaml --quiet --output one.h5 --overwrite --set model.topics=1 --set model.alpha=0.1 \
         --set model.beta=0.01 --set model.test=fold.ldac --set model.test_scored=score.ldac \
@@ -415,6 +422,7 @@ check 'documents of a model that is known' simulated
 check 'perplexity is that of its topics' near_the_truth 5
 check 'that of fewer topics is not' too_few
 check 'one topic' one_topic
+check 'nothing differs between chains of one topic' only_topic
 check 'topics of a single word' lone_word
 check 'topics whose words are never together are junk' junk_topics
 check 'a file without topics' no_topics

@@ -228,7 +228,7 @@ static void advise_on_rows(const em_judge *judge, const em_summary_table *table,
     }
     advise_on_r_hat(judge, &r_hat, n_row, out);
     advise_on_ess(judge, &ess, n_row, out);
-    if (n_undefined)
+    if (n_undefined && em_verdict_of(&judge->evidence) == EM_NOT_CONVERGED)
         fprintf(out,
                 "Undefined (nan): R-hat or ESS of %lld of %lld rows. These are constant, take "
                 "few values, are not finite, or have too few draws.\n",

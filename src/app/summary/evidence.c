@@ -393,6 +393,7 @@ void em_judge_combine(em_judge *judge)
 static void judge_rows(em_judge *judge, const em_summary_table *table)
 {
     em_evidence *e = &judge->evidence;
+    int64_t n_varying = 0, n_watched = 0;
 
     e->r_hat = e->ess = NAN;
     for (int64_t i = 0; i < table->n_row; i++) {
@@ -401,6 +402,8 @@ static void judge_rows(em_judge *judge, const em_summary_table *table)
 
         if (judged[EM_JUDGED_UNWATCHED] != 0)
             continue;
+        n_watched++;
+        n_varying += judged[EM_JUDGED_CONSTANT] == 0;
         e->undefined =
             e->undefined || (judged[EM_JUDGED_CONSTANT] == 0 &&
                              (isnan(x[table->at.r_hat]) || isnan(x[table->at.ess_bulk]) ||
@@ -409,6 +412,8 @@ static void judge_rows(em_judge *judge, const em_summary_table *table)
         e->ess = fmin(e->ess, ess);
         e->findings.n_growing += judged[EM_JUDGED_GROWS] != 0;
     }
+    e->constant =
+        n_watched > 0 && n_varying == 0 && judge->n_chain > 1 && judge->n_draw >= EM_STILL_DRAWS;
 }
 
 em_status em_judge_conclude(em_judge *judge, const em_summary_table *table)

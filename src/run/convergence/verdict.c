@@ -13,11 +13,19 @@ int64_t em_divergence_limit(const em_evidence *e)
            (e->is_tempered ? EM_DRAWS_PER_TEMPERED_DIVERGENCE : EM_DRAWS_PER_DIVERGENCE);
 }
 
+/* Whether the posterior has no number that could differ, as the only topic of a corpus. A sampler
+ * with an energy moves real numbers: if they are constant, it does not work. */
+static bool nothing_varies(const em_evidence *e)
+{
+    return e->constant && isnan(e->findings.e_bfmi) && !e->is_tempered;
+}
+
 static bool has_failed(const em_evidence *e)
 {
-    return !(e->r_hat <= e->r_hat_limit) || !(e->ess >= e->ess_limit) || e->undefined ||
-           e->findings.n_still > 0 || e->findings.modes.count > 1 ||
-           e->divergences > em_divergence_limit(e) ||
+    const bool differ = !(e->r_hat <= e->r_hat_limit) || !(e->ess >= e->ess_limit) || e->undefined;
+
+    return (differ && !nothing_varies(e)) || e->findings.n_still > 0 ||
+           e->findings.modes.count > 1 || e->divergences > em_divergence_limit(e) ||
            e->mode_search_log_mass > EM_MISSED_LOG_MASS_LIMIT || e->tempering_failed ||
            e->optimiser;
 }
@@ -85,6 +93,11 @@ void em_verdict_word(const em_evidence *e, size_t bytes, char *text)
     else
         em_append(bytes, text, "%s: ", word[em_verdict_of(e)]);
     append_findings(e, bytes, text);
+    if (nothing_varies(e)) {
+        em_append(bytes, text,
+                  "all monitored numbers are constant, so chains cannot differ in them");
+        return;
+    }
     append_number(bytes, text, e->nested ? "worst nested R-hat" : "worst R-hat", 3, e->r_hat,
                   e->r_hat_limit);
     append_number(bytes, text, ", smallest ESS", 0, e->ess, e->ess_limit);

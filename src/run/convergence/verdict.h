@@ -24,6 +24,7 @@ typedef struct em_evidence {
     double r_hat_limit, ess_limit; /* their limits */
     bool nested;                   /* r_hat is the nested R-hat of superchains */
     bool undefined;                /* some number has no R-hat or ESS and is not constant */
+    bool constant; /* every monitored number has one value in all draws of two chains or more */
     int64_t divergences;
     int64_t n_iteration; /* iterations of all chains in which divergences were counted */
     em_findings findings;

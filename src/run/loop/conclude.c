@@ -1,6 +1,7 @@
 /* The verdict, notes and warnings at the end of a run. */
 #include "base/memory.h"
 #include "base/text.h"
+#include "diagnostics/limits.h"
 #include "model/external/failures.h"
 #include "par/world.h"
 #include "run/convergence/verdict.h"
@@ -136,6 +137,7 @@ static void word_verdict(em_engine *engine, int64_t n_draw)
         .ess_limit = em_ess_limit(stop, starts),
         .nested = starts.n_superchain > 0,
         .undefined = !report->convergence.met,
+        .constant = n_chain > 1 && n_draw >= EM_STILL_DRAWS && isnan(report->convergence.r_hat),
         .divergences = report->divergences,
         .n_iteration = n_chain * (engine->done - engine->plan.warmup),
         .findings = engine->findings,

@@ -33,6 +33,35 @@ START_TEST(rounding_does_not_hide_a_reason)
 }
 END_TEST
 
+/* The only topic of a corpus has the share 1 in all draws. A trajectory that never moves is worse.
+ */
+START_TEST(constants_converge_where_no_energy_moves_them)
+{
+    em_evidence e = {.r_hat = NAN,
+                     .ess = NAN,
+                     .r_hat_limit = 1.01,
+                     .ess_limit = 400,
+                     .undefined = true,
+                     .constant = true,
+                     .findings = {.e_bfmi = NAN, .modes = {.count = 1}},
+                     .mode_search_log_mass = NAN};
+    char text[512];
+
+    em_verdict_word(&e, sizeof text, text);
+    ck_assert_str_eq(
+        text, "converged: all monitored numbers are constant, so chains cannot differ in them");
+    e.findings.n_still = 1;
+    ck_assert_int_eq(em_verdict_of(&e), EM_NOT_CONVERGED);
+    e.findings.n_still = 0;
+    e.findings.e_bfmi = 0.9;
+    em_verdict_word(&e, sizeof text, text);
+    ck_assert_ptr_nonnull(strstr(text, "not converged: worst R-hat undefined (limit 1.01)"));
+    e.findings.e_bfmi = NAN;
+    e.constant = false;
+    ck_assert_int_eq(em_verdict_of(&e), EM_NOT_CONVERGED);
+}
+END_TEST
+
 /* Kernels without an energy, as the slice sampler, have no divergences: none are counted. */
 START_TEST(divergences_are_counted_where_there_is_an_energy)
 {
@@ -66,6 +95,7 @@ int main(void)
     TCase *tests = tcase_create("verdict");
 
     tcase_add_test(tests, rounding_does_not_hide_a_reason);
+    tcase_add_test(tests, constants_converge_where_no_energy_moves_them);
     tcase_add_test(tests, divergences_are_counted_where_there_is_an_energy);
     return run_case(tests, CK_FORK);
 }
