@@ -1,4 +1,5 @@
-/* Saves and restores the topics of the tokens of lda in a checkpoint. */
+/* Saves and restores the topics of the tokens of lda in a checkpoint: a byte each if there are at
+ * most 256 topics, else two. */
 #include "par/message.h"
 #include "topics/lda_internal.h"
 
@@ -15,11 +16,29 @@ static em_status copy_block(lda *self, bool restores, int64_t first, int64_t cou
     return status;
 }
 
+/* Packs `count` topics as bytes at the beginning of `x`, and unpacks them. */
+static void pack(int64_t count, uint16_t *x)
+{
+    uint8_t *byte = (uint8_t *)x;
+
+    for (int64_t i = 0; i < count; i++)
+        byte[i] = (uint8_t)x[i];
+}
+
+static void unpack(int64_t count, uint16_t *x)
+{
+    const uint8_t *byte = (const uint8_t *)x;
+
+    for (int64_t i = count; i-- > 0;)
+        x[i] = byte[i];
+}
+
 static em_status visit_block(lda *self, const em_visitor *visitor, int64_t piece)
 {
     const em_tokens *tokens = self->tokens;
     const int64_t left = tokens->n_all - piece * PIECE_TOKENS;
     const int64_t total = left < PIECE_TOKENS ? left : PIECE_TOKENS;
+    const bool packs = self->shape.n_topic <= UINT8_MAX + 1;
     int64_t first, count;
     char name[40];
     em_status status = EM_OK;
@@ -29,9 +48,14 @@ static em_status visit_block(lda *self, const em_visitor *visitor, int64_t piece
     snprintf(name, sizeof name, piece ? "topics_%" PRId64 : "topics", piece);
     if (!visitor->restores)
         status = em_agree_first(copy_block(self, false, local, count), 0);
+    if (packs && !visitor->restores)
+        pack(self->n_chain * count, self->ordered);
     if (!status)
-        status = visitor->sharded(visitor->context, name, EM_NUMBER_UINT16, total, first, count,
-                                  self->ordered);
+        status =
+            visitor->sharded(visitor->context, name, packs ? EM_NUMBER_UINT8 : EM_NUMBER_UINT16,
+                             total, first, count, self->ordered);
+    if (packs && visitor->restores)
+        unpack(self->n_chain * count, self->ordered);
     if (!status && visitor->restores)
         status = em_agree_first(copy_block(self, true, local, count), 0);
     return status;
