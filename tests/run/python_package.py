@@ -141,6 +141,30 @@ def check_not_installed(folder):
            "the error where no program is found", done.stderr)
 
 
+def check_readers(model):
+    """What pyLDAvis.prepare refuses or divides by, with an empty document; and the programs themselves."""
+    given = model.to_pyldavis()
+    topics, mixtures = given["topic_term_dists"], given["doc_topic_dists"]
+    report(all(np.isfinite(x).all() and (x >= 0).all() and np.allclose(x.sum(axis=1), 1, rtol=1e-6) for x in (topics, mixtures)) and
+           len(mixtures) == len(given["doc_lengths"]) == 40 and (given["doc_lengths"] > 0).all() and
+           topics.shape[1] == len(given["vocab"]) == len(given["term_frequency"]) and (given["term_frequency"] > 0).all(),
+           "distributions of pyLDAvis sum to one, and no document is empty", given)
+    try:
+        import pyLDAvis
+        prepared = pyLDAvis.prepare(**given, n_jobs=1)
+    except ImportError:
+        lib.skip("pyLDAvis.prepare reads them", "pyLDAvis is not installed")
+    else:
+        report(len(prepared.topic_coordinates) == 2 and abs(prepared.topic_coordinates.Freq.sum() - 100) < 1e-6,
+               "pyLDAvis.prepare reads them", prepared.topic_coordinates)
+    try:
+        found = model.to_gensim().get_topics()
+    except ImportError:
+        lib.skip("gensim has the same topics", "gensim is not installed")
+    else:
+        report(np.allclose(found, model.topic_word, atol=1e-5), "gensim has the same topics", found)
+
+
 def check_topics():
     random = np.random.default_rng(1)
     with gzip.open("c.ldac.gz", "wt") as file:
@@ -174,6 +198,9 @@ def check_topics():
     emass.write_corpus("twice.h5", twice, ["a", "b", "c"])
     with h5py.File("twice.h5") as file:
         report(file["table/value"][:].tolist() == [400], "entries of a byte are summed as wide numbers", file["table/value"][:])
+    with open("empty.ldac", "w") as file:
+        file.write("0\n" + gzip.open("c.ldac.gz", "rt").read())
+    check_readers(emass.read_topics("c.h5", "empty.ldac"))
     report(raises(emass.Error, "expected those of 40 documents x 20 words", lambda: emass.write_corpus("no.h5", model.counts, ["a"])),
            "words that are not those of the matrix")
     report(raises(emass.Error, "found no documents", emass.read_topics("c.h5").to_pyldavis), "which need documents")
