@@ -50,7 +50,9 @@ numbers <- function() {
     identical(jsonlite::fromJSON(json(c = cube))$c, cube))
   fails("data: y: found missing values", json(y = c(1, NA)))
   fails("data: y: found character, expected numbers", json(y = "a"))
-  fails("expected a list with a name for each variable", emass:::data_json(list(1)))
+  fails("^data: found a value without a name, expected a list", emass:::data_json(list(1)))
+  fails("^data: found a value without a name", emass:::data_json(list(a = 1, 2)))
+  fails("^data: found function, expected a list with a name for each variable, or a path$", emass:::data_json(mean))
 }
 
 arrays <- function() {
@@ -135,6 +137,9 @@ checks$errors <- function() {
   fails("^config: unknown sampler 'nus'; did you mean nuts", draw(sampler = "nus"))
   fails("^none.stan: found no such file", emass_sample("none.stan"))
   fails("^none.json: found no such file", emass_sample(code, "none.json"))
+  fails("^init: found function, expected a list with a name for each variable", draw(init = function() list(mu = 1)))
+  fails("^init: found a value without a name", draw(init = list(list(mu = 1), list(mu = 2))))
+  fails("^init: mu: found character, expected numbers", draw(init = list(mu = "1")))
   fails("^settings: found list without names, expected a list such as", draw(settings = list(400)))
   fails("^no/such: found no such file, expected the folder of the output", draw(output = "no/such/folder.h5"))
   fails("found list, expected a file, or a fit", emass_resume(list()))
@@ -269,6 +274,30 @@ checks$brms_others <- function() {
                    list(chains = 2, draws = 100, warmup = 200, ranks = 1, quiet = TRUE))
     works(suppressWarnings(do.call(emass_brm, arguments)))
   }
+}
+
+# update(), and what brms does by it, samples as the fit was sampled where nothing else is said.
+checks$brms_update <- function() {
+  set.seed(1)
+  n <- 40
+  d <- data.frame(x = rnorm(n), z = rnorm(n), g = factor(rep(1:4, 10)))
+  d$y <- 1 + d$x + rnorm(n)
+  fit <- emass_brm(y ~ x + (1 | g), d, chains = 2, draws = 150, warmup = 300, ranks = 1, quiet = TRUE, seed = 5,
+                   sampler = list(name = "nuts", target_accept = 0.95), prior = prior(normal(0, 1), class = "b"))
+  same <- function(a, b) identical(unclass(posterior::as_draws_array(a)), unclass(posterior::as_draws_array(b)))
+  stopifnot(same(fit, update(fit, quiet = TRUE)), same(fit, update(emass_read(fit$emass$file), quiet = TRUE)))
+  wider <- update(fit, . ~ . + z, newdata = d, quiet = TRUE, draws = 100, ranks = 2)
+  again <- emass_brm(y ~ x + z + (1 | g), d, chains = 2, draws = 100, warmup = 300, ranks = 1, quiet = TRUE, seed = 5,
+                     sampler = list(name = "nuts", target_accept = 0.95), prior = prior(normal(0, 1), class = "b"))
+  stopifnot(same(wider, again), "b_z" %in% variables(wider), identical(attr(wider$data, "data_name"), "d"))
+  fewer <- update(fit, newdata = d[1:20, ], prior = prior(normal(0, 9), class = "b"), quiet = TRUE)
+  stopifnot(nobs(fewer) == 20, "normal(0, 9)" %in% prior_summary(fewer)$prior, ndraws(fewer) == 300)
+  folds <- suppressMessages(kfold(fit, K = 2, save_fits = TRUE))
+  stopifnot(inherits(folds, "kfold"), is.finite(folds$estimates), nobs(folds$fits[1, ]$fit) == 20)
+  by_loo <- suppressWarnings(suppressMessages(reloo(fit, loo(fit), k_threshold = sort(loo(fit)$diagnostics$pareto_k)[n - 1])))
+  stopifnot(inherits(by_loo, "psis_loo"))
+  fails("^iter: emass_brm\\(\\) has no such argument, expected draws and warmup", update(fit, iter = 200))
+  fails("New variables found: 'w'", update(fit, . ~ . + w))
 }
 
 checks$brms_errors <- function() {

@@ -105,5 +105,6 @@ fi
 check 'brms: a Poisson model with group effects, as by rstan' by_r brms_poisson
 check 'brms: a Gaussian one with correlated effects, as by rstan' by_r brms_gaussian
 check 'brms: families, smooths and monotonic effects' by_r brms_others
+check 'brms: update, and the fits of kfold and reloo' by_r brms_update
 check 'brms: arguments that have no place are told' by_r brms_errors
 finish

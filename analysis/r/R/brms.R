@@ -27,13 +27,52 @@ emass_brm <- function(formula, data, family = stats::gaussian(), prior = NULL, .
   empty <- of_others(
     brms::brm(formula, data = data, family = family, prior = prior, ..., backend = "rstan", empty = TRUE))
   attr(empty$data, "data_name") <- paste(deparse(substitute(data)), collapse = "")
+  sample_brms(empty, chains = chains, draws = draws, warmup = warmup, thin = thin, seed = seed, ranks = ranks,
+              sampler = sampler, init = init, max_time = max_time, settings = settings, output = output,
+              overwrite = overwrite, quiet = quiet)
+}
+
+# Samples the model of a brmsfit without draws.
+sample_brms <- function(empty, init, ...) {
   code <- modern_stan(brms::stancode(empty))
   if (is.character(init) && identical(init, "random")) init <- NULL
-  file <- run_stan(code, unclass(brms::standata(empty)), chains = chains, draws = draws, warmup = warmup, thin = thin,
-                   seed = seed, ranks = ranks, sampler = sampler, init = init, max_time = max_time, settings = settings,
-                   output = output, overwrite = overwrite, quiet = quiet,
+  file <- run_stan(code, unclass(brms::standata(empty)), init = init, ...,
                    also = function(folder) saveRDS(empty, file.path(folder, "brmsfit.rds")))
   read_and_tell(file)
+}
+
+#' Change a model of brms, and sample it again
+#'
+#' Does what `update()` does to a fit of [brms::brm()]. The functions of brms that fit a model again, such as
+#' [brms::kfold()] and [brms::reloo()], call it.
+#'
+#' @param object A fit of [emass_brm()].
+#' @param formula.,newdata As in `update()` of brms: changes to the formula, and other data.
+#' @param ... Other arguments of [brms::brm()] that describe the model and are to change, such as `prior` or `family`.
+#' @param chains,draws,warmup,thin,seed,ranks,sampler,max_time,settings As in [emass_sample()]; by default, and without
+#'   a number of ranks, as `object` was sampled.
+#' @param init,output,overwrite,quiet As in [emass_sample()].
+#' @return A `brmsfit`, as from [emass_brm()].
+#' @importFrom stats update
+#' @export
+update.emass_brmsfit <- function(object, formula. = NULL, newdata = NULL, ..., chains = NULL, draws = NULL,
+                                 warmup = NULL, thin = NULL, seed = NULL, ranks = NULL, sampler = NULL, init = NULL,
+                                 max_time = NULL, settings = list(), output = NULL, overwrite = FALSE, quiet = FALSE) {
+  needs_brms()
+  also <- list(...)
+  if (identical(also$refresh, 0)) quiet <- TRUE # from kfold() and reloo()
+  also <- also[setdiff(names(also), c("recompile", "refresh", if ("refresh" %in% names(also)) "silent"))]
+  refuse_arguments(names(also))
+  change <- function(...) utils::getS3method("update", "brmsfit", envir = asNamespace("brms"))(
+    object, formula., newdata = newdata, recompile = TRUE, empty = TRUE, backend = "rstan", silent = 2, ...)
+  empty <- of_others(do.call(change, also))
+  name <- if (is.null(newdata)) attr(object$data, "data_name") else paste(deparse(substitute(newdata)), collapse = "")
+  attr(empty$data, "data_name") <- name
+  before <- object$emass$config
+  if (is.null(ranks)) ranks <- default_ranks(if (is.null(chains)) before$run$chains else chains)
+  sample_brms(empty, before = before, chains = chains, draws = draws, warmup = warmup, thin = thin, seed = seed,
+              ranks = ranks, sampler = sampler, init = init, max_time = max_time, settings = settings, output = output,
+              overwrite = overwrite, quiet = quiet)
 }
 
 needs_brms <- function() {
@@ -75,7 +114,10 @@ fill_brmsfit <- function(empty, fit) {
   needs_brms()
   excluded <- utils::getFromNamespace("exclude_pars", "brms")(empty)
   empty$fit <- as_stanfit(fit, excluded)
-  empty$emass <- list(file = fit$output_files(), verdict = fit$verdict())
+  sampled <- jsonlite::read_json(file.path(inputs_of(fit$output_files()), "config.yaml"))
+  empty$emass <- list(file = fit$output_files(), verdict = fit$verdict(),
+                      config = sampled[setdiff(names(sampled), "model")]) # by which update() samples again
+  class(empty) <- union("emass_brmsfit", class(empty))
   brms::rename_pars(empty)
 }
 

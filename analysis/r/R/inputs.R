@@ -25,26 +25,29 @@ array_json <- function(x) {
 
 # One variable of Stan as JSON: numbers, factors, logical values, tables of numbers, and lists of these. Lists are
 # arrays, or tuples if they have names.
-value_json <- function(x, name) {
+value_json <- function(x, name, what = "data") {
   if (is.data.frame(x)) x <- data.matrix(x)
   if (is.list(x)) {
-    parts <- vapply(x, value_json, "", name)
+    parts <- vapply(x, value_json, "", name, what)
     if (is.null(names(x))) return(paste0("[", paste(parts, collapse = ","), "]"))
     return(paste0("{", paste0("\"", names(x), "\":", parts, collapse = ","), "}"))
   }
   if (is.factor(x)) x <- as.integer(x)
   if (!is.numeric(x) && !is.logical(x)) {
-    refuse("data: ", name, ": found ", class(x)[[1]], ", expected numbers")
+    refuse(what, ": ", name, ": found ", class(x)[[1]], ", expected numbers")
   }
-  if (anyNA(x)) refuse("data: ", name, ": found missing values, which Stan does not have")
+  if (anyNA(x)) refuse(what, ": ", name, ": found missing values, which Stan does not have")
   array_json(x)
 }
 
-data_json <- function(data) {
-  if (!is.list(data) || (length(data) && is.null(names(data)))) {
-    refuse("data: found ", class(data)[[1]], " without names, expected a list with a name for each variable")
+data_json <- function(data, what = "data") {
+  if (!is.list(data)) {
+    refuse(what, ": found ", class(data)[[1]], ", expected a list with a name for each variable, or a path")
   }
-  values <- vapply(names(data), function(name) value_json(data[[name]], name), "")
+  if (length(data) && !all(nzchar(names(data)), length(names(data)) == length(data))) {
+    refuse(what, ": found a value without a name, expected a list with a name for each variable")
+  }
+  values <- vapply(names(data), function(name) value_json(data[[name]], name, what), "")
   c("{", paste0("\"", names(data), "\": ", values, c(rep(",", max(0, length(data) - 1)), "")), "}")
 }
 
@@ -64,7 +67,7 @@ program_option <- function(code, folder) {
 values_option <- function(values, name, folder) {
   if (is.character(values)) return(existing(values, "values of Stan as JSON"))
   file <- paste0(name, ".json")
-  writeLines(data_json(values), file.path(folder, file))
+  writeLines(data_json(values, name), file.path(folder, file))
   file
 }
 

@@ -50,11 +50,12 @@ read_and_tell <- function(file) {
   fit
 }
 
-# Does so, and returns the file. `also` is given the folder of what the run reads, to put more there.
+# Does so, and returns the file. `also` is given the folder of what the run reads, to put more there. `before` is the
+# config of another run, without its model, whose options hold where none are given.
 run_stan <- function(code, data, chains, draws, warmup, thin, seed, ranks, sampler, init, max_time, settings, output,
-                     overwrite, quiet, also = function(folder) NULL) {
+                     overwrite, quiet, also = function(folder) NULL, before = list()) {
   write <- function(folder) {
-    config <- list(model = c(list(name = "stan"), program_option(code, folder)))
+    config <- c(list(model = c(list(name = "stan"), program_option(code, folder))), before)
     if (length(data)) config$model$data <- values_option(data, "data", folder)
     if (!is.null(init) && !is.numeric(init)) config$model$init <- values_option(init, "init", folder)
     if (is.character(sampler)) sampler <- list(name = sampler)
