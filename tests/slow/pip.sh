@@ -81,7 +81,7 @@ model = emass.Model.from_function(lambda x: -0.5 * float(x @ x), 3, gradient=lam
 sums = {float(model.sample(chains=4, draws=50, seed=1, ranks=n, progress=False).posterior.to_array().sum()) for n in (1, 2)}
 assert len(sums) == 1, sums
 END
-    inside "/$venv/bin/pip" install --quiet cloudpickle && inside env "$@" "/$venv/bin/python" normal.py
+    inside env "$@" "/$venv/bin/python" normal.py
 }
 
 # The model of the README, by the headers in the package.
