@@ -203,6 +203,14 @@ report(four.returncode == 0 and content("alone.h5") == content("four.h5"), "and 
 run("waves.yaml", "parts.h5", "run.ranks_per_chain=2", "run.draws=20", ranks=2)
 run("waves.yaml", "parts.h5", ranks=3, resume=True)
 report(content("alone.h5") == content("parts.h5"), "and from two parts, the second with one rank for each chain")
+grid = [(w := 0.5 + 0.01 * (i + 0.5), p := -2 + 0.02 * (k + 0.5), math.exp(-p * p / 2 - sum(
+    (math.sin(w * n / 8 + p) - math.sin(n / 8 + 0.3)) ** 2 for n in range(64)))) for i in range(150) for k in range(250)]
+total = sum(row[2] for row in grid)
+exact = [sum(row[2] * row[i] for row in grid) / total for i in (0, 1)]
+spread = [math.sqrt(sum(row[2] * (row[i] - exact[i]) ** 2 for row in grid) / total) for i in (0, 1)]
+done = run("waves.yaml", "long.h5", "run.ranks_per_chain=2", "run.draws=2000", "run.warmup=300", ranks=2)
+fine, found = right("long.h5", exact, spread) if done.returncode == 0 else (False, done.stderr)
+report(fine, "two ranks for each chain: means and standard deviations are exact", found, exact, spread)
 done = limited(EMASS, "check", "waves.yaml")
 report(done.returncode == 0, "emass check", done.stderr)
 
