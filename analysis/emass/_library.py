@@ -183,8 +183,10 @@ def end_by(error: BaseException) -> None:
 
 @contextlib.contextmanager
 def raising() -> Iterator[None]:
-    """A context that raises the first exception given to end_by, in place of any other that is raised in it."""
-    _ends.clear()
+    """A context that raises the first exception given to end_by, in place of any other that is raised in it. A run that a
+    log density begins keeps those of the outer run."""
+    if len(_runs) < 2:
+        _ends.clear()
     try:
         yield
     except Error as error:
