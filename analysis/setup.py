@@ -45,8 +45,9 @@ def missing() -> list[str]:
     mpicc = os.environ.get("MPICC", "mpicc")
     commands = {"make": "make", "pkg-config": "pkg-config", mpicc: "libopenmpi-dev or libmpich-dev", "cc": "gcc"}
     lacks = [f"{command} ({package})" for command, package in commands.items() if not shutil.which(command)]
-    if lacks:
-        return lacks
+    if lacks:  # without them nobody knows which headers are there
+        packages = [package for package in HEADERS.values() if package not in commands.values()]
+        return [*lacks, f"and perhaps {', '.join(packages)}"]
     with tempfile.TemporaryDirectory() as folder:
         if not compiles(folder, ""):
             return [f"a compiler that {mpicc} can start (gcc; or what OMPI_CC or MPICH_CC names)"]

@@ -3,9 +3,12 @@
 that only have their names, how it is then started, and what a source package holds. TAP; $1: the build."""
 import importlib.util
 import os
+import runpy
 import subprocess
 import sys
 import tempfile
+import types
+import unittest.mock
 
 import lib
 from lib import report
@@ -152,6 +155,17 @@ def check_sources():
     compiled = sum(" -c src/" in line for line in plan.stdout.splitlines())
     here = subprocess.run(["git", "ls-files", "src/*.c"], cwd=lib.ROOT, capture_output=True, text=True).stdout.split()
     report(plan.returncode == 0 and compiled == len(here), "all of them are compiled", plan.stderr, compiled, len(here))
+    check_missing(f"{folder}/setup.py")
+
+
+def check_missing(setup):
+    """On a bare machine the first message names all packages, libraries too, which cannot be looked for yet."""
+    stub = types.SimpleNamespace(Distribution=object, setup=lambda **_: None, bdist_wheel=object, build_py=object)
+    names = ["setuptools", "setuptools.command", "setuptools.command.bdist_wheel", "setuptools.command.build_py"]
+    with unittest.mock.patch.dict(sys.modules, dict.fromkeys(names, stub)), unittest.mock.patch.dict(os.environ, PATH=PATH):
+        lacks = ", ".join(runpy.run_path(setup)["missing"]())
+    report(lacks.startswith("make (make), pkg-config (pkg-config), mpicc (") and "libpopt-dev" in lacks and "libjansson-dev" in lacks,
+           "on a bare machine what is missing is named, and what may be", lacks)
 
 
 mpis = load()
