@@ -119,6 +119,49 @@ START_TEST(the_search_finds_a_nested_hierarchy)
 END_TEST
 
 /*
+ * Counts of 10 trials with log odds x_i ~ N(mu, e^(2 v)), at positions of another law: there x_i
+ * does not depend on v, and the data are not normal. Only the derivative by v shows the members.
+ * The twin has effects of constant scale, so there is no group.
+ */
+START_TEST(the_search_finds_what_the_derivative_by_the_scale_proves)
+{
+    enum { N_CHILD = 8, WHOLE = FIRST + N_CHILD };
+    static double sample[N_DRAW][2][WHOLE];
+    const bool is_hierarchy = _i % 2 == 0;
+    em_noncentring_row row[WHOLE];
+    int64_t n_child = 0;
+
+    for (int64_t n = 0; n < N_DRAW; n++) {
+        const em_stream stream = {(uint64_t)_i + 1, (uint64_t)n, 0, EM_RNG_TEST};
+        _Alignas(64) double z[16];
+        double *x = sample[n][0], *g = sample[n][1];
+        em_normals(&stream, WHOLE, z);
+        x[V] = 0.5 * z[V];
+        x[MU] = z[MU];
+        const double precision = is_hierarchy ? exp(-2 * x[V]) : 1;
+        g[V] = -x[V];
+        g[MU] = -x[MU] / 4;
+        for (int i = FIRST; i < WHOLE; i++) {
+            const double off = z[i];
+            x[i] = x[MU] + off;
+            g[i] = i - 10 / (1 + exp(-x[i])) - precision * off;
+            g[MU] += precision * off;
+            g[V] += is_hierarchy ? precision * off * off - 1 : 0;
+        }
+    }
+    const em_samples samples = {N_DRAW, &sample[0][0][0]};
+    ck_assert_int_eq(em_noncentring_search(WHOLE, &samples, row, &n_child), EM_OK);
+    if (!is_hierarchy)
+        ck_assert_int_eq(n_child, 0);
+    for (int i = FIRST; is_hierarchy && i < WHOLE; i++) {
+        ck_assert(row[i].level > 0 && row[i].scale == V && row[i].degree == 1);
+        ck_assert(row[i].location[0] == MU && row[i].coefficient[0] == 1);
+        ck_assert(row[i].location[1] == -1 && row[i].shift == 0);
+    }
+}
+END_TEST
+
+/*
  * x ~ N(0, e^(2 v) S), where S is the covariance of an autoregression. The derivative by x_i has
  * its neighbours, of which the map takes some, so that fits have errors. An error of m or of the
  * data's precision would bound the funnel's neck.
@@ -296,6 +339,8 @@ int main(void)
 
     tcase_add_loop_test(search_case, the_search_finds_what_data_tell, 0, 10);
     tcase_add_loop_test(search_case, the_search_finds_a_nested_hierarchy, 0, 10);
+    tcase_add_loop_test(search_case, the_search_finds_what_the_derivative_by_the_scale_proves, 0,
+                        20);
     tcase_add_loop_test(search_case, the_search_leaves_out_what_chance_explains, 0, 10);
     tcase_add_loop_test(search_case, the_search_gives_each_child_its_own_log_scale, 0, 10);
     tcase_add_loop_test(search_case, the_search_finds_a_common_and_an_own_scale, 0, 10);

@@ -1,6 +1,7 @@
 #include "adaptation/noncentring/noncentring_search.h"
 
 #include "adaptation/noncentring/noncentring_fit.h"
+#include "adaptation/noncentring/scale_derivative.h"
 #include "base/memory.h"
 #include "math/linalg.h"
 
@@ -238,20 +239,14 @@ static em_status drop_group(em_group_search *s, em_noncentring_row *row)
     return em_noncentring_set(&s->map, row);
 }
 
-/* Adds the group with rows from the conditional laws of its members, and then the group of its
- * means, if this makes the draws more nearly normal. *n_added: the number of groups added. */
-static em_status add_conditionals(em_group_search *s, em_group_fit *f, double most_left,
-                                  em_noncentring_row *row, double *now, int *n_added)
+/* Adds the group with the conditional rows of its members, and then that of its means, if this
+ * makes the draws more nearly normal. *n_added: the number of groups added. */
+static em_status add_with_means(em_group_search *s, em_group_fit *f, double degree,
+                                em_noncentring_row *row, double *now, int *n_added)
 {
-    double with_means = INFINITY, degree = 0;
-    em_status status = em_transform_draws(s, true);
+    double with_means = INFINITY;
+    em_status status = measure_group(s, f, s->conditional, row, now);
 
-    *n_added = 0;
-    if (!status)
-        degree = em_fit_conditionals(s, f, most_left, s->is_location, s->conditional);
-    if (status || degree == 0 || s->n_group + 2 > EM_MOST_GROUPS)
-        return status;
-    status = measure_group(s, f, s->conditional, row, now);
     *n_added = 1;
     status = status ? status : em_transform_draws(s, true);
     if (status)
@@ -265,6 +260,21 @@ static em_status add_conditionals(em_group_search *s, em_group_fit *f, double mo
     *now = with_means;
     *n_added = 2;
     return status;
+}
+
+/* Adds the group with rows from the conditional laws of its members. */
+static em_status add_conditionals(em_group_search *s, em_group_fit *f, double most_left,
+                                  em_noncentring_row *row, double *now, int *n_added)
+{
+    double degree = 0;
+    em_status status = em_transform_draws(s, true);
+
+    *n_added = 0;
+    if (!status)
+        degree = em_fit_conditionals(s, f, most_left, s->is_location, s->conditional);
+    if (status || degree == 0 || s->n_group + 2 > EM_MOST_GROUPS)
+        return status;
+    return add_with_means(s, f, degree, row, now, n_added);
 }
 
 /*
@@ -328,13 +338,42 @@ static int64_t fit_best(em_group_search *s, em_group_fit *fit, double *left, dou
     return best;
 }
 
+/* Adds the proved groups, except those that make the draws clearly less nearly normal. *nearest:
+ * the departure from normality. */
+static em_status add_proved(em_group_search *s, const em_proved_groups *proved, em_group_fit *f,
+                            double *nearest, em_noncentring_row *row)
+{
+    em_status status = em_find_departure(s, nearest);
+
+    for (int g = 0; !status && g < proved->n && s->n_group + 2 <= EM_MOST_GROUPS; g++) {
+        const em_proved_group *own = &proved->group[g];
+        const double most = *nearest + nearer_by_chance / (double)s->n;
+        double now = INFINITY;
+        int n_added = 0;
+        em_list_proved(s, proved, g, f);
+        if (f->n == 0)
+            continue;
+        status = em_transform_draws(s, true);
+        status = status ? status : em_fit_proved(s, own, f, s->is_location, s->conditional);
+        if (status)
+            return status > 0 ? EM_OK : status;
+        status = add_with_means(s, f, own->degree, row, &now, &n_added);
+        if (!status && now < most)
+            *nearest = now;
+        else
+            while (!status && n_added-- > 0)
+                status = drop_group(s, row);
+    }
+    return status;
+}
+
 /* Adds groups one after the other, each time the one that gains most. *nearest: the departure from
- * normality at the end. */
+ * normality, which changes. */
 static em_status find_groups(em_group_search *s, em_group_fit *fit, double *left, double *gain,
                              em_noncentring_row *row, double *nearest)
 {
     bool kept = true;
-    em_status status = em_find_departure(s, nearest);
+    em_status status = EM_OK;
 
     for (int rejected = 0; !status && s->n_group < EM_MOST_GROUPS && rejected < MOST_REJECTED;
          rejected += !kept) {
@@ -504,6 +543,7 @@ em_status em_noncentring_search(int64_t dim, const em_samples *samples, em_nonce
     em_group_search s = {
         .dim = dim, .n = samples->n < MOST_DRAWS ? samples->n : MOST_DRAWS, .samples = samples};
     em_group_fit tried = {0};
+    em_proved_groups proved = {0};
     double *memory = NULL, *u = NULL, *left = NULL, *gain = NULL, nearest = 0;
     em_status status = EM_OK;
 
@@ -515,7 +555,7 @@ em_status em_noncentring_search(int64_t dim, const em_samples *samples, em_nonce
         EM_ARRAY(s.group_of, dim), EM_ARRAY(s.used_by, dim), EM_ARRAY(tried.child, dim),
         EM_ARRAY(gain, dim), EM_ARRAY(s.closest, dim), EM_ARRAY(s.votes, dim),
         EM_ARRAY(s.candidate, dim), EM_ARRAY(s.is_location, dim), EM_ARRAY(s.is_rejected, dim),
-        EM_ARRAY(s.allowed, dim), EM_ARRAY(s.conditional, dim));
+        EM_ARRAY(s.allowed, dim), EM_ARRAY(s.conditional, dim), EM_ARRAY(proved.of, dim));
     status = status ? status : em_noncentring_create(dim, &s.map);
     status = status ? status : lay_out(&s, &tried, &memory, &u, &left);
     for (int64_t i = 0; !status && i < dim; i++)
@@ -529,14 +569,17 @@ em_status em_noncentring_search(int64_t dim, const em_samples *samples, em_nonce
     s.selection.dim = dim;
     s.selection.n = s.n;
     s.selection.width = 2 + 2 * dim;
+    status = status ? status : em_prove_groups(&s, &proved);
+    status = status ? status : add_proved(&s, &proved, &tried, &nearest, row);
     status = status ? status : find_groups(&s, &tried, left, gain, row, &nearest);
-    if (!status && !levels_fall(&s)) /* else each group would be fitted as before */
+    if (!status && proved.n == 0 &&
+        !levels_fall(&s)) /* else each group would be fitted as before */
         status = refit_groups(&s, &tried, left, &nearest, row);
     if (!status && s.map.n_child > 0)
         status = refine_scales(&s, nearest, left, row);
     *n_child = s.map.n_child;
     em_noncentring_release(&s.map);
-    em_release_all(&s.group_of, &s.used_by, &tried.child, &gain, &memory);
+    em_release_all(&s.group_of, &s.used_by, &tried.child, &gain, &memory, &proved.of);
     em_release_all(&s.closest, &s.votes, &s.candidate, &s.is_location, &s.is_rejected, &s.allowed,
                    &s.conditional);
     return status;

@@ -2,10 +2,15 @@
  * Finds in pooled draws the parameters whose scale depends on another parameter, and the map
  * (posterior/noncentring.h) by which to non-centre them. Pure, Local.
  *
- * If the scale of x_i is exp(a x_k), the scale of its derivative g_i is exp(-a x_k), for any
- * location. So log |g_i| is correlated with x_k, which identifies the pairs (i, k). The parameters
- * of one k form a group. It is fitted in two ways, of which the first decides whether there is a
- * group, and the second, where it holds, what its map is.
+ * First come the groups that the derivative by their log scale proves (scale_derivative.c). For
+ * members with a normal prior about 0 or about a parameter, it is a sum of their squares, whatever
+ * the data are and wherever the draws are. Such groups are kept unless they make the draws clearly
+ * less nearly normal.
+ *
+ * Others follow. If the scale of x_i is exp(a x_k), the scale of its derivative g_i is exp(-a x_k),
+ * for any location. So log |g_i| is correlated with x_k, which identifies the pairs (i, k). The
+ * parameters of one k form a group. It is fitted in two ways, of which the first decides whether
+ * there is a group, and the second, where it holds, what its map is.
  *
  * 1. To the draws (noncentring_fit.c), by maximum likelihood:
  *

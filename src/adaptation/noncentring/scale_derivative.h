@@ -1,0 +1,36 @@
+/*
+ * Private to the folder: groups that the derivative of the log density by their log scale proves.
+ * All Local.
+ */
+#pragma once
+
+#include "adaptation/noncentring/noncentring_fit.h"
+
+/* Members x_i with the prior N(x_parent, e^(2 u) / precision), u = degree x_scale less its mean.
+ * parent -1: N(0, ..). */
+typedef struct em_proved_group {
+    int64_t scale, parent;
+    double degree, precision;
+} em_proved_group;
+
+typedef struct em_proved_groups {
+    int n;
+    em_proved_group group[EM_MOST_GROUPS];
+    int *of; /* [dim] the group of a parameter; -1: none */
+} em_proved_groups;
+
+/* Finds groups, and lists those that depend on members of others before these. out->of is allocated
+ * by the caller. Errors: EM_EMEMORY. */
+em_status em_prove_groups(em_group_search *s, em_proved_groups *out);
+
+/* Sets the children to the members of group g that may join it. */
+void em_list_proved(const em_group_search *s, const em_proved_groups *proved, int g,
+                    em_group_fit *out);
+
+/*
+ * Writes the rows of the children, and marks the location. The derivatives by the children, in
+ * s->panel [dim][n], without those of their prior, are due to data. Their regression on all
+ * parameters has the precision of the data as a coefficient. Errors: EM_NONFINITE.
+ */
+em_status em_fit_proved(em_group_search *s, const em_proved_group *own, const em_group_fit *group,
+                        bool *is_location, em_noncentring_row *row);
