@@ -3,15 +3,15 @@
 
 v ~ N(0, sd^2), x_i ~ N(0, e^v): Neal's funnel. With data y_i ~ N(x_i, 1) it is a hierarchy, and v has the density
 N(v; 0, sd^2) prod N(y_i; 0, e^v + 1), which is integrated here. The third kind has a mean and errors of 0.1 to 100:
-y_i ~ N(x_i, s_i^2), x_i ~ N(mu, e^2v), mu ~ N(0, 25), e^v ~ Cauchy(0, 5). The fourth has correlated effects:
-v ~ N(0, 4), x ~ N(0, e^2v S), S of an autoregression. The fifth has four funnels of 5 effects each, whose log scales
-v_j ~ N(a, 1.5^2) have a common mean a ~ N(0, 1). The sixth is a horseshoe: v ~ N(-1, 1), l_i ~ N(0, 1),
-x_i ~ N(0, e^(2 v + 2 l_i)). The seventh has counts of 10 trials: y_i ~ Binomial(10, 1 / (1 + e^-x_i)), x_i ~ N(mu, e^2v),
-mu ~ N(0, 4), v ~ N(0, 1). With e^v ~ Cauchy(0, 1) instead, 9 of 30 seeds found no map as
-long as the derivative by v was not used, and 5 of them converged without the neck. At least 9 of 10 seeds have to converge; rounding, and
-with it the draws, depend on the processor. Of those that do, mean and standard deviation of v have to be within 4.5
-Monte Carlo standard errors: of 100 numbers one exceeds that by chance in 1,500 runs. The broken twin, the law of
-another sd, must fail the same bound.
+y_i ~ N(x_i, s_i^2), x_i ~ N(mu, e^2v), mu ~ N(0, 25), e^v ~ Cauchy(0, 5). The fourth has correlated effects: v ~ N(0,
+4), x ~ N(0, e^2v S), S of an autoregression. The fifth has four funnels of 5 effects each, whose log scales v_j ~
+N(a, 1.5^2) have a common mean a ~ N(0, 1). The sixth is a horseshoe: v ~ N(-1, 1), l_i ~ N(0, 1), x_i ~ N(0, e^(2 v +
+2 l_i)). The seventh has counts of 10 trials: y_i ~ Binomial(10, 1 / (1 + e^-x_i)), x_i ~ N(mu, e^2v), mu ~ N(0, 4), v
+~ N(0, 1). With e^v ~ Cauchy(0, 1) instead, 9 of 30 seeds found no map as long as the derivative by v was not used,
+and 5 of them converged without the neck. At least 9 of 10 seeds have to converge; rounding, and with it the draws,
+depend on the processor. Of those that do, mean and standard deviation of v have to be within 4.5 Monte Carlo standard
+errors: of 100 numbers one exceeds that by chance in 1,500 runs. The broken twin, the law of another sd, must fail the
+same bound.
 """
 import csv
 import io

@@ -4,10 +4,11 @@
  *
  *     g_k = a A e^(-2 a x_k) sum_i (x_i - x_p)^2 + (a function of x_k alone),
  *
- * whatever the data are, and at every position. So stepwise regression of g_k on the squares finds
- * the members. Chance does not explain a derivative to one part in a thousand by squares that have
- * one coefficient. Fits to draws, and to derivatives by members, need normal data or draws from the
- * neck of the funnel for that.
+ * whatever the data are, and at every position. If the scale has an upper bound, and x_k is its
+ * logit, the factor of the sum is A (e^(-2 x_k) + e^(-x_k)). So stepwise regression of g_k on the
+ * squares finds the members. Chance does not explain a derivative to one part in a thousand by
+ * squares that have one coefficient. Fits to draws, and to derivatives by members, need normal data
+ * or draws from the neck of the funnel for that.
  */
 #include "adaptation/noncentring/scale_derivative.h"
 
@@ -21,7 +22,7 @@ enum {
     LEAST_USED = 120, /* draws, and three for each parameter */
     MOST_SCALES = 16, /* that are tried */
     MOST_PARENTS = 6, /* that are tried for a scale, besides 0 */
-    SMOOTH = 7,       /* functions of x_k alone, which are the first regressors */
+    SMOOTH = 8,       /* functions of x_k alone, which are the first regressors */
     FIRST_STEPS = 16, /* of a regression, after which only the best one of a scale goes on */
     DRAWS_A_STEP = 3, /* there are at least as many draws for each square */
     LEAST_MEMBERS = 2
@@ -55,27 +56,28 @@ typedef struct scale_regression {
     int64_t n_chosen;
 } scale_regression;
 
-/* Sets the scale and the degree, and the rows of the panel that depend on them alone. All rows are
+/* Sets the form of the scale, and the rows of the panel that depend on it alone. All rows are
  * weighted by the size of g_k, as draws from the start of warmup may be far off. */
-static void set_scale(em_group_search *s, scale_regression *f, int64_t scale, double degree)
+static void set_form(em_group_search *s, scale_regression *f, em_proved_group form)
 {
-    const int64_t first = s->n - f->n;
+    const int64_t first = s->n - f->n, scale = form.scale;
     const double *x = s->x + scale * s->n + first;
     double *y = f->panel + (SMOOTH + f->dim) * f->n, size = 0;
 
-    f->of.scale = scale;
-    f->of.degree = degree;
+    f->of = form;
     for (int64_t r = 0; r < f->n; r++) {
         y[r] = em_search_draw(s, first + r)[s->dim + scale];
         size += fabs(y[r]) / (double)f->n;
     }
     for (int64_t r = 0; r < f->n; r++) {
-        const double root = 1 / (size + fabs(y[r])), u = degree * x[r], up = exp(u);
-        const double smooth[SMOOTH] = {1, u, u * u, u * u * u, up, up * up, 1 / (up * up)};
+        const double root = 1 / (size + fabs(y[r])), u = form.degree * x[r], up = exp(u);
+        const double odds = exp(x[r] + s->mean[scale]);
+        const double smooth[SMOOTH] = {1,  u,       u * u,          u * u * u,
+                                       up, up * up, 1 / (1 + odds), 1 / (up * up)};
         y[r] *= root;
         for (int q = 0; q < SMOOTH; q++)
             f->panel[q * f->n + r] = root * smooth[q];
-        f->factor[r] = root * smooth[SMOOTH - 1];
+        f->factor[r] = root * (form.is_bounded ? (1 / odds + 1) / odds : smooth[SMOOTH - 1]);
     }
 }
 
@@ -305,18 +307,22 @@ static int find_parents(const em_group_search *s, int64_t k, int64_t *out)
     return n;
 }
 
-/* Begins the regression with the parent and the degree that explain most of the derivative by
+/* Begins the regression with the parent and the form that explain most of the derivative by
  * scale k in a few steps. Returns false if none explains anything. */
 static bool begin_best(em_group_search *s, scale_regression *f, int64_t k, double sign)
 {
-    static const double degrees[] = {1, 0.5};
+    const em_proved_group form[] = {{.scale = k, .degree = sign},
+                                    {.scale = k, .degree = sign, .is_bounded = true},
+                                    {.scale = k, .degree = 0.5 * sign}};
     em_proved_group best = {.scale = -1};
     int64_t parent[1 + MOST_PARENTS] = {-1};
     const int n = 1 + find_parents(s, k, parent + 1);
     double least = 1;
 
-    for (int d = 0; d < 2 && degrees[d] * s->sd[k] >= least_spread; d++) {
-        set_scale(s, f, k, sign * degrees[d]);
+    for (int q = 0; q < 3; q++) {
+        if (fabs(form[q].degree) * s->sd[k] < least_spread || (form[q].is_bounded && sign < 0))
+            continue;
+        set_form(s, f, form[q]);
         for (int p = 0; p < n; p++) {
             begin(s, f, parent[p]);
             choose(f, em_least(FIRST_STEPS, f->n / DRAWS_A_STEP));
@@ -328,7 +334,7 @@ static bool begin_best(em_group_search *s, scale_regression *f, int64_t k, doubl
     }
     if (best.scale < 0)
         return false;
-    set_scale(s, f, k, best.degree);
+    set_form(s, f, best);
     begin(s, f, best.parent);
     return true;
 }
@@ -437,10 +443,24 @@ static void set_data_derivative(em_group_search *s, const em_proved_group *own, 
     }
 }
 
-/* Sets the precision and the location of the data. inverse [dim][dim]: of the lower factor of the
- * Gram matrix of all parameters. */
-static void set_data(em_group_search *s, const em_proved_group *own, const double *inverse,
-                     int64_t i, em_noncentring_row *row)
+/* Sets s->factor to the precision of the prior, relative to own->precision. Returns own->precision
+ * times the factor of e^(-2 u) in it. */
+static double set_prior(em_group_search *s, const em_proved_group *own)
+{
+    const double mean = s->mean[own->scale];
+
+    em_scale_precision(s, own->scale, own->degree);
+    if (!own->is_bounded)
+        return own->precision;
+    for (int64_t r = 0; r < s->n; r++)
+        s->factor[r] = pow(1 + exp(-mean - s->x[own->scale * s->n + r]), 2);
+    return own->precision * exp(-2 * mean);
+}
+
+/* Sets the precision and the location of the data, in units of `unit`. inverse [dim][dim]: of the
+ * lower factor of the Gram matrix of all parameters. */
+static void set_data(em_group_search *s, const em_proved_group *own, double unit,
+                     const double *inverse, int64_t i, em_noncentring_row *row)
 {
     const int64_t dim = s->dim;
     double *y = s->residual, mean, coefficient = 0, square = 0, rest;
@@ -459,7 +479,7 @@ static void set_data(em_group_search *s, const em_proved_group *own, const doubl
     const double error = sqrt(fmax(rest, 0) * square / (double)(s->n - dim));
     if (!(-coefficient > least_of_data * error))
         return;
-    row->information = -coefficient / own->precision;
+    row->information = -coefficient / unit;
     row->centre = s->mean[i] - mean / coefficient;
 }
 
@@ -476,7 +496,7 @@ em_status em_fit_proved(em_group_search *s, const em_proved_group *own, const em
     if (status)
         return status;
     em_invert_lower(dim, s->moment, dim);
-    em_scale_precision(s, own->scale, own->degree);
+    const double unit = set_prior(s, own);
     for (int64_t p = 0; p < dim; p++)
         is_location[p] = p == own->parent;
     for (int64_t c = 0; c < group->n; c++) {
@@ -490,7 +510,7 @@ em_status em_fit_proved(em_group_search *s, const em_proved_group *own, const em
             child->location[j] = -1;
         child->location[0] = (double)own->parent;
         child->coefficient[0] = own->parent < 0 ? 0 : 1;
-        set_data(s, own, s->moment, group->child[c], child);
+        set_data(s, own, unit, s->moment, group->child[c], child);
     }
     return EM_OK;
 }

@@ -7,10 +7,12 @@
 #include "adaptation/noncentring/noncentring_fit.h"
 
 /* Members x_i with the prior N(x_parent, e^(2 u) / precision), u = degree x_scale less its mean.
- * parent -1: N(0, ..). */
+ * parent -1: N(0, ..). If is_bounded, the scale is between 0 and an upper bound, and x_scale is its
+ * logit: e^(2 u) is 1 / (1 + e^-x_scale)^2. */
 typedef struct em_proved_group {
     int64_t scale, parent;
     double degree, precision;
+    bool is_bounded;
 } em_proved_group;
 
 typedef struct em_proved_groups {
