@@ -37,11 +37,12 @@ static const double least_spread = 0.3;
 /* The least skewness of g_k, which contains a sum of squares. */
 static const double least_skewness = 0.3;
 
-/* The unexplained share of g_k that a group leaves at most, and the share that may be rounding. */
-static const double most_left = 1e-3, rounding = 1e-9;
+/* The unexplained share of g_k that a group leaves at most, and the share that may be rounding
+ * after the smooth functions, which are nearly dependent. */
+static const double most_left = 1e-3, rounding = 1e-4;
 
-/* A square that is dependent on the other regressors has a smaller part that is not. */
-static const double dependent = 1e-9;
+/* A regressor that is dependent on others has a smaller part that is not. */
+static const double dependent = 1e-8;
 
 /* A regression of g_k. The Gram matrix has rows for the smooth functions, the squares of all
  * parameters, and g_k. It has been swept by the regressors that are chosen. */
@@ -136,7 +137,7 @@ static void sweep_smooth(scale_regression *f)
     em_gram(f->width, f->n, f->panel, f->gram);
     for (int q = 0; q < SMOOTH; q++) {
         const double *row = f->panel + q * f->n;
-        if (f->gram[q * f->width + q] > 1e-12 * em_dot(f->n, row, row))
+        if (f->gram[q * f->width + q] > dependent * em_dot(f->n, row, row))
             sweep(f, q);
     }
 }
@@ -326,7 +327,7 @@ static bool begin_best(em_group_search *s, scale_regression *f, int64_t k, doubl
         for (int p = 0; p < n; p++) {
             begin(s, f, parent[p]);
             choose(f, em_least(FIRST_STEPS, f->n / DRAWS_A_STEP));
-            if (left(f) < least * f->before) {
+            if (f->before > 0 && left(f) < least * f->before) {
                 least = left(f) / f->before;
                 best = f->of;
             }
