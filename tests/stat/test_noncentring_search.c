@@ -314,6 +314,23 @@ START_TEST(the_search_finds_a_funnel_in_correlated_draws)
 }
 END_TEST
 
+/* Their covariance is singular. */
+START_TEST(the_search_finds_nothing_where_a_parameter_is_constant)
+{
+    static double sample[N_DRAW][2][DATA_DIM];
+    em_noncentring_row row[DATA_DIM];
+    int64_t n_child = -1;
+
+    for (int64_t n = 0; n < N_DRAW; n++) {
+        draw_with_data(1, n, true, sample[n][0], sample[n][1]);
+        sample[n][0][MU] = 1;
+    }
+    const em_samples samples = {N_DRAW, &sample[0][0][0]};
+    ck_assert_int_eq(em_noncentring_search(DATA_DIM, &samples, row, &n_child), EM_OK);
+    ck_assert_int_eq(n_child, 0);
+}
+END_TEST
+
 START_TEST(the_search_finds_nothing_in_a_gaussian)
 {
     static double sample[N_DRAW][2][DIM];
@@ -349,6 +366,7 @@ int main(void)
     tcase_add_loop_test(search_case, the_search_gives_each_child_its_own_log_scale, 0, 10);
     tcase_add_loop_test(search_case, the_search_finds_a_common_and_an_own_scale, 0, 10);
     tcase_add_loop_test(search_case, the_search_finds_a_funnel_in_correlated_draws, 0, 10);
+    tcase_add_test(search_case, the_search_finds_nothing_where_a_parameter_is_constant);
     tcase_add_loop_test(search_case, the_search_finds_nothing_in_a_gaussian, 0, 20);
     return run_case(search_case, CK_NOFORK);
 }

@@ -339,11 +339,11 @@ static int64_t fit_best(em_group_search *s, em_group_fit *fit, double *left, dou
 }
 
 /* Adds the proved groups, except those that make the draws clearly less nearly normal. *nearest:
- * the departure from normality. */
+ * the departure from normality, which changes. */
 static em_status add_proved(em_group_search *s, const em_proved_groups *proved, em_group_fit *f,
                             double *nearest, em_noncentring_row *row)
 {
-    em_status status = em_find_departure(s, nearest);
+    em_status status = EM_OK;
 
     for (int g = 0; !status && g < proved->n && s->n_group + 2 <= EM_MOST_GROUPS; g++) {
         const em_proved_group *own = &proved->group[g];
@@ -569,6 +569,7 @@ em_status em_noncentring_search(int64_t dim, const em_samples *samples, em_nonce
     s.selection.dim = dim;
     s.selection.n = s.n;
     s.selection.width = 2 + 2 * dim;
+    status = status ? status : em_find_departure(&s, &nearest);
     status = status ? status : em_prove_groups(&s, &proved);
     status = status ? status : add_proved(&s, &proved, &tried, &nearest, row);
     status = status ? status : find_groups(&s, &tried, left, gain, row, &nearest);
@@ -582,5 +583,5 @@ em_status em_noncentring_search(int64_t dim, const em_samples *samples, em_nonce
     em_release_all(&s.group_of, &s.used_by, &tried.child, &gain, &memory, &proved.of);
     em_release_all(&s.closest, &s.votes, &s.candidate, &s.is_location, &s.is_rejected, &s.allowed,
                    &s.conditional);
-    return status;
+    return status > 0 ? EM_OK : status; /* no group in draws whose covariance is singular */
 }
