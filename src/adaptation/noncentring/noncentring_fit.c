@@ -111,6 +111,32 @@ void em_remove_child(em_group_fit *f, int64_t p)
         remove_child(f, em_child_at(f, p));
 }
 
+int em_insert_by_score(int n, int most, double score, int64_t k, double *scores, int64_t *list)
+{
+    int at = n < most ? n++ : most;
+
+    for (; at > 0 && scores[at - 1] < score; at--)
+        if (at < most) {
+            scores[at] = scores[at - 1];
+            list[at] = list[at - 1];
+        }
+    if (at < most) {
+        scores[at] = score;
+        list[at] = k;
+    }
+    return n;
+}
+
+void em_subtract_parent(const em_group_search *s, int64_t i, int64_t p, int64_t n, double *out)
+{
+    const int64_t first = s->n - n;
+    const double *x = s->x + i * s->n + first, *parent = p < 0 ? NULL : s->x + p * s->n + first;
+    const double origin = s->mean[i] - (parent ? s->mean[p] : 0);
+
+    for (int64_t r = 0; r < n; r++)
+        out[r] = x[r] + origin - (parent ? parent[r] : 0);
+}
+
 uint32_t em_groups_under(const em_group_search *s, int64_t p)
 {
     const int g = s->group_of[p];

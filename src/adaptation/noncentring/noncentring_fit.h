@@ -150,6 +150,13 @@ void em_fit_means(em_group_search *s, double degree, const bool *is_location, em
 /* Writes the map of child c, at level 1. */
 void em_write_child(em_group_search *s, const em_group_fit *f, int64_t c, em_noncentring_row *row);
 
+/* Inserts number k into a list of at most `most` numbers, those with the highest scores first.
+ * Returns the length of the list, which was n. */
+int em_insert_by_score(int n, int most, double score, int64_t k, double *scores, int64_t *list);
+
+/* x_i - x_p in the last n draws; p -1: x_i. */
+void em_subtract_parent(const em_group_search *s, int64_t i, int64_t p, int64_t n, double *out);
+
 /* ---- normality.c ---- */
 
 /* Draw r of those that are used, thinned evenly: position and gradient [2 dim]. */

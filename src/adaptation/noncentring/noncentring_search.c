@@ -156,16 +156,7 @@ static int candidates(const em_group_search *s, int64_t *out)
         }
         if (sum == 0 || s->is_rejected[k])
             continue;
-        int at = n < MOST_TRIED ? n++ : MOST_TRIED;
-        for (; at > 0 && score[at - 1] < sum; at--)
-            if (at < MOST_TRIED) {
-                score[at] = score[at - 1];
-                out[at] = out[at - 1];
-            }
-        if (at < MOST_TRIED) {
-            score[at] = sum;
-            out[at] = k;
-        }
+        n = em_insert_by_score(n, MOST_TRIED, sum, k, score, out);
     }
     return n;
 }
@@ -392,21 +383,16 @@ static em_status find_groups(em_group_search *s, em_group_fit *fit, double *left
  * returns their number. */
 static int order_scales(const em_group_search *s, int64_t *scale)
 {
-    int level[EM_MOST_GROUPS], n = 0;
+    double level[EM_MOST_GROUPS];
+    int n = 0;
 
     for (int g = 0; g < s->n_group; g++) {
-        int at = n;
         bool is_other = true;
         for (int q = 0; q < n; q++)
             is_other = is_other && scale[q] != s->group[g].scale;
-        if (!is_other)
-            continue;
-        for (n++; at > 0 && level[at - 1] < s->group[g].level; at--) {
-            level[at] = level[at - 1];
-            scale[at] = scale[at - 1];
-        }
-        level[at] = s->group[g].level;
-        scale[at] = s->group[g].scale;
+        if (is_other)
+            n = em_insert_by_score(n, EM_MOST_GROUPS, s->group[g].level, s->group[g].scale, level,
+                                   scale);
     }
     return n;
 }

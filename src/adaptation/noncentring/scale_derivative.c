@@ -85,18 +85,12 @@ static void set_form(em_group_search *s, scale_regression *f, em_proved_group fo
 /* Sets the parent and the rows of squares, each divided by its norm. */
 static void set_parent(em_group_search *s, scale_regression *f, int64_t p)
 {
-    const int64_t first = s->n - f->n;
-    const double *parent = p < 0 ? NULL : s->x + p * s->n + first;
-
     f->of.parent = p;
     for (int64_t i = 0; i < s->dim; i++) {
-        const double *x = s->x + i * s->n + first;
-        const double origin = s->mean[i] - (parent ? s->mean[p] : 0);
         double *row = f->panel + (SMOOTH + i) * f->n;
-        for (int64_t r = 0; r < f->n; r++) {
-            const double off = x[r] + origin - (parent ? parent[r] : 0);
-            row[r] = f->factor[r] * off * off;
-        }
+        em_subtract_parent(s, i, p, f->n, row);
+        for (int64_t r = 0; r < f->n; r++)
+            row[r] = f->factor[r] * row[r] * row[r];
         f->norm[i] = sqrt(em_dot(f->n, row, row));
         for (int64_t r = 0; r < f->n && f->norm[i] > 0; r++)
             row[r] /= f->norm[i];
@@ -225,16 +219,14 @@ static int64_t keep_equal(scale_regression *f)
 static double share_of_sum(scale_regression *f)
 {
     double *sum = f->panel + SMOOTH * f->n, *y = sum + f->n;
-    const double *y_was = f->panel + (f->width - 1) * f->n;
 
     for (int64_t r = 0; r < f->n; r++) {
         double at = 0;
         for (int64_t i = 0; i < f->dim; i++)
             if (f->is_chosen[i])
                 at += f->norm[i] * f->panel[(SMOOTH + i) * f->n + r];
-        const double own = y_was[r];
         sum[r] = at;
-        y[r] = own;
+        y[r] = f->panel[(f->width - 1) * f->n + r];
     }
     f->width = SMOOTH + 2;
     sweep_smooth(f);
@@ -244,23 +236,6 @@ static double share_of_sum(scale_regression *f)
 }
 
 /* ---------------------------------------------------------------- candidates */
-
-/* Inserts number k with this score into a list of at most `most`, the highest scores first. */
-static int insert(int n, int most, double score, int64_t k, double *scores, int64_t *list)
-{
-    int at = n < most ? n++ : most;
-
-    for (; at > 0 && scores[at - 1] < score; at--)
-        if (at < most) {
-            scores[at] = scores[at - 1];
-            list[at] = list[at - 1];
-        }
-    if (at < most) {
-        scores[at] = score;
-        list[at] = k;
-    }
-    return n;
-}
 
 static double skewness(const em_group_search *s, int64_t k, int64_t first)
 {
@@ -290,7 +265,7 @@ static int find_scales(const em_group_search *s, int64_t first, int64_t *out, do
         const double skew = s->sd[k] >= least_spread ? skewness(s, k, first) : 0;
         sign[k] = copysign(1, skew);
         if (fabs(skew) >= least_skewness)
-            n = insert(n, MOST_SCALES, fabs(skew), k, score, out);
+            n = em_insert_by_score(n, MOST_SCALES, fabs(skew), k, score, out);
     }
     return n;
 }
@@ -304,7 +279,7 @@ static int find_parents(const em_group_search *s, int64_t k, int64_t *out)
 
     for (int64_t p = 0; p < s->dim; p++)
         if (p != k && s->sd[p] > 0)
-            n = insert(n, MOST_PARENTS, fabs(s->rho[p * s->dim + k]), p, score, out);
+            n = em_insert_by_score(n, MOST_PARENTS, fabs(s->rho[p * s->dim + k]), p, score, out);
     return n;
 }
 
@@ -396,15 +371,10 @@ void em_list_proved(const em_group_search *s, const em_proved_groups *proved, in
         em_groups_under(s, own->scale) | (own->parent < 0 ? 0 : em_groups_under(s, own->parent));
 
     out->scale = own->scale;
-    out->where = (em_locations){0};
-    out->total = 0;
     out->n = 0;
     for (int64_t i = 0; i < s->dim; i++)
-        if (proved->of[i] == g && em_may_join(s, out, used, i)) {
-            out->degree[out->n] = own->degree;
-            out->gain[out->n] = 0;
+        if (proved->of[i] == g && em_may_join(s, out, used, i))
             out->child[out->n++] = i;
-        }
 }
 
 em_status em_prove_groups(em_group_search *s, em_proved_groups *out)
@@ -434,14 +404,11 @@ em_status em_prove_groups(em_group_search *s, em_proved_groups *out)
 static void set_data_derivative(em_group_search *s, const em_proved_group *own, int64_t i,
                                 double *out)
 {
-    const double *x = s->x + i * s->n, *g = s->panel + i * s->n;
-    const double *parent = own->parent < 0 ? NULL : s->x + own->parent * s->n;
-    const double origin = s->mean[i] - (parent ? s->mean[own->parent] : 0);
+    const double *g = s->panel + i * s->n;
 
-    for (int64_t r = 0; r < s->n; r++) {
-        const double off = x[r] + origin - (parent ? parent[r] : 0);
-        out[r] = g[r] + own->precision * s->factor[r] * off;
-    }
+    em_subtract_parent(s, i, own->parent, s->n, out);
+    for (int64_t r = 0; r < s->n; r++)
+        out[r] = g[r] + own->precision * s->factor[r] * out[r];
 }
 
 /* Sets s->factor to the precision of the prior, relative to own->precision. Returns own->precision
