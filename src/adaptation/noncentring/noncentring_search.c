@@ -337,7 +337,6 @@ static em_status add_proved(em_group_search *s, const em_proved_groups *proved, 
     em_status status = EM_OK;
 
     for (int g = 0; !status && g < proved->n && s->n_group + 2 <= EM_MOST_GROUPS; g++) {
-        const em_proved_group *own = &proved->group[g];
         const double most = *nearest + nearer_by_chance / (double)s->n;
         double now = INFINITY;
         int n_added = 0;
@@ -345,10 +344,10 @@ static em_status add_proved(em_group_search *s, const em_proved_groups *proved, 
         if (f->n == 0)
             continue;
         status = em_transform_draws(s, true);
-        status = status ? status : em_fit_proved(s, own, f, s->is_location, s->conditional);
         if (status)
-            return status > 0 ? EM_OK : status;
-        status = add_with_means(s, f, own->degree, row, &now, &n_added);
+            return status;
+        em_fit_proved(s, proved, g, f, s->is_location, s->conditional);
+        status = add_with_means(s, f, proved->group[g].degree, row, &now, &n_added);
         if (!status && now < most)
             *nearest = now;
         else
@@ -541,7 +540,8 @@ em_status em_noncentring_search(int64_t dim, const em_samples *samples, em_nonce
         EM_ARRAY(s.group_of, dim), EM_ARRAY(s.used_by, dim), EM_ARRAY(tried.child, dim),
         EM_ARRAY(gain, dim), EM_ARRAY(s.closest, dim), EM_ARRAY(s.votes, dim),
         EM_ARRAY(s.candidate, dim), EM_ARRAY(s.is_location, dim), EM_ARRAY(s.is_rejected, dim),
-        EM_ARRAY(s.allowed, dim), EM_ARRAY(s.conditional, dim), EM_ARRAY(proved.of, dim));
+        EM_ARRAY(s.allowed, dim), EM_ARRAY(s.conditional, dim), EM_ARRAY(proved.of, dim),
+        EM_ARRAY(proved.inverse, dim * dim));
     status = status ? status : em_noncentring_create(dim, &s.map);
     status = status ? status : lay_out(&s, &tried, &memory, &u, &left);
     for (int64_t i = 0; !status && i < dim; i++)
@@ -566,7 +566,8 @@ em_status em_noncentring_search(int64_t dim, const em_samples *samples, em_nonce
         status = refine_scales(&s, nearest, left, row);
     *n_child = s.map.n_child;
     em_noncentring_release(&s.map);
-    em_release_all(&s.group_of, &s.used_by, &tried.child, &gain, &memory, &proved.of);
+    em_release_all(&s.group_of, &s.used_by, &tried.child, &gain, &memory, &proved.of,
+                   &proved.inverse);
     em_release_all(&s.closest, &s.votes, &s.candidate, &s.is_location, &s.is_rejected, &s.allowed,
                    &s.conditional);
     return status > 0 ? EM_OK : status; /* no group in draws whose covariance is singular */

@@ -377,6 +377,18 @@ void em_list_proved(const em_group_search *s, const em_proved_groups *proved, in
             out->child[out->n++] = i;
 }
 
+/* Writes the inverse of the lower factor of the Gram matrix of all parameters. */
+static em_status invert_gram(const em_group_search *s, double *out)
+{
+    const int64_t dim = s->dim;
+
+    em_gram(dim, s->n, s->x, out);
+    for (int64_t j = 0; j < dim; j++)
+        out[j * dim + j] = s->sd[j] > 0 ? out[j * dim + j] * (1 + 1e-10) : 1;
+    const em_status status = em_cholesky(dim, out, dim);
+    return status ? status : em_invert_lower(dim, out, dim);
+}
+
 em_status em_prove_groups(em_group_search *s, em_proved_groups *out)
 {
     const int64_t dim = s->dim, width = SMOOTH + dim + 1;
@@ -394,6 +406,8 @@ em_status em_prove_groups(em_group_search *s, em_proved_groups *out)
     for (int k = 0; k < n && out->n < EM_MOST_GROUPS; k++)
         try_scale(s, &f, scale[k], sign[scale[k]], out);
     order(dim, out);
+    if (out->n > 0)
+        status = invert_gram(s, out->inverse);
     em_release_all(&f.panel, &f.gram, &f.factor, &f.norm, &f.is_chosen, &sign);
     return status;
 }
@@ -451,21 +465,12 @@ static void set_data(em_group_search *s, const em_proved_group *own, double unit
     row->centre = s->mean[i] - mean / coefficient;
 }
 
-em_status em_fit_proved(em_group_search *s, const em_proved_group *own, const em_group_fit *group,
-                        bool *is_location, em_noncentring_row *row)
+void em_fit_proved(em_group_search *s, const em_proved_groups *proved, int g,
+                   const em_group_fit *group, bool *is_location, em_noncentring_row *row)
 {
-    const int64_t dim = s->dim;
-    em_status status;
-
-    em_gram(dim, s->n, s->x, s->moment);
-    for (int64_t j = 0; j < dim; j++)
-        s->moment[j * dim + j] = s->sd[j] > 0 ? s->moment[j * dim + j] * (1 + 1e-10) : 1;
-    status = em_cholesky(dim, s->moment, dim);
-    if (status)
-        return status;
-    em_invert_lower(dim, s->moment, dim);
+    const em_proved_group *own = &proved->group[g];
     const double unit = set_prior(s, own);
-    for (int64_t p = 0; p < dim; p++)
+    for (int64_t p = 0; p < s->dim; p++)
         is_location[p] = p == own->parent;
     for (int64_t c = 0; c < group->n; c++) {
         em_noncentring_row *child = &row[group->child[c]];
@@ -478,7 +483,6 @@ em_status em_fit_proved(em_group_search *s, const em_proved_group *own, const em
             child->location[j] = -1;
         child->location[0] = (double)own->parent;
         child->coefficient[0] = own->parent < 0 ? 0 : 1;
-        set_data(s, own, unit, s->moment, group->child[c], child);
+        set_data(s, own, unit, proved->inverse, group->child[c], child);
     }
-    return EM_OK;
 }

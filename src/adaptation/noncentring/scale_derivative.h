@@ -18,11 +18,13 @@ typedef struct em_proved_group {
 typedef struct em_proved_groups {
     int n;
     em_proved_group group[EM_MOST_GROUPS];
-    int *of; /* [dim] the group of a parameter; -1: none */
+    int *of;         /* [dim] the group of a parameter; -1: none */
+    double *inverse; /* [dim][dim] of the lower factor of the Gram matrix of all parameters; set if
+                        there are groups */
 } em_proved_groups;
 
-/* Finds groups, and lists those that depend on members of others before these. out->of is allocated
- * by the caller. Errors: EM_EMEMORY. */
+/* Finds groups, and lists those that depend on members of others before these. The caller allocates
+ * the arrays of `out`. Errors: EM_EMEMORY; EM_NONFINITE if the Gram matrix is singular. */
 em_status em_prove_groups(em_group_search *s, em_proved_groups *out);
 
 /* Sets the children to the members of group g that may join it. */
@@ -30,9 +32,9 @@ void em_list_proved(const em_group_search *s, const em_proved_groups *proved, in
                     em_group_fit *out);
 
 /*
- * Writes the rows of the children, and marks the location. The derivatives by the children, in
- * s->panel [dim][n], without those of their prior, are due to data. Their regression on all
- * parameters has the precision of the data as a coefficient. Errors: EM_NONFINITE.
+ * Writes the rows of the children of group g, and marks the location. The derivatives by the
+ * children, in s->panel [dim][n], without those of their prior, are due to data. Their regression
+ * on all parameters has the precision of the data as a coefficient.
  */
-em_status em_fit_proved(em_group_search *s, const em_proved_group *own, const em_group_fit *group,
-                        bool *is_location, em_noncentring_row *row);
+void em_fit_proved(em_group_search *s, const em_proved_groups *proved, int g,
+                   const em_group_fit *group, bool *is_location, em_noncentring_row *row);
