@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -130,6 +131,16 @@ em_status em_text_find_twin(int64_t n, const char *const *text, int64_t *twin)
             *twin = sorted[i].number;
     em_release(&sorted);
     return EM_OK;
+}
+
+em_number_text em_three_digits(double x)
+{
+    em_number_text out;
+
+    snprintf(out.text, sizeof out.text, "%.3g", x);
+    if (strchr(out.text, 'e') && fabs(x) > 1 && fabs(x) < 1e15)
+        snprintf(out.text, sizeof out.text, "%.0f", strtod(out.text, NULL));
+    return out;
 }
 
 const char *em_plural(int64_t n)

@@ -44,6 +44,14 @@ em_status em_text_valid(const char *text, char **out);
 /* Appends formatted text to the string in out[bytes]; what does not fit is cut off. Local. */
 void em_append(size_t bytes, char *out, const char *format, ...) EM_PRINTF(3, 4);
 
+/* Text of a number. */
+typedef struct em_number_text {
+    char text[24];
+} em_number_text;
+
+/* Three significant digits, as %.3g, but 1110 and not 1.11e+03 for numbers below 1e15. Local. */
+em_number_text em_three_digits(double x);
+
 /* The plural ending of a noun that n counts: "" for 1, else "s". Local. */
 const char *em_plural(int64_t n);
 

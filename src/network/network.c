@@ -5,6 +5,7 @@
 #include "network/network.h"
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "base/text/json.h"
 #include "data/table/table_options.h"
 #include "emass/model/averages.h"
@@ -478,18 +479,19 @@ static void describe(const em_model *model, FILE *out)
     fprintf(out,
             "# data       %" PRId64 " observations of %" PRId64 " inputs, %" PRId64
             " test observations; on this shard %" PRId64 " and %" PRId64
-            ": %.3g MB, one copy on a node\n",
+            ": %s MB, one copy on a node\n",
             train->rows.total, train->n_input, test ? test->rows.total : 0, train->rows.count,
             test ? test->rows.count : 0,
-            (em_examples_bytes(train) + (test ? em_examples_bytes(test) : 0)) / 1e6);
+            em_three_digits((em_examples_bytes(train) + (test ? em_examples_bytes(test) : 0)) / 1e6)
+                .text);
     em_network_describe_survey(self, out);
     fprintf(out,
             "# pass       %" PRId64
             " observations at a time in %s precision, by OpenBLAS's products "
-            "for %s: %.3g MB per rank; averages of predictions %.3g MB per chain\n",
+            "for %s: %s MB per rank; averages of predictions %s MB per chain\n",
             self->batch, ops->name, em_linalg_kernels(),
-            ops->bytes(&self->layers, train->n_input, self->batch) / 1e6,
-            averages * sizeof(double) / 1e6);
+            em_three_digits(ops->bytes(&self->layers, train->n_input, self->batch) / 1e6).text,
+            em_three_digits(averages * sizeof(double) / 1e6).text);
     fprintf(out,
             "# monitored  R-hat and ESS are computed for %s and for the function at some inputs, "
             "not for the weights, which have symmetries\n",

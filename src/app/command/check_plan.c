@@ -3,6 +3,7 @@
 #include "adaptation/adaptation.h"
 #include "base/available_memory.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "emass/model/latent.h"
 #include "io/draws/dataset.h"
 #include "model/model.h"
@@ -200,16 +201,22 @@ static em_status count_memory(const em_checked *check, const em_plan *plan, memo
     return status;
 }
 
+static em_number_text megabytes(double bytes)
+{
+    return em_three_digits(bytes / 1e6);
+}
+
 static void print_memory(const memory *m, double peak)
 {
     const double sum =
         m->here + m->chains + m->averages + m->moment + m->draws + m->watched + m->learning;
 
-    printf("# memory     %.3g MB per rank: %.3g of program, data and model (%.3g while they are "
-           "read), %.3g of chains and samplers, %.3g of averages, %.3g while they start or end, "
-           "%.3g of draws in buffers, %.3g to monitor convergence, %.3g MB to learn the mass\n",
-           fmax(sum, peak) / 1e6, m->here / 1e6, peak / 1e6, m->chains / 1e6, m->averages / 1e6,
-           m->moment / 1e6, m->draws / 1e6, m->watched / 1e6, m->learning / 1e6);
+    printf("# memory     %s MB per rank: %s of program, data and model (%s while they are read), "
+           "%s of chains and samplers, %s of averages, %s while they start or end, %s of draws in "
+           "buffers, %s to monitor convergence, %s MB to learn the mass\n",
+           megabytes(fmax(sum, peak)).text, megabytes(m->here).text, megabytes(peak).text,
+           megabytes(m->chains).text, megabytes(m->averages).text, megabytes(m->moment).text,
+           megabytes(m->draws).text, megabytes(m->watched).text, megabytes(m->learning).text);
 }
 
 static void print_shards(const em_checked *check)
@@ -285,16 +292,17 @@ static void print_plan(const em_checked *check, const em_plan *plan, const memor
     if (plan->most_capacity < plan->most_draws)
         printf(", of which at most %lld are kept", (long long)plan->most_capacity);
     if (plan->thin > 1)
-        printf(" of %lld iterations each, %.3g in all", (long long)plan->thin, (double)plan->total);
+        printf(" of %lld iterations each, %s in all", (long long)plan->thin,
+               em_three_digits((double)plan->total).text);
     printf("\n");
     print_memory(taken, check->peak_bytes);
     if (plan->monitored.width < plan->width.posterior || plan->monitored.every > 1)
         printf("# monitored  the first %lld of %lld numbers, of 1 in %lld draws\n",
                (long long)plan->monitored.width, (long long)plan->width.posterior,
                (long long)plan->monitored.every);
-    printf("# output     %s, %s%.3g MB of draws\n", config->output.file,
+    printf("# output     %s, %s%s MB of draws\n", config->output.file,
            plan->until_done ? "at most " : "",
-           draw * (double)(config->run.chains * plan->most_capacity) / 1e6);
+           megabytes(draw * (double)(config->run.chains * plan->most_capacity)).text);
 }
 
 em_status em_check_plan(const em_checked *check, const em_plan *plan)

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/system/terminal.h"
 #include "base/system/thread.h"
+#include "base/text.h"
 #include "base/text/nearest.h"
 
 #include <math.h>
@@ -115,7 +116,7 @@ static text_line details_of(const em_progress_record *record, shortness level)
     if (record->divergences > 0 && level < POSITION_ALONE) /* 0 also of samplers that have none */
         append(&details, "  divergences %lld", (long long)record->divergences);
     if (isfinite(record->draws_per_second) && level < NO_RATE)
-        append(&details, "  %.3g draws/s", record->draws_per_second);
+        append(&details, "  %s draws/s", em_three_digits(record->draws_per_second).text);
     if (isfinite(record->seconds_left) && record->iteration < record->total && level < NO_TIME_LEFT)
         append_time_left(&details, record->seconds_left,
                          bound_of(record->at_most, "at most ", "<= ", level));
