@@ -5,6 +5,7 @@
 #include "adaptation/adaptation.h"
 #include "adaptation/mass_window/gradient_noise.h"
 #include "adaptation/mass_window/window.h"
+#include "adaptation/noncentring/scale_derivative.h"
 #include "adaptation/schedule/outliers.h"
 #include "adaptation/schedule/warmup_schedule.h"
 #include "adaptation/step_size/step_size.h"
@@ -41,7 +42,7 @@ typedef struct em_phase {
     em_status (*observe)(em_adapt *, const em_block *, int64_t iteration); /* Local. */
     /* *renews: momenta must be drawn again, and a step size searched for. Collective.
      */
-    em_status (*update)(em_adapt *, em_block *, int64_t done, bool *renews);
+    em_status (*update)(em_adapt *, em_posterior *, em_block *, int64_t done, bool *renews);
     em_status (*leave)(em_adapt *, int64_t done, em_phase_id *next); /* Collective. */
 } em_phase;
 
@@ -106,6 +107,7 @@ typedef struct em_tree_depths {
 typedef struct em_noncentred {
     em_noncentring map;
     em_noncentring_row *found; /* [dim] what the last search found, or the former map */
+    em_normal_prior *prior;    /* [dim] that evaluations have proved */
     em_posterior *posterior;   /* in these coordinates; created by the first step that needs it */
     /* The start of a step: `theta` in these coordinates, `from` and `gradient` in the model's.
      * [n_local_chain][stride] */
@@ -263,7 +265,7 @@ static inline bool em_is_noncentred(const em_adapt *adapt)
 /* Learns the map from the window's draws, before outlying chains are found and the mass is
  * estimated. *is_other: the set of non-centred parameters has changed. Collective. Errors:
  * EM_EMEMORY, agreed. */
-em_status em_learn_noncentring(em_adapt *adapt, bool *is_other);
+em_status em_learn_noncentring(em_adapt *adapt, em_posterior *posterior, bool *is_other);
 
 /* Whether log densities are known in these coordinates. Without a map, or if the window keeps only
  * some draws because there are many chains, those in the model's coordinates are used. Local. */
@@ -364,14 +366,16 @@ em_status em_reinitialise_chains(em_adapt *adapt, em_block *block,
 
 /* Rows of the table: see em_phase. */
 em_status em_initial_observe(em_adapt *adapt, const em_block *block, int64_t iteration);
-em_status em_initial_update(em_adapt *adapt, em_block *block, int64_t done, bool *renews);
+em_status em_initial_update(em_adapt *adapt, em_posterior *posterior, em_block *block, int64_t done,
+                            bool *renews);
 em_status em_initial_leave(em_adapt *adapt, int64_t done, em_phase_id *next);
 void em_trial_enter(em_adapt *adapt, int64_t done);
 em_status em_trial_observe(em_adapt *adapt, const em_block *block, int64_t iteration);
 em_status em_trial_leave(em_adapt *adapt, int64_t done, em_phase_id *next);
 int64_t em_windows_next_update(const em_adapt *adapt, int64_t done);
 em_status em_windows_observe(em_adapt *adapt, const em_block *block, int64_t iteration);
-em_status em_windows_update(em_adapt *adapt, em_block *block, int64_t done, bool *renews);
+em_status em_windows_update(em_adapt *adapt, em_posterior *posterior, em_block *block, int64_t done,
+                            bool *renews);
 
 /* Begins the next E-step, if there was an M-step after `done` iterations. Local. */
 void em_begin_e_step(em_adapt *adapt, int64_t done);

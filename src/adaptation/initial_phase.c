@@ -111,7 +111,8 @@ static bool has_reached_target(em_adapt *adapt, const em_log_density_window *win
     return initial->n_stationary >= 2 && n_sample >= wanted;
 }
 
-em_status em_initial_update(em_adapt *adapt, em_block *block, int64_t done, bool *renews)
+em_status em_initial_update(em_adapt *adapt, em_posterior *posterior, em_block *block, int64_t done,
+                            bool *renews)
 {
     const int64_t n_chain = em_grid_n_chain(adapt->grid);
     em_initial_phase *initial = adapt->initial;
@@ -126,7 +127,7 @@ em_status em_initial_update(em_adapt *adapt, em_block *block, int64_t done, bool
     status = em_allocate_all(EM_ARRAY(window, n_chain), EM_ARRAY(scratch, n_chain));
     status = em_agree(status);
     if (!status && adapt->noncentred)
-        status = em_learn_noncentring(adapt, &is_other_map);
+        status = em_learn_noncentring(adapt, posterior, &is_other_map);
     status = status ? status : em_gather_log_densities(adapt, done, window);
     if (!status) {
         em_find_outlying_chains(n_chain, window, adapt->dim, scratch, adapt->outlying);

@@ -12,6 +12,7 @@
  */
 #include "adaptation/adaptation_internal.h"
 #include "adaptation/noncentring/noncentring_search.h"
+#include "adaptation/noncentring/shared_gradients.h"
 #include "base/memory.h"
 #include "par/world.h"
 
@@ -39,7 +40,7 @@ em_status em_noncentred_create(em_adapt *adapt)
     status = em_noncentring_create(adapt->dim, &own->map);
     if (!status)
         status = em_allocate_all(
-            EM_ARRAY(own->found, adapt->dim),
+            EM_ARRAY(own->found, adapt->dim), EM_ARRAY(own->prior, adapt->dim),
             EM_ARRAY(own->theta, 3 * panel + adapt->n_local_chain + 2 * adapt->dim));
     if (status)
         return status;
@@ -58,7 +59,7 @@ void em_noncentred_destroy(em_adapt *adapt)
         return;
     em_posterior_destroy(&own->posterior);
     em_noncentring_release(&own->map);
-    em_release_all(&own->found, &own->theta);
+    em_release_all(&own->found, &own->prior, &own->theta);
     em_release(&adapt->noncentred);
 }
 
@@ -87,7 +88,7 @@ em_status em_exchange_noncentring(em_adapt *adapt)
  * map of other parameters changes the regions that chains can reach, so the test for stationarity
  * starts again. It does so only during the first iterations, because draws may never determine the
  * set of parameters. */
-em_status em_learn_noncentring(em_adapt *adapt, bool *is_other)
+em_status em_learn_noncentring(em_adapt *adapt, em_posterior *posterior, bool *is_other)
 {
     em_noncentred *own = adapt->noncentred;
     const int64_t was = own->map.n_child;
@@ -96,8 +97,10 @@ em_status em_learn_noncentring(em_adapt *adapt, bool *is_other)
     em_status status = em_window_gather(&adapt->window, adapt->grid, NULL, &samples);
 
     *is_other = false;
+    if (!status)
+        status = em_prove_priors_together(posterior, adapt->grid, adapt->dim, &samples, own->prior);
     if (!status && em_world_rank() == 0)
-        status = em_noncentring_search(adapt->dim, &samples, own->found, &n_child);
+        status = em_noncentring_search(adapt->dim, &samples, own->prior, own->found, &n_child);
     em_release(&samples.row);
     status = em_agree(status);
     if (status)
@@ -234,5 +237,8 @@ em_status em_noncentred_visit(em_adapt *adapt, const em_visitor *visitor)
     copy(adapt->dim * EM_NONCENTRING_NUMBERS, (const double *)own->map.row, (double *)own->found);
     status = visitor->shared(visitor->context, "noncentring", adapt->dim * EM_NONCENTRING_NUMBERS,
                              (double *)own->found);
+    status = status ? status
+                    : visitor->shared(visitor->context, "noncentring_priors",
+                                      adapt->dim * EM_NORMAL_PRIOR_NUMBERS, (double *)own->prior);
     return status || !visitor->restores ? status : em_exchange_noncentring(adapt);
 }

@@ -53,9 +53,10 @@ em_status em_windows_observe(em_adapt *adapt, const em_block *block, int64_t ite
     return EM_OK;
 }
 
-em_status em_windows_update(em_adapt *adapt, em_block *block, int64_t done, bool *renews)
+em_status em_windows_update(em_adapt *adapt, em_posterior *posterior, em_block *block, int64_t done,
+                            bool *renews)
 {
-    (void)block;
+    (void)posterior, (void)block;
     *renews = em_learns(adapt) && adapt->n_m_step < adapt->most_m_steps &&
               next_m_step(adapt, done - 1) == done;
     return *renews ? em_take_m_step(adapt, done) : EM_OK;

@@ -10,6 +10,7 @@
  * map.
  */
 #include "adaptation/noncentring/noncentring_search.h"
+#include "adaptation/noncentring/shared_gradients.h"
 #include "base/memory.h"
 #include "par/world.h"
 #include "tempering/reference.h"
@@ -187,14 +188,14 @@ em_status em_coordinates_judge(const em_tempering *t, const em_noncentring *map,
 }
 
 /* Chooses among the map that a search finds, the present one, and the identity. Local. */
-static em_status choose(em_tempering *t, const em_samples *draws)
+static em_status choose(em_tempering *t, const em_samples *draws, const em_normal_prior *prior)
 {
     em_noncentring found;
     int64_t n_child = 0;
     bool fine = false, separates = false;
     em_status status = em_noncentring_create(t->dim, &found);
 
-    status = status ? status : em_noncentring_search(t->dim, draws, t->found_map, &n_child);
+    status = status ? status : em_noncentring_search(t->dim, draws, prior, t->found_map, &n_child);
     status = status ? status : em_noncentring_set(&found, t->found_map);
     status = status ? status : suits(&found, draws, &fine);
     status = status ? status : em_coordinates_judge(t, &found, &separates);
@@ -212,9 +213,15 @@ static em_status choose(em_tempering *t, const em_samples *draws)
 em_status em_coordinates_find(em_tempering *t, const em_samples *draws, bool *grows)
 {
     const int64_t was = t->map.n_child;
+    em_normal_prior *prior = NULL;
     int64_t n_child = 0;
-    const em_status status = em_agree(em_world_rank() == 0 ? choose(t, draws) : EM_OK);
+    em_status status = em_agree(em_allocate_all(EM_ARRAY(prior, t->dim)));
 
+    status = status ? status
+                    : em_prove_priors_together(t->of_parameters, t->copies, t->dim, draws, prior);
+    if (!status)
+        status = em_agree(em_world_rank() == 0 ? choose(t, draws, prior) : EM_OK);
+    em_release(&prior);
     if (status)
         return status;
     em_broadcast(t->found_map, (size_t)t->dim * sizeof *t->found_map);

@@ -250,7 +250,7 @@ START_TEST(the_search_finds_a_hierarchy)
         hierarchy(sample[n][0], sample[n][1]);
     }
     const em_samples samples = {N_DRAW, &sample[0][0][0]};
-    ck_assert_int_eq(em_noncentring_search(DIM, &samples, row, &n_child), EM_OK);
+    ck_assert_int_eq(em_noncentring_search(DIM, &samples, NULL, row, &n_child), EM_OK);
     ck_assert_int_eq(n_child, DIM - FIRST);
     for (int i = FIRST; i < DIM; i++) {
         ck_assert(row[i].level == 1 && row[i].scale == V);

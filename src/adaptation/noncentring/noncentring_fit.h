@@ -41,7 +41,6 @@ typedef struct em_locations {
 typedef struct em_child_group {
     int64_t scale;
     uint32_t depends; /* bits: groups whose parameters it uses, directly or not */
-    int level;
 } em_child_group;
 
 typedef struct em_group_search {

@@ -1,7 +1,7 @@
 #include "adaptation/noncentring/noncentring_search.h"
 
 #include "adaptation/noncentring/noncentring_fit.h"
-#include "adaptation/noncentring/scale_derivative.h"
+#include "adaptation/noncentring/proved_groups.h"
 #include "base/memory.h"
 #include "math/linalg.h"
 
@@ -9,7 +9,6 @@
 #include <string.h>
 
 enum {
-    MOST_DRAWS = 1000,
     MOST_TRIED = 4, /* log scales that are fitted before one is chosen */
     MOST_REJECTED =
         3 /* rejected groups, which make draws no more nearly normal, before the search ends */
@@ -161,18 +160,31 @@ static int candidates(const em_group_search *s, int64_t *out)
     return n;
 }
 
-/* Levels are above those of what a group uses. */
+/* The level of a row above those of what it uses. */
+static double level_of(const em_noncentring_row *row, int64_t i)
+{
+    double level = row[(int64_t)row[i].scale].level;
+
+    for (int j = 0; j < EM_MOST_LOCATIONS && row[i].location[j] >= 0; j++)
+        level = fmax(level, row[(int64_t)row[i].location[j]].level);
+    return level + 1;
+}
+
+/* Levels are above those of what a row uses. A row may use others of its own group. */
 static void set_levels(em_group_search *s, em_noncentring_row *row)
 {
-    for (int pass = 0; pass <= s->n_group; pass++)
-        for (int g = 0; g < s->n_group; g++) {
-            s->group[g].level = 1;
-            for (int h = 0; h < s->n_group; h++)
-                if ((s->group[g].depends >> h & 1) && s->group[h].level >= s->group[g].level)
-                    s->group[g].level = s->group[h].level + 1;
-        }
+    bool has_changed = true;
+
     for (int64_t i = 0; i < s->dim; i++)
-        row[i].level = s->group_of[i] >= 0 ? s->group[s->group_of[i]].level : 0;
+        row[i].level = s->group_of[i] >= 0;
+    for (int64_t pass = 0; has_changed && pass <= s->dim; pass++) {
+        has_changed = false;
+        for (int64_t i = 0; i < s->dim; i++) {
+            const double level = s->group_of[i] >= 0 ? level_of(row, i) : 0;
+            has_changed |= level != row[i].level;
+            row[i].level = level;
+        }
+    }
 }
 
 /* Removes the last group. */
@@ -206,17 +218,24 @@ static double improvement_needed(const em_group_search *s, double gain, double n
                 least_nearer + nearer_by_chance / (double)s->n);
 }
 
+/* Adds the group to the map. Errors: EM_EDATA if the rows are not a valid map, for example because
+ * a coefficient is not finite. */
+static em_status set_group(em_group_search *s, const em_group_fit *f,
+                           const em_noncentring_row *conditional, em_noncentring_row *row)
+{
+    add_group(s, f, conditional, row);
+    set_levels(s, row);
+    return em_noncentring_set(&s->map, row);
+}
+
 /* Adds the group, and computes the departure from normality with it. INFINITY: it is not finite, or
- * the rows are not a valid map, for example because a coefficient is not finite. */
+ * the rows are not a valid map. */
 static em_status measure_group(em_group_search *s, const em_group_fit *f,
                                const em_noncentring_row *conditional, em_noncentring_row *row,
                                double *now)
 {
-    em_status status;
+    em_status status = set_group(s, f, conditional, row);
 
-    add_group(s, f, conditional, row);
-    set_levels(s, row);
-    status = em_noncentring_set(&s->map, row);
     status = status ? status : em_find_departure(s, now);
     if (status)
         *now = INFINITY;
@@ -329,25 +348,37 @@ static int64_t fit_best(em_group_search *s, em_group_fit *fit, double *left, dou
     return best;
 }
 
+/* Fits the rows of a proved group to what data tell. */
+static em_status fit_proved(em_group_search *s, const em_normal_prior *prior, em_group_fit *f,
+                            em_noncentring_row *row)
+{
+    em_status status;
+
+    em_write_priors(s, prior, f, s->is_location, s->conditional);
+    status = set_group(s, f, s->conditional, row);
+    status = status ? status : em_add_data(s, prior, f, s->conditional);
+    const em_status dropped = drop_group(s, row);
+    return status ? status : dropped;
+}
+
 /* Adds the proved groups, except those that make the draws clearly less nearly normal. *nearest:
  * the departure from normality, which changes. */
-static em_status add_proved(em_group_search *s, const em_proved_groups *proved, em_group_fit *f,
+static em_status add_proved(em_group_search *s, const em_normal_prior *prior, em_group_fit *f,
                             double *nearest, em_noncentring_row *row)
 {
+    int64_t scale[EM_MOST_GROUPS];
+    const int n = em_list_proved_scales(s->dim, prior, scale);
     em_status status = EM_OK;
 
-    for (int g = 0; !status && g < proved->n && s->n_group + 2 <= EM_MOST_GROUPS; g++) {
+    for (int g = 0; !status && g < n && s->n_group + 2 <= EM_MOST_GROUPS; g++) {
         const double most = *nearest + nearer_by_chance / (double)s->n;
+        const double degree = em_list_proved_group(s, prior, scale[g], f);
         double now = INFINITY;
         int n_added = 0;
-        em_list_proved(s, proved, g, f);
         if (f->n == 0)
             continue;
-        status = em_transform_draws(s, true);
-        if (status)
-            return status;
-        em_fit_proved(s, proved, g, f, s->is_location, s->conditional);
-        status = add_with_means(s, f, proved->group[g].degree, row, &now, &n_added);
+        status = fit_proved(s, prior, f, row);
+        status = status ? status : add_with_means(s, f, degree, row, &now, &n_added);
         if (!status && now < most)
             *nearest = now;
         else
@@ -376,70 +407,6 @@ static em_status find_groups(em_group_search *s, em_group_fit *fit, double *left
         status = try_group(s, fit, left, nearest, row, &kept);
     }
     return status > 0 ? EM_OK : status;
-}
-
-/* Writes the log scales of all groups to scale [EM_MOST_GROUPS], those of higher levels first;
- * returns their number. */
-static int order_scales(const em_group_search *s, int64_t *scale)
-{
-    double level[EM_MOST_GROUPS];
-    int n = 0;
-
-    for (int g = 0; g < s->n_group; g++) {
-        bool is_other = true;
-        for (int q = 0; q < n; q++)
-            is_other = is_other && scale[q] != s->group[g].scale;
-        if (is_other)
-            n = em_insert_by_score(n, EM_MOST_GROUPS, s->group[g].level, s->group[g].scale, level,
-                                   scale);
-    }
-    return n;
-}
-
-/* Whether no group has a higher level than one that was added before it. */
-static bool levels_fall(const em_group_search *s)
-{
-    for (int g = 1; g < s->n_group; g++)
-        if (s->group[g].level > s->group[g - 1].level)
-            return false;
-    return true;
-}
-
-/*
- * Fits the groups once more, those of higher levels first. Where the members of one group are the
- * locations of another, as in nested hierarchies, their derivatives no longer depend on the members
- * of that group once these are non-centred, and so tell more about their own prior. Keeps the
- * groups if they make the draws more nearly normal. *nearest: the departure from normality.
- */
-static em_status refit_groups(em_group_search *s, em_group_fit *fit, double *left, double *nearest,
-                              em_noncentring_row *row)
-{
-    em_noncentring_row *found = NULL;
-    int64_t scale[EM_MOST_GROUPS];
-    const int n = order_scales(s, scale);
-    double now = INFINITY;
-    bool kept;
-    em_status status = em_allocate(s->dim, sizeof *found, &found);
-
-    if (!status)
-        memcpy(found, row, (size_t)s->dim * sizeof *row);
-    while (!status && s->n_group > 0)
-        status = drop_group(s, row);
-    status = status ? status : em_find_departure(s, &now);
-    for (int g = 0; !status && g < n && s->n_group < EM_MOST_GROUPS; g++) {
-        find_closest(s);
-        em_fit_group(s, scale[g], fit, left);
-        if (fit->n > 0)
-            status = try_group(s, fit, left, &now, row, &kept);
-    }
-    if (!status && now < *nearest) {
-        *nearest = now;
-    } else if (!status) {
-        memcpy(row, found, (size_t)s->dim * sizeof *row);
-        status = em_noncentring_set(&s->map, row);
-    }
-    em_release(&found);
-    return status;
 }
 
 /* Adds second log scales, if they make the draws more nearly normal. nearest: the departure from
@@ -522,26 +489,25 @@ static em_status lay_out(em_group_search *s, em_group_fit *f, double **memory, d
     return EM_OK;
 }
 
-em_status em_noncentring_search(int64_t dim, const em_samples *samples, em_noncentring_row *row,
+em_status em_noncentring_search(int64_t dim, const em_samples *samples,
+                                const em_normal_prior *prior, em_noncentring_row *row,
                                 int64_t *n_child)
 {
     em_group_search s = {
-        .dim = dim, .n = samples->n < MOST_DRAWS ? samples->n : MOST_DRAWS, .samples = samples};
+        .dim = dim, .n = em_least(samples->n, EM_MOST_NONCENTRING_DRAWS), .samples = samples};
     em_group_fit tried = {0};
-    em_proved_groups proved = {0};
     double *memory = NULL, *u = NULL, *left = NULL, *gain = NULL, nearest = 0;
     em_status status = EM_OK;
 
     *n_child = 0;
     memset(row, 0, (size_t)dim * sizeof *row);
-    if (s.n < EM_LEAST_NONCENTRING_DRAWS || s.n < 2 * dim)
+    if (!em_suffices_for_noncentring(dim, samples->n))
         return EM_OK;
     status = em_allocate_all(
         EM_ARRAY(s.group_of, dim), EM_ARRAY(s.used_by, dim), EM_ARRAY(tried.child, dim),
         EM_ARRAY(gain, dim), EM_ARRAY(s.closest, dim), EM_ARRAY(s.votes, dim),
         EM_ARRAY(s.candidate, dim), EM_ARRAY(s.is_location, dim), EM_ARRAY(s.is_rejected, dim),
-        EM_ARRAY(s.allowed, dim), EM_ARRAY(s.conditional, dim), EM_ARRAY(proved.of, dim),
-        EM_ARRAY(proved.inverse, dim * dim));
+        EM_ARRAY(s.allowed, dim), EM_ARRAY(s.conditional, dim));
     status = status ? status : em_noncentring_create(dim, &s.map);
     status = status ? status : lay_out(&s, &tried, &memory, &u, &left);
     for (int64_t i = 0; !status && i < dim; i++)
@@ -556,18 +522,14 @@ em_status em_noncentring_search(int64_t dim, const em_samples *samples, em_nonce
     s.selection.n = s.n;
     s.selection.width = 2 + 2 * dim;
     status = status ? status : em_find_departure(&s, &nearest);
-    status = status ? status : em_prove_groups(&s, &proved);
-    status = status ? status : add_proved(&s, &proved, &tried, &nearest, row);
+    if (!status && prior)
+        status = add_proved(&s, prior, &tried, &nearest, row);
     status = status ? status : find_groups(&s, &tried, left, gain, row, &nearest);
-    if (!status && proved.n == 0 &&
-        !levels_fall(&s)) /* else each group would be fitted as before */
-        status = refit_groups(&s, &tried, left, &nearest, row);
     if (!status && s.map.n_child > 0)
         status = refine_scales(&s, nearest, left, row);
     *n_child = s.map.n_child;
     em_noncentring_release(&s.map);
-    em_release_all(&s.group_of, &s.used_by, &tried.child, &gain, &memory, &proved.of,
-                   &proved.inverse);
+    em_release_all(&s.group_of, &s.used_by, &tried.child, &gain, &memory);
     em_release_all(&s.closest, &s.votes, &s.candidate, &s.is_location, &s.is_rejected, &s.allowed,
                    &s.conditional);
     return status > 0 ? EM_OK : status; /* no group in draws whose covariance is singular */

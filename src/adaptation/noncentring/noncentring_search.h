@@ -2,10 +2,8 @@
  * Finds in pooled draws the parameters whose scale depends on another parameter, and the map
  * (posterior/noncentring.h) by which to non-centre them. Pure, Local.
  *
- * First come the groups that the derivative by their log scale proves (scale_derivative.c). For
- * members with a normal prior about 0 or about a parameter, it is a sum of their squares, whatever
- * the data are and wherever the draws are. Such groups are kept unless they make the draws clearly
- * less nearly normal.
+ * First come the groups whose priors are proved (scale_derivative.h). They are kept unless they
+ * make the draws clearly less nearly normal.
  *
  * Others follow. If the scale of x_i is exp(a x_k), the scale of its derivative g_i is exp(-a x_k),
  * for any location. So log |g_i| is correlated with x_k, which identifies the pairs (i, k). The
@@ -28,23 +26,18 @@
  * members that are determined by their data in all draws, and it holds in the neck of a funnel,
  * which warmup has seldom seen. Without those members in the map, the neck is not reached, and no
  * diagnostic of the draws can tell.
- *
- * Groups of higher levels are fitted first in a second pass: where the members of one group are the
- * locations of another, as in nested hierarchies, their derivatives in the coordinates of that
- * group no longer depend on its members.
  */
 #pragma once
 
+#include "adaptation/noncentring/scale_derivative.h"
 #include "mass/estimator.h"
 #include "posterior/noncentring.h"
-
-/* The least number of draws for a search; there must also be two for each parameter. */
-enum { EM_LEAST_NONCENTRING_DRAWS = 120 };
 
 /* The least target acceptance rate of chains in non-centred coordinates. */
 #define EM_NONCENTRED_ACCEPT 0.9
 
 /* Computes the rows [dim] of a map from draws and gradients; *n_child is the number of rows with a
- * level above 0. Errors: EM_EMEMORY. */
-em_status em_noncentring_search(int64_t dim, const em_samples *samples, em_noncentring_row *row,
+ * level above 0. prior [dim]: those that are proved; NULL: none. Errors: EM_EMEMORY. */
+em_status em_noncentring_search(int64_t dim, const em_samples *samples,
+                                const em_normal_prior *prior, em_noncentring_row *row,
                                 int64_t *n_child);

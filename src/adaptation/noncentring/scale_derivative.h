@@ -1,40 +1,46 @@
 /*
- * Private to the folder: groups that the derivative of the log density by their log scale proves.
- * All Local.
+ * Private to adaptation and tempering: normal priors with a common scale, which mixed second
+ * derivatives of the log density prove.
  */
 #pragma once
 
-#include "adaptation/noncentring/noncentring_fit.h"
+#include "emass/status.h"
+#include "mass/estimator.h"
+#include "posterior/noncentring.h"
 
-/* Members x_i with the prior N(x_parent, e^(2 u) / precision), u = degree x_scale less its mean.
- * parent -1: N(0, ..). If is_bounded, the scale is between 0 and an upper bound, and x_scale is its
- * logit: e^(2 u) is 1 / (1 + e^-x_scale)^2. */
-typedef struct em_proved_group {
-    int64_t scale, parent;
-    double degree, precision;
-    bool is_bounded;
-} em_proved_group;
+#include <stdbool.h>
 
-typedef struct em_proved_groups {
-    int n;
-    em_proved_group group[EM_MOST_GROUPS];
-    int *of;         /* [dim] the group of a parameter; -1: none */
-    double *inverse; /* [dim][dim] of the lower factor of the Gram matrix of all parameters; set if
-                        there are groups */
-} em_proved_groups;
+/* The prior x_i ~ N(sum_j b_j x_j, e^(2 a x_k) / precision). If is_bounded, the scale is between 0
+ * and an upper bound, and x_k is its logit: e^(a x_k) is 1 / (1 + e^-x_k). Precision 0: it is not
+ * known. All members are double, so that they can be stored as an array. */
+typedef struct em_normal_prior {
+    double precision, scale, degree, is_bounded; /* scale: k; degree: a */
+    double location[EM_MOST_LOCATIONS];          /* j; -1 ends the list */
+    double coefficient[EM_MOST_LOCATIONS];       /* b_j */
+    double failures; /* tests of parameter i as a log scale that have failed */
+} em_normal_prior;
 
-/* Finds groups, and lists those that depend on members of others before these. The caller allocates
- * the arrays of `out`. Errors: EM_EMEMORY; EM_NONFINITE if the Gram matrix is singular. */
-em_status em_prove_groups(em_group_search *s, em_proved_groups *out);
+enum { EM_NORMAL_PRIOR_NUMBERS = sizeof(em_normal_prior) / sizeof(double) };
 
-/* Sets the children to the members of group g that may join it. */
-void em_list_proved(const em_group_search *s, const em_proved_groups *proved, int g,
-                    em_group_fit *out);
+/* The most draws that a search uses, evenly thinned. */
+enum { EM_MOST_NONCENTRING_DRAWS = 1000 };
 
-/*
- * Writes the rows of the children of group g, and marks the location. The derivatives by the
- * children, in s->panel [dim][n], without those of their prior, are due to data. Their regression
- * on all parameters has the precision of the data as a coefficient.
- */
-void em_fit_proved(em_group_search *s, const em_proved_groups *proved, int g,
-                   const em_group_fit *group, bool *is_location, em_noncentring_row *row);
+/* Whether n draws suffice for a search for members of log scales, here and in draws
+ * (noncentring_search.h). */
+static inline bool em_suffices_for_noncentring(int64_t dim, int64_t n)
+{
+    return n >= 120 && n >= 2 * dim && EM_MOST_NONCENTRING_DRAWS >= 2 * dim;
+}
+
+/* Computes gradients of the log density at n > 0 positions theta [n][dim]. A row of `gradient`
+ * [n][dim] is not finite where there is none. */
+typedef struct em_gradient_function {
+    em_status (*evaluate)(void *context, int64_t n, const double *theta, double *gradient);
+    void *context;
+} em_gradient_function;
+
+/* Looks for log scales among the parameters of which it is not known, and adds to prior [dim] those
+ * of their members. Does nothing if the draws do not suffice. Zeros are the state at the start.
+ * Local apart from the evaluations. Errors: EM_EMEMORY, those of the evaluations. */
+em_status em_prove_priors(int64_t dim, const em_samples *samples,
+                          const em_gradient_function *gradient, em_normal_prior *prior);

@@ -1,0 +1,206 @@
+#include "adaptation/noncentring/proved_groups.h"
+
+#include "base/memory.h"
+#include "math/linalg.h"
+
+#include <math.h>
+#include <string.h>
+
+/* The least slope of the derivatives that is due to data, in its standard errors. */
+static const double least_of_data = 4;
+
+static bool is_member(const em_normal_prior *prior, int64_t i, int64_t k)
+{
+    return prior[i].precision > 0 && (int64_t)prior[i].scale == k;
+}
+
+/* Whether log scale k, or a location of one of its members, is a member of the group of l. */
+static bool depends(int64_t dim, const em_normal_prior *prior, int64_t k, int64_t l)
+{
+    if (is_member(prior, k, l))
+        return true;
+    for (int64_t i = 0; i < dim; i++)
+        for (int j = 0; is_member(prior, i, k) && j < EM_MOST_LOCATIONS; j++) {
+            const int64_t at = (int64_t)prior[i].location[j];
+            if (at < 0)
+                break;
+            if (is_member(prior, at, l))
+                return true;
+        }
+    return false;
+}
+
+int em_list_proved_scales(int64_t dim, const em_normal_prior *prior, int64_t *scale)
+{
+    int n = 0;
+
+    for (int64_t i = 0; i < dim && n < EM_MOST_GROUPS; i++) {
+        bool is_new = prior[i].precision > 0;
+        for (int g = 0; g < n && is_new; g++)
+            is_new = scale[g] != (int64_t)prior[i].scale;
+        if (is_new)
+            scale[n++] = (int64_t)prior[i].scale;
+    }
+    for (int pass = 0; pass < n; pass++)
+        for (int g = 0; g < n; g++)
+            for (int h = g + 1; h < n; h++)
+                if (depends(dim, prior, scale[h], scale[g])) {
+                    const int64_t first = scale[g];
+                    scale[g] = scale[h];
+                    scale[h] = first;
+                }
+    return n;
+}
+
+double em_list_proved_group(const em_group_search *s, const em_normal_prior *prior, int64_t k,
+                            em_group_fit *out)
+{
+    uint32_t used = em_groups_under(s, k);
+    double degree = 0;
+
+    for (int64_t i = 0; i < s->dim; i++)
+        for (int j = 0; is_member(prior, i, k) && j < EM_MOST_LOCATIONS; j++)
+            if (prior[i].location[j] >= 0)
+                used |= em_groups_under(s, (int64_t)prior[i].location[j]);
+    out->scale = k;
+    out->n = 0;
+    for (int64_t i = 0; i < s->dim; i++)
+        if (is_member(prior, i, k) && em_may_join(s, out, used, i)) {
+            out->child[out->n++] = i;
+            degree = prior[i].degree;
+        }
+    return degree;
+}
+
+void em_write_priors(const em_group_search *s, const em_normal_prior *prior,
+                     const em_group_fit *group, bool *is_location, em_noncentring_row *row)
+{
+    memset(is_location, 0, (size_t)s->dim * sizeof *is_location);
+    for (int64_t c = 0; c < group->n; c++) {
+        const em_normal_prior *own = &prior[group->child[c]];
+        em_noncentring_row *child = &row[group->child[c]];
+        *child = (em_noncentring_row){.level = 1,
+                                      .scale = own->scale,
+                                      .degree = own->degree,
+                                      .origin = s->mean[group->scale],
+                                      .width = s->sd[group->scale]};
+        memcpy(child->location, own->location, sizeof own->location);
+        memcpy(child->coefficient, own->coefficient, sizeof own->coefficient);
+        for (int j = 0; j < EM_MOST_LOCATIONS && own->location[j] >= 0; j++)
+            is_location[(int64_t)own->location[j]] =
+                !(prior[(int64_t)own->location[j]].precision > 0);
+    }
+}
+
+/* Writes the derivative by x_i that data cause to s->residual. */
+static void set_data_derivative(em_group_search *s, const em_normal_prior *own, int64_t i)
+{
+    const int64_t k = (int64_t)own->scale;
+    const double *x_k = s->x + k * s->n, *g = s->panel + i * s->n, *x = s->x + i * s->n;
+    double *out = s->residual, mean = s->mean[i];
+
+    for (int64_t r = 0; r < s->n; r++)
+        out[r] = x[r];
+    for (int j = 0; j < EM_MOST_LOCATIONS && own->location[j] >= 0; j++) {
+        const int64_t at = (int64_t)own->location[j];
+        mean -= own->coefficient[j] * s->mean[at];
+        for (int64_t r = 0; r < s->n; r++)
+            out[r] -= own->coefficient[j] * s->x[at * s->n + r];
+    }
+    for (int64_t r = 0; r < s->n; r++) {
+        const double u = own->degree * (x_k[r] + s->mean[k]);
+        const double by_prior =
+            own->precision * (own->is_bounded != 0 ? pow(1 + exp(-u), 2) : exp(-2 * u));
+        out[r] = g[r] * exp(-own->degree * x_k[r]) + by_prior * (out[r] + mean);
+    }
+}
+
+/* Regressions on the draws in the map's coordinates, less their means. */
+typedef struct coordinates {
+    int64_t dim, n;
+    double *z;       /* [dim][n] */
+    double *inverse; /* [dim][dim] of the lower factor of their Gram matrix */
+    double *product; /* [dim] of z and a variable */
+} coordinates;
+
+/* What regression on all coordinates but one tells of a variable. */
+typedef struct projection {
+    double *along; /* [dim] on the orthonormal basis of all */
+    double of_one; /* coefficient of the one, over its standard deviation given the others */
+} projection;
+
+static em_status set_coordinates(em_group_search *s, coordinates *c)
+{
+    const int64_t dim = c->dim;
+    em_status status = em_transform_draws(s, false);
+
+    if (status)
+        return status;
+    memcpy(c->z, s->panel, (size_t)(dim * c->n) * sizeof *c->z);
+    for (int64_t i = 0; i < dim; i++) {
+        double mean;
+        em_centre_column(c->n, c->z + i * c->n, &mean);
+    }
+    em_gram(dim, c->n, c->z, c->inverse);
+    for (int64_t i = 0; i < dim; i++)
+        c->inverse[i * dim + i] = s->sd[i] > 0 ? c->inverse[i * dim + i] * (1 + 1e-10) : 1;
+    status = em_cholesky(dim, c->inverse, dim);
+    status = status ? status : em_invert_lower(dim, c->inverse, dim);
+    return status ? status : em_transform_draws(s, true);
+}
+
+/* Projects x [n] on all coordinates; i is the one that is left out by `rest_of_both`. */
+static void project(const coordinates *c, int64_t i, const double *x, projection *out)
+{
+    double coefficient = 0, square = 0;
+
+    for (int64_t j = 0; j < c->dim; j++)
+        c->product[j] = em_dot(c->n, c->z + j * c->n, x);
+    for (int64_t q = 0; q < c->dim; q++) {
+        const double *row = c->inverse + q * c->dim;
+        out->along[q] = em_dot(q + 1, row, c->product);
+        coefficient += q >= i ? row[i] * out->along[q] : 0;
+        square += q >= i ? row[i] * row[i] : 0;
+    }
+    out->of_one = coefficient / sqrt(square);
+}
+
+/* The product of what regression on all coordinates but one leaves of x and y. */
+static double rest_of_both(const coordinates *c, const double *x, const projection *of_x,
+                           const double *y, const projection *of_y)
+{
+    return em_dot(c->n, x, y) - em_dot(c->dim, of_x->along, of_y->along) +
+           of_x->of_one * of_y->of_one;
+}
+
+em_status em_add_data(em_group_search *s, const em_normal_prior *prior, const em_group_fit *group,
+                      em_noncentring_row *row)
+{
+    coordinates c = {.dim = s->dim, .n = s->n};
+    projection of_x = {.along = NULL}, of_g = {.along = NULL};
+    em_status status = em_allocate_all(
+        EM_ARRAY(c.z, s->dim * s->n), EM_ARRAY(c.inverse, s->dim * s->dim),
+        EM_ARRAY(c.product, s->dim), EM_ARRAY(of_x.along, s->dim), EM_ARRAY(of_g.along, s->dim));
+
+    status = status ? status : set_coordinates(s, &c);
+    for (int64_t m = 0; !status && m < group->n; m++) {
+        const int64_t i = group->child[m];
+        const double *x = s->x + i * s->n, *g = s->residual;
+        const double unit = prior[i].precision * exp(-2 * prior[i].degree * s->mean[group->scale]);
+        double mean;
+        set_data_derivative(s, &prior[i], i);
+        em_centre_column(s->n, s->residual, &mean);
+        project(&c, i, x, &of_x);
+        project(&c, i, g, &of_g);
+        const double square = rest_of_both(&c, x, &of_x, x, &of_x);
+        const double slope = rest_of_both(&c, x, &of_x, g, &of_g) / square;
+        const double left = rest_of_both(&c, g, &of_g, g, &of_g) - slope * slope * square;
+        const double error = sqrt(fmax(left, 0) / ((double)(s->n - s->dim) * square));
+        if (!(square > 0) || !(-slope > least_of_data * error))
+            continue;
+        row[i].information = -slope / unit;
+        row[i].centre = s->mean[i] - mean / slope;
+    }
+    em_release_all(&c.z, &c.inverse, &c.product, &of_x.along, &of_g.along);
+    return status;
+}
