@@ -19,7 +19,7 @@ typedef struct member {
 
 typedef struct hierarchy {
     double degree; /* of the log scales; 0: the scales are 1 */
-    bool is_bounded, has_squares;
+    bool is_bounded, has_squares, varies;
     member of[N];
     int64_t evaluations;
 } hierarchy;
@@ -34,6 +34,7 @@ typedef enum kind {
     REGRESSION,
     WALK,
     NESTED,
+    AUTOREGRESSION, /* whose coefficient is x_SLOPE */
     N_PROVED,
     CONSTANT_SCALE = N_PROVED,
     NONLINEAR_MEAN,
@@ -49,6 +50,7 @@ static hierarchy hierarchy_of(kind what)
                : what == CONSTANT_SCALE ? 0
                                         : 1;
     h.has_squares = what == NONLINEAR_MEAN;
+    h.varies = what == AUTOREGRESSION;
     for (int i = 0; i < N; i++) {
         member *m = &h.of[i];
         *m = (member){V, {MU, -1}, 1, {1, 0}};
@@ -60,8 +62,10 @@ static hierarchy hierarchy_of(kind what)
             m->location[1] = SLOPE;
             m->coefficient[1] = sin(i + 0.5);
         }
-        if (what == WALK && i > 0)
+        if ((what == WALK || what == AUTOREGRESSION) && i > 0)
             m->location[0] = FIRST + i - 1;
+        else if (what == AUTOREGRESSION)
+            m->location[0] = -1;
         if (what == NESTED && i >= 3) {
             m->scale = W;
             m->location[0] = FIRST + i % 3;
@@ -85,15 +89,18 @@ static void gradient_at(const hierarchy *h, const double *x, double *g)
         g[FIRST + i] = i - 10 / (1 + exp(-x[FIRST + i])); /* counts of 10 trials */
     for (int i = 0; i < N; i++) {
         const member *m = &h->of[i];
+        const double factor = h->varies ? x[SLOPE] : 1;
         double away = x[FIRST + i];
         for (int j = 0; j < 2 && m->location[j] >= 0; j++)
-            away -= m->coefficient[j] *
+            away -= factor * m->coefficient[j] *
                     (h->has_squares ? pow(x[m->location[j]], 2) : x[m->location[j]]);
         const double u = x[m->scale], force = m->precision * factor_of(h, u) * away;
         g[FIRST + i] -= force;
-        for (int j = 0; j < 2 && m->location[j] >= 0; j++)
-            g[m->location[j]] +=
-                m->coefficient[j] * force * (h->has_squares ? 2 * x[m->location[j]] : 1);
+        for (int j = 0; j < 2 && m->location[j] >= 0; j++) {
+            const double by = m->coefficient[j] * force;
+            g[m->location[j]] += factor * by * (h->has_squares ? 2 * x[m->location[j]] : 1);
+            g[SLOPE] += h->varies ? by * x[m->location[j]] : 0;
+        }
         g[m->scale] += h->is_bounded ? force * away / (1 + exp(u)) - 1 / (1 + exp(u))
                                      : h->degree * (force * away - 1);
     }
@@ -125,13 +132,15 @@ static void draw(const hierarchy *h, uint64_t seed, double sample[][2][DIM])
     }
 }
 
-static void check_prior(const hierarchy *h, int i, const em_normal_prior *found)
+/* slope: the mean of x_SLOPE */
+static void check_prior(const hierarchy *h, int i, double slope, const em_normal_prior *found)
 {
     const member *m = &h->of[i];
     double left[2] = {0, 0};
 
     ck_assert(found->scale == m->scale && found->degree == h->degree);
     ck_assert((found->is_bounded != 0) == h->is_bounded);
+    ck_assert((found->varies != 0) == h->varies);
     ck_assert_double_eq_tol(found->precision / m->precision, 1, 1e-4);
     for (int j = 0; j < EM_MOST_LOCATIONS && found->location[j] >= 0; j++) {
         const int at = found->location[j] == m->location[0] ? 0 : 1;
@@ -139,7 +148,7 @@ static void check_prior(const hierarchy *h, int i, const em_normal_prior *found)
         left[at] = found->coefficient[j];
     }
     for (int j = 0; j < 2; j++)
-        ck_assert_double_eq_tol(left[j], m->location[j] < 0 ? 0 : m->coefficient[j], 1e-4);
+        ck_assert_double_eq_tol(left[j], m->location[j] < 0 ? 0 : slope * m->coefficient[j], 1e-4);
 }
 
 START_TEST(second_derivatives_prove_priors)
@@ -152,13 +161,17 @@ START_TEST(second_derivatives_prove_priors)
     em_noncentring_row row[DIM];
     int64_t n_child = 0;
 
+    double slope = 0;
+
     draw(&h, (uint64_t)_i + 1, sample);
+    for (int n = 0; n < N_DRAW; n++)
+        slope += h.varies ? sample[n][0][SLOPE] / N_DRAW : 1.0 / N_DRAW;
     const em_samples samples = {N_DRAW, &sample[0][0][0]};
     ck_assert_int_eq(em_prove_priors(DIM, &samples, &gradient, prior), EM_OK);
-    ck_assert_int_le(h.evaluations, 20 * DIM);
+    ck_assert_int_le(h.evaluations, 30 * DIM);
     for (int i = 0; i < DIM; i++)
         if (i >= FIRST)
-            check_prior(&h, i - FIRST, &prior[i]);
+            check_prior(&h, i - FIRST, slope, &prior[i]);
         else
             ck_assert(prior[i].precision == 0);
     ck_assert_int_eq(em_noncentring_search(DIM, &samples, prior, row, &n_child), EM_OK);

@@ -348,15 +348,18 @@ static int64_t fit_best(em_group_search *s, em_group_fit *fit, double *left, dou
     return best;
 }
 
-/* Fits the rows of a proved group to what data tell. */
+/* Fits the rows of a proved group to what data tell. If the prior varies, its part of derivatives
+ * is not known, and the group is non-centred wholly. */
 static em_status fit_proved(em_group_search *s, const em_normal_prior *prior, em_group_fit *f,
                             em_noncentring_row *row)
 {
+    const bool varies = prior[f->child[0]].varies != 0;
     em_status status;
 
     em_write_priors(s, prior, f, s->is_location, s->conditional);
     status = set_group(s, f, s->conditional, row);
-    status = status ? status : em_add_data(s, prior, f, s->conditional);
+    if (!status && !varies)
+        status = em_add_data(s, prior, f, s->conditional);
     const em_status dropped = drop_group(s, row);
     return status ? status : dropped;
 }

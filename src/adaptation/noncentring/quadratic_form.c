@@ -1,0 +1,217 @@
+#include "adaptation/noncentring/quadratic_form.h"
+
+#include "base/memory.h"
+#include "math/linalg.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { LEAST_MEMBERS = 2 };
+
+/* The share of the squares of H_i that the regression may leave. */
+static const double most_left = 1e-4;
+
+/* Elements of M below this are rounding, relative to its diagonal. So are differences of a
+ * coefficient from a whole number. */
+static const double zero = 1e-4, whole = 1e-5;
+
+/* The factor of 2 (M x)_i in H_i. */
+static double factor_of(const em_normal_prior *form, double x)
+{
+    return form->is_bounded != 0 ? exp(-2 * x) + exp(-x)
+                                 : form->degree * exp(-2 * form->degree * x);
+}
+
+/* A regression of the involved H_i on the involved x_j. */
+typedef struct form_regression {
+    int64_t p, n;      /* parameters, draws */
+    double *x, *y;     /* [p][n] positions divided by their norm, H_i / (2 factor) */
+    double *norm;      /* [p] */
+    double *inverse;   /* [p][p] of the Gram matrix of x */
+    double *product;   /* [p][p] of y and x */
+    double *m, *found; /* [p][p] M by the last form, and by the best one */
+} form_regression;
+
+static em_status set_positions(form_regression *f, const em_scale_test *t)
+{
+    for (int64_t i = 0; i < f->p; i++) {
+        double *x = f->x + i * f->n;
+        for (int64_t q = 0; q < f->n; q++)
+            x[q] = em_scale_test_position(t, q)[t->involved[i]];
+        f->norm[i] = sqrt(em_dot(f->n, x, x));
+        for (int64_t q = 0; q < f->n; q++)
+            x[q] /= f->norm[i];
+    }
+    em_gram(f->p, f->n, f->x, f->inverse);
+    return em_invert_spd(f->p, f->inverse, f->p);
+}
+
+/* Computes M for one form of the scale. Returns the largest share of the squares of an H_i that is
+ * left. */
+static double regress(form_regression *f, const em_scale_test *t, const em_normal_prior *form)
+{
+    const int64_t p = f->p, n = f->n;
+    double worst = 0;
+
+    for (int64_t q = 0; q < n; q++) {
+        const double factor = 2 * factor_of(form, em_scale_test_position(t, q)[t->k]);
+        for (int64_t i = 0; i < p; i++)
+            f->y[i * n + q] = t->difference[q * t->dim + t->involved[i]] / factor;
+    }
+    em_multiply_by_rows(p, n, p, f->y, f->x, f->product);
+    em_multiply_into(p, p, p, f->product, f->inverse, f->m);
+    for (int64_t i = 0; i < p; i++) {
+        double *m = f->m + i * p, left = 0;
+        for (int64_t q = 0; q < n; q++) {
+            double rest = f->y[i * n + q];
+            for (int64_t j = 0; j < p; j++)
+                rest -= m[j] * f->x[j * n + q];
+            left += rest * rest;
+        }
+        worst = fmax(worst, left / em_dot(n, f->y + i * n, f->y + i * n));
+        for (int64_t j = 0; j < p; j++)
+            m[j] /= f->norm[j];
+    }
+    return worst;
+}
+
+/* Finds the form of the scale, and M for it. Returns whether M explains all H_i, and is symmetric.
+ */
+static bool find_form(form_regression *f, const em_scale_test *t, em_normal_prior *out)
+{
+    static const em_normal_prior form[] = {{.degree = 1},
+                                           {.degree = 1, .is_bounded = 1},
+                                           {.degree = -1},
+                                           {.degree = 0.5},
+                                           {.degree = -0.5}};
+    const int64_t p = f->p;
+    double least = INFINITY;
+
+    for (size_t q = 0; q < sizeof form / sizeof *form; q++) {
+        const double left = regress(f, t, &form[q]);
+        if (!(left < least))
+            continue;
+        least = left;
+        *out = form[q];
+        memcpy(f->found, f->m, (size_t)(p * p) * sizeof *f->m);
+    }
+    for (int64_t i = 0; i < p; i++)
+        for (int64_t j = 0; j < i; j++) {
+            double *above = &f->found[j * p + i], *below = &f->found[i * p + j];
+            const double mean = 0.5 * (*above + *below);
+            const double size = sqrt(fabs(f->found[i * p + i] * f->found[j * p + j]));
+            if (!(fabs(*above - *below) <= 10 * zero * size))
+                return false;
+            *above = *below = fabs(mean) < zero * size ? 0 : mean;
+        }
+    return least < most_left;
+}
+
+/* ---------------------------------------------------------------- members */
+
+/* A triangular factor of M: row i has the member's precision and its mean. */
+typedef struct elimination {
+    int64_t p;
+    double *m, *diagonal; /* [p][p], [p] of M at first */
+    bool *is_done;        /* [p] */
+} elimination;
+
+/* The number of parameters on which the mean of i would depend; -1: i is no member. */
+static int count_locations(const elimination *e, int64_t i)
+{
+    const double *row = e->m + i * e->p;
+    int n = 0;
+
+    if (e->is_done[i] || !(row[i] > 10 * zero * e->diagonal[i]))
+        return -1;
+    for (int64_t j = 0; j < e->p; j++)
+        n +=
+            j != i && !e->is_done[j] && fabs(row[j]) > zero * sqrt(e->diagonal[i] * e->diagonal[j]);
+    return n;
+}
+
+/* Writes the prior of member i, and subtracts its square from Q. */
+static void eliminate(elimination *e, int64_t i, const int64_t *parameter, em_normal_prior *out)
+{
+    double *row = e->m + i * e->p;
+    const double pivot = row[i];
+    int n = 0;
+
+    out->precision = pivot;
+    for (int q = 0; q < EM_MOST_LOCATIONS; q++)
+        out->location[q] = -1;
+    for (int64_t j = 0; j < e->p; j++) {
+        if (j == i || e->is_done[j] ||
+            !(fabs(row[j]) > zero * sqrt(e->diagonal[i] * e->diagonal[j])))
+            continue;
+        const double b = -row[j] / pivot;
+        out->location[n] = (double)parameter[j];
+        out->coefficient[n++] = fabs(b - round(b)) < whole ? round(b) : b;
+    }
+    e->is_done[i] = true;
+    for (int64_t j = 0; j < e->p; j++)
+        for (int64_t l = 0; l < e->p; l++)
+            if (!e->is_done[j] && !e->is_done[l])
+                e->m[j * e->p + l] -= row[j] * row[l] / pivot;
+}
+
+/* Takes members out of Q one after the other, those first whose mean depends on the fewest others:
+ * so members come before what they are distributed about. Of equal ones the last comes first.
+ * Writes their priors to `found` [p]; returns their number. */
+static int64_t find_members(elimination *e, const int64_t *parameter, const em_normal_prior *prior,
+                            const em_normal_prior *form, em_normal_prior *found)
+{
+    int64_t n = 0;
+
+    for (int64_t i = 0; i < e->p; i++) {
+        e->diagonal[i] = e->m[i * e->p + i];
+        found[i].precision = 0;
+    }
+    for (;;) {
+        int64_t best = -1;
+        int least = EM_MOST_LOCATIONS;
+        for (int64_t i = e->p - 1; i >= 0; i--) {
+            const int here = prior[parameter[i]].precision > 0 ? -1 : count_locations(e, i);
+            if (here < 0 || here > least || (here == least && best >= 0))
+                continue;
+            least = here;
+            best = i;
+        }
+        if (best < 0)
+            return n;
+        found[best] = *form;
+        eliminate(e, best, parameter, &found[best]);
+        n++;
+    }
+}
+
+em_status em_add_members(const em_scale_test *t, em_normal_prior *prior)
+{
+    const int64_t p = t->n_involved, n = t->n;
+    form_regression f = {.p = p, .n = n};
+    elimination e = {.p = p};
+    em_normal_prior form = {.degree = 0}, *found = NULL;
+    em_status status = em_allocate_all(
+        EM_ARRAY(f.x, p * n), EM_ARRAY(f.y, p * n), EM_ARRAY(f.norm, p), EM_ARRAY(f.inverse, p * p),
+        EM_ARRAY(f.product, p * p), EM_ARRAY(f.m, p * p), EM_ARRAY(f.found, p * p),
+        EM_ARRAY(e.diagonal, p), EM_ARRAY(e.is_done, p), EM_ARRAY(found, p));
+    bool is_proved = false;
+
+    status = status ? status : set_positions(&f, t);
+    if (!status && find_form(&f, t, &form)) {
+        e.m = f.found;
+        form.scale = (double)t->k;
+        form.varies = t->held >= 0;
+        is_proved = find_members(&e, t->involved, prior, &form, found) >= LEAST_MEMBERS;
+    }
+    for (int64_t i = 0; is_proved && i < p; i++)
+        if (found[i].precision > 0) {
+            found[i].failures = prior[t->involved[i]].failures;
+            prior[t->involved[i]] = found[i];
+        }
+    if (!is_proved)
+        prior[t->k].failures++;
+    em_release_all(&f.x, &f.y, &f.norm, &f.inverse, &f.product, &f.m, &f.found);
+    em_release_all(&e.diagonal, &e.is_done, &found);
+    return status > 0 ? EM_OK : status;
+}

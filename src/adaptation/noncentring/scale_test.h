@@ -1,0 +1,44 @@
+/*
+ * Private to the folder: the test whether a parameter is a log scale (scale_derivative.c). All
+ * Local apart from the evaluations of gradients.
+ */
+#pragma once
+
+#include "adaptation/noncentring/scale_derivative.h"
+
+enum { EM_TESTED_DRAWS = 20, EM_SPARE_DRAWS = 10 /* for a regression, more than coefficients */ };
+
+/* A parameter x_k that is tested, and differences of gradients. */
+typedef struct em_scale_test {
+    const em_samples *samples;
+    const em_gradient_function *gradients;
+    int64_t dim, k;
+    int64_t n, most;    /* draws, and room for them */
+    int64_t *draw;      /* [most] their numbers */
+    double *theta;      /* [2][most][dim] positions after the step of x_k, and before it */
+    double *gradient;   /* [2][most][dim] there */
+    double *difference; /* [most][dim] H_i */
+    int64_t held;       /* a parameter on which M depends; -1: there is none */
+    double mean;        /* of its draws */
+    int64_t *involved;  /* [dim] the n_involved parameters with H_i != 0 */
+    int64_t n_involved;
+} em_scale_test;
+
+/* `samples` and `gradients` must outlive the test. Errors: EM_EMEMORY. */
+em_status em_scale_test_create(int64_t dim, const em_samples *samples,
+                               const em_gradient_function *gradients, em_scale_test *out);
+void em_scale_test_release(em_scale_test *test);
+
+/* Whether parameter k, whose draws have this standard deviation, is a log scale. Errors: those of
+ * the evaluations. */
+em_status em_scale_test_run(em_scale_test *test, int64_t k, double sd, bool *is_log_scale);
+
+/* After a test that has passed: computes the differences of as many draws as the involved
+ * parameters need. *suffices: there are as many. Errors: those of the evaluations. */
+em_status em_scale_test_measure(em_scale_test *test, bool *suffices);
+
+/* The position of draw number q at which its difference was computed. */
+static inline const double *em_scale_test_position(const em_scale_test *test, int64_t q)
+{
+    return test->theta + (test->most + q) * test->dim;
+}
