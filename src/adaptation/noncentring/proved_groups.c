@@ -6,6 +6,10 @@
 #include <math.h>
 #include <string.h>
 
+/* Members of higher levels come before those about which they are distributed, in at most as many
+ * passes. */
+enum { MOST_PASSES = 16 };
+
 /* The least slope of the derivatives that is due to data, in its standard errors. */
 static const double least_of_data = 4;
 
@@ -173,33 +177,55 @@ static double rest_of_both(const coordinates *c, const double *x, const projecti
            of_x->of_one * of_y->of_one;
 }
 
+/* Sets the precision and the location of the data of member i. */
+static void set_data(em_group_search *s, const coordinates *c, const em_normal_prior *own,
+                     int64_t i, projection *of_x, projection *of_g, em_noncentring_row *row)
+{
+    const double *x = s->x + i * s->n, *g = s->residual;
+    const double unit = own->precision * exp(-2 * own->degree * s->mean[(int64_t)own->scale]);
+    double mean;
+
+    set_data_derivative(s, own, i);
+    em_centre_column(s->n, s->residual, &mean);
+    project(c, i, x, of_x);
+    project(c, i, g, of_g);
+    const double square = rest_of_both(c, x, of_x, x, of_x);
+    const double slope = rest_of_both(c, x, of_x, g, of_g) / square;
+    const double left = rest_of_both(c, g, of_g, g, of_g) - slope * slope * square;
+    const double error = sqrt(fmax(left, 0) / ((double)(s->n - s->dim) * square));
+    if (!(square > 0) || !(-slope > least_of_data * error))
+        return;
+    row->information = -slope / unit;
+    row->centre = s->mean[i] - mean / slope;
+}
+
 em_status em_add_data(em_group_search *s, const em_normal_prior *prior, const em_group_fit *group,
                       em_noncentring_row *row)
 {
     coordinates c = {.dim = s->dim, .n = s->n};
     projection of_x = {.along = NULL}, of_g = {.along = NULL};
+    em_noncentring_row *map = s->map.row;
+    double highest = 0, lowest = INFINITY;
     em_status status = em_allocate_all(
         EM_ARRAY(c.z, s->dim * s->n), EM_ARRAY(c.inverse, s->dim * s->dim),
         EM_ARRAY(c.product, s->dim), EM_ARRAY(of_x.along, s->dim), EM_ARRAY(of_g.along, s->dim));
 
-    status = status ? status : set_coordinates(s, &c);
-    for (int64_t m = 0; !status && m < group->n; m++) {
-        const int64_t i = group->child[m];
-        const double *x = s->x + i * s->n, *g = s->residual;
-        const double unit = prior[i].precision * exp(-2 * prior[i].degree * s->mean[group->scale]);
-        double mean;
-        set_data_derivative(s, &prior[i], i);
-        em_centre_column(s->n, s->residual, &mean);
-        project(&c, i, x, &of_x);
-        project(&c, i, g, &of_g);
-        const double square = rest_of_both(&c, x, &of_x, x, &of_x);
-        const double slope = rest_of_both(&c, x, &of_x, g, &of_g) / square;
-        const double left = rest_of_both(&c, g, &of_g, g, &of_g) - slope * slope * square;
-        const double error = sqrt(fmax(left, 0) / ((double)(s->n - s->dim) * square));
-        if (!(square > 0) || !(-slope > least_of_data * error))
-            continue;
-        row[i].information = -slope / unit;
-        row[i].centre = s->mean[i] - mean / slope;
+    for (int64_t m = 0; m < group->n; m++) {
+        highest = fmax(highest, map[group->child[m]].level);
+        lowest = fmin(lowest, map[group->child[m]].level);
+    }
+    const double together = ceil((highest - lowest + 1) / MOST_PASSES);
+    for (; !status && highest >= lowest; highest -= together) {
+        status = set_coordinates(s, &c);
+        for (int64_t m = 0; !status && m < group->n; m++) {
+            const int64_t i = group->child[m];
+            if (map[i].level <= highest && map[i].level > highest - together)
+                set_data(s, &c, &prior[i], i, &of_x, &of_g, &row[i]);
+        }
+        for (int64_t m = 0; !status && m < group->n; m++) {
+            map[group->child[m]].information = row[group->child[m]].information;
+            map[group->child[m]].centre = row[group->child[m]].centre;
+        }
     }
     em_release_all(&c.z, &c.inverse, &c.product, &of_x.along, &of_g.along);
     return status;

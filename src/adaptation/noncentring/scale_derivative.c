@@ -23,11 +23,13 @@
 #include "adaptation/noncentring/quadratic_form.h"
 #include "adaptation/noncentring/scale_test.h"
 #include "base/memory.h"
+#include "math/linalg.h"
 
 #include <math.h>
 #include <stdbool.h>
 
 enum {
+    CORRELATED = 400, /* draws for correlations */
     MOST_SCALES = 16, /* that are tested at one time */
     MOST_FAILURES = 2 /* after which a parameter is tested no more */
 };
@@ -35,8 +37,10 @@ enum {
 /* The least standard deviation of the log of the scale. A constant mass suits narrower ones. */
 static const double least_spread = 0.3;
 
-/* The least skewness of g_k, which contains a sum of squares; one that none has. */
-static const double least_skewness = 0.3, a_failure = 1e6;
+/* The least skewness of g_k, which contains a sum of squares. That of many squares is small, but
+ * then the logs of many derivatives are correlated with x_k: the least sum of squared correlations.
+ * And a number that both together do not exceed. */
+static const double least_skewness = 0.3, least_correlation = 0.5, a_failure = 1e6;
 
 static const double *draw_of(const em_samples *samples, int64_t dim, int64_t r)
 {
@@ -63,10 +67,46 @@ static double skewness(const em_samples *samples, int64_t dim, int64_t k, double
     return fabs(cube) / pow(square, 1.5);
 }
 
+/* Subtracts its mean from x, and divides it by its norm. */
+static void normalise(int64_t n, double *x)
+{
+    double mean;
+    const double sd = em_centre_column(n, x, &mean);
+
+    for (int64_t r = 0; r < n; r++)
+        x[r] = sd > 0 ? x[r] / (sd * sqrt((double)n)) : 0;
+}
+
+/* Writes to out [dim] the sums over i of squared correlations of log |g_i| and each x_k. */
+static em_status sum_correlations(int64_t dim, const em_samples *samples, double *out)
+{
+    const int64_t n = em_least(samples->n, CORRELATED), first = samples->n - n;
+    double *x = NULL, *log_g = NULL, *rho = NULL;
+    em_status status =
+        em_allocate_all(EM_ARRAY(x, dim * n), EM_ARRAY(log_g, dim * n), EM_ARRAY(rho, dim * dim));
+
+    for (int64_t i = 0; !status && i < dim; i++) {
+        for (int64_t r = 0; r < n; r++) {
+            x[i * n + r] = draw_of(samples, dim, first + r)[i];
+            log_g[i * n + r] = log(fabs(draw_of(samples, dim, first + r)[dim + i]) + 1e-300);
+        }
+        normalise(n, x + i * n);
+        normalise(n, log_g + i * n);
+    }
+    if (!status)
+        em_multiply_by_rows(dim, n, dim, x, log_g, rho);
+    for (int64_t k = 0; !status && k < dim; k++)
+        for (int64_t i = 0; i < dim; i++)
+            out[k] += i == k ? 0 : pow(rho[k * dim + i], 2);
+    em_release_all(&x, &log_g, &rho);
+    return status;
+}
+
 /* Writes possible log scales to out [MOST_SCALES], those first that have failed in fewer tests, and
- * then those whose derivatives are most skewed. Returns their number. */
+ * then those with the largest sums of squared correlations and skewness. correlation [dim]: those
+ * sums. Returns their number. */
 static int find_scales(int64_t dim, const em_samples *samples, const em_normal_prior *prior,
-                       bool *is_known, double *sd, int64_t *out)
+                       const double *correlation, bool *is_known, double *sd, int64_t *out)
 {
     double score[MOST_SCALES];
     int n = 0;
@@ -78,8 +118,9 @@ static int find_scales(int64_t dim, const em_samples *samples, const em_normal_p
         if (is_known[k] || prior[k].failures >= MOST_FAILURES)
             continue;
         const double skew = skewness(samples, dim, k, &sd[k]);
-        if (skew >= least_skewness && sd[k] >= least_spread)
-            n = em_insert_by_score(n, MOST_SCALES, skew - a_failure * prior[k].failures, k, score,
+        if (sd[k] >= least_spread && (skew >= least_skewness || correlation[k] > least_correlation))
+            n = em_insert_by_score(n, MOST_SCALES,
+                                   skew + correlation[k] - a_failure * prior[k].failures, k, score,
                                    out);
     }
     return n;
@@ -104,17 +145,20 @@ em_status em_prove_priors(int64_t dim, const em_samples *samples,
     em_scale_test test = {0};
     int64_t scale[MOST_SCALES];
     bool *is_known = NULL;
-    double *sd = NULL;
+    double *sd = NULL, *correlation = NULL;
     int n;
 
     if (!em_suffices_for_noncentring(dim, samples->n))
         return EM_OK;
     em_status status = em_scale_test_create(dim, samples, gradient, &test);
-    status = status ? status : em_allocate_all(EM_ARRAY(is_known, dim), EM_ARRAY(sd, dim));
-    n = status ? 0 : find_scales(dim, samples, prior, is_known, sd, scale);
+    status = status ? status
+                    : em_allocate_all(EM_ARRAY(is_known, dim), EM_ARRAY(sd, dim),
+                                      EM_ARRAY(correlation, dim));
+    status = status ? status : sum_correlations(dim, samples, correlation);
+    n = status ? 0 : find_scales(dim, samples, prior, correlation, is_known, sd, scale);
     for (int q = 0; !status && q < n; q++)
         status = try_scale(&test, scale[q], sd[scale[q]], prior);
     em_scale_test_release(&test);
-    em_release_all(&is_known, &sd);
+    em_release_all(&is_known, &sd, &correlation);
     return status;
 }
