@@ -49,7 +49,7 @@ static bool has_valid_second(const em_noncentring *map, const em_noncentring_row
     return r->second_degree == 0 ||
            (is_lower(map, row, r->second_scale, r->level) && isfinite(r->second_degree) &&
             isfinite(r->second_origin) && r->second_width > 0 &&
-            fabs(r->second_degree) * 16 * r->second_width <= most_log_scale && r->information == 0);
+            fabs(r->second_degree) * 16 * r->second_width <= most_log_scale);
 }
 
 static bool is_valid(const em_noncentring *map, const em_noncentring_row *row, int64_t i)
@@ -102,9 +102,9 @@ typedef struct prior_scale {
  */
 typedef struct conditional {
     double location, scale;
-    double prior;                     /* 1 - w */
-    double location_by, log_scale_by; /* derivatives by the log scale x_k */
-    double log_scale_by_second;       /* by x_l */
+    double prior;                                   /* 1 - w */
+    double location_by, log_scale_by;               /* derivatives by the log scale x_k */
+    double location_by_second, log_scale_by_second; /* by x_l */
 } conditional;
 
 /* a h(t), and its derivative. */
@@ -153,9 +153,11 @@ static conditional conditional_of(const em_noncentring_row *row, const double *x
     const bool adds_variances = row->adds_variances == 1;
     out.scale = adds_variances ? sqrt(1 + ratio) / out.scale : out.scale / sqrt(1 + ratio);
     out.prior = 1 - w;
-    out.log_scale_by = (adds_variances ? -1 : 1) * out.prior * before->slope;
     out.location += w * away;
     out.location_by = 2 * w * out.prior * before->slope * away;
+    out.location_by_second = 2 * w * out.prior * out.log_scale_by_second * away;
+    out.log_scale_by *= (adds_variances ? -1 : 1) * out.prior;
+    out.log_scale_by_second *= (adds_variances ? -1 : 1) * out.prior;
     return out;
 }
 
@@ -197,7 +199,8 @@ static void spread(const em_noncentring_row *row, const conditional *at, double 
     gradient[(int64_t)row->scale] +=
         sign * (at->log_scale_by * (scaled * g + 1) + at->location_by * g);
     if (row->second_degree != 0)
-        gradient[(int64_t)row->second_scale] += sign * at->log_scale_by_second * (scaled * g + 1);
+        gradient[(int64_t)row->second_scale] +=
+            sign * (at->log_scale_by_second * (scaled * g + 1) + at->location_by_second * g);
 }
 
 void em_noncentring_pull(const em_noncentring *map, const double *z, const double *x,

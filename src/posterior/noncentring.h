@@ -16,7 +16,7 @@
  * and centred where it is large.
  *
  * A parameter may have a second log scale x_l: each coefficient of a horseshoe has its own scale
- * and one in common with the others. Then a'_i h(x_l - s'_i) is added to u, and q_i is 0.
+ * and one in common with the others. Then a'_i h(x_l - s'_i) is added to u.
  *
  * A parameter about which others are distributed, such as the mean of a hierarchy, has the opposite
  * form if adds_variances is 1: the scale is (e^(-2 u) + q_i)^(1/2), with a_i < 0. Its variance is

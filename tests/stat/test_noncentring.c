@@ -104,6 +104,8 @@ static void open_map(em_noncentring *map)
     row[FIRST + 1].information = 0.8;
     row[FIRST + 1].centre = 1.3;
     row[DIM - 1].level = 3;
+    row[DIM - 1].information = 0.6;
+    row[DIM - 1].centre = -0.4;
     row[DIM - 1].second_scale = FIRST;
     row[DIM - 1].second_degree = -0.2;
     row[DIM - 1].second_origin = 0.3;
@@ -228,7 +230,7 @@ START_TEST(rows_that_are_no_map_are_refused)
         else if (k == 6)
             row[DIM - 1].second_scale = DIM - 1;
         else
-            row[DIM - 1].information = 1; /* beside a second log scale */
+            row[DIM - 1].second_width = 0;
         ck_assert_int_eq(em_noncentring_set(&map, row), EM_EDATA);
     }
     em_noncentring_release(&map);

@@ -19,7 +19,7 @@ typedef struct member {
 
 typedef struct hierarchy {
     double degree; /* of the log scales; 0: the scales are 1 */
-    bool is_bounded, has_squares, varies;
+    bool is_bounded, has_squares, varies, has_two;
     member of[N];
     int64_t evaluations;
 } hierarchy;
@@ -35,6 +35,7 @@ typedef enum kind {
     WALK,
     NESTED,
     AUTOREGRESSION, /* whose coefficient is x_SLOPE */
+    TWO_SCALES,     /* e^(x_V + x_W) */
     N_PROVED,
     CONSTANT_SCALE = N_PROVED,
     NONLINEAR_MEAN,
@@ -51,6 +52,7 @@ static hierarchy hierarchy_of(kind what)
                                         : 1;
     h.has_squares = what == NONLINEAR_MEAN;
     h.varies = what == AUTOREGRESSION;
+    h.has_two = what == TWO_SCALES;
     for (int i = 0; i < N; i++) {
         member *m = &h.of[i];
         *m = (member){V, {MU, -1}, 1, {1, 0}};
@@ -94,13 +96,15 @@ static void gradient_at(const hierarchy *h, const double *x, double *g)
         for (int j = 0; j < 2 && m->location[j] >= 0; j++)
             away -= factor * m->coefficient[j] *
                     (h->has_squares ? pow(x[m->location[j]], 2) : x[m->location[j]]);
-        const double u = x[m->scale], force = m->precision * factor_of(h, u) * away;
+        const double u = x[m->scale] + (h->has_two ? x[W] : 0),
+                     force = m->precision * factor_of(h, u) * away;
         g[FIRST + i] -= force;
         for (int j = 0; j < 2 && m->location[j] >= 0; j++) {
             const double by = m->coefficient[j] * force;
             g[m->location[j]] += factor * by * (h->has_squares ? 2 * x[m->location[j]] : 1);
             g[SLOPE] += h->varies ? by * x[m->location[j]] : 0;
         }
+        g[W] += h->has_two ? force * away - 1 : 0;
         g[m->scale] += h->is_bounded ? force * away / (1 + exp(u)) - 1 / (1 + exp(u))
                                      : h->degree * (force * away - 1);
     }
@@ -138,7 +142,9 @@ static void check_prior(const hierarchy *h, int i, double slope, const em_normal
     const member *m = &h->of[i];
     double left[2] = {0, 0};
 
-    ck_assert(found->scale == m->scale && found->degree == h->degree);
+    ck_assert(found->scale == m->scale || (h->has_two && found->scale == W));
+    ck_assert(found->degree == h->degree && found->second_degree == h->has_two);
+    ck_assert(!h->has_two || found->second_scale == V + W - found->scale);
     ck_assert((found->is_bounded != 0) == h->is_bounded);
     ck_assert((found->varies != 0) == h->varies);
     ck_assert_double_eq_tol(found->precision / m->precision, 1, 1e-4);

@@ -107,6 +107,8 @@ static void add_group(em_group_search *s, const em_group_fit *f,
             em_write_child(s, f, c, child);
         for (int j = 0; j < EM_MOST_LOCATIONS && child->location[j] >= 0; j++)
             use(s, g, (int64_t)child->location[j]);
+        if (child->second_degree != 0)
+            use(s, g, (int64_t)child->second_scale);
         s->group_of[f->child[c]] = g;
     }
     s->n_group++;
@@ -165,6 +167,8 @@ static double level_of(const em_noncentring_row *row, int64_t i)
 {
     double level = row[(int64_t)row[i].scale].level;
 
+    if (row[i].second_degree != 0)
+        level = fmax(level, row[(int64_t)row[i].second_scale].level);
     for (int j = 0; j < EM_MOST_LOCATIONS && row[i].location[j] >= 0; j++)
         level = fmax(level, row[(int64_t)row[i].location[j]].level);
     return level + 1;

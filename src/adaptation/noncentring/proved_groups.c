@@ -23,7 +23,10 @@ static bool depends(int64_t dim, const em_normal_prior *prior, int64_t k, int64_
 {
     if (is_member(prior, k, l))
         return true;
-    for (int64_t i = 0; i < dim; i++)
+    for (int64_t i = 0; i < dim; i++) {
+        if (is_member(prior, i, k) && prior[i].second_degree != 0 &&
+            is_member(prior, (int64_t)prior[i].second_scale, l))
+            return true;
         for (int j = 0; is_member(prior, i, k) && j < EM_MOST_LOCATIONS; j++) {
             const int64_t at = (int64_t)prior[i].location[j];
             if (at < 0)
@@ -31,6 +34,7 @@ static bool depends(int64_t dim, const em_normal_prior *prior, int64_t k, int64_
             if (is_member(prior, at, l))
                 return true;
         }
+    }
     return false;
 }
 
@@ -63,6 +67,9 @@ double em_list_proved_group(const em_group_search *s, const em_normal_prior *pri
     double degree = 0;
 
     for (int64_t i = 0; i < s->dim; i++)
+        if (is_member(prior, i, k) && prior[i].second_degree != 0)
+            used |= em_groups_under(s, (int64_t)prior[i].second_scale);
+    for (int64_t i = 0; i < s->dim; i++)
         for (int j = 0; is_member(prior, i, k) && j < EM_MOST_LOCATIONS; j++)
             if (prior[i].location[j] >= 0)
                 used |= em_groups_under(s, (int64_t)prior[i].location[j]);
@@ -88,6 +95,12 @@ void em_write_priors(const em_group_search *s, const em_normal_prior *prior,
                                       .degree = own->degree,
                                       .origin = s->mean[group->scale],
                                       .width = s->sd[group->scale]};
+        if (own->second_degree != 0) {
+            child->second_scale = own->second_scale;
+            child->second_degree = own->second_degree;
+            child->second_origin = s->mean[(int64_t)own->second_scale];
+            child->second_width = s->sd[(int64_t)own->second_scale];
+        }
         memcpy(child->location, own->location, sizeof own->location);
         memcpy(child->coefficient, own->coefficient, sizeof own->coefficient);
         for (int j = 0; j < EM_MOST_LOCATIONS && own->location[j] >= 0; j++)
@@ -96,11 +109,31 @@ void em_write_priors(const em_group_search *s, const em_normal_prior *prior,
     }
 }
 
+/* a x_k + a' x_l at the means of draws. */
+static double log_scale_of_mean(const em_group_search *s, const em_normal_prior *own)
+{
+    const double first = own->degree * s->mean[(int64_t)own->scale];
+
+    return own->second_degree == 0
+               ? first
+               : first + own->second_degree * s->mean[(int64_t)own->second_scale];
+}
+
+/* a x_k + a' x_l at draw r. */
+static double log_scale(const em_group_search *s, const em_normal_prior *own, int64_t r)
+{
+    const double first =
+        log_scale_of_mean(s, own) + own->degree * s->x[(int64_t)own->scale * s->n + r];
+
+    return own->second_degree == 0
+               ? first
+               : first + own->second_degree * s->x[(int64_t)own->second_scale * s->n + r];
+}
+
 /* Writes the derivative by x_i that data cause to s->residual. */
 static void set_data_derivative(em_group_search *s, const em_normal_prior *own, int64_t i)
 {
-    const int64_t k = (int64_t)own->scale;
-    const double *x_k = s->x + k * s->n, *g = s->panel + i * s->n, *x = s->x + i * s->n;
+    const double *g = s->panel + i * s->n, *x = s->x + i * s->n;
     double *out = s->residual, mean = s->mean[i];
 
     for (int64_t r = 0; r < s->n; r++)
@@ -112,10 +145,10 @@ static void set_data_derivative(em_group_search *s, const em_normal_prior *own, 
             out[r] -= own->coefficient[j] * s->x[at * s->n + r];
     }
     for (int64_t r = 0; r < s->n; r++) {
-        const double u = own->degree * (x_k[r] + s->mean[k]);
+        const double u = log_scale(s, own, r), of_draw = u - log_scale_of_mean(s, own);
         const double by_prior =
             own->precision * (own->is_bounded != 0 ? pow(1 + exp(-u), 2) : exp(-2 * u));
-        out[r] = g[r] * exp(-own->degree * x_k[r]) + by_prior * (out[r] + mean);
+        out[r] = g[r] * exp(-of_draw) + by_prior * (out[r] + mean);
     }
 }
 
@@ -182,7 +215,7 @@ static void set_data(em_group_search *s, const coordinates *c, const em_normal_p
                      int64_t i, projection *of_x, projection *of_g, em_noncentring_row *row)
 {
     const double *x = s->x + i * s->n, *g = s->residual;
-    const double unit = own->precision * exp(-2 * own->degree * s->mean[(int64_t)own->scale]);
+    const double unit = own->precision * exp(-2 * log_scale_of_mean(s, own));
     double mean;
 
     set_data_derivative(s, own, i);

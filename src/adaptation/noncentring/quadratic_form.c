@@ -6,7 +6,10 @@
 #include <math.h>
 #include <string.h>
 
-enum { LEAST_MEMBERS = 2 };
+enum { LEAST_MEMBERS = 2 }; /* of one log scale */
+
+/* The largest residual of the log of x^T M x, for a second log scale. */
+static const double residual_of_second = 1e-3;
 
 /* The share of the squares of H_i that the regression may leave. */
 static const double most_left = 1e-4;
@@ -185,6 +188,42 @@ static int64_t find_members(elimination *e, const int64_t *parameter, const em_n
     }
 }
 
+/*
+ * Whether the held parameter is a second log scale: x^T M x is then e^(-2 a' x_l) times what it is
+ * by M at the mean of x_l. Sets the scales of the form, the held one first: in a horseshoe it is
+ * the one that members have in common.
+ */
+static bool find_second_scale(const em_scale_test *t, const form_regression *f,
+                              em_normal_prior *form)
+{
+    const double n = (double)t->n_tested;
+    double y[EM_TESTED_DRAWS], u[EM_TESTED_DRAWS], product = 0, square = 0, left = 0;
+
+    for (int64_t q = 0; q < t->n_tested; q++) {
+        const double *x = em_scale_test_draw(t, t->tested[q]);
+        double by_mean = 0;
+        for (int64_t i = 0; i < f->p; i++)
+            for (int64_t j = 0; j < f->p; j++)
+                by_mean += f->found[i * f->p + j] * x[t->involved[i]] * x[t->involved[j]];
+        y[q] = log(t->sum[q] / (2 * factor_of(form, x[t->k]) * by_mean));
+        u[q] = x[t->held] - t->mean;
+    }
+    for (int64_t q = 0; q < t->n_tested; q++) {
+        product += u[q] * y[q];
+        square += u[q] * u[q];
+    }
+    const double degree = round(-product / square) / 2; /* a whole or a half */
+    for (int64_t q = 0; q < t->n_tested; q++)
+        left += pow(y[q] + 2 * degree * u[q], 2) / n;
+    if (degree == 0 || form->is_bounded != 0 || !(sqrt(left) < residual_of_second))
+        return false;
+    form->second_scale = form->scale;
+    form->second_degree = form->degree;
+    form->scale = (double)t->held;
+    form->degree = degree;
+    return true;
+}
+
 em_status em_add_members(const em_scale_test *t, em_normal_prior *prior)
 {
     const int64_t p = t->n_involved, n = t->n;
@@ -201,11 +240,15 @@ em_status em_add_members(const em_scale_test *t, em_normal_prior *prior)
     if (!status && find_form(&f, t, &form)) {
         e.m = f.found;
         form.scale = (double)t->k;
-        form.varies = t->held >= 0;
-        is_proved = find_members(&e, t->involved, prior, &form, found) >= LEAST_MEMBERS;
+        const bool has_second = t->held >= 0 && find_second_scale(t, &f, &form);
+        form.varies = t->held >= 0 && !has_second;
+        is_proved =
+            find_members(&e, t->involved, prior, &form, found) >= (has_second ? 1 : LEAST_MEMBERS);
     }
     for (int64_t i = 0; is_proved && i < p; i++)
-        if (found[i].precision > 0) {
+        if (found[i].precision > 0) { /* at 0 of a second log scale */
+            if (form.second_degree != 0)
+                found[i].precision *= exp(2 * form.degree * t->mean);
             found[i].failures = prior[t->involved[i]].failures;
             prior[t->involved[i]] = found[i];
         }

@@ -15,7 +15,8 @@
  * e^(-2 x_k) + e^(-x_k) in place of a e^(-2 a x_k).
  *
  * If M depends on one more parameter, the second identity holds without its term. M is then found
- * at positions at which this parameter has its mean.
+ * at positions at which this parameter has its mean. The parameter may be a second log scale, of
+ * which M is an exponential.
  */
 #include "adaptation/noncentring/scale_derivative.h"
 
@@ -112,8 +113,11 @@ static int find_scales(int64_t dim, const em_samples *samples, const em_normal_p
     int n = 0;
 
     for (int64_t i = 0; i < dim; i++)
-        if (prior[i].precision > 0)
+        if (prior[i].precision > 0) {
             is_known[(int64_t)prior[i].scale] = true;
+            if (prior[i].second_degree != 0)
+                is_known[(int64_t)prior[i].second_scale] = true;
+        }
     for (int64_t k = 0; k < dim; k++) {
         if (is_known[k] || prior[k].failures >= MOST_FAILURES)
             continue;

@@ -42,11 +42,6 @@ void em_scale_test_release(em_scale_test *test)
 
 /* ---------------------------------------------------------------- differences */
 
-static const double *draw_of(const em_scale_test *t, int64_t r)
-{
-    return t->samples->row + r * 2 * t->dim;
-}
-
 /* Lists up to `wanted` draws of the later half, no two with the same x_k: a chain that has not
  * moved repeats a draw. */
 static void list_draws(em_scale_test *t, int64_t wanted)
@@ -59,7 +54,7 @@ static void list_draws(em_scale_test *t, int64_t wanted)
             if (t->n == wanted)
                 return;
             for (int64_t q = 0; q < t->n && is_new; q++)
-                is_new = draw_of(t, t->draw[q])[t->k] != draw_of(t, r)[t->k];
+                is_new = em_scale_test_draw(t, t->draw[q])[t->k] != em_scale_test_draw(t, r)[t->k];
             if (is_new)
                 t->draw[t->n++] = r;
         }
@@ -78,7 +73,7 @@ static em_status differentiate(em_scale_test *t, int64_t first)
     if (more == 0)
         return EM_OK;
     for (int64_t q = 0; q < more; q++) {
-        const double *draw = draw_of(t, t->draw[first + q]);
+        const double *draw = em_scale_test_draw(t, t->draw[first + q]);
         memcpy(before + q * dim, draw, (size_t)dim * sizeof *before);
         memcpy(g_before + q * dim, draw + dim, (size_t)dim * sizeof *before);
         if (t->held >= 0)
@@ -145,7 +140,7 @@ static double unexplained(int64_t n, const double *x, const double *weight, cons
 /* g_k less sum_i x_i H_i / 2 at draw number q, without the term of the held parameter. */
 static double rest_of(const em_scale_test *t, int64_t q)
 {
-    const double *x = draw_of(t, t->draw[q]), *h = t->difference + q * t->dim;
+    const double *x = em_scale_test_draw(t, t->draw[q]), *h = t->difference + q * t->dim;
     const double sum = em_dot(t->dim, x, h) - x[t->k] * h[t->k];
 
     return x[t->dim + t->k] - 0.5 * (t->held < 0 ? sum : sum - x[t->held] * h[t->held]);
@@ -154,12 +149,12 @@ static double rest_of(const em_scale_test *t, int64_t q)
 /* The draw with nearly the x_k of draw r whose g_k differs most; -1: there is none. */
 static int64_t find_partner(const em_scale_test *t, int64_t r, double sd)
 {
-    const double *here = draw_of(t, r);
+    const double *here = em_scale_test_draw(t, r);
     double most = 0;
     int64_t best = -1;
 
     for (int64_t q = t->samples->n / 2; q < t->samples->n; q++) {
-        const double *there = draw_of(t, q);
+        const double *there = em_scale_test_draw(t, q);
         const double by = fabs(there[t->dim + t->k] - here[t->dim + t->k]);
         if (fabs(there[t->k] - here[t->k]) < near * sd && by > most) {
             most = by;
@@ -173,8 +168,8 @@ static int64_t find_partner(const em_scale_test *t, int64_t r, double sd)
 static bool pairs_pass(const em_scale_test *t)
 {
     for (int64_t q = 0; q < t->n; q += 2) {
-        const double g =
-            draw_of(t, t->draw[q])[t->dim + t->k] - draw_of(t, t->draw[q + 1])[t->dim + t->k];
+        const double g = em_scale_test_draw(t, t->draw[q])[t->dim + t->k] -
+                         em_scale_test_draw(t, t->draw[q + 1])[t->dim + t->k];
         if (!(fabs(rest_of(t, q) - rest_of(t, q + 1)) < most_of_pair * fabs(g)))
             return false;
     }
@@ -192,7 +187,7 @@ static bool identity_holds(const em_scale_test *t)
     if (n < EM_TESTED_DRAWS * 3 / 4)
         return false;
     for (int64_t q = 0; q < n; q++) {
-        const double *draw = draw_of(t, t->draw[q]);
+        const double *draw = em_scale_test_draw(t, t->draw[q]);
         x[q] = draw[t->k];
         g[q] = draw[dim + t->k];
         rest[q] = rest_of(t, q);
@@ -244,12 +239,13 @@ static void list_involved(em_scale_test *t)
     double size = 0;
 
     for (int64_t q = 0; q < t->n; q++)
-        size += fabs(draw_of(t, t->draw[q])[dim + t->k]) / (double)t->n;
+        size += fabs(em_scale_test_draw(t, t->draw[q])[dim + t->k]) / (double)t->n;
     t->n_involved = 0;
     for (int64_t i = 0; i < dim; i++) {
         double most = 0;
         for (int64_t q = 0; q < t->n; q++)
-            most = fmax(most, fabs(t->difference[q * dim + i] * draw_of(t, t->draw[q])[i]));
+            most =
+                fmax(most, fabs(t->difference[q * dim + i] * em_scale_test_draw(t, t->draw[q])[i]));
         if (i != t->k && i != t->held && most > no_difference * size)
             t->involved[t->n_involved++] = i;
     }
@@ -272,6 +268,18 @@ em_status em_scale_test_run(em_scale_test *t, int64_t k, double sd, bool *is_log
     return status;
 }
 
+static void keep_sums(em_scale_test *t)
+{
+    t->n_tested = t->n;
+    for (int64_t q = 0; q < t->n; q++) {
+        t->tested[q] = t->draw[q];
+        t->sum[q] = 0;
+        for (int64_t i = 0; i < t->n_involved; i++)
+            t->sum[q] += em_scale_test_draw(t, t->draw[q])[t->involved[i]] *
+                         t->difference[q * t->dim + t->involved[i]];
+    }
+}
+
 em_status em_scale_test_measure(em_scale_test *t, bool *suffices)
 {
     em_status status = EM_OK;
@@ -279,10 +287,11 @@ em_status em_scale_test_measure(em_scale_test *t, bool *suffices)
     list_involved(t);
     const int64_t wanted = t->n_involved + EM_SPARE_DRAWS;
     if (t->held >= 0) {
+        keep_sums(t);
         t->n = 0;
         t->mean = 0;
         for (int64_t r = 0; r < t->samples->n; r++)
-            t->mean += draw_of(t, r)[t->held] / (double)t->samples->n;
+            t->mean += em_scale_test_draw(t, r)[t->held] / (double)t->samples->n;
     }
     const int64_t before = t->n;
     if (before < wanted) {

@@ -20,7 +20,11 @@ typedef struct em_scale_test {
     double *difference; /* [most][dim] H_i */
     int64_t held;       /* a parameter on which M depends; -1: there is none */
     double mean;        /* of its draws */
-    int64_t *involved;  /* [dim] the n_involved parameters with H_i != 0 */
+    /* If one is held, of the draws of the test: numbers, and sum_i x_i H_i over the involved ones
+     */
+    int64_t n_tested, tested[EM_TESTED_DRAWS];
+    double sum[EM_TESTED_DRAWS];
+    int64_t *involved; /* [dim] the n_involved parameters with H_i != 0 */
     int64_t n_involved;
 } em_scale_test;
 
@@ -36,6 +40,12 @@ em_status em_scale_test_run(em_scale_test *test, int64_t k, double sd, bool *is_
 /* After a test that has passed: computes the differences of as many draws as the involved
  * parameters need. *suffices: there are as many. Errors: those of the evaluations. */
 em_status em_scale_test_measure(em_scale_test *test, bool *suffices);
+
+/* A draw: position and gradient [2 dim]. */
+static inline const double *em_scale_test_draw(const em_scale_test *test, int64_t r)
+{
+    return test->samples->row + r * 2 * test->dim;
+}
 
 /* The position of draw number q at which its difference was computed. */
 static inline const double *em_scale_test_position(const em_scale_test *test, int64_t q)

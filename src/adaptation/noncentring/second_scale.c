@@ -133,8 +133,9 @@ bool em_add_second_scales(em_group_search *s, const double *g, double least,
     bool found = false;
 
     for (int64_t i = 0; i < s->dim; i++) {
-        const int64_t k =
-            row[i].level > 0 && row[i].information == 0 ? closest_scale(s, row, i) : -1;
+        const int64_t k = row[i].level > 0 && row[i].information == 0 && row[i].second_degree == 0
+                              ? closest_scale(s, row, i)
+                              : -1;
         if (k >= 0 && add_second(s, g, least, i, k, &row[i]))
             found = true;
     }
