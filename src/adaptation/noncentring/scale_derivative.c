@@ -130,11 +130,10 @@ static int find_scales(int64_t dim, const em_samples *samples, const em_normal_p
     return n;
 }
 
-/* Tests parameter k, and adds the priors of its members. */
-static em_status try_scale(em_scale_test *t, int64_t k, double sd, em_normal_prior *prior)
+/* Tests parameter k, if it has passed a first test, and adds the priors of its members. */
+static em_status try_scale(em_scale_test *t, int64_t k, bool passes, em_normal_prior *prior)
 {
-    bool passes = false;
-    em_status status = em_scale_test_run(t, k, sd, &passes);
+    em_status status = passes ? em_scale_test_run(t, k, &passes) : EM_OK;
 
     if (!status && !passes)
         prior[k].failures++;
@@ -148,7 +147,7 @@ em_status em_prove_priors(int64_t dim, const em_samples *samples,
 {
     em_scale_test test = {0};
     int64_t scale[MOST_SCALES];
-    bool *is_known = NULL;
+    bool *is_known = NULL, passes[MOST_SCALES];
     double *sd = NULL, *correlation = NULL;
     int n;
 
@@ -160,8 +159,10 @@ em_status em_prove_priors(int64_t dim, const em_samples *samples,
                                       EM_ARRAY(correlation, dim));
     status = status ? status : sum_correlations(dim, samples, correlation);
     n = status ? 0 : find_scales(dim, samples, prior, correlation, is_known, sd, scale);
+    if (n > 0)
+        status = em_scale_test_pairs(&test, n, scale, sd, passes);
     for (int q = 0; !status && q < n; q++)
-        status = try_scale(&test, scale[q], sd[scale[q]], prior);
+        status = try_scale(&test, scale[q], passes[q], prior);
     em_scale_test_release(&test);
     em_release_all(&is_known, &sd, &correlation);
     return status;

@@ -60,6 +60,21 @@ static void list_draws(em_scale_test *t, int64_t wanted)
         }
 }
 
+/* Writes the difference of two gradients to row `to`. Returns whether it is finite. */
+static bool set_difference(em_scale_test *t, int64_t to, const double *before,
+                           const double *g_before, const double *after, const double *g_after)
+{
+    const double by = after[t->k] - before[t->k];
+    bool is_finite = true;
+
+    for (int64_t i = 0; i < t->dim; i++) {
+        const double h = (g_after[i] - g_before[i]) / by;
+        t->difference[to * t->dim + i] = h;
+        is_finite &= isfinite(h);
+    }
+    return is_finite;
+}
+
 /* Computes the differences of draws first .. n - 1, and drops draws that have none. If a parameter
  * is held, at its mean in place of its value. */
 static em_status differentiate(em_scale_test *t, int64_t first)
@@ -85,13 +100,8 @@ static em_status differentiate(em_scale_test *t, int64_t first)
     if (!status && t->held >= 0)
         status = t->gradients->evaluate(t->gradients->context, more, before, g_before);
     for (int64_t q = 0; !status && q < more; q++) {
-        const double by = after[q * dim + t->k] - before[q * dim + t->k];
-        bool is_finite = true;
-        for (int64_t i = 0; i < dim; i++) {
-            const double h = (g_after[q * dim + i] - g_before[q * dim + i]) / by;
-            t->difference[kept * dim + i] = h;
-            is_finite &= isfinite(h);
-        }
+        const bool is_finite = set_difference(t, kept, before + q * dim, g_before + q * dim,
+                                              after + q * dim, g_after + q * dim);
         memmove(t->theta + (t->most + kept) * dim, before + q * dim, (size_t)dim * sizeof *before);
         t->draw[kept] = t->draw[first + q];
         kept += is_finite;
@@ -211,12 +221,10 @@ static bool passes_with_one(em_scale_test *t, bool (*test)(const em_scale_test *
     return false;
 }
 
-/* A first test, at a few draws, which nearly all log scales pass and few others: by pairs of draws
- * with nearly the same x_k. */
-static em_status test_pairs(em_scale_test *t, double sd, bool *passes)
+/* Lists pairs of draws with nearly the same x_k. */
+static void list_pairs(em_scale_test *t, double sd)
 {
     t->n = 0;
-    t->held = -1;
     for (int64_t p = 0; p < PAIRS; p++) {
         const int64_t r = t->samples->n - 1 - p * (t->samples->n / 4);
         const int64_t partner = find_partner(t, r, sd);
@@ -225,11 +233,6 @@ static em_status test_pairs(em_scale_test *t, double sd, bool *passes)
         t->draw[t->n++] = r;
         t->draw[t->n++] = partner;
     }
-    const int64_t n = t->n;
-    const em_status status = differentiate(t, 0);
-    *passes = !status && t->n == n && passes_with_one(t, pairs_pass);
-    t->held = -1;
-    return status;
 }
 
 /* Lists the parameters that have a difference in some draw which is more than rounding. */
@@ -253,15 +256,63 @@ static void list_involved(em_scale_test *t)
 
 /* ---------------------------------------------------------------- both */
 
-em_status em_scale_test_run(em_scale_test *t, int64_t k, double sd, bool *is_log_scale)
+/* Whether the pairs of parameter t->k pass; theta and gradient [n][dim] are those after the steps.
+ */
+static bool check_pairs(em_scale_test *t, const double *theta, const double *gradient)
+{
+    bool are_finite = true;
+
+    t->held = -1;
+    for (int64_t q = 0; q < t->n; q++) {
+        const double *draw = em_scale_test_draw(t, t->draw[q]);
+        are_finite &=
+            set_difference(t, q, draw, draw + t->dim, theta + q * t->dim, gradient + q * t->dim);
+    }
+    return are_finite && passes_with_one(t, pairs_pass);
+}
+
+em_status em_scale_test_pairs(em_scale_test *t, int n, const int64_t *k, const double *sd,
+                              bool *passes)
+{
+    const int64_t dim = t->dim, most = 2 * PAIRS;
+    double *theta = NULL, *gradient = NULL;
+    int64_t *draw = NULL, *count = NULL, total = 0;
+    em_status status =
+        em_allocate_all(EM_ARRAY(theta, n * most * dim), EM_ARRAY(gradient, n * most * dim),
+                        EM_ARRAY(draw, n * most), EM_ARRAY(count, n));
+
+    for (int p = 0; !status && p < n; p++) {
+        t->k = k[p];
+        list_pairs(t, sd[k[p]]);
+        count[p] = t->n;
+        for (int64_t q = 0; q < t->n; q++, total++) {
+            draw[total] = t->draw[q];
+            memcpy(theta + total * dim, em_scale_test_draw(t, t->draw[q]),
+                   (size_t)dim * sizeof *theta);
+            theta[total * dim + t->k] += step;
+        }
+    }
+    if (!status && total > 0)
+        status = t->gradients->evaluate(t->gradients->context, total, theta, gradient);
+    total = 0;
+    for (int p = 0; !status && p < n; p++) {
+        t->k = k[p];
+        t->n = count[p];
+        memcpy(t->draw, draw + total, (size_t)t->n * sizeof *draw);
+        passes[p] = check_pairs(t, theta + total * dim, gradient + total * dim);
+        total += t->n;
+    }
+    em_release_all(&theta, &gradient, &draw, &count);
+    return status;
+}
+
+em_status em_scale_test_run(em_scale_test *t, int64_t k, bool *is_log_scale)
 {
     em_status status;
 
     t->k = k;
-    status = test_pairs(t, sd, is_log_scale);
-    if (status || !*is_log_scale)
-        return status;
     t->n = 0;
+    t->held = -1;
     list_draws(t, EM_TESTED_DRAWS);
     status = differentiate(t, 0);
     *is_log_scale = !status && passes_with_one(t, identity_holds);

@@ -33,9 +33,14 @@ em_status em_scale_test_create(int64_t dim, const em_samples *samples,
                                const em_gradient_function *gradients, em_scale_test *out);
 void em_scale_test_release(em_scale_test *test);
 
-/* Whether parameter k, whose draws have this standard deviation, is a log scale. Errors: those of
- * the evaluations. */
-em_status em_scale_test_run(em_scale_test *test, int64_t k, double sd, bool *is_log_scale);
+/* A first test of n parameters k [n], in one evaluation at a few draws, which nearly all log scales
+ * pass and few others. sd [dim]: standard deviations of draws. Errors: EM_EMEMORY, those of the
+ * evaluations. */
+em_status em_scale_test_pairs(em_scale_test *test, int n, const int64_t *k, const double *sd,
+                              bool *passes);
+
+/* Whether parameter k is a log scale. Errors: those of the evaluations. */
+em_status em_scale_test_run(em_scale_test *test, int64_t k, bool *is_log_scale);
 
 /* After a test that has passed: computes the differences of as many draws as the involved
  * parameters need. *suffices: there are as many. Errors: those of the evaluations. */

@@ -101,6 +101,8 @@ em_status em_prove_priors_together(em_posterior *posterior, const em_grid *grid,
     int64_t none = 0;
     em_status status;
 
+    if (!em_suffices_for_noncentring(dim, samples->n))
+        return EM_OK;
     if (em_world_rank() == 0) {
         status = em_prove_priors(dim, samples, &gradient, prior);
         if (!s.have_all_failed)
