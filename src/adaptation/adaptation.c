@@ -103,9 +103,8 @@ em_status em_adapt_update(em_adapt *adapt, em_sampler *sampler, em_posterior *po
     em_status status = em_update_step_size(adapt); /* dual averaging */
     const double updated = em_clock();
 
-    if (!status && phase->update)
-        status = phase->update(adapt, posterior, block, done,
-                               &renews); /* where a window ends: the mass */
+    if (!status && phase->update) /* where a window ends: the mass */
+        status = phase->update(adapt, posterior, block, done, &renews);
     const double estimated = em_clock();
     for (int i = 0; !status && phase->learns && i < adapt->n_learner; i++)
         status = adapt->learner[i]->update(adapt, done, &renews);

@@ -52,6 +52,9 @@ typedef struct em_number_text {
 /* Three significant digits, as %.3g, but 1110 and not 1.11e+03 for numbers below 1e15. Local. */
 em_number_text em_three_digits(double x);
 
+/* The same of bytes, in MB. Local. */
+em_number_text em_megabytes(double bytes);
+
 /* The plural ending of a noun that n counts: "" for 1, else "s". Local. */
 const char *em_plural(int64_t n);
 

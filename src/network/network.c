@@ -482,16 +482,15 @@ static void describe(const em_model *model, FILE *out)
             ": %s MB, one copy on a node\n",
             train->rows.total, train->n_input, test ? test->rows.total : 0, train->rows.count,
             test ? test->rows.count : 0,
-            em_three_digits((em_examples_bytes(train) + (test ? em_examples_bytes(test) : 0)) / 1e6)
-                .text);
+            em_megabytes(em_examples_bytes(train) + (test ? em_examples_bytes(test) : 0)).text);
     em_network_describe_survey(self, out);
     fprintf(out,
             "# pass       %" PRId64
             " observations at a time in %s precision, by OpenBLAS's products "
             "for %s: %s MB per rank; averages of predictions %s MB per chain\n",
             self->batch, ops->name, em_linalg_kernels(),
-            em_three_digits(ops->bytes(&self->layers, train->n_input, self->batch) / 1e6).text,
-            em_three_digits(averages * sizeof(double) / 1e6).text);
+            em_megabytes(ops->bytes(&self->layers, train->n_input, self->batch)).text,
+            em_megabytes(averages * sizeof(double)).text);
     fprintf(out,
             "# monitored  R-hat and ESS are computed for %s and for the function at some inputs, "
             "not for the weights, which have symmetries\n",

@@ -1,5 +1,6 @@
 #include "adaptation/noncentring/noncentring_fit.h"
 
+#include "base/memory.h"
 #include "math/linalg.h"
 #include "math/log_product.h"
 #include "math/order.h"
@@ -127,14 +128,33 @@ int em_insert_by_score(int n, int most, double score, int64_t k, double *scores,
     return n;
 }
 
-void em_subtract_parent(const em_group_search *s, int64_t i, int64_t p, int64_t n, double *out)
+em_status em_correlate_logs(int64_t dim, int64_t n, const double *x, const double *sd, double *g,
+                            double *log_sd, double *rho)
 {
-    const int64_t first = s->n - n;
-    const double *x = s->x + i * s->n + first, *parent = p < 0 ? NULL : s->x + p * s->n + first;
-    const double origin = s->mean[i] - (parent ? s->mean[p] : 0);
+    double *by_draw = NULL, mean;
+    em_status status = em_allocate_doubles(n * dim, &by_draw);
 
-    for (int64_t r = 0; r < n; r++)
-        out[r] = x[r] + origin - (parent ? parent[r] : 0);
+    if (status)
+        return status;
+    for (int64_t i = 0; i < dim; i++) {
+        double *log_g = g + i * n;
+        for (int64_t r = 0; r < n; r++)
+            log_g[r] = log(fabs(log_g[r]) + 1e-300);
+        log_sd[i] = em_centre_column(n, log_g, &mean);
+        for (int64_t r = 0; r < n; r++)
+            log_g[r] /= log_sd[i] > 0 ? log_sd[i] : INFINITY;
+    }
+    for (int64_t k = 0; k < dim; k++)
+        for (int64_t r = 0; r < n; r++)
+            by_draw[r * dim + k] = sd[k] > 0 ? x[k * n + r] / sd[k] : 0;
+    em_multiply_into(dim, n, dim, g, by_draw, rho);
+    for (int64_t i = 0; i < dim; i++)
+        for (int64_t k = 0; k < dim; k++) {
+            double *out = &rho[i * dim + k];
+            *out = i == k || !isfinite(*out) ? 0 : *out / (double)n;
+        }
+    em_release(&by_draw);
+    return EM_OK;
 }
 
 uint32_t em_groups_under(const em_group_search *s, int64_t p)

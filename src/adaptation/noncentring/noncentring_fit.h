@@ -153,8 +153,11 @@ void em_write_child(em_group_search *s, const em_group_fit *f, int64_t c, em_non
  * Returns the length of the list, which was n. */
 int em_insert_by_score(int n, int most, double score, int64_t k, double *scores, int64_t *list);
 
-/* x_i - x_p in the last n draws; p -1: x_i. */
-void em_subtract_parent(const em_group_search *s, int64_t i, int64_t p, int64_t n, double *out);
+/* Writes to rho [dim][dim] the correlations of log |g_i| and x_k; 0 if i = k. x [dim][n] less their
+ * means, sd [dim]; g [dim][n] is overwritten. log_sd [dim]: standard deviations of the logs.
+ * Errors: EM_EMEMORY. */
+em_status em_correlate_logs(int64_t dim, int64_t n, const double *x, const double *sd, double *g,
+                            double *log_sd, double *rho);
 
 /* ---- normality.c ---- */
 

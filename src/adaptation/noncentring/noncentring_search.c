@@ -50,34 +50,15 @@ static void take_columns(em_group_search *s, double *g)
 static em_status correlate(em_group_search *s, double *g)
 {
     const int64_t dim = s->dim;
-    double *by_draw = NULL, mean;
-    em_status status = em_allocate_doubles(s->n * dim, &by_draw);
+    double *log_sd = NULL;
+    em_status status = em_allocate_doubles(dim, &log_sd);
 
-    if (status)
-        return status;
-    for (int64_t i = 0; i < dim; i++) {
-        double *log_g = g + i * s->n;
-        for (int64_t r = 0; r < s->n; r++)
-            log_g[r] = log(fabs(log_g[r]) + 1e-300);
-        const double sd = em_centre_column(s->n, log_g, &mean);
-        for (int64_t r = 0; r < s->n; r++)
-            log_g[r] /= sd > 0 ? sd : INFINITY;
-        s->slope[i * dim] = sd; /* until it is overwritten below */
-    }
-    for (int64_t k = 0; k < dim; k++)
-        for (int64_t r = 0; r < s->n; r++)
-            by_draw[r * dim + k] = s->sd[k] > 0 ? s->x[k * s->n + r] / s->sd[k] : 0;
-    em_multiply_into(dim, s->n, dim, g, by_draw, s->rho);
-    for (int64_t i = 0; i < dim; i++) {
-        const double sd = s->slope[i * dim];
-        for (int64_t k = 0; k < dim; k++) {
-            double *rho = &s->rho[i * dim + k];
-            *rho = i == k || !isfinite(*rho) ? 0 : *rho / (double)s->n;
-            s->slope[i * dim + k] = s->sd[k] > 0 ? *rho * sd / s->sd[k] : 0;
-        }
-    }
-    em_release(&by_draw);
-    return EM_OK;
+    status = status ? status : em_correlate_logs(dim, s->n, s->x, s->sd, g, log_sd, s->rho);
+    for (int64_t i = 0; !status && i < dim; i++)
+        for (int64_t k = 0; k < dim; k++)
+            s->slope[i * dim + k] = s->sd[k] > 0 ? s->rho[i * dim + k] * log_sd[i] / s->sd[k] : 0;
+    em_release(&log_sd);
+    return status;
 }
 
 /* ---------------------------------------------------------------- groups */

@@ -119,17 +119,22 @@ typedef struct elimination {
     bool *is_done;        /* [p] */
 } elimination;
 
+/* Whether the mean of i would depend on j. */
+static bool depends(const elimination *e, int64_t i, int64_t j)
+{
+    return j != i && !e->is_done[j] &&
+           fabs(e->m[i * e->p + j]) > zero * sqrt(e->diagonal[i] * e->diagonal[j]);
+}
+
 /* The number of parameters on which the mean of i would depend; -1: i is no member. */
 static int count_locations(const elimination *e, int64_t i)
 {
-    const double *row = e->m + i * e->p;
     int n = 0;
 
-    if (e->is_done[i] || !(row[i] > 10 * zero * e->diagonal[i]))
+    if (e->is_done[i] || !(e->m[i * e->p + i] > 10 * zero * e->diagonal[i]))
         return -1;
     for (int64_t j = 0; j < e->p; j++)
-        n +=
-            j != i && !e->is_done[j] && fabs(row[j]) > zero * sqrt(e->diagonal[i] * e->diagonal[j]);
+        n += depends(e, i, j);
     return n;
 }
 
@@ -144,8 +149,7 @@ static void eliminate(elimination *e, int64_t i, const int64_t *parameter, em_no
     for (int q = 0; q < EM_MOST_LOCATIONS; q++)
         out->location[q] = -1;
     for (int64_t j = 0; j < e->p; j++) {
-        if (j == i || e->is_done[j] ||
-            !(fabs(row[j]) > zero * sqrt(e->diagonal[i] * e->diagonal[j])))
+        if (!depends(e, i, j))
             continue;
         const double b = -row[j] / pivot;
         out->location[n] = (double)parameter[j];

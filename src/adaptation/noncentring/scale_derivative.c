@@ -24,7 +24,6 @@
 #include "adaptation/noncentring/quadratic_form.h"
 #include "adaptation/noncentring/scale_test.h"
 #include "base/memory.h"
-#include "math/linalg.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -43,24 +42,20 @@ static const double least_spread = 0.3;
  * And a number that both together do not exceed. */
 static const double least_skewness = 0.3, least_correlation = 0.5, a_failure = 1e6;
 
-static const double *draw_of(const em_samples *samples, int64_t dim, int64_t r)
-{
-    return samples->row + r * 2 * dim;
-}
-
 /* The size of the skewness of the derivatives by parameter k, and its standard deviation. */
-static double skewness(const em_samples *samples, int64_t dim, int64_t k, double *sd)
+static double skewness(const em_scale_test *t, int64_t k, double *sd)
 {
-    const double n = (double)samples->n;
+    const int64_t dim = t->dim;
+    const double n = (double)t->samples->n;
     double mean[2] = {0}, spread = 0, square = 0, cube = 0;
 
-    for (int64_t r = 0; r < samples->n; r++) {
-        mean[0] += draw_of(samples, dim, r)[k] / n;
-        mean[1] += draw_of(samples, dim, r)[dim + k] / n;
+    for (int64_t r = 0; r < t->samples->n; r++) {
+        mean[0] += em_scale_test_draw(t, r)[k] / n;
+        mean[1] += em_scale_test_draw(t, r)[dim + k] / n;
     }
-    for (int64_t r = 0; r < samples->n; r++) {
-        const double off = draw_of(samples, dim, r)[dim + k] - mean[1];
-        spread += pow(draw_of(samples, dim, r)[k] - mean[0], 2) / n;
+    for (int64_t r = 0; r < t->samples->n; r++) {
+        const double off = em_scale_test_draw(t, r)[dim + k] - mean[1];
+        spread += pow(em_scale_test_draw(t, r)[k] - mean[0], 2) / n;
         square += off * off / n;
         cube += off * off * off / n;
     }
@@ -68,47 +63,39 @@ static double skewness(const em_samples *samples, int64_t dim, int64_t k, double
     return fabs(cube) / pow(square, 1.5);
 }
 
-/* Subtracts its mean from x, and divides it by its norm. */
-static void normalise(int64_t n, double *x)
-{
-    double mean;
-    const double sd = em_centre_column(n, x, &mean);
-
-    for (int64_t r = 0; r < n; r++)
-        x[r] = sd > 0 ? x[r] / (sd * sqrt((double)n)) : 0;
-}
-
 /* Writes to out [dim] the sums over i of squared correlations of log |g_i| and each x_k. */
-static em_status sum_correlations(int64_t dim, const em_samples *samples, double *out)
+static em_status sum_correlations(const em_scale_test *t, double *out)
 {
-    const int64_t n = em_least(samples->n, CORRELATED), first = samples->n - n;
-    double *x = NULL, *log_g = NULL, *rho = NULL;
+    const int64_t dim = t->dim, n = em_least(t->samples->n, CORRELATED);
+    const int64_t first = t->samples->n - n;
+    double *x = NULL, *g = NULL, *rho = NULL, *sd = NULL, *log_sd = NULL;
     em_status status =
-        em_allocate_all(EM_ARRAY(x, dim * n), EM_ARRAY(log_g, dim * n), EM_ARRAY(rho, dim * dim));
+        em_allocate_all(EM_ARRAY(x, dim * n), EM_ARRAY(g, dim * n), EM_ARRAY(rho, dim * dim),
+                        EM_ARRAY(sd, dim), EM_ARRAY(log_sd, dim));
 
     for (int64_t i = 0; !status && i < dim; i++) {
+        double mean;
         for (int64_t r = 0; r < n; r++) {
-            x[i * n + r] = draw_of(samples, dim, first + r)[i];
-            log_g[i * n + r] = log(fabs(draw_of(samples, dim, first + r)[dim + i]) + 1e-300);
+            x[i * n + r] = em_scale_test_draw(t, first + r)[i];
+            g[i * n + r] = em_scale_test_draw(t, first + r)[dim + i];
         }
-        normalise(n, x + i * n);
-        normalise(n, log_g + i * n);
+        sd[i] = em_centre_column(n, x + i * n, &mean);
     }
-    if (!status)
-        em_multiply_by_rows(dim, n, dim, x, log_g, rho);
-    for (int64_t k = 0; !status && k < dim; k++)
-        for (int64_t i = 0; i < dim; i++)
-            out[k] += i == k ? 0 : pow(rho[k * dim + i], 2);
-    em_release_all(&x, &log_g, &rho);
+    status = status ? status : em_correlate_logs(dim, n, x, sd, g, log_sd, rho);
+    for (int64_t i = 0; !status && i < dim; i++)
+        for (int64_t k = 0; k < dim; k++)
+            out[k] += pow(rho[i * dim + k], 2);
+    em_release_all(&x, &g, &rho, &sd, &log_sd);
     return status;
 }
 
 /* Writes possible log scales to out [MOST_SCALES], those first that have failed in fewer tests, and
  * then those with the largest sums of squared correlations and skewness. correlation [dim]: those
  * sums. Returns their number. */
-static int find_scales(int64_t dim, const em_samples *samples, const em_normal_prior *prior,
+static int find_scales(const em_scale_test *t, const em_normal_prior *prior,
                        const double *correlation, bool *is_known, double *sd, int64_t *out)
 {
+    const int64_t dim = t->dim;
     double score[MOST_SCALES];
     int n = 0;
 
@@ -121,7 +108,7 @@ static int find_scales(int64_t dim, const em_samples *samples, const em_normal_p
     for (int64_t k = 0; k < dim; k++) {
         if (is_known[k] || prior[k].failures >= MOST_FAILURES)
             continue;
-        const double skew = skewness(samples, dim, k, &sd[k]);
+        const double skew = skewness(t, k, &sd[k]);
         if (sd[k] >= least_spread && (skew >= least_skewness || correlation[k] > least_correlation))
             n = em_insert_by_score(n, MOST_SCALES,
                                    skew + correlation[k] - a_failure * prior[k].failures, k, score,
@@ -157,8 +144,8 @@ em_status em_prove_priors(int64_t dim, const em_samples *samples,
     status = status ? status
                     : em_allocate_all(EM_ARRAY(is_known, dim), EM_ARRAY(sd, dim),
                                       EM_ARRAY(correlation, dim));
-    status = status ? status : sum_correlations(dim, samples, correlation);
-    n = status ? 0 : find_scales(dim, samples, prior, correlation, is_known, sd, scale);
+    status = status ? status : sum_correlations(&test, correlation);
+    n = status ? 0 : find_scales(&test, prior, correlation, is_known, sd, scale);
     if (n > 0)
         status = em_scale_test_pairs(&test, n, scale, sd, passes);
     for (int q = 0; !status && q < n; q++)

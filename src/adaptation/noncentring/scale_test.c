@@ -221,18 +221,20 @@ static bool passes_with_one(em_scale_test *t, bool (*test)(const em_scale_test *
     return false;
 }
 
-/* Lists pairs of draws with nearly the same x_k. */
-static void list_pairs(em_scale_test *t, double sd)
+/* Writes pairs of draws with nearly the same x_k to draw [2 PAIRS]; returns the number of draws. */
+static int64_t list_pairs(const em_scale_test *t, double sd, int64_t *draw)
 {
-    t->n = 0;
+    int64_t n = 0;
+
     for (int64_t p = 0; p < PAIRS; p++) {
         const int64_t r = t->samples->n - 1 - p * (t->samples->n / 4);
         const int64_t partner = find_partner(t, r, sd);
         if (partner < 0)
             continue;
-        t->draw[t->n++] = r;
-        t->draw[t->n++] = partner;
+        draw[n++] = r;
+        draw[n++] = partner;
     }
+    return n;
 }
 
 /* Lists the parameters that have a difference in some draw which is more than rounding. */
@@ -254,7 +256,7 @@ static void list_involved(em_scale_test *t)
     }
 }
 
-/* ---------------------------------------------------------------- both */
+/* ---------------------------------------------------------------- the steps of a test */
 
 /* Whether the pairs of parameter t->k pass; theta and gradient [n][dim] are those after the steps.
  */
@@ -283,11 +285,9 @@ em_status em_scale_test_pairs(em_scale_test *t, int n, const int64_t *k, const d
 
     for (int p = 0; !status && p < n; p++) {
         t->k = k[p];
-        list_pairs(t, sd[k[p]]);
-        count[p] = t->n;
-        for (int64_t q = 0; q < t->n; q++, total++) {
-            draw[total] = t->draw[q];
-            memcpy(theta + total * dim, em_scale_test_draw(t, t->draw[q]),
+        count[p] = list_pairs(t, sd[k[p]], draw + total);
+        for (int64_t q = 0; q < count[p]; q++, total++) {
+            memcpy(theta + total * dim, em_scale_test_draw(t, draw[total]),
                    (size_t)dim * sizeof *theta);
             theta[total * dim + t->k] += step;
         }
@@ -319,6 +319,7 @@ em_status em_scale_test_run(em_scale_test *t, int64_t k, bool *is_log_scale)
     return status;
 }
 
+/* Keeps what the search for a second log scale needs of the draws of the test. */
 static void keep_sums(em_scale_test *t)
 {
     t->n_tested = t->n;

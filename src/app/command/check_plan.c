@@ -201,11 +201,6 @@ static em_status count_memory(const em_checked *check, const em_plan *plan, memo
     return status;
 }
 
-static em_number_text megabytes(double bytes)
-{
-    return em_three_digits(bytes / 1e6);
-}
-
 static void print_memory(const memory *m, double peak)
 {
     const double sum =
@@ -214,9 +209,10 @@ static void print_memory(const memory *m, double peak)
     printf("# memory     %s MB per rank: %s of program, data and model (%s while they are read), "
            "%s of chains and samplers, %s of averages, %s while they start or end, %s of draws in "
            "buffers, %s to monitor convergence, %s MB to learn the mass\n",
-           megabytes(fmax(sum, peak)).text, megabytes(m->here).text, megabytes(peak).text,
-           megabytes(m->chains).text, megabytes(m->averages).text, megabytes(m->moment).text,
-           megabytes(m->draws).text, megabytes(m->watched).text, megabytes(m->learning).text);
+           em_megabytes(fmax(sum, peak)).text, em_megabytes(m->here).text, em_megabytes(peak).text,
+           em_megabytes(m->chains).text, em_megabytes(m->averages).text,
+           em_megabytes(m->moment).text, em_megabytes(m->draws).text, em_megabytes(m->watched).text,
+           em_megabytes(m->learning).text);
 }
 
 static void print_shards(const em_checked *check)
@@ -302,7 +298,7 @@ static void print_plan(const em_checked *check, const em_plan *plan, const memor
                (long long)plan->monitored.every);
     printf("# output     %s, %s%s MB of draws\n", config->output.file,
            plan->until_done ? "at most " : "",
-           megabytes(draw * (double)(config->run.chains * plan->most_capacity)).text);
+           em_megabytes(draw * (double)(config->run.chains * plan->most_capacity)).text);
 }
 
 em_status em_check_plan(const em_checked *check, const em_plan *plan)
