@@ -9,11 +9,10 @@
 #include <string.h>
 
 const char *const em_noncentring_name[EM_NONCENTRING_NUMBERS] = {
-    "level",         "scale",          "degree",        "origin",        "width",
-    "shift",         "location_1",     "location_2",    "location_3",    "location_4",
-    "coefficient_1", "coefficient_2",  "coefficient_3", "coefficient_4", "information",
-    "centre",        "adds_variances", "second_degree", "second_scale",  "second_origin",
-    "second_width"};
+    "level",         "scale",         "degree",      "origin",     "width",         "shift",
+    "location_1",    "location_2",    "location_3",  "location_4", "coefficient_1", "coefficient_2",
+    "coefficient_3", "coefficient_4", "information", "centre",     "form",          "second_degree",
+    "second_scale",  "second_origin", "second_width"};
 
 /* ---------------------------------------------------------------- the map */
 
@@ -31,8 +30,16 @@ void em_noncentring_release(em_noncentring *map)
     em_release_all(&map->row, &map->child);
 }
 
-/* The largest |a h|, so that no scale or product of scales overflows. */
-static const double most_log_scale = 80;
+/* The largest |a h|, so that the square of a product of two scales does not overflow. */
+static const double most_log_scale = 150;
+
+double em_noncentring_width(double degree, double sd)
+{
+    static const double least = 8, rounding = 1e-9;
+    const double most = most_log_scale / (16 * fabs(degree)) * (1 - rounding);
+
+    return fmin(fmax(sd, least), most);
+}
 
 /* Whether x may be the number of a parameter below `level`. */
 static bool is_lower(const em_noncentring *map, const em_noncentring_row *row, double x,
@@ -52,6 +59,11 @@ static bool has_valid_second(const em_noncentring *map, const em_noncentring_row
             fabs(r->second_degree) * 16 * r->second_width <= most_log_scale);
 }
 
+static bool is_form(double form)
+{
+    return form >= EM_SCALE_EXP && form <= EM_SCALE_SOFTPLUS && form == floor(form);
+}
+
 static bool is_valid(const em_noncentring *map, const em_noncentring_row *row, int64_t i)
 {
     const em_noncentring_row *r = &row[i];
@@ -65,8 +77,7 @@ static bool is_valid(const em_noncentring *map, const em_noncentring_row *row, i
            is_lower(map, row, r->scale, r->level) && isfinite(r->degree) && isfinite(r->origin) &&
            r->width > 0 && fabs(r->degree) * 16 * r->width <= most_log_scale &&
            isfinite(r->shift) && r->information >= 0 && isfinite(r->information) &&
-           isfinite(r->centre) && (r->adds_variances == 0 || r->adds_variances == 1) &&
-           has_valid_second(map, row, i);
+           isfinite(r->centre) && is_form(r->form) && has_valid_second(map, row, i);
 }
 
 em_status em_noncentring_set(em_noncentring *map, const em_noncentring_row *row)
@@ -107,6 +118,21 @@ typedef struct conditional {
     double location_by_second, log_scale_by_second; /* by x_l */
 } conditional;
 
+double em_log_scale(double form, double x, double *slope)
+{
+    *slope = 1;
+    if (form != EM_SCALE_LOGISTIC && form != EM_SCALE_SOFTPLUS)
+        return x;
+    const double log_up = x > 0 ? x + log1p(exp(-x)) : log1p(exp(x)); /* log(1 + e^x) */
+    if (form == EM_SCALE_LOGISTIC) {
+        *slope = exp(-log_up);
+        return x - log_up;
+    }
+    const double log_scale = x < -30 ? x : log(log_up);
+    *slope = exp(x - log_up - log_scale);
+    return log_scale;
+}
+
 /* a h(t), and its derivative. */
 static double bounded(double degree, double width, double t, double *slope)
 {
@@ -125,11 +151,14 @@ static void find_prior_scale(const em_noncentring_row *row, const double *x, pri
     const em_noncentring_row *of = out->of;
 
     if (of && of->scale == row->scale && of->degree == row->degree && of->origin == row->origin &&
-        of->width == row->width)
+        of->width == row->width && of->form == row->form)
         return;
+    double here, origin;
+    const double u = em_log_scale(row->form, x[(int64_t)row->scale], &here) -
+                     em_log_scale(row->form, row->origin, &origin);
     out->of = row;
-    out->scale =
-        exp(bounded(row->degree, row->width, x[(int64_t)row->scale] - row->origin, &out->slope));
+    out->scale = exp(bounded(row->degree, row->width, u, &out->slope));
+    out->slope *= here;
 }
 
 static conditional conditional_of(const em_noncentring_row *row, const double *x,
@@ -150,7 +179,7 @@ static conditional conditional_of(const em_noncentring_row *row, const double *x
         return out;
     const double ratio = row->information * out.scale * out.scale, w = ratio / (1 + ratio),
                  away = row->centre - out.location;
-    const bool adds_variances = row->adds_variances == 1;
+    const bool adds_variances = row->form == EM_SCALE_ADDS_VARIANCES;
     out.scale = adds_variances ? sqrt(1 + ratio) / out.scale : out.scale / sqrt(1 + ratio);
     out.prior = 1 - w;
     out.location += w * away;

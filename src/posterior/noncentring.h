@@ -4,11 +4,12 @@
  * has a funnel, which no constant mass matrix suits. A map removes the funnel:
  *
  *     x_i = (1 - w) (m_i + sum_j b_ij x_j) + w c_i + (e^(-2 u) + q_i)^(-1/2) z_i
- *     u   = a_i h(x_k - s_i),    w = q_i / (e^(-2 u) + q_i)
+ *     u   = a_i h(F(x_k) - F(s_i)),    w = q_i / (e^(-2 u) + q_i)
  *
- * If q_i = 0, w is 0 and the scale of x_i is e^u. The degree a_i is then 0 in the centred form. For
- * a scale exp(x_k), degree 1 is the non-centred form (Papaspiliopoulos, Roberts & Skoeld 2007).
- * Degrees between them can be learned (Gorinova, Moore & Hoffman 2020).
+ * F is the identity, or another form of the scale: see em_scale_form. If q_i = 0, w is 0 and the
+ * scale of x_i is e^u. The degree a_i is then 0 in the centred form. For a scale exp(x_k), degree 1
+ * is the non-centred form (Papaspiliopoulos, Roberts & Skoeld 2007). Degrees between them can be
+ * learned (Gorinova, Moore & Hoffman 2020).
  *
  * If q_i > 0, the map is that of the conditional law of a normal parameter with normal data.
  * e^(-2 u) is proportional to the precision of its prior, and q_i, in the same unit, to that of its
@@ -18,12 +19,12 @@
  * A parameter may have a second log scale x_l: each coefficient of a horseshoe has its own scale
  * and one in common with the others. Then a'_i h(x_l - s'_i) is added to u.
  *
- * A parameter about which others are distributed, such as the mean of a hierarchy, has the opposite
- * form if adds_variances is 1: the scale is (e^(-2 u) + q_i)^(1/2), with a_i < 0. Its variance is
- * then the sum of a constant and of one that is proportional to that of the others.
+ * A parameter about which others are distributed, such as the mean of a hierarchy, may have the
+ * opposite form, EM_SCALE_ADDS_VARIANCES: the scale is (e^(-2 u) + q_i)^(1/2), with a_i < 0. Its
+ * variance is then the sum of a constant and of one that is proportional to that of the others.
  *
- * h(t) equals t up to 12 widths from 0, and its size is at most 16 widths. So the scale of x_i
- * stays bounded where no draws have been. x_k, x_l and x_j are parameters of lower levels, so the
+ * h(t) equals t up to 12 widths from 0, and its size is at most 16 widths. So the scale of x_i does
+ * not overflow where no draws have been. x_k, x_l and x_j are parameters of lower levels, so the
  * map is triangular: it has an inverse, and the log of its Jacobian determinant is the sum of log
  * scales. The density of z is that of x times this determinant, so a chain of z is mapped to a
  * chain of x for any coefficients of the map.
@@ -33,6 +34,17 @@
 #include "posterior/posterior.h"
 
 enum { EM_MOST_LOCATIONS = 4 };
+
+/* How the scale of degree 1 depends on x_k. */
+typedef enum em_scale_form {
+    EM_SCALE_EXP,            /* e^x_k */
+    EM_SCALE_ADDS_VARIANCES, /* e^x_k, in the opposite form */
+    EM_SCALE_LOGISTIC,       /* 1 / (1 + e^-x_k): the scale has an upper bound, x_k is its logit */
+    EM_SCALE_SOFTPLUS        /* log(1 + e^x_k) */
+} em_scale_form;
+
+/* The log F(x) of the scale of degree 1, and its derivative. Local. */
+double em_log_scale(double form, double x, double *slope);
 
 /* The map of one parameter. All members are double, so that the map can be stored as an array. */
 typedef struct em_noncentring_row {
@@ -46,7 +58,7 @@ typedef struct em_noncentring_row {
     double coefficient[EM_MOST_LOCATIONS]; /* b_ij */
     double information;                    /* q_i */
     double centre;                         /* c_i */
-    double adds_variances;                 /* 0 or 1 */
+    double form;                           /* an em_scale_form */
     double second_degree;                  /* a'_i; 0: there is no second log scale */
     double second_scale;                   /* l */
     double second_origin, second_width;    /* s'_i, and that of h */
@@ -61,6 +73,9 @@ typedef struct em_noncentring {
     em_noncentring_row *row; /* [dim] */
     int64_t *child;          /* [dim] of which n_child are set: those parameters, by level */
 } em_noncentring;
+
+/* The width for a log scale with this standard deviation. Local. */
+double em_noncentring_width(double degree, double sd);
 
 /* The identity. Local. Errors: EM_EMEMORY. */
 em_status em_noncentring_create(int64_t dim, em_noncentring *out);

@@ -91,7 +91,7 @@ static void open_map(em_noncentring *map)
                                    .location = {-1, -1, -1, -1},
                                    .information = 0.6,
                                    .centre = -0.7,
-                                   .adds_variances = 1};
+                                   .form = EM_SCALE_ADDS_VARIANCES};
     for (int i = FIRST; i < DIM; i++)
         row[i] = (em_noncentring_row){.level = 2,
                                       .scale = V,
@@ -103,6 +103,8 @@ static void open_map(em_noncentring *map)
                                       .coefficient = {0.7}};
     row[FIRST + 1].information = 0.8;
     row[FIRST + 1].centre = 1.3;
+    row[FIRST + 2].form = EM_SCALE_LOGISTIC;
+    row[FIRST + 1].form = EM_SCALE_SOFTPLUS;
     row[DIM - 1].level = 3;
     row[DIM - 1].information = 0.6;
     row[DIM - 1].centre = -0.4;
@@ -226,7 +228,7 @@ START_TEST(rows_that_are_no_map_are_refused)
         else if (k == 4)
             row[FIRST].information = -1;
         else if (k == 5)
-            row[FIRST].adds_variances = 2;
+            row[FIRST].form = 4;
         else if (k == 6)
             row[DIM - 1].second_scale = DIM - 1;
         else

@@ -19,7 +19,8 @@ typedef struct member {
 
 typedef struct hierarchy {
     double degree; /* of the log scales; 0: the scales are 1 */
-    bool is_bounded, has_squares, varies, has_two;
+    em_scale_form form;
+    bool has_squares, varies, has_two, is_nested;
     member of[N];
     int64_t evaluations;
 } hierarchy;
@@ -28,6 +29,7 @@ typedef enum kind {
     ABOUT_A_MEAN,
     ABOUT_ZERO,
     BOUNDED,
+    SOFTPLUS,
     LOG_VARIANCE,
     LOG_PRECISION,
     UNEQUAL,
@@ -36,6 +38,7 @@ typedef enum kind {
     NESTED,
     AUTOREGRESSION, /* whose coefficient is x_SLOPE */
     TWO_SCALES,     /* e^(x_V + x_W) */
+    NESTED_SCALES,  /* x_V ~ N(0, e^(2 x_W)) */
     N_PROVED,
     CONSTANT_SCALE = N_PROVED,
     NONLINEAR_MEAN,
@@ -44,7 +47,10 @@ typedef enum kind {
 
 static hierarchy hierarchy_of(kind what)
 {
-    hierarchy h = {.degree = 1, .is_bounded = what == BOUNDED};
+    hierarchy h = {.degree = 1,
+                   .form = what == BOUNDED    ? EM_SCALE_LOGISTIC
+                           : what == SOFTPLUS ? EM_SCALE_SOFTPLUS
+                                              : EM_SCALE_EXP};
 
     h.degree = what == LOG_VARIANCE     ? 0.5
                : what == LOG_PRECISION  ? -0.5
@@ -53,6 +59,7 @@ static hierarchy hierarchy_of(kind what)
     h.has_squares = what == NONLINEAR_MEAN;
     h.varies = what == AUTOREGRESSION;
     h.has_two = what == TWO_SCALES;
+    h.is_nested = what == NESTED_SCALES;
     for (int i = 0; i < N; i++) {
         member *m = &h.of[i];
         *m = (member){V, {MU, -1}, 1, {1, 0}};
@@ -78,13 +85,15 @@ static hierarchy hierarchy_of(kind what)
 
 static double factor_of(const hierarchy *h, double x)
 {
-    return h->is_bounded ? pow(1 + exp(-x), 2) : exp(-2 * h->degree * x);
+    return h->form == EM_SCALE_LOGISTIC   ? pow(1 + exp(-x), 2)
+           : h->form == EM_SCALE_SOFTPLUS ? pow(log1p(exp(x)), -2)
+                                          : exp(-2 * h->degree * x);
 }
 
 static void gradient_at(const hierarchy *h, const double *x, double *g)
 {
-    g[V] = -x[V];
-    g[W] = -x[W];
+    g[V] = -x[V] * (h->is_nested ? exp(-2 * x[W]) : 1);
+    g[W] = -x[W] - (h->is_nested ? g[V] * x[V] + 1 : 0);
     g[MU] = -x[MU] / 4;
     g[SLOPE] = -x[SLOPE] / 4;
     for (int i = 0; i < N; i++)
@@ -105,8 +114,10 @@ static void gradient_at(const hierarchy *h, const double *x, double *g)
             g[SLOPE] += h->varies ? by * x[m->location[j]] : 0;
         }
         g[W] += h->has_two ? force * away - 1 : 0;
-        g[m->scale] += h->is_bounded ? force * away / (1 + exp(u)) - 1 / (1 + exp(u))
-                                     : h->degree * (force * away - 1);
+        g[m->scale] +=
+            (force * away - 1) * (h->form == EM_SCALE_LOGISTIC   ? 1 / (1 + exp(u))
+                                  : h->form == EM_SCALE_SOFTPLUS ? 1 / (1 + exp(-u)) / log1p(exp(u))
+                                                                 : h->degree);
     }
 }
 
@@ -145,7 +156,7 @@ static void check_prior(const hierarchy *h, int i, double slope, const em_normal
     ck_assert(found->scale == m->scale || (h->has_two && found->scale == W));
     ck_assert(found->degree == h->degree && found->second_degree == h->has_two);
     ck_assert(!h->has_two || found->second_scale == V + W - found->scale);
-    ck_assert((found->is_bounded != 0) == h->is_bounded);
+    ck_assert(found->form == h->form);
     ck_assert((found->varies != 0) == h->varies);
     ck_assert_double_eq_tol(found->precision / m->precision, 1, 1e-4);
     for (int j = 0; j < EM_MOST_LOCATIONS && found->location[j] >= 0; j++) {
@@ -174,16 +185,21 @@ START_TEST(second_derivatives_prove_priors)
         slope += h.varies ? sample[n][0][SLOPE] / N_DRAW : 1.0 / N_DRAW;
     const em_samples samples = {N_DRAW, &sample[0][0][0]};
     ck_assert_int_eq(em_prove_priors(DIM, &samples, &gradient, prior), EM_OK);
+    if (h.is_nested) /* x_V is tested again, without its prior */
+        ck_assert_int_eq(em_prove_priors(DIM, &samples, &gradient, prior), EM_OK);
     ck_assert_int_le(h.evaluations, 30 * DIM);
     for (int i = 0; i < DIM; i++)
         if (i >= FIRST)
             check_prior(&h, i - FIRST, slope, &prior[i]);
         else
-            ck_assert(prior[i].precision == 0);
+            ck_assert((prior[i].precision > 0) == (h.is_nested && i == V));
+    if (h.is_nested)
+        ck_assert(prior[V].scale == W && fabs(prior[V].precision - 1) < 1e-8);
     ck_assert_int_eq(em_noncentring_search(DIM, &samples, prior, row, &n_child), EM_OK);
     ck_assert_int_ge(n_child, N);
     for (int i = FIRST; i < DIM; i++) {
         ck_assert(row[i].level > 0 && row[i].scale == prior[i].scale);
+        ck_assert(row[i].form == prior[i].form);
         for (int j = 0; j < EM_MOST_LOCATIONS; j++)
             ck_assert(row[i].location[j] == prior[i].location[j]);
     }

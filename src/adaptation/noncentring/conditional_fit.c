@@ -334,7 +334,7 @@ static void write_row(const em_group_search *s, const conditional_fit *f, int64_
                                 .scale = (double)scale,
                                 .degree = degree,
                                 .origin = s->mean[scale],
-                                .width = s->sd[scale],
+                                .width = em_noncentring_width(degree, s->sd[scale]),
                                 .shift = f->shift + s->mean[f->i]};
     for (int j = 0; j < EM_MOST_LOCATIONS; j++) {
         row->location[j] = j < f->terms.n ? (double)f->terms.location[j] : -1;

@@ -128,11 +128,11 @@ void em_fit_means(em_group_search *s, double degree, const bool *is_location, em
                                       .scale = (double)k,
                                       .degree = q > 0 ? -degree : degree,
                                       .origin = s->mean[k],
-                                      .width = s->sd[k],
+                                      .width = em_noncentring_width(degree, s->sd[k]),
                                       .shift = f.shift + s->mean[i],
                                       .location = {-1, -1, -1, -1},
                                       .information = q,
                                       .centre = f.shift + f.change + s->mean[i],
-                                      .adds_variances = q > 0};
+                                      .form = q > 0 ? EM_SCALE_ADDS_VARIANCES : EM_SCALE_EXP};
     }
 }

@@ -509,7 +509,7 @@ void em_write_child(em_group_search *s, const em_group_fit *f, int64_t c, em_non
                                 .scale = (double)f->scale,
                                 .degree = f->degree[c],
                                 .origin = s->mean[f->scale],
-                                .width = s->sd[f->scale]};
+                                .width = em_noncentring_width(f->degree[c], s->sd[f->scale])};
     scale_draws(s, f->scale, f->degree[c], s->factor);
     n = prepare(s, f, triangle, added);
     leave_of_child(s, &f->where, f->child[c], false, s->residual);

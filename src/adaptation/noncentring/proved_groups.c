@@ -90,16 +90,19 @@ void em_write_priors(const em_group_search *s, const em_normal_prior *prior,
     for (int64_t c = 0; c < group->n; c++) {
         const em_normal_prior *own = &prior[group->child[c]];
         em_noncentring_row *child = &row[group->child[c]];
-        *child = (em_noncentring_row){.level = 1,
-                                      .scale = own->scale,
-                                      .degree = own->degree,
-                                      .origin = s->mean[group->scale],
-                                      .width = s->sd[group->scale]};
+        *child =
+            (em_noncentring_row){.level = 1,
+                                 .scale = own->scale,
+                                 .degree = own->degree,
+                                 .origin = s->mean[group->scale],
+                                 .width = em_noncentring_width(own->degree, s->sd[group->scale]),
+                                 .form = own->form};
         if (own->second_degree != 0) {
             child->second_scale = own->second_scale;
             child->second_degree = own->second_degree;
             child->second_origin = s->mean[(int64_t)own->second_scale];
-            child->second_width = s->sd[(int64_t)own->second_scale];
+            child->second_width =
+                em_noncentring_width(own->second_degree, s->sd[(int64_t)own->second_scale]);
         }
         memcpy(child->location, own->location, sizeof own->location);
         memcpy(child->coefficient, own->coefficient, sizeof own->coefficient);
@@ -109,21 +112,26 @@ void em_write_priors(const em_group_search *s, const em_normal_prior *prior,
     }
 }
 
-/* a x_k + a' x_l at the means of draws. */
+/* a F(x_k) + a' x_l at the means of draws. */
 static double log_scale_of_mean(const em_group_search *s, const em_normal_prior *own)
 {
-    const double first = own->degree * s->mean[(int64_t)own->scale];
+    double slope;
+    const double first =
+        own->degree * em_log_scale(own->form, s->mean[(int64_t)own->scale], &slope);
 
     return own->second_degree == 0
                ? first
                : first + own->second_degree * s->mean[(int64_t)own->second_scale];
 }
 
-/* a x_k + a' x_l at draw r. */
-static double log_scale(const em_group_search *s, const em_normal_prior *own, int64_t r)
+/* What is added to it at draw r. */
+static double log_scale_of_draw(const em_group_search *s, const em_normal_prior *own, int64_t r)
 {
+    const int64_t k = (int64_t)own->scale;
+    double slope;
     const double first =
-        log_scale_of_mean(s, own) + own->degree * s->x[(int64_t)own->scale * s->n + r];
+        own->degree * (em_log_scale(own->form, s->mean[k] + s->x[k * s->n + r], &slope) -
+                       em_log_scale(own->form, s->mean[k], &slope));
 
     return own->second_degree == 0
                ? first
@@ -134,6 +142,7 @@ static double log_scale(const em_group_search *s, const em_normal_prior *own, in
 static void set_data_derivative(em_group_search *s, const em_normal_prior *own, int64_t i)
 {
     const double *g = s->panel + i * s->n, *x = s->x + i * s->n;
+    const double unit = own->precision * exp(-2 * log_scale_of_mean(s, own));
     double *out = s->residual, mean = s->mean[i];
 
     for (int64_t r = 0; r < s->n; r++)
@@ -145,10 +154,8 @@ static void set_data_derivative(em_group_search *s, const em_normal_prior *own, 
             out[r] -= own->coefficient[j] * s->x[at * s->n + r];
     }
     for (int64_t r = 0; r < s->n; r++) {
-        const double u = log_scale(s, own, r), of_draw = u - log_scale_of_mean(s, own);
-        const double by_prior =
-            own->precision * (own->is_bounded != 0 ? pow(1 + exp(-u), 2) : exp(-2 * u));
-        out[r] = g[r] * exp(-of_draw) + by_prior * (out[r] + mean);
+        const double of_draw = log_scale_of_draw(s, own, r);
+        out[r] = g[r] * exp(-of_draw) + unit * exp(-2 * of_draw) * (out[r] + mean);
     }
 }
 

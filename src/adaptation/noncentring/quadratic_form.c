@@ -6,8 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-enum { LEAST_MEMBERS = 2 }; /* of one log scale */
-
 /* The largest residual of the log of x^T M x, for a second log scale. */
 static const double residual_of_second = 1e-3;
 
@@ -18,11 +16,15 @@ static const double most_left = 1e-4;
  * coefficient from a whole number. */
 static const double zero = 1e-4, whole = 1e-5;
 
-/* The factor of 2 (M x)_i in H_i. */
+/* The factor of 2 (M x)_i in H_i: half the difference of e^(-2 a F(x_k)) over the step. */
 static double factor_of(const em_normal_prior *form, double x)
 {
-    return form->is_bounded != 0 ? exp(-2 * x) + exp(-x)
-                                 : form->degree * exp(-2 * form->degree * x);
+    double slope;
+    const double before = em_log_scale(form->form, x, &slope);
+    const double after = em_log_scale(form->form, x + EM_DIFFERENCE_STEP, &slope);
+
+    return 0.5 * (exp(-2 * form->degree * before) - exp(-2 * form->degree * after)) /
+           EM_DIFFERENCE_STEP;
 }
 
 /* A regression of the involved H_i on the involved x_j. */
@@ -83,7 +85,8 @@ static double regress(form_regression *f, const em_scale_test *t, const em_norma
 static bool find_form(form_regression *f, const em_scale_test *t, em_normal_prior *out)
 {
     static const em_normal_prior form[] = {{.degree = 1},
-                                           {.degree = 1, .is_bounded = 1},
+                                           {.degree = 1, .form = EM_SCALE_LOGISTIC},
+                                           {.degree = 1, .form = EM_SCALE_SOFTPLUS},
                                            {.degree = -1},
                                            {.degree = 0.5},
                                            {.degree = -0.5}};
@@ -219,7 +222,7 @@ static bool find_second_scale(const em_scale_test *t, const form_regression *f,
     const double degree = round(-product / square) / 2; /* a whole or a half */
     for (int64_t q = 0; q < t->n_tested; q++)
         left += pow(y[q] + 2 * degree * u[q], 2) / n;
-    if (degree == 0 || form->is_bounded != 0 || !(sqrt(left) < residual_of_second))
+    if (degree == 0 || form->form != EM_SCALE_EXP || !(sqrt(left) < residual_of_second))
         return false;
     form->second_scale = form->scale;
     form->second_degree = form->degree;
@@ -246,8 +249,7 @@ em_status em_add_members(const em_scale_test *t, em_normal_prior *prior)
         form.scale = (double)t->k;
         const bool has_second = t->held >= 0 && find_second_scale(t, &f, &form);
         form.varies = t->held >= 0 && !has_second;
-        is_proved =
-            find_members(&e, t->involved, prior, &form, found) >= (has_second ? 1 : LEAST_MEMBERS);
+        is_proved = find_members(&e, t->involved, prior, &form, found) > 0;
     }
     for (int64_t i = 0; is_proved && i < p; i++)
         if (found[i].precision > 0) { /* at 0 of a second log scale */

@@ -11,8 +11,8 @@
  * These are identities. They hold whatever the data are, and at every position. The second one
  * tests whether x_k is a log scale at a few draws, and linear regression finds M. A triangular
  * factor of M then has the members, their precisions and their means. H_i is computed as a
- * difference of gradients. If the scale has an upper bound, and x_k is its logit, the factor is
- * e^(-2 x_k) + e^(-x_k) in place of a e^(-2 a x_k).
+ * difference of gradients. If the scale is another function e^F of x_k
+ * (em_scale_form), the factor is F' e^(-2 F) in place of a e^(-2 a x_k).
  *
  * If M depends on one more parameter, the second identity holds without its term. M is then found
  * at positions at which this parameter has its mean. The parameter may be a second log scale, of
@@ -23,6 +23,7 @@
 #include "adaptation/noncentring/noncentring_fit.h"
 #include "adaptation/noncentring/quadratic_form.h"
 #include "adaptation/noncentring/scale_test.h"
+#include "adaptation/noncentring/without_prior.h"
 #include "base/memory.h"
 
 #include <math.h>
@@ -118,7 +119,7 @@ static int find_scales(const em_scale_test *t, const em_normal_prior *prior,
 }
 
 /* Tests parameter k, if it has passed a first test, and adds the priors of its members. */
-static em_status try_scale(em_scale_test *t, int64_t k, bool passes, em_normal_prior *prior)
+static em_status test_scale(em_scale_test *t, int64_t k, bool passes, em_normal_prior *prior)
 {
     em_status status = passes ? em_scale_test_run(t, k, &passes) : EM_OK;
 
@@ -127,6 +128,26 @@ static em_status try_scale(em_scale_test *t, int64_t k, bool passes, em_normal_p
     else if (!status)
         status = em_scale_test_measure(t, &passes);
     return status || !passes ? status : em_add_members(t, prior);
+}
+
+/* Tests a parameter with a proved prior whose scale is a parameter, which has another term in its
+ * derivative. It is tested without that prior. */
+static em_status try_member(em_scale_test *t, int64_t k, const double *sd, em_normal_prior *prior)
+{
+    const em_scale_test whole = *t;
+    em_without_prior without;
+    bool passes = false;
+    em_status status =
+        em_without_prior_create(t->dim, t->samples, t->gradients, k, &prior[k], &without);
+
+    t->samples = &without.samples;
+    t->gradients = &without.gradients;
+    status = status ? status : em_scale_test_pairs(t, 1, &k, sd, &passes);
+    status = status ? status : test_scale(t, k, passes, prior);
+    t->samples = whole.samples;
+    t->gradients = whole.gradients;
+    em_without_prior_release(&without);
+    return status;
 }
 
 em_status em_prove_priors(int64_t dim, const em_samples *samples,
@@ -148,8 +169,12 @@ em_status em_prove_priors(int64_t dim, const em_samples *samples,
     n = status ? 0 : find_scales(&test, prior, correlation, is_known, sd, scale);
     if (n > 0)
         status = em_scale_test_pairs(&test, n, scale, sd, passes);
-    for (int q = 0; !status && q < n; q++)
-        status = try_scale(&test, scale[q], passes[q], prior);
+    for (int q = 0; !status && q < n; q++) {
+        const em_normal_prior *own = &prior[scale[q]];
+        status = own->precision > 0 && own->varies == 0
+                     ? try_member(&test, scale[q], sd, prior)
+                     : test_scale(&test, scale[q], passes[q], prior);
+    }
     em_scale_test_release(&test);
     em_release_all(&is_known, &sd, &correlation);
     return status;

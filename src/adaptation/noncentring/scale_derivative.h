@@ -10,17 +10,17 @@
 
 #include <stdbool.h>
 
-/* The prior x_i ~ N(sum_j b_j x_j, e^(2 a x_k) / precision). If is_bounded, the scale is between 0
- * and an upper bound, and x_k is its logit: e^(a x_k) is 1 / (1 + e^-x_k). If it varies, precision
- * and b_j depend on another parameter, such as the coefficient of an autoregression, and are those
- * at its mean. With a second log scale x_l, as of a horseshoe's coefficient, the variance is
- * e^(2 a x_k + 2 a' x_l) / precision. Precision 0: the prior is not known. All members are double,
- * so that they can be stored as an array. */
+/* The prior x_i ~ N(sum_j b_j x_j, e^(2 a x_k) / precision). `form`, an
+ * em_scale_form, replaces e^(a x_k) where the scale is another function of x_k. If it varies,
+ * precision and b_j depend on another parameter, such as the coefficient of an autoregression, and
+ * are those at its mean. With a second log scale x_l, as of a horseshoe's coefficient, the variance
+ * is e^(2 a x_k + 2 a' x_l) / precision. Precision 0: the prior is not known. All members are
+ * double, so that they can be stored as an array. */
 typedef struct em_normal_prior {
-    double precision, scale, degree, is_bounded, varies; /* scale: k; degree: a */
-    double second_scale, second_degree;                  /* l and a'; a' 0: there is none */
-    double location[EM_MOST_LOCATIONS];                  /* j; -1 ends the list */
-    double coefficient[EM_MOST_LOCATIONS];               /* b_j */
+    double precision, scale, degree, form, varies; /* scale: k; degree: a */
+    double second_scale, second_degree;            /* l and a'; a' 0: there is none */
+    double location[EM_MOST_LOCATIONS];            /* j; -1 ends the list */
+    double coefficient[EM_MOST_LOCATIONS];         /* b_j */
     double failures; /* tests of parameter i as a log scale that have failed */
 } em_normal_prior;
 

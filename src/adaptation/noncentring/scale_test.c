@@ -6,10 +6,11 @@
 #include <math.h>
 #include <string.h>
 
-enum { PAIRS = 2 /* of draws for a first test */, SMOOTH = 8 /* functions of x_k */ };
-
-/* The step of x_k in a difference. The relative error of H_i is as large. */
-static const double step = 1e-5;
+enum {
+    PAIRS = 2 /* of draws for a first test */,
+    TRIED = 8 /* pairs, for one */,
+    SMOOTH = 9 /* functions of x_k */
+};
 
 /* The share of g_k that may be left of it by the test, and the share that may be rounding after the
  * smooth functions, which are nearly dependent. */
@@ -94,7 +95,7 @@ static em_status differentiate(em_scale_test *t, int64_t first)
         if (t->held >= 0)
             before[q * dim + t->held] = t->mean;
         memcpy(after + q * dim, before + q * dim, (size_t)dim * sizeof *after);
-        after[q * dim + t->k] += step;
+        after[q * dim + t->k] += EM_DIFFERENCE_STEP;
     }
     status = t->gradients->evaluate(t->gradients->context, more, after, g_after);
     if (!status && t->held >= 0)
@@ -123,9 +124,12 @@ static double unexplained(int64_t n, const double *x, const double *weight, cons
     for (int q = 0; q <= SMOOTH; q++) {
         double *b = basis[n_basis], before = 0, after = 0;
         for (int64_t r = 0; r < n; r++) {
-            const double u = x[r] - mean, up = exp(u), odds = exp(x[r]);
+            const double u = x[r] - mean, up = exp(u);
+            double of_logistic, of_softplus;
+            em_log_scale(EM_SCALE_LOGISTIC, x[r], &of_logistic);
+            em_log_scale(EM_SCALE_SOFTPLUS, x[r], &of_softplus);
             const double smooth[SMOOTH + 1] = {
-                1, u, u * u, u * u * u, up, up * up, 1 / (1 + odds), 1 / (up * up), y[r]};
+                1, u, u * u, u * u * u, up, up * up, of_logistic, 1 / (up * up), of_softplus, y[r]};
             b[r] = weight[r] * smooth[q];
             before += b[r] * b[r];
         }
@@ -156,22 +160,24 @@ static double rest_of(const em_scale_test *t, int64_t q)
     return x[t->dim + t->k] - 0.5 * (t->held < 0 ? sum : sum - x[t->held] * h[t->held]);
 }
 
-/* The draw with nearly the x_k of draw r whose g_k differs most; -1: there is none. */
-static int64_t find_partner(const em_scale_test *t, int64_t r, double sd)
+/* Finds the draw with nearly the x_k of draw r whose g_k differs most, and if it does by more than
+ * *most, writes the pair. Returns whether it does. */
+static bool find_partner(const em_scale_test *t, int64_t r, double sd, double *most, int64_t *pair)
 {
     const double *here = em_scale_test_draw(t, r);
-    double most = 0;
-    int64_t best = -1;
+    bool found = false;
 
     for (int64_t q = t->samples->n / 2; q < t->samples->n; q++) {
         const double *there = em_scale_test_draw(t, q);
         const double by = fabs(there[t->dim + t->k] - here[t->dim + t->k]);
-        if (fabs(there[t->k] - here[t->k]) < near * sd && by > most) {
-            most = by;
-            best = q;
-        }
+        if (!(fabs(there[t->k] - here[t->k]) < near * sd && by > *most))
+            continue;
+        *most = by;
+        pair[0] = r;
+        pair[1] = q;
+        found = true;
     }
-    return best;
+    return found;
 }
 
 /* Whether g_k less sum_i x_i H_i / 2 differs less than g_k does between the draws of all pairs. */
@@ -221,18 +227,19 @@ static bool passes_with_one(em_scale_test *t, bool (*test)(const em_scale_test *
     return false;
 }
 
-/* Writes pairs of draws with nearly the same x_k to draw [2 PAIRS]; returns the number of draws. */
+/* Writes pairs of draws with nearly the same x_k to draw [2 PAIRS]; returns the number of draws.
+ * The larger the difference of their g_k, the less of it can be due to that of x_k. */
 static int64_t list_pairs(const em_scale_test *t, double sd, int64_t *draw)
 {
+    const int64_t stride = t->samples->n / (2 * PAIRS * TRIED);
     int64_t n = 0;
 
     for (int64_t p = 0; p < PAIRS; p++) {
-        const int64_t r = t->samples->n - 1 - p * (t->samples->n / 4);
-        const int64_t partner = find_partner(t, r, sd);
-        if (partner < 0)
-            continue;
-        draw[n++] = r;
-        draw[n++] = partner;
+        double most = 0;
+        bool found = false;
+        for (int64_t q = p * TRIED; q < (p + 1) * TRIED; q++)
+            found |= find_partner(t, t->samples->n - 1 - q * stride, sd, &most, draw + n);
+        n += found ? 2 : 0;
     }
     return n;
 }
@@ -289,7 +296,7 @@ em_status em_scale_test_pairs(em_scale_test *t, int n, const int64_t *k, const d
         for (int64_t q = 0; q < count[p]; q++, total++) {
             memcpy(theta + total * dim, em_scale_test_draw(t, draw[total]),
                    (size_t)dim * sizeof *theta);
-            theta[total * dim + t->k] += step;
+            theta[total * dim + t->k] += EM_DIFFERENCE_STEP;
         }
     }
     if (!status && total > 0)

@@ -8,6 +8,9 @@
 
 enum { EM_TESTED_DRAWS = 20, EM_SPARE_DRAWS = 10 /* for a regression, more than coefficients */ };
 
+/* The step of x_k in a difference. As a derivative, its relative error is as large. */
+#define EM_DIFFERENCE_STEP 1e-5
+
 /* A parameter x_k that is tested, and differences of gradients. */
 typedef struct em_scale_test {
     const em_samples *samples;

@@ -123,7 +123,8 @@ static bool add_second(em_group_search *s, const double *g, double least, int64_
     row->second_degree = degree[1];
     row->second_scale = (double)k;
     row->second_origin = s->mean[k];
-    row->second_width = s->sd[k];
+    row->width = em_noncentring_width(row->degree, s->sd[first]);
+    row->second_width = em_noncentring_width(row->second_degree, s->sd[k]);
     return true;
 }
 
@@ -133,7 +134,8 @@ bool em_add_second_scales(em_group_search *s, const double *g, double least,
     bool found = false;
 
     for (int64_t i = 0; i < s->dim; i++) {
-        const int64_t k = row[i].level > 0 && row[i].information == 0 && row[i].second_degree == 0
+        const int64_t k = row[i].level > 0 && row[i].information == 0 &&
+                                  row[i].form == EM_SCALE_EXP && row[i].second_degree == 0
                               ? closest_scale(s, row, i)
                               : -1;
         if (k >= 0 && add_second(s, g, least, i, k, &row[i]))

@@ -1,0 +1,25 @@
+/*
+ * Private to the folder: gradients of the log density without one proved prior. Local apart from
+ * the evaluations.
+ */
+#pragma once
+
+#include "adaptation/noncentring/scale_derivative.h"
+
+/* Draws and gradients without the prior of parameter i. */
+typedef struct em_without_prior {
+    em_samples samples;
+    em_gradient_function gradients;
+    /* Private: */
+    double *row; /* of the samples */
+    const em_gradient_function *whole;
+    const em_normal_prior *prior;
+    int64_t dim, i;
+} em_without_prior;
+
+/* The arguments must outlive `out`, which may not be moved. After an error it can be released.
+ * Errors: EM_EMEMORY. */
+em_status em_without_prior_create(int64_t dim, const em_samples *samples,
+                                  const em_gradient_function *gradients, int64_t i,
+                                  const em_normal_prior *prior, em_without_prior *out);
+void em_without_prior_release(em_without_prior *out);
