@@ -128,11 +128,23 @@ static void find_evidence(const em_tempering *t, const em_bridge *bridges, doubl
     out->both_error = both.error;
 }
 
+/* The share of moves that diverged, at the target and on the rungs beside it: after the next swap
+ * their copies are draws. */
+static double share_diverging(const em_tempering *t, const em_rung_counts *sum)
+{
+    double n = 0, n_diverging = 0;
+
+    for (int64_t k = t->ladder.target - 1; k <= t->ladder.target + 1 && k < t->ladder.n_rung; k++) {
+        n += sum[k].n;
+        n_diverging += sum[k].n_diverging;
+    }
+    return n > 0 ? n_diverging / n : 0;
+}
+
 em_status em_counts_gather(em_tempering *t, em_tempering_round *out, double *rejection,
                            double *of_ladder)
 {
     em_rung_counts sum[2 * EM_MOST_LEG_RUNGS];
-    const em_rung_counts *target = &sum[t->ladder.target];
     em_bridge *bridges = NULL;
     double trips[2], *influence = NULL;
     em_status status = em_counts_sum(t, sum);
@@ -153,7 +165,7 @@ em_status em_counts_gather(em_tempering *t, em_tempering_round *out, double *rej
         out->rungs = (double)t->ladder.n_rung;
         out->restarts = trips[0];
         out->round_trips = trips[1];
-        out->divergences = target->n > 0 ? target->n_diverging / target->n : 0;
+        out->divergences = share_diverging(t, sum);
         find_evidence(t, bridges, influence, out, of_ladder);
     }
     em_release(&bridges);

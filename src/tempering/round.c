@@ -20,6 +20,12 @@ enum { MOST_DENSE = 200, LEAST_RANK = 8 }; /* dimensions; directions */
 enum { MOST_MAP_DRAWS = 4000 };            /* for non-centred coordinates */
 static const double most_divergences = 0.005;
 
+/* After a round in which more of the moves at the target diverge, step sizes aim at a higher
+ * acceptance rate. Where modes differ in width, the mean rate may be as wanted although every
+ * trajectory in the narrowest mode diverges. Short rounds do not count. */
+enum { SHORTEST_JUDGED = 64, N_HIGHER = 3 };
+static const double many_divergences = 0.02, higher_accept[N_HIGHER + 1] = {0, 0.9, 0.95, 0.98};
+
 int64_t em_tempering_most_warmup(int64_t config_warmup)
 {
     return config_warmup != INT64_MIN ? config_warmup : 2 * LONGEST_ROUND - FIRST_ROUND;
@@ -89,10 +95,27 @@ int64_t em_tempering_next_update(const em_tempering *t, int64_t done)
 
 /* ---------------------------------------------------------------- step sizes */
 
+static bool diverges(const em_tempering_round *round)
+{
+    return round->scans >= SHORTEST_JUDGED && round->divergences > many_divergences;
+}
+
+static int n_diverging(const em_tempering *t)
+{
+    int n = 0;
+
+    for (int64_t r = 0; r < t->findings.n_round; r++)
+        n += diverges(&t->findings.round[r]);
+    return n;
+}
+
 double em_target_accept(const em_tempering *t, int i)
 {
-    return fmax(t->task.kernel[i].options->target_accept,
-                t->map.n_child > 0 ? EM_NONCENTRED_ACCEPT : 0);
+    const int n = n_diverging(t);
+
+    return fmax(fmax(t->task.kernel[i].options->target_accept,
+                     t->map.n_child > 0 ? EM_NONCENTRED_ACCEPT : 0),
+                higher_accept[n < N_HIGHER ? n : N_HIGHER]);
 }
 
 void em_rung_start_step(em_tempering *t, int64_t k, int i, double step_size)
@@ -375,7 +398,7 @@ static bool is_settled(const em_tempering *t)
     const em_tempering_round *now = &found->round[found->n_round - 1], *before = now - 1;
 
     if (found->n_round < 2 || now->scans < SHORTEST_LAST || may_hide_funnel(t) ||
-        now->restarts < 5 * (double)t->n_ladder)
+        (diverges(now) && n_diverging(t) <= N_HIGHER) || now->restarts < 5 * (double)t->n_ladder)
         return false;
     for (int leg = 0; leg < t->n_leg; leg++)
         if (fabs(now->barrier[leg] - before->barrier[leg]) > 0.3 + 0.15 * before->barrier[leg])

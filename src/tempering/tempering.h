@@ -147,7 +147,7 @@ typedef struct em_tempering_round {
     double barrier[EM_MOST_LEGS];
     double log_evidence[EM_MOST_LEGS], error[EM_MOST_LEGS], both, both_error;
     double restarts, round_trips; /* of all ladders: reference to target, and back */
-    double divergences;           /* the share of moves at the target that diverged */
+    double divergences; /* the share of moves at the target, and beside it, that diverged */
 } em_tempering_round;
 
 enum { EM_MOST_ROUNDS = 24, EM_MOST_TIMES = 128, EM_MOST_PATH_LADDERS = 4 };
