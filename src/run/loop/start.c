@@ -224,11 +224,21 @@ static bool may_search_modes(const em_engine *engine)
            !(latent && latent->visit) && !engine->model->estimates;
 }
 
+/* By how much the gradients and distances of a plan are multiplied. In many dimensions a mode that
+ * is somewhat narrower than another one is the nearest optimum in few directions only, and in most
+ * of these at a distance greater than its own. */
+static double more_effort(int64_t dim)
+{
+    return fmin(fmax((double)dim / 10, 1), 4);
+}
+
 static em_search_plan search_plan(const em_engine *engine)
 {
     em_search_plan plan = engine->tempering ? tempered_search : plain_search;
 
     plan.seed = (uint64_t)engine->config->run.seed;
+    plan.gradients *= more_effort(engine->block->dim);
+    plan.farthest *= more_effort(engine->block->dim);
     if (engine->tempering && engine->model->gradient == EM_GRADIENT_DIFFERENCES) {
         plan.least = N_SEARCHER;
         plan.gradients /= (double)(2 * engine->block->dim + 1);
