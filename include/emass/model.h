@@ -215,6 +215,8 @@ typedef struct em_model {
     bool differentiated; /* its gradient is computed by automatic differentiation: if it differs
                             from central differences, the density is not exact (a solver within it,
                             rounding) */
+    bool may_solve;      /* its density may contain a solver, for example of differential equations,
+                            whose time depends on the position: no search evaluates it far away */
     em_rejections rejections;     /* set by the model, printed at the end */
     struct em_failures *failures; /* used by emass, for a model whose evaluations may fail */
     struct em_unsaved_evaluations *unsaved; /* used by emass, for a simulator, which may be lost */

@@ -77,7 +77,8 @@ static em_status create_model(const void *options, const em_model_context *conte
                              .data_hash = density->data_hash,
                              .n_datum = density->data.n,
                              .datum = density->datum,
-                             .differentiated = true};
+                             .differentiated = true,
+                             .may_solve = true};
     status = em_allocate(self->n, sizeof *self->partial, &self->partial);
     if (!status)
         status = em_allocate(self->model.n_variable, sizeof *self->variable, &self->variable);

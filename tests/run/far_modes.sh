@@ -41,6 +41,7 @@ build() { # NAME N MODES [DIMENSION]
 }
 near='{.15, 15, 3, 1.5}'
 build one 1 "$near" && build four 4 "$near, {.05, -12, -9, 1}, {.3, -5, 20, .7}, {.5, 2, -14, 1}" &&
+    build far 2 "{.7, 0, 0, 1}, {.3, -80, 60, 1}" 5 && build farther 2 "{.7, 0, 0, 1}, {.3, 160, 120, 1}" &&
     build apart 2 "{.3, 0, 0, 2}, {.7, 45, 0, 2}" && build narrow 2 "{.5, 1, 2, 1}, {.5, 1, 2, .1}" 5 &&
     build off 2 "{.5, 0, 0, 1}, {.5, 3, 0, .2}" 3 && build beside 2 "{.5, 0, 0, 1}, {.5, 6, 0, .2}" &&
     build wide 2 "{.9, 1, 2, 1}, {.1, 1, 2, .02}" 30 && build sharp 1 "{1, 1, 2, .02}" 30 || exit 1
@@ -76,6 +77,8 @@ same_bytes() { # NAME
 check 'one mode: converged' verdicts one converged:
 check 'four modes of which chains begin near to one' verdicts four 'not converged: .*mode'
 check 'a mode 22 standard deviations away' verdicts apart 'not converged: .*mode'
+check 'one 100 standard deviations away, five dimensions' verdicts far 'not converged: .*mode'
+check 'one 200 standard deviations away' verdicts farther 'not converged: .*mode'
 check 'forty chains' verdicts apart 'not converged: .*mode' run.chains=40 run.draws=200
 check 'one chain' verdicts apart 'not converged: .*mode' run.chains=1
 check 'a narrow mode inside of a wide one, five dimensions' verdicts narrow 'not converged: .*a mode of'

@@ -60,8 +60,12 @@ static void destroy(em_model *model)
 
 static em_status set_up(em_model *model, const void *options, const em_model_context *context)
 {
+    em_stan *self = (em_stan *)model;
+    const em_status status = em_stan_set_up(self, options, context);
+
     model->differentiated = true;
-    return em_stan_set_up((em_stan *)model, options, context);
+    model->may_solve = !self->declared || self->declared->may_solve;
+    return status;
 }
 
 static em_status create(const void *options, const em_model_context *context, em_model **out)

@@ -219,6 +219,16 @@ em_status em_stan_without_generated(const char *program, char **out)
     return status;
 }
 
+static bool names_solver(const char *text)
+{
+    static const char *const word[] = {"ode_", "dae", "solve", "integrate_", "#include"};
+    bool found = false;
+
+    for (size_t i = 0; i < sizeof word / sizeof *word; i++)
+        found |= strstr(text, word[i]) != NULL;
+    return found;
+}
+
 em_status em_stan_declared_read(const char *program, em_stan_declared **out)
 {
     char *text = NULL;
@@ -227,6 +237,7 @@ em_status em_stan_declared_read(const char *program, em_stan_declared **out)
     status = status ? status : em_copy_text(program, &text);
     if (!status) {
         strip(text);
+        (*out)->may_solve = names_solver(text);
         (*out)->may_drop_constants = strchr(text, '~') || strstr(text, "#include");
         status = read_blocks(*out, text);
     }

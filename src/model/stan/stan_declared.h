@@ -24,6 +24,7 @@ typedef struct em_stan_declaration {
 typedef struct em_stan_declared {
     int64_t count, capacity;
     em_stan_declaration *declaration; /* [count] */
+    bool may_solve;          /* the name of a solver or an integrator, or an included file */
     bool may_drop_constants; /* a statement with ~, or an included file, which may have one */
 } em_stan_declared;
 

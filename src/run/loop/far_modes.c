@@ -8,14 +8,20 @@
 #include <math.h>
 
 /* Distances of points from the chains, in standard deviations. */
-static const double nearest = 3, farthest = 50;
+static const double nearest = 3;
 
 /* The numbers of these points begin above those of starts. */
 static const uint64_t first_attempt = UINT64_C(1) << 32;
 
-/* The smallest and the largest number of points of all chains from which ascents start. Beyond
- * LEAST, ascents may take this share of the gradients of warmup. */
-enum { LEAST = 16, MOST = 24 };
+/* The largest distance, and the smallest and the largest number of points of all chains from which
+ * ascents start. Far away, a solver of differential equations may take minutes for a gradient. */
+typedef struct search_reach {
+    double farthest;
+    int least, most;
+} search_reach;
+static const search_reach of_solver = {50, 16, 24}, of_others = {1000, 24, 40};
+
+/* Beyond the smallest number, ascents may take this share of the gradients of warmup. */
 static const double share_of_warmup = 0.1;
 
 /* Probes: their largest distance from a known mode, in its standard deviations, and the gradients
@@ -25,7 +31,8 @@ static const double farthest_probe = 30, probe_gradients = 256;
 /* The distribution of the points. */
 typedef struct search_law {
     const em_engine *engine;
-    double *scale;   /* [stride] variances of the posterior, about */
+    double *scale; /* [stride] variances of the posterior, about */
+    double farthest;
     uint64_t *drawn; /* [n_chain] points so far */
 } search_law;
 
@@ -55,7 +62,7 @@ static em_status point(void *of, int64_t number, uint64_t attempt, double *theta
     const uint64_t n = 1 + (uint64_t)number + n_chain * at->drawn[c]++;
     const em_stream stream = {(uint64_t)at->engine->config->run.seed, (uint64_t)number,
                               first_attempt + attempt, EM_RNG_INIT};
-    const double far = nearest * pow(farthest / nearest, even(n, 2)), kind = even(n, 3);
+    const double far = nearest * pow(at->farthest / nearest, even(n, 2)), kind = even(n, 3);
     const double sign = em_uniform(&stream, (uint64_t)dim) < 0.5 ? -1 : 1;
     const int64_t only = (int64_t)((double)dim * em_uniform(&stream, (uint64_t)dim + 1));
 
@@ -72,7 +79,9 @@ static em_status point(void *of, int64_t number, uint64_t attempt, double *theta
 em_status em_search_far_modes(em_engine *engine)
 {
     const em_block *block = engine->block;
-    search_law at = {.engine = engine};
+    const search_reach *limits =
+        engine->model->may_solve || engine->model->failures ? &of_solver : &of_others;
+    search_law at = {.engine = engine, .farthest = limits->farthest};
     double *gradients = NULL, all = 0;
 
     if (!engine->mode_search || engine->tempering || block->dim > EM_MODE_SEARCH_MOST_DIM)
@@ -86,8 +95,8 @@ em_status em_search_far_modes(em_engine *engine)
                                     em_adapt_learned(engine->kernel[0].adapt).gradients, &all);
     const int64_t own =
         em_grid_n_chain(engine->grid); /* ascents from the positions of the chains */
-    const em_search_plan plan = {.least = own + LEAST,
-                                 .most = own + MOST,
+    const em_search_plan plan = {.least = own + limits->least,
+                                 .most = own + limits->most,
                                  .gradients = share_of_warmup * all,
                                  .farthest = farthest_probe,
                                  .probe_gradients = probe_gradients,
