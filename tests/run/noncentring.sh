@@ -136,7 +136,7 @@ check 'a map takes 400 draws' takes_400_draws
 check 'the same bytes on two ranks' is_the_same 2
 check 'the same bytes on three ranks' is_the_same 3
 check 'stopped in warmup' goes_on 1500 warmup
-check 'stopped in sampling' goes_on 4200 sampling
+check 'stopped in sampling' goes_on 4600 sampling
 check 'the next run takes it over' is_taken_over
 check 'a choice that there is not' run_is_refused 'noncentring' --set mass.noncentring=always
 check 'a map that may not be used' run_is_refused 'mass.noncentring: auto' --set mass.from=one.h5 --set mass.noncentring=off
