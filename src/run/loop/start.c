@@ -232,13 +232,22 @@ static double more_effort(int64_t dim)
     return fmin(fmax((double)dim / 10, 1), 4);
 }
 
+/* Whether a gradient costs next to nothing: the density has no data, and its author wrote it. */
+static bool is_cheap(const em_model *model)
+{
+    return model->rows.total == 0 && model->gradient == EM_GRADIENT_EXACT &&
+           !model->differentiated && !model->failures;
+}
+
 static em_search_plan search_plan(const em_engine *engine)
 {
+    static const double most_for_cheap = 2.5;
+    const double more = more_effort(engine->block->dim);
     em_search_plan plan = engine->tempering ? tempered_search : plain_search;
 
     plan.seed = (uint64_t)engine->config->run.seed;
-    plan.gradients *= more_effort(engine->block->dim);
-    plan.farthest *= more_effort(engine->block->dim);
+    plan.farthest *= more;
+    plan.gradients *= is_cheap(engine->model) ? more * fmin(more, most_for_cheap) : more;
     if (engine->tempering && engine->model->gradient == EM_GRADIENT_DIFFERENCES) {
         plan.least = N_SEARCHER;
         plan.gradients /= (double)(2 * engine->block->dim + 1);
