@@ -11,8 +11,8 @@
  * These are identities. They hold whatever the data are, and at every position. The second one
  * tests whether x_k is a log scale at a few draws, and linear regression finds M. A triangular
  * factor of M then has the members, their precisions and their means. H_i is computed as a
- * difference of gradients. If the scale is another function e^F of x_k
- * (em_scale_form), the factor is F' e^(-2 F) in place of a e^(-2 a x_k).
+ * difference of gradients. If the scale is another function e^F of x_k (em_scale_form), the factor
+ * is F' e^(-2 F) in place of a e^(-2 a x_k).
  *
  * If M depends on one more parameter, the second identity holds without its term. M is then found
  * at positions at which this parameter has its mean. The parameter may be a second log scale, of

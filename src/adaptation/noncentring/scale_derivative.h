@@ -10,12 +10,12 @@
 
 #include <stdbool.h>
 
-/* The prior x_i ~ N(sum_j b_j x_j, e^(2 a x_k) / precision). `form`, an
- * em_scale_form, replaces e^(a x_k) where the scale is another function of x_k. If it varies,
- * precision and b_j depend on another parameter, such as the coefficient of an autoregression, and
- * are those at its mean. With a second log scale x_l, as of a horseshoe's coefficient, the variance
- * is e^(2 a x_k + 2 a' x_l) / precision. Precision 0: the prior is not known. All members are
- * double, so that they can be stored as an array. */
+/* The prior x_i ~ N(sum_j b_j x_j, e^(2 a x_k) / precision). `form`, an em_scale_form, replaces
+ * e^(a x_k) where the scale is another function of x_k. If it varies, precision and b_j depend on
+ * another parameter, such as the coefficient of an autoregression, and are those at its mean. With
+ * a second log scale x_l, as of a horseshoe's coefficient, the variance is e^(2 a x_k + 2 a' x_l) /
+ * precision. Precision 0: the prior is not known. All members are double, so that they can be
+ * stored as an array. */
 typedef struct em_normal_prior {
     double precision, scale, degree, form, varies; /* scale: k; degree: a */
     double second_scale, second_degree;            /* l and a'; a' 0: there is none */

@@ -221,7 +221,7 @@ em_status em_stan_without_generated(const char *program, char **out)
 
 static bool names_solver(const char *text)
 {
-    static const char *const word[] = {"ode_", "dae", "solve", "integrate_", "#include"};
+    static const char *const word[] = {"ode_", "dae", "solve", "integrate_"};
     bool found = false;
 
     for (size_t i = 0; i < sizeof word / sizeof *word; i++)
@@ -236,9 +236,10 @@ em_status em_stan_declared_read(const char *program, em_stan_declared **out)
 
     status = status ? status : em_copy_text(program, &text);
     if (!status) {
+        const bool includes = strstr(text, "#include") != NULL;
         strip(text);
-        (*out)->may_solve = names_solver(text);
-        (*out)->may_drop_constants = strchr(text, '~') || strstr(text, "#include");
+        (*out)->may_solve = includes || names_solver(text);
+        (*out)->may_drop_constants = includes || strchr(text, '~');
         status = read_blocks(*out, text);
     }
     em_release(&text);

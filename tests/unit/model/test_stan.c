@@ -254,6 +254,26 @@ START_TEST(declarations_are_found)
 }
 END_TEST
 
+START_TEST(solvers_and_dropped_constants_are_noticed)
+{
+    static const struct {
+        const char *program;
+        bool may_solve, may_drop_constants;
+    } of[] = {{"model { target += ode_rk45(f, y, 0, t)[1, 1]; }", true, false},
+              {"model { target += integrate_1d(f, 0, 1, x, r, i); }", true, false},
+              {"functions {\n#include f.stan\n}\nmodel { }", true, true},
+              {"parameters { real x; }\nmodel { x ~ normal(0, 1); // no ode_rk45\n}", false, true}};
+
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        em_stan_declared *d;
+        ck_assert_int_eq(em_stan_declared_read(of[i].program, &d), EM_OK);
+        ck_assert(d->may_solve == of[i].may_solve);
+        ck_assert(d->may_drop_constants == of[i].may_drop_constants);
+        em_stan_declared_destroy(&d);
+    }
+}
+END_TEST
+
 START_TEST(generated_quantities_are_taken_out)
 {
     char *out;
@@ -485,6 +505,7 @@ int main(void)
     tcase_add_test(texts, few_data_are_kept);
     tcase_add_loop_test(texts, other_data_are_refused, 0, N(bad_data));
     tcase_add_test(texts, declarations_are_found);
+    tcase_add_test(texts, solvers_and_dropped_constants_are_noticed);
     tcase_add_test(texts, generated_quantities_are_taken_out);
     tcase_add_test(texts, cut_programs_are_read);
     tcase_add_loop_test(texts, shapes_are_compared, 0, (int)(sizeof shapes / sizeof *shapes));
