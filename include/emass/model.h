@@ -216,7 +216,8 @@ typedef struct em_model {
                             from central differences, the density is not exact (a solver within it,
                             rounding) */
     bool may_solve;      /* its density may contain a solver, for example of differential equations,
-                            whose time depends on the position: no search evaluates it far away */
+                            whose time depends on the position: a run that is not tempered looks for
+                            modes less far away */
     em_rejections rejections;     /* set by the model, printed at the end */
     struct em_failures *failures; /* used by emass, for a model whose evaluations may fail */
     struct em_unsaved_evaluations *unsaved; /* used by emass, for a simulator, which may be lost */

@@ -120,16 +120,16 @@ typedef struct conditional {
 
 double em_log_scale(double form, double x, double *slope)
 {
-    *slope = 1;
-    if (form != EM_SCALE_LOGISTIC && form != EM_SCALE_SOFTPLUS)
-        return x;
-    const double log_up = x > 0 ? x + log1p(exp(-x)) : log1p(exp(x)); /* log(1 + e^x) */
-    if (form == EM_SCALE_LOGISTIC) {
-        *slope = exp(-log_up);
-        return x - log_up;
+    double log_scale = x, log_slope = 0;
+
+    if (form == EM_SCALE_LOGISTIC || form == EM_SCALE_SOFTPLUS) {
+        const double log_up = x > 0 ? x + log1p(exp(-x)) : log1p(exp(x)); /* log(1 + e^x) */
+        const double log_plus = x < -30 ? x : log(log_up);
+        log_scale = form == EM_SCALE_LOGISTIC ? x - log_up : log_plus;
+        log_slope = form == EM_SCALE_LOGISTIC ? -log_up : x - log_up - log_plus;
     }
-    const double log_scale = x < -30 ? x : log(log_up);
-    *slope = exp(x - log_up - log_scale);
+    if (slope)
+        *slope = exp(log_slope);
     return log_scale;
 }
 
@@ -153,12 +153,11 @@ static void find_prior_scale(const em_noncentring_row *row, const double *x, pri
     if (of && of->scale == row->scale && of->degree == row->degree && of->origin == row->origin &&
         of->width == row->width && of->form == row->form)
         return;
-    double here, origin;
-    const double u = em_log_scale(row->form, x[(int64_t)row->scale], &here) -
-                     em_log_scale(row->form, row->origin, &origin);
+    double slope;
+    const double log_scale = em_log_scale(row->form, x[(int64_t)row->scale], &slope);
     out->of = row;
-    out->scale = exp(bounded(row->degree, row->width, u, &out->slope));
-    out->slope *= here;
+    out->scale = exp(bounded(row->degree, row->width, log_scale - row->origin, &out->slope));
+    out->slope *= slope;
 }
 
 static conditional conditional_of(const em_noncentring_row *row, const double *x,

@@ -4,7 +4,7 @@
  * has a funnel, which no constant mass matrix suits. A map removes the funnel:
  *
  *     x_i = (1 - w) (m_i + sum_j b_ij x_j) + w c_i + (e^(-2 u) + q_i)^(-1/2) z_i
- *     u   = a_i h(F(x_k) - F(s_i)),    w = q_i / (e^(-2 u) + q_i)
+ *     u   = a_i h(F(x_k) - s_i),    w = q_i / (e^(-2 u) + q_i)
  *
  * F is the identity, or another form of the scale: see em_scale_form. If q_i = 0, w is 0 and the
  * scale of x_i is e^u. The degree a_i is then 0 in the centred form. For a scale exp(x_k), degree 1
@@ -43,7 +43,7 @@ typedef enum em_scale_form {
     EM_SCALE_SOFTPLUS        /* log(1 + e^x_k) */
 } em_scale_form;
 
-/* The log F(x) of the scale of degree 1, and its derivative. Local. */
+/* The log F(x) of the scale of degree 1, and its derivative unless `slope` is NULL. Local. */
 double em_log_scale(double form, double x, double *slope);
 
 /* The map of one parameter. All members are double, so that the map can be stored as an array. */

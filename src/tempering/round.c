@@ -20,9 +20,9 @@ enum { MOST_DENSE = 200, LEAST_RANK = 8 }; /* dimensions; directions */
 enum { MOST_MAP_DRAWS = 4000 };            /* for non-centred coordinates */
 static const double most_divergences = 0.005;
 
-/* After a round in which more of the moves at the target diverge, step sizes aim at a higher
- * acceptance rate. Where modes differ in width, the mean rate may be as wanted although every
- * trajectory in the narrowest mode diverges. Short rounds do not count. */
+/* After a round in which more of the moves at the target, and beside it, diverge, step sizes aim at
+ * a higher acceptance rate. Where modes differ in width, the mean rate may be as wanted although
+ * every trajectory in the narrowest mode diverges. Short rounds do not count. */
 enum { SHORTEST_JUDGED = 64, N_HIGHER = 3 };
 static const double many_divergences = 0.02, higher_accept[N_HIGHER + 1] = {0, 0.9, 0.95, 0.98};
 
@@ -382,7 +382,7 @@ static em_status improve(em_tempering *t, const double *rejection, const em_samp
 }
 
 /* Whether a longer round may show the form of a funnel: the round has shown none, and its moves at
- * the target diverge. */
+ * the target, or beside it, diverge. */
 static bool may_hide_funnel(const em_tempering *t)
 {
     const em_tempering_round *now = &t->findings.round[t->findings.n_round - 1];

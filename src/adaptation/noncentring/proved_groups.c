@@ -94,7 +94,7 @@ void em_write_priors(const em_group_search *s, const em_normal_prior *prior,
             (em_noncentring_row){.level = 1,
                                  .scale = own->scale,
                                  .degree = own->degree,
-                                 .origin = s->mean[group->scale],
+                                 .origin = em_log_scale(own->form, s->mean[group->scale], NULL),
                                  .width = em_noncentring_width(own->degree, s->sd[group->scale]),
                                  .form = own->form};
         if (own->second_degree != 0) {
@@ -115,9 +115,7 @@ void em_write_priors(const em_group_search *s, const em_normal_prior *prior,
 /* a F(x_k) + a' x_l at the means of draws. */
 static double log_scale_of_mean(const em_group_search *s, const em_normal_prior *own)
 {
-    double slope;
-    const double first =
-        own->degree * em_log_scale(own->form, s->mean[(int64_t)own->scale], &slope);
+    const double first = own->degree * em_log_scale(own->form, s->mean[(int64_t)own->scale], NULL);
 
     return own->second_degree == 0
                ? first
@@ -128,10 +126,9 @@ static double log_scale_of_mean(const em_group_search *s, const em_normal_prior 
 static double log_scale_of_draw(const em_group_search *s, const em_normal_prior *own, int64_t r)
 {
     const int64_t k = (int64_t)own->scale;
-    double slope;
     const double first =
-        own->degree * (em_log_scale(own->form, s->mean[k] + s->x[k * s->n + r], &slope) -
-                       em_log_scale(own->form, s->mean[k], &slope));
+        own->degree * (em_log_scale(own->form, s->mean[k] + s->x[k * s->n + r], NULL) -
+                       em_log_scale(own->form, s->mean[k], NULL));
 
     return own->second_degree == 0
                ? first

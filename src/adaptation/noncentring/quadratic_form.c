@@ -19,9 +19,8 @@ static const double zero = 1e-4, whole = 1e-5;
 /* The factor of 2 (M x)_i in H_i: half the difference of e^(-2 a F(x_k)) over the step. */
 static double factor_of(const em_normal_prior *form, double x)
 {
-    double slope;
-    const double before = em_log_scale(form->form, x, &slope);
-    const double after = em_log_scale(form->form, x + EM_DIFFERENCE_STEP, &slope);
+    const double before = em_log_scale(form->form, x, NULL);
+    const double after = em_log_scale(form->form, x + EM_DIFFERENCE_STEP, NULL);
 
     return 0.5 * (exp(-2 * form->degree * before) - exp(-2 * form->degree * after)) /
            EM_DIFFERENCE_STEP;

@@ -130,22 +130,25 @@ static em_status test_scale(em_scale_test *t, int64_t k, bool passes, em_normal_
     return status || !passes ? status : em_add_members(t, prior);
 }
 
-/* Tests a parameter with a proved prior whose scale is a parameter, which has another term in its
- * derivative. It is tested without that prior. */
-static em_status try_member(em_scale_test *t, int64_t k, const double *sd, em_normal_prior *prior)
+/* Whether a parameter has a proved prior whose scale is a parameter. Its derivative then has
+ * another term, so it is tested without that prior. */
+static bool is_member(const em_normal_prior *prior)
 {
-    const em_scale_test whole = *t;
+    return prior->precision > 0 && prior->varies == 0;
+}
+
+static em_status test_member(const em_scale_test *t, int64_t k, const double *sd, bool *passes,
+                             em_normal_prior *prior)
+{
+    em_scale_test own = *t;
     em_without_prior without;
-    bool passes = false;
     em_status status =
         em_without_prior_create(t->dim, t->samples, t->gradients, k, &prior[k], &without);
 
-    t->samples = &without.samples;
-    t->gradients = &without.gradients;
-    status = status ? status : em_scale_test_pairs(t, 1, &k, sd, &passes);
-    status = status ? status : test_scale(t, k, passes, prior);
-    t->samples = whole.samples;
-    t->gradients = whole.gradients;
+    own.samples = &without.samples;
+    own.gradients = &without.gradients;
+    status = status ? status : em_scale_test_pairs(&own, 1, &k, sd, passes);
+    status = status ? status : test_scale(&own, k, passes[k], prior);
     em_without_prior_release(&without);
     return status;
 }
@@ -154,28 +157,28 @@ em_status em_prove_priors(int64_t dim, const em_samples *samples,
                           const em_gradient_function *gradient, em_normal_prior *prior)
 {
     em_scale_test test = {0};
-    int64_t scale[MOST_SCALES];
-    bool *is_known = NULL, passes[MOST_SCALES];
+    int64_t scale[MOST_SCALES], first[MOST_SCALES];
+    bool *is_known = NULL, *passes = NULL;
     double *sd = NULL, *correlation = NULL;
-    int n;
+    int n, n_first = 0;
 
     if (!em_suffices_for_noncentring(dim, samples->n))
         return EM_OK;
     em_status status = em_scale_test_create(dim, samples, gradient, &test);
     status = status ? status
-                    : em_allocate_all(EM_ARRAY(is_known, dim), EM_ARRAY(sd, dim),
-                                      EM_ARRAY(correlation, dim));
+                    : em_allocate_all(EM_ARRAY(is_known, dim), EM_ARRAY(passes, dim),
+                                      EM_ARRAY(sd, dim), EM_ARRAY(correlation, dim));
     status = status ? status : sum_correlations(&test, correlation);
     n = status ? 0 : find_scales(&test, prior, correlation, is_known, sd, scale);
-    if (n > 0)
-        status = em_scale_test_pairs(&test, n, scale, sd, passes);
-    for (int q = 0; !status && q < n; q++) {
-        const em_normal_prior *own = &prior[scale[q]];
-        status = own->precision > 0 && own->varies == 0
-                     ? try_member(&test, scale[q], sd, prior)
-                     : test_scale(&test, scale[q], passes[q], prior);
-    }
+    for (int q = 0; q < n; q++)
+        if (!is_member(&prior[scale[q]]))
+            first[n_first++] = scale[q];
+    if (n_first > 0)
+        status = em_scale_test_pairs(&test, n_first, first, sd, passes);
+    for (int q = 0; !status && q < n; q++)
+        status = is_member(&prior[scale[q]]) ? test_member(&test, scale[q], sd, passes, prior)
+                                             : test_scale(&test, scale[q], passes[scale[q]], prior);
     em_scale_test_release(&test);
-    em_release_all(&is_known, &sd, &correlation);
+    em_release_all(&is_known, &passes, &sd, &correlation);
     return status;
 }

@@ -306,7 +306,7 @@ em_status em_scale_test_pairs(em_scale_test *t, int n, const int64_t *k, const d
         t->k = k[p];
         t->n = count[p];
         memcpy(t->draw, draw + total, (size_t)t->n * sizeof *draw);
-        passes[p] = check_pairs(t, theta + total * dim, gradient + total * dim);
+        passes[k[p]] = check_pairs(t, theta + total * dim, gradient + total * dim);
         total += t->n;
     }
     em_release_all(&theta, &gradient, &draw, &count);

@@ -37,8 +37,8 @@ em_status em_scale_test_create(int64_t dim, const em_samples *samples,
 void em_scale_test_release(em_scale_test *test);
 
 /* A first test of n parameters k [n], in one evaluation at a few draws, which nearly all log scales
- * pass and few others. sd [dim]: standard deviations of draws. Errors: EM_EMEMORY, those of the
- * evaluations. */
+ * pass and few others. sd [dim]: standard deviations of draws; writes passes [dim]. Errors:
+ * EM_EMEMORY, those of the evaluations. */
 em_status em_scale_test_pairs(em_scale_test *test, int n, const int64_t *k, const double *sd,
                               bool *passes);
 
