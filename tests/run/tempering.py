@@ -121,11 +121,12 @@ def check_weight(what, files, weight):
         report(error < 0.05 and abs(off.mean()) < LIMIT * error, f"{what}: the weight of a mode", off.mean(), error)
 
 
-def check_modes(size, weight):
-    if not build(MODES, size, weight):
-        return
-    files = check_evidence(f"{size} dimensions: log evidence", f"{{name: modes, library: ./modes{size}.so}}", 0)
-    check_weight(f"{size} dimensions", files, weight)
+def check_modes(what, source, size, weight):
+    files = []
+    if build(source, size, weight):
+        files = check_evidence(f"{what}: log evidence", f"{{name: modes, library: ./modes{size}.so}}", 0)
+        check_weight(what, files, weight)
+    return files
 
 
 def words_of(files):
@@ -134,14 +135,9 @@ def words_of(files):
 
 def check_far_modes():
     """A reference of an automatic scale reaches a mode of 5 % at -40; one of a scale of 10 is said to be too narrow."""
-    model = "{name: modes, library: ./modes1.so}"
-    if not build(MODES.replace("{-5, 4}", "{-40, 25}"), 1, 0.05):
-        return
-    files = check_evidence("far modes: log evidence", model, 0)
-    check_weight("far modes", files, 0.05)
-    words = words_of(files)
+    words = words_of(check_modes("far modes", MODES.replace("{-5, 4}", "{-40, 25}"), 1, 0.05))
     report(not any("narrower" in word for word in words), "far modes: the reference is wide enough", words)
-    files, why = sample(model, "{scale: 10}")
+    files, why = sample("{name: modes, library: ./modes1.so}", "{scale: 10}")
     words = words_of(files)
     report(len(words) == len(SEEDS) and all("the reference is narrower than the draws" in word for word in words),
            "far modes: a reference of scale 10 is too narrow, and told", why, words)
@@ -156,14 +152,10 @@ NARROW = MODES.replace("log(weight[k]) - SIZE * 0.918938533204672742",
 
 def check_narrow_mode():
     """The second reference has a law for each mode that was found. With one leg, the mode is missed, and that is told."""
-    if not build(NARROW, 10, 0.7):
-        return
-    model = "{name: modes, library: ./modes10.so}"
-    files = check_evidence("a narrow mode: log evidence", model, 0)
-    check_weight("a narrow mode", files, 0.7)
+    files = check_modes("a narrow mode", NARROW, 10, 0.7)
     report(files and not any("noncentring" in file["tempering"] for file in files),
            "a narrow mode beside a wide one is not taken for a funnel")
-    files, why = sample(model, "{legs: 1}")
+    files, why = sample("{name: modes, library: ./modes10.so}", "{legs: 1}")
     words = words_of(files)
     report(len(words) == len(SEEDS) and all(word.startswith("not converged: ") for word in words) and
            sum("times the mass that hardly any draw is near to" in word for word in words) >= 3,
@@ -175,21 +167,14 @@ FAR_NARROW = NARROW.replace("- at[k])", "- at[k] * sin(3.0 * i + 1))").replace("
                                                                               "{-4, 26}, sd[] = {0.93, 0.8}")
 
 
-def check_far_narrow_mode():
-    if build(FAR_NARROW, 50, 0.75):
-        model = "{name: modes, library: ./modes50.so}"
-        files = check_evidence("a somewhat narrower mode 150 standard deviations away: log evidence", model, 0)
-        check_weight("a somewhat narrower mode", files, 0.75)
-
-
 os.environ["SOURCE_DATE_EPOCH"] = "0"
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
-    check_modes(1, 0.8)
-    check_modes(4, 0.3)
+    check_modes("1 dimensions", MODES, 1, 0.8)
+    check_modes("4 dimensions", MODES, 4, 0.3)
     check_far_modes()
     check_narrow_mode()
-    check_far_narrow_mode()
+    check_modes("a somewhat narrower mode 150 standard deviations away", FAR_NARROW, 50, 0.75)
     draw = random.Random(2)
     x = np.array([draw.random() for _ in range(30)])
     y = np.array([1 + 2 * v + draw.gauss(0, 0.5) for v in x])
