@@ -96,6 +96,19 @@ static void append_trajectory(const em_trajectory *drawn, double step_size, size
               is_cut ? EM_MOST_STEPS_OF_TIME : needed, drawn->multistage ? "stages" : "steps");
 }
 
+/* "12 parameters non-centred; 6 parameters with a long tail". */
+static void append_map(const em_noncentring *map, size_t bytes, char *out)
+{
+    const int64_t n = em_noncentring_count(map), n_tail = map->n_child - n;
+
+    if (n > 0)
+        em_append(bytes, out, "; %lld %s non-centred", (long long)n,
+                  n == 1 ? "parameter" : "parameters");
+    if (n_tail > 0)
+        em_append(bytes, out, "; %lld %s with a long tail", (long long)n_tail,
+                  n_tail == 1 ? "parameter" : "parameters");
+}
+
 void em_adapt_summarise(const em_adapt *adapt, size_t bytes, char *out)
 {
     const em_initial_phase *phase = adapt->initial;
@@ -118,9 +131,8 @@ void em_adapt_summarise(const em_adapt *adapt, size_t bytes, char *out)
         em_append(bytes, out, "; curvature varies, so nuts draws");
     if (adapt->pools->averaging.target > adapt->sampler_options->target_accept)
         em_append(bytes, out, "; target acceptance %g", adapt->pools->averaging.target);
-    if (em_is_noncentred(adapt))
-        em_append(bytes, out, "; %lld %s non-centred", (long long)adapt->noncentred->map.n_child,
-                  adapt->noncentred->map.n_child == 1 ? "parameter" : "parameters");
+    if (adapt->noncentred)
+        append_map(&adapt->noncentred->map, bytes, out);
     if (phase->n_reinitialised > 0)
         em_append(bytes, out, "; %lld %s took the position of another, the last at iteration %lld",
                   (long long)phase->n_reinitialised,

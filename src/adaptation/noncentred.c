@@ -13,6 +13,7 @@
 #include "adaptation/adaptation_internal.h"
 #include "adaptation/noncentring/noncentring_search.h"
 #include "adaptation/noncentring/shared_gradients.h"
+#include "adaptation/noncentring/tail_fit.h"
 #include "base/memory.h"
 #include "par/world.h"
 
@@ -91,7 +92,7 @@ em_status em_exchange_noncentring(em_adapt *adapt)
 em_status em_learn_noncentring(em_adapt *adapt, em_posterior *posterior, bool *is_other)
 {
     em_noncentred *own = adapt->noncentred;
-    const int64_t was = own->map.n_child;
+    const int64_t was = em_noncentring_count(&own->map);
     em_samples samples = {0, NULL};
     int64_t n_child = 0;
     em_status status = em_window_gather(&adapt->window, adapt->grid, NULL, &samples);
@@ -101,13 +102,16 @@ em_status em_learn_noncentring(em_adapt *adapt, em_posterior *posterior, bool *i
         status = em_prove_priors_together(posterior, adapt->grid, adapt->dim, &samples, own->prior);
     if (!status && em_world_rank() == 0)
         status = em_noncentring_search(adapt->dim, &samples, own->prior, own->found, &n_child);
+    if (!status && em_world_rank() == 0)
+        status = em_tail_fit(adapt->dim, &samples, own->found);
     em_release(&samples.row);
     status = em_agree(status);
     if (status)
         return status;
     em_broadcast(own->found, (size_t)adapt->dim * sizeof *own->found);
     status = em_exchange_noncentring(adapt);
-    *is_other = adapt->initial->window < LATEST_CHANGE && llabs(own->map.n_child - was) > was / 8;
+    *is_other = adapt->initial->window < LATEST_CHANGE &&
+                llabs(em_noncentring_count(&own->map) - was) > was / 8;
     return status;
 }
 

@@ -27,9 +27,9 @@ void em_set_target_accept(em_adapt *adapt)
     const double uneven = 0.95;
     const bool nuts_replaced_hmc =
         adapt->plan->learned && adapt->search->kept.kind == EM_TRAJECTORY_U_TURN;
-    const double least = em_is_noncentred(adapt) ? EM_NONCENTRED_ACCEPT
-                         : nuts_replaced_hmc     ? uneven
-                                                 : 0;
+    const double least = em_has_noncentred_groups(adapt) ? EM_NONCENTRED_ACCEPT
+                         : nuts_replaced_hmc             ? uneven
+                                                         : 0;
     const double first = fmax(adapt->sampler_options->target_accept, least);
     const double target = 1 - (1 - first) * pow(0.5, count_shortenings(adapt));
 

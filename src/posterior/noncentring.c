@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "math/log_product.h"
+#include "math/tail_map.h"
 #include "posterior/inside.h"
 
 #include <math.h>
@@ -59,6 +60,20 @@ static bool has_valid_second(const em_noncentring *map, const em_noncentring_row
             fabs(r->second_degree) * 16 * r->second_width <= most_log_scale);
 }
 
+static bool has_tail(const em_noncentring_row *row)
+{
+    return row->form == EM_SCALE_OF_TAIL;
+}
+
+int64_t em_noncentring_count(const em_noncentring *map)
+{
+    int64_t n = 0;
+
+    for (int64_t c = 0; c < map->n_child; c++)
+        n += !has_tail(&map->row[map->child[c]]);
+    return n;
+}
+
 static bool is_form(double form)
 {
     return form >= EM_SCALE_EXP && form <= EM_SCALE_SOFTPLUS && form == floor(form);
@@ -70,6 +85,9 @@ static bool is_valid(const em_noncentring *map, const em_noncentring_row *row, i
 
     if (r->level == 0)
         return true;
+    if (has_tail(r))
+        return r->level == 1 && r->scale == (double)i && isfinite(r->degree) &&
+               isfinite(r->shift) && isfinite(r->width) && r->width > 0;
     for (int j = 0; j < EM_MOST_LOCATIONS && r->location[j] >= 0; j++)
         if (!is_lower(map, row, r->location[j], r->level) || !isfinite(r->coefficient[j]))
             return false;
@@ -189,6 +207,27 @@ static conditional conditional_of(const em_noncentring_row *row, const double *x
     return out;
 }
 
+/* x_i of a parameter with a tail, its derivative by z_i, and that of the log of this derivative. */
+static double put_tail(const em_noncentring_row *row, double z, double *scale, double *log_scale_by)
+{
+    const double t = em_tail_map(row->degree, z, scale, log_scale_by);
+
+    *scale *= row->width;
+    return row->shift + row->width * t;
+}
+
+void em_noncentring_tail_variances(const em_noncentring *map, double *variance)
+{
+    for (int64_t n = 0; n < map->n_child; n++) {
+        const int64_t i = map->child[n];
+        const em_noncentring_row *row = &map->row[i];
+        double scale = 1, unused;
+        if (has_tail(row))
+            put_tail(row, row->degree < 0 ? 0.5 : -0.5, &scale, &unused);
+        variance[i] *= scale * scale;
+    }
+}
+
 double em_noncentring_to_model(const em_noncentring *map, double *z)
 {
     em_log_product jacobian = {.product = 1};
@@ -196,9 +235,16 @@ double em_noncentring_to_model(const em_noncentring *map, double *z)
 
     for (int64_t n = 0; n < map->n_child; n++) {
         const int64_t i = map->child[n];
-        const conditional at = conditional_of(&map->row[i], z, &before);
-        z[i] = at.location + at.scale * z[i];
-        em_log_product_multiply(&jacobian, at.scale);
+        const em_noncentring_row *row = &map->row[i];
+        double scale, unused;
+        if (has_tail(row)) {
+            z[i] = put_tail(row, z[i], &scale, &unused);
+        } else {
+            const conditional at = conditional_of(row, z, &before);
+            scale = at.scale;
+            z[i] = at.location + scale * z[i];
+        }
+        em_log_product_multiply(&jacobian, scale);
     }
     return em_log_product_value(&jacobian);
 }
@@ -210,9 +256,17 @@ double em_noncentring_from_model(const em_noncentring *map, double *x)
 
     for (int64_t n = map->n_child - 1; n >= 0; n--) {
         const int64_t i = map->child[n];
-        const conditional at = conditional_of(&map->row[i], x, &before);
-        x[i] = (x[i] - at.location) / at.scale;
-        em_log_product_multiply(&jacobian, at.scale);
+        const em_noncentring_row *row = &map->row[i];
+        double scale, unused;
+        if (has_tail(row)) {
+            x[i] = em_tail_map_inverse(row->degree, (x[i] - row->shift) / row->width);
+            put_tail(row, x[i], &scale, &unused);
+        } else {
+            const conditional at = conditional_of(row, x, &before);
+            scale = at.scale;
+            x[i] = (x[i] - at.location) / scale;
+        }
+        em_log_product_multiply(&jacobian, scale);
     }
     return em_log_product_value(&jacobian);
 }
@@ -238,9 +292,16 @@ void em_noncentring_pull(const em_noncentring *map, const double *z, const doubl
 
     for (int64_t n = map->n_child - 1; n >= 0; n--) {
         const int64_t i = map->child[n];
-        const conditional at = conditional_of(&map->row[i], x, &before);
-        spread(&map->row[i], &at, 1, at.scale * z[i], gradient[i], gradient);
-        gradient[i] *= at.scale;
+        const em_noncentring_row *row = &map->row[i];
+        double scale, log_scale_by = 0;
+        if (has_tail(row)) {
+            put_tail(row, z[i], &scale, &log_scale_by);
+        } else {
+            const conditional at = conditional_of(row, x, &before);
+            scale = at.scale;
+            spread(row, &at, 1, scale * z[i], gradient[i], gradient);
+        }
+        gradient[i] = gradient[i] * scale + log_scale_by;
     }
 }
 
@@ -252,9 +313,16 @@ void em_noncentring_push(const em_noncentring *map, const double *z, const doubl
 
     for (int64_t n = 0; n < map->n_child; n++) {
         const int64_t i = map->child[n];
-        const conditional at = conditional_of(&map->row[i], x, &before);
-        gradient[i] /= at.scale;
-        spread(&map->row[i], &at, -1, at.scale * z[i], gradient[i], gradient);
+        const em_noncentring_row *row = &map->row[i];
+        double scale, log_scale_by;
+        if (has_tail(row)) {
+            put_tail(row, z[i], &scale, &log_scale_by);
+            gradient[i] = (gradient[i] - log_scale_by) / scale;
+        } else {
+            const conditional at = conditional_of(row, x, &before);
+            gradient[i] /= at.scale;
+            spread(row, &at, -1, at.scale * z[i], gradient[i], gradient);
+        }
     }
 }
 

@@ -23,6 +23,13 @@
  * opposite form, EM_SCALE_ADDS_VARIANCES: the scale is (e^(-2 u) + q_i)^(1/2), with a_i < 0. Its
  * variance is then the sum of a constant and of one that is proportional to that of the others.
  *
+ * A parameter that is in no group may have a long tail on one side (EM_SCALE_OF_TAIL), as the log
+ * of a positive parameter that may be almost 0. Then
+ *
+ *     x_i = m_i + d_i T(z_i)
+ *
+ * with T of math/tail_map.h, whose a is a_i, and the width d_i. Such a row depends on no other one.
+ *
  * h(t) equals t up to 12 widths from 0, and its size is at most 16 widths. So the scale of x_i does
  * not overflow where no draws have been. x_k, x_l and x_j are parameters of lower levels, so the
  * map is triangular: it has an inverse, and the log of its Jacobian determinant is the sum of log
@@ -40,7 +47,8 @@ typedef enum em_scale_form {
     EM_SCALE_EXP,            /* e^x_k */
     EM_SCALE_ADDS_VARIANCES, /* e^x_k, in the opposite form */
     EM_SCALE_LOGISTIC,       /* 1 / (1 + e^-x_k): the scale has an upper bound, x_k is its logit */
-    EM_SCALE_SOFTPLUS        /* log(1 + e^x_k) */
+    EM_SCALE_SOFTPLUS,       /* log(1 + e^x_k) */
+    EM_SCALE_OF_TAIL         /* not a log scale: x_i has one long tail, and k is i */
 } em_scale_form;
 
 /* The log F(x) of the scale of degree 1, and its derivative unless `slope` is NULL. Local. */
@@ -73,6 +81,14 @@ typedef struct em_noncentring {
     em_noncentring_row *row; /* [dim] */
     int64_t *child;          /* [dim] of which n_child are set: those parameters, by level */
 } em_noncentring;
+
+/* Of the parameters with level > 0, the number of those whose scale depends on another one. Local.
+ */
+int64_t em_noncentring_count(const em_noncentring *map);
+
+/* Turns variances [dim] of z into those of x, where a parameter has a long tail: approximately, by
+ * the derivative at z = 1/2 on its side. Local. */
+void em_noncentring_tail_variances(const em_noncentring *map, double *variance);
 
 /* The width for a log scale with this standard deviation. Local. */
 double em_noncentring_width(double degree, double sd);

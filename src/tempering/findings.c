@@ -146,9 +146,10 @@ void em_tempering_describe(const em_tempering_findings *found, int64_t n_ladder,
               found->draws.barrier[EM_LEG_A]);
     if (has_second_leg(found))
         em_append(bytes, text, " and %.1f", found->draws.barrier[EM_LEG_B]);
-    if (found->map)
-        em_append(bytes, text, "; %lld %s non-centred", (long long)found->map->n_child,
-                  found->map->n_child == 1 ? "parameter" : "parameters");
+    const int64_t n_noncentred = found->map ? em_noncentring_count(found->map) : 0;
+    if (n_noncentred > 0)
+        em_append(bytes, text, "; %lld %s non-centred", (long long)n_noncentred,
+                  n_noncentred == 1 ? "parameter" : "parameters");
     if (found->why)
         em_append(bytes, text, "; tempered from iteration %lld on: %s", (long long)found->first,
                   found->why);

@@ -226,8 +226,8 @@ static em_mode_findings find_from_steep(search_bench *b,
         draw(b, sampling, 1000 + i);
         em_mode_search_observe(b->search, b->block, i);
     }
-    ck_assert_int_eq(em_mode_search_from_steep(b->search, b->posterior, b->block, scale, &found),
-                     EM_OK);
+    ck_assert_int_eq(
+        em_mode_search_from_steep(b->search, b->posterior, NULL, b->block, scale, &found), EM_OK);
     return found;
 }
 

@@ -4,6 +4,8 @@
  * coordinates of a map leaves a funnel as it is, which the twin without the Jacobian does not.
  */
 #include "adaptation/noncentring/noncentring_search.h"
+#include "adaptation/noncentring/tail_fit.h"
+#include "math/tail_map.h"
 #include "par/world.h"
 #include "posterior/noncentring.h"
 #include "support/array_mass.h"
@@ -53,6 +55,16 @@ static em_status add_prior(em_model *base, const em_query *query)
         query->log_density[c] += hierarchy(theta, g);
         for (int64_t k = 0; twin_map && k < twin_map->n_child; k++) {
             const em_noncentring_row *row = &twin_map->row[twin_map->child[k]];
+            if (row->form == EM_SCALE_OF_TAIL) {
+                double slope, by;
+                em_tail_map(row->degree,
+                            em_tail_map_inverse(row->degree,
+                                                (theta[(int)row->scale] - row->shift) / row->width),
+                            &slope, &by);
+                query->log_density[c] -= log(slope);
+                g[(int)row->scale] -= by / (row->width * slope);
+                continue;
+            }
             query->log_density[c] -= row->degree * (theta[(int)row->scale] - row->origin);
             g[(int)row->scale] -= row->degree;
         }
@@ -76,13 +88,19 @@ static void draw(uint64_t seed, int64_t number, double *theta)
         theta[i] = z[MU] + exp(0.5 * theta[V]) * z[i];
 }
 
-/* A map of three levels, both forms with information and a second log scale, which is not the best
- * one for anything. */
+/* A map of four levels, with a long tail, both forms with information and a second log scale, which
+ * is not the best one for anything. */
 static void open_map(em_noncentring *map)
 {
     em_noncentring_row row[DIM] = {{0}};
 
-    row[MU] = (em_noncentring_row){.level = 1,
+    row[V] = (em_noncentring_row){.level = 1,
+                                  .scale = V,
+                                  .form = EM_SCALE_OF_TAIL,
+                                  .degree = 0.1,
+                                  .width = 1.6,
+                                  .shift = 0.3};
+    row[MU] = (em_noncentring_row){.level = 2,
                                    .scale = V,
                                    .degree = -0.3,
                                    .origin = 0.2,
@@ -93,7 +111,7 @@ static void open_map(em_noncentring *map)
                                    .centre = -0.7,
                                    .form = EM_SCALE_ADDS_VARIANCES};
     for (int i = FIRST; i < DIM; i++)
-        row[i] = (em_noncentring_row){.level = 2,
+        row[i] = (em_noncentring_row){.level = 3,
                                       .scale = V,
                                       .degree = 0.4,
                                       .origin = 0.1,
@@ -105,7 +123,7 @@ static void open_map(em_noncentring *map)
     row[FIRST + 1].centre = 1.3;
     row[FIRST + 2].form = EM_SCALE_LOGISTIC;
     row[FIRST + 1].form = EM_SCALE_SOFTPLUS;
-    row[DIM - 1].level = 3;
+    row[DIM - 1].level = 4;
     row[DIM - 1].information = 0.6;
     row[DIM - 1].centre = -0.4;
     row[DIM - 1].second_scale = FIRST;
@@ -116,8 +134,9 @@ static void open_map(em_noncentring *map)
     row[DIM - 1].coefficient[1] = -0.3;
     ck_assert_int_eq(em_noncentring_create(DIM, map), EM_OK);
     ck_assert_int_eq(em_noncentring_set(map, row), EM_OK);
-    ck_assert_int_eq(map->n_child, DIM - MU);
-    ck_assert_int_eq(map->child[DIM - MU - 1], DIM - 1);
+    ck_assert_int_eq(map->n_child, DIM);
+    ck_assert_int_eq(em_noncentring_count(map), DIM - MU);
+    ck_assert_int_eq(map->child[DIM - 1], DIM - 1);
 }
 
 /* ---- the map ---- */
@@ -215,7 +234,7 @@ START_TEST(rows_that_are_no_map_are_refused)
     em_noncentring_row row[DIM];
 
     open_map(&map);
-    for (int k = 0; k < 8; k++) {
+    for (int k = 0; k < 11; k++) {
         memcpy(row, map.row, sizeof row);
         if (k == 0)
             row[FIRST].location[0] = DIM - 1; /* of a higher level */
@@ -228,9 +247,15 @@ START_TEST(rows_that_are_no_map_are_refused)
         else if (k == 4)
             row[FIRST].information = -1;
         else if (k == 5)
-            row[FIRST].form = 4;
+            row[FIRST].form = 5;
         else if (k == 6)
             row[DIM - 1].second_scale = DIM - 1;
+        else if (k == 7)
+            row[V].width = 0;
+        else if (k == 8)
+            row[V].scale = MU;
+        else if (k == 9)
+            row[V].level = 2;
         else
             row[DIM - 1].second_width = 0;
         ck_assert_int_eq(em_noncentring_set(&map, row), EM_EDATA);
@@ -263,6 +288,67 @@ START_TEST(the_search_finds_a_hierarchy)
         ck_assert(row[i].location[0] == MU && row[i].coefficient[0] == 1);
         ck_assert(row[i].location[1] == -1);
     }
+}
+END_TEST
+
+/* The log of the p-quantile of a gamma law, by bisection; its distribution function is a series. */
+static double log_gamma_quantile(double shape, double p)
+{
+    double low = -200 / shape, high = 5;
+
+    for (int n = 0; n < 200; n++) {
+        const double u = 0.5 * (low + high), x = exp(u);
+        double term = 1 / shape, sum = term;
+        for (int k = 1; k < 400; k++)
+            sum += term *= x / (shape + k);
+        if (log(sum) + shape * u - x - lgamma(shape) < log(p))
+            low = u;
+        else
+            high = u;
+    }
+    return low;
+}
+
+/* Log gamma variates of this shape, whose mirror image has the tail on the right, beside normal
+ * ones. */
+enum { N_GAMMA = 2, GAMMA_DIM = 2 * N_GAMMA };
+
+static void draw_log_gamma(uint64_t seed, double shape, double side, double (*sample)[2][GAMMA_DIM])
+{
+    for (int64_t n = 0; n < N_DRAW; n++) {
+        const em_stream stream = {seed, (uint64_t)n, 1, EM_RNG_TEST};
+        _Alignas(64) double z[8];
+        em_normals(&stream, GAMMA_DIM, z);
+        for (int i = 0; i < GAMMA_DIM; i++) {
+            sample[n][0][i] = z[i];
+            sample[n][1][i] = -z[i];
+        }
+        for (int i = 0; i < N_GAMMA; i++) {
+            const double u = log_gamma_quantile(shape, 0.5 * erfc(-z[i] / sqrt(2)));
+            sample[n][0][i] = side * u;
+            sample[n][1][i] = side * (shape - exp(u));
+        }
+    }
+}
+
+START_TEST(a_long_tail_is_found)
+{
+    static double sample[N_DRAW][2][GAMMA_DIM];
+    const double side = _i % 2 ? -1 : 1;
+    em_noncentring_row row[GAMMA_DIM] = {{0}};
+    const em_samples samples = {N_DRAW, &sample[0][0][0]};
+
+    draw_log_gamma((uint64_t)_i + 1, 1.0 / 6, side, sample);
+    ck_assert_int_eq(em_tail_fit(GAMMA_DIM, &samples, row), EM_OK);
+    for (int i = 0; i < GAMMA_DIM; i++) {
+        ck_assert_int_eq((int)row[i].level, i < N_GAMMA);
+        ck_assert(i >= N_GAMMA || side * row[i].degree > 0.15);
+    }
+    draw_log_gamma((uint64_t)_i + 1, 3, side, sample); /* has no tail to speak of */
+    memset(row, 0, sizeof row);
+    ck_assert_int_eq(em_tail_fit(GAMMA_DIM, &samples, row), EM_OK);
+    for (int i = 0; i < GAMMA_DIM; i++)
+        ck_assert(row[i].level == 0);
 }
 END_TEST
 
@@ -350,6 +436,7 @@ int main(int argc, char **argv)
     tcase_add_test(map_case, gradients_are_those_of_the_density);
     tcase_add_test(map_case, rows_that_are_no_map_are_refused);
     tcase_add_loop_test(map_case, the_search_finds_a_hierarchy, 0, 5);
+    tcase_add_loop_test(map_case, a_long_tail_is_found, 0, 10);
     suite_add_tcase(suite, law_case);
     suite_add_tcase(suite, map_case);
     return run_suite_on_grid(suite, argc, argv, N_CHAIN, &grid);

@@ -110,6 +110,7 @@ em_status em_mode_search_repeat(em_mode_search *search, em_posterior *posterior,
 typedef struct steep_law {
     const em_steep_points *points;
     const em_block *block;
+    const em_noncentring *map; /* of the points; NULL: none */
 } steep_law;
 
 static em_status steep_start(void *of, int64_t chain, uint64_t draw, double *theta)
@@ -121,6 +122,8 @@ static em_status steep_start(void *of, int64_t chain, uint64_t draw, double *the
     (void)draw;
     memcpy(theta, (has ? law->points->theta : law->block->theta) + c * stride,
            (size_t)stride * sizeof *theta);
+    if (has && law->map)
+        em_noncentring_to_model(law->map, theta);
     return EM_OK;
 }
 
@@ -142,10 +145,10 @@ static em_status judge_kept(em_mode_search *search, em_posterior *posterior,
 }
 
 em_status em_mode_search_from_steep(em_mode_search *search, em_posterior *posterior,
-                                    const em_block *block, const double *scale,
-                                    em_mode_findings *out)
+                                    const em_noncentring *map, const em_block *block,
+                                    const double *scale, em_mode_findings *out)
 {
-    steep_law law = {&search->steep.points, block};
+    steep_law law = {&search->steep.points, block, map};
     const origin at = {search->grid, steep_start, &law, block, scale};
     const int64_t n = 2 * em_grid_n_chain(search->grid); /* each chain, and its steep point */
     const em_search_plan plan = {.least = n, .most = n};

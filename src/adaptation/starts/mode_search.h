@@ -15,6 +15,7 @@
 #include "adaptation/starts/mode_visits.h"
 #include "emass/visitor.h"
 #include "par/grid.h"
+#include "posterior/noncentring.h"
 #include "sampler/kernel/sampler.h"
 
 typedef struct em_mode_search em_mode_search;
@@ -127,14 +128,15 @@ em_steep_points *em_mode_search_steep_points(em_mode_search *search);
 
 /*
  * Looks for modes at the end of sampling, by ascents from the chains of the block and from their
- * steep points. If there are more modes than were known, the findings are those that
- * em_mode_search_judge would have with these modes and positions of the chains from all of
- * sampling; else they stay as they are. The state of the search is not changed. `scale` as in
- * em_mode_search_repeat. Collective. Errors, agreed: EM_EMEMORY, those of the posterior.
+ * steep points, which are in the coordinates of `map` (NULL: in the model's). If there are more
+ * modes than were known, the findings are those that em_mode_search_judge would have with these
+ * modes and positions of the chains from all of sampling; else they stay as they are. The state of
+ * the search is not changed. `scale` as in em_mode_search_repeat. Collective. Errors, agreed:
+ * EM_EMEMORY, those of the posterior.
  */
 em_status em_mode_search_from_steep(em_mode_search *search, em_posterior *posterior,
-                                    const em_block *block, const double *scale,
-                                    em_mode_findings *out);
+                                    const em_noncentring *map, const em_block *block,
+                                    const double *scale, em_mode_findings *out);
 
 /* Passes its whole state to a visitor. Collective. Errors: the visitor's; EM_EDATA, EM_EMEMORY. */
 em_status em_mode_search_visit(em_mode_search *search, const em_visitor *visitor);

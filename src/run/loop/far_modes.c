@@ -76,6 +76,17 @@ static em_status point(void *of, int64_t number, uint64_t attempt, double *theta
     return EM_OK;
 }
 
+/* About the variances [stride] of the parameters, from the mass. Collective. Errors: EM_EMEMORY. */
+static em_status find_variances(const em_engine *engine, double *variance)
+{
+    const em_noncentring *map = em_adapt_noncentring(engine->kernel[0].adapt);
+    const em_status status = em_kernels_inverse_mass(engine, variance);
+
+    if (!status && map)
+        em_noncentring_tail_variances(map, variance);
+    return status;
+}
+
 em_status em_search_far_modes(em_engine *engine)
 {
     const em_block *block = engine->block;
@@ -89,7 +100,7 @@ em_status em_search_far_modes(em_engine *engine)
     em_status status = em_agree(em_allocate_all(EM_ARRAY(at.scale, block->stride),
                                                 EM_ARRAY(at.drawn, block->n_chain),
                                                 EM_ARRAY(gradients, block->n_chain)));
-    status = status ? status : em_kernels_inverse_mass(engine, at.scale);
+    status = status ? status : find_variances(engine, at.scale);
     if (!status)
         status = em_grid_sum_chains(engine->grid, 1,
                                     em_adapt_learned(engine->kernel[0].adapt).gradients, &all);
@@ -121,10 +132,11 @@ em_status em_search_steep_points(em_engine *engine, em_mode_findings *found)
     if (!em_mode_search_steep_points(engine->mode_search))
         return EM_OK;
     em_status status = em_agree(em_allocate(block->stride, sizeof *scale, &scale));
-    status = status ? status : em_kernels_inverse_mass(engine, scale);
+    status = status ? status : find_variances(engine, scale);
     if (!status)
-        status =
-            em_mode_search_from_steep(engine->mode_search, engine->posterior, block, scale, found);
+        status = em_mode_search_from_steep(engine->mode_search, engine->posterior,
+                                           em_adapt_noncentring(engine->kernel[0].adapt), block,
+                                           scale, found);
     em_release(&scale);
     return status;
 }

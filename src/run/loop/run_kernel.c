@@ -366,11 +366,13 @@ em_status em_kernels_pool(em_engine *engine)
     return em_posterior_pool(engine->posterior, &at);
 }
 
-/* Where one kernel, in the model's coordinates, notes steep points. NULL: nowhere. */
+/* Where one kernel, without non-centred groups, notes steep points. NULL: nowhere. */
 static em_steep_points *steep_points(em_engine *engine)
 {
+    const em_noncentring *map = em_adapt_noncentring(engine->kernel[0].adapt);
+
     return engine->mode_search && engine->n_kernel == 1 && !engine->tempering &&
-                   !em_adapt_noncentring(engine->kernel[0].adapt)
+                   (!map || em_noncentring_count(map) == 0)
                ? em_mode_search_steep_points(engine->mode_search)
                : NULL;
 }
