@@ -15,12 +15,12 @@
  * covid19imperial_v2 (posteriordb) six gain 0.24 to 1.1, and the others at most 0.01. */
 static const double least_gain = 0.1, by_chance = 5, least_fall = 0.3;
 
-typedef struct columns {
+typedef struct tail_draws {
     int64_t n;
     double *x, *g;    /* [n] draws of a parameter, and the derivatives by it */
     double *z, *by_z; /* [n] the same in the coordinates of a row */
     double *sorted;   /* [n] */
-} columns;
+} tail_draws;
 
 static double log_variance(int64_t n, const double *x)
 {
@@ -33,7 +33,7 @@ static double log_variance(int64_t n, const double *x)
     return log(square);
 }
 
-static double quantile(const columns *of, double p)
+static double quantile(const tail_draws *of, double p)
 {
     return of->sorted[(int64_t)(p * (double)(of->n - 1) + 0.5)];
 }
@@ -47,7 +47,7 @@ static double quantile(const columns *of, double p)
  * A tail that is longer than any T has gets one for which d r is a third of the distance. Returns
  * false if the quantiles are not distinct.
  */
-static bool fit(const columns *of, double far, em_noncentring_row *row)
+static bool fit(const tail_draws *of, double far, em_noncentring_row *row)
 {
     const double end = 0.95, of_far = em_normal_quantile(far), of_end = em_normal_quantile(end);
     double unused;
@@ -72,7 +72,7 @@ static bool fit(const columns *of, double far, em_noncentring_row *row)
 /* Writes the draws and their derivatives in the coordinates of the row to of->z and of->by_z.
  * Returns the gain in log likelihood of a draw over the normal law with the moments of the draws.
  */
-static double find_gain(const columns *of, const em_noncentring_row *row)
+static double find_gain(const tail_draws *of, const em_noncentring_row *row)
 {
     double gain = 0.5 * log_variance(of->n, of->x) + 0.5;
 
@@ -90,7 +90,7 @@ static double find_gain(const columns *of, const em_noncentring_row *row)
 /* Finds the row with the largest gain. Returns whether it makes the draws and their derivatives
  * clearly more nearly normal. Of a parameter that is seldom almost 0, few draws are in the tail, so
  * the most telling quantile differs. */
-static bool find_row(const columns *of, em_noncentring_row *row)
+static bool find_row(const tail_draws *of, em_noncentring_row *row)
 {
     static const double far[] = {0.02, 0.05, 0.1};
     double most = least_gain + by_chance / (double)of->n;
@@ -133,7 +133,7 @@ em_status em_tail_fit(int64_t dim, const em_samples *samples, em_noncentring_row
 {
     const int64_t n = em_least(samples->n, EM_MOST_NONCENTRING_DRAWS);
     em_noncentring map = {0};
-    columns of = {.n = n};
+    tail_draws of = {.n = n};
     double *panel = NULL, *work = NULL;
     em_noncentring_row *found = NULL;
     int64_t n_found = 0;

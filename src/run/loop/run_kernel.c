@@ -369,12 +369,11 @@ em_status em_kernels_pool(em_engine *engine)
 /* Where one kernel, without non-centred groups, notes steep points. NULL: nowhere. */
 static em_steep_points *steep_points(em_engine *engine)
 {
+    if (!engine->mode_search || engine->n_kernel != 1 || engine->tempering)
+        return NULL;
     const em_noncentring *map = em_adapt_noncentring(engine->kernel[0].adapt);
-
-    return engine->mode_search && engine->n_kernel == 1 && !engine->tempering &&
-                   (!map || em_noncentring_count(map) == 0)
-               ? em_mode_search_steep_points(engine->mode_search)
-               : NULL;
+    return !map || em_noncentring_count(map) == 0 ? em_mode_search_steep_points(engine->mode_search)
+                                                  : NULL;
 }
 
 em_status em_kernels_step(em_engine *engine, int64_t iteration)
