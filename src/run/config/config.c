@@ -387,12 +387,11 @@ static em_status apply_override(em_yaml *yaml, const char *override)
 {
     const size_t length = strcspn(override, "=");
     char *place = NULL, *key = NULL;
-    em_status status;
 
     if (!override[length] || length == 0)
         return em_fail(EM_ECONFIG, "--set %s: expected key.path=value",
                        em_excerpt_of(override).text);
-    status = em_format_text(&place, "--set %s", em_excerpt_of(override).text);
+    em_status status = em_format_text(&place, "--set %s", em_excerpt_of(override).text);
     status = status ? status : em_format_text(&key, "%.*s", (int)length, override);
     status = status ? status : em_yaml_put(yaml, place, key, override + length + 1);
     em_release_all(&key, &place);
@@ -404,12 +403,11 @@ static em_status apply_override(em_yaml *yaml, const char *override)
 static em_status say_option(const em_config *config, em_status status)
 {
     char message[2048];
-    size_t length;
 
     if (status != EM_ECONFIG)
         return status;
     snprintf(message, sizeof message, "%s", em_error_text());
-    length = strcspn(message, ":");
+    const size_t length = strcspn(message, ":");
     for (int64_t i = 0; i < config->yaml->count; i++) {
         const em_yaml_entry *entry = &config->yaml->entry[i];
         if (strncmp(entry->key, message, length) == 0 && !entry->key[length] &&
@@ -437,11 +435,11 @@ em_status em_config_create_model(const em_config *config, const em_model_context
                                  em_model **out)
 {
     const uint64_t before = em_messages_set();
-    em_status status;
 
     *out = NULL;
-    status = em_default_message(em_model_create(config->model, config->model_options, context, out),
-                                before, "create of the model");
+    const em_status status =
+        em_default_message(em_model_create(config->model, config->model_options, context, out),
+                           before, "create of the model");
     if (status > 0)
         return em_fail(EM_EMODEL, "%s", em_error_text());
     if (!status && !*out)

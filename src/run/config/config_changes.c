@@ -117,10 +117,9 @@ static bool says(const em_yaml *yaml, const em_section *section, const char *opt
                  const char *text)
 {
     char key[64];
-    const em_yaml_entry *entry;
 
     snprintf(key, sizeof key, "%s.%s", section->name, option);
-    entry = em_yaml_find(yaml, key);
+    const em_yaml_entry *entry = em_yaml_find(yaml, key);
     return entry && entry->value.kind == EM_VALUE_SCALAR &&
            strcmp(entry->value.text.value[0], text) == 0;
 }

@@ -85,11 +85,10 @@ static em_status find_way(const char *from, const char *to, char **way)
     const size_t common = common_length(from, to);
     const char *rest = to[common] == '/' ? to + common + 1 : to + common;
     int64_t n_up = 0;
-    em_status status;
 
     for (const char *at = from + common; (at = strchr(at, '/')); at++)
         n_up += at[1] != '\0';
-    status = em_allocate(3 * n_up + (int64_t)strlen(rest) + 2, 1, way);
+    const em_status status = em_allocate(3 * n_up + (int64_t)strlen(rest) + 2, 1, way);
     for (int64_t i = 0; !status && i < n_up; i++)
         memcpy(*way + 3 * i, "../", 3);
     if (!status)

@@ -176,7 +176,6 @@ static bool is_element_of_data(const em_parse *p, const em_yaml_entry *entry)
 static em_status check_key(em_parse *p, const em_yaml_entry *entry)
 {
     const em_config_section *section = find_section(p, entry->key);
-    const em_field *field;
 
     if (!section && p->is_list && strcmp(entry->key, "sampler") == 0)
         return EM_OK;
@@ -197,7 +196,7 @@ static em_status check_key(em_parse *p, const em_yaml_entry *entry)
         return EM_OK;
     if (em_is_element(p, section) && strcmp(option, "block") == 0)
         return EM_OK;
-    field = em_find_option(section, option);
+    const em_field *field = em_find_option(section, option);
     if (!field && is_element_of_data(p, entry))
         return EM_OK;
     if (!field)

@@ -37,12 +37,11 @@ static em_status write_replaced(const char *text, FILE *out)
         char name[256];
         const char *value;
         const size_t length = strcspn(begin + 2, "}");
-        em_status status;
 
         if (!begin[2 + length] || length == 0 || length >= sizeof name)
             return em_fail(EM_ECONFIG, "found '%s', expected ${NAME}", em_excerpt_of(begin).text);
         snprintf(name, sizeof name, "%.*s", (int)length, begin + 2);
-        status = value_of(name, &value);
+        const em_status status = value_of(name, &value);
         if (status)
             return status;
         fprintf(out, "%.*s%s", (int)(begin - text), text, value);

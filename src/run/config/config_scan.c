@@ -35,12 +35,11 @@ static em_status read_values(const em_yaml_entry *entry, const em_field *field,
                              em_config_scan *scan)
 {
     const int64_t n = entry->value.text.count;
-    em_status status;
 
     if (n < 1 || n > MOST_VALUES)
         return em_fail(EM_ECONFIG, "%s: %s: found a list of %" PRId64 " values, expected 1 to %d",
                        entry->place, entry->key, n, MOST_VALUES);
-    status = em_allocate_all(EM_ARRAY(scan->value, n), EM_ARRAY(scan->file, n));
+    em_status status = em_allocate_all(EM_ARRAY(scan->value, n), EM_ARRAY(scan->file, n));
     status = status ? status : em_copy_text(field->name, &scan->option);
     scan->count = status ? 0 : n;
     for (int64_t i = 0; !status && i < n; i++) {

@@ -337,7 +337,6 @@ static em_status read_block(em_parse *p, const em_config_section *section,
 {
     const em_yaml_entry *parent = em_yaml_find(p->yaml, section->name);
     const em_yaml_entry *block = em_yaml_find(p->yaml, em_join_key(section->name, "block").text);
-    em_status status;
 
     if (!block)
         return em_fail(EM_ECONFIG, "%s: %s.block is missing: which parameters it moves",
@@ -345,7 +344,7 @@ static em_status read_block(em_parse *p, const em_config_section *section,
     if (block->value.kind != EM_VALUE_SCALAR)
         return em_fail(EM_ECONFIG, "%s: %s: expected the name of a block of the model's parameters",
                        block->place, block->key);
-    status = em_copy_text(block->value.text.value[0], &kernel->block);
+    const em_status status = em_copy_text(block->value.text.value[0], &kernel->block);
     return status ? status : em_copy_text(block->place, &kernel->location);
 }
 
@@ -354,12 +353,11 @@ static em_status choose_kernel(em_parse *p, int i)
     em_kernel_options *kernel = &p->config->kernel[i];
     em_config_section *section = &p->section[EM_SECTION_SAMPLER + i];
     int sampler = 0;
-    em_status status;
 
     if (!p->is_list)
         section->fallback =
             p->config->model->sampler ? p->config->model->sampler : em_default_sampler;
-    status = choose(p, section, &sampler);
+    const em_status status = choose(p, section, &sampler);
     kernel->ops = em_sampler_at(sampler);
     kernel->options = section->options;
     return status || !p->is_list ? status : read_block(p, section, kernel);

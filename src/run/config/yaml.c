@@ -55,7 +55,6 @@ static em_status new_entry(parse *p, const char *key, size_t line, em_yaml_entry
 {
     const location where = location_of(p, line);
     em_yaml_entry *entry = (em_yaml_entry *)em_yaml_find(p->yaml, key);
-    em_status status;
 
     if (entry && !p->replaces)
         return em_fail(EM_ECONFIG, "%s: duplicate key %s, first given at %s", where.text,
@@ -66,7 +65,7 @@ static em_status new_entry(parse *p, const char *key, size_t line, em_yaml_entry
         entry = &p->yaml->entry[p->yaml->count++];
     release_entry(entry);
     *out = entry;
-    status = em_copy_text(key, &entry->key);
+    const em_status status = em_copy_text(key, &entry->key);
     return status ? status : em_copy_text(where.text, &entry->place);
 }
 
@@ -203,8 +202,6 @@ static em_status read_scalar(parse *p, const yaml_event_t *event, em_value *valu
 static em_status read_element(parse *p, const yaml_event_t *event, em_value *value,
                               int64_t *capacity, bool *ended)
 {
-    em_status status;
-
     *ended = event->type == YAML_SEQUENCE_END_EVENT;
     if (*ended)
         return EM_OK;
@@ -212,7 +209,7 @@ static em_status read_element(parse *p, const yaml_event_t *event, em_value *val
         return em_fail(EM_ECONFIG,
                        "%s: found a list, mapping or alias in a list, expected text or numbers",
                        location_of(p, event->start_mark.line).text);
-    status = check_scalar(p, event);
+    const em_status status = check_scalar(p, event);
     return status ? status
                   : append_text(&value->text, capacity, (const char *)event->data.scalar.value);
 }
@@ -322,7 +319,6 @@ static em_status write_inside(parse *p, bool is_mapping, int depth, FILE *out)
 static em_status write_data(parse *p, const yaml_event_t *event, int depth, FILE *out)
 {
     const bool is_mapping = event->type == YAML_MAPPING_START_EVENT;
-    em_status status;
 
     if (event->type == YAML_SCALAR_EVENT)
         return write_scalar(p, event, out);
@@ -333,7 +329,7 @@ static em_status write_data(parse *p, const yaml_event_t *event, int depth, FILE
         return em_fail(EM_ECONFIG, "%s: nested more than %d levels deep",
                        location_of(p, event->start_mark.line).text, EM_YAML_MAX_DEPTH);
     fputc(is_mapping ? '{' : '[', out);
-    status = write_inside(p, is_mapping, depth + 1, out);
+    const em_status status = write_inside(p, is_mapping, depth + 1, out);
     fputc(is_mapping ? '}' : ']', out);
     return status;
 }
@@ -366,11 +362,10 @@ static em_status read_pair(parse *p, const yaml_event_t *name, const char *path,
     const size_t line = name->start_mark.line;
     yaml_event_t event;
     char *key = NULL;
-    em_status status;
 
     if (name->type != YAML_SCALAR_EVENT || name->data.scalar.length == 0)
         return em_fail(EM_ECONFIG, "%s: found a key that is not a name", location_of(p, line).text);
-    status = check_scalar(p, name);
+    em_status status = check_scalar(p, name);
     if (!status)
         status = em_format_text(&key, "%s%s%s", path, *path ? "." : "",
                                 (const char *)name->data.scalar.value);
@@ -469,13 +464,11 @@ static em_status read_document(parse *p, const char *key)
 
 static em_status parse_text(parse *p, const char *key)
 {
-    em_status status;
-
     if (!yaml_parser_initialize(&p->parser))
         return em_fail(EM_EMEMORY, "out of memory while reading YAML");
     yaml_parser_set_encoding(&p->parser, YAML_UTF8_ENCODING);
     yaml_parser_set_input_string(&p->parser, (const unsigned char *)p->text, strlen(p->text));
-    status = read_document(p, key);
+    const em_status status = read_document(p, key);
     yaml_parser_delete(&p->parser);
     return status;
 }

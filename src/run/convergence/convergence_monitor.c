@@ -153,12 +153,11 @@ static em_status gather_visits(em_monitor *monitor, int64_t n_row, em_visits **o
 {
     const int64_t n_chain = em_grid_n_chain(monitor->grid);
     double *own = NULL, *all = NULL;
-    em_status status;
 
     *out = NULL;
     if (!monitor->visit || n_row == 0)
         return EM_OK;
-    status = em_allocate_doubles(monitor->n_local_chain * n_row, &own);
+    em_status status = em_allocate_doubles(monitor->n_local_chain * n_row, &own);
     status = status ? status : em_allocate_doubles(n_chain * n_row, &all);
     status = em_agree(status);
     for (int64_t c = 0; !status && c < monitor->n_local_chain; c++)

@@ -71,14 +71,12 @@ static em_status take_chains(em_engine *engine, handover *h)
 /* Replaces the samplers by ladders, which have no positions yet. Collective. */
 static em_status exchange(em_engine *engine)
 {
-    em_status status;
-
     em_kernels_destroy(engine);
     memset(engine->adapts, 0, sizeof engine->adapts);
     em_chain_statistics_destroy(&engine->statistics);
     em_mode_search_destroy(&engine->mode_search);
     em_warmup_draws_destroy(&engine->warmup_draws);
-    status = em_agree(
+    em_status status = em_agree(
         em_chain_statistics_create(NULL, em_grid_n_local_chain(engine->grid), &engine->statistics));
     status = status ? status : em_ladders_create(engine);
     return status ? status : em_agree(em_engine_create_search(engine));
@@ -101,12 +99,11 @@ em_status em_auto_tempering_decide(em_engine *engine, bool *ended)
 {
     em_plan *plan = &engine->plan;
     em_warmup_modes found;
-    em_status status;
 
     if (!engine->warmup_draws || engine->tempering)
         return EM_OK;
-    status = em_warmup_draws_find_modes(engine->warmup_draws, engine->mode_search,
-                                        engine->posterior, &found);
+    const em_status status = em_warmup_draws_find_modes(engine->warmup_draws, engine->mode_search,
+                                                        engine->posterior, &found);
     if (status || !em_warmup_modes_several(&found)) {
         em_warmup_draws_destroy(&engine->warmup_draws);
         return status;
@@ -127,12 +124,11 @@ em_status em_auto_tempering_visit(em_engine *engine, const em_visitor *visitor)
 {
     enum { SWITCHED, FIRST, WHY, N = WHY + sizeof engine->why_tempered / sizeof(double) };
     double x[N] = {engine->tempering != NULL, (double)engine->first_tempered};
-    em_status status;
 
     if (!em_config_tempers_later(engine->config))
         return EM_OK;
     memcpy(x + WHY, engine->why_tempered, sizeof engine->why_tempered);
-    status = visitor->shared(visitor->context, "tempered", N, x);
+    em_status status = visitor->shared(visitor->context, "tempered", N, x);
     if (status)
         return status;
     if (visitor->restores && x[SWITCHED] != 0 && !engine->tempering) {

@@ -256,10 +256,9 @@ static em_status find_missed_modes(em_engine *engine)
 static em_status conclude_tempering(em_engine *engine)
 {
     em_report *report = &engine->report;
-    em_status status;
 
     em_release_all(&engine->tempered.of_ladder, &engine->tempered.path);
-    status = em_tempering_conclude(engine->tempering, engine->done, &engine->tempered);
+    em_status status = em_tempering_conclude(engine->tempering, engine->done, &engine->tempered);
     if (!status)
         em_tempering_describe(&engine->tempered, em_grid_n_chain(engine->grid),
                               sizeof report->tempering, report->tempering);

@@ -20,10 +20,9 @@ static em_status check_ladders(em_engine *engine, int64_t done, bool *may_end)
 {
     const em_stop_options *stop = &engine->config->stop;
     const double ess_limit = em_ess_limit(stop, em_starts_of(&engine->config->run));
-    em_status status;
 
     em_release_all(&engine->tempered.of_ladder, &engine->tempered.path);
-    status = em_tempering_conclude(engine->tempering, done, &engine->tempered);
+    const em_status status = em_tempering_conclude(engine->tempering, done, &engine->tempered);
     *may_end = !status && !em_tempering_needs_draws(&engine->tempered,
                                                     em_grid_n_chain(engine->grid), ess_limit);
     return status;
@@ -139,11 +138,10 @@ em_status em_engine_check_all(em_engine *engine)
     const double start = em_clock();
     const int64_t n_draw = em_plan_stored(&engine->plan, engine->done);
     em_convergence *convergence = &engine->report.convergence;
-    em_status status;
 
     if (convergence->n_draw == n_draw && convergence->thorough)
         return EM_OK;
-    status = em_monitor_check(engine->monitor, n_draw, true, false, convergence);
+    em_status status = em_monitor_check(engine->monitor, n_draw, true, false, convergence);
     if (!status)
         status = em_chain_statistics_divergences(engine->statistics, engine->grid,
                                                  &engine->report.divergences);

@@ -93,14 +93,13 @@ static em_status write_draws(em_engine *engine, bool due)
 {
     const em_plan *plan = &engine->plan;
     const int64_t stored = em_plan_stored(plan, engine->done);
-    em_status status;
 
     const bool is_last = engine->done == plan->total || engine->ended || stored == plan->n_draw;
 
     if (!due && engine->done != plan->warmup && !is_last &&
         !em_plan_must_write(plan, stored - engine->n_written))
         return EM_OK;
-    status = em_recorder_flush(engine->recorder);
+    const em_status status = em_recorder_flush(engine->recorder);
     engine->last_write = em_clock();
     engine->n_written = engine->done == plan->warmup ? 0 : stored;
     return status;

@@ -128,10 +128,8 @@ static em_status read_mass(const source *from, int64_t dim, earlier_numbers *out
 /* Copies an array of rank 0 to all ranks. Collective. */
 static em_status share_array(int64_t *count, double **x)
 {
-    em_status status;
-
     em_broadcast(count, sizeof *count);
-    status = em_agree(*x ? EM_OK : em_allocate(*count, sizeof **x, x));
+    const em_status status = em_agree(*x ? EM_OK : em_allocate(*count, sizeof **x, x));
     if (!status)
         em_broadcast(*x, (size_t)*count * sizeof **x);
     return status;
@@ -142,7 +140,6 @@ static em_status share_mass(const char *path, int64_t dim, earlier_numbers *foun
 {
     em_mass_form form = {.dim = dim};
     em_part *part = NULL;
-    int64_t size;
     em_status status = share_array(&found->blocks.count, &found->blocks.value);
 
     em_broadcast(&found->structure, sizeof found->structure);
@@ -153,7 +150,7 @@ static em_status share_mass(const char *path, int64_t dim, earlier_numbers *foun
         status = em_agree(
             em_mass_parts(dim, found->blocks.count, found->blocks.value, &form.n_part, &part));
     form.part = part;
-    size = form.ops->size(&form);
+    int64_t size = form.ops->size(&form);
     status = status ? status : share_array(&size, &found->number);
     status = status ? status : em_mass_of(&form, found->number, &out->mass);
     if (status > 0)

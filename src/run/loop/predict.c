@@ -60,11 +60,10 @@ static em_status name_data(const char *data, char **out)
 {
     char folder[PATH_MAX], *text = NULL;
     size_t length = 0;
-    em_status status;
 
     if (*data != '/' && !getcwd(folder, sizeof folder))
         return em_fail(EM_EIO, "the current folder cannot be named: %s", strerror(errno));
-    status = em_allocate(2 * (int64_t)strlen(data) + 1, 1, &text);
+    em_status status = em_allocate(2 * (int64_t)strlen(data) + 1, 1, &text);
     for (const char *from = data; !status && *from; from++) { /* as YAML has quotes in quotes */
         if (*from == '\'')
             text[length++] = '\'';
@@ -203,12 +202,11 @@ static em_status allocate_batch(predicting *p)
 {
     const int64_t n_chain = em_grid_n_chain(p->grid), n_local = em_grid_n_local_chain(p->grid);
     const int64_t numbers = n_chain * (p->width + p->posterior_width);
-    em_status status;
 
     p->n_step = numbers < MOST_WAITING ? MOST_WAITING / numbers : 1;
     if (p->n_step > em_reader_n_draw(p->reader))
         p->n_step = em_reader_n_draw(p->reader);
-    status = em_allocate(p->posterior_width, sizeof(double), &p->posterior);
+    em_status status = em_allocate(p->posterior_width, sizeof(double), &p->posterior);
     for (int64_t k = 0; !status && k < p->n_wanted; k++)
         status = em_allocate(n_local * p->n_step * p->wanted[k].size, sizeof(double),
                              &p->wanted[k].value);
@@ -278,14 +276,13 @@ static em_status predict_draw(predicting *p, int64_t c, int64_t i, int64_t itera
     const em_draw draw = {(uint64_t)p->config->run.seed, em_grid_first_chain(p->grid) + c,
                           iteration, EM_DRAW_PREDICTION};
     double *to = p->posterior;
-    em_status status;
 
     for (int64_t k = 0; k < p->n_wanted; k++) {
         const wanted *one = &p->wanted[k];
         memcpy(to, one->value + (c * p->n_step + i) * one->size, (size_t)one->size * sizeof *to);
         to += one->size;
     }
-    status = p->model->ops->prediction->predict(p->model, &draw, p->posterior, out);
+    const em_status status = p->model->ops->prediction->predict(p->model, &draw, p->posterior, out);
     if (status > 0 && p->request->n_failed++ == 0)
         snprintf(p->request->failure, sizeof p->request->failure, "%s", em_error_text());
     return status < 0 ? status : EM_OK;
@@ -356,11 +353,10 @@ static em_status predict(predicting *p)
 em_status em_predict(em_prediction *request)
 {
     predicting p = {.request = request};
-    em_status status;
 
     request->n_failed = 0;
     request->failure[0] = '\0';
-    status = predict(&p);
+    const em_status status = predict(&p);
     if (!status) {
         request->n_chain = em_reader_n_chain(p.reader);
         request->n_draw = em_reader_n_draw(p.reader);

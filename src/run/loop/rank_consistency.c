@@ -58,13 +58,12 @@ em_status em_check_ranks_agree(const em_engine *engine)
 {
     int64_t stray = -1;
     char ranks[128];
-    em_status status;
 
     if (em_grid_n_shard(engine->grid) == 1)
         return EM_OK;
     if (em_fault("position"))
         engine->block->theta[0] = nextafter(engine->block->theta[0], INFINITY);
-    status = find_stray(engine, &stray);
+    em_status status = find_stray(engine, &stray);
     if (status)
         return status;
     em_world_list(stray >= 0, sizeof ranks, ranks);

@@ -50,7 +50,6 @@ em_status em_output_can_restore(const em_layout *layout, const em_grid *grid, co
 {
     const int64_t n_warmup = em_plan_stored(plan, done < plan->warmup ? done : plan->warmup);
     const int64_t n_draw = done > plan->warmup ? em_plan_stored(plan, done) : 0;
-    double cannot;
     em_status status = EM_OK;
 
     *can = true;
@@ -62,7 +61,7 @@ em_status em_output_can_restore(const em_layout *layout, const em_grid *grid, co
                            group->width, can);
     }
     status = em_agree(status);
-    cannot = !*can;
+    double cannot = !*can;
     em_grid_maximum(grid, 1, &cannot);
     *can = cannot == 0;
     return status;

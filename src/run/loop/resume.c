@@ -111,12 +111,11 @@ static em_status create_output(void *run, const char *path, const char *checkpoi
                                      .adapts = engine->adapts,
                                      .tempered = &engine->tempered,
                                      .created = engine->created};
-    em_sink sink;
     em_status status = em_output_create(&described, &engine->output);
 
     if (status)
         return status;
-    sink = em_output_sink(engine->output);
+    em_sink sink = em_output_sink(engine->output);
     status = sink.begin(sink.state, em_recorder_layout(engine->recorder));
     if (!status)
         em_recorder_add(engine->recorder, &sink, true);
@@ -206,13 +205,12 @@ em_status em_engine_save(em_engine *engine)
 {
     const em_transaction_run run = transaction_run(engine);
     const double start = em_clock();
-    em_status status;
 
     if (!engine->transaction)
         return em_fail(EM_EUSAGE, "a run without a file has no checkpoints");
     engine->spent = engine->report.seconds.earlier + (start - engine->started);
     em_broadcast(&engine->spent, sizeof engine->spent);
-    status = em_transaction_save(engine->transaction, &run);
+    const em_status status = em_transaction_save(engine->transaction, &run);
     engine->last_checkpoint = em_clock();
     engine->longest_checkpoint = fmax(engine->longest_checkpoint, engine->last_checkpoint - start);
     engine->report.seconds.writing += engine->last_checkpoint - start;

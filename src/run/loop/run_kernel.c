@@ -181,11 +181,10 @@ static em_status check_metric(const em_kernel *kernel)
     const em_kernel_options *options = kernel->options;
     const em_block *block = kernel->block;
     double *metric = NULL;
-    em_status status;
 
     if (!options->ops->metric || options->ops->metric(options->options) != EM_METRIC_FISHER)
         return EM_OK;
-    status = em_posterior_has_metric(kernel->posterior);
+    em_status status = em_posterior_has_metric(kernel->posterior);
     if (!status && em_posterior_is_diagonal(kernel->posterior))
         return EM_OK;
     status = status ? status : em_metric_check_dim(block->dim);

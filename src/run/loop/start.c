@@ -95,10 +95,10 @@ static em_status begin_adaptation(em_engine *engine, em_kernel *kernel)
     const char *earlier = engine->config->mass.from;
     em_initial initial = {.mass = NULL};
     double *own = NULL;
-    em_status status;
 
     kernel->mass = *kernel->options->mass;
-    status = em_agree(em_choose_blocks(engine->config, engine->model, &kernel->mass, &own));
+    em_status status =
+        em_agree(em_choose_blocks(engine->config, engine->model, &kernel->mass, &own));
     if (!status && earlier)
         status = em_initial_load(earlier, kernel->options->block, kernel->block->dim, &initial);
     if (!status && earlier) {

@@ -32,13 +32,12 @@ static em_status read_labels(const char *path, const em_contents_group *group, c
 {
     const em_contents_array *scale = axis ? em_contents_array_of(group, axis) : NULL;
     char place[1024];
-    em_status status;
 
     *out = (em_merge_labels){0, NULL};
     if (!scale || scale->n_axes != 1 || scale->shape[0] != extent)
         return EM_OK;
     snprintf(place, sizeof place, "%s/%s", group->name, axis);
-    status = em_read_labels(path, place, &out->n, &out->text);
+    const em_status status = em_read_labels(path, place, &out->n, &out->text);
     if (!status && is_index(out))
         release_labels(out);
     return status;
@@ -209,11 +208,9 @@ static em_status fill_stack(const em_merge_state *m, stacked *s)
 static em_status lay_stack(const em_merge_state *m, const em_contents_array *array, stacked *s)
 {
     em_variable *variable = &s->out.variable;
-    int64_t n_row;
-    em_status status;
 
     s->of_chains = array->n_axes > 0 && array->axis[0] && strcmp(array->axis[0], "chain") == 0;
-    n_row = s->of_chains ? em_grid_n_chain(m->grid) : m->request->n_input;
+    const int64_t n_row = s->of_chains ? em_grid_n_chain(m->grid) : m->request->n_input;
     *variable = (em_variable){.name = array->name,
                               .storage = array->storage,
                               .n_axes = array->n_axes + (s->of_chains ? 0 : 1),
@@ -225,7 +222,7 @@ static em_status lay_stack(const em_merge_state *m, const em_contents_array *arr
                        EM_MAX_AXES - (s->of_chains ? 0 : 1));
     for (int k = 1; k < variable->n_axes; k++)
         variable->axis[k] = array->axis[k - (s->of_chains ? 0 : 1)];
-    status = widen(m, s);
+    em_status status = widen(m, s);
     s->row = em_variable_size(variable) / n_row;
     status = status ? status : em_allocate_doubles(n_row * s->row, &s->value);
     for (int64_t i = 0; !status && i < n_row * s->row; i++)

@@ -71,13 +71,12 @@ static em_status put_m_steps(em_output *output, const em_adapt *adapt, const cha
     const int64_t n = em_adapt_learned(adapt).n_m_step, n_pool = em_adapt_learned(adapt).n_pool;
     em_variable variable = {.n_axes = 1, .shape = {n}, .axis = {"m_step"}};
     double *value = NULL;
-    em_status status;
 
     if (n == 0)
         return EM_OK;
     if (n_pool > 1)
         variable = (em_variable){.n_axes = 2, .shape = {n_pool, n}, .axis = {"chain", "m_step"}};
-    status = em_agree(em_allocate(n_pool * n, sizeof *value, &value));
+    em_status status = em_agree(em_allocate(n_pool * n, sizeof *value, &value));
     for (size_t i = 0; !status && i < n_column; i++) {
         variable.name = columns[i].name;
         variable.storage = columns[i].storage;

@@ -31,10 +31,8 @@ em_group_name em_warmup_group(const char *name)
 static em_status add_phase(em_output *output, const char *name, const em_draw_group *group,
                            int64_t n_draw, em_file_group *out)
 {
-    em_status status;
-
     out->width = group->width;
-    status = em_agree(em_allocate_doubles(
+    const em_status status = em_agree(em_allocate_doubles(
         output->n_local_chain * output->run.plan->buffer * out->width, &out->buffer));
     return status ? status
                   : em_writer_add_draws(output->writer, name, group->n_variable, group->variable,
@@ -338,14 +336,13 @@ static em_status put_volatile(const em_output *output, double seconds)
 {
     em_writer *writer = output->writer;
     char host[256] = "unknown";
-    em_status status;
 
     if (output->run.created.reproducible)
         return EM_OK;
     gethostname(host, sizeof host - 1);
     em_broadcast(host, sizeof host);
     em_broadcast(&seconds, sizeof seconds);
-    status = em_writer_put_real(writer, "sampling_time", seconds);
+    em_status status = em_writer_put_real(writer, "sampling_time", seconds);
     status = status ? status : em_writer_put_int(writer, "ranks", em_world_size());
     status =
         status ? status : em_writer_put_int(writer, "groups", em_grid_n_group(output->run.grid));
@@ -402,11 +399,10 @@ static em_status put_pooled(em_output *output, const double *value)
     const int64_t width = output->averages.width;
     double *mean = NULL, *out = NULL;
     int64_t n = 0;
-    em_status status;
 
     for (int64_t i = 0; i < model->n_pooled; i++)
         n += em_variable_size(&model->pooled[i]);
-    status = em_allocate(width, sizeof *mean, &mean);
+    em_status status = em_allocate(width, sizeof *mean, &mean);
     status = status ? status : em_allocate(n, sizeof *out, &out);
     status = em_agree(status);
     status = status ? status : em_grid_sum_chains(output->run.grid, width, value, mean);
@@ -433,11 +429,10 @@ static em_status put_averages(em_output *output)
     const int64_t most =
         em_partition_first(em_grid_n_chain(output->run.grid), em_grid_n_group(output->run.grid), 1);
     double *value = NULL;
-    em_status status;
 
     if (output->averages.group < 0)
         return EM_OK;
-    status = em_agree(em_allocate_doubles(kept * width, &value));
+    em_status status = em_agree(em_allocate_doubles(kept * width, &value));
     if (!status && model->ops->averages->pool)
         status = model->ops->averages->pool(output->run.model);
     for (int64_t c = 0; !status && c < most; c++) {
@@ -479,11 +474,10 @@ static int64_t bytes_of_draws(const em_output *output, int64_t n_draw)
 static int64_t bytes_of_checkpoint(const em_output *output, int64_t most)
 {
     struct stat file = {.st_size = 0};
-    int64_t bytes;
 
     if (em_world_rank() == 0 && stat(output->run.checkpoint, &file) != 0)
         file.st_size = 0; /* em_writer_enclose reports the error */
-    bytes = (int64_t)file.st_size;
+    int64_t bytes = (int64_t)file.st_size;
     if (em_world_rank() == 0 && em_fault("checkpoint-large"))
         bytes = most + 1;
     em_broadcast(&bytes, sizeof bytes);

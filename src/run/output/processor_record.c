@@ -80,10 +80,9 @@ em_status em_processor_record(em_writer *writer, const char *text, bool reproduc
 {
     em_compute_kernels here = em_compute_kernels_here();
     char libraries[256];
-    em_status status;
 
     em_broadcast(&here, sizeof here);
-    status = em_writer_put_text(writer, attribute, text ? text : here.text);
+    const em_status status = em_writer_put_text(writer, attribute, text ? text : here.text);
     if (status || reproducible)
         return status;
     em_h5_libraries(sizeof libraries, libraries);

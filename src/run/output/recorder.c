@@ -223,13 +223,12 @@ static int64_t unconstrained_series(const em_recorder *recorder, em_variable *se
 static em_status lay_out(em_recorder *recorder)
 {
     em_layout *layout = &recorder->layout;
-    em_variable *series;
     int kinds[N_KIND];
     int64_t width = 0;
     em_status status = em_allocate(recorder->n_stored + recorder->n_stat + 1,
                                    sizeof *recorder->series, &recorder->series);
 
-    series = recorder->series;
+    em_variable *series = recorder->series;
     for (int kind = 0; !status && kind < N_KIND; kind++) {
         em_draw_group *group = &recorder->group[layout->n_group];
         const int64_t n = kind == STATS           ? stat_series(recorder, series)
@@ -310,12 +309,11 @@ static em_status take_report(em_recorder *recorder, const em_draw *draw, const d
 {
     const uint64_t before = em_messages_set();
     double *next[N_KIND];
-    em_status status;
 
     for (int64_t i = 0; i < recorder->n_reported; i++)
         recorder->reported[i] = NAN;
     em_foreign_call_begin();
-    status = em_model_report(recorder->model, draw, theta, recorder->reported);
+    em_status status = em_model_report(recorder->model, draw, theta, recorder->reported);
     em_foreign_call_end();
     status = em_default_message(status, before, "report of the model");
     memcpy(next, recorder->value, sizeof next);
@@ -332,10 +330,8 @@ static em_status take_report(em_recorder *recorder, const em_draw *draw, const d
 
 em_status em_recorder_draw_prior(em_recorder *recorder, em_draw draw, double *theta, bool *failed)
 {
-    em_status status;
-
     draw.purpose = EM_DRAW_PRIOR;
-    status = em_model_draw_prior(recorder->model, &draw, theta);
+    em_status status = em_model_draw_prior(recorder->model, &draw, theta);
     if (status < 0)
         return status;
     draw.purpose = EM_DRAW_PRIOR_REPORT;

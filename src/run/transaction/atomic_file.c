@@ -75,10 +75,9 @@ em_status em_atomic_file_take(const char *output, bool overwrite, int64_t n_inpu
                               const char *const *input, em_atomic_file **out)
 {
     static const char *const suffix[N_PATH] = {"", ".part", ".checkpoint", ".lock"};
-    em_atomic_file *file;
     em_status status = em_allocate(1, sizeof **out, out);
 
-    file = *out;
+    em_atomic_file *file = *out;
     for (int i = 0; !status && i < N_PATH; i++)
         status = em_format_text(&file->path[i], "%s%s", output, suffix[i]);
     status = em_agree(status);

@@ -70,7 +70,6 @@ static em_status read_output(const em_output_transaction *t, em_transaction_file
     const char *path = t->path[which];
     em_reader *reader = NULL;
     struct stat file;
-    em_status status;
 
     *out = (existing_output){.exists = false};
     if (lstat(path, &file) != 0)
@@ -78,7 +77,7 @@ static em_status read_output(const em_output_transaction *t, em_transaction_file
     out->exists = true;
     if (file.st_size == 0)
         return EM_OK;
-    status = em_reader_open(path, NULL, &reader);
+    const em_status status = em_reader_open(path, NULL, &reader);
     const bool opens = status == EM_OK, ours = opens && read_attributes(reader, out);
     bool torn = false;
     em_reader_close(&reader);
@@ -210,14 +209,13 @@ static em_status check_resume(em_output_transaction *t, const existing_output *o
                               const existing_output *draws)
 {
     bool enough = false;
-    em_status status;
 
     if (output->merged)
         return em_fail(
             EM_EUSAGE,
             "%s: found a file that emass merge made of several runs, expected the file of one run",
             t->path[EM_FILE_OUTPUT]);
-    status = check_file(t, EM_FILE_OUTPUT, output, &t->done);
+    em_status status = check_file(t, EM_FILE_OUTPUT, output, &t->done);
     if (!status && !t->done)
         status = check_file(t, EM_FILE_DRAWS, draws, &enough);
     t->state = t->done ? EM_TRANSACTION_FINISHED : state_of(t, output, draws);
@@ -382,11 +380,10 @@ static em_status take_out(const em_output_transaction *t, em_restored *restored,
                           const existing_output *existing)
 {
     const char *to = t->path[EM_FILE_NEW], *text, *colon;
-    em_status status;
 
     if (!restored->finished || !existing->has_checkpoint)
         return EM_OK;
-    status = em_enclosed_take(t->path[restored->draws], EM_OUTPUT_CHECKPOINT, to);
+    em_status status = em_enclosed_take(t->path[restored->draws], EM_OUTPUT_CHECKPOINT, to);
     status = status ? status : em_archive_check(to);
     restored->from_inside = !status;
     if (status != EM_EDATA)

@@ -46,11 +46,10 @@ static em_status roll_back(const em_output_transaction *t)
     const char *output = t->path[EM_FILE_OUTPUT], *journal = t->path[EM_FILE_JOURNAL];
     struct stat file;
     char *identity = NULL;
-    em_status status;
 
     if (!em_file_exists(journal) || stat(output, &file) != 0 || file.st_size == 0)
         return EM_OK;
-    status = em_earlier_run_identify(t, &identity);
+    em_status status = em_earlier_run_identify(t, &identity);
     status = status ? status : em_rollback_journal_apply(journal, identity, output);
     em_release(&identity);
     if (status)
@@ -137,11 +136,10 @@ static bool must_keep_inode(const em_output_transaction *t)
 {
     struct stat file;
     char *identity = NULL;
-    bool readable;
 
     if (lstat(t->path[EM_FILE_OUTPUT], &file) != 0 || file.st_ino != em_lock_made(t->lock))
         return false;
-    readable = em_earlier_run_identify(t, &identity) == EM_OK && identity;
+    const bool readable = em_earlier_run_identify(t, &identity) == EM_OK && identity;
     em_release(&identity);
     return !readable;
 }
@@ -179,13 +177,12 @@ static em_status make_empty(const em_output_transaction *t)
 {
     const char *output = t->path[EM_FILE_OUTPUT];
     struct stat file;
-    int descriptor;
     em_status status = em_file_remove(output);
 
     status = status ? status : em_fault_file("file-create", output);
     if (status)
         return status;
-    descriptor = open(output, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    const int descriptor = open(output, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (descriptor < 0 || fstat(descriptor, &file) != 0)
         status = em_fail(EM_EIO, "%s: cannot create the output: %s", output, strerror(errno));
     if (descriptor >= 0)
@@ -209,11 +206,9 @@ static em_status make_output(const em_output_transaction *t, const em_transactio
 
 em_status em_transaction_begin(em_output_transaction *t, const em_transaction_run *run)
 {
-    em_status status;
-
     if (t->mode == EM_RUN_RESUME && t->state == EM_TRANSACTION_NOTHING)
         em_say("nothing to resume at %s: starting", t->path[EM_FILE_OUTPUT]);
-    status = BY_RANK_0(remove_all(t));
+    em_status status = BY_RANK_0(remove_all(t));
     if (status)
         return status;
     t->state = EM_TRANSACTION_NOTHING;
@@ -227,10 +222,9 @@ em_status em_transaction_remove(const em_config *config)
 {
     char message[2048];
     em_output_transaction *t = NULL;
-    em_status status;
 
     snprintf(message, sizeof message, "%s", em_error_text());
-    status = take_lock(config, EM_RUN_OVERWRITE, &t);
+    em_status status = take_lock(config, EM_RUN_OVERWRITE, &t);
     status = status ? status : BY_RANK_0(remove_all(t));
     em_transaction_close(&t);
     if (!status)
@@ -242,14 +236,12 @@ em_status em_transaction_remove(const em_config *config)
 
 em_status em_transaction_save(em_output_transaction *t, const em_transaction_run *run)
 {
-    em_status status;
-
     if (t->state != EM_TRANSACTION_STARTED && t->state != EM_TRANSACTION_SAVED)
         return em_fail(EM_EUSAGE,
                        "%s: found a run that has finished or failed, expected one in progress: its "
                        "state is not saved again",
                        t->path[EM_FILE_OUTPUT]);
-    status = BY_RANK_0(em_lock_check(t->lock));
+    em_status status = BY_RANK_0(em_lock_check(t->lock));
     status = status ? status : run->flush(run->run);
     status = status ? status : em_checkpoint_write(t, run);
     status = status ? status : BY_RANK_0(em_checkpoint_publish(t));
