@@ -188,14 +188,13 @@ static em_status find_share(em_corpus *corpus, int64_t n_part, const int64_t *to
                             int64_t shard, int64_t n_shard)
 {
     int64_t begin[2], end[2];
-    em_status status;
 
     for (int64_t p = 0; p < n_part; p++)
         corpus->n_token += tokens[p];
     if (corpus->n_token == 0)
         return em_fail(EM_EDATA, "%s: found no words in %lld documents, expected some",
                        corpus->path, (long long)corpus->n_document);
-    status = find_bound(corpus, n_part, tokens, tile, shard, n_shard, begin);
+    em_status status = find_bound(corpus, n_part, tokens, tile, shard, n_shard, begin);
     status = status ? status : find_bound(corpus, n_part, tokens, tile, shard + 1, n_shard, end);
     if (status)
         return status;

@@ -92,14 +92,13 @@ static em_status refuse_no_words(const char *path, const em_table *table)
 static em_status read_hdf5(const em_corpus_options *options, int64_t n_word, em_table *table)
 {
     uint64_t hash = 0;
-    em_status status;
 
     if (options->vocabulary)
         return em_fail(EM_EDATA,
                        "%s: found a vocabulary together with an HDF5 file, expected the words in "
                        "that file: pass the vocabulary to emass convert",
                        options->vocabulary);
-    status = em_read_hdf5(options->data, NULL, false, false, table, &hash);
+    em_status status = em_read_hdf5(options->data, NULL, false, false, table, &hash);
     if (status)
         return status;
     if (!table->column || table->response)
@@ -205,10 +204,9 @@ em_status em_corpus_scan(const em_corpus_options *options, int64_t n_word, em_co
                          void *to, em_table **out)
 {
     em_world *world = em_world_enter(NULL);
-    em_status status;
 
     *out = NULL;
-    status = scan(options, n_word, take, to, out);
+    const em_status status = scan(options, n_word, take, to, out);
     em_world_enter(world);
     return status;
 }

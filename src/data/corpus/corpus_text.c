@@ -131,11 +131,11 @@ static const char *advice_on_text(const corpus_reading *r)
 static em_status read_lda_c_line(corpus_reading *r, const char *line)
 {
     int64_t n = 0, found = 0, word = 0, count = 0;
-    em_status status;
 
     at_end(&line);
-    status = parse(r->lines, &line, ' ', 0, EM_MOST_WORDS, "the number of words of a document",
-                   *line >= '0' && *line <= '9' ? "" : advice_on_text(r), &n);
+    em_status status =
+        parse(r->lines, &line, ' ', 0, EM_MOST_WORDS, "the number of words of a document",
+              *line >= '0' && *line <= '9' ? "" : advice_on_text(r), &n);
     while (!status && !at_end(&line)) {
         status = parse_word(r, &line, ':', 0, &word);
         status = status ? status : parse_count(r, &line, &count);
@@ -336,13 +336,12 @@ static em_status finish_docword(corpus_reading *r, int64_t line)
 static em_status read_header_line(em_lines *lines, const char *what, int64_t most, int64_t *n)
 {
     char *line;
-    const char *at;
     em_status status = em_lines_next(lines, &line);
 
     if (!status && !line)
         return em_fail(EM_EDATA, "%s:%lld: found the end of the file after this line, expected %s",
                        lines->path, (long long)lines->number, what);
-    at = line;
+    const char *at = line;
     if (!status && !at_end(&at))
         status = parse(lines, &at, ' ', 1, most, what, "", n);
     if (!status && !at_end(&at))
@@ -358,14 +357,13 @@ static em_status read_market_header(const corpus_reading *r, em_lines *lines, in
                                        "the number of entries"};
     char *line = NULL;
     em_status status = em_lines_next(lines, &line);
-    const char *at;
 
     while (!status && line && *line == '%')
         status = em_lines_next(lines, &line);
     if (!status && !line)
         return em_fail(EM_EDATA, "%s:%lld: found the end of the file, expected %s", lines->path,
                        (long long)lines->number, what[0]);
-    at = line;
+    const char *at = line;
     for (int i = 0; !status && i < 3; i++) {
         const bool documents = i == (r->by_columns ? 1 : 0);
         int64_t *to = &header[i == 2 ? 2 : documents ? 0 : 1];
@@ -475,7 +473,6 @@ static em_status read_documents(corpus_reading *r, const em_parallel_lines_head 
 {
     em_parallel_lines *input;
     int64_t counts[2] = {0};
-    double line;
     em_status status = em_parallel_lines_open(r->path, head, r->docword,
                                               !r->docword     ? NULL
                                               : r->by_columns ? second_number_of
@@ -485,7 +482,7 @@ static em_status read_documents(corpus_reading *r, const em_parallel_lines_head 
     if (status)
         return status;
     status = read_runs(input, r);
-    line = (double)em_parallel_lines_line(input);
+    double line = (double)em_parallel_lines_line(input);
     em_parallel_lines_close(&input);
     status = em_agree_first(status, (int64_t)line);
     if (status)
@@ -531,7 +528,6 @@ static em_status check_market_kind(corpus_reading *r, const em_corpus_options *o
 static em_status read_after(const em_corpus_options *options, em_parallel_lines_head *head,
                             corpus_reading *r)
 {
-    double n_word;
     em_status status = EM_OK;
 
     if (!head->line)
@@ -547,7 +543,7 @@ static em_status read_after(const em_corpus_options *options, em_parallel_lines_
     status = status ? status : read_documents(r, head);
     if (status)
         return status;
-    n_word = (double)r->table->n_column;
+    double n_word = (double)r->table->n_column;
     em_world_largest(1, &n_word);
     r->table->n_column = (int64_t)n_word;
     return EM_OK;

@@ -8,14 +8,13 @@ enum { TAKEN_ENTRIES = 1 << 18, TAKEN_ROWS = 1 << 18 }; /* at a time */
 
 em_status em_document_rows_add(em_document_rows *r, int64_t line, int64_t word, int64_t count)
 {
-    em_status status;
-
     r->length += count;
     if (r->length > EM_LONGEST_DOCUMENT)
         return em_fail(EM_EDATA,
                        "%s:%lld: found a document of %lld or more words, expected at most %d",
                        r->path, (long long)line, (long long)r->length, EM_LONGEST_DOCUMENT);
-    status = em_array_reserve(&r->entry, &r->capacity, r->used, r->used + 1, sizeof *r->entry);
+    em_status status =
+        em_array_reserve(&r->entry, &r->capacity, r->used, r->used + 1, sizeof *r->entry);
     if (!status)
         r->entry[r->used++] = (em_document_entry){(int32_t)word, (int32_t)count};
     r->found++;

@@ -12,8 +12,6 @@
 static em_status add_word(const em_lines *lines, const char *line, int64_t *capacity, char ***name,
                           int64_t *n_word)
 {
-    em_status status;
-
     if (lines->number != *n_word + 1) /* the reader of lines skips blank ones */
         return em_fail(EM_EDATA,
                        "%s:%" PRId64 ": found a blank line before '%s', expected one word a line",
@@ -24,7 +22,7 @@ static em_status add_word(const em_lines *lines, const char *line, int64_t *capa
     if (strlen(line) > EM_WIDEST_NAME)
         return em_fail(EM_EDATA, "%s:%lld: found a word of %zu bytes, expected at most %d",
                        lines->path, (long long)lines->number, strlen(line), EM_WIDEST_NAME);
-    status = em_lines_check_utf8(lines, line);
+    em_status status = em_lines_check_utf8(lines, line);
     if (!status)
         status = em_array_reserve(name, capacity, *n_word, *n_word + 1, sizeof **name);
     status = status ? status : em_text_valid(line + strspn(line, " \t"), &(*name)[*n_word]);

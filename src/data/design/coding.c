@@ -60,12 +60,11 @@ em_status em_coding_create(const em_table_options *options, const em_table *tabl
                            const bool *fitted, em_coding **out)
 {
     em_coding *coding;
-    em_status status;
 
     *out = NULL;
     if (!options->formula && options->factors.count == 0 && !options->levels)
         return EM_OK;
-    status = em_allocate(1, sizeof *coding, &coding);
+    em_status status = em_allocate(1, sizeof *coding, &coding);
     *out = coding;
     if (!status) {
         coding->intercept = options->intercept;
@@ -196,7 +195,6 @@ static int64_t make_term(const em_coding *coding, int64_t t, made *out)
 static em_status make_columns(coding_context *m)
 {
     int64_t total = 0, at = 0;
-    em_status status;
 
     for (int64_t t = 0; t < m->coding->n_term && total <= MOST_COLUMNS; t++)
         total += make_term(m->coding, t, NULL);
@@ -205,7 +203,7 @@ static em_status make_columns(coding_context *m)
             EM_EDATA,
             "%s:1: found %lld or more columns made of factors and products, expected at most %d",
             m->table->path, (long long)total, MOST_COLUMNS);
-    status = em_allocate(total, sizeof *m->made, &m->made);
+    const em_status status = em_allocate(total, sizeof *m->made, &m->made);
     m->n_made = status ? 0 : total;
     for (int64_t t = 0; !status && t < m->coding->n_term; t++)
         at += make_term(m->coding, t, m->made + at);

@@ -20,7 +20,6 @@
 em_status em_choice_find(const em_table *table, const char *name, int64_t *column)
 {
     char *end;
-    long long number;
 
     *column = -1;
     for (int64_t j = 0; j < table->n_column; j++) {
@@ -31,7 +30,7 @@ em_status em_choice_find(const em_table *table, const char *name, int64_t *colum
                            table->path, em_excerpt_of(name).text);
         *column = j;
     }
-    number = strtoll(name, &end, 10);
+    const long long number = strtoll(name, &end, 10);
     if (*column < 0 && *name >= '0' && *name <= '9' && *end == '\0' && number >= 1 &&
         number <= table->n_column)
         *column = number - 1;
@@ -63,11 +62,10 @@ static em_status check_names_differ(const em_table_options *options, const em_ta
 {
     const char **used = NULL;
     int64_t twin = -1;
-    em_status status;
 
     if (!table->is_named)
         return EM_OK;
-    status = em_allocate(table->n_column, sizeof *used, &used);
+    em_status status = em_allocate(table->n_column, sizeof *used, &used);
     for (int64_t j = 0; !status && j < table->n_column; j++)
         used[j] = use && use[j] == EM_USE_NOT ? NULL : table->name[j];
     status = status ? status : em_text_find_twin(table->n_column, used, &twin);

@@ -315,13 +315,11 @@ em_status em_design_create_as(const em_table *table, const em_table_options *opt
                               const em_scaling *scaling, int64_t shard, int64_t n_shard,
                               em_design **out)
 {
-    em_status status;
-
     *out = NULL;
     if (table->n_column + options->intercept == 0)
         return em_fail(EM_EDATA, "%s:1: found only the response, expected features or intercept",
                        table->path);
-    status = em_agree_first(em_allocate(1, sizeof **out, out), 0);
+    em_status status = em_agree_first(em_allocate(1, sizeof **out, out), 0);
     if (!status) {
         (*out)->rows =
             em_shard_rows(table->total, tile_of(table, options->standardise), shard, n_shard);
@@ -340,13 +338,12 @@ em_status em_design_create_as(const em_table *table, const em_table_options *opt
 em_status em_design_store_rows(em_design *design)
 {
     const em_tiled *x = &design->dense;
-    em_status status;
 
     design->row_stride = em_stride(x->n_column + 1);
     if (design->sparse)
         return EM_OK;
-    status = em_node_array_allocate(design->node_array, (x->n_row + 1) * design->row_stride,
-                                    sizeof(double), &design->row);
+    const em_status status = em_node_array_allocate(
+        design->node_array, (x->n_row + 1) * design->row_stride, sizeof(double), &design->row);
     if (status)
         return status;
     for (int64_t i = 0; em_node_array_writes(design->node_array) && i < x->n_row; i++) {

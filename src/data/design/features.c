@@ -413,12 +413,11 @@ static em_status read_run(const em_table_options *options, em_table **table, em_
 {
     em_table_options advised = *options;
     em_coding *coding = NULL;
-    em_status status;
 
     advised.asks_header = true;
     advised.if_missing = "na: drop leaves such rows out";
     advised.if_text = options->formula ? NULL : "those of categories are listed in model.factors";
-    status = em_table_read(&advised, table);
+    em_status status = em_table_read(&advised, table);
 
     if (!status && options->formula)
         status = find_text_columns(*table);
@@ -440,12 +439,11 @@ static em_status read_as(const em_table_options *options, const em_fitted_column
                          em_table **table)
 {
     em_table_options as = *options;
-    em_status status;
 
     as.fitted = columns;
     as.labelled = false;
     as.columns = columns->n;
-    status = em_table_read(&as, table);
+    const em_status status = em_table_read(&as, table);
     return status ? status : em_table_arrange(*table, &as, columns->n, columns->name);
 }
 
@@ -502,13 +500,12 @@ em_status em_features_read(const em_table_options *options, const em_fitted *fit
                            em_table **table, em_features **out)
 {
     stored_features f = {0};
-    em_status status;
 
     *table = NULL;
     *out = NULL;
     if (!fitted)
         return read_run(options, table, out);
-    status = ask(fitted, &f);
+    em_status status = ask(fitted, &f);
     if (!status && f.size)
         status = check_found(&f);
     status = em_agree_first(status, 0);

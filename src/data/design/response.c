@@ -15,14 +15,12 @@
 
 em_status em_table_take_response(em_table *table, const em_table_options *options)
 {
-    em_status status;
-
     if (table->response && options->response)
         return em_fail(EM_EDATA,
                        "%s:1: found a LIBSVM file and response '%s', expected no response: it is "
                        "the label",
                        table->path, options->response);
-    status = em_table_set_aside(table, options);
+    em_status status = em_table_set_aside(table, options);
     if (!status && options->columns > 0 && options->columns != table->n_column)
         status = em_fail(EM_EDATA, "%s:1: found %lld features, expected columns: %lld", table->path,
                          (long long)table->n_column, (long long)options->columns);
@@ -67,12 +65,11 @@ static em_status collect_labels(const em_table *table, label_set *set)
     label_set own = {0};
     label *all;
     int64_t n;
-    em_status status;
 
     for (int64_t i = 0; i < table->n_row && own.count < MAX_LABELS; i++)
         if (!contains(&own, table->response[i]))
             offer(&own, table->response[i], em_table_row(table, i));
-    status = em_world_gather(own.count, sizeof *all, own.found, &n, &all);
+    const em_status status = em_world_gather(own.count, sizeof *all, own.found, &n, &all);
     if (status)
         return status;
     qsort(all, (size_t)n, sizeof *all, compare_rows);
@@ -140,13 +137,12 @@ static em_status check_positive(const em_table *table, double positive, const la
 em_status em_table_binary_response(em_table *table, double positive)
 {
     static const label_set zero_one = {2, {{0, 0}, {1, 0}}}, minus_plus = {2, {{-1, 0}, {1, 0}}};
-    const label_set *expected;
     label_set found;
     em_status status = collect_labels(table, &found);
 
     if (status)
         return status;
-    expected = contains(&found, -1) ? &minus_plus : &zero_one;
+    const label_set *expected = contains(&found, -1) ? &minus_plus : &zero_one;
     if (!isnan(positive))
         status = check_positive(table, positive, &found);
     else if (found.count != 2 || !contains(expected, found.found[0].value) ||

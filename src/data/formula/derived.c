@@ -129,7 +129,6 @@ static em_status sum_squares(const em_derived *derived, const em_table *table, i
     const double *c = derived->coding;
     const int64_t n = table->n_row;
     double p[EM_MOST_DEGREE + 1];
-    em_status status;
 
     for (int64_t i = 0; i < n; i++) {
         const double u = em_derived_value(derived, table->value + i * table->n_column) - c[0];
@@ -137,7 +136,7 @@ static em_status sum_squares(const em_derived *derived, const em_table *table, i
         work[i] = p[k] * p[k];
         work[n + i] = u * work[i];
     }
-    status = em_sum_exactly(n, work, &sum[0]);
+    const em_status status = em_sum_exactly(n, work, &sum[0]);
     return status ? status : em_sum_exactly(n, work + n, &sum[1]);
 }
 
@@ -146,11 +145,10 @@ static em_status find_coding(em_derived *derived, const em_table *table, double 
 {
     const int degree = derived->degree;
     double *alpha = derived->coding + 1, *norm = derived->coding + 1 + degree, sum[2];
-    em_status status;
 
     for (int64_t i = 0; i < table->n_row; i++)
         work[i] = em_derived_value(derived, table->value + i * table->n_column);
-    status = em_sum_exactly(table->n_row, work, &derived->coding[0]);
+    em_status status = em_sum_exactly(table->n_row, work, &derived->coding[0]);
     derived->coding[0] /= (double)table->total;
     for (int k = 0; !status && k <= degree; k++) {
         status = sum_squares(derived, table, k, work, sum);

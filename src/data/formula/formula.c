@@ -25,14 +25,11 @@ static bool is_factor_of(const char *name) /* C of Python's formulas */
  * is allowed for a term that is subtracted. */
 static em_status read_column(reading *r, bool removed, int64_t *column)
 {
-    const char *start;
     char name[EM_NAME_BYTES];
-    bool is_factor;
-    em_status status;
 
     em_reading_skip(r);
-    start = r->at;
-    status = em_reading_name(r, name);
+    const char *start = r->at;
+    em_status status = em_reading_name(r, name);
     if (!status && *start != '`' && em_is_function(name) && em_reading_accept(r, '(')) {
         r->may_miss = removed && (r->columns->fitted || r->columns->chosen);
         status = em_reading_derived(r, name, column);
@@ -40,7 +37,7 @@ static em_status read_column(reading *r, bool removed, int64_t *column)
             em_reading_see(r, *column);
         return status;
     }
-    is_factor = !status && *start != '`' && is_factor_of(name) && em_reading_accept(r, '(');
+    bool is_factor = !status && *start != '`' && is_factor_of(name) && em_reading_accept(r, '(');
     if (is_factor) {
         em_reading_skip(r);
         start = r->at;
@@ -74,13 +71,12 @@ static int64_t index_of(int64_t n, const em_term *term, const em_term *one)
 
 static em_status add(const reading *r, sum *to, const em_term *term)
 {
-    em_status status;
-
     if (index_of(to->n, to->term, term) >= 0)
         return EM_OK;
     if (to->n >= EM_MOST_TERMS)
         return em_reading_fail(r, "fewer terms");
-    status = em_array_reserve(&to->term, &to->capacity, to->n, to->n + 1, sizeof *to->term);
+    em_status status =
+        em_array_reserve(&to->term, &to->capacity, to->n, to->n + 1, sizeof *to->term);
     if (!status)
         to->term[to->n++] = *term;
     return status;
@@ -208,7 +204,6 @@ static em_status merge(reading *r, const sum *part, bool removed)
 static em_status read_summand(reading *r, bool removed)
 {
     sum part = {0};
-    em_status status;
 
     em_reading_skip(r);
     if ((*r->at == '0' || *r->at == '1') && !em_is_of_name(r->at[1])) {
@@ -216,7 +211,7 @@ static em_status read_summand(reading *r, bool removed)
         r->at++;
         return EM_OK;
     }
-    status = read_part(r, removed, &part);
+    em_status status = read_part(r, removed, &part);
     status = status ? status : merge(r, &part, removed);
     em_release(&part.term);
     return status;
@@ -227,7 +222,6 @@ static em_status read_summand(reading *r, bool removed)
 static em_status read_response(reading *r)
 {
     em_formula *f = r->formula;
-    em_status status;
 
     if (r->columns->fitted) {
         /* The columns of the response may be missing. */
@@ -235,7 +229,7 @@ static em_status read_response(reading *r)
             quoted ^= *r->at == '`';
         return EM_OK;
     }
-    status = read_column(r, false, &f->response);
+    const em_status status = read_column(r, false, &f->response);
     if (status || f->response < r->columns->n)
         return status;
     const em_derived *derived = &f->derived[f->response - r->columns->n];
@@ -349,13 +343,12 @@ static em_status check_terms(const reading *r)
 em_status em_formula_parse(const char *text, const em_formula_columns *columns, em_formula *out)
 {
     reading r = {.text = text, .at = text, .columns = columns, .formula = out};
-    em_status status;
 
     *out = (em_formula){.intercept = true, .response = -1, .response_derived = -1};
     if (strlen(text) > LONGEST)
         return em_fail(EM_ECONFIG, "model.formula: found %zu characters, expected at most %d",
                        strlen(text), LONGEST);
-    status = em_allocate(columns->n, sizeof *out->is_factor, &out->is_factor);
+    em_status status = em_allocate(columns->n, sizeof *out->is_factor, &out->is_factor);
     status = status ? status : em_allocate(columns->n + EM_MOST_DERIVED, sizeof *r.seen, &r.seen);
     status = status ? status : read_response(&r);
     if (!status && !em_reading_accept(&r, '~'))

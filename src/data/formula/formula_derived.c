@@ -71,26 +71,23 @@ static em_status read_number(deriving *d)
 {
     char *end, text[32];
     const double number = strtod(d->r->at, &end);
-    em_status status;
 
     if (end == d->r->at || !isfinite(number) || em_is_of_name(*end))
         return em_reading_fail(d->r, "a number");
     d->r->at = end;
     snprintf(text, sizeof text, "%.15g", number);
-    status = write_text(d, text);
+    const em_status status = write_text(d, text);
     return status ? status : put(d, (em_step){.op = EM_OP_NUMBER, .number = number});
 }
 
 static em_status read_call(deriving *d, const char *name, const char *start)
 {
-    em_status status;
-
     if (function_of(name) == EM_N_OPERATOR) {
         d->r->at = start;
         return em_reading_fail(
             d->r, "a number, a column, +, -, *, /, ^, log, log2, log10, log1p, exp, sqrt or abs");
     }
-    status = write_text(d, name);
+    em_status status = write_text(d, name);
     status = status ? status : write_text(d, "(");
     status = status ? status : read_sum(d);
     status = status ? status : close_parenthesis(d);
@@ -121,11 +118,10 @@ static em_status read_operand_column(deriving *d, const char *name, const char *
 static em_status read_operand(deriving *d)
 {
     char name[EM_NAME_BYTES];
-    const char *start;
     em_status status;
 
     em_reading_skip(d->r);
-    start = d->r->at;
+    const char *start = d->r->at;
     if ((*start >= '0' && *start <= '9') || (*start == '.' && start[1] >= '0' && start[1] <= '9'))
         return read_number(d);
     if (em_reading_accept(d->r, '(')) {

@@ -46,10 +46,9 @@ bool em_needs_backquotes(const char *name)
 em_status em_reading_name(em_reading *r, char name[EM_NAME_BYTES])
 {
     size_t length = 0;
-    const char *from;
 
     em_reading_skip(r);
-    from = r->at;
+    const char *from = r->at;
     if (*from == '`') {
         from++;
         while (from[length] && from[length] != '`')

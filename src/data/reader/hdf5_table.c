@@ -89,13 +89,12 @@ static em_status sort_entries(int64_t n, int64_t *column, double *value)
 {
     entry *all = NULL;
     int64_t ascending = 1;
-    em_status status;
 
     while (ascending < n && column[ascending] > column[ascending - 1])
         ascending++;
     if (ascending >= n)
         return EM_OK;
-    status = em_allocate(n, sizeof *all, &all);
+    const em_status status = em_allocate(n, sizeof *all, &all);
     for (int64_t k = 0; !status && k < n; k++)
         all[k] = (entry){column[k], value[k]};
     if (!status)

@@ -235,11 +235,10 @@ static em_status fetch(em_lines *lines, char *out, int64_t room, int64_t *got)
 {
     static const char magic[] = {'\xFD', '7', 'z', 'X', 'Z', '\0'};
     const bool first = lines->file && lines->position == 0;
-    em_status status;
 
     if (lines->xz)
         return fetch_xz(lines, out, room, got);
-    status = fetch_plain(lines, out, room, got);
+    em_status status = fetch_plain(lines, out, room, got);
     if (status || !first || *got < (int64_t)sizeof magic || memcmp(out, magic, sizeof magic) != 0)
         return status;
     status = begin_xz(lines, *got);
@@ -251,7 +250,6 @@ static em_status refill(em_lines *lines)
 {
     int64_t held = lines->end - lines->begin;
     int64_t got;
-    em_status status;
 
     if (held >= LONGEST_LINE)
         return em_fail(EM_EDATA, "%s:%lld: found a line of more than %d bytes, expected text",
@@ -260,8 +258,8 @@ static em_status refill(em_lines *lines)
         memmove(lines->buffer, lines->buffer + lines->begin, (size_t)held);
     lines->begin = 0;
     lines->end = held;
-    status = em_array_reserve(&lines->buffer, &lines->capacity, held,
-                              held ? 2 * held + 1 : FIRST_CAPACITY, 1);
+    em_status status = em_array_reserve(&lines->buffer, &lines->capacity, held,
+                                        held ? 2 * held + 1 : FIRST_CAPACITY, 1);
     if (status)
         return status;
     /* One byte stays free for the terminator of a last line that has no newline. */

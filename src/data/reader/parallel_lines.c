@@ -53,11 +53,11 @@ static em_status read_first_line(const char *path, em_parallel_lines_head *head)
 
 em_status em_parallel_lines_read_head(const char *path, em_parallel_lines_head *head)
 {
-    em_status status;
     int64_t length = -1;
 
     *head = (em_parallel_lines_head){NULL, 0, 0, false};
-    status = em_agree_first(em_world_rank() == 0 ? read_first_line(path, head) : EM_OK, 0);
+    em_status status =
+        em_agree_first(em_world_rank() == 0 ? read_first_line(path, head) : EM_OK, 0);
     if (!status) {
         char *line = head->line;
         em_broadcast(head, sizeof *head);

@@ -47,12 +47,11 @@ static em_status fill(const em_table_options *options, const char *colon, em_tab
                       bool *is_whole)
 {
     uint64_t hash = 0;
-    em_status status;
 
     *is_whole = colon || em_same_is_hdf5(options->data);
-    status = *is_whole ? em_read_hdf5(options->data, colon, chooses(options), options->dense_names,
-                                      table, &hash)
-                       : em_read_text(options, table);
+    em_status status = *is_whole ? em_read_hdf5(options->data, colon, chooses(options),
+                                                options->dense_names, table, &hash)
+                                 : em_read_text(options, table);
     *is_whole |= table->column != NULL;
     if (table->column && !table->name)
         hash = 0; /* of a corpus, whose words have no names */
@@ -69,10 +68,9 @@ em_status em_table_read(const em_table_options *options, em_table **out)
 {
     const char *path = options->data, *colon = strstr(path, ":/");
     bool is_whole = false;
-    em_status status;
 
     *out = NULL;
-    status = em_agree(injected(path));
+    em_status status = em_agree(injected(path));
     status = status ? status : em_same_file(path, colon ? colon - path : (int64_t)strlen(path));
     status = status ? status : em_agree_first(em_table_create(path, out), 0);
     status = status ? status : fill(options, colon, *out, &is_whole);

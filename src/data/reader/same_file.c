@@ -30,11 +30,9 @@ static em_status identify(int descriptor, const char *path, identity *out)
 /* Whether this rank's value differs from rank 0's; *any: whether any rank's does. Collective. */
 static bool differs(const identity *mine, identity *first, bool *any)
 {
-    int64_t count;
-
     *first = *mine;
     em_broadcast(first, sizeof *first);
-    count = memcmp(mine, first, sizeof *first) != 0;
+    int64_t count = memcmp(mine, first, sizeof *first) != 0;
     *any = count;
     em_world_sum(1, &count);
     const bool own = *any;

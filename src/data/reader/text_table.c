@@ -19,11 +19,10 @@ const char *const em_table_na_names[] = {"error", "drop", NULL};
 static bool is_libsvm(const char *line)
 {
     const char *word = line + strspn(line, " \t");
-    size_t digits;
 
     word += strcspn(word, " \t");
     word += strspn(word, " \t");
-    digits = strspn(word, "0123456789");
+    const size_t digits = strspn(word, "0123456789");
     return digits > 0 && word[digits] == ':';
 }
 
@@ -74,13 +73,12 @@ static em_status parse_entry(const em_lines *lines, char *token, int64_t limit, 
     char *colon = strchr(token, ':');
     int64_t index;
     double value;
-    em_status status;
 
     if (!colon)
         return em_fail(EM_EDATA, "%s:%lld: found '%s', expected index:value", lines->path,
                        (long long)lines->number, em_excerpt_of(token).text);
     *colon = '\0';
-    status = parse_index(lines, token, *last, limit, &index);
+    em_status status = parse_index(lines, token, *last, limit, &index);
     status = status ? status : em_odd_number_read(lines, colon + 1, "a value", &value);
     if (status)
         return status;
@@ -225,13 +223,12 @@ static em_status read_rows(const em_table_options *options, const em_parallel_li
                            reading *r)
 {
     em_parallel_lines *input;
-    int64_t line;
     em_status status = em_parallel_lines_open(options->data, head, r->has_header, NULL, &input);
 
     if (status)
         return status;
     status = read_runs(input, r);
-    line = em_parallel_lines_line(input);
+    const int64_t line = em_parallel_lines_line(input);
     em_parallel_lines_close(&input);
     return em_agree_first(status, line);
 }

@@ -169,11 +169,9 @@ static em_status number_rows(em_table *table)
 
 em_status em_table_name_columns(em_table *table)
 {
-    em_status status;
-
     if (table->name || table->unnamed)
         return EM_OK;
-    status = em_allocate(table->n_column, sizeof *table->name, &table->name);
+    em_status status = em_allocate(table->n_column, sizeof *table->name, &table->name);
     for (int64_t j = 0; !status && j < table->n_column; j++)
         status = em_format_text(&table->name[j], "x%lld", (long long)j + 1);
     return status;

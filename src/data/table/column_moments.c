@@ -124,10 +124,9 @@ static em_status allocate(int64_t n, em_moments *m)
 em_status em_moments_find(const em_table *table, bool both, em_moments *out)
 {
     exact_sums sums = {NULL, NULL, NULL};
-    em_status status;
 
     *out = (em_moments){0};
-    status = allocate(table->n_column, out);
+    em_status status = allocate(table->n_column, out);
     if (!status && both)
         status = sums_create(table->n_column, &sums);
     status = em_agree_first(status, 0);

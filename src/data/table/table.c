@@ -180,7 +180,6 @@ em_status em_table_check_counts(const em_table *table)
 {
     int64_t held = 0, row;
     const double *exposure = table->beside[EM_BESIDE_EXPOSURE];
-    double y;
 
     while (held < table->n_row && is_count(table->response[held]) &&
            (!exposure || exposure[held] > 0))
@@ -188,7 +187,7 @@ em_status em_table_check_counts(const em_table *table)
     row = em_table_first_row(table, held < table->n_row ? held : -1);
     if (row < 0)
         return EM_OK;
-    y = em_table_number(table, row, table->response);
+    const double y = em_table_number(table, row, table->response);
     if (!is_count(y))
         return fail(table, row, "response", y,
                     y >= EM_MOST_COUNT ? "a count of at most 2^53" : "a count: 0, 1, 2, ...");

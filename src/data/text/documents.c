@@ -234,12 +234,11 @@ static em_status next_row(em_documents *d, em_text_document *out)
 static em_status begin_table(em_documents *d)
 {
     bool found;
-    em_status status;
 
     d->separator = find_separator(d->first);
     d->next = next_row;
     d->n_column = MOST_COLUMNS;
-    status = em_allocate(MOST_COLUMNS, sizeof *d->field, &d->field);
+    em_status status = em_allocate(MOST_COLUMNS, sizeof *d->field, &d->field);
     status = status ? status : read_row(d, &found);
     if (status)
         return status;
@@ -345,14 +344,14 @@ static em_status read_file(em_documents *d, const FTSENT *file, size_t *length)
     const int descriptor = open(file->fts_accpath, O_RDONLY | O_NOCTTY | O_CLOEXEC);
     const int64_t size = file->fts_statp->st_size;
     int64_t used = 0, n = 1;
-    em_status status;
 
     if (descriptor < 0)
         return em_fail(EM_EDATA, "%s: %s", file->fts_path, strerror(errno));
-    status = size > LONGEST_FILE
-                 ? em_fail(EM_EDATA, "%s: found %lld bytes, expected a document of at most %d",
-                           file->fts_path, (long long)size, LONGEST_FILE)
-                 : em_reallocate(size + 1, 1, &d->content);
+    em_status status =
+        size > LONGEST_FILE
+            ? em_fail(EM_EDATA, "%s: found %lld bytes, expected a document of at most %d",
+                      file->fts_path, (long long)size, LONGEST_FILE)
+            : em_reallocate(size + 1, 1, &d->content);
     while (!status && used < size && n > 0) {
         n = read(descriptor, d->content + used, (size_t)(size - used));
         used += n > 0 ? n : 0;
