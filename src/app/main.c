@@ -215,12 +215,11 @@ int main(int argc, char **argv)
 {
     bool launched = false;
     int code = 0;
-    em_status status;
 
     em_start_without_threads(argv);
     end_with_parent();
     em_h5_crash_handler_enable();
-    status = em_check_limits();
+    em_status status = em_check_limits();
     status = status ? status : em_simd_check();
     status = status ? status : em_launch(&argc, argv, &launched, &code);
     if (launched || status) {

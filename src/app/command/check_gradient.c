@@ -90,14 +90,13 @@ static em_status difference(checker *check, int64_t i, double width, double *err
 {
     const double scale = width * fmax(1, fabs(check->theta[i]));
     double up = 0, down = 0;
-    em_status status;
 
     *right = true;
     for (int64_t k = 0; k < check->of->model->dim; k++)
         check->moved[k] = check->theta[k];
     check->moved[i] = check->theta[i] + scale;
     const double above = check->moved[i];
-    status = density(check, EM_WANT_LOG_DENSITY, check->moved, check->scratch, &up);
+    em_status status = density(check, EM_WANT_LOG_DENSITY, check->moved, check->scratch, &up);
     check->moved[i] = check->theta[i] - scale;
     if (!status)
         status = density(check, EM_WANT_LOG_DENSITY, check->moved, check->scratch, &down);

@@ -140,13 +140,12 @@ static em_status bytes_of_state(const em_checked *check, double *bytes)
 {
     const double before = em_allocated_bytes();
     em_model *two = NULL;
-    em_status status;
 
     const em_model_latent *latent = check->model->ops->latent;
     *bytes = latent && latent->chain_bytes ? latent->chain_bytes(check->model) : 0;
     if (!latent || latent->chain_bytes)
         return EM_OK;
-    status = em_checked_model(check, 2, &two);
+    const em_status status = em_checked_model(check, 2, &two);
     *bytes = fmax(em_allocated_bytes() - before - check->model_bytes, 0);
     em_model_destroy(&two);
     return status;

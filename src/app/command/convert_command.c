@@ -183,11 +183,10 @@ static em_status write_row_names(const conversion *c)
     em_numbers *numbers = NULL;
     char **name = NULL;
     int64_t n = 0;
-    em_status status;
 
     if (!colon && !em_numbers_is_hdf5(path))
         return EM_OK;
-    status = em_numbers_open(path, colon ? colon + 1 : EM_NUMBERS_PLACE, &numbers);
+    em_status status = em_numbers_open(path, colon ? colon + 1 : EM_NUMBERS_PLACE, &numbers);
     if (!status && em_numbers_index_of(numbers, true)) {
         n = em_numbers_form_of(numbers).n_row;
         status = em_read_index(numbers, path, true, &name);
@@ -392,12 +391,11 @@ static em_status convert_table(conversion *c)
 {
     em_table *table;
     em_moments moments = {0};
-    em_status status;
 
     c->options.if_text = "documents: --text COLUMN or --format text; a config reads a table as it "
                          "is, with model.factors for columns of categories";
     c->options.if_missing = "a config reads this file as it is, with model.na: drop";
-    status = em_table_read(&c->options, &table);
+    em_status status = em_table_read(&c->options, &table);
     if (status)
         return advise_documents(c, status);
     status = em_moments_find(table, true, &moments);

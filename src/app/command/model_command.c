@@ -75,11 +75,11 @@ em_status em_model_command_run(const em_model_command *command, int argc, const 
     written given;
     em_command_line line;
     void *options = calloc(1, command->options_size + 1);
-    em_status status;
 
     list_options(command, &given);
-    status = em_command_line_read(argc, argv, given.table, many ? "one file or more" : "one file",
-                                  1, many ? command->most_files : 1, &line);
+    em_status status =
+        em_command_line_read(argc, argv, given.table, many ? "one file or more" : "one file", 1,
+                             many ? command->most_files : 1, &line);
     if (!status)
         status =
             options ? read_options(command, &given, options) : em_fail(EM_EMEMORY, "out of memory");

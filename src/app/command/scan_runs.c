@@ -59,13 +59,13 @@ static void assign_runs(const em_config_scan *scan, rank_sets *t)
 static em_status make_sets(const em_config_scan *scan, rank_sets *t)
 {
     const int64_t n_rank = em_world_size(), most = scan->count * scan->n_chain;
-    em_status status;
 
     t->n_unit = n_rank % scan->group_size == 0 ? n_rank / scan->group_size : 1;
     t->n_unit = t->n_unit < most ? t->n_unit : most;
     t->n_set = t->n_unit < scan->count ? t->n_unit : scan->count;
-    status = em_allocate_all(EM_ARRAY(t->set, scan->count), EM_ARRAY(t->order, scan->count),
-                             EM_ARRAY(t->load, t->n_set));
+    const em_status status =
+        em_allocate_all(EM_ARRAY(t->set, scan->count), EM_ARRAY(t->order, scan->count),
+                        EM_ARRAY(t->load, t->n_set));
     if (!status)
         assign_runs(scan, t);
     return status;
@@ -125,10 +125,10 @@ static em_status run_in_parallel(scanning *s, int64_t part, int64_t only)
 {
     em_world *own = NULL, *all;
     MPI_Comm ranks;
-    em_status status;
 
     MPI_Comm_split(em_world_ranks(), (int)part, em_world_rank(), &ranks);
-    status = em_agree(em_world_create(ranks, &(em_world_options){.may_abort = true}, &own));
+    em_status status =
+        em_agree(em_world_create(ranks, &(em_world_options){.may_abort = true}, &own));
     if (!status) {
         all = em_world_enter(own);
         if (only < 0)

@@ -323,10 +323,9 @@ static FILE *status_file;              /* of rank 0 */
 static FILE *create_status_file(char path[static PATH_MAX])
 {
     const char *folder = getenv("TMPDIR");
-    int file;
 
     snprintf(path, PATH_MAX, "%s/emass-status-XXXXXX", folder && *folder ? folder : "/tmp");
-    file = mkostemp(path, O_CLOEXEC);
+    const int file = mkostemp(path, O_CLOEXEC);
     if (file < 0)
         return NULL;
     setenv(RANKS_STATUS, path, 1);
@@ -559,14 +558,13 @@ __attribute__((section(".preinit_array"),
 void em_start_without_threads(char **argv)
 {
     char program[PATH_MAX];
-    ssize_t length;
 
     if (lent_place) {
         *lent_place = lent;
         if (putenv(lent) == 0 && setenv(NO_THREADS, "1", 1) == 0)
             return;
     }
-    length = readlink("/proc/self/exe", program, sizeof program - 1);
+    const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
     if (getenv(NO_THREADS) || length <= 0 || setenv(NO_THREADS, "1", 1) != 0)
         return;
     program[length] = '\0';

@@ -101,13 +101,12 @@ __attribute__((visibility("default"))) unsigned ucp_worker_progress(void *worker
 unsigned ucp_worker_progress(void *worker)
 {
     static progress_function *own;
-    unsigned events;
 
     if (!own) {
         void *found = dlsym(RTLD_NEXT, "ucp_worker_progress");
         memcpy(&own, &found, sizeof own);
     }
-    events = own ? own(worker) : 0;
+    const unsigned events = own ? own(worker) : 0;
     if (events == 0)
         sched_yield();
     return events;

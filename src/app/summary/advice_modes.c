@@ -176,7 +176,6 @@ static em_status tell_row(mode_view *v, double *draws, FILE *out)
     const em_judge *judge = v->judge;
     const em_summary_row *other = NULL;
     bool tells;
-    em_status status;
 
     for (int64_t c = 0; c < judge->n_chain; c++)
         v->n_cluster = v->cluster[c] >= v->n_cluster ? v->cluster[c] + 1 : v->n_cluster;
@@ -189,7 +188,7 @@ static em_status tell_row(mode_view *v, double *draws, FILE *out)
                                    "with temper: auto if warmup ends in several modes. "
                                  : "Tempering is not possible with this model or sampler. ",
           out);
-    status = tell_densities(v, out, &tells);
+    em_status status = tell_densities(v, out, &tells);
     if (!status && !tells)
         status = find_exchange(v, draws, &other);
     if (!status && other)
@@ -214,7 +213,6 @@ em_status em_advise_on_modes(em_judge *judge, const em_summary_table *table, FIL
     double *draws = NULL;
     mode_view v = {.judge = judge, .table = table, .row = row};
     char text[256];
-    em_status status;
 
     if (modes->count < 2 || !row)
         return EM_OK;
@@ -223,7 +221,7 @@ em_status em_advise_on_modes(em_judge *judge, const em_summary_table *table, FIL
     if (modes->unsettled > 0)
         fprintf(out, "%lld %s in none for long. ", (long long)modes->unsettled,
                 modes->unsettled == 1 ? "is" : "are");
-    status = em_mode_finder_create(judge->n_chain, judge->n_draw, &finder);
+    em_status status = em_mode_finder_create(judge->n_chain, judge->n_draw, &finder);
     status = status ? status : em_allocate_doubles(judge->n_chain * judge->n_draw, &draws);
     status = status ? status : em_allocate(judge->n_chain, sizeof *v.mean, &v.mean);
     if (!status)

@@ -66,11 +66,10 @@ static em_status check_patterns(const em_summary *s)
 static em_status select_elements(em_summary *s)
 {
     int64_t total = 0;
-    em_status status;
 
     for (int64_t i = 0; i < em_reader_n_variable(s->reader); i++)
         total += em_reader_variable_at(s->reader, i)->size;
-    status = check_patterns(s);
+    em_status status = check_patterns(s);
     status = status ? status : em_allocate(total, sizeof *s->element, &s->element);
     if (status)
         return status;
@@ -200,11 +199,10 @@ static em_status ess_of_squares(const em_summary *s, em_diag *diag, const double
 {
     const int64_t n_chain = em_reader_n_chain(s->reader), n_draw = em_reader_n_draw(s->reader);
     em_diagnosis d;
-    em_status status;
 
     for (int64_t i = 0; i < n_chain * n_draw; i++)
         s->square[i] = (draws[i] - mean) * (draws[i] - mean);
-    status = em_diagnose_convergence(diag, n_chain, n_draw, s->square, &d);
+    const em_status status = em_diagnose_convergence(diag, n_chain, n_draw, s->square, &d);
     *out = d.ess_bulk;
     return status;
 }
@@ -233,9 +231,8 @@ static em_status summarise(const em_summary *s, const em_element *element, em_di
     int64_t n_chain = em_reader_n_chain(s->reader), n_draw = em_reader_n_draw(s->reader);
     double number[EM_N_SUMMARY_COLUMN];
     em_diagnosis d;
-    em_status status;
 
-    status = em_diagnose(diag, n_chain, n_draw, draws, &d);
+    em_status status = em_diagnose(diag, n_chain, n_draw, draws, &d);
     status = status ? status : find_percentiles(s, diag, draws, &d, value + EM_COLUMN_PERCENTILES);
     if (status)
         return status;

@@ -44,11 +44,10 @@ em_status em_loo_ask(em_reader *posterior, char **out)
 static em_status all_elements(em_reader *reader, int64_t *n, em_element **out)
 {
     int64_t total = 0, k = 0;
-    em_status status;
 
     for (int64_t i = 0; i < em_reader_n_variable(reader); i++)
         total += em_reader_variable_at(reader, i)->size;
-    status = em_allocate(total, sizeof **out, out);
+    const em_status status = em_allocate(total, sizeof **out, out);
     for (int64_t i = 0; !status && i < em_reader_n_variable(reader); i++)
         for (int64_t at = 0; at < em_reader_variable_at(reader, i)->size; at++)
             (*out)[k++] = (em_element){i, at};
@@ -119,13 +118,12 @@ em_status em_loo_read(em_reader *log_likelihood, int64_t i, double r_eff, em_loo
     em_element *wanted = NULL;
     em_elements *elements = NULL;
     em_psis *psis = NULL;
-    em_status status;
 
     *loo = (em_loo){.variable = em_reader_variable_at(log_likelihood, i),
                     .n_draw = em_reader_n_chain(log_likelihood) * em_reader_n_draw(log_likelihood)};
     const int64_t n = loo->variable->size;
     loo->good_k = em_psis_good_k(loo->n_draw);
-    status = em_allocate_all(EM_ARRAY(loo->value, n * EM_N_LOO), EM_ARRAY(wanted, n));
+    em_status status = em_allocate_all(EM_ARRAY(loo->value, n * EM_N_LOO), EM_ARRAY(wanted, n));
     for (int64_t k = 0; !status && k < n; k++)
         wanted[k] = (em_element){i, k};
     status = status ? status : em_elements_create(log_likelihood, n, wanted, &elements);
@@ -333,11 +331,10 @@ static em_status compare(const arguments *a)
 static em_status answer(const arguments *a)
 {
     em_loo_files files = {0};
-    em_status status;
 
     if (a->n_path > 1 && !a->together && !a->common)
         return compare(a);
-    status = leave_one_out(a, a->n_path, a->path, &files);
+    const em_status status = leave_one_out(a, a->n_path, a->path, &files);
     close_files(&files);
     return status;
 }

@@ -7,10 +7,9 @@ em_status em_stored_model_options(void *context, const char *path, const char *f
                                   const void **out)
 {
     em_config **config = context;
-    em_status status;
 
     em_config_destroy(config);
-    status = em_stored_config(path, folder, 0, NULL, config);
+    const em_status status = em_stored_config(path, folder, 0, NULL, config);
     *out = status ? NULL : (*config)->model_options;
     return status;
 }

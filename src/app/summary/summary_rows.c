@@ -184,11 +184,9 @@ static em_status name_line(const row_arrangement *a, const row_group *l, char **
 
 static em_status put_line(const row_arrangement *a, const row_group *l, em_summary_row *out)
 {
-    em_status status;
-
     *out = a->table->row[l->row];
     out->name = out->note = NULL;
-    status = name_line(a, l, (char **)&out->name);
+    em_status status = name_line(a, l, (char **)&out->name);
     if (!status && l->like)
         status = em_format_text((char **)&out->note, "as %s", l->like->name);
     else if (!status && l->constant)
