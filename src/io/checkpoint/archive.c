@@ -251,11 +251,10 @@ em_status em_archive_get_text(em_archive *archive, const char *name, char **text
 {
     double *code = NULL, size = 0;
     char size_name[128];
-    em_status status;
 
     *text = NULL;
     snprintf(size_name, sizeof size_name, "%s_length", name);
-    status = visit_shared(archive, size_name, 1, &size);
+    em_status status = visit_shared(archive, size_name, 1, &size);
     if (!status && !(size >= 0 && size <= MOST_TEXT))
         status = em_fail(EM_EDATA, "%s: %s has %g characters, expected 0 to %d", archive->path,
                          name, size, MOST_TEXT);

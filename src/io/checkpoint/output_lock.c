@@ -346,7 +346,6 @@ static void destroy(em_lock **out)
 em_status em_lock_take(const char *path, const char *output, em_lock **out)
 {
     em_lock *lock = NULL;
-    int failed;
     em_status status = em_allocate(1, sizeof *lock, &lock);
 
     *out = NULL;
@@ -362,7 +361,7 @@ em_status em_lock_take(const char *path, const char *output, em_lock **out)
         return status;
     }
     em_condition_create(&lock->ending);
-    failed = em_thread_start(&lock->counter, count, lock);
+    const int failed = em_thread_start(&lock->counter, count, lock);
     lock->counts = failed == 0;
     if (failed)
         em_lock_release(&lock, false);
@@ -389,11 +388,9 @@ uint64_t em_lock_made(const em_lock *lock)
 
 em_status em_lock_set_made(em_lock *lock, uint64_t inode)
 {
-    em_status status;
-
     pthread_mutex_lock(&lock->mutex);
     lock->own.made = inode;
-    status = write_record(lock);
+    const em_status status = write_record(lock);
     pthread_mutex_unlock(&lock->mutex);
     return status;
 }

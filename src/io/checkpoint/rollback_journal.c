@@ -88,10 +88,8 @@ static int by_offset(const void *a, const void *b)
 /* Finds the extents of all values, in their order in the file. */
 static em_status find_values(const char *path, values *out)
 {
-    hid_t file;
-
     em_h5_quiet();
-    file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
     *out = (values){.n = 0};
     if (file < 0 || H5Ovisit(file, H5_INDEX_NAME, H5_ITER_NATIVE, visit, out) < 0)
         out->status = em_fail(EM_EIO, "%s: could not be read to make its rollback journal", path);
@@ -146,11 +144,10 @@ static em_status copy(transfer *t, uint64_t n)
 static em_status keep_block(transfer *t, uint64_t first, uint64_t end)
 {
     const extent piece = {first, end - first};
-    em_status status;
 
     if (first >= end)
         return EM_OK;
-    status = write_next(t, &piece, sizeof piece);
+    const em_status status = write_next(t, &piece, sizeof piece);
     t->from_at = (off_t)first;
     return status ? status : copy(t, piece.bytes);
 }

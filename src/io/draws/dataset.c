@@ -160,7 +160,6 @@ em_status em_dataset_write(const em_dataset *dataset, em_slab slab, const void *
                            const char *what)
 {
     hid_t transfer = em_h5_collective_transfer(), file = H5Dget_space(dataset->id), memory;
-    em_status status;
 
     if (!is_empty(dataset, slab)) {
         memory = H5Screate_simple(dataset->n_axes, slab.count, NULL);
@@ -171,8 +170,9 @@ em_status em_dataset_write(const em_dataset *dataset, em_slab slab, const void *
         H5Sselect_none(memory);
         H5Sselect_none(file);
     }
-    status = em_h5_check(H5Dwrite(dataset->id, dataset->type, memory, file, transfer, value),
-                         dataset->id, "cannot write %s", what);
+    const em_status status =
+        em_h5_check(H5Dwrite(dataset->id, dataset->type, memory, file, transfer, value),
+                    dataset->id, "cannot write %s", what);
     em_h5_close_all(&memory, &file, &transfer);
     return status;
 }
@@ -190,11 +190,9 @@ em_status em_dataset_write_all(const em_dataset *dataset, const void *value)
 
 em_status em_dataset_resize(em_dataset *dataset, int64_t n_draw)
 {
-    em_status status;
-
     dataset->extent[unlimited_axis(dataset)] = (hsize_t)n_draw;
-    status = em_h5_check(H5Dset_extent(dataset->id, dataset->extent), dataset->id,
-                         "cannot resize to %lld draws", (long long)n_draw);
+    const em_status status = em_h5_check(H5Dset_extent(dataset->id, dataset->extent), dataset->id,
+                                         "cannot resize to %lld draws", (long long)n_draw);
     return status ? status : em_h5_fault("hdf5-resize", dataset->id);
 }
 

@@ -176,14 +176,13 @@ static em_status get_length(em_dimensions *dimensions, int64_t n, em_dimension *
                                .n_axes = 1,
                                .extent = {(hsize_t)n}};
     char name[32], scale_name[96];
-    em_status status;
 
     snprintf(name, sizeof name, "string%lld", (long long)n);
     snprintf(scale_name, sizeof scale_name,
              "This is a netCDF dimension but not a netCDF variable.%10lld", (long long)n);
     if ((*out = find(dimensions, name)))
         return EM_OK;
-    status = add(dimensions, name, scale_name, layout, out);
+    const em_status status = add(dimensions, name, scale_name, layout, out);
     return status ? status : write_nothing(&(*out)->coordinate);
 }
 
@@ -219,11 +218,10 @@ static em_status create(em_dimensions *dimensions, const char *name, int64_t ext
                         const char *const *label, em_dimension **out)
 {
     char **valid = NULL;
-    em_status status;
 
     if (!label)
         return create_index(dimensions, name, extent, chunk, out);
-    status = em_agree(copy_valid(extent, label, &valid));
+    em_status status = em_agree(copy_valid(extent, label, &valid));
     if (!status)
         status = create_labels(dimensions, name, extent, (const char *const *)valid, out);
     em_release_texts(extent, &valid);

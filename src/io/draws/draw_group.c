@@ -116,7 +116,6 @@ static em_status put_part(const em_draws *draws, const series *put, part at, con
     const hsize_t start[EM_DATASET_AXES] = {
         (hsize_t)(em_grid_first_chain(draws->grid) + at.first_chain), (hsize_t)at.first_draw};
     hsize_t count[EM_DATASET_AXES];
-    em_status status;
     char what[64];
 
     memcpy(count, put->dataset.extent, sizeof count);
@@ -124,8 +123,8 @@ static em_status put_part(const em_draws *draws, const series *put, part at, con
     count[EM_DRAW_AXIS] = (hsize_t)at.n_draw;
     snprintf(what, sizeof what, "draws %lld..%lld", (long long)at.first_draw,
              (long long)(at.first_draw + at.n_draw - 1));
-    status = em_dataset_write(&put->dataset, (em_slab){start, writes && n_chain > 0 ? count : NULL},
-                              value, what);
+    const em_status status = em_dataset_write(
+        &put->dataset, (em_slab){start, writes && n_chain > 0 ? count : NULL}, value, what);
     return em_agree(status ? status : em_h5_fault(site, put->dataset.id));
 }
 
@@ -220,10 +219,9 @@ static em_status grow(em_draws *draws, int64_t n_draw)
 {
     const int64_t old = draws->n_draw;
     const int64_t grown = n_draw > 2 * old ? n_draw : 2 * old;
-    em_status status;
 
     draws->n_draw = draws->n_kept = grown;
-    status = reserve_draws(draws, old, draws->series[0].dataset.id);
+    em_status status = reserve_draws(draws, old, draws->series[0].dataset.id);
     status = status ? status : em_dimension_resize(draws->draw, grown);
     for (int64_t i = 0; i < draws->n_series && !status; i++)
         status = em_agree(em_dataset_resize(&draws->series[i].dataset, grown));
@@ -234,7 +232,6 @@ static em_status grow(em_draws *draws, int64_t n_draw)
 static em_status reserve_buffer(em_draws *draws, int64_t n_row)
 {
     int64_t largest = 0;
-    em_status status;
 
     for (int64_t i = 0; i < draws->n_series; i++)
         largest = draws->series[i].size > largest ? draws->series[i].size : largest;
@@ -242,7 +239,7 @@ static em_status reserve_buffer(em_draws *draws, int64_t n_row)
         return EM_OK;
     em_release(&draws->buffer);
     draws->buffer_bytes = 0;
-    status = em_allocate_doubles(n_row * largest, (double **)&draws->buffer);
+    const em_status status = em_allocate_doubles(n_row * largest, (double **)&draws->buffer);
     if (!status)
         draws->buffer_bytes = n_row * largest * (int64_t)sizeof(double);
     return status;
@@ -318,10 +315,8 @@ void em_draws_keep(em_draws *draws, int64_t n_draw)
 
 static em_status shrink(hid_t file, const char *path, em_dataset dataset, int64_t n_draw)
 {
-    em_status status;
-
     dataset.id = H5Dopen2(file, path, H5P_DEFAULT);
-    status = em_h5_check(dataset.id, file, "cannot open %s", path);
+    em_status status = em_h5_check(dataset.id, file, "cannot open %s", path);
     status = status ? status : em_dataset_resize(&dataset, n_draw);
     em_dataset_close(&dataset);
     return status;

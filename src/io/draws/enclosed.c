@@ -112,11 +112,11 @@ static em_status read_rows(hid_t dataset, int64_t row, int64_t n_row, char *rows
 {
     const hsize_t start[2] = {(hsize_t)row, 0}, count[2] = {(hsize_t)n_row, ROW};
     hid_t space = H5Dget_space(dataset), memory = H5Screate_simple(2, count, NULL);
-    em_status status;
 
     H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL);
-    status = em_h5_check_read(H5Dread(dataset, H5T_NATIVE_UINT8, memory, space, H5P_DEFAULT, rows),
-                              dataset, dataset_name);
+    const em_status status =
+        em_h5_check_read(H5Dread(dataset, H5T_NATIVE_UINT8, memory, space, H5P_DEFAULT, rows),
+                         dataset, dataset_name);
     em_h5_close_all(&memory, &space);
     return status;
 }

@@ -18,14 +18,13 @@ hid_t em_group_creation_list(hid_t class)
 
 em_status em_group_create(hid_t file, const char *name, int32_t *n_dimension, em_group *group)
 {
-    hid_t list;
     em_status status = em_copy_text(name, &group->name);
 
     status = em_agree(status ? status : em_h5_fault("hdf5-create", file));
     if (status)
         return status;
     group->dimensions.count = n_dimension;
-    list = em_group_creation_list(H5P_GROUP_CREATE);
+    hid_t list = em_group_creation_list(H5P_GROUP_CREATE);
     group->id = group->dimensions.group = H5Gcreate2(file, name, H5P_DEFAULT, list, H5P_DEFAULT);
     em_h5_close(&list);
     return em_agree(em_h5_check(group->id, file, "cannot create group %s", name));

@@ -34,8 +34,6 @@ static herr_t first_scale(hid_t variable, unsigned axis, hid_t scale, void *out)
 
 em_status em_scale_of(const em_foreign *file, hid_t dataset, unsigned axis, hid_t *scale)
 {
-    em_status status;
-
     *scale = H5I_INVALID_HID;
     em_h5_crash_handler_begin(file->path);
     if (H5DSget_num_scales(dataset, axis) > 0)
@@ -43,7 +41,7 @@ em_status em_scale_of(const em_foreign *file, hid_t dataset, unsigned axis, hid_
     em_h5_crash_handler_end();
     if (*scale < 0)
         return EM_OK;
-    status = em_foreign_check(file, *scale);
+    const em_status status = em_foreign_check(file, *scale);
     if (status)
         em_h5_close(scale);
     return status;

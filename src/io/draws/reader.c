@@ -83,7 +83,6 @@ static em_status leave_out_unwritten(em_reader *reader, const char *group)
         strncmp(group, "warmup_", 7) == 0 ? "warmup_sample_stats/lp" : "sample_stats/lp";
     int64_t complete = 1;
     double *lp = NULL;
-    em_status status;
 
     if (!em_reader_int(reader, "complete", &complete) || complete)
         return EM_OK;
@@ -91,7 +90,7 @@ static em_status leave_out_unwritten(em_reader *reader, const char *group)
         reader->n_draw = 0;
         return EM_OK;
     }
-    status = read_lp(reader, stats, &lp);
+    const em_status status = read_lp(reader, stats, &lp);
     for (int64_t c = 0; !status && c < reader->n_chain; c++) {
         const int64_t written = count_written(reader->n_planned, lp + c * reader->n_planned);
         reader->n_draw = written < reader->n_draw ? written : reader->n_draw;
@@ -107,13 +106,12 @@ static em_status is_axis(const em_reader *reader, hid_t id, unsigned axis, const
                          bool *same)
 {
     char path[1024] = "";
-    const char *last;
     hid_t scale;
     em_status status = em_scale_of(&reader->file, id, axis, &scale);
 
     if (scale >= 0)
         H5Iget_name(scale, path, sizeof path);
-    last = strrchr(path, '/');
+    const char *last = strrchr(path, '/');
     *same = strcmp(last ? last + 1 : path, name) == 0;
     em_h5_close(&scale);
     return status;
@@ -190,13 +188,12 @@ static em_status is_wanted(const em_reader *reader, const char *name, hid_t id, 
     bool chain = false, draw = false, swapped[2] = {false, false};
     hid_t space = H5Dget_space(id);
     const int rank = H5Sget_simple_extent_ndims(space);
-    em_status status;
 
     em_h5_close(&space);
     *wanted = false;
     if (rank < 2 || H5DSis_scale(id) > 0 || !em_foreign_is_number(id))
         return EM_OK;
-    status = is_axis(reader, id, 0, "chain", &chain);
+    em_status status = is_axis(reader, id, 0, "chain", &chain);
     status = status ? status : is_axis(reader, id, 1, "draw", &draw);
     *wanted = chain && draw;
     if (status || *wanted)
@@ -381,10 +378,9 @@ bool em_reader_has(em_reader *reader, const char *group, const char *name)
 {
     char path[512];
     hid_t object = H5I_INVALID_HID;
-    bool has;
 
     snprintf(path, sizeof path, "%s/%s", group, name);
-    has = em_foreign_object(&reader->file, path, &object) == EM_OK && object >= 0;
+    const bool has = em_foreign_object(&reader->file, path, &object) == EM_OK && object >= 0;
     em_h5_close(&object);
     return has;
 }

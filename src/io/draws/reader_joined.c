@@ -161,11 +161,10 @@ static em_status find_twins(em_reader *joined)
 static em_status append(const char *path, const char *group, bool common, em_reader **first)
 {
     em_reader **end = first;
-    em_status status;
 
     while (*end)
         end = &(*end)->next;
-    status = em_reader_open(path, group, end);
+    em_status status = em_reader_open(path, group, end);
     if (!status && end == first)
         (*first)->common = common;
     if (status || end == first)

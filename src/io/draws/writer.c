@@ -237,12 +237,11 @@ em_status em_writer_flush(em_writer *writer)
 static em_status mark_complete(const em_writer *writer)
 {
     hid_t access = H5Pcreate(H5P_FILE_ACCESS), file;
-    em_status status;
 
     set_format(access);
     file = H5Fopen(writer->path, H5F_ACC_RDWR, access);
-    status = file < 0 ? file_failure(writer->path, "open again")
-                      : em_fault_file("hdf5-open", writer->path);
+    em_status status = file < 0 ? file_failure(writer->path, "open again")
+                                : em_fault_file("hdf5-open", writer->path);
     for (int i = 0; i < writer->n_group && !status; i++)
         if (writer->draws[i])
             status = em_draws_shrink(writer->draws[i], file);

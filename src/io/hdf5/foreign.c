@@ -39,14 +39,13 @@ em_status em_foreign_open(const char *path, em_foreign *file)
 {
     em_status status = em_fault_file("hdf5-open", path);
     char reason[512];
-    hid_t access;
 
     *file = (em_foreign){.path = path, .file = H5I_INVALID_HID};
     em_h5_quiet();
     status = status ? status : em_file_check(path);
     if (status)
         return status;
-    access = H5Pcreate(H5P_FILE_ACCESS);
+    hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     H5Pset_file_locking(access, false,
                         true); /* the lock of a reader could make a writer of the file fail */
     em_h5_crash_handler_begin(path);

@@ -177,13 +177,11 @@ em_status em_h5_reserve_start(const char *path)
 
 em_status em_h5_make(const char *path)
 {
-    int descriptor;
-
     if (em_world_rank() != 0)
         return EM_OK;
     if (unlink(path) != 0 && errno != ENOENT)
         return em_fail(EM_EIO, "%s: cannot be removed: %s", path, strerror(errno));
-    descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    const int descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (descriptor < 0)
         return em_fail(EM_EIO, "%s: cannot be created: %s", path, strerror(errno));
     close(descriptor);
@@ -372,11 +370,10 @@ static em_status write_scalar(hid_t object, const char *name, hid_t type, const 
 em_status em_attribute_write_text(hid_t object, const char *name, const char *text)
 {
     hid_t type = H5Tcopy(H5T_C_S1);
-    em_status status;
 
     H5Tset_size(type, strlen(text) + 1);
     H5Tset_cset(type, H5T_CSET_UTF8);
-    status = write_scalar(object, name, type, text);
+    const em_status status = write_scalar(object, name, type, text);
     em_h5_close(&type);
     return status;
 }
@@ -386,11 +383,10 @@ em_status em_attribute_write_words(hid_t object, const char *name, int n, size_t
 {
     const hsize_t extent = (hsize_t)n;
     hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate_simple(1, &extent, NULL);
-    em_status status;
 
     H5Tset_size(type, size);
     H5Tset_cset(type, H5T_CSET_UTF8);
-    status = em_attribute_write(object, name, type, space, words);
+    const em_status status = em_attribute_write(object, name, type, space, words);
     em_h5_close_all(&space, &type);
     return status;
 }

@@ -414,12 +414,11 @@ bool em_numbers_is_ours(const char *path)
 {
     em_foreign file;
     char text[16];
-    bool is;
 
     if (em_foreign_open(path, &file))
         return false;
-    is = em_attribute_read_text(file.file, "creation_library", sizeof text, text) &&
-         strcmp(text, "emass") == 0;
+    const bool is = em_attribute_read_text(file.file, "creation_library", sizeof text, text) &&
+                    strcmp(text, "emass") == 0;
     em_h5_close(&file.file);
     return is;
 }
@@ -523,13 +522,12 @@ static em_status write_about(const em_numbers_form *form, const char *source, em
 static em_status create_file(const char *path, hid_t *file)
 {
     char reason[512];
-    hid_t access;
     em_status status = em_h5_make(path);
 
     if (status)
         return status;
     em_h5_quiet();
-    access = H5Pcreate(H5P_FILE_ACCESS);
+    hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     H5Pset_sieve_buf_size(access, 0);
     *file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, access);
     em_h5_message(reason, sizeof reason);
@@ -567,13 +565,13 @@ em_status em_numbers_write(em_numbers_writer *w, em_numbers_part part, int64_t f
 {
     const hid_t type = part == EM_NUMBERS_COLUMN ? H5T_NATIVE_INT32 : memory_type(part);
     hid_t space, memory;
-    em_status status;
 
     if (count == 0)
         return EM_OK;
     select_rows(w->part[part], first, count, &space, &memory);
-    status = em_h5_check(H5Dwrite(w->part[part], type, memory, space, H5P_DEFAULT, value),
-                         w->part[part], "cannot write");
+    const em_status status =
+        em_h5_check(H5Dwrite(w->part[part], type, memory, space, H5P_DEFAULT, value), w->part[part],
+                    "cannot write");
     em_h5_close_all(&space, &memory);
     return status ? status : em_h5_fault("hdf5-write", w->part[part]);
 }
