@@ -239,13 +239,12 @@ em_status em_context_add_density(em_context *context, em_density *density)
 em_status em_density_create(const char *name, int64_t dim, uint64_t data_hash, em_density **out)
 {
     em_density *density = NULL;
-    em_status status;
 
     *out = NULL;
     if (dim < 0)
         return em_fail(EM_EUSAGE, "em_density_create: found dim %lld, expected 0 or more",
                        (long long)dim);
-    status = em_allocate(1, sizeof *density, &density);
+    em_status status = em_allocate(1, sizeof *density, &density);
     if (status)
         return status;
     density->dim = dim;
@@ -415,13 +414,12 @@ em_status em_density_add_data(em_density *density, const char *group, const char
     const int64_t n = data->n, width = data->width;
     const int at = strcmp(group, known[0]) == 0 ? 0 : strcmp(group, known[1]) == 0 ? 1 : -1;
     double *copy = NULL;
-    em_status status;
 
     if (at < 0)
         return em_fail(EM_EUSAGE, "%s: found group %s, expected observed_data or constant_data",
                        name, group);
-    status = em_array_reserve(&density->datum, &density->datum_capacity, n, n + 1,
-                              sizeof *density->datum);
+    em_status status = em_array_reserve(&density->datum, &density->datum_capacity, n, n + 1,
+                                        sizeof *density->datum);
     if (status)
         return status;
     density->datum[n] = (em_datum){.group = known[at]};
