@@ -90,7 +90,6 @@ static void make_communicators(em_grid *grid)
 static em_status create(int64_t n_chain, int64_t n_shard, bool may_idle, em_grid **out)
 {
     em_grid *grid = NULL;
-    int64_t rank;
     em_status status = check_layout(n_chain, n_shard, em_world_size(), may_idle);
 
     *out = NULL;
@@ -103,7 +102,7 @@ static em_status create(int64_t n_chain, int64_t n_shard, bool may_idle, em_grid
         em_release(&grid);
         return status;
     }
-    rank = em_world_rank();
+    const int64_t rank = em_world_rank();
     grid->n_chain = n_chain;
     grid->n_shard = (int)n_shard;
     grid->n_group = em_world_size() / grid->n_shard;
@@ -216,13 +215,11 @@ enum { PIECE = 1 << 20, SUMS_PIECE = 1 << 16 };
  */
 static em_status reserve(em_grid *grid, int64_t n)
 {
-    em_status status;
-
     if (n <= grid->capacity)
         return EM_OK;
     em_release(&grid->sums);
     grid->capacity = 0;
-    status = em_agree(em_allocate(n, sizeof *grid->sums, &grid->sums));
+    const em_status status = em_agree(em_allocate(n, sizeof *grid->sums, &grid->sums));
     if (!status)
         grid->capacity = n;
     return status;

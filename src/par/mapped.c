@@ -46,13 +46,12 @@ void *em_mapped_find(const em_mapped_place *where, bool writes)
     char path[64];
     struct stat file;
     int descriptor = -1;
-    void *found;
 
     snprintf(path, sizeof path, "/proc/%d/fd/%d", where->process, where->descriptor);
     if (where->descriptor >= 0 && stat(path, &file) == 0 && file.st_dev == where->device &&
         file.st_ino == where->inode)
         descriptor = open(path, (writes ? O_RDWR : O_RDONLY) | O_CLOEXEC);
-    found = map(descriptor, where->bytes, writes ? PROT_READ | PROT_WRITE : PROT_READ);
+    void *found = map(descriptor, where->bytes, writes ? PROT_READ | PROT_WRITE : PROT_READ);
     if (descriptor >= 0)
         close(descriptor);
     return found;

@@ -200,10 +200,9 @@ em_status em_world_start(int *argc, char ***argv)
 {
     const em_world_options options = {print, stderr, .may_abort = true};
     em_world *world;
-    em_status status;
 
     em_world_initialise_mpi(argc, argv);
-    status = em_world_create(MPI_COMM_WORLD, &options, &world);
+    const em_status status = em_world_create(MPI_COMM_WORLD, &options, &world);
     em_world_enter(world);
     if (!status && world->size == 1 && em_launched_ranks() > 1)
         return em_fail(EM_EUSAGE,
