@@ -40,13 +40,11 @@ static double keyed_number(const char *path, const char *key)
 static bool group_number(const char *group, const char *name, double *out)
 {
     char path[PATH_MAX];
-    FILE *file;
-    bool found;
 
     if (snprintf(path, sizeof path, "%s/%s", group, name) >= (int)sizeof path)
         return false;
-    file = fopen(path, "r");
-    found = file && fscanf(file, "%lf", out) == 1;
+    FILE *file = fopen(path, "r");
+    const bool found = file && fscanf(file, "%lf", out) == 1;
     if (file)
         fclose(file);
     return found;

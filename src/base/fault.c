@@ -15,14 +15,13 @@ void em_fault_start(int rank)
 {
     static const char kill_prefix[] = "kill:";
     const char *text = getenv("EMASS_FAULT");
-    const char *colon;
     char *end;
 
     fault.countdown = 0;
     fault.kills = text && strncmp(text, kill_prefix, strlen(kill_prefix)) == 0;
     if (fault.kills)
         text += strlen(kill_prefix);
-    colon = text ? strchr(text, ':') : NULL;
+    const char *colon = text ? strchr(text, ':') : NULL;
     if (!colon || (size_t)(colon - text) >= sizeof fault.site)
         return;
     if (strtol(colon + 1, &end, 10) != rank || end == colon + 1)

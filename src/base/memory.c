@@ -121,13 +121,11 @@ em_status em_allocate_doubles(int64_t count, double **out)
 
 em_status em_renew_doubles(int64_t count, int64_t *capacity, double **out)
 {
-    em_status status;
-
     if (count <= *capacity)
         return EM_OK;
     em_release(out);
     *capacity = 0;
-    status = em_allocate_doubles(count, out);
+    const em_status status = em_allocate_doubles(count, out);
     if (!status)
         *capacity = count;
     return status;
@@ -192,13 +190,11 @@ em_status em_copy_text(const char *text, char **out)
 em_status em_format_text(char **out, const char *format, ...)
 {
     va_list arguments;
-    em_status status;
-    int length;
 
     va_start(arguments, format);
-    length = vsnprintf(NULL, 0, format, arguments);
+    const int length = vsnprintf(NULL, 0, format, arguments);
     va_end(arguments);
-    status = em_allocate((int64_t)length + 1, 1, out);
+    const em_status status = em_allocate((int64_t)length + 1, 1, out);
     if (status)
         return status;
     va_start(arguments, format);
@@ -231,12 +227,11 @@ em_status em_array_reserve(void *array, int64_t *capacity, int64_t used, int64_t
                            size_t size)
 {
     const int64_t larger = needed > 2 * *capacity ? needed : 2 * *capacity;
-    em_status status;
 
     if (needed <= *capacity)
         return EM_OK;
-    status = used == 0 && *capacity == 0 ? em_allocate(larger, size, array)
-                                         : em_reallocate(larger, size, array);
+    const em_status status = used == 0 && *capacity == 0 ? em_allocate(larger, size, array)
+                                                         : em_reallocate(larger, size, array);
     if (!status)
         *capacity = larger;
     return status;

@@ -19,11 +19,10 @@ em_status em_page_check(const char *path, const char *first_line, const char *ki
     const size_t length = strlen(first_line);
     char first[128] = "";
     int descriptor;
-    em_status status;
 
     if (access(path, F_OK) != 0 && errno == ENOENT)
         return EM_OK;
-    status = em_file_open(path, O_RDONLY, &descriptor);
+    const em_status status = em_file_open(path, O_RDONLY, &descriptor);
     if (status)
         return em_fail(EM_EUSAGE, "%s", em_error_text());
     const bool ours = length < sizeof first && read(descriptor, first, length) == (ssize_t)length &&
@@ -52,10 +51,9 @@ em_status em_page_open(const char *path, em_page *page)
 {
     struct stat found;
     int descriptor = -1;
-    em_status status;
 
     *page = (em_page){.path = NULL};
-    status = em_file_follow(path, &page->path);
+    em_status status = em_file_follow(path, &page->path);
     if (!status && lstat(page->path, &found) == 0 && !S_ISREG(found.st_mode))
         status = em_fail(EM_EUSAGE, "%s: found %s, expected a regular file or none", path,
                          em_file_kind(found.st_mode));

@@ -79,11 +79,10 @@ static em_status escape_all(const char *text, bool (*keeps)(uint32_t), char **ou
 {
     char one[EM_LONGEST_ESCAPE + 1];
     size_t bytes = 1;
-    em_status status;
 
     for (const char *next = text; *next; bytes += strlen(one))
         next += em_escape_one(next, keeps, one);
-    status = em_allocate((int64_t)bytes, 1, out);
+    const em_status status = em_allocate((int64_t)bytes, 1, out);
     if (!status)
         em_escape(text, keeps, *out, bytes);
     return status;

@@ -282,11 +282,10 @@ static em_status read_json(const em_value *value, char **out)
     const char *text = value->text.value[0];
     const size_t length = em_json_number(text, NULL);
     em_text_stream quoted;
-    em_status status;
 
     if (value->kind == EM_VALUE_MAPPING || (length > 0 && !text[length]))
         return em_copy_text(text, out);
-    status = em_text_begin(&quoted);
+    const em_status status = em_text_begin(&quoted);
     if (!status)
         em_json_write_string(text, quoted.out);
     return em_text_end(&quoted, status, out);
@@ -295,7 +294,6 @@ static em_status read_json(const em_value *value, char **out)
 em_status em_field_read(const em_field *field, const em_value *value, void *options)
 {
     const member slot = member_of(field, options);
-    const char *text;
 
     if (value->kind == EM_VALUE_NULL && field->fallback && !*field->fallback)
         return set_absent(field, options);
@@ -313,7 +311,7 @@ em_status em_field_read(const em_field *field, const em_value *value, void *opti
         return read_texts(&value->text, slot.texts);
     if (value->kind == EM_VALUE_LIST)
         return mismatch(field, NULL, "a list");
-    text = value->text.value[0];
+    const char *text = value->text.value[0];
     if (is_text(field))
         return *text ? em_copy_text(text, slot.text) : mismatch(field, text, NULL);
     if (field->word && strcmp(text, field->word) == 0)

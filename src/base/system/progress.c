@@ -178,13 +178,11 @@ static void print_log_line(FILE *stream, const em_progress_record *record, doubl
 static void append_bar(text_line *line, const em_progress_record *record, int width)
 {
     const int inside = width - 4;
-    double done;
-    int filled;
 
     if (inside < 8 || record->total == 0)
         return;
-    done = (double)record->iteration / (double)record->total;
-    filled = (int)(fmin(fmax(done, 0), 1) * inside);
+    const double done = (double)record->iteration / (double)record->total;
+    const int filled = (int)(fmin(fmax(done, 0), 1) * inside);
     append(line, "  [");
     for (int i = 0; i < inside; i++)
         append(line, "%c", i < filled ? '=' : i == filled ? '>' : ' ');
@@ -274,10 +272,8 @@ static void *refresh(void *given)
 
 static em_status start_refreshing(em_progress *progress)
 {
-    int error;
-
     em_condition_create(&progress->wake);
-    error = em_thread_start(&progress->thread, refresh, progress);
+    const int error = em_thread_start(&progress->thread, refresh, progress);
     progress->has_thread = error == 0;
     return error ? em_fail(EM_EMEMORY, "cannot start a thread: %s", strerror(error)) : EM_OK;
 }

@@ -8,13 +8,12 @@ int em_thread_start(pthread_t *thread, void *(*run)(void *context), void *contex
     enum { STACK_BYTES = 1 << 18 };
     pthread_attr_t small;
     sigset_t all, before;
-    int failed;
 
     pthread_attr_init(&small);
     pthread_attr_setstacksize(&small, STACK_BYTES);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    failed = pthread_create(thread, &small, run, context);
+    const int failed = pthread_create(thread, &small, run, context);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&small);
     return failed;

@@ -71,11 +71,10 @@ em_status em_json_read_string(const char **at, char **text)
 {
     const char *from = *at + 1, *end = from;
     char *to;
-    em_status status;
 
     while (*end && *end != '"')
         end += *end == '\\' && end[1] ? 2 : 1;
-    status = em_allocate(end - from + 1, 1, text);
+    const em_status status = em_allocate(end - from + 1, 1, text);
     for (to = *text; !status && from < end; from++) {
         from += *from == '\\' && from + 1 < end;
         *to++ = *from;

@@ -45,11 +45,9 @@ em_nearest em_nearest_start(const char *wanted)
 
 void em_nearest_offer(em_nearest *search, const char *candidate)
 {
-    int distance;
-
     if (strlen(search->wanted) > LONGEST || strlen(candidate) > LONGEST)
         return;
-    distance = distance_between(search->wanted, candidate);
+    const int distance = distance_between(search->wanted, candidate);
     if (distance < search->distance) {
         search->distance = distance;
         search->name = candidate;
