@@ -4,7 +4,6 @@
 
 #include <limits.h>
 #include <math.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>

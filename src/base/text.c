@@ -8,7 +8,6 @@
 #include <math.h>
 #include <poll.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -4,7 +4,6 @@
 #include "base/system/foreign_call_watchdog.h"
 
 #include <signal.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

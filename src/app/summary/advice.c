@@ -7,7 +7,6 @@
 #include "run/output/stored_config.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 /* The number of rows with a bad value, and the worst of them. */

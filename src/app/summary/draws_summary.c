@@ -2,13 +2,11 @@
 
 #include "app/summary/advice.h"
 #include "app/summary/summary_rows.h"
-#include "app/summary/summary_table.h"
 #include "base/memory.h"
 #include "base/system/terminal.h"
 #include "base/text.h"
 #include "diagnostics/diagnoses.h"
 #include "diagnostics/limits.h"
-#include "io/draws/reader.h"
 #include "par/grid.h"
 #include "par/mpi_world.h"
 

@@ -7,7 +7,6 @@
 #include "base/system/terminal.h"
 #include "diagnostics/diag.h"
 #include "diagnostics/psis.h"
-#include "io/draws/reader.h"
 #include "par/world.h"
 
 #include <limits.h>

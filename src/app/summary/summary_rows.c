@@ -4,7 +4,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { LONG_ARRAY = 20, N_WORST = 5 };
 

@@ -8,7 +8,6 @@
 
 #include <math.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <string.h>
 #include <time.h>
 

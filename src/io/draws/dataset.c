@@ -1,11 +1,9 @@
 #include "io/draws/dataset.h"
 
-#include "io/hdf5/hdf5.h"
 #include "par/world.h"
 
 #include <math.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 
 int64_t em_variable_size(const em_variable *variable)

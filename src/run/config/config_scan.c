@@ -6,7 +6,6 @@
 #include "run/config/config_parse.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { MOST_VALUES = 1000 };

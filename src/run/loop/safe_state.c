@@ -2,7 +2,6 @@
 
 #include "model/external/unsaved_evaluations.h"
 #include "par/world.h"
-#include "run/loop/engine.h"
 
 #include <stdio.h>
 
