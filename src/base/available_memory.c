@@ -110,38 +110,20 @@ double em_memory_available(void)
     return em_fault_passage("memory-room") ? fmin(available, 0x1p28) : available;
 }
 
-/* Bytes of the address space in use, and of resident memory; 0 where they are unknown. */
-static void read_bytes(double *mapped, double *resident)
+/* A number of bytes of this process; 0 where it is unknown. */
+static double own_bytes(const char *key)
 {
-    FILE *file = fopen("/proc/self/statm", "r");
-
-    if (!file || fscanf(file, "%lf %lf", mapped, resident) != 2)
-        *mapped = *resident = 0;
-    if (file)
-        fclose(file);
-    *mapped *= (double)sysconf(_SC_PAGESIZE);
-    *resident *= (double)sysconf(_SC_PAGESIZE);
-}
-
-static double mapped_bytes(void)
-{
-    double mapped, resident;
-
-    read_bytes(&mapped, &resident);
-    return mapped;
+    return 1024 * keyed_number("/proc/self/status", key);
 }
 
 double em_resident_bytes(void)
 {
-    double mapped, resident;
-
-    read_bytes(&mapped, &resident);
-    return resident;
+    return own_bytes("VmRSS:");
 }
 
 double em_peak_bytes(void)
 {
-    return 1024 * keyed_number("/proc/self/status", "VmHWM:");
+    return own_bytes("VmHWM:");
 }
 
 void em_peak_restart(void)
@@ -156,7 +138,8 @@ void em_peak_restart(void)
 
 em_memory_bound em_memory_bind(double bytes)
 {
-    const double mapped = mapped_bytes(), arenas = 0x1p28; /* are mapped before they are used */
+    const double mapped = own_bytes("VmSize:"),
+                 arenas = 0x1p28; /* are mapped before they are used */
     const double most = mapped + bytes + arenas;
     em_memory_bound bound = {.holds = false};
     struct rlimit limit;
