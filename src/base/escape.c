@@ -1,5 +1,6 @@
 #include "base/text.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <utf8proc.h>
@@ -180,24 +181,12 @@ em_excerpt em_excerpt_of(const char *text)
 
 void em_escape_html(FILE *out, const char *text)
 {
+    static const char *const entity[UCHAR_MAX + 1] = {
+        ['<'] = "&lt;", ['>'] = "&gt;", ['&'] = "&amp;", ['"'] = "&quot;", ['\''] = "&#39;"};
+
     for (; *text; text++)
-        switch (*text) {
-        case '<':
-            fputs("&lt;", out);
-            break;
-        case '>':
-            fputs("&gt;", out);
-            break;
-        case '&':
-            fputs("&amp;", out);
-            break;
-        case '"':
-            fputs("&quot;", out);
-            break;
-        case '\'':
-            fputs("&#39;", out);
-            break;
-        default:
+        if (entity[(unsigned char)*text])
+            fputs(entity[(unsigned char)*text], out);
+        else
             fputc(*text, out);
-        }
 }
