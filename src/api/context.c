@@ -89,11 +89,10 @@ static em_status create(MPI_Comm ranks, const em_context_options *options, em_co
 {
     const em_context_options none = {.message = NULL}, *given = options ? options : &none;
     em_context *context = NULL;
-    em_status status, made;
 
-    made = em_allocate(1, sizeof *context, &context);
+    const em_status made = em_allocate(1, sizeof *context, &context);
     em_world *world = NULL;
-    status = em_world_create(
+    em_status status = em_world_create(
         ranks, &(em_world_options){given->message, given->to, given->may_abort}, &world);
     if (!status) {
         em_world *before = em_world_enter(world);

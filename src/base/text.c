@@ -161,6 +161,14 @@ void em_append(size_t bytes, char *out, const char *format, ...)
     va_end(arguments);
 }
 
+int em_text_find(const char *text, const char *const *list)
+{
+    for (int i = 0; list[i]; i++)
+        if (strcmp(list[i], text) == 0)
+            return i;
+    return -1;
+}
+
 bool em_text_ends_with(const char *text, const char *end)
 {
     const size_t length = strlen(text), n = strlen(end);

@@ -58,6 +58,9 @@ em_number_text em_megabytes(double bytes);
 /* The plural ending of a noun that n counts: "" for 1, else "s". Local. */
 const char *em_plural(int64_t n);
 
+/* The index of a text in a list that ends with NULL; -1: it is not there. Local. */
+int em_text_find(const char *text, const char *const *list);
+
 /* The index of the first of n texts that equals an earlier one; -1: none. NULL texts are skipped.
  * Local. Errors: EM_EMEMORY. */
 em_status em_text_find_twin(int64_t n, const char *const *text, int64_t *twin);

@@ -49,27 +49,6 @@ typedef struct conversion {
 
 /* ---------------------------------------------------------------- the command line */
 
-static int find_choice(const char *text, const char *const *choices)
-{
-    for (int i = 0; text && choices[i]; i++)
-        if (strcmp(choices[i], text) == 0)
-            return i;
-    return -1;
-}
-
-static em_status parse_choice(const char *what, const char *text, const char *const *choices,
-                              int *out)
-{
-    const int found = find_choice(text, choices);
-
-    *out = found < 0 ? 0 : found;
-    return text && found < 0 ? em_fail(EM_EUSAGE,
-                                       "convert: found --%s=%s, expected one of its values (see "
-                                       "emass convert --help)",
-                                       what, em_excerpt_of(text).text)
-                             : EM_OK;
-}
-
 /* Decides what the input is. With a format of a corpus or with a vocabulary it is a corpus. With a
  * column of text, or with one document a line, it is text. */
 static em_status take_format(const char *format, const char *vocabulary, conversion *c)
@@ -82,11 +61,12 @@ static em_status take_format(const char *format, const char *vocabulary, convers
         return EM_OK;
     c->is_corpus = vocabulary || em_text_ends_with(c->text.documents.path, ".mtx") ||
                    em_text_ends_with(c->text.documents.path, ".mtx.gz") ||
-                   find_choice(format, em_corpus_format_names) > EM_CORPUS_AUTO;
+                   (format && em_text_find(format, em_corpus_format_names) > EM_CORPUS_AUTO);
     if (!c->is_corpus)
-        return parse_choice("format", format, em_table_format_names, &c->options.format);
+        return em_command_choice("convert", "format", format, em_table_format_names,
+                                 &c->options.format);
     const em_status status =
-        format ? parse_choice("format", format, em_corpus_format_names, &c->corpus.format) : EM_OK;
+        em_command_choice("convert", "format", format, em_corpus_format_names, &c->corpus.format);
     c->corpus.vocabulary = (char *)vocabulary;
     return status;
 }
@@ -511,9 +491,11 @@ em_status em_convert_command(int argc, const char **argv)
     }
     status = status ? status : check_text_options(&c);
     if (!status)
-        status = parse_choice("header", header, em_table_header_names, &c.options.header);
+        status = em_command_choice("convert", "header", header, em_table_header_names,
+                                   &c.options.header);
     if (!status)
-        status = parse_choice("decimal", decimal, em_table_decimal_names, &c.options.decimal);
+        status = em_command_choice("convert", "decimal", decimal, em_table_decimal_names,
+                                   &c.options.decimal);
     if (!status) {
         c.options.asks_header = c.options.dense_names = true;
         c.options.columns = columns < 0 ? INT64_MIN : columns;

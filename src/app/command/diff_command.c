@@ -313,13 +313,10 @@ static em_status compare_groups(diff *d)
 /* Attributes that change from run to run even if the draws are equal. */
 static bool is_volatile(const char *name)
 {
-    static const char *const known[] = {"created_at", "sampling_time", "ranks",
-                                        "groups",     "host",          EM_HOME_ATTRIBUTE};
+    static const char *const known[] = {"created_at", "sampling_time",   "ranks", "groups",
+                                        "host",       EM_HOME_ATTRIBUTE, NULL};
 
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strcmp(name, known[i]) == 0)
-            return true;
-    return false;
+    return em_text_find(name, known) >= 0;
 }
 
 static void compare_attributes(diff *d)

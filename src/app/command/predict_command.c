@@ -26,24 +26,11 @@ static em_status predict(em_prediction *order)
     return EM_OK;
 }
 
-/* Checks the choice of an option. `text` NULL: the option was not given. */
 static em_status check_choice(const char *name, const char *text, const char *const *choices)
 {
-    bool found = !text;
-    char known[128] = "";
+    int choice;
 
-    for (int i = 0; !found && choices[i]; i++) {
-        found = strcmp(choices[i], text) == 0;
-        em_append(sizeof known, known, "%s%s",
-                  i == 0           ? ""
-                  : choices[i + 1] ? ", "
-                                   : " or ",
-                  choices[i]);
-    }
-    return found ? EM_OK
-                 : em_fail(EM_EUSAGE,
-                           "predict: found --%s=%s, expected %s (see emass predict --help)", name,
-                           em_excerpt_of(text).text, known);
+    return em_command_choice("predict", name, text, choices, &choice);
 }
 
 static em_status check_reading(const em_prediction *order)

@@ -448,12 +448,10 @@ static em_status check_program(int argc, char **argv)
 
 static bool may_start_ranks(const char *command)
 {
-    static const char *const those[] = {"run", "check", "verify", "predict", "convert", "launch"};
-    bool found = false;
+    static const char *const those[] = {"run",     "check",  "verify", "predict",
+                                        "convert", "launch", NULL};
 
-    for (size_t i = 0; i < sizeof those / sizeof *those; i++)
-        found |= strcmp(command, those[i]) == 0;
-    return found;
+    return em_text_find(command, those) >= 0;
 }
 
 em_status em_launch(int *argc, char **argv, bool *launched, int *code)

@@ -31,6 +31,24 @@ em_status em_command_line_read(int argc, const char **argv, const struct poptOpt
     return em_agree(status);
 }
 
+em_status em_command_choice(const char *command, const char *option, const char *text,
+                            const char *const *choices, int *out)
+{
+    char known[128] = "";
+
+    *out = text ? em_text_find(text, choices) : 0;
+    if (*out >= 0)
+        return EM_OK;
+    for (int i = 0; choices[i]; i++)
+        em_append(sizeof known, known, "%s%s",
+                  i == 0           ? ""
+                  : choices[i + 1] ? ", "
+                                   : " or ",
+                  choices[i]);
+    return em_fail(EM_EUSAGE, "%s: found --%s=%s, expected %s (see emass %s --help)", command,
+                   option, em_excerpt_of(text).text, known, command);
+}
+
 void em_command_line_end(em_command_line *line)
 {
     for (const struct poptOption *o = line->option; o->longName; o++) {

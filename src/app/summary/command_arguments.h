@@ -20,6 +20,11 @@ typedef struct em_command_line {
 em_status em_command_line_read(int argc, const char **argv, const struct poptOption *option,
                                const char *what, int64_t least, int64_t most, em_command_line *out);
 
+/* The index of an option's text among its choices, which end with NULL; 0 if `text` is NULL: the
+ * option was not given. Local. Errors: EM_EUSAGE. */
+em_status em_command_choice(const char *command, const char *option, const char *text,
+                            const char *const *choices, int *out);
+
 /* Also frees the texts that the table of options points to. */
 void em_command_line_end(em_command_line *line);
 

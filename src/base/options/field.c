@@ -192,10 +192,8 @@ static bool is_within(const em_field *field, long double value)
 
 static bool read_choice(const em_field *field, const char *text, int *out)
 {
-    for (*out = 0; field->choices[*out]; (*out)++)
-        if (strcmp(text, field->choices[*out]) == 0)
-            return true;
-    return false;
+    *out = em_text_find(text, field->choices);
+    return *out >= 0;
 }
 
 static bool read_bool(const char *text, bool *out)

@@ -53,14 +53,13 @@ int em_terminal_columns(FILE *stream)
 {
     const int descriptor = fileno(stream);
     const bool standard = descriptor == STDOUT_FILENO || descriptor == STDERR_FILENO;
-    int launchers, columns;
 
     if (descriptor < 0 || !standard || em_launched_ranks() == 0)
         return descriptor < 0 ? 0 : columns_of(descriptor);
-    launchers = open_launchers(descriptor);
+    const int launchers = open_launchers(descriptor);
     if (launchers < 0)
         return 0;
-    columns = columns_of(launchers);
+    const int columns = columns_of(launchers);
     close(launchers);
     return columns;
 }

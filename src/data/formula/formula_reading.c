@@ -115,15 +115,14 @@ void em_reading_see(em_reading *r, int64_t column)
 /* Advice about a function of R that formulas do not have here. */
 static const char *instead_of(const char *name)
 {
-    static const char *const smooth[] = {"s", "te", "ti", "t2", "gp", "mo", "me", "ar"};
+    static const char *const smooth[] = {"s", "te", "ti", "t2", "gp", "mo", "me", "ar", NULL};
 
     if (strcmp(name, "offset") == 0)
         return "an offset is a column that model.offset names, or model.exposure of counts";
     if (strcmp(name, "as.factor") == 0 || strcmp(name, "ordered") == 0)
         return "categories are factor(NAME)";
-    for (size_t i = 0; i < sizeof smooth / sizeof *smooth; i++)
-        if (strcmp(name, smooth[i]) == 0)
-            return "smooth terms need a Stan program (model.name: stan), which brms or Bambi write";
+    if (em_text_find(name, smooth) >= 0)
+        return "smooth terms need a Stan program (model.name: stan), which brms or Bambi write";
     return "give the data a column of its values";
 }
 

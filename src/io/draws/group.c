@@ -46,15 +46,13 @@ em_status em_group_axes(em_group *group, const em_variable *variable, em_dimensi
 em_status em_group_add(em_group *group, const em_variable *variable, em_dataset *dataset,
                        em_dimension *const *axis)
 {
-    em_status status, attached, named;
-
     dataset->type = em_dataset_type(variable->storage);
-    status = em_dataset_create(group->id, variable->name, dataset);
+    em_status status = em_dataset_create(group->id, variable->name, dataset);
     if (status)
         return status;
     status = em_dataset_mark(dataset, variable->storage);
-    named = em_role_write(dataset->id, variable);
-    attached = em_dimension_attach(&group->dimensions, variable->name, dataset, axis);
+    const em_status named = em_role_write(dataset->id, variable);
+    em_status attached = em_dimension_attach(&group->dimensions, variable->name, dataset, axis);
     return em_agree(status ? status : named ? named : attached);
 }
 

@@ -44,12 +44,10 @@ static box box_at(const em_reader_variable *variable, int64_t first, int64_t mos
 static em_status read_part(hid_t id, hid_t type, const hsize_t *start, const hsize_t *count,
                            int64_t n, void *out)
 {
-    hid_t memory, space;
-
     if (n == 0)
         return EM_OK;
-    space = H5Dget_space(id);
-    memory = H5Screate_simple(H5Sget_simple_extent_ndims(space), count, NULL);
+    hid_t space = H5Dget_space(id);
+    hid_t memory = H5Screate_simple(H5Sget_simple_extent_ndims(space), count, NULL);
     H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL);
     const em_status status = em_reader_read(id, type, memory, space, out);
     em_h5_close_all(&space, &memory);

@@ -8,13 +8,11 @@ enum { LONGEST_INDEX = 128 };
 
 bool em_anndata_extent(hid_t group, int64_t extent[2])
 {
-    hid_t type, id = H5I_INVALID_HID, space;
-
     if (H5Aexists(group, "shape") <= 0)
         return false;
-    id = H5Aopen(group, "shape", H5P_DEFAULT);
-    type = H5Aget_type(id);
-    space = H5Aget_space(id);
+    hid_t id = H5Aopen(group, "shape", H5P_DEFAULT);
+    hid_t type = H5Aget_type(id);
+    hid_t space = H5Aget_space(id);
     const bool is = H5Tget_class(type) == H5T_INTEGER && H5Sget_simple_extent_npoints(space) == 2 &&
                     H5Aread(id, H5T_NATIVE_INT64, extent) >= 0;
     em_h5_close_all(&space, &type, &id);

@@ -430,14 +430,13 @@ static em_status create_part(hid_t group, const char *name, hid_t type, int rank
                              const hsize_t *extent, hid_t *out)
 {
     const int64_t rows = (int64_t)extent[0] * (rank > 1 ? (int64_t)extent[1] : 1);
-    hid_t list, space;
     em_status status = em_h5_check(H5Fflush(group, H5F_SCOPE_LOCAL), group, "cannot flush");
 
     status = status ? status : em_h5_reserve(group, rows * (int64_t)H5Tget_size(type));
     if (status)
         return status;
-    list = H5Pcreate(H5P_DATASET_CREATE);
-    space = H5Screate_simple(rank, extent, NULL);
+    hid_t list = H5Pcreate(H5P_DATASET_CREATE);
+    hid_t space = H5Screate_simple(rank, extent, NULL);
     H5Pset_obj_track_times(list, false);
     H5Pset_alloc_time(list, H5D_ALLOC_TIME_EARLY);
     H5Pset_fill_time(list, H5D_FILL_TIME_NEVER);

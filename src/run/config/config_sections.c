@@ -216,16 +216,14 @@ em_yaml_data em_config_may_be_data(const void *context, const char *key)
 static bool is_other_regression(const char *name)
 {
     static const char *const names[] = {
-        "gamma",    "beta",     "ordinal",     "cumulative",       "ordered",  "multinomial",
-        "probit",   "cloglog",  "categorical", "inverse_gaussian", "binomial", "zero_inflated",
-        "weibull",  "cox",      "survival",    "lognormal",        "tweedie",  "hurdle",
-        "mixed",    "lmer",     "glmer",       "multilevel",       "gam",      "hierarchical",
-        "quantile", "stan_glm", "brms"};
+        "gamma",       "beta",          "ordinal", "cumulative",   "ordered",
+        "multinomial", "probit",        "cloglog", "categorical",  "inverse_gaussian",
+        "binomial",    "zero_inflated", "weibull", "cox",          "survival",
+        "lognormal",   "tweedie",       "hurdle",  "mixed",        "lmer",
+        "glmer",       "multilevel",    "gam",     "hierarchical", "quantile",
+        "stan_glm",    "brms",          NULL};
 
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(name, names[i]) == 0)
-            return true;
-    return false;
+    return em_text_find(name, names) >= 0;
 }
 
 static em_status unknown_variant(const em_config_section *section, const em_yaml_entry *entry)

@@ -166,13 +166,10 @@ static em_status check_scalar(const parse *p, const yaml_event_t *event)
 
 static bool is_null(const yaml_event_t *event)
 {
-    static const char *const names[] = {"", "~", "null", "Null", "NULL"};
-    const char *text = (const char *)event->data.scalar.value;
+    static const char *const names[] = {"", "~", "null", "Null", "NULL", NULL};
 
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE && strcmp(text, names[i]) == 0)
-            return true;
-    return false;
+    return event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE &&
+           em_text_find((const char *)event->data.scalar.value, names) >= 0;
 }
 
 /* ---- values ---- */
