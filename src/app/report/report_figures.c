@@ -21,26 +21,20 @@ static json_t *intervals(const em_report_data *data)
     const em_summary_table *table = &data->summary.table;
     json_t *rows = json_array();
     int64_t n_row = 0, of_one = 0;
-    bool good = rows;
 
-    for (int64_t i = 0; good && i < table->n_row && n_row < MOST_ROWS; i++) {
+    for (int64_t i = 0; rows && i < table->n_row && n_row < MOST_ROWS; i++) {
         const em_summary_row *row = &table->row[i];
         of_one = i > 0 && row->variable == row[-1].variable ? of_one + 1 : 1;
         if (of_one > MOST_OF_ONE)
             continue;
         json_t *quantiles = json_array();
         for (int j = EM_AT_Q5; j <= EM_AT_Q95; j++)
-            good = json_array_append_new(quantiles, em_json_real(row->value[j])) == 0 && good;
-        good = json_array_append_new(
-                   rows, json_pack("{s:o, s:I, s:o}", "name", em_json_text(row->name), "variable",
-                                   (json_int_t)row->variable, "quantiles", quantiles)) == 0 &&
-               good;
+            em_json_add(&quantiles, em_json_real(row->value[j]));
+        em_json_add(&rows, json_pack("{s:o, s:I, s:o}", "name", em_json_text(row->name), "variable",
+                                     (json_int_t)row->variable, "quantiles", quantiles));
         n_row++;
     }
-    json_t *out = json_pack("{s:o, s:I}", "rows", rows, "more", (json_int_t)(table->n_row - n_row));
-    if (!good)
-        json_decref(out);
-    return good ? out : NULL;
+    return json_pack("{s:o, s:I}", "rows", rows, "more", (json_int_t)(table->n_row - n_row));
 }
 
 /* ---------------------------------------------------------------- chains */
@@ -124,11 +118,11 @@ static em_status chain_of(const em_report_data *data, int64_t element, const dou
     em_status status = choose_chains(data, draws, &n, chosen);
 
     status = status ? status : count_ranks(data, draws, n_bin, &count);
-    for (int64_t i = 0; !status && i < n; i++)
-        if (json_array_append_new(traces, em_json_drawn((data->n_draw + step - 1) / step,
-                                                        draws + chosen[i] * data->n_draw, step)) ||
-            json_array_append_new(ranks, em_json_drawn(n_bin, count + chosen[i] * n_bin, 1)))
-            status = em_json_made(NULL);
+    for (int64_t i = 0; !status && i < n; i++) {
+        em_json_add(&traces, em_json_drawn((data->n_draw + step - 1) / step,
+                                           draws + chosen[i] * data->n_draw, step));
+        em_json_add(&ranks, em_json_drawn(n_bin, count + chosen[i] * n_bin, 1));
+    }
     em_release(&count);
     *out = json_pack("{s:o, s:o, s:o, s:o, s:I, s:I, s:o, s:o}", "name", em_json_text(row->name),
                      "r_hat", em_json_real(row->value[at->r_hat]), "ess_bulk",
@@ -138,20 +132,19 @@ static em_status chain_of(const em_report_data *data, int64_t element, const dou
     return status ? status : em_json_made(*out);
 }
 
-static em_status chains(const em_report_data *data, json_t *out)
+static em_status chains(const em_report_data *data, json_t **out)
 {
-    em_status status = em_json_made(out);
+    em_status status = em_json_made(*out);
 
     for (int64_t k = 0; !status && k < data->n_shown; k++) {
         double *draws = NULL;
         json_t *chain = NULL;
         status = em_report_draws(data, data->shown[k], &draws);
         status = status ? status : chain_of(data, data->shown[k], draws, &chain);
-        if (json_array_append_new(out, chain) && !status)
-            status = em_json_made(NULL);
+        em_json_add(out, chain);
         em_release(&draws);
     }
-    return status;
+    return status ? status : em_json_made(*out);
 }
 
 /* ---------------------------------------------------------------- pairs */
@@ -220,21 +213,17 @@ static json_t *variables(const em_report_data *data, double *const *draws, const
 {
     double some[MOST_DOTS], bad[MOST_DOTS];
     json_t *out = json_array();
-    bool good = out;
 
-    for (int64_t k = 0; good && k < data->n_pair; k++) {
+    for (int64_t k = 0; out && k < data->n_pair; k++) {
         const int64_t n = pick(data, false, draws, k, some),
                       n_bad = pick(data, true, draws, k, bad);
-        good = json_array_append_new(
-                   out, json_pack("{s:o, s:[o, o], s:o, s:o}", "name",
-                                  em_json_text(data->summary.table.row[data->pair[k]].name),
-                                  "range", em_json_real(axis[k].low), em_json_real(axis[k].high),
-                                  "draws", em_json_drawn(n, some, 1), "divergent",
-                                  em_json_drawn(n_bad, bad, 1))) == 0;
+        em_json_add(&out, json_pack("{s:o, s:[o, o], s:o, s:o}", "name",
+                                    em_json_text(data->summary.table.row[data->pair[k]].name),
+                                    "range", em_json_real(axis[k].low), em_json_real(axis[k].high),
+                                    "draws", em_json_drawn(n, some, 1), "divergent",
+                                    em_json_drawn(n_bad, bad, 1)));
     }
-    if (!good)
-        json_decref(out);
-    return good ? out : NULL;
+    return out;
 }
 
 static em_status pairs(const em_report_data *data, json_t **out)
@@ -271,17 +260,13 @@ static json_t *observations(const em_loo *loo, bool high)
 {
     const int64_t n = loo->variable->size, step = high ? 1 : (n + MOST_DOTS - 1) / MOST_DOTS;
     json_t *out = json_array();
-    bool good = out;
 
-    for (int64_t i = 0; good && i < n && json_array_size(out) < MOST_DOTS; i += step) {
+    for (int64_t i = 0; out && i < n && json_array_size(out) < MOST_DOTS; i += step) {
         const double k = loo->value[i * EM_N_LOO + EM_LOO_K];
         if (!isnan(k) && (k > loo->good_k) == high)
-            good = json_array_append_new(out,
-                                         json_pack("[I, o]", (json_int_t)i, em_json_real(k))) == 0;
+            em_json_add(&out, json_pack("[I, o]", (json_int_t)i, em_json_real(k)));
     }
-    if (!good)
-        json_decref(out);
-    return good ? out : NULL;
+    return out;
 }
 
 static const char *worst_observation(const em_loo *loo)
@@ -311,7 +296,7 @@ em_status em_report_figures(const em_report_data *data, json_t **out)
 {
     json_t *all_chains = json_array(), *of_pairs = NULL, *energy = NULL, *mass = NULL,
            *tempering = NULL, *steps = NULL, *loo = json_array();
-    em_status status = chains(data, all_chains);
+    em_status status = chains(data, &all_chains);
 
     if (!status && data->n_pair > 1)
         status = pairs(data, &of_pairs);
@@ -320,8 +305,7 @@ em_status em_report_figures(const em_report_data *data, json_t **out)
     status = status ? status : em_report_tempering(data, &tempering);
     status = status ? status : em_report_steps(data, &steps);
     for (int64_t i = 0; !status && i < data->n_loo; i++)
-        if (json_array_append_new(loo, leave_one_out(&data->loo[i])))
-            status = em_json_made(NULL);
+        em_json_add(&loo, leave_one_out(&data->loo[i]));
     *out = json_pack("{s:o, s:o, s:o*, s:o*, s:o*, s:o*, s:o, s:o}", "chains", all_chains, "forest",
                      intervals(data), "pairs", of_pairs, "energy", energy, "mass", mass,
                      "tempering", tempering, "steps", steps ? steps : json_array(), "loo", loo);

@@ -59,15 +59,20 @@ static json_t *array_of(int64_t n, const double *x, int64_t stride, int digits)
 {
     json_t *out = json_array();
     char text[32];
-    bool good = out;
 
-    for (int64_t i = 0; good && i < n; i++) {
+    for (int64_t i = 0; out && i < n; i++) {
         snprintf(text, sizeof text, "%.*g", digits, x[i * stride]);
-        good = json_array_append_new(out, em_json_real(strtod(text, NULL))) == 0;
+        em_json_add(&out, em_json_real(strtod(text, NULL)));
     }
-    if (!good)
-        json_decref(out);
-    return good ? out : NULL;
+    return out;
+}
+
+void em_json_add(json_t **array, json_t *value)
+{
+    if (json_array_append_new(*array, value) == 0)
+        return;
+    json_decref(*array);
+    *array = NULL;
 }
 
 json_t *em_json_reals(int64_t n, const double *x)

@@ -22,6 +22,9 @@ json_t *em_json_reals(int64_t n, const double *x);
  * significant ones of their range. */
 json_t *em_json_drawn(int64_t n, const double *x, int64_t stride);
 
+/* Appends a value, whose reference it takes over; *array becomes NULL when memory is out. */
+void em_json_add(json_t **array, json_t *value);
+
 /* Errors: EM_EMEMORY if `value` is NULL. */
 em_status em_json_made(const json_t *value);
 

@@ -167,8 +167,7 @@ static em_status put_advice(const em_report_data *data, json_t *page)
     status = em_text_end(&words, status, &text);
     for (char *line = text ? strtok_r(text, "\n", &rest) : NULL; !status && line;
          line = strtok_r(NULL, "\n", &rest))
-        if (json_array_append_new(lines, em_json_text(line)))
-            status = em_json_made(NULL);
+        em_json_add(&lines, em_json_text(line));
     em_release(&text);
     return em_json_put_as(page, "advice", lines, status);
 }
@@ -178,18 +177,17 @@ static em_status put_advice(const em_report_data *data, json_t *page)
 static json_t *row_of(const em_summary_table *table, const em_summary_row *row)
 {
     json_t *out = json_pack("[o]", em_json_text(row->name));
-    bool good = !row->note || json_array_append_new(out, em_json_text(row->note)) == 0;
 
+    if (row->note)
+        em_json_add(&out, em_json_text(row->note));
     for (int64_t j = 0; !row->note && j < table->n_column; j++) {
         char text[EM_TABLE_CELL];
 
         em_table_cell(&table->column[j], row->value[j], text);
         if (j != EM_AT_Q25 && j != EM_AT_Q75)
-            good = json_array_append_new(out, em_json_text(text)) == 0 && good;
+            em_json_add(&out, em_json_text(text));
     }
-    if (!good)
-        json_decref(out);
-    return good ? out : NULL;
+    return out;
 }
 
 /* Writes all rows or, if there are very many, the first ones and those that mix worst. */
@@ -203,12 +201,10 @@ static em_status put_table(const em_report_data *data, json_t *page)
     em_status status = em_rows_arrange(&s->table, s->reader, &order, &rows);
 
     for (int64_t j = 0; !status && j < s->table.n_column; j++)
-        if (j != EM_AT_Q25 && j != EM_AT_Q75 &&
-            json_array_append_new(columns, em_json_text(s->table.column[j].name)))
-            status = em_json_made(NULL);
+        if (j != EM_AT_Q25 && j != EM_AT_Q75)
+            em_json_add(&columns, em_json_text(s->table.column[j].name));
     for (int64_t i = 0; !status && i < rows.table.n_row; i++)
-        if (json_array_append_new(lines, row_of(&rows.table, &rows.table.row[i])))
-            status = em_json_made(NULL);
+        em_json_add(&lines, row_of(&rows.table, &rows.table.row[i]));
     json_t *table =
         json_pack("{s:I, s:I, s:o, s:o, s:o, s:o}", "elements", (json_int_t)s->n_element, "lines",
                   (json_int_t)rows.n_line, "limited", em_json_text(limited->name), "limit",
@@ -227,12 +223,9 @@ static em_status put_priors(const em_report_data *data, json_t *page)
 
     if (em_reader_has(data->summary.reader, "constant_data", "prior_count"))
         status = em_read_labels(data->path, "constant_data/prior", &n, &line);
-    for (int64_t i = 0; i < n; i++) {
-        if (json_array_append_new(priors, em_json_text(line[i])) && !status)
-            status = em_json_made(NULL);
-        em_release(&line[i]);
-    }
-    em_release(&line);
+    for (int64_t i = 0; i < n; i++)
+        em_json_add(&priors, em_json_text(line[i]));
+    em_release_texts(n, &line);
     return em_json_put_as(page, "priors", priors, status);
 }
 

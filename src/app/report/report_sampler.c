@@ -165,7 +165,7 @@ static em_status add_history(em_reader *stats, const char *name, double from, do
     return EM_OK;
 }
 
-static em_status history_of(const em_report_data *data, const char *name, history *h, json_t *out)
+static em_status history_of(const em_report_data *data, const char *name, history *h, json_t **out)
 {
     const int64_t stored = data->warmup ? em_reader_n_draw(data->warmup) : 0;
     int64_t warmup = 0;
@@ -182,7 +182,8 @@ static em_status history_of(const em_report_data *data, const char *name, histor
         json_pack("{s:s, s:I, s:o, s:o, s:o, s:o}", "statistic", name, "warmup", (json_int_t)warmup,
                   "x", em_json_drawn(h->n, h->x, 1), "mean", em_json_drawn(h->n, h->mean, 1), "low",
                   em_json_drawn(h->n, h->low, 1), "high", em_json_drawn(h->n, h->high, 1));
-    return json_array_append_new(out, one) ? em_json_made(NULL) : EM_OK;
+    em_json_add(out, one);
+    return em_json_made(*out);
 }
 
 em_status em_report_steps(const em_report_data *data, json_t **out)
@@ -191,8 +192,8 @@ em_status em_report_steps(const em_report_data *data, json_t **out)
     em_status status = em_allocate(1, sizeof *h, &h);
 
     *out = json_array();
-    status = status ? status : history_of(data, "step_size", h, *out);
-    status = status ? status : history_of(data, "acceptance_rate", h, *out);
+    status = status ? status : history_of(data, "step_size", h, out);
+    status = status ? status : history_of(data, "acceptance_rate", h, out);
     em_release(&h);
     return status;
 }
