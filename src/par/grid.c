@@ -451,10 +451,7 @@ void em_grid_copy_first_shard(const em_grid *grid, int64_t n, uint64_t *x)
 
 em_status em_grid_share_failure(const em_grid *grid, em_status status)
 {
-    struct {
-        em_status status;
-        char text[2048];
-    } failure = {0};
+    char text[2048];
     int failing = status < 0 ? grid->shard : INT_MAX;
 
     if (grid->n_shard == 1)
@@ -462,13 +459,8 @@ em_status em_grid_share_failure(const em_grid *grid, em_status status)
     MPI_Allreduce(MPI_IN_PLACE, &failing, 1, MPI_INT, MPI_MIN, grid->shards);
     if (failing == INT_MAX)
         return EM_OK;
-    if (failing == grid->shard) {
-        failure.status = status;
-        snprintf(failure.text, sizeof failure.text, "rank %d: %s", em_world_rank(),
-                 em_error_text());
-    }
-    MPI_Bcast(&failure, sizeof failure, MPI_BYTE, failing, grid->shards);
-    return em_fail(failure.status, "%s", failure.text);
+    snprintf(text, sizeof text, "rank %d: %s", em_world_rank(), em_error_text());
+    return em_world_share_failure(grid->shards, failing, status, text);
 }
 
 /* The numbers of rows of one chain that are sent to, and received from, each peer. */

@@ -14,10 +14,6 @@ enum { PIECE = 1 << 24, TAG = 1 };
 
 em_status em_agree_first(em_status status, int64_t place)
 {
-    struct {
-        em_status status;
-        char text[2048];
-    } failure = {0};
     int64_t first = status < 0 ? place : INT64_MAX;
     int failing = INT_MAX;
 
@@ -29,15 +25,9 @@ em_status em_agree_first(em_status status, int64_t place)
     MPI_Allreduce(MPI_IN_PLACE, &failing, 1, MPI_INT, MPI_MIN, em_world_ranks());
     if (failing == INT_MAX)
         return EM_OK;
-    if (failing == em_world_rank()) {
-        failure.status = status;
-        if (em_exit_status(status) == 1 && strncmp(em_error_text(), "rank ", 5) != 0)
-            snprintf(failure.text, sizeof failure.text, "rank %d: %s", failing, em_error_text());
-        else
-            snprintf(failure.text, sizeof failure.text, "%s", em_error_text());
-    }
-    MPI_Bcast(&failure, sizeof failure, MPI_BYTE, failing, em_world_ranks());
-    status = em_fail(failure.status, "%s", failure.text);
+    status = em_world_share_failure(em_world_ranks(), failing, status, em_error_text());
+    if (em_exit_status(status) == 1 && strncmp(em_error_text(), "rank ", 5) != 0)
+        em_fail(status, "rank %d: %s", failing, em_error_text());
     em_world_agreed();
     return status;
 }

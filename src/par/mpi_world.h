@@ -23,6 +23,10 @@ void em_world_initialise_mpi(int *argc, char ***argv);
 em_status em_world_create(MPI_Comm ranks, const em_world_options *options, em_world **out);
 void em_world_destroy(em_world **world); /* NULL-safe. Collective over its ranks. */
 
+/* Gives all ranks of a communicator the status and message of the failure on rank `failing`, where
+ * `text` is the message; other ranks pass any. Collective. Returns that status. */
+em_status em_world_share_failure(MPI_Comm ranks, int failing, em_status status, const char *text);
+
 /* Records that all ranks have agreed on this rank's last failure by another collective call. Local.
  */
 void em_world_agreed(void);

@@ -323,27 +323,29 @@ static void wait_for(em_world *world, MPI_Request *request, em_status status)
     }
 }
 
-/* Shares the message of a failure. The message names a rank, unless all ranks have the same message
- * about a file or a config, or rank 0 alone has read for all what it is about, such as a config, a
- * program or the name of the output. */
-static void share_failure(em_world *world, int failing, bool alike, em_status *status)
+em_status em_world_share_failure(MPI_Comm ranks, int failing, em_status status, const char *text)
 {
     struct {
         em_status status;
         char text[2048];
-    } failure = {0};
+    } failure = {.status = status};
 
-    if (world->rank == failing) {
-        failure.status = *status;
-        snprintf(failure.text, sizeof failure.text, "%s", em_error_text());
-    }
-    MPI_Bcast(&failure, sizeof failure, MPI_BYTE, failing, world->agreement);
-    const bool of_all = alike || (failing == 0 && em_exit_status(failure.status) == 2);
-    if (world->size > 1 && !of_all && strncmp(failure.text, "rank ", 5) != 0)
-        *status = em_fail(failure.status, "rank %d: %s", failing, failure.text);
-    else
-        *status = em_fail(failure.status, "%s", failure.text);
+    snprintf(failure.text, sizeof failure.text, "%s", text);
+    MPI_Bcast(&failure, sizeof failure, MPI_BYTE, failing, ranks);
+    return em_fail(failure.status, "%s", failure.text);
+}
+
+/* Shares the message of a failure. The message names a rank, unless all ranks have the same message
+ * about a file or a config, or rank 0 alone has read for all what it is about, such as a config, a
+ * program or the name of the output. */
+static em_status share_failure(em_world *world, int failing, bool alike, em_status status)
+{
+    status = em_world_share_failure(world->agreement, failing, status, em_error_text());
+    const bool of_all = alike || (failing == 0 && em_exit_status(status) == 2);
+    if (world->size > 1 && !of_all && strncmp(em_error_text(), "rank ", 5) != 0)
+        em_fail(status, "rank %d: %s", failing, em_error_text());
     em_world_agreed();
+    return status;
 }
 
 /* Aborts because no later agreement is reliable: ranks no longer make the same collective calls. */
@@ -388,9 +390,8 @@ em_status em_agree_at(em_status status, const char *file, int line)
     world->told = lowest[WORD];
     if (lowest[FAILING] == INT_MAX)
         return EM_OK;
-    share_failure(world, lowest[FAILING],
-                  lowest[TEXT] >= 0 && lowest[TEXT] == -lowest[NEGATIVE_TEXT], &status);
-    return status;
+    return share_failure(world, lowest[FAILING],
+                         lowest[TEXT] >= 0 && lowest[TEXT] == -lowest[NEGATIVE_TEXT], status);
 }
 
 void em_world_list(bool mine, size_t size, char *text)
