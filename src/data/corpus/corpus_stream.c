@@ -215,13 +215,7 @@ static em_status check_hash(em_corpus *corpus, uint64_t sum)
 
     em_table_hash(&whole, sum);
     corpus->hash = whole.hash;
-    if (form->hashed && form->hash != corpus->hash)
-        return em_fail(EM_EDATA,
-                       "%s: found words of hash %016llx, expected those of %016llx that were "
-                       "written: the file is damaged or was changed",
-                       corpus->path, (unsigned long long)corpus->hash,
-                       (unsigned long long)form->hash);
-    return EM_OK;
+    return form->hashed ? em_corpus_check_hash(corpus->path, corpus->hash, form->hash) : EM_OK;
 }
 
 static em_status open_file(em_corpus *corpus, int64_t n_word)
@@ -240,13 +234,9 @@ static em_status open_file(em_corpus *corpus, int64_t n_word)
     s->form = em_numbers_form_of(em_rows_source_numbers(s->source));
     if (s->form.n_entry < 0 || s->form.labelled)
         return em_corpus_refuse_table(corpus->path);
-    if (n_word && s->form.n_column > n_word)
-        return em_fail(EM_EDATA, "%s: found a corpus of %lld words, expected at most %lld%s",
-                       corpus->path, (long long)s->form.n_column, (long long)n_word,
-                       em_corpus_same_words(corpus->path));
     corpus->n_document = s->form.n_row;
     corpus->n_word = s->form.n_column;
-    return EM_OK;
+    return em_corpus_check_words(corpus->path, corpus->n_word, n_word);
 }
 
 em_status em_corpus_stream_open(em_corpus *corpus, int64_t n_word, int64_t tile, int64_t shard,

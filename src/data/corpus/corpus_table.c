@@ -71,12 +71,22 @@ const char *em_corpus_same_words(const char *path)
                : " (emass convert --like CORPUS.h5 makes one of text with the words of another)";
 }
 
-static em_status check_words(const char *path, int64_t found, int64_t n_word)
+em_status em_corpus_check_words(const char *path, int64_t found, int64_t most)
 {
-    return n_word && found > n_word
+    return most && found > most
                ? em_fail(EM_EDATA, "%s: found a corpus of %lld words, expected at most %lld%s",
-                         path, (long long)found, (long long)n_word, em_corpus_same_words(path))
+                         path, (long long)found, (long long)most, em_corpus_same_words(path))
                : EM_OK;
+}
+
+em_status em_corpus_check_hash(const char *path, uint64_t found, uint64_t written)
+{
+    return found == written
+               ? EM_OK
+               : em_fail(EM_EDATA,
+                         "%s: found words of hash %016llx, expected those of %016llx that were "
+                         "written: the file is damaged or was changed",
+                         path, (unsigned long long)found, (unsigned long long)written);
 }
 
 static em_status refuse_no_words(const char *path, const em_table *table)
@@ -103,19 +113,14 @@ static em_status read_hdf5(const em_corpus_options *options, int64_t n_word, em_
         return status;
     if (!table->column || table->response)
         status = em_corpus_refuse_table(options->data);
-    status = status ? status : check_words(options->data, table->n_column, n_word);
+    status = status ? status : em_corpus_check_words(options->data, table->n_column, n_word);
     if (!status) {
         const int64_t row = em_world_sum_before(table->n_row);
         status = em_agree_first(em_corpus_check_counts(table, row), row);
     }
     status = status ? status : refuse_no_words(options->data, table);
     status = status ? status : em_table_finish(table);
-    if (!status && hash != 0 && hash != table->hash)
-        status = em_fail(EM_EDATA,
-                         "%s: found words of hash %016llx, expected those of %016llx that were "
-                         "written: the file is damaged or was changed",
-                         options->data, (unsigned long long)table->hash, (unsigned long long)hash);
-    return status;
+    return status || hash == 0 ? status : em_corpus_check_hash(options->data, table->hash, hash);
 }
 
 /* Reads a corpus from text. The names come from the vocabulary, if there is one, which must not

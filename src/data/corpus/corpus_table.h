@@ -44,6 +44,11 @@ em_status em_corpus_refuse_table(const char *path);
 /* Fails because a file that is read several times has changed meanwhile. Local. */
 em_status em_corpus_refuse_change(const char *path);
 
+/* Checks that a corpus has at most the known words (0: any number), and that its hash is the one
+ * that was written. Local. Errors: EM_EDATA. */
+em_status em_corpus_check_words(const char *path, int64_t found, int64_t most);
+em_status em_corpus_check_hash(const char *path, uint64_t found, uint64_t written);
+
 /* Advice about a corpus with other words, for messages: "(...)". Local. */
 const char *em_corpus_same_words(const char *path);
 

@@ -135,11 +135,10 @@ em_status em_delimited_begin(const em_lines *lines, const char *line, const em_d
     bool has_number = false;
     int64_t n_field = 0;
     char *copy;
-    em_status status = em_allocate((int64_t)strlen(line) + 1, 1, &copy);
+    em_status status = em_copy_text(line, &copy);
 
     if (status)
         return status;
-    strcpy(copy, line);
     first->number = lines->number;
     status = inspect_fields(lines, form, copy, first, &n_field, &has_number);
     *is_header = header == EM_HEADER_YES || (header == EM_HEADER_AUTO && !has_number);

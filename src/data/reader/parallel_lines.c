@@ -41,9 +41,7 @@ static em_status read_first_line(const char *path, em_parallel_lines_head *head)
         return status;
     status = em_lines_next(lines, &line);
     if (!status && line)
-        status = em_allocate((int64_t)strlen(line) + 1, 1, &head->line);
-    if (!status && line)
-        strcpy(head->line, line);
+        status = em_copy_text(line, &head->line);
     head->number = lines->number;
     head->offset = em_lines_offset(lines);
     head->plain = em_lines_is_plain(lines);
@@ -53,23 +51,16 @@ static em_status read_first_line(const char *path, em_parallel_lines_head *head)
 
 em_status em_parallel_lines_read_head(const char *path, em_parallel_lines_head *head)
 {
-    int64_t length = -1;
-
     *head = (em_parallel_lines_head){NULL, 0, 0, false};
     em_status status =
         em_agree_first(em_world_rank() == 0 ? read_first_line(path, head) : EM_OK, 0);
     if (!status) {
         char *line = head->line;
         em_broadcast(head, sizeof *head);
+        const bool has_line = head->line;
         head->line = line;
-        length = line ? (int64_t)strlen(line) : -1;
-        em_broadcast(&length, sizeof length);
-        if (length >= 0 && em_world_rank() != 0)
-            status = em_allocate(length + 1, 1, &head->line);
-        status = em_agree_first(status, 0);
+        status = has_line ? em_share_text(EM_OK, &head->line) : EM_OK;
     }
-    if (!status && length >= 0)
-        em_broadcast(head->line, (size_t)length + 1);
     if (status)
         em_release(&head->line);
     return status;
