@@ -126,9 +126,8 @@ static em_status choose_elements(em_report_data *data)
     const int64_t n = data->summary.n_element;
     int64_t *worst = NULL, next;
     bool *seen = NULL;
-    em_status status = em_allocate(n, sizeof *worst, &worst);
+    em_status status = em_allocate_all(EM_ARRAY(worst, n), EM_ARRAY(seen, n));
 
-    status = status ? status : em_allocate(n, sizeof *seen, &seen);
     if (!status) {
         for (int64_t i = 0; i < n; i++)
             worst[i] = i;

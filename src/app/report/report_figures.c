@@ -90,8 +90,7 @@ static em_status count_ranks(const em_report_data *data, const double *draws, in
     bool has_nan = false;
     em_status status = em_allocate(data->n_chain * n_bin, sizeof **count, count);
 
-    status = status ? status : em_allocate(n, sizeof *sorted, &sorted);
-    status = status ? status : em_allocate(n, sizeof *scratch, &scratch);
+    status = status ? status : em_allocate_all(EM_ARRAY(sorted, n), EM_ARRAY(scratch, n));
     for (int64_t i = 0; i < n; i++)
         has_nan |= isnan(draws[i]) != 0;
     if (!status && !has_nan) {

@@ -10,9 +10,7 @@
 em_status em_table_begin(int64_t n_row, int64_t most_columns, em_summary_table *out)
 {
     *out = (em_summary_table){.n_row = n_row};
-    em_status status = em_allocate(most_columns, sizeof *out->column, &out->column);
-
-    return status ? status : em_allocate(n_row, sizeof *out->row, &out->row);
+    return em_allocate_all(EM_ARRAY(out->column, most_columns), EM_ARRAY(out->row, n_row));
 }
 
 em_status em_table_add_column(em_summary_table *table, em_digits digits, const char *name)

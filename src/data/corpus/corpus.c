@@ -170,9 +170,8 @@ static em_status find_share(em_corpus *corpus, const em_table *table, int64_t ti
 {
     int64_t *tokens = NULL;
     bounds *all = NULL;
-    em_status status = em_allocate(table->n_run, sizeof *tokens, &tokens);
+    em_status status = em_allocate_all(EM_ARRAY(tokens, table->n_run), EM_ARRAY(all, n_shard));
 
-    status = status ? status : em_allocate(n_shard, sizeof *all, &all);
     status = em_agree_first(status, 0);
     if (!status) {
         count_runs(table, tokens);

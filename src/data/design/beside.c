@@ -292,9 +292,8 @@ static em_status arrange_dense(em_table *table, int64_t n, const char *const *na
     bool *taken = NULL;
     int64_t *from = NULL;
     double *value = NULL;
-    em_status status = em_allocate(n_old, sizeof *taken, &taken);
+    em_status status = em_allocate_all(EM_ARRAY(taken, n_old), EM_ARRAY(from, n));
 
-    status = status ? status : em_allocate(n, sizeof *from, &from);
     status = status ? status : match(table, n, name, taken, from);
     status = status ? status : em_allocate_doubles(table->n_row * n, &value);
     for (int64_t i = 0; !status && i < table->n_row; i++)

@@ -17,10 +17,8 @@ enum { LIMBS = 4, LIMB_BITS = 32, FIXED_BITS = 61 };
 
 static em_status sums_create(int64_t n, exact_sums *out)
 {
-    em_status status = em_allocate(n, sizeof *out->scale, &out->scale);
-
-    status = status ? status : em_allocate(n, sizeof *out->sum, &out->sum);
-    return status ? status : em_allocate(n * LIMBS, sizeof *out->limb, &out->limb);
+    return em_allocate_all(EM_ARRAY(out->scale, n), EM_ARRAY(out->sum, n),
+                           EM_ARRAY(out->limb, n * LIMBS));
 }
 
 static void sums_release(exact_sums *sums)
@@ -113,12 +111,8 @@ static void find_mean_and_sd(const em_table *table, em_moments *m, exact_sums *s
 
 static em_status allocate(int64_t n, em_moments *m)
 {
-    em_status status = em_allocate(n, sizeof *m->smallest, &m->smallest);
-
-    status = status ? status : em_allocate(n, sizeof *m->largest, &m->largest);
-    status = status ? status : em_allocate(n, sizeof *m->count, &m->count);
-    status = status ? status : em_allocate(n, sizeof *m->mean, &m->mean);
-    return status ? status : em_allocate(n, sizeof *m->sd, &m->sd);
+    return em_allocate_all(EM_ARRAY(m->smallest, n), EM_ARRAY(m->largest, n), EM_ARRAY(m->count, n),
+                           EM_ARRAY(m->mean, n), EM_ARRAY(m->sd, n));
 }
 
 em_status em_moments_find(const em_table *table, bool both, em_moments *out)

@@ -172,10 +172,9 @@ em_status em_writer_add_draws(em_writer *writer, const char *name, int64_t n_ser
     if (!status)
         status = em_agree(em_attribute_write_words(writer->group[*group].id, "sample_dims", 2,
                                                    sizeof *sample_dims, *sample_dims));
-    if (status)
-        return status;
-    return em_draws_create(writer->grid, &writer->group[*group], n_series, series, n_draw,
-                           n_chunk_draw, &writer->draws[*group]);
+    return status ? status
+                  : em_draws_create(writer->grid, &writer->group[*group], n_series, series, n_draw,
+                                    n_chunk_draw, &writer->draws[*group]);
 }
 
 em_status em_writer_put_draws(em_writer *writer, int group, int64_t first, int64_t n,

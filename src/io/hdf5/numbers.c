@@ -67,9 +67,8 @@ static em_status get_shape(em_numbers *n, hid_t dataset, int most_axes, hsize_t 
         status = em_fail(EM_EDATA, "%s: found %llu x %llu numbers, expected at most %llu", n->path,
                          (unsigned long long)shape[0], (unsigned long long)shape[1],
                          (unsigned long long)most_numbers);
-    if (!status)
-        status = em_foreign_claim(&n->file, dataset, (double)shape[0] * (double)shape[1], 0);
-    return status;
+    return status ? status
+                  : em_foreign_claim(&n->file, dataset, (double)shape[0] * (double)shape[1], 0);
 }
 
 static hid_t memory_type(em_numbers_part part)

@@ -133,9 +133,8 @@ static em_status write_draws(em_merge_state *m, const em_contents_group *group, 
     em_variable *series = NULL;
     int64_t width = 0;
     int number = 0;
-    em_status status = em_allocate(n, sizeof *all, &all);
+    em_status status = em_allocate_all(EM_ARRAY(all, n), EM_ARRAY(series, n));
 
-    status = status ? status : em_allocate(n, sizeof *series, &series);
     status = status ? status : describe_draws(m, group, reader, all, series, &width);
     status = em_agree(status);
     if (!status)
