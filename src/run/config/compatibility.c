@@ -125,12 +125,9 @@ const em_parameters *em_sampler_parameters(const em_config *config, const em_mod
 /* The names of the model's blocks: "mu, tau". */
 static void list_blocks(const em_model *model, size_t bytes, char *out)
 {
-    size_t used = 0;
-
     out[0] = '\0';
-    for (int64_t b = 0; b < model->n_block && used < bytes; b++)
-        used += (size_t)snprintf(out + used, bytes - used, "%s%s", b > 0 ? ", " : "",
-                                 model->block[b].name);
+    for (int64_t b = 0; b < model->n_block; b++)
+        em_append(bytes, out, "%s%s", b > 0 ? ", " : "", model->block[b].name);
 }
 
 static em_status check_block(const em_config *config, const em_model *model, int i)

@@ -24,25 +24,22 @@ static em_status missing(const em_parse *p, const em_config_section *section, co
 
 static em_status require_names(const em_parse *p)
 {
-    if (!p->section[EM_SECTION_MODEL].chosen)
-        return missing(p, &p->section[EM_SECTION_MODEL], "name", " (see emass list models)");
+    if (!p->config->section[EM_SECTION_MODEL].chosen)
+        return missing(p, &p->config->section[EM_SECTION_MODEL], "name",
+                       " (see emass list models)");
     for (int i = 0; i < p->config->n_kernel; i++)
-        if (!p->section[EM_SECTION_SAMPLER + i].chosen)
-            return missing(p, &p->section[EM_SECTION_SAMPLER + i], "name",
+        if (!p->config->section[EM_SECTION_SAMPLER + i].chosen)
+            return missing(p, &p->config->section[EM_SECTION_SAMPLER + i], "name",
                            " (see emass list samplers)");
     return EM_OK;
 }
 
-/* Prepends file, line and key of an option to the message, if `status` is about its value. */
 static em_status say_where(const em_parse *p, const em_config_section *section,
                            const em_field *field, em_status status)
 {
     const em_key key = em_join_key(section->name, field->name);
 
-    if (status != EM_ECONFIG)
-        return status;
-    return em_fail(status, "%s: %s: %s", em_yaml_find(p->yaml, key.text)->place, key.text,
-                   em_error_text());
+    return em_config_say_entry(em_yaml_find(p->yaml, key.text), status);
 }
 
 /* Reads an option. It gets its default first, in case that it is not given. */
@@ -97,8 +94,8 @@ static em_status read_sections(em_parse *p)
 {
     em_status status = EM_OK;
 
-    for (int i = 0; !status && i < p->n_section; i++)
-        status = read_section(p, &p->section[i]);
+    for (int i = 0; !status && i < p->config->n_section; i++)
+        status = read_section(p, &p->config->section[i]);
     return status ? status : name_output(p->config);
 }
 
@@ -122,7 +119,7 @@ static em_status choose_estimators(em_parse *p)
 static em_status check_step_size(const em_parse *p, int i)
 {
     const em_kernel_options *kernel = &p->config->kernel[i];
-    const em_key key = em_join_key(p->section[EM_SECTION_SAMPLER + i].name, "step_size");
+    const em_key key = em_join_key(p->config->section[EM_SECTION_SAMPLER + i].name, "step_size");
 
     if (!isnan(((const em_sampler_options *)kernel->options)->step_size))
         return EM_OK;
@@ -141,7 +138,7 @@ static em_status check_step_size(const em_parse *p, int i)
 static em_status check_stochastic(const em_parse *p, int i)
 {
     const em_kernel_options *kernel = &p->config->kernel[i];
-    const em_config_section *section = &p->section[EM_SECTION_SAMPLER + i];
+    const em_config_section *section = &p->config->section[EM_SECTION_SAMPLER + i];
     const char *name = NULL;
     em_status status = EM_OK;
 
@@ -267,9 +264,7 @@ static em_status expand_output(const em_parse *p)
     const em_status status =
         given->count > 0 && *given->value[0] ? em_expand_path("", &p->config->output.file) : EM_OK;
 
-    return status == EM_ECONFIG
-               ? em_fail(status, "%s: output.file: %s", entry->place, em_error_text())
-               : status;
+    return em_config_say_entry(entry, status);
 }
 
 /* ---- the config with every default, as YAML ---- */
@@ -287,20 +282,13 @@ static void write_key(const char *indent, const em_field *field, const em_field 
     fprintf(out, "%s%s%s: ", indent, dot ? "  " : "", field->name + group);
 }
 
-static bool is_listed(const char *const *list, const char *name)
-{
-    while (*list && strcmp(*list, name) != 0)
-        list++;
-    return *list != NULL;
-}
-
 static const em_field block_field =
     EM_TEXT(em_kernel_options, block, .doc = "parameters of the model that the sampler moves");
 
 /* Writes the beginning of a sampler in a list, which is its block. */
 static void write_head(const em_parse *p, const em_config_section *section, FILE *out)
 {
-    const ptrdiff_t i = section - &p->section[EM_SECTION_SAMPLER];
+    const ptrdiff_t i = section - &p->config->section[EM_SECTION_SAMPLER];
 
     if (!em_is_element(p, section)) {
         fprintf(out, "%s:\n", section->name);
@@ -320,7 +308,7 @@ static void write_section(const em_parse *p, const em_config_section *section,
 
     write_head(p, section, out);
     for (const em_field *field = section->fields; field && field->name; field++) {
-        if (is_listed(left_out, field->name))
+        if (em_text_find(field->name, left_out) >= 0)
             continue;
         write_key(em_is_element(p, section) ? "    " : "  ", field, previous, out);
         em_field_write(field, section->options, out);
@@ -332,7 +320,7 @@ static void write_section(const em_parse *p, const em_config_section *section,
 /* The options of the mass in a sampler of a list that differ from the section `mass`. */
 static void write_own_mass(const em_parse *p, int i, FILE *out)
 {
-    const em_config_section *section = &p->section[p->n_outer + i];
+    const em_config_section *section = &p->config->section[p->n_outer + i];
     const em_field *previous = NULL;
 
     for (const em_field *field = section->fields; field->name; field++) {
@@ -371,10 +359,10 @@ static em_status write_config(const em_parse *p, bool is_stored, char **full)
         left_out[n_left_out++] = "end_after";
     }
     for (int i = 0; i < p->n_outer; i++) {
-        if (p->section[i].options == &p->config->temper && !p->config->temper.on)
+        if (p->config->section[i].options == &p->config->temper && !p->config->temper.on)
             continue; /* it said never */
-        write_section(p, &p->section[i], left_out, text.out);
-        if (em_is_element(p, &p->section[i]))
+        write_section(p, &p->config->section[i], left_out, text.out);
+        if (em_is_element(p, &p->config->section[i]))
             write_own_mass(p, i - EM_SECTION_SAMPLER, text.out);
     }
     return em_text_end(&text, EM_OK, full);
@@ -463,7 +451,7 @@ em_status em_config_read(em_parse *p, const char *text, int n_override, const ch
     em_status status = read_text(p, text, n_override, override);
 
     status = status ? status : em_config_choose_model(p);
-    if (status || !p->section[EM_SECTION_MODEL].chosen)
+    if (status || !p->config->section[EM_SECTION_MODEL].chosen)
         return status;
     em_yaml_destroy(&p->yaml);
     return read_text(p, text, n_override, override);
@@ -483,8 +471,8 @@ static em_status understand(em_parse *p)
     status = status ? status : check_together(p);
     status = status ? status : write_config(p, false, &p->config->full);
     status = status ? status : write_config(p, true, &p->config->stored);
-    for (int i = 0; !status && i < p->n_section; i++)
-        status = expand_paths(p, &p->section[i]);
+    for (int i = 0; !status && i < p->config->n_section; i++)
+        status = expand_paths(p, &p->config->section[i]);
     if (!status && p->config->run.draws == INT64_MIN) {
         p->config->stop.until_done = true;
         p->config->run.draws = p->config->stop.max_draws;
@@ -526,19 +514,10 @@ void em_config_destroy(em_config **config)
 
     if (!c)
         return;
-    if (c->model_options)
-        em_field_release(c->model->fields, c->model_options);
-    for (int i = 0; i < c->n_kernel; i++) {
-        if (c->kernel[i].options)
-            em_field_release(c->kernel[i].ops->fields, c->kernel[i].options);
-        em_field_release(em_block_mass_fields, &c->kernel[i].own_mass);
+    for (int i = 0; i < c->n_section; i++)
+        em_field_release(c->section[i].fields, c->section[i].options);
+    for (int i = 0; i < c->n_kernel; i++)
         em_release_all(&c->kernel[i].options, &c->kernel[i].block, &c->kernel[i].location);
-    }
-    em_field_release(em_mass_fields, &c->mass);
-    em_field_release(em_temper_fields, &c->temper);
-    em_field_release(em_run_fields, &c->run);
-    em_field_release(em_stop_fields, &c->stop);
-    em_field_release(em_output_fields, &c->output);
     em_release(&c->model_options);
     em_plugin_close(&c->plugin);
     em_yaml_destroy(&c->yaml);

@@ -6,6 +6,7 @@
 #include "emass/status.h"
 #include "model/plugin_file.h"
 #include "par/grid.h"
+#include "run/config/model_catalogue.h"
 #include "run/config/yaml.h"
 #include "sampler/kernel/sampler.h"
 #include "tempering/tempering.h"
@@ -54,6 +55,21 @@ typedef struct em_kernel_options {
     em_mass_options own_mass;    /* the config's, with the changes of the sampler's section */
 } em_kernel_options;
 
+/* A section of the config: the options of its table, or of the variant that its `name` chooses. */
+typedef struct em_config_section {
+    const char *name;
+    const char *kind;          /* what its variants are: model, sampler */
+    em_variant_list *variants; /* NULL: the section has no `name` */
+    const char *fallback;      /* the default variant; NULL: one must be named */
+    const em_field *fields;    /* of the variant once it is chosen */
+    void *options;             /* likewise */
+    const char *chosen;        /* the selected variant; NULL: none yet, or no variants */
+    const char *block;         /* of a sampler in a list, or NULL */
+    const char *inherits;      /* the section from which missing options are taken; or NULL */
+} em_config_section;
+
+enum { EM_MOST_SECTIONS = 6 + 2 * EM_MOST_KERNELS };
+
 typedef struct em_config {
     char *path; /* of the config file, as given */
     char *full; /* YAML with every default filled in, in a fixed order; parses to the same config */
@@ -72,6 +88,8 @@ typedef struct em_config {
     em_stop_options stop;
     em_output_options output;
     em_temper_options temper; /* temper.on: the config has the section */
+    int n_section;
+    em_config_section section[EM_MOST_SECTIONS];
 } em_config;
 
 extern const em_field em_run_fields[], em_stop_fields[], em_output_fields[];
@@ -102,20 +120,6 @@ em_model_context em_config_model_context(const em_config *config, em_grid *grid,
  * em_model_ops.create, not agreed. */
 em_status em_config_create_model(const em_config *config, const em_model_context *context,
                                  em_model **out);
-
-/* A section of a parsed config. */
-typedef struct em_section {
-    const char *name, *chosen; /* chosen: the model or sampler, else NULL */
-    const char *block;         /* of a sampler, or NULL */
-    const char *inherits;      /* the section with the values of options not set here; or NULL */
-    const em_field *fields;    /* may be NULL */
-    const void *options;
-} em_section;
-
-enum { EM_MOST_SECTIONS = 6 + 2 * EM_MOST_KERNELS };
-
-/* Lists the sections of a config and returns their number. Local. */
-int em_config_sections(const em_config *config, em_section section[EM_MOST_SECTIONS]);
 
 /* Whether a sampler of the config takes minibatches. Local. */
 bool em_config_takes_minibatches(const em_config *config);

@@ -46,8 +46,8 @@ static em_status write_canonical(const em_field *field, const em_value *value, c
 }
 
 /* The entry of an option in its section or, if missing, in the section from which it inherits. */
-static em_status find_key(const em_yaml *yaml, const em_section *section, const em_field *field,
-                          char **key, bool *inherited)
+static em_status find_key(const em_yaml *yaml, const em_config_section *section,
+                          const em_field *field, char **key, bool *inherited)
 {
     em_status status = em_format_text(key, "%s.%s", section->name, field->name);
 
@@ -60,8 +60,8 @@ static em_status find_key(const em_yaml *yaml, const em_section *section, const 
 }
 
 /* The canonical form of an option's value in a config or, if it is not given, of its default. */
-static em_status get_canonical(em_yaml *yaml, const em_section *section, const em_field *field,
-                               char **text, bool *inherited)
+static em_status get_canonical(em_yaml *yaml, const em_config_section *section,
+                               const em_field *field, char **text, bool *inherited)
 {
     char *key = NULL;
     em_status status = find_key(yaml, section, field, &key, inherited);
@@ -89,7 +89,7 @@ static bool ends_run_otherwise(const char *name)
            strcmp(name, "end_after") == 0;
 }
 
-static em_status compare_option(const comparison *c, const em_section *section,
+static em_status compare_option(const comparison *c, const em_config_section *section,
                                 const em_field *field)
 {
     char *old = NULL, *new = NULL;
@@ -113,7 +113,7 @@ static em_status compare_option(const comparison *c, const em_section *section,
 /* ---------------------------------------------------------------- sections */
 
 /* Whether the entry of the section has this text. */
-static bool says(const em_yaml *yaml, const em_section *section, const char *option,
+static bool says(const em_yaml *yaml, const em_config_section *section, const char *option,
                  const char *text)
 {
     char key[64];
@@ -125,7 +125,7 @@ static bool says(const em_yaml *yaml, const em_section *section, const char *opt
 }
 
 /* Records options of the earlier config that this version does not have. */
-static void note_unknown(const comparison *c, const em_section *section)
+static void note_unknown(const comparison *c, const em_config_section *section)
 {
     const size_t length = strlen(section->name);
 
@@ -144,7 +144,7 @@ static void note_unknown(const comparison *c, const em_section *section)
     }
 }
 
-static em_status compare_section(const comparison *c, const em_section *section)
+static em_status compare_section(const comparison *c, const em_config_section *section)
 {
     em_status status = EM_OK;
 
@@ -162,15 +162,13 @@ static em_status compare_section(const comparison *c, const em_section *section)
 
 static em_status compare_all(const comparison *c, const em_config *config)
 {
-    em_section section[EM_MOST_SECTIONS];
-    const int n = em_config_sections(config, section);
     char next[32];
     em_status status = EM_OK;
 
     if (config->temper.on != em_config_has_section(c->old, "temper"))
         note(c, "temper", "reference");
-    for (int i = 0; !status && i < n; i++)
-        status = compare_section(c, &section[i]);
+    for (int i = 0; !status && i < config->n_section; i++)
+        status = compare_section(c, &config->section[i]);
     snprintf(next, sizeof next, "sampler[%d]", config->n_kernel);
     if (em_yaml_find(c->old, next))
         note(c, next, "name");

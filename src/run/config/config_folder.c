@@ -15,15 +15,12 @@
  * written. */
 static bool any_path(const em_config *config, bool (*test)(const char *path, const char *written))
 {
-    em_section section[EM_MOST_SECTIONS];
-    const int n = em_config_sections(config, section);
-
-    for (int i = 0; i < n; i++)
-        for (const em_field *f = section[i].fields; f && f->name; f++) {
+    for (int i = 0; i < config->n_section; i++)
+        for (const em_field *f = config->section[i].fields; f && f->name; f++) {
             const char *const *path =
-                (const char *const *)((const char *)section[i].options + f->offset);
+                (const char *const *)((const char *)config->section[i].options + f->offset);
             char key[256];
-            snprintf(key, sizeof key, "%s.%s", section[i].name, f->name);
+            snprintf(key, sizeof key, "%s.%s", config->section[i].name, f->name);
             const em_yaml_entry *entry = em_yaml_find(config->yaml, key);
             const bool given = entry && entry->value.kind == EM_VALUE_SCALAR;
             if ((f->type == EM_FIELD_PATH || f->type == EM_FIELD_DATA) && *path &&

@@ -11,8 +11,8 @@ static const em_config_section *find_section(const em_parse *p, const char *key)
 {
     const em_config_section *found = NULL;
 
-    for (int i = 0; i < p->n_section; i++) {
-        const em_config_section *section = &p->section[i];
+    for (int i = 0; i < p->config->n_section; i++) {
+        const em_config_section *section = &p->config->section[i];
         const size_t length = strlen(section->name);
         if (strncmp(section->name, key, length) == 0 && (key[length] == '.' || !key[length]) &&
             (!found || length > strlen(found->name)))
@@ -69,9 +69,9 @@ static const char *first_of_group(const em_config_section *section, const char *
 /* A section that has an option of exactly this name. */
 static const em_config_section *find_elsewhere(const em_parse *p, const char *option)
 {
-    for (int i = 0; i < p->n_section; i++)
-        if (em_find_option(&p->section[i], option))
-            return &p->section[i];
+    for (int i = 0; i < p->config->n_section; i++)
+        if (em_find_option(&p->config->section[i], option))
+            return &p->config->section[i];
     return NULL;
 }
 
@@ -113,8 +113,8 @@ static em_status unknown_section(const em_parse *p, const em_yaml_entry *entry)
                        entry->place, em_excerpt_of(entry->key).text, p->config->n_kernel - 1);
     if (other)
         return unknown_key(entry, em_join_key(other->name, entry->key).text, "");
-    for (int i = 0; i < p->n_section; i++)
-        em_nearest_offer(&nearest, p->section[i].name);
+    for (int i = 0; i < p->config->n_section; i++)
+        em_nearest_offer(&nearest, p->config->section[i].name);
     return unknown_key(entry, nearest.name,
                        ", expected model, sampler, mass, run, stop, output or temper");
 }

@@ -2,20 +2,6 @@
 #pragma once
 
 #include "run/config/config.h"
-#include "run/config/model_catalogue.h"
-#include "run/config/yaml.h"
-
-/* A section of the config: the options of its table, or of the variant that its `name` chooses. */
-typedef struct em_config_section {
-    const char *name;
-    const char *kind;          /* what its variants are: model, sampler */
-    em_variant_list *variants; /* NULL: the section has no `name` */
-    const char *fallback;      /* the default variant; NULL: one must be named */
-    const em_field *fields;    /* of the variant once it is chosen */
-    void *options;             /* likewise */
-    const char *chosen;        /* the selected variant; NULL: none yet, or no variants */
-    const char *inherits;      /* the section from which missing options are taken; or NULL */
-} em_config_section;
 
 enum {
     EM_SECTION_MODEL,
@@ -25,10 +11,8 @@ enum {
 typedef struct em_parse {
     em_config *config;
     em_yaml *yaml;
-    bool is_list;           /* `sampler` is one, of mappings */
-    int n_section, n_outer; /* n_outer: sections before those of the masses of a list of samplers,
-                               which come last */
-    em_config_section section[EM_MOST_SECTIONS];
+    bool is_list; /* `sampler` is one, of mappings */
+    int n_outer;  /* sections before those of the masses of a list of samplers, which come last */
 } em_parse;
 
 /* The sections of samplers in a list, and of their masses. */
@@ -44,6 +28,9 @@ em_key em_join_key(const char *section, const char *option);
 
 /* Whether the section is of a sampler of the list. */
 bool em_is_element(const em_parse *p, const em_config_section *section);
+
+/* Prepends place and key of an entry to the message, if `status` is about its value; returns it. */
+em_status em_config_say_entry(const em_yaml_entry *entry, em_status status);
 
 /* Reads the YAML of the config's file, with overrides, and chooses the model. Parses twice: the
  * first pass finds the model, on which the syntax of its options depends. Errors: EM_ECONFIG,

@@ -12,13 +12,6 @@ enum { MOST_VALUES = 1000 };
 
 /* ---------------------------------------------------------------- values */
 
-static em_status wrong_value(const em_yaml_entry *entry, em_status status)
-{
-    return status == EM_ECONFIG
-               ? em_fail(status, "%s: %s: %s", entry->place, entry->key, em_error_text())
-               : status;
-}
-
 /* Reads value number i of the list as the option is read from a config that has only this value. */
 static em_status read_value(const em_yaml_entry *entry, const em_field *field, int64_t i,
                             int64_t *out)
@@ -27,7 +20,7 @@ static em_status read_value(const em_yaml_entry *entry, const em_field *field, i
     em_field row = *field;
 
     row.offset = 0;
-    return wrong_value(entry, em_field_read(&row, &one, out));
+    return em_config_say_entry(entry, em_field_read(&row, &one, out));
 }
 
 static em_status read_values(const em_yaml_entry *entry, const em_field *field,

@@ -38,6 +38,13 @@ em_key em_join_key(const char *section, const char *option)
     return joined;
 }
 
+em_status em_config_say_entry(const em_yaml_entry *entry, em_status status)
+{
+    return status == EM_ECONFIG
+               ? em_fail(status, "%s: %s: %s", entry->place, entry->key, em_error_text())
+               : status;
+}
+
 bool em_is_element(const em_parse *p, const em_config_section *section)
 {
     return p->is_list && section->kind && strcmp(section->kind, "sampler") == 0;
@@ -45,7 +52,7 @@ bool em_is_element(const em_parse *p, const em_config_section *section)
 
 static void add_section(em_parse *p, em_config_section section)
 {
-    p->section[p->n_section++] = section;
+    p->config->section[p->config->n_section++] = section;
 }
 
 bool em_config_has_section(const em_yaml *yaml, const char *name)
@@ -110,7 +117,7 @@ em_status em_config_lay_sections(em_parse *p)
         add_section(p, (em_config_section){.name = "temper",
                                            .fields = em_temper_fields,
                                            .options = &config->temper});
-    p->n_outer = p->n_section;
+    p->n_outer = p->config->n_section;
     for (int i = 0; i < config->n_kernel; i++) {
         config->kernel[i].mass = p->is_list ? &config->kernel[i].own_mass : &config->mass;
         if (p->is_list)
@@ -120,41 +127,6 @@ em_status em_config_lay_sections(em_parse *p)
                                                .inherits = "mass"});
     }
     return EM_OK;
-}
-
-int em_config_sections(const em_config *config, em_section section[EM_MOST_SECTIONS])
-{
-    const em_section temper = {
-        .name = "temper", .fields = em_temper_fields, .options = &config->temper};
-    const em_section last[] = {
-        {.name = "mass", .fields = em_mass_fields, .options = &config->mass},
-        {.name = "run", .fields = em_run_fields, .options = &config->run},
-        {.name = "stop", .fields = em_stop_fields, .options = &config->stop},
-        {.name = "output", .fields = em_output_fields, .options = &config->output}};
-    int n = 0;
-
-    section[n++] = (em_section){.name = "model",
-                                .chosen = config->model->name,
-                                .fields = config->model->fields,
-                                .options = config->model_options};
-    for (int i = 0; i < config->n_kernel; i++) {
-        const em_kernel_options *kernel = &config->kernel[i];
-        section[n++] = (em_section){.name = kernel->block ? em_sampler_sections[i] : "sampler",
-                                    .chosen = kernel->ops->name,
-                                    .block = kernel->block,
-                                    .fields = kernel->ops->fields,
-                                    .options = kernel->options};
-        if (kernel->block)
-            section[n++] = (em_section){.name = em_mass_sections[i],
-                                        .inherits = "mass",
-                                        .fields = em_block_mass_fields,
-                                        .options = &kernel->own_mass};
-    }
-    for (size_t i = 0; i < sizeof last / sizeof *last; i++)
-        section[n++] = last[i];
-    if (config->temper.on)
-        section[n++] = temper;
-    return n;
 }
 
 bool em_config_takes_minibatches(const em_config *config)
@@ -292,17 +264,15 @@ static const em_yaml_entry *find_library(const em_parse *p)
 static em_status choose_plugin(em_parse *p, const em_yaml_entry *library)
 {
     const em_yaml_entry *name = em_yaml_find(p->yaml, "model.name");
-    em_config_section *section = &p->section[EM_SECTION_MODEL];
+    em_config_section *section = &p->config->section[EM_SECTION_MODEL];
     char *path = NULL;
     em_status status = em_copy_text(library->value.text.value[0], &path);
 
     status = status ? status : em_expand_path(p->config->path, &path);
     status = status ? status : em_plugin_open(path, &p->config->plugin);
     em_release(&path);
-    if (status == EM_ECONFIG)
-        return em_fail(status, "%s: %s: %s", library->place, library->key, em_error_text());
     if (status)
-        return status;
+        return em_config_say_entry(library, status);
     p->config->model = em_plugin_model(p->config->plugin);
     section->chosen = p->config->model->name;
     section->fields = p->config->model->fields;
@@ -317,7 +287,7 @@ static em_status choose_plugin(em_parse *p, const em_yaml_entry *library)
 em_status em_config_choose_model(em_parse *p)
 {
     const em_yaml_entry *library = find_library(p);
-    em_config_section *section = &p->section[p->n_section++];
+    em_config_section *section = &p->config->section[p->config->n_section++];
     int model = 0;
 
     *section = (em_config_section){.name = "model", .kind = "model", .variants = em_model_variant};
@@ -330,8 +300,7 @@ em_status em_config_choose_model(em_parse *p)
 }
 
 /* Checks the block of a sampler in a list. */
-static em_status read_block(em_parse *p, const em_config_section *section,
-                            em_kernel_options *kernel)
+static em_status read_block(em_parse *p, em_config_section *section, em_kernel_options *kernel)
 {
     const em_yaml_entry *parent = em_yaml_find(p->yaml, section->name);
     const em_yaml_entry *block = em_yaml_find(p->yaml, em_join_key(section->name, "block").text);
@@ -343,13 +312,14 @@ static em_status read_block(em_parse *p, const em_config_section *section,
         return em_fail(EM_ECONFIG, "%s: %s: expected the name of a block of the model's parameters",
                        block->place, block->key);
     const em_status status = em_copy_text(block->value.text.value[0], &kernel->block);
+    section->block = kernel->block;
     return status ? status : em_copy_text(block->place, &kernel->location);
 }
 
 static em_status choose_kernel(em_parse *p, int i)
 {
     em_kernel_options *kernel = &p->config->kernel[i];
-    em_config_section *section = &p->section[EM_SECTION_SAMPLER + i];
+    em_config_section *section = &p->config->section[EM_SECTION_SAMPLER + i];
     int sampler = 0;
 
     if (!p->is_list)

@@ -454,9 +454,8 @@ static em_status read_document(parse *p, const char *key)
     status = status ? status : read_node(p, &event, key, event.start_mark.line, 0);
     yaml_event_delete(&event);
     status = status ? status : skip(p, YAML_DOCUMENT_END_EVENT, "not YAML");
-    if (!status)
-        status = skip(p, YAML_STREAM_END_EVENT, "found a second document, expected one");
-    return status;
+    return status ? status
+                  : skip(p, YAML_STREAM_END_EVENT, "found a second document, expected one");
 }
 
 static em_status parse_text(parse *p, const char *key)

@@ -298,10 +298,9 @@ em_status em_engine_create_chains(em_engine *engine)
     status = status ? status : em_engine_create_search(engine);
     status = status ? status : create_warmup_draws(engine);
     status = em_agree(status);
-    if (!status)
-        status = em_monitor_create(engine->grid, &config->stop, &engine->plan.monitored,
-                                   em_starts_of(&config->run).n_superchain, &engine->monitor);
-    return status;
+    return status ? status
+                  : em_monitor_create(engine->grid, &config->stop, &engine->plan.monitored,
+                                      em_starts_of(&config->run).n_superchain, &engine->monitor);
 }
 
 static bool is_usable(const em_block *block, int64_t c)

@@ -94,13 +94,11 @@ static em_status put_hash(em_writer *writer, const char *name, uint64_t hash)
 /* Writes the names of the samplers, such as "hmc" or "topics: sgrld, network: msgnht". */
 static void name_samplers(const em_config *config, size_t bytes, char *out)
 {
-    size_t used = 0;
-
-    for (int i = 0; i < config->n_kernel && used < bytes; i++) {
+    out[0] = '\0';
+    for (int i = 0; i < config->n_kernel; i++) {
         const em_kernel_options *kernel = &config->kernel[i];
-        used += (size_t)snprintf(out + used, bytes - used, "%s%s%s%s", i > 0 ? ", " : "",
-                                 kernel->block ? kernel->block : "", kernel->block ? ": " : "",
-                                 kernel->ops->name);
+        em_append(bytes, out, "%s%s%s%s", i > 0 ? ", " : "", kernel->block ? kernel->block : "",
+                  kernel->block ? ": " : "", kernel->ops->name);
     }
 }
 
@@ -402,8 +400,8 @@ static em_status put_pooled(em_output *output, const double *value)
 
     for (int64_t i = 0; i < model->n_pooled; i++)
         n += em_variable_size(&model->pooled[i]);
-    em_status status = em_allocate(width, sizeof *mean, &mean);
-    status = status ? status : em_allocate(n, sizeof *out, &out);
+    em_status status = em_allocate_all(EM_ARRAY(mean, width), EM_ARRAY(out, n));
+
     status = em_agree(status);
     status = status ? status : em_grid_sum_chains(output->run.grid, width, value, mean);
     for (int64_t i = 0; !status && i < width; i++)

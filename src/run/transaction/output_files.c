@@ -101,11 +101,10 @@ static em_status check_input(em_output_transaction *t, const char *key, const ch
 /* Checks that the output is none of the inputs: the config and all files that the config names. */
 static em_status check_inputs(em_output_transaction *t)
 {
-    em_section section[EM_MOST_SECTIONS];
-    const int n = em_config_sections(t->config, section);
+    const em_config_section *section = t->config->section;
     em_status status = check_input(t, "its config", t->config->path);
 
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < t->config->n_section; i++)
         for (const em_field *f = section[i].fields; !status && f && f->name; f++) {
             const char *const *path =
                 (const char *const *)((const char *)section[i].options + f->offset);
